@@ -1,0 +1,213 @@
+import { type Static, Type } from 'typebox'
+import {
+  ClusterOperatorSnapshotSchema,
+  ClusterSnapshotSchema,
+  DeploymentSnapshotSchema,
+  NamespaceSnapshotSchema,
+  NodeSnapshotSchema,
+  OperatorSnapshotSchema,
+  PodCountsSchema,
+} from '#model'
+
+/**
+ * Snapshots as /api/v2 and /api/v1/stream show them: camelCase, base units, ages. The documented snake_case documents of
+ * /api/v1 are in documents.ts. `null` is "not known".
+ */
+const nullable = <T extends import('typebox').TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+
+export const FreshnessSchema = Type.Object({
+  observedAt: Type.Integer({ description: "by the collector's clock, ms since the Unix epoch" }),
+  receivedAt: Type.Integer({ description: "by the hub's clock, ms since the Unix epoch" }),
+  source: Type.Union([Type.Literal('pull'), Type.Literal('push')]),
+})
+
+export const HealthSchema = Type.Union([
+  Type.Literal('healthy'),
+  Type.Literal('degraded'),
+  Type.Literal('unhealthy'),
+  Type.Literal('unknown'),
+])
+
+/** How the last read of one type ended: absent, empty, forbidden and unreachable are four answers. */
+export const PartViewSchema = Type.Object({
+  outcome: Type.Union([
+    Type.Literal('complete'),
+    Type.Literal('absent'),
+    Type.Literal('forbidden'),
+    Type.Literal('unreachable'),
+  ]),
+  code: Type.String(),
+  message: Type.String(),
+  attemptedAt: Type.Integer(),
+  freshness: nullable(FreshnessSchema),
+  count: Type.Integer({ description: 'items the caller may see' }),
+})
+export type PartView = Static<typeof PartViewSchema>
+
+const Capacity = Type.Object({
+  capacity: nullable(Type.Number()),
+  allocatable: nullable(Type.Number()),
+  requested: nullable(Type.Number()),
+  used: nullable(Type.Number({ description: 'measured; null where metrics.k8s.io is not served' })),
+})
+
+export const ClusterViewSchema = Type.Object({
+  name: Type.String(),
+  displayName: Type.String(),
+  endpoint: Type.String(),
+  labels: Type.Record(Type.String(), Type.String()),
+  mode: Type.Union([Type.Literal('pull'), Type.Literal('push')]),
+  insecureSkipTlsVerify: Type.Boolean(),
+  health: HealthSchema,
+  message: Type.String(),
+  reasons: Type.Array(Type.Object({ code: Type.String(), message: Type.String() })),
+  /** older than three intervals: shown health is of the past */
+  stale: Type.Boolean(),
+  staleAfterMs: Type.Integer({ description: 'an age of the facts above this makes them stale' }),
+  intervalMs: Type.Integer(),
+  checkedAt: nullable(Type.Integer()),
+  lastSyncAt: nullable(Type.Integer()),
+  facts: nullable(ClusterSnapshotSchema),
+  nodes: nullable(
+    Type.Object({
+      total: Type.Integer(),
+      ready: Type.Integer(),
+      notReady: Type.Integer(),
+      unschedulable: Type.Integer(),
+    }),
+  ),
+  pods: nullable(PodCountsSchema),
+  namespaces: nullable(Type.Integer()),
+  deployments: nullable(Type.Object({ total: Type.Integer(), ready: Type.Integer() })),
+  operators: nullable(Type.Object({ total: Type.Integer(), failing: Type.Integer() })),
+  clusterOperators: nullable(
+    Type.Object({ total: Type.Integer(), degraded: Type.Integer(), unavailable: Type.Integer() }),
+  ),
+  cpuCores: Capacity,
+  memoryBytes: Capacity,
+  heartbeats: Type.Array(Type.Object({ at: Type.Integer(), health: HealthSchema, durationMs: Type.Integer() })),
+  parts: Type.Record(Type.String(), PartViewSchema),
+})
+export type ClusterView = Static<typeof ClusterViewSchema>
+
+export const NodeViewSchema = Type.Intersect([
+  NodeSnapshotSchema,
+  Type.Object({ cluster: Type.String(), freshness: FreshnessSchema }),
+])
+export type NodeView = Static<typeof NodeViewSchema>
+export const NamespaceViewSchema = Type.Intersect([
+  NamespaceSnapshotSchema,
+  Type.Object({
+    cluster: Type.String(),
+    freshness: FreshnessSchema,
+    pods: nullable(PodCountsSchema),
+    deployments: nullable(Type.Integer()),
+  }),
+])
+export type NamespaceView = Static<typeof NamespaceViewSchema>
+export const DeploymentViewSchema = Type.Intersect([
+  DeploymentSnapshotSchema,
+  Type.Object({ cluster: Type.String(), freshness: FreshnessSchema }),
+])
+export type DeploymentView = Static<typeof DeploymentViewSchema>
+export const OperatorViewSchema = Type.Intersect([
+  OperatorSnapshotSchema,
+  Type.Object({ cluster: Type.String(), freshness: FreshnessSchema }),
+])
+export type OperatorView = Static<typeof OperatorViewSchema>
+export const ClusterOperatorViewSchema = Type.Intersect([
+  ClusterOperatorSnapshotSchema,
+  Type.Object({ cluster: Type.String(), freshness: FreshnessSchema }),
+])
+export type ClusterOperatorView = Static<typeof ClusterOperatorViewSchema>
+export const EventViewSchema = Type.Object({
+  type: Type.String(),
+  cluster: Type.String(),
+  at: Type.Integer(),
+  data: nullable(Type.Record(Type.String(), Type.Unknown())),
+})
+export type EventView = Static<typeof EventViewSchema>
+
+/** A page of a list. `total` counts what the caller may see after filters; `next` is the cursor of the next page. */
+export const PageOf = <T extends import('typebox').TSchema>(item: T) =>
+  Type.Object({
+    items: Type.Array(item),
+    total: Type.Integer(),
+    next: nullable(Type.String()),
+    part: nullable(PartViewSchema),
+  })
+export interface PageView<T> {
+  readonly items: readonly T[]
+  readonly total: number
+  readonly next: string | null
+  /** of the list's snapshot type; null where the list is not of one type (clusters, events, search) */
+  readonly part: PartView | null
+}
+
+/** One hit of search as you type, best first. */
+export const SearchHitSchema = Type.Object({
+  kind: Type.Union([
+    Type.Literal('cluster'),
+    Type.Literal('node'),
+    Type.Literal('namespace'),
+    Type.Literal('operator'),
+  ]),
+  cluster: Type.String(),
+  name: Type.String(),
+  detail: Type.String(),
+  health: HealthSchema,
+})
+export type SearchHit = Static<typeof SearchHitSchema>
+
+/** Every answer of 400 and more. */
+export const ProblemSchema = Type.Object({
+  error: Type.String({ description: 'a sentence for people' }),
+  code: Type.String({ description: 'stable snake_case, for programs' }),
+  requestId: Type.String(),
+  retryAfterSeconds: Type.Optional(Type.Integer()),
+})
+export type Problem = Static<typeof ProblemSchema>
+
+/**
+ * What /api/v1/stream sends (SSE; `event:` is `kind`, `data:` the rest, `id:` the event id on changes and snapshots).
+ * Query: `cluster=<name>` (repeatable) adds rows of those clusters; `type=node` (repeatable) which rows; without them the
+ * stream carries clusters only. After `snapshot` come `change`s; `Last-Event-ID` resumes without a new snapshot.
+ */
+export type StreamMessage =
+  | {
+      kind: 'snapshot'
+      clusters: ClusterView[]
+      rows: { type: RowType; cluster: string; items: RowView[]; part: PartView | null }[]
+      now: number
+    }
+  | { kind: 'change'; changes: StreamChange[]; now: number }
+  /** the store behind the hub: what is shown may be old */
+  | { kind: 'store'; state: 'available' | 'loading' | 'unavailable'; since: number | null; reason: string }
+  /** every 15 s: the hub's clock, for true ages */
+  | { kind: 'heartbeat'; now: number }
+
+export type RowType = 'node' | 'namespace' | 'deployment' | 'operator' | 'clusterOperator'
+export type RowView = NodeView | NamespaceView | DeploymentView | OperatorView | ClusterOperatorView
+export type StreamChange =
+  | { op: 'put'; type: 'cluster'; view: ClusterView }
+  | { op: 'remove'; type: 'cluster'; cluster: string }
+  | { op: 'put'; type: RowType; cluster: string; view: RowView }
+  | { op: 'remove'; type: RowType; cluster: string; name: string }
+  /** every row of this type of this cluster was read again at this time: rows without a change are as old as this */
+  | { op: 'part'; type: RowType; cluster: string; part: PartView }
+  | { op: 'event'; type: 'event'; view: EventView }
+
+/** GET /api/v1/session: who am I, for the page. */
+export const SessionViewSchema = Type.Object({
+  authenticated: Type.Boolean(),
+  user: nullable(
+    Type.Object({
+      username: Type.String(),
+      email: Type.String(),
+      groups: Type.Array(Type.String()),
+      method: Type.String(),
+    }),
+  ),
+  version: Type.String(),
+})
+export type SessionView = Static<typeof SessionViewSchema>

@@ -1,0 +1,95 @@
+import type { Freshness, Outcome, Source } from './batch.ts'
+import type { ClusterName } from './names.ts'
+import type { SnapshotOf, SnapshotType } from './snapshots.ts'
+
+export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'unknown'
+
+/** The hub's record of how to reach a cluster, as far as readers may know it: never a credential nor its reference. */
+export interface ConnectionFacts {
+  readonly displayName: string
+  readonly endpoint: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly mode: Source
+  readonly intervalMs: number
+  readonly timeoutMs: number
+  /** The certificate of the cluster's API is not verified, by explicit choice. */
+  readonly insecureSkipTlsVerify: boolean
+  /** The secret's name and namespace as written in the object: for the documented Redis key only, never shown. */
+  readonly credentialsRef: { readonly name: string; readonly namespace: string }
+}
+
+/** One reason for a health other than healthy, for people and for programs. */
+export interface HealthReason {
+  readonly code: string
+  readonly message: string
+}
+
+export interface ClusterStatus {
+  readonly health: Health
+  readonly message: string
+  readonly reasons: readonly HealthReason[]
+  /** time of the last round, whatever its end; ms; null before the first */
+  readonly checkedAt: number | null
+  /** time of the last round that read the nodes; ms */
+  readonly lastSyncAt: number | null
+}
+
+/** The end of one round, for the heartbeat strip. */
+export interface Heartbeat {
+  readonly at: number
+  readonly health: Health
+  readonly durationMs: number
+}
+
+/** What the hub knows of one type of snapshot of one cluster. `items` are those of the last complete read. */
+export interface PartState<T extends SnapshotType> {
+  readonly outcome: Outcome
+  /** Why the last read was not complete; empty otherwise. */
+  readonly code: string
+  readonly message: string
+  /** when the last read was tried, by the collector's clock */
+  readonly attemptedAt: number
+  /** of the items; null when no read was ever complete */
+  readonly freshness: Freshness | null
+  readonly items: ReadonlyMap<string, SnapshotOf<T>>
+}
+
+/** Something worth remembering about a cluster, newest first in lists; the documented event of `events:<cluster>`. */
+export interface FleetEvent {
+  readonly type: string
+  readonly cluster: string
+  /** ms since the Unix epoch */
+  readonly at: number
+  readonly data: Readonly<Record<string, unknown>> | null
+}
+
+/** Everything the hub knows of one cluster, now. Immutable: a new value per applied record. */
+export interface ClusterState {
+  readonly name: ClusterName
+  readonly connection: ConnectionFacts | null
+  readonly status: ClusterStatus
+  /** of the last applied batch; 0 before the first */
+  readonly sequence: number
+  readonly source: Source
+  readonly parts: { readonly [T in SnapshotType]?: PartState<T> }
+  /** oldest first, at most 60 */
+  readonly heartbeats: readonly Heartbeat[]
+  /** newest first, at most 100 */
+  readonly events: readonly FleetEvent[]
+  /** rises with every applied record of this cluster; equal versions mean equal values */
+  readonly version: number
+}
+
+/** One difference that a record made to state. Unchanged snapshots make none. */
+export type Change =
+  | {
+      readonly kind: 'snapshot'
+      readonly cluster: ClusterName
+      readonly type: SnapshotType
+      readonly name: string
+      readonly op: 'put' | 'remove'
+      readonly at: number
+    }
+  /** status, connection, freshness or part outcomes of the cluster moved: at least one per applied record */
+  | { readonly kind: 'cluster'; readonly cluster: ClusterName; readonly op: 'put' | 'remove'; readonly at: number }
+  | { readonly kind: 'event'; readonly cluster: ClusterName; readonly event: FleetEvent; readonly at: number }

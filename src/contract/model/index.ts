@@ -1,0 +1,15 @@
+/**
+ * The vocabulary of the fleet: names, quantities, snapshots, batches, what a store keeps of them, changes, errors, time.
+ * Pure: no input, no output, no Node built-in. Everything else speaks in these words.
+ *
+ *   collector → Snapshot → Part → Batch → (accept) → ClusterState → Change → event
+ *
+ * Units: cores, bytes, ratios 0…1, milliseconds since the Unix epoch. `null` is "not known", 0 is a measurement.
+ */
+export * from './batch.ts'
+export * from './clock.ts'
+export * from './errors.ts'
+export * from './fleet.ts'
+export * from './names.ts'
+export * from './quantity.ts'
+export * from './snapshots.ts'

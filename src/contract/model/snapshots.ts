@@ -1,0 +1,182 @@
+import { type Static, Type } from 'typebox'
+
+/**
+ * What collectors say of one thing at one time. Base units: cores, bytes, ratios from 0 to 1, milliseconds since the Unix
+ * epoch for every `…At`. `null` means "not known"; 0 is a measurement.
+ */
+
+const Labels = Type.Record(Type.String(), Type.String())
+const nullable = <T extends import('typebox').TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+const Instant = Type.Integer({ description: 'milliseconds since the Unix epoch' })
+
+export const ConditionSchema = Type.Object({
+  type: Type.String(),
+  status: Type.String({ description: 'True, False or Unknown' }),
+  reason: Type.String(),
+  message: Type.String(),
+  lastTransitionAt: nullable(Instant),
+})
+export type ResourceCondition = Static<typeof ConditionSchema>
+
+const Amounts = Type.Object({
+  cpuCores: nullable(Type.Number()),
+  memoryBytes: nullable(Type.Number()),
+  storageBytes: nullable(Type.Number({ description: 'ephemeral storage' })),
+  pods: nullable(Type.Integer()),
+})
+export type ResourceAmounts = Static<typeof Amounts>
+
+export const PodCountsSchema = Type.Object({
+  total: Type.Integer(),
+  running: Type.Integer(),
+  pending: Type.Integer(),
+  failed: Type.Integer(),
+  succeeded: Type.Integer(),
+  unknown: Type.Integer(),
+})
+export type PodCounts = Static<typeof PodCountsSchema>
+
+/** One node with the sums of its pods. */
+export const NodeSnapshotSchema = Type.Object({
+  name: Type.String(),
+  createdAt: nullable(Instant),
+  ready: Type.Union([Type.Literal('ready'), Type.Literal('notReady'), Type.Literal('unknown')]),
+  unschedulable: Type.Boolean(),
+  roles: Type.Array(Type.String(), { description: 'sorted' }),
+  conditions: Type.Array(ConditionSchema),
+  capacity: Amounts,
+  allocatable: Amounts,
+  requested: Type.Object(
+    { cpuCores: Type.Number(), memoryBytes: Type.Number() },
+    { description: "the scheduler's sum over pods that are not finished" },
+  ),
+  used: nullable(
+    Type.Object(
+      { cpuCores: Type.Number(), memoryBytes: Type.Number() },
+      { description: 'measured by metrics.k8s.io; null where not served' },
+    ),
+  ),
+  pods: PodCountsSchema,
+  kernelVersion: Type.String(),
+  osImage: Type.String(),
+  containerRuntime: Type.String(),
+  kubeletVersion: Type.String(),
+  architecture: Type.String(),
+  internalIp: Type.String(),
+  externalIp: Type.String(),
+  hostname: Type.String(),
+  labels: Labels,
+  annotations: Labels,
+  taints: Type.Array(Type.Object({ key: Type.String(), value: Type.String(), effect: Type.String() })),
+  imagesCount: Type.Integer(),
+  volumesAttached: Type.Integer(),
+})
+export type NodeSnapshot = Static<typeof NodeSnapshotSchema>
+
+/** What the cluster says of itself. One per cluster; `name` is always "cluster". */
+export const ClusterSnapshotSchema = Type.Object({
+  name: Type.Literal('cluster'),
+  apiUrl: Type.String(),
+  distribution: Type.Union([Type.Literal('kubernetes'), Type.Literal('openshift')]),
+  version: nullable(Type.String({ description: 'gitVersion, or the desired OpenShift version' })),
+  platform: nullable(Type.String({ description: 'OpenShift, or such as linux/amd64' })),
+  channel: nullable(Type.String()),
+  clusterId: nullable(Type.String()),
+  image: nullable(Type.String()),
+  updateVersion: nullable(Type.String({ description: 'first available update' })),
+  versionState: nullable(Type.String()),
+  versionStartedAt: nullable(Instant),
+  versionCompletedAt: nullable(Instant),
+  consoleUrl: nullable(Type.String()),
+  conditions: Type.Array(ConditionSchema),
+})
+export type ClusterSnapshot = Static<typeof ClusterSnapshotSchema>
+
+/** Pods of the whole cluster, unscheduled ones included. One per cluster; `name` is always "pods". */
+export const PodSummarySchema = Type.Object({
+  name: Type.Literal('pods'),
+  counts: PodCountsSchema,
+  unscheduled: Type.Integer(),
+  byNamespace: Type.Record(Type.String(), PodCountsSchema),
+})
+export type PodSummary = Static<typeof PodSummarySchema>
+
+export const NamespaceSnapshotSchema = Type.Object({
+  name: Type.String(),
+  phase: Type.String(),
+  createdAt: nullable(Instant),
+  labels: Labels,
+})
+export type NamespaceSnapshot = Static<typeof NamespaceSnapshotSchema>
+
+/** `name` is `namespace/name`. */
+export const DeploymentSnapshotSchema = Type.Object({
+  name: Type.String(),
+  namespace: Type.String(),
+  replicas: Type.Integer(),
+  ready: Type.Integer(),
+  available: Type.Integer(),
+  updated: Type.Integer(),
+})
+export type DeploymentSnapshot = Static<typeof DeploymentSnapshotSchema>
+
+/** An operator installed by OLM. `name` is `namespace/csv-name`. */
+export const OperatorSnapshotSchema = Type.Object({
+  name: Type.String(),
+  csv: Type.String({ description: 'name of the ClusterServiceVersion, with its version' }),
+  displayName: Type.String(),
+  version: Type.String(),
+  provider: Type.String(),
+  status: Type.String({ description: 'CSV phase; Unknown without one' }),
+  namespace: Type.String({ description: 'namespace of the CSV' }),
+  installModes: Type.Array(Type.String()),
+  installMode: Type.String(),
+  clusterWide: Type.Boolean(),
+  availableInNamespaces: Type.Array(Type.String(), { description: '["*"] for all' }),
+  createdAt: nullable(Instant),
+  updatedAt: nullable(Instant),
+})
+export type OperatorSnapshot = Static<typeof OperatorSnapshotSchema>
+
+/** An OpenShift ClusterOperator. */
+export const ClusterOperatorSnapshotSchema = Type.Object({
+  name: Type.String(),
+  version: Type.String(),
+  available: Type.Boolean(),
+  progressing: Type.Boolean(),
+  degraded: Type.Boolean(),
+  upgradeable: Type.Boolean(),
+  message: Type.String(),
+  reason: Type.String(),
+  lastTransitionAt: nullable(Instant),
+  conditions: Type.Array(ConditionSchema),
+  versions: Type.Array(Type.Object({ name: Type.String(), version: Type.String() })),
+  relatedObjects: Type.Array(
+    Type.Object({ group: Type.String(), resource: Type.String(), namespace: Type.String(), name: Type.String() }),
+  ),
+})
+export type ClusterOperatorSnapshot = Static<typeof ClusterOperatorSnapshotSchema>
+
+/** Every type of snapshot by its name on the wire and in the stores. */
+export interface SnapshotTypes {
+  cluster: ClusterSnapshot
+  node: NodeSnapshot
+  podSummary: PodSummary
+  namespace: NamespaceSnapshot
+  deployment: DeploymentSnapshot
+  operator: OperatorSnapshot
+  clusterOperator: ClusterOperatorSnapshot
+}
+export type SnapshotType = keyof SnapshotTypes
+export type SnapshotOf<T extends SnapshotType> = SnapshotTypes[T]
+export type Snapshot = SnapshotTypes[SnapshotType]
+
+export const snapshotTypes: readonly SnapshotType[] = [
+  'cluster',
+  'node',
+  'podSummary',
+  'namespace',
+  'deployment',
+  'operator',
+  'clusterOperator',
+]

@@ -1,0 +1,2 @@
+/** Who may see what. */
+export * from './types.ts'

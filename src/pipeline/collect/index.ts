@@ -1,0 +1,2 @@
+/** Functions from a cluster to snapshots. */
+export * from './types.ts'

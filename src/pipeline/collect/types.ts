@@ -1,0 +1,28 @@
+import type { KubeClient, Resource } from '#kube'
+import type { Part, SnapshotOf, SnapshotType } from '#model'
+
+/** What a collector reads; the member's ClusterRole is generated from these. */
+export type Reads = Pick<Resource, 'group' | 'version' | 'plural'>
+
+export type Collected = { readonly [T in SnapshotType]?: readonly SnapshotOf<T>[] }
+
+export interface CollectContext {
+  readonly kube: KubeClient
+  /** ms since the Unix epoch, for what has no time of its own */
+  readonly now: number
+}
+
+/** A function from a cluster to snapshots. Throws KubeError; the round turns it into a part that says why. */
+export interface Collector {
+  readonly name: string
+  /** the snapshot types it fills; each becomes one part of the batch */
+  readonly types: readonly SnapshotType[]
+  readonly reads: readonly Reads[]
+  /** the round fails without it */
+  readonly critical: boolean
+  /** 0: every round; else at least this long between two reads, ms */
+  readonly everyMs: number
+  collect(context: CollectContext, signal: AbortSignal): Promise<Collected | { readonly absent: string }>
+}
+
+export type RoundParts = readonly Part[]

@@ -1,0 +1,2 @@
+/** What just changed: numbered, in order, replayable. */
+export * from './types.ts'

@@ -1,0 +1,50 @@
+import type { Batch, Change, ClusterName, ClusterState, ConnectionFacts } from '#model'
+
+/** What the log keeps and a store applies, in order. `receivedAt`/`at`: the hub's clock, ms. */
+export type StateRecord =
+  | { readonly kind: 'batch'; readonly batch: Batch; readonly receivedAt: number }
+  | {
+      readonly kind: 'connection'
+      readonly cluster: ClusterName
+      readonly connection: ConnectionFacts
+      readonly at: number
+    }
+  /** the ClusterConnection is gone: every trace of the cluster goes */
+  | { readonly kind: 'removed'; readonly cluster: ClusterName; readonly at: number }
+
+export type Availability =
+  | { readonly state: 'available' }
+  /** not yet loaded since the process began */
+  | { readonly state: 'loading' }
+  /** what is read may be old: the store behind has not answered since then */
+  | { readonly state: 'unavailable'; readonly since: number; readonly reason: string }
+
+/**
+ * Current state of the fleet, read from memory: no call waits. Values are immutable; a caller may keep them.
+ * Written by embedded.ts, redis.ts (and followed, in other processes, by mirror.ts); all pass contract.test.ts.
+ */
+export interface StateReader {
+  availability(): Availability
+  /** rises with every change of any cluster; equal versions mean equal answers */
+  version(): number
+  /** every registered cluster, sorted by name */
+  clusters(): readonly ClusterState[]
+  /** undefined: no such cluster */
+  cluster(name: string): ClusterState | undefined
+  /** flat alert documents of the cluster (`alerts:<cluster>:<id>` in Redis); [] where none */
+  alerts(name: string): readonly Readonly<Record<string, string>>[]
+}
+
+export interface StateStore extends StateReader, AsyncDisposable {
+  /**
+   * Applies records in order, each wholly or not at all.
+   * @param position of the last record in the hub's log: kept in the same step, so that a restart replays from there
+   * @returns the changes in the order they apply; none for a batch whose sequence is not newer than ours
+   * @throws StoreUnavailableError when nothing was written; the records may be offered again
+   */
+  apply(records: readonly StateRecord[], position: number, signal?: AbortSignal): Promise<Change[]>
+  /** the position given with the last apply that is safe in the store; -1 before the first */
+  position(): number
+  /** sequence of the cluster's last applied batch; 0 before the first */
+  sequence(cluster: ClusterName): number
+}

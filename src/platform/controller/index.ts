@@ -1,0 +1,2 @@
+/** Informers, work queue, reconcilers, leader election. */
+export * from './types.ts'

@@ -1,0 +1,2 @@
+/** One client per cluster: credentials, pool, circuit breaker, discovery, paged list, watch, apply. */
+export * from './types.ts'

@@ -1,0 +1,142 @@
+/** What every Kubernetes object has; unknown fields stay. */
+export interface KubeObject {
+  apiVersion?: string
+  kind?: string
+  metadata: ObjectMeta
+  [field: string]: unknown
+}
+
+export interface ObjectMeta {
+  name: string
+  namespace?: string
+  uid?: string
+  resourceVersion?: string
+  generation?: number
+  creationTimestamp?: string
+  deletionTimestamp?: string
+  labels?: Record<string, string>
+  annotations?: Record<string, string>
+  finalizers?: string[]
+  ownerReferences?: { apiVersion: string; kind: string; name: string; uid: string; controller?: boolean }[]
+  managedFields?: unknown[]
+  [field: string]: unknown
+}
+
+/** Names a resource of an API server, and how its objects are read. */
+export interface Resource<T = KubeObject> {
+  /** '' for the core group */
+  readonly group: string
+  readonly version: string
+  readonly plural: string
+  readonly kind: string
+  readonly namespaced: boolean
+  /** Takes from a JSON object what the reader needs; absent: the object as it is. */
+  readonly fromJson?: (object: KubeObject) => T
+  /** Takes the same from the object's protobuf bytes; present: protobuf is asked for. Must agree with `fromJson`. */
+  readonly fromProtobuf?: (bytes: Uint8Array) => T
+}
+
+export interface ListOptions {
+  readonly namespace?: string
+  readonly labelSelector?: string
+  readonly fieldSelector?: string
+  /** objects per page; default 500 */
+  readonly pageSize?: number
+  readonly signal?: AbortSignal
+}
+
+export interface Page<T> {
+  readonly items: readonly T[]
+  readonly resourceVersion: string
+  /** further objects on the server, if it tells */
+  readonly remaining?: number
+}
+
+export type WatchEvent<T> =
+  /** the whole current set: at the start and after every re-list; what is missing from it is gone */
+  | { readonly type: 'reset'; readonly items: readonly T[]; readonly resourceVersion: string }
+  | { readonly type: 'added' | 'modified' | 'deleted'; readonly object: T }
+
+export interface WatchOptions extends ListOptions {
+  /** Called when the watch had to wait or re-list: for logs and status. The watch goes on by itself. */
+  readonly onTrouble?: (error: Error) => void
+}
+
+export interface ObjectKey {
+  readonly name: string
+  readonly namespace?: string
+}
+
+export type PatchKind = 'merge' | 'json' | 'strategic' | 'apply'
+
+export interface ServerVersion {
+  readonly gitVersion: string
+  readonly platform: string
+}
+
+/**
+ * One client per cluster. Every call may throw a KubeError (see errors.ts): its `reason` tells absent, forbidden,
+ * unauthorized, conflict, expired, throttled, timeout, unreachable, invalid and open breaker apart.
+ */
+export interface KubeClient extends AsyncDisposable {
+  readonly endpoint: string
+  /** Pages in the server's order at one consistent version; restarts transparently when the version expired while paging. */
+  list<T>(resource: Resource<T>, options?: ListOptions): AsyncIterable<Page<T>>
+  listAll<T>(resource: Resource<T>, options?: ListOptions): Promise<T[]>
+  /** @returns undefined where the server says not found. */
+  get<T>(resource: Resource<T>, key: ObjectKey, signal?: AbortSignal): Promise<T | undefined>
+  create<T>(resource: Resource<T>, object: KubeObject, signal?: AbortSignal): Promise<T>
+  replace<T>(resource: Resource<T>, object: KubeObject, signal?: AbortSignal): Promise<T>
+  patch<T>(
+    resource: Resource<T>,
+    key: ObjectKey,
+    body: unknown,
+    options: { kind: PatchKind; subresource?: 'status'; fieldManager?: string; force?: boolean; signal?: AbortSignal },
+  ): Promise<T>
+  delete<T>(resource: Resource<T>, key: ObjectKey, signal?: AbortSignal): Promise<void>
+  /** List, then watch, for ever: bookmarks, inactivity deadline, jittered back-off, re-list on 410. Ends with the signal. */
+  watch<T>(resource: Resource<T>, options: WatchOptions & { signal: AbortSignal }): AsyncIterable<WatchEvent<T>>
+  version(signal?: AbortSignal): Promise<ServerVersion>
+  /** Whether the server serves this resource (discovery, kept for ten minutes). */
+  serves(resource: Pick<Resource, 'group' | 'version' | 'plural'>, signal?: AbortSignal): Promise<boolean>
+  /** Cheapest authenticated call (namespaces, limit 1): resolves when the cluster answers and lets us in. */
+  ping(signal?: AbortSignal): Promise<void>
+  /** A JSON request to any path of the API server; throws KubeError on any status of 400 or more. */
+  request(
+    method: string,
+    path: string,
+    options?: { body?: unknown; contentType?: string; signal?: AbortSignal },
+  ): Promise<unknown>
+}
+
+/** How to reach and enter one cluster. */
+export interface ClusterAccess {
+  /** https://host:port[/path]; http only where `allowHttp` */
+  readonly server: string
+  readonly ca?: string
+  /** false only by explicit choice */
+  readonly verifyTls: boolean
+  readonly tlsServerName?: string
+  readonly proxyUrl?: string
+  readonly credentials:
+    | { readonly kind: 'none' }
+    | { readonly kind: 'token'; readonly token: string }
+    | { readonly kind: 'tokenFile'; readonly path: string }
+    | { readonly kind: 'certificate'; readonly cert: string; readonly key: string }
+    | { readonly kind: 'basic'; readonly username: string; readonly password: string }
+    | {
+        readonly kind: 'exec'
+        readonly command: string
+        readonly args: readonly string[]
+        readonly env: Readonly<Record<string, string>>
+        readonly installHint?: string
+      }
+}
+
+export interface ClientLimits {
+  /** of one request, ms; default 30 s */
+  readonly timeoutMs?: number
+  /** requests per second and burst; default 100 and 200 */
+  readonly qps?: number
+  readonly burst?: number
+}
