@@ -1,0 +1,11 @@
+/**
+ * How our processes run: configuration read once and refused as a whole, a structured logger, own metrics, retry with
+ * full jitter, parts that start in order and stop in reverse, and the durable segment log.
+ *
+ * For every layer above `contract`. Nothing here works at import time, and nothing keeps state outside an object.
+ */
+export { ConfigError, type ConfigReader, configReader, parseDurationMs, type Setting } from './config.ts'
+export { createLogger, type Logger, type LogLevel, parseLogLevel, silentLogger } from './logger.ts'
+export { Metrics } from './metrics.ts'
+export { type Part, type RunningParts, startParts } from './parts.ts'
+export { type BackoffOptions, backoffMs, retryForever } from './retry.ts'

@@ -1,0 +1,59 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+/** Our own metrics, one registry per process, in the Prometheus text format. No module-level registry. */
+export class Metrics {
+  readonly #registry = new Registry()
+
+  constructor(labels: Readonly<Record<string, string>> = {}, { processMetrics = true } = {}) {
+    this.#registry.setDefaultLabels({ ...labels })
+    if (processMetrics) collectDefaultMetrics({ register: this.#registry })
+  }
+
+  counter<L extends string = string>(name: string, help: string, labelNames: readonly L[] = []): Counter<L> {
+    return (
+      (this.#registry.getSingleMetric(name) as Counter<L> | undefined) ??
+      new Counter({ name, help, labelNames: [...labelNames], registers: [this.#registry] })
+    )
+  }
+
+  gauge<L extends string = string>(
+    name: string,
+    help: string,
+    labelNames: readonly L[] = [],
+    collect?: (gauge: Gauge<L>) => void,
+  ): Gauge<L> {
+    const known = this.#registry.getSingleMetric(name) as Gauge<L> | undefined
+    if (known) return known
+    return new Gauge<L>({
+      name,
+      help,
+      labelNames: [...labelNames],
+      registers: [this.#registry],
+      ...(collect && {
+        collect() {
+          collect(this)
+        },
+      }),
+    })
+  }
+
+  histogram<L extends string = string>(
+    name: string,
+    help: string,
+    labelNames: readonly L[],
+    buckets: readonly number[],
+  ): Histogram<L> {
+    return (
+      (this.#registry.getSingleMetric(name) as Histogram<L> | undefined) ??
+      new Histogram({ name, help, labelNames: [...labelNames], buckets: [...buckets], registers: [this.#registry] })
+    )
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType
+  }
+
+  text(): Promise<string> {
+    return this.#registry.metrics()
+  }
+}
