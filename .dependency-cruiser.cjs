@@ -1,0 +1,92 @@
+// The boundaries of docs/architecture.md: layers look down, modules import along this table and through index.ts only.
+const modules = {
+  contract: { model: [], kinds: [], http: [] },
+  platform: {
+    runtime: [],
+    kube: ['runtime'],
+    controller: ['runtime', 'kube'],
+    apiserver: ['runtime'],
+    simulator: ['runtime', 'kube', 'apiserver'],
+  },
+  pipeline: {
+    collect: ['runtime', 'kube'],
+    state: ['runtime'],
+    events: ['runtime', 'state'],
+    ingest: ['runtime', 'state', 'events'],
+    access: ['kinds', 'controller', 'events'],
+    api: ['http', 'runtime', 'state', 'events', 'access'],
+  },
+  control: { connections: ['kinds', 'kube', 'controller', 'runtime', 'collect', 'ingest', 'state'] },
+}
+const layerOf = Object.fromEntries(
+  Object.entries(modules).flatMap(([layer, names]) => Object.keys(names).map((name) => [name, layer])),
+)
+const folder = (name) => `^src/${layerOf[name]}/${name}/`
+const tests = '\\.test\\.tsx?$|/testing/'
+
+const forbidden = [
+  { name: 'no-cycle', severity: 'error', from: {}, to: { circular: true } },
+  {
+    name: 'apps-on-top',
+    severity: 'error',
+    from: { path: '^src/(contract|platform|pipeline|control)/', pathNot: tests },
+    to: { path: '^src/apps/' },
+  },
+  {
+    name: 'contract-is-pure',
+    severity: 'error',
+    from: { path: '^src/contract/', pathNot: tests },
+    to: { dependencyTypes: ['core'] },
+  },
+  {
+    name: 'web-sees-the-contract-only',
+    severity: 'error',
+    from: { path: '^web/src/' },
+    to: { path: '^src/', pathNot: '^src/contract/(model|http)/' },
+  },
+  { name: 'no-unresolvable', severity: 'error', from: { path: '^src/' }, to: { couldNotResolve: true } },
+]
+for (const [name, may] of Object.entries(Object.assign({}, ...Object.values(modules)))) {
+  const allowed = [name, ...(name === 'model' ? [] : ['model']), ...may].map(folder)
+  forbidden.push({
+    name: `${name}-imports-along-the-table`,
+    severity: 'error',
+    from: { path: folder(name), pathNot: tests },
+    to: { path: '^src/', pathNot: allowed },
+  })
+  forbidden.push({
+    name: `${name}-is-entered-by-its-index`,
+    severity: 'error',
+    from: { path: '^(src|web/src)/', pathNot: [folder(name), tests] },
+    to: { path: folder(name), pathNot: [`${folder(name)}index\\.ts$`, tests] },
+  })
+}
+// A driver library stands behind one file, or behind one module that is about it.
+const drivers = {
+  ioredis: '^src/pipeline/state/|^src/pipeline/events/',
+  lmdb: '^src/pipeline/state/|^src/platform/apiserver/',
+  undici: '^src/platform/kube/',
+  fastify: '^src/pipeline/api/|^src/apps/hub/',
+}
+for (const [library, home] of Object.entries(drivers)) {
+  forbidden.push({
+    name: `${library}-has-one-home`,
+    severity: 'error',
+    from: { path: '^src/', pathNot: [home, tests] },
+    to: { path: `node_modules/${library}/` },
+  })
+}
+
+module.exports = {
+  forbidden,
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default'],
+      extensions: ['.ts', '.tsx', '.js', '.mjs', '.cjs', '.json'],
+    },
+  },
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env node
+// Builds dist/: one bundle for the executable (packages stay outside) and the web page.
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const what = new Set(process.argv.slice(2))
+const all = what.size === 0
+
+if (all || what.has('node')) {
+  const { build } = await import('esbuild')
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const result = await build({
+    absWorkingDir: root,
+    entryPoints: { clusterpulse: 'src/apps/cli/main.ts' },
+    outdir: 'dist/node',
+    bundle: true,
+    splitting: true,
+    platform: 'node',
+    target: 'node20',
+    format: 'esm',
+    packages: 'external',
+    sourcemap: true,
+    metafile: true,
+    logLevel: 'warning',
+    chunkNames: 'chunks/[name]-[hash]',
+    define: { 'process.env.CLUSTERPULSE_VERSION': JSON.stringify(version) },
+  })
+  mkdirSync(join(root, 'dist/node'), { recursive: true })
+  writeFileSync(join(root, 'dist/node/meta.json'), JSON.stringify(result.metafile))
+}
+
+if ((all || what.has('web')) && existsSync(join(root, 'web/vite.config.ts'))) {
+  rmSync(join(root, 'dist/web'), { recursive: true, force: true })
+  const vite = spawnSync(
+    process.execPath,
+    [join(root, 'node_modules/vite/bin/vite.js'), 'build', '--logLevel', 'warn'],
+    {
+      cwd: join(root, 'web'),
+      stdio: 'inherit',
+    },
+  )
+  if (vite.status !== 0) process.exit(vite.status ?? 1)
+}

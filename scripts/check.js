@@ -1,0 +1,29 @@
+#!/usr/bin/env node
+// `npm run check`: types, lint and format, import boundaries, unused code, fresh generated files. Every step runs; one
+// failure fails the whole.
+import { spawnSync } from 'node:child_process'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const bin = (path) => [process.execPath, join(root, 'node_modules', path)]
+const steps = [
+  ['types', ...bin('typescript/bin/tsc'), '-p', '.'],
+  ['types of the page', ...bin('typescript/bin/tsc'), '-p', 'web'],
+  ['lint and format', ...bin('@biomejs/biome/bin/biome'), 'ci', '--error-on-warnings', '.'],
+  ['import boundaries', process.execPath, 'scripts/boundaries.js'],
+  ['unused code', ...bin('knip/bin/knip.js')],
+  ['generated files', ...bin('tsx/dist/cli.mjs'), 'scripts/generate.ts', '--check'],
+]
+const only = process.argv.slice(2)
+let failed = 0
+for (const [name, command, ...args] of steps) {
+  if (only.length > 0 && !only.some((word) => name.includes(word))) continue
+  const started = Date.now()
+  const end = spawnSync(command, args, { cwd: root, encoding: 'utf8' })
+  const ok = end.status === 0
+  if (!ok) failed++
+  console.log(`${ok ? 'ok' : 'FAILED'}  ${name} (${((Date.now() - started) / 1000).toFixed(1)} s)`)
+  if (!ok) console.log(`${end.stdout ?? ''}${end.stderr ?? ''}${end.error?.message ?? ''}`)
+}
+process.exit(failed === 0 ? 0 : 1)
