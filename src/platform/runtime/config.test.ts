@@ -50,6 +50,13 @@ describe('configReader', () => {
     )
   })
 
+  it('raises a documented variable to its minimum and says so', () => {
+    const read = configReader({ RECONCILIATION_INTERVAL: '5' })
+    expect(read.duration('RECONCILIATION_INTERVAL', { default: '30s', min: '30s', raise: true, meaning })).toBe(30_000)
+    read.done()
+    expect(read.warnings()[0]).toMatch(/RECONCILIATION_INTERVAL is 5; raised/)
+  })
+
   it('says when the file of a secret is not there', () => {
     const read = configReader({ PASSWORD_FILE: '/nowhere/at/all' })
     read.secret('PASSWORD', { meaning })

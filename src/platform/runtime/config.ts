@@ -35,9 +35,10 @@ export interface ConfigReader {
   /** `NAME` or, for a value kept in a file, `NAME_FILE`. Never shown. */
   secret(name: string, options: Described): string | undefined
   flag(name: string, options: Described & { default: boolean }): boolean
-  integer(name: string, options: Described & { default: number; min?: number; max?: number }): number
+  /** `raise`: a value below `min` becomes `min` with a warning, as the documented variables always did. */
+  integer(name: string, options: Described & { default: number; min?: number; max?: number; raise?: boolean }): number
   /** Milliseconds from `30`, `30s`, `5m`, `500ms`, `1h`; a bare number is in seconds. */
-  duration(name: string, options: Described & { default: string; min?: string; max?: string }): number
+  duration(name: string, options: Described & { default: string; min?: string; max?: string; raise?: boolean }): number
   /** Comma list, trimmed, empty items dropped. */
   list(name: string, options: Described & { default?: readonly string[] }): readonly string[]
   /** Adds a fault found outside, such as a contradiction between two settings. */
@@ -45,6 +46,8 @@ export interface ConfigReader {
   /** @throws ConfigError naming every fault found so far */
   done(): void
   settings(): readonly Setting[]
+  /** what was read in another way than written, for the log */
+  warnings(): readonly string[]
 }
 
 const DURATION = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/
@@ -67,6 +70,7 @@ const FALSE = new Set(['0', 'f', 'false', 'no', 'n', 'off'])
 export function configReader(env: Readonly<Record<string, string | undefined>>): ConfigReader {
   const faults: string[] = []
   const known: Setting[] = []
+  const warnings: string[] = []
 
   const describe = (name: string, type: string, fallback: string, range: string, meaning: string) => {
     known.push({ name, type, default: fallback, range, meaning })
@@ -117,7 +121,7 @@ export function configReader(env: Readonly<Record<string, string | undefined>>):
       faults.push(`${name} is ${JSON.stringify(text)}; it must be true or false`)
       return fallback
     },
-    integer(name, { default: fallback, min, max, meaning }) {
+    integer(name, { default: fallback, min, max, raise, meaning }) {
       describe(name, 'whole number', String(fallback), bounds(min, max), meaning)
       const text = raw(name)
       if (text === undefined) return fallback
@@ -126,13 +130,17 @@ export function configReader(env: Readonly<Record<string, string | undefined>>):
         faults.push(`${name} is ${JSON.stringify(text)}; it must be a whole number`)
         return fallback
       }
+      if (raise && min !== undefined && value < min) {
+        warnings.push(`${name} is ${value}; raised to its minimum of ${min}`)
+        return min
+      }
       if ((min !== undefined && value < min) || (max !== undefined && value > max)) {
         faults.push(`${name} is ${value}; it must be ${bounds(min, max)}`)
         return fallback
       }
       return value
     },
-    duration(name, { default: fallback, min, max, meaning }) {
+    duration(name, { default: fallback, min, max, raise, meaning }) {
       describe(name, 'duration', fallback, bounds(min, max), meaning)
       const fallbackMs = parseDurationMs(fallback) ?? 0
       const text = raw(name)
@@ -141,6 +149,10 @@ export function configReader(env: Readonly<Record<string, string | undefined>>):
       if (value === undefined) {
         faults.push(`${name} is ${JSON.stringify(text)}; it must be a duration such as 30s, 5m or 1h`)
         return fallbackMs
+      }
+      if (raise && min !== undefined && value < (parseDurationMs(min) ?? 0)) {
+        warnings.push(`${name} is ${text}; raised to its minimum of ${min}`)
+        return parseDurationMs(min) ?? 0
       }
       if (
         (min !== undefined && value < (parseDurationMs(min) ?? 0)) ||
@@ -165,5 +177,6 @@ export function configReader(env: Readonly<Record<string, string | undefined>>):
       if (faults.length > 0) throw new ConfigError(faults)
     },
     settings: () => known,
+    warnings: () => warnings,
   }
 }

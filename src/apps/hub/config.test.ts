@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest'
+import { allSettings, readApiConfig, readManagerConfig, readUpConfig } from './config.ts'
+
+describe('readUpConfig', () => {
+  it('binds to loopback with a local administrator by default', () => {
+    const { config } = readUpConfig({})
+    expect(config.web).toMatchObject({ host: '127.0.0.1', port: 8080, signIn: 'local-administrator' })
+  })
+
+  it.each(['0.0.0.0', '::', '10.0.0.5', 'hub.example'])(
+    'refuses to bind to %s without a sign-in method, with the reason',
+    (host) => {
+      expect(() => readUpConfig({ API_HOST: host })).toThrow(/no sign-in method is configured.*TRUSTED_PROXIES/)
+    },
+  )
+
+  it('lets a flag win over the environment', () => {
+    expect(readUpConfig({ API_PORT: '1' }, { API_PORT: '2' }).config.web.port).toBe(2)
+  })
+
+  it('accepts the older names', () => {
+    expect(readUpConfig({ PORT: '9000', ALLOWED_ORIGINS: 'https://a.example' }).config.web).toMatchObject({
+      port: 9000,
+      corsOrigins: ['https://a.example'],
+    })
+  })
+
+  it('never gives the development user to anything but loopback', () => {
+    const env = { ENVIRONMENT: 'development', OAUTH_PROXY_ENABLED: 'false', ENABLE_DEV_AUTH: 'true' }
+    expect(readUpConfig(env).config.web.signIn).toBe('development')
+    expect(() => readUpConfig({ ...env, API_HOST: '0.0.0.0' })).toThrow(/development user is for loopback only/)
+  })
+})
+
+describe('readApiConfig', () => {
+  it('refuses its public default address until a trusted proxy is named', () => {
+    expect(() => readApiConfig({})).toThrow(/no sign-in method/)
+    expect(readApiConfig({ TRUSTED_PROXIES: '10.0.0.0/8, ::1' }).config.web.signIn).toBe('trusted-proxy')
+  })
+
+  it('names every fault together', () => {
+    expect(() => readApiConfig({ API_PORT: '99999', REDIS_PORT: 'x', TRUSTED_PROXIES: '10.0.0.0/33' })).toThrow(
+      /REDIS_PORT[\s\S]*API_PORT[\s\S]*10\.0\.0\.0\/33/,
+    )
+  })
+
+  it('reads Redis from one address', () => {
+    const { config } = readApiConfig({ REDIS_URL: 'rediss://me:p%40ss@r.example:7000/3', API_HOST: '127.0.0.1' })
+    expect(config.redis).toEqual({ host: 'r.example', port: 7000, db: 3, tls: true, username: 'me', password: 'p@ss' })
+  })
+})
+
+describe('readManagerConfig', () => {
+  it('raises documented intervals to their minimum and says so', () => {
+    const { config, warnings } = readManagerConfig({ RECONCILIATION_INTERVAL: '5', CACHE_TTL: '10' })
+    expect(config.collection).toMatchObject({ intervalMs: 30_000, snapshotTtlMs: 60_000 })
+    expect(warnings).toHaveLength(2)
+  })
+
+  it.each(['8080', 'a:b', ':70000'])('refuses %j as an address', (text) =>
+    expect(() => readManagerConfig({ METRICS_BIND_ADDRESS: text })).toThrow(/METRICS_BIND_ADDRESS/),
+  )
+})
+
+it('describes every setting with a meaning', () => {
+  for (const settings of Object.values(allSettings())) {
+    expect(settings.length).toBeGreaterThan(5)
+    for (const setting of settings) expect(setting.meaning).not.toBe('')
+  }
+})

@@ -1,0 +1,330 @@
+import { isIP } from 'node:net'
+import { type ConfigReader, configReader, type LogLevel, parseLogLevel } from '#runtime'
+
+/** Redis as the documented variables give it; a `REDIS_URL` wins over the parts. */
+export interface RedisConfig {
+  readonly host: string
+  readonly port: number
+  readonly db: number
+  readonly username?: string
+  readonly password?: string
+  readonly tls: boolean
+}
+
+export type Env = Readonly<Record<string, string | undefined>>
+
+export interface CollectionConfig {
+  readonly intervalMs: number
+  readonly operatorScanIntervalMs: number
+  readonly connectTimeoutMs: number
+  readonly snapshotTtlMs: number
+  readonly seriesRetentionMs: number
+  readonly concurrency: number
+}
+
+export interface WebConfig {
+  readonly host: string
+  readonly port: number
+  readonly corsOrigins: readonly string[]
+  readonly userHeader: string
+  readonly emailHeader: string
+  readonly groupsHeader: string
+  readonly trustedProxies: readonly string[]
+  readonly trustedProxySecret?: string
+  readonly adminUsers: readonly string[]
+  readonly adminGroups: readonly string[]
+  readonly signIn: 'local-administrator' | 'trusted-proxy' | 'development'
+}
+
+export interface UpConfig {
+  readonly logLevel: LogLevel
+  readonly dataDir: string
+  readonly web: WebConfig
+  readonly controlPlanePort: number
+  readonly collection: CollectionConfig
+}
+
+export interface ManagerConfig {
+  readonly logLevel: LogLevel
+  readonly namespace: string
+  readonly dataDir: string
+  readonly redis: RedisConfig
+  readonly collection: CollectionConfig
+  readonly metricsAddress: Address
+  readonly healthAddress: Address
+  readonly leaderElection: boolean
+  readonly kubeconfig?: string
+}
+
+export interface ApiConfig {
+  readonly logLevel: LogLevel
+  readonly redis: RedisConfig
+  readonly web: WebConfig
+}
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+/** Command-line flags, by the name of the variable they stand for; they win over the environment. */
+export type Flags = Readonly<Record<string, string | undefined>>
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
+}
+
+function redis(read: ConfigReader): RedisConfig {
+  const url = read.secret('REDIS_URL', {
+    meaning: 'redis:// or rediss:// address with user, password and database; wins over the parts',
+  })
+  const parts: RedisConfig = {
+    host: read.text('REDIS_HOST', { default: 'redis', meaning: 'host of Redis' }),
+    port: read.integer('REDIS_PORT', { default: 6379, min: 1, max: 65535, meaning: 'port of Redis' }),
+    db: read.integer('REDIS_DB', { default: 0, min: 0, meaning: 'number of the Redis database' }),
+    tls: read.flag('REDIS_TLS', { default: false, meaning: 'speak TLS to Redis, verified by the system roots' }),
+    ...optional('username', read.optionalText('REDIS_USERNAME', { meaning: 'ACL user of Redis' })),
+    ...optional('password', read.secret('REDIS_PASSWORD', { meaning: 'password of Redis' })),
+  }
+  if (url === undefined) return parts
+  try {
+    const { protocol, hostname, port, username, password, pathname } = new URL(url)
+    if (protocol !== 'redis:' && protocol !== 'rediss:') throw new Error('scheme')
+    const db = pathname.length > 1 ? Number(pathname.slice(1)) : 0
+    if (!Number.isInteger(db)) throw new Error('database')
+    return {
+      host: hostname,
+      port: port === '' ? 6379 : Number(port),
+      db,
+      tls: protocol === 'rediss:',
+      ...optional('username', username === '' ? undefined : decodeURIComponent(username)),
+      ...optional('password', password === '' ? undefined : decodeURIComponent(password)),
+    }
+  } catch {
+    read.fault('REDIS_URL is no address of the form redis://user:password@host:6379/0')
+    return parts
+  }
+}
+
+function collection(read: ConfigReader): CollectionConfig {
+  return {
+    intervalMs: read.duration('RECONCILIATION_INTERVAL', {
+      default: '30s',
+      min: '30s',
+      raise: true,
+      meaning: 'time between two rounds of a cluster that names none',
+    }),
+    operatorScanIntervalMs: read.duration('OPERATOR_SCAN_INTERVAL', {
+      default: '300s',
+      min: '60s',
+      raise: true,
+      meaning: 'time between two reads of OLM operators',
+    }),
+    connectTimeoutMs: read.duration('CONNECT_TIMEOUT', {
+      default: '10s',
+      min: '5s',
+      raise: true,
+      meaning: 'limit of one request to a cluster that names none',
+    }),
+    snapshotTtlMs: read.duration('CACHE_TTL', {
+      default: '600s',
+      min: '60s',
+      raise: true,
+      meaning: 'lifetime of documents in Redis after the last round',
+    }),
+    seriesRetentionMs: read.duration('METRICS_RETENTION', {
+      default: '3600s',
+      min: '300s',
+      raise: true,
+      meaning: 'lifetime of node series in Redis',
+    }),
+    concurrency: read.integer('COLLECT_CONCURRENCY', {
+      default: 16,
+      min: 1,
+      max: 256,
+      meaning: 'clusters read at once',
+    }),
+  }
+}
+
+function web(read: ConfigReader, defaults: { host: string; local: boolean }): WebConfig {
+  const legacyHost = read.optionalText('HOST', { meaning: 'older name of API_HOST' })
+  const legacyPort = read.integer('PORT', { default: 8080, min: 0, max: 65535, meaning: 'older name of API_PORT' })
+  const host = read.text('API_HOST', {
+    default: legacyHost ?? defaults.host,
+    meaning: 'address the page and the API are served on',
+  })
+  const port = read.integer('API_PORT', {
+    default: legacyPort,
+    min: 0,
+    max: 65535,
+    meaning: 'port of the page and the API; 0 takes a free one',
+  })
+  const origins = read.list('CORS_ORIGINS', {
+    default: read.list('ALLOWED_ORIGINS', { meaning: 'older name of CORS_ORIGINS' }),
+    meaning: 'origins that may read the API from a browser; none by default',
+  })
+  const environment = read.text('ENVIRONMENT', {
+    default: 'production',
+    oneOf: ['production', 'development'],
+    meaning: 'development allows the development user',
+  })
+  const proxy = read.flag('OAUTH_PROXY_ENABLED', {
+    default: true,
+    meaning: 'identity headers of a trusted proxy are believed',
+  })
+  const devAuth = read.flag('ENABLE_DEV_AUTH', {
+    default: false,
+    meaning: 'third condition of the development user, beside ENVIRONMENT=development and OAUTH_PROXY_ENABLED=false',
+  })
+  const trustedProxies = read.list('TRUSTED_PROXIES', {
+    meaning: 'addresses or CIDR ranges of the proxies whose identity headers are believed',
+  })
+  const secret = read.secret('TRUSTED_PROXY_SECRET', {
+    meaning: 'shared secret a trusted proxy sends in X-ClusterPulse-Proxy-Secret',
+  })
+  const settings = {
+    host,
+    port,
+    corsOrigins: origins,
+    userHeader: read.text('OAUTH_HEADER_USER', { default: 'X-Forwarded-User', meaning: 'header with the user name' }),
+    emailHeader: read.text('OAUTH_HEADER_EMAIL', {
+      default: 'X-Forwarded-Email',
+      meaning: 'header with the email address',
+    }),
+    groupsHeader: read.text('OAUTH_HEADER_GROUPS', {
+      default: 'X-Forwarded-Groups',
+      meaning: 'header with a comma list of groups',
+    }),
+    trustedProxies,
+    adminUsers: read.list('ADMIN_USERS', { meaning: 'users who see the whole fleet' }),
+    adminGroups: read.list('ADMIN_GROUPS', { meaning: 'groups whose members see the whole fleet' }),
+    ...optional('trustedProxySecret', secret),
+  }
+  for (const range of trustedProxies) {
+    if (!isRange(range))
+      read.fault(`TRUSTED_PROXIES names ${JSON.stringify(range)}, which is neither an address nor a CIDR range`)
+  }
+  const proxyConfigured = proxy && (trustedProxies.length > 0 || secret !== undefined)
+  if (proxyConfigured) return { ...settings, signIn: 'trusted-proxy' }
+  if (environment === 'development' && !proxy && devAuth) {
+    if (!isLoopback(host)) read.fault(`API_HOST is ${host}: the development user is for loopback only; use 127.0.0.1`)
+    return { ...settings, signIn: 'development' }
+  }
+  if (!isLoopback(host)) {
+    read.fault(
+      `API_HOST is ${host}, which others can reach, and no sign-in method is configured: bind to 127.0.0.1, or put a proxy that signs people in before it and name it in TRUSTED_PROXIES or TRUSTED_PROXY_SECRET`,
+    )
+  }
+  return { ...settings, signIn: 'local-administrator' }
+}
+
+function isRange(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/')
+  const family = isIP(address)
+  if (family === 0 || rest.length > 0) return false
+  return bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+}
+
+function address(read: ConfigReader, name: string, fallback: string, meaning: string): Address {
+  const text = read.text(name, { default: fallback, meaning })
+  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(text)
+  const port = Number(match?.[3])
+  if (!match || port > 65535) {
+    read.fault(`${name} is ${JSON.stringify(text)}; it must be host:port or :port`)
+    return { host: '127.0.0.1', port: 0 }
+  }
+  return { host: match[1] ?? (match[2] === '' ? '0.0.0.0' : (match[2] ?? '0.0.0.0')), port }
+}
+
+function optional<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {
+  return (value === undefined ? {} : { [key]: value }) as { [P in K]?: V }
+}
+
+/** A role's complete configuration with what was read differently than written. */
+export interface ReadResult<T> {
+  readonly config: T
+  readonly warnings: readonly string[]
+}
+
+function complete<T extends object>(read: ConfigReader, config: T): ReadResult<T> {
+  read.done()
+  return { config: Object.freeze(config), warnings: read.warnings() }
+}
+
+const logLevel = (read: ConfigReader, fallback: string): LogLevel =>
+  parseLogLevel(
+    read.text('LOG_LEVEL', { default: fallback, meaning: 'trace, debug, info, warn or error; anything else is info' }),
+  )
+
+const merged = (env: Env, flags: Flags): Env => ({
+  ...env,
+  ...Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined)),
+})
+
+/** @throws ConfigError naming every fault */
+export function readUpConfig(env: Env, flags: Flags = {}): ReadResult<UpConfig> {
+  const read = configReader(merged(env, flags))
+  return complete(read, describeUp(read))
+}
+
+/** @throws ConfigError naming every fault */
+export function readManagerConfig(env: Env, flags: Flags = {}): ReadResult<ManagerConfig> {
+  const read = configReader(merged(env, flags))
+  return complete(read, describeManager(read))
+}
+
+/** @throws ConfigError naming every fault */
+export function readApiConfig(env: Env, flags: Flags = {}): ReadResult<ApiConfig> {
+  const read = configReader(merged(env, flags))
+  return complete(read, describeApi(read))
+}
+
+function describeUp(read: ConfigReader): UpConfig {
+  return {
+    logLevel: logLevel(read, 'warn'),
+    dataDir: read.text('DATA_DIR', {
+      default: './data',
+      meaning: 'folder of the embedded stores and of the kubeconfig of the embedded API',
+    }),
+    controlPlanePort: read.integer('CONTROL_PLANE_PORT', {
+      default: 8443,
+      min: 0,
+      max: 65535,
+      meaning: 'port of the embedded Kubernetes API on 127.0.0.1; 0 takes a free one',
+    }),
+    web: web(read, { host: '127.0.0.1', local: true }),
+    collection: collection(read),
+  }
+}
+
+function describeManager(read: ConfigReader): ManagerConfig {
+  return {
+    logLevel: logLevel(read, 'info'),
+    namespace: read.text('NAMESPACE', { default: 'clusterpulse', meaning: 'namespace whose objects are watched' }),
+    dataDir: read.text('DATA_DIR', { default: './data/manager', meaning: "folder of the hub's log" }),
+    redis: redis(read),
+    collection: collection(read),
+    metricsAddress: address(read, 'METRICS_BIND_ADDRESS', ':8080', 'address of /metrics'),
+    healthAddress: address(read, 'HEALTH_PROBE_BIND_ADDRESS', ':8081', 'address of /healthz and /readyz'),
+    leaderElection: read.flag('LEADER_ELECT', { default: false, meaning: 'only the holder of the lease reconciles' }),
+    ...optional(
+      'kubeconfig',
+      read.optionalText('KUBECONFIG', { meaning: 'kubeconfig of the hub cluster; without it the in-cluster account' }),
+    ),
+  }
+}
+
+function describeApi(read: ConfigReader): ApiConfig {
+  return { logLevel: logLevel(read, 'info'), redis: redis(read), web: web(read, { host: '0.0.0.0', local: false }) }
+}
+
+/** Every setting of every role, for the reference page. */
+export function allSettings() {
+  const of = (describe: (read: ConfigReader) => unknown) => {
+    const read = configReader({})
+    describe(read)
+    return read.settings()
+  }
+  return { up: of(describeUp), manager: of(describeManager), api: of(describeApi) }
+}
