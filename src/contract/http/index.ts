@@ -1,5 +1,34 @@
 /**
- * The HTTP API as both ends agree on it: views, route contracts, problem format, typed client.
- * The web page sees this module and `model` only.
+ * The HTTP API as both ends agree on it: views, route contracts, problem format, OpenAPI document, typed client.
+ *
+ *   contract (method, url, access, schemas) → the server registers it, the OpenAPI document shows it, the client calls it
+ *
+ * The web page sees this module and `model` only. client.ts imports types only: a page that needs no schema bundles none.
  */
+export { ApiProblem, type Client, type ClientOptions, createClient } from './client.ts'
+export { getCluster, listClusters } from './clusters.ts'
+export type { Access, AnswerOf, ParamsOf, QueryOf, RouteContract } from './contract.ts'
+export { listEvents, openStream } from './events.ts'
+export { listDeployments, listNamespaces } from './namespaces.ts'
+export { getNode, listNodes } from './nodes.ts'
+export { openApiDocument } from './openapi.ts'
+export { listClusterOperators, listOperators } from './operators.ts'
+export { maxPageSize } from './parameters.ts'
+export { healthz, metrics, openApi, readyz } from './probes.ts'
+export { isProblemCode, type ProblemCode, problemStatus } from './problems.ts'
+export { routes } from './routes.ts'
+export { search } from './search.ts'
+export { authLogout, authMe, authPermissions, authStatus, getSession } from './session.ts'
+export {
+  v1GetCluster,
+  v1GetNode,
+  v1ListAlerts,
+  v1ListClusterOperators,
+  v1ListClusters,
+  v1ListEvents,
+  v1ListNamespaces,
+  v1ListNodes,
+  v1ListOperators,
+  v1ListRegistries,
+} from './v1.ts'
 export * from './views.ts'

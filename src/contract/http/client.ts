@@ -1,0 +1,164 @@
+import type {
+  ClusterOperatorView,
+  ClusterView,
+  DeploymentView,
+  EventView,
+  NamespaceView,
+  NodeView,
+  OperatorView,
+  PageView,
+  Problem,
+  RowType,
+  SearchHit,
+  SessionView,
+} from './views.ts'
+
+// Only types are imported here, so that a page which bundles the client does not carry the schemas.
+
+export interface ClientOptions {
+  /** such as `http://127.0.0.1:8080`; empty for the page's own origin */
+  readonly baseUrl: string
+  /** default: the global one */
+  readonly fetch?: typeof fetch
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** The API answered with a problem, or with no JSON at all (`code` is then `no_answer`, status 0 where none came). */
+export class ApiProblem extends Error {
+  override readonly name = 'ApiProblem'
+  readonly status: number
+  readonly code: string
+  readonly requestId: string
+  readonly retryAfterSeconds: number | null
+
+  constructor(status: number, problem: Problem, options?: ErrorOptions) {
+    super(problem.error, options)
+    this.status = status
+    this.code = problem.code
+    this.requestId = problem.requestId
+    this.retryAfterSeconds = problem.retryAfterSeconds ?? null
+  }
+}
+
+type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>
+interface Paging {
+  readonly limit?: number
+  readonly cursor?: string
+  readonly order?: 'asc' | 'desc'
+  readonly sort?: string
+}
+
+export interface Client {
+  session(signal?: AbortSignal): Promise<SessionView>
+  clusters(
+    query?: Paging & { health?: string; stale?: boolean; label?: string },
+    signal?: AbortSignal,
+  ): Promise<PageView<ClusterView>>
+  cluster(name: string, signal?: AbortSignal): Promise<ClusterView>
+  nodes(
+    cluster: string,
+    query?: Paging & { role?: string; ready?: string },
+    signal?: AbortSignal,
+  ): Promise<PageView<NodeView>>
+  node(cluster: string, node: string, signal?: AbortSignal): Promise<NodeView>
+  namespaces(
+    cluster: string,
+    query?: Paging & { phase?: string },
+    signal?: AbortSignal,
+  ): Promise<PageView<NamespaceView>>
+  deployments(
+    cluster: string,
+    query?: Paging & { namespace?: string },
+    signal?: AbortSignal,
+  ): Promise<PageView<DeploymentView>>
+  operators(
+    cluster: string,
+    query?: Paging & { namespace?: string; status?: string },
+    signal?: AbortSignal,
+  ): Promise<PageView<OperatorView>>
+  clusterOperators(
+    cluster: string,
+    query?: Paging & { degraded?: boolean; available?: boolean },
+    signal?: AbortSignal,
+  ): Promise<PageView<ClusterOperatorView>>
+  events(
+    cluster: string,
+    query?: { limit?: number; cursor?: string; type?: string },
+    signal?: AbortSignal,
+  ): Promise<PageView<EventView>>
+  search(q: string, query?: { limit?: number }, signal?: AbortSignal): Promise<PageView<SearchHit>>
+  logout(signal?: AbortSignal): Promise<{ message: string; redirect?: string }>
+  /** Every item of a paged list, page by page, without holding them all. */
+  all<T>(page: (cursor: string | undefined) => Promise<PageView<T>>): AsyncGenerator<T>
+  /** The address of the stream for an EventSource. */
+  streamUrl(query?: { cluster?: readonly string[]; type?: readonly RowType[]; lastEventId?: string }): string
+}
+
+/**
+ * A typed client of the API.
+ * Every call throws ApiProblem where the API refuses, is not there, or answers what is no JSON.
+ */
+export function createClient({ baseUrl, fetch: request = fetch, headers = {} }: ClientOptions): Client {
+  const base = baseUrl.replace(/\/+$/, '')
+
+  async function call<T>(method: string, path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
+    let response: Response
+    try {
+      response = await request(`${base}${path}${queryText(query)}`, {
+        method,
+        headers: { accept: 'application/json', ...headers },
+        ...(signal && { signal }),
+      })
+    } catch (cause) {
+      if (signal?.aborted) throw cause
+      throw new ApiProblem(0, noAnswer(`the API at ${base || 'this address'} cannot be reached`), { cause })
+    }
+    const body: unknown = await response.json().catch((cause: unknown) => {
+      if (signal?.aborted) throw cause
+      throw new ApiProblem(response.status, noAnswer(`${path} did not answer with JSON (${response.status})`), {
+        cause,
+      })
+    })
+    if (response.ok) return body as T // the server's contract tests hold it to these types
+    throw new ApiProblem(response.status, isProblem(body) ? body : noAnswer(`${path} answered ${response.status}`))
+  }
+
+  const get = <T>(path: string, query?: Query, signal?: AbortSignal) => call<T>('GET', path, query, signal)
+  const inCluster = (cluster: string, noun: string) => `/api/v2/clusters/${encodeURIComponent(cluster)}/${noun}`
+
+  return {
+    session: (signal) => get('/api/v1/session', {}, signal),
+    clusters: (query, signal) => get('/api/v2/clusters', { ...query }, signal),
+    cluster: (name, signal) => get(`/api/v2/clusters/${encodeURIComponent(name)}`, {}, signal),
+    nodes: (cluster, query, signal) => get(inCluster(cluster, 'nodes'), { ...query }, signal),
+    node: (cluster, node, signal) => get(inCluster(cluster, `nodes/${encodeURIComponent(node)}`), {}, signal),
+    namespaces: (cluster, query, signal) => get(inCluster(cluster, 'namespaces'), { ...query }, signal),
+    deployments: (cluster, query, signal) => get(inCluster(cluster, 'deployments'), { ...query }, signal),
+    operators: (cluster, query, signal) => get(inCluster(cluster, 'operators'), { ...query }, signal),
+    clusterOperators: (cluster, query, signal) => get(inCluster(cluster, 'cluster-operators'), { ...query }, signal),
+    events: (cluster, query, signal) => get(inCluster(cluster, 'events'), { ...query }, signal),
+    search: (q, query, signal) => get('/api/v2/search', { q, ...query }, signal),
+    logout: (signal) => call('POST', '/api/v1/auth/logout', {}, signal),
+    async *all(page) {
+      let cursor: string | undefined
+      do {
+        const { items, next } = await page(cursor)
+        yield* items
+        cursor = next ?? undefined
+      } while (cursor !== undefined)
+    },
+    streamUrl: (query = {}) => `${base}/api/v1/stream${queryText(query)}`,
+  }
+}
+
+function queryText(query: Query): string {
+  const pairs = Object.entries(query).flatMap(([key, value]) =>
+    value === undefined ? [] : [value].flat().map((one) => `${key}=${encodeURIComponent(String(one))}`),
+  )
+  return pairs.length > 0 ? `?${pairs.join('&')}` : ''
+}
+
+const noAnswer = (error: string): Problem => ({ error, code: 'no_answer', requestId: '' })
+
+const isProblem = (body: unknown): body is Problem =>
+  typeof body === 'object' && body !== null && 'error' in body && 'code' in body

@@ -1,0 +1,33 @@
+import type { Static, TSchema } from 'typebox'
+
+/**
+ * Who may call a route. There is no default: a route without it does not start.
+ * `public` needs no principal, `authenticated` needs one, `filtered` answers only what that principal may see of the fleet.
+ */
+export type Access = 'public' | 'authenticated' | 'filtered'
+
+/** One route as both ends agree on it. `url` is complete; parameters are written `:name`. */
+export interface RouteContract {
+  readonly method: 'GET' | 'POST'
+  readonly url: string
+  readonly access: Access
+  /** set where the answer is not JSON */
+  readonly contentType?: string
+  readonly schema: {
+    readonly operationId: string
+    readonly summary: string
+    readonly params?: TSchema
+    readonly querystring?: TSchema
+    /** the body of a 200; errors are always a Problem */
+    readonly response: TSchema
+  }
+}
+
+type SchemaOf<C extends RouteContract, K extends 'params' | 'querystring'> = C['schema'][K] extends TSchema
+  ? Static<C['schema'][K]>
+  : Readonly<Record<string, never>>
+
+/** What the server hands a route after validation. */
+export type ParamsOf<C extends RouteContract> = SchemaOf<C, 'params'>
+export type QueryOf<C extends RouteContract> = SchemaOf<C, 'querystring'>
+export type AnswerOf<C extends RouteContract> = Static<C['schema']['response']>

@@ -1,0 +1,35 @@
+import { getCluster, listClusters } from './clusters.ts'
+import type { RouteContract } from './contract.ts'
+import { listEvents, openStream } from './events.ts'
+import { listDeployments, listNamespaces } from './namespaces.ts'
+import { getNode, listNodes } from './nodes.ts'
+import { listClusterOperators, listOperators } from './operators.ts'
+import { healthz, metrics, openApi, readyz } from './probes.ts'
+import { search } from './search.ts'
+import { authLogout, authMe, authPermissions, authStatus, getSession } from './session.ts'
+import { routesV1 } from './v1.ts'
+
+/** Every route of the API. The OpenAPI document is made of these, and the server registers exactly these. */
+export const routes: readonly RouteContract[] = [
+  healthz,
+  readyz,
+  metrics,
+  openApi,
+  getSession,
+  authStatus,
+  authMe,
+  authPermissions,
+  authLogout,
+  ...routesV1,
+  openStream,
+  listClusters,
+  getCluster,
+  listNodes,
+  getNode,
+  listNamespaces,
+  listDeployments,
+  listOperators,
+  listClusterOperators,
+  listEvents,
+  search,
+]
