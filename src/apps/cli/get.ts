@@ -1,0 +1,157 @@
+import {
+  ApiProblem,
+  type Client,
+  type ClusterView,
+  createClient,
+  type NamespaceView,
+  type NodeView,
+  type OperatorView,
+} from '#http'
+import { age, type Column, type OutputFormat, print, share } from './format.ts'
+
+export const nouns = ['clusters', 'nodes', 'namespaces', 'operators'] as const
+export type Noun = (typeof nouns)[number]
+
+export interface GetOptions {
+  readonly noun: Noun
+  readonly server: string
+  readonly clusters: readonly string[]
+  readonly output: OutputFormat
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** What a command prints on standard output, and notes beside it for standard error. */
+export interface Printed {
+  readonly text: string
+  readonly notes: readonly string[]
+}
+
+/** @throws ApiProblem where the hub refuses or cannot be reached */
+export async function get({ noun, server, clusters, output, headers }: GetOptions, now = Date.now()): Promise<Printed> {
+  const client = createClient({ baseUrl: server, headers })
+  const all = await collect(client.all((cursor) => client.clusters({ limit: 1000, ...(cursor && { cursor }) })))
+  const unknown = clusters.filter((name) => !all.some((cluster) => cluster.name === name))
+  if (unknown.length > 0) {
+    const known = all.map((cluster) => cluster.name).join(', ')
+    throw new ApiProblem(404, {
+      error: `no cluster named ${unknown.join(', ')}; ${known === '' ? 'the hub has none that you may see' : `there are ${known}`}`,
+      code: 'cluster_not_found',
+      requestId: '',
+    })
+  }
+  const chosen = clusters.length === 0 ? all : all.filter((cluster) => clusters.includes(cluster.name))
+  if (noun === 'clusters') return { text: print(output, clusterColumns(now), chosen), notes: staleNotes(chosen, now) }
+
+  const rows = await rowsOf(client, noun, chosen)
+  return {
+    text: print(output, columnsOf(noun, now), rows.items as never[]),
+    notes: [...rows.notes, ...staleNotes(chosen, now)],
+  }
+}
+
+type Row = NodeView | NamespaceView | OperatorView
+
+async function rowsOf(client: Client, noun: Exclude<Noun, 'clusters'>, clusters: readonly ClusterView[]) {
+  const items: Row[] = []
+  const notes: string[] = []
+  for (const cluster of clusters) {
+    const list = { nodes: client.nodes, namespaces: client.namespaces, operators: client.operators }[noun]
+    const found = await collect<Row>(
+      client.all<Row>((cursor) => list(cluster.name, { limit: 1000, ...(cursor && { cursor }) })),
+    )
+    items.push(...found)
+    const part = cluster.parts[{ nodes: 'node', namespaces: 'namespace', operators: 'operator' }[noun]]
+    if (!part) notes.push(`${cluster.name}: ${noun} were not read yet`)
+    else if (part.outcome !== 'complete') notes.push(`${cluster.name}: ${noun} are ${part.outcome}: ${part.message}`)
+  }
+  return { items, notes }
+}
+
+async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = []
+  for await (const item of items) all.push(item)
+  return all
+}
+
+const staleNotes = (clusters: readonly ClusterView[], now: number) =>
+  clusters
+    .filter((cluster) => cluster.stale)
+    .map((cluster) =>
+      cluster.lastSyncAt === null
+        ? `${cluster.name}: never read: ${cluster.message}`
+        : `${cluster.name}: as of ${age(now - cluster.lastSyncAt)} ago: ${cluster.message}`,
+    )
+
+const ratio = (part: number | undefined, total: number | undefined) =>
+  part === undefined || total === undefined ? null : `${part}/${total}`
+
+function clusterColumns(now: number): Column<ClusterView>[] {
+  return [
+    { header: 'NAME', value: (cluster) => cluster.name },
+    { header: 'HEALTH', value: (cluster) => (cluster.stale ? `${cluster.health} (stale)` : cluster.health) },
+    { header: 'NODES', value: ({ nodes }) => ratio(nodes?.ready, nodes?.total) },
+    { header: 'PODS', value: ({ pods }) => ratio(pods?.running, pods?.total) },
+    { header: 'CPU', value: ({ cpuCores }) => share(cpuCores.used ?? cpuCores.requested, cpuCores.allocatable) },
+    {
+      header: 'MEMORY',
+      value: ({ memoryBytes }) => share(memoryBytes.used ?? memoryBytes.requested, memoryBytes.allocatable),
+    },
+    {
+      header: 'BASIS',
+      value: ({ cpuCores }) => (cpuCores.used !== null ? 'used' : cpuCores.requested !== null ? 'requested' : null),
+    },
+    { header: 'VERSION', value: (cluster) => cluster.facts?.version ?? null },
+    { header: 'MODE', value: (cluster) => cluster.mode },
+    { header: 'AGE', value: (cluster) => (cluster.lastSyncAt === null ? null : age(now - cluster.lastSyncAt)) },
+    { header: 'MESSAGE', value: (cluster) => cluster.message },
+  ]
+}
+
+function columnsOf(noun: Exclude<Noun, 'clusters'>, now: number): Column<never>[] {
+  const seen: Column<Row> = { header: 'AGE', value: (row) => age(now - row.freshness.observedAt) }
+  const cluster: Column<Row> = { header: 'CLUSTER', value: (row) => row.cluster }
+  const nodes: Column<NodeView>[] = [
+    cluster,
+    { header: 'NAME', value: (node) => node.name },
+    {
+      header: 'STATUS',
+      value: (node) =>
+        `${{ ready: 'Ready', notReady: 'NotReady', unknown: 'Unknown' }[node.ready]}${node.unschedulable ? ',SchedulingDisabled' : ''}`,
+    },
+    { header: 'ROLES', value: (node) => node.roles.join(',') },
+    {
+      header: 'CPU',
+      value: (node) => share(node.used?.cpuCores ?? node.requested.cpuCores, node.allocatable.cpuCores),
+    },
+    {
+      header: 'MEMORY',
+      value: (node) => share(node.used?.memoryBytes ?? node.requested.memoryBytes, node.allocatable.memoryBytes),
+    },
+    { header: 'BASIS', value: (node) => (node.used ? 'used' : 'requested') },
+    { header: 'PODS', value: (node) => ratio(node.pods.running, node.pods.total) },
+    { header: 'VERSION', value: (node) => node.kubeletVersion },
+    seen,
+  ]
+  const namespaces: Column<NamespaceView>[] = [
+    cluster,
+    { header: 'NAME', value: (namespace) => namespace.name },
+    { header: 'PHASE', value: (namespace) => namespace.phase },
+    { header: 'PODS', value: ({ pods }) => ratio(pods?.running, pods?.total) },
+    { header: 'DEPLOYMENTS', value: ({ deployments }) => deployments?.toString() ?? null },
+    seen,
+  ]
+  const operators: Column<OperatorView>[] = [
+    cluster,
+    { header: 'NAME', value: (operator) => operator.csv },
+    { header: 'DISPLAY NAME', value: (operator) => operator.displayName },
+    { header: 'VERSION', value: (operator) => operator.version },
+    { header: 'STATUS', value: (operator) => operator.status },
+    { header: 'NAMESPACE', value: (operator) => operator.namespace },
+    {
+      header: 'SCOPE',
+      value: (operator) => (operator.clusterWide ? 'cluster' : operator.availableInNamespaces.join(',')),
+    },
+    seen,
+  ]
+  return { nodes, namespaces, operators }[noun] as Column<never>[]
+}
