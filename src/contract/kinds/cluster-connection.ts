@@ -1,0 +1,157 @@
+import { type Static, Type } from 'typebox'
+import { StatusConditions } from './conditions.ts'
+import { defineKind, type KindObject } from './kind.ts'
+
+const Seconds = (description: string) =>
+  Type.Integer({ minimum: -2147483648, maximum: 2147483647, format: 'int32', description })
+
+const CredentialsRef = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 253, description: 'name of the Secret' }),
+    namespace: Type.Optional(
+      Type.String({ maxLength: 253, description: 'namespace of the Secret; default: that of the ClusterConnection' }),
+    ),
+  },
+  {
+    description:
+      'Secret with the access data. Keys: "token" (bearer token) or "tls.crt" and "tls.key" (client certificate), optionally "ca.crt" (PEM bundle; without it the roots of the system count); or "kubeconfig", optionally "context".',
+  },
+)
+
+const Spec = Type.Object(
+  {
+    displayName: Type.Optional(
+      Type.String({ maxLength: 1024, description: 'shown name; default: the name of the object' }),
+    ),
+    endpoint: Type.String({
+      maxLength: 2048,
+      // Without a scheme https is meant: manifests written so exist and were accepted.
+      pattern: '^(https?://)?(\\[[0-9A-Fa-f:.%]+\\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[^\\s?#]*)?$',
+      faultMessage: 'must be the address of an API server, such as https://api.west.example.com:6443',
+      description: 'address of the API server, such as https://api.west.example.com:6443; no port is added',
+    }),
+    credentialsRef: CredentialsRef,
+    labels: Type.Optional(
+      Type.Record(Type.String(), Type.String(), { description: 'for grouping clusters and for access policies' }),
+    ),
+    monitoring: Type.Optional(
+      Type.Object(
+        {
+          interval: Type.Optional(
+            Seconds('seconds between two rounds; 0 or less: the default of the hub (30); 1 to 29 count as 30'),
+          ),
+          timeout: Type.Optional(
+            Seconds(
+              'seconds every request of a round may take; 0 or less: the default of the hub (10); 1 to 4 count as 5',
+            ),
+          ),
+        },
+        { description: 'how often, and how patiently' },
+      ),
+    ),
+    collectionMode: Type.Optional(
+      Type.Union([Type.Literal('pull'), Type.Literal('push')], {
+        default: 'pull',
+        description: 'who collects: the hub (pull) or an agent beside the cluster (push)',
+      }),
+    ),
+    ingesterAddress: Type.Optional(
+      Type.String({ maxLength: 2048, description: 'host:port under which agents reach the hub' }),
+    ),
+    collectorVersion: Type.Optional(
+      Type.String({ maxLength: 128, description: 'image tag of the agent; default: the version of the hub' }),
+    ),
+    insecureSkipTLSVerify: Type.Optional(
+      Type.Boolean({
+        description:
+          'do not verify the certificate of the API server: anyone in between can read the credentials. Shown wherever the cluster is shown',
+      }),
+    ),
+    tlsServerName: Type.Optional(
+      Type.String({
+        maxLength: 253,
+        description: 'name the certificate must carry, where it is not that of the endpoint',
+      }),
+    ),
+    proxyURL: Type.Optional(
+      Type.String({
+        maxLength: 2048,
+        pattern: '^https?://[^\\s]+$',
+        faultMessage: 'must be an http or https address',
+        description: 'HTTP proxy for this cluster',
+      }),
+    ),
+  },
+  { description: 'what is wanted' },
+)
+
+const Status = Type.Object(
+  {
+    phase: Type.Optional(
+      Type.String({ maxLength: 64, description: 'Connecting before the first round, then Connected or Error' }),
+    ),
+    health: Type.Optional(Type.String({ maxLength: 64, description: 'healthy, degraded, unhealthy or unknown' })),
+    message: Type.Optional(Type.String({ maxLength: 32768, description: 'why, for people' })),
+    lastSyncTime: Type.Optional(
+      Type.String({
+        format: 'date-time',
+        description:
+          'time of the last round that read the nodes; written at most once a minute while nothing else changes',
+      }),
+    ),
+    nodes: Type.Optional(Type.Integer({ minimum: 0, description: 'number of nodes' })),
+    namespaces: Type.Optional(Type.Integer({ minimum: 0, description: 'number of namespaces' })),
+    conditions: Type.Optional(StatusConditions),
+    collectorStatus: Type.Optional(
+      Type.Object(
+        {
+          connected: Type.Boolean(),
+          version: Type.Optional(Type.String({ maxLength: 128 })),
+          lastHeartbeat: Type.Optional(Type.String({ format: 'date-time' })),
+        },
+        { description: 'the agent beside the cluster (push)' },
+      ),
+    ),
+  },
+  { description: 'what is seen; written by the hub' },
+)
+
+/** How to reach a cluster, and who collects from it. */
+export const clusterConnection = defineKind({
+  group: 'clusterpulse.io',
+  version: 'v1alpha1',
+  kind: 'ClusterConnection',
+  plural: 'clusterconnections',
+  singular: 'clusterconnection',
+  shortNames: ['cc'],
+  description:
+    'A cluster of the fleet: where its API is, with which credentials, how often it is read. Its name is the name of the cluster everywhere.',
+  columns: [
+    { name: 'Display Name', type: 'string', jsonPath: '.spec.displayName' },
+    { name: 'Endpoint', type: 'string', jsonPath: '.spec.endpoint' },
+    { name: 'Status', type: 'string', jsonPath: '.status.phase' },
+    { name: 'Health', type: 'string', jsonPath: '.status.health' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    { name: 'Nodes', type: 'integer', jsonPath: '.status.nodes', priority: 1 },
+    { name: 'Last Sync', type: 'date', jsonPath: '.status.lastSyncTime', priority: 1 },
+    { name: 'Message', type: 'string', jsonPath: '.status.message', priority: 1 },
+  ],
+  spec: Spec,
+  status: Status,
+  example: {
+    apiVersion: 'clusterpulse.io/v1alpha1',
+    kind: 'ClusterConnection',
+    metadata: { name: 'west', namespace: 'clusterpulse' },
+    spec: {
+      displayName: 'West',
+      endpoint: 'https://api.west.example.com:6443',
+      credentialsRef: { name: 'west-credentials' },
+      labels: { environment: 'production' },
+      monitoring: { interval: 30, timeout: 10 },
+    },
+  },
+})
+
+export type ClusterConnectionSpec = Static<typeof Spec>
+export type ClusterConnectionStatus = Static<typeof Status>
+export type ClusterConnection = KindObject<ClusterConnectionSpec, ClusterConnectionStatus>

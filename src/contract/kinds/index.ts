@@ -1,0 +1,25 @@
+/**
+ * The kinds of hub objects. One file per kind holds its schema; from it follow the static type, the validator with
+ * sentences for people, the CustomResourceDefinition and the reference page, so that they cannot disagree.
+ *
+ *   schema (TypeBox) → type · faults()/parse() · crd() → deploy/crds, docs/reference/kinds.md
+ *
+ * Schemas accept what older manifests contain; the code clamps, the schema does not refuse. Pure: no input, no output.
+ */
+export {
+  type ClusterConnection,
+  type ClusterConnectionSpec,
+  type ClusterConnectionStatus,
+  clusterConnection,
+} from './cluster-connection.ts'
+export { StatusCondition } from './conditions.ts'
+export { type StructuralSchema, toStructural } from './crd-schema.ts'
+export { crdYaml, type GeneratedFile, generateKinds, kindReference, kinds } from './generate.ts'
+export {
+  type Column,
+  type CustomResourceDefinition,
+  type Fault,
+  InvalidObjectError,
+  type Kind,
+  type KindObject,
+} from './kind.ts'

@@ -1,0 +1,220 @@
+import type { Static, TSchema } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { FleetError } from '#model'
+import { type StructuralSchema, toStructural } from './crd-schema.ts'
+
+/** One column of `kubectl get`. Priority 0 is always shown, above only with `-o wide`. */
+export interface Column {
+  readonly name: string
+  readonly type: 'string' | 'integer' | 'boolean' | 'date'
+  readonly jsonPath: string
+  readonly description?: string
+  readonly priority?: number
+}
+
+/** What is written once about a kind; everything else follows from it. */
+export interface KindDefinition<Spec extends TSchema, Status extends TSchema> {
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  readonly plural: string
+  readonly singular: string
+  readonly shortNames: readonly string[]
+  readonly description: string
+  readonly columns: readonly Column[]
+  readonly spec: Spec
+  readonly status: Status
+  /** the shortest useful object, for the reference page */
+  readonly example: Readonly<Record<string, unknown>>
+}
+
+/** An object of a kind as the API server returns it. */
+export interface KindObject<Spec, Status> {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string
+    readonly uid?: string
+    readonly resourceVersion?: string
+    readonly generation?: number
+    readonly creationTimestamp?: string
+    readonly deletionTimestamp?: string
+    readonly labels?: Readonly<Record<string, string>>
+    readonly annotations?: Readonly<Record<string, string>>
+  }
+  readonly spec: Spec
+  readonly status?: Status
+}
+
+/** One thing wrong with an object: `path` as people write it (`spec.endpoint`), `message` without the path. */
+export interface Fault {
+  readonly path: string
+  readonly message: string
+}
+
+/** An object does not fit its kind; `faults` names every place. */
+export class InvalidObjectError extends FleetError {
+  override readonly name = 'InvalidObjectError'
+  readonly code = 'invalid_object'
+  readonly retryable = false
+  readonly faults: readonly Fault[]
+
+  constructor(kind: string, faults: readonly Fault[]) {
+    super(`this ${kind} cannot be used: ${faults.map(({ path, message }) => `${path} ${message}`).join('; ')}`)
+    this.faults = faults
+  }
+}
+
+/** A kind of hub object: its schema, and what follows from it. */
+export interface Kind<Spec, Status> {
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  readonly plural: string
+  /** `group/version` */
+  readonly apiVersion: string
+  readonly definition: KindDefinition<TSchema, TSchema>
+  /** Everything wrong with the spec of an object; [] when it can be used. */
+  faults(object: unknown): readonly Fault[]
+  /**
+   * The object, typed, with the schema's defaults filled in.
+   * @throws InvalidObjectError naming every fault
+   */
+  parse(object: unknown): KindObject<Spec, Status>
+  /** The CustomResourceDefinition as plain JSON. */
+  crd(): CustomResourceDefinition
+}
+
+/** apiextensions.k8s.io/v1, as far as we write it. */
+export interface CustomResourceDefinition {
+  readonly apiVersion: 'apiextensions.k8s.io/v1'
+  readonly kind: 'CustomResourceDefinition'
+  readonly metadata: { readonly name: string }
+  readonly spec: Readonly<Record<string, unknown>>
+}
+
+/** Makes a kind from its definition. The schema is compiled here, once. */
+export function defineKind<Spec extends TSchema, Status extends TSchema>(
+  definition: KindDefinition<Spec, Status>,
+): Kind<Static<Spec>, Static<Status>> {
+  const apiVersion = `${definition.group}/${definition.version}`
+  const spec = Compile(definition.spec)
+
+  const faults = (object: unknown): Fault[] => {
+    const value = isRecord(object) ? object.spec : undefined
+    if (value === undefined) return [{ path: 'spec', message: 'is missing' }]
+    return spec.Check(value) ? [] : describe(spec.Errors(value), definition.spec)
+  }
+  return {
+    group: definition.group,
+    version: definition.version,
+    kind: definition.kind,
+    plural: definition.plural,
+    apiVersion,
+    definition,
+    faults,
+    parse(object) {
+      const found = faults(object)
+      if (found.length > 0) throw new InvalidObjectError(definition.kind, found)
+      const whole = object as KindObject<Static<Spec>, Static<Status>>
+      // The server fills defaults in too; an object that was stored before the default existed has none.
+      return { ...whole, spec: spec.Default(structuredClone(whole.spec)) as Static<Spec> }
+    },
+    crd: () => crdOf(definition),
+  }
+}
+
+function crdOf(definition: KindDefinition<TSchema, TSchema>): CustomResourceDefinition {
+  const schema: StructuralSchema = {
+    type: 'object',
+    description: definition.description,
+    properties: {
+      apiVersion: { type: 'string' },
+      kind: { type: 'string' },
+      metadata: { type: 'object' },
+      spec: toStructural(definition.spec, '.spec'),
+      status: toStructural(definition.status, '.status'),
+    },
+    required: ['spec'],
+  }
+  const { group, version, kind, plural, singular, shortNames, columns } = definition
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope: 'Namespaced',
+      names: {
+        kind,
+        listKind: `${kind}List`,
+        plural,
+        singular,
+        shortNames: [...shortNames],
+        categories: ['clusterpulse'],
+      },
+      versions: [
+        {
+          name: version,
+          served: true,
+          storage: true,
+          subresources: { status: {} },
+          additionalPrinterColumns: columns.map((column) => ({ ...column })),
+          schema: { openAPIV3Schema: schema },
+        },
+      ],
+    },
+  }
+}
+
+interface SchemaError {
+  readonly keyword: string
+  readonly instancePath: string
+  readonly schemaPath: string
+  readonly message: string
+  readonly params: object
+}
+
+/** Turns the validator's errors into one sentence per place, in the order of the places. */
+function describe(errors: readonly SchemaError[], schema: TSchema): Fault[] {
+  const byPath = new Map<string, string>()
+  for (const error of errors) {
+    if (error.keyword === 'const') continue // part of a union, whose own error follows
+    const path = pathOf(error.instancePath)
+    if (error.keyword === 'required') {
+      const { requiredProperties } = error.params as { requiredProperties: readonly string[] }
+      for (const name of requiredProperties) byPath.set(`${path}.${name}`, 'is missing')
+    } else if (!byPath.has(path)) {
+      byPath.set(path, sentence(error, at(schema, error.schemaPath)))
+    }
+  }
+  return [...byPath].map(([path, message]) => ({ path, message }))
+}
+
+const pathOf = (pointer: string) =>
+  `spec${pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`))
+    .join('')}`
+
+function at(schema: TSchema, pointer: string): Readonly<Record<string, unknown>> {
+  let node: unknown = schema
+  for (const part of pointer.split('/').slice(1)) node = isRecord(node) ? node[part] : undefined
+  return isRecord(node) ? node : {}
+}
+
+function sentence(error: SchemaError, schema: Readonly<Record<string, unknown>>): string {
+  if (typeof schema.faultMessage === 'string' && error.keyword !== 'type') return schema.faultMessage
+  if (error.keyword === 'anyOf' && Array.isArray(schema.anyOf)) {
+    const values = schema.anyOf.map((branch) => (isRecord(branch) ? branch.const : undefined))
+    return `must be one of ${values.map((value) => JSON.stringify(value)).join(', ')}`
+  }
+  return error.message
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
