@@ -9,3 +9,17 @@ export { createLogger, type Logger, type LogLevel, parseLogLevel, silentLogger }
 export { Metrics } from './metrics.ts'
 export { type Part, type RunningParts, startParts } from './parts.ts'
 export { type BackoffOptions, backoffMs, retryForever } from './retry.ts'
+export { lockDirectory } from './segment-log/directory-lock.ts'
+export {
+  DirectoryLockedError,
+  LogFullError,
+  LogWriteError,
+  RecordTooLargeError,
+} from './segment-log/errors.ts'
+export {
+  type LogDamage,
+  type LogRecord,
+  type LogStats,
+  SegmentLog,
+  type SegmentLogOptions,
+} from './segment-log/segment-log.ts'

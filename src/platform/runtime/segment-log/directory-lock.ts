@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto'
+import { link, mkdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { DirectoryLockedError } from './errors.ts'
+
+const REFRESH_MS = 2_000
+/** A holder on another host cannot be asked; it is gone when it refreshed nothing for this long. */
+const FOREIGN_DEAD_AFTER_MS = 15_000
+
+interface Holder {
+  readonly token: string
+  readonly pid: number
+  /** start time of the process in the kernel's words; tells a reused pid apart. Empty where unknown. */
+  readonly started: string
+  readonly host: string
+}
+
+/**
+ * Keeps a directory for this process. Node has no file locks of the kernel, so the lock is a file that names its holder:
+ * one of a process that no longer runs is taken over at once, also after `kill -9` and where the pid was given away again.
+ * @throws DirectoryLockedError while another living process holds it
+ */
+export async function lockDirectory(directory: string): Promise<AsyncDisposable> {
+  await mkdir(directory, { recursive: true })
+  const path = join(directory, 'lock')
+  const me: Holder = {
+    token: randomUUID(),
+    pid: process.pid,
+    started: await startOf(process.pid),
+    host: hostname(),
+  }
+  const mine = join(directory, `lock.${me.token}`)
+  await writeFile(mine, JSON.stringify(me))
+  try {
+    for (let attempt = 0; ; attempt++) {
+      if (await linked(mine, path)) break
+      const text = await readFile(path, 'utf8').catch(missingAsUndefined)
+      if (text === undefined) continue
+      const holder = parseHolder(text)
+      if (attempt > 50 || (await isAlive(path, holder))) throw new DirectoryLockedError(directory, describe(holder))
+      await takeAway(path, text, mine)
+    }
+  } finally {
+    await rm(mine, { force: true })
+  }
+  // A refresh that fails (disk full) only ages the lock for other hosts; here the pid tells.
+  const timer = setInterval(() => void utimes(path, new Date(), new Date()).catch(() => undefined), REFRESH_MS)
+  timer.unref()
+  return {
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer)
+      const text = await readFile(path, 'utf8').catch(missingAsUndefined)
+      if (text !== undefined && parseHolder(text)?.token === me.token) await rm(path, { force: true })
+    },
+  }
+}
+
+async function linked(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+// Two starters may both see a dead lock: who moves it away checks that it moved the dead one, and else gives it back.
+async function takeAway(path: string, deadText: string, mine: string): Promise<void> {
+  const aside = `${mine}.dead`
+  try {
+    await rename(path, aside)
+  } catch (error) {
+    missingAsUndefined(error)
+    return
+  }
+  const moved = await readFile(aside, 'utf8')
+  if (moved !== deadText) await linked(aside, path)
+  await rm(aside, { force: true })
+}
+
+async function isAlive(path: string, holder: Holder | undefined): Promise<boolean> {
+  if (!holder) return false
+  if (holder.host !== hostname()) {
+    const before = await touchedAt(path)
+    if (Date.now() - before < FOREIGN_DEAD_AFTER_MS) return true
+    // The clocks of two hosts may differ: the file must also stand still while we look.
+    await wait(REFRESH_MS * 2)
+    return (await touchedAt(path)) !== before
+  }
+  try {
+    process.kill(holder.pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+  return holder.started === '' || holder.started === (await startOf(holder.pid))
+}
+
+const touchedAt = (path: string) =>
+  stat(path).then(
+    (stats) => stats.mtimeMs,
+    () => 0,
+  )
+
+/** Boot and start time of a process; empty where the system has no /proc. */
+async function startOf(pid: number): Promise<string> {
+  try {
+    const [boot, line] = await Promise.all([
+      readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
+      readFile(`/proc/${pid}/stat`, 'utf8'),
+    ])
+    // The second field is the name in brackets and may hold spaces; the start time is the 22nd.
+    const fields = line.slice(line.lastIndexOf(')') + 2).split(' ')
+    return `${boot.trim()}/${fields[19] ?? ''}`
+  } catch {
+    return '' // no /proc here: only the pid tells
+  }
+}
+
+function parseHolder(text: string): Holder | undefined {
+  try {
+    const value = JSON.parse(text) as Partial<Holder>
+    if (typeof value.pid !== 'number' || typeof value.token !== 'string') return undefined
+    return { token: value.token, pid: value.pid, started: value.started ?? '', host: value.host ?? '' }
+  } catch {
+    return undefined // cut off while it was written: nobody holds it
+  }
+}
+
+const describe = (holder: Holder | undefined) =>
+  holder ? `process ${holder.pid} on ${holder.host}` : 'an unknown process'
+
+function missingAsUndefined(error: unknown): undefined {
+  if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+  throw error
+}
