@@ -1,2 +1,15 @@
-/** Informers, work queue, reconcilers, leader election. */
-export * from './types.ts'
+/**
+ * What makes hub objects true: informers keep a copy of the objects, work queues hand their keys to reconcilers, a manager
+ * starts both in order, and leader election sees to it that only one process does.
+ *
+ *   API server → Informer → (trigger) → WorkQueue → Reconciler → outcome: done | again after … | thrown: back-off
+ *
+ * A reconciler gets a key, never an event, and never runs twice at once for one key. A restart is nothing special.
+ */
+export { type Condition, setCondition } from './conditions.ts'
+export { Controller, type ControllerOptions, onReferredChange, onSpecChange, type Trigger } from './controller.ts'
+export { changesSpec, Informer, type InformerOptions, keyOf, type ObjectChange } from './informer.ts'
+export { LeaderElection, type LeaderElectionOptions, type Lease } from './leader-election.ts'
+export { Manager, type ManagerOptions } from './manager.ts'
+export { againAfter, done, type Outcome, type Reconciler } from './types.ts'
+export { keyText, WorkQueue, type WorkQueueOptions } from './work-queue.ts'

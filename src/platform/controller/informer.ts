@@ -1,0 +1,180 @@
+import type { KubeClient, KubeObject, ObjectKey, Resource } from '#kube'
+import { type Clock, systemClock } from '#model'
+import { backoffMs, type Logger } from '#runtime'
+import { keyText } from './work-queue.ts'
+
+/** What happened to one object, as far as we saw: several changes in between may look like one. */
+export type ObjectChange<T> =
+  | { readonly kind: 'added'; readonly key: ObjectKey; readonly object: T }
+  | { readonly kind: 'changed'; readonly key: ObjectKey; readonly object: T; readonly previous: T }
+  | { readonly kind: 'deleted'; readonly key: ObjectKey; readonly previous: T }
+
+export interface InformerOptions<T extends KubeObject> {
+  readonly kube: KubeClient
+  readonly resource: Resource<T>
+  /** absent: all namespaces */
+  readonly namespace?: string
+  readonly labelSelector?: string
+  readonly fieldSelector?: string
+  readonly logger: Logger
+  readonly clock?: Clock
+}
+
+/**
+ * The objects of one resource, kept up to date by list and watch, and told to whoever listens. Listeners enqueue; they must
+ * not wait and not throw. After a gap the differences are told as if they had just happened.
+ */
+export class Informer<T extends KubeObject> implements AsyncDisposable {
+  readonly #options: InformerOptions<T>
+  readonly #objects = new Map<string, T>()
+  readonly #listeners = new Set<(change: ObjectChange<T>) => void>()
+  readonly #stop = new AbortController()
+  readonly #synced: Promise<void>
+  #resolveSynced: () => void = () => undefined
+  #rejectSynced: (error: Error) => void = () => undefined
+  #isSynced = false
+  #loop: Promise<void> | undefined
+
+  constructor(options: InformerOptions<T>) {
+    this.#options = options
+    this.#synced = new Promise((resolve, reject) => {
+      this.#resolveSynced = resolve
+      this.#rejectSynced = reject
+    })
+    this.#synced.catch(() => undefined) // told to those who wait in `synced`; nobody may be waiting
+  }
+
+  get name(): string {
+    return this.#options.resource.plural
+  }
+
+  /** Whether the first list is in. */
+  get isSynced(): boolean {
+    return this.#isSynced
+  }
+
+  /** Begins to list and watch; a second call does nothing. */
+  start(): void {
+    this.#loop ??= this.#run()
+  }
+
+  /** Resolves when the first list is in. Rejects when the signal aborts or the informer stops before. */
+  async synced(signal?: AbortSignal): Promise<void> {
+    if (!signal) return this.#synced
+    signal.throwIfAborted()
+    let abort: () => void = () => undefined
+    const aborted = new Promise<never>((_, reject) => {
+      abort = () => reject(signal.reason)
+      signal.addEventListener('abort', abort, { once: true })
+    })
+    try {
+      await Promise.race([this.#synced, aborted])
+    } finally {
+      signal.removeEventListener('abort', abort)
+    }
+  }
+
+  /** What is known of the object now; undefined: it does not exist, as far as we saw. Never to be changed. */
+  get(key: ObjectKey): T | undefined {
+    return this.#objects.get(keyText(key))
+  }
+
+  /** Every object known now. */
+  list(): readonly T[] {
+    return [...this.#objects.values()]
+  }
+
+  /** Calls the listener for every change from now on; the returned function ends that. */
+  onChange(listener: (change: ObjectChange<T>) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort()
+    this.#rejectSynced(new Error(`the informer of ${this.name} was stopped`))
+    await this.#loop
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop()
+  }
+
+  async #run(): Promise<void> {
+    const { clock = systemClock, logger } = this.#options
+    const { signal } = this.#stop
+    for (let attempt = 0; !signal.aborted; attempt++) {
+      try {
+        await this.#watch(() => {
+          attempt = 0
+        })
+      } catch (error) {
+        if (!signal.aborted) logger.warn({ resource: this.name, err: error }, 'watch ended; starting it anew')
+      }
+      await clock.sleep(backoffMs(attempt, { fromMs: 500, toMs: 30_000 }), signal)
+    }
+  }
+
+  async #watch(onProgress: () => void): Promise<void> {
+    const { kube, resource, namespace, labelSelector, fieldSelector, logger } = this.#options
+    const events = kube.watch(resource, {
+      ...(namespace !== undefined && { namespace }),
+      ...(labelSelector !== undefined && { labelSelector }),
+      ...(fieldSelector !== undefined && { fieldSelector }),
+      signal: this.#stop.signal,
+      onTrouble: (error) => logger.debug({ resource: this.name, err: error }, 'watch was interrupted; it goes on'),
+    })
+    for await (const event of events) {
+      onProgress()
+      if (event.type === 'reset') this.#reset(event.items)
+      else if (event.type === 'deleted') this.#remove(keyOf(event.object))
+      else this.#put(event.object)
+    }
+  }
+
+  #reset(items: readonly T[]): void {
+    const present = new Set(items.map((item) => keyText(keyOf(item))))
+    for (const [text, object] of this.#objects) if (!present.has(text)) this.#remove(keyOf(object))
+    for (const item of items) this.#put(item)
+    this.#isSynced = true
+    this.#resolveSynced()
+  }
+
+  #put(object: T): void {
+    const key = keyOf(object)
+    const previous = this.#objects.get(keyText(key))
+    this.#objects.set(keyText(key), object)
+    const isNew = !previous || previous.metadata.uid !== object.metadata.uid
+    // Deleted and made anew while we did not look: two objects, whatever their name.
+    if (previous && isNew) this.#tell({ kind: 'deleted', key, previous })
+    if (!previous || isNew) this.#tell({ kind: 'added', key, object })
+    else if (!sameVersion(previous, object)) this.#tell({ kind: 'changed', key, object, previous })
+  }
+
+  #remove(key: ObjectKey): void {
+    const previous = this.#objects.get(keyText(key))
+    if (!previous) return
+    this.#objects.delete(keyText(key))
+    this.#tell({ kind: 'deleted', key, previous })
+  }
+
+  #tell(change: ObjectChange<T>): void {
+    for (const listener of this.#listeners) listener(change)
+  }
+}
+
+const sameVersion = ({ metadata: a }: KubeObject, { metadata: b }: KubeObject) =>
+  a.resourceVersion !== undefined && a.resourceVersion === b.resourceVersion
+
+/** The key of an object. */
+export function keyOf({ metadata: { name, namespace } }: KubeObject): ObjectKey {
+  return namespace ? { name, namespace } : { name }
+}
+
+/** Whether a reconciler of the object cares: it came, went, is going, or its spec changed. Not status, not labels. */
+export function changesSpec(change: ObjectChange<KubeObject>): boolean {
+  if (change.kind !== 'changed') return true
+  const { metadata: now } = change.object
+  const { metadata: before } = change.previous
+  return now.generation !== before.generation || now.deletionTimestamp !== before.deletionTimestamp
+}

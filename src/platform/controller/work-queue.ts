@@ -1,0 +1,161 @@
+import type { ObjectKey } from '#kube'
+import { type Clock, systemClock } from '#model'
+import { backoffMs } from '#runtime'
+import type { Outcome } from './types.ts'
+
+/** `namespace/name`, or the name alone for what has no namespace: neither part can hold a slash. */
+export const keyText = ({ namespace, name }: ObjectKey): string => (namespace ? `${namespace}/${name}` : name)
+
+export interface WorkQueueOptions {
+  readonly work: (key: ObjectKey, signal: AbortSignal) => Promise<Outcome>
+  /** keys worked on at once */
+  readonly concurrency: number
+  /** Told of every throw, before the key is tried again after `waitMs`. */
+  readonly onFailure: (key: ObjectKey, error: unknown, waitMs: number) => void
+  readonly clock?: Clock
+  readonly random?: () => number
+  /** first and last ceiling of the wait after a throw, ms; default 5 ms and 5 min */
+  readonly backoff?: { readonly fromMs: number; readonly toMs: number }
+}
+
+interface Entry {
+  readonly key: ObjectKey
+  state: 'idle' | 'waiting' | 'running' | 'runningAndAskedAgain'
+  failures: number
+  /** the pending delay; a key has at most one */
+  delay?: { readonly due: number; readonly end: AbortController }
+}
+
+/**
+ * Keys to be worked on, each at most once in the queue and never twice at once. A key asked for while it runs runs once
+ * more afterwards. What the last run asked for replaces any delay that was pending before.
+ * Bounded by the number of distinct keys; idle keys are forgotten.
+ *
+ *   idle ──add──▶ waiting ──worker free──▶ running ──add──▶ runningAndAskedAgain
+ *     ▲  └─delay──┘                          │ done/again/throw          │
+ *     └──────────────────────────────────────┘      waiting ◀────────────┘
+ */
+export class WorkQueue implements AsyncDisposable {
+  readonly #options: Required<WorkQueueOptions>
+  readonly #entries = new Map<string, Entry>()
+  readonly #waiting: Entry[] = []
+  readonly #running = new Set<Promise<void>>()
+  readonly #stop = new AbortController()
+
+  constructor(options: WorkQueueOptions) {
+    this.#options = {
+      clock: systemClock,
+      random: Math.random,
+      backoff: { fromMs: 5, toMs: 300_000 },
+      ...options,
+    }
+  }
+
+  /** keys that wait for a worker */
+  get depth(): number {
+    return this.#waiting.length
+  }
+
+  /** keys being worked on */
+  get running(): number {
+    return this.#running.size
+  }
+
+  /** Asks for the key now. After a stop nothing is taken. */
+  add(key: ObjectKey): void {
+    if (this.#stop.signal.aborted) return
+    const entry = this.#entry(key)
+    if (entry.state === 'running') entry.state = 'runningAndAskedAgain'
+    if (entry.state !== 'idle') return
+    this.#cancelDelay(entry)
+    entry.state = 'waiting'
+    this.#waiting.push(entry)
+    this.#pump()
+  }
+
+  /** Asks for the key after a while; of two delays the shorter counts. */
+  addAfter(key: ObjectKey, afterMs: number): void {
+    if (this.#stop.signal.aborted) return
+    if (afterMs <= 0) this.add(key)
+    else this.#delay(this.#entry(key), afterMs)
+  }
+
+  /** Takes no more, aborts what runs and waits for its end. */
+  async stop(): Promise<void> {
+    this.#stop.abort()
+    this.#waiting.length = 0
+    for (const entry of this.#entries.values()) this.#cancelDelay(entry)
+    await Promise.all(this.#running)
+    this.#entries.clear()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop()
+  }
+
+  #entry(key: ObjectKey): Entry {
+    const text = keyText(key)
+    const known = this.#entries.get(text)
+    if (known) return known
+    const entry: Entry = { key, state: 'idle', failures: 0 }
+    this.#entries.set(text, entry)
+    return entry
+  }
+
+  #delay(entry: Entry, afterMs: number): void {
+    const due = this.#options.clock.now() + afterMs
+    if (entry.delay && entry.delay.due <= due) return
+    this.#cancelDelay(entry)
+    const end = new AbortController()
+    entry.delay = { due, end }
+    void this.#options.clock.sleep(afterMs, end.signal).then(() => {
+      if (end.signal.aborted) return
+      delete entry.delay
+      this.add(entry.key)
+    })
+  }
+
+  #cancelDelay(entry: Entry): void {
+    entry.delay?.end.abort()
+    delete entry.delay
+  }
+
+  #pump(): void {
+    while (this.#running.size < this.#options.concurrency) {
+      const entry = this.#waiting.shift()
+      if (!entry) return
+      const run = this.#run(entry).finally(() => {
+        this.#running.delete(run)
+        this.#pump()
+      })
+      this.#running.add(run)
+    }
+  }
+
+  async #run(entry: Entry): Promise<void> {
+    entry.state = 'running'
+    this.#cancelDelay(entry)
+    let afterMs: number | undefined
+    try {
+      // The first await makes sure that a synchronous throw is caught here too.
+      const outcome = await this.#options.work(entry.key, this.#stop.signal)
+      entry.failures = 0
+      if (outcome.kind === 'again') afterMs = outcome.afterMs
+    } catch (error) {
+      if (this.#stop.signal.aborted) return
+      afterMs = backoffMs(entry.failures++, { ...this.#options.backoff, random: this.#options.random })
+      this.#options.onFailure(entry.key, error, afterMs)
+    }
+    this.#settle(entry, afterMs)
+  }
+
+  #settle(entry: Entry, afterMs: number | undefined): void {
+    if (this.#stop.signal.aborted) return
+    const askedAgain = entry.state === 'runningAndAskedAgain'
+    entry.state = 'idle'
+    // A key that keeps failing is not let past its back-off by the events it causes itself.
+    if (askedAgain && entry.failures === 0) this.add(entry.key)
+    else if (afterMs !== undefined) this.addAfter(entry.key, afterMs)
+    else if (!entry.delay) this.#entries.delete(keyText(entry.key))
+  }
+}
