@@ -1,4 +1,4 @@
-import { pino, stdTimeFunctions } from 'pino'
+import { type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino'
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
@@ -25,7 +25,7 @@ const SECRET_PATHS = [
 ]
 
 /** JSON lines on standard error, one per event; secrets under the usual names are replaced. */
-export function createLogger(level: LogLevel, facts: object = {}): Logger {
+export function createLogger(level: LogLevel, facts: object = {}): PinoLogger {
   return pino(
     {
       level,

@@ -49,11 +49,8 @@ export class Metrics {
     )
   }
 
-  get contentType(): string {
-    return this.#registry.contentType
-  }
-
-  text(): Promise<string> {
-    return this.#registry.metrics()
+  /** for a server that answers /metrics */
+  get registry(): Registry {
+    return this.#registry
   }
 }
