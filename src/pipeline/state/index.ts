@@ -1,2 +1,15 @@
-/** What is true now, read from memory and written behind to Redis or LMDB. */
-export * from './types.ts'
+/**
+ * What is true now: the newest snapshots of every cluster, read from memory without waiting.
+ *
+ *   record → applyRecord (pure: sequence, parts, health, events) → memory → written behind to LMDB   (embedded)
+ *                                                                        → written through to Redis  (redis)
+ *   Redis → mirror: the same reads in another process
+ *
+ * Every store keeps the position in the hub's log in the same step as the state, so that a restart replays from there.
+ * A read that failed replaces nothing; what it could not read is named. Health comes with its reasons.
+ */
+export { clusterTotals } from '#model'
+export { type EmbeddedStateOptions, EmbeddedStateStore } from './embedded.ts'
+export { applyRecord, EVENTS_KEPT, HEARTBEATS_KEPT } from './fleet.ts'
+export { evaluateHealth, type HealthInput, type HealthVerdict } from './health.ts'
+export type * from './types.ts'

@@ -1,0 +1,114 @@
+import type {
+  ClusterOperatorSnapshot,
+  DeploymentSnapshot,
+  NamespaceSnapshot,
+  NodeSnapshot,
+  OperatorSnapshot,
+  PodCounts,
+  PodSummary,
+} from './snapshots.ts'
+
+/** What the sums are taken over: all of a cluster, or what one principal may see. Absent or null: never read. */
+export interface TotalsInput {
+  readonly nodes?: Iterable<NodeSnapshot> | null
+  readonly podSummary?: PodSummary | null
+  readonly namespaces?: Iterable<NamespaceSnapshot> | null
+  readonly deployments?: Iterable<DeploymentSnapshot> | null
+  readonly operators?: Iterable<OperatorSnapshot> | null
+  readonly clusterOperators?: Iterable<ClusterOperatorSnapshot> | null
+}
+
+/** Sums over nodes that gave a number; null where none did. */
+export interface CapacityTotals {
+  readonly capacity: number | null
+  readonly allocatable: number | null
+  readonly requested: number | null
+  readonly used: number | null
+}
+
+/** The sums of one cluster. `null`: what they are taken over was never read. */
+export interface ClusterTotals {
+  /** `notReady` holds nodes whose readiness is unknown as well; `unschedulable` counts beside readiness */
+  readonly nodes: {
+    readonly total: number
+    readonly ready: number
+    readonly notReady: number
+    readonly unschedulable: number
+  } | null
+  /** of the whole cluster where it was read, else over the pods of the nodes */
+  readonly pods: PodCounts | null
+  readonly namespaces: number | null
+  /** `ready`: as many replicas ready as are wanted */
+  readonly deployments: { readonly total: number; readonly ready: number } | null
+  /** `failing`: phase Failed */
+  readonly operators: { readonly total: number; readonly failing: number } | null
+  readonly clusterOperators: { readonly total: number; readonly degraded: number; readonly unavailable: number } | null
+  readonly cpuCores: CapacityTotals
+  readonly memoryBytes: CapacityTotals
+}
+
+export function clusterTotals(input: TotalsInput): ClusterTotals {
+  const nodes = listOf(input.nodes)
+  const deployments = listOf(input.deployments)
+  const operators = listOf(input.operators)
+  const clusterOperators = listOf(input.clusterOperators)
+  return {
+    nodes: nodes && {
+      total: nodes.length,
+      ready: count(nodes, (node) => node.ready === 'ready'),
+      notReady: count(nodes, (node) => node.ready !== 'ready'),
+      unschedulable: count(nodes, (node) => node.unschedulable),
+    },
+    pods: input.podSummary?.counts ?? (nodes && podTotals(nodes)),
+    namespaces: listOf(input.namespaces)?.length ?? null,
+    deployments: deployments && {
+      total: deployments.length,
+      ready: count(deployments, ({ ready, replicas }) => ready >= replicas),
+    },
+    operators: operators && {
+      total: operators.length,
+      failing: count(operators, ({ status }) => status === 'Failed'),
+    },
+    clusterOperators: clusterOperators && {
+      total: clusterOperators.length,
+      degraded: count(clusterOperators, ({ degraded }) => degraded),
+      unavailable: count(clusterOperators, ({ available }) => !available),
+    },
+    cpuCores: capacityTotals(nodes ?? [], 'cpuCores'),
+    memoryBytes: capacityTotals(nodes ?? [], 'memoryBytes'),
+  }
+}
+
+function capacityTotals(nodes: readonly NodeSnapshot[], what: 'cpuCores' | 'memoryBytes'): CapacityTotals {
+  return {
+    capacity: sum(nodes, (node) => node.capacity[what]),
+    allocatable: sum(nodes, (node) => node.allocatable[what]),
+    requested: sum(nodes, (node) => node.requested[what]),
+    used: sum(nodes, (node) => node.used?.[what] ?? null),
+  }
+}
+
+function podTotals(nodes: readonly NodeSnapshot[]): PodCounts {
+  const of = (phase: keyof PodCounts) => nodes.reduce((total, node) => total + node.pods[phase], 0)
+  return {
+    total: of('total'),
+    running: of('running'),
+    pending: of('pending'),
+    failed: of('failed'),
+    succeeded: of('succeeded'),
+    unknown: of('unknown'),
+  }
+}
+
+function listOf<T>(items: Iterable<T> | null | undefined): readonly T[] | null {
+  return items ? [...items] : null
+}
+
+function count<T>(items: readonly T[], is: (item: T) => boolean): number {
+  return items.reduce((total, item) => (is(item) ? total + 1 : total), 0)
+}
+
+function sum<T>(items: readonly T[], amount: (item: T) => number | null): number | null {
+  const known = items.map(amount).filter((value) => value !== null)
+  return known.length === 0 ? null : known.reduce((total, value) => total + value, 0)
+}

@@ -1,0 +1,12 @@
+/**
+ * The one entry for everything the hub learns of clusters: batches of pull and push, connections made and removed.
+ *
+ *   accept ─► check ─► sequence ─► hub's log, synced ─► ack
+ *                                        │
+ *                                        └─► state (retried, in order) ─► events
+ *
+ * Acknowledged means: on disk, and applied sooner or later, whatever crashes. State may be down for a while; acks go on
+ * until the log is full. Old sequences are acknowledged and dropped; batches of clusters nobody declared are refused.
+ */
+export { ClusterNotConnectedError, IngestBusyError, InvalidBatchError } from './errors.ts'
+export { type Accepted, Ingester, type IngesterOptions } from './ingester.ts'

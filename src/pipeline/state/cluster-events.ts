@@ -1,0 +1,106 @@
+import type { ClusterState, FleetEvent, SnapshotOf, SnapshotType } from '#model'
+
+/**
+ * What is worth remembering about the step from one state of a cluster to the next: real changes only, in the order they
+ * are to be read. The first read of a type tells nothing: all its items would be "new".
+ */
+export function clusterEvents(before: ClusterState | undefined, after: ClusterState, at: number): FleetEvent[] {
+  const event = (type: string, data: Readonly<Record<string, unknown>>): FleetEvent => ({
+    type,
+    cluster: after.name,
+    at,
+    data,
+  })
+  const displayName = after.connection?.displayName ?? after.name
+  return [
+    ...(before ? [] : [event('cluster.added', { display_name: displayName })]),
+    ...versionEvents(before, after).map((data) => event('cluster.version', data)),
+    ...nodeEvents(before, after).map(([type, data]) => event(type, data)),
+    ...clusterOperatorEvents(before, after).map(([type, data]) => event(type, data)),
+    ...operatorEvents(before, after).map(([type, data]) => event(type, data)),
+    ...healthEvents(before, after, displayName).map(([type, data]) => event(type, data)),
+  ]
+}
+
+type Told = [type: string, data: Record<string, unknown>]
+
+function versionEvents(before: ClusterState | undefined, after: ClusterState) {
+  const from = before?.parts.cluster?.items.get('cluster')?.version
+  const to = after.parts.cluster?.items.get('cluster')?.version
+  return from && to && from !== to ? [{ from, to }] : []
+}
+
+function nodeEvents(before: ClusterState | undefined, after: ClusterState): Told[] {
+  return differences(before, after, 'node').flatMap(([was, is]): Told[] => {
+    if (!is) return was ? [['node.removed', { node: was.name }]] : []
+    if (!was) return [['node.added', { node: is.name, ready: is.ready }]]
+    const told: Told[] = []
+    if (was.ready === 'ready' && is.ready !== 'ready')
+      told.push(['node.not_ready', { node: is.name, ...whyNotReady(is) }])
+    if (was.ready !== 'ready' && is.ready === 'ready') told.push(['node.ready', { node: is.name }])
+    if (!was.unschedulable && is.unschedulable) told.push(['node.cordoned', { node: is.name }])
+    if (was.unschedulable && !is.unschedulable) told.push(['node.uncordoned', { node: is.name }])
+    return told
+  })
+}
+
+function whyNotReady(node: SnapshotOf<'node'>): Record<string, string> {
+  const ready = node.conditions.find(({ type }) => type === 'Ready')
+  return ready ? { reason: ready.reason, message: ready.message } : {}
+}
+
+function clusterOperatorEvents(before: ClusterState | undefined, after: ClusterState): Told[] {
+  const inTrouble = (operator: SnapshotOf<'clusterOperator'>) => operator.degraded || !operator.available
+  return differences(before, after, 'clusterOperator').flatMap(([was, is]): Told[] => {
+    if (!is) return []
+    const wasInTrouble = was ? inTrouble(was) : false
+    if (inTrouble(is) === wasInTrouble) return []
+    if (!inTrouble(is)) return [['cluster_operator.recovered', { operator: is.name }]]
+    const { degraded, available, reason, message } = is
+    return [['cluster_operator.degraded', { operator: is.name, degraded, available, reason, message }]]
+  })
+}
+
+// OLM goes from Failed over other phases back to Succeeded: the list of events is the memory of the failure.
+function operatorEvents(before: ClusterState | undefined, after: ClusterState): Told[] {
+  return differences(before, after, 'operator').flatMap(([was, is]): Told[] => {
+    if (!is || was?.status === is.status) return []
+    const data = { operator: is.name, display_name: is.displayName, version: is.version }
+    if (is.status === 'Failed') return [['operator.failed', data]]
+    if (is.status !== 'Succeeded' || !was) return []
+    return was.status === 'Failed' || lastToldFailed(before, is.name) ? [['operator.recovered', data]] : []
+  })
+}
+
+function lastToldFailed(state: ClusterState | undefined, operator: string): boolean {
+  const last = state?.events.find(({ type, data }) => type.startsWith('operator.') && data?.operator === operator)
+  return last?.type === 'operator.failed'
+}
+
+function healthEvents(before: ClusterState | undefined, after: ClusterState, displayName: string): Told[] {
+  const from = before?.status.health ?? 'unknown'
+  const { health: to, message } = after.status
+  if (from === to) return []
+  return [
+    ['cluster.health', { from, to, message }],
+    ['cluster.reconciled', { health: to, display_name: displayName }], // the documented name of the same
+  ]
+}
+
+/** Items that are new, gone or another value; none when the type was never read before or was not read now. */
+function differences<T extends SnapshotType>(
+  before: ClusterState | undefined,
+  after: ClusterState,
+  type: T,
+): [was: SnapshotOf<T> | undefined, is: SnapshotOf<T> | undefined][] {
+  const was = before?.parts[type]
+  const is = after.parts[type]
+  if (!was?.freshness || !is || was.items === is.items) return []
+  const pairs: [SnapshotOf<T> | undefined, SnapshotOf<T> | undefined][] = []
+  for (const [name, item] of is.items) {
+    const old = was.items.get(name)
+    if (old !== item) pairs.push([old, item])
+  }
+  for (const [name, item] of was.items) if (!is.items.has(name)) pairs.push([item, undefined])
+  return pairs
+}

@@ -1,0 +1,230 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { open, type RootDatabase } from 'lmdb'
+import {
+  type Change,
+  type Clock,
+  type ClusterName,
+  type ClusterState,
+  isClusterName,
+  StoreUnavailableError,
+  systemClock,
+} from '#model'
+import { type Logger, lockDirectory, silentLogger } from '#runtime'
+import { FleetMemory } from './memory.ts'
+import { changedFields, decodeCluster } from './stored.ts'
+import type { Availability, StateRecord, StateStore } from './types.ts'
+
+export interface EmbeddedStateOptions {
+  /** made where missing; one process at a time */
+  readonly directory: string
+  readonly clock?: Clock
+  readonly logger?: Logger
+  /** what is applied reaches the disk at the latest so long after, in one transaction; default 250 ms */
+  readonly writeBehindMs?: number
+  /** records applied but not yet on disk; above it `apply` waits for the disk; default 20 000 */
+  readonly maxUnwritten?: number
+}
+
+/** `[cluster, field]`; what is of the whole fleet stands under the empty name. */
+type Key = [cluster: string, field: string]
+const POSITION: Key = ['', 'position']
+const VERSION: Key = ['', 'version']
+const STORE = 'embedded state'
+/** Clusters turned into text before others get a turn. */
+const SLICE = 20
+
+/**
+ * State in memory, written behind to LMDB. What the disk holds is always one moment of memory together with its position
+ * in the hub's log: after a crash the log is replayed from there. Nothing waits in a queue but the names of clusters.
+ */
+export class EmbeddedStateStore implements StateStore {
+  readonly #database: RootDatabase<string, Key>
+  readonly #lock: AsyncDisposable
+  readonly #memory: FleetMemory
+  readonly #clock: Clock
+  readonly #logger: Logger
+  readonly #writeBehindMs: number
+  readonly #maxUnwritten: number
+  /** as the disk has them */
+  readonly #written: Map<ClusterName, ClusterState>
+  readonly #dirty = new Set<ClusterName>()
+  readonly #closing = new AbortController()
+  #writing: Promise<void> | undefined
+  #loop: Promise<void> | undefined
+  #applied: number
+  #safe: number
+  #unwritten = 0
+
+  private constructor(
+    { clock = systemClock, logger = silentLogger, writeBehindMs = 250, maxUnwritten = 20_000 }: EmbeddedStateOptions,
+    database: RootDatabase<string, Key>,
+    lock: AsyncDisposable,
+  ) {
+    this.#database = database
+    this.#lock = lock
+    this.#clock = clock
+    this.#logger = logger
+    this.#writeBehindMs = writeBehindMs
+    this.#maxUnwritten = maxUnwritten
+    const position = Number(database.get(POSITION) ?? -1)
+    this.#applied = position
+    this.#safe = position
+    this.#memory = new FleetMemory(Number(database.get(VERSION) ?? clock.now()))
+    this.#written = new Map(loadClusters(database, logger).map((state) => [state.name, state]))
+    this.#memory.keep({ clusters: this.#written, version: this.#memory.version() })
+  }
+
+  /** @throws DirectoryLockedError while another process holds the directory */
+  static async open(options: EmbeddedStateOptions): Promise<EmbeddedStateStore> {
+    const lock = await lockDirectory(options.directory)
+    try {
+      const database = open<string, Key>({ path: `${options.directory}/state.mdb`, encoding: 'string', noSubdir: true })
+      return new EmbeddedStateStore(options, database, lock)
+    } catch (error) {
+      await lock[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+
+  availability(): Availability {
+    return { state: 'available' }
+  }
+
+  version(): number {
+    return this.#memory.version()
+  }
+
+  clusters(): readonly ClusterState[] {
+    return this.#memory.clusters()
+  }
+
+  cluster(name: string): ClusterState | undefined {
+    return this.#memory.cluster(name)
+  }
+
+  alerts(): readonly Readonly<Record<string, string>>[] {
+    return []
+  }
+
+  position(): number {
+    return this.#safe
+  }
+
+  sequence(cluster: ClusterName): number {
+    return this.#memory.cluster(cluster)?.sequence ?? 0
+  }
+
+  async apply(records: readonly StateRecord[], position: number, signal?: AbortSignal): Promise<Change[]> {
+    signal?.throwIfAborted()
+    if (this.#unwritten >= this.#maxUnwritten) await this.flush()
+    const draft = this.#memory.draft(records)
+    this.#memory.keep(draft)
+    for (const name of draft.clusters.keys()) this.#dirty.add(name)
+    this.#applied = position
+    this.#unwritten += records.length
+    this.#loop ??= this.#writeLater()
+    return draft.changes
+  }
+
+  /**
+   * Resolves when what was applied before is on disk.
+   * @throws StoreUnavailableError when the disk does not take it; it stays in memory and is tried again
+   */
+  async flush(): Promise<void> {
+    await this.#writing?.catch(() => undefined) // its own caller heard of it; ours is the next try
+    if (this.#safe === this.#applied && this.#dirty.size === 0) return
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = undefined
+    })
+    await this.#writing
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#closing.signal.aborted) return
+    this.#closing.abort()
+    await this.#loop
+    try {
+      await this.flush()
+    } catch (error) {
+      this.#logger.error({ error }, 'state was not written at the end: the next start replays the log')
+    }
+    await this.#database.close()
+    await this.#lock[Symbol.asyncDispose]()
+  }
+
+  async #writeLater(): Promise<void> {
+    const { signal } = this.#closing
+    let waitMs = this.#writeBehindMs
+    while (this.#safe !== this.#applied || this.#dirty.size > 0) {
+      await this.#clock.sleep(waitMs, signal)
+      if (signal.aborted) break // the closing writes what is left
+      try {
+        await this.flush()
+        waitMs = this.#writeBehindMs
+      } catch (error) {
+        this.#logger.error({ error, retryInMs: waitMs }, 'state could not be written to disk: trying again')
+        waitMs = Math.min(Math.max(waitMs, 100) * 2, 30_000)
+      }
+    }
+    this.#loop = undefined
+  }
+
+  async #write(): Promise<void> {
+    // One moment of memory: states are immutable, so holding them is a snapshot.
+    const names = [...this.#dirty]
+    const states = names.map((name) => this.#memory.cluster(name))
+    const position = this.#applied
+    const version = this.#memory.version()
+    const unwritten = this.#unwritten
+    this.#dirty.clear()
+    try {
+      const fields: (Map<string, string> | undefined)[] = []
+      for (const [i, state] of states.entries()) {
+        if (i % SLICE === SLICE - 1) await nextTurn()
+        fields.push(state && changedFields(this.#written.get(state.name), state))
+      }
+      await this.#database.transaction(() => {
+        for (const [i, name] of names.entries()) this.#put(name, fields[i])
+        // What a write inside returns is settled with the transaction's own promise.
+        void this.#database.put(POSITION, String(position))
+        void this.#database.put(VERSION, String(version))
+      })
+      await this.#database.flushed
+    } catch (error) {
+      for (const name of names) this.#dirty.add(name)
+      throw new StoreUnavailableError(STORE, error instanceof Error ? error.message : String(error), { cause: error })
+    }
+    for (const [i, name] of names.entries()) {
+      const state = states[i]
+      if (state) this.#written.set(name, state)
+      else this.#written.delete(name)
+    }
+    this.#unwritten -= unwritten
+    this.#safe = position
+  }
+
+  #put(name: ClusterName, fields: ReadonlyMap<string, string> | undefined): void {
+    if (!fields || !this.#written.has(name)) {
+      for (const key of [...this.#database.getKeys({ start: [name, ''], end: [name, '\uffff'] })]) {
+        void this.#database.remove(key)
+      }
+    }
+    for (const [field, text] of fields ?? []) void this.#database.put([name, field], text)
+  }
+}
+
+function loadClusters(database: RootDatabase<string, Key>, logger: Logger): ClusterState[] {
+  const byCluster = new Map<string, Record<string, string>>()
+  for (const { key, value } of database.getRange({})) {
+    const [cluster, field] = key
+    if (!isClusterName(cluster)) continue
+    const fields = byCluster.get(cluster) ?? {}
+    fields[field] = value
+    byCluster.set(cluster, fields)
+  }
+  return [...byCluster].flatMap(([cluster, fields]) => {
+    const state = decodeCluster(fields)
+    if (!state) logger.error({ cluster }, 'what is stored of the cluster cannot be read: it waits for the next round')
+    return state ? [state] : []
+  })
+}

@@ -1,0 +1,188 @@
+import type {
+  Change,
+  ClusterName,
+  ClusterState,
+  ClusterStatus,
+  ConnectionFacts,
+  FleetEvent,
+  Freshness,
+  Heartbeat,
+  Part,
+  PartState,
+  SnapshotOf,
+  SnapshotType,
+} from '#model'
+import { clusterEvents } from './cluster-events.ts'
+import { sameJson } from './equal.ts'
+import { evaluateHealth } from './health.ts'
+import type { StateRecord } from './types.ts'
+
+/** How many ends of rounds a cluster remembers. */
+export const HEARTBEATS_KEPT = 60
+/** How many events a cluster remembers. */
+export const EVENTS_KEPT = 100
+
+export interface Applied {
+  /** undefined: the cluster is gone */
+  readonly next: ClusterState | undefined
+  /** in the order they apply; none when the record said nothing new */
+  readonly changes: readonly Change[]
+}
+
+/** The cluster a record speaks of. */
+export function clusterOf(record: StateRecord): ClusterName {
+  return record.kind === 'batch' ? record.batch.cluster : record.cluster
+}
+
+/**
+ * One record onto one cluster. Pure, and total: any record of the right cluster has an answer.
+ * @param version of the new state, above every version given before
+ */
+export function applyRecord(previous: ClusterState | undefined, record: StateRecord, version: number): Applied {
+  switch (record.kind) {
+    case 'batch':
+      return applyBatch(previous, record, version)
+    case 'connection':
+      return applyConnection(previous, record, version)
+    case 'removed':
+      return applyRemoved(previous, record)
+  }
+}
+
+function applyBatch(
+  previous: ClusterState | undefined,
+  { batch, receivedAt }: Extract<StateRecord, { kind: 'batch' }>,
+  version: number,
+): Applied {
+  if (previous && batch.sequence <= previous.sequence) return { next: previous, changes: [] }
+  const before = previous ?? emptyCluster(batch.cluster, null)
+  const freshness: Freshness = { observedAt: batch.collectedAt, receivedAt, source: batch.source }
+  const snapshotChanges: Change[] = []
+  let parts = before.parts
+  for (const part of batch.parts) {
+    const next = applyPart(parts[part.type], part, freshness, (name, op) =>
+      snapshotChanges.push({ kind: 'snapshot', cluster: batch.cluster, type: part.type, name, op, at: receivedAt }),
+    )
+    parts = { ...parts, [part.type]: next }
+  }
+  const verdict = evaluateHealth({ parts, failure: batch.failure, source: batch.source, checked: true })
+  const nodesRead = batch.parts.some(({ type, outcome }) => type === 'node' && outcome === 'complete')
+  const status: ClusterStatus = {
+    ...verdict,
+    checkedAt: batch.collectedAt,
+    lastSyncAt: nodesRead && !batch.failure ? batch.collectedAt : before.status.lastSyncAt,
+  }
+  const heartbeat: Heartbeat = { at: batch.collectedAt, health: verdict.health, durationMs: batch.durationMs }
+  const after: ClusterState = {
+    ...before,
+    status,
+    parts,
+    sequence: batch.sequence,
+    source: batch.source,
+    heartbeats: [...before.heartbeats, heartbeat].slice(-HEARTBEATS_KEPT),
+    version,
+  }
+  return withEvents(previous, after, snapshotChanges, receivedAt)
+}
+
+function applyConnection(
+  previous: ClusterState | undefined,
+  { cluster, connection, at }: Extract<StateRecord, { kind: 'connection' }>,
+  version: number,
+): Applied {
+  if (previous && sameJson(previous.connection, connection)) return { next: previous, changes: [] }
+  const before = previous ?? emptyCluster(cluster, connection)
+  return withEvents(previous, { ...before, connection, version }, [], at)
+}
+
+function applyRemoved(
+  previous: ClusterState | undefined,
+  { cluster, at }: Extract<StateRecord, { kind: 'removed' }>,
+): Applied {
+  if (!previous) return { next: undefined, changes: [] }
+  return {
+    next: undefined,
+    changes: [
+      { kind: 'event', cluster, event: { type: 'cluster.deleted', cluster, at, data: null }, at },
+      { kind: 'cluster', cluster, op: 'remove', at },
+    ],
+  }
+}
+
+function withEvents(
+  previous: ClusterState | undefined,
+  after: ClusterState,
+  snapshotChanges: readonly Change[],
+  at: number,
+): Applied {
+  // The newest are the ones that tell of health: where a round brings more than the list holds, the first ones go.
+  const told = clusterEvents(previous, after, at).slice(-EVENTS_KEPT)
+  const cluster = after.name
+  const next = { ...after, events: prepend(told, after.events) }
+  const changes: Change[] = [
+    ...snapshotChanges,
+    { kind: 'cluster', cluster, op: 'put', at },
+    ...told.map((event): Change => ({ kind: 'event', cluster, event, at })),
+  ]
+  return { next, changes }
+}
+
+const prepend = (told: readonly FleetEvent[], events: readonly FleetEvent[]): readonly FleetEvent[] =>
+  told.length === 0 ? events : [...told.toReversed(), ...events].slice(0, EVENTS_KEPT)
+
+/** The part after this read. Items that did not change keep their identity, so that "same object" means "same value". */
+function applyPart(
+  previous: ClusterState['parts'][SnapshotType],
+  part: Part,
+  freshness: Freshness,
+  changed: (name: string, op: 'put' | 'remove') => void,
+): PartState<SnapshotType> {
+  const attemptedAt = freshness.observedAt
+  // Maps of one type each: the key of `parts` and the tag of `part` agree, which their unions cannot say.
+  const old = (previous?.items ?? new Map()) as ReadonlyMap<string, SnapshotOf<SnapshotType>>
+  if (part.outcome !== 'complete') {
+    const { outcome, code, message } = part
+    return { outcome, code, message, attemptedAt, freshness: previous?.freshness ?? null, items: old }
+  }
+  const items = mergeItems(old, part.items, changed)
+  return { outcome: 'complete', code: '', message: '', attemptedAt, freshness, items }
+}
+
+function mergeItems<T extends { readonly name: string }>(
+  old: ReadonlyMap<string, T>,
+  given: readonly T[],
+  changed: (name: string, op: 'put' | 'remove') => void,
+): ReadonlyMap<string, T> {
+  const items = new Map<string, T>()
+  let same = true
+  for (const item of given) {
+    const before = old.get(item.name)
+    const equal = before !== undefined && sameJson(before, item)
+    items.set(item.name, equal ? before : item)
+    if (equal) continue
+    same = false
+    changed(item.name, 'put')
+  }
+  for (const name of old.keys()) {
+    if (items.has(name)) continue
+    same = false
+    changed(name, 'remove')
+  }
+  return same ? old : items
+}
+
+/** A cluster nobody has looked at yet. */
+function emptyCluster(name: ClusterName, connection: ConnectionFacts | null): ClusterState {
+  const verdict = evaluateHealth({ parts: {}, failure: undefined, source: 'pull', checked: false })
+  return {
+    name,
+    connection,
+    status: { ...verdict, checkedAt: null, lastSyncAt: null },
+    sequence: 0,
+    source: connection?.mode ?? 'pull',
+    parts: {},
+    heartbeats: [],
+    events: [],
+    version: 0,
+  }
+}
