@@ -1,5 +1,5 @@
 import type { KubeClient, Resource } from '#kube'
-import type { Part, SnapshotOf, SnapshotType } from '#model'
+import type { SnapshotOf, SnapshotType } from '#model'
 
 /** What a collector reads; the member's ClusterRole is generated from these. */
 export type Reads = Pick<Resource, 'group' | 'version' | 'plural'>
@@ -10,6 +10,8 @@ export interface CollectContext {
   readonly kube: KubeClient
   /** ms since the Unix epoch, for what has no time of its own */
   readonly now: number
+  /** Told of each quantity that could not be read. */
+  readonly onMalformed?: (text: string) => void
 }
 
 /** A function from a cluster to snapshots. Throws KubeError; the round turns it into a part that says why. */
@@ -24,5 +26,3 @@ export interface Collector {
   readonly everyMs: number
   collect(context: CollectContext, signal: AbortSignal): Promise<Collected | { readonly absent: string }>
 }
-
-export type RoundParts = readonly Part[]

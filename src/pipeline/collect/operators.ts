@@ -1,0 +1,122 @@
+import type { KubeObject, Resource } from '#kube'
+import type { OperatorSnapshot } from '#model'
+import { fields, instant, isFields, items, text, textMap } from './read.ts'
+import type { Collector } from './types.ts'
+
+/** What we take from a subscription of the Operator Lifecycle Manager. */
+export interface SubscriptionFacts {
+  readonly namespace: string
+  readonly installedCsv: string
+  /** WATCH_NAMESPACE as set by the person who subscribed; '' where not set */
+  readonly watchNamespace: string
+}
+
+/** What we take from a ClusterServiceVersion. Null where it has no spec: it describes nothing yet. */
+export interface CsvFacts {
+  readonly name: string
+  readonly namespace: string
+  readonly operator: OperatorSnapshot
+  readonly targetNamespaces: string | undefined
+}
+
+const OLM = { group: 'operators.coreos.com', version: 'v1alpha1', namespaced: true }
+const subscriptions: Resource<SubscriptionFacts> = {
+  ...OLM,
+  plural: 'subscriptions',
+  kind: 'Subscription',
+  fromJson: subscriptionFacts,
+}
+const csvs: Resource<CsvFacts | null> = {
+  ...OLM,
+  plural: 'clusterserviceversions',
+  kind: 'ClusterServiceVersion',
+  fromJson: csvFacts,
+}
+
+/**
+ * Operators installed through subscriptions. Two lists instead of one request per operator; copies that OLM spreads over
+ * all namespaces are left out by their label. These objects are large (icons, examples), hence the small pages.
+ */
+export const operatorCollector: Collector = {
+  name: 'operators',
+  types: ['operator'],
+  reads: [subscriptions, csvs],
+  critical: false,
+  everyMs: 300_000,
+  async collect({ kube }, signal) {
+    if (!(await kube.serves(subscriptions, signal))) return { absent: 'OLM is not installed on this cluster' }
+    const subscribed = await kube.listAll(subscriptions, { signal })
+    const wanted = subscribed.filter(({ installedCsv }) => installedCsv !== '')
+    if (wanted.length === 0) return { operator: [] }
+    const found = new Map<string, CsvFacts>()
+    const pages = { labelSelector: '!olm.copiedFrom', pageSize: 50, signal }
+    for (const csv of await kube.listAll(csvs, pages)) if (csv) found.set(`${csv.namespace}/${csv.name}`, csv)
+    return { operator: operatorSnapshots(wanted, found) }
+  },
+}
+
+/** One snapshot per installed version, sorted by name; a subscription whose version is not there yet makes none. */
+export function operatorSnapshots(
+  subscribed: readonly SubscriptionFacts[],
+  found: ReadonlyMap<string, CsvFacts>,
+): OperatorSnapshot[] {
+  const byName = new Map<string, OperatorSnapshot>()
+  for (const subscription of subscribed) {
+    const csv = found.get(`${subscription.namespace}/${subscription.installedCsv}`)
+    if (!csv) continue
+    const availableInNamespaces = namespacesOf(csv, subscription.watchNamespace)
+    byName.set(csv.operator.name, { ...csv.operator, availableInNamespaces })
+  }
+  return [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+/** Where the operator works: everywhere; or as the subscriber says; or as OLM noted; or where it is installed. */
+function namespacesOf({ operator, targetNamespaces, namespace }: CsvFacts, watchNamespace: string): string[] {
+  if (operator.clusterWide) return ['*']
+  if (watchNamespace !== '') return names(watchNamespace)
+  return targetNamespaces === undefined ? [namespace] : names(targetNamespaces.replace(/^["']+|["']+$/g, ''))
+}
+
+const names = (list: string) =>
+  list
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+
+export function subscriptionFacts(object: KubeObject): SubscriptionFacts {
+  const env = items(fields(fields(object.spec).config).env)
+  return {
+    namespace: object.metadata.namespace ?? '',
+    installedCsv: text(fields(object.status).installedCSV),
+    watchNamespace: text(env.find(({ name }) => name === 'WATCH_NAMESPACE')?.value),
+  }
+}
+
+export function csvFacts(object: KubeObject): CsvFacts | null {
+  if (!isFields(object.spec)) return null
+  const { name, namespace = '' } = object.metadata
+  const { spec } = object
+  const status = fields(object.status)
+  const createdAt = instant(object.metadata.creationTimestamp)
+  const installModes = items(spec.installModes)
+    .filter(({ supported }) => supported === true)
+    .map(({ type }) => text(type))
+  const clusterWide = installModes.includes('AllNamespaces')
+  const operator: OperatorSnapshot = {
+    name: `${namespace}/${name}`,
+    csv: name,
+    displayName: text(spec.displayName) || name,
+    version: text(spec.version) || 'unknown',
+    provider: text(fields(spec.provider).name),
+    status: text(status.phase) || 'Unknown',
+    namespace,
+    installModes,
+    installMode: clusterWide ? 'AllNamespaces' : Array.isArray(spec.installModes) ? 'SingleNamespace' : '',
+    clusterWide,
+    availableInNamespaces: [],
+    createdAt,
+    updatedAt: instant(status.lastUpdateTime) ?? createdAt,
+  }
+  const targetNamespaces = textMap(object.metadata.annotations)['olm.targetNamespaces']
+  return { name, namespace, operator, targetNamespaces }
+}

@@ -1,0 +1,106 @@
+import { isKubeError, type KubeClient, outcomeOf } from '#kube'
+import { type Batch, type Clock, type ClusterName, FleetError, type Part, type Source, systemClock } from '#model'
+import type { Collected, Collector } from './types.ts'
+
+export interface RoundOptions {
+  readonly kube: KubeClient
+  readonly cluster: ClusterName
+  /** the collectors that are due */
+  readonly collectors: readonly Collector[]
+  readonly source: Source
+  /** of the batch to be */
+  readonly sequence: number
+  readonly signal: AbortSignal
+  readonly clock?: Clock
+  /** Told of each quantity that could not be read; it counts as nothing. */
+  readonly onMalformed?: (text: string) => void
+  /** Runs the reading part of the round, when its turn comes; for a bound over many clusters. Default: at once. */
+  readonly turn?: <T>(read: () => Promise<T>) => Promise<T>
+}
+
+/**
+ * One round: tests the connection, then runs all collectors at once. Only a critical collector fails the round, and then
+ * the others are cancelled; any other failure becomes a part that says absent, forbidden or unreachable, and why.
+ * Never throws, except when `signal` aborts: then nothing is known and nothing must be said.
+ */
+export async function collectRound(options: RoundOptions): Promise<Batch> {
+  const { cluster, source, sequence, clock = systemClock, turn = (read) => read() } = options
+  const collectedAt = clock.now()
+  const batch = (result: Pick<Batch, 'parts' | 'failure'>): Batch => ({
+    cluster,
+    sequence,
+    source,
+    collectedAt,
+    durationMs: clock.now() - collectedAt,
+    ...result,
+  })
+  try {
+    await options.kube.ping(options.signal)
+  } catch (error) {
+    options.signal.throwIfAborted()
+    return batch({ parts: [], failure: failureOf('connection test failed: ', error) })
+  }
+  return batch(await turn(() => collectAll(options, collectedAt)))
+}
+
+async function collectAll(options: RoundOptions, now: number): Promise<Pick<Batch, 'parts' | 'failure'>> {
+  const cancel = new AbortController()
+  const signal = AbortSignal.any([options.signal, cancel.signal])
+  let failure: Batch['failure']
+  const results = await Promise.all(
+    options.collectors.map(async (collector) => {
+      const result = await collectOne(collector, options, now, signal)
+      if (collector.critical && 'error' in result) {
+        failure ??= failureOf(`failed to get ${FAILED[collector.name] ?? collector.name}: `, result.error)
+        cancel.abort()
+      }
+      return result.parts
+    }),
+  )
+  options.signal.throwIfAborted()
+  // What was read of a round that failed may be half of the truth: it is dropped, and what was known stays.
+  return failure ? { parts: [], failure } : { parts: results.flat() }
+}
+
+/** Words of the documented messages. */
+const FAILED: Readonly<Record<string, string>> = { nodes: 'node metrics' }
+
+type Collection = { readonly parts: readonly Part[]; readonly error?: unknown }
+
+async function collectOne(
+  collector: Collector,
+  { kube, clock = systemClock, onMalformed }: RoundOptions,
+  now: number,
+  signal: AbortSignal,
+): Promise<Collection> {
+  const startedAt = clock.now()
+  const said = () => ({ collector: collector.name, durationMs: clock.now() - startedAt })
+  try {
+    const result = await collector.collect({ kube, now, ...(onMalformed && { onMalformed }) }, signal)
+    if (isAbsent(result)) {
+      const absent = { ...said(), outcome: 'absent' as const, code: 'not_served', message: result.absent }
+      return { parts: collector.types.map((type) => ({ type, ...absent })) }
+    }
+    return { parts: complete(collector, result, said()) }
+  } catch (error) {
+    const { code, message } = FleetError.from(error)
+    const failed = { ...said(), outcome: outcomeOf(error), code, message }
+    return { parts: collector.types.map((type) => ({ type, ...failed })), error }
+  }
+}
+
+function complete(collector: Collector, result: Collected, said: { collector: string; durationMs: number }): Part[] {
+  return collector.types.map(
+    (type) => ({ type, ...said, outcome: 'complete', items: result[type] ?? [] }) as Part, // the same `type` on both sides
+  )
+}
+
+function isAbsent(result: Collected | { readonly absent: string }): result is { readonly absent: string } {
+  return 'absent' in result
+}
+
+/** Why a round failed, for people: what was tried, then the cause with its next step. */
+export function failureOf(prefix: string, error: unknown): { readonly code: string; readonly message: string } {
+  const { code, message } = FleetError.from(error)
+  return { code: isKubeError(error) ? error.code : code, message: `${prefix}${message}` }
+}
