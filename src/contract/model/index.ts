@@ -8,6 +8,7 @@
  */
 export * from './batch.ts'
 export * from './clock.ts'
+export * from './documents.ts'
 export * from './errors.ts'
 export * from './fleet.ts'
 export * from './names.ts'

@@ -168,7 +168,7 @@ describe('Ingester', () => {
     await world.ingester.accept(aBatch(west, 1, []))
     await world.ingester.accept(aBatch(west, 1, []))
     await world.ingester.flushed()
-    const text = await metrics.text()
+    const text = await metrics.registry.metrics()
     expect(text).toContain('clusterpulse_ingest_batches_total{result="accepted"} 1')
     expect(text).toContain('clusterpulse_ingest_batches_total{result="duplicate"} 1')
     expect(text).toContain('clusterpulse_ingest_backlog_records 0')
@@ -250,7 +250,7 @@ describe('a store that is down', () => {
     await Promise.all([1, 2, 3].map((n) => world.ingester.accept(aBatch(west, n, [complete('node', aNode(`n${n}`))]))))
     await world.ingester.flushed()
     expect(nodesOf(world.state, 'west')).toEqual(['n3'])
-    expect(await metrics.text()).toContain('clusterpulse_ingest_records_skipped_total 1')
+    expect(await metrics.registry.metrics()).toContain('clusterpulse_ingest_records_skipped_total 1')
   })
 })
 
