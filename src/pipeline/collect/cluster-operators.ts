@@ -1,16 +1,7 @@
-import type { KubeObject, Resource } from '#kube'
+import { clusterOperators, type KubeObject } from '#kube'
 import type { ClusterOperatorSnapshot, ResourceCondition } from '#model'
 import { conditions, fields, items, text } from './read.ts'
 import type { Collector } from './types.ts'
-
-const clusterOperators: Resource<ClusterOperatorSnapshot> = {
-  group: 'config.openshift.io',
-  version: 'v1',
-  plural: 'clusteroperators',
-  kind: 'ClusterOperator',
-  namespaced: false,
-  fromJson: clusterOperatorSnapshot,
-}
 
 /** The parts an OpenShift cluster is made of; absent on other clusters. */
 export const clusterOperatorCollector: Collector = {
@@ -22,7 +13,7 @@ export const clusterOperatorCollector: Collector = {
   async collect({ kube }, signal) {
     if (!(await kube.serves(clusterOperators, signal))) return { absent: 'this cluster has no ClusterOperators' }
     const found = await kube.listAll(clusterOperators, { signal })
-    return { clusterOperator: found.sort((a, b) => (a.name < b.name ? -1 : 1)) }
+    return { clusterOperator: found.map(clusterOperatorSnapshot).sort((a, b) => (a.name < b.name ? -1 : 1)) }
   },
 }
 

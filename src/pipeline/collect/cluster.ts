@@ -1,22 +1,7 @@
-import { isKubeError, type KubeClient, type KubeObject, type Resource } from '#kube'
+import { clusterVersions, isKubeError, type KubeClient, type KubeObject, routes } from '#kube'
 import type { ClusterSnapshot } from '#model'
 import { conditions, type Fields, fields, instant, isFields, items, text, textOrNull } from './read.ts'
 import type { Collector } from './types.ts'
-
-const clusterVersions: Resource = {
-  group: 'config.openshift.io',
-  version: 'v1',
-  plural: 'clusterversions',
-  kind: 'ClusterVersion',
-  namespaced: false,
-}
-const routes: Resource = {
-  group: 'route.openshift.io',
-  version: 'v1',
-  plural: 'routes',
-  kind: 'Route',
-  namespaced: true,
-}
 
 /** What a cluster says of itself: version, distribution, console. */
 export const clusterCollector: Collector = {

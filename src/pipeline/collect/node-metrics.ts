@@ -1,30 +1,8 @@
-import { isKubeError, type KubeClient, type Resource } from '#kube'
+import { isKubeError, type KubeClient, nodeMetrics } from '#kube'
 import { parseBytes, parseQuantity } from '#model'
 import { fields, text } from './read.ts'
 
-interface NodeUsage {
-  readonly name: string
-  readonly cpuCores: number | undefined
-  readonly memoryBytes: number | undefined
-}
-
 export type Used = { readonly cpuCores: number; readonly memoryBytes: number }
-
-export const nodeMetrics: Resource<NodeUsage> = {
-  group: 'metrics.k8s.io',
-  version: 'v1beta1',
-  plural: 'nodes',
-  kind: 'NodeMetrics',
-  namespaced: false,
-  fromJson: (object) => {
-    const usage = fields(object.usage)
-    return {
-      name: object.metadata.name,
-      cpuCores: parseQuantity(text(usage.cpu)),
-      memoryBytes: parseBytes(text(usage.memory)),
-    }
-  },
-}
 
 /**
  * Measured usage per node, as far as the cluster serves it. A metrics server that is missing, refuses or fails leaves
@@ -34,8 +12,10 @@ export async function measuredUsage(kube: KubeClient, signal: AbortSignal): Prom
   const usage = new Map<string, Used>()
   try {
     if (!(await kube.serves(nodeMetrics, signal))) return usage
-    for (const { name, cpuCores, memoryBytes } of await kube.listAll(nodeMetrics, { signal })) {
-      if (cpuCores !== undefined && memoryBytes !== undefined) usage.set(name, { cpuCores, memoryBytes })
+    for (const { metadata, usage: measured } of await kube.listAll(nodeMetrics, { signal })) {
+      const cpuCores = parseQuantity(text(fields(measured).cpu))
+      const memoryBytes = parseBytes(text(fields(measured).memory))
+      if (cpuCores !== undefined && memoryBytes !== undefined) usage.set(metadata.name, { cpuCores, memoryBytes })
     }
   } catch (error) {
     if (signal.aborted || !isKubeError(error)) throw error

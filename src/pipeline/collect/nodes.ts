@@ -1,7 +1,6 @@
-import { isKubeError, type KubeClient } from '#kube'
-import type { NodeSnapshot } from '#model'
-import { type NodeFacts, nodes, pods } from './facts.ts'
-import { measuredUsage, nodeMetrics, type Used } from './node-metrics.ts'
+import { isKubeError, type KubeClient, type NodeFacts, nodeMetrics, nodes, pods } from '#kube'
+import { type NodeSnapshot, parseBytes, parseQuantity, type ResourceAmounts } from '#model'
+import { measuredUsage, type Used } from './node-metrics.ts'
 import { type NodeLoad, PodSums } from './pod-sums.ts'
 import type { Collector } from './types.ts'
 
@@ -22,7 +21,7 @@ export const nodeCollector: Collector = {
       measuredUsage(kube, signal),
     ])
     return {
-      node: found.map((node) => nodeSnapshot(node, sums.node(node.name), usage.get(node.name))),
+      node: found.map((node) => nodeSnapshot(node, sums.node(node.name), usage.get(node.name), onMalformed)),
       podSummary: [sums.summary()],
     }
   },
@@ -45,6 +44,58 @@ async function podSums(
   }
 }
 
-export function nodeSnapshot(node: NodeFacts, load: NodeLoad, used: Used | undefined): NodeSnapshot {
-  return { ...node, ...load, used: used ?? null }
+const ROLE = 'node-role.kubernetes.io/'
+
+/** A node with what its pods and the metrics server add. */
+export function nodeSnapshot(
+  { addresses, capacity, allocatable, conditions, taints, ...facts }: NodeFacts,
+  load: NodeLoad,
+  used: Used | undefined,
+  onMalformed: (text: string) => void = () => undefined,
+): NodeSnapshot {
+  const address = (type: string) => addresses.findLast((entry) => entry.type === type)?.address ?? ''
+  return {
+    ...facts,
+    ready: readiness(conditions.findLast(({ type }) => type === 'Ready')?.status),
+    roles: rolesOf(facts.labels),
+    conditions: [...conditions],
+    taints: [...taints],
+    capacity: amounts(capacity, onMalformed),
+    allocatable: amounts(allocatable, onMalformed),
+    ...load,
+    used: used ?? null,
+    internalIp: address('InternalIP'),
+    externalIp: address('ExternalIP'),
+    hostname: address('Hostname'),
+  }
+}
+
+/** A kubelet that stopped reporting has condition status Unknown: that node is not ready. No condition: nobody knows. */
+export function readiness(status: string | undefined): NodeSnapshot['ready'] {
+  if (status === undefined) return 'unknown'
+  return status === 'True' ? 'ready' : 'notReady'
+}
+
+/** The roles that labels name, sorted; `node-role.kubernetes.io/` with nothing behind it names none. */
+export function rolesOf(labels: Readonly<Record<string, string>>): string[] {
+  return Object.keys(labels)
+    .filter((label) => label.startsWith(ROLE) && label.length > ROLE.length)
+    .map((label) => label.slice(ROLE.length))
+    .sort()
+}
+
+/** Amounts of a capacity in base units; what is missing or unreadable is null, never 0. */
+export function amounts(written: NodeFacts['capacity'], onMalformed: (text: string) => void): ResourceAmounts {
+  const read = (quantity: string, parse: (text: string) => number | undefined) => {
+    if (quantity === '') return null
+    const amount = parse(quantity)
+    if (amount === undefined) onMalformed(quantity)
+    return amount ?? null
+  }
+  return {
+    cpuCores: read(written.cpu, parseQuantity),
+    memoryBytes: read(written.memory, parseBytes),
+    storageBytes: read(written.ephemeralStorage, parseBytes),
+    pods: read(written.pods, parseBytes),
+  }
 }

@@ -1,4 +1,4 @@
-import type { KubeObject, Resource } from '#kube'
+import { clusterServiceVersions, type KubeObject, type Resource, subscriptions } from '#kube'
 import type { OperatorSnapshot } from '#model'
 import { fields, instant, isFields, items, text, textMap } from './read.ts'
 import type { Collector } from './types.ts'
@@ -19,19 +19,9 @@ export interface CsvFacts {
   readonly targetNamespaces: string | undefined
 }
 
-const OLM = { group: 'operators.coreos.com', version: 'v1alpha1', namespaced: true }
-const subscriptions: Resource<SubscriptionFacts> = {
-  ...OLM,
-  plural: 'subscriptions',
-  kind: 'Subscription',
-  fromJson: subscriptionFacts,
-}
-const csvs: Resource<CsvFacts | null> = {
-  ...OLM,
-  plural: 'clusterserviceversions',
-  kind: 'ClusterServiceVersion',
-  fromJson: csvFacts,
-}
+// Projected while a page is read: icons and examples must not be held, and they make up nearly all of these objects.
+const csvs: Resource<CsvFacts | null> = { ...clusterServiceVersions, fromJson: csvFacts }
+const subscribed: Resource<SubscriptionFacts> = { ...subscriptions, fromJson: subscriptionFacts }
 
 /**
  * Operators installed through subscriptions. Two lists instead of one request per operator; copies that OLM spreads over
@@ -40,13 +30,13 @@ const csvs: Resource<CsvFacts | null> = {
 export const operatorCollector: Collector = {
   name: 'operators',
   types: ['operator'],
-  reads: [subscriptions, csvs],
+  reads: [subscriptions, clusterServiceVersions],
   critical: false,
   everyMs: 300_000,
   async collect({ kube }, signal) {
     if (!(await kube.serves(subscriptions, signal))) return { absent: 'OLM is not installed on this cluster' }
-    const subscribed = await kube.listAll(subscriptions, { signal })
-    const wanted = subscribed.filter(({ installedCsv }) => installedCsv !== '')
+    const all = await kube.listAll(subscribed, { signal })
+    const wanted = all.filter(({ installedCsv }) => installedCsv !== '')
     if (wanted.length === 0) return { operator: [] }
     const found = new Map<string, CsvFacts>()
     const pages = { labelSelector: '!olm.copiedFrom', pageSize: 50, signal }
@@ -57,11 +47,11 @@ export const operatorCollector: Collector = {
 
 /** One snapshot per installed version, sorted by name; a subscription whose version is not there yet makes none. */
 export function operatorSnapshots(
-  subscribed: readonly SubscriptionFacts[],
+  wanted: readonly SubscriptionFacts[],
   found: ReadonlyMap<string, CsvFacts>,
 ): OperatorSnapshot[] {
   const byName = new Map<string, OperatorSnapshot>()
-  for (const subscription of subscribed) {
+  for (const subscription of wanted) {
     const csv = found.get(`${subscription.namespace}/${subscription.installedCsv}`)
     if (!csv) continue
     const availableInNamespaces = namespacesOf(csv, subscription.watchNamespace)

@@ -1,21 +1,8 @@
+import type { PodFacts } from '#kube'
 import { parseQuantity } from '#model'
 
-/** What one container asks for, as written; undefined: it does not ask. */
-export interface ContainerRequests {
-  readonly cpu?: string | undefined
-  readonly memory?: string | undefined
-  /** An init container with restart policy Always: it goes on running beside the main containers. */
-  readonly restartable?: boolean
-}
-
-/** What the scheduler looks at in a pod. */
-export interface PodRequests {
-  readonly containers: readonly ContainerRequests[]
-  readonly initContainers: readonly ContainerRequests[]
-  readonly overhead?: ContainerRequests | undefined
-  /** requests of the pod as a whole; where given they replace the sum of its containers */
-  readonly pod?: ContainerRequests | undefined
-}
+/** What of a pod the scheduler counts. */
+export type PodRequests = Pick<PodFacts, 'containers' | 'initContainers' | 'overhead' | 'podRequests'>
 
 export interface Requested {
   cpuCores: number
@@ -35,15 +22,15 @@ export function requestsOf(pod: PodRequests, onMalformed: (text: string) => void
 }
 
 function amount(pod: PodRequests, resource: 'cpu' | 'memory', onMalformed: (text: string) => void): number {
-  const read = (requests: ContainerRequests | undefined) => {
-    const written = requests?.[resource]
-    if (written === undefined || written === '') return 0
+  const read = (requests: { readonly cpu: string; readonly memory: string } | null) => {
+    const written = requests?.[resource] ?? ''
+    if (written === '') return 0
     const value = parseQuantity(written)
     if (value === undefined) onMalformed(written)
     return value ?? 0
   }
   const overhead = read(pod.overhead)
-  if (pod.pod?.[resource]) return read(pod.pod) + overhead
+  if (pod.podRequests && pod.podRequests[resource] !== '') return read(pod.podRequests) + overhead
 
   let together = 0
   for (const container of pod.containers) together += read(container)
@@ -51,8 +38,9 @@ function amount(pod: PodRequests, resource: 'cpu' | 'memory', onMalformed: (text
   let worstStart = 0
   for (const container of pod.initContainers) {
     const own = read(container)
-    if (container.restartable) besideInit += own
-    worstStart = Math.max(worstStart, container.restartable ? besideInit : besideInit + own)
+    const isSidecar = container.restartPolicy === 'Always'
+    if (isSidecar) besideInit += own
+    worstStart = Math.max(worstStart, isSidecar ? besideInit : besideInit + own)
   }
   return Math.max(together + besideInit, worstStart) + overhead
 }

@@ -1,13 +1,9 @@
+import type { PodFacts } from '#kube'
 import type { PodCounts, PodSummary } from '#model'
 import { type PodRequests, type Requested, requestsOf } from './pod-requests.ts'
 
 /** What we take from a pod. */
-export interface PodLoad extends PodRequests {
-  readonly namespace: string
-  /** '' while no node is chosen */
-  readonly nodeName: string
-  readonly phase: string
-}
+export type PodLoad = PodRequests & Pick<PodFacts, 'namespace' | 'nodeName' | 'phase'>
 
 export interface NodeLoad {
   readonly pods: PodCounts

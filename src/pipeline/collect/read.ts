@@ -28,11 +28,6 @@ export function textOrNull(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null
 }
 
-/** A whole number; 0 where it is none: these are counters that Kubernetes leaves out when they are 0. */
-export function count(value: unknown): number {
-  return typeof value === 'number' && Number.isSafeInteger(value) ? value : 0
-}
-
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i
 
 /** ms since the Unix epoch; null where the value is no RFC 3339 time. */
