@@ -1,2 +1,34 @@
-/** One client per cluster: credentials, pool, circuit breaker, discovery, paged list, watch, apply. */
+/**
+ * One client per cluster: credentials, TLS, connections, rate, deadline, circuit breaker, discovery, paged lists, watches
+ * that go on by themselves, writes and server-side apply. Also where accesses come from: kubeconfig files and the pod we run in.
+ *
+ * Built-in kinds that are read by the thousand (pods, nodes, namespaces, deployments) come as facts: small projections,
+ * read from protobuf without decoding the rest. Everything else is JSON, whole. Every failure is a KubeError whose `reason`
+ * tells absent, forbidden and unreachable apart. TLS is verified unless an access says otherwise.
+ */
+export { Breaker, type BreakerOptions, type BreakerState } from './breaker.ts'
+export { createKubeClient } from './client.ts'
+export type { DeploymentFacts } from './deployment-facts.ts'
+export { isKubeError, KubeError, type KubeErrorReason, outcomeOf } from './errors.ts'
+export type { NamespaceFacts } from './namespace-facts.ts'
+export type { ConditionFacts, NodeAmounts, NodeFacts } from './node-facts.ts'
+export type { InitRequests, PodFacts, Requests } from './pod-facts.ts'
+export {
+  clusterOperators,
+  clusterServiceVersions,
+  clusterVersions,
+  customResourceDefinitions,
+  deployments,
+  events,
+  leases,
+  namespaces,
+  nodeMetrics,
+  nodes,
+  pods,
+  routes,
+  secrets,
+  subscriptions,
+  whole,
+} from './resources.ts'
+export type { KubeClientOptions } from './transport.ts'
 export * from './types.ts'

@@ -80,7 +80,10 @@ export interface ServerVersion {
  */
 export interface KubeClient extends AsyncDisposable {
   readonly endpoint: string
-  /** Pages in the server's order at one consistent version; restarts transparently when the version expired while paging. */
+  /**
+   * Pages in the server's order at one consistent version. Where that version expires on the server after pages were
+   * given out, it throws `expired`, as a silent restart would give objects twice; `listAll` and `watch` start again.
+   */
   list<T>(resource: Resource<T>, options?: ListOptions): AsyncIterable<Page<T>>
   listAll<T>(resource: Resource<T>, options?: ListOptions): Promise<T[]>
   /** @returns undefined where the server says not found. */
@@ -111,8 +114,10 @@ export interface KubeClient extends AsyncDisposable {
 
 /** How to reach and enter one cluster. */
 export interface ClusterAccess {
-  /** https://host:port[/path]; http only where `allowHttp` */
+  /** https://host:port[/path]; http only on the loopback, or where `allowHttp` */
   readonly server: string
+  /** Credentials may travel in the clear, by explicit choice. */
+  readonly allowHttp?: boolean
   readonly ca?: string
   /** false only by explicit choice */
   readonly verifyTls: boolean
@@ -130,6 +135,10 @@ export interface ClusterAccess {
         readonly args: readonly string[]
         readonly env: Readonly<Record<string, string>>
         readonly installHint?: string
+        /** of client.authentication.k8s.io: v1 (default) or v1beta1 */
+        readonly apiVersion?: string
+        /** tells the command server and CA of the cluster */
+        readonly provideClusterInfo?: boolean
       }
 }
 

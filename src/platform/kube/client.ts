@@ -1,0 +1,152 @@
+import { acceptFor, decodeObject, parseJson } from './decode.ts'
+import { Discovery } from './discovery.ts'
+import { isKubeError } from './errors.ts'
+import { listPages, listWhole } from './list.ts'
+import { collectionPath, objectPath, query } from './paths.ts'
+import { type Call, type KubeClientOptions, Transport } from './transport.ts'
+import type {
+  ClusterAccess,
+  KubeClient,
+  KubeObject,
+  ListOptions,
+  ObjectKey,
+  PatchKind,
+  Resource,
+  ServerVersion,
+  WatchOptions,
+} from './types.ts'
+import { watchForever } from './watch.ts'
+
+const PATCH_TYPES: Readonly<Record<PatchKind, string>> = {
+  merge: 'application/merge-patch+json',
+  json: 'application/json-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  apply: 'application/apply-patch+yaml',
+}
+
+/**
+ * A client of one cluster. Opens connections when first used; TLS is verified unless the access says otherwise.
+ * @throws KubeError `invalid` where the address, the CA or a key cannot be used.
+ */
+export function createKubeClient(access: ClusterAccess, options: KubeClientOptions = {}): KubeClient {
+  return new Client(new Transport(access, options), options)
+}
+
+/** What the pool knows of a client besides its use. */
+export class Client implements KubeClient {
+  readonly endpoint: string
+  readonly #transport: Transport
+  readonly #discovery: Discovery
+  readonly #options: KubeClientOptions
+
+  constructor(transport: Transport, options: KubeClientOptions = {}) {
+    this.endpoint = transport.endpoint
+    this.#transport = transport
+    this.#discovery = new Discovery(transport)
+    this.#options = options
+  }
+
+  /** when the last call ended, ms; now, while a call or a watch runs */
+  get lastUsedAt(): number {
+    return this.#transport.lastUsedAt
+  }
+
+  list<T>(resource: Resource<T>, options?: ListOptions) {
+    return listPages(this.#transport, resource, options)
+  }
+
+  async listAll<T>(resource: Resource<T>, options?: ListOptions): Promise<T[]> {
+    return (await listWhole(this.#transport, resource, options)).items
+  }
+
+  async get<T>(resource: Resource<T>, key: ObjectKey, signal?: AbortSignal): Promise<T | undefined> {
+    const call: Call = { method: 'GET', path: objectPath(resource, key), accept: acceptFor(resource), signal }
+    try {
+      return decodeObject(resource, call, await this.#transport.call(call))
+    } catch (error) {
+      if (isKubeError(error, 'not_found')) return undefined
+      throw error
+    }
+  }
+
+  async create<T>(resource: Resource<T>, object: KubeObject, signal?: AbortSignal): Promise<T> {
+    const path = collectionPath(resource, resource.namespaced ? object.metadata.namespace : undefined)
+    return this.#write(resource, { method: 'POST', path, body: this.#body(resource, object), signal })
+  }
+
+  async replace<T>(resource: Resource<T>, object: KubeObject, signal?: AbortSignal): Promise<T> {
+    const path = objectPath(resource, object.metadata)
+    return this.#write(resource, { method: 'PUT', path, body: this.#body(resource, object), signal })
+  }
+
+  async patch<T>(
+    resource: Resource<T>,
+    key: ObjectKey,
+    body: unknown,
+    options: { kind: PatchKind; subresource?: 'status'; fieldManager?: string; force?: boolean; signal?: AbortSignal },
+  ): Promise<T> {
+    const { kind, subresource, fieldManager = 'clusterpulse', force, signal } = options
+    const path =
+      objectPath(resource, key, subresource) + query({ fieldManager, force: kind === 'apply' ? force : undefined })
+    const contentType = PATCH_TYPES[kind]
+    // JSON is YAML, so an apply patch travels as JSON too.
+    return this.#write(resource, { method: 'PATCH', path, body: JSON.stringify(body), contentType, signal })
+  }
+
+  async delete<T>(resource: Resource<T>, key: ObjectKey, signal?: AbortSignal): Promise<void> {
+    await this.#transport.call({ method: 'DELETE', path: objectPath(resource, key), signal })
+  }
+
+  async *watch<T>(resource: Resource<T>, options: WatchOptions & { signal: AbortSignal }) {
+    const release = this.#transport.hold()
+    try {
+      yield* watchForever(this.#transport, resource, options, { inactivityMs: this.#options.watchInactivityMs })
+    } finally {
+      release()
+    }
+  }
+
+  async version(signal?: AbortSignal): Promise<ServerVersion> {
+    const answer = (await this.request('GET', '/version', signal ? { signal } : {})) as
+      | Partial<ServerVersion>
+      | undefined
+    return { gitVersion: answer?.gitVersion ?? 'unknown', platform: answer?.platform ?? '' }
+  }
+
+  serves(resource: Pick<Resource, 'group' | 'version' | 'plural'>, signal?: AbortSignal): Promise<boolean> {
+    return this.#discovery.serves(resource, signal)
+  }
+
+  async ping(signal?: AbortSignal): Promise<void> {
+    await this.#transport.call({ method: 'GET', path: '/api/v1/namespaces?limit=1', signal })
+  }
+
+  async request(
+    method: string,
+    path: string,
+    options: { body?: unknown; contentType?: string; signal?: AbortSignal } = {},
+  ): Promise<unknown> {
+    const { body, contentType, signal } = options
+    const call: Call = {
+      method,
+      path,
+      signal,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(contentType === undefined ? {} : { contentType }),
+    }
+    return parseJson(call, (await this.#transport.call(call)).body)
+  }
+
+  async #write<T>(resource: Resource<T>, call: Call): Promise<T> {
+    return decodeObject(resource, call, await this.#transport.call(call))
+  }
+
+  #body(resource: Resource<unknown>, object: KubeObject): string {
+    const apiVersion = resource.group === '' ? resource.version : `${resource.group}/${resource.version}`
+    return JSON.stringify({ apiVersion, kind: resource.kind, ...object })
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#transport[Symbol.asyncDispose]()
+  }
+}

@@ -1,0 +1,73 @@
+import { describeCall, KubeError } from './errors.ts'
+import type { Answer } from './http.ts'
+import { ACCEPT_PROTOBUF, type DecodedList, isProtobuf, readList, unwrap } from './protobuf.ts'
+import type { Call } from './transport.ts'
+import type { KubeObject, Resource } from './types.ts'
+
+/** What to accept for a resource: protobuf where we can read it. */
+export function acceptFor(resource: Resource<unknown>): string {
+  return resource.fromProtobuf ? ACCEPT_PROTOBUF : 'application/json'
+}
+
+/** Reads one object of an answer. */
+export function decodeObject<T>(resource: Resource<T>, call: Call, answer: Answer): T {
+  if (isProtobuf(answer.headers)) return protobufReader(resource, call)(unwrap(answer.body))
+  return readJson(resource, asObject(parseJson(call, answer.body), call))
+}
+
+/** Reads one page of an answer. */
+export function decodeList<T>(resource: Resource<T>, call: Call, answer: Answer): DecodedList<T> {
+  if (isProtobuf(answer.headers)) return readList(unwrap(answer.body), protobufReader(resource, call))
+  const list = parseJson(call, answer.body) as {
+    metadata?: { resourceVersion?: string; continue?: string; remainingItemCount?: number }
+    items?: unknown
+  } | null
+  // An empty list may come as null.
+  const items = list?.items ?? []
+  if (typeof list !== 'object' || list === null || !Array.isArray(items)) throw notKubernetes(call)
+  const { resourceVersion = '', continue: next = '', remainingItemCount: remaining } = list.metadata ?? {}
+  return {
+    items: items.map((item) => readJson(resource, asObject(item, call))),
+    resourceVersion,
+    next,
+    ...(remaining === undefined ? {} : { remaining }),
+  }
+}
+
+export function parseJson(call: Pick<Call, 'method' | 'path'>, body: Buffer): unknown {
+  if (body.length === 0) return undefined
+  try {
+    return JSON.parse(body.toString('utf8'))
+  } catch (cause) {
+    const why = `${describeCall(call.method, call.path)}: the answer is no JSON; check that the address is that of a Kubernetes API`
+    throw new KubeError('protocol', why, { cause })
+  }
+}
+
+/** Takes from a JSON object what the resource's reader wants. */
+export function readJson<T>(resource: Resource<T>, object: KubeObject): T {
+  // Without a reader T is KubeObject by the declaration of Resource.
+  return resource.fromJson ? resource.fromJson(object) : (object as T)
+}
+
+export function asObject(value: unknown, call: Pick<Call, 'method' | 'path'>): KubeObject {
+  const object = value as KubeObject | null | undefined
+  if (typeof object !== 'object' || object === null || typeof object.metadata !== 'object') throw notKubernetes(call)
+  return object
+}
+
+export function protobufReader<T>(
+  resource: Resource<T>,
+  call: Pick<Call, 'method' | 'path'>,
+): (bytes: Uint8Array) => T {
+  if (resource.fromProtobuf) return resource.fromProtobuf
+  throw new KubeError(
+    'protocol',
+    `${describeCall(call.method, call.path)}: the answer is protobuf, which was not asked for`,
+  )
+}
+
+function notKubernetes(call: Pick<Call, 'method' | 'path'>): KubeError {
+  const why = 'the answer is not what a Kubernetes API gives; check the address'
+  return new KubeError('protocol', `${describeCall(call.method, call.path)}: ${why}`)
+}

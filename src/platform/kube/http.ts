@@ -1,0 +1,194 @@
+import type { Dispatcher } from 'undici'
+import { KubeError } from './errors.ts'
+
+/** One request on the wire; `path` begins with "/" and includes the query. */
+export interface WireRequest {
+  readonly method: string
+  readonly path: string
+  readonly headers: Record<string, string>
+  readonly body?: string
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: Buffer
+}
+
+/** A 200 whose body comes as it comes. Ends when the server ends; throws what broke it. */
+export interface AnswerStream {
+  readonly status: number
+  readonly headers: Answer['headers']
+  readonly chunks: AsyncIterable<Buffer>
+}
+
+/** The answer is larger than we take; fewer objects per page may help. */
+export class AnswerTooLargeError extends KubeError {
+  constructor(maxBytes: number) {
+    super('protocol', `the answer is larger than ${Math.round(maxBytes / 1024 / 1024)} MiB; ask for smaller pages`)
+  }
+}
+
+/** The stream's reader falls behind by this much before the socket is paused. */
+const STREAM_AHEAD_BYTES = 256 * 1024
+
+/**
+ * Sends and takes the whole answer. Works on the dispatcher's own callbacks: for pages of a megabyte a stream object per
+ * answer costs more than reading it.
+ */
+export function exchange(
+  dispatcher: Dispatcher,
+  origin: string,
+  request: WireRequest,
+  { maxBytes, signal }: { maxBytes: number; signal: AbortSignal },
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    let controller: Dispatcher.DispatchController | undefined
+    let status = 0
+    let headers: Answer['headers'] = {}
+    let chunks: Buffer[] = []
+    let size = 0
+    const finish = () => signal.removeEventListener('abort', abort)
+    const fail = (error: unknown) => {
+      finish()
+      chunks = []
+      reject(error)
+    }
+    const abort = () => {
+      controller?.abort(asError(signal.reason))
+      fail(signal.reason)
+    }
+    if (signal.aborted) return fail(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    dispatcher.dispatch(dispatchOptions(origin, request), {
+      onRequestStart(started) {
+        controller = started
+        if (signal.aborted) started.abort(asError(signal.reason))
+      },
+      onResponseStart(_, statusCode, responseHeaders) {
+        status = statusCode
+        headers = responseHeaders
+      },
+      onResponseData(running, chunk) {
+        size += chunk.length
+        if (size <= maxBytes) chunks.push(chunk)
+        else running.abort(new AnswerTooLargeError(maxBytes))
+      },
+      onResponseEnd() {
+        finish()
+        resolve({ status, headers, body: chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size) })
+      },
+      onResponseError(_, error) {
+        fail(error)
+      },
+    })
+  })
+}
+
+/** Sends and resolves with the head; the body follows as chunks, with the socket paused while nobody reads. */
+export function openStream(
+  dispatcher: Dispatcher,
+  origin: string,
+  request: WireRequest,
+  signal: AbortSignal,
+): Promise<AnswerStream> {
+  return new Promise((resolve, reject) => {
+    const body = new ChunkQueue()
+    const abort = () => {
+      body.abort(asError(signal.reason))
+      reject(signal.reason)
+    }
+    if (signal.aborted) return reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    const finish = () => signal.removeEventListener('abort', abort)
+    dispatcher.dispatch(dispatchOptions(origin, request), {
+      onRequestStart(started) {
+        body.controller = started
+        if (signal.aborted) started.abort(asError(signal.reason))
+      },
+      onResponseStart(_, status, headers) {
+        resolve({ status, headers, chunks: body })
+      },
+      onResponseData(_, chunk) {
+        body.push(chunk)
+      },
+      onResponseEnd() {
+        finish()
+        body.end()
+      },
+      onResponseError(_, error) {
+        finish()
+        body.end(error)
+        reject(error)
+      },
+    })
+  })
+}
+
+class ChunkQueue implements AsyncIterable<Buffer> {
+  controller: Dispatcher.DispatchController | undefined
+  #chunks: Buffer[] = []
+  #bytes = 0
+  #ended = false
+  #error: unknown
+  #wake: (() => void) | undefined
+
+  push(chunk: Buffer): void {
+    if (this.#ended) return
+    this.#chunks.push(chunk)
+    this.#bytes += chunk.length
+    if (this.#bytes > STREAM_AHEAD_BYTES) this.controller?.pause()
+    this.#wake?.()
+  }
+
+  end(error?: unknown): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#error = error
+    this.#wake?.()
+  }
+
+  abort(error: Error): void {
+    this.controller?.abort(error)
+    this.#chunks = []
+    this.end(error)
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
+    try {
+      for (;;) {
+        const chunks = this.#chunks
+        this.#chunks = []
+        this.#bytes = 0
+        if (this.controller?.paused) this.controller.resume()
+        yield* chunks
+        if (this.#chunks.length > 0) continue
+        if (this.#error !== undefined) throw this.#error
+        if (this.#ended) return
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve
+        })
+        this.#wake = undefined
+      }
+    } finally {
+      if (!this.#ended) this.abort(new Error('the reader left'))
+    }
+  }
+}
+
+function dispatchOptions(origin: string, request: WireRequest): Dispatcher.DispatchOptions {
+  return {
+    origin,
+    method: request.method,
+    path: request.path,
+    headers: request.headers,
+    ...(request.body === undefined ? {} : { body: request.body }),
+    // Our own deadlines hold instead: one over the whole call, one over the silence of a watch.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  }
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error(String(reason))
+}

@@ -1,0 +1,105 @@
+import { type DeploymentFacts, deploymentFromJson, deploymentFromProtobuf } from './deployment-facts.ts'
+import { type NamespaceFacts, namespaceFromJson, namespaceFromProtobuf } from './namespace-facts.ts'
+import { type NodeFacts, nodeFromJson, nodeFromProtobuf } from './node-facts.ts'
+import { type PodFacts, podFromJson, podFromProtobuf } from './pod-facts.ts'
+import type { KubeObject, Resource } from './types.ts'
+
+const core = { group: '', version: 'v1' } as const
+const olm = { group: 'operators.coreos.com', version: 'v1alpha1', namespaced: true } as const
+const openshift = { group: 'config.openshift.io', version: 'v1', namespaced: false } as const
+
+/** Nodes, as facts. */
+export const nodes: Resource<NodeFacts> = {
+  ...core,
+  plural: 'nodes',
+  kind: 'Node',
+  namespaced: false,
+  fromJson: nodeFromJson,
+  fromProtobuf: nodeFromProtobuf,
+}
+
+/** Pods, as facts. */
+export const pods: Resource<PodFacts> = {
+  ...core,
+  plural: 'pods',
+  kind: 'Pod',
+  namespaced: true,
+  fromJson: podFromJson,
+  fromProtobuf: podFromProtobuf,
+}
+
+/** Namespaces, as facts. */
+export const namespaces: Resource<NamespaceFacts> = {
+  ...core,
+  plural: 'namespaces',
+  kind: 'Namespace',
+  namespaced: false,
+  fromJson: namespaceFromJson,
+  fromProtobuf: namespaceFromProtobuf,
+}
+
+/** Deployments, as facts. */
+export const deployments: Resource<DeploymentFacts> = {
+  group: 'apps',
+  version: 'v1',
+  plural: 'deployments',
+  kind: 'Deployment',
+  namespaced: true,
+  fromJson: deploymentFromJson,
+  fromProtobuf: deploymentFromProtobuf,
+}
+
+/** Kube events, whole. */
+export const events: Resource = { ...core, plural: 'events', kind: 'Event', namespaced: true }
+/** Secrets, whole. */
+export const secrets: Resource = { ...core, plural: 'secrets', kind: 'Secret', namespaced: true }
+/** Leases, for leader election. */
+export const leases: Resource = {
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  plural: 'leases',
+  kind: 'Lease',
+  namespaced: true,
+}
+/** OLM's subscriptions. */
+export const subscriptions: Resource = { ...olm, plural: 'subscriptions', kind: 'Subscription' }
+/** OLM's ClusterServiceVersions. */
+export const clusterServiceVersions: Resource = {
+  ...olm,
+  plural: 'clusterserviceversions',
+  kind: 'ClusterServiceVersion',
+}
+/** OpenShift's ClusterVersion, of which there is one, "version". */
+export const clusterVersions: Resource = { ...openshift, plural: 'clusterversions', kind: 'ClusterVersion' }
+/** OpenShift's ClusterOperators. */
+export const clusterOperators: Resource = { ...openshift, plural: 'clusteroperators', kind: 'ClusterOperator' }
+/** OpenShift's routes. */
+export const routes: Resource = {
+  group: 'route.openshift.io',
+  version: 'v1',
+  plural: 'routes',
+  kind: 'Route',
+  namespaced: true,
+}
+/** Measured usage of nodes, where a metrics server runs. */
+export const nodeMetrics: Resource = {
+  group: 'metrics.k8s.io',
+  version: 'v1beta1',
+  plural: 'nodes',
+  kind: 'NodeMetrics',
+  namespaced: false,
+}
+/** Definitions of custom resources. */
+export const customResourceDefinitions: Resource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  plural: 'customresourcedefinitions',
+  kind: 'CustomResourceDefinition',
+  namespaced: false,
+}
+
+/** The same resource with its objects whole, as JSON. */
+export function whole(resource: Resource<unknown>): Resource<KubeObject> {
+  const { group, version, plural, kind, namespaced } = resource
+  return { group, version, plural, kind, namespaced }
+}

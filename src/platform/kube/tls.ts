@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs'
+import * as tls from 'node:tls'
+import { KubeError } from './errors.ts'
+import type { ClusterAccess } from './types.ts'
+
+/** Where Linux distributions keep the roots the machine's owner trusts. */
+const SYSTEM_BUNDLES = [
+  '/etc/ssl/certs/ca-certificates.crt',
+  '/etc/pki/tls/certs/ca-bundle.crt',
+  '/etc/ssl/ca-bundle.pem',
+  '/etc/ssl/cert.pem',
+]
+
+/** Parsing some hundred roots takes time and memory, so contexts without their own CA and key share one. */
+let systemContext: tls.SecureContext | undefined
+
+/**
+ * What a connection to this cluster is checked against: the given CA alone, else the roots of Node and of the system.
+ * Made once per client, as a connection with plain options would parse every certificate again.
+ * @throws KubeError `invalid` where CA, certificate or key are no PEM or do not fit.
+ */
+export function secureContextFor(
+  access: Pick<ClusterAccess, 'ca'>,
+  certificate?: { readonly cert: string; readonly key: string },
+): tls.SecureContext {
+  if (access.ca === undefined && !certificate) {
+    systemContext ??= tls.createSecureContext({ ca: systemRoots() })
+    return systemContext
+  }
+  try {
+    if (access.ca !== undefined && !access.ca.includes('-----BEGIN')) throw new Error('the CA is no PEM certificate')
+    return tls.createSecureContext({ ca: access.ca ?? systemRoots(), ...certificate })
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new KubeError('invalid', `CA, client certificate or key cannot be used (${why}); give them as PEM`, { cause })
+  }
+}
+
+function systemRoots(): string[] {
+  // From Node 22.15 on, Node itself knows the system's store and NODE_EXTRA_CA_CERTS.
+  if ('getCACertificates' in tls) {
+    const known = tls as unknown as { getCACertificates(store: 'default' | 'system'): string[] }
+    return [...new Set([...known.getCACertificates('default'), ...known.getCACertificates('system')])]
+  }
+  for (const path of SYSTEM_BUNDLES) {
+    const bundle = readIfThere(path)
+    if (bundle !== undefined) return [...tls.rootCertificates, bundle]
+  }
+  return [...tls.rootCertificates]
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined // This distribution keeps it elsewhere.
+  }
+}

@@ -1,0 +1,380 @@
+import { isIP } from 'node:net'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import { type Dispatcher, Pool, ProxyAgent } from 'undici'
+import { type Clock, systemClock } from '#model'
+import { backoffMs } from '#runtime'
+import { Breaker } from './breaker.ts'
+import { type Credential, type CredentialSource, credentialSource, orAborted } from './credentials.ts'
+import { describeCall, errorOfAnswer, errorOfConnection, isBrokenConnection, KubeError } from './errors.ts'
+import { type Answer, type AnswerStream, AnswerTooLargeError, exchange, openStream, type WireRequest } from './http.ts'
+import { isProtobuf, readStatus, unwrap } from './protobuf.ts'
+import { RateLimit } from './rate-limit.ts'
+import { secureContextFor } from './tls.ts'
+import type { ClientLimits, ClusterAccess } from './types.ts'
+
+/** What a client may be given besides its access; every field has a default. */
+export interface KubeClientOptions extends ClientLimits {
+  /** shared by clients that follow each other on one cluster; default: its own */
+  readonly breaker?: Breaker
+  /** connections for requests; watches have their own, one each. Default 4 */
+  readonly connections?: number
+  /** Ask for compressed answers: spares the network, costs CPU. Default: unless the server is on the loopback or in-cluster. */
+  readonly gzip?: boolean
+  /** of one answer, uncompressed, bytes; default 64 MiB */
+  readonly maxAnswerBytes?: number
+  /** silence after which a watch is opened anew, ms; above the server's bookmark interval of one minute. Default 150 s */
+  readonly watchInactivityMs?: number
+  readonly userAgent?: string
+  readonly clock?: Clock
+  readonly random?: () => number
+}
+
+export interface Call {
+  readonly method: string
+  readonly path: string
+  readonly accept?: string
+  readonly body?: string
+  readonly contentType?: string
+  readonly signal?: AbortSignal | undefined
+  /** instead of the client's, ms */
+  readonly timeoutMs?: number
+}
+
+const MAX_RETRIES = 3
+const MAX_RETRY_WAIT_MS = 10_000
+const CONNECT_TIMEOUT_MS = 10_000
+/** Longer than the usual round of 30 s, so that rounds do not pay for new handshakes; shorter than servers keep idle ones. */
+const KEEP_ALIVE_MS = 45_000
+const ERROR_BODY_BYTES = 64 * 1024
+const unzip = promisify(gunzip)
+
+/** Carries requests to one API server: credentials, TLS, connections, deadline, rate, retries, breaker. */
+export class Transport implements AsyncDisposable {
+  readonly endpoint: string
+  readonly clock: Clock
+  readonly random: () => number
+  readonly breaker: Breaker
+  readonly #access: ClusterAccess
+  readonly #origin: string
+  readonly #prefix: string
+  readonly #options: KubeClientOptions
+  readonly #timeoutMs: number
+  readonly #maxBytes: number
+  readonly #gzip: boolean
+  readonly #limit: RateLimit
+  readonly #credentials: CredentialSource
+  readonly #closing = new AbortController()
+  #lines: Lines | undefined
+  #active = 0
+  #lastUsedAt: number
+
+  /** @throws KubeError `invalid` where the address cannot be used. */
+  constructor(access: ClusterAccess, options: KubeClientOptions = {}) {
+    const url = parseServer(access)
+    this.#access = access
+    this.#origin = url.origin
+    this.#prefix = url.pathname.replace(/\/+$/, '')
+    this.endpoint = url.origin + this.#prefix
+    this.#options = options
+    this.clock = options.clock ?? systemClock
+    this.random = options.random ?? Math.random
+    this.breaker = options.breaker ?? new Breaker({ clock: this.clock })
+    this.#timeoutMs = options.timeoutMs ?? 30_000
+    this.#maxBytes = options.maxAnswerBytes ?? 64 * 1024 * 1024
+    this.#gzip = options.gzip ?? isFar(url.hostname)
+    this.#limit = new RateLimit({ perSecond: options.qps ?? 100, burst: options.burst ?? 200, clock: this.clock })
+    this.#credentials = credentialSource(access, this.clock)
+    this.#lastUsedAt = this.clock.now()
+  }
+
+  /** when the last call ended, ms; now, while one runs */
+  get lastUsedAt(): number {
+    return this.#active > 0 ? this.clock.now() : this.#lastUsedAt
+  }
+
+  /**
+   * One call within one deadline, retries included. Waiting for our own rate limit comes before and does not count.
+   * @throws KubeError for any answer of 400 and above and any trouble; the signal's reason where the caller ended it.
+   */
+  async call(call: Call): Promise<Answer> {
+    return this.#used(async () => {
+      await this.#limit.take(call.signal)
+      return this.breaker.run(() => this.#withDeadline(call, (signal) => this.#attempts(call, signal)))
+    })
+  }
+
+  /** Opens a stream; the deadline ends with its head. The caller's signal ends the stream. */
+  async stream(call: Call & { signal: AbortSignal }): Promise<AnswerStream> {
+    const signal = AbortSignal.any([call.signal, this.#closing.signal])
+    return this.#used(async () => {
+      await this.#limit.take(signal)
+      return this.breaker.run(() => this.#open(call, signal))
+    })
+  }
+
+  async #open(call: Call, signal: AbortSignal): Promise<AnswerStream> {
+    const what = describeCall(call.method, call.path)
+    const headPassed = new AbortController()
+    const both = new AbortController()
+    const end = () => both.abort(signal.reason)
+    if (signal.aborted) end()
+    signal.addEventListener('abort', end, { once: true })
+    const giveUp = this.clock.sleep(call.timeoutMs ?? this.#timeoutMs, headPassed.signal).then(() => {
+      if (!headPassed.signal.aborted) both.abort(this.#timeout(what, call.timeoutMs))
+    })
+    try {
+      const [request, lines] = await this.#prepare(call, both.signal, false)
+      const answer = await openStream(lines.streams, this.#origin, request, both.signal)
+      if (answer.status < 400) return answer
+      if (answer.status === 401) this.#credentials.refuse()
+      const body = errorBody(answer.headers, await startOf(answer))
+      throw errorOfAnswer(what, answer.status, body, retryAfterMs(answer.headers, this.clock))
+    } catch (error) {
+      signal.removeEventListener('abort', end)
+      if (signal.aborted) throw signal.reason
+      throw errorOfConnection(what, this.endpoint, error)
+    } finally {
+      headPassed.abort()
+      await giveUp
+    }
+  }
+
+  async #attempts(call: Call, signal: AbortSignal): Promise<Answer> {
+    const what = describeCall(call.method, call.path)
+    let renewed = false
+    let broke = false
+    for (let retry = 0; ; ) {
+      let answer: Answer
+      try {
+        const [request, lines] = await this.#prepare(call, signal, this.#gzip)
+        answer = await exchange(lines.requests, this.#origin, request, { maxBytes: this.#maxBytes, signal })
+      } catch (error) {
+        if (signal.aborted) throw signal.reason
+        if (call.method === 'GET' && !broke && isBrokenConnection(error)) {
+          broke = true
+          continue
+        }
+        throw errorOfConnection(what, this.endpoint, error)
+      }
+      if (answer.status < 400) return this.#unzipped(what, answer)
+      if (answer.status === 401 && !renewed && this.#credentials.refuse()) {
+        renewed = true
+        continue
+      }
+      const plain = await this.#unzipped(what, answer)
+      const body = errorBody(answer.headers, plain.body)
+      const error = errorOfAnswer(what, answer.status, body, retryAfterMs(answer.headers, this.clock))
+      if (retry >= MAX_RETRIES || !mayRepeat(call, error)) throw error
+      const waitMs = (error.retryAfterMs ?? 0) + backoffMs(retry++, { fromMs: 500, toMs: 4000, random: this.random })
+      if (waitMs > MAX_RETRY_WAIT_MS) throw error
+      await this.clock.sleep(waitMs, signal)
+      if (signal.aborted) throw signal.reason
+    }
+  }
+
+  async #prepare(call: Call, signal: AbortSignal, gzip: boolean): Promise<[WireRequest, Lines]> {
+    const credential = await this.#credentials.get(signal)
+    const headers: Record<string, string> = {
+      accept: call.accept ?? 'application/json',
+      'user-agent': this.#options.userAgent ?? 'clusterpulse',
+    }
+    if (gzip) headers['accept-encoding'] = 'gzip'
+    if (call.body !== undefined) headers['content-type'] = call.contentType ?? 'application/json'
+    if (credential.authorization !== undefined) headers.authorization = credential.authorization
+    const request: WireRequest = {
+      method: call.method,
+      path: this.#prefix + call.path,
+      headers,
+      ...(call.body === undefined ? {} : { body: call.body }),
+    }
+    return [request, this.#linesFor(credential)]
+  }
+
+  /** The connections for this credential: another client certificate needs other connections. */
+  #linesFor(credential: Credential): Lines {
+    const lines = this.#lines
+    if (lines && lines.cert === credential.certificate?.cert) return lines
+    const next = openLines(this.#access, this.#origin, credential.certificate, this.#options.connections ?? 4)
+    this.#lines = next
+    // What runs on the old ones may finish there.
+    if (lines) closeLines(lines)
+    return next
+  }
+
+  async #unzipped(what: string, answer: Answer): Promise<Answer> {
+    const encoding = answer.headers['content-encoding']
+    if (encoding === undefined || encoding === 'identity') return answer
+    if (encoding !== 'gzip') throw new KubeError('protocol', `${what}: the answer is encoded as ${String(encoding)}`)
+    try {
+      return { ...answer, body: await unzip(answer.body, { maxOutputLength: this.#maxBytes }) }
+    } catch (cause) {
+      if (cause instanceof RangeError) throw new AnswerTooLargeError(this.#maxBytes)
+      throw new KubeError('protocol', `${what}: the answer's compression is broken`, { cause })
+    }
+  }
+
+  async #withDeadline<T>(call: Call, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const abort = new AbortController()
+    const done = new AbortController()
+    const end = () => abort.abort(call.signal?.reason)
+    if (call.signal?.aborted) end()
+    call.signal?.addEventListener('abort', end, { once: true })
+    const deadline = this.clock.sleep(call.timeoutMs ?? this.#timeoutMs, done.signal).then(() => {
+      if (!done.signal.aborted) abort.abort(this.#timeout(describeCall(call.method, call.path), call.timeoutMs))
+    })
+    try {
+      return await work(abort.signal)
+    } finally {
+      call.signal?.removeEventListener('abort', end)
+      done.abort()
+      await deadline
+    }
+  }
+
+  #timeout(what: string, timeoutMs = this.#timeoutMs): KubeError {
+    const message = `${what}: ${this.endpoint} did not answer completely within ${timeoutMs / 1000} s; check its load and the network`
+    return new KubeError('timeout', message)
+  }
+
+  async #used<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#closing.signal.aborted) throw new KubeError('unreachable', `the client of ${this.endpoint} is closed`)
+    this.#active++
+    try {
+      return await work()
+    } finally {
+      this.#active--
+      this.#lastUsedAt = this.clock.now()
+    }
+  }
+
+  /** Marks the client as in use, as by a watch, until the returned function is called. */
+  hold(): () => void {
+    this.#active++
+    return () => {
+      this.#active--
+      this.#lastUsedAt = this.clock.now()
+    }
+  }
+
+  /** Ends streams at once, and gives running calls five seconds. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#closing.signal.aborted) return
+    this.#closing.abort(new KubeError('unreachable', `the client of ${this.endpoint} is closed`))
+    const lines = this.#lines
+    if (!lines) return
+    await lines.streams.destroy()
+    const grace = new AbortController()
+    const closed = lines.requests.close().finally(() => grace.abort())
+    await this.clock.sleep(5000, grace.signal)
+    if (!grace.signal.aborted) await lines.requests.destroy()
+    await orAborted(closed)
+  }
+}
+
+/** Connections with one client certificate. */
+interface Lines {
+  readonly cert: string | undefined
+  /** a bounded number, shared by requests */
+  readonly requests: Dispatcher
+  /** one per watch: these stay busy, and must not keep requests waiting */
+  readonly streams: Dispatcher
+}
+
+function openLines(
+  access: ClusterAccess,
+  origin: string,
+  certificate: Credential['certificate'],
+  connections: number,
+): Lines {
+  const secure = origin.startsWith('https:')
+  const connect = {
+    timeout: CONNECT_TIMEOUT_MS,
+    ...(secure ? { secureContext: secureContextFor(access, certificate), rejectUnauthorized: access.verifyTls } : {}),
+    ...(access.tlsServerName ? { servername: access.tlsServerName } : {}),
+  }
+  const common = { keepAliveTimeout: KEEP_ALIVE_MS, keepAliveMaxTimeout: KEEP_ALIVE_MS, pipelining: 1 }
+  const pool = (limit: number | null): Dispatcher => {
+    if (access.proxyUrl === undefined) return new Pool(origin, { ...common, connect, connections: limit })
+    const requestTls = { ...connect, servername: access.tlsServerName ?? serverNameOf(origin) }
+    return new ProxyAgent({
+      ...common,
+      uri: access.proxyUrl,
+      requestTls,
+      ...(limit === null ? {} : { connections: limit }),
+    })
+  }
+  return { cert: certificate?.cert, requests: pool(connections), streams: pool(null) }
+}
+
+function closeLines(lines: Lines): void {
+  // Nobody waits for these; an error in closing them concerns nobody either.
+  for (const dispatcher of [lines.requests, lines.streams]) dispatcher.close().catch(() => undefined)
+}
+
+/** SNI carries names, not addresses (RFC 6066). */
+function serverNameOf(origin: string): string {
+  const { hostname } = new URL(origin)
+  return isIP(hostname.replace(/^\[|\]$/g, '')) ? '' : hostname
+}
+
+function parseServer(access: ClusterAccess): URL {
+  let url: URL
+  try {
+    url = new URL(access.server)
+  } catch {
+    throw new KubeError('invalid', `${JSON.stringify(access.server)} is no address; write it as https://host:port`)
+  }
+  if (url.username || url.password || url.search || url.hash) {
+    throw new KubeError('invalid', `the address of ${url.host} may hold scheme, host, port and path only`)
+  }
+  const clear = access.allowHttp === true || isLoopback(url.hostname)
+  if (url.protocol === 'https:' || (url.protocol === 'http:' && clear)) return url
+  throw new KubeError('invalid', `${url.protocol}//${url.host} would carry credentials in the clear; use https`)
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.')
+}
+
+function isFar(hostname: string): boolean {
+  return !(
+    isLoopback(hostname) ||
+    hostname === 'kubernetes.default.svc' ||
+    hostname.startsWith('kubernetes.default.svc.')
+  )
+}
+
+/** A request that was refused for load may be repeated; a server's own trouble only on reading, and when it says until when. */
+function mayRepeat(call: Call, error: KubeError): boolean {
+  if (error.reason === 'throttled') return true
+  return error.httpStatus === 503 && error.retryAfterMs !== undefined && call.method === 'GET'
+}
+
+function retryAfterMs(headers: Answer['headers'], clock: Clock): number | undefined {
+  const value = headers['retry-after']
+  if (typeof value !== 'string') return undefined
+  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - clock.now()
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined
+}
+
+async function startOf(answer: AnswerStream): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of answer.chunks) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size >= ERROR_BODY_BYTES) break
+  }
+  return Buffer.concat(chunks)
+}
+
+/** A server that was asked for protobuf may complain in protobuf. */
+function errorBody(headers: Answer['headers'], body: Buffer): unknown {
+  if (!isProtobuf(headers)) return body.toString('utf8', 0, ERROR_BODY_BYTES)
+  try {
+    return readStatus(unwrap(body))
+  } catch {
+    return undefined // The HTTP status alone must do.
+  }
+}

@@ -1,0 +1,263 @@
+import { backoffMs } from '#runtime'
+import { acceptFor, asObject, parseJson, protobufReader, readJson } from './decode.ts'
+import { describeCall, errorOfConnection, errorOfStatusObject, isKubeError, KubeError } from './errors.ts'
+import type { AnswerStream } from './http.ts'
+import { listWhole } from './list.ts'
+import { collectionPath, query } from './paths.ts'
+import { isProtobuf, readResourceVersion, readStatus, readWatchFrame } from './protobuf.ts'
+import type { Call, Transport } from './transport.ts'
+import type { Resource, WatchEvent, WatchOptions } from './types.ts'
+
+/** Servers send a bookmark about every minute: silence beyond this means that the connection is dead. */
+const INACTIVITY_MS = 150_000
+/** The server ends a watch after a time between these: many watches of a fleet must not end together. */
+const MIN_WATCH_S = 300
+const MAX_WATCH_S = 600
+/** A watch that ended sooner, without an event, was no healthy one. */
+const TOO_SHORT_MS = 1000
+/** So many faults in a row without an event, and the version itself is suspect: list anew. */
+const FAULTS_BEFORE_RELIST = 4
+const MAX_FRAME_BYTES = 32 * 1024 * 1024
+const BACKOFF = { fromMs: 1000, toMs: 30_000 }
+
+export interface WatchSettings {
+  readonly inactivityMs?: number | undefined
+}
+
+/**
+ * List, then watch, for ever.
+ *
+ *   list ──► watch from its version ──clean end──► watch on from the last version seen, at once
+ *    ▲            │         ▲──────reset, fault, silence: the same after a jittered pause, 1 s … 30 s
+ *    └────────────┘ version gone (410, in the head or in the stream), or faults that repeat without progress
+ */
+export async function* watchForever<T>(
+  transport: Transport,
+  resource: Resource<T>,
+  options: WatchOptions & { signal: AbortSignal },
+  settings: WatchSettings = {},
+): AsyncGenerator<WatchEvent<T>, void, undefined> {
+  const { signal } = options
+  let version: string | undefined
+  let faults = 0
+  const trouble = async (error: Error, pause: boolean) => {
+    options.onTrouble?.(error)
+    if (pause)
+      await transport.clock.sleep(backoffMs(faults++, { ...BACKOFF, random: halfToWhole(transport.random) }), signal)
+  }
+  while (!signal.aborted) {
+    if (version === undefined || faults >= FAULTS_BEFORE_RELIST) {
+      try {
+        const list = await listWhole(transport, resource, options)
+        version = list.resourceVersion
+        yield { type: 'reset', ...list }
+      } catch (error) {
+        if (signal.aborted) return
+        await trouble(asError(error), true)
+        continue
+      }
+    }
+    const openedAt = transport.clock.now()
+    let progress = false
+    try {
+      for await (const event of watchOnce(transport, resource, { ...options, version }, settings)) {
+        version = event.version || version
+        progress = true
+        faults = 0
+        if (event.event) yield event.event
+      }
+      const soon = !progress && transport.clock.now() - openedAt < TOO_SHORT_MS
+      if (soon && !signal.aborted)
+        await trouble(new KubeError('protocol', `${watchName(resource)}: ended at once`), true)
+    } catch (error) {
+      if (signal.aborted) return
+      if (isKubeError(error, 'expired')) {
+        version = undefined
+        await trouble(error, faults > 0)
+        faults++
+      } else await trouble(asError(error), true)
+    }
+  }
+}
+
+/** Pauses of at least half the ceiling: a watch that fails is never repeated at once. */
+function halfToWhole(random: () => number): () => number {
+  return () => 0.5 + random() / 2
+}
+
+interface Seen<T> {
+  readonly version: string
+  /** absent for a bookmark */
+  readonly event?: WatchEvent<T>
+}
+
+async function* watchOnce<T>(
+  transport: Transport,
+  resource: Resource<T>,
+  options: WatchOptions & { signal: AbortSignal; version: string },
+  settings: WatchSettings,
+): AsyncGenerator<Seen<T>, void, undefined> {
+  const end = new AbortController()
+  const stop = () => end.abort(options.signal.reason)
+  options.signal.addEventListener('abort', stop, { once: true })
+  try {
+    const { labelSelector, fieldSelector, version: resourceVersion } = options
+    const timeoutSeconds = Math.round(MIN_WATCH_S + transport.random() * (MAX_WATCH_S - MIN_WATCH_S))
+    const parameters = {
+      watch: 1,
+      allowWatchBookmarks: true,
+      labelSelector,
+      fieldSelector,
+      resourceVersion,
+      timeoutSeconds,
+    }
+    const call = {
+      method: 'GET',
+      path: collectionPath(resource, options.namespace) + query(parameters),
+      accept: acceptFor(resource),
+      signal: end.signal,
+    }
+    const answer = await transport.stream(call)
+    const frames = isProtobuf(answer.headers) ? lengthFrames : lineFrames
+    const decode = isProtobuf(answer.headers) ? decodeProtobuf : decodeJson
+    const watched = watchSilence(transport, answer.chunks, settings.inactivityMs ?? INACTIVITY_MS, end)
+    for await (const frame of frames(watched)) yield decode(resource, call, frame)
+  } catch (error) {
+    throw errorOfConnection(watchName(resource), transport.endpoint, error)
+  } finally {
+    options.signal.removeEventListener('abort', stop)
+    end.abort(new Error('the watch has ended'))
+  }
+}
+
+function watchName(resource: Resource<never> | Resource<unknown>): string {
+  return `watch of ${resource.plural}${resource.group ? `.${resource.group}` : ''}`
+}
+
+/** Passes chunks on; ends the connection when none comes for too long. */
+async function* watchSilence(
+  transport: Transport,
+  chunks: AnswerStream['chunks'],
+  inactivityMs: number,
+  end: AbortController,
+): AsyncGenerator<Buffer, void, undefined> {
+  const over = new AbortController()
+  let lastAt = transport.clock.now()
+  // One timer looks from time to time, instead of one that is set anew with every chunk.
+  const look = async () => {
+    while (!over.signal.aborted) {
+      const leftMs = lastAt + inactivityMs - transport.clock.now()
+      if (leftMs <= 0) {
+        end.abort(new KubeError('timeout', `no sign of life from ${transport.endpoint} for ${inactivityMs / 1000} s`))
+        return
+      }
+      await transport.clock.sleep(leftMs, over.signal)
+    }
+  }
+  const looking = look()
+  try {
+    for await (const chunk of chunks) {
+      lastAt = transport.clock.now()
+      yield chunk
+      // The reader's own slowness is not the server's silence.
+      lastAt = transport.clock.now()
+    }
+  } finally {
+    over.abort()
+    await looking
+  }
+}
+
+/** JSON: one object per line. */
+export async function* lineFrames(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+  let parts: Buffer[] = []
+  let size = 0
+  for await (const chunk of chunks) {
+    let from = 0
+    for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, from)) {
+      parts.push(chunk.subarray(from, at))
+      const line = parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts)
+      from = at + 1
+      parts = []
+      size = 0
+      if (line.length > 0) yield line
+    }
+    parts.push(chunk.subarray(from))
+    size += chunk.length - from
+    if (size > MAX_FRAME_BYTES) throw tooLarge(size)
+  }
+  if (size > 0) throw new KubeError('unreachable', 'the stream ended in the middle of an event')
+}
+
+/** Protobuf: four bytes of length (big endian) before each event. */
+export async function* lengthFrames(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+  let parts: Buffer[] = []
+  let size = 0
+  for await (const chunk of chunks) {
+    parts.push(chunk)
+    size += chunk.length
+    // A large event comes in many chunks: they are joined once, when it is complete.
+    let wanted = frameSize(parts)
+    while (wanted !== undefined && size >= wanted) {
+      const all = parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts, size)
+      yield all.subarray(4, wanted)
+      const rest = all.subarray(wanted)
+      parts = rest.length > 0 ? [rest] : []
+      size = rest.length
+      wanted = frameSize(parts)
+    }
+  }
+  if (size > 0) throw new KubeError('unreachable', 'the stream ended in the middle of an event')
+}
+
+/** @returns the bytes of the first frame with its length, once that is known. */
+function frameSize(parts: Buffer[]): number | undefined {
+  let [head] = parts
+  if (head === undefined) return undefined
+  if (head.length < 4) {
+    head = Buffer.concat(parts)
+    parts.splice(0, parts.length, head)
+    if (head.length < 4) return undefined
+  }
+  const size = head.readUInt32BE(0)
+  if (size > MAX_FRAME_BYTES) throw tooLarge(size)
+  return size + 4
+}
+
+function tooLarge(size: number): KubeError {
+  return new KubeError('protocol', `an event of ${Math.round(size / 1024 / 1024)} MiB is too large`)
+}
+
+type Decode = <T>(resource: Resource<T>, call: Call, frame: Buffer) => Seen<T>
+
+const decodeJson: Decode = (resource, call, frame) => {
+  const { type, object } = (parseJson(call, frame) ?? {}) as { type?: unknown; object?: unknown }
+  if (type === 'ERROR') throw errorOfStatusObject(describeCall(call.method, call.path), object)
+  const whole = asObject(object, call)
+  return seen(type, whole.metadata.resourceVersion ?? '', () => readJson(resource, whole))
+}
+
+const decodeProtobuf: Decode = (resource, call, frame) => {
+  const { type, raw } = readWatchFrame(frame)
+  if (type === 'ERROR') throw errorOfStatusObject(describeCall(call.method, call.path), readStatus(raw))
+  return seen(type, readResourceVersion(raw), () => protobufReader(resource, call)(raw))
+}
+
+function seen<T>(type: unknown, version: string, read: () => T): Seen<T> {
+  switch (type) {
+    case 'ADDED':
+      return { version, event: { type: 'added', object: read() } }
+    case 'MODIFIED':
+      return { version, event: { type: 'modified', object: read() } }
+    case 'DELETED':
+      return { version, event: { type: 'deleted', object: read() } }
+    case 'BOOKMARK':
+      return { version }
+    default:
+      throw new KubeError('protocol', `an event of the unknown type ${JSON.stringify(type)} came`)
+  }
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
+}
