@@ -20,8 +20,13 @@ export interface CsvFacts {
 }
 
 // Projected while a page is read: icons and examples must not be held, and they make up nearly all of these objects.
-const csvs: Resource<CsvFacts | null> = { ...clusterServiceVersions, fromJson: csvFacts }
-const subscribed: Resource<SubscriptionFacts> = { ...subscriptions, fromJson: subscriptionFacts }
+const csvs = projected(clusterServiceVersions, csvFacts)
+const subscribed = projected(subscriptions, subscriptionFacts)
+
+function projected<T>(resource: Resource, fromJson: (object: KubeObject) => T): Resource<T> {
+  const { group, version, plural, kind, namespaced } = resource
+  return { group, version, plural, kind, namespaced, fromJson }
+}
 
 /**
  * Operators installed through subscriptions. Two lists instead of one request per operator; copies that OLM spreads over

@@ -1,4 +1,4 @@
-import type { KubeClient, KubeObject, Resource } from '#kube'
+import { leases as builtIn, type KubeClient, type KubeObject, type Resource } from '#kube'
 import { type Clock, seconds, systemClock } from '#model'
 import type { Logger } from '#runtime'
 
@@ -13,10 +13,10 @@ export interface Lease extends KubeObject {
 }
 
 const leases: Resource<Lease> = {
-  group: 'coordination.k8s.io',
-  version: 'v1',
-  plural: 'leases',
-  kind: 'Lease',
+  group: builtIn.group,
+  version: builtIn.version,
+  plural: builtIn.plural,
+  kind: builtIn.kind,
   namespaced: true,
   fromJson: (object) => object as Lease, // served by the API server under its own schema
 }

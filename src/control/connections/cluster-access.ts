@@ -1,0 +1,172 @@
+import type { ClusterConnectionSpec } from '#kinds'
+import type { KubeObject, Resource } from '#kube'
+import { type ClusterAccess, secrets } from '#kube'
+
+/** Keys of a Secret that mean something to us; its other data is never held. */
+const KEYS = ['token', 'ca.crt', 'tls.crt', 'tls.key', 'kubeconfig', 'context', 'kubeconfigPath'] as const
+type SecretKey = (typeof KEYS)[number]
+
+/** A Secret, as far as it holds access data; decoded. */
+export interface SecretFacts extends KubeObject {
+  readonly access: Readonly<Partial<Record<SecretKey, string>>>
+}
+
+export const accessSecrets: Resource<SecretFacts> = {
+  group: secrets.group,
+  version: secrets.version,
+  plural: secrets.plural,
+  kind: secrets.kind,
+  namespaced: true,
+  fromJson: secretFacts,
+}
+
+export function secretFacts({ metadata, data, stringData }: KubeObject): SecretFacts {
+  const encoded = (data ?? {}) as Readonly<Record<string, unknown>>
+  const plain = (stringData ?? {}) as Readonly<Record<string, unknown>> // only servers that keep what was sent return it
+  const access: Partial<Record<SecretKey, string>> = {}
+  for (const key of KEYS) {
+    const value = encoded[key]
+    if (typeof value === 'string') access[key] = Buffer.from(value, 'base64').toString('utf8')
+    else if (typeof plain[key] === 'string') access[key] = plain[key]
+  }
+  const { name, namespace, uid, resourceVersion } = metadata
+  return {
+    metadata: {
+      name,
+      ...(namespace && { namespace }),
+      ...(uid && { uid }),
+      ...(resourceVersion && { resourceVersion }),
+    },
+    access,
+  }
+}
+
+/** Why there is no way in: a code for programs, a sentence with the next step for people. */
+export interface AccessFault {
+  readonly code: string
+  readonly message: string
+}
+
+export type AccessDecision = { readonly access: ClusterAccess } | { readonly fault: AccessFault }
+
+/** What stands in a kubeconfig: the text, or the text of a file on this machine, and the context to use. */
+export interface KubeconfigSource {
+  readonly text: string
+  readonly context: string | undefined
+  /** The file is ours: commands that it names may be run. */
+  readonly isLocal: boolean
+}
+
+export interface AccessInputs {
+  readonly secretName: string
+  readonly secret: SecretFacts | undefined
+  /** of the file that `kubeconfigPath` names; a fault where it cannot be read; undefined where none is named */
+  readonly localKubeconfig: { readonly text: string } | { readonly fault: AccessFault } | undefined
+  readonly allowLocalKubeconfig: boolean
+  readonly parseKubeconfig: (text: string, context: string | undefined) => ClusterAccess
+}
+
+/** Decides how a cluster is reached, from the connection and its Secret. Says why not, and never a secret. */
+export function decideAccess(spec: ClusterConnectionSpec, inputs: AccessInputs): AccessDecision {
+  const { secret, secretName } = inputs
+  if (!secret) return fault('secret_missing', `the Secret ${secretName} does not exist; create it`)
+  const { access } = secret
+  if (access.kubeconfigPath !== undefined) return fromFile(spec, inputs)
+  if (access.kubeconfig !== undefined) {
+    return fromKubeconfig(spec, { text: access.kubeconfig, context: contextOf(secret), isLocal: false }, inputs)
+  }
+  const credentials = credentialsOf(secret, secretName)
+  if ('fault' in credentials) return credentials
+  const ca = access['ca.crt']?.trim()
+  if (ca && !ca.includes('-----BEGIN CERTIFICATE-----')) {
+    return fault(
+      'secret_malformed',
+      `ca.crt in the Secret ${secretName} is no PEM certificate; put the CA bundle there`,
+    )
+  }
+  const isPlain = spec.endpoint.startsWith('http://')
+  return {
+    access: {
+      server: serverOf(spec.endpoint),
+      ...overrides(spec),
+      verifyTls: spec.insecureSkipTLSVerify !== true,
+      // Without TLS nothing can be verified, so the same explicit choice is asked for.
+      ...(isPlain && spec.insecureSkipTLSVerify === true && { allowHttp: true }),
+      ...(ca && { ca }),
+      credentials: credentials.credentials,
+    },
+  }
+}
+
+/** Without a scheme https is meant. */
+export function serverOf(endpoint: string): string {
+  const server = /^https?:\/\//.test(endpoint) ? endpoint : `https://${endpoint}`
+  return server.replace(/\/+$/, '')
+}
+
+const overrides = (spec: ClusterConnectionSpec) => ({
+  ...(spec.tlsServerName && { tlsServerName: spec.tlsServerName }),
+  ...(spec.proxyURL && { proxyUrl: spec.proxyURL }),
+})
+
+function credentialsOf(
+  { access }: SecretFacts,
+  name: string,
+): { readonly credentials: ClusterAccess['credentials'] } | { readonly fault: AccessFault } {
+  const token = access.token?.trim()
+  if (token) {
+    // Whatever is not printable ASCII cannot travel in a header, and would fail later with a less helpful message.
+    if (!/^[\x21-\x7e]+$/.test(token)) {
+      return fault('secret_malformed', `token in the Secret ${name} holds spaces or line breaks; store the bare token`)
+    }
+    return { credentials: { kind: 'token', token } }
+  }
+  const cert = access['tls.crt']
+  const key = access['tls.key']
+  if (cert && key) return { credentials: { kind: 'certificate', cert, key } }
+  if (cert || key) return fault('secret_incomplete', `the Secret ${name} needs both tls.crt and tls.key`)
+  return fault(
+    'secret_incomplete',
+    `the Secret ${name} has no token; add the key "token" (or tls.crt and tls.key, or kubeconfig)`,
+  )
+}
+
+function fromFile(spec: ClusterConnectionSpec, inputs: AccessInputs): AccessDecision {
+  const { secretName, secret, localKubeconfig, allowLocalKubeconfig } = inputs
+  if (!allowLocalKubeconfig) {
+    return fault(
+      'local_kubeconfig_refused',
+      `the Secret ${secretName} names a file; a hub reads none: store its text under "kubeconfig"`,
+    )
+  }
+  if (!localKubeconfig)
+    return fault('kubeconfig_unreadable', `the kubeconfig named by the Secret ${secretName} was not read`)
+  if ('fault' in localKubeconfig) return localKubeconfig
+  return fromKubeconfig(spec, { text: localKubeconfig.text, context: contextOf(secret), isLocal: true }, inputs)
+}
+
+const contextOf = (secret: SecretFacts | undefined) => secret?.access.context?.trim() || undefined
+
+function fromKubeconfig(spec: ClusterConnectionSpec, source: KubeconfigSource, inputs: AccessInputs): AccessDecision {
+  let access: ClusterAccess
+  try {
+    access = inputs.parseKubeconfig(source.text, source.context)
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    return fault('kubeconfig_malformed', `the kubeconfig of the Secret ${inputs.secretName} cannot be used: ${why}`)
+  }
+  const { kind } = access.credentials
+  if (!source.isLocal && (kind === 'exec' || kind === 'tokenFile')) {
+    const what = kind === 'exec' ? 'runs a command' : 'reads a file'
+    return fault(
+      'kubeconfig_refused',
+      `the kubeconfig of the Secret ${inputs.secretName} ${what} to sign in, which a hub does not do: use a token`,
+    )
+  }
+  const verifyTls = access.verifyTls && spec.insecureSkipTLSVerify !== true
+  return { access: { ...access, ...overrides(spec), verifyTls } }
+}
+
+function fault(code: string, message: string): { readonly fault: AccessFault } {
+  return { fault: { code, message } }
+}

@@ -1,0 +1,143 @@
+import pLimit from 'p-limit'
+import { collectors as builtIn, type Collector } from '#collect'
+import { Controller, changesSpec, Informer, onReferredChange, onSpecChange, type Trigger } from '#controller'
+import type { Ingester } from '#ingest'
+import type { ClusterAccess, KubeClient, KubeObject, ObjectKey } from '#kube'
+import { type Clock, systemClock } from '#model'
+import type { Logger, Metrics } from '#runtime'
+import type { StateReader } from '#state'
+import { accessSecrets, type SecretFacts } from './cluster-access.ts'
+import { LocalKubeconfigs } from './local-kubeconfig.ts'
+import { type Clients, ConnectionReconciler, connectionResource } from './reconciler.ts'
+import type { Defaults } from './settings.ts'
+
+export interface ConnectionsOptions {
+  /** the hub's own API, where the objects are */
+  readonly hub: KubeClient
+  readonly namespace: string
+  readonly clients: Clients
+  readonly ingester: Pick<Ingester, 'accept' | 'connect' | 'remove' | 'nextSequence' | 'flushed'>
+  readonly state: Pick<StateReader, 'cluster' | 'clusters'>
+  readonly defaults: Defaults
+  readonly parseKubeconfig: (text: string, context: string | undefined) => ClusterAccess
+  /** Secrets may name kubeconfigs of this machine, whose commands may be run; only where the person at it rules the hub. */
+  readonly allowLocalKubeconfig?: boolean
+  /** rounds that read at once; default 16 */
+  readonly concurrency?: number
+  readonly collectors?: readonly Collector[]
+  readonly logger: Logger
+  readonly metrics?: Metrics
+  readonly clock?: Clock
+  readonly random?: () => number
+}
+
+/** Above this many connections the first rounds are spread, so that later ones do not come all at once. */
+const SPREAD_ABOVE = 32
+const SPREAD_PER_KEY_MS = 15
+
+/** The controllers of this module, for a Manager. */
+export function connectionReconcilers(options: ConnectionsOptions): readonly Controller[] {
+  const {
+    hub,
+    namespace,
+    logger,
+    clock = systemClock,
+    random = Math.random,
+    concurrency = 16,
+    metrics,
+    state,
+  } = options
+  const shared = { kube: hub, namespace, logger, clock }
+  const connections = new Informer<KubeObject>({ ...shared, resource: { ...connectionResource, fromJson: lean } })
+  const secrets = new Informer<SecretFacts>({ ...shared, resource: accessSecrets })
+  const limit = pLimit(concurrency)
+  const reconciler = new ConnectionReconciler({
+    hub,
+    connections,
+    secrets,
+    namespace,
+    clients: options.clients,
+    ingester: options.ingester,
+    state,
+    collectors: options.collectors ?? builtIn,
+    defaults: options.defaults,
+    parseKubeconfig: options.parseKubeconfig,
+    ...(options.allowLocalKubeconfig && { localKubeconfigs: new LocalKubeconfigs() }),
+    turn: (read) => limit(read),
+    onRound: roundMetrics(metrics),
+    clock,
+    logger,
+  })
+  const referring = (secret: ObjectKey) =>
+    connections
+      .list()
+      .filter((object) => refersTo(object, secret))
+      .map(keyOf)
+
+  connections.onChange((change) => {
+    if (changesSpec(change)) reconciler.interrupt(change.key.name)
+  })
+  secrets.onChange((change) => {
+    if (change.kind === 'changed' && sameAccess(change.object, change.previous)) return
+    for (const { name } of referring(change.key)) reconciler.interrupt(name)
+  })
+
+  const controller = new Controller({
+    reconciler,
+    triggers: [
+      withForgotten(onSpecChange(connections), state, namespace),
+      onReferredChange(secrets, (change) =>
+        change.kind === 'changed' && sameAccess(change.object, change.previous) ? [] : referring(change.key),
+      ),
+    ],
+    // Waiting for a cluster that does not answer costs nothing, so more may wait than read.
+    concurrency: concurrency * 4,
+    spreadStartMs: (keys) => (keys > SPREAD_ABOVE ? Math.min(20_000, keys * SPREAD_PER_KEY_MS) : 0),
+    logger,
+    clock,
+    random,
+  })
+  metrics?.gauge('clusterpulse_connections_waiting', 'Connections that wait for a worker.', [], (gauge) =>
+    gauge.set(controller.load.waiting),
+  )
+  return [controller]
+}
+
+/** Clusters the hub still knows whose connection went while nobody looked: they are looked at once, and forgotten. */
+function withForgotten(trigger: Trigger, state: Pick<StateReader, 'clusters'>, namespace: string): Trigger {
+  const keysAtStart = () => {
+    const keys = trigger.keysAtStart()
+    const present = new Set(keys.map(({ name }) => name))
+    const gone = state.clusters().filter(({ name }) => !present.has(name))
+    return [...gone.map(({ name }) => ({ name, namespace })), ...keys]
+  }
+  return { ...trigger, keysAtStart }
+}
+
+/** What the API server keeps for itself is not held a second time here. */
+function lean({ metadata: { managedFields: _, ...metadata }, ...object }: KubeObject): KubeObject {
+  return { ...object, metadata }
+}
+
+const keyOf = ({ metadata: { name, namespace } }: KubeObject): ObjectKey => (namespace ? { name, namespace } : { name })
+
+function refersTo({ metadata, spec }: KubeObject, secret: ObjectKey): boolean {
+  const ref = (spec as { credentialsRef?: { name?: unknown; namespace?: unknown } } | undefined)?.credentialsRef
+  return ref?.name === secret.name && (ref.namespace || metadata.namespace) === secret.namespace
+}
+
+const sameAccess = (a: SecretFacts, b: SecretFacts) => JSON.stringify(a.access) === JSON.stringify(b.access)
+
+function roundMetrics(metrics: Metrics | undefined): (result: 'collected' | 'failed', durationMs: number) => void {
+  const rounds = metrics?.counter('clusterpulse_rounds_total', 'Rounds by how they ended.', ['result'])
+  const durations = metrics?.histogram(
+    'clusterpulse_round_duration_seconds',
+    'Time from the start of a round to its status.',
+    [],
+    [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+  )
+  return (result, durationMs) => {
+    rounds?.inc({ result })
+    durations?.observe(durationMs / 1000)
+  }
+}

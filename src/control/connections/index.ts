@@ -1,0 +1,12 @@
+/**
+ * ClusterConnections made true: each names a cluster, where it is and with what credentials; this module reads the cluster
+ * round by round (pull), hands every round to the ingester and writes the object's status.
+ *
+ *   object, Secret → decide (settings, access) → collectRound → Ingester.accept → status → again after the interval
+ *
+ * One round at a time per cluster, a bounded number over all. A round whose connection or credentials changed meanwhile is
+ * thrown away. A failing cluster touches no other and heals by itself.
+ */
+export { type ConnectionsOptions, connectionReconcilers } from './controllers.ts'
+export type { Clients } from './reconciler.ts'
+export { type Defaults, MIN_INTERVAL_S, MIN_TIMEOUT_S } from './settings.ts'

@@ -1,0 +1,53 @@
+import type { ClusterConnection } from '#kinds'
+import type { ConnectionFacts } from '#model'
+import { seconds } from '#model'
+
+/** What counts where a connection names nothing; ms. */
+export interface Defaults {
+  readonly intervalMs: number
+  readonly timeoutMs: number
+  readonly operatorScanIntervalMs: number
+}
+
+export const MIN_INTERVAL_S = 30
+export const MIN_TIMEOUT_S = 5
+const MAX_FAILURE_INTERVAL_MS = seconds(60)
+
+/** What follows from the spec alone. */
+export interface Settings {
+  readonly facts: ConnectionFacts
+  /** what was written and does not count as written, for people */
+  readonly adjustments: readonly string[]
+}
+
+/** Decides how a connection is to be treated. Old manifests keep working: odd numbers are adjusted and named. */
+export function settingsOf({ metadata, spec }: ClusterConnection, defaults: Defaults): Settings {
+  const interval = atLeast('monitoring.interval', spec.monitoring?.interval, MIN_INTERVAL_S, defaults.intervalMs)
+  const timeout = atLeast('monitoring.timeout', spec.monitoring?.timeout, MIN_TIMEOUT_S, defaults.timeoutMs)
+  return {
+    facts: {
+      displayName: spec.displayName || metadata.name,
+      endpoint: spec.endpoint,
+      labels: { ...spec.labels },
+      mode: 'pull',
+      intervalMs: interval.ms,
+      timeoutMs: timeout.ms,
+      insecureSkipTlsVerify: spec.insecureSkipTLSVerify === true,
+      credentialsRef: { name: spec.credentialsRef.name, namespace: spec.credentialsRef.namespace ?? '' },
+    },
+    adjustments: [...interval.adjustments, ...timeout.adjustments],
+  }
+}
+
+/** 0, less, or nothing: the default. Below the minimum: the minimum. */
+function atLeast(name: string, written: number | undefined, min: number, defaultMs: number) {
+  if (written === undefined || written === 0) return { ms: defaultMs, adjustments: [] }
+  if (written < 0) return { ms: defaultMs, adjustments: [`${name} ${written} counts as the default`] }
+  if (written < min) return { ms: seconds(min), adjustments: [`${name} ${written} counts as ${min}`] }
+  return { ms: seconds(written), adjustments: [] }
+}
+
+/** When the next round begins, counted from the end of this one: the interval from start to start; sooner after a failure. */
+export function nextRoundMs(intervalMs: number, failed: boolean, tookMs: number): number {
+  return failed ? Math.min(intervalMs, MAX_FAILURE_INTERVAL_MS) : Math.max(intervalMs - tookMs, 1000)
+}

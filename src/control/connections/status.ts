@@ -1,0 +1,170 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type Condition, setCondition } from '#controller'
+import type { ClusterConnectionStatus } from '#kinds'
+import { type Batch, type ClusterState, minutes } from '#model'
+
+/** How the last look at a connection ended. */
+export type RoundEnd =
+  | { readonly kind: 'connecting' }
+  | { readonly kind: 'collected'; readonly batch: Batch }
+  | {
+      readonly kind: 'failed'
+      /** what is to blame: the object, the access data, or the cluster */
+      readonly blame: 'spec' | 'credentials' | 'cluster'
+      readonly code: string
+      readonly message: string
+    }
+
+export interface StatusInputs {
+  readonly stored: ClusterConnectionStatus | undefined
+  readonly generation: number | undefined
+  readonly end: RoundEnd
+  /** what the hub makes of the cluster, where it holds this round already */
+  readonly state: ClusterState | undefined
+  readonly tlsVerified: boolean
+  readonly adjustments: readonly string[]
+  readonly wantsAgent: boolean
+  /** ms since the Unix epoch */
+  readonly now: number
+}
+
+/** While nothing else changes, `lastSyncTime` is written no more often than this. */
+const SYNC_TIME_EVERY_MS = minutes(1)
+
+/** Decides the status of a connection. @returns the fields that differ from the stored ones, as a merge patch; undefined: none. */
+export function statusPatch(inputs: StatusInputs): Readonly<Record<string, unknown>> | undefined {
+  const stored = inputs.stored ?? {}
+  const wanted = statusOf(inputs)
+  const patch: Record<string, unknown> = {}
+  for (const [field, value] of Object.entries(wanted)) {
+    if (field === 'lastSyncTime' || value === undefined) continue
+    if (!isDeepStrictEqual(value, stored[field as keyof ClusterConnectionStatus])) patch[field] = value
+  }
+  const { lastSyncTime } = wanted
+  if (lastSyncTime && lastSyncTime !== stored.lastSyncTime) {
+    const isDue =
+      !stored.lastSyncTime || Date.parse(lastSyncTime) - Date.parse(stored.lastSyncTime) >= SYNC_TIME_EVERY_MS
+    if (isDue || Object.keys(patch).length > 0) patch.lastSyncTime = lastSyncTime
+  }
+  return Object.keys(patch).length > 0 ? patch : undefined
+}
+
+function statusOf(inputs: StatusInputs): ClusterConnectionStatus {
+  const { end, stored, state, now } = inputs
+  const conditions = conditionsOf(inputs) as NonNullable<ClusterConnectionStatus['conditions']> // same shape, readonly
+  if (end.kind === 'connecting') {
+    return { phase: stored?.phase ?? 'Connecting', health: stored?.health ?? 'unknown', conditions }
+  }
+  if (end.kind === 'failed') {
+    return { phase: 'Error', health: 'unhealthy', message: end.message, conditions }
+  }
+  return {
+    phase: 'Connected',
+    health: state?.status.health ?? stored?.health ?? 'unknown',
+    message: state?.status.message ?? 'Cluster is reachable',
+    lastSyncTime: rfc3339(end.batch.collectedAt || now),
+    ...countsOf(end.batch),
+    conditions,
+  }
+}
+
+/** Real counts, of what this round read. */
+function countsOf({ parts }: Batch): Pick<ClusterConnectionStatus, 'nodes' | 'namespaces'> {
+  const counted = (type: string) => {
+    const part = parts.find((entry) => entry.type === type)
+    return part?.outcome === 'complete' ? part.items.length : undefined
+  }
+  const nodes = counted('node')
+  const namespaces = counted('namespace')
+  return { ...(nodes !== undefined && { nodes }), ...(namespaces !== undefined && { namespaces }) }
+}
+
+type Said = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>
+
+function conditionsOf({ stored, generation, end, now, ...rest }: StatusInputs): readonly Condition[] {
+  const said = [...verdict(end), tls(rest.tlsVerified), ...notes(rest.adjustments, rest.wantsAgent)]
+  // Notes that no longer hold are dropped; the others always hold one way or the other.
+  const kept = ((stored?.conditions ?? []) as readonly Condition[]).filter(
+    ({ type }) => !NOTES.has(type) || said.some((condition) => condition.type === type),
+  )
+  const observed = generation === undefined ? {} : { observedGeneration: generation }
+  return said.reduce<readonly Condition[]>(
+    (list, condition) => setCondition(list, { ...condition, ...observed }, now),
+    kept,
+  )
+}
+
+const NOTES = new Set(['SpecAdjusted', 'CollectorConnected'])
+
+function verdict(end: RoundEnd): Said[] {
+  if (end.kind === 'connecting')
+    return [{ type: 'Ready', status: 'Unknown', reason: 'Connecting', message: 'first round' }]
+  if (end.kind === 'collected') {
+    return [
+      { type: 'Ready', status: 'True', reason: 'Collected', message: 'the last round read the cluster' },
+      { type: 'Reachable', status: 'True', reason: 'Answered', message: 'the API server answers' },
+      {
+        type: 'CredentialsValid',
+        status: 'True',
+        reason: 'Accepted',
+        message: 'the API server accepts the credentials',
+      },
+      completeness(end.batch),
+    ]
+  }
+  const { reason, message } = { reason: camel(end.code), message: end.message }
+  return [{ type: 'Ready', status: 'False', reason, message }, ...blame(end, reason, message)]
+}
+
+function blame(end: Extract<RoundEnd, { kind: 'failed' }>, reason: string, message: string): Said[] {
+  if (end.blame === 'spec') return []
+  const credentials = (status: Said['status']): Said => ({ type: 'CredentialsValid', status, reason, message })
+  const reachable = (status: Said['status']): Said => ({ type: 'Reachable', status, reason, message })
+  if (end.blame === 'credentials') return [credentials('False')]
+  if (end.code === 'kube_unauthorized') return [reachable('True'), credentials('False')]
+  // An answer, even a refusal, proves that the cluster is there and knows us.
+  if (ANSWERS.has(end.code)) return [reachable('True'), credentials('True')]
+  return [reachable('False'), credentials('Unknown')]
+}
+
+const ANSWERS = new Set(['kube_forbidden', 'kube_not_found', 'kube_throttled', 'kube_expired', 'kube_invalid'])
+
+/** Which collectors could not read what they should; what a cluster does not have is no lack. */
+function completeness({ parts }: Batch): Said {
+  const lacking = parts.flatMap((part) =>
+    part.outcome === 'complete' || part.outcome === 'absent' ? [] : [`${part.type} ${part.outcome}: ${part.message}`],
+  )
+  const type = 'Complete'
+  if (lacking.length === 0)
+    return { type, status: 'True', reason: 'AllRead', message: 'every collector read what it should' }
+  return { type, status: 'False', reason: 'PartlyRead', message: lacking.join('; ').slice(0, 4000) }
+}
+
+function tls(verified: boolean): Said {
+  const type = 'TLSVerified'
+  if (verified)
+    return { type, status: 'True', reason: 'Verified', message: 'the certificate of the API server is verified' }
+  const message = 'the API server is not verified, by choice: anyone in between can read the credentials'
+  return { type, status: 'False', reason: 'SkippedByChoice', message }
+}
+
+function notes(adjustments: readonly string[], wantsAgent: boolean): Said[] {
+  const result: Said[] = []
+  if (adjustments.length > 0) {
+    result.push({ type: 'SpecAdjusted', status: 'True', reason: 'OutOfRange', message: adjustments.join('; ') })
+  }
+  if (wantsAgent) {
+    const message = 'no agent has connected; the hub collects by itself meanwhile'
+    result.push({ type: 'CollectorConnected', status: 'False', reason: 'NoAgent', message })
+  }
+  return result
+}
+
+/** `kube_breaker_open` → `KubeBreakerOpen`: reasons of conditions are in CamelCase. */
+const camel = (code: string) =>
+  code
+    .split(/[^A-Za-z0-9]+/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('') || 'Failed'
+
+const rfc3339 = (ms: number) => `${new Date(ms).toISOString().slice(0, 19)}Z`
