@@ -10,9 +10,19 @@ export { Breaker, type BreakerOptions, type BreakerState } from './breaker.ts'
 export { createKubeClient } from './client.ts'
 export type { DeploymentFacts } from './deployment-facts.ts'
 export { isKubeError, KubeError, type KubeErrorReason, outcomeOf } from './errors.ts'
+export { type InCluster, inClusterAccess } from './in-cluster.ts'
+export {
+  accessForContext,
+  type KubeContext,
+  type Kubeconfig,
+  KubeconfigError,
+  loadKubeconfig,
+  mergeKubeconfigs,
+} from './kubeconfig.ts'
 export type { NamespaceFacts } from './namespace-facts.ts'
 export type { ConditionFacts, NodeAmounts, NodeFacts } from './node-facts.ts'
 export type { InitRequests, PodFacts, Requests } from './pod-facts.ts'
+export { ClientPool, type ClientPoolOptions } from './pool.ts'
 export {
   clusterOperators,
   clusterServiceVersions,

@@ -238,7 +238,7 @@ export class Transport implements AsyncDisposable {
   }
 
   async #used<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#closing.signal.aborted) throw new KubeError('unreachable', `the client of ${this.endpoint} is closed`)
+    this.#closing.signal.throwIfAborted()
     this.#active++
     try {
       return await work()
@@ -246,6 +246,11 @@ export class Transport implements AsyncDisposable {
       this.#active--
       this.#lastUsedAt = this.clock.now()
     }
+  }
+
+  /** Aborted, with the error to throw, once the client is closed. */
+  get closed(): AbortSignal {
+    return this.#closing.signal
   }
 
   /** Marks the client as in use, as by a watch, until the returned function is called. */

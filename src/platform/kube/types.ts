@@ -97,7 +97,7 @@ export interface KubeClient extends AsyncDisposable {
     options: { kind: PatchKind; subresource?: 'status'; fieldManager?: string; force?: boolean; signal?: AbortSignal },
   ): Promise<T>
   delete<T>(resource: Resource<T>, key: ObjectKey, signal?: AbortSignal): Promise<void>
-  /** List, then watch, for ever: bookmarks, inactivity deadline, jittered back-off, re-list on 410. Ends with the signal. */
+  /** List, then watch, for ever: bookmarks, inactivity deadline, jittered back-off, re-list on 410. Ends with the signal; throws when the client is disposed. */
   watch<T>(resource: Resource<T>, options: WatchOptions & { signal: AbortSignal }): AsyncIterable<WatchEvent<T>>
   version(signal?: AbortSignal): Promise<ServerVersion>
   /** Whether the server serves this resource (discovery, kept for ten minutes). */

@@ -25,7 +25,7 @@ export interface WatchSettings {
 }
 
 /**
- * List, then watch, for ever.
+ * List, then watch, until the signal ends it. Throws only when the client is closed.
  *
  *   list ──► watch from its version ──clean end──► watch on from the last version seen, at once
  *    ▲            │         ▲──────reset, fault, silence: the same after a jittered pause, 1 s … 30 s
@@ -46,6 +46,7 @@ export async function* watchForever<T>(
       await transport.clock.sleep(backoffMs(faults++, { ...BACKOFF, random: halfToWhole(transport.random) }), signal)
   }
   while (!signal.aborted) {
+    transport.closed.throwIfAborted()
     if (version === undefined || faults >= FAULTS_BEFORE_RELIST) {
       try {
         const list = await listWhole(transport, resource, options)
