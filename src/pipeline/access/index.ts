@@ -1,2 +1,6 @@
-/** Who may see what. */
-export * from './types.ts'
+/**
+ * Who may see what. A principal is whoever asks; the filter stands between the store and everything else, before counts,
+ * cursors, searches and streams, so that nothing tells of what was hidden. Deny is the default.
+ */
+export { type Administrators, administratorsOnly } from './filter.ts'
+export type { AccessFilter, Principal } from './types.ts'
