@@ -1,0 +1,100 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { UnsafeConfigurationError } from './authentication.ts'
+import { RefusedError } from './problem.ts'
+import type { ApiConfig } from './types.ts'
+
+/** What every answer carries, whoever asks. */
+export const securityHeaders: Readonly<Record<string, string>> = {
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+}
+
+/** For the page: its own files and its own API, nothing inline, no frame around it. */
+export const pagePolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "manifest-src 'self'",
+  "worker-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const loopback = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/i
+export const isLoopback = (host: string): boolean => loopback.test(host)
+
+/**
+ * Refuses requests that a foreign page's name led here. A browser sends the name it resolved: a site that points its own
+ * name at 127.0.0.1 is shown by that name (DNS rebinding), and on a server without sign-in that is all there is to see.
+ */
+export function hostCheck({
+  host,
+  authentication,
+  allowedHosts = [],
+}: ApiConfig): (headers: IncomingHttpHeaders) => void {
+  if (authentication.mode !== 'local-administrator') return () => undefined
+  if (!isLoopback(host))
+    throw new UnsafeConfigurationError(
+      `without a sign-in method the server listens on loopback only, not on ${host}: configure a trusted proxy`,
+    )
+  const names = new Set(allowedHosts.map((name) => name.trim().toLowerCase()))
+  return (headers) => {
+    const name = hostName(headers.host ?? '')
+    if (isLoopback(name) || names.has(name)) return
+    throw new RefusedError('host_refused', `this server answers on localhost only, not as ${JSON.stringify(name)}`)
+  }
+}
+
+function hostName(host: string): string {
+  const match = /^(\[[0-9a-f:.]+\]|[^:]*)(:\d+)?$/i.exec(host.trim())
+  return match?.[1]?.toLowerCase() ?? host
+}
+
+/** Which origins may read answers from another site. */
+export interface Cors {
+  readonly allows: (origin: string) => boolean
+  readonly credentials: boolean
+}
+
+export function cors({ corsOrigins = [], authentication }: ApiConfig): Cors {
+  const origins = corsOrigins.map((origin) => origin.trim()).filter(Boolean)
+  if (origins.includes('*') && authentication.mode === 'local-administrator')
+    throw new UnsafeConfigurationError('without a sign-in method every web site could read the fleet: name the origins')
+  const patterns = origins.map(originPattern)
+  return { allows: (origin) => patterns.some((pattern) => pattern.test(origin)), credentials: origins[0] !== '*' }
+}
+
+/** One `*` stands for any text without a slash. */
+function originPattern(origin: string): RegExp {
+  if (origin === '*') return /^/
+  const [head = '', ...tail] = origin.split('*').map((text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+  if (tail.length > 1) throw new UnsafeConfigurationError(`origin ${JSON.stringify(origin)} has more than one "*"`)
+  return new RegExp(`^${[head, ...tail].join('[^/]*')}$`)
+}
+
+export const corsHeaders: Readonly<Record<string, string>> = {
+  'access-control-allow-methods': 'GET, POST, OPTIONS',
+  'access-control-allow-headers': 'Origin, Accept, Authorization, Content-Type',
+  'access-control-max-age': '300',
+}
+
+/**
+ * A POST comes from our own page or from no page at all (a command line sends no Origin).
+ * @throws RefusedError
+ */
+export function requireSameSite(headers: IncomingHttpHeaders, allowed: Cors): void {
+  const { origin, host } = headers
+  if (headers['sec-fetch-site'] === 'cross-site' && !(origin && allowed.credentials && allowed.allows(origin)))
+    throw new RefusedError('cross_site_refused', 'this request came from another web site')
+  if (!origin || allowed.allows(origin)) return
+  if (URL.canParse(origin) && new URL(origin).host === host) return
+  throw new RefusedError('cross_site_refused', `origin ${JSON.stringify(origin.slice(0, 200))} may not do this`)
+}

@@ -1,0 +1,79 @@
+import { isProblemCode, type Problem, type ProblemCode, problemStatus } from '#http'
+import { FleetError } from '#model'
+
+/** Anything the API refuses, by its code in the catalogue. */
+export class RefusedError extends FleetError {
+  override readonly name = 'RefusedError'
+  readonly code: ProblemCode
+  readonly retryable: boolean
+  readonly retryAfterSeconds: number | undefined
+
+  constructor(code: ProblemCode, message: string, options: ErrorOptions & { retryAfterSeconds?: number } = {}) {
+    super(message, options)
+    this.code = code
+    this.retryAfterSeconds = options.retryAfterSeconds
+    this.retryable = options.retryAfterSeconds !== undefined
+  }
+}
+
+/** Unknown and hidden are one answer: the difference would tell of what is hidden. */
+export const clusterNotFound = (name: string): RefusedError =>
+  new RefusedError('cluster_not_found', `there is no cluster ${JSON.stringify(name)} that you may see`)
+
+export const nodeNotFound = (cluster: string, node: string): RefusedError =>
+  new RefusedError('node_not_found', `cluster ${cluster} has no node ${JSON.stringify(node)} that you may see`)
+
+export const unauthenticated = (): RefusedError => new RefusedError('unauthenticated', 'authentication required')
+
+const fastifyCodes: Readonly<Record<string, ProblemCode>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
+  FST_ERR_HANDLER_TIMEOUT: 'request_timeout',
+  FST_ERR_BAD_URL: 'bad_request',
+  FST_ERR_MAX_PARAM_LENGTH: 'invalid_parameter',
+}
+
+interface HttpError {
+  readonly statusCode?: number
+  readonly code?: string
+  readonly validationContext?: string
+  readonly validation?: readonly { readonly instancePath: string; readonly message?: string; readonly params: object }[]
+}
+
+export interface ProblemAnswer {
+  readonly status: number
+  readonly body: Problem
+  /** our own fault: belongs into the log with its cause */
+  readonly unexpected: boolean
+}
+
+/** Any thrown value as the answer to send. What we did not foresee says nothing of its inside. */
+export function problemOf(thrown: unknown, requestId: string): ProblemAnswer {
+  const { code, message, retryAfterSeconds } = describe(thrown)
+  const body: Problem = { error: message, code, requestId }
+  if (retryAfterSeconds !== undefined) body.retryAfterSeconds = retryAfterSeconds
+  return { status: problemStatus[code], body, unexpected: code === 'unexpected' }
+}
+
+function describe(thrown: unknown): { code: ProblemCode; message: string; retryAfterSeconds?: number | undefined } {
+  if (thrown instanceof RefusedError) return thrown
+  if (thrown instanceof FleetError && isProblemCode(thrown.code) && thrown.code !== 'unexpected') {
+    return { code: thrown.code, message: thrown.message, ...(thrown.retryable && { retryAfterSeconds: 5 }) }
+  }
+  const error = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as HttpError
+  if (error.validation) return { code: 'invalid_parameter', message: validationMessage(error) }
+  const known = error.code === undefined ? undefined : fastifyCodes[error.code]
+  if (known) return { code: known, message: thrown instanceof Error ? thrown.message : known }
+  if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) {
+    return { code: 'bad_request', message: thrown instanceof Error ? thrown.message : 'the request cannot be read' }
+  }
+  return { code: 'unexpected', message: 'the server met an error it did not foresee; its log has the request id' }
+}
+
+function validationMessage({ validation, validationContext }: HttpError): string {
+  const first = validation?.[0]
+  const params = (first?.params ?? {}) as { missingProperty?: string; allowedValues?: readonly unknown[] }
+  const name = first?.instancePath.split('/')[1] || params.missingProperty || 'request'
+  const allowed = params.allowedValues ? `: ${params.allowedValues.join(', ')}` : ''
+  const place = validationContext === 'querystring' ? 'query parameter' : 'path parameter'
+  return `${place} ${name} ${first?.message ?? 'is not valid'}${allowed}`
+}

@@ -1,0 +1,53 @@
+import type { FastifyInstance } from 'fastify'
+import { healthz, metrics, openApi, openApiDocument, readyz, routes } from '#http'
+import type { Metrics } from '#runtime'
+import { textBody } from '../bodies.ts'
+import { type Parts, route } from '../route.ts'
+
+export interface ProbeFacts {
+  readonly version: string
+  readonly metrics: Metrics
+  readonly readiness: Readonly<Record<string, () => string | undefined>>
+}
+
+/** Does it live, can it answer, what does it measure, what does it offer. */
+export function probeRoutes(
+  app: FastifyInstance,
+  parts: Parts,
+  { version, metrics: { registry }, readiness }: ProbeFacts,
+): void {
+  route(app, parts, healthz, () => ({ fresh: { status: 'ok' } }))
+
+  route(app, parts, readyz, ({ query }) => {
+    const availability = parts.state.availability()
+    const faults: Record<string, string | undefined> = {
+      state: availability.state === 'available' ? undefined : stateFault(availability),
+    }
+    for (const [name, check] of Object.entries(readiness)) faults[name] = check()
+    const ready = Object.values(faults).every((fault) => fault === undefined)
+    const checks = Object.fromEntries(Object.entries(faults).map(([name, fault]) => [name, fault ?? 'ok']))
+    const verbose = query.verbose !== undefined && query.verbose !== 'false'
+    return {
+      status: ready ? 200 : 503,
+      fresh: {
+        status: ready ? 'ready' : 'not ready',
+        ...(!ready && { error: Object.values(faults).find((fault) => fault !== undefined) }),
+        ...(verbose && { checks }),
+      },
+    }
+  })
+
+  route(app, parts, metrics, async ({ reply }) => {
+    const text = await registry.metrics()
+    await reply.type(registry.contentType).header('cache-control', 'no-store').send(text)
+    return 'sent' as const
+  })
+
+  const description = textBody(`${JSON.stringify(openApiDocument(routes, version))}\n`)
+  route(app, parts, openApi, () => ({ body: description }))
+}
+
+// The reason may name hosts of the inside; whoever probes needs only to know that it is not us.
+function stateFault(availability: { readonly state: 'loading' | 'unavailable' }): string {
+  return availability.state === 'loading' ? 'state is loading' : 'store unavailable'
+}

@@ -1,0 +1,223 @@
+import type { FastifyInstance } from 'fastify'
+import {
+  v1GetCluster,
+  v1GetNode,
+  v1ListAlerts,
+  v1ListClusterOperators,
+  v1ListClusters,
+  v1ListEvents,
+  v1ListNamespaces,
+  v1ListNodes,
+  v1ListOperators,
+} from '#http'
+import {
+  clusterOperatorDocument,
+  clusterTotals,
+  documentText,
+  documentTime,
+  eventDocument,
+  infoDocument,
+  metricsDocument,
+  nodeDocument,
+  nodeStatus,
+  operatorDocument,
+  type PodCounts,
+  type SnapshotType,
+  specDocument,
+  statusDocument,
+} from '#model'
+import { type ListBody, listBody } from '../bodies.ts'
+import { nodeNotFound } from '../problem.ts'
+import { clusterBody, fleetBody, type Parts, principalOf, route, visibleCluster } from '../route.ts'
+import { byText, silentAt, type VisibleCluster } from '../views.ts'
+
+/** The documented routes: bare arrays of the documents as they lie in the store. */
+export function v1Routes(app: FastifyInstance, parts: Parts): void {
+  for (const url of [v1ListClusters.url, `${v1ListClusters.url}/`]) {
+    route(app, parts, { ...v1ListClusters, url }, (call) =>
+      fleetBody(parts, v1ListClusters, { ...call, query: {} }, (clusters, previous) => {
+        const before = previous && 'chunks' in previous ? (previous as ListBody) : undefined
+        return listBody(
+          '[',
+          clusters.map((cluster) => listedText(cluster, call.now)),
+          ']\n',
+          before,
+        )
+      }),
+    )
+  }
+
+  for (const url of [v1GetCluster.url, `${v1GetCluster.url}/`]) {
+    route(app, parts, { ...v1GetCluster, url }, (call) =>
+      clusterBody(parts, v1GetCluster, call, call.params.name, (cluster) => line(clusterDocument(cluster, call.now))),
+    )
+  }
+
+  route(app, parts, v1ListNodes, (call) =>
+    clusterBody(parts, v1ListNodes, call, call.params.name, (cluster) => {
+      const { role, status } = call.query
+      const nodes = [...cluster.rows('node').values()].filter(
+        ({ snapshot }) => (!role || snapshot.roles.includes(role)) && (!status || nodeStatus(snapshot) === status),
+      )
+      return line(nodes.map(({ snapshot }) => nodeDocument(snapshot, observedAt(cluster, 'node'))))
+    }),
+  )
+
+  route(app, parts, v1GetNode, (call) =>
+    clusterBody(parts, v1GetNode, call, call.params.name, (cluster) => {
+      const row = cluster.rows('node').get(call.params.node)
+      if (!row) throw nodeNotFound(call.params.name, call.params.node)
+      return line(nodeDocument(row.snapshot, observedAt(cluster, 'node')))
+    }),
+  )
+
+  route(app, parts, v1ListOperators, (call) =>
+    clusterBody(parts, v1ListOperators, call, call.params.name, (cluster) => {
+      const { namespace, status } = call.query
+      const operators = [...cluster.rows('operator').values()].filter(
+        ({ snapshot }) =>
+          (!status || snapshot.status === status) &&
+          (!namespace ||
+            isEverywhere(snapshot.availableInNamespaces) ||
+            snapshot.availableInNamespaces.includes(namespace)),
+      )
+      return line(operators.map(({ snapshot }) => operatorDocument(snapshot)))
+    }),
+  )
+
+  route(app, parts, v1ListClusterOperators, (call) =>
+    clusterBody(parts, v1ListClusterOperators, call, call.params.name, (cluster) =>
+      line([...cluster.rows('clusterOperator').values()].map(({ snapshot }) => clusterOperatorDocument(snapshot))),
+    ),
+  )
+
+  route(app, parts, v1ListNamespaces, (call) =>
+    clusterBody(parts, v1ListNamespaces, call, call.params.name, (cluster) =>
+      line(
+        namespaces(cluster, {
+          operators: call.query.with_operator_count === 'true',
+          resources: call.query.with_resource_counts === 'true',
+        }),
+      ),
+    ),
+  )
+
+  // Alerts stand beside the cluster's state, so its version does not tell of them: never kept.
+  route(app, parts, v1ListAlerts, ({ request, params, query }) => {
+    visibleCluster(parts, principalOf(request), params.name)
+    const alerts = parts.state
+      .alerts(params.name)
+      .filter(({ severity }) => !query.severity || severity === query.severity)
+    return { fresh: alerts }
+  })
+
+  route(app, parts, v1ListEvents, (call) =>
+    clusterBody(parts, v1ListEvents, call, call.params.name, ({ state }) =>
+      line(state.events.slice(0, eventLimit(call.query.limit)).map(eventDocument)),
+    ),
+  )
+}
+
+const line = (document: unknown): string => `${documentText(document)}\n`
+
+const observedAt = ({ state }: VisibleCluster, type: SnapshotType): number | null =>
+  state.parts[type]?.freshness?.observedAt ?? null
+
+// The text changes with time only where the cluster goes stale or silent.
+function listedText(cluster: VisibleCluster, now: number): string {
+  const key = `v1 ${cluster.isStale(now)} ${now >= silentAt(cluster.state)}`
+  return cluster.memo(key, () => documentText({ ...clusterDocument(cluster, now), accessible: true }))
+}
+
+function clusterDocument(cluster: VisibleCluster, now: number) {
+  const { state, visible } = cluster
+  const { connection } = state
+  const facts = visible('cluster')[0]
+  const freshness = state.parts.node?.freshness
+  return {
+    name: state.name,
+    spec: connection ? shownSpec(connection) : {},
+    info: facts
+      ? infoDocument(facts, connection?.endpoint ?? '')
+      : { ...(connection && { api_url: connection.endpoint }) },
+    metrics: freshness ? metricsOf(cluster) : {},
+    status: statusOf(cluster, now),
+    operator_count: visible('operator').length,
+    freshness: freshness
+      ? {
+          observed_at: documentTime(freshness.observedAt),
+          received_at: documentTime(freshness.receivedAt),
+          source: freshness.source,
+        }
+      : {},
+  }
+}
+
+// Where the credentials lie is nobody's business but the hub's.
+function shownSpec(connection: Parameters<typeof specDocument>[0]) {
+  const { credentialsRef: _, ...shown } = specDocument(connection)
+  return shown
+}
+
+function metricsOf(cluster: VisibleCluster) {
+  const { visible, state } = cluster
+  const totals = clusterTotals({
+    nodes: visible('node'),
+    podSummary: visible('podSummary')[0] ?? null,
+    namespaces: visible('namespace'),
+    deployments: state.parts.deployment ? visible('deployment') : null,
+  })
+  return metricsDocument(totals, visible('node'), observedAt(cluster, 'node'))
+}
+
+/** A health that nobody has confirmed for three rounds is not known, whatever it was. */
+function statusOf(cluster: VisibleCluster, now: number) {
+  const { status } = cluster.state
+  const stale = cluster.isStale(now)
+  if (now < silentAt(cluster.state)) return { ...statusDocument(status), stale }
+  const message = `no news since ${documentTime(status.checkedAt)}; before that ${status.health}`
+  return { ...statusDocument({ ...status, health: 'unknown', message }), stale }
+}
+
+const isEverywhere = (namespaces: readonly string[]): boolean => namespaces.length === 1 && namespaces[0] === '*'
+
+/** A whole number from 1; 100 where the text is none; never above 10000. */
+function eventLimit(text: string | undefined): number {
+  const limit = /^\d+$/.test(text ?? '') ? Number(text) : 0
+  return limit > 0 ? Math.min(limit, 10_000) : 100
+}
+
+interface Counts {
+  readonly operators: boolean
+  readonly resources: boolean
+}
+
+function namespaces(cluster: VisibleCluster, counts: Counts): unknown[] {
+  const rows = [...cluster.rows('namespace').values()]
+  if (!counts.operators && !counts.resources) return rows.map(({ name }) => name)
+  const operatorsIn = operatorCounter(cluster)
+  const documents = rows.map(({ name, pods, deployments }) => ({
+    name,
+    ...(counts.operators && { operator_count: operatorsIn(name) }),
+    ...(counts.resources && resourceCounts(pods, deployments)),
+  }))
+  if (!counts.resources) return documents
+  const total = (document: object): number => ('total_resources' in document ? Number(document.total_resources) : 0)
+  return documents.sort((left, right) => total(right) - total(left) || byText(left.name, right.name))
+}
+
+function resourceCounts(pods: PodCounts | null, deployments: number | null) {
+  const counts = { pods: pods?.total ?? 0, deployments: deployments ?? 0, services: 0, statefulsets: 0, daemonsets: 0 }
+  return { resource_counts: counts, total_resources: counts.pods + counts.deployments }
+}
+
+/** Operators of the whole cluster count in every namespace. */
+function operatorCounter({ visible }: VisibleCluster): (namespace: string) => number {
+  let everywhere = 0
+  const inNamespace = new Map<string, number>()
+  for (const { clusterWide, availableInNamespaces } of visible('operator')) {
+    if (clusterWide || isEverywhere(availableInNamespaces)) everywhere += 1
+    else for (const name of new Set(availableInNamespaces)) inNamespace.set(name, (inNamespace.get(name) ?? 0) + 1)
+  }
+  return (namespace) => everywhere + (inNamespace.get(namespace) ?? 0)
+}

@@ -1,0 +1,205 @@
+import { randomUUID } from 'node:crypto'
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
+import { openStream } from '#http'
+import { authenticator } from './authentication.ts'
+import { BodyCache } from './bodies.ts'
+import { cors, corsHeaders, hostCheck, securityHeaders } from './gate.ts'
+import { Pages } from './pages.ts'
+import { problemOf, RefusedError, unauthenticated } from './problem.ts'
+import { type Parts, principalOf, route } from './route.ts'
+import { fleetRoutes } from './routes/fleet.ts'
+import { probeRoutes } from './routes/probes.ts'
+import { searchRoutes } from './routes/search.ts'
+import { sessionRoutes } from './routes/session.ts'
+import { v1Routes } from './routes/v1.ts'
+import { StreamHub } from './stream.ts'
+import type { ApiOptions, ApiServer } from './types.ts'
+import { Views } from './views.ts'
+
+const requestIdShape = /^[A-Za-z0-9._:-]{1,100}$/
+
+/**
+ * Builds the server; nothing listens before `start`.
+ *
+ *   request id → security headers → host check → CORS → who asks → may they → is state there → validation → route
+ *
+ * @throws UnsafeConfigurationError where the configuration would open the fleet to anybody
+ */
+export function apiServer(options: ApiOptions): ApiServer {
+  const { state, events, access, config, logger, clock, version, metrics } = options
+  const authenticate = authenticator(config.authentication)
+  const checkHost = hostCheck(config)
+  const crossOrigin = cors(config)
+  const views = new Views(access)
+  const bodies = new BodyCache(config.bodyCacheBytes ?? 64 * 2 ** 20)
+  const parts: Parts = { state, access, views, bodies, clock }
+  const pages = new Pages(options.webRoot)
+  const measures = measurements(options, bodies)
+  const streams = new StreamHub({ ...parts, events, logger, metrics, config })
+  const requestTimeoutMs = config.requestTimeoutMs ?? 30_000
+
+  const app = fastify({
+    logger: false,
+    genReqId: (request) => {
+      const given = request.headers['x-request-id']
+      return typeof given === 'string' && requestIdShape.test(given) ? given : randomUUID()
+    },
+    bodyLimit: config.bodyLimitBytes ?? 16 * 1024,
+    handlerTimeout: requestTimeoutMs,
+    requestTimeout: 15_000,
+    keepAliveTimeout: 60_000,
+    forceCloseConnections: true,
+    return503OnClosing: true,
+    routerOptions: { maxParamLength: 1024 },
+    // In a list a text may stand for one item; anything else must be what it is declared.
+    ajv: { customOptions: { coerceTypes: 'array', useDefaults: true, removeAdditional: false, allErrors: false } },
+    frameworkErrors: (error, request, reply) => sendProblem(error, request, reply),
+  })
+
+  function sendProblem(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const { status, body, unexpected } = problemOf(thrown, request.id)
+    if (unexpected)
+      logger.error({ requestId: request.id, url: pathOf(request), error: thrown }, 'a request met an error')
+    if (body.retryAfterSeconds !== undefined) reply.header('retry-after', String(body.retryAfterSeconds))
+    reply.code(status).headers({ ...securityHeaders, 'cache-control': 'private, no-store', 'x-request-id': request.id })
+    return reply.type('application/json').send(Buffer.from(`${JSON.stringify(body)}\n`))
+  }
+
+  const known: KnownRoute[] = []
+  app.addHook('onRoute', (added) => {
+    if (added.config?.access === undefined) throw new Error(`route ${added.url} does not say who may call it`)
+    known.push(knownRoute(added.url, [added.method].flat()))
+  })
+  app.decorateRequest('principal', null)
+
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers(securityHeaders).header('x-request-id', request.id)
+    checkHost(request.headers)
+    const { origin } = request.headers
+    if (origin !== undefined && config.corsOrigins?.length) {
+      reply.header('vary', 'Origin')
+      if (crossOrigin.allows(origin)) {
+        reply.header('access-control-allow-origin', crossOrigin.credentials ? origin : '*')
+        reply.header('access-control-expose-headers', 'ETag, Retry-After, X-Request-Id')
+        if (crossOrigin.credentials) reply.header('access-control-allow-credentials', 'true')
+      }
+    }
+    if (request.method === 'OPTIONS' && origin !== undefined && request.headers['access-control-request-method']) {
+      if (crossOrigin.allows(origin)) reply.headers(corsHeaders)
+      return reply.code(200).send()
+    }
+    request.principal = authenticate(request.raw)
+    const rule = request.routeOptions.config.access
+    if (rule === undefined || rule === 'public') return
+    if (!request.principal) throw unauthenticated()
+    if (rule === 'filtered' && request.routeOptions.url !== openStream.url) requireState()
+  })
+
+  function requireState(): void {
+    const availability = state.availability()
+    if (availability.state === 'available') return
+    if (availability.state === 'loading')
+      throw new RefusedError('state_loading', 'the hub is still loading its state', { retryAfterSeconds: 2 })
+    if (clock.now() - availability.since <= (config.storeGraceMs ?? 10_000)) return
+    throw new RefusedError('store_unavailable', 'the store behind the hub does not answer', { retryAfterSeconds: 5 })
+  }
+
+  app.addHook('onResponse', async (request, reply) => {
+    const name = request.routeOptions.url ?? 'none'
+    measures.observe(request.method, name, reply.statusCode, reply.elapsedTime / 1000)
+    logger.info(
+      {
+        requestId: request.id,
+        method: request.method,
+        route: name,
+        path: pathOf(request),
+        status: reply.statusCode,
+        durationMs: Math.round(reply.elapsedTime * 10) / 10,
+        user: request.principal?.username ?? null,
+        signIn: request.principal?.method ?? null,
+      },
+      'answered',
+    )
+  })
+
+  // No route reads a body; whatever comes is bounded and let go.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined))
+
+  app.setErrorHandler((error, request, reply) => sendProblem(error, request, reply))
+  app.setNotFoundHandler(async (request, reply) => {
+    const path = pathOf(request)
+    const isApi = /^\/(api|healthz|readyz|metrics)(\/|$)/.test(path)
+    if (/^\/api\/(v2|v1\/(clusters|custom-types))(\/|$)/.test(path) && !request.principal) throw unauthenticated()
+    const allowed = known.filter((one) => one.pattern.test(path)).flatMap((one) => one.methods)
+    if (allowed.length > 0) {
+      reply.header('allow', [...new Set(allowed)].join(', '))
+      throw new RefusedError('method_not_allowed', `${path} does not take ${request.method}`)
+    }
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    if (isApi || !isRead) throw new RefusedError('route_not_found', `there is no ${path.slice(0, 200)} here`)
+    return pages.serve(request, reply, path)
+  })
+
+  const { authentication } = config
+  const signOutUrl = authentication.mode === 'trusted-proxy' ? authentication.signOutUrl : undefined
+  app.register(async (scope: FastifyInstance) => {
+    probeRoutes(scope, parts, { version, metrics, readiness: options.readiness ?? {} })
+    sessionRoutes(scope, parts, { version, cors: crossOrigin, signOutUrl })
+    v1Routes(scope, parts)
+    fleetRoutes(scope, parts)
+    searchRoutes(scope, parts)
+    route(scope, parts, openStream, async ({ request, reply, query }) => {
+      await streams.open(principalOf(request), request, reply, query)
+      return 'sent' as const
+    })
+  })
+  app.addHook('preClose', async () => streams[Symbol.asyncDispose]())
+
+  let stopped: Promise<void> | undefined
+  const stop = (): Promise<void> => {
+    stopped ??= app.close()
+    return stopped
+  }
+  return {
+    app,
+    start: () => app.listen({ host: config.host, port: config.port }),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  }
+}
+
+interface KnownRoute {
+  readonly pattern: RegExp
+  readonly methods: readonly string[]
+}
+
+function knownRoute(url: string, methods: readonly string[]): KnownRoute {
+  const source = url.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[A-Za-z]+/g, '[^/]+')
+  return { pattern: new RegExp(`^${source}$`), methods }
+}
+
+const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? url
+
+function measurements({ metrics }: ApiOptions, { counts }: BodyCache) {
+  const buckets = [0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1, 5]
+  const durations = metrics.histogram(
+    'clusterpulse_http_request_duration_seconds',
+    'requests answered, by route',
+    ['method', 'route', 'status'],
+    buckets,
+  )
+  metrics.gauge(
+    'clusterpulse_http_body_cache_requests',
+    'encoded answers asked for since the start',
+    ['result'],
+    (gauge) => {
+      gauge.set({ result: 'hit' }, counts.hits)
+      gauge.set({ result: 'miss' }, counts.misses)
+    },
+  )
+  return {
+    observe: (method: string, route: string, status: number, seconds: number) =>
+      durations.observe({ method, route, status: String(status) }, seconds),
+  }
+}
