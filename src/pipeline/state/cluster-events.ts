@@ -104,3 +104,13 @@ function differences<T extends SnapshotType>(
   for (const [name, item] of was.items) if (!is.items.has(name)) pairs.push([item, undefined])
   return pairs
 }
+
+/** Events of `after` that `before` did not have, oldest first. */
+export function newEvents(before: ClusterState | undefined, after: ClusterState) {
+  const known = before?.events[0]
+  const at = known ? after.events.findIndex((event) => sameEvent(event, known)) : -1
+  return (at === -1 ? after.events : after.events.slice(0, at)).toReversed()
+}
+
+const sameEvent = (a: ClusterState['events'][number], b: ClusterState['events'][number]) =>
+  a === b || (a.at === b.at && a.type === b.type && JSON.stringify(a.data) === JSON.stringify(b.data))

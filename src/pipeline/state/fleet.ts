@@ -95,18 +95,9 @@ function applyConnection(
   return withEvents(previous, { ...before, connection, version }, [], at)
 }
 
-function applyRemoved(
-  previous: ClusterState | undefined,
-  { cluster, at }: Extract<StateRecord, { kind: 'removed' }>,
-): Applied {
+function applyRemoved(previous: ClusterState | undefined, { at }: Extract<StateRecord, { kind: 'removed' }>): Applied {
   if (!previous) return { next: undefined, changes: [] }
-  return {
-    next: undefined,
-    changes: [
-      { kind: 'event', cluster, event: { type: 'cluster.deleted', cluster, at, data: null }, at },
-      { kind: 'cluster', cluster, op: 'remove', at },
-    ],
-  }
+  return { next: undefined, changes: disappearance(previous, at) }
 }
 
 function withEvents(
@@ -148,7 +139,8 @@ function applyPart(
   return { outcome: 'complete', code: '', message: '', attemptedAt, freshness, items }
 }
 
-function mergeItems<T extends { readonly name: string }>(
+/** The given items, each as its older self where they are equal; the older map itself where all are. */
+export function mergeItems<T extends { readonly name: string }>(
   old: ReadonlyMap<string, T>,
   given: readonly T[],
   changed: (name: string, op: 'put' | 'remove') => void,
@@ -185,4 +177,12 @@ function emptyCluster(name: ClusterName, connection: ConnectionFacts | null): Cl
     events: [],
     version: 0,
   }
+}
+
+/** What the disappearance of a cluster tells. */
+export function disappearance({ name: cluster }: ClusterState, at: number): Change[] {
+  return [
+    { kind: 'event', cluster, event: { type: 'cluster.deleted', cluster, at, data: null }, at },
+    { kind: 'cluster', cluster, op: 'remove', at },
+  ]
 }

@@ -1,0 +1,236 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Change, ClusterState } from '#model'
+import { RedisMirror } from './mirror.ts'
+import { openState } from './open.ts'
+import { aBatch, aNode, batchRecord, complete, connected, east, failed, removed, T0, west } from './test/fleet-words.ts'
+import { eventually, redisMissing, startRedis, type TestRedis } from './test/redis-server.ts'
+import type { StateReader, StateStore } from './types.ts'
+
+interface Opened extends AsyncDisposable {
+  readonly store: StateStore
+  /** what a reader sees, once it has everything that was applied */
+  reader(): Promise<StateReader>
+  /** the changes told so far */
+  readonly told: Change[]
+  apply: StateStore['apply']
+}
+
+interface Driver {
+  open(): Promise<Opened>
+}
+
+const round = (cluster: typeof west, sequence: number, ...nodes: string[]) =>
+  batchRecord(aBatch(cluster, sequence, [complete('node', ...nodes.map((name) => aNode(name)))]))
+
+/** What every store promises, whatever stands behind it. */
+function promises(driver: () => Driver): void {
+  let opened: Opened
+  let state: StateReader
+  const open = async () => {
+    opened = await driver().open()
+  }
+  const close = async () => opened[Symbol.asyncDispose]()
+  const apply = async (records: Parameters<StateStore['apply']>[0], position: number) => {
+    const changes = await opened.apply(records, position)
+    state = await opened.reader()
+    return changes
+  }
+  const restart = async () => {
+    await close()
+    await open()
+    state = await opened.reader()
+  }
+  beforeEach(open)
+  afterEach(close)
+
+  it('begins empty, available, before every position', async () => {
+    state = await opened.reader()
+    expect(state.availability()).toEqual({ state: 'available' })
+    expect(state.clusters()).toEqual([])
+    expect(state.cluster('west')).toBeUndefined()
+    expect(opened.store.position()).toBe(-1)
+    expect(opened.store.sequence(west)).toBe(0)
+  })
+
+  it('shows a declared cluster before anything was collected: unknown, never healthy', async () => {
+    const changes = await apply([connected(west)], 0)
+    expect(state.cluster('west')).toMatchObject({
+      name: 'west',
+      status: { health: 'unknown', checkedAt: null },
+      connection: { displayName: 'West' },
+    })
+    expect(changes.map(({ kind }) => kind)).toEqual(['cluster', 'event'])
+  })
+
+  it('keeps the snapshots of a batch, with both of its times', async () => {
+    await apply([connected(west), round(west, 1, 'n1', 'n2')], 1)
+    const west1 = state.cluster('west') as ClusterState
+    expect([...(west1.parts.node?.items.values() ?? [])]).toEqual([aNode('n1'), aNode('n2')])
+    expect(west1.parts.node?.freshness).toEqual({ observedAt: T0 + 30_000, receivedAt: T0 + 30_050, source: 'pull' })
+    expect(west1.status).toMatchObject({ health: 'healthy', checkedAt: T0 + 30_000, lastSyncAt: T0 + 30_000 })
+    expect(west1.heartbeats).toEqual([{ at: T0 + 30_000, health: 'healthy', durationMs: 120 }])
+    expect(opened.store.sequence(west)).toBe(1)
+  })
+
+  it('lists clusters by name and changes its version with every change, not without', async () => {
+    await apply([connected(west), connected(east)], 1)
+    expect(state.clusters().map(({ name }) => name)).toEqual(['east', 'west'])
+    const before = state.version()
+    await apply([round(west, 1, 'n1')], 2)
+    const after = state.version()
+    expect(after).toBeGreaterThan(before)
+    await apply([round(west, 1, 'n1')], 3)
+    expect(state.version()).toBe(after)
+  })
+
+  it('drops a batch that is not newer', async () => {
+    await apply([connected(west), round(west, 5, 'new')], 1)
+    expect(await opened.apply([round(west, 5, 'old'), round(west, 4, 'old')], 3)).toEqual([])
+    state = await opened.reader()
+    expect([...(state.cluster('west')?.parts.node?.items.keys() ?? [])]).toEqual(['new'])
+  })
+
+  it('tells every difference once, in order, and no more', async () => {
+    await apply([connected(west), round(west, 1, 'a', 'b')], 1)
+    opened.told.length = 0
+    const next = batchRecord(aBatch(west, 2, [complete('node', aNode('a'), aNode('c'))]))
+    await apply([next], 2)
+    const named = opened.told.map((change) =>
+      change.kind === 'snapshot'
+        ? `${change.op} ${change.name}`
+        : change.kind === 'event'
+          ? change.event.type
+          : change.kind,
+    )
+    expect(named.toSorted()).toEqual(['cluster', 'node.added', 'node.removed', 'put c', 'remove b'])
+    expect(named.indexOf('put c')).toBeLessThan(named.indexOf('cluster'))
+  })
+
+  it('keeps what was read when a later read fails, and says how it ended', async () => {
+    await apply([connected(west), round(west, 1, 'n1')], 1)
+    await apply([batchRecord(aBatch(west, 2, [failed('node', 'forbidden', 'nodes is forbidden')]))], 2)
+    const part = state.cluster('west')?.parts.node
+    expect(part).toMatchObject({ outcome: 'forbidden', message: 'nodes is forbidden', attemptedAt: T0 + 60_000 })
+    expect([...(part?.items.keys() ?? [])]).toEqual(['n1'])
+    expect(part?.freshness?.observedAt).toBe(T0 + 30_000)
+    expect(state.cluster('west')?.status.health).toBe('unhealthy')
+  })
+
+  it('removes every trace of a removed cluster and takes a new one of its name', async () => {
+    await apply([connected(west), connected(east), round(west, 7, 'n1')], 2)
+    await apply([removed(west)], 3)
+    expect(state.clusters().map(({ name }) => name)).toEqual(['east'])
+    expect(opened.store.sequence(west)).toBe(0)
+    await apply([connected(west), round(west, 1, 'n2')], 5)
+    expect([...(state.cluster('west')?.parts.node?.items.keys() ?? [])]).toEqual(['n2'])
+    expect(state.cluster('west')?.heartbeats).toHaveLength(1)
+  })
+
+  it('is after a restart what it was, and knows its place in the log', async () => {
+    await apply([connected(west), connected(east), round(west, 3, 'n1', 'n2')], 40)
+    await apply([batchRecord(aBatch(west, 4, [failed('operator', 'absent')])), removed(east)], 42)
+    const before = state.clusters()
+    const version = state.version()
+    await restart()
+    expect(opened.store.position()).toBe(42)
+    expect(state.clusters()).toEqual(before)
+    expect(state.version()).toBeGreaterThanOrEqual(version)
+    expect(opened.store.sequence(west)).toBe(4)
+    await apply([round(west, 5, 'n3')], 43)
+    expect(state.version()).toBeGreaterThan(version)
+  })
+
+  it('gives the same when records are offered again', async () => {
+    const records = [connected(west), round(west, 1, 'n1'), round(west, 2, 'n2'), connected(east), removed(east)]
+    await apply(records, 4)
+    const before = state.clusters()
+    await apply(records.slice(0, 3), 4)
+    expect(state.clusters()).toEqual(before)
+  })
+}
+
+describe('embedded', () => {
+  let directory: string
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'state-'))
+  })
+  afterEach(() => rm(directory, { recursive: true, force: true }))
+
+  promises(() => ({
+    async open() {
+      const store = await openState({ kind: 'embedded', directory, writeBehindMs: 5 })
+      return withItself(store, async () => store[Symbol.asyncDispose]())
+    },
+  }))
+})
+
+describe.skipIf(redisMissing)(`redis${redisMissing ? ` (skipped: ${redisMissing})` : ''}`, () => {
+  let server: TestRedis
+  let control: Redis
+  beforeAll(async () => {
+    server = await startRedis()
+    control = new Redis(server.port, server.host)
+  })
+  afterAll(async () => {
+    control.disconnect()
+    await server[Symbol.asyncDispose]()
+  })
+  beforeEach(() => control.flushall())
+
+  describe('the writer', () => {
+    promises(() => ({
+      async open() {
+        const store = await openState({ kind: 'redis', connection: server, checkEveryMs: 60_000 })
+        return withItself(store, async () => store[Symbol.asyncDispose]())
+      },
+    }))
+  })
+
+  describe('a mirror that follows', () => {
+    promises(() => ({
+      async open() {
+        const store = await openState({ kind: 'redis', connection: server, checkEveryMs: 60_000 })
+        await store.apply([], store.position()) // marks an empty Redis as ours
+        const mirror = new RedisMirror({ connection: server, waitMs: 200 })
+        await eventually('the mirror has loaded', () => mirror.availability().state === 'available')
+        const told: Change[] = []
+        mirror.onChanges((changes) => told.push(...changes))
+        return {
+          store,
+          told,
+          apply: (records, position) => store.apply(records, position),
+          async reader() {
+            await eventually('the mirror has everything', () => {
+              const versions = (state: StateReader) => state.clusters().map(({ name, version }) => `${name} ${version}`)
+              return versions(mirror).join() === versions(store).join()
+            })
+            return mirror
+          },
+          async [Symbol.asyncDispose]() {
+            await mirror[Symbol.asyncDispose]()
+            await store[Symbol.asyncDispose]()
+          },
+        }
+      },
+    }))
+  })
+})
+
+function withItself(store: StateStore, close: () => Promise<void>): Opened {
+  const told: Change[] = []
+  return {
+    store,
+    told,
+    async apply(records, position) {
+      const changes = await store.apply(records, position)
+      told.push(...changes)
+      return changes
+    },
+    reader: async () => store,
+    [Symbol.asyncDispose]: close,
+  }
+}

@@ -1,0 +1,35 @@
+import {
+  type Change,
+  type ClusterState,
+  type PartState,
+  type SnapshotOf,
+  type SnapshotType,
+  snapshotTypes,
+} from '#model'
+import { newEvents } from './cluster-events.ts'
+import { mergeItems } from './fleet.ts'
+
+/** The newer state of a cluster with the items of the older one where they are equal, and what is different. */
+export function difference(
+  before: ClusterState | undefined,
+  after: ClusterState,
+  at: number,
+): { next: ClusterState; changes: Change[] } {
+  const cluster = after.name
+  const changes: Change[] = []
+  const parts: { -readonly [T in SnapshotType]?: PartState<SnapshotType> } = {}
+  for (const type of snapshotTypes) {
+    const part = after.parts[type]
+    if (!part) continue
+    // Both maps stand under the same type's key.
+    const old = (before?.parts[type]?.items ?? new Map()) as ReadonlyMap<string, SnapshotOf<SnapshotType>>
+    const items = mergeItems(old, [...part.items.values()], (name, op) =>
+      changes.push({ kind: 'snapshot', cluster, type, name, op, at }),
+    )
+    parts[type] = { ...part, items }
+  }
+  const next: ClusterState = { ...after, parts: parts as ClusterState['parts'] }
+  changes.push({ kind: 'cluster', cluster, op: 'put', at })
+  for (const event of newEvents(before, after)) changes.push({ kind: 'event', cluster, event, at })
+  return { next, changes }
+}

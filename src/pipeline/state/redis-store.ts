@@ -1,0 +1,337 @@
+import { randomBytes } from 'node:crypto'
+import {
+  type Change,
+  type Clock,
+  type ClusterName,
+  type ClusterState,
+  documentText,
+  eventDocument,
+  isClusterName,
+  StoreUnavailableError,
+  systemClock,
+} from '#model'
+import { type Logger, silentLogger } from '#runtime'
+import { disappearance } from './fleet.ts'
+import { type Draft, FleetMemory } from './memory.ts'
+import {
+  type Command,
+  closeRedis,
+  escapeGlob,
+  pipelined,
+  type Redis,
+  type RedisConnection,
+  redisClient,
+  redisUnavailable,
+  scanKeys,
+  transaction,
+} from './redis.ts'
+import { AlertsReader, hashOf } from './redis-alerts.ts'
+import { announcements, type DocumentSettings, documentCommands, EVENT_CHANNEL } from './redis-documents.ts'
+import { own } from './redis-keys.ts'
+import { changedFields, decodeCluster } from './stored.ts'
+import type { Availability, StateRecord, StateStore } from './types.ts'
+
+export interface RedisStateOptions extends Partial<DocumentSettings> {
+  readonly connection: RedisConnection
+  /** id of the hub's log whose positions are given to `apply`: in another log they mean nothing */
+  readonly logId?: string
+  /** how often to look whether Redis is there and still has the data, ms; default 5 s */
+  readonly checkEveryMs?: number
+  /** entries kept in the stream for mirrors; default 10 000 */
+  readonly streamLength?: number
+  readonly clock?: Clock
+  readonly logger?: Logger
+}
+
+/** Clusters written at once. */
+const CHUNK = 32
+
+/**
+ * State in memory, written through to Redis: the documented keys for existing readers, and our own from which a restart
+ * and the mirrors of other processes read everything back. Each cluster is one transaction. Memory moves only when Redis
+ * has everything; a repeat of the same records writes the same. A Redis that lost its memory is filled from ours.
+ */
+export class RedisStateStore implements StateStore {
+  readonly #redis: Redis
+  readonly #alerts: AlertsReader
+  readonly #clock: Clock
+  readonly #logger: Logger
+  readonly #settings: DocumentSettings
+  readonly #logId: string
+  readonly #checkEveryMs: number
+  readonly #streamLength: number
+  readonly #closing = new AbortController()
+  /** names this writer in the stream; with the count of entries a follower notices a hole */
+  readonly #writer = randomBytes(6).toString('hex')
+  #entries = 0
+  #memory = new FleetMemory(0)
+  #generation: string | undefined
+  #position = -1
+  #trouble: { since: number; reason: string } | undefined
+  /** one writer at a time: apply, or the look after the data */
+  #turn: Promise<unknown> = Promise.resolve()
+  #watching: Promise<void> | undefined
+
+  private constructor(options: RedisStateOptions) {
+    const { connection, clock = systemClock, logger = silentLogger } = options
+    this.#clock = clock
+    this.#logger = logger
+    this.#settings = { ttlMs: options.ttlMs ?? 600_000, retentionMs: options.retentionMs ?? 3_600_000 }
+    this.#logId = options.logId ?? 'hub'
+    this.#checkEveryMs = options.checkEveryMs ?? 5_000
+    this.#streamLength = options.streamLength ?? 10_000
+    this.#redis = redisClient(connection, (error) => this.#noteTrouble(error))
+    this.#redis.on('close', () => this.#noteTrouble(new Error('the connection was lost')))
+    this.#alerts = new AlertsReader(this.#redis, clock)
+  }
+
+  /**
+   * Connects and loads what a former process left.
+   * @throws StoreUnavailableError when Redis does not answer or refuses
+   */
+  static async open(options: RedisStateOptions): Promise<RedisStateStore> {
+    const store = new RedisStateStore(options)
+    try {
+      await store.#redis.connect()
+      await store.#load()
+      store.#trouble = undefined
+    } catch (error) {
+      await closeRedis(store.#redis)
+      throw redisUnavailable(error)
+    }
+    store.#watching = store.#watch()
+    return store
+  }
+
+  availability(): Availability {
+    return this.#trouble ? { state: 'unavailable', ...this.#trouble } : { state: 'available' }
+  }
+
+  version(): number {
+    return this.#memory.version()
+  }
+
+  clusters(): readonly ClusterState[] {
+    return this.#memory.clusters()
+  }
+
+  cluster(name: string): ClusterState | undefined {
+    return this.#memory.cluster(name)
+  }
+
+  alerts(name: string): readonly Readonly<Record<string, string>>[] {
+    return this.#alerts.of(name)
+  }
+
+  position(): number {
+    return this.#position
+  }
+
+  sequence(cluster: ClusterName): number {
+    return this.#memory.cluster(cluster)?.sequence ?? 0
+  }
+
+  apply(records: readonly StateRecord[], position: number, signal?: AbortSignal): Promise<Change[]> {
+    return this.#inTurn(async () => {
+      signal?.throwIfAborted()
+      const draft = this.#memory.draft(records)
+      await this.#write(draft, position)
+      this.#memory.keep(draft)
+      this.#position = position
+      return draft.changes
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort()
+    await this.#watching
+    await this.#turn
+    await closeRedis(this.#redis)
+  }
+
+  // Failures of the store are kept for `availability`; the turn itself always ends well for the next in line.
+  async #inTurn<T>(action: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(action)
+    this.#turn = turn.catch(() => undefined)
+    try {
+      const value = await turn
+      this.#trouble = undefined
+      return value
+    } catch (error) {
+      if (error instanceof StoreUnavailableError) this.#noteTrouble(error)
+      throw error
+    }
+  }
+
+  #noteTrouble(error: Error): void {
+    if (this.#closing.signal.aborted) return
+    this.#trouble = { since: this.#trouble?.since ?? this.#clock.now(), reason: error.message }
+  }
+
+  async #write(draft: Draft, position: number): Promise<void> {
+    const clusters = [...draft.clusters]
+    for (let from = 0; from < clusters.length; from += CHUNK) {
+      const chunk = clusters.slice(from, from + CHUNK)
+      await settled(
+        chunk.map(([name, after]) => {
+          const before = this.#memory.cluster(name)
+          if (after) return this.#put(before, after)
+          return before ? this.#remove(before, draft.version) : Promise.resolve()
+        }),
+      )
+    }
+    const [generation] = await transaction(this.#redis, [
+      ['GET', own.generation],
+      ...this.#wholeCommands(draft.version, position),
+    ])
+    if (generation !== this.#generation || generation === null) await this.#writeAll(draft, position)
+  }
+
+  #wholeCommands(version: number, position: number): Command[] {
+    return [
+      ['SET', own.version, version],
+      ['HSET', own.positions, this.#logId, position],
+    ]
+  }
+
+  async #put(before: ClusterState | undefined, after: ClusterState, { announce = true } = {}): Promise<void> {
+    const now = this.#clock.now()
+    const fields = [...changedFields(before, after)].flat()
+    await transaction(this.#redis, [
+      ...documentCommands(before, after, now, this.#settings),
+      ['HSET', own.cluster(after.name), ...fields],
+      ['SADD', own.clusters, after.name],
+      this.#entry('put', after.name, after.version),
+      ...(announce ? announcements(before, after, now) : []),
+    ])
+  }
+
+  // Our own record of the cluster goes last: while it is there, a repeat removes the rest again.
+  async #remove(before: ClusterState, version: number): Promise<void> {
+    const { name } = before
+    for await (const keys of scanKeys(this.#redis, `cluster:${escapeGlob(name)}:*`)) {
+      await pipelined(this.#redis, [['UNLINK', ...keys]])
+    }
+    const events = disappearance(before, this.#clock.now()).filter((change) => change.kind === 'event')
+    await transaction(this.#redis, [
+      ['SREM', 'clusters:all', name],
+      ['SREM', own.clusters, name],
+      ['DEL', own.cluster(name), `events:${name}`],
+      this.#entry('remove', name, version),
+      ...events.map(({ event }): Command => ['PUBLISH', EVENT_CHANNEL, documentText(eventDocument(event))]),
+    ])
+  }
+
+  /** Redis lost its memory: all of ours goes there, with a new mark at the end. */
+  async #writeAll(draft: Pick<Draft, 'clusters' | 'version'>, position: number): Promise<void> {
+    const names = new Set([...this.#memory.clusters().map(({ name }) => name), ...draft.clusters.keys()])
+    const states = [...names].flatMap((name) => {
+      const state = draft.clusters.has(name) ? draft.clusters.get(name) : this.#memory.cluster(name)
+      return state ? [state] : []
+    })
+    this.#logger.warn({ clusters: states.length }, 'Redis does not hold our data: all of it is written again')
+    for (let from = 0; from < states.length; from += CHUNK) {
+      await settled(states.slice(from, from + CHUNK).map((state) => this.#put(undefined, state, { announce: false })))
+    }
+    const generation = randomBytes(8).toString('hex')
+    await transaction(this.#redis, [
+      ...this.#wholeCommands(draft.version, position),
+      ['SET', own.generation, generation],
+      this.#entry('reload', '', draft.version, generation),
+    ])
+    this.#generation = generation
+  }
+
+  #entry(
+    op: 'put' | 'remove' | 'reload',
+    cluster: string,
+    version: number,
+    generation = this.#generation ?? '',
+  ): Command {
+    this.#entries++
+    // biome-ignore format: pairs of field and value
+    return [
+      'XADD', own.changes, 'MAXLEN', '~', this.#streamLength, '*',
+      'op', op, 'c', cluster, 'v', version, 'g', generation, 's', this.#writer, 'n', this.#entries,
+    ]
+  }
+
+  async #load(): Promise<void> {
+    const loaded = await loadFleet(this.#redis, this.#logId)
+    this.#generation = loaded.generation
+    // A version never comes twice: a store that begins anew takes the time.
+    this.#memory = new FleetMemory(loaded.version ?? this.#clock.now())
+    this.#memory.keep({ clusters: loaded.clusters, version: loaded.version ?? 0 })
+    this.#position = loaded.generation === undefined ? -1 : loaded.position
+    for (const name of loaded.unreadable) {
+      this.#logger.error(
+        { cluster: name },
+        'what Redis holds of the cluster cannot be read: it waits for the next round',
+      )
+    }
+  }
+
+  async #watch(): Promise<void> {
+    const { signal } = this.#closing
+    for (;;) {
+      await this.#clock.sleep(this.#checkEveryMs, signal)
+      if (signal.aborted) return
+      try {
+        await this.#inTurn(async () => {
+          const [generation] = await pipelined(this.#redis, [['GET', own.generation]])
+          const nothing = { clusters: new Map(), version: this.#memory.version() }
+          if (generation !== this.#generation || generation === null) await this.#writeAll(nothing, this.#position)
+          await this.#alerts.refresh()
+        })
+      } catch (error) {
+        this.#logger.warn({ error: redisUnavailable(error).message }, 'Redis does not answer')
+      }
+    }
+  }
+}
+
+export interface LoadedFleet {
+  readonly clusters: ReadonlyMap<ClusterName, ClusterState>
+  readonly unreadable: readonly string[]
+  /** undefined: nothing whole is there */
+  readonly generation: string | undefined
+  readonly version: number | undefined
+  readonly position: number
+}
+
+/** Everything our own keys hold. @throws StoreUnavailableError */
+export async function loadFleet(redis: Redis, logId?: string): Promise<LoadedFleet> {
+  const [generation, version, position, names] = (await pipelined(redis, [
+    ['GET', own.generation],
+    ['GET', own.version],
+    ['HGET', own.positions, logId ?? ''],
+    ['SMEMBERS', own.clusters],
+  ])) as [string | null, string | null, string | null, string[]]
+  const clusters = new Map<ClusterName, ClusterState>()
+  const unreadable: string[] = []
+  const known = generation === null ? [] : names.filter(isClusterName)
+  for (let from = 0; from < known.length; from += CHUNK) {
+    const chunk = known.slice(from, from + CHUNK)
+    const hashes = await pipelined(
+      redis,
+      chunk.map((name): Command => ['HGETALL', own.cluster(name)]),
+    )
+    for (const [i, name] of chunk.entries()) {
+      const state = decodeCluster(hashOf(hashes[i]))
+      if (state) clusters.set(name, state)
+      else unreadable.push(name)
+    }
+  }
+  return {
+    clusters,
+    unreadable,
+    generation: generation ?? undefined,
+    version: version === null ? undefined : Math.max(Number(version), ...[...clusters.values()].map((c) => c.version)),
+    position: position === null ? -1 : Number(position),
+  }
+}
+
+/** Waits for all of them, then fails with the first failure: nothing goes on in the background. */
+async function settled(promises: readonly Promise<void>[]): Promise<void> {
+  for (const result of await Promise.allSettled(promises)) if (result.status === 'rejected') throw result.reason
+}

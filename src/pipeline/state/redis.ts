@@ -1,0 +1,120 @@
+import { Redis } from 'ioredis'
+import { StoreUnavailableError } from '#model'
+
+/** Where the shared Redis is. */
+export interface RedisConnection {
+  readonly host: string
+  readonly port: number
+  readonly db?: number
+  /** an ACL user; without one the password is that of the default user */
+  readonly username?: string
+  readonly password?: string
+  /** TLS, verified; `ca` in PEM where the system's roots do not know the server */
+  readonly tls?: { readonly ca?: string; readonly servername?: string }
+  /** ms until a connection counts as failed; default 5 s */
+  readonly connectTimeoutMs?: number
+  /** ms until an unanswered command counts as failed; default 10 s */
+  readonly commandTimeoutMs?: number
+}
+
+export type { Redis }
+export type Command = [name: string, ...args: (string | number)[]]
+
+/**
+ * A connection that comes back by itself and never queues: while it is down a command fails at once.
+ * It is not open yet: `await redis.connect()` for the first try.
+ */
+export function redisClient(connection: RedisConnection, onTrouble: (error: Error) => void): Redis {
+  const {
+    host,
+    port,
+    db = 0,
+    username,
+    password,
+    tls,
+    connectTimeoutMs = 5_000,
+    commandTimeoutMs = 10_000,
+  } = connection
+  const redis = new Redis({
+    host,
+    port,
+    db,
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && password !== '' && { password }),
+    ...(tls && { tls: { ...tls } }),
+    lazyConnect: true,
+    connectTimeout: connectTimeoutMs,
+    commandTimeout: commandTimeoutMs,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    retryStrategy: (attempt) =>
+      Math.round(Math.min(2_000, 50 * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2)),
+  })
+  redis.on('error', onTrouble)
+  return redis
+}
+
+// The driver finds a command by its method's name.
+const lowerCased = ([name, ...args]: Command) => [name.toLowerCase(), ...args]
+
+/** Runs the commands in one transaction. @throws StoreUnavailableError unless every one of them was taken */
+export async function transaction(redis: Redis, commands: readonly Command[]): Promise<unknown[]> {
+  try {
+    const results = await redis.multi(commands.map(lowerCased)).exec()
+    if (!results) throw new Error('the transaction was given up by the server')
+    return results.map(([error, value]) => {
+      if (error) throw error
+      return value
+    })
+  } catch (error) {
+    throw redisUnavailable(error)
+  }
+}
+
+/** Runs the commands one after the other in few round trips. @throws StoreUnavailableError if one of them fails */
+export async function pipelined(redis: Redis, commands: readonly Command[]): Promise<unknown[]> {
+  try {
+    const results = await redis.pipeline(commands.map(lowerCased)).exec()
+    return (results ?? []).map(([error, value]) => {
+      if (error) throw error
+      return value
+    })
+  } catch (error) {
+    throw redisUnavailable(error)
+  }
+}
+
+const NO_CONNECTION = 'there is no connection'
+
+export function redisUnavailable(error: unknown): StoreUnavailableError {
+  if (error instanceof StoreUnavailableError) return error
+  const reason = error instanceof Error ? error.message : String(error)
+  // Several addresses that all refused have no message of their own; a connection that is not there speaks of streams.
+  const said = reason === '' || reason.startsWith("Stream isn't writeable") ? NO_CONNECTION : reason
+  return new StoreUnavailableError('Redis', said, { cause: error })
+}
+
+/** Every key of this pattern, page by page. The pattern's variable parts go through `escapeGlob` first. */
+export async function* scanKeys(redis: Redis, pattern: string): AsyncGenerator<string[]> {
+  let cursor = '0'
+  do {
+    const [next, keys] = await redis.scan(cursor, 'MATCH', pattern, 'COUNT', 1000).catch((error: unknown) => {
+      throw redisUnavailable(error)
+    })
+    cursor = next
+    if (keys.length > 0) yield keys
+  } while (cursor !== '0')
+}
+
+/** The text as itself inside a pattern of SCAN. */
+export const escapeGlob = (text: string): string => text.replace(/[*?[\]\\^-]/g, '\\$&')
+
+/** Closes without waiting for a server that does not answer. */
+export async function closeRedis(redis: Redis): Promise<void> {
+  // Between two tries there is no socket whose end could be awaited.
+  const hasSocket = ['connecting', 'connect', 'ready'].includes(redis.status)
+  const ended = new Promise<void>((resolve) => redis.once('end', () => resolve()))
+  redis.disconnect()
+  if (hasSocket && (redis.status as string) !== 'end') await ended
+}
