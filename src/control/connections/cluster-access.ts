@@ -1,6 +1,13 @@
 import type { ClusterConnectionSpec } from '#kinds'
-import type { KubeObject, Resource } from '#kube'
-import { type ClusterAccess, secrets } from '#kube'
+import {
+  accessForContext,
+  type ClusterAccess,
+  type Kubeconfig,
+  type KubeObject,
+  mergeKubeconfigs,
+  type Resource,
+  secrets,
+} from '#kube'
 
 /** Keys of a Secret that mean something to us; its other data is never held. */
 const KEYS = ['token', 'ca.crt', 'tls.crt', 'tls.key', 'kubeconfig', 'context', 'kubeconfigPath'] as const
@@ -49,32 +56,21 @@ export interface AccessFault {
 
 export type AccessDecision = { readonly access: ClusterAccess } | { readonly fault: AccessFault }
 
-/** What stands in a kubeconfig: the text, or the text of a file on this machine, and the context to use. */
-export interface KubeconfigSource {
-  readonly text: string
-  readonly context: string | undefined
-  /** The file is ours: commands that it names may be run. */
-  readonly isLocal: boolean
-}
-
 export interface AccessInputs {
   readonly secretName: string
   readonly secret: SecretFacts | undefined
   /** of the file that `kubeconfigPath` names; a fault where it cannot be read; undefined where none is named */
-  readonly localKubeconfig: { readonly text: string } | { readonly fault: AccessFault } | undefined
+  readonly localKubeconfig: { readonly config: Kubeconfig } | { readonly fault: AccessFault } | undefined
   readonly allowLocalKubeconfig: boolean
-  readonly parseKubeconfig: (text: string, context: string | undefined) => ClusterAccess
 }
 
 /** Decides how a cluster is reached, from the connection and its Secret. Says why not, and never a secret. */
-export function decideAccess(spec: ClusterConnectionSpec, inputs: AccessInputs): AccessDecision {
+export async function decideAccess(spec: ClusterConnectionSpec, inputs: AccessInputs): Promise<AccessDecision> {
   const { secret, secretName } = inputs
   if (!secret) return fault('secret_missing', `the Secret ${secretName} does not exist; create it`)
   const { access } = secret
   if (access.kubeconfigPath !== undefined) return fromFile(spec, inputs)
-  if (access.kubeconfig !== undefined) {
-    return fromKubeconfig(spec, { text: access.kubeconfig, context: contextOf(secret), isLocal: false }, inputs)
-  }
+  if (access.kubeconfig !== undefined) return fromText(spec, access.kubeconfig, inputs)
   const credentials = credentialsOf(secret, secretName)
   if ('fault' in credentials) return credentials
   const ca = access['ca.crt']?.trim()
@@ -131,40 +127,61 @@ function credentialsOf(
   )
 }
 
-function fromFile(spec: ClusterConnectionSpec, inputs: AccessInputs): AccessDecision {
+function fromFile(spec: ClusterConnectionSpec, inputs: AccessInputs): Promise<AccessDecision> | AccessDecision {
   const { secretName, secret, localKubeconfig, allowLocalKubeconfig } = inputs
   if (!allowLocalKubeconfig) {
-    return fault(
-      'local_kubeconfig_refused',
-      `the Secret ${secretName} names a file; a hub reads none: store its text under "kubeconfig"`,
-    )
+    const why = `the Secret ${secretName} names a file, which a hub does not read; store its text under "kubeconfig"`
+    return fault('local_kubeconfig_refused', why)
   }
-  if (!localKubeconfig)
-    return fault('kubeconfig_unreadable', `the kubeconfig named by the Secret ${secretName} was not read`)
+  if (!localKubeconfig) return fault('kubeconfig_unreadable', 'the kubeconfig on this machine was not read')
   if ('fault' in localKubeconfig) return localKubeconfig
-  return fromKubeconfig(spec, { text: localKubeconfig.text, context: contextOf(secret), isLocal: true }, inputs)
+  return fromKubeconfig(spec, localKubeconfig.config, secret)
 }
 
-const contextOf = (secret: SecretFacts | undefined) => secret?.access.context?.trim() || undefined
-
-function fromKubeconfig(spec: ClusterConnectionSpec, source: KubeconfigSource, inputs: AccessInputs): AccessDecision {
-  let access: ClusterAccess
+function fromText(
+  spec: ClusterConnectionSpec,
+  text: string,
+  { secret, secretName }: AccessInputs,
+): Promise<AccessDecision> | AccessDecision {
+  let config: Kubeconfig
   try {
-    access = inputs.parseKubeconfig(source.text, source.context)
+    config = mergeKubeconfigs([{ path: `the Secret ${secretName}`, text }])
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    return fault('kubeconfig_malformed', `the kubeconfig of the Secret ${inputs.secretName} cannot be used: ${why}`)
+    return malformed(error)
   }
-  const { kind } = access.credentials
-  if (!source.isLocal && (kind === 'exec' || kind === 'tokenFile')) {
-    const what = kind === 'exec' ? 'runs a command' : 'reads a file'
-    return fault(
-      'kubeconfig_refused',
-      `the kubeconfig of the Secret ${inputs.secretName} ${what} to sign in, which a hub does not do: use a token`,
-    )
+  // Before anything is read: whoever may write a Secret must not make the hub open files or run commands.
+  const reach = reachesOut(config)
+  if (!reach) return fromKubeconfig(spec, config, secret)
+  const why = `the kubeconfig in the Secret ${secretName} uses ${reach}, which a hub does not; embed the data, or use a token`
+  return fault('kubeconfig_refused', why)
+}
+
+async function fromKubeconfig(
+  spec: ClusterConnectionSpec,
+  config: Kubeconfig,
+  secret: SecretFacts | undefined,
+): Promise<AccessDecision> {
+  try {
+    const access = await accessForContext(config, secret?.access.context?.trim() || undefined)
+    const verifyTls = access.verifyTls && spec.insecureSkipTLSVerify !== true
+    const isPlain = access.server.startsWith('http://') && spec.insecureSkipTLSVerify === true
+    return { access: { ...access, ...overrides(spec), verifyTls, ...(isPlain && { allowHttp: true }) } }
+  } catch (error) {
+    return malformed(error)
   }
-  const verifyTls = access.verifyTls && spec.insecureSkipTLSVerify !== true
-  return { access: { ...access, ...overrides(spec), verifyTls } }
+}
+
+function malformed(error: unknown): AccessDecision {
+  const why = error instanceof Error ? error.message : String(error)
+  return fault('kubeconfig_malformed', `the kubeconfig cannot be used: ${why}`)
+}
+
+const REACHING = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile', 'exec', 'auth-provider']
+
+/** The first entry of a kubeconfig that names a file or a command. */
+function reachesOut({ clusters, users }: Kubeconfig): string | undefined {
+  const entries = [...clusters.values(), ...users.values()]
+  return REACHING.find((field) => entries.some(({ value }) => value[field] !== undefined && value[field] !== null))
 }
 
 function fault(code: string, message: string): { readonly fault: AccessFault } {

@@ -2,7 +2,7 @@ import pLimit from 'p-limit'
 import { collectors as builtIn, type Collector } from '#collect'
 import { Controller, changesSpec, Informer, onReferredChange, onSpecChange, type Trigger } from '#controller'
 import type { Ingester } from '#ingest'
-import type { ClusterAccess, KubeClient, KubeObject, ObjectKey } from '#kube'
+import type { KubeClient, KubeObject, ObjectKey } from '#kube'
 import { type Clock, systemClock } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
@@ -19,7 +19,6 @@ export interface ConnectionsOptions {
   readonly ingester: Pick<Ingester, 'accept' | 'connect' | 'remove' | 'nextSequence' | 'flushed'>
   readonly state: Pick<StateReader, 'cluster' | 'clusters'>
   readonly defaults: Defaults
-  readonly parseKubeconfig: (text: string, context: string | undefined) => ClusterAccess
   /** Secrets may name kubeconfigs of this machine, whose commands may be run; only where the person at it rules the hub. */
   readonly allowLocalKubeconfig?: boolean
   /** rounds that read at once; default 16 */
@@ -61,7 +60,6 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     state,
     collectors: options.collectors ?? builtIn,
     defaults: options.defaults,
-    parseKubeconfig: options.parseKubeconfig,
     ...(options.allowLocalKubeconfig && { localKubeconfigs: new LocalKubeconfigs() }),
     turn: (read) => limit(read),
     onRound: roundMetrics(metrics),

@@ -10,3 +10,4 @@
 export { type ConnectionsOptions, connectionReconcilers } from './controllers.ts'
 export type { Clients } from './reconciler.ts'
 export { type Defaults, MIN_INTERVAL_S, MIN_TIMEOUT_S } from './settings.ts'
+export { TimedClients } from './timed-clients.ts'

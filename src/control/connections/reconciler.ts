@@ -12,10 +12,10 @@ import type { LocalKubeconfigs } from './local-kubeconfig.ts'
 import { type Defaults, nextRoundMs, type Settings, settingsOf } from './settings.ts'
 import { type RoundEnd, statusPatch } from './status.ts'
 
-/** Clients by connection, kept between rounds while their access stays the same. The pool of `#kube` is one. */
+/** Clients by connection, kept between rounds while their access stays the same. */
 export interface Clients {
-  get(key: string, access: ClusterAccess, limits: ClientLimits): KubeClient | Promise<KubeClient>
-  drop(key: string): void | Promise<void>
+  get(key: string, access: ClusterAccess, limits: ClientLimits, signal?: AbortSignal): Promise<KubeClient>
+  drop(key: string): Promise<void>
 }
 
 export interface ReconcilerOptions {
@@ -29,7 +29,6 @@ export interface ReconcilerOptions {
   readonly state: Pick<StateReader, 'cluster'>
   readonly collectors: readonly Collector[]
   readonly defaults: Defaults
-  readonly parseKubeconfig: (text: string, context: string | undefined) => ClusterAccess
   /** absent: Secrets may not name files of this machine */
   readonly localKubeconfigs?: LocalKubeconfigs
   /** bounds the rounds that read at once */
@@ -135,7 +134,7 @@ export class ConnectionReconciler implements Reconciler {
 
   /** The Secret, then what it says. */
   async #way({ metadata, spec }: ClusterConnection, signal: AbortSignal): Promise<Way> {
-    const { hub, secrets, namespace, localKubeconfigs, parseKubeconfig } = this.#options
+    const { hub, secrets, namespace, localKubeconfigs } = this.#options
     const { name } = spec.credentialsRef
     const secretKey = { name, namespace: spec.credentialsRef.namespace || metadata.namespace || namespace }
     const secretName = `${secretKey.namespace}/${name}`
@@ -149,12 +148,11 @@ export class ConnectionReconciler implements Reconciler {
       return { end: { kind: 'failed', blame: 'credentials', code, message } }
     }
     const path = secret?.access.kubeconfigPath
-    const decision = decideAccess(spec, {
+    const decision = await decideAccess(spec, {
       secretName,
       secret,
       localKubeconfig: path !== undefined && localKubeconfigs ? await localKubeconfigs.read(path.trim()) : undefined,
       allowLocalKubeconfig: localKubeconfigs !== undefined,
-      parseKubeconfig,
     })
     if ('access' in decision) return decision
     const { code, message } = decision.fault
@@ -174,8 +172,9 @@ export class ConnectionReconciler implements Reconciler {
     const startedAt = clock.now()
     let kube: KubeClient
     try {
-      kube = await clients.get(poolKey(metadata), access, { timeoutMs })
+      kube = await clients.get(poolKey(metadata), access, { timeoutMs }, signal)
     } catch (error) {
+      signal.throwIfAborted()
       const end = { kind: 'failed' as const, blame: 'credentials' as const, ...failureOf(CLIENT, error) }
       return { batch: failed(cluster, sequence, startedAt, end), end }
     }
