@@ -1,0 +1,92 @@
+import type { ApiObject } from '#apiserver'
+import { hash } from '../random.ts'
+import { isFinished, type NodeFacts, type PodFacts } from '../world/facts.ts'
+import type { World } from '../world/world.ts'
+import { timestamp } from './meta.ts'
+import { capacityBytes } from './node.ts'
+
+export interface Usage {
+  readonly cpuCores: number
+  readonly memoryBytes: number
+}
+
+const DAY_MS = 86_400_000
+/** How often metrics.k8s.io has new numbers. */
+const RESOLUTION_MS = 15_000
+
+/** Between -1 and 1, without jumps: random heights at every period, joined smoothly. */
+function wave(seed: number, now: number, periodMs: number): number {
+  const at = now / periodMs
+  const step = Math.floor(at)
+  const height = (index: number) => (hash(`${seed}/${index}`) / 2 ** 32) * 2 - 1
+  const along = at - step
+  const smooth = along * along * (3 - 2 * along)
+  return height(step) * (1 - smooth) + height(step + 1) * smooth
+}
+
+/** More by day than by night, each application with its own hours, and some unrest. */
+export function podUsage(pod: PodFacts, now: number): Usage {
+  if (pod.state !== 'running') return { cpuCores: 0, memoryBytes: 0 }
+  const { template } = pod
+  const seed = hash(pod.uid)
+  const shift = (hash(template.app) % 6) / 24
+  const daily = 1 + 0.4 * Math.sin(2 * Math.PI * (now / DAY_MS - 0.3 - shift))
+  const unrest = 1 + 0.18 * wave(seed, now, 90_000) + 0.12 * wave(seed + 1, now, 600_000)
+  const memory = 0.45 + 0.35 * template.appetite + 0.06 * wave(seed + 2, now, 1_800_000)
+  return {
+    cpuCores: template.cpuCores * template.appetite * daily * unrest,
+    memoryBytes: template.memoryBytes * memory,
+  }
+}
+
+/** Its pods and what the machine needs itself; never more than the machine has. */
+export function nodeUsage(world: World, node: NodeFacts, now: number): Usage {
+  let cpuCores = 0.12 + 0.03 * wave(node.index, now, 60_000)
+  let memoryBytes = 900 * 2 ** 20
+  for (const pod of world.podsOn(node.name)) {
+    const usage = podUsage(pod, now)
+    cpuCores += usage.cpuCores
+    memoryBytes += usage.memoryBytes
+  }
+  return {
+    cpuCores: Math.min(cpuCores, node.pool.cpuCores * 0.98),
+    memoryBytes: Math.min(memoryBytes, capacityBytes(node) * 0.97),
+  }
+}
+
+const usageText = ({ cpuCores, memoryBytes }: Usage) => ({
+  cpu: `${Math.round(cpuCores * 1e9)}n`,
+  memory: `${Math.round(memoryBytes / 1024)}Ki`,
+})
+
+const atResolution = (now: number): number => Math.floor(now / RESOLUTION_MS) * RESOLUTION_MS
+
+/** NodeMetrics as metrics-server answers; a node that does not report has none. */
+export function nodeMetrics(world: World, now: number): ApiObject[] {
+  const at = atResolution(now)
+  return [...world.nodes.values()]
+    .filter(({ state }) => state !== 'lost')
+    .map((node) => ({
+      apiVersion: 'metrics.k8s.io/v1beta1',
+      kind: 'NodeMetrics',
+      metadata: { name: node.name, creationTimestamp: timestamp(now) },
+      timestamp: timestamp(at),
+      window: '20.04s',
+      usage: usageText(nodeUsage(world, node, at)),
+    }))
+}
+
+/** PodMetrics of what runs. */
+export function podMetrics(world: World, now: number): ApiObject[] {
+  const at = atResolution(now)
+  return [...world.pods.values()]
+    .filter((pod) => pod.state === 'running' && !isFinished(pod))
+    .map((pod) => ({
+      apiVersion: 'metrics.k8s.io/v1beta1',
+      kind: 'PodMetrics',
+      metadata: { name: pod.name, namespace: pod.namespace, creationTimestamp: timestamp(now) },
+      timestamp: timestamp(at),
+      window: '17.42s',
+      containers: pod.template.containerNames.map((name) => ({ name, usage: usageText(podUsage(pod, at)) })),
+    }))
+}

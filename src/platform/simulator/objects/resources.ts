@@ -1,0 +1,19 @@
+import type { ResourceName } from '../types.ts'
+
+const resource = (group: string, version: string, plural: string): ResourceName => ({ group, version, plural })
+
+/** The resources a simulated cluster holds. */
+export const resources = {
+  namespaces: resource('', 'v1', 'namespaces'),
+  nodes: resource('', 'v1', 'nodes'),
+  pods: resource('', 'v1', 'pods'),
+  deployments: resource('apps', 'v1', 'deployments'),
+  crds: resource('apiextensions.k8s.io', 'v1', 'customresourcedefinitions'),
+  subscriptions: resource('operators.coreos.com', 'v1alpha1', 'subscriptions'),
+  csvs: resource('operators.coreos.com', 'v1alpha1', 'clusterserviceversions'),
+  clusterVersions: resource('config.openshift.io', 'v1', 'clusterversions'),
+  clusterOperators: resource('config.openshift.io', 'v1', 'clusteroperators'),
+  routes: resource('route.openshift.io', 'v1', 'routes'),
+} as const
+
+export type WorldResource = keyof typeof resources

@@ -1,0 +1,281 @@
+import { minutes, seconds } from '#model'
+import { businessApps, cronApps, gpuApps, statefulApps, systemApps } from '../objects/apps.ts'
+import { allocatableBytes, allocatableCores } from '../objects/node.ts'
+import { clusterOperatorNames } from '../objects/openshift.ts'
+import { type OperatorProduct, operatorCatalogue } from '../objects/operators.ts'
+import { templateHash } from '../objects/pod.ts'
+import type { TemplateCatalogue } from '../objects/pod-template.ts'
+import { hash, Random } from '../random.ts'
+import type { ClusterScenario, NodePool } from '../types.ts'
+import type { PodState, WorkloadFacts } from './facts.ts'
+import { nextPatch } from './verbs.ts'
+import { World } from './world.ts'
+
+const HOUR = minutes(60)
+const DAY = 24 * HOUR
+
+/** Makes the world of one cluster as it is at its start. The same seed, scenario and time make the same world. */
+export function buildWorld(
+  scenario: ClusterScenario,
+  { seed, now, templates }: { seed: number; now: number; templates: TemplateCatalogue },
+): World {
+  const world = new World(scenario, new Random(`${seed}/${scenario.name}`), templates)
+  const bornAt = now - world.random.int(120, 700) * DAY
+  addNodes(world, bornAt, now)
+  const workloads = planWorkloads(world, bornAt, now)
+  // Namespaces first: an API store refuses objects in unknown ones.
+  addNamespaces(world, workloads, bornAt)
+  for (const workload of workloads) world.addWorkload(workload)
+  addOperators(world, bornAt, now)
+  if (scenario.distribution === 'openshift') addOpenshift(world, bornAt, now)
+  for (const workload of workloads) addPods(world, workload, now)
+  world.unsettled.clear()
+  return world
+}
+
+function addNodes(world: World, bornAt: number, now: number): void {
+  const { random, scenario } = world
+  let index = 0
+  for (const pool of scenario.pools) {
+    for (let number = 0; number < pool.count; number++) {
+      const createdAt = Math.floor(random.between(bornAt, bornAt + (now - bornAt) * 0.7))
+      world.addNode({
+        name: nodeName(world, pool, number),
+        uid: random.uuid(),
+        index,
+        pool,
+        zone: `${scenario.region}${'abc'[index % 3]}`,
+        createdAt,
+        state: 'ready',
+        cordoned: false,
+        stateSince: Math.min(createdAt + seconds(40), now),
+        heartbeatAt: now - random.int(0, minutes(4)),
+        requestedCores: 0,
+        requestedBytes: 0,
+        podCount: 0,
+      })
+      index++
+    }
+  }
+}
+
+function nodeName({ scenario, random }: World, pool: NodePool, number: number): string {
+  if (scenario.distribution === 'openshift' && pool.role !== 'control-plane')
+    return `${scenario.name}-${pool.role}-${scenario.region}${'abc'[number % 3]}-${random.suffix(5)}-${number}`
+  return `${scenario.name}-${pool.role === 'control-plane' ? 'control' : pool.role}-${number}`
+}
+
+interface Wish {
+  readonly kind: WorkloadFacts['kind']
+  readonly namespace: string
+  readonly app: string
+  readonly placement: WorkloadFacts['placement']
+  readonly replicas: number
+}
+
+/** Distributes exactly the scenario's number of pods over workloads as clusters of this sort run them. */
+function planWorkloads(world: World, bornAt: number, now: number): WorkloadFacts[] {
+  const { scenario, random } = world
+  const has = (role: NodePool['role']) => scenario.pools.some((pool) => pool.role === role && pool.count > 0)
+  const common: NodePool['role'] = has('worker') ? 'worker' : (scenario.pools[0]?.role ?? 'worker')
+  const wishes: Wish[] = []
+  let left = scenario.pods
+  const wish = (kind: Wish['kind'], namespace: string, app: string, placement: Wish['placement'], replicas: number) => {
+    const granted = Math.min(replicas, left)
+    if (granted <= 0) return
+    left -= granted
+    wishes.push({ kind, namespace, app, placement, replicas: granted })
+  }
+
+  const system = systemApps(scenario)
+  for (const [namespace, app] of system.everywhere)
+    if (scenario.pods - left + world.nodes.size <= scenario.pods * 0.4)
+      wish('DaemonSet', namespace, app, 'everywhere', world.nodes.size)
+  for (const [namespace, app] of system.central)
+    if (left > scenario.pods * 0.5)
+      wish('Deployment', namespace, app, has('control-plane') ? 'control-plane' : common, 2)
+  for (const [namespace, app] of system.infra)
+    if (left > scenario.pods * 0.45) wish('Deployment', namespace, app, has('infra') ? 'infra' : common, 2)
+  if (has('gpu')) for (const app of gpuApps) wish('Deployment', 'ml', app, 'gpu', Math.ceil(left * 0.05))
+  for (const [namespace, app] of cronApps) if (left > 30) wish('CronJob', namespace, app, common, random.int(1, 3))
+  for (const [namespace, app] of statefulApps) if (left > 20) wish('StatefulSet', namespace, app, common, 3)
+  addBusiness(
+    world,
+    wishes,
+    () => left,
+    (namespace, app, replicas) => wish('Deployment', namespace, app, common, replicas),
+  )
+  return wishes.map((one) => workloadOf(world, one, wishes, bornAt, now))
+}
+
+/** Fills up with applications; in large clusters the same ones in namespaces per team. */
+function addBusiness(
+  { random, scenario }: World,
+  wishes: readonly Wish[],
+  left: () => number,
+  wish: (namespace: string, app: string, replicas: number) => void,
+): void {
+  const apps = Object.entries(businessApps).flatMap(([namespace, names]) =>
+    names.map((app) => [namespace, app] as const),
+  )
+  const usual = Math.max(2, Math.min(8, Math.round(scenario.pods / 60)))
+  for (let round = 0; left() > 0; round++) {
+    const first = random.int(0, apps.length - 1)
+    for (let at = 0; at < apps.length && left() > 0; at++) {
+      const [namespace, app] = apps[(first + at) % apps.length] ?? ['default', 'app']
+      wish(round === 0 ? namespace : `${namespace}-${round + 1}`, app, random.int(1, usual * 2 - 1))
+    }
+    if (wishes.length > 50_000) return
+  }
+}
+
+function workloadOf(world: World, wish: Wish, all: readonly Wish[], bornAt: number, now: number): WorkloadFacts {
+  const { random, templates } = world
+  const createdAt = Math.floor(random.between(bornAt, now - 2 * DAY))
+  const fill = 0.4 + (hash(`fill/${wish.app}`) % 100) / 400
+  const everywhere = wish.placement === 'everywhere'
+  const share = everywhere ? { cores: 0.02, bytes: 64 * 2 ** 20 } : shareOf(world, wish.placement, all)
+  const size = 0.6 + (hash(`size/${wish.app}`) % 80) / 100
+  const gpu = wish.placement === 'gpu' ? 1 : 0
+  return {
+    kind: wish.kind,
+    name: wish.app,
+    namespace: wish.namespace,
+    uid: random.uuid(),
+    createdAt,
+    placement: wish.placement,
+    usualReplicas: wish.replicas,
+    replicas: wish.replicas,
+    template: templates.get({
+      app: wish.app,
+      version: `${1 + (hash(wish.app) % 4)}.${hash(`minor/${wish.app}`) % 20}.${hash(`patch/${wish.app}`) % 9}`,
+      cpuCores: Math.min(share.cores * fill * size, 4),
+      memoryBytes: Math.min(share.bytes * fill * size, 32 * 2 ** 30),
+      everywhere,
+      gpus: gpu,
+    }),
+    revision: random.int(1, 40),
+    generation: random.int(1, 60),
+    changedAt: Math.floor(random.between(createdAt, now - HOUR)),
+  }
+}
+
+/** What one pod may take so that pods of this placement just fill its nodes. */
+function shareOf(world: World, placement: NodePool['role'], all: readonly Wish[]): { cores: number; bytes: number } {
+  const nodes = [...world.nodes.values()].filter(({ pool }) => pool.role === placement)
+  const pods = all.filter((wish) => wish.placement === placement).reduce((sum, { replicas }) => sum + replicas, 0)
+  const one = nodes[0]
+  if (!one || pods === 0) return { cores: 0.1, bytes: 2 ** 27 }
+  return { cores: (allocatableCores(one) * nodes.length) / pods, bytes: (allocatableBytes(one) * nodes.length) / pods }
+}
+
+function addPods(world: World, workload: WorkloadFacts, now: number): void {
+  const { random } = world
+  const nodes = [...world.nodes.values()]
+  for (let number = 0; number < workload.replicas; number++) {
+    const oldest = Math.max(workload.createdAt, now - 30 * DAY)
+    const createdAt = Math.floor(random.between(oldest, now - minutes(2)))
+    const pod = world.addPod(workload, podName(world, workload, number), createdAt)
+    const node = workload.kind === 'DaemonSet' ? nodes[number] : world.findNode(workload)
+    if (!node) continue // stays Pending, as it would
+    world.bind(pod, node, createdAt)
+    pod.restarts = random.chance(0.06) ? random.int(1, 12) : 0
+    world.setPodState(pod, stateAtStart(world, workload), Math.min(createdAt + seconds(random.int(3, 40)), now))
+  }
+}
+
+function stateAtStart({ random }: World, { kind }: WorkloadFacts): PodState {
+  if (kind === 'CronJob') return random.chance(0.9) ? 'succeeded' : 'failed'
+  if (kind === 'DaemonSet') return 'running'
+  return random.chance(0.008) ? 'crashing' : random.chance(0.004) ? 'imageMissing' : 'running'
+}
+
+function podName(world: World, workload: WorkloadFacts, number: number): string {
+  const { kind, name, revision } = workload
+  if (kind === 'Deployment') return world.freePodName(workload, `${name}-${templateHash({ workload, revision })}`)
+  if (kind === 'StatefulSet') return `${name}-${number}`
+  return world.freePodName(workload, kind === 'CronJob' ? `${name}-${29_000_000 + number}` : name)
+}
+
+function addNamespaces(world: World, workloads: readonly WorkloadFacts[], bornAt: number): void {
+  const { random, scenario } = world
+  const used = [
+    ...systemApps(scenario).namespaces,
+    ...workloads.map(({ namespace }) => namespace),
+    ...productsOf(scenario).map(({ namespace }) => namespace),
+  ]
+  for (const name of new Set(used)) {
+    const system = name.startsWith('openshift') || name.startsWith('kube-') || name === 'default'
+    const labels = { 'pod-security.kubernetes.io/enforce': system ? 'privileged' : 'restricted' }
+    const team = system ? {} : { team: name.replace(/-\d+$/, '') }
+    world.namespaces.set(name, {
+      name,
+      uid: random.uuid(),
+      createdAt: bornAt + random.int(0, HOUR),
+      labels: { ...labels, ...team },
+    })
+    world.touch('namespaces', name)
+  }
+}
+
+const productsOf = ({ operators }: ClusterScenario): readonly OperatorProduct[] =>
+  operatorCatalogue.filter(({ name }) => operators.includes(name))
+
+function addOperators(world: World, bornAt: number, now: number): void {
+  for (const product of productsOf(world.scenario)) {
+    const createdAt = Math.floor(world.random.between(bornAt, now - DAY))
+    const key = `${product.namespace}/${product.name}`
+    world.operators.set(key, {
+      product,
+      namespace: product.namespace,
+      uid: world.random.uuid(),
+      createdAt,
+      version: product.version,
+      phase: 'Succeeded',
+      reason: 'InstallSucceeded',
+      message: 'install strategy completed with no errors',
+      changedAt: Math.floor(world.random.between(createdAt, now)),
+    })
+    world.touch('subscriptions', key)
+    world.touch('csvs', `${product.namespace}/${product.name}.v${product.version}`)
+  }
+}
+
+function addOpenshift(world: World, bornAt: number, now: number): void {
+  const { random, scenario } = world
+  const version = scenario.openshiftVersion ?? '4.20.0'
+  const changedAt = now - random.int(3, 20) * DAY
+  for (const name of clusterOperatorNames) {
+    const facts = { available: true, progressing: false, degraded: false, reason: 'AsExpected', message: '' }
+    const createdAt = bornAt + random.int(0, HOUR)
+    world.clusterOperators.set(name, { name, uid: random.uuid(), createdAt, version, ...facts, changedAt })
+    world.touch('clusterOperators', name)
+  }
+  world.version = {
+    uid: random.uuid(),
+    clusterId: random.uuid(),
+    channel: `stable-${version.split('.').slice(0, 2).join('.')}`,
+    createdAt: bornAt,
+    history: pastVersions(version, bornAt, changedAt),
+    updates: [nextPatch(version), nextPatch(nextPatch(version))],
+    progress: undefined,
+    changedAt,
+  }
+  world.touch('clusterVersions', 'version')
+}
+
+/** The running version and the two patches before it. */
+function pastVersions(version: string, bornAt: number, changedAt: number) {
+  const [major, minor, patch] = version.split('.').map(Number)
+  return [0, 1, 2]
+    .filter((back) => (patch ?? 0) >= back)
+    .map((back) => {
+      const startedAt = Math.max(bornAt, changedAt - back * 35 * DAY - HOUR)
+      return {
+        version: `${major}.${minor}.${(patch ?? 0) - back}`,
+        state: 'Completed' as const,
+        startedAt,
+        completedAt: Math.min(startedAt + HOUR, changedAt),
+      }
+    })
+}

@@ -1,0 +1,86 @@
+import { seconds } from '#model'
+import { templateHash } from '../objects/pod.ts'
+import { isFinished, type PodFacts, type WorkloadFacts } from './facts.ts'
+import type { World } from './world.ts'
+
+/** How many pods of one workload are made or removed at one time. */
+const AT_ONCE = 5
+/** Finished pods that stay, per workload, before the oldest are collected. */
+const KEEP_FINISHED = 3
+
+/**
+ * What scheduler, kubelets and controllers do between two happenings: pods that wait get nodes and start, replicas
+ * are made and removed until their number is right, rollouts go on. Safe to repeat; without work it costs nothing.
+ */
+export function settle(world: World, now: number): void {
+  for (const workload of [...world.unsettled]) {
+    world.unsettled.delete(workload)
+    if (workload.kind === 'Deployment' || workload.kind === 'StatefulSet') reconcileReplicas(world, workload, now)
+    collectFinished(world, workload)
+  }
+  for (const pod of [...world.waiting]) schedule(world, pod, now)
+  for (const pod of [...world.waiting]) start(world, pod, now)
+}
+
+function schedule(world: World, pod: PodFacts, now: number): void {
+  if (pod.node !== undefined) return
+  const node = world.findNode(pod.workload)
+  if (node) world.bind(pod, node, now)
+}
+
+/** Containers take two to six seconds to start, longer where the dice of the pod say so. */
+function start(world: World, pod: PodFacts, now: number): void {
+  if (pod.state !== 'starting' || pod.node === undefined) return
+  const takes = seconds(2 + (pod.uid.charCodeAt(0) % 5))
+  if (now - pod.stateSince >= takes && world.nodes.get(pod.node)?.state === 'ready')
+    world.setPodState(pod, 'running', now)
+}
+
+function reconcileReplicas(world: World, workload: WorkloadFacts, now: number): void {
+  const pods = [...world.podsOf(workload)].filter((pod) => !isFinished(pod))
+  const missing = workload.replicas - pods.length
+  if (missing > 0) {
+    for (let made = 0; made < Math.min(missing, AT_ONCE); made++) world.addPod(workload, nextName(world, workload), now)
+    if (missing > AT_ONCE) world.unsettled.add(workload)
+    return
+  }
+  if (missing < 0) {
+    for (const pod of surplus(workload, pods, Math.min(-missing, AT_ONCE))) world.removePod(pod)
+    return
+  }
+  rollOn(world, workload, pods)
+}
+
+/** Replaces a quarter of the old pods, once all pods are ready. */
+function rollOn(world: World, workload: WorkloadFacts, pods: readonly PodFacts[]): void {
+  const old = pods.filter(({ revision }) => revision !== workload.revision)
+  if (old.length === 0 || pods.some((pod) => pod.revision === workload.revision && pod.state !== 'running')) return
+  const share = Math.max(1, Math.floor(workload.replicas / 4))
+  for (const pod of old.slice(0, share)) world.removePod(pod)
+}
+
+function surplus(workload: WorkloadFacts, pods: readonly PodFacts[], count: number): PodFacts[] {
+  const ordinal = (pod: PodFacts) => Number(pod.name.slice(pod.name.lastIndexOf('-') + 1))
+  // A StatefulSet gives up its highest ordinals; others what runs worst, then what is youngest.
+  const order =
+    workload.kind === 'StatefulSet'
+      ? (a: PodFacts, b: PodFacts) => ordinal(b) - ordinal(a)
+      : (a: PodFacts, b: PodFacts) =>
+          Number(a.state === 'running') - Number(b.state === 'running') || b.createdAt - a.createdAt
+  return [...pods].sort(order).slice(0, count)
+}
+
+function nextName(world: World, workload: WorkloadFacts): string {
+  if (workload.kind === 'Deployment')
+    return world.freePodName(workload, `${workload.name}-${templateHash({ workload, revision: workload.revision })}`)
+  let ordinal = 0
+  while (world.pods.has(`${workload.namespace}/${workload.name}-${ordinal}`)) ordinal++
+  return `${workload.name}-${ordinal}`
+}
+
+function collectFinished(world: World, workload: WorkloadFacts): void {
+  const finished = [...world.podsOf(workload)].filter(isFinished)
+  if (finished.length <= KEEP_FINISHED) return
+  finished.sort((a, b) => a.stateSince - b.stateSince)
+  for (const pod of finished.slice(0, finished.length - KEEP_FINISHED)) world.removePod(pod)
+}

@@ -1,0 +1,67 @@
+import type { ApiObject } from '#apiserver'
+import { deploymentObject, type ReplicaCounts } from '../objects/deployment.ts'
+import { namespaceObject } from '../objects/namespace.ts'
+import { nodeIp, nodeObject } from '../objects/node.ts'
+import { clusterOperatorObject, clusterVersionObject } from '../objects/openshift.ts'
+import { csvName, csvObject, subscriptionObject } from '../objects/operators.ts'
+import { podObject } from '../objects/pod.ts'
+import { resources } from '../objects/resources.ts'
+import type { ObjectSink } from '../types.ts'
+import { isFinished, type WorkloadFacts } from './facts.ts'
+import type { World, WorldChange } from './world.ts'
+
+/** The full object of one thing as it is now; undefined: it is gone. */
+export function drawObject(world: World, { resource, key }: WorldChange): ApiObject | undefined {
+  switch (resource) {
+    case 'pods': {
+      const pod = world.pods.get(key)
+      const node = pod?.node === undefined ? undefined : world.nodes.get(pod.node)
+      return pod && podObject(pod, node && nodeIp(node))
+    }
+    case 'nodes':
+      return drawn(world.nodes.get(key), (node) => nodeObject(node, world.surroundings))
+    case 'namespaces':
+      return drawn(world.namespaces.get(key), namespaceObject)
+    case 'deployments':
+      return drawn(world.deployments.get(key), (workload) => deploymentObject(workload, replicaCounts(world, workload)))
+    case 'subscriptions':
+      return drawn(world.operators.get(key), subscriptionObject)
+    case 'csvs':
+      return drawn(
+        [...world.operators.values()].find((operator) => `${operator.namespace}/${csvName(operator)}` === key),
+        csvObject,
+      )
+    case 'clusterOperators':
+      return drawn(world.clusterOperators.get(key), clusterOperatorObject)
+    case 'clusterVersions':
+      return drawn(world.version, clusterVersionObject)
+    case 'crds':
+    case 'routes':
+      return undefined // written once, when the world is made
+  }
+}
+
+const drawn = <T>(facts: T | undefined, draw: (facts: T) => ApiObject): ApiObject | undefined => facts && draw(facts)
+
+export function replicaCounts(world: World, workload: WorkloadFacts): ReplicaCounts {
+  const pods = [...world.podsOf(workload)].filter((pod) => !isFinished(pod))
+  return {
+    replicas: pods.length,
+    updated: pods.filter(({ revision }) => revision === workload.revision).length,
+    ready: pods.filter(({ state }) => state === 'running').length,
+  }
+}
+
+/** Writes what changed since the last time. */
+export async function writeChanges(world: World, sink: ObjectSink): Promise<void> {
+  for (const change of world.takeChanges()) {
+    const object = drawObject(world, change)
+    if (object) await sink.put(resources[change.resource], object)
+    else await sink.delete(resources[change.resource], keyOf(change.key))
+  }
+}
+
+function keyOf(key: string): { name: string; namespace?: string } {
+  const slash = key.indexOf('/')
+  return slash < 0 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) }
+}

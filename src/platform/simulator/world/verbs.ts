@@ -1,0 +1,188 @@
+import { FleetError } from '#model'
+import { csvName } from '../objects/operators.ts'
+import {
+  type ClusterOperatorFacts,
+  isFinished,
+  type NodeFacts,
+  type OperatorFacts,
+  type PodFacts,
+  type WorkloadFacts,
+} from './facts.ts'
+import type { World } from './world.ts'
+
+/** A verb names something the simulated cluster does not have. */
+export class NotInWorldError extends FleetError {
+  override readonly name = 'NotInWorldError'
+  readonly code = 'not_in_world'
+  readonly retryable = false
+
+  constructor(what: string, name: string) {
+    super(`the simulation has no ${what} named ${JSON.stringify(name)}`)
+  }
+}
+
+function nodeOf(world: World, name: string): NodeFacts {
+  const node = world.nodes.get(name)
+  if (!node) throw new NotInWorldError('node', name)
+  return node
+}
+
+/** The node stops reporting (`lost`) or reports that it is not ready; its pods go to Unknown, or stay but are not ready. */
+export function breakNode(world: World, name: string, now: number, how: 'lost' | 'failing' = 'lost'): void {
+  const node = nodeOf(world, name)
+  if (node.state !== 'ready') return
+  node.state = how
+  node.stateSince = now
+  if (how === 'failing') node.heartbeatAt = now
+  world.touch('nodes', name)
+  if (how === 'failing') return
+  for (const pod of world.podsOn(name))
+    if (pod.state === 'running' || pod.state === 'crashing') world.setPodState(pod, 'lost', now)
+}
+
+export function healNode(world: World, name: string, now: number): void {
+  const node = nodeOf(world, name)
+  if (node.state === 'ready') return
+  node.state = 'ready'
+  node.stateSince = now
+  node.heartbeatAt = now
+  world.touch('nodes', name)
+  for (const pod of world.podsOn(name)) if (pod.state === 'lost') world.setPodState(pod, 'running', now)
+}
+
+export function setCordon(world: World, name: string, cordoned: boolean): void {
+  const node = nodeOf(world, name)
+  if (node.cordoned === cordoned) return
+  node.cordoned = cordoned
+  world.touch('nodes', name)
+}
+
+/** The control plane gives up on the pods of a node: what is replaceable is made anew elsewhere. */
+export function evictPods(world: World, name: string, now: number, most = Number.POSITIVE_INFINITY): number {
+  nodeOf(world, name)
+  const leaving = [...world.podsOn(name)].filter((pod) => pod.workload.kind === 'Deployment' && !isFinished(pod))
+  for (const pod of leaving.slice(0, most)) {
+    // Some leave a trace, as pods do that the kubelet itself put out.
+    if (pod.uid.endsWith('0')) world.setPodState(pod, 'evicted', now)
+    else world.removePod(pod)
+  }
+  return Math.min(most, leaving.length)
+}
+
+/** The kubelet reports: only its time changes. */
+export function heartbeat(world: World, name: string, now: number): void {
+  const node = nodeOf(world, name)
+  if (node.state === 'lost') return
+  node.heartbeatAt = now
+  world.touch('nodes', name)
+}
+
+export function scale(world: World, workload: WorkloadFacts, replicas: number, now: number): void {
+  if (workload.replicas === replicas) return
+  workload.replicas = Math.max(0, replicas)
+  workload.generation++
+  workload.changedAt = now
+  world.unsettled.add(workload)
+  world.touchWorkload(workload)
+}
+
+/** Gives the workload a new image: its pods are replaced bit by bit. */
+export function rollOut(world: World, workload: WorkloadFacts, now: number): void {
+  const { template } = workload
+  const tag = template.image.slice(template.image.lastIndexOf(':') + 1)
+  workload.template = world.templates.get({
+    app: template.app,
+    version: nextPatch(tag),
+    cpuCores: template.cpuCores,
+    memoryBytes: template.memoryBytes,
+    everywhere: false,
+    gpus: workload.placement === 'gpu' ? 1 : 0,
+  })
+  workload.revision++
+  workload.generation++
+  workload.changedAt = now
+  world.unsettled.add(workload)
+  world.touchWorkload(workload)
+}
+
+export function crash(world: World, pod: PodFacts, now: number): void {
+  if (pod.state !== 'running') return
+  pod.restarts++
+  world.setPodState(pod, 'crashing', now)
+}
+
+/** A crashed pod, or one without its image, runs again; anything else stays as it is. */
+export function recoverPod(world: World, pod: PodFacts, now: number): void {
+  const alive = world.pods.get(`${pod.namespace}/${pod.name}`) === pod
+  if (alive && (pod.state === 'crashing' || pod.state === 'imageMissing')) world.setPodState(pod, 'running', now)
+}
+
+export function setOperator(
+  world: World,
+  name: string,
+  change: Pick<OperatorFacts, 'phase' | 'reason' | 'message'> & { readonly version?: string },
+  now: number,
+): void {
+  const found = [...world.operators].find(([, { product }]) => product.name === name)
+  if (!found) throw new NotInWorldError('operator', name)
+  const [key, operator] = found
+  world.touch('csvs', `${operator.namespace}/${csvName(operator)}`)
+  Object.assign(operator, change, { changedAt: now })
+  world.touch('csvs', `${operator.namespace}/${csvName(operator)}`)
+  world.touch('subscriptions', key)
+}
+
+export const OPERATOR_FINE = {
+  phase: 'Succeeded',
+  reason: 'InstallSucceeded',
+  message: 'install strategy completed with no errors',
+} as const
+
+/** Marks an OpenShift ClusterOperator; what is not named stays. */
+export function setClusterOperator(
+  world: World,
+  name: string,
+  change: Partial<
+    Pick<ClusterOperatorFacts, 'available' | 'progressing' | 'degraded' | 'reason' | 'message' | 'version'>
+  >,
+  now: number,
+): void {
+  const operator = world.clusterOperators.get(name)
+  if (!operator) throw new NotInWorldError('ClusterOperator', name)
+  Object.assign(operator, change, { changedAt: now })
+  world.touch('clusterOperators', name)
+}
+
+/** Begins the next update on offer. @returns false where there is none, or one is under way */
+export function startUpdate(world: World, now: number): boolean {
+  const { version } = world
+  const next = version?.updates[0]
+  if (!version || next === undefined || version.progress !== undefined) return false
+  version.history = [{ version: next, state: 'Partial', startedAt: now, completedAt: undefined }, ...version.history]
+  version.progress = 0
+  version.changedAt = now
+  world.touch('clusterVersions', 'version')
+  return true
+}
+
+/** @param ratio how far the update is; at 1 it is done */
+export function progressUpdate(world: World, ratio: number, now: number): void {
+  const { version } = world
+  const [running, ...older] = version?.history ?? []
+  if (!version || !running || version.progress === undefined) return
+  version.progress = Math.max(version.progress, Math.min(ratio, 1))
+  if (version.progress >= 1) {
+    version.progress = undefined
+    version.history = [{ ...running, state: 'Completed' as const, completedAt: now }, ...older].slice(0, 10)
+    const rest = version.updates.slice(1)
+    version.updates = rest.length > 0 ? rest : [nextPatch(running.version)]
+    version.changedAt = now
+  }
+  world.touch('clusterVersions', 'version')
+}
+
+/** `4.20.14` → `4.20.15` */
+export const nextPatch = (version: string): string => {
+  const parts = version.split('.')
+  return [...parts.slice(0, -1), Number(parts.at(-1)) + 1].join('.')
+}
