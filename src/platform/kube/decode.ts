@@ -22,9 +22,10 @@ export function decodeList<T>(resource: Resource<T>, call: Call, answer: Answer)
     metadata?: { resourceVersion?: string; continue?: string; remainingItemCount?: number }
     items?: unknown
   } | null
+  if (typeof list !== 'object' || list === null || !('items' in list)) throw notKubernetes(call)
   // An empty list may come as null.
-  const items = list?.items ?? []
-  if (typeof list !== 'object' || list === null || !Array.isArray(items)) throw notKubernetes(call)
+  const items = list.items ?? []
+  if (!Array.isArray(items)) throw notKubernetes(call)
   const { resourceVersion = '', continue: next = '', remainingItemCount: remaining } = list.metadata ?? {}
   return {
     items: items.map((item) => readJson(resource, asObject(item, call))),

@@ -20,7 +20,7 @@ export async function* listPages<T>(
 ): AsyncGenerator<Page<T>, void, undefined> {
   let limit = options.pageSize ?? PAGE_SIZE
   let next = ''
-  do {
+  for (;;) {
     const call: Call = {
       method: 'GET',
       path: collectionPath(resource, options.namespace) + listQuery(options, limit, next),
@@ -38,7 +38,8 @@ export async function* listPages<T>(
     next = page.next
     const { items, resourceVersion, remaining } = page
     yield { items, resourceVersion, ...(remaining === undefined ? {} : { remaining }) }
-  } while (next !== '')
+    if (next === '') return
+  }
 }
 
 function listQuery(options: ListOptions, limit: number, next: string): string {

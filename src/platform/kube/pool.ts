@@ -4,7 +4,7 @@ import { Breaker, type BreakerOptions, type BreakerState } from './breaker.ts'
 import { Client } from './client.ts'
 import { orAborted } from './credentials.ts'
 import { type KubeClientOptions, Transport } from './transport.ts'
-import type { ClusterAccess, KubeClient } from './types.ts'
+import type { ClientLimits, ClusterAccess, KubeClient } from './types.ts'
 
 const IDLE_MS = minutes(30)
 const CHECK_MS = minutes(5)
@@ -42,13 +42,14 @@ export class ClientPool implements AsyncDisposable {
   /**
    * The client for this key, tested if it rested for more than a minute. A new client is not tested: its first call tells.
    * @param key namespace/name of the connection, never a display name
+   * @param limits over those of the pool
    * @throws KubeError `invalid` where the access cannot be used.
    */
-  async get(key: string, access: ClusterAccess, signal?: AbortSignal): Promise<KubeClient> {
+  async get(key: string, access: ClusterAccess, limits: ClientLimits = {}, signal?: AbortSignal): Promise<KubeClient> {
     this.#closing.signal.throwIfAborted()
     signal?.throwIfAborted()
     const entry = this.#clients.get(key)
-    if (!entry || entry.hash !== hashOf(access)) return this.#open(key, access)
+    if (!entry || entry.hash !== hashOf(access, limits)) return this.#open(key, access, limits)
     const rested = this.#clock.now() - entry.client.lastUsedAt > TEST_AFTER_IDLE_MS
     if (!rested && !entry.test) return entry.client
     // Those who come while it is tested wait for the same test.
@@ -59,7 +60,7 @@ export class ClientPool implements AsyncDisposable {
     if (works) return entry.client
     // Someone else who waited for the same test may have renewed it already.
     const now = this.#clients.get(key)
-    return now && now !== entry && now.hash === entry.hash ? now.client : this.#open(key, access)
+    return now && now !== entry && now.hash === entry.hash ? now.client : this.#open(key, access, limits)
   }
 
   /** Of the breaker in front of this key's cluster; undefined where there is no client. */
@@ -74,13 +75,13 @@ export class ClientPool implements AsyncDisposable {
     await entry?.client[Symbol.asyncDispose]()
   }
 
-  #open(key: string, access: ClusterAccess): KubeClient {
+  #open(key: string, access: ClusterAccess, limits: ClientLimits): KubeClient {
     const old = this.#clients.get(key)
     const way = wayOf(access)
     const breaker = old?.way === way ? old.breaker : new Breaker({ ...this.#options.breaker, clock: this.#clock })
-    const options: KubeClientOptions = { ...this.#options, breaker, clock: this.#clock }
+    const options: KubeClientOptions = { ...this.#options, ...limits, breaker, clock: this.#clock }
     const client = new Client(new Transport(access, options), options)
-    this.#clients.set(key, { client, breaker, hash: hashOf(access), way, test: undefined })
+    this.#clients.set(key, { client, breaker, hash: hashOf(access, limits), way, test: undefined })
     if (old) this.#closeLater(old.client)
     return client
   }
@@ -134,8 +135,10 @@ interface Entry {
 }
 
 /** Of everything in the access, so that any change makes another client; a hash, as a key must not hold a secret. */
-function hashOf(access: ClusterAccess): string {
-  return createHash('sha256').update(JSON.stringify(access)).digest('base64')
+function hashOf(access: ClusterAccess, limits: ClientLimits): string {
+  return createHash('sha256')
+    .update(JSON.stringify([access, limits]))
+    .digest('base64')
 }
 
 /** What decides whether the cluster can be reached, without who we are. */

@@ -1,0 +1,536 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
+import { connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { createKubeClient } from './client.ts'
+import { KubeError } from './errors.ts'
+import { namespaces, secrets, subscriptions, whole } from './resources.ts'
+import {
+  type Identity,
+  identity,
+  json,
+  ManualClock,
+  type Script,
+  type ScriptedServer,
+  scriptedServer,
+  status,
+  until,
+} from './testing/scripted-server.ts'
+import type { KubeClientOptions } from './transport.ts'
+import type { ClusterAccess, KubeClient } from './types.ts'
+
+const open: AsyncDisposable[] = []
+afterEach(async () => {
+  for (const item of open.splice(0).reverse()) await item[Symbol.asyncDispose]()
+})
+
+let tls: Identity
+beforeAll(async () => {
+  tls = await identity()
+})
+
+async function serve(script: Script, secure?: Parameters<typeof scriptedServer>[1]): Promise<ScriptedServer> {
+  const server = await scriptedServer(script, secure)
+  open.push(server)
+  return server
+}
+
+function client(access: ClusterAccess, options: KubeClientOptions = {}): KubeClient {
+  const made = createKubeClient(access, options)
+  open.push(made)
+  return made
+}
+
+async function failure(work: Promise<unknown>): Promise<KubeError> {
+  const error = await work.then(
+    () => undefined,
+    (caught) => caught,
+  )
+  expect(error).toBeInstanceOf(KubeError)
+  return error as KubeError
+}
+
+const secret = (name: string) => ({ metadata: { name, namespace: 'a', resourceVersion: '1' } })
+const parameters = (path: string | undefined) => new URL(path ?? '', 'http://x').searchParams
+
+describe('reading', () => {
+  it('pages through a list at one version and says how many are left', async () => {
+    const server = await serve((request, response) => {
+      const from = Number(parameters(request.url).get('continue') ?? 0)
+      const more = from < 4
+      const metadata = {
+        resourceVersion: '7',
+        ...(more ? { continue: String(from + 2), remainingItemCount: 4 - from } : {}),
+      }
+      json(response, 200, { metadata, items: [secret(`s${from}`), secret(`s${from + 1}`)] })
+    })
+    const pages = []
+    for await (const page of client(server.access()).list(secrets, { pageSize: 2, labelSelector: 'a=b,c in (d)' }))
+      pages.push(page)
+    expect(pages.map((page) => [page.items.length, page.resourceVersion, page.remaining])).toEqual([
+      [2, '7', 4],
+      [2, '7', 2],
+      [2, '7', undefined],
+    ])
+    expect(parameters(server.requests[0]?.slice(4)).get('labelSelector')).toBe('a=b,c in (d)')
+    expect(parameters(server.requests[0]?.slice(4)).get('limit')).toBe('2')
+  })
+
+  it('starts a whole list again when its version expires between pages, without giving an object twice', async () => {
+    let expired = false
+    const server = await serve((request, response) => {
+      const next = parameters(request.url).get('continue')
+      if (next && !expired) {
+        expired = true
+        return status(response, 410, 'Expired', 'the provided continue parameter is too old')
+      }
+      json(
+        response,
+        200,
+        next ? { metadata: {}, items: [secret('b')] } : { metadata: { continue: 'x' }, items: [secret('a')] },
+      )
+    })
+    const items = await client(server.access()).listAll(secrets)
+    expect(items.map((item) => item.metadata.name)).toEqual(['a', 'b'])
+    expect(server.requests).toHaveLength(4)
+  })
+
+  it('tells a reader of pages that the version expired instead of starting over in silence', async () => {
+    const server = await serve((request, response) =>
+      parameters(request.url).has('continue')
+        ? status(response, 410, 'Expired')
+        : json(response, 200, { metadata: { continue: 'x' }, items: [secret('a')] }),
+    )
+    const seen: string[] = []
+    const error = await failure(
+      (async () => {
+        for await (const page of client(server.access()).list(secrets))
+          seen.push(...page.items.map((item) => item.metadata.name))
+      })(),
+    )
+    expect(error.reason).toBe('expired')
+    expect(seen).toEqual(['a'])
+  })
+
+  it('asks for smaller pages when one is larger than it takes', async () => {
+    const server = await serve((request, response) => {
+      const query = parameters(request.url)
+      const from = Number(query.get('continue') ?? 0)
+      const to = Math.min(10, from + Number(query.get('limit')))
+      const items = Array.from({ length: to - from }, (_, n) => ({
+        ...secret(`s${from + n}`),
+        data: { x: 'y'.repeat(15_000) },
+      }))
+      json(response, 200, { metadata: to < 10 ? { continue: String(to) } : {}, items })
+    })
+    const items = await client(server.access(), { maxAnswerBytes: 50_000 }).listAll(secrets, { pageSize: 10 })
+    expect(items.map((item) => item.metadata.name)).toEqual(Array.from({ length: 10 }, (_, n) => `s${n}`))
+  })
+
+  it('gives undefined for an object that is not there, and an empty list for null items', async () => {
+    const server = await serve((request, response) =>
+      request.url?.includes('/secrets/')
+        ? status(response, 404, 'NotFound', 'secrets "x" not found')
+        : json(response, 200, { metadata: {}, items: null }),
+    )
+    const kube = client(server.access())
+    expect(await kube.get(secrets, { name: 'x', namespace: 'a' })).toBeUndefined()
+    expect(await kube.listAll(secrets)).toEqual([])
+    expect(server.requests[0]).toBe('GET /api/v1/namespaces/a/secrets/x')
+  })
+
+  it('keeps the path of the server address before every path', async () => {
+    const server = await serve((_, response) => json(response, 200, { items: [] }))
+    await client(server.access({ server: `${server.url}/k8s/clusters/c1/` })).listAll(subscriptions, {
+      namespace: 'a/b',
+    })
+    expect(server.requests[0]).toMatch(
+      /^GET \/k8s\/clusters\/c1\/apis\/operators.coreos.com\/v1alpha1\/namespaces\/a%2Fb\/subscriptions\?/,
+    )
+  })
+
+  it('unpacks compressed answers and asks for them only where that is wanted', async () => {
+    const asked: (string | undefined)[] = []
+    const server = await serve((request, response) => {
+      asked.push(request.headers['accept-encoding'] as string | undefined)
+      const body = gzipSync(JSON.stringify({ metadata: {}, items: [secret('a')] }))
+      response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(body)
+    })
+    expect(await client(server.access(), { gzip: true }).listAll(secrets)).toHaveLength(1)
+    expect(await client(server.access()).listAll(secrets)).toHaveLength(1)
+    expect(asked).toEqual(['gzip', undefined])
+  })
+
+  it('bounds what a small compressed answer may grow to', async () => {
+    const server = await serve((_, response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(5_000_000)))
+    })
+    const error = await failure(client(server.access(), { maxAnswerBytes: 100_000 }).request('GET', '/x'))
+    expect(error).toMatchObject({ reason: 'protocol' })
+    expect(error.message).toContain('larger')
+  })
+})
+
+describe('trouble', () => {
+  it.each([
+    [403, 'Forbidden', 'forbidden'],
+    [401, 'Unauthorized', 'unauthorized'],
+    [404, 'NotFound', 'not_found'],
+    [409, 'Conflict', 'conflict'],
+    [409, 'AlreadyExists', 'already_exists'],
+    [410, 'Expired', 'expired'],
+    [422, 'Invalid', 'invalid'],
+    [500, 'InternalError', 'server'],
+    [503, 'ServiceUnavailable', 'server'],
+  ])('%i %s is told as %s with the words of the API', async (code, apiReason, reason) => {
+    const server = await serve((_, response) => status(response, code, apiReason, 'as the API says'))
+    const error = await failure(client(server.access()).listAll(secrets))
+    expect(error).toMatchObject({ reason, httpStatus: code, apiMessage: 'as the API says', code: `kube_${reason}` })
+    expect(error.message).toContain('as the API says')
+  })
+
+  it('tells the words of a proxy that answers in HTML', async () => {
+    const server = await serve((_, response) => {
+      response.writeHead(502, { 'content-type': 'text/html' }).end('<html><body><h1>Bad Gateway</h1></body></html>')
+    })
+    expect((await failure(client(server.access()).ping())).message).toContain('Bad Gateway')
+  })
+
+  it('calls an answer that is no JSON, and one that is no list, what they are', async () => {
+    const server = await serve((request, response) => {
+      if (request.url?.startsWith('/api/v1/secrets')) response.end('hello')
+      else json(response, 200, ['hello'])
+    })
+    const kube = client(server.access())
+    expect(await failure(kube.listAll(secrets))).toMatchObject({ reason: 'protocol' })
+    expect(await failure(kube.listAll(whole(namespaces)))).toMatchObject({ reason: 'protocol' })
+  })
+
+  it('gives up an answer that hangs in the middle of its body', async () => {
+    const server = await serve((_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' }).write('{"items":[')
+    })
+    const error = await failure(client(server.access(), { timeoutMs: 100 }).listAll(secrets))
+    expect(error).toMatchObject({ reason: 'timeout', retryable: true })
+  })
+
+  it('gives up a server that accepts and never answers', async () => {
+    const server = await serve(() => {})
+    expect(await failure(client(server.access(), { timeoutMs: 80 }).ping())).toMatchObject({ reason: 'timeout' })
+  })
+
+  it('reads once more when a connection breaks in the middle of a page, and only once', async () => {
+    let left = 1
+    const server = await serve((_, response) => {
+      if (left-- > 0) return half(response)
+      json(response, 200, { items: [secret('a')] })
+    })
+    const kube = client(server.access())
+    expect(await kube.listAll(secrets)).toHaveLength(1)
+    left = 5
+    expect(await failure(kube.listAll(secrets))).toMatchObject({ reason: 'unreachable' })
+    expect(server.requests).toHaveLength(4)
+  })
+
+  it('does not repeat a write when the connection breaks', async () => {
+    const server = await serve((_, response) => half(response))
+    await failure(client(server.access()).create(secrets, secret('a')))
+    expect(server.requests).toHaveLength(1)
+  })
+
+  it('says that nothing listens, and that a name is unknown', async () => {
+    const server = await scriptedServer(() => {})
+    const access = server.access()
+    await server[Symbol.asyncDispose]()
+    expect(await failure(client(access).ping())).toMatchObject({ reason: 'unreachable' })
+    const nowhere = { ...access, server: 'https://no-such-host.invalid:6443' }
+    expect(await failure(client(nowhere).ping())).toMatchObject({ reason: 'unreachable' })
+  })
+
+  it('waits as long as a loaded server asks and then succeeds', async () => {
+    let refusals = 2
+    const server = await serve((_, response) => {
+      if (refusals-- > 0) return status(response, 429, 'TooManyRequests', 'slow down', { 'retry-after': '2' })
+      json(response, 200, { items: [] })
+    })
+    const clock = new ManualClock()
+    const list = client(server.access(), { clock, random: () => 0 }).listAll(secrets)
+    for (let n = 0; n < 2; n++) {
+      await until(() => clock.waits.includes(2000))
+      clock.advance(2000)
+    }
+    expect(await list).toEqual([])
+  })
+
+  it('does not wait for longer than the deadline allows: it says how long the server asked', async () => {
+    const server = await serve((_, response) => status(response, 429, 'TooManyRequests', '', { 'retry-after': '600' }))
+    const error = await failure(client(server.access()).listAll(secrets))
+    expect(error).toMatchObject({ reason: 'throttled', retryAfterMs: 600_000 })
+    expect(server.requests).toHaveLength(1)
+  })
+
+  it('ends at once with the reason of its caller', async () => {
+    const server = await serve(() => {})
+    const stop = new AbortController()
+    const list = client(server.access()).listAll(secrets, { signal: stop.signal })
+    await until(() => server.requests.length > 0)
+    stop.abort(new Error('enough'))
+    await expect(list).rejects.toThrow('enough')
+  })
+
+  it('stops asking a cluster that failed five times in a row', async () => {
+    const server = await serve((_, response) => status(response, 500, 'InternalError'))
+    const kube = client(server.access())
+    for (let n = 0; n < 5; n++) await failure(kube.ping())
+    expect(await failure(kube.ping())).toMatchObject({ reason: 'breaker_open' })
+    expect(server.requests).toHaveLength(5)
+  })
+
+  it('never tells a token', async () => {
+    const token = 'very-secret-token'
+    const server = await serve((_, response) => status(response, 401, 'Unauthorized'))
+    const error = await failure(client(server.access({ credentials: { kind: 'token', token } })).ping())
+    expect(JSON.stringify([error, error.message, String(error.stack)])).not.toContain(token)
+  })
+
+  it('refuses addresses that would send credentials in the clear', () => {
+    const access = { server: 'http://10.0.0.1:8080', verifyTls: true, credentials: { kind: 'none' } } as const
+    expect(() => createKubeClient(access)).toThrow(/in the clear/)
+    expect(() => createKubeClient({ ...access, server: 'nowhere' })).toThrow(/no address/)
+    expect(() => createKubeClient({ ...access, server: 'https://u:p@host' })).toThrow(/scheme, host, port and path/)
+  })
+})
+
+function half(response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'application/json' })
+  response.write('{"items":[', () => response.socket?.destroy())
+}
+
+describe('credentials', () => {
+  it('come from a file, which is read again when the server refuses the old token', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'kube-token-'))
+    open.push({ [Symbol.asyncDispose]: () => rm(dir, { recursive: true }) })
+    const path = join(dir, 'token')
+    await writeFile(path, 'old\n')
+    const server = await serve((request, response) =>
+      request.headers.authorization === 'Bearer new' ? json(response, 200, {}) : status(response, 401, 'Unauthorized'),
+    )
+    const kube = client(server.access({ credentials: { kind: 'tokenFile', path } }))
+    expect(await failure(kube.ping())).toMatchObject({ reason: 'unauthorized' })
+    await writeFile(path, 'new\n')
+    await kube.ping()
+    await rm(path)
+    await kube.ping()
+  })
+
+  it('come from a command, once for many calls, and again after they expire', async () => {
+    const clock = new ManualClock()
+    const server = await serve((request, response) => json(response, 200, { token: request.headers.authorization }))
+    const script = `
+      const info = JSON.parse(process.env.KUBERNETES_EXEC_INFO)
+      const expirationTimestamp = new Date(${clock.now()} + 60000).toISOString()
+      console.log(JSON.stringify({ kind: 'ExecCredential', apiVersion: info.apiVersion,
+        status: { token: process.env.WHO + process.hrtime.bigint(), expirationTimestamp } }))`
+    const credentials = { kind: 'exec', command: process.execPath, args: ['-e', script], env: { WHO: 'me' } } as const
+    const kube = client(server.access({ credentials }), { clock, timeoutMs: 1e9 })
+    const [one, two] = await Promise.all([kube.request('GET', '/a'), kube.request('GET', '/b')])
+    expect(one).toEqual(two)
+    expect(JSON.stringify(one)).toContain('Bearer me')
+    clock.advance(55_000)
+    expect(await kube.request('GET', '/c')).not.toEqual(one)
+  })
+
+  it('that a command cannot give are told with what it printed, or how to install it', async () => {
+    const server = await serve((_, response) => json(response, 200, {}))
+    const exec = { kind: 'exec', env: {}, installHint: 'Get it from the shop.' } as const
+    const script = 'console.error("no session, sign in first"); process.exit(3)'
+    const refused = client(server.access({ credentials: { ...exec, command: process.execPath, args: ['-e', script] } }))
+    expect((await failure(refused.ping())).message).toContain('no session, sign in first')
+    const missing = client(server.access({ credentials: { ...exec, command: 'no-such-plugin', args: [] } }))
+    expect((await failure(missing.ping())).message).toContain('Get it from the shop.')
+    const silent = client(server.access({ credentials: { ...exec, command: process.execPath, args: ['-e', ''] } }))
+    expect(await failure(silent.ping())).toMatchObject({ reason: 'unauthorized' })
+  })
+
+  it('travel as a client certificate', async () => {
+    const server = await serve(
+      (request, response) => {
+        const peer = (
+          request.socket as unknown as { getPeerCertificate(): { subject?: { CN?: string } } }
+        ).getPeerCertificate()
+        json(response, 200, { who: peer.subject?.CN })
+      },
+      { ...tls, clientCa: tls.ca },
+    )
+    const credentials = { kind: 'certificate', cert: tls.cert, key: tls.key } as const
+    expect(await client(server.access({ credentials })).request('GET', '/')).toEqual({ who: 'test' })
+    expect(await failure(client(server.access()).ping())).toMatchObject({
+      reason: expect.stringMatching(/tls|unreachable/),
+    })
+  })
+
+  it('travel as name and password', async () => {
+    const server = await serve((request, response) => json(response, 200, { got: request.headers.authorization }))
+    const credentials = { kind: 'basic', username: 'u', password: 'p' } as const
+    expect(await client(server.access({ credentials })).request('GET', '/')).toEqual({ got: 'Basic dTpw' })
+  })
+})
+
+describe('TLS', () => {
+  const answer: Script = (_, response) => json(response, 200, { items: [] })
+
+  it('is verified against the given CA', async () => {
+    const server = await serve(answer, tls)
+    await client(server.access()).ping()
+  })
+
+  it('refuses a certificate of an unknown CA and says what to give', async () => {
+    const server = await serve(answer, tls)
+    const { ca: _, ...access } = server.access()
+    const error = await failure(client(access).ping())
+    expect(error.reason).toBe('tls')
+    expect(error.message).toContain('ca.crt')
+    const other = await identity()
+    expect(await failure(client(server.access({ ca: other.ca })).ping())).toMatchObject({ reason: 'tls' })
+  })
+
+  it('is not verified only where the access says so', async () => {
+    const server = await serve(answer, tls)
+    const { ca: _, ...access } = server.access({ verifyTls: false })
+    await client(access).ping()
+  })
+
+  it('tells an expired certificate and one for another name apart', async () => {
+    const expired = await serve(answer, await identity({ notAfter: new Date(Date.now() - 1000) }))
+    expect((await failure(client(expired.access()).ping())).message).toContain('expired')
+    const named = await serve(answer, await identity({ name: 'api.example.com' }))
+    expect((await failure(client(named.access()).ping())).message).toContain('another name')
+    await client(named.access({ tlsServerName: 'api.example.com' })).ping()
+  })
+
+  it('says so when the server does not speak it', async () => {
+    const server = await serve(answer)
+    const error = await failure(client(server.access({ server: server.url.replace('http:', 'https:') })).ping())
+    expect(error.message).toContain('does not speak TLS')
+  })
+
+  it('refuses a CA that is no certificate', async () => {
+    const server = await serve(answer, tls)
+    expect(await failure(client(server.access({ ca: 'nonsense' })).ping())).toMatchObject({ reason: 'invalid' })
+  })
+
+  it('goes through a proxy', async () => {
+    const server = await serve(answer, tls)
+    const tunnels: string[] = []
+    const proxy = createServer((socket: Socket) => {
+      socket.once('data', (head) => {
+        const [, target = ''] = head.toString().split(' ')
+        tunnels.push(target)
+        const [host, port] = target.split(':')
+        const onward = connect(Number(port), host, () => {
+          socket.write('HTTP/1.1 200 OK\r\n\r\n')
+          socket.pipe(onward).pipe(socket)
+        })
+        onward.on('error', () => socket.destroy())
+        socket.on('error', () => onward.destroy())
+      })
+    })
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+    open.push({ [Symbol.asyncDispose]: () => new Promise((resolve) => proxy.close(() => resolve())) })
+    const { port } = proxy.address() as { port: number }
+    await client(server.access({ proxyUrl: `http://127.0.0.1:${port}` })).ping()
+    expect(tunnels).toEqual([new URL(server.url).host])
+  })
+})
+
+describe('writing', () => {
+  it('sends kind, version and the right patch type', async () => {
+    const seen: unknown[] = []
+    const server = await serve((request, response) => {
+      seen.push([request.method, request.url, request.headers['content-type'], JSON.parse(request.body || 'null')])
+      json(response, request.method === 'POST' ? 201 : 200, secret('a'))
+    })
+    const kube = client(server.access())
+    await kube.create(secrets, { metadata: { name: 'a', namespace: 'n' } })
+    await kube.replace(secrets, { metadata: { name: 'a', namespace: 'n' } })
+    await kube.patch(
+      secrets,
+      { name: 'a', namespace: 'n' },
+      { x: 1 },
+      { kind: 'apply', fieldManager: 'm', force: true },
+    )
+    await kube.patch(secrets, { name: 'a', namespace: 'n' }, { x: 1 }, { kind: 'merge', subresource: 'status' })
+    await kube.delete(secrets, { name: 'a', namespace: 'n' })
+    const object = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'a', namespace: 'n' } }
+    const path = '/api/v1/namespaces/n/secrets'
+    expect(seen).toEqual([
+      ['POST', path, 'application/json', object],
+      ['PUT', `${path}/a`, 'application/json', object],
+      ['PATCH', `${path}/a?fieldManager=m&force=true`, 'application/apply-patch+yaml', { x: 1 }],
+      ['PATCH', `${path}/a/status?fieldManager=clusterpulse`, 'application/merge-patch+json', { x: 1 }],
+      ['DELETE', `${path}/a`, undefined, null],
+    ])
+  })
+
+  it('never turns an empty name into a call on the whole collection', async () => {
+    const server = await serve((_, response) => json(response, 200, {}))
+    await expect(client(server.access()).delete(secrets, { name: '', namespace: 'n' })).rejects.toThrow(/has a name/)
+    expect(server.requests).toEqual([])
+  })
+})
+
+describe('discovery', () => {
+  it('asks once in ten minutes, tells absent from forbidden, and does not keep a failure', async () => {
+    const clock = new ManualClock()
+    let forbidden = true
+    const server = await serve((request, response) => {
+      if (request.url === '/apis/operators.coreos.com/v1alpha1')
+        return json(response, 200, { resources: [{ name: 'subscriptions' }] })
+      if (request.url === '/api/v1' && forbidden) return status(response, 403, 'Forbidden')
+      status(response, 404, 'NotFound')
+    })
+    const kube = client(server.access(), { clock, timeoutMs: 1e9 })
+    const [yes, again] = await Promise.all([kube.serves(subscriptions), kube.serves(subscriptions)])
+    expect([yes, again]).toEqual([true, true])
+    expect(await kube.serves({ ...subscriptions, plural: 'others' })).toBe(false)
+    expect(server.requests).toHaveLength(1)
+    expect(await failure(kube.serves(secrets))).toMatchObject({ reason: 'forbidden' })
+    forbidden = false
+    expect(await kube.serves(secrets)).toBe(false)
+    clock.advance(600_000)
+    expect(await kube.serves(subscriptions)).toBe(true)
+    expect(server.requests).toHaveLength(4)
+  })
+})
+
+describe('limits', () => {
+  it('lets a burst through and then as many per second as set', async () => {
+    const clock = new ManualClock()
+    const server = await serve((_, response) => json(response, 200, {}))
+    const kube = client(server.access(), { clock, qps: 10, burst: 3, timeoutMs: 1e9 })
+    const calls = Array.from({ length: 5 }, () => kube.request('GET', '/x'))
+    await Promise.all(calls.slice(0, 3))
+    expect(clock.waits).toEqual([100, 200])
+    clock.advance(200)
+    await Promise.all(calls)
+  })
+
+  it('opens no more connections than set, and keeps them', async () => {
+    const server = await serve((_, response) => json(response, 200, {}), tls)
+    const kube = client(server.access(), { connections: 2 })
+    for (let round = 0; round < 3; round++)
+      await Promise.all(Array.from({ length: 10 }, () => kube.request('GET', '/x')))
+    expect(server.connections()).toBe(2)
+  })
+
+  it('refuses calls once it is closed', async () => {
+    const server = await serve((_, response) => json(response, 200, {}))
+    const kube = client(server.access())
+    await kube.ping()
+    await kube[Symbol.asyncDispose]()
+    expect((await failure(kube.ping())).message).toContain('closed')
+  })
+})
