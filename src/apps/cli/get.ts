@@ -17,7 +17,6 @@ export interface GetOptions {
   readonly server: string
   readonly clusters: readonly string[]
   readonly output: OutputFormat
-  readonly headers: Readonly<Record<string, string>>
 }
 
 /** What a command prints on standard output, and notes beside it for standard error. */
@@ -27,8 +26,8 @@ export interface Printed {
 }
 
 /** @throws ApiProblem where the hub refuses or cannot be reached */
-export async function get({ noun, server, clusters, output, headers }: GetOptions, now = Date.now()): Promise<Printed> {
-  const client = createClient({ baseUrl: server, headers })
+export async function get({ noun, server, clusters, output }: GetOptions, now = Date.now()): Promise<Printed> {
+  const client = createClient({ baseUrl: server })
   const all = await collect(client.all((cursor) => client.clusters({ limit: 1000, ...(cursor && { cursor }) })))
   const unknown = clusters.filter((name) => !all.some((cluster) => cluster.name === name))
   if (unknown.length > 0) {

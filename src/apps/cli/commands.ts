@@ -1,0 +1,166 @@
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { outputFormats } from './format.ts'
+import { nouns } from './get.ts'
+
+/** What each command does, handed in by main.ts: every one is loaded only when it is called. */
+export interface Actions {
+  up(options: UpOptions): Promise<void>
+  manager(options: ManagerOptions): Promise<void>
+  api(options: ApiOptions): Promise<void>
+  get(noun: (typeof nouns)[number], options: GetOptions): Promise<void>
+  crds(): Promise<void>
+  simulate(options: SimulateOptions): Promise<void>
+  probe(url: string): Promise<void>
+}
+
+export interface UpOptions {
+  readonly kubeconfig?: string
+  readonly context?: readonly string[]
+  readonly demo?: boolean
+  readonly seed?: number
+  readonly dataDir?: string
+  readonly host?: string
+  readonly port?: string
+  readonly controlPlanePort?: string
+}
+export interface ManagerOptions {
+  readonly namespace?: string
+  readonly leaderElect?: boolean
+  readonly metricsBindAddress?: string
+  readonly healthProbeBindAddress?: string
+  readonly kubeconfig?: string
+  readonly dataDir?: string
+}
+export interface ApiOptions {
+  readonly host?: string
+  readonly port?: string
+}
+export interface GetOptions {
+  readonly cluster: readonly string[]
+  readonly output: (typeof outputFormats)[number]
+  readonly server: string
+}
+export interface SimulateOptions {
+  readonly clusters: number
+  readonly nodes: number
+  readonly pods: number
+  readonly seed: number
+  readonly kubeconfigOut: string
+  readonly port: number
+}
+
+const count =
+  (min: number, max: number) =>
+  (text: string): number => {
+    const value = Number(text)
+    if (!/^\d+$/.test(text) || value < min || value > max) {
+      throw new InvalidArgumentError(`it must be a whole number from ${min} to ${max}.`)
+    }
+    return value
+  }
+
+const gather = (value: string, all: readonly string[] = []): readonly string[] => [...all, value]
+
+/** The command line. Pure: parsing it is main.ts's affair. */
+export function program(actions: Actions, version: string): Command {
+  const cli = new Command('clusterpulse')
+    .description('One fleet platform for Kubernetes: many clusters, one hub, one truthful picture.')
+    .version(version, '-V, --version', 'print the version')
+    .showHelpAfterError('(clusterpulse --help tells more)')
+    .addHelpText(
+      'after',
+      '\nSettings come from flags, then from environment variables: see docs/reference/settings.md.',
+    )
+
+  cli
+    .command('up')
+    .description(
+      'the whole hub in one process with embedded stores: collects, serves the page, the API and a Kubernetes-compatible API for its objects',
+    )
+    .option(
+      '--kubeconfig <file>',
+      'read the clusters of this kubeconfig (default: $KUBECONFIG, then ~/.kube/config; without one the simulated fleet)',
+    )
+    .option('--context <name>', 'only this context; may be given again', gather)
+    .option('--demo', 'a simulated fleet of six clusters that lives, whatever kubeconfig there is')
+    .addOption(new Option('--seed <n>', 'seed of the simulated fleet').argParser(count(0, 2 ** 31)))
+    .option('--data-dir <folder>', 'folder of stores, log and kubeconfig (DATA_DIR; ./data)')
+    .option('--host <address>', 'address of the page and the API (API_HOST; 127.0.0.1)')
+    .option('--port <n>', 'port of the page and the API (API_PORT; 8080)')
+    .option('--control-plane-port <n>', 'port of the embedded Kubernetes API (CONTROL_PLANE_PORT; 8443)')
+    .action((options: UpOptions) => actions.up(options))
+
+  cli
+    .command('manager')
+    .description(
+      'the collecting half of a hub on Kubernetes: reads ClusterConnections and their clusters, writes Redis and statuses',
+    )
+    .option('--namespace <name>', 'namespace whose objects are watched (NAMESPACE; clusterpulse)')
+    .option('--leader-elect', 'work only while holding the lease (LEADER_ELECT)')
+    .option('--metrics-bind-address <address>', 'address of /metrics (METRICS_BIND_ADDRESS; :8080)')
+    .option(
+      '--health-probe-bind-address <address>',
+      'address of /healthz and /readyz (HEALTH_PROBE_BIND_ADDRESS; :8081)',
+    )
+    .option('--kubeconfig <file>', 'of the hub cluster (KUBECONFIG; default: the in-cluster account)')
+    .option('--data-dir <folder>', "folder of the hub's log (DATA_DIR; ./data/manager)")
+    .action((options: ManagerOptions) => actions.manager(options))
+
+  cli
+    .command('api')
+    .description('the answering half of a hub on Kubernetes: mirrors Redis, serves the page and the API')
+    .option('--host <address>', 'address to serve on (API_HOST; 0.0.0.0, which needs a trusted proxy)')
+    .option('--port <n>', 'port to serve on (API_PORT; 8080)')
+    .action((options: ApiOptions) => actions.api(options))
+
+  cli
+    .command('get')
+    .description('print what a running hub knows')
+    .argument('<what>', nouns.join(', '), (text) => {
+      if (!nouns.includes(text as (typeof nouns)[number]))
+        throw new InvalidArgumentError(`it must be one of ${nouns.join(', ')}.`)
+      return text
+    })
+    .option('-c, --cluster <name>', 'only this cluster; may be given again', gather, [])
+    .addOption(new Option('-o, --output <format>', 'how to print').choices([...outputFormats]).default('table'))
+    .addOption(
+      new Option('--server <url>', 'address of the hub').env('CLUSTERPULSE_SERVER').default('http://127.0.0.1:8080'),
+    )
+    .action((noun: (typeof nouns)[number], options: GetOptions) => actions.get(noun, options))
+
+  cli
+    .command('crds')
+    .description('print the CustomResourceDefinitions: clusterpulse crds | kubectl apply -f -')
+    .action(() => actions.crds())
+
+  cli
+    .command('simulate')
+    .description('serve simulated member clusters until stopped, and write a kubeconfig for them')
+    .addOption(new Option('--clusters <n>', 'how many clusters').argParser(count(1, 5000)).default(3))
+    .addOption(new Option('--nodes <n>', 'nodes of each').argParser(count(1, 10_000)).default(5))
+    .addOption(new Option('--pods <n>', 'pods of each').argParser(count(0, 200_000)).default(80))
+    .addOption(new Option('--seed <n>', 'equal seeds make equal clusters').argParser(count(0, 2 ** 31)).default(1))
+    .requiredOption('--kubeconfig-out <file>', 'where to write the kubeconfig')
+    .addOption(new Option('--port <n>', 'port to serve on; 0 takes a free one').argParser(count(0, 65535)).default(0))
+    .action((options: SimulateOptions) => actions.simulate(options))
+
+  cli
+    .command('probe', { hidden: true })
+    .description('ask an address once: exit status 0 where it answers with success (for containers without a shell)')
+    .argument('<url>')
+    .action((url: string) => actions.probe(url))
+
+  return cli
+}
+
+/** The reference page of the commands, from their own help. */
+export function commandReference(): string {
+  const none = () => Promise.resolve()
+  const cli = program({ up: none, manager: none, api: none, get: none, crds: none, simulate: none, probe: none }, '')
+  const pages = [cli, ...cli.commands].filter((command) => command.name() !== 'probe')
+  const help = (command: Command) => {
+    command.configureHelp({ helpWidth: 110 })
+    return `## ${command === cli ? 'clusterpulse' : `clusterpulse ${command.name()}`}\n\n\`\`\`text\n${command.helpInformation().trimEnd()}\n\`\`\`\n`
+  }
+  return `# Commands\n\n${pages.map(help).join('\n')}`
+}

@@ -1,0 +1,87 @@
+import { writeFileSync } from 'node:fs'
+import { ApiProblem } from '#http'
+import { FleetError } from '#model'
+import { type Actions, program } from './commands.ts'
+
+const version = process.env.CLUSTERPULSE_VERSION ?? '0.0.0-dev'
+
+const actions: Actions = {
+  async up(options) {
+    const { readUpConfig, up } = await import('#hub')
+    const { config, warnings } = readUpConfig(process.env, {
+      DATA_DIR: options.dataDir,
+      API_HOST: options.host,
+      API_PORT: options.port,
+      CONTROL_PLANE_PORT: options.controlPlanePort,
+    })
+    await up({
+      config,
+      warnings,
+      version,
+      demo: options.demo ?? false,
+      seed: options.seed ?? 1,
+      contexts: options.context ?? [],
+      ...(options.kubeconfig !== undefined && { kubeconfig: options.kubeconfig }),
+      environment: process.env,
+    })
+  },
+
+  async manager(options) {
+    const { manager, readManagerConfig } = await import('#hub')
+    const { config, warnings } = readManagerConfig(process.env, {
+      NAMESPACE: options.namespace,
+      LEADER_ELECT: options.leaderElect ? 'true' : undefined,
+      METRICS_BIND_ADDRESS: options.metricsBindAddress,
+      HEALTH_PROBE_BIND_ADDRESS: options.healthProbeBindAddress,
+      KUBECONFIG: options.kubeconfig,
+      DATA_DIR: options.dataDir,
+    })
+    await manager({ config, warnings, version })
+  },
+
+  async api(options) {
+    const { api, readApiConfig } = await import('#hub')
+    const { config, warnings } = readApiConfig(process.env, { API_HOST: options.host, API_PORT: options.port })
+    await api({ config, warnings, version })
+  },
+
+  async get(noun, { cluster, output, server }) {
+    const { get } = await import('./get.ts')
+    const { text, notes } = await get({ noun, server, clusters: cluster, output })
+    process.stdout.write(`${text}\n`)
+    for (const note of notes) process.stderr.write(`note: ${note}\n`)
+  },
+
+  async crds() {
+    const { crdYaml } = await import('#kinds')
+    process.stdout.write(crdYaml())
+  },
+
+  async simulate(options) {
+    const { simulate } = await import('./simulate.ts')
+    await simulate({ ...options, write: (file, text) => writeFileSync(file, text, { mode: 0o600 }) })
+  },
+
+  async probe(url) {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(4_000) })
+    if (!answer.ok) throw new Error(`${url} answered ${answer.status}`)
+  },
+}
+
+/** Runs one command. A failure is one sentence on standard error and exit status 1, unless it was nobody's mistake. */
+export async function main(argv: readonly string[]): Promise<void> {
+  try {
+    await program(actions, version).parseAsync([...argv])
+  } catch (error) {
+    process.exitCode = 1
+    if (error instanceof ApiProblem) process.stderr.write(`clusterpulse: ${sentence(error)}\n`)
+    else if (error instanceof FleetError) process.stderr.write(`clusterpulse: ${error.message}\n`)
+    else
+      process.stderr.write(`clusterpulse: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+  }
+}
+
+function sentence(problem: ApiProblem): string {
+  if (problem.status === 0) return `${problem.message}; is a hub running there? (clusterpulse up)`
+  return problem.requestId === '' ? problem.message : `${problem.message} (request ${problem.requestId})`
+}

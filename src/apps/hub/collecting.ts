@@ -1,0 +1,92 @@
+import { join } from 'node:path'
+import { connectionReconcilers } from '#connections'
+import { type LeaderElection, Manager } from '#controller'
+import { type EventBus, openEvents } from '#events'
+import { Ingester } from '#ingest'
+import { ClientPool, type KubeClient } from '#kube'
+import { systemClock } from '#model'
+import { type Metrics, type Part, SegmentLog } from '#runtime'
+import type { StateStore } from '#state'
+import type { CollectionConfig } from './config.ts'
+import { type HubLogger, part } from './run.ts'
+
+export interface CollectingOptions {
+  readonly dataDir: string
+  readonly namespace: string
+  readonly collection: CollectionConfig
+  readonly hub: () => KubeClient
+  /** opened when the log is: its positions mean something in that log only */
+  readonly openState: (logId: string) => Promise<StateStore>
+  readonly election?: () => LeaderElection
+  /** Secrets may name kubeconfigs of this machine: only where the person at it rules the hub. */
+  readonly allowLocalKubeconfig: boolean
+  readonly metrics: Metrics
+  readonly logger: HubLogger
+}
+
+/** The parts from a connection to state and events, in order: what `up` and `manager` have in common. */
+export interface Collecting {
+  readonly parts: readonly Part[]
+  state(): StateStore
+  events(): EventBus
+  manager(): Manager
+}
+
+export function collecting(options: CollectingOptions): Collecting {
+  const { dataDir, collection, metrics, logger } = options
+  const log = part('log', () =>
+    SegmentLog.open({
+      directory: join(dataDir, 'log'),
+      onDamage: (damage) => logger.error(damage, 'a place of the log is damaged and was left out'),
+    }),
+  )
+  const state = part('state', () => options.openState(log.get().id))
+  const events = part('events', () => Promise.resolve(openEvents({ kind: 'in-process' })))
+  const ingester = part('ingester', (signal) =>
+    Ingester.open(
+      { log: log.get(), state: state.get(), events: events.get(), logger: logger.child({ part: 'ingester' }), metrics },
+      signal,
+    ),
+  )
+  const clients = part('clients', () => Promise.resolve(new ClientPool()))
+  let manager: Manager | undefined
+  const connections: Part = {
+    name: 'connections',
+    async start() {
+      const election = options.election?.()
+      manager = new Manager({
+        name: 'connections',
+        controllers: connectionReconcilers({
+          hub: options.hub(),
+          namespace: options.namespace,
+          clients: clients.get(),
+          ingester: ingester.get(),
+          state: state.get(),
+          defaults: {
+            intervalMs: collection.intervalMs,
+            timeoutMs: collection.connectTimeoutMs,
+            operatorScanIntervalMs: collection.operatorScanIntervalMs,
+          },
+          allowLocalKubeconfig: options.allowLocalKubeconfig,
+          concurrency: collection.concurrency,
+          logger: logger.child({ part: 'connections' }),
+          metrics,
+          clock: systemClock,
+        }),
+        ...(election && { election }),
+        logger,
+      })
+      await manager.start()
+    },
+    stop: async () => manager?.stop(),
+  }
+  return {
+    parts: [log, state, events, ingester, clients, connections],
+    state: state.get,
+    events: events.get,
+    manager() {
+      if (!manager) throw new Error('connections are not started')
+      return manager
+    },
+  }
+}

@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { type ApiListener, type ApiObject, ApiServer, listenApi } from '#apiserver'
+import { kinds } from '#kinds'
+import { type ClusterAccess, createKubeClient, type KubeClient } from '#kube'
+import type { Logger } from '#runtime'
+
+export const HUB_NAMESPACE = 'clusterpulse'
+
+/** The hub's own objects without a Kubernetes cluster: an embedded API that kubectl and our controllers speak to alike. */
+export interface ControlPlane extends AsyncDisposable {
+  readonly server: ApiServer
+  readonly client: KubeClient
+  /** for people: `kubectl --kubeconfig <path>` */
+  readonly kubeconfigPath: string
+  readonly url: string
+}
+
+export interface ControlPlaneOptions {
+  readonly dataDir: string
+  readonly port: number
+  readonly version: string
+  readonly logger: Logger
+}
+
+export async function openControlPlane({ dataDir, port, version, logger }: ControlPlaneOptions): Promise<ControlPlane> {
+  const dir = join(dataDir, 'control-plane')
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const server = await ApiServer.open({
+    storage: { kind: 'lmdb', dir: join(dir, 'objects') },
+    name: 'clusterpulse',
+    version: { gitVersion: `v1.33.0+clusterpulse-${version}`, platform: `${process.platform}/${process.arch}` },
+    logger,
+  })
+  try {
+    for (const kind of kinds) server.objects.put(kind.crd() as unknown as ApiObject) // a CRD is an API object
+    const namespaces = { group: '', version: 'v1', plural: 'namespaces' }
+    if (!server.objects.get(namespaces, { name: HUB_NAMESPACE })) {
+      server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: HUB_NAMESPACE } })
+    }
+    const token = keptSecret(join(dir, 'admin.token'))
+    const listener = await listenWhereFree(server, dir, port, token, logger)
+    const kubeconfigPath = resolve(dataDir, 'kubeconfig')
+    const text = listener.kubeconfig({ context: 'clusterpulse', token, prefix: '', namespace: HUB_NAMESPACE })
+    writeFileSync(kubeconfigPath, text, { mode: 0o600 })
+    const access: ClusterAccess = {
+      server: listener.url,
+      ca: listener.caPem,
+      verifyTls: true,
+      credentials: { kind: 'token', token },
+    }
+    const client = createKubeClient(access)
+    return {
+      server,
+      client,
+      kubeconfigPath,
+      url: listener.url,
+      async [Symbol.asyncDispose]() {
+        await client[Symbol.asyncDispose]()
+        await listener[Symbol.asyncDispose]()
+        await server[Symbol.asyncDispose]()
+      },
+    }
+  } catch (error) {
+    await server[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+/** The usual port, so that addresses stay; a free one where something else has it: the kubeconfig says which. */
+async function listenWhereFree(
+  server: ApiServer,
+  dir: string,
+  port: number,
+  token: string,
+  logger: Logger,
+): Promise<ApiListener> {
+  const listen = (at: number) =>
+    listenApi({
+      host: '127.0.0.1',
+      port: at,
+      tls: { dir: join(dir, 'pki') },
+      mounts: new Map([['', server]]),
+      tokens: new Map([[token, { name: 'admin', groups: ['system:masters'] }]]),
+    })
+  try {
+    return await listen(port)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || port === 0) throw error
+    logger.warn({ port }, 'the port of the embedded Kubernetes API is taken; using a free one, see the kubeconfig')
+    return listen(0)
+  }
+}
+
+function keptSecret(path: string): string {
+  if (existsSync(path)) return readFileSync(path, 'utf8').trim()
+  const secret = randomBytes(32).toString('base64url')
+  writeFileSync(path, secret, { mode: 0o600 })
+  return secret
+}

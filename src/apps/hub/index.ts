@@ -1,0 +1,9 @@
+/**
+ * The hub's processes: `up` (everything in one, embedded stores), `manager` (collects, writes Redis) and `api` (mirrors Redis,
+ * answers). Each reads a configuration, builds parts with plain constructor calls in dependency order, starts them, and
+ * stops them in reverse on a signal. up.ts, manager.ts and api.ts are the wiring diagrams.
+ */
+export { api } from './api.ts'
+export { allSettings, readApiConfig, readManagerConfig, readUpConfig } from './config.ts'
+export { manager } from './manager.ts'
+export { up } from './up.ts'

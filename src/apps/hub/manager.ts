@@ -1,0 +1,82 @@
+import { hostname } from 'node:os'
+import { LeaderElection } from '#controller'
+import {
+  accessForContext,
+  type ClusterAccess,
+  createKubeClient,
+  inClusterAccess,
+  type KubeClient,
+  loadKubeconfig,
+} from '#kube'
+import { FleetError } from '#model'
+import { Metrics, type Part } from '#runtime'
+import { RedisStateStore } from '#state'
+import { collecting } from './collecting.ts'
+import type { ManagerConfig } from './config.ts'
+import { probesPart } from './probes.ts'
+import { redisConnection } from './redis.ts'
+import { part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
+
+const LEASE = 'cluster-controller.clusterpulse.io'
+
+class NoHubError extends FleetError {
+  override readonly name = 'NoHubError'
+  readonly code = 'no_hub'
+  readonly retryable = false
+}
+
+/** The collecting half of a hub on Kubernetes: reads ClusterConnections and their clusters, writes Redis and statuses. */
+export async function manager({ config, warnings, version }: RoleOptions<ManagerConfig>): Promise<void> {
+  const logger = roleLogger(config.logLevel, 'manager', version, warnings)
+  const metrics = new Metrics({ role: 'manager' })
+  const access = await hubAccess(config.kubeconfig)
+
+  const hub = part<KubeClient>('hub', () => Promise.resolve(createKubeClient(access)))
+  const identity = `${hostname()}_${process.pid}`
+  const collect = collecting({
+    dataDir: config.dataDir,
+    namespace: config.namespace,
+    collection: config.collection,
+    hub: hub.get,
+    openState: (logId) =>
+      RedisStateStore.open({
+        connection: redisConnection(config.redis),
+        logId,
+        ttlMs: config.collection.snapshotTtlMs,
+        retentionMs: config.collection.seriesRetentionMs,
+        logger: logger.child({ part: 'state' }),
+      }),
+    ...(config.leaderElection && {
+      election: () =>
+        new LeaderElection({ kube: hub.get(), namespace: config.namespace, name: LEASE, identity, logger }),
+    }),
+    allowLocalKubeconfig: false,
+    metrics,
+    logger,
+  })
+  const probes = probesPart({
+    metricsAddress: config.metricsAddress,
+    healthAddress: config.healthAddress,
+    metrics,
+    readiness: {
+      redis: () => {
+        const availability = collect.state().availability()
+        return availability.state === 'unavailable' ? availability.reason : undefined
+      },
+      objects: () => (collect.manager().isSynced ? undefined : 'the objects of the hub are not read yet'),
+    },
+  })
+  const parts: readonly Part[] = [probes, hub, ...collect.parts]
+  await runUntilSignal(parts, logger, () => {
+    logger.info({ hub: access.server, namespace: config.namespace, identity }, 'manager runs')
+  })
+}
+
+async function hubAccess(kubeconfig: string | undefined): Promise<ClusterAccess> {
+  if (kubeconfig !== undefined) return accessForContext(await loadKubeconfig([kubeconfig]))
+  const inCluster = await inClusterAccess()
+  if (inCluster) return inCluster.access
+  throw new NoHubError(
+    'there is no hub cluster: give its kubeconfig with --kubeconfig or KUBECONFIG, or run in a pod with a service account',
+  )
+}

@@ -1,0 +1,152 @@
+import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { delimiter, join, resolve } from 'node:path'
+import type { ApiObject, ApiServer } from '#apiserver'
+import { accessForContext, loadKubeconfig } from '#kube'
+import { clusterNameFrom, FleetError } from '#model'
+import type { Logger } from '#runtime'
+import { HUB_NAMESPACE } from './control-plane.ts'
+
+/** One cluster that `up` shows, as the objects it writes for it. */
+export interface Member {
+  readonly name: string
+  readonly displayName: string
+  readonly endpoint: string
+  readonly labels: Readonly<Record<string, string>>
+  /** of the Secret, as text */
+  readonly credentials: Readonly<Record<string, string>>
+  readonly insecureSkipTlsVerify: boolean
+}
+
+export class NoClusterError extends FleetError {
+  override readonly name = 'NoClusterError'
+  readonly code = 'no_cluster'
+  readonly retryable = false
+}
+
+const MANAGED_BY = 'app.kubernetes.io/managed-by'
+const UP = 'clusterpulse-up'
+const connections = { group: 'clusterpulse.io', version: 'v1alpha1', plural: 'clusterconnections' }
+const secrets = { group: '', version: 'v1', plural: 'secrets' }
+
+/** The kubeconfig files to read: the one named, else `KUBECONFIG`, else the usual place; none where nothing is there. */
+export function kubeconfigPaths(
+  named: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): readonly string[] {
+  if (named !== undefined) return [resolve(named)]
+  const listed = (env.KUBECONFIG ?? '').split(delimiter).filter((path) => path !== '')
+  if (listed.length > 0) return listed.map((path) => resolve(path))
+  const usual = join(homedir(), '.kube', 'config')
+  return existsSync(usual) ? [usual] : []
+}
+
+/**
+ * Each context is one cluster. Credentials stay in the kubeconfig: the Secret says where, and they are read again with it.
+ * @throws KubeconfigError, NoClusterError
+ */
+export async function kubeconfigMembers(
+  paths: readonly string[],
+  chosen: readonly string[],
+  logger: Logger,
+): Promise<Member[]> {
+  const config = await loadKubeconfig(paths)
+  const files = await Promise.all(config.paths.map(async (path) => ({ path, config: await loadKubeconfig([path]) })))
+  const names = chosen.length > 0 ? chosen : config.contexts.map((context) => context.name)
+  if (names.length === 0) {
+    throw new NoClusterError(
+      `${paths.join(', ')} has no context; add one with kubectl config set-context, or start with --demo`,
+    )
+  }
+  const taken = new Set<string>()
+  const members: Member[] = []
+  for (const context of names) {
+    try {
+      const access = await accessForContext(config, context)
+      const file = files.find((candidate) => candidate.config.contexts.some(({ name }) => name === context))
+      members.push({
+        name: freeName(context, taken),
+        displayName: context,
+        endpoint: access.server,
+        labels: {},
+        credentials: { kubeconfigPath: file?.path ?? config.paths[0] ?? '', context },
+        insecureSkipTlsVerify: !access.verifyTls,
+      })
+    } catch (error) {
+      if (chosen.length > 0 || names.length === 1) throw error
+      logger.warn({ context, err: error }, 'a context of the kubeconfig cannot be used and is left out')
+    }
+  }
+  if (members.length === 0)
+    throw new NoClusterError(`no context of ${paths.join(', ')} can be used; the log names each`)
+  return members
+}
+
+function freeName(context: string, taken: Set<string>): string {
+  const wanted = clusterNameFrom(context)
+  let name: string = wanted
+  for (let n = 2; taken.has(name); n++) name = `${wanted.slice(0, 245)}-${n}`
+  taken.add(name)
+  return name
+}
+
+/** Makes the objects of `up` these, and removes those of an earlier start that are no longer asked for. Others stay. */
+export function declareMembers(server: ApiServer, members: readonly Member[], logger: Logger): void {
+  const wanted = new Set(members.map((member) => member.name))
+  const mine = (object: ApiObject) => object.metadata.labels?.[MANAGED_BY] === UP
+  for (const object of server.objects.list(connections, { namespace: HUB_NAMESPACE })) {
+    const { name } = object.metadata
+    if (!mine(object) && wanted.has(name)) {
+      wanted.delete(name)
+      logger.warn({ cluster: name }, 'a ClusterConnection of this name was made by hand and is kept as it is')
+    } else if (mine(object) && !wanted.has(name)) {
+      server.objects.delete(connections, { name, namespace: HUB_NAMESPACE })
+      const secret = { name: secretName(name), namespace: HUB_NAMESPACE }
+      if (server.objects.get(secrets, secret)) server.objects.delete(secrets, secret)
+    }
+  }
+  for (const member of members) {
+    if (!wanted.has(member.name)) continue
+    putIfDifferent(server, secrets, secretOf(member))
+    putIfDifferent(server, connections, connectionOf(member))
+  }
+}
+
+const secretName = (cluster: string) => `${cluster.slice(0, 240)}-access`
+const meta = (name: string) => ({ name, namespace: HUB_NAMESPACE, labels: { [MANAGED_BY]: UP } })
+
+function secretOf({ name, credentials }: Member): ApiObject {
+  const data = Object.fromEntries(
+    Object.entries(credentials).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
+  )
+  return { apiVersion: 'v1', kind: 'Secret', metadata: meta(secretName(name)), type: 'Opaque', data }
+}
+
+function connectionOf({ name, displayName, endpoint, labels, insecureSkipTlsVerify }: Member): ApiObject {
+  return {
+    apiVersion: 'clusterpulse.io/v1alpha1',
+    kind: 'ClusterConnection',
+    metadata: meta(name),
+    spec: {
+      displayName,
+      endpoint,
+      credentialsRef: { name: secretName(name) },
+      labels,
+      collectionMode: 'pull',
+      ...(insecureSkipTlsVerify && { insecureSkipTLSVerify: true }),
+    },
+  }
+}
+
+/** A repeat changes nothing: what a person set beside our fields, such as monitoring, stays. */
+function putIfDifferent(server: ApiServer, resource: typeof connections, wanted: ApiObject): void {
+  const key = { name: wanted.metadata.name, namespace: HUB_NAMESPACE }
+  const live = server.objects.get(resource, key)
+  if (!live) {
+    server.objects.create(wanted)
+    return
+  }
+  const ours = wanted.kind === 'Secret' ? 'data' : 'spec'
+  const merged = ours === 'data' ? wanted.data : { ...(live.spec as object), ...(wanted.spec as object) }
+  if (JSON.stringify(live[ours]) !== JSON.stringify(merged)) server.objects.update({ ...live, [ours]: merged })
+}

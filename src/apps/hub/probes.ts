@@ -1,0 +1,84 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { FleetError } from '#model'
+import type { Metrics, Part } from '#runtime'
+import type { Address } from './config.ts'
+
+export interface ProbesOptions {
+  readonly metricsAddress: Address
+  readonly healthAddress: Address
+  readonly metrics: Metrics
+  /** by name: why not, or undefined when ready */
+  readonly readiness: Readonly<Record<string, () => string | undefined>>
+}
+
+class ProbePortTakenError extends FleetError {
+  override readonly name = 'ProbePortTakenError'
+  readonly code = 'port_taken'
+  readonly retryable = true
+}
+
+/** `/healthz`, `/readyz` and `/metrics` of a process that serves nothing else. */
+export function probesPart({ metricsAddress, healthAddress, metrics, readiness }: ProbesOptions): Part {
+  const servers: Server[] = []
+  const health: RequestListener = (request, response) => {
+    const path = request.url?.split('?')[0]
+    if (path === '/healthz') return answer(response, 200, { status: 'ok' })
+    if (path !== '/readyz')
+      return answer(response, 404, { error: 'there are /healthz and /readyz', code: 'route_not_found' })
+    const faults = Object.entries(readiness).flatMap(([name, check]) => {
+      const fault = attempt(check)
+      return fault === undefined ? [] : [[name, fault] as const]
+    })
+    if (faults.length === 0) return answer(response, 200, { status: 'ready' })
+    return answer(response, 503, {
+      status: 'not ready',
+      error: faults.map(([name, fault]) => `${name}: ${fault}`).join('; '),
+    })
+  }
+  const scrape: RequestListener = (request, response) => {
+    if (request.url?.split('?')[0] !== '/metrics')
+      return answer(response, 404, { error: 'there is /metrics', code: 'route_not_found' })
+    metrics.registry.metrics().then(
+      (text) => response.writeHead(200, { 'content-type': metrics.registry.contentType }).end(text),
+      (error: unknown) => answer(response, 500, { error: String(error), code: 'unexpected' }),
+    )
+  }
+  return {
+    name: 'probes',
+    async start() {
+      servers.push(await listen(health, healthAddress, 'HEALTH_PROBE_BIND_ADDRESS'))
+      servers.push(await listen(scrape, metricsAddress, 'METRICS_BIND_ADDRESS'))
+    },
+    async stop() {
+      await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve).closeAllConnections())))
+    },
+  }
+}
+
+/** A check that cannot run yet, since its part is not started, is a reason too. */
+function attempt(check: () => string | undefined): string | undefined {
+  try {
+    return check()
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+function answer(response: Parameters<RequestListener>[1], status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`)
+}
+
+function listen(handler: RequestListener, { host, port }: Address, setting: string): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer({ requestTimeout: 10_000 }, handler)
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EADDRINUSE') return reject(error)
+      reject(
+        new ProbePortTakenError(`port ${port} is taken by another program; choose another with ${setting}`, {
+          cause: error,
+        }),
+      )
+    })
+    server.listen(port, host, () => resolve(server))
+  })
+}

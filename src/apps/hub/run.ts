@@ -1,0 +1,61 @@
+import { createLogger, type LogLevel, type Part, startParts } from '#runtime'
+
+export type HubLogger = ReturnType<typeof createLogger>
+
+/** What every role is started with. */
+export interface RoleOptions<C> {
+  readonly config: C
+  readonly warnings: readonly string[]
+  readonly version: string
+}
+
+export function roleLogger(level: LogLevel, role: string, version: string, warnings: readonly string[]): HubLogger {
+  const logger = createLogger(level, { role, version })
+  for (const warning of warnings) logger.warn({}, warning)
+  return logger
+}
+
+/**
+ * Starts parts, waits for SIGTERM or SIGINT, stops them. A second signal ends the process at once.
+ * @param ready called when all run
+ */
+export async function runUntilSignal(parts: readonly Part[], logger: HubLogger, ready: () => void): Promise<void> {
+  const stopAsked = new Promise<NodeJS.Signals>((resolve) => {
+    let asked = false
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(signal, () => {
+        if (asked) process.exit(130)
+        asked = true
+        resolve(signal)
+      })
+    }
+  })
+  const running = await startParts(parts, { logger })
+  ready()
+  const signal = await stopAsked
+  logger.info({ signal }, 'stopping')
+  await running.stop()
+  process.exit(0)
+}
+
+/** A part around something that opens and closes. */
+export function part<T extends AsyncDisposable>(
+  name: string,
+  open: (signal: AbortSignal) => Promise<T>,
+): Part & { get(): T } {
+  let opened: T | undefined
+  return {
+    name,
+    async start(signal) {
+      opened = await open(signal)
+    },
+    async stop() {
+      await opened?.[Symbol.asyncDispose]()
+      opened = undefined
+    },
+    get() {
+      if (opened === undefined) throw new Error(`${name} is not started`)
+      return opened
+    },
+  }
+}

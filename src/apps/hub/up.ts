@@ -1,0 +1,76 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { Metrics, type Part } from '#runtime'
+import { EmbeddedStateStore } from '#state'
+import { collecting } from './collecting.ts'
+import type { Env, UpConfig } from './config.ts'
+import { type ControlPlane, HUB_NAMESPACE, openControlPlane } from './control-plane.ts'
+import { simulatedMembers } from './demo.ts'
+import { declareMembers, kubeconfigMembers, kubeconfigPaths, type Member } from './members.ts'
+import { part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
+import { servePart } from './serve.ts'
+
+export interface UpOptions extends RoleOptions<UpConfig> {
+  readonly demo: boolean
+  readonly seed: number
+  readonly kubeconfig?: string
+  /** empty: all */
+  readonly contexts: readonly string[]
+  readonly environment: Env
+}
+
+/** The whole hub in one process: control plane, simulated or real members, collection, embedded stores, page and API. */
+export async function up({
+  config,
+  warnings,
+  version,
+  demo,
+  seed,
+  kubeconfig,
+  contexts,
+  environment,
+}: UpOptions): Promise<void> {
+  const { dataDir } = config
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const logger = roleLogger(config.logLevel, 'up', version, warnings)
+  const metrics = new Metrics({ role: 'up' })
+
+  const paths = demo ? [] : kubeconfigPaths(kubeconfig, environment)
+  // Read before anything starts: a broken kubeconfig is one sentence, not half a hub.
+  const given = paths.length > 0 ? await kubeconfigMembers(paths, contexts, logger) : undefined
+
+  const controlPlane = part<ControlPlane>('control-plane', () =>
+    openControlPlane({ dataDir, port: config.controlPlanePort, version, logger }),
+  )
+  const simulation = part('simulation', () => simulatedMembers(given === undefined, seed, logger))
+  let members: readonly Member[] = []
+  const declare: Part = {
+    name: 'members',
+    async start() {
+      members = given ?? simulation.get().members
+      declareMembers(controlPlane.get().server, members, logger)
+    },
+    stop: () => Promise.resolve(),
+  }
+  const collect = collecting({
+    dataDir,
+    namespace: HUB_NAMESPACE,
+    collection: config.collection,
+    hub: () => controlPlane.get().client,
+    openState: () =>
+      EmbeddedStateStore.open({ directory: join(dataDir, 'state'), logger: logger.child({ part: 'state' }) }),
+    allowLocalKubeconfig: true,
+    metrics,
+    logger,
+  })
+  const serve = servePart({ web: config.web, state: collect.state, events: collect.events, metrics, logger, version })
+
+  await runUntilSignal([controlPlane, simulation, declare, ...collect.parts, serve], logger, () => {
+    const what = given
+      ? `${members.length} cluster${members.length === 1 ? '' : 's'} of ${paths.join(', ')}`
+      : 'a simulated fleet'
+    process.stdout.write(
+      `ClusterPulse shows ${what} on ${serve.address()}   (objects: kubectl --kubeconfig ${controlPlane.get().kubeconfigPath})\n`,
+    )
+  })
+}
