@@ -36,10 +36,12 @@ export class StoreUnavailableError extends FleetError {
   readonly code = 'store_unavailable'
   readonly retryable = true
   readonly store: string
+  readonly reason: string
 
   constructor(store: string, reason: string, options?: ErrorOptions) {
     super(`${store} is not available: ${reason}`, options)
     this.store = store
+    this.reason = reason
   }
 }
 

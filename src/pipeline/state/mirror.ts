@@ -6,6 +6,7 @@ import { FleetMemory } from './memory.ts'
 import {
   type Command,
   closeRedis,
+  NO_CONNECTION,
   pipelined,
   type Redis,
   type RedisConnection,
@@ -82,13 +83,10 @@ export class RedisMirror implements StateReader, AsyncDisposable {
     this.#random = random
     this.#waitMs = waitMs
     const { commandTimeoutMs = 10_000 } = connection
-    this.#reader = redisClient(connection, (error) => this.#noteTrouble(error.message))
-    this.#follower = redisClient({ ...connection, commandTimeoutMs: commandTimeoutMs + waitMs }, (error) =>
-      this.#noteTrouble(error.message),
+    this.#reader = redisClient(connection, (reason) => this.#noteTrouble(reason))
+    this.#follower = redisClient({ ...connection, commandTimeoutMs: commandTimeoutMs + waitMs }, (reason) =>
+      this.#noteTrouble(reason),
     )
-    for (const redis of [this.#reader, this.#follower]) {
-      redis.on('close', () => this.#noteTrouble('the connection to Redis was lost'))
-    }
     this.#alerts = new AlertsReader(this.#reader, clock)
     this.#loop = this.#run()
   }
@@ -128,9 +126,14 @@ export class RedisMirror implements StateReader, AsyncDisposable {
 
   #noteTrouble(reason: string): void {
     if (this.#closing.signal.aborted) return
-    const since = this.#availability.state === 'unavailable' ? this.#availability.since : this.#clock.now()
     // Nothing was ever read: "loading" is the truth, the log has the reason.
-    if (this.#loaded) this.#availability = { state: 'unavailable', since, reason }
+    if (!this.#loaded) return
+    const known = this.#availability.state === 'unavailable' ? this.#availability : undefined
+    this.#availability = {
+      state: 'unavailable',
+      since: known?.since ?? this.#clock.now(),
+      reason: reason === NO_CONNECTION ? (known?.reason ?? reason) : reason,
+    }
   }
 
   async #run(): Promise<void> {
@@ -147,9 +150,9 @@ export class RedisMirror implements StateReader, AsyncDisposable {
           this.#logger.info({ why: error.message }, 'state is read again from Redis')
           continue
         }
-        const { message } = redisUnavailable(error)
-        this.#noteTrouble(message)
-        this.#logger.warn({ error: message, attempt }, 'Redis cannot be followed: trying again')
+        const { reason } = redisUnavailable(error)
+        this.#noteTrouble(reason)
+        this.#logger.warn({ reason, attempt }, 'Redis cannot be followed: trying again')
         await this.#clock.sleep(50 + backoffMs(attempt, { fromMs: 100, toMs: 2_000, random: this.#random }), signal)
       }
     }

@@ -17,6 +17,7 @@ import {
   type Command,
   closeRedis,
   escapeGlob,
+  NO_CONNECTION,
   pipelined,
   type Redis,
   type RedisConnection,
@@ -80,8 +81,7 @@ export class RedisStateStore implements StateStore {
     this.#logId = options.logId ?? 'hub'
     this.#checkEveryMs = options.checkEveryMs ?? 5_000
     this.#streamLength = options.streamLength ?? 10_000
-    this.#redis = redisClient(connection, (error) => this.#noteTrouble(error))
-    this.#redis.on('close', () => this.#noteTrouble(new Error('the connection was lost')))
+    this.#redis = redisClient(connection, (reason) => this.#noteTrouble(reason))
     this.#alerts = new AlertsReader(this.#redis, clock)
   }
 
@@ -96,8 +96,9 @@ export class RedisStateStore implements StateStore {
       await store.#load()
       store.#trouble = undefined
     } catch (error) {
+      store.#noteTrouble(redisUnavailable(error).reason)
       await closeRedis(store.#redis)
-      throw redisUnavailable(error)
+      throw new StoreUnavailableError('Redis', store.#trouble?.reason ?? NO_CONNECTION)
     }
     store.#watching = store.#watch()
     return store
@@ -158,14 +159,18 @@ export class RedisStateStore implements StateStore {
       this.#trouble = undefined
       return value
     } catch (error) {
-      if (error instanceof StoreUnavailableError) this.#noteTrouble(error)
+      if (error instanceof StoreUnavailableError) this.#noteTrouble(error.reason)
       throw error
     }
   }
 
-  #noteTrouble(error: Error): void {
+  #noteTrouble(reason: string): void {
     if (this.#closing.signal.aborted) return
-    this.#trouble = { since: this.#trouble?.since ?? this.#clock.now(), reason: error.message }
+    const known = this.#trouble
+    this.#trouble = {
+      since: known?.since ?? this.#clock.now(),
+      reason: reason === NO_CONNECTION ? (known?.reason ?? reason) : reason,
+    }
   }
 
   async #write(draft: Draft, position: number): Promise<void> {

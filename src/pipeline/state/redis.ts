@@ -24,7 +24,7 @@ export type Command = [name: string, ...args: (string | number)[]]
  * A connection that comes back by itself and never queues: while it is down a command fails at once.
  * It is not open yet: `await redis.connect()` for the first try.
  */
-export function redisClient(connection: RedisConnection, onTrouble: (error: Error) => void): Redis {
+export function redisClient(connection: RedisConnection, onTrouble: (reason: string) => void): Redis {
   const {
     host,
     port,
@@ -51,7 +51,8 @@ export function redisClient(connection: RedisConnection, onTrouble: (error: Erro
     retryStrategy: (attempt) =>
       Math.round(Math.min(2_000, 50 * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2)),
   })
-  redis.on('error', onTrouble)
+  redis.on('error', (error) => onTrouble(reasonOf(error)))
+  redis.on('close', () => onTrouble(NO_CONNECTION))
   return redis
 }
 
@@ -85,14 +86,22 @@ export async function pipelined(redis: Redis, commands: readonly Command[]): Pro
   }
 }
 
-const NO_CONNECTION = 'there is no connection'
+/** The reason where nothing more is known: an earlier, closer one says more. */
+export const NO_CONNECTION = 'there is no connection'
 
+/** What the driver threw, in our words. Its own errors carry the arguments of commands, a password among them: left out. */
 export function redisUnavailable(error: unknown): StoreUnavailableError {
   if (error instanceof StoreUnavailableError) return error
-  const reason = error instanceof Error ? error.message : String(error)
-  // Several addresses that all refused have no message of their own; a connection that is not there speaks of streams.
-  const said = reason === '' || reason.startsWith("Stream isn't writeable") ? NO_CONNECTION : reason
-  return new StoreUnavailableError('Redis', said, { cause: error })
+  return new StoreUnavailableError('Redis', reasonOf(error))
+}
+
+function reasonOf(error: unknown): string {
+  // A transaction given up: the first command that was refused says why.
+  const [first] = (error as { previousErrors?: readonly Error[] } | null)?.previousErrors ?? []
+  const reason = first?.message ?? (error instanceof Error ? error.message : String(error))
+  // Several addresses that all refused have no message of their own.
+  const isVague = reason === '' || reason === 'Connection is closed.' || reason.startsWith("Stream isn't writeable")
+  return isVague ? NO_CONNECTION : reason
 }
 
 /** Every key of this pattern, page by page. The pattern's variable parts go through `escapeGlob` first. */

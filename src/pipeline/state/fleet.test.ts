@@ -1,0 +1,393 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Change, ClusterState, Health, Part } from '#model'
+import { sameJson } from './equal.ts'
+import { applyRecord, EVENTS_KEPT, HEARTBEATS_KEPT } from './fleet.ts'
+import { FleetMemory } from './memory.ts'
+import { changedFields, decodeCluster } from './stored.ts'
+import {
+  aBatch,
+  aCluster,
+  aClusterOperator,
+  aNode,
+  anOperator,
+  batchRecord,
+  complete,
+  connected,
+  east,
+  failed,
+  removed,
+  west,
+} from './test/fleet-words.ts'
+import type { StateRecord } from './types.ts'
+
+/** A cluster after these rounds, and what the last of them told. */
+function afterRounds(...rounds: (Part[] | StateRecord)[]): {
+  state: ClusterState
+  changes: readonly Change[]
+  told: string[]
+} {
+  let state = applyRecord(undefined, connected(west), 1).next
+  let changes: readonly Change[] = []
+  for (const [i, round] of rounds.entries()) {
+    const record = Array.isArray(round) ? batchRecord(aBatch(west, i + 1, round)) : round
+    const applied = applyRecord(state, record, i + 2)
+    state = applied.next
+    changes = applied.changes
+  }
+  const told = changes.flatMap((change) => (change.kind === 'event' ? [change.event.type] : []))
+  return { state: state as ClusterState, changes, told }
+}
+const healthy = [complete('node', aNode('n1'), aNode('n2'), aNode('n3'))]
+
+describe('health', () => {
+  const cp = (name: string, changes = {}) => aNode(name, { roles: ['control-plane'], ...changes })
+  const down = { ready: 'notReady' as const }
+  const cases: [string, Part[], Health, string[]][] = [
+    ['all nodes ready', healthy, 'healthy', []],
+    ['one of two nodes not ready', [complete('node', aNode('a', down), aNode('b'))], 'degraded', ['nodes_not_ready']],
+    [
+      'a node whose readiness is unknown',
+      [complete('node', aNode('a', { ready: 'unknown' }), aNode('b'))],
+      'degraded',
+      ['nodes_not_ready'],
+    ],
+    ['no node ready', [complete('node', aNode('a', down))], 'unhealthy', ['all_nodes_not_ready']],
+    [
+      'no control-plane node ready',
+      [complete('node', cp('a', down), aNode('b'))],
+      'unhealthy',
+      ['control_plane_not_ready'],
+    ],
+    [
+      'one of two control-plane nodes not ready',
+      [complete('node', cp('a', down), cp('b'))],
+      'degraded',
+      ['nodes_not_ready'],
+    ],
+    ['a cordoned node', [complete('node', aNode('a', { unschedulable: true }))], 'healthy', []],
+    ['no node at all', [complete('node')], 'degraded', ['no_nodes']],
+    ['nodes forbidden', [failed('node', 'forbidden')], 'unhealthy', ['nodes_forbidden']],
+    ['nodes unreachable', [failed('node', 'unreachable')], 'unhealthy', ['nodes_unreachable']],
+    ['nodes never asked for', [complete('operator')], 'unknown', []],
+    [
+      'a degraded cluster operator',
+      [...healthy, complete('clusterOperator', aClusterOperator('dns', { degraded: true }))],
+      'degraded',
+      ['cluster_operators_degraded'],
+    ],
+    [
+      'an unavailable cluster operator',
+      [...healthy, complete('clusterOperator', aClusterOperator('dns', { available: false }))],
+      'degraded',
+      ['cluster_operators_unavailable'],
+    ],
+    [
+      'a failed operator',
+      [...healthy, complete('operator', anOperator('x.v1', { status: 'Failed' }))],
+      'degraded',
+      ['operators_failed'],
+    ],
+    ['operators forbidden', [...healthy, failed('operator', 'forbidden')], 'healthy', ['operator_forbidden']],
+    ['namespaces unreachable', [...healthy, failed('namespace', 'unreachable')], 'healthy', ['namespace_unreachable']],
+    ['operators not served', [...healthy, failed('operator', 'absent')], 'healthy', []],
+  ]
+  it.each(cases)('%s', (_, parts, health, codes) => {
+    const { status } = afterRounds(parts).state
+    expect({ health: status.health, codes: status.reasons.map(({ code }) => code) }).toEqual({ health, codes })
+    expect(status.message).not.toBe('')
+  })
+
+  it('is unhealthy with the reason when the round failed as a whole, and healthy again after it', () => {
+    const failure = { code: 'unauthorized', message: 'the token has expired' }
+    const broken = afterRounds(healthy, batchRecord(aBatch(west, 2, [], { failure })))
+    expect(broken.state.status).toMatchObject({
+      health: 'unhealthy',
+      message: 'the token has expired',
+      reasons: [failure],
+    })
+    expect(broken.state.parts.node?.items.size).toBe(3)
+    expect(broken.state.status.lastSyncAt).toBeLessThan(broken.state.status.checkedAt as number)
+    expect(afterRounds(healthy, batchRecord(aBatch(west, 2, [], { failure })), healthy).state.status.health).toBe(
+      'healthy',
+    )
+  })
+
+  it('counts nothing of what the cluster no longer serves', () => {
+    const trouble = complete('clusterOperator', aClusterOperator('dns', { degraded: true }))
+    expect(afterRounds([...healthy, trouble], [failed('clusterOperator', 'absent')]).state.status.health).toBe(
+      'healthy',
+    )
+  })
+
+  it('names three and counts the rest', () => {
+    const nodes = ['e', 'd', 'c', 'b', 'a'].map((name) => aNode(name, down))
+    expect(afterRounds([complete('node', ...nodes, aNode('up'))]).state.status.message).toBe(
+      '5 of 6 nodes not ready: a, b, c and 2 more',
+    )
+  })
+})
+
+describe('events', () => {
+  const up = aNode('a')
+  const cases: [string, Part[], Part[], string[]][] = [
+    ['the same again', [complete('node', up)], [complete('node', { ...up })], []],
+    ['a node that goes', [complete('node', up, aNode('b'))], [complete('node', up)], ['node.removed']],
+    ['a node that comes', [complete('node', up)], [complete('node', up, aNode('b'))], ['node.added']],
+    [
+      'a node that is cordoned',
+      [complete('node', up)],
+      [complete('node', aNode('a', { unschedulable: true }))],
+      ['node.cordoned'],
+    ],
+    [
+      'a node no longer cordoned',
+      [complete('node', aNode('a', { unschedulable: true }))],
+      [complete('node', up)],
+      ['node.uncordoned'],
+    ],
+    [
+      'a node that falls',
+      [complete('node', up, aNode('b'))],
+      [complete('node', up, aNode('b', { ready: 'notReady' }))],
+      ['node.not_ready', 'cluster.health', 'cluster.reconciled'],
+    ],
+    [
+      'a node that is back',
+      [complete('node', up, aNode('b', { ready: 'notReady' }))],
+      [complete('node', up, aNode('b'))],
+      ['node.ready', 'cluster.health', 'cluster.reconciled'],
+    ],
+    [
+      'a node with another count of pods',
+      [complete('node', up)],
+      [complete('node', aNode('a', { imagesCount: 13 }))],
+      [],
+    ],
+    [
+      'a new version',
+      [complete('cluster', aCluster())],
+      [complete('cluster', aCluster({ version: 'v1.32.0' }))],
+      ['cluster.version'],
+    ],
+    [
+      'an operator that fails',
+      [complete('operator', anOperator('x'))],
+      [complete('operator', anOperator('x', { status: 'Failed' }))],
+      ['operator.failed'],
+    ],
+    ['an operator that is installed', [complete('operator')], [complete('operator', anOperator('x'))], []],
+    [
+      'a cluster operator in trouble',
+      [complete('clusterOperator', aClusterOperator('x'))],
+      [complete('clusterOperator', aClusterOperator('x', { degraded: true }))],
+      ['cluster_operator.degraded'],
+    ],
+    [
+      'a cluster operator out of it',
+      [complete('clusterOperator', aClusterOperator('x', { available: false }))],
+      [complete('clusterOperator', aClusterOperator('x'))],
+      ['cluster_operator.recovered'],
+    ],
+    [
+      'nodes that cannot be read',
+      [complete('node', up)],
+      [failed('node', 'unreachable')],
+      ['cluster.health', 'cluster.reconciled'],
+    ],
+  ]
+  it.each(cases)('%s', (_, first, second, types) => {
+    expect(afterRounds(first, second).told).toEqual(types)
+  })
+
+  it('tells of a recovered operator also when it went over other phases', () => {
+    const phase = (status: string) => [...healthy, complete('operator', anOperator('x', { status }))]
+    expect(afterRounds(phase('Failed'), phase('Pending'), phase('Installing'), phase('Succeeded')).told).not.toContain(
+      'operator.recovered',
+    )
+    const path = afterRounds(phase('Succeeded'), phase('Failed'), phase('Pending'), phase('Succeeded'))
+    expect(path.told).toContain('operator.recovered')
+    expect(afterRounds(phase('Succeeded'), phase('Pending'), phase('Succeeded')).told).toEqual([])
+  })
+
+  it('tells nothing of single things at the first read', () => {
+    expect(afterRounds(healthy).told).toEqual(['cluster.health', 'cluster.reconciled'])
+  })
+
+  it('says what changed, from what, to what', () => {
+    const { state } = afterRounds(healthy, [
+      complete('node', aNode('n1', { ready: 'notReady' }), aNode('n2'), aNode('n3')),
+    ])
+    expect(state.events.slice(0, 3)).toMatchObject([
+      { type: 'cluster.reconciled', data: { health: 'degraded', display_name: 'West' } },
+      { type: 'cluster.health', data: { from: 'healthy', to: 'degraded', message: '1 of 3 nodes not ready: n1' } },
+      { type: 'node.not_ready', data: { node: 'n1' } },
+    ])
+  })
+
+  it('remembers a bounded number, newest first', () => {
+    const rounds = Array.from({ length: 80 }, (_, i) => [
+      complete('node', aNode('a', { ready: i % 2 ? 'ready' : 'notReady' })),
+    ])
+    const { state } = afterRounds(...rounds)
+    expect(state.events).toHaveLength(EVENTS_KEPT)
+    expect(state.heartbeats).toHaveLength(HEARTBEATS_KEPT)
+    const times = state.events.map(({ at }) => at)
+    expect(times).toEqual([...times].sort((a, b) => b - a))
+    const beats = state.heartbeats.map(({ at }) => at)
+    expect(beats).toEqual([...beats].sort((a, b) => a - b))
+  })
+
+  it('keeps the word on health when one round tells more than the list holds', () => {
+    const many = Array.from({ length: 300 }, (_, i) => aNode(`n${i}`))
+    const { state } = afterRounds(
+      [complete('node', ...many)],
+      [complete('node', ...many.map((node) => ({ ...node, ready: 'notReady' as const })))],
+    )
+    expect(state.events).toHaveLength(EVENTS_KEPT)
+    expect(state.events[1]?.type).toBe('cluster.health')
+  })
+})
+
+describe('what does not change', () => {
+  it('keeps its identity, so that a reader need not compare', () => {
+    const first = afterRounds(healthy).state
+    const second = afterRounds(healthy, [
+      complete('node', aNode('n1'), aNode('n2', { imagesCount: 1 }), aNode('n3')),
+    ]).state
+    expect(second.parts.node?.items).not.toBe(first.parts.node?.items)
+    const again = applyRecord(
+      first,
+      batchRecord(aBatch(west, 2, [complete('node', aNode('n1'), aNode('n2'), aNode('n3'))])),
+      9,
+    )
+    expect(again.next?.parts.node?.items).toBe(first.parts.node?.items)
+    expect(again.next?.parts.node?.freshness).not.toEqual(first.parts.node?.freshness)
+    expect(again.changes.map(({ kind }) => kind)).toEqual(['cluster'])
+  })
+
+  it('makes no change: a connection declared again, a cluster removed twice, an old batch', () => {
+    const { state } = afterRounds(healthy)
+    expect(applyRecord(state, connected(west), 9)).toEqual({ next: state, changes: [] })
+    expect(applyRecord(undefined, removed(west), 9)).toEqual({ next: undefined, changes: [] })
+    expect(applyRecord(state, batchRecord(aBatch(west, 1, [complete('node')])), 9)).toEqual({
+      next: state,
+      changes: [],
+    })
+  })
+})
+
+describe('any sequence of records', () => {
+  const names = fc.constantFrom('a', 'b', 'c')
+  const part = fc.oneof(
+    fc.uniqueArray(names).map((list) => complete('node', ...list.map((name) => aNode(name)))),
+    fc
+      .uniqueArray(names)
+      .map((list) => complete('operator', ...list.map((name) => anOperator(name, { status: 'Failed' })))),
+    fc.constantFrom('forbidden', 'unreachable', 'absent').map((outcome) => failed('node', outcome as 'forbidden')),
+  )
+  const record: fc.Arbitrary<StateRecord> = fc.oneof(
+    {
+      weight: 6,
+      arbitrary: fc
+        .tuple(fc.constantFrom(west, east), fc.integer({ min: 1, max: 12 }), part)
+        .map(([cluster, sequence, one]) => batchRecord(aBatch(cluster, sequence, [one]))),
+    },
+    { weight: 1, arbitrary: fc.constantFrom(west, east).map((cluster) => connected(cluster)) },
+    { weight: 1, arbitrary: fc.constantFrom(west, east).map((cluster) => removed(cluster)) },
+  )
+  const memoryAfter = (records: readonly StateRecord[], groups = records.length) => {
+    const memory = new FleetMemory(0)
+    const size = Math.max(1, Math.ceil(records.length / Math.max(1, groups)))
+    for (let i = 0; i < records.length; i += size) memory.keep(memory.draft(records.slice(i, i + size)))
+    return memory
+  }
+
+  it('gives the same however it is grouped', () =>
+    fc.assert(
+      fc.property(fc.array(record, { maxLength: 20 }), fc.integer({ min: 1, max: 5 }), (records, groups) => {
+        const one = memoryAfter(records)
+        const other = memoryAfter(records, groups)
+        expect(other.clusters()).toEqual(one.clusters())
+        expect(other.version()).toBe(one.version())
+      }),
+    ))
+
+  it('never goes back in sequence, and a replay of batches changes nothing', () =>
+    fc.assert(
+      fc.property(fc.array(record, { maxLength: 20 }), (records) => {
+        const batches = records.filter(({ kind }) => kind === 'batch')
+        const memory = memoryAfter(batches)
+        const before = memory.clusters()
+        expect(memory.draft(batches).changes).toEqual([])
+        expect(memory.clusters()).toBe(before)
+        for (const state of before) {
+          const sequences = batches.flatMap((r) =>
+            r.kind === 'batch' && r.batch.cluster === state.name ? [r.batch.sequence] : [],
+          )
+          expect(state.sequence).toBe(Math.max(...sequences))
+        }
+      }),
+    ))
+
+  it('tells changes from which a follower builds the same rows', () =>
+    fc.assert(
+      fc.property(fc.array(record, { maxLength: 20 }), (records) => {
+        const memory = new FleetMemory(0)
+        const rows = new Set<string>()
+        for (const one of records) {
+          const draft = memory.draft([one])
+          for (const change of draft.changes) {
+            if (change.kind === 'snapshot') {
+              const row = `${change.cluster}/${change.type}/${change.name}`
+              if (change.op === 'put') rows.add(row)
+              else rows.delete(row)
+            }
+            if (change.kind === 'cluster' && change.op === 'remove') {
+              for (const row of rows) if (row.startsWith(`${change.cluster}/`)) rows.delete(row)
+            }
+          }
+          memory.keep(draft)
+        }
+        const held = memory
+          .clusters()
+          .flatMap((state) =>
+            Object.entries(state.parts).flatMap(([type, { items }]) =>
+              [...items.keys()].map((name) => `${state.name}/${type}/${name}`),
+            ),
+          )
+        expect([...rows].sort()).toEqual(held.sort())
+      }),
+    ))
+
+  it('is the same after it was written and read back, whole or by differences', () =>
+    fc.assert(
+      fc.property(fc.array(record, { maxLength: 20 }), (records) => {
+        let stored: Record<string, string> = {}
+        let before: ClusterState | undefined
+        const memory = new FleetMemory(0)
+        for (const one of records) {
+          memory.keep(memory.draft([one]))
+          const state = memory.cluster('west')
+          stored = state ? { ...(before ? stored : {}), ...Object.fromEntries(changedFields(before, state)) } : {}
+          before = state
+          expect(decodeCluster(stored)).toEqual(state)
+        }
+      }),
+    ))
+})
+
+describe('sameJson', () => {
+  it('agrees with comparing sorted text', () => {
+    const sortedText = (value: unknown): string =>
+      JSON.stringify(value, (_, v: unknown) =>
+        v && typeof v === 'object' && !Array.isArray(v) ? Object.fromEntries(Object.entries(v).sort()) : v,
+      )
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 3 }), fc.jsonValue({ maxDepth: 3 }), (a, b) => {
+        expect(sameJson(a, JSON.parse(JSON.stringify(a)))).toBe(true)
+        expect(sameJson(a, b)).toBe(sortedText(a) === sortedText(b))
+      }),
+    )
+  })
+})
