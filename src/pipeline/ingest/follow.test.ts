@@ -1,0 +1,54 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type NumberedChange, openEvents } from '#events'
+import { SegmentLog } from '#runtime'
+import { openState, RedisMirror } from '#state'
+import { aBatch, aNode, complete, facts, west } from '../state/test/fleet-words.ts'
+import { eventually, redisMissing, startRedis, type TestRedis } from '../state/test/redis-server.ts'
+import { Ingester } from './ingester.ts'
+
+// The two roles of a hub that scale apart: `manager` writes, `api` follows, Redis between them.
+describe.skipIf(redisMissing)(`manager and api${redisMissing ? ` (skipped: ${redisMissing})` : ''}`, () => {
+  let server: TestRedis
+  let directory: string
+  beforeAll(async () => {
+    server = await startRedis()
+    directory = await mkdtemp(join(tmpdir(), 'follow-'))
+  })
+  afterAll(async () => {
+    await server[Symbol.asyncDispose]()
+    await rm(directory, { recursive: true, force: true })
+  })
+
+  it('brings an accepted batch to the other process as numbered changes, over a Redis that was killed in between', async () => {
+    await using log = await SegmentLog.open({ directory })
+    await using state = await openState({ kind: 'redis', connection: server, logId: log.id, checkEveryMs: 50 })
+    await using managerEvents = openEvents({ kind: 'in-process' })
+    await using ingester = await Ingester.open({ log, state, events: managerEvents, random: () => 0.1 })
+    await ingester.connect(west, facts())
+    await ingester.flushed()
+
+    await using mirror = new RedisMirror({ connection: server, waitMs: 50, random: () => 0.1 })
+    await using apiEvents = openEvents({ kind: 'follow', source: mirror })
+    await eventually('the mirror has loaded', () => mirror.availability().state === 'available')
+    const seen: NumberedChange[] = []
+    apiEvents.subscribe((events) => seen.push(...events))
+    const rows = () => seen.flatMap(({ change }) => (change.kind === 'snapshot' ? [`${change.op} ${change.name}`] : []))
+
+    await ingester.accept(aBatch(west, 1, [complete('node', aNode('n1'))]))
+    await eventually('the change arrived', () => rows().includes('put n1'))
+
+    await server.kill()
+    // Redis is away: batches are acknowledged all the same.
+    await ingester.accept(aBatch(west, 2, [complete('node', aNode('n2'))]))
+    await eventually('both noticed', () => [state, mirror].every((one) => one.availability().state === 'unavailable'))
+    expect(mirror.cluster('west')?.parts.node?.items.has('n1')).toBe(true)
+    await server.start()
+    await ingester.flushed()
+    await eventually('the mirror is there again', () => mirror.cluster('west')?.sequence === 2)
+    expect(rows()).toEqual(['put n1', 'put n2', 'remove n1'])
+    expect(mirror.availability().state).toBe('available')
+  })
+})
