@@ -65,7 +65,8 @@ export function toStructural(schema: unknown, at = ''): StructuralSchema {
   }
   const plain = withoutCombinators(node, at)
   const { annotations, rest } = split(plain)
-  return { ...annotations, ...typed(rest, at) }
+  const isOpen = plain['x-kubernetes-int-or-string'] === true
+  return { ...annotations, ...(isOpen ? {} : typed(rest, at)) }
 }
 
 function asNode(schema: unknown, at: string): Node {
@@ -127,7 +128,7 @@ function typed(node: Node, at: string): StructuralSchema {
   const { type, enum: values, ...rest } = node
   if (type === undefined) {
     if (keysOf(rest).length > 0 || values !== undefined) throw new NotStructural(at, 'every node needs a type')
-    return 'x-kubernetes-int-or-string' in node ? {} : { 'x-kubernetes-preserve-unknown-fields': true }
+    return { 'x-kubernetes-preserve-unknown-fields': true }
   }
   const allowed = typeof type === 'string' ? BY_TYPE[type] : undefined
   if (!allowed) throw new NotStructural(at, `type ${JSON.stringify(type)} has no structural form`)
