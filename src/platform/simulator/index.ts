@@ -7,6 +7,10 @@
  * Everything follows from scenario, seed and clock: the same three give the same objects at the same times. No simulated
  * cluster keeps anything outside the memory of its process.
  */
+export { type Fault, FaultProxy, type FaultProxyOptions } from './faults.ts'
+export { type SimulatedCluster, SimulatedFleet, type SimulateOptions, simulateFleet } from './fleet.ts'
 export { Random } from './random.ts'
 export { type PlainOptions, scenarios } from './scenarios.ts'
 export type { ClusterScenario, NodePool, Pace, Scenario } from './types.ts'
+export { NotInWorldError } from './world/verbs.ts'
+export type { World } from './world/world.ts'

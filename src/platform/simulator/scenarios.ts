@@ -151,14 +151,16 @@ export interface PlainOptions {
   readonly pods: number
   /** default false: worlds that stand still */
   readonly lives?: boolean
+  readonly seed?: number
 }
 
 /** Clusters of equal size named sim-001, sim-002 …: for measuring, and for `clusterpulse simulate`. */
-function plain({ clusters, nodes, pods, lives = false }: PlainOptions): Scenario {
+function plain({ clusters, nodes, pods, lives = false, seed = 1 }: PlainOptions): Scenario {
   const digits = Math.max(3, String(clusters).length)
   const central = nodes > 2 ? 1 : 0
   return {
     name: 'plain',
+    seed,
     clusters: Array.from({ length: clusters }, (_, index) => ({
       ...staging,
       name: `sim-${String(index + 1).padStart(digits, '0')}`,

@@ -1,4 +1,4 @@
-import type { ApiObject } from '#apiserver'
+import type { ApiObject, ResourceName } from '#apiserver'
 
 /** Machines of one sort. */
 export interface NodePool {
@@ -41,6 +41,8 @@ export interface ClusterScenario {
 export interface Scenario {
   readonly name: string
   readonly clusters: readonly ClusterScenario[]
+  /** where `simulateFleet` is given none; default 1 */
+  readonly seed?: number
   /** absent: nothing ever happens by itself, and the worlds need little memory */
   readonly pace?: Pace
 }
@@ -52,13 +54,6 @@ export interface Pace {
   readonly happeningMs: readonly [number, number]
   /** stages that begin at fixed times after the start, so that there is something to see at once */
   readonly opening: readonly { readonly afterMs: number; readonly cluster: string; readonly stage: string }[]
-}
-
-/** Names a resource as the API store does. */
-export interface ResourceName {
-  readonly group: string
-  readonly version: string
-  readonly plural: string
 }
 
 /** Where a world writes its objects: an API store, or a map in tests. */

@@ -1,4 +1,4 @@
-import type { ResourceName } from '../types.ts'
+import type { ResourceName } from '#apiserver'
 
 const resource = (group: string, version: string, plural: string): ResourceName => ({ group, version, plural })
 

@@ -1,5 +1,5 @@
-import type { ApiObject } from '#apiserver'
-import type { ObjectSink, ResourceName } from '../types.ts'
+import type { ApiObject, ResourceName } from '#apiserver'
+import type { ObjectSink } from '../types.ts'
 
 /** Keeps objects in a map, as an API store would show them. */
 export class MapSink implements ObjectSink {

@@ -4,7 +4,7 @@ import { isFinished, type PodFacts, type WorkloadFacts } from './facts.ts'
 import type { World } from './world.ts'
 
 /** How many pods of one workload are made or removed at one time. */
-const AT_ONCE = 5
+export const AT_ONCE = 5
 /** Finished pods that stay, per workload, before the oldest are collected. */
 const KEEP_FINISHED = 3
 

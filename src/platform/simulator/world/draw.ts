@@ -52,12 +52,23 @@ export function replicaCounts(world: World, workload: WorkloadFacts): ReplicaCou
   }
 }
 
-/** Writes what changed since the last time. */
+/** Writes that are under way at once: fewer than an API store queues. */
+const AT_ONCE = 500
+
+/**
+ * Writes what changed since the last time, in order.
+ * @throws what the sink threw first; the other writes were tried all the same
+ */
 export async function writeChanges(world: World, sink: ObjectSink): Promise<void> {
-  for (const change of world.takeChanges()) {
-    const object = drawObject(world, change)
-    if (object) await sink.put(resources[change.resource], object)
-    else await sink.delete(resources[change.resource], keyOf(change.key))
+  const changes = world.takeChanges()
+  for (let from = 0; from < changes.length; from += AT_ONCE) {
+    const writes = changes.slice(from, from + AT_ONCE).map(async (change) => {
+      const object = drawObject(world, change)
+      if (object) await sink.put(resources[change.resource], object)
+      else await sink.delete(resources[change.resource], keyOf(change.key))
+    })
+    const failed = (await Promise.allSettled(writes)).find((end) => end.status === 'rejected')
+    if (failed) throw failed.reason
   }
 }
 

@@ -1,5 +1,6 @@
 import { FleetError } from '#model'
 import { csvName } from '../objects/operators.ts'
+import { AT_ONCE, settle } from './controllers.ts'
 import {
   type ClusterOperatorFacts,
   isFinished,
@@ -109,6 +110,19 @@ export function crash(world: World, pod: PodFacts, now: number): void {
   if (pod.state !== 'running') return
   pod.restarts++
   world.setPodState(pod, 'crashing', now)
+}
+
+/** Grows (or, below zero, shrinks) the largest deployment by so many pods and lets them start. */
+export function addPods(world: World, count: number, now: number): void {
+  const largest = [...world.deployments.values()].reduce<WorkloadFacts | undefined>(
+    (best, workload) =>
+      workload.placement !== 'control-plane' && workload.replicas > (best?.replicas ?? 0) ? workload : best,
+    undefined,
+  )
+  if (!largest) throw new NotInWorldError('deployment', 'with replicas')
+  const wanted = Math.max(0, largest.replicas + count)
+  scale(world, largest, wanted, now)
+  for (let rounds = Math.ceil(Math.abs(count) / AT_ONCE) + 1; rounds > 0; rounds--) settle(world, now)
 }
 
 /** A crashed pod, or one without its image, runs again; anything else stays as it is. */

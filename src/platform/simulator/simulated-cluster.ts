@@ -1,0 +1,43 @@
+import type { ApiServer } from '#apiserver'
+import { crdObjects } from './objects/crds.ts'
+import { nodeMetrics, podMetrics } from './objects/metrics.ts'
+import { routeObject } from './objects/openshift.ts'
+import { resources } from './objects/resources.ts'
+import type { ObjectSink } from './types.ts'
+import { writeChanges } from './world/draw.ts'
+import type { World } from './world/world.ts'
+
+/** Fills the API store of a cluster with its world, for the first time. */
+export async function seedCluster(world: World, server: ApiServer, now: () => number): Promise<void> {
+  const { scenario } = world
+  const openshift = scenario.distribution === 'openshift'
+  const olm = openshift || scenario.operators.length > 0
+  const bornAt = Math.min(...[...world.nodes.values()].map(({ createdAt }) => createdAt), now())
+  for (const crd of crdObjects({ olm, openshift }, bornAt)) await server.objects.put(crd)
+  await writeChanges(world, sinkOf(server))
+  if (openshift) await server.objects.put(routeObject(scenario, bornAt))
+  if (scenario.metrics) serveMetrics(world, server, now)
+}
+
+export const sinkOf = (server: ApiServer): ObjectSink => ({
+  put: (_, object) => server.objects.put(object),
+  delete: (resource, key) => server.objects.delete(resource, key),
+})
+
+function serveMetrics(world: World, server: ApiServer, now: () => number): void {
+  const group = { group: 'metrics.k8s.io', version: 'v1beta1' }
+  server.addVirtual({
+    ...group,
+    plural: resources.nodes.plural,
+    kind: 'NodeMetrics',
+    namespaced: false,
+    list: () => nodeMetrics(world, now()),
+  })
+  server.addVirtual({
+    ...group,
+    plural: resources.pods.plural,
+    kind: 'PodMetrics',
+    namespaced: true,
+    list: () => podMetrics(world, now()),
+  })
+}
