@@ -1,0 +1,144 @@
+import { describe, expect, it } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import { parseClusterName } from '#model'
+import { clusterRoleFor, collectors, memberRoleYaml } from './index.ts'
+import { collectRound, type RoundOptions } from './round.ts'
+import { type FakeCluster, fakeCluster, kubeError } from './testing/fake-cluster.ts'
+
+const plain: NonNullable<FakeCluster['objects']> = {
+  nodes: [{ metadata: { name: 'n1' } }],
+  pods: [],
+  namespaces: [],
+  deployments: [],
+}
+
+function round(cluster: FakeCluster, over: Partial<RoundOptions> = {}) {
+  return collectRound({
+    kube: fakeCluster(cluster),
+    cluster: parseClusterName('west'),
+    collectors,
+    source: 'pull',
+    sequence: 7,
+    signal: new AbortController().signal,
+    ...over,
+  })
+}
+
+describe('collectRound', () => {
+  it('makes one part per type of snapshot, each with its outcome', async () => {
+    const batch = await round({ objects: plain })
+    expect(batch).toMatchObject({ cluster: 'west', sequence: 7, source: 'pull' })
+    expect(batch.failure).toBeUndefined()
+    expect(Object.fromEntries(batch.parts.map(({ type, outcome }) => [type, outcome]))).toEqual({
+      node: 'complete',
+      podSummary: 'complete',
+      cluster: 'complete',
+      namespace: 'complete',
+      deployment: 'complete',
+      operator: 'absent',
+      clusterOperator: 'absent',
+    })
+  })
+
+  it.each([
+    ['forbidden', 'forbidden'],
+    ['unauthorized', 'forbidden'],
+    ['not_found', 'absent'],
+    ['timeout', 'unreachable'],
+    ['server', 'unreachable'],
+    ['throttled', 'unreachable'],
+    ['protocol', 'unreachable'],
+  ] as const)('turns a collector that ended %s into a part that is %s and says why', async (reason, outcome) => {
+    const batch = await round({ objects: { ...plain, deployments: kubeError(reason, 'because') } })
+    expect(batch.failure).toBeUndefined()
+    const part = batch.parts.find(({ type }) => type === 'deployment')
+    expect(part).toMatchObject({ outcome, code: `kube_${reason}`, message: 'because', collector: 'deployments' })
+  })
+
+  it('fails with the documented words when the connection test fails, and reads nothing', async () => {
+    const batch = await round({ ping: kubeError('unreachable', 'nothing listens there'), objects: plain })
+    expect(batch).toMatchObject({
+      parts: [],
+      failure: { code: 'kube_unreachable', message: 'connection test failed: nothing listens there' },
+    })
+  })
+
+  it.each(['nodes', 'pods'])('fails with the documented words when %s cannot be read', async (plural) => {
+    const batch = await round({ objects: { ...plain, [plural]: kubeError('forbidden', 'no role') } })
+    expect(batch).toMatchObject({
+      parts: [],
+      failure: { code: 'kube_forbidden', message: 'failed to get node metrics: no role' },
+    })
+  })
+
+  it('cancels the others when nodes cannot be read', async () => {
+    let cancelled = false
+    const batch = await round({
+      objects: { ...plain, nodes: kubeError('server') },
+      onPage: (plural, _, signal) => {
+        if (plural !== 'deployments') return
+        return new Promise((_, reject) => {
+          signal?.addEventListener('abort', () => {
+            cancelled = true
+            reject(signal.reason as Error)
+          })
+        })
+      },
+    })
+    expect(cancelled).toBe(true)
+    expect(batch.failure?.code).toBe('kube_server')
+  })
+
+  it('says nothing at all when it is ended from outside', async () => {
+    const end = new AbortController()
+    const onPage = () => end.abort(new Error('cluster is gone'))
+    await expect(round({ objects: plain, onPage }, { signal: end.signal })).rejects.toThrow('cluster is gone')
+  })
+
+  it('survives a collector with a bug, and names it', async () => {
+    const broken = { ...collectors[2]!, collect: () => Promise.reject(new TypeError('x is not a function')) }
+    const batch = await round({ objects: plain }, { collectors: [collectors[0]!, broken] })
+    expect(batch.parts.at(-1)).toMatchObject({ type: 'namespace', outcome: 'unreachable', code: 'unexpected' })
+  })
+
+  it('takes its turn for reading only, not for waiting on the connection test', async () => {
+    const order: string[] = []
+    const onPage = (plural: string) => {
+      if (plural === 'nodes') order.push('read')
+    }
+    const turn = <T>(read: () => Promise<T>) => {
+      order.push('turn')
+      return read()
+    }
+    await round({ objects: plain, onPage }, { turn })
+    expect(order).toEqual(['turn', 'read'])
+  })
+})
+
+describe('clusterRoleFor', () => {
+  it('grants get and list of exactly what the collectors read', () => {
+    expect(clusterRoleFor(collectors)).toEqual([
+      { apiGroups: [''], resources: ['namespaces', 'nodes', 'pods'], verbs: ['get', 'list'] },
+      { apiGroups: ['apps'], resources: ['deployments'], verbs: ['get', 'list'] },
+      {
+        apiGroups: ['config.openshift.io'],
+        resources: ['clusteroperators', 'clusterversions'],
+        verbs: ['get', 'list'],
+      },
+      { apiGroups: ['metrics.k8s.io'], resources: ['nodes'], verbs: ['get', 'list'] },
+      {
+        apiGroups: ['operators.coreos.com'],
+        resources: ['clusterserviceversions', 'subscriptions'],
+        verbs: ['get', 'list'],
+      },
+      { apiGroups: ['route.openshift.io'], resources: ['routes'], verbs: ['get', 'list'] },
+    ])
+  })
+
+  it('is written as a stream of objects that kubectl applies', () => {
+    const kinds = parseAllDocuments(memberRoleYaml(collectors)).map(
+      (document) => (document.toJS() as { kind: string }).kind,
+    )
+    expect(kinds).toEqual(['Namespace', 'ServiceAccount', 'ClusterRole', 'ClusterRoleBinding', 'Secret'])
+  })
+})
