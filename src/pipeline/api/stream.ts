@@ -258,7 +258,8 @@ export class StreamHub implements AsyncDisposable {
   #write(client: Client, frame: Buffer): void {
     const { response, group } = client
     if (!group.clients.has(client)) return
-    if (response.writableLength + frame.length <= client.limit) {
+    // One frame may pass the limit; the next does not. A client that reads takes a frame of any size.
+    if (response.writableLength <= client.limit) {
       response.write(frame)
       return
     }

@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest'
+import { UnsafeConfigurationError } from './authentication.ts'
+import { cors, hostCheck } from './gate.ts'
+import { aWorld, localAdministrator, proxy } from './test/world.ts'
+
+const loopback = { host: '127.0.0.1', port: 0, authentication: localAdministrator } as const
+const behindProxy = { host: '0.0.0.0', port: 0, authentication: proxy } as const
+
+describe('the gate', () => {
+  it.each(['0.0.0.0', '::', '192.168.1.5', 'hub.example.org'])(
+    'refuses to serve %s without a sign-in method',
+    (host) => {
+      expect(() => hostCheck({ ...loopback, host })).toThrow(UnsafeConfigurationError)
+    },
+  )
+
+  it.each([
+    ['localhost', true],
+    ['localhost:8080', true],
+    ['127.0.0.1:8080', true],
+    ['127.0.0.2', true],
+    ['[::1]:8080', true],
+    ['my-hub.test:8080', true],
+    ['evil.example:8080', false],
+    ['127.0.0.1.evil.example', false],
+    ['localhost.evil.example', false],
+    [':8080', false],
+  ])('on loopback, a browser that was led here as %s is answered: %s', async (host, answered) => {
+    await using world = await aWorld({ allowedHosts: ['my-hub.test'] })
+    const { status, body } = await world.get('/api/v2/clusters', { host })
+    expect(status).toBe(answered ? 200 : 403)
+    if (!answered) expect(body).toMatchObject({ code: 'host_refused' })
+  })
+
+  it('lets a foreign origin read only where it is listed, spaces and all', async () => {
+    await using world = await aWorld({
+      authentication: proxy,
+      corsOrigins: [' https://a.example ', 'https://*.b.example'],
+    })
+    const allowed = async (origin: string) =>
+      (await world.get('/healthz', { origin })).headers['access-control-allow-origin']
+    expect(await allowed('https://a.example')).toBe('https://a.example')
+    expect(await allowed('https://x.b.example')).toBe('https://x.b.example')
+    expect(await allowed('https://evil.example/.b.example')).toBeUndefined()
+    expect(await allowed('https://a.example.evil')).toBeUndefined()
+    expect(await allowed('null')).toBeUndefined()
+  })
+
+  it('answers a preflight without asking who it is', async () => {
+    await using world = await aWorld({ authentication: proxy, corsOrigins: ['https://a.example'] })
+    const response = await world.server.app.inject({
+      method: 'OPTIONS',
+      url: '/api/v1/clusters',
+      headers: { origin: 'https://a.example', 'access-control-request-method': 'GET' },
+    })
+    expect(response.statusCode).toBe(200)
+    expect(response.headers).toMatchObject({
+      'access-control-allow-origin': 'https://a.example',
+      'access-control-allow-credentials': 'true',
+      'access-control-allow-methods': 'GET, POST, OPTIONS',
+      'access-control-max-age': '300',
+    })
+    expect(response.headers['access-control-allow-headers']).not.toMatch(/forwarded/i)
+  })
+
+  it('gives no credentials to anyone, and not even that without a sign-in method', () => {
+    expect(cors({ ...behindProxy, corsOrigins: ['*'] }).credentials).toBe(false)
+    expect(() => cors({ ...loopback, corsOrigins: ['*'] })).toThrow(UnsafeConfigurationError)
+    expect(() => cors({ ...behindProxy, corsOrigins: ['https://*.*.example'] })).toThrow(UnsafeConfigurationError)
+  })
+
+  it('takes a logout from its own page and from a command line, not from another site', async () => {
+    await using world = await aWorld({ authentication: { ...proxy, signOutUrl: '/oauth2/sign_out' } })
+    const logout = (headers: Record<string, string>) =>
+      world.server.app.inject({
+        method: 'POST',
+        url: '/api/v1/auth/logout',
+        headers: { host: 'hub.example', 'x-forwarded-user': 'ann', ...headers },
+      })
+    expect((await logout({})).json()).toEqual({ message: 'Logout successful', redirect: '/oauth2/sign_out' })
+    expect((await logout({ origin: 'https://hub.example' })).statusCode).toBe(200)
+    expect((await logout({ origin: 'https://evil.example' })).statusCode).toBe(403)
+    expect((await logout({ 'sec-fetch-site': 'cross-site' })).statusCode).toBe(403)
+  })
+
+  it('puts the security headers on every sort of answer', async () => {
+    await using world = await aWorld()
+    for (const url of ['/healthz', '/api/v2/clusters', '/api/v2/clusters/none', '/nothing', '/api/nothing', '/%ff']) {
+      const { headers } = await world.get(url)
+      expect(headers, url).toMatchObject({ 'x-content-type-options': 'nosniff', 'x-frame-options': 'DENY' })
+      expect(headers['content-security-policy'], url).toContain("frame-ancestors 'none'")
+      expect(headers['content-security-policy'], url).not.toContain('unsafe')
+      expect(headers['x-request-id'], url).toMatch(/^[\w-]{36}$/)
+    }
+  })
+
+  it('takes over a request id that is one, and no other', async () => {
+    await using world = await aWorld()
+    expect((await world.get('/healthz', { 'x-request-id': 'abc-1.2' })).headers['x-request-id']).toBe('abc-1.2')
+    expect((await world.get('/healthz', { 'x-request-id': 'a b{}' })).headers['x-request-id']).not.toBe('a b{}')
+  })
+})

@@ -1,0 +1,177 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { administratorsOnly } from '#access'
+import { InProcessEventBus } from '#events'
+import {
+  type Batch,
+  type Clock,
+  type ConnectionFacts,
+  type NodeSnapshot,
+  type Part,
+  parseClusterName,
+  type SnapshotOf,
+  type SnapshotType,
+  systemClock,
+} from '#model'
+import { Metrics, silentLogger } from '#runtime'
+import { type Availability, EmbeddedStateStore, type StateReader, type StateRecord } from '#state'
+import { apiServer } from '../server.ts'
+import type { ApiConfig, ApiOptions } from '../types.ts'
+
+// A hub's read path in one process: the real store on a temporary directory, the real bus, the real server.
+
+export const start = Date.UTC(2026, 0, 1)
+
+export const aNode = (name: string, changes: Partial<NodeSnapshot> = {}): NodeSnapshot => ({
+  name,
+  createdAt: start,
+  ready: 'ready',
+  unschedulable: false,
+  roles: ['worker'],
+  conditions: [],
+  capacity: { cpuCores: 4, memoryBytes: 16e9, storageBytes: null, pods: 110 },
+  allocatable: { cpuCores: 4, memoryBytes: 15e9, storageBytes: null, pods: 110 },
+  requested: { cpuCores: 1, memoryBytes: 3e9 },
+  used: null,
+  pods: { total: 5, running: 5, pending: 0, failed: 0, succeeded: 0, unknown: 0 },
+  kernelVersion: '',
+  osImage: '',
+  containerRuntime: '',
+  kubeletVersion: 'v1.31.0',
+  architecture: 'amd64',
+  internalIp: '10.0.0.1',
+  externalIp: '',
+  hostname: name,
+  labels: {},
+  annotations: {},
+  taints: [],
+  imagesCount: 0,
+  volumesAttached: 0,
+  ...changes,
+})
+
+export const complete = <T extends SnapshotType>(type: T, items: readonly SnapshotOf<T>[]): Part =>
+  ({ type, collector: 'test', durationMs: 1, outcome: 'complete', items }) as unknown as Part
+
+export const failed = (type: SnapshotType, outcome: 'absent' | 'forbidden' | 'unreachable'): Part => ({
+  type,
+  collector: 'test',
+  durationMs: 1,
+  outcome,
+  code: outcome,
+  message: `the test says ${outcome}`,
+})
+
+export const connection = (changes: Partial<ConnectionFacts> = {}): ConnectionFacts => ({
+  displayName: 'West',
+  endpoint: 'https://west.example:6443',
+  labels: { env: 'test' },
+  mode: 'pull',
+  intervalMs: 30_000,
+  timeoutMs: 10_000,
+  insecureSkipTlsVerify: false,
+  credentialsRef: { name: 'the-secret-name', namespace: 'the-secret-namespace' },
+  ...changes,
+})
+
+/** Time that stands still until a test moves it; waits are real. */
+export interface TestClock extends Clock {
+  at: number
+}
+
+export interface World extends AsyncDisposable {
+  readonly clock: TestClock
+  readonly server: ReturnType<typeof apiServer>
+  readonly bus: InProcessEventBus
+  readonly state: StateReader
+  readonly metrics: Metrics
+  readonly told: { availability: Availability; alerts: Readonly<Record<string, string>>[] }
+  connect(cluster: string, changes?: Partial<ConnectionFacts>): Promise<void>
+  batch(cluster: string, parts: readonly Part[], more?: Partial<Batch>): Promise<void>
+  remove(cluster: string): Promise<void>
+  get(url: string, headers?: Record<string, string>): Promise<{ status: number; body: unknown; headers: Headers }>
+}
+type Headers = Readonly<Record<string, string | string[] | number | undefined>>
+
+export const localAdministrator = { mode: 'local-administrator' } as const
+export const proxy = { mode: 'trusted-proxy', trustedPeers: ['127.0.0.1'] } as const
+
+export async function aWorld(config: Partial<ApiConfig> = {}, options: Partial<ApiOptions> = {}): Promise<World> {
+  const directory = await mkdtemp(join(tmpdir(), 'api-test-'))
+  const clock: TestClock = { at: start, now: () => clock.at, sleep: systemClock.sleep }
+  const store = await EmbeddedStateStore.open({ directory, clock })
+  const bus = new InProcessEventBus({ capacity: 200 })
+  const metrics = new Metrics({}, { processMetrics: false })
+  let position = 0
+  const sequences = new Map<string, number>()
+  // What a test says of the store and its alerts, besides what the store itself knows.
+  const told: { availability: Availability; alerts: Readonly<Record<string, string>>[] } = {
+    availability: { state: 'available' },
+    alerts: [],
+  }
+  const state: StateReader = {
+    availability: () => told.availability,
+    version: () => store.version(),
+    clusters: () => store.clusters(),
+    cluster: (name) => store.cluster(name),
+    alerts: () => told.alerts,
+  }
+  const server = apiServer({
+    state,
+    events: bus,
+    access: administratorsOnly({ users: ['admin'], groups: ['admins'] }),
+    logger: silentLogger,
+    clock,
+    version: '1.2.3',
+    metrics,
+    ...options,
+    config: { host: '127.0.0.1', port: 0, authentication: localAdministrator, streamGatherMs: 0, ...config },
+  })
+  async function apply(record: StateRecord): Promise<void> {
+    position += 1
+    await bus.publish(await store.apply([record], position))
+  }
+  return {
+    clock,
+    server,
+    bus,
+    state,
+    metrics,
+    told,
+    connect: (cluster, changes) =>
+      apply({
+        kind: 'connection',
+        cluster: parseClusterName(cluster),
+        connection: connection(changes),
+        at: clock.at,
+      }),
+    batch: (cluster, parts, more = {}) => {
+      const sequence = (sequences.get(cluster) ?? 0) + 1
+      sequences.set(cluster, sequence)
+      const batch: Batch = {
+        cluster: parseClusterName(cluster),
+        sequence,
+        source: 'pull',
+        collectedAt: clock.at,
+        durationMs: 100,
+        parts,
+        ...more,
+      }
+      return apply({ kind: 'batch', batch, receivedAt: clock.at + 5 })
+    },
+    remove: (cluster) => apply({ kind: 'removed', cluster: parseClusterName(cluster), at: clock.at }),
+    get: async (url, headers = {}) => {
+      const response = await server.app.inject({ method: 'GET', url, headers: { host: 'localhost', ...headers } })
+      const isJson = String(response.headers['content-type']).includes('json')
+      const body: unknown = isJson && response.body !== '' ? response.json() : response.body
+      return { status: response.statusCode, body, headers: response.headers }
+    },
+    [Symbol.asyncDispose]: async () => {
+      await server.stop()
+      await bus[Symbol.asyncDispose]()
+      await store[Symbol.asyncDispose]()
+      await rm(directory, { recursive: true })
+    },
+  }
+}
