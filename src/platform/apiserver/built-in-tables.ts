@@ -1,0 +1,322 @@
+import { ageSince } from './age.ts'
+import type { ApiObject } from './types.ts'
+
+export interface TableColumn {
+  readonly name: string
+  readonly type: string
+  readonly format: string
+  readonly description: string
+  readonly priority: number
+}
+
+/** The columns of one kind and what stands in them. */
+export interface TableShape {
+  readonly columns: readonly TableColumn[]
+  readonly cells: (object: ApiObject, nowMs: number) => unknown[]
+}
+
+type Cell = (object: ApiObject, nowMs: number) => unknown
+type Declared = readonly [name: string, cell: Cell, options?: { wide?: true; type?: string; format?: string }]
+
+function shape(...declared: readonly Declared[]): TableShape {
+  return {
+    columns: declared.map(([name, , { wide, type = 'string', format = '' } = {}]) => ({
+      name,
+      type,
+      format,
+      description: '',
+      priority: wide ? 1 : 0,
+    })),
+    cells: (object, nowMs) => declared.map(([, cell]) => cell(object, nowMs)),
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+const fields = (value: unknown): Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
+const items = (value: unknown): Fields[] => (Array.isArray(value) ? value.map(fields) : [])
+const text = (value: unknown, missing = ''): string =>
+  value === undefined || value === null || value === '' ? missing : String(value)
+const count = (value: unknown): number => Number(value ?? 0)
+const spec = (object: ApiObject): Fields => fields(object.spec)
+const status = (object: ApiObject): Fields => fields(object.status)
+const sizeOf = (value: unknown): number => Object.keys(fields(value)).length
+
+const wide = { wide: true } as const
+const whole = { type: 'integer' } as const
+const name: Declared = ['Name', ({ metadata }) => metadata.name, { format: 'name' }]
+const age: Declared = ['Age', ({ metadata }, nowMs) => ageSince(metadata.creationTimestamp, nowMs)]
+
+const labelsText = (labels: unknown): string =>
+  Object.entries(fields(labels))
+    .map(([key, value]) => (value === '' ? key : `${key}=${value}`))
+    .sort()
+    .join(',') || '<none>'
+
+function selectorText(selector: unknown): string {
+  const { matchLabels, matchExpressions } = fields(selector)
+  const labels = labelsText(matchLabels)
+  const expressions = items(matchExpressions).map(({ key, operator, values }) => {
+    const list = Array.isArray(values) ? `(${values.join(',')})` : ''
+    if (operator === 'Exists') return String(key)
+    if (operator === 'DoesNotExist') return `!${key}`
+    return `${key} ${operator === 'In' ? 'in' : 'notin'} ${list}`
+  })
+  return [labels === '<none>' ? '' : labels, ...expressions].filter(Boolean).join(',') || '<none>'
+}
+
+const containers = (object: ApiObject): Fields[] => items(fields(fields(spec(object).template).spec).containers)
+const containerColumns: readonly Declared[] = [
+  [
+    'Containers',
+    (object) =>
+      containers(object)
+        .map((each) => text(each.name))
+        .join(','),
+    wide,
+  ],
+  [
+    'Images',
+    (object) =>
+      containers(object)
+        .map((each) => text(each.image))
+        .join(','),
+    wide,
+  ],
+]
+const selectorColumn: Declared = ['Selector', (object) => selectorText(spec(object).selector), wide]
+
+function nodeStatus(node: ApiObject): string {
+  const ready = items(status(node).conditions).find((condition) => condition.type === 'Ready')
+  const word = ready ? (ready.status === 'True' ? 'Ready' : 'NotReady') : 'Unknown'
+  return spec(node).unschedulable ? `${word},SchedulingDisabled` : word
+}
+
+const ROLE = 'node-role.kubernetes.io/'
+
+function nodeRoles({ metadata }: ApiObject): string {
+  const roles = Object.entries(metadata.labels ?? {}).flatMap(([key, value]) => {
+    if (key.startsWith(ROLE)) return [key.slice(ROLE.length)]
+    return key === 'kubernetes.io/role' && value ? [value] : []
+  })
+  return [...new Set(roles)].filter(Boolean).sort().join(',') || '<none>'
+}
+
+const address =
+  (type: string): Cell =>
+  (node) =>
+    text(items(status(node).addresses).find((each) => each.type === type)?.address, '<none>')
+const nodeInfo =
+  (field: string): Cell =>
+  (node) =>
+    text(fields(status(node).nodeInfo)[field], '<unknown>')
+
+/** Why a pod is where it is, in the one word kubectl shows. */
+function podStatus(pod: ApiObject): string {
+  const { phase, reason } = status(pod)
+  let word = text(reason, text(phase, 'Unknown'))
+  const initialising = items(status(pod).initContainerStatuses).findIndex(
+    (each) => count(fields(fields(each.state).terminated).exitCode) !== 0 || !fields(each.state).terminated,
+  )
+  const total = items(spec(pod).initContainers).length
+  if (initialising >= 0 && total > 0) {
+    const waiting = text(fields(fields(items(status(pod).initContainerStatuses)[initialising]?.state).waiting).reason)
+    word = waiting && waiting !== 'PodInitializing' ? `Init:${waiting}` : `Init:${initialising}/${total}`
+  } else
+    for (const each of items(status(pod).containerStatuses).reverse()) {
+      const { waiting, terminated } = fields(each.state)
+      if (fields(waiting).reason) word = text(fields(waiting).reason)
+      else if (terminated)
+        word = text(
+          fields(terminated).reason,
+          fields(terminated).signal
+            ? `Signal:${fields(terminated).signal}`
+            : `ExitCode:${count(fields(terminated).exitCode)}`,
+        )
+    }
+  if (pod.metadata.deletionTimestamp) return reason === 'NodeLost' ? 'Unknown' : 'Terminating'
+  return word
+}
+
+function podRestarts(pod: ApiObject, nowMs: number): string {
+  const statuses = items(status(pod).containerStatuses)
+  const restarts = statuses.reduce((sum, each) => sum + count(each.restartCount), 0)
+  const last = statuses
+    .map((each) => text(fields(fields(each.lastState).terminated).finishedAt))
+    .sort()
+    .at(-1)
+  return restarts > 0 && last ? `${restarts} (${ageSince(last, nowMs)} ago)` : String(restarts)
+}
+
+const podReady = (pod: ApiObject): string => {
+  const ready = items(status(pod).containerStatuses).filter((each) => each.ready === true).length
+  return `${ready}/${items(spec(pod).containers).length}`
+}
+
+const servicePorts = (service: ApiObject): string =>
+  items(spec(service).ports)
+    .map(({ port, nodePort, protocol = 'TCP' }) => `${port}${nodePort ? `:${nodePort}` : ''}/${protocol}`)
+    .join(',') || '<none>'
+
+const externalIps = (service: ApiObject): string => {
+  const { type, externalName, externalIPs } = spec(service)
+  if (type === 'ExternalName') return text(externalName)
+  const ingress = items(fields(status(service).loadBalancer).ingress).map((each) => text(each.ip, text(each.hostname)))
+  const ips = [...ingress, ...(Array.isArray(externalIPs) ? externalIPs.map(String) : [])]
+  return ips.join(',') || (type === 'LoadBalancer' ? '<pending>' : '<none>')
+}
+
+const eventTime = (event: ApiObject, ...names: readonly string[]): unknown => {
+  for (const each of names) {
+    const value = each === 'series' ? fields(event.series).lastObservedTime : event[each]
+    if (value) return value
+  }
+  return undefined
+}
+
+const involved = (event: ApiObject): Fields => fields(event.involvedObject ?? event.regarding)
+
+const subjects = (binding: ApiObject, kind: string): string =>
+  items(binding.subjects)
+    .filter((subject) => subject.kind === kind)
+    .map((subject) => (kind === 'ServiceAccount' ? `${subject.namespace}/${subject.name}` : text(subject.name)))
+    .join(', ')
+const createdAt: Declared = ['Created At', ({ metadata }) => text(metadata.creationTimestamp), { type: 'date' }]
+const roleRef: Declared = [
+  'Role',
+  (binding) => `${text(fields(binding.roleRef).kind)}/${text(fields(binding.roleRef).name)}`,
+]
+const bindingTable = shape(
+  name,
+  roleRef,
+  age,
+  ['Users', (binding) => subjects(binding, 'User'), wide],
+  ['Groups', (binding) => subjects(binding, 'Group'), wide],
+  ['ServiceAccounts', (binding) => subjects(binding, 'ServiceAccount'), wide],
+)
+
+/** How kubectl shows built-in kinds, by collection. */
+export const builtInTables: Readonly<Record<string, TableShape>> = {
+  '/namespaces': shape(name, ['Status', (namespace) => text(status(namespace).phase)], age),
+  '/nodes': shape(
+    name,
+    ['Status', nodeStatus],
+    ['Roles', nodeRoles],
+    age,
+    ['Version', (node) => text(fields(status(node).nodeInfo).kubeletVersion)],
+    ['Internal-IP', address('InternalIP'), wide],
+    ['External-IP', address('ExternalIP'), wide],
+    ['OS-Image', nodeInfo('osImage'), wide],
+    ['Kernel-Version', nodeInfo('kernelVersion'), wide],
+    ['Container-Runtime', nodeInfo('containerRuntimeVersion'), wide],
+  ),
+  '/pods': shape(
+    name,
+    ['Ready', podReady],
+    ['Status', podStatus],
+    ['Restarts', podRestarts],
+    age,
+    ['IP', (pod) => text(status(pod).podIP, '<none>'), wide],
+    ['Node', (pod) => text(spec(pod).nodeName, '<none>'), wide],
+    ['Nominated Node', (pod) => text(status(pod).nominatedNodeName, '<none>'), wide],
+    [
+      'Readiness Gates',
+      (pod) => (items(spec(pod).readinessGates).length > 0 ? `0/${items(spec(pod).readinessGates).length}` : '<none>'),
+      wide,
+    ],
+  ),
+  '/secrets': shape(
+    name,
+    ['Type', (secret) => text(secret.type)],
+    ['Data', (secret) => sizeOf(secret.data), whole],
+    age,
+  ),
+  '/configmaps': shape(name, ['Data', (map) => sizeOf(map.data) + sizeOf(map.binaryData), whole], age),
+  '/serviceaccounts': shape(name, ['Secrets', (account) => items(account.secrets).length, whole], age),
+  '/services': shape(
+    name,
+    ['Type', (service) => text(spec(service).type, 'ClusterIP')],
+    ['Cluster-IP', (service) => text(spec(service).clusterIP, '<none>')],
+    ['External-IP', externalIps],
+    ['Port(s)', servicePorts],
+    age,
+    ['Selector', (service) => labelsText(spec(service).selector), wide],
+  ),
+  '/events': shape(
+    [
+      'Last Seen',
+      (event, nowMs) =>
+        ageSince(eventTime(event, 'series', 'lastTimestamp', 'deprecatedLastTimestamp', 'eventTime'), nowMs),
+    ],
+    ['Type', (event) => text(event.type)],
+    ['Reason', (event) => text(event.reason)],
+    ['Object', (event) => `${text(involved(event).kind).toLowerCase()}/${text(involved(event).name)}`],
+    ['Subobject', (event) => text(involved(event).fieldPath), wide],
+    [
+      'Source',
+      (event) =>
+        [text(fields(event.source).component, text(event.reportingComponent)), text(fields(event.source).host)]
+          .filter(Boolean)
+          .join(', '),
+      wide,
+    ],
+    ['Message', (event) => text(event.message ?? event.note).trim()],
+    [
+      'First Seen',
+      (event, nowMs) => ageSince(eventTime(event, 'firstTimestamp', 'deprecatedFirstTimestamp', 'eventTime'), nowMs),
+      wide,
+    ],
+    [
+      'Count',
+      (event) => count(fields(event.series).count ?? event.count ?? event.deprecatedCount ?? 1),
+      { wide: true, type: 'integer' },
+    ],
+    ['Name', ({ metadata }) => metadata.name, { wide: true, format: 'name' }],
+  ),
+  'apps/deployments': shape(
+    name,
+    ['Ready', (object) => `${count(status(object).readyReplicas)}/${count(spec(object).replicas ?? 1)}`],
+    ['Up-to-date', (object) => count(status(object).updatedReplicas), whole],
+    ['Available', (object) => count(status(object).availableReplicas), whole],
+    age,
+    ...containerColumns,
+    selectorColumn,
+  ),
+  'apps/replicasets': shape(
+    name,
+    ['Desired', (object) => count(spec(object).replicas ?? 1), whole],
+    ['Current', (object) => count(status(object).replicas), whole],
+    ['Ready', (object) => count(status(object).readyReplicas), whole],
+    age,
+    ...containerColumns,
+    selectorColumn,
+  ),
+  'apps/daemonsets': shape(
+    name,
+    ['Desired', (object) => count(status(object).desiredNumberScheduled), whole],
+    ['Current', (object) => count(status(object).currentNumberScheduled), whole],
+    ['Ready', (object) => count(status(object).numberReady), whole],
+    ['Up-to-date', (object) => count(status(object).updatedNumberScheduled), whole],
+    ['Available', (object) => count(status(object).numberAvailable), whole],
+    ['Node Selector', (object) => labelsText(fields(fields(spec(object).template).spec).nodeSelector)],
+    age,
+    ...containerColumns,
+    selectorColumn,
+  ),
+  'apps/statefulsets': shape(
+    name,
+    ['Ready', (object) => `${count(status(object).readyReplicas)}/${count(spec(object).replicas ?? 1)}`],
+    age,
+    ...containerColumns,
+  ),
+  'coordination.k8s.io/leases': shape(name, ['Holder', (lease) => text(spec(lease).holderIdentity)], age),
+  'apiextensions.k8s.io/customresourcedefinitions': shape(name, createdAt),
+  'rbac.authorization.k8s.io/roles': shape(name, createdAt),
+  'rbac.authorization.k8s.io/clusterroles': shape(name, createdAt),
+  'rbac.authorization.k8s.io/rolebindings': bindingTable,
+  'rbac.authorization.k8s.io/clusterrolebindings': bindingTable,
+}
+
+/** For resources without columns of their own. */
+export const plainTable: TableShape = shape(name, age)

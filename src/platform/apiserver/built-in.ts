@@ -1,0 +1,236 @@
+import type { NameRule } from './names.ts'
+import type { FieldReader, FieldReaders } from './selectors.ts'
+import { builtInSchema } from './semantics.ts'
+import type { Resource } from './served.ts'
+import type { ApiObject } from './types.ts'
+
+interface Declared {
+  readonly kind: string
+  readonly plural?: string
+  readonly shortNames?: readonly string[]
+  readonly categories?: readonly string[]
+  readonly clusterWide?: boolean
+  readonly status?: boolean
+  readonly generation?: boolean
+  readonly nameRule?: NameRule
+  readonly versionRequired?: boolean
+  readonly fields?: FieldReaders
+  readonly scale?: Resource['scale']
+}
+
+const at = (object: unknown, ...path: readonly string[]): unknown =>
+  path.reduce<unknown>((value, field) => (value as Record<string, unknown> | null | undefined)?.[field], object)
+
+const field =
+  (...path: readonly string[]): FieldReader =>
+  (object) => {
+    const value = at(object, ...path)
+    return value === undefined || value === null ? '' : String(value)
+  }
+
+const readers = (...paths: readonly string[]): FieldReaders =>
+  Object.fromEntries(paths.map((path) => [path, field(...path.split('.'))]))
+
+const replicas = {
+  specReplicasPath: '.spec.replicas',
+  statusReplicasPath: '.status.replicas',
+}
+
+const CORE: readonly Declared[] = [
+  {
+    kind: 'Namespace',
+    shortNames: ['ns'],
+    clusterWide: true,
+    status: true,
+    nameRule: 'label',
+    fields: readers('status.phase'),
+  },
+  {
+    kind: 'Node',
+    shortNames: ['no'],
+    clusterWide: true,
+    status: true,
+    fields: { 'spec.unschedulable': (node) => String(at(node, 'spec', 'unschedulable') ?? false) },
+  },
+  {
+    kind: 'Pod',
+    shortNames: ['po'],
+    categories: ['all'],
+    status: true,
+    generation: true,
+    fields: {
+      ...readers(
+        'spec.nodeName',
+        'spec.restartPolicy',
+        'spec.schedulerName',
+        'spec.serviceAccountName',
+        'status.phase',
+        'status.podIP',
+        'status.nominatedNodeName',
+      ),
+      'spec.hostNetwork': (pod) => String(at(pod, 'spec', 'hostNetwork') ?? false),
+    },
+  },
+  { kind: 'Secret', fields: readers('type') },
+  { kind: 'ConfigMap', shortNames: ['cm'] },
+  {
+    kind: 'Event',
+    shortNames: ['ev'],
+    fields: {
+      ...readers(
+        'involvedObject.kind',
+        'involvedObject.namespace',
+        'involvedObject.name',
+        'involvedObject.uid',
+        'involvedObject.apiVersion',
+        'involvedObject.resourceVersion',
+        'involvedObject.fieldPath',
+        'reason',
+        'reportingComponent',
+        'type',
+      ),
+      source: (event) => String(at(event, 'source', 'component') ?? at(event, 'reportingComponent') ?? ''),
+    },
+  },
+  { kind: 'ServiceAccount', shortNames: ['sa'] },
+  {
+    kind: 'Service',
+    shortNames: ['svc'],
+    categories: ['all'],
+    status: true,
+    nameRule: 'label',
+    fields: readers('spec.clusterIP', 'spec.type'),
+  },
+]
+
+const APPS: readonly Declared[] = [
+  { kind: 'Deployment', shortNames: ['deploy'], categories: ['all'], status: true, generation: true, scale: replicas },
+  {
+    kind: 'ReplicaSet',
+    shortNames: ['rs'],
+    categories: ['all'],
+    status: true,
+    generation: true,
+    scale: replicas,
+    fields: readers('status.replicas'),
+  },
+  { kind: 'DaemonSet', shortNames: ['ds'], categories: ['all'], status: true, generation: true },
+  { kind: 'StatefulSet', shortNames: ['sts'], categories: ['all'], status: true, generation: true, scale: replicas },
+]
+
+const GROUPS: readonly (readonly [group: string, version: string, resources: readonly Declared[]])[] = [
+  ['', 'v1', CORE],
+  ['apps', 'v1', APPS],
+  ['coordination.k8s.io', 'v1', [{ kind: 'Lease', versionRequired: true }]],
+  [
+    'apiextensions.k8s.io',
+    'v1',
+    [
+      {
+        kind: 'CustomResourceDefinition',
+        shortNames: ['crd', 'crds'],
+        categories: ['api-extensions'],
+        clusterWide: true,
+        status: true,
+        generation: true,
+      },
+    ],
+  ],
+  [
+    'rbac.authorization.k8s.io',
+    'v1',
+    [
+      { kind: 'Role', nameRule: 'path' },
+      { kind: 'RoleBinding', nameRule: 'path' },
+      { kind: 'ClusterRole', clusterWide: true, nameRule: 'path' },
+      { kind: 'ClusterRoleBinding', clusterWide: true, nameRule: 'path' },
+    ],
+  ],
+]
+
+function builtIn(group: string, version: string, declared: Declared): Resource {
+  const singular = declared.kind.toLowerCase()
+  const plural = declared.plural ?? `${singular}s`
+  return {
+    group,
+    version,
+    plural,
+    singular,
+    kind: declared.kind,
+    shortNames: declared.shortNames ?? [],
+    categories: declared.categories ?? [],
+    namespaced: !declared.clusterWide,
+    status: declared.status ?? false,
+    builtIn: true,
+    schema: builtInSchema(group, version, declared.kind),
+    columns: [],
+    collection: `${group}/${plural}`,
+    storageVersion: version,
+    nameRule: declared.nameRule ?? 'subdomain',
+    generation: declared.generation ?? false,
+    versionRequired: declared.versionRequired ?? false,
+    fields: declared.fields ?? {},
+    ...(declared.scale ? { scale: declared.scale } : {}),
+  }
+}
+
+const renamed = (
+  object: Record<string, unknown>,
+  names: readonly (readonly [from: string, to: string])[],
+): ApiObject => {
+  const copy: Record<string, unknown> = { ...object }
+  for (const [from, to] of names) {
+    if (!(from in copy)) continue
+    copy[to] = copy[from]
+    delete copy[from]
+  }
+  return copy as ApiObject
+}
+
+/** The names of the same facts in events.k8s.io/v1 and in core/v1, which is what is stored. */
+const EVENT_FIELDS = [
+  ['regarding', 'involvedObject'],
+  ['note', 'message'],
+  ['reportingController', 'reportingComponent'],
+  ['deprecatedSource', 'source'],
+  ['deprecatedFirstTimestamp', 'firstTimestamp'],
+  ['deprecatedLastTimestamp', 'lastTimestamp'],
+  ['deprecatedCount', 'count'],
+] as const
+
+function newEvents(core: Resource): Resource {
+  return {
+    ...core,
+    group: 'events.k8s.io',
+    version: 'v1',
+    schema: builtInSchema('events.k8s.io', 'v1', 'Event'),
+    storageVersion: 'v1',
+    fields: {
+      ...readers('reason', 'type'),
+      ...Object.fromEntries(
+        ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'].map((name) => [
+          `regarding.${name}`,
+          field('involvedObject', name),
+        ]),
+      ),
+      reportingController: field('reportingComponent'),
+    },
+    toStorage: (object) => ({ ...renamed(object, EVENT_FIELDS), apiVersion: 'v1' }),
+    fromStorage: (object) => ({
+      ...renamed(
+        object,
+        EVENT_FIELDS.map(([newer, older]) => [older, newer] as const),
+      ),
+      apiVersion: 'events.k8s.io/v1',
+    }),
+  }
+}
+
+/** What every server serves, whatever is installed in it. */
+export function builtInResources(): Resource[] {
+  const resources = GROUPS.flatMap(([group, version, list]) =>
+    list.map((declared) => builtIn(group, version, declared)),
+  )
+  const events = resources.find((resource) => resource.kind === 'Event')
+  return events ? [...resources, newEvents(events)] : resources
+}

@@ -1,0 +1,59 @@
+import type { IncomingMessage } from 'node:http'
+import { createGunzip } from 'node:zlib'
+import { parse } from 'yaml'
+import { ApiError } from '../status.ts'
+
+/** Of a request. Objects have a tighter limit; a patch may be longer than what it makes. */
+export const MAX_BODY_BYTES = 3 * 1024 * 1024
+
+/** @throws ApiError RequestEntityTooLarge beyond the limit; the rest is not read. */
+export async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const tooLarge = () => new ApiError('RequestEntityTooLarge', `Request entity too large: limit is ${MAX_BODY_BYTES}`)
+  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge()
+  const source = request.headers['content-encoding'] === 'gzip' ? request.pipe(createGunzip()) : request
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of source as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > MAX_BODY_BYTES) throw tooLarge()
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+/** The media type of a request's body, without parameters. */
+export const mediaType = (request: IncomingMessage): string =>
+  (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
+
+export function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch (error) {
+    throw new ApiError('BadRequest', `couldn't get version/kind; json parse error: ${(error as Error).message}`)
+  }
+}
+
+/** JSON is YAML too. One document, with the aliases of an object of reasonable size. */
+export function parseYaml(bytes: Buffer): unknown {
+  try {
+    return parse(bytes.toString('utf8'), { maxAliasCount: 100 })
+  } catch (error) {
+    throw new ApiError('BadRequest', `error parsing YAML: ${(error as Error).message}`)
+  }
+}
+
+/**
+ * An object sent to be created or to replace another.
+ * @throws ApiError UnsupportedMediaType, BadRequest, RequestEntityTooLarge.
+ */
+export async function readObject(request: IncomingMessage): Promise<unknown> {
+  const type = mediaType(request)
+  if (!['', 'application/json', 'application/yaml', 'text/yaml', 'application/x-yaml'].includes(type))
+    throw new ApiError(
+      'UnsupportedMediaType',
+      'the body of the request was in an unknown format - accepted media types include: application/json, application/yaml',
+    )
+  const bytes = await readBody(request)
+  if (bytes.length === 0) return {}
+  return type === '' || type === 'application/json' ? parseJson(bytes) : parseYaml(bytes)
+}

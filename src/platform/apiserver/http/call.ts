@@ -1,0 +1,20 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Access, User } from '../access.ts'
+import type { ApiServer } from '../server.ts'
+
+/** One request on its way through the server. */
+export interface Call {
+  readonly server: ApiServer
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** HEAD is GET here; the answer leaves out its body */
+  readonly method: string
+  /** below the prefix the server is mounted under */
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly prefix: string
+  readonly access: Access
+  readonly user: User
+  /** sent as Warning headers */
+  readonly warnings: string[]
+}

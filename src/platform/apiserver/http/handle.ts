@@ -1,0 +1,162 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Access } from '../access.ts'
+import { aggregated, coreVersions, groupList, groupOf, resourceList } from '../discovery.ts'
+import { openapiV2, openapiV3, openapiV3Index } from '../semantics.ts'
+import type { ApiServer } from '../server.ts'
+import { ApiError } from '../status.ts'
+import type { Call } from './call.ts'
+import { handleResource, targetOf } from './resource.ts'
+import { sendError, sendJson, sendText } from './respond.ts'
+
+const everybody = new Access('everybody')
+
+/** Answers one request; never throws. */
+export async function handleRequest(
+  server: ApiServer,
+  request: IncomingMessage,
+  response: ServerResponse,
+  prefix: string,
+  access: Access = everybody,
+): Promise<void> {
+  const url = new URL(request.url ?? '/', 'http://server')
+  const method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET')
+  const user = access.identify(request.headers.authorization)
+  const call: Call = {
+    server,
+    request,
+    response,
+    method,
+    prefix,
+    path: url.pathname.slice(prefix.length),
+    query: url.searchParams,
+    access,
+    user: user ?? { name: 'system:anonymous', groups: ['system:unauthenticated'] },
+    warnings: [],
+  }
+  server.counters.requests++
+  try {
+    if (!user && !isHealth(call.path)) throw new ApiError('Unauthorized', 'Unauthorized')
+    await route(call)
+  } catch (error) {
+    await answerError(call, error)
+  }
+}
+
+async function answerError(call: Call, error: unknown): Promise<void> {
+  const { response, request, server } = call
+  const known =
+    error instanceof ApiError
+      ? error
+      : new ApiError('InternalError', 'the API server failed to answer; its log says why', undefined, { cause: error })
+  if (known.httpCode >= 500 && known.reason !== 'Timeout')
+    server.logger.error({ err: error, method: request.method, path: call.path }, 'a request failed')
+  if (response.headersSent || response.destroyed) {
+    response.destroy()
+    return
+  }
+  // What is left of a refused body is not read: the connection cannot be used again.
+  if (!request.complete && !['GET', 'HEAD'].includes(request.method ?? '')) response.setHeader('connection', 'close')
+  await sendError(call, known)
+}
+
+const isHealth = (path: string): boolean => /^\/(healthz|livez|readyz|version)(\/|$)/.test(path)
+
+function decodeSegments(path: string): string[] {
+  try {
+    return path.split('/').filter(Boolean).map(decodeURIComponent)
+  } catch {
+    throw new ApiError('BadRequest', 'the path is not well encoded')
+  }
+}
+
+async function route(call: Call): Promise<void> {
+  const segments = decodeSegments(call.path)
+  const [root, ...rest] = segments
+  if (root === 'api' && rest.length >= 2) {
+    const target = targetOf('', rest[0] ?? '', rest.slice(1))
+    if (!target) throw new ApiError('NotFound', 'the server could not find the requested resource', {})
+    return handleResource(call, target)
+  }
+  if (root === 'apis' && rest.length >= 3) {
+    const target = targetOf(rest[0] ?? '', rest[1] ?? '', rest.slice(2))
+    if (!target) throw new ApiError('NotFound', 'the server could not find the requested resource', {})
+    return handleResource(call, target)
+  }
+  if (call.method !== 'GET')
+    throw new ApiError('MethodNotAllowed', 'the server does not allow this method on the requested resource', {})
+  if (!call.access.allows(call.user, { verb: 'get', path: call.path }) && !isHealth(call.path))
+    throw new ApiError('Forbidden', `forbidden: User "${call.user.name}" cannot get path "${call.path}"`, {})
+  return handleDocument(call, root, rest)
+}
+
+function handleDocument(call: Call, root: string | undefined, rest: readonly string[]): Promise<void> {
+  const { server } = call
+  const found = (value: object | undefined): Promise<void> =>
+    value ? sendJson(call, 200, value) : sendText(call, 404, '404 page not found\n')
+  const [group, version] = rest
+  switch (root) {
+    case undefined:
+      return found({
+        paths: ['/api', '/api/v1', '/apis', '/healthz', '/livez', '/openapi/v2', '/openapi/v3', '/readyz', '/version'],
+      })
+    case 'api':
+      if (rest.length === 1) return found(group === 'v1' ? resourceList(server.served, '', 'v1') : undefined)
+      return sendDiscovery(call, true, () => coreVersions(String(call.request.headers.host ?? '')))
+    case 'apis':
+      if (group === undefined) return sendDiscovery(call, false, () => groupList(server.served))
+      return found(version === undefined ? groupOf(server.served, group) : resourceList(server.served, group, version))
+    case 'version':
+      return found(server.versionInfo)
+    case 'healthz':
+    case 'livez':
+    case 'readyz':
+      return sendText(call, 200, 'ok')
+    case 'openapi':
+      return handleOpenapi(call, rest, found)
+    default:
+      return sendText(call, 404, '404 page not found\n')
+  }
+}
+
+/** The document that lists everything at once, for those who know it; the short one for the others. */
+function sendDiscovery(call: Call, core: boolean, short: () => object): Promise<void> {
+  for (const part of String(call.request.headers.accept ?? '').split(',')) {
+    const match = /;as=APIGroupDiscoveryList/.test(part) && /;v=(v2beta1|v2)(;|$)/.exec(part.trim())
+    const version = match ? match[1] : undefined
+    if (version && /;g=apidiscovery\.k8s\.io/.test(part)) {
+      const type = `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`
+      return sendDocument(call, type, aggregated(call.server.served, core, version))
+    }
+  }
+  return sendJson(call, 200, short())
+}
+
+async function sendDocument(call: Call, type: string, value: object): Promise<void> {
+  const body = JSON.stringify(value)
+  call.response.setHeader('content-type', type)
+  call.response.setHeader('content-length', Buffer.byteLength(body))
+  call.response.setHeader('vary', 'accept')
+  call.response.writeHead(200)
+  call.response.end(call.request.method === 'HEAD' ? undefined : body)
+}
+
+function handleOpenapi(
+  call: Call,
+  rest: readonly string[],
+  found: (value: object | undefined) => Promise<void>,
+): Promise<void> {
+  const [kind, ...path] = rest
+  const resources = call.server.served.all()
+  if (kind === 'v2') {
+    // Some clients read version 2 as protobuf only: they fall back to version 3 or go without.
+    const accept = String(call.request.headers.accept ?? '')
+    if (accept && !/application\/(json|\*)|\*\/\*/.test(accept))
+      throw new ApiError('NotAcceptable', 'only application/json is supported for this document', {})
+    return found(openapiV2(resources))
+  }
+  if (kind !== 'v3') return found(undefined)
+  if (path.length === 0) return found(openapiV3Index(resources, call.prefix))
+  const [root, ...names] = path
+  const groupVersion = root === 'api' ? names[0] : names.join('/')
+  return found(groupVersion ? openapiV3(groupVersion, resources) : undefined)
+}

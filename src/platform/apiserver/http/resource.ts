@@ -1,0 +1,380 @@
+import { randomInt } from 'node:crypto'
+import type { DeleteOptions, ObjectKey } from '../objects.ts'
+import { answerReview, reviewKinds } from '../reviews.ts'
+import { type Predicate, parseFieldSelector, parseLabelSelector } from '../selectors.ts'
+import { applyPatch, canEncode, readPatch } from '../semantics.ts'
+import { groupVersion, type Resource } from '../served.ts'
+import { ApiError, notFound } from '../status.ts'
+import type { ApiObject } from '../types.ts'
+import type { WriteOptions } from '../write-rules.ts'
+import { negotiate, type Representation } from './accept.ts'
+import { mediaType, readBody, readObject } from './body.ts'
+import type { Call } from './call.ts'
+import { sendList, sendObject, sendValue } from './respond.ts'
+import { watchResource } from './watch.ts'
+
+/** Where a request points: `/api/v1/namespaces/{namespace}/{plural}/{name}/{subresource}` with its parts. */
+export interface Target {
+  readonly group: string
+  readonly version: string
+  readonly plural: string
+  readonly namespace: string | undefined
+  readonly name: string | undefined
+  readonly subresource: string | undefined
+}
+
+/** Splits the path below `/api/v1` or `/apis/{group}/{version}`. */
+export function targetOf(group: string, version: string, rest: readonly string[]): Target | undefined {
+  const at = (
+    plural: string | undefined,
+    namespace: string | undefined,
+    more: readonly string[],
+  ): Target | undefined =>
+    plural && more.length <= 2
+      ? { group, version, plural, namespace, name: more[0] || undefined, subresource: more[1] || undefined }
+      : undefined
+  const [first, namespace, plural, ...more] = rest
+  const ofNamespace = plural === undefined || plural === 'status' || plural === 'finalize'
+  if (first === 'namespaces' && !ofNamespace) return at(plural, namespace, more)
+  return at(first, undefined, rest.slice(1))
+}
+
+const notServed = (): ApiError => new ApiError('NotFound', 'the server could not find the requested resource', {})
+const notAllowed = (): ApiError =>
+  new ApiError('MethodNotAllowed', 'the server does not allow this method on the requested resource', {})
+
+/** What the request does, in the words of access rules. */
+export function verbOf(method: string, target: Target, query: URLSearchParams): string {
+  switch (method) {
+    case 'GET':
+      if (isTrue(query.get('watch'))) return 'watch'
+      return target.name ? 'get' : 'list'
+    case 'POST':
+      return 'create'
+    case 'PUT':
+      return 'update'
+    case 'PATCH':
+      return 'patch'
+    case 'DELETE':
+      return target.name ? 'delete' : 'deletecollection'
+    default:
+      return method.toLowerCase()
+  }
+}
+
+const isTrue = (text: string | null): boolean => text === '1' || text === 'true' || text === ''
+
+export async function handleResource(call: Call, target: Target): Promise<void> {
+  checkAccess(call, target)
+  const review = reviewKinds.find(
+    ({ group, version, plural }) => group === target.group && version === target.version && plural === target.plural,
+  )
+  if (review) return handleReview(call, review.kind, groupVersion(target))
+  const resource = call.server.served.get(target)
+  if (!resource) throw notServed()
+  if (target.namespace !== undefined && !resource.namespaced) throw notServed()
+  if (resource.deprecationWarning) call.warnings.push(resource.deprecationWarning)
+  if (target.name === undefined) return handleCollection(call, resource, target)
+  if (resource.namespaced && target.namespace === undefined) throw notServed()
+  return handleOne(call, resource, { name: target.name, namespace: target.namespace }, target.subresource)
+}
+
+function checkAccess(call: Call, target: Target): void {
+  const { group, plural, namespace, name, subresource } = target
+  const verb = verbOf(call.method, target, call.query)
+  const attempt = {
+    verb,
+    group,
+    resource: plural,
+    ...(subresource ? { subresource } : {}),
+    ...(namespace ? { namespace } : {}),
+    ...(name ? { name } : {}),
+  }
+  if (call.access.allows(call.user, attempt)) return
+  const what = subresource ? `${plural}/${subresource}` : plural
+  const where = namespace ? `in the namespace "${namespace}"` : 'at the cluster scope'
+  throw new ApiError(
+    'Forbidden',
+    `${group ? `${plural}.${group}` : plural}${name ? ` "${name}"` : ''} is forbidden: User "${call.user.name}" cannot ${verb} resource "${what}" in API group "${group}" ${where}`,
+    { ...(name ? { name } : {}), ...(group ? { group } : {}), kind: plural },
+  )
+}
+
+async function handleReview(call: Call, kind: string, apiVersion: string): Promise<void> {
+  if (call.method !== 'POST') throw notAllowed()
+  const how = negotiate(call.request.headers.accept, { protobuf: false, shapes: false })
+  const body = (await readObject(call.request)) as object
+  const answer = answerReview(kind, { kind, apiVersion, metadata: {}, ...body }, call.access, call.user)
+  return sendValue(call, 201, how, answer)
+}
+
+const representation = (call: Call, resource: Resource): Representation =>
+  negotiate(call.request.headers.accept, { protobuf: canEncode(resource), shapes: true })
+
+async function handleCollection(call: Call, resource: Resource, target: Target): Promise<void> {
+  const { namespace } = target
+  const how = representation(call, resource)
+  switch (call.method) {
+    case 'GET':
+      return isTrue(call.query.get('watch')) && !resource.list
+        ? watchResource(call, how, resource, watchQuery(call, resource, namespace))
+        : sendList(call, how, resource, call.server.objects.page(resource, listQuery(call, resource, namespace)))
+    case 'POST': {
+      if (resource.namespaced && namespace === undefined) throw notAllowed()
+      const object = await call.server.objects.createIn(
+        resource,
+        namespace,
+        await readObject(call.request),
+        writeOptions(call),
+      )
+      return sendObject(call, 201, how, resource, object)
+    }
+    case 'DELETE': {
+      if ((resource.namespaced && namespace === undefined) || resource.collection === '/namespaces') throw notAllowed()
+      const { matches } = selectors(call, resource)
+      const options = await deleteOptions(call)
+      const items = await call.server.objects.removeAll(
+        resource,
+        { namespace, matches: matches ?? (() => true) },
+        options,
+      )
+      return sendList(call, how, resource, { items, resourceVersion: call.server.objects.resourceVersion })
+    }
+    default:
+      throw notAllowed()
+  }
+}
+
+async function handleOne(
+  call: Call,
+  resource: Resource,
+  key: ObjectKey,
+  subresource: string | undefined,
+): Promise<void> {
+  const how = representation(call, resource)
+  const { objects } = call.server
+  if (subresource === 'finalize' && resource.collection === '/namespaces' && call.method === 'PUT') {
+    const body = (await readObject(call.request)) as { spec?: { finalizers?: string[] } }
+    return sendObject(call, 200, how, resource, await objects.finalizeNamespace(key.name, body.spec?.finalizers ?? []))
+  }
+  if (subresource === 'scale' && resource.scale) return handleScale(call, how, resource, key)
+  if (subresource !== undefined && !(subresource === 'status' && resource.status)) throw notServed()
+  const options: WriteOptions = {
+    ...writeOptions(call),
+    ...(subresource === 'status' ? { subresource: 'status' } : {}),
+  }
+  switch (call.method) {
+    case 'GET': {
+      const found = objects.read(resource, key)
+      if (!found) throw notFound(resource, key.name)
+      return sendObject(call, 200, how, resource, found)
+    }
+    case 'PUT': {
+      const body = await readObject(call.request)
+      const { object, created } = await objects.change(resource, key, () => body as ApiObject, options)
+      return sendObject(call, created ? 201 : 200, how, resource, object)
+    }
+    case 'PATCH':
+      return handlePatch(call, how, resource, key, options)
+    case 'DELETE': {
+      if (subresource) throw notAllowed()
+      const result = await objects.remove(resource, key, await deleteOptions(call))
+      if (result.kind === 'gone' && resource.collection !== '/pods') return sendValue(call, 200, how, result.status)
+      return sendObject(call, 200, how, resource, result.object)
+    }
+    default:
+      throw notAllowed()
+  }
+}
+
+async function handlePatch(
+  call: Call,
+  how: Representation,
+  resource: Resource,
+  key: ObjectKey,
+  options: WriteOptions,
+): Promise<void> {
+  const type = mediaType(call.request)
+  const patch = readPatch(resource, type, await readBody(call.request))
+  const given = call.query.get('fieldManager')
+  if (patch.kind === 'apply' && !given)
+    throw new ApiError(
+      'Invalid',
+      'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
+      {
+        group: 'meta.k8s.io',
+        kind: 'PatchOptions',
+        causes: [
+          {
+            reason: 'FieldValueRequired',
+            message: 'Required value: is required for apply patch',
+            field: 'fieldManager',
+          },
+        ],
+      },
+    )
+  const force = isTrue(call.query.get('force'))
+  const nowMs = call.server.clock.now()
+  const { object, created } = await call.server.objects.change(
+    resource,
+    key,
+    (live) => applyPatch(resource, key, live, patch, { ...options, force, nowMs }),
+    { ...options, managed: patch.kind === 'apply', createMissing: patch.kind === 'apply' && !options.subresource },
+  )
+  return sendObject(call, created ? 201 : 200, how, resource, object)
+}
+
+function atPath(object: ApiObject, path: string): unknown {
+  return path
+    .split('.')
+    .filter(Boolean)
+    .reduce<unknown>((value, field) => (value as Record<string, unknown> | undefined)?.[field], object)
+}
+
+function withPath(object: ApiObject, path: string, value: unknown): ApiObject {
+  const [first = '', ...rest] = path.split('.').filter(Boolean)
+  const set = (target: unknown, [field = '', ...more]: readonly string[]): unknown => ({
+    ...(target as object | undefined),
+    [field]: more.length > 0 ? set((target as Record<string, unknown> | undefined)?.[field], more) : value,
+  })
+  return set(object, [first, ...rest]) as ApiObject
+}
+
+async function handleScale(call: Call, how: Representation, resource: Resource, key: ObjectKey): Promise<void> {
+  const paths = resource.scale
+  if (!paths) throw notServed()
+  const scaleOf = (object: ApiObject): ApiObject => {
+    const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
+    const selector = atPath(object, paths.labelSelectorPath ?? '')
+    return JSON.parse(
+      JSON.stringify({
+        kind: 'Scale',
+        apiVersion: 'autoscaling/v1',
+        metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
+        spec: { replicas: atPath(object, paths.specReplicasPath) ?? 0 },
+        status: {
+          replicas: atPath(object, paths.statusReplicasPath) ?? 0,
+          ...(typeof selector === 'string' ? { selector } : {}),
+        },
+      }),
+    ) as ApiObject
+  }
+  const { objects } = call.server
+  if (call.method === 'GET') {
+    const found = objects.read(resource, key)
+    if (!found) throw notFound(resource, key.name)
+    return sendValue(call, 200, how, scaleOf(found))
+  }
+  if (call.method !== 'PUT' && call.method !== 'PATCH') throw notAllowed()
+  const next =
+    call.method === 'PUT'
+      ? await readObject(call.request).then((body) => () => body as ApiObject)
+      : (
+          (patch) => (scale: ApiObject) =>
+            applyPatch({ ...resource, builtIn: true }, key, scale, patch, {
+              nowMs: call.server.clock.now(),
+              force: false,
+            })
+        )(readPatch({ ...resource, builtIn: true }, mediaType(call.request), await readBody(call.request)))
+  const { object } = await objects.change(
+    resource,
+    key,
+    (live) => {
+      if (!live) throw notFound(resource, key.name)
+      const scale = next(scaleOf(live))
+      const { resourceVersion } = scale.metadata
+      const wanted = withPath(
+        live,
+        paths.specReplicasPath,
+        (scale.spec as { replicas?: number } | undefined)?.replicas ?? 0,
+      )
+      return { ...wanted, metadata: { ...wanted.metadata, ...(resourceVersion ? { resourceVersion } : {}) } }
+    },
+    writeOptions(call),
+  )
+  return sendValue(call, 200, how, scaleOf(object))
+}
+
+function writeOptions(call: Call): WriteOptions {
+  const { query, request } = call
+  const dryRun = query.getAll('dryRun')
+  if (dryRun.some((each) => each !== 'All'))
+    throw new ApiError('Invalid', `dryRun: Unsupported value: ${JSON.stringify(dryRun)}: supported values: "All"`)
+  const fieldValidation = query.get('fieldValidation') || 'Warn'
+  if (fieldValidation !== 'Strict' && fieldValidation !== 'Warn' && fieldValidation !== 'Ignore')
+    throw new ApiError(
+      'Invalid',
+      `fieldValidation: Unsupported value: ${JSON.stringify(fieldValidation)}: supported values: "Ignore", "Strict", "Warn"`,
+    )
+  const agent = String(request.headers['user-agent'] ?? '').split('/')[0] ?? ''
+  return {
+    dryRun: dryRun.length > 0,
+    fieldValidation,
+    fieldManager: query.get('fieldManager') || agent || 'unknown',
+    warnings: call.warnings,
+  }
+}
+
+async function deleteOptions(call: Call): Promise<DeleteOptions> {
+  const body = ((await readObject(call.request)) ?? {}) as DeleteOptions & { dryRun?: unknown }
+  const policy = call.query.get('propagationPolicy') ?? body.propagationPolicy
+  return {
+    ...(body.preconditions ? { preconditions: body.preconditions } : {}),
+    dryRun: call.query.has('dryRun') || (Array.isArray(body.dryRun) && body.dryRun.length > 0),
+    ...(policy ? { propagationPolicy: policy } : {}),
+  }
+}
+
+function selectors(call: Call, resource: Resource): { matches: Predicate | undefined; name: string | undefined } {
+  const labels = call.query.get('labelSelector') ?? ''
+  const fields = call.query.get('fieldSelector') ?? ''
+  const byField = fields ? parseFieldSelector(fields, resource.fields) : undefined
+  const byLabel = labels ? parseLabelSelector(labels) : undefined
+  if (!byField && !byLabel) return { matches: undefined, name: undefined }
+  const matches: Predicate = (object) => (byLabel?.(object) ?? true) && (byField?.matches(object) ?? true)
+  return { matches, name: byField?.name }
+}
+
+function numberOf(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name)
+  if (!text) return undefined
+  if (!/^-?\d+$/.test(text))
+    throw new ApiError('BadRequest', `strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`)
+  return Number(text)
+}
+
+function listQuery(call: Call, resource: Resource, namespace: string | undefined) {
+  const { query } = call
+  const { matches, name } = selectors(call, resource)
+  const limit = numberOf(query, 'limit')
+  return {
+    namespace,
+    ...(matches ? { matches } : {}),
+    name,
+    ...(limit ? { limit } : {}),
+    continue: query.get('continue') || undefined,
+    resourceVersion: query.get('resourceVersion') || undefined,
+    resourceVersionMatch: query.get('resourceVersionMatch') || undefined,
+  }
+}
+
+function watchQuery(call: Call, resource: Resource, namespace: string | undefined) {
+  const { query } = call
+  const { matches } = selectors(call, resource)
+  const timeoutSeconds = numberOf(query, 'timeoutSeconds') ?? randomInt(1800, 3600)
+  const sendInitialEvents = query.has('sendInitialEvents') && isTrue(query.get('sendInitialEvents'))
+  if (query.has('sendInitialEvents') && query.get('resourceVersionMatch') !== 'NotOlderThan')
+    throw new ApiError(
+      'Invalid',
+      'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
+      { group: 'meta.k8s.io', kind: 'ListOptions' },
+    )
+  return {
+    namespace,
+    matches: matches ?? (() => true),
+    resourceVersion: query.get('resourceVersion') ?? '',
+    bookmarks: isTrue(query.get('allowWatchBookmarks')),
+    sendInitialEvents,
+    timeoutMs: timeoutSeconds * 1000,
+  }
+}

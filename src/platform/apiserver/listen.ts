@@ -1,0 +1,153 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { stringify } from 'yaml'
+import { type Logger, silentLogger } from '#runtime'
+import { Access, type TokenGrant } from './access.ts'
+import type { ApiServer } from './server.ts'
+import { ApiError } from './status.ts'
+import { generateServingCertificate, type ServingCertificate } from './tls.ts'
+
+export interface ListenOptions {
+  /** default 127.0.0.1 */
+  readonly host?: string
+  /** default 0: any free one */
+  readonly port?: number
+  /** A certificate to show, with the CA that clients shall trust; or one made here, its CA kept in `dir` if given. */
+  readonly tls?: ServingCertificate | { readonly dir?: string; readonly extraHosts?: readonly string[] }
+  /** path prefix ('' or '/clusters/east') → server; the longest that fits answers */
+  readonly mounts?: ReadonlyMap<string, ApiServer>
+  /** who may come in; without any nobody may */
+  readonly tokens: readonly TokenGrant[]
+  readonly logger?: Logger
+}
+
+/** One HTTPS port in front of one or many API servers. */
+export interface ApiListener extends AsyncDisposable {
+  /** https://host:port */
+  readonly url: string
+  readonly port: number
+  /** what clients trust */
+  readonly caPem: string
+  mount(prefix: string, server: ApiServer): void
+  /** The server itself stays open. */
+  unmount(prefix: string): void
+  /** A kubeconfig with one context for one mount. */
+  kubeconfig(options: { context: string; token: string; prefix?: string; user?: string }): string
+}
+
+const PREFIX = /^(\/[A-Za-z0-9._-]+)*$/
+
+/** Between the end of a listener's life and the moment connections are cut. */
+const CLOSE_MS = 1000
+
+/**
+ * Opens the port.
+ * @throws Error of the system where the port is taken.
+ */
+export async function listenApi(options: ListenOptions): Promise<ApiListener> {
+  const host = options.host ?? '127.0.0.1'
+  const logger = options.logger ?? silentLogger
+  const access = new Access(options.tokens)
+  const mounts = new Map<string, ApiServer>()
+  const tls = await servingCertificate(host, options.tls)
+  const answer = (request: IncomingMessage, response: ServerResponse): void => {
+    const path = (request.url ?? '/').split('?')[0] ?? '/'
+    const prefix = mountFor(mounts, path)
+    const server = prefix === undefined ? undefined : mounts.get(prefix)
+    if (!server) {
+      notMounted(response)
+      return
+    }
+    server.handle(request, response, prefix ?? '', access).catch((error: unknown) => {
+      logger.error({ err: error, path }, 'a request could not be answered')
+      response.destroy()
+    })
+  }
+  const https = createServer({ cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2' }, answer)
+  // A watch is silent for as long as nothing happens.
+  https.requestTimeout = 0
+  https.keepAliveTimeout = 60_000
+  https.on('tlsClientError', (error) => logger.debug({ err: error }, 'a TLS handshake failed'))
+  const port = await listen(https, options.port ?? 0, host)
+  const url = `https://${host.includes(':') ? `[${host}]` : host}:${port}`
+  const mount = (prefix: string, server: ApiServer): void => {
+    if (!PREFIX.test(prefix))
+      throw new ApiError('BadRequest', `${JSON.stringify(prefix)} is no path to mount a server at`)
+    mounts.set(prefix, server)
+  }
+  for (const [prefix, server] of options.mounts ?? []) mount(prefix, server)
+  return {
+    url,
+    port,
+    caPem: tls.ca,
+    mount,
+    unmount: (prefix) => void mounts.delete(prefix),
+    kubeconfig: ({ context, token, prefix = '', user = context }) =>
+      kubeconfigText({ server: url + prefix, caPem: tls.ca, context, token, user }),
+    [Symbol.asyncDispose]: () => close(https),
+  }
+}
+
+function mountFor(mounts: ReadonlyMap<string, ApiServer>, path: string): string | undefined {
+  let best: string | undefined
+  for (const prefix of mounts.keys()) {
+    const fits = prefix === '' || path === prefix || path.startsWith(`${prefix}/`)
+    if (fits && (best === undefined || prefix.length > best.length)) best = prefix
+  }
+  return best
+}
+
+function notMounted(response: ServerResponse): void {
+  const { status } = new ApiError('NotFound', 'no cluster is served under this path', {})
+  response.writeHead(404, { 'content-type': 'application/json' })
+  response.end(JSON.stringify(status))
+}
+
+async function servingCertificate(host: string, tls: ListenOptions['tls']): Promise<ServingCertificate> {
+  if (tls && 'cert' in tls) return tls
+  const own = ['0.0.0.0', '::'].includes(host) ? [] : [host]
+  const hosts = [...new Set(['127.0.0.1', '::1', 'localhost', ...own, ...(tls?.extraHosts ?? [])])]
+  return generateServingCertificate({ hosts, dir: tls?.dir })
+}
+
+function listen(server: Server, port: number, host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve((server.address() as AddressInfo).port)
+    })
+  })
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const cut = setTimeout(() => server.closeAllConnections(), CLOSE_MS)
+    server.close(() => {
+      clearTimeout(cut)
+      resolve()
+    })
+    server.closeIdleConnections()
+  })
+}
+
+function kubeconfigText(parts: {
+  server: string
+  caPem: string
+  context: string
+  token: string
+  user: string
+}): string {
+  const { server, caPem, context, token, user } = parts
+  return stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': context,
+    clusters: [
+      { name: context, cluster: { server, 'certificate-authority-data': Buffer.from(caPem).toString('base64') } },
+    ],
+    users: [{ name: user, user: { token } }],
+    contexts: [{ name: context, context: { cluster: context, user } }],
+  })
+}

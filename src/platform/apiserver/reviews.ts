@@ -1,0 +1,81 @@
+import type { Access, Attempt, User } from './access.ts'
+
+interface ReviewKind {
+  readonly group: string
+  readonly version: string
+  readonly plural: string
+  readonly kind: string
+  readonly namespaced: boolean
+}
+
+const authorization = (kind: string, namespaced = false): ReviewKind => ({
+  group: 'authorization.k8s.io',
+  version: 'v1',
+  plural: `${kind.toLowerCase()}s`,
+  kind,
+  namespaced,
+})
+
+/** Questions that are asked by creating them and answered at once. */
+export const reviewKinds: readonly ReviewKind[] = [
+  { group: 'authentication.k8s.io', version: 'v1', plural: 'tokenreviews', kind: 'TokenReview', namespaced: false },
+  {
+    group: 'authentication.k8s.io',
+    version: 'v1',
+    plural: 'selfsubjectreviews',
+    kind: 'SelfSubjectReview',
+    namespaced: false,
+  },
+  authorization('SubjectAccessReview'),
+  authorization('LocalSubjectAccessReview', true),
+  authorization('SelfSubjectAccessReview'),
+  authorization('SelfSubjectRulesReview'),
+]
+
+interface ReviewSpec {
+  readonly token?: string
+  readonly user?: string
+  readonly groups?: readonly string[]
+  readonly resourceAttributes?: {
+    readonly verb?: string
+    readonly group?: string
+    readonly resource?: string
+    readonly subresource?: string
+    readonly namespace?: string
+    readonly name?: string
+  }
+  readonly nonResourceAttributes?: { readonly verb?: string; readonly path?: string }
+}
+
+const userInfo = ({ name, uid, groups }: User) => ({ username: name, ...(uid ? { uid } : {}), groups })
+
+function attemptOf({ resourceAttributes, nonResourceAttributes }: ReviewSpec): Attempt {
+  if (nonResourceAttributes) return { verb: nonResourceAttributes.verb ?? '', path: nonResourceAttributes.path ?? '' }
+  const { verb = '', ...rest } = resourceAttributes ?? {}
+  return { verb, ...rest }
+}
+
+/** The review with its answer in `status`. */
+export function answerReview(kind: string, body: object, access: Access, caller: User): object {
+  const spec = ((body as { spec?: ReviewSpec }).spec ?? {}) as ReviewSpec
+  const allowed = (yes: boolean) => ({ allowed: yes, ...(yes ? {} : { reason: 'no token of this server allows it' }) })
+  switch (kind) {
+    case 'TokenReview': {
+      const holder = spec.token ? access.holder(spec.token) : undefined
+      const status = holder
+        ? { authenticated: true, user: userInfo(holder) }
+        : { authenticated: false, user: {}, error: 'invalid bearer token' }
+      return { ...body, status }
+    }
+    case 'SelfSubjectReview':
+      return { ...body, status: { userInfo: userInfo(caller) } }
+    case 'SelfSubjectRulesReview':
+      return { ...body, status: { ...access.rulesOf(caller), incomplete: false } }
+    case 'SelfSubjectAccessReview':
+      return { ...body, status: allowed(access.allows(caller, attemptOf(spec))) }
+    default: {
+      const subject = { name: spec.user ?? '', groups: spec.groups ?? [] }
+      return { ...body, status: allowed(access.allows(subject, attemptOf(spec))) }
+    }
+  }
+}

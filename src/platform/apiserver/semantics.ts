@@ -1,0 +1,71 @@
+import type { ApiObject, FieldFault, ManagedFieldsEntry, Schema } from './types.ts'
+
+/** Placeholders until the modules patch/, apply/, schema/ stand; replaced by them. */
+export const builtInSchema = (_group: string, _version: string, _kind: string): Schema => ({
+  type: 'object',
+  'x-kubernetes-preserve-unknown-fields': true,
+})
+export const validate = (_schema: Schema, _value: unknown): FieldFault[] => []
+export const applyDefaults = (_schema: Schema, value: ApiObject): ApiObject => value
+export const prune = (_schema: Schema, value: ApiObject): { value: ApiObject; unknown: string[] } => ({
+  value,
+  unknown: [],
+})
+export const checkStructural = (_schema: Schema): FieldFault[] => []
+
+export function mergePatch(target: unknown, patch: unknown): unknown {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch
+  const result: Record<string, unknown> =
+    typeof target === 'object' && target !== null && !Array.isArray(target)
+      ? { ...(target as Record<string, unknown>) }
+      : {}
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) delete result[name]
+    else result[name] = mergePatch(result[name], value)
+  }
+  return result
+}
+
+export const trackUpdate = (change: {
+  before: ApiObject | undefined
+  after: ApiObject
+  manager: string
+  schema: Schema
+  now: string
+  subresource?: string
+}): ManagedFieldsEntry[] => change.after.metadata.managedFields ?? []
+
+export const canEncode = (_resource: unknown): boolean => false
+export const encodeObject = (_resource: unknown, _object: ApiObject): Uint8Array => new Uint8Array()
+export const encodeList = (_resource: unknown, _items: readonly ApiObject[], _metadata: object): Uint8Array =>
+  new Uint8Array()
+export const encodeWatchEvent = (_resource: unknown, _type: string, _object: ApiObject): Uint8Array => new Uint8Array()
+
+export const openapiV3Index = (_resources: readonly unknown[], _prefix: string): object | undefined => undefined
+export const openapiV3 = (_groupVersion: string, _resources: readonly unknown[]): object | undefined => undefined
+export const openapiV2 = (_resources: readonly unknown[]): object | undefined => undefined
+
+export interface Patch {
+  readonly kind: 'json' | 'merge' | 'strategic' | 'apply'
+  readonly body: unknown
+}
+
+export function readPatch(_resource: unknown, type: string, bytes: Buffer): Patch {
+  const body: unknown = JSON.parse(bytes.toString())
+  return { kind: type === 'application/apply-patch+yaml' ? 'apply' : 'merge', body }
+}
+
+export function applyPatch(
+  _resource: unknown,
+  _key: unknown,
+  live: ApiObject | undefined,
+  patch: Patch,
+  _options: {
+    readonly force: boolean
+    readonly nowMs: number
+    readonly fieldManager?: string
+    readonly subresource?: 'status'
+  },
+): ApiObject {
+  return mergePatch(live, patch.body) as ApiObject
+}

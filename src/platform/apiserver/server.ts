@@ -1,0 +1,172 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Clock, systemClock } from '#model'
+import { type Logger, silentLogger } from '#runtime'
+import type { Access } from './access.ts'
+import { builtInResources } from './built-in.ts'
+import { resourcesOf } from './crd.ts'
+import { Housekeeping } from './housekeeping.ts'
+import { handleRequest } from './http/handle.ts'
+import { lmdbStorage } from './lmdb.ts'
+import { ObjectStore } from './objects.ts'
+import { ServedResources } from './served.ts'
+import { memoryStorage, type ObjectStorage } from './storage.ts'
+import { type StoreEvent, VersionedStore } from './store.ts'
+import type { ApiObject } from './types.ts'
+
+const CRDS = 'apiextensions.k8s.io/customresourcedefinitions'
+const NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system']
+
+export interface ApiServerOptions {
+  /** `lmdb` keeps objects in a directory of its own, synced before a write is answered; `memory` keeps nothing. */
+  readonly storage: { readonly kind: 'lmdb'; readonly dir: string } | { readonly kind: 'memory' } | ObjectStorage
+  /** for logs */
+  readonly name?: string
+  /** what /version says; default: this implementation's */
+  readonly version?: { readonly gitVersion: string; readonly platform: string }
+  readonly clock?: Clock
+  /** changes per resource that watches and pages can go back over; default 10 000 */
+  readonly maxHistory?: number
+  /** between bookmarks of a watch that asks for them, ms; default 30 s */
+  readonly bookmarkMs?: number
+  readonly logger?: Logger
+}
+
+/** Read-only objects that are computed whenever somebody asks. */
+export interface VirtualResource {
+  readonly group: string
+  readonly version: string
+  readonly plural: string
+  readonly kind: string
+  readonly namespaced: boolean
+  readonly shortNames?: readonly string[]
+  list(): readonly ApiObject[]
+}
+
+/** One Kubernetes-compatible API over one store, to be mounted on a listener and used in process. */
+export class ApiServer implements AsyncDisposable {
+  readonly name: string
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly bookmarkMs: number
+  readonly served = new ServedResources()
+  readonly store: VersionedStore
+  readonly objects: ObjectStore
+  /** counted since the start */
+  readonly counters = { requests: 0, slowWatchersCut: 0 }
+  readonly versionInfo: object
+  readonly #housekeeping: Housekeeping
+  readonly #closing = new AbortController()
+
+  private constructor(options: ApiServerOptions, storage: ObjectStorage) {
+    this.name = options.name ?? 'apiserver'
+    this.clock = options.clock ?? systemClock
+    this.logger = (options.logger ?? silentLogger).child({ apiserver: this.name })
+    this.bookmarkMs = options.bookmarkMs ?? 30_000
+    this.versionInfo = versionInfo(options.version)
+    for (const resource of builtInResources()) this.served.add(resource)
+    this.store = new VersionedStore(storage, {
+      maxHistory: options.maxHistory ?? 10_000,
+      onCommit: (collection, event) => this.#saw(collection, event),
+    })
+    this.objects = new ObjectStore(this.store, this.served, this.clock)
+    const { store, served, objects, logger } = this
+    this.#housekeeping = new Housekeeping({ store, served, objects, logger })
+  }
+
+  /**
+   * Opens the store, with the four namespaces every cluster has.
+   * @throws DirectoryInUseError where another process has the directory open.
+   */
+  static async open(options: ApiServerOptions): Promise<ApiServer> {
+    const storage = openStorage(options.storage)
+    try {
+      const server = new ApiServer(options, storage)
+      for (const definition of server.store.list(CRDS)) server.#define(definition)
+      server.#housekeeping.start()
+      for (const name of NAMESPACES)
+        if (!server.objects.get({ group: '', version: 'v1', plural: 'namespaces' }, { name }))
+          await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+      return server
+    } catch (error) {
+      await storage[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+
+  /** Aborts when the server closes: ends the watches. */
+  get closing(): AbortSignal {
+    return this.#closing.signal
+  }
+
+  #saw(collection: string, event: StoreEvent): void {
+    if (collection === CRDS) {
+      if (event.type === 'DELETED') this.served.removeDefinition(event.object.metadata.name)
+      else if (event.previous?.metadata.generation !== event.object.metadata.generation || event.type === 'ADDED')
+        this.#define(event.object)
+    }
+    this.#housekeeping.saw(collection, event)
+  }
+
+  #define(definition: ApiObject): void {
+    this.served.removeDefinition(definition.metadata.name)
+    for (const resource of resourcesOf(definition)) this.served.add(resource)
+  }
+
+  /** Serves objects that are computed on each read, such as those of metrics.k8s.io. */
+  addVirtual(resource: VirtualResource): void {
+    this.served.add({
+      ...resource,
+      list: () => resource.list(),
+      singular: resource.kind.toLowerCase(),
+      shortNames: resource.shortNames ?? [],
+      categories: [],
+      status: false,
+      builtIn: true,
+      schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+      columns: [],
+      collection: `${resource.group}/${resource.plural}`,
+      storageVersion: resource.version,
+      nameRule: 'subdomain',
+      generation: false,
+      versionRequired: false,
+      fields: {},
+    })
+  }
+
+  /** Answers a request whose path starts with `prefix`. Without `access` everybody may do everything. */
+  async handle(request: IncomingMessage, response: ServerResponse, prefix: string, access?: Access): Promise<void> {
+    await handleRequest(this, request, response, prefix, access)
+  }
+
+  /** Ends the watches, finishes what is being written, closes the store. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort()
+    await this.#housekeeping[Symbol.asyncDispose]()
+    await this.store[Symbol.asyncDispose]()
+  }
+}
+
+function openStorage(storage: ApiServerOptions['storage']): ObjectStorage {
+  if (!('kind' in storage)) return storage
+  return storage.kind === 'lmdb' ? lmdbStorage(storage.dir) : memoryStorage()
+}
+
+function versionInfo(
+  { gitVersion, platform } = {
+    gitVersion: 'v1.32.0+clusterpulse',
+    platform: `linux/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+  },
+): object {
+  const [, major = '1', minor = '0'] = /^v?(\d+)\.(\d+)/.exec(gitVersion) ?? []
+  return {
+    major,
+    minor,
+    gitVersion,
+    gitCommit: '',
+    gitTreeState: 'clean',
+    buildDate: '1970-01-01T00:00:00Z',
+    goVersion: '',
+    compiler: 'node',
+    platform,
+  }
+}

@@ -1,0 +1,133 @@
+import 'reflect-metadata'
+import { createPrivateKey, type KeyObject, webcrypto } from 'node:crypto'
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { isIP } from 'node:net'
+import { join } from 'node:path'
+import {
+  BasicConstraintsExtension,
+  ExtendedKeyUsage,
+  ExtendedKeyUsageExtension,
+  KeyUsageFlags,
+  KeyUsagesExtension,
+  SubjectAlternativeNameExtension,
+  X509Certificate,
+  X509CertificateGenerator,
+} from '@peculiar/x509'
+
+/** What a TLS listener shows, and what its clients check it by. All PEM. */
+export interface ServingCertificate {
+  readonly cert: string
+  readonly key: string
+  readonly ca: string
+}
+
+const DAY_MS = 86_400_000
+const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
+const CA_FILES = { cert: 'ca.crt', key: 'ca.key' }
+
+const crypto = webcrypto
+const serial = (): string => `01${Buffer.from(webcrypto.getRandomValues(new Uint8Array(15))).toString('hex')}`
+
+async function newKeys(): Promise<webcrypto.CryptoKeyPair> {
+  return (await crypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])) as webcrypto.CryptoKeyPair
+}
+
+async function pemOf(key: webcrypto.CryptoKey): Promise<string> {
+  const pkcs8 = Buffer.from(await crypto.subtle.exportKey('pkcs8', key)).toString('base64')
+  return `-----BEGIN PRIVATE KEY-----\n${pkcs8.replace(/(.{64})/g, '$1\n').trimEnd()}\n-----END PRIVATE KEY-----\n`
+}
+
+interface Authority {
+  readonly certificate: X509Certificate
+  readonly key: webcrypto.CryptoKey
+}
+
+async function newAuthority(nowMs: number): Promise<Authority & { readonly keyPem: string }> {
+  const keys = await newKeys()
+  const certificate = await X509CertificateGenerator.createSelfSigned(
+    {
+      serialNumber: serial(),
+      name: 'CN=clusterpulse-api-ca',
+      notBefore: new Date(nowMs - DAY_MS),
+      notAfter: new Date(nowMs + 3650 * DAY_MS),
+      signingAlgorithm: ALGORITHM,
+      keys,
+      extensions: [
+        new BasicConstraintsExtension(true, 0, true),
+        new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
+      ],
+    },
+    crypto,
+  )
+  return { certificate, key: keys.privateKey, keyPem: await pemOf(keys.privateKey) }
+}
+
+/** The CA kept in a directory, or a new one that is kept there from now on. */
+async function keptAuthority(dir: string, nowMs: number): Promise<Authority> {
+  const certPath = join(dir, CA_FILES.cert)
+  const keyPath = join(dir, CA_FILES.key)
+  if (existsSync(certPath) && existsSync(keyPath)) {
+    const certificate = new X509Certificate(readFileSync(certPath, 'utf8'))
+    const stored: KeyObject = createPrivateKey(readFileSync(keyPath, 'utf8'))
+    const key = await crypto.subtle.importKey(
+      'pkcs8',
+      stored.export({ type: 'pkcs8', format: 'der' }),
+      ALGORITHM,
+      false,
+      ['sign'],
+    )
+    if (certificate.notAfter.getTime() > nowMs + 30 * DAY_MS) return { certificate, key }
+  }
+  const made = await newAuthority(nowMs)
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  // The key first: a certificate without its key would be taken for a whole pair.
+  for (const [path, text] of [
+    [keyPath, made.keyPem],
+    [certPath, `${made.certificate.toString('pem')}\n`],
+  ] as const) {
+    writeFileSync(`${path}.new`, text, { mode: 0o600 })
+    chmodSync(`${path}.new`, 0o600)
+    renameSync(`${path}.new`, path)
+  }
+  return made
+}
+
+/**
+ * A certificate for the names and addresses given, from a CA of our own. With a directory the CA stays the same over
+ * restarts (files of mode 0600), so kubeconfigs stay valid; the serving certificate is new each time, for one year.
+ */
+export async function generateServingCertificate(options: {
+  readonly hosts: readonly string[]
+  readonly dir?: string | undefined
+  readonly nowMs?: number
+}): Promise<ServingCertificate> {
+  const nowMs = options.nowMs ?? Date.now()
+  const authority = options.dir ? await keptAuthority(options.dir, nowMs) : await newAuthority(nowMs)
+  const keys = await newKeys()
+  const certificate = await X509CertificateGenerator.create(
+    {
+      serialNumber: serial(),
+      subject: 'CN=clusterpulse-api',
+      issuer: authority.certificate.subject,
+      notBefore: new Date(nowMs - DAY_MS),
+      notAfter: new Date(nowMs + 365 * DAY_MS),
+      signingAlgorithm: ALGORITHM,
+      signingKey: authority.key,
+      publicKey: keys.publicKey,
+      extensions: [
+        new BasicConstraintsExtension(false, undefined, true),
+        new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
+        new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
+        new SubjectAlternativeNameExtension(
+          options.hosts.map((host) => ({ type: isIP(host) ? ('ip' as const) : ('dns' as const), value: host })),
+        ),
+      ],
+    },
+    crypto,
+  )
+  return {
+    cert: `${certificate.toString('pem')}\n`,
+    key: await pemOf(keys.privateKey),
+    ca: `${authority.certificate.toString('pem')}\n`,
+  }
+}
