@@ -17,9 +17,13 @@ import type { ClusterTotals } from './totals.ts'
 /** What stands for "no time" in a document that must have one. */
 export const ZERO_TIME = '0001-01-01T00:00:00Z'
 
-/** RFC 3339 in UTC with whole seconds; the zero time where it is not known or beyond what a date can hold. */
+// RFC 3339 knows the years 0001 to 9999.
+const FIRST_TIME = Date.parse(ZERO_TIME)
+const LAST_TIME = Date.parse('9999-12-31T23:59:59Z')
+
+/** RFC 3339 in UTC with whole seconds; the zero time where it is not known or beyond what that can say. */
 export function documentTime(at: number | null): string {
-  if (at === null || !(Math.abs(at) <= 8.64e15)) return ZERO_TIME
+  if (at === null || !(at >= FIRST_TIME && at <= LAST_TIME)) return ZERO_TIME
   return new Date(Math.floor(at / 1000) * 1000).toISOString().replace('.000Z', 'Z')
 }
 
