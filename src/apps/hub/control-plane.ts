@@ -42,7 +42,7 @@ export async function openControlPlane({ dataDir, port, version, logger }: Contr
     const token = keptSecret(join(dir, 'admin.token'))
     const listener = await listenWhereFree(server, dir, port, token, logger)
     const kubeconfigPath = resolve(dataDir, 'kubeconfig')
-    const text = listener.kubeconfig({ context: 'clusterpulse', token, prefix: '', namespace: HUB_NAMESPACE })
+    const text = listener.kubeconfig({ context: 'clusterpulse', token })
     writeFileSync(kubeconfigPath, text, { mode: 0o600 })
     const access: ClusterAccess = {
       server: listener.url,
@@ -82,7 +82,7 @@ async function listenWhereFree(
       port: at,
       tls: { dir: join(dir, 'pki') },
       mounts: new Map([['', server]]),
-      tokens: new Map([[token, { name: 'admin', groups: ['system:masters'] }]]),
+      tokens: [{ token, user: 'admin', role: 'admin' }],
     })
   try {
     return await listen(port)
