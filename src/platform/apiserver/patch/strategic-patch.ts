@@ -1,0 +1,193 @@
+import { equalJson, isMap, type Json, own, setOwn } from '../schema/json.ts'
+import type { Schema } from '../types.ts'
+import { PatchError } from './error.ts'
+
+const MAX_DEPTH = 200
+const DIRECTIVE = '$patch'
+const RETAIN_KEYS = '$retainKeys'
+const ORDER = '$setElementOrder/'
+const DELETE_PRIMITIVES = '$deleteFromPrimitiveList/'
+
+/**
+ * Applies a strategic merge patch: as a merge patch, but lists whose schema says `merge` are merged by their key (or as
+ * sets), and directives in the patch delete, replace, keep or order. Neither argument is changed.
+ * @throws PatchError 400 for directives that make no sense, 422 for items without their merge key
+ * @see Kubernetes documentation, "Update API objects in place using kubectl patch"
+ */
+export function applyStrategicPatch(doc: unknown, patch: unknown, schema: Schema | undefined): unknown {
+  if (!isMap(patch)) throw new PatchError(400, 'a strategic merge patch is an object')
+  return mergeMap(isMap(doc) ? doc : {}, patch, schema, 0)
+}
+
+const strategiesOf = (schema: Schema | undefined): readonly string[] =>
+  schema?.['x-kubernetes-patch-strategy']?.split(',') ?? []
+
+const fieldSchema = (schema: Schema | undefined, key: string): Schema | undefined => {
+  const properties = schema?.properties
+  if (properties && Object.hasOwn(properties, key)) return properties[key]
+  return typeof schema?.additionalProperties === 'object' ? schema.additionalProperties : undefined
+}
+
+function mergeMap(original: Json, patch: Json, schema: Schema | undefined, depth: number): Json {
+  if (depth > MAX_DEPTH) throw new PatchError(413, `the patch is nested deeper than ${MAX_DEPTH} levels`)
+  const directive = own(patch, DIRECTIVE)
+  if (directive === 'replace') return withoutDirectives(patch) as Json
+  if (directive === 'delete') return {}
+  if (directive !== undefined && directive !== 'merge')
+    throw new PatchError(400, `unknown directive $patch: ${JSON.stringify(directive)}`)
+  const result: Json = { ...original }
+  for (const [key, value] of Object.entries(patch)) {
+    if (key.startsWith('$')) continue
+    if (value === null) delete result[key]
+    else setOwn(result, key, mergeField(own(result, key), value, fieldSchema(schema, key), patch, key, depth))
+  }
+  deletePrimitives(result, patch)
+  orderLists(result, original, patch, schema)
+  retainKeys(result, patch)
+  return result
+}
+
+function mergeField(
+  live: unknown,
+  value: unknown,
+  schema: Schema | undefined,
+  patch: Json,
+  key: string,
+  depth: number,
+): unknown {
+  const strategies = strategiesOf(schema)
+  if (isMap(value)) {
+    if (strategies.includes('replace')) return withoutDirectives(value)
+    // Merging with nothing drops the nulls and obeys the directives of what is new, too.
+    return mergeMap(isMap(live) ? live : {}, value, schema, depth + 1)
+  }
+  if (!Array.isArray(value)) return value
+  if (!strategies.includes('merge')) return value.map(withoutDirectives)
+  const old = Array.isArray(live) ? live : []
+  const mergeKey = schema?.['x-kubernetes-patch-merge-key']
+  if (mergeKey === undefined)
+    return [...old, ...value.filter((item, at) => !old.some(same(item)) && value.findIndex(same(item)) === at)]
+  checkOrder(value, own(patch, ORDER + key), mergeKey, key)
+  return mergeItems(old, value, mergeKey, schema?.items, key, depth)
+}
+
+const same = (item: unknown) => (other: unknown) => equalJson(item, other)
+
+function mergeItems(
+  old: readonly unknown[],
+  patch: readonly unknown[],
+  mergeKey: string,
+  items: Schema | undefined,
+  field: string,
+  depth: number,
+): unknown[] {
+  if (patch.some((item) => isMap(item) && item[DIRECTIVE] === 'replace'))
+    return patch.filter((item) => !(isMap(item) && item[DIRECTIVE] === 'replace')).map(withoutDirectives)
+  let result: unknown[] = [...old]
+  for (const item of patch) {
+    if (!isMap(item)) throw new PatchError(422, `${field}: an item to merge must be an object`)
+    const id = own(item, mergeKey)
+    if (id === undefined)
+      throw new PatchError(
+        422,
+        `map: ${JSON.stringify(item).slice(0, 200)} does not contain declared merge key: ${mergeKey}`,
+      )
+    const isIt = (other: unknown) => isMap(other) && equalJson(own(other, mergeKey), id)
+    if (item[DIRECTIVE] === 'delete') {
+      result = result.filter((other) => !isIt(other))
+      continue
+    }
+    const at = result.findIndex(isIt)
+    const merged = mergeMap(at < 0 ? {} : (result[at] as Json), item, items, depth + 1)
+    if (at < 0) result.push(merged)
+    else result[at] = merged
+  }
+  return result
+}
+
+function deletePrimitives(result: Json, patch: Json): void {
+  for (const [key, gone] of Object.entries(patch)) {
+    if (!key.startsWith(DELETE_PRIMITIVES)) continue
+    if (!Array.isArray(gone)) throw new PatchError(400, `${key} must be a list`)
+    const field = key.slice(DELETE_PRIMITIVES.length)
+    const list = own(result, field)
+    if (Array.isArray(list))
+      setOwn(
+        result,
+        field,
+        list.filter((item) => !gone.some(same(item))),
+      )
+  }
+}
+
+function orderLists(result: Json, original: Json, patch: Json, schema: Schema | undefined): void {
+  for (const [key, order] of Object.entries(patch)) {
+    if (!key.startsWith(ORDER)) continue
+    if (!Array.isArray(order)) throw new PatchError(400, `${key} must be a list`)
+    const field = key.slice(ORDER.length)
+    const list = own(result, field)
+    if (!Array.isArray(list)) continue
+    const mergeKey = fieldSchema(schema, field)?.['x-kubernetes-patch-merge-key']
+    const idOf = (item: unknown) => (mergeKey !== undefined && isMap(item) ? own(item, mergeKey) : item)
+    const live = own(original, field)
+    setOwn(result, field, ordered(list, order.map(idOf), Array.isArray(live) ? live.map(idOf) : [], idOf))
+  }
+}
+
+/**
+ * The items named in `order` come in that order. The others, which only the server knows, keep their order among
+ * themselves and stand before the first named item that followed them on the server.
+ */
+function ordered(
+  list: readonly unknown[],
+  order: readonly unknown[],
+  live: readonly unknown[],
+  idOf: (item: unknown) => unknown,
+): unknown[] {
+  const place = (ids: readonly unknown[], item: unknown) => ids.findIndex(same(idOf(item)))
+  const named = list.filter((item) => place(order, item) >= 0).sort((a, b) => place(order, a) - place(order, b))
+  const others = list.filter((item) => place(order, item) < 0)
+  const result: unknown[] = []
+  while (named.length > 0 && others.length > 0) {
+    const at = place(live, named[0])
+    const takesOther = at >= 0 && place(live, others[0]) < at
+    result.push(takesOther ? others.shift() : named.shift())
+  }
+  return [...result, ...named, ...others]
+}
+
+function checkOrder(items: readonly unknown[], order: unknown, mergeKey: string, field: string): void {
+  if (!Array.isArray(order)) return
+  const ids = order.map((item) => (isMap(item) ? own(item, mergeKey) : item))
+  for (const item of items)
+    if (isMap(item) && item[DIRECTIVE] === undefined && !ids.some(same(own(item, mergeKey))))
+      throw new PatchError(422, `${field}: the patch has an item that $setElementOrder/${field} does not name`)
+}
+
+function retainKeys(result: Json, patch: Json): void {
+  const kept = own(patch, RETAIN_KEYS)
+  if (kept === undefined) return
+  if (!Array.isArray(kept)) throw new PatchError(400, `${RETAIN_KEYS} must be a list`)
+  const names = new Set(kept)
+  for (const [key, value] of Object.entries(patch))
+    if (!key.startsWith('$') && value !== null && !names.has(key))
+      throw new PatchError(400, `${RETAIN_KEYS} does not name ${key}, which the patch sets`)
+  for (const key of Object.keys(result)) if (!names.has(key)) delete result[key]
+}
+
+/** What is put in whole: its directives are not data. */
+function withoutDirectives(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutDirectives)
+  if (!isMap(value)) return value
+  const result: Json = {}
+  for (const [key, item] of Object.entries(value))
+    if (
+      key !== DIRECTIVE &&
+      key !== RETAIN_KEYS &&
+      !key.startsWith(ORDER) &&
+      !key.startsWith(DELETE_PRIMITIVES) &&
+      item !== null
+    )
+      setOwn(result, key, withoutDirectives(item))
+  return result
+}
