@@ -29,7 +29,7 @@ const fastifyCodes: Readonly<Record<string, ProblemCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
   FST_ERR_HANDLER_TIMEOUT: 'request_timeout',
   FST_ERR_BAD_URL: 'bad_request',
-  FST_ERR_MAX_PARAM_LENGTH: 'invalid_parameter',
+  FST_ERR_MAX_PARAM_LENGTH: 'route_not_found',
 }
 
 interface HttpError {
@@ -60,6 +60,8 @@ function describe(thrown: unknown): { code: ProblemCode; message: string; retryA
     return { code: thrown.code, message: thrown.message, ...(thrown.retryable && { retryAfterSeconds: 5 }) }
   }
   const error = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as HttpError
+  // An empty or endless name in a path names nothing.
+  if (error.validationContext === 'params') return { code: 'route_not_found', message: 'there is nothing at this path' }
   if (error.validation) return { code: 'invalid_parameter', message: validationMessage(error) }
   const known = error.code === undefined ? undefined : fastifyCodes[error.code]
   if (known) return { code: known, message: thrown instanceof Error ? thrown.message : known }
@@ -69,11 +71,10 @@ function describe(thrown: unknown): { code: ProblemCode; message: string; retryA
   return { code: 'unexpected', message: 'the server met an error it did not foresee; its log has the request id' }
 }
 
-function validationMessage({ validation, validationContext }: HttpError): string {
+function validationMessage({ validation }: HttpError): string {
   const first = validation?.[0]
   const params = (first?.params ?? {}) as { missingProperty?: string; allowedValues?: readonly unknown[] }
   const name = first?.instancePath.split('/')[1] || params.missingProperty || 'request'
   const allowed = params.allowedValues ? `: ${params.allowedValues.join(', ')}` : ''
-  const place = validationContext === 'querystring' ? 'query parameter' : 'path parameter'
-  return `${place} ${name} ${first?.message ?? 'is not valid'}${allowed}`
+  return `query parameter ${name} ${first?.message ?? 'is not valid'}${allowed}`
 }

@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest'
+import type { PageView, SearchHit } from '#http'
+import { aNode, aWorld, complete, proxy } from './test/world.ts'
+
+describe('search', () => {
+  it('puts the name itself first, then beginnings, then beginnings of words, then the rest', async () => {
+    await using world = await aWorld()
+    await world.connect('west', { displayName: 'West' })
+    const names = ['my-db', 'db', 'mydb', 'db-1']
+    await world.batch('west', [
+      complete(
+        'node',
+        names.map((name) => aNode(name)),
+      ),
+    ])
+    const found = async (q: string) =>
+      ((await world.get(`/api/v2/search?q=${encodeURIComponent(q)}`)).body as PageView<SearchHit>).items
+    expect((await found('db')).map(({ name }) => name)).toEqual(['db', 'db-1', 'my-db', 'mydb'])
+    expect((await found(' DB  1 ')).map(({ name }) => name)).toEqual(['db-1'])
+    expect((await found('west'))[0]).toMatchObject({ kind: 'cluster', name: 'west' })
+    expect((await found('env=test')).map(({ kind }) => kind)).toEqual(['cluster'])
+    expect(await found('   ')).toEqual([])
+    expect(await found('.*')).toEqual([])
+  })
+
+  it('bounds what it gives and says how many there are', async () => {
+    await using world = await aWorld()
+    await world.connect('west')
+    const nodes = Array.from({ length: 30 }, (_, n) => aNode(`node-${n}`))
+    await world.batch('west', [complete('node', nodes)])
+    const { body } = await world.get('/api/v2/search?q=node&limit=7')
+    expect(body).toMatchObject({ total: 30, items: { length: 7 } })
+  })
+
+  it('finds what came and forgets what went', async () => {
+    await using world = await aWorld()
+    await world.connect('west')
+    const total = async (q: string) => ((await world.get(`/api/v2/search?q=${q}`)).body as PageView<SearchHit>).total
+    await world.batch('west', [complete('node', [aNode('old')])])
+    expect([await total('old'), await total('new')]).toEqual([1, 0])
+    await world.batch('west', [complete('node', [aNode('new')])])
+    expect([await total('old'), await total('new')]).toEqual([0, 1])
+  })
+
+  it('finds nothing for those who may see nothing, and does not count it either', async () => {
+    await using world = await aWorld({ authentication: proxy })
+    await world.connect('west')
+    const { body } = await world.get('/api/v2/search?q=west', { 'x-forwarded-user': 'ann' })
+    expect(body).toEqual({ items: [], total: 0, next: null, part: null })
+  })
+})
