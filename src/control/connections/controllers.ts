@@ -2,20 +2,20 @@ import pLimit from 'p-limit'
 import { collectors as builtIn, type Collector } from '#collect'
 import { Controller, changesSpec, Informer, onReferredChange, onSpecChange, type Trigger } from '#controller'
 import type { Ingester } from '#ingest'
-import type { KubeClient, KubeObject, ObjectKey } from '#kube'
+import type { ClientPool, KubeClient, KubeObject, ObjectKey } from '#kube'
 import { type Clock, systemClock } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
 import { accessSecrets, type SecretFacts } from './cluster-access.ts'
 import { LocalKubeconfigs } from './local-kubeconfig.ts'
-import { type Clients, ConnectionReconciler, connectionResource } from './reconciler.ts'
+import { ConnectionReconciler, connectionResource } from './reconciler.ts'
 import type { Defaults } from './settings.ts'
 
 export interface ConnectionsOptions {
   /** the hub's own API, where the objects are */
   readonly hub: KubeClient
   readonly namespace: string
-  readonly clients: Clients
+  readonly clients: Pick<ClientPool, 'get' | 'drop'>
   readonly ingester: Pick<Ingester, 'accept' | 'connect' | 'remove' | 'nextSequence' | 'flushed'>
   readonly state: Pick<StateReader, 'cluster' | 'clusters'>
   readonly defaults: Defaults

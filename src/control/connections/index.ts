@@ -8,6 +8,4 @@
  * thrown away. A failing cluster touches no other and heals by itself.
  */
 export { type ConnectionsOptions, connectionReconcilers } from './controllers.ts'
-export type { Clients } from './reconciler.ts'
 export { type Defaults, MIN_INTERVAL_S, MIN_TIMEOUT_S } from './settings.ts'
-export { TimedClients } from './timed-clients.ts'

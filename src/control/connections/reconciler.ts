@@ -3,7 +3,7 @@ import { type Collector, collectRound, failureOf } from '#collect'
 import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
 import type { Ingester } from '#ingest'
 import { type ClusterConnection, clusterConnection } from '#kinds'
-import type { ClientLimits, ClusterAccess, KubeClient, KubeObject, ObjectKey, Resource } from '#kube'
+import type { ClientPool, ClusterAccess, KubeClient, KubeObject, ObjectKey, Resource } from '#kube'
 import { type Batch, type Clock, type ClusterName, FleetError, parseClusterName, seconds } from '#model'
 import type { Logger } from '#runtime'
 import type { StateReader } from '#state'
@@ -12,19 +12,13 @@ import type { LocalKubeconfigs } from './local-kubeconfig.ts'
 import { type Defaults, nextRoundMs, type Settings, settingsOf } from './settings.ts'
 import { type RoundEnd, statusPatch } from './status.ts'
 
-/** Clients by connection, kept between rounds while their access stays the same. */
-export interface Clients {
-  get(key: string, access: ClusterAccess, limits: ClientLimits, signal?: AbortSignal): Promise<KubeClient>
-  drop(key: string): Promise<void>
-}
-
 export interface ReconcilerOptions {
   readonly hub: KubeClient
   readonly connections: Informer<KubeObject>
   readonly secrets: Informer<SecretFacts>
   /** namespace of the secrets informer; Secrets elsewhere are read one by one */
   readonly namespace: string
-  readonly clients: Clients
+  readonly clients: Pick<ClientPool, 'get' | 'drop'>
   readonly ingester: Pick<Ingester, 'accept' | 'connect' | 'remove' | 'nextSequence' | 'flushed'>
   readonly state: Pick<StateReader, 'cluster'>
   readonly collectors: readonly Collector[]

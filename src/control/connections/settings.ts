@@ -49,5 +49,7 @@ function atLeast(name: string, written: number | undefined, min: number, default
 
 /** When the next round begins, counted from the end of this one: the interval from start to start; sooner after a failure. */
 export function nextRoundMs(intervalMs: number, failed: boolean, tookMs: number): number {
-  return failed ? Math.min(intervalMs, MAX_FAILURE_INTERVAL_MS) : Math.max(intervalMs - tookMs, 1000)
+  return failed
+    ? Math.min(intervalMs, MAX_FAILURE_INTERVAL_MS)
+    : Math.max(intervalMs - tookMs, Math.min(intervalMs, 1000))
 }
