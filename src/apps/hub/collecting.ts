@@ -4,7 +4,7 @@ import { type LeaderElection, Manager } from '#controller'
 import { type EventBus, openEvents } from '#events'
 import { Ingester } from '#ingest'
 import { ClientPool, type KubeClient } from '#kube'
-import { systemClock } from '#model'
+import { seconds, systemClock } from '#model'
 import { type Metrics, type Part, SegmentLog } from '#runtime'
 import type { StateStore } from '#state'
 import type { CollectionConfig } from './config.ts'
@@ -24,6 +24,8 @@ export interface CollectingOptions {
   readonly logger: HubLogger
 }
 
+const CATCH_UP_MS = seconds(10)
+
 /** The parts from a connection to state and events, in order: what `up` and `manager` have in common. */
 export interface Collecting {
   readonly parts: readonly Part[]
@@ -42,12 +44,17 @@ export function collecting(options: CollectingOptions): Collecting {
   )
   const state = part('state', () => options.openState(log.get().id))
   const events = part('events', () => Promise.resolve(openEvents({ kind: 'in-process' })))
-  const ingester = part('ingester', (signal) =>
-    Ingester.open(
+  const ingester = part('ingester', async (signal) => {
+    const opened = await Ingester.open(
       { log: log.get(), state: state.get(), events: events.get(), logger: logger.child({ part: 'ingester' }), metrics },
       signal,
-    ),
-  )
+    )
+    // What the log holds beyond the state is in before anybody reads, unless the store is away: then it comes later.
+    const waited = new AbortController()
+    await Promise.race([opened.flushed(), systemClock.sleep(CATCH_UP_MS, waited.signal)])
+    waited.abort()
+    return opened
+  })
   const clients = part('clients', () => Promise.resolve(new ClientPool()))
   let manager: Manager | undefined
   const connections: Part = {

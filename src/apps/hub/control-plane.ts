@@ -34,10 +34,10 @@ export async function openControlPlane({ dataDir, port, version, logger }: Contr
     logger,
   })
   try {
-    for (const kind of kinds) server.objects.put(kind.crd() as unknown as ApiObject) // a CRD is an API object
+    for (const kind of kinds) await server.objects.put(kind.crd() as unknown as ApiObject) // a CRD is an API object
     const namespaces = { group: '', version: 'v1', plural: 'namespaces' }
     if (!server.objects.get(namespaces, { name: HUB_NAMESPACE })) {
-      server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: HUB_NAMESPACE } })
+      await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: HUB_NAMESPACE } })
     }
     const token = keptSecret(join(dir, 'admin.token'))
     const listener = await listenWhereFree(server, dir, port, token, logger)

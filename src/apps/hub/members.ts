@@ -91,7 +91,7 @@ function freeName(context: string, taken: Set<string>): string {
 }
 
 /** Makes the objects of `up` these, and removes those of an earlier start that are no longer asked for. Others stay. */
-export function declareMembers(server: ApiServer, members: readonly Member[], logger: Logger): void {
+export async function declareMembers(server: ApiServer, members: readonly Member[], logger: Logger): Promise<void> {
   const wanted = new Set(members.map((member) => member.name))
   const mine = (object: ApiObject) => object.metadata.labels?.[MANAGED_BY] === UP
   for (const object of server.objects.list(connections, { namespace: HUB_NAMESPACE })) {
@@ -100,15 +100,15 @@ export function declareMembers(server: ApiServer, members: readonly Member[], lo
       wanted.delete(name)
       logger.warn({ cluster: name }, 'a ClusterConnection of this name was made by hand and is kept as it is')
     } else if (mine(object) && !wanted.has(name)) {
-      server.objects.delete(connections, { name, namespace: HUB_NAMESPACE })
+      await server.objects.delete(connections, { name, namespace: HUB_NAMESPACE })
       const secret = { name: secretName(name), namespace: HUB_NAMESPACE }
-      if (server.objects.get(secrets, secret)) server.objects.delete(secrets, secret)
+      if (server.objects.get(secrets, secret)) await server.objects.delete(secrets, secret)
     }
   }
   for (const member of members) {
     if (!wanted.has(member.name)) continue
-    putIfDifferent(server, secrets, secretOf(member))
-    putIfDifferent(server, connections, connectionOf(member))
+    await putIfDifferent(server, secrets, secretOf(member))
+    await putIfDifferent(server, connections, connectionOf(member))
   }
 }
 
@@ -139,14 +139,14 @@ function connectionOf({ name, displayName, endpoint, labels, insecureSkipTlsVeri
 }
 
 /** A repeat changes nothing: what a person set beside our fields, such as monitoring, stays. */
-function putIfDifferent(server: ApiServer, resource: typeof connections, wanted: ApiObject): void {
+async function putIfDifferent(server: ApiServer, resource: typeof connections, wanted: ApiObject): Promise<void> {
   const key = { name: wanted.metadata.name, namespace: HUB_NAMESPACE }
   const live = server.objects.get(resource, key)
   if (!live) {
-    server.objects.create(wanted)
+    await server.objects.create(wanted)
     return
   }
   const ours = wanted.kind === 'Secret' ? 'data' : 'spec'
   const merged = ours === 'data' ? wanted.data : { ...(live.spec as object), ...(wanted.spec as object) }
-  if (JSON.stringify(live[ours]) !== JSON.stringify(merged)) server.objects.update({ ...live, [ours]: merged })
+  if (JSON.stringify(live[ours]) !== JSON.stringify(merged)) await server.objects.update({ ...live, [ours]: merged })
 }

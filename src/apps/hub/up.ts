@@ -48,7 +48,7 @@ export async function up({
     name: 'members',
     async start() {
       members = given ?? simulation.get().members
-      declareMembers(controlPlane.get().server, members, logger)
+      await declareMembers(controlPlane.get().server, members, logger)
     },
     stop: () => Promise.resolve(),
   }
