@@ -22,10 +22,15 @@ const layerOf = Object.fromEntries(
   Object.entries(modules).flatMap(([layer, names]) => Object.keys(names).map((name) => [name, layer])),
 )
 const folder = (name) => `^src/${layerOf[name]}/${name}/`
-const tests = '\\.test\\.tsx?$|/testing/'
+const tests = '\\.test\\.tsx?$|/test(ing)?/'
 
 const forbidden = [
-  { name: 'no-cycle', severity: 'error', from: {}, to: { circular: true } },
+  {
+    name: 'no-cycle',
+    severity: 'error',
+    from: {},
+    to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+  },
   {
     name: 'apps-on-top',
     severity: 'error',

@@ -1,0 +1,113 @@
+/** Starts the built executable as people do, with an environment of its own. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const bin = join(dirname(fileURLToPath(import.meta.url)), '..', 'bin', 'clusterpulse.js')
+
+export interface Running extends AsyncDisposable {
+  readonly pid: number
+  stdout(): string
+  stderr(): string
+  /** Resolves when standard output matches, with the match; rejects when the process ends before. */
+  says(pattern: RegExp, withinMs?: number): Promise<RegExpExecArray>
+  kill(signal: NodeJS.Signals): Promise<number | null>
+  /** exit code; null when a signal ended it */
+  ended(): Promise<number | null>
+}
+
+export interface RunOptions {
+  readonly env?: Readonly<Record<string, string>>
+  readonly command?: string
+  readonly cwd?: string
+  readonly input?: string
+}
+
+/** `PATH` and a home of nobody: no kubeconfig of the machine gets in. */
+export function clusterpulse(args: readonly string[], { env = {}, command, cwd, input }: RunOptions = {}): Running {
+  const child = spawn(command ?? process.execPath, command ? [...args] : [bin, ...args], {
+    env: { PATH: process.env.PATH ?? '', HOME: '/nonexistent', ...env },
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    ...(cwd !== undefined && { cwd }),
+  })
+  if (input !== undefined) child.stdin?.end(input)
+  return watched(child)
+}
+
+/** Any other program, such as kubectl. */
+export const program = (command: string, args: readonly string[], options: RunOptions = {}): Running =>
+  clusterpulse(args, { ...options, command })
+
+function watched(child: ChildProcess): Running {
+  let out = ''
+  let err = ''
+  let wake: () => void = () => undefined
+  const over = once(child, 'close').then(([code]) => {
+    wake()
+    return code as number | null
+  })
+  child.stdout?.on('data', (chunk: Buffer) => {
+    out += chunk.toString()
+    wake()
+  })
+  child.stderr?.on('data', (chunk: Buffer) => {
+    err += chunk.toString()
+  })
+  const isOver = () => child.exitCode !== null || child.signalCode !== null
+  return {
+    pid: child.pid ?? 0,
+    stdout: () => out,
+    stderr: () => err,
+    async says(pattern, withinMs = 20_000) {
+      const deadline = Date.now() + withinMs
+      for (;;) {
+        const match = pattern.exec(out)
+        if (match) return match
+        if (isOver())
+          throw new Error(`ended (${child.exitCode ?? child.signalCode}) before it said ${pattern}\n${out}\n${err}`)
+        const left = deadline - Date.now()
+        if (left <= 0) throw new Error(`did not say ${pattern} within ${withinMs} ms\n${out}\n${err}`)
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, left)
+          wake = () => {
+            clearTimeout(timer)
+            resolve()
+          }
+        })
+      }
+    },
+    async kill(signal) {
+      if (!isOver()) child.kill(signal)
+      return over
+    },
+    ended: () => over,
+    async [Symbol.asyncDispose]() {
+      if (!isOver()) child.kill('SIGKILL')
+      await over
+    },
+  }
+}
+
+/** Asks again until the answer satisfies; says what the last answer was when it never did. */
+export async function eventually<T>(
+  ask: () => Promise<T>,
+  satisfies: (answer: T) => boolean,
+  withinMs = 20_000,
+): Promise<T> {
+  const deadline = Date.now() + withinMs
+  let last: unknown
+  while (Date.now() < deadline) {
+    try {
+      const answer = await ask()
+      if (satisfies(answer)) return answer
+      last = answer
+    } catch (error) {
+      last = error
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error(
+    `not within ${withinMs} ms; last: ${last instanceof Error ? last.stack : JSON.stringify(last)?.slice(0, 2000)}`,
+  )
+}
