@@ -74,15 +74,13 @@ export class Random {
 
   /** Letters and digits as Kubernetes gives to generated names: no vowels, nothing that looks like another. */
   suffix(length: number): string {
-    let text = ''
-    for (let at = 0; at < length; at++) text += SAFE[Math.floor(this.ratio() * SAFE.length)]
-    return text
+    return Array.from({ length }, () => SAFE[Math.floor(this.ratio() * SAFE.length)]).join('')
   }
 
   uuid(): string {
     const hex = [0, 0, 0, 0].map(() => this.word().toString(16).padStart(8, '0')).join('')
-    const variant = '89ab'[Number.parseInt(hex[16] ?? '0', 16) & 3]
-    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+    const variant = '89ab'[Number.parseInt(hex[16] ?? '0', 16) & 3] ?? '8'
+    return uuidOf(hex, variant)
   }
 
   /** Chance of its own for one part, so that parts do not disturb each other. */
@@ -105,7 +103,21 @@ export function hash(text: string): number {
 
 /** A text of as many hexadecimal digits, always the same for the same text. */
 export function hexOf(text: string, digits: number): string {
-  let hex = ''
-  for (let part = 0; hex.length < digits; part++) hex += hash(`${part}:${text}`).toString(16).padStart(8, '0')
-  return hex.slice(0, digits)
+  const words = Array.from({ length: Math.ceil(digits / 8) }, (_, part) =>
+    hash(`${part}:${text}`).toString(16).padStart(8, '0'),
+  )
+  return words.join('').slice(0, digits)
 }
+
+/** A UUID that is always the same for the same text. */
+export const uuidFrom = (text: string): string => uuidOf(hexOf(text, 32), 'a')
+
+// Joined, not added up: the result is one flat text and not a tree of its parts, which counts with many of them.
+const uuidOf = (hex: string, variant: string): string =>
+  [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `4${hex.slice(13, 16)}`,
+    `${variant}${hex.slice(17, 20)}`,
+    hex.slice(20, 32),
+  ].join('-')

@@ -1,16 +1,21 @@
 import type { ManagedFieldsEntry } from '#apiserver'
 
 /** RFC 3339 in whole seconds, as Kubernetes writes times. */
-export const timestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`
+export const timestamp = (ms: number): string => new Date(ms).toISOString().split('.', 1).concat('').join('Z')
 
-/** One statement in a status, as nodes, pods and deployments have it. */
+/** One statement in a status, as nodes, pods and deployments have it. `changedAt`: ms, or already as text. */
 export function condition(
   type: string,
   status: boolean | 'Unknown',
-  changedAt: number,
+  changedAt: number | string,
   extra: Readonly<Record<string, unknown>> = {},
 ): Record<string, unknown> {
-  return { ...extra, type, status: conditionStatus(status), lastTransitionTime: timestamp(changedAt) }
+  return {
+    ...extra,
+    type,
+    status: conditionStatus(status),
+    lastTransitionTime: typeof changedAt === 'string' ? changedAt : timestamp(changedAt),
+  }
 }
 
 const conditionStatus = (status: boolean | 'Unknown') => (status === 'Unknown' ? status : status ? 'True' : 'False')

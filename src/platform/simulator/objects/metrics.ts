@@ -27,7 +27,7 @@ function wave(seed: number, now: number, periodMs: number): number {
 /** More by day than by night, each application with its own hours, and some unrest. */
 export function podUsage(pod: PodFacts, now: number): Usage {
   if (pod.state !== 'running') return { cpuCores: 0, memoryBytes: 0 }
-  const { template } = pod
+  const { template } = pod.kin
   const seed = hash(pod.uid)
   const shift = (hash(template.app) % 6) / 24
   const daily = 1 + 0.4 * Math.sin(2 * Math.PI * (now / DAY_MS - 0.3 - shift))
@@ -87,6 +87,6 @@ export function podMetrics(world: World, now: number): ApiObject[] {
       metadata: { name: pod.name, namespace: pod.namespace, creationTimestamp: timestamp(now) },
       timestamp: timestamp(at),
       window: '17.42s',
-      containers: pod.template.containerNames.map((name) => ({ name, usage: usageText(podUsage(pod, at)) })),
+      containers: pod.kin.template.containerNames.map((name) => ({ name, usage: usageText(podUsage(pod, at)) })),
     }))
 }

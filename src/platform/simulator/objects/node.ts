@@ -3,6 +3,7 @@ import { hexOf } from '../random.ts'
 import type { ClusterScenario } from '../types.ts'
 import type { NodeFacts } from '../world/facts.ts'
 import { condition, fieldsOf, managedBy, timestamp } from './meta.ts'
+import type { TemplateCatalogue } from './pod-template.ts'
 
 /** What all nodes of a cluster have in common; drawn once. */
 export interface NodeSurroundings {
@@ -10,15 +11,14 @@ export interface NodeSurroundings {
   readonly images: readonly unknown[]
 }
 
-export const nodeSurroundings = (scenario: ClusterScenario, apps: readonly string[]): NodeSurroundings => ({
+export const nodeSurroundings = (
+  scenario: ClusterScenario,
+  apps: readonly string[],
+  templates: TemplateCatalogue,
+): NodeSurroundings => ({
   scenario,
-  images: [...apps, 'pause', 'network-plugin', 'kube-proxy'].slice(0, 50).map((app) => ({
-    names: [
-      `registry.example.com/platform/${app}@sha256:${hexOf(app, 64)}`,
-      `registry.example.com/platform/${app}:latest`,
-    ],
-    sizeBytes: 12_000_000 + Number.parseInt(hexOf(app, 7), 16),
-  })),
+  // The kubelet reports fifty at most.
+  images: [...apps, 'pause', 'network-plugin', 'kube-proxy'].slice(0, 50).map((app) => templates.image(app)),
 })
 
 export const nodeIp = (node: NodeFacts): string => `10.0.${Math.floor(node.index / 200) + 1}.${(node.index % 200) + 10}`

@@ -1,3 +1,4 @@
+import type { ManagedFieldsEntry } from '#apiserver'
 import { hexOf } from '../random.ts'
 import { fieldsOf } from './meta.ts'
 import { cpuRequest, memoryRequest } from './quantities.ts'
@@ -17,6 +18,17 @@ export interface PodTemplate {
   readonly fields: { readonly creator: Record<string, unknown>; readonly kubelet: Record<string, unknown> }
 }
 
+/** What the pods of one revision of a workload share by reference. Never written to. */
+export interface PodKin {
+  readonly template: PodTemplate
+  readonly generateName: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly managedFields: ManagedFieldsEntry[]
+  /** undefined where each pod has an owner of its own, as pods of jobs have */
+  readonly ownerReferences: readonly unknown[] | undefined
+  readonly imageId: string
+}
+
 export interface TemplateNeeds {
   readonly app: string
   readonly version: string
@@ -29,6 +41,7 @@ export interface TemplateNeeds {
 /** Templates by what they are made of: a thousand clusters that run the same things hold them once. */
 export class TemplateCatalogue {
   readonly #templates = new Map<string, PodTemplate>()
+  readonly #images = new Map<string, unknown>()
 
   get(needs: TemplateNeeds): PodTemplate {
     const cpu = cpuRequest(needs.cpuCores)
@@ -40,6 +53,18 @@ export class TemplateCatalogue {
       this.#templates.set(key, template)
     }
     return template
+  }
+
+  /** An entry of `status.images` of a node that ran this app. */
+  image(app: string): unknown {
+    let image = this.#images.get(app)
+    if (!image) {
+      const repository = `registry.example.com/platform/${app}`
+      const sizeBytes = 12_000_000 + Number.parseInt(hexOf(app, 7), 16)
+      image = { names: [`${repository}@sha256:${hexOf(app, 64)}`, `${repository}:latest`], sizeBytes }
+      this.#images.set(app, image)
+    }
+    return image
   }
 }
 
@@ -54,7 +79,7 @@ function build(
     name: app,
     image,
     imagePullPolicy: 'IfNotPresent',
-    args: ['--config=/etc/app/config.yaml', '--listen=:8080', '--log-format=json', '--log-level=info'],
+    args: ['--config=/etc/app/config.yaml', '--listen=:8080'],
     env: environment(app),
     ports: [
       { name: 'http', containerPort: 8080, protocol: 'TCP' },
@@ -96,10 +121,8 @@ function build(
 
 const environment = (app: string) => [
   { name: 'POD_NAME', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.name' } } },
-  { name: 'POD_NAMESPACE', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.namespace' } } },
   { name: 'NODE_NAME', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: 'spec.nodeName' } } },
   { name: 'OTEL_SERVICE_NAME', value: app },
-  { name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: 'http://otel-collector.monitoring.svc:4317' },
   { name: 'DATABASE_URL', valueFrom: { secretKeyRef: { name: `${app}-database`, key: 'url' } } },
 ]
 
@@ -136,7 +159,7 @@ const TOLERATIONS = ['not-ready', 'unreachable'].map((key) => ({
 
 const creatorFields = (app: string) => {
   const container = `spec>containers>k:{"name":"${app}"}`
-  const inContainer = ['.', 'args', 'env', 'image', 'imagePullPolicy', 'livenessProbe', 'name', 'ports']
+  const inContainer = ['.', 'args', 'env', 'image', 'name', 'ports', 'resources', 'volumeMounts']
   return fieldsOf([
     'metadata>generateName',
     'metadata>labels>.',
@@ -144,18 +167,13 @@ const creatorFields = (app: string) => {
     'metadata>labels>pod-template-hash',
     'metadata>ownerReferences>.',
     ...inContainer.map((field) => `${container}>${field}`),
-    ...['readinessProbe', 'resources>requests>cpu', 'resources>requests>memory', 'volumeMounts'].map(
-      (field) => `${container}>${field}`,
-    ),
-    ...['dnsPolicy', 'restartPolicy', 'schedulerName', 'serviceAccountName', 'volumes'].map((field) => `spec>${field}`),
+    ...['dnsPolicy', 'restartPolicy', 'volumes'].map((field) => `spec>${field}`),
   ])
 }
 
 const KUBELET_FIELDS = fieldsOf([
   ...['ContainersReady', 'Initialized', 'Ready'].flatMap((type) =>
-    ['.', 'lastProbeTime', 'lastTransitionTime', 'status', 'type'].map(
-      (field) => `status>conditions>k:{"type":"${type}"}>${field}`,
-    ),
+    ['.', 'status', 'type'].map((field) => `status>conditions>k:{"type":"${type}"}>${field}`),
   ),
   ...['containerStatuses', 'hostIP', 'phase', 'podIP', 'podIPs', 'startTime'].map((field) => `status>${field}`),
 ])

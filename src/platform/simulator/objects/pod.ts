@@ -1,12 +1,51 @@
 import type { ApiObject } from '#apiserver'
-import { hexOf } from '../random.ts'
-import { isFinished, type PodFacts, phaseOf } from '../world/facts.ts'
+import { hexOf, uuidFrom } from '../random.ts'
+import { isFinished, type PodFacts, phaseOf, type WorkloadFacts } from '../world/facts.ts'
 import { condition, managedBy, timestamp } from './meta.ts'
+import type { PodKin } from './pod-template.ts'
 
-/** A pod as `kubectl get -o json` shows it, some 4.5 KB. Shares what pods of one template have in common. */
+/** Names a revision in the names of its pods. */
+export const templateHash = ({ uid }: WorkloadFacts, revision: number): string => hexOf(`${uid}/${revision}`, 10)
+
+export function podKin(workload: WorkloadFacts): PodKin {
+  const { template, kind, name, uid, revision, changedAt } = workload
+  const hash = templateHash(workload, revision)
+  const set = `${name}-${hash}`
+  const owner =
+    kind === 'Deployment' ? { kind: 'ReplicaSet', name: set, uid: uuidFrom(`${uid}/${set}`) } : { kind, name, uid }
+  return {
+    template,
+    generateName: `${owner.name}-`,
+    labels: {
+      'app.kubernetes.io/name': template.app,
+      'app.kubernetes.io/instance': name,
+      ...(kind === 'Deployment' ? { 'pod-template-hash': hash } : {}),
+    },
+    managedFields: [
+      managedBy('kube-controller-manager', 'v1', template.fields.creator, changedAt),
+      managedBy('kubelet', 'v1', template.fields.kubelet, changedAt, 'status'),
+    ],
+    ownerReferences: kind === 'CronJob' ? undefined : [ownerReference('apps/v1', owner)],
+    imageId: `registry.example.com/platform/${template.app}@sha256:${hexOf(template.image, 64)}`,
+  }
+}
+
+const ownerReference = (apiVersion: string, owner: { kind: string; name: string; uid: string }) => ({
+  apiVersion,
+  ...owner,
+  controller: true,
+  blockOwnerDeletion: true,
+})
+
+function jobOf(pod: PodFacts): readonly unknown[] {
+  const job = pod.name.slice(0, pod.name.lastIndexOf('-'))
+  return [ownerReference('batch/v1', { kind: 'Job', name: job, uid: uuidFrom(`${pod.workload.uid}/${job}`) })]
+}
+
+/** A pod as `kubectl get -o json` shows it, some 5 KB. Shares what pods of its kin have in common. */
 export function podObject(pod: PodFacts, hostIp: string | undefined): ApiObject {
-  const { template, workload } = pod
-  const owner = ownerOf(pod)
+  const { kin } = pod
+  const created = timestamp(pod.createdAt)
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -14,89 +53,59 @@ export function podObject(pod: PodFacts, hostIp: string | undefined): ApiObject 
       name: pod.name,
       namespace: pod.namespace,
       uid: pod.uid,
-      generateName: `${owner.name}-`,
-      creationTimestamp: timestamp(pod.createdAt),
-      labels: {
-        'app.kubernetes.io/name': template.app,
-        'app.kubernetes.io/instance': workload.name,
-        ...(workload.kind === 'Deployment' ? { 'pod-template-hash': templateHash(pod) } : {}),
-      },
-      annotations: { 'kubernetes.io/psp': 'restricted', 'prometheus.io/scrape': 'true', 'prometheus.io/port': '9090' },
-      ownerReferences: [
-        {
-          apiVersion: owner.apiVersion,
-          kind: owner.kind,
-          name: owner.name,
-          uid: owner.uid,
-          controller: true,
-          blockOwnerDeletion: true,
-        },
-      ],
-      managedFields: [
-        managedBy('kube-controller-manager', 'v1', template.fields.creator, pod.createdAt),
-        managedBy('kubelet', 'v1', template.fields.kubelet, pod.stateSince, 'status'),
-      ],
+      generateName: kin.generateName,
+      creationTimestamp: created,
+      labels: kin.labels as Record<string, string>,
+      annotations: ANNOTATIONS,
+      ownerReferences: (kin.ownerReferences ?? jobOf(pod)) as unknown[],
+      managedFields: kin.managedFields,
     },
     spec: {
-      containers: template.containers,
-      volumes: template.volumes,
-      tolerations: template.tolerations,
+      ...(pod.workload.kind === 'CronJob' ? JOB_SPEC : SPEC),
+      containers: kin.template.containers,
+      volumes: kin.template.volumes,
+      tolerations: kin.template.tolerations,
+      serviceAccount: kin.template.app,
+      serviceAccountName: kin.template.app,
       ...(pod.node === undefined ? {} : { nodeName: pod.node }),
-      dnsPolicy: 'ClusterFirst',
-      enableServiceLinks: true,
-      preemptionPolicy: 'PreemptLowerPriority',
-      priority: 0,
-      restartPolicy: workload.kind === 'CronJob' ? 'Never' : 'Always',
-      schedulerName: 'default-scheduler',
-      securityContext: POD_SECURITY,
-      serviceAccount: template.app,
-      serviceAccountName: template.app,
-      terminationGracePeriodSeconds: 30,
     },
-    status: podStatus(pod, hostIp),
+    status: podStatus(pod, hostIp, { created, since: timestamp(pod.stateSince) }),
   }
 }
 
-/** Names the revision in the names of its pods. */
-export const templateHash = (pod: Pick<PodFacts, 'revision'> & { readonly workload: PodFacts['workload'] }): string =>
-  hexOf(`${pod.workload.uid}/${pod.revision}`, 10)
+const ANNOTATIONS = { 'prometheus.io/scrape': 'true', 'prometheus.io/port': '9090' }
 
-function ownerOf(pod: PodFacts): { apiVersion: string; kind: string; name: string; uid: string } {
-  const { kind, name, uid } = pod.workload
-  if (kind === 'Deployment') {
-    const set = `${name}-${templateHash(pod)}`
-    return { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: set, uid: uidOf(`${uid}/${set}`) }
-  }
-  if (kind === 'CronJob') {
-    const job = pod.name.slice(0, pod.name.lastIndexOf('-'))
-    return { apiVersion: 'batch/v1', kind: 'Job', name: job, uid: uidOf(`${uid}/${job}`) }
-  }
-  return { apiVersion: 'apps/v1', kind, name, uid }
+const SPEC = {
+  dnsPolicy: 'ClusterFirst',
+  enableServiceLinks: true,
+  preemptionPolicy: 'PreemptLowerPriority',
+  priority: 0,
+  restartPolicy: 'Always',
+  schedulerName: 'default-scheduler',
+  securityContext: { fsGroup: 65532, runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+  terminationGracePeriodSeconds: 30,
+}
+const JOB_SPEC = { ...SPEC, restartPolicy: 'Never' }
+
+/** Its times as text: drawn once, used often. */
+interface PodTimes {
+  readonly created: string
+  readonly since: string
 }
 
-function uidOf(text: string): string {
-  const hex = hexOf(text, 32)
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20)}`
-}
-
-const POD_SECURITY = { fsGroup: 65532, runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } }
-
-function podStatus(pod: PodFacts, hostIp: string | undefined): Record<string, unknown> {
+function podStatus(pod: PodFacts, hostIp: string | undefined, times: PodTimes): Record<string, unknown> {
   const status = {
     phase: phaseOf(pod),
     ...statusReason(pod),
-    conditions: podConditions(pod),
+    conditions: podConditions(pod, times),
     qosClass: 'Burstable',
   }
   if (pod.node === undefined) return status
-  const placed = { ...status, hostIP: hostIp, hostIPs: [{ ip: hostIp }], startTime: timestamp(pod.createdAt) }
+  const placed = { ...status, hostIP: hostIp, hostIPs: [{ ip: hostIp }], startTime: times.created }
   if (pod.state === 'evicted') return placed
   const address = pod.state === 'starting' ? {} : { podIP: pod.ip, podIPs: [{ ip: pod.ip }] }
-  return {
-    ...placed,
-    ...address,
-    containerStatuses: pod.template.containerNames.map((name) => containerStatus(pod, name)),
-  }
+  const containerStatuses = pod.kin.template.containerNames.map((name) => containerStatus(pod, name, times))
+  return { ...placed, ...address, containerStatuses }
 }
 
 function statusReason(pod: PodFacts): Record<string, string> {
@@ -107,60 +116,64 @@ function statusReason(pod: PodFacts): Record<string, string> {
   return {}
 }
 
-function podConditions(pod: PodFacts): Record<string, unknown>[] {
-  const { createdAt, stateSince } = pod
+function podConditions(pod: PodFacts, { created, since }: PodTimes): Record<string, unknown>[] {
   if (pod.state === 'unschedulable') {
     const message = '0 nodes are available: insufficient cpu. preemption: no victims found for the incoming pod.'
-    return [condition('PodScheduled', false, createdAt, { lastProbeTime: null, reason: 'Unschedulable', message })]
+    return [condition('PodScheduled', false, created, { lastProbeTime: null, reason: 'Unschedulable', message })]
   }
   const ready = pod.state === 'running'
-  const why = ready ? {} : { reason: isFinished(pod) ? 'PodCompleted' : 'ContainersNotReady' }
-  const probe = { lastProbeTime: null }
+  const why = ready ? PROBE : { ...PROBE, reason: isFinished(pod) ? 'PodCompleted' : 'ContainersNotReady' }
   return [
-    condition('PodReadyToStartContainers', pod.state !== 'evicted', createdAt, probe),
-    condition('Initialized', true, createdAt, probe),
-    condition('Ready', ready, stateSince, { ...probe, ...why }),
-    condition('ContainersReady', ready, stateSince, { ...probe, ...why }),
-    condition('PodScheduled', true, createdAt, probe),
+    condition('PodReadyToStartContainers', pod.state !== 'evicted', created, PROBE),
+    condition('Initialized', true, created, PROBE),
+    condition('Ready', ready, since, why),
+    condition('ContainersReady', ready, since, why),
+    condition('PodScheduled', true, created, PROBE),
   ]
 }
 
-function containerStatus(pod: PodFacts, name: string): Record<string, unknown> {
-  const { image } = pod.template
-  const digest = `sha256:${hexOf(image, 64)}`
-  const containerId = `containerd://${hexOf(`${pod.uid}/${name}/${pod.restarts}`, 64)}`
+const PROBE = { lastProbeTime: null }
+
+function containerStatus(pod: PodFacts, name: string, times: PodTimes): Record<string, unknown> {
+  const { template, imageId } = pod.kin
+  const containerID = containerIdOf(pod, name)
   const started = pod.state !== 'starting' && pod.state !== 'imageMissing'
   return {
     name,
-    image,
-    imageID: started ? `registry.example.com/platform/${pod.template.app}@${digest}` : '',
+    image: template.image,
+    imageID: started ? imageId : '',
     ready: pod.state === 'running',
     started: pod.state === 'running',
     restartCount: pod.restarts,
-    ...(started ? { containerID: containerId } : {}),
-    state: containerState(pod, containerId),
-    lastState: pod.restarts > 0 ? { terminated: terminated(pod, 1, 'Error', containerId) } : {},
+    ...(started ? { containerID } : {}),
+    state: containerState(pod, containerID, times),
+    lastState: pod.restarts > 0 ? { terminated: terminated(1, 'Error', containerID, times) } : NOTHING,
   }
 }
 
-function containerState(pod: PodFacts, containerId: string): Record<string, unknown> {
+const NOTHING = {}
+const containerIdOf = ({ uid, restarts }: PodFacts, name: string): string =>
+  ['containerd://', hexOf(`${uid}/${name}/${restarts}`, 64)].join('')
+
+function containerState(pod: PodFacts, containerID: string, times: PodTimes): Record<string, unknown> {
+  const { template } = pod.kin
   switch (pod.state) {
     case 'running':
     case 'lost':
-      return { running: { startedAt: timestamp(pod.stateSince) } }
+      return { running: { startedAt: times.since } }
     case 'crashing':
       return {
         waiting: {
           reason: 'CrashLoopBackOff',
-          message: `back-off 40s restarting failed container=${pod.template.app} pod=${pod.name}_${pod.namespace}(${pod.uid})`,
+          message: `back-off 40s restarting failed container=${template.app} pod=${pod.name}_${pod.namespace}(${pod.uid})`,
         },
       }
     case 'imageMissing':
-      return { waiting: { reason: 'ImagePullBackOff', message: `Back-off pulling image "${pod.template.image}"` } }
+      return { waiting: { reason: 'ImagePullBackOff', message: `Back-off pulling image "${template.image}"` } }
     case 'succeeded':
-      return { terminated: terminated(pod, 0, 'Completed', containerId) }
+      return { terminated: terminated(0, 'Completed', containerID, times) }
     case 'failed':
-      return { terminated: terminated(pod, 1, 'Error', containerId) }
+      return { terminated: terminated(1, 'Error', containerID, times) }
     case 'starting':
     case 'unschedulable':
     case 'evicted':
@@ -168,10 +181,10 @@ function containerState(pod: PodFacts, containerId: string): Record<string, unkn
   }
 }
 
-const terminated = (pod: PodFacts, exitCode: number, reason: string, containerID: string) => ({
+const terminated = (exitCode: number, reason: string, containerID: string, { created, since }: PodTimes) => ({
   exitCode,
   reason,
   containerID,
-  startedAt: timestamp(pod.createdAt),
-  finishedAt: timestamp(pod.stateSince),
+  startedAt: created,
+  finishedAt: since,
 })

@@ -11,7 +11,7 @@ function factFaults(world: World): string[] {
   const faults: string[] = []
   for (const node of world.nodes.values()) {
     const held = [...world.podsOn(node.name)].filter((pod) => !['Succeeded', 'Failed'].includes(phaseOf(pod)))
-    const cores = held.reduce((sum, pod) => sum + pod.template.cpuCores, 0)
+    const cores = held.reduce((sum, pod) => sum + pod.kin.template.cpuCores, 0)
     if (held.length !== node.podCount) faults.push(`${node.name} counts ${node.podCount} pods and holds ${held.length}`)
     if (Math.abs(cores - node.requestedCores) > 1e-6)
       faults.push(`${node.name} sums ${node.requestedCores} of ${cores} cores`)

@@ -2,7 +2,7 @@ import { minutes, seconds } from '#model'
 import { businessApps, cronApps, gpuApps, statefulApps, systemApps } from '../objects/apps.ts'
 import { allocatableBytes, allocatableCores } from '../objects/node.ts'
 import { clusterOperatorNames } from '../objects/openshift.ts'
-import { type OperatorProduct, operatorCatalogue } from '../objects/operators.ts'
+import { type OperatorProduct, operatorCatalogue } from '../objects/operator-catalogue.ts'
 import { templateHash } from '../objects/pod.ts'
 import type { TemplateCatalogue } from '../objects/pod-template.ts'
 import { hash, Random } from '../random.ts'
@@ -192,7 +192,7 @@ function stateAtStart({ random }: World, { kind }: WorkloadFacts): PodState {
 
 function podName(world: World, workload: WorkloadFacts, number: number): string {
   const { kind, name, revision } = workload
-  if (kind === 'Deployment') return world.freePodName(workload, `${name}-${templateHash({ workload, revision })}`)
+  if (kind === 'Deployment') return world.freePodName(workload, `${name}-${templateHash(workload, revision)}`)
   if (kind === 'StatefulSet') return `${name}-${number}`
   return world.freePodName(workload, kind === 'CronJob' ? `${name}-${29_000_000 + number}` : name)
 }

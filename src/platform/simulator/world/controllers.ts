@@ -72,7 +72,7 @@ function surplus(workload: WorkloadFacts, pods: readonly PodFacts[], count: numb
 
 function nextName(world: World, workload: WorkloadFacts): string {
   if (workload.kind === 'Deployment')
-    return world.freePodName(workload, `${workload.name}-${templateHash({ workload, revision: workload.revision })}`)
+    return world.freePodName(workload, `${workload.name}-${templateHash(workload, workload.revision)}`)
   let ordinal = 0
   while (world.pods.has(`${workload.namespace}/${workload.name}-${ordinal}`)) ordinal++
   return `${workload.name}-${ordinal}`

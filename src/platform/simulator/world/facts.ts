@@ -1,5 +1,5 @@
-import type { OperatorProduct } from '../objects/operators.ts'
-import type { PodTemplate } from '../objects/pod-template.ts'
+import type { OperatorProduct } from '../objects/operator-catalogue.ts'
+import type { PodKin, PodTemplate } from '../objects/pod-template.ts'
 import type { NodePool } from '../types.ts'
 
 /**
@@ -41,8 +41,8 @@ export interface PodFacts {
   readonly namespace: string
   readonly uid: string
   readonly workload: WorkloadFacts
-  readonly template: PodTemplate
-  /** of the workload when the pod was made */
+  /** of the workload's revision when the pod was made */
+  readonly kin: PodKin
   readonly revision: number
   readonly createdAt: number
   /** undefined until a node was found */

@@ -6,7 +6,8 @@ import {
   type NodeSurroundings,
   nodeSurroundings,
 } from '../objects/node.ts'
-import type { TemplateCatalogue } from '../objects/pod-template.ts'
+import { podKin } from '../objects/pod.ts'
+import type { PodKin, TemplateCatalogue } from '../objects/pod-template.ts'
 import type { WorldResource } from '../objects/resources.ts'
 import type { Random } from '../random.ts'
 import type { ClusterScenario } from '../types.ts'
@@ -50,6 +51,7 @@ export class World {
   /** pods that wait for a node or for their containers */
   readonly waiting = new Set<PodFacts>()
   readonly #nodesByRole = new Map<string, readonly NodeFacts[]>()
+  readonly #kin = new Map<WorkloadFacts, { readonly revision: number; readonly kin: PodKin }>()
   readonly #podsByNode = new Map<string, Set<PodFacts>>()
   readonly #podsByWorkload = new Map<WorkloadFacts, Set<PodFacts>>()
   readonly #changes = new Map<string, WorldChange>()
@@ -63,9 +65,8 @@ export class World {
   }
 
   get surroundings(): NodeSurroundings {
-    this.#surroundings ??= nodeSurroundings(this.scenario, [
-      ...new Set(this.workloads.map(({ template }) => template.app)),
-    ])
+    const apps = new Set(this.workloads.map(({ template }) => template.app))
+    this.#surroundings ??= nodeSurroundings(this.scenario, [...apps], this.templates)
     return this.#surroundings
   }
 
@@ -115,11 +116,11 @@ export class World {
       namespace: workload.namespace,
       uid: this.random.uuid(),
       workload,
-      template: workload.template,
+      kin: this.#kinOf(workload),
       revision: workload.revision,
       createdAt: now,
       node: undefined,
-      ip: `10.${128 + ((address >> 16) % 64)}.${(address >> 8) & 255}.${address & 255}`,
+      ip: ['10', 128 + ((address >> 16) % 64), (address >> 8) & 255, address & 255].join('.'),
       state: 'unschedulable',
       stateSince: now,
       restarts: 0,
@@ -134,9 +135,17 @@ export class World {
     return pod
   }
 
+  #kinOf(workload: WorkloadFacts): PodKin {
+    const known = this.#kin.get(workload)
+    if (known?.revision === workload.revision) return known.kin
+    const kin = podKin(workload)
+    this.#kin.set(workload, { revision: workload.revision, kin })
+    return kin
+  }
+
   freePodName(workload: WorkloadFacts, stem: string): string {
     for (;;) {
-      const name = `${stem}-${this.random.suffix(5)}`
+      const name = [stem, this.random.suffix(5)].join('-')
       if (!this.pods.has(`${workload.namespace}/${name}`)) return name
     }
   }
@@ -193,11 +202,11 @@ export class World {
     )
   }
 
-  /** A node with room: the least loaded of a few drawn at random, else any; undefined when none fits. */
+  /** A node with room: the least loaded of two drawn at random, else any; undefined when none fits. */
   findNode(workload: WorkloadFacts): NodeFacts | undefined {
     const all = this.#nodesOf(workload.placement)
     let best: NodeFacts | undefined
-    for (let attempt = 0; attempt < 4; attempt++) {
+    for (let attempt = 0; attempt < 2; attempt++) {
       const node = this.random.pick(all)
       if (node && this.fits(workload, node) && (!best || load(node) < load(best))) best = node
     }
@@ -215,8 +224,8 @@ export class World {
 
   #hold(pod: PodFacts, node: NodeFacts, sign: 1 | -1): void {
     node.podCount += sign
-    node.requestedCores += sign * pod.template.cpuCores
-    node.requestedBytes += sign * pod.template.memoryBytes
+    node.requestedCores += sign * pod.kin.template.cpuCores
+    node.requestedBytes += sign * pod.kin.template.memoryBytes
   }
 }
 
