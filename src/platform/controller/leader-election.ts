@@ -108,15 +108,21 @@ export class LeaderElection {
     }
   }
 
+  /** One attempt, no longer than that. Not by AbortSignal.any: `signal` lives long and would remember every attempt. */
   async #within(ms: number, signal: AbortSignal): Promise<Attempt> {
-    const timer = new AbortController()
-    const late = this.#options.clock.sleep(ms, timer.signal).then(() => {
-      timer.abort()
-      return 'unknown' as const
-    })
-    const end = await Promise.race([this.#try(AbortSignal.any([signal, timer.signal])), late])
-    timer.abort()
-    return end
+    const attempt = new AbortController()
+    const end = () => attempt.abort()
+    signal.addEventListener('abort', end, { once: true })
+    try {
+      const late = this.#options.clock.sleep(ms, attempt.signal).then(() => {
+        end()
+        return 'unknown' as const
+      })
+      return await Promise.race([this.#try(attempt.signal), late])
+    } finally {
+      signal.removeEventListener('abort', end)
+      end()
+    }
   }
 
   /** Takes or renews the lease. */

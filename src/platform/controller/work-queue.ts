@@ -22,6 +22,8 @@ interface Entry {
   readonly key: ObjectKey
   state: 'idle' | 'waiting' | 'running' | 'runningAndAskedAgain'
   failures: number
+  /** Ends the run. One per run: what derives from a signal is remembered by it, so a long-lived one would grow for ever. */
+  run?: AbortController
   /** the pending delay; a key has at most one */
   delay?: { readonly due: number; readonly end: AbortController }
 }
@@ -84,7 +86,10 @@ export class WorkQueue implements AsyncDisposable {
   async stop(): Promise<void> {
     this.#stop.abort()
     this.#waiting.length = 0
-    for (const entry of this.#entries.values()) this.#cancelDelay(entry)
+    for (const entry of this.#entries.values()) {
+      this.#cancelDelay(entry)
+      entry.run?.abort()
+    }
     await Promise.all(this.#running)
     this.#entries.clear()
   }
@@ -135,16 +140,20 @@ export class WorkQueue implements AsyncDisposable {
   async #run(entry: Entry): Promise<void> {
     entry.state = 'running'
     this.#cancelDelay(entry)
+    const run = new AbortController()
+    entry.run = run
     let afterMs: number | undefined
     try {
       // The first await makes sure that a synchronous throw is caught here too.
-      const outcome = await this.#options.work(entry.key, this.#stop.signal)
+      const outcome = await this.#options.work(entry.key, run.signal)
       entry.failures = 0
       if (outcome.kind === 'again') afterMs = outcome.afterMs
     } catch (error) {
       if (this.#stop.signal.aborted) return
       afterMs = backoffMs(entry.failures++, { ...this.#options.backoff, random: this.#options.random })
       this.#options.onFailure(entry.key, error, afterMs)
+    } finally {
+      delete entry.run
     }
     this.#settle(entry, afterMs)
   }

@@ -1,0 +1,355 @@
+import { randomUUID } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { type ApiListener, ApiServer, generateServingCertificate, listenApi, type ServingCertificate } from '#apiserver'
+import { createKubeClient, type KubeClient, type KubeObject, type Resource } from '#kube'
+import { silentLogger } from '#runtime'
+import { noRealApiServer, startRealApiServer } from '../../../test/real-apiserver.ts'
+import { Controller, onReferredChange, onSpecChange } from './controller.ts'
+import { Informer, type ObjectChange } from './informer.ts'
+import { LeaderElection } from './leader-election.ts'
+import { Manager } from './manager.ts'
+import { done, type Reconciler } from './types.ts'
+
+const settings: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true }
+const secrets: Resource = { group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true }
+const NAMESPACE = 'default'
+const aSetting = (name: string, data: object = {}): KubeObject => ({ metadata: { name, namespace: NAMESPACE }, data })
+
+let server: ApiServer
+let listener: ApiListener
+let kube: KubeClient
+let tls: ServingCertificate
+const token = randomUUID()
+const listen = (port = 0) =>
+  listenApi({ port, tls, tokens: [{ token, user: 'hub', role: 'admin' }], mounts: new Map([['', server]]) })
+const newClient = () =>
+  createKubeClient({ server: listener.url, ca: listener.caPem, verifyTls: true, credentials: { kind: 'token', token } })
+
+beforeEach(async () => {
+  server = await ApiServer.open({ storage: { kind: 'memory' } })
+  tls ??= await generateServingCertificate({ hosts: ['127.0.0.1'] })
+  listener = await listen()
+  kube = newClient()
+})
+afterEach(async () => {
+  await kube[Symbol.asyncDispose]()
+  await listener[Symbol.asyncDispose]()
+  await server[Symbol.asyncDispose]()
+})
+
+const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 5000, interval: 10 })
+const anInformer = (resource = settings) => new Informer({ kube, resource, namespace: NAMESPACE, logger: silentLogger })
+
+describe('Informer', () => {
+  it('knows what was there before and follows what comes, changes and goes', async () => {
+    await kube.create(settings, aSetting('old'))
+    await using informer = anInformer()
+    const seen: string[] = []
+    informer.onChange(({ kind, key }) => seen.push(`${kind} ${key.name}`))
+    informer.start()
+    await informer.synced()
+    expect(informer.get({ name: 'old', namespace: NAMESPACE })).toBeDefined()
+    await kube.create(settings, aSetting('new'))
+    await kube.patch(settings, { name: 'new', namespace: NAMESPACE }, { data: { a: '1' } }, { kind: 'merge' })
+    await kube.delete(settings, { name: 'old', namespace: NAMESPACE })
+    await until(() => expect(seen).toEqual(['added old', 'added new', 'changed new', 'deleted old']))
+    expect(informer.list().map(({ metadata }) => metadata.name)).toEqual(['new'])
+  })
+
+  it('tells the differences after a gap as if they had just happened', async () => {
+    const events: ((events: readonly object[]) => void)[] = []
+    const scripted = {
+      async *watch(_: unknown, { signal }: { signal: AbortSignal }) {
+        while (!signal.aborted) {
+          const batch = await new Promise<readonly object[]>((resolve) => {
+            events.push(resolve)
+            signal.addEventListener('abort', () => resolve([]), { once: true })
+          })
+          yield* batch
+        }
+      },
+    } as unknown as KubeClient
+    const versioned = (name: string, resourceVersion: string, uid = name) => ({
+      metadata: { name, uid, resourceVersion },
+    })
+    const tell = async (...list: object[]) => {
+      await until(() => expect(events).toHaveLength(1))
+      events.shift()?.(list)
+    }
+    await using informer = new Informer({ kube: scripted, resource: settings, logger: silentLogger })
+    const seen: string[] = []
+    informer.onChange((change: ObjectChange<KubeObject>) => seen.push(`${change.kind} ${change.key.name}`))
+    informer.start()
+    await tell({ type: 'reset', items: [versioned('a', '1'), versioned('b', '1'), versioned('c', '1')] })
+    await informer.synced()
+    seen.length = 0
+    await tell({ type: 'reset', items: [versioned('b', '1'), versioned('c', '2'), versioned('d', '1')] })
+    await until(() => expect(seen).toEqual(['deleted a', 'changed c', 'added d']))
+    seen.length = 0
+    await tell({ type: 'modified', object: versioned('b', '9', 'another') })
+    await until(() => expect(seen).toEqual(['deleted b', 'added b']))
+  })
+
+  it('does not wait for ever for a first list that never comes', async () => {
+    const informer = anInformer()
+    const end = new AbortController()
+    const waiting = informer.synced(end.signal)
+    end.abort(new Error('enough'))
+    await expect(waiting).rejects.toThrow('enough')
+    await informer.stop()
+    await expect(informer.synced()).rejects.toThrow('stopped')
+  })
+})
+
+function aReconciler(): Reconciler & { readonly seen: string[] } {
+  const seen: string[] = []
+  return {
+    name: 'test',
+    seen,
+    reconcile: ({ name }) => {
+      seen.push(name)
+      return Promise.resolve(done)
+    },
+  }
+}
+
+describe('Controller and Manager', () => {
+  it('looks at every object once at the start, then at those whose spec changes, come or go', async () => {
+    const crd = {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'things.example.com' },
+      spec: {
+        group: 'example.com',
+        scope: 'Namespaced',
+        names: { kind: 'Thing', plural: 'things', singular: 'thing', listKind: 'ThingList' },
+        versions: [
+          {
+            name: 'v1',
+            served: true,
+            storage: true,
+            subresources: { status: {} },
+            schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+          },
+        ],
+      },
+    }
+    await server.objects.create(crd)
+    const things: Resource = { group: 'example.com', version: 'v1', plural: 'things', kind: 'Thing', namespaced: true }
+    const key = { name: 'a', namespace: NAMESPACE }
+    await kube.create(things, { metadata: key, spec: { size: 1 } })
+    const reconciler = aReconciler()
+    const controller = new Controller({
+      reconciler,
+      triggers: [onSpecChange(anInformer(things))],
+      concurrency: 2,
+      logger: silentLogger,
+    })
+    const manager = new Manager({ controllers: [controller], logger: silentLogger })
+    await manager.start()
+    await until(() => expect(reconciler.seen).toEqual(['a']))
+    expect(manager.isSynced).toBe(true)
+    await kube.patch(things, key, { status: { phase: 'x' } }, { kind: 'merge', subresource: 'status' })
+    await kube.patch(things, key, { metadata: { labels: { l: '1' } } }, { kind: 'merge' })
+    await kube.patch(things, key, { spec: { size: 2 } }, { kind: 'merge' })
+    await until(() => expect(reconciler.seen).toEqual(['a', 'a']))
+    await kube.delete(things, key)
+    await until(() => expect(reconciler.seen).toEqual(['a', 'a', 'a']))
+    await manager.stop()
+    expect(manager.isLeading).toBe(false)
+  })
+
+  it('looks at the objects that refer to one that changed', async () => {
+    const reconciler = aReconciler()
+    const referring = onReferredChange(anInformer(secrets), ({ key }) => [
+      { name: `of-${key.name}`, namespace: NAMESPACE },
+    ])
+    const controller = new Controller({ reconciler, triggers: [referring], concurrency: 1, logger: silentLogger })
+    const manager = new Manager({ controllers: [controller], logger: silentLogger })
+    await manager.start()
+    await until(() => expect(manager.isLeading).toBe(true))
+    await kube.create(secrets, { metadata: { name: 's', namespace: NAMESPACE } })
+    await until(() => expect(reconciler.seen).toEqual(['of-s']))
+    await manager.stop()
+  })
+
+  it('starts though the API server is away, and works when it comes', async () => {
+    await kube.create(settings, aSetting('old'))
+    const { port } = listener
+    await listener[Symbol.asyncDispose]()
+    const reconciler = aReconciler()
+    const triggers = [onSpecChange(anInformer())]
+    const manager = new Manager({
+      controllers: [new Controller({ reconciler, triggers, concurrency: 1, logger: silentLogger })],
+      logger: silentLogger,
+    })
+    await manager.start()
+    expect(manager.isSynced).toBe(false)
+    listener = await listen(port)
+    await until(() => expect(reconciler.seen).toEqual(['old']))
+    await manager.stop()
+  })
+})
+
+describe('LeaderElection', () => {
+  const fast = { leaseMs: 1000, renewDeadlineMs: 600, retryMs: 50 }
+  const lease = () =>
+    server.objects.get(
+      { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' },
+      { name: 'lock', namespace: NAMESPACE },
+    )
+  const spec = () => lease()?.spec as { holderIdentity?: string; renewTime?: string } | undefined
+  const holder = () => spec()?.holderIdentity
+
+  /** A candidate, and how often it led; two that lead at once are noticed. */
+  function aCandidate(identity: string, leaders: Set<string>, client = kube) {
+    const stop = new AbortController()
+    const turns: string[] = []
+    const election = new LeaderElection({
+      kube: client,
+      namespace: NAMESPACE,
+      name: 'lock',
+      identity,
+      logger: silentLogger,
+      ...fast,
+    })
+    const ended = election.run(async (signal) => {
+      turns.push(identity)
+      leaders.add(identity)
+      if (leaders.size > 1) throw new Error(`two leaders: ${[...leaders].join()}`)
+      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+      leaders.delete(identity)
+    }, stop.signal)
+    return {
+      turns,
+      stop() {
+        stop.abort()
+        return ended
+      },
+    }
+  }
+
+  it('lets one candidate lead, and the next as soon as it gives the lease back', async () => {
+    const leaders = new Set<string>()
+    const a = aCandidate('a', leaders)
+    await until(() => expect(holder()).toBe('a'))
+    const b = aCandidate('b', leaders)
+    const renewed = spec()?.renewTime
+    await until(() => expect(spec()?.renewTime).not.toBe(renewed))
+    expect(b.turns).toEqual([])
+    await a.stop()
+    await until(() => expect(b.turns).toEqual(['b']))
+    expect(lease()?.spec).toMatchObject({ holderIdentity: 'b', leaseTransitions: expect.any(Number) as number })
+    await b.stop()
+    expect(holder()).toBe('')
+  })
+
+  it('stops leading when it cannot renew, before another may begin', async () => {
+    const leaders = new Set<string>()
+    const cut = newClient()
+    const a = aCandidate('a', leaders, cut)
+    await until(() => expect(a.turns).toEqual(['a']))
+    const b = aCandidate('b', leaders)
+    await cut[Symbol.asyncDispose]()
+    await until(() => expect(b.turns).toEqual(['b']))
+    expect(leaders).toEqual(new Set(['b']))
+    await a.stop()
+    await b.stop()
+  })
+
+  it('stops leading at once when another took the lease', async () => {
+    const leaders = new Set<string>()
+    const a = aCandidate('a', leaders)
+    await until(() => expect(a.turns).toEqual(['a']))
+    const leases: Resource = {
+      group: 'coordination.k8s.io',
+      version: 'v1',
+      plural: 'leases',
+      kind: 'Lease',
+      namespaced: true,
+    }
+    await kube.patch(
+      leases,
+      { name: 'lock', namespace: NAMESPACE },
+      { spec: { holderIdentity: 'intruder', leaseDurationSeconds: 60 } },
+      { kind: 'merge' },
+    )
+    await until(() => expect(leaders.size).toBe(0))
+    expect(holder()).toBe('intruder')
+    await a.stop()
+    expect(holder()).toBe('intruder')
+  })
+
+  it('takes over a lease whose holder went silent, though its clock shows another year', async () => {
+    const past = '1999-01-01T00:00:00.000000Z'
+    await server.objects.create({
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name: 'lock', namespace: NAMESPACE },
+      spec: {
+        holderIdentity: 'gone',
+        leaseDurationSeconds: 1,
+        renewTime: past,
+        acquireTime: past,
+        leaseTransitions: 3,
+      },
+    })
+    const started = Date.now()
+    const b = aCandidate('b', new Set())
+    await until(() => expect(b.turns).toEqual(['b']))
+    expect(Date.now() - started).toBeGreaterThanOrEqual(1000)
+    expect(lease()?.spec).toMatchObject({ leaseTransitions: 4 })
+    await b.stop()
+  })
+})
+
+const missing = noRealApiServer()
+describe.skipIf(missing !== undefined && process.env.CI_REQUIRE_ALL !== '1')(
+  `on a real kube-apiserver${missing ? ` (skipped: ${missing})` : ''}`,
+  () => {
+    it('an informer follows, and of two candidates one leads at a time', async () => {
+      const real = await startRealApiServer()
+      if (!real) throw new Error('there is no real kube-apiserver')
+      const client = createKubeClient(real.access)
+      const informer = new Informer({ kube: client, resource: settings, namespace: NAMESPACE, logger: silentLogger })
+      const stop = new AbortController()
+      try {
+        informer.start()
+        await informer.synced()
+        await client.create(settings, aSetting('new'))
+        await until(() => expect(informer.get({ name: 'new', namespace: NAMESPACE })).toBeDefined())
+        const turns: string[] = []
+        const stops = ['a', 'b'].map((identity) => {
+          const end = new AbortController()
+          const election = new LeaderElection({
+            kube: client,
+            namespace: NAMESPACE,
+            name: 'lock',
+            identity,
+            logger: silentLogger,
+            retryMs: 50,
+          })
+          const lead = (signal: AbortSignal) => {
+            turns.push(identity)
+            return new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+          }
+          const ended = election.run(lead, AbortSignal.any([end.signal, stop.signal]))
+          return { identity, end: () => end.abort(), ended }
+        })
+        await until(() => expect(turns).toHaveLength(1))
+        const leader = stops.find(({ identity }) => identity === turns[0])
+        leader?.end()
+        await leader?.ended
+        await until(() => expect(turns).toHaveLength(2))
+        expect(new Set(turns).size).toBe(2)
+        stop.abort()
+        await Promise.all(stops.map(({ ended }) => ended))
+      } finally {
+        stop.abort()
+        await informer.stop()
+        await client[Symbol.asyncDispose]()
+        await real.stop()
+      }
+    }, 60_000)
+  },
+)
