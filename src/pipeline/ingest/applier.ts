@@ -27,6 +27,7 @@ const CONSUMER = 'state'
 const GROUP_RECORDS = 256
 const GROUP_BYTES = 8 * 2 ** 20
 const CHECKPOINT_EVERY_MS = 1_000
+const WARN_EVERY_MS = 10_000
 
 /**
  * Carries records from the log into state, in order, then tells what changed. New records come straight from memory; when
@@ -46,6 +47,7 @@ export class Applier implements AsyncDisposable {
   #waiters: { readonly index: number; readonly resolve: () => void }[] = []
   #loop: Promise<void> | undefined
   #checkpointAt = 0
+  #warnedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: ApplierOptions) {
     this.#options = options
@@ -101,11 +103,23 @@ export class Applier implements AsyncDisposable {
     return Math.max(0, this.#options.log.lastIndex() - this.#done)
   }
 
+  /** Notes in the log how far state is safe, so that it may delete what nobody needs. The store's own position is the truth. */
+  async keepCheckpoint(): Promise<void> {
+    const { log, state, logger, clock } = this.#options
+    try {
+      await log.setCheckpoint(CONSUMER, state.position())
+    } catch (error) {
+      if (clock.now() - this.#warnedAt < WARN_EVERY_MS) return // a full disk would fill the log of the process as well
+      this.#warnedAt = clock.now()
+      logger.warn({ error }, "the hub's log could not note how far state got")
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
     this.#wake?.()
     await this.#loop
-    await this.#keepCheckpoint()
+    await this.keepCheckpoint()
     for (const { resolve } of this.#waiters.splice(0)) resolve()
   }
 
@@ -226,16 +240,6 @@ export class Applier implements AsyncDisposable {
     const now = this.#options.clock.now()
     if (now - this.#checkpointAt < CHECKPOINT_EVERY_MS) return
     this.#checkpointAt = now
-    await this.#keepCheckpoint()
-  }
-
-  // The store's own position is the truth; this one only lets the log delete what state has safe.
-  async #keepCheckpoint(): Promise<void> {
-    const { log, state, logger } = this.#options
-    try {
-      await log.setCheckpoint(CONSUMER, state.position())
-    } catch (error) {
-      logger.warn({ error }, "the hub's log could not note how far state got")
-    }
+    await this.keepCheckpoint()
   }
 }

@@ -6,7 +6,8 @@ import { type EventBus, openEvents } from '#events'
 import { type Change, StoreUnavailableError } from '#model'
 import { Metrics, SegmentLog } from '#runtime'
 import { EmbeddedStateStore, type StateRecord, type StateStore } from '#state'
-import { aBatch, aNode, complete, east, facts, west } from '../state/test/fleet-words.ts'
+import { aBatch, aNode, complete, east, facts, T0, west } from '../state/test/fleet-words.ts'
+import { eventually } from '../state/test/redis-server.ts'
 import { ClusterNotConnectedError, IngestBusyError, InvalidBatchError } from './errors.ts'
 import { Ingester, type IngesterOptions } from './ingester.ts'
 
@@ -293,8 +294,8 @@ describe('a log that cannot be written', () => {
     await using world = await aWorld()
     const append = world.log.append.bind(world.log)
     const { LogFullError } = await import('#runtime')
-    world.log.append = (payload) =>
-      full.now ? Promise.reject(new LogFullError('log', 'no space left on the disk')) : append(payload)
+    world.log.append = (payload, onSynced) =>
+      full.now ? Promise.reject(new LogFullError('log', 'no space left on the disk')) : append(payload, onSynced)
     await world.ingester.connect(west, facts())
     full.now = true
     const batch = aBatch(west, 1, [complete('node', aNode('n1'))])
@@ -305,5 +306,32 @@ describe('a log that cannot be written', () => {
     expect((await world.ingester.accept(batch)).duplicate).toBe(false)
     await world.ingester.flushed()
     expect(nodesOf(world.state, 'west')).toEqual(['n1'])
+  })
+
+  it('never stays full once state has what it holds', async () => {
+    // A clock that stands still: no checkpoint falls due by itself.
+    const clock = { now: () => T0, sleep: () => Promise.resolve() }
+    const maxBytes = 200_000
+    const openLog = () => SegmentLog.open({ directory: join(directory, 'log'), maxBytes, retainBytes: 0, clock })
+    await using world = await aWorld({ openLog, clock })
+    await world.ingester.connect(west, facts())
+    let refused = 0
+    for (let n = 1; n <= 400; n++) {
+      const batch = aBatch(west, n, [complete('node', aNode('n1', { annotations: { filler: 'x'.repeat(2000) } }))])
+      await eventually('the batch is taken', () =>
+        world.ingester.accept(batch).then(
+          () => true,
+          (error: unknown) => {
+            expect(error).toBeInstanceOf(StoreUnavailableError)
+            refused++
+            return false
+          },
+        ),
+      )
+      expect(world.log.stats().bytes).toBeLessThanOrEqual(maxBytes)
+    }
+    await world.ingester.flushed()
+    expect(world.state.sequence(west)).toBe(400)
+    expect(refused).toBeLessThan(400)
   })
 })

@@ -9,7 +9,7 @@ import {
   StoreUnavailableError,
   systemClock,
 } from '#model'
-import { backoffMs, type Logger, type Metrics, type SegmentLog, silentLogger } from '#runtime'
+import { backoffMs, LogFullError, type Logger, type Metrics, type SegmentLog, silentLogger } from '#runtime'
 import type { StateRecord, StateStore } from '#state'
 import { Applier } from './applier.ts'
 import { batchCheck } from './check-batch.ts'
@@ -71,6 +71,7 @@ export class Ingester implements AsyncDisposable {
     this.#maxWaiting = options.maxWaitingPerCluster ?? 64
     const batches = metrics?.counter('clusterpulse_ingest_batches_total', 'Batches by how they ended.', ['result'])
     this.#count = (result) => batches?.inc({ result })
+    if (metrics) logMetrics(log, metrics)
     this.#applier = new Applier({
       log,
       state,
@@ -191,13 +192,18 @@ export class Ingester implements AsyncDisposable {
 
   async #append(record: StateRecord): Promise<void> {
     const payload = encodeLogRecord(record)
-    const index = await this.#log.append(payload).catch((error: unknown) => {
-      if (error instanceof FleetError && error.retryable) {
-        throw new StoreUnavailableError("the hub's log", error.message, { cause: error })
-      }
-      throw error
-    })
-    this.#applier.add({ index, record, bytes: payload.length })
+    const enqueue = (index: number) => this.#applier.add({ index, record, bytes: payload.length })
+    try {
+      await this.#log.append(payload, enqueue).catch(async (error: unknown) => {
+        if (!(error instanceof LogFullError)) throw error
+        // What state has safe by now need not stay: without this a full log that takes nothing would never be emptied.
+        await this.#applier.keepCheckpoint()
+        await this.#log.append(payload, enqueue)
+      })
+    } catch (error) {
+      if (!(error instanceof FleetError && error.retryable)) throw error
+      throw new StoreUnavailableError("the hub's log", error.message, { cause: error })
+    }
   }
 
   #remember(record: StateRecord): void {
@@ -228,3 +234,12 @@ const newEntry = (facts: ConnectionFacts | undefined): Entry => ({
   waiting: 0,
   tail: Promise.resolve(),
 })
+
+function logMetrics(log: SegmentLog, metrics: Metrics): void {
+  const gauge = (name: string, help: string, value: () => number) =>
+    metrics.gauge(`clusterpulse_log_${name}`, help, [], (one) => one.set(value()))
+  gauge('bytes', "Size of the hub's log.", () => log.stats().bytes)
+  gauge('syncs', 'Times the log was synced since the start; many records share one.', () => log.stats().syncs)
+  gauge('refused_records', 'Records the log did not take since the start.', () => log.stats().refusedRecords)
+  gauge('damaged_bytes', 'Bytes of the log that could not be read back.', () => log.stats().damagedBytes)
+}

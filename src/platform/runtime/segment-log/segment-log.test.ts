@@ -69,6 +69,19 @@ describe('SegmentLog', () => {
     expect(log.stats().syncs).toBeLessThan(10)
   })
 
+  it('tells of synced records in the order of their indices', async () => {
+    await using log = await open({ maxQueuedBytes: 300 })
+    const told: number[] = []
+    const note = (index: number) => told.push(index)
+    // Some are refused and asked again, which puts their promises out of step.
+    const append = (i: number) =>
+      log.append(Buffer.alloc(20), note).catch(() => (i % 2 ? log.append(Buffer.alloc(1), note) : undefined))
+    await Promise.allSettled(Array.from({ length: 60 }, (_, i) => append(i)))
+    expect(told.length).toBeGreaterThan(15)
+    expect(told).toEqual(told.toSorted((a, b) => a - b))
+    expect(told).toEqual((await contents(log)).map(([index]) => index))
+  })
+
   it('resolves an append only after its bytes were synced', async () => {
     const steps: string[] = []
     const disk = watchedDisk({ onSync: () => void steps.push('sync') })
@@ -196,6 +209,21 @@ describe('a disk that fails', () => {
     disk.free = Number.POSITIVE_INFINITY
     await log.append(bytesOf('after'))
     expect((await contents(log)).map(([, text]) => text)).toEqual(['before', 'after'])
+  })
+
+  it('makes its own room on a full disk from what every consumer has passed', async () => {
+    const disk = watchedDisk()
+    await using log = await open({ disk, segmentBytes: 200 })
+    log.checkpoint('state')
+    for (let i = 0; i < 20; i++) await log.append(bytesOf(`record number ${i}`))
+    disk.free = 10
+    await expect(log.append(Buffer.alloc(100))).rejects.toBeInstanceOf(LogFullError)
+    disk.remove = async (path) => {
+      await nodeDisk.remove(path)
+      if (path.endsWith('.segment')) disk.free += 100
+    }
+    await log.setCheckpoint('state', 19)
+    await expect(log.append(Buffer.alloc(100))).resolves.toBeGreaterThan(19)
   })
 
   it('never trusts a file again whose sync failed', async () => {

@@ -81,6 +81,7 @@ interface Segment {
 
 interface Waiting {
   readonly payload: Uint8Array
+  readonly onSynced: ((index: number) => void) | undefined
   readonly resolve: (index: number) => void
   readonly reject: (error: unknown) => void
 }
@@ -190,9 +191,10 @@ export class SegmentLog implements AsyncDisposable {
 
   /**
    * Resolves with the record's index when it is on disk.
+   * @param onSynced called at that moment, in the order of indices over all appends; promises make no such promise
    * @throws LogFullError, LogWriteError when nothing was kept, RecordTooLargeError
    */
-  append(payload: Uint8Array): Promise<number> {
+  append(payload: Uint8Array, onSynced?: (index: number) => void): Promise<number> {
     invariant(!this.#closed, 'a closed log takes no records')
     const { maxRecordBytes, maxQueuedBytes, directory } = this.#options
     if (payload.length > maxRecordBytes) return Promise.reject(new RecordTooLargeError(payload.length, maxRecordBytes))
@@ -201,7 +203,7 @@ export class SegmentLog implements AsyncDisposable {
       return Promise.reject(new LogFullError(directory, `${this.#waitingBytes} bytes already wait for the disk`))
     }
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ payload, resolve, reject })
+      this.#waiting.push({ payload, onSynced, resolve, reject })
       this.#waitingBytes += payload.length
       this.#writing ??= this.#writeAll()
     })
@@ -237,8 +239,15 @@ export class SegmentLog implements AsyncDisposable {
   async setCheckpoint(consumer: string, index: number): Promise<void> {
     if (index <= this.checkpoint(consumer)) return
     const { disk, directory } = this.#options
+    const write = () => writeAtomically(disk, directory, `${consumer}${CHECKPOINT}`, `${JSON.stringify({ index })}\n`)
     try {
-      await writeAtomically(disk, directory, `${consumer}${CHECKPOINT}`, `${JSON.stringify({ index })}\n`)
+      await write().catch(async (error: unknown) => {
+        if (!isFull(error)) throw error
+        // The consumer needs nothing below: what it passed may go first, and makes the room to say so.
+        this.#checkpoints.set(consumer, Math.max(index, this.checkpoint(consumer)))
+        await this.#retain(0)
+        await write()
+      })
     } catch (error) {
       throw this.#writeError(error)
     }
@@ -326,7 +335,10 @@ export class SegmentLog implements AsyncDisposable {
       const group = this.#takeGroup()
       try {
         const indices = await this.#writeGroup(group)
-        for (const [i, waiting] of group.entries()) waiting.resolve(indices[i] as number)
+        for (const [i, waiting] of group.entries()) {
+          waiting.onSynced?.(indices[i] as number)
+          waiting.resolve(indices[i] as number)
+        }
       } catch (error) {
         this.#refused += group.length
         const failure = error instanceof LogFullError ? error : this.#writeError(error)
@@ -493,9 +505,7 @@ export class SegmentLog implements AsyncDisposable {
 
   #writeError(error: unknown): LogFullError | LogWriteError {
     const { directory } = this.#options
-    const code = (error as NodeJS.ErrnoException).code
-    if (code === 'ENOSPC' || code === 'EDQUOT')
-      return new LogFullError(directory, 'no space left on the disk', { cause: error })
+    if (isFull(error)) return new LogFullError(directory, 'no space left on the disk', { cause: error })
     return new LogWriteError(directory, error instanceof Error ? error.message : String(error), { cause: error })
   }
 }
@@ -527,4 +537,9 @@ async function readOrMakeId(disk: Disk, directory: string, names: readonly strin
   const id = randomUUID()
   await writeAtomically(disk, directory, 'id', `${id}\n`)
   return id
+}
+
+function isFull(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'ENOSPC' || code === 'EDQUOT'
 }
