@@ -1,4 +1,5 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -168,6 +169,33 @@ describe('a cluster that cannot be read', () => {
     expect(world.cluster('west')?.status).toMatchObject({ health: 'unhealthy' })
     await writeSecret(world.hub, 'west-credentials', { token: member.token, 'ca.crt': member.ca })
     await untilPhase(world, 'west', 'Connected')
+  })
+
+  it('is given up after its timeout when it accepts connections and says nothing', async () => {
+    await using world = await aWorld()
+    const silent = createServer(() => undefined)
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+    const { port } = silent.address() as AddressInfo
+    const member = await world.member()
+    await connect(world, 'silent', { ...member, url: `http://127.0.0.1:${port}` })
+    await connect(world, 'west', member)
+    await world.start({ defaults: { intervalMs: 150, timeoutMs: 300, operatorScanIntervalMs: 300_000 } })
+    await untilPhase(world, 'west', 'Connected')
+    await untilPhase(world, 'silent', 'Error')
+    expect((await statusOf(world, 'silent')).message).toMatch(/^connection test failed: /)
+    expect(await conditionOf(world, 'silent', 'Ready')).toMatchObject({ reason: 'KubeTimeout' })
+    silent.close()
+  })
+
+  it('is read at its new address as soon as the connection says so', async () => {
+    await using world = await aWorld()
+    const member = await world.member()
+    await connect(world, 'west', { ...member, url: 'https://127.0.0.1:1' })
+    await world.start({ defaults: { intervalMs: 60_000, timeoutMs: 2000, operatorScanIntervalMs: 300_000 } })
+    await untilPhase(world, 'west', 'Error')
+    await world.hub.patch(connectionResource, key('west'), { spec: { endpoint: member.url } }, { kind: 'merge' })
+    await untilPhase(world, 'west', 'Connected')
+    expect(world.cluster('west')?.connection?.endpoint).toBe(member.url)
   })
 
   it('names a part that may not be read, and shows the rest', async () => {
