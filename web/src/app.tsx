@@ -1,0 +1,128 @@
+import { lazy, type ReactNode, Suspense, useCallback, useEffect, useState } from 'react'
+import { Empty, ErrorBoundary, Failure, Refused, Skeleton } from './components/states.tsx'
+import { useHub, useLive } from './live/hooks.ts'
+import { FleetPage } from './pages/fleet/fleet-page.tsx'
+import { Link, parseRoute, type Route, usePlace } from './router.tsx'
+import { SessionContext } from './session.ts'
+import { Banners } from './shell/banners.tsx'
+import { PageHeading } from './shell/page-heading.tsx'
+import { useShortcuts } from './shell/shortcuts.ts'
+import { TopBar } from './shell/top-bar.tsx'
+import { useSessionView } from './shell/use-session-view.ts'
+
+const ClusterPage = lazy(async () => ({ default: (await import('./pages/cluster/cluster-page.tsx')).ClusterPage }))
+const Palette = lazy(async () => ({ default: (await import('./search/palette.tsx')).Palette }))
+const HelpSheet = lazy(async () => ({ default: (await import('./shell/help-sheet.tsx')).HelpSheet }))
+
+export function App(): ReactNode {
+  const { store } = useHub()
+  const { path } = usePlace()
+  const route = parseRoute(path)
+  const [open, setOpen] = useState<'search' | 'help' | null>(null)
+  const openSearch = useCallback(() => setOpen('search'), [])
+  const openHelp = useCallback(() => setOpen('help'), [])
+  const close = useCallback(() => setOpen(null), [])
+  useShortcuts({ openSearch, openHelp })
+  const link = useLive((live) => live.link)
+  const session = useSessionView(link.state)
+
+  useEffect(() => {
+    store.start()
+    const look = () => store.setHidden(document.hidden)
+    const back = () => store.refresh()
+    document.addEventListener('visibilitychange', look)
+    window.addEventListener('online', back)
+    return () => {
+      document.removeEventListener('visibilitychange', look)
+      window.removeEventListener('online', back)
+      store.stop()
+    }
+  }, [store])
+
+  return (
+    <SessionContext value={session}>
+      <a className="skip" href="#main">
+        Skip to the content
+      </a>
+      <TopBar route={route} onSearch={openSearch} onHelp={openHelp} />
+      {link.state === 'refused' ? (
+        <Refused
+          status={link.problem.status}
+          problem={link.problem}
+          user={session?.user?.username}
+          onRetry={() => window.location.reload()}
+        />
+      ) : session?.authenticated === false ? (
+        <Refused status={401} onRetry={() => window.location.reload()} />
+      ) : (
+        <>
+          <Banners />
+          <main id="main" className="page" tabIndex={-1}>
+            <ErrorBoundary key={route.page === 'cluster' ? route.name : route.page} view={route.page}>
+              <Suspense fallback={<Skeleton label="Loading the page" lines={12} />}>
+                <View route={route} />
+              </Suspense>
+            </ErrorBoundary>
+          </main>
+        </>
+      )}
+      <Suspense fallback={null}>
+        {open === 'search' && <Palette onClose={close} onHelp={openHelp} />}
+        {open === 'help' && <HelpSheet onClose={close} />}
+      </Suspense>
+    </SessionContext>
+  )
+}
+
+function View({ route }: { route: Route }): ReactNode {
+  const { store } = useHub()
+  const loaded = useLive((live) => live.fleet.loaded)
+  const problem = useLive((live) => live.problem)
+  if (route.page === 'missing') {
+    return (
+      <>
+        <PageHeading title="Not found">There is no such page</PageHeading>
+        <Empty title={route.path}>
+          <Link to="/" className="button">
+            To the fleet
+          </Link>
+        </Empty>
+      </>
+    )
+  }
+  if (!loaded && problem) {
+    return (
+      <>
+        <PageHeading title="No answer">
+          {problem.status === 0 ? 'The hub cannot be reached' : 'The hub cannot answer'}
+        </PageHeading>
+        <Failure problem={problem} onRetry={() => store.refresh()} title="Nothing could be loaded yet" />
+      </>
+    )
+  }
+  if (!loaded) return <Loading />
+  return route.page === 'fleet' ? <FleetPage /> : <ClusterPage name={route.name} tab={route.tab} node={route.node} />
+}
+
+function Loading(): ReactNode {
+  return (
+    <>
+      <PageHeading title="Loading">
+        <span className="quiet">Reading the fleet…</span>
+      </PageHeading>
+      <div className="ledger is-loading" aria-hidden="true">
+        {['health', 'nodes', 'pods', 'cpu', 'memory', 'versions'].map((cell) => (
+          <div className={`ledger-cell is-${cell}`} key={cell}>
+            <span className="skeleton-line" />
+            <span className="skeleton-line is-tall" />
+          </div>
+        ))}
+      </div>
+      <div className="panels" aria-hidden="true">
+        <div className="panel" />
+        <div className="panel" />
+      </div>
+      <Skeleton label="Loading the fleet" lines={8} />
+    </>
+  )
+}

@@ -1,0 +1,424 @@
+import { IconArrowDown, IconArrowUp, IconColumns, IconDownload } from '@tabler/icons-react'
+import {
+  type CSSProperties,
+  memo,
+  type ReactNode,
+  useCallback,
+  useDeferredValue,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+} from 'react'
+import { arrange, groupLines, type Line } from '../model/arrange.ts'
+import { toCsv, toJson } from '../model/export.ts'
+import { compileFilter, type Field, type FieldKind, type Value } from '../model/filter.ts'
+import { formatCount } from '../model/format.ts'
+import { usePreference } from '../preferences.ts'
+import { setQuery, usePlace, useQueryValue } from '../router.tsx'
+import { download } from './download.ts'
+import { FilterBox } from './filter-box.tsx'
+import { Menu } from './menu.tsx'
+import { useHeldOrder } from './use-held-order.ts'
+import { useWindow } from './use-window.ts'
+
+export interface Column<T> {
+  readonly id: string
+  readonly header: string
+  /** what the column is sorted, filtered and exported by; null where not known */
+  readonly value: (row: T) => Value
+  readonly kind?: FieldKind
+  readonly cell?: (row: T) => ReactNode
+  /** px; the first column without it takes what is left */
+  readonly width?: number
+  readonly align?: 'end'
+  /** shown only when chosen */
+  readonly extra?: boolean
+  /** numbers are of most interest when large */
+  readonly descendingFirst?: boolean
+}
+
+export interface TableView<T> {
+  readonly rows: readonly T[]
+  readonly lines: readonly Line<T>[]
+  readonly gone: ReadonlySet<string>
+}
+
+export interface ResourceTableProps<T> {
+  /** names the table, its preferences and its exports: `nodes of west` */
+  readonly caption: string
+  readonly id: string
+  readonly rows: ReadonlyMap<string, T>
+  readonly columns: readonly Column<T>[]
+  /** further fields of the filter that are no columns */
+  readonly fields?: Readonly<Record<string, Field<T>>>
+  readonly labels?: (row: T) => Readonly<Record<string, string>>
+  readonly words: (row: T) => string
+  readonly rowKey: (row: T) => string
+  readonly sort: string
+  readonly example: string
+  readonly empty: ReactNode
+  /** one word for the rows: nodes */
+  readonly noun: string
+  readonly dim?: (row: T) => boolean
+  readonly group?: { readonly of: (row: T) => string; readonly subtotal: (rows: readonly T[]) => ReactNode } | undefined
+  readonly controls?: ReactNode
+  /** another way to show the same rows */
+  readonly instead?: ((view: TableView<T>) => ReactNode) | undefined
+  readonly rowHeight?: number
+  readonly note?: ReactNode
+}
+
+const scrollPlaces = new Map<string, number>()
+
+/** Sorts, filters, groups, shows and exports rows; holds still while somebody reads. Filter and order are in the address. */
+export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
+  const { caption, id, rows, columns, fields, labels, words, rowKey, group, noun, rowHeight = 40 } = props
+  const [text, setText] = useQueryValue('q')
+  const [order] = useQueryValue('sort')
+  const [chosen, setChosen] = usePreference(`columns.${id}`, '')
+  const visible = useMemo(() => visibleColumns(columns, chosen), [columns, chosen])
+  const descending = order.startsWith('-')
+  const sortBy = columns.find((column) => column.id === (order.replace(/^-/, '') || props.sort)) ?? columns[0]
+
+  const typed = useDeferredValue(text)
+  const filter = useMemo(() => {
+    const own = Object.fromEntries(
+      columns.map((column): [string, Field<T>] => [column.id, { kind: column.kind ?? 'text', read: column.value }]),
+    )
+    return compileFilter(typed, { fields: { ...own, ...fields }, words, ...(labels && { labels }) })
+  }, [typed, columns, fields, labels, words])
+  const all = useMemo(() => [...rows.values()], [rows])
+  const arranged = useMemo(
+    () => arrange(all, { filter, sortValue: sortBy?.value ?? (() => null), descending, name: rowKey }),
+    [all, filter, sortBy, descending, rowKey],
+  )
+  const held = useHeldOrder(arranged, rows, rowKey, `${typed} ${order}`)
+  const groupOf = group?.of
+  const lines = useMemo(() => groupLines(held.rows, rowKey, groupOf), [held.rows, rowKey, groupOf])
+
+  const names = useMemo(() => [...columns.map((column) => column.id), ...Object.keys(fields ?? {})], [columns, fields])
+  const save = (format: 'csv' | 'json') => {
+    const exported = columns.filter((column) => visible.includes(column))
+    const content = format === 'csv' ? toCsv(held.rows, exported) : toJson(held.rows, exported)
+    download(`${id}.${format}`, format === 'csv' ? 'text/csv' : 'application/json', content)
+  }
+  return (
+    <section className="resource" aria-label={caption}>
+      <div className="toolbar">
+        <FilterBox
+          text={text}
+          onText={setText}
+          faults={filter.faults}
+          fields={names}
+          labels={labels !== undefined}
+          example={props.example}
+          what={noun}
+        />
+        <div className="toolbar-end">
+          {props.controls}
+          <ColumnMenu columns={columns} visible={visible} onChange={setChosen} />
+          <Menu
+            label={
+              <>
+                <IconDownload size={16} aria-hidden="true" /> <span className="wide-only">Export</span>
+              </>
+            }
+            title="Export"
+          >
+            <button type="button" className="menu-item" onClick={() => save('csv')}>
+              CSV of what is shown
+            </button>
+            <button type="button" className="menu-item" onClick={() => save('json')}>
+              JSON of what is shown
+            </button>
+          </Menu>
+        </div>
+      </div>
+      <p className="count">
+        <span role="status">
+          {held.rows.length === rows.size
+            ? `${formatCount(rows.size)} ${noun}`
+            : `${formatCount(held.rows.length)} of ${formatCount(rows.size)} ${noun}`}
+        </span>
+        {props.note}
+        {held.moved && (
+          <span className="held">
+            order held while you read ·{' '}
+            <button type="button" className="text-button" onClick={held.release}>
+              apply now
+            </button>
+          </span>
+        )}
+      </p>
+      <div {...held.guard}>
+        {held.rows.length === 0 ? (
+          rows.size === 0 ? (
+            props.empty
+          ) : (
+            <NoMatch noun={noun} onClear={() => setText('')} />
+          )
+        ) : props.instead ? (
+          props.instead({ rows: held.rows, lines, gone: held.gone })
+        ) : (
+          <Grid
+            {...props}
+            columns={visible}
+            lines={lines}
+            gone={held.gone}
+            rowHeight={rowHeight}
+            sortBy={sortBy?.id ?? ''}
+            descending={descending}
+          />
+        )}
+      </div>
+    </section>
+  )
+}
+
+function NoMatch({ noun, onClear }: { noun: string; onClear: () => void }): ReactNode {
+  return (
+    <div className="state">
+      <p className="state-title">No {noun} match this filter</p>
+      <div className="state-text">
+        <button type="button" className="button" onClick={onClear}>
+          Clear the filter
+        </button>
+      </div>
+    </div>
+  )
+}
+
+/** The choice is kept as the ids that differ from the default, so that new columns appear for everybody. */
+function visibleColumns<T>(columns: readonly Column<T>[], chosen: string): readonly Column<T>[] {
+  const turned = new Set(chosen.split(' '))
+  return columns.filter((column, index) => index === 0 || turned.has(column.id) === (column.extra === true))
+}
+
+function ColumnMenu<T>({
+  columns,
+  visible,
+  onChange,
+}: {
+  columns: readonly Column<T>[]
+  visible: readonly Column<T>[]
+  onChange: (chosen: string) => void
+}): ReactNode {
+  const turn = (turned: Column<T>) => {
+    const shown = new Set(visible)
+    if (!shown.delete(turned)) shown.add(turned)
+    onChange(
+      columns
+        .filter((column, index) => index > 0 && shown.has(column) === (column.extra === true))
+        .map(({ id }) => id)
+        .join(' '),
+    )
+  }
+  return (
+    <Menu
+      label={
+        <>
+          <IconColumns size={16} aria-hidden="true" /> <span className="wide-only">Columns</span>
+        </>
+      }
+      title="Columns"
+    >
+      <fieldset className="menu-choices">
+        <legend className="vh">Columns</legend>
+        {columns.slice(1).map((column) => (
+          <label key={column.id}>
+            <input type="checkbox" checked={visible.includes(column)} onChange={() => turn(column)} /> {column.header}
+          </label>
+        ))}
+      </fieldset>
+    </Menu>
+  )
+}
+
+interface GridProps<T> extends ResourceTableProps<T> {
+  readonly lines: readonly Line<T>[]
+  readonly gone: ReadonlySet<string>
+  readonly rowHeight: number
+  readonly sortBy: string
+  readonly descending: boolean
+}
+
+function Grid<T>({
+  caption,
+  columns,
+  lines,
+  gone,
+  rowHeight,
+  sortBy,
+  descending,
+  dim,
+  group,
+}: GridProps<T>): ReactNode {
+  const scroller = useRef<HTMLElement>(null)
+  const { key } = usePlace()
+  const { from, to } = useWindow(scroller, lines.length, rowHeight)
+  useLayoutEffect(() => {
+    const box = scroller.current
+    const placeKey = `${key} ${caption}`
+    if (box) box.scrollTop = scrollPlaces.get(placeKey) ?? 0
+    const remember = () => {
+      if (box) scrollPlaces.set(placeKey, box.scrollTop)
+    }
+    box?.addEventListener('scroll', remember, { passive: true })
+    return () => box?.removeEventListener('scroll', remember)
+  }, [key, caption])
+  useRowKeys(scroller, lines, rowHeight)
+
+  const sort = useCallback(
+    (column: Column<T>) => {
+      const same = column.id === sortBy
+      const down = same ? !descending : column.descendingFirst === true
+      setQuery({ sort: `${down ? '-' : ''}${column.id}` })
+    },
+    [sortBy, descending],
+  )
+  const width = columns.reduce((sum, column) => sum + (column.width ?? 220), 0)
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    <section className="table-scroll" ref={scroller} tabIndex={0} aria-label={`${caption}, scrolls`}>
+      <table
+        aria-rowcount={lines.length + 1}
+        style={{ minWidth: `${width}px`, '--line': `${rowHeight}px` } as CSSProperties}
+      >
+        <caption className="vh">{caption}</caption>
+        <colgroup>
+          {columns.map((column) => (
+            <col key={column.id} {...(column.width && { style: { width: `${column.width}px` } })} />
+          ))}
+        </colgroup>
+        <thead>
+          <tr aria-rowindex={1}>
+            {columns.map((column) => (
+              <th
+                key={column.id}
+                scope="col"
+                className={column.align === 'end' ? 'end' : ''}
+                aria-sort={column.id === sortBy ? (descending ? 'descending' : 'ascending') : 'none'}
+              >
+                <button type="button" onClick={() => sort(column)}>
+                  {column.header}
+                  {column.id === sortBy &&
+                    (descending ? (
+                      <IconArrowDown size={13} aria-hidden="true" />
+                    ) : (
+                      <IconArrowUp size={13} aria-hidden="true" />
+                    ))}
+                </button>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {from > 0 && <Spacer height={from * rowHeight} columns={columns.length} />}
+          {lines.slice(from, to).map((line, offset) =>
+            line.kind === 'group' ? (
+              <tr key={line.key} className="group" aria-rowindex={from + offset + 2}>
+                <th colSpan={columns.length} scope="rowgroup">
+                  <span className="group-name">{line.group}</span>{' '}
+                  <span className="group-sum">{group?.subtotal(line.rows)}</span>
+                </th>
+              </tr>
+            ) : (
+              <Row
+                key={line.key}
+                row={line.row}
+                columns={columns as readonly Column<unknown>[]}
+                index={from + offset}
+                dim={dim?.(line.row) ?? false}
+                gone={gone.has(line.key)}
+              />
+            ),
+          )}
+          {to < lines.length && <Spacer height={(lines.length - to) * rowHeight} columns={columns.length} />}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+const Spacer = ({ height, columns }: { height: number; columns: number }) => (
+  <tr aria-hidden="true" className="spacer">
+    <td colSpan={columns} style={{ height: `${height}px` }} />
+  </tr>
+)
+
+interface RowProps {
+  readonly row: unknown
+  readonly columns: readonly Column<unknown>[]
+  readonly index: number
+  readonly dim: boolean
+  readonly gone: boolean
+}
+
+/** Anywhere on a row follows the row's link; by keyboard the link itself does. */
+function followRow(event: { target: EventTarget; currentTarget: Element }): void {
+  if (!(event.target instanceof Element) || event.target.closest('a, button, input')) return
+  if (window.getSelection()?.toString()) return
+  event.currentTarget.querySelector<HTMLAnchorElement>('[data-row-link]')?.click()
+}
+
+const Row = memo(function Row({ row, columns, index, dim, gone }: RowProps): ReactNode {
+  return (
+    <tr
+      data-index={index}
+      aria-rowindex={index + 2}
+      className={`${dim ? 'dim' : ''}${gone ? ' gone' : ''}`}
+      onClick={followRow}
+    >
+      {columns.map((column, place) => {
+        const content = column.cell ? column.cell(row) : plain(column.value(row))
+        const className = column.align === 'end' ? 'end' : ''
+        return place === 0 ? (
+          <th key={column.id} scope="row" className={className}>
+            {content}
+          </th>
+        ) : (
+          <td key={column.id} className={className}>
+            {content}
+          </td>
+        )
+      })}
+    </tr>
+  )
+})
+
+function plain(value: Value): ReactNode {
+  if (value === null || value === '') return <span className="missing">–</span>
+  if (typeof value === 'number') return formatCount(value)
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  return typeof value === 'object' ? value.join(', ') : value
+}
+
+/** j and k walk from row to row, whether or not the next one is rendered yet. */
+function useRowKeys<T>(
+  scroller: { readonly current: HTMLElement | null },
+  lines: readonly Line<T>[],
+  rowHeight: number,
+): void {
+  const latest = useRef(lines)
+  latest.current = lines
+  useEffect(() => {
+    const walk = (event: Event) => {
+      const box = scroller.current
+      const by = (event as CustomEvent<number>).detail
+      if (!box) return
+      const here = document.activeElement?.closest('tr[data-index]')
+      let index = here && box.contains(here) ? Number(here.getAttribute('data-index')) + by : by > 0 ? 0 : -1
+      while (latest.current[index]?.kind === 'group') index += by
+      if (latest.current[index]?.kind !== 'row') return
+      const [top, bottom] = [index * rowHeight, (index + 2) * rowHeight]
+      if (top < box.scrollTop) box.scrollTop = top
+      else if (bottom > box.scrollTop + box.clientHeight) box.scrollTop = bottom - box.clientHeight
+      const focus = () => box.querySelector<HTMLElement>(`tr[data-index="${index}"] [data-row-link]`)?.focus()
+      focus()
+      requestAnimationFrame(focus)
+    }
+    document.addEventListener('clusterpulse:walk', walk)
+    return () => document.removeEventListener('clusterpulse:walk', walk)
+  }, [scroller, rowHeight])
+}

@@ -1,0 +1,62 @@
+import { type ReactNode, useLayoutEffect, useRef } from 'react'
+import { useAtTime } from '../live/hooks.ts'
+import { dash, formatMoment, formatSpan } from '../model/format.ts'
+
+/** Only for those who listen. */
+export const Hidden = ({ children }: { children: ReactNode }): ReactNode => <span className="vh">{children}</span>
+
+/** A value that is not known, and why. Never a zero. */
+export function Missing({ why, focusable = false }: { why: string; focusable?: boolean }): ReactNode {
+  return (
+    <span className="missing" data-tip={why} {...(focusable && { tabIndex: 0 })}>
+      <span aria-hidden="true">{dash}</span>
+      <Hidden>not known: {why}</Hidden>
+    </span>
+  )
+}
+
+/** How long ago, true to the second; the moment itself on hover and focus. */
+export function Age({
+  at,
+  suffix = '',
+  focusable = false,
+}: {
+  at: number
+  suffix?: string
+  focusable?: boolean
+}): ReactNode {
+  const text = useAtTime((now) => formatSpan(now - at))
+  return (
+    <time dateTime={safeIso(at)} data-tip={formatMoment(at)} {...(focusable && { tabIndex: 0 })}>
+      {text}
+      {suffix}
+    </time>
+  )
+}
+
+const safeIso = (at: number): string => {
+  const date = new Date(at)
+  return Number.isNaN(date.getTime()) ? '' : date.toISOString()
+}
+
+const still = matchMedia('(prefers-reduced-motion: reduce)')
+
+/** Lights up for a moment when its value changes; nothing moves, and nothing at all where motion is unwelcome. */
+export function Flash({ value, children }: { value: string | number | null; children: ReactNode }): ReactNode {
+  const element = useRef<HTMLSpanElement>(null)
+  const before = useRef(value)
+  useLayoutEffect(() => {
+    if (before.current === value) return
+    before.current = value
+    if (still.matches) return
+    element.current?.animate([{ backgroundColor: 'var(--flash)' }, { backgroundColor: 'transparent' }], {
+      duration: 1600,
+      easing: 'ease-out',
+    })
+  }, [value])
+  return (
+    <span className="flash" ref={element}>
+      {children}
+    </span>
+  )
+}

@@ -1,0 +1,22 @@
+// The page's one door to the contract: everything else in here imports from this file.
+// Types vanish in the build; the client is the only code that is taken along.
+
+export type {
+  ClusterOperatorView,
+  ClusterView,
+  DeploymentView,
+  EventView,
+  NamespaceView,
+  NodeView,
+  OperatorView,
+  PageView,
+  PartView,
+  RowType,
+  RowView,
+  SearchHit,
+  SessionView,
+  StreamChange,
+  StreamMessage,
+} from '../../src/contract/http/index.ts'
+export { ApiProblem, type Client, createClient } from '../../src/contract/http/index.ts'
+export type { Health } from '../../src/contract/model/index.ts'

@@ -1,0 +1,50 @@
+import { createContext, use, useCallback, useEffect, useRef, useSyncExternalStore } from 'react'
+import type { Client, ClusterView, RowType, RowView } from '../contract.ts'
+import { type Rows, rowsKey } from './fleet.ts'
+import type { Live, LiveStore } from './live-store.ts'
+import { onTick } from './ticker.ts'
+
+export interface Hub {
+  readonly client: Client
+  readonly store: LiveStore
+}
+
+export const HubContext = createContext<Hub | null>(null)
+
+export function useHub(): Hub {
+  const hub = use(HubContext)
+  if (!hub) throw new Error('the page is not inside a HubContext')
+  return hub
+}
+
+/** A piece of what is known; the component renders again only when that piece changes. */
+export function useLive<T>(select: (live: Live) => T): T {
+  const { store } = useHub()
+  return useSyncExternalStore(store.subscribe, () => select(store.current()))
+}
+
+export const useClusters = (): ReadonlyMap<string, ClusterView> => useLive((live) => live.fleet.clusters)
+export const useCluster = (name: string): ClusterView | undefined => useLive((live) => live.fleet.clusters.get(name))
+
+/** Follows the rows of one type of one cluster while shown; undefined until the hub has told them. */
+export function useRows<T extends RowView>(
+  cluster: string,
+  type: RowType,
+): (Rows & { items: ReadonlyMap<string, T> }) | undefined {
+  const { store } = useHub()
+  useEffect(() => store.follow(cluster, type), [store, cluster, type])
+  const rows = useLive((live) => live.fleet.rows.get(rowsKey(cluster, type)))
+  return rows as (Rows & { items: ReadonlyMap<string, T> }) | undefined // the key names the type
+}
+
+/** A value of the hub's time that is looked at every second; renders only when it differs. */
+export function useAtTime<T extends string | number | boolean | null>(read: (now: number) => T): T {
+  const { store } = useHub()
+  const latest = useRef(read)
+  latest.current = read
+  const get = useCallback(() => latest.current(store.clock.now()), [store])
+  return useSyncExternalStore(onTick, get)
+}
+
+/** The hub's time in steps of `stepMs`: for lists that depend on time as a whole. */
+export const useNow = (stepMs = 5000): number => useAtTime((now) => Math.floor(now / stepMs) * stepMs)

@@ -1,0 +1,83 @@
+import type { ClusterView, Health } from '../contract.ts'
+
+export type Need = Health | 'stale'
+
+/** When the facts of a cluster were read: what its ages are counted from. */
+export const factsAt = (cluster: ClusterView): number | null => cluster.lastSyncAt ?? cluster.checkedAt
+
+/** The hub says so, or time has passed since it last spoke. */
+export function isStale(cluster: ClusterView, now: number): boolean {
+  const since = factsAt(cluster)
+  return cluster.stale || (since !== null && now >= since + cluster.staleAfterMs)
+}
+
+/** No round ended, well or badly, for so long that the health itself is of the past. */
+export function isSilent(cluster: ClusterView, now: number): boolean {
+  return cluster.checkedAt !== null && now >= cluster.checkedAt + cluster.staleAfterMs
+}
+
+const order: readonly Need[] = ['unhealthy', 'degraded', 'unknown', 'stale', 'healthy']
+
+/** What a person should hear first about this cluster. */
+export function needOf(cluster: ClusterView, now: number): Need {
+  return cluster.health === 'healthy' && isStale(cluster, now) ? 'stale' : cluster.health
+}
+
+/** 0 needs a person most. */
+export const severityOf = (cluster: ClusterView, now: number): number => order.indexOf(needOf(cluster, now))
+
+export const needWord: Readonly<Record<Need, string>> = {
+  unhealthy: 'Unhealthy',
+  degraded: 'Degraded',
+  unknown: 'Unknown',
+  stale: 'Stale',
+  healthy: 'Healthy',
+}
+
+type Amounts = ClusterView['cpuCores']
+
+export interface Load {
+  /** of what pods may use (allocatable, else capacity) */
+  readonly ratio: number
+  /** measured by the cluster's metrics, or the sum of what pods asked for */
+  readonly basis: 'used' | 'requested'
+  readonly amount: number
+  readonly limit: number
+}
+
+/** How full: measured where measured, else as requested. null: neither is known. */
+export function loadOf({ capacity, allocatable, requested, used }: Amounts): Load | null {
+  const limit = allocatable ?? capacity
+  const basis = used === null ? 'requested' : 'used'
+  const amount = used ?? requested
+  if (limit === null || limit <= 0 || amount === null) return null
+  return { ratio: amount / limit, basis, amount, limit }
+}
+
+export function sumAmounts(all: readonly Amounts[]): Amounts {
+  const sum = (key: keyof Amounts) => {
+    const known = all.map((one) => one[key]).filter((value) => value !== null)
+    return known.length === 0 ? null : known.reduce((total, value) => total + value, 0)
+  }
+  return { capacity: sum('capacity'), allocatable: sum('allocatable'), requested: sum('requested'), used: sum('used') }
+}
+
+export interface HealthChange {
+  readonly cluster: string
+  readonly at: number
+  readonly from: Health
+  readonly to: Health
+}
+
+/** The turns of health that the heartbeats still remember, newest first. */
+export function healthChanges(clusters: Iterable<ClusterView>, since: number): HealthChange[] {
+  const changes: HealthChange[] = []
+  for (const { name, heartbeats } of clusters) {
+    for (let index = 1; index < heartbeats.length; index++) {
+      const [before, after] = [heartbeats[index - 1], heartbeats[index]]
+      if (!before || !after || before.health === after.health || after.at < since) continue
+      changes.push({ cluster: name, at: after.at, from: before.health, to: after.health })
+    }
+  }
+  return changes.sort((a, b) => b.at - a.at)
+}

@@ -1,0 +1,64 @@
+const number = (options: Intl.NumberFormatOptions) => {
+  const format = new Intl.NumberFormat(undefined, options)
+  return (value: number) => format.format(value)
+}
+const whole = number({ maximumFractionDigits: 0 })
+const one = number({ maximumFractionDigits: 1 })
+const two = number({ maximumFractionDigits: 2 })
+
+/** What stands where a value is not known. Zero is a measurement and never stands in for it. */
+export const dash = '–'
+
+export const formatCount = whole
+
+/** Three digits that matter. */
+export function formatAmount(value: number): string {
+  const size = Math.abs(value)
+  if (size >= 100) return whole(value)
+  return size >= 10 ? one(value) : two(value)
+}
+
+const units = ['B', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
+
+/** Binary units: 1 Ki is 1024. */
+export function formatBytes(bytes: number): string {
+  let [value, step] = [bytes, 0]
+  while (Math.abs(value) >= 1023.5 && step < units.length - 1) {
+    value /= 1024
+    step++
+  }
+  return `${step === 0 ? whole(value) : formatAmount(value)} ${units[step]}`
+}
+
+export const formatCores = (cores: number): string => `${formatAmount(cores)} ${cores === 1 ? 'core' : 'cores'}`
+
+/** From a ratio of 0 to 1. What is almost all or almost nothing is not rounded into all or nothing. */
+export function formatPercent(ratio: number): string {
+  const percent = ratio * 100
+  if (percent > 0 && percent < 1) return '<1 %'
+  if (percent > 99 && percent < 100) return '>99 %'
+  return `${whole(percent)} %`
+}
+
+const [minute, hour, day] = [60, 3600, 86_400]
+
+/** A span in the largest unit that says enough: seconds up to two minutes. */
+export function formatSpan(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000))
+  if (seconds < 2 * minute) return `${seconds} s`
+  if (seconds < 2 * hour) return `${Math.floor(seconds / minute)} min`
+  if (seconds < 2 * day) return `${Math.floor(seconds / hour)} h`
+  return `${whole(Math.floor(seconds / day))} d`
+}
+
+const local = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+
+/** For hover and focus: the moment in local time and in UTC. */
+export function formatMoment(at: number): string {
+  const date = new Date(at)
+  if (Number.isNaN(date.getTime())) return 'no date'
+  return `${local.format(date)} · ${date.toISOString().replace('T', ' ').slice(0, 19)} UTC`
+}
+
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${formatCount(count)} ${count === 1 ? one : many}`

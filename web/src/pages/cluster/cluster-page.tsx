@@ -1,0 +1,119 @@
+import type { ReactNode } from 'react'
+import { Empty, ErrorBoundary } from '../../components/states.tsx'
+import { Age } from '../../components/text.tsx'
+import type { ClusterView } from '../../contract.ts'
+import { useAtTime, useCluster } from '../../live/hooks.ts'
+import { factsAt, isStale } from '../../model/cluster.ts'
+import { formatCount } from '../../model/format.ts'
+import { type ClusterTab, clusterPath, clusterTabs, Link } from '../../router.tsx'
+import { PageHeading } from '../../shell/page-heading.tsx'
+import { ClusterHealth } from '../fleet/columns.tsx'
+import { EventsTab } from './events.tsx'
+import { NodesTab } from './nodes.tsx'
+import { OverviewTab } from './overview.tsx'
+import { ClusterOperatorsTab, DeploymentsTab, NamespacesTab, OperatorsTab } from './rows.tsx'
+
+const tabWord: Readonly<Record<ClusterTab, string>> = {
+  overview: 'Overview',
+  nodes: 'Nodes',
+  namespaces: 'Namespaces',
+  deployments: 'Deployments',
+  operators: 'Operators',
+  'cluster-operators': 'Cluster operators',
+  events: 'Events',
+}
+
+function tabCount(cluster: ClusterView, tab: ClusterTab): number | null {
+  switch (tab) {
+    case 'nodes':
+      return cluster.nodes?.total ?? null
+    case 'namespaces':
+      return cluster.namespaces
+    case 'deployments':
+      return cluster.deployments?.total ?? null
+    case 'operators':
+      return cluster.operators?.total ?? null
+    case 'cluster-operators':
+      return cluster.clusterOperators?.total ?? null
+    default:
+      return null
+  }
+}
+
+export function ClusterPage({ name, tab, node }: { name: string; tab: ClusterTab; node: string | null }): ReactNode {
+  const cluster = useCluster(name)
+  if (!cluster) {
+    return (
+      <>
+        <PageHeading title={name}>{name}</PageHeading>
+        <Empty title="There is no such cluster, or you may not see it">
+          <p>It may have been disconnected since this link was made.</p>
+          <Link to="/" className="button">
+            To the fleet
+          </Link>
+        </Empty>
+      </>
+    )
+  }
+  return (
+    <>
+      <PageHeading title={`${cluster.displayName || name} · ${tabWord[tab]}`} after={<Standing cluster={cluster} />}>
+        {cluster.displayName || name}
+      </PageHeading>
+      <nav className="tabs" aria-label="Parts of this cluster">
+        {clusterTabs.map((each) => {
+          const count = tabCount(cluster, each)
+          return (
+            <Link key={each} to={clusterPath(name, each)} {...(each === tab && { 'aria-current': 'page' as const })}>
+              {tabWord[each]}
+              {count !== null && <span className="tab-count">{formatCount(count)}</span>}
+            </Link>
+          )
+        })}
+      </nav>
+      <ErrorBoundary key={`${name} ${tab}`} view={`cluster ${tab}`}>
+        <TabView cluster={cluster} tab={tab} node={node} />
+      </ErrorBoundary>
+    </>
+  )
+}
+
+function TabView({ cluster, tab, node }: { cluster: ClusterView; tab: ClusterTab; node: string | null }): ReactNode {
+  switch (tab) {
+    case 'overview':
+      return <OverviewTab cluster={cluster} />
+    case 'nodes':
+      return <NodesTab cluster={cluster} node={node} />
+    case 'namespaces':
+      return <NamespacesTab cluster={cluster} />
+    case 'deployments':
+      return <DeploymentsTab cluster={cluster} />
+    case 'operators':
+      return <OperatorsTab cluster={cluster} />
+    case 'cluster-operators':
+      return <ClusterOperatorsTab cluster={cluster} />
+    case 'events':
+      return <EventsTab cluster={cluster} />
+  }
+}
+
+function Standing({ cluster }: { cluster: ClusterView }): ReactNode {
+  const at = factsAt(cluster)
+  const stale = useAtTime((now) => isStale(cluster, now))
+  return (
+    <p className="standing">
+      <ClusterHealth cluster={cluster} />
+      {cluster.displayName && cluster.displayName !== cluster.name && <span className="mono sub">{cluster.name}</span>}
+      {cluster.facts?.version && <span className="mono">{cluster.facts.version}</span>}
+      <span className={stale ? 'as-of short' : 'as-of'}>
+        {at === null ? (
+          'never read'
+        ) : (
+          <>
+            as of <Age at={at} suffix=" ago" focusable />
+          </>
+        )}
+      </span>
+    </p>
+  )
+}

@@ -1,0 +1,82 @@
+import { type ReactNode, useCallback, useMemo } from 'react'
+import { HealthMark } from '../../components/health.tsx'
+import { type Column, ResourceTable } from '../../components/resource-table.tsx'
+import { Failure, Skeleton } from '../../components/states.tsx'
+import { Age } from '../../components/text.tsx'
+import type { ClusterView, EventView } from '../../contract.ts'
+import { newestFirst } from '../../live/fleet.ts'
+import { useHub, useLive } from '../../live/hooks.ts'
+import { type EventLine, eventLine } from '../../model/events.ts'
+import { noneOf } from './part.tsx'
+import { useAnswer } from './use-answer.ts'
+
+interface Line extends EventLine {
+  readonly type: string
+}
+
+const columns: readonly Column<Line>[] = [
+  {
+    id: 'when',
+    header: 'When',
+    width: 96,
+    kind: 'number',
+    descendingFirst: true,
+    value: ({ at }) => -at,
+    cell: ({ at }) => <Age at={at} suffix=" ago" />,
+  },
+  {
+    id: 'what',
+    header: 'What',
+    value: ({ text }) => text,
+    cell: ({ need, text }) => (
+      <span className="event-line">
+        <HealthMark need={need} bare word="" />
+        <span className="clip" data-tip={text}>
+          {text}
+        </span>
+      </span>
+    ),
+  },
+  {
+    id: 'type',
+    header: 'Type',
+    width: 190,
+    value: ({ type }) => type,
+    cell: ({ type }) => <span className="mono">{type}</span>,
+  },
+]
+
+const wordsOf = ({ text, type }: Line) => `${text} ${type}`
+const keyOf = ({ key }: Line) => key
+
+/** What happened to one cluster: the last hundred events the hub remembers, and those that come while you look. */
+export function EventsTab({ cluster }: { cluster: ClusterView }): ReactNode {
+  const { client } = useHub()
+  const { name } = cluster
+  const ask = useCallback((signal: AbortSignal) => client.events(name, { limit: 100 }, signal), [client, name])
+  const [answer, again] = useAnswer(ask)
+  const heard = useLive((live) => live.fleet.events)
+  const lines = useMemo(() => {
+    const mine = heard.filter((event) => event.cluster === name)
+    const told: readonly EventView[] = answer.state === 'here' ? answer.value.items : []
+    const shown = newestFirst(mine, told).filter(({ type }) => type !== 'cluster.reconciled')
+    return new Map(shown.map((event) => [eventLine(event).key, { ...eventLine(event), type: event.type }]))
+  }, [heard, answer, name])
+  if (answer.state === 'waiting') return <Skeleton label="Loading events" />
+  if (answer.state === 'failed')
+    return <Failure problem={answer.problem} onRetry={again} title="The events could not be loaded" />
+  return (
+    <ResourceTable
+      caption={`Events of ${name}`}
+      id="events"
+      noun="events"
+      rows={lines}
+      columns={columns}
+      words={wordsOf}
+      rowKey={keyOf}
+      sort="when"
+      example="type~node"
+      empty={noneOf('events')}
+    />
+  )
+}

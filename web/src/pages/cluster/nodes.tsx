@@ -1,0 +1,186 @@
+import { type ReactNode, useMemo } from 'react'
+import { HealthMark } from '../../components/health.tsx'
+import { LoadMeter } from '../../components/meter.tsx'
+import { type Column, ResourceTable } from '../../components/resource-table.tsx'
+import { RowLink } from '../../components/row-link.tsx'
+import { Flash, Missing } from '../../components/text.tsx'
+import type { ClusterView, NodeView } from '../../contract.ts'
+import { useNow } from '../../live/hooks.ts'
+import { loadOf, type Need } from '../../model/cluster.ts'
+import { formatCount, formatSpan } from '../../model/format.ts'
+import { clusterPath, navigate, usePlace } from '../../router.tsx'
+import { NodeDrawer } from './node-drawer.tsx'
+import { noneOf, PartGate } from './part.tsx'
+
+export const amountsOf = (node: NodeView, what: 'cpuCores' | 'memoryBytes') => ({
+  capacity: node.capacity[what],
+  allocatable: node.allocatable[what],
+  requested: node.requested[what],
+  used: node.used?.[what] ?? null,
+})
+
+const readyOrder = { notReady: 0, unknown: 1, ready: 2 }
+const readyNeed: Readonly<Record<NodeView['ready'], Need>> = {
+  notReady: 'unhealthy',
+  unknown: 'unknown',
+  ready: 'healthy',
+}
+const readyWord = { notReady: 'Not ready', unknown: 'Unknown', ready: 'Ready' }
+
+export const pressures = ({ conditions }: NodeView): string[] =>
+  conditions.filter(({ type, status }) => type !== 'Ready' && status === 'True').map(({ type }) => type)
+
+export function NodeReady({ node }: { node: NodeView }): ReactNode {
+  return (
+    <Flash value={node.ready}>
+      <HealthMark need={readyNeed[node.ready]} word={readyWord[node.ready]} />
+      {node.unschedulable && (
+        <span className="tag" data-tip="The scheduler places no new pods here">
+          cordoned
+        </span>
+      )}
+      {pressures(node).map((type) => (
+        <span className="tag is-warning" key={type}>
+          {type}
+        </span>
+      ))}
+    </Flash>
+  )
+}
+
+function nodeColumns(now: number): readonly Column<NodeView>[] {
+  return [
+    {
+      id: 'name',
+      header: 'Node',
+      value: ({ name }) => name,
+      cell: (node) => <RowLink to={clusterPath(node.cluster, 'nodes', node.name)}>{node.name}</RowLink>,
+    },
+    {
+      id: 'status',
+      header: 'Status',
+      width: 190,
+      kind: 'number',
+      value: ({ ready }) => readyOrder[ready],
+      cell: (node) => <NodeReady node={node} />,
+    },
+    { id: 'roles', header: 'Roles', width: 150, value: ({ roles }) => roles },
+    {
+      id: 'cpu',
+      header: 'CPU',
+      width: 132,
+      kind: 'percent',
+      descendingFirst: true,
+      value: (node) => loadOf(amountsOf(node, 'cpuCores'))?.ratio ?? null,
+      cell: (node) => <LoadMeter what="CPU" amounts={amountsOf(node, 'cpuCores')} />,
+    },
+    {
+      id: 'memory',
+      header: 'Memory',
+      width: 132,
+      kind: 'percent',
+      descendingFirst: true,
+      value: (node) => loadOf(amountsOf(node, 'memoryBytes'))?.ratio ?? null,
+      cell: (node) => <LoadMeter what="Memory" amounts={amountsOf(node, 'memoryBytes')} />,
+    },
+    {
+      id: 'pods',
+      header: 'Pods',
+      width: 96,
+      align: 'end',
+      kind: 'number',
+      descendingFirst: true,
+      value: ({ pods }) => pods.total,
+      cell: ({ pods, allocatable }) => (
+        <Flash value={`${pods.running}/${pods.total}`}>
+          <span
+            className={pods.failed + pods.pending > 0 ? 'short' : ''}
+            data-tip={`${pods.running} running, ${pods.pending} pending, ${pods.failed} failed, ${pods.succeeded} succeeded${allocatable.pods === null ? '' : `; room for ${allocatable.pods}`}`}
+          >
+            {formatCount(pods.running)}
+            <span className="of">/{formatCount(pods.total)}</span>
+          </span>
+        </Flash>
+      ),
+    },
+    {
+      id: 'version',
+      header: 'Kubelet',
+      width: 120,
+      kind: 'version',
+      value: ({ kubeletVersion }) => kubeletVersion || null,
+      cell: ({ kubeletVersion }) =>
+        kubeletVersion ? <span className="mono">{kubeletVersion}</span> : <Missing why="the node did not tell it" />,
+    },
+    {
+      id: 'age',
+      header: 'Age',
+      width: 78,
+      align: 'end',
+      kind: 'time',
+      descendingFirst: true,
+      value: ({ createdAt }) => (createdAt === null ? null : now - createdAt),
+      cell: ({ createdAt }) =>
+        createdAt === null ? <Missing why="no date of creation" /> : formatSpan(now - createdAt),
+    },
+    {
+      id: 'taints',
+      header: 'Taints',
+      width: 180,
+      extra: true,
+      value: ({ taints }) => taints.map(({ key, effect }) => `${key}:${effect}`),
+    },
+    { id: 'arch', header: 'Architecture', width: 110, extra: true, value: ({ architecture }) => architecture },
+    { id: 'os', header: 'OS', width: 220, extra: true, value: ({ osImage }) => osImage },
+    { id: 'ip', header: 'Address', width: 130, extra: true, value: ({ internalIp }) => internalIp || null },
+  ]
+}
+
+const fields = {
+  ready: { kind: 'text' as const, read: ({ ready }: NodeView) => ready },
+  role: { kind: 'text' as const, read: ({ roles }: NodeView) => roles },
+  pressure: { kind: 'text' as const, read: (node: NodeView) => pressures(node) },
+  cordoned: { kind: 'text' as const, read: ({ unschedulable }: NodeView) => unschedulable },
+}
+const labelsOf = ({ labels }: NodeView) => labels
+const nameOf = ({ name }: NodeView) => name
+const wordsOf = ({ name, roles }: NodeView) => `${name} ${roles.join(' ')}`
+
+export function NodesTab({ cluster, node }: { cluster: ClusterView; node: string | null }): ReactNode {
+  const now = useNow(60_000)
+  const { query } = usePlace()
+  const columns = useMemo(() => nodeColumns(now), [now])
+  return (
+    <PartGate<NodeView> cluster={cluster} type="node">
+      {({ rows, stale, note }) => (
+        <>
+          <ResourceTable
+            caption={`Nodes of ${cluster.name}`}
+            id="nodes"
+            noun={rows.size === 1 ? 'node' : 'nodes'}
+            rows={rows}
+            columns={columns}
+            fields={fields}
+            labels={labelsOf}
+            words={wordsOf}
+            rowKey={nameOf}
+            sort="status"
+            example="ready:notReady cpu>80 role:worker"
+            empty={noneOf('nodes')}
+            dim={() => stale}
+            note={note}
+          />
+          {node !== null && (
+            <NodeDrawer
+              cluster={cluster}
+              name={node}
+              node={rows.get(node)}
+              stale={stale}
+              onClose={() => navigate(`${clusterPath(cluster.name, 'nodes')}${query && `?${query}`}`)}
+            />
+          )}
+        </>
+      )}
+    </PartGate>
+  )
+}

@@ -1,0 +1,306 @@
+import { IconExternalLink } from '@tabler/icons-react'
+import { type ReactNode, useCallback, useMemo } from 'react'
+import { HealthMark, HeartbeatStrip, heartbeatText } from '../../components/health.tsx'
+import { LoadMeter, loadText } from '../../components/meter.tsx'
+import { Age, Missing } from '../../components/text.tsx'
+import type { ClusterView, RowType } from '../../contract.ts'
+import { newestFirst } from '../../live/fleet.ts'
+import { useAtTime, useHub, useLive } from '../../live/hooks.ts'
+import { eventLine } from '../../model/events.ts'
+import { formatBytes, formatCores, formatCount, formatSpan } from '../../model/format.ts'
+import { type ClusterTab, clusterPath, Link } from '../../router.tsx'
+import { PartFailure, partTexts } from './part.tsx'
+import { useAnswer } from './use-answer.ts'
+
+export function OverviewTab({ cluster }: { cluster: ClusterView }): ReactNode {
+  return (
+    <div className="overview">
+      <Standing cluster={cluster} />
+      <Capacity cluster={cluster} title="CPU" />
+      <Capacity cluster={cluster} title="Memory" />
+      <Counts cluster={cluster} />
+      <Identity cluster={cluster} />
+      <Reading cluster={cluster} />
+      <Latest cluster={cluster} />
+    </div>
+  )
+}
+
+function Standing({ cluster }: { cluster: ClusterView }): ReactNode {
+  const beats = useAtTime((now) => heartbeatText(cluster.heartbeats, now))
+  return (
+    <section className="panel is-wide" aria-labelledby="standing">
+      <h2 id="standing">How it is</h2>
+      {cluster.reasons.length > 0 ? (
+        <ul className="reasons">
+          {cluster.reasons.map(({ code, message }) => (
+            <li key={`${code} ${message}`}>
+              <span>{message}</span> <code>{code}</code>
+            </li>
+          ))}
+        </ul>
+      ) : (
+        <p>{cluster.message}</p>
+      )}
+      <div className="beats">
+        <HeartbeatStrip heartbeats={cluster.heartbeats} />
+        <p className="fine">{beats}</p>
+      </div>
+    </section>
+  )
+}
+
+function Capacity({ cluster, title }: { cluster: ClusterView; title: 'CPU' | 'Memory' }): ReactNode {
+  const amounts = title === 'CPU' ? cluster.cpuCores : cluster.memoryBytes
+  const say = title === 'CPU' ? formatCores : formatBytes
+  const lines = [
+    ['Used', amounts.used, 'metrics.k8s.io is not served or did not answer'],
+    ['Requested', amounts.requested, 'pods were never read'],
+    ['Allocatable', amounts.allocatable, 'nodes were never read'],
+    ['Capacity', amounts.capacity, 'nodes were never read'],
+  ] as const
+  return (
+    <section className="panel" aria-label={title}>
+      <h2>{title}</h2>
+      <LoadMeter what={title} amounts={amounts} wide />
+      <dl className="pairs">
+        {lines.map(([name, value, why]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value === null ? <Missing why={why} focusable /> : say(value)}</dd>
+          </div>
+        ))}
+      </dl>
+      <p className="vh">{loadText(title, amounts)}</p>
+    </section>
+  )
+}
+
+function Counts({ cluster }: { cluster: ClusterView }): ReactNode {
+  const { nodes, pods, namespaces, deployments, operators, clusterOperators } = cluster
+  const lines: { name: string; tab: ClusterTab; text: string | null; rest: string | null; type: RowType }[] = [
+    {
+      name: 'Nodes',
+      tab: 'nodes',
+      type: 'node',
+      text: nodes && `${formatCount(nodes.ready)} of ${formatCount(nodes.total)} ready`,
+      rest: nodes && nodes.unschedulable > 0 ? `${nodes.unschedulable} cordoned` : null,
+    },
+    {
+      name: 'Pods',
+      tab: 'namespaces',
+      type: 'node',
+      text: pods && `${formatCount(pods.running)} running of ${formatCount(pods.total)}`,
+      rest: pods && podRest(pods),
+    },
+    {
+      name: 'Namespaces',
+      tab: 'namespaces',
+      type: 'namespace',
+      text: namespaces === null ? null : formatCount(namespaces),
+      rest: null,
+    },
+    {
+      name: 'Deployments',
+      tab: 'deployments',
+      type: 'deployment',
+      text: deployments && `${formatCount(deployments.ready)} of ${formatCount(deployments.total)} ready`,
+      rest: null,
+    },
+    {
+      name: 'Operators',
+      tab: 'operators',
+      type: 'operator',
+      text: operators && formatCount(operators.total),
+      rest: operators && operators.failing > 0 ? `${operators.failing} failed` : null,
+    },
+    {
+      name: 'Cluster operators',
+      tab: 'cluster-operators',
+      type: 'clusterOperator',
+      text: clusterOperators && formatCount(clusterOperators.total),
+      rest:
+        clusterOperators && clusterOperators.degraded + clusterOperators.unavailable > 0
+          ? `${clusterOperators.degraded} degraded, ${clusterOperators.unavailable} not available`
+          : null,
+    },
+  ]
+  return (
+    <section className="panel" aria-labelledby="contents">
+      <h2 id="contents">What runs</h2>
+      <dl className="pairs">
+        {lines.map(({ name, tab, type, text, rest }) => (
+          <div key={name}>
+            <dt>
+              <Link to={clusterPath(cluster.name, tab)}>{name}</Link>
+            </dt>
+            <dd>
+              {text ?? <Missing why={whyNot(cluster, type)} focusable />}
+              {rest && <span className="short"> · {rest}</span>}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  )
+}
+
+function whyNot(cluster: ClusterView, type: RowType): string {
+  const part = cluster.parts[type]
+  if (part?.outcome === 'absent') return `this cluster does not serve ${partTexts[type].served}`
+  return part?.message || 'never read'
+}
+
+const podRest = (pods: NonNullable<ClusterView['pods']>): string | null =>
+  [pods.pending > 0 && `${formatCount(pods.pending)} pending`, pods.failed > 0 && `${formatCount(pods.failed)} failed`]
+    .filter((text) => text !== false)
+    .join(', ') || null
+
+function Identity({ cluster }: { cluster: ClusterView }): ReactNode {
+  const { facts } = cluster
+  const why = 'the cluster has not told it'
+  const lines: [string, string | null | undefined, string?][] = [
+    ['Distribution', facts?.distribution === 'openshift' ? 'OpenShift' : facts && 'Kubernetes'],
+    ['Version', facts?.version],
+    ['Update available', facts?.updateVersion, 'none is offered, or the cluster does not say'],
+    ['Channel', facts?.channel, 'only OpenShift has channels'],
+    ['Platform', facts?.platform],
+    ['Cluster id', facts?.clusterId, 'only OpenShift has one'],
+    ['API', cluster.endpoint || facts?.apiUrl],
+  ]
+  return (
+    <section className="panel" aria-labelledby="identity">
+      <h2 id="identity">What it is</h2>
+      <dl className="pairs">
+        {lines.map(([name, value, reason]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd className="mono">{value || <Missing why={reason ?? why} focusable />}</dd>
+          </div>
+        ))}
+        <div>
+          <dt>Console</dt>
+          <dd>
+            {isWeb(facts?.consoleUrl) ? (
+              <a href={facts?.consoleUrl ?? ''} target="_blank" rel="noreferrer">
+                open <IconExternalLink size={13} aria-hidden="true" />
+                <span className="vh">the console of {cluster.name} in a new tab</span>
+              </a>
+            ) : (
+              <Missing why="the cluster names no console" focusable />
+            )}
+          </dd>
+        </div>
+      </dl>
+      {Object.keys(cluster.labels).length > 0 && (
+        <ul className="tags" aria-label="Labels">
+          {Object.entries(cluster.labels).map(([key, value]) => (
+            <li key={key}>
+              <Link className="tag mono" to={`/?q=${encodeURIComponent(`${key}=${value}`)}`}>
+                {key}={value}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  )
+}
+
+/** An address from a cluster is shown as a link only when a browser cannot run it. */
+const isWeb = (url: string | null | undefined): boolean => /^https?:\/\//i.test(url ?? '')
+
+const rowTypes: readonly RowType[] = ['node', 'namespace', 'deployment', 'operator', 'clusterOperator']
+const outcomeWord = { complete: 'read', absent: 'not served', forbidden: 'forbidden', unreachable: 'not readable' }
+const outcomeNeed = { complete: 'healthy', absent: 'unknown', forbidden: 'degraded', unreachable: 'unhealthy' } as const
+
+function Reading({ cluster }: { cluster: ClusterView }): ReactNode {
+  const failed = rowTypes.flatMap((type) => {
+    const part = cluster.parts[type]
+    return part && (part.outcome === 'forbidden' || part.outcome === 'unreachable') ? [{ type, part }] : []
+  })
+  return (
+    <section className="panel is-wide" aria-labelledby="reading">
+      <h2 id="reading">How it is read</h2>
+      <p className="fine">
+        {cluster.mode === 'pull' ? 'By the hub' : 'By an agent beside the cluster'}, every{' '}
+        {formatSpan(cluster.intervalMs)}.{' '}
+        {cluster.checkedAt === null ? (
+          'No round has ended yet.'
+        ) : (
+          <>
+            Last round <Age at={cluster.checkedAt} suffix=" ago" focusable />.
+          </>
+        )}
+        {cluster.insecureSkipTlsVerify && (
+          <b className="short"> The certificate of its API is not verified, by explicit choice.</b>
+        )}
+      </p>
+      <ul className="outcomes">
+        {rowTypes.map((type) => {
+          const part = cluster.parts[type]
+          return (
+            <li key={type}>
+              <HealthMark need={part ? outcomeNeed[part.outcome] : 'unknown'} bare word="" />
+              <span>{partTexts[type].noun}</span>
+              <span className="fine">
+                {part ? outcomeWord[part.outcome] : 'not yet'}
+                {part?.freshness && (
+                  <>
+                    {' '}
+                    · as of <Age at={part.freshness.observedAt} suffix=" ago" />
+                  </>
+                )}
+              </span>
+            </li>
+          )
+        })}
+      </ul>
+      {failed.map(({ type, part }) => (
+        <PartFailure key={type} part={part} type={type} />
+      ))}
+    </section>
+  )
+}
+
+function Latest({ cluster }: { cluster: ClusterView }): ReactNode {
+  const { client } = useHub()
+  const { name } = cluster
+  const ask = useCallback((signal: AbortSignal) => client.events(name, { limit: 30 }, signal), [client, name])
+  const [answer, again] = useAnswer(ask)
+  const heard = useLive((live) => live.fleet.events)
+  const lines = useMemo(() => {
+    const told = answer.state === 'here' ? answer.value.items : []
+    const mine = heard.filter((event) => event.cluster === name)
+    return newestFirst(mine, told)
+      .filter(({ type }) => type !== 'cluster.reconciled')
+      .slice(0, 6)
+      .map(eventLine)
+  }, [heard, answer, name])
+  return (
+    <section className="panel is-wide changes" aria-labelledby="latest">
+      <h2 id="latest">Latest events</h2>
+      {answer.state === 'failed' && (
+        <p className="fine">
+          They could not be loaded: {answer.problem.message}{' '}
+          <button type="button" className="text-button" onClick={again}>
+            Retry
+          </button>
+        </p>
+      )}
+      {lines.length === 0 && answer.state === 'here' && <p className="calm">Nothing has happened so far.</p>}
+      <ol>
+        {lines.map((line) => (
+          <li key={line.key}>
+            <Age at={line.at} />
+            <HealthMark need={line.need} bare word="" />
+            <span>{line.text}</span>
+          </li>
+        ))}
+      </ol>
+      <p>
+        <Link to={clusterPath(name, 'events')}>All events</Link>
+      </p>
+    </section>
+  )
+}

@@ -1,0 +1,135 @@
+import { IconLock, IconPlugConnectedX, IconPuzzleOff } from '@tabler/icons-react'
+import type { ReactNode } from 'react'
+import { Empty, Skeleton } from '../../components/states.tsx'
+import { Age } from '../../components/text.tsx'
+import type { ClusterView, PartView, RowType, RowView } from '../../contract.ts'
+import { useAtTime, useRows } from '../../live/hooks.ts'
+
+interface PartText {
+  /** plural, lower case */
+  readonly noun: string
+  /** what has to be there for the cluster to serve it */
+  readonly served: string
+  /** the rule that lets us read it */
+  readonly grant: string
+}
+
+export const partTexts: Readonly<Record<RowType, PartText>> = {
+  node: {
+    noun: 'nodes',
+    served: 'nodes',
+    grant: 'apiGroups: [""]\nresources: ["nodes", "pods"]\nverbs: ["get", "list"]',
+  },
+  namespace: {
+    noun: 'namespaces',
+    served: 'namespaces',
+    grant: 'apiGroups: [""]\nresources: ["namespaces"]\nverbs: ["get", "list"]',
+  },
+  deployment: {
+    noun: 'deployments',
+    served: 'deployments',
+    grant: 'apiGroups: ["apps"]\nresources: ["deployments"]\nverbs: ["get", "list"]',
+  },
+  operator: {
+    noun: 'operators',
+    served: 'OLM (operators.coreos.com)',
+    grant:
+      'apiGroups: ["operators.coreos.com"]\nresources: ["subscriptions", "clusterserviceversions"]\nverbs: ["get", "list"]',
+  },
+  clusterOperator: {
+    noun: 'cluster operators',
+    served: 'ClusterOperators (config.openshift.io, OpenShift only)',
+    grant: 'apiGroups: ["config.openshift.io"]\nresources: ["clusteroperators"]\nverbs: ["get", "list"]',
+  },
+}
+
+export interface PartRows<T> {
+  readonly rows: ReadonlyMap<string, T>
+  /** the rows are of the past: when the hub last read them, if ever */
+  readonly stale: boolean
+  readonly note: ReactNode
+}
+
+/** The rows of one type, or the reason why there are none: absent, forbidden, unreachable and empty are four answers. */
+export function PartGate<T extends RowView>({
+  cluster,
+  type,
+  children,
+}: {
+  cluster: ClusterView
+  type: RowType
+  children: (part: PartRows<T>) => ReactNode
+}): ReactNode {
+  const rows = useRows<T>(cluster.name, type)
+  const part = rows?.part ?? cluster.parts[type] ?? null
+  const readAt = part?.freshness?.observedAt ?? null
+  const stale = useAtTime((now) => readAt !== null && now - readAt > cluster.staleAfterMs)
+  const text = partTexts[type]
+  if (!rows) return <Skeleton label={`Loading ${text.noun}`} />
+  if (part?.outcome === 'absent') {
+    return (
+      <Empty title={`This cluster does not serve ${text.served}`} icon={<IconPuzzleOff size={30} aria-hidden="true" />}>
+        <p>Nothing is wrong: there is nothing of this kind to show. It appears here by itself once it is installed.</p>
+      </Empty>
+    )
+  }
+  const failed = part && part.outcome !== 'complete' ? <PartFailure part={part} type={type} /> : null
+  if (!part || readAt === null) {
+    return (
+      failed ?? (
+        <Empty title={`The ${text.noun} have not been read yet`}>
+          <p>
+            The first round of this cluster has not ended, or ended before it came to them. They appear here by
+            themselves.
+          </p>
+        </Empty>
+      )
+    )
+  }
+  const note = (
+    <span className="as-of">
+      as of <Age at={readAt} suffix=" ago" focusable />
+    </span>
+  )
+  return (
+    <>
+      {failed}
+      {children({ rows: rows.items, stale: stale || failed !== null, note })}
+    </>
+  )
+}
+
+export function PartFailure({ part, type }: { part: PartView; type: RowType }): ReactNode {
+  const { noun, grant } = partTexts[type]
+  const kept = part.freshness ? ` What is shown was read before.` : ''
+  if (part.outcome === 'forbidden') {
+    return (
+      <div className="notice is-degraded">
+        <IconLock size={20} aria-hidden="true" />
+        <div>
+          <p>
+            <b>ClusterPulse may not read the {noun} of this cluster.</b> {part.message}
+            {kept}
+          </p>
+          <p>Give its account a ClusterRole with this rule:</p>
+          <pre>{grant}</pre>
+        </div>
+      </div>
+    )
+  }
+  return (
+    <div className="notice is-unhealthy">
+      <IconPlugConnectedX size={20} aria-hidden="true" />
+      <p>
+        <b>The {noun} could not be read.</b> {part.message} <code>{part.code}</code> tried{' '}
+        <Age at={part.attemptedAt} suffix=" ago" focusable />; the next round tries again.{kept}
+      </p>
+    </div>
+  )
+}
+
+export const noneOf = (noun: string): ReactNode => (
+  <Empty title={`No ${noun} here`}>
+    <p>They were read, and there are none that you may see.</p>
+  </Empty>
+)

@@ -1,0 +1,117 @@
+import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { HeartbeatStrip } from '../../components/health.tsx'
+import { LoadMeter } from '../../components/meter.tsx'
+import type { TableView } from '../../components/resource-table.tsx'
+import { RowLink } from '../../components/row-link.tsx'
+import { Age, Missing } from '../../components/text.tsx'
+import type { ClusterView } from '../../contract.ts'
+import { factsAt } from '../../model/cluster.ts'
+import { clusterPath } from '../../router.tsx'
+import { ClusterHealth, Of, versionOf } from './columns.tsx'
+
+const portion = 60
+
+/** The same rows as cards; more of them are made as their end comes near. */
+export function ClusterCards({
+  lines,
+  gone,
+  subtotal,
+}: TableView<ClusterView> & { subtotal: (rows: readonly ClusterView[]) => ReactNode }): ReactNode {
+  const [limit, setLimit] = useState(portion)
+  const end = useRef<HTMLDivElement>(null)
+  const more = lines.length > limit
+  useEffect(() => {
+    if (!more || !end.current) return
+    const watch = new IntersectionObserver(
+      (entries) => {
+        if (entries.some(({ isIntersecting }) => isIntersecting)) setLimit((before) => before + portion)
+      },
+      { rootMargin: '800px' },
+    )
+    watch.observe(end.current)
+    return () => watch.disconnect()
+  }, [more])
+  return (
+    <>
+      <ul className="cards">
+        {lines.slice(0, limit).map((line) =>
+          line.kind === 'group' ? (
+            <li key={line.key} className="cards-group">
+              <h3>{line.group}</h3> <span className="group-sum">{subtotal(line.rows)}</span>
+            </li>
+          ) : (
+            <li key={line.key} className={gone.has(line.key) ? 'card gone' : 'card'}>
+              <Card cluster={line.row} />
+            </li>
+          ),
+        )}
+      </ul>
+      {more && <div ref={end} />}
+    </>
+  )
+}
+
+function Card({ cluster }: { cluster: ClusterView }): ReactNode {
+  const at = factsAt(cluster)
+  const reason = cluster.health === 'healthy' ? undefined : (cluster.reasons[0]?.message ?? cluster.message)
+  return (
+    <article>
+      <header>
+        <h3>
+          <RowLink to={clusterPath(cluster.name)}>{cluster.displayName || cluster.name}</RowLink>
+        </h3>
+        <ClusterHealth cluster={cluster} />
+      </header>
+      <HeartbeatStrip heartbeats={cluster.heartbeats} />
+      <p className="card-reason">{reason ?? ' '}</p>
+      <dl>
+        <div>
+          <dt>Nodes</dt>
+          <dd>
+            <Of
+              part={cluster.nodes?.ready}
+              all={cluster.nodes?.total}
+              lacking="not ready"
+              why="nodes were never read"
+            />
+          </dd>
+        </div>
+        <div>
+          <dt>Pods</dt>
+          <dd>
+            <Of
+              part={cluster.pods?.running}
+              all={cluster.pods ? cluster.pods.total - cluster.pods.succeeded : undefined}
+              lacking="not running"
+              why="pods were never read"
+            />
+          </dd>
+        </div>
+        <div>
+          <dt>CPU</dt>
+          <dd>
+            <LoadMeter what="CPU" amounts={cluster.cpuCores} />
+          </dd>
+        </div>
+        <div>
+          <dt>Memory</dt>
+          <dd>
+            <LoadMeter what="Memory" amounts={cluster.memoryBytes} />
+          </dd>
+        </div>
+      </dl>
+      <footer>
+        <span className="mono">{versionOf(cluster) ?? <Missing why="the cluster has not told its version" />}</span>
+        <span>
+          {at === null ? (
+            'never read'
+          ) : (
+            <>
+              as of <Age at={at} suffix=" ago" />
+            </>
+          )}
+        </span>
+      </footer>
+    </article>
+  )
+}

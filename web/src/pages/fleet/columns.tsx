@@ -1,0 +1,218 @@
+import { HealthMark, HeartbeatStrip } from '../../components/health.tsx'
+import { LoadMeter } from '../../components/meter.tsx'
+import type { Column } from '../../components/resource-table.tsx'
+import { RowLink } from '../../components/row-link.tsx'
+import { Age, Flash, Missing } from '../../components/text.tsx'
+import type { ClusterView } from '../../contract.ts'
+import { useAtTime } from '../../live/hooks.ts'
+import { factsAt, isStale, loadOf, needOf, needWord, severityOf } from '../../model/cluster.ts'
+import type { Field } from '../../model/filter.ts'
+import { formatCount } from '../../model/format.ts'
+import { clusterPath } from '../../router.tsx'
+
+export function ClusterHealth({ cluster }: { cluster: ClusterView }) {
+  const need = useAtTime((now) => needOf(cluster, now))
+  const old = useAtTime((now) => isStale(cluster, now)) && need !== 'stale'
+  return (
+    <Flash value={need}>
+      <HealthMark need={need} />
+      {old && (
+        <span className="tag" data-tip="No round has read this cluster for three intervals">
+          stale
+        </span>
+      )}
+    </Flash>
+  )
+}
+
+/** `ready/total`, the shortfall said in words. */
+export function Of({
+  part,
+  all,
+  lacking,
+  why,
+}: {
+  part: number | undefined
+  all: number | undefined
+  lacking: string
+  why: string
+}) {
+  if (part === undefined || all === undefined) return <Missing why={why} />
+  const short = all - part
+  return (
+    <Flash value={`${part}/${all}`}>
+      <span className={short > 0 ? 'short' : ''} {...(short > 0 && { 'data-tip': `${formatCount(short)} ${lacking}` })}>
+        {formatCount(part)}
+        <span className="of">/{formatCount(all)}</span>
+      </span>
+    </Flash>
+  )
+}
+
+export const versionOf = (cluster: ClusterView): string | null => cluster.facts?.version ?? null
+
+/** `now` is the hub's time when the order was last looked at: severity depends on it. */
+export function fleetColumns(now: number): readonly Column<ClusterView>[] {
+  return [
+    {
+      id: 'name',
+      header: 'Cluster',
+      value: ({ name }) => name,
+      cell: (cluster) => (
+        <span className="name-cell">
+          <RowLink to={clusterPath(cluster.name)}>{cluster.displayName || cluster.name}</RowLink>
+          {cluster.displayName && cluster.displayName !== cluster.name && <span className="sub">{cluster.name}</span>}
+        </span>
+      ),
+    },
+    {
+      id: 'needs',
+      header: 'Health',
+      width: 138,
+      value: (cluster) => severityOf(cluster, now),
+      kind: 'number',
+      cell: (cluster) => <ClusterHealth cluster={cluster} />,
+    },
+    {
+      id: 'heartbeats',
+      header: 'Last 60 rounds',
+      width: 206,
+      value: ({ heartbeats }) => heartbeats.filter(({ health }) => health !== 'healthy').length,
+      kind: 'number',
+      descendingFirst: true,
+      cell: ({ heartbeats }) => <HeartbeatStrip heartbeats={heartbeats} />,
+    },
+    {
+      id: 'nodes',
+      header: 'Nodes',
+      width: 84,
+      align: 'end',
+      kind: 'number',
+      descendingFirst: true,
+      value: ({ nodes }) => nodes?.total ?? null,
+      cell: ({ nodes }) => (
+        <Of part={nodes?.ready} all={nodes?.total} lacking="not ready" why="nodes were never read" />
+      ),
+    },
+    {
+      id: 'pods',
+      header: 'Pods',
+      width: 104,
+      align: 'end',
+      kind: 'number',
+      descendingFirst: true,
+      value: ({ pods }) => pods?.running ?? null,
+      cell: ({ pods }) => (
+        <Of
+          part={pods?.running}
+          all={pods ? pods.total - pods.succeeded : undefined}
+          lacking="not running"
+          why="pods were never read"
+        />
+      ),
+    },
+    {
+      id: 'cpu',
+      header: 'CPU',
+      width: 132,
+      kind: 'percent',
+      descendingFirst: true,
+      value: ({ cpuCores }) => loadOf(cpuCores)?.ratio ?? null,
+      cell: ({ cpuCores }) => <LoadMeter what="CPU" amounts={cpuCores} />,
+    },
+    {
+      id: 'memory',
+      header: 'Memory',
+      width: 132,
+      kind: 'percent',
+      descendingFirst: true,
+      value: ({ memoryBytes }) => loadOf(memoryBytes)?.ratio ?? null,
+      cell: ({ memoryBytes }) => <LoadMeter what="Memory" amounts={memoryBytes} />,
+    },
+    {
+      id: 'version',
+      header: 'Version',
+      width: 118,
+      kind: 'version',
+      value: versionOf,
+      cell: (cluster) =>
+        versionOf(cluster) ? (
+          <span className="mono">{versionOf(cluster)}</span>
+        ) : (
+          <Missing why="the cluster has not told its version" />
+        ),
+    },
+    { id: 'mode', header: 'Mode', width: 72, value: ({ mode }) => mode },
+    {
+      id: 'age',
+      header: 'As of',
+      width: 78,
+      align: 'end',
+      kind: 'time',
+      descendingFirst: true,
+      value: (cluster) => ageOf(cluster, now),
+      cell: (cluster) => {
+        const at = factsAt(cluster)
+        return at === null ? <Missing why="never read" /> : <Age at={at} />
+      },
+    },
+    {
+      id: 'distribution',
+      header: 'Distribution',
+      width: 120,
+      extra: true,
+      value: ({ facts }) => facts?.distribution ?? null,
+    },
+    { id: 'platform', header: 'Platform', width: 130, extra: true, value: ({ facts }) => facts?.platform ?? null },
+    { id: 'channel', header: 'Channel', width: 120, extra: true, value: ({ facts }) => facts?.channel ?? null },
+    {
+      id: 'namespaces',
+      header: 'Namespaces',
+      width: 108,
+      align: 'end',
+      extra: true,
+      kind: 'number',
+      value: ({ namespaces }) => namespaces,
+    },
+    {
+      id: 'deployments',
+      header: 'Deployments',
+      width: 112,
+      align: 'end',
+      extra: true,
+      kind: 'number',
+      value: ({ deployments }) => deployments?.total ?? null,
+      cell: ({ deployments }) => (
+        <Of part={deployments?.ready} all={deployments?.total} lacking="not ready" why="deployments were never read" />
+      ),
+    },
+    {
+      id: 'operators',
+      header: 'Operators',
+      width: 100,
+      align: 'end',
+      extra: true,
+      kind: 'number',
+      value: ({ operators }) => operators?.total ?? null,
+    },
+    { id: 'endpoint', header: 'Endpoint', width: 240, extra: true, value: ({ endpoint }) => endpoint },
+  ]
+}
+
+const ageOf = (cluster: ClusterView, now: number): number | null => {
+  const at = factsAt(cluster)
+  return at === null ? null : now - at
+}
+
+/** What can be asked for besides the columns. */
+export function fleetFields(now: number): Readonly<Record<string, Field<ClusterView>>> {
+  return {
+    health: { kind: 'text', read: ({ health }) => health },
+    stale: { kind: 'text', read: (cluster) => isStale(cluster, now) },
+    needs: { kind: 'text', read: (cluster) => needWord[needOf(cluster, now)] },
+    notready: { kind: 'number', read: ({ nodes }) => nodes?.notReady ?? null },
+    failed: { kind: 'number', read: ({ pods }) => pods?.failed ?? null },
+    pending: { kind: 'number', read: ({ pods }) => pods?.pending ?? null },
+    reason: { kind: 'text', read: ({ reasons }) => reasons.map(({ code }) => code) },
+  }
+}

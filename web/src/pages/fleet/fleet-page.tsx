@@ -1,0 +1,200 @@
+import { IconLayoutGrid, IconTable } from '@tabler/icons-react'
+import { type ReactNode, useMemo, useSyncExternalStore } from 'react'
+import { ResourceTable, type TableView } from '../../components/resource-table.tsx'
+import { Empty } from '../../components/states.tsx'
+import type { ClusterView } from '../../contract.ts'
+import { useClusters, useNow } from '../../live/hooks.ts'
+import { isStale, loadOf, needOf, needWord, sumAmounts } from '../../model/cluster.ts'
+import { formatCount, formatPercent, plural } from '../../model/format.ts'
+import { releaseOf } from '../../model/versions.ts'
+import { usePreference } from '../../preferences.ts'
+import { useQueryValue } from '../../router.tsx'
+import { useSession } from '../../session.ts'
+import { PageHeading } from '../../shell/page-heading.tsx'
+import { Attention, RecentChanges } from './attention.tsx'
+import { ClusterCards } from './cards.tsx'
+import { fleetColumns, fleetFields, versionOf } from './columns.tsx'
+import { countNeeds, Headline } from './headline.tsx'
+
+const narrow = matchMedia('(max-width: 760px)')
+const useNarrow = () =>
+  useSyncExternalStore(
+    (listener) => {
+      narrow.addEventListener('change', listener)
+      return () => narrow.removeEventListener('change', listener)
+    },
+    () => narrow.matches,
+  )
+
+const labelsOf = ({ labels }: ClusterView) => labels
+const nameOf = ({ name }: ClusterView) => name
+const wordsOf = ({ name, displayName, labels }: ClusterView) =>
+  `${name} ${displayName} ${Object.values(labels).join(' ')}`
+
+export function FleetPage(): ReactNode {
+  const byName = useClusters()
+  const clusters = useMemo(() => [...byName.values()], [byName])
+  const now = useNow()
+  const columns = useMemo(() => fleetColumns(now), [now])
+  const fields = useMemo(() => fleetFields(now), [now])
+  const [layout, setLayout] = usePreference('layout', 'table')
+  const [grouping, setGrouping] = useQueryValue('group')
+  const isNarrow = useNarrow()
+  const group = useMemo(() => {
+    const of = groupOf(grouping, now)
+    return of ? { of, subtotal } : undefined
+  }, [grouping, now])
+  const asCards = layout === 'cards' || isNarrow
+  const cards = useMemo(
+    () => (asCards ? (view: TableView<ClusterView>) => <ClusterCards {...view} subtotal={subtotal} /> : undefined),
+    [asCards],
+  )
+
+  const needy = clusters.length - countNeeds(clusters, now).healthy
+  if (clusters.length === 0) return <NoClusters />
+  return (
+    <>
+      <PageHeading title="Fleet">
+        {needy === 0
+          ? `All ${plural(clusters.length, 'cluster')} healthy`
+          : `${formatCount(needy)} of ${plural(clusters.length, 'cluster')} ${needy === 1 ? 'needs' : 'need'} you`}
+      </PageHeading>
+      <Headline clusters={clusters} now={now} />
+      <div className="panels">
+        <Attention clusters={clusters} now={now} />
+        <RecentChanges clusters={clusters} now={now} />
+      </div>
+      <h2 className="vh">Clusters</h2>
+      <ResourceTable
+        caption="Clusters of the fleet"
+        id="clusters"
+        noun={clusters.length === 1 ? 'cluster' : 'clusters'}
+        rows={byName}
+        columns={columns}
+        fields={fields}
+        labels={labelsOf}
+        words={wordsOf}
+        rowKey={nameOf}
+        sort="needs"
+        rowHeight={46}
+        example="health:degraded env=prod version<4.15 cpu>80 name~eu-"
+        empty={null}
+        dim={(cluster) => isStale(cluster, now)}
+        group={group}
+        instead={cards}
+        controls={
+          <>
+            <GroupChoice clusters={clusters} value={grouping} onChange={setGrouping} />
+            {!isNarrow && (
+              <fieldset className="switch" aria-label="Layout">
+                <button
+                  type="button"
+                  aria-pressed={!asCards}
+                  onClick={() => setLayout('table')}
+                  aria-label="Table"
+                  data-tip="Table"
+                >
+                  <IconTable size={16} aria-hidden="true" />
+                </button>
+                <button
+                  type="button"
+                  aria-pressed={asCards}
+                  onClick={() => setLayout('cards')}
+                  aria-label="Cards"
+                  data-tip="Cards"
+                >
+                  <IconLayoutGrid size={16} aria-hidden="true" />
+                </button>
+              </fieldset>
+            )}
+          </>
+        }
+      />
+    </>
+  )
+}
+
+/** Nothing is connected, or nothing is for your eyes: from here they look the same, so both are said. */
+function NoClusters(): ReactNode {
+  const session = useSession()
+  const administrator = session?.user?.method === 'local-administrator'
+  return (
+    <>
+      <PageHeading title="Fleet">No cluster to show</PageHeading>
+      <Empty title={administrator ? 'No cluster is connected yet' : 'No cluster is visible to you'}>
+        {!administrator && session?.user && (
+          <p>
+            You are known as <b>{session.user.username}</b>
+            {session.user.groups.length > 0 ? ` in ${session.user.groups.join(', ')}` : ', in no group'}. Either nothing
+            is connected yet, or no policy shows you a cluster: ask whoever runs this hub.
+          </p>
+        )}
+        <p>Connect the clusters of a kubeconfig, read-only:</p>
+        <pre>npx clusterpulse up --kubeconfig FILE</pre>
+        <p>
+          On a Kubernetes hub, create a Secret and a ClusterConnection; the guide for the first hour shows both.
+          Clusters appear here by themselves.
+        </p>
+      </Empty>
+    </>
+  )
+}
+
+function GroupChoice({
+  clusters,
+  value,
+  onChange,
+}: {
+  clusters: readonly ClusterView[]
+  value: string
+  onChange: (value: string | null) => void
+}): ReactNode {
+  const keys = useMemo(() => [...new Set(clusters.flatMap(({ labels }) => Object.keys(labels)))].sort(), [clusters])
+  return (
+    <label className="select">
+      <span>Group</span>
+      <select value={value} onChange={(event) => onChange(event.target.value)}>
+        <option value="">none</option>
+        <option value="health">health</option>
+        <option value="version">version</option>
+        <option value="distribution">distribution</option>
+        <option value="platform">platform</option>
+        {keys.map((key) => (
+          <option key={key} value={`label:${key}`}>
+            {key}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+function groupOf(grouping: string, now: number): ((cluster: ClusterView) => string) | undefined {
+  if (grouping === 'health') return (cluster) => needWord[needOf(cluster, now)]
+  if (grouping === 'version') return (cluster) => releaseOf(versionOf(cluster) ?? 'version not known')
+  if (grouping === 'distribution') return ({ facts }) => facts?.distribution ?? 'distribution not known'
+  if (grouping === 'platform') return ({ facts }) => facts?.platform ?? 'platform not known'
+  const key = /^label:(.+)$/.exec(grouping)?.[1]
+  return key === undefined ? undefined : ({ labels }) => labels[key] ?? `no ${key}`
+}
+
+function subtotal(clusters: readonly ClusterView[]): ReactNode {
+  const [ready, nodes, running] = clusters.reduce(
+    ([ready, nodes, running], cluster) => [
+      ready + (cluster.nodes?.ready ?? 0),
+      nodes + (cluster.nodes?.total ?? 0),
+      running + (cluster.pods?.running ?? 0),
+    ],
+    [0, 0, 0],
+  )
+  const cpu = clusters.every(({ cpuCores }) => cpuCores.used !== null)
+    ? loadOf(sumAmounts(clusters.map(({ cpuCores }) => cpuCores)))
+    : null
+  return (
+    <>
+      {plural(clusters.length, 'cluster')} · {formatCount(ready)}/{formatCount(nodes)} nodes ready ·{' '}
+      {formatCount(running)} pods running
+      {cpu && ` · CPU ${formatPercent(cpu.ratio)} ${cpu.basis}`}
+    </>
+  )
+}

@@ -1,0 +1,136 @@
+import { type AnchorHTMLAttributes, type MouseEvent, type ReactNode, useCallback, useSyncExternalStore } from 'react'
+
+/** Where the page lives: `/`, or the prefix of a proxy. The entry script lies in `<prefix>/assets/`. */
+export const basePath = import.meta.env.DEV ? '/' : new URL(/* @vite-ignore */ '..', import.meta.url).pathname
+
+export const clusterTabs = [
+  'overview',
+  'nodes',
+  'namespaces',
+  'deployments',
+  'operators',
+  'cluster-operators',
+  'events',
+] as const
+export type ClusterTab = (typeof clusterTabs)[number]
+
+export type Route =
+  | { readonly page: 'fleet' }
+  | { readonly page: 'cluster'; readonly name: string; readonly tab: ClusterTab; readonly node: string | null }
+  | { readonly page: 'missing'; readonly path: string }
+
+export function parseRoute(path: string): Route {
+  const parts = path.split('/').filter((part) => part !== '')
+  let words: string[]
+  try {
+    words = parts.map(decodeURIComponent)
+  } catch {
+    return { page: 'missing', path } // a "%" that encodes nothing
+  }
+  const [first, name, tab = 'overview', node, ...more] = words
+  if (first === undefined) return { page: 'fleet' }
+  const isTab = (clusterTabs as readonly string[]).includes(tab)
+  if (first !== 'clusters' || !name || !isTab || more.length > 0 || (node !== undefined && tab !== 'nodes')) {
+    return { page: 'missing', path }
+  }
+  return { page: 'cluster', name, tab: tab as ClusterTab, node: node ?? null } // isTab
+}
+
+export function clusterPath(name: string, tab: ClusterTab = 'overview', node?: string): string {
+  const path = `/clusters/${encodeURIComponent(name)}${tab === 'overview' ? '' : `/${tab}`}`
+  return node === undefined ? path : `${path}/${encodeURIComponent(node)}`
+}
+
+export interface Place {
+  /** without the prefix */
+  readonly path: string
+  readonly query: string
+  /** of this entry of the browser's history */
+  readonly key: string
+}
+
+const listeners = new Set<() => void>()
+let place = read()
+let lateUrl: ReturnType<typeof setTimeout> | undefined
+
+function read(): Place {
+  const { pathname, search } = window.location
+  const path = pathname.startsWith(basePath) ? `/${pathname.slice(basePath.length)}` : pathname
+  const state: unknown = window.history.state
+  const key = typeof state === 'object' && state !== null && 'key' in state ? String(state.key) : 'first'
+  return { path, query: search.replace(/^\?/, ''), key }
+}
+
+const tell = () => {
+  for (const listener of listeners) listener()
+}
+window.addEventListener('popstate', () => {
+  clearTimeout(lateUrl)
+  place = read()
+  tell()
+})
+
+/** The address of a place in here, for `href`. */
+export const hrefOf = (to: string): string => `${basePath}${to.replace(/^\//, '')}`
+
+export function navigate(to: string, { replace = false }: { replace?: boolean } = {}): void {
+  flushUrl()
+  const key = replace ? place.key : Math.random().toString(36).slice(2)
+  window.history[replace ? 'replaceState' : 'pushState']({ key }, '', hrefOf(to))
+  place = read()
+  if (!replace) window.scrollTo(0, 0)
+  tell()
+}
+
+const flushUrl = () => {
+  clearTimeout(lateUrl)
+  lateUrl = undefined
+  window.history.replaceState(
+    { key: place.key },
+    '',
+    hrefOf(place.query === '' ? place.path : `${place.path}?${place.query}`),
+  )
+}
+
+/** Changes the query of this place at once; the address bar follows when typing pauses (browsers limit its changes). */
+export function setQuery(changes: Readonly<Record<string, string | null>>): void {
+  const query = new URLSearchParams(place.query)
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null || value === '') query.delete(name)
+    else query.set(name, value)
+  }
+  place = { ...place, query: query.toString() }
+  clearTimeout(lateUrl)
+  lateUrl = setTimeout(flushUrl, 200)
+  tell()
+}
+
+const subscribe = (listener: () => void) => {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+export const usePlace = (): Place => useSyncExternalStore(subscribe, () => place)
+
+export function useQueryValue(name: string): [value: string, set: (value: string | null) => void] {
+  const { query } = usePlace()
+  const set = useCallback((value: string | null) => setQuery({ [name]: value }), [name])
+  return [new URLSearchParams(query).get(name) ?? '', set]
+}
+
+type LinkProps = Omit<AnchorHTMLAttributes<HTMLAnchorElement>, 'href'> & { to: string; children: ReactNode }
+
+/** A link that stays in the page, and is a plain link for everything else a browser can do with one. */
+export function Link({ to, onClick, children, ...rest }: LinkProps): ReactNode {
+  const follow = (event: MouseEvent<HTMLAnchorElement>) => {
+    onClick?.(event)
+    const plain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey
+    if (event.defaultPrevented || !plain) return
+    event.preventDefault()
+    navigate(to)
+  }
+  return (
+    <a href={hrefOf(to)} onClick={follow} {...rest}>
+      {children}
+    </a>
+  )
+}

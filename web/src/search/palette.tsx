@@ -1,0 +1,168 @@
+import { IconSearch } from '@tabler/icons-react'
+import { type KeyboardEvent, type ReactNode, useEffect, useId, useMemo, useState } from 'react'
+import { Dialog } from '../components/dialog.tsx'
+import { HealthMark } from '../components/health.tsx'
+import { ApiProblem, type SearchHit } from '../contract.ts'
+import { useClusters, useHub } from '../live/hooks.ts'
+import { termText } from '../model/filter.ts'
+import { clusterPath, navigate } from '../router.tsx'
+import { localHits, mergeHits } from './local.ts'
+
+interface Choice {
+  readonly key: string
+  readonly hit?: SearchHit
+  readonly title: string
+  readonly detail: string
+  readonly run: () => void
+}
+
+interface PaletteProps {
+  readonly onClose: () => void
+  readonly onHelp: () => void
+}
+
+/** Search as you type: clusters at once from what is here, everything else from the hub as it answers. */
+export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
+  const [text, setText] = useState('')
+  const [place, setPlace] = useState(0)
+  const list = useId()
+  const { hits, note } = useHits(text)
+  const choices = useMemo(() => {
+    const go = (to: string) => () => {
+      onClose()
+      navigate(to)
+    }
+    const found = hits.map(
+      (hit): Choice => ({
+        key: `${hit.kind} ${hit.cluster} ${hit.name}`,
+        hit,
+        title: hit.name,
+        detail: hit.detail || hit.cluster,
+        run: go(pathOf(hit)),
+      }),
+    )
+    const actions: Choice[] = [
+      { key: 'fleet', title: 'Fleet', detail: 'page', run: go('/') },
+      {
+        key: 'needs',
+        title: 'Clusters that need attention',
+        detail: 'page',
+        run: go(`/?q=${encodeURIComponent('-needs:healthy')}`),
+      },
+      { key: 'help', title: 'Keyboard shortcuts', detail: 'action', run: onHelp },
+    ]
+    const words = text.toLowerCase().split(/\s+/)
+    return [...found, ...actions.filter(({ title }) => words.every((word) => title.toLowerCase().includes(word)))]
+  }, [hits, text, onClose, onHelp])
+  const at = Math.min(place, choices.length - 1)
+  const press = (event: KeyboardEvent) => {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (by !== undefined) {
+      event.preventDefault()
+      setPlace((at + by + choices.length) % Math.max(1, choices.length))
+    } else if (event.key === 'Enter') {
+      event.preventDefault()
+      choices[at]?.run()
+    }
+  }
+  useEffect(() => {
+    document.getElementById(`${list}-${at}`)?.scrollIntoView({ block: 'nearest' })
+  }, [list, at])
+  return (
+    <Dialog title="Search" quiet onClose={onClose} className="palette">
+      <div className="palette-line">
+        <IconSearch size={18} aria-hidden="true" />
+        <input
+          autoFocus
+          role="combobox"
+          aria-expanded="true"
+          aria-controls={list}
+          aria-activedescendant={choices.length > 0 ? `${list}-${at}` : undefined}
+          aria-label="Search clusters, nodes, namespaces and operators"
+          placeholder="Clusters, nodes, namespaces, operators…"
+          value={text}
+          spellCheck={false}
+          autoComplete="off"
+          onChange={(event) => {
+            setText(event.target.value)
+            setPlace(0)
+          }}
+          onKeyDown={press}
+        />
+        <kbd>Esc</kbd>
+      </div>
+      <div role="listbox" id={list} aria-label="Results" className="palette-list">
+        {choices.map((choice, index) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the combobox above is the keyboard's way
+          <div
+            key={choice.key}
+            id={`${list}-${index}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={index === at}
+            className="palette-hit"
+            onPointerMove={() => setPlace(index)}
+            onClick={choice.run}
+          >
+            {choice.hit ? <HealthMark need={choice.hit.health} bare /> : <span className="palette-blank" />}
+            <span className="palette-name">{choice.title}</span>
+            <span className="palette-detail">{choice.detail}</span>
+            <span className="palette-kind">{choice.hit?.kind ?? ''}</span>
+          </div>
+        ))}
+      </div>
+      <p className="palette-note" role="status">
+        {note ?? (choices.length === 0 ? 'Nothing of this name is visible to you.' : '')}
+      </p>
+    </Dialog>
+  )
+}
+
+function pathOf({ kind, cluster, name }: SearchHit): string {
+  switch (kind) {
+    case 'cluster':
+      return clusterPath(cluster)
+    case 'node':
+      return clusterPath(cluster, 'nodes', name)
+    case 'namespace':
+      return `${clusterPath(cluster, 'deployments')}?q=${encodeURIComponent(termText('namespace', ':', name))}`
+    case 'operator':
+      return `${clusterPath(cluster, 'operators')}?q=${encodeURIComponent(termText('name', '~', name.slice(name.indexOf('/') + 1)))}`
+  }
+}
+
+const pauseMs = 90
+
+function useHits(text: string): { hits: readonly SearchHit[]; note: string | null } {
+  const { client } = useHub()
+  const clusters = useClusters()
+  const near = useMemo(() => localHits(clusters.values(), text, 6), [clusters, text])
+  const [far, setFar] = useState<{ text: string; hits: readonly SearchHit[]; note: string | null }>({
+    text: '',
+    hits: [],
+    note: null,
+  })
+  const asked = text.trim()
+  useEffect(() => {
+    if (asked === '') return
+    const asking = new AbortController()
+    const timer = setTimeout(() => {
+      client.search(asked, { limit: 30 }, asking.signal).then(
+        ({ items }) => setFar({ text: asked, hits: items, note: null }),
+        (cause: unknown) => {
+          if (asking.signal.aborted) return
+          const why = cause instanceof ApiProblem ? cause.message : String(cause)
+          setFar({ text: asked, hits: [], note: `Only clusters are searched: ${why}` })
+        },
+      )
+    }, pauseMs)
+    return () => {
+      clearTimeout(timer)
+      asking.abort()
+    }
+  }, [client, asked])
+  return {
+    hits: useMemo(() => mergeHits(near, asked === '' ? [] : far.hits, asked), [near, far, asked]),
+    note: far.text === asked ? far.note : null,
+  }
+}

@@ -1,0 +1,76 @@
+import { IconCloudOff, IconDatabaseOff, IconPlayerPause } from '@tabler/icons-react'
+import type { ReactNode } from 'react'
+import { Age } from '../components/text.tsx'
+import { useHub, useLive } from '../live/hooks.ts'
+
+/** What limits the truth of the whole page, said once, above it. */
+export function Banners(): ReactNode {
+  const { store } = useHub()
+  const link = useLive((live) => live.link)
+  const data = useLive((live) => live.fleet.store)
+  const heardAt = useLive((live) => live.heardAt)
+  const problem = useLive((live) => live.problem)
+  const asOf = heardAt !== null && (
+    <>
+      {' '}
+      What is shown is as of <Age at={heardAt} suffix=" ago" />.
+    </>
+  )
+  return (
+    <div role="status" className="banners">
+      {link.state === 'offline' && (
+        <p className="banner is-unhealthy">
+          <IconCloudOff size={18} aria-hidden="true" />
+          <span>
+            <b>Offline.</b> The hub cannot be reached.{asOf}
+          </span>
+          <button type="button" className="text-button" onClick={() => store.refresh()}>
+            Retry now
+          </button>
+        </p>
+      )}
+      {link.state === 'polling' && problem && (
+        <p className="banner is-degraded">
+          <IconDatabaseOff size={18} aria-hidden="true" />
+          <span>
+            <b>The hub cannot answer.</b> {problem.message} <code>{problem.code}</code>
+            {problem.requestId && <code>request {problem.requestId}</code>}
+            {asOf}
+          </span>
+          <button type="button" className="text-button" onClick={() => store.refresh()}>
+            Retry now
+          </button>
+        </p>
+      )}
+      {data.state !== 'available' && (
+        <p className="banner is-degraded">
+          <IconDatabaseOff size={18} aria-hidden="true" />
+          <span>
+            <b>{data.state === 'loading' ? 'The hub is loading its state.' : 'The hub has lost its store.'}</b>{' '}
+            {data.reason}
+            {data.since !== null && (
+              <>
+                {' '}
+                Since <Age at={data.since} suffix=" ago" />.
+              </>
+            )}{' '}
+            What is shown may be old.
+          </span>
+        </p>
+      )}
+      {link.state === 'paused' && (
+        <p className="banner">
+          <IconPlayerPause size={18} aria-hidden="true" />
+          <span>
+            <b>Paused</b>
+            {link.by === 'hidden' ? ' while this tab was hidden.' : '.'}
+            {asOf}
+          </span>
+          <button type="button" className="text-button" onClick={() => store.resume()}>
+            Resume
+          </button>
+        </p>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,72 @@
+import { IconPlayerPause, IconPlayerPlay, IconRefresh } from '@tabler/icons-react'
+import type { ReactNode } from 'react'
+import { Menu } from '../components/menu.tsx'
+import { Age } from '../components/text.tsx'
+import { useAtTime, useHub, useLive } from '../live/hooks.ts'
+import type { Link } from '../live/live-store.ts'
+import { formatSpan } from '../model/format.ts'
+
+const words: Readonly<Record<Link['state'], string>> = {
+  connecting: 'Connecting',
+  live: 'Live',
+  reconnecting: 'Reconnecting',
+  polling: 'Polling',
+  offline: 'Offline',
+  paused: 'Paused',
+  refused: 'Refused',
+}
+
+const sentences: Readonly<Record<Link['state'], string>> = {
+  connecting: 'The stream of changes is being opened.',
+  live: 'Changes arrive as they happen.',
+  reconnecting: 'The stream broke off; it is being opened again.',
+  polling: 'The stream does not get through; everything is read every 30 s until it does.',
+  offline: 'Nothing answers. It is tried again by itself, ever less often.',
+  paused: 'Nothing is read.',
+  refused: 'The hub refuses to answer you.',
+}
+
+/** How this tab hears from the hub, and when it last did. */
+export function LinkIndicator(): ReactNode {
+  const { store } = useHub()
+  const link = useLive((live) => live.link)
+  const heardAt = useLive((live) => live.heardAt)
+  // While live only a growing silence is worth a number: heartbeats come every 15 s.
+  const age = useAtTime((now) =>
+    heardAt === null || (link.state === 'live' && now - heardAt < 20_000) ? '' : formatSpan(now - heardAt),
+  )
+  return (
+    <Menu
+      className={`link is-${link.state}`}
+      title={`Connection: ${words[link.state]}${age && `, last update ${age} ago`}`}
+      label={
+        <>
+          <span className="link-dot" aria-hidden="true" />
+          {words[link.state]}
+          {age && <span className="link-age">{age}</span>}
+        </>
+      }
+    >
+      <div className="menu-text">
+        <p>{sentences[link.state]}</p>
+        {heardAt !== null && (
+          <p>
+            Last update <Age at={heardAt} suffix=" ago" />
+          </p>
+        )}
+      </div>
+      <button type="button" className="menu-item" onClick={() => store.refresh()}>
+        <IconRefresh size={15} aria-hidden="true" /> Read everything now
+      </button>
+      {link.state === 'paused' ? (
+        <button type="button" className="menu-item" onClick={() => store.resume()}>
+          <IconPlayerPlay size={15} aria-hidden="true" /> Resume
+        </button>
+      ) : (
+        <button type="button" className="menu-item" onClick={() => store.pause()}>
+          <IconPlayerPause size={15} aria-hidden="true" /> Pause
+        </button>
+      )}
+    </Menu>
+  )
+}

@@ -1,0 +1,126 @@
+import { IconHelp, IconLogout, IconSearch, IconUser } from '@tabler/icons-react'
+import type { ReactNode } from 'react'
+import { Menu } from '../components/menu.tsx'
+import { useCluster, useHub } from '../live/hooks.ts'
+import { clusterPath, Link, type Route } from '../router.tsx'
+import { useSession } from '../session.ts'
+import { LinkIndicator } from './link-indicator.tsx'
+import { ThemeSwitch } from './theme-switch.tsx'
+
+interface TopBarProps {
+  readonly route: Route
+  readonly onSearch: () => void
+  readonly onHelp: () => void
+}
+
+export function TopBar({ route, onSearch, onHelp }: TopBarProps): ReactNode {
+  return (
+    <header className="top">
+      <Link to="/" className="brand" aria-label="ClusterPulse, to the fleet">
+        <svg viewBox="0 0 32 32" width="26" height="26" aria-hidden="true">
+          <rect width="32" height="32" rx="7" className="brand-ground" />
+          <path d="M4 17h6l3-8 5 15 4-10 2 3h4" className="brand-line" />
+        </svg>
+        <span className="brand-word">ClusterPulse</span>
+      </Link>
+      <Breadcrumbs route={route} />
+      <button
+        type="button"
+        className="search-button"
+        onClick={onSearch}
+        aria-label="Search (Ctrl K)"
+        aria-keyshortcuts="Control+K /"
+      >
+        <IconSearch size={16} aria-hidden="true" />
+        <span className="search-word">Search everything</span>
+        <kbd>Ctrl K</kbd>
+      </button>
+      <div className="top-end">
+        <LinkIndicator />
+        <ThemeSwitch />
+        <button
+          type="button"
+          className="icon-button"
+          onClick={onHelp}
+          aria-label="Keyboard shortcuts"
+          data-tip="Keyboard shortcuts"
+        >
+          <IconHelp size={18} aria-hidden="true" />
+        </button>
+        <UserMenu />
+      </div>
+    </header>
+  )
+}
+
+function Breadcrumbs({ route }: { route: Route }): ReactNode {
+  const name = route.page === 'cluster' ? route.name : ''
+  const displayName = useCluster(name)?.displayName
+  if (route.page !== 'cluster')
+    return (
+      <nav className="crumbs" aria-label="Where you are">
+        <ol>
+          <li aria-current="page">Fleet</li>
+        </ol>
+      </nav>
+    )
+  return (
+    <nav className="crumbs" aria-label="Where you are">
+      <ol>
+        <li>
+          <Link to="/">Fleet</Link>
+        </li>
+        <li {...(route.tab === 'overview' && { 'aria-current': 'page' as const })}>
+          {route.tab === 'overview' ? displayName || name : <Link to={clusterPath(name)}>{displayName || name}</Link>}
+        </li>
+        {route.tab !== 'overview' && (
+          <li {...(route.node === null && { 'aria-current': 'page' as const })}>
+            {route.node === null ? (
+              route.tab.replace('-', ' ')
+            ) : (
+              <Link to={clusterPath(name, route.tab)}>{route.tab}</Link>
+            )}
+          </li>
+        )}
+        {route.node !== null && <li aria-current="page">{route.node}</li>}
+      </ol>
+    </nav>
+  )
+}
+
+function UserMenu(): ReactNode {
+  const session = useSession()
+  const { client } = useHub()
+  const user = session?.user
+  if (!user) return null
+  const isLocal = user.method === 'local-administrator'
+  const leave = async () => {
+    const { redirect } = await client.logout()
+    // Only a web address of the hub's own configuration is followed.
+    if (redirect && /^(https?:\/\/|\/)/i.test(redirect)) window.location.assign(redirect)
+    else window.location.reload()
+  }
+  return (
+    <Menu
+      label={<IconUser size={18} aria-hidden="true" />}
+      className="icon-button"
+      title={`Signed in as ${user.username}`}
+    >
+      <div className="menu-text">
+        <p>
+          <b>{user.username}</b>
+          {user.email && <span className="sub">{user.email}</span>}
+        </p>
+        {user.groups.length > 0 && <p>In {user.groups.join(', ')}</p>}
+        <p className="fine">
+          Known by {user.method.replaceAll('-', ' ')} · version {session?.version}
+        </p>
+      </div>
+      {!isLocal && (
+        <button type="button" className="menu-item" onClick={() => void leave()}>
+          <IconLogout size={15} aria-hidden="true" /> Sign out
+        </button>
+      )}
+    </Menu>
+  )
+}
