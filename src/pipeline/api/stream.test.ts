@@ -187,6 +187,18 @@ describe('the stream', () => {
     for (let tries = 0; (await fetchStatus(url)) !== 200; tries++) expect(tries).toBeLessThan(100)
   })
 
+  it('outlives the time limit of a request', async () => {
+    await using world = await aWorld({ requestTimeoutMs: 50 })
+    await world.connect('west')
+    const reader = await openStream(await world.server.start())
+    await reader.until(has('snapshot'))
+    await systemClock.sleep(150)
+    await world.batch('west', [complete('node', [aNode('a')])])
+    await reader.until(has('change'))
+    expect(reader.closed).toBe(false)
+    reader.close()
+  })
+
   it('ends its streams when the server stops', async () => {
     await using world = await aWorld()
     const reader = await openStream(await world.server.start())
