@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { parseBytes, parseQuantity } from '#model'
@@ -173,6 +174,24 @@ describe('the demo fleet over HTTPS', () => {
     const nodes = ((await ask(named(fleet, 'staging'), '/api/v1/nodes')).body as ListBody)
       .items as unknown as NodeBody[]
     expect(nodes.filter((node) => ready(node) !== 'True')).toHaveLength(1) // the opening of the demo: one node is lost
+  })
+})
+
+describe('a start that fails', () => {
+  it('says so where the port is taken', async () => {
+    await using taken = createServer()
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+    const { port } = taken.address() as AddressInfo
+    await expect(simulateFleet(scenarios.plain({ clusters: 1, nodes: 1, pods: 1 }), { port })).rejects.toMatchObject({
+      code: 'EADDRINUSE',
+    })
+  })
+
+  it('is given up with its signal', async () => {
+    const signal = AbortSignal.abort(new Error('changed my mind'))
+    await expect(simulateFleet(scenarios.plain({ clusters: 1, nodes: 1, pods: 1 }), { signal })).rejects.toThrow(
+      'changed my mind',
+    )
   })
 })
 

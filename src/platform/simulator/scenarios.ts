@@ -31,6 +31,7 @@ const prodEast: ClusterScenario = {
     pool('worker', 12, 16, 64, 'm6i.4xlarge'),
   ],
   pods: 640,
+  load: 0.66,
   operators: [
     'openshift-gitops-operator',
     'openshift-pipelines-operator-rh',
@@ -58,6 +59,7 @@ const prodWest: ClusterScenario = {
     pool('worker', 9, 16, 64, 'm6i.4xlarge'),
   ],
   pods: 430,
+  load: 0.48,
   operators: [
     'openshift-gitops-operator',
     'cluster-logging',
@@ -78,6 +80,7 @@ const staging: ClusterScenario = {
   region: 'eu-central-1',
   pools: [pool('control-plane', 3, 4, 16, 'm7i.xlarge'), pool('worker', 6, 8, 32, 'm7i.2xlarge')],
   pods: 240,
+  load: 0.35,
   operators: ['cert-manager', 'grafana-operator', 'strimzi-kafka-operator', 'cloudnative-pg', 'keycloak-operator'],
   metrics: true,
 }
@@ -93,6 +96,7 @@ const edgeParis: ClusterScenario = {
   region: 'eu-west-3',
   pools: [pool('control-plane', 1, 4, 8, 'rpi5'), pool('worker', 3, 4, 8, 'rpi5')],
   pods: 60,
+  load: 0.72,
   operators: [],
   metrics: false,
 }
@@ -112,6 +116,7 @@ const gpuLab: ClusterScenario = {
     { ...pool('gpu', 8, 96, 1152, 'p5.24xlarge'), gpus: 8 },
   ],
   pods: 900,
+  load: 0.8,
   operators: ['gpu-operator-certified', 'cert-manager', 'prometheus', 'grafana-operator'],
   metrics: true,
 }
@@ -175,6 +180,7 @@ function plain({ clusters, nodes, pods, lives = false, seed = 1 }: PlainOptions)
         pool('worker', nodes - central, 16, 64, 'm6i.4xlarge'),
       ],
       pods,
+      load: 0.55,
       operators: index % 5 === 0 ? ['cert-manager', 'grafana-operator'] : [],
       metrics: index % 4 !== 3,
     })),

@@ -31,6 +31,8 @@ export interface ClusterScenario {
   readonly pools: readonly NodePool[]
   /** of the whole cluster, the system's own included, exactly as many at the start */
   readonly pods: number
+  /** share of its workers that pods ask for, about; 0.1 to 0.85 */
+  readonly load: number
   /** of OLM, by their names in the catalogue (objects/operators.ts) */
   readonly operators: readonly string[]
   /** whether metrics.k8s.io is served */

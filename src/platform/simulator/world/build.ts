@@ -132,10 +132,12 @@ function addBusiness(
 function workloadOf(world: World, wish: Wish, all: readonly Wish[], bornAt: number, now: number): WorkloadFacts {
   const { random, templates } = world
   const createdAt = Math.floor(random.between(bornAt, now - 2 * DAY))
-  const fill = 0.4 + (hash(`fill/${wish.app}`) % 100) / 400
   const everywhere = wish.placement === 'everywhere'
   const share = everywhere ? { cores: 0.02, bytes: 64 * 2 ** 20 } : shareOf(world, wish.placement, all)
-  const size = 0.6 + (hash(`size/${wish.app}`) % 80) / 100
+  const size = 0.5 + (hash(`size/${wish.app}`) % 100) / 100
+  const thirst = 0.8 + (hash(`thirst/${wish.app}`) % 40) / 100
+  // What the system runs on nodes of its own is few and must fit for certain.
+  const load = ['worker', 'gpu'].includes(wish.placement) ? world.scenario.load : Math.min(world.scenario.load, 0.5)
   const gpu = wish.placement === 'gpu' ? 1 : 0
   return {
     kind: wish.kind,
@@ -149,8 +151,8 @@ function workloadOf(world: World, wish: Wish, all: readonly Wish[], bornAt: numb
     template: templates.get({
       app: wish.app,
       version: `${1 + (hash(wish.app) % 4)}.${hash(`minor/${wish.app}`) % 20}.${hash(`patch/${wish.app}`) % 9}`,
-      cpuCores: Math.min(share.cores * fill * size, 4),
-      memoryBytes: Math.min(share.bytes * fill * size, 32 * 2 ** 30),
+      cpuCores: Math.min(share.cores * load * size, 4),
+      memoryBytes: Math.min(share.bytes * load * size * thirst, 32 * 2 ** 30),
       everywhere,
       gpus: gpu,
     }),

@@ -28,7 +28,7 @@ function nodeOf(world: World, name: string): NodeFacts {
   return node
 }
 
-/** The node stops reporting (`lost`) or reports that it is not ready; its pods go to Unknown, or stay but are not ready. */
+/** The node stops reporting (`lost`), so that its pods go to Unknown; or it says itself that it is not ready (`failing`). */
 export function breakNode(world: World, name: string, now: number, how: 'lost' | 'failing' = 'lost'): void {
   const node = nodeOf(world, name)
   if (node.state !== 'ready') return
