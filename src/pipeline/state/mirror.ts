@@ -186,9 +186,9 @@ export class RedisMirror implements StateReader, AsyncDisposable {
     const clusters = new Map<ClusterName, ClusterState | undefined>(gone.map(({ name }) => [name, undefined]))
     for (const [name, state] of loaded.clusters) clusters.set(name, state)
     this.#take(clusters)
-    await this.#alerts.refresh()
     this.#availability = { state: 'available' }
     this.#loaded = true
+    await this.#alerts.refresh()
   }
 
   async #follow(): Promise<void> {
