@@ -7,6 +7,7 @@ import { cpuRequest, memoryRequest } from './quantities.ts'
 export interface PodTemplate {
   readonly app: string
   readonly image: string
+  readonly imageId: string
   readonly cpuCores: number
   readonly memoryBytes: number
   /** share of the request that is used on average, 0.1 to 1.2 */
@@ -26,7 +27,6 @@ export interface PodKin {
   readonly managedFields: ManagedFieldsEntry[]
   /** undefined where each pod has an owner of its own, as pods of jobs have */
   readonly ownerReferences: readonly unknown[] | undefined
-  readonly imageId: string
 }
 
 export interface TemplateNeeds {
@@ -108,6 +108,7 @@ function build(
   return {
     app,
     image,
+    imageId: ['registry.example.com/platform/', app, '@sha256:', hexOf(image, 64)].join(''),
     cpuCores: cpu.cores,
     memoryBytes: memory.bytes,
     appetite: 0.25 + (Number.parseInt(hexOf(app, 4), 16) / 0xffff) * 0.6,

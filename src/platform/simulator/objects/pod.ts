@@ -26,7 +26,6 @@ export function podKin(workload: WorkloadFacts): PodKin {
       managedBy('kubelet', 'v1', template.fields.kubelet, changedAt, 'status'),
     ],
     ownerReferences: kind === 'CronJob' ? undefined : [ownerReference('apps/v1', owner)],
-    imageId: `registry.example.com/platform/${template.app}@sha256:${hexOf(template.image, 64)}`,
   }
 }
 
@@ -135,13 +134,13 @@ function podConditions(pod: PodFacts, { created, since }: PodTimes): Record<stri
 const PROBE = { lastProbeTime: null }
 
 function containerStatus(pod: PodFacts, name: string, times: PodTimes): Record<string, unknown> {
-  const { template, imageId } = pod.kin
+  const { template } = pod.kin
   const containerID = containerIdOf(pod, name)
   const started = pod.state !== 'starting' && pod.state !== 'imageMissing'
   return {
     name,
     image: template.image,
-    imageID: started ? imageId : '',
+    imageID: started ? template.imageId : '',
     ready: pod.state === 'running',
     started: pod.state === 'running',
     restartCount: pod.restarts,

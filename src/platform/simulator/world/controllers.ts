@@ -1,4 +1,4 @@
-import { seconds } from '#model'
+import { minutes, seconds } from '#model'
 import { templateHash } from '../objects/pod.ts'
 import { isFinished, type PodFacts, type WorkloadFacts } from './facts.ts'
 import type { World } from './world.ts'
@@ -7,6 +7,8 @@ import type { World } from './world.ts'
 export const AT_ONCE = 5
 /** Finished pods that stay, per workload, before the oldest are collected. */
 const KEEP_FINISHED = 3
+/** How long one can read of an evicted pod. */
+const KEEP_EVICTED_MS = minutes(10)
 
 /**
  * What scheduler, kubelets and controllers do between two happenings: pods that wait get nodes and start, replicas
@@ -17,6 +19,10 @@ export function settle(world: World, now: number): void {
     world.unsettled.delete(workload)
     if (workload.kind === 'Deployment' || workload.kind === 'StatefulSet') reconcileReplicas(world, workload, now)
     collectFinished(world, workload)
+  }
+  for (const pod of world.evicted) {
+    if (now - pod.stateSince < KEEP_EVICTED_MS) break
+    world.removePod(pod)
   }
   for (const pod of [...world.waiting]) schedule(world, pod, now)
   for (const pod of [...world.waiting]) start(world, pod, now)

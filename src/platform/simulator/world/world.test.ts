@@ -149,6 +149,26 @@ describe('a living world', () => {
     expect(longest).toBeLessThan(15)
   })
 
+  it('keeps its size over six hours: nothing piles up, nothing stays broken', () => {
+    const clock = new ManualClock()
+    const templates = new TemplateCatalogue()
+    const worlds = living.map((scenario) => buildWorld(scenario, { seed: 2, now: clock.now(), templates }))
+    const life = new Life(worlds, { clock, seed: 2, pace: scenarios.demo.pace })
+    for (let minute = 0; minute < 360; minute++) {
+      clock.advance(60_000)
+      life.advance()
+      for (const world of worlds) world.takeChanges()
+    }
+    for (const { scenario, pods, nodes, operators } of worlds) {
+      expect(pods.size / scenario.pods, scenario.name).toBeGreaterThan(0.85)
+      expect(pods.size / scenario.pods, scenario.name).toBeLessThan(1.2)
+      expect([...nodes.values()].filter(({ state }) => state !== 'ready').length).toBeLessThanOrEqual(1)
+      expect([...operators.values()].filter(({ phase }) => phase !== 'Succeeded').length).toBeLessThanOrEqual(1)
+      const ill = [...pods.values()].filter((pod) => !['Running', 'Succeeded'].includes(phaseOf(pod)))
+      expect(ill.length / pods.size, scenario.name).toBeLessThan(0.15)
+    }
+  })
+
   it('goes on from now, without catching up, after a long sleep of the machine', async () => {
     const { world, clock } = await aWorld(living[2]!)
     const life = new Life([world], { clock, seed: 1, pace: scenarios.demo.pace })

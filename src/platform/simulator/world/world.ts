@@ -50,6 +50,8 @@ export class World {
   readonly unsettled = new Set<WorkloadFacts>()
   /** pods that wait for a node or for their containers */
   readonly waiting = new Set<PodFacts>()
+  /** pods that were put out and whose trace is still there, oldest first */
+  readonly evicted = new Set<PodFacts>()
   readonly #nodesByRole = new Map<string, readonly NodeFacts[]>()
   readonly #kin = new Map<WorkloadFacts, { readonly revision: number; readonly kin: PodKin }>()
   readonly #podsByNode = new Map<string, Set<PodFacts>>()
@@ -168,6 +170,7 @@ export class World {
     if (node && held && isFinished(pod)) this.#hold(pod, node, -1)
     if (state === 'starting' || state === 'unschedulable') this.waiting.add(pod)
     else this.waiting.delete(pod)
+    if (state === 'evicted') this.evicted.add(pod)
     this.touch('pods', podKey(pod))
     this.touchWorkload(pod.workload)
     this.unsettled.add(pod.workload)
@@ -177,6 +180,7 @@ export class World {
     const key = podKey(pod)
     if (!this.pods.delete(key)) return
     this.waiting.delete(pod)
+    this.evicted.delete(pod)
     this.#podsByWorkload.get(pod.workload)?.delete(pod)
     if (pod.node !== undefined) {
       this.#podsByNode.get(pod.node)?.delete(pod)
