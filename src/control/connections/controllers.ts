@@ -16,7 +16,7 @@ export interface ConnectionsOptions {
   readonly hub: KubeClient
   readonly namespace: string
   readonly clients: Pick<ClientPool, 'get' | 'drop'>
-  readonly ingester: Pick<Ingester, 'accept' | 'connect' | 'remove' | 'nextSequence' | 'flushed'>
+  readonly ingester: Pick<Ingester, 'accept' | 'connect' | 'remove' | 'nextSequence'>
   readonly state: Pick<StateReader, 'cluster' | 'clusters'>
   readonly defaults: Defaults
   /** Secrets may name kubeconfigs of this machine, whose commands may be run; only where the person at it rules the hub. */

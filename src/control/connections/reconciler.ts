@@ -7,7 +7,7 @@ import type { ClientPool, ClusterAccess, KubeClient, KubeObject, ObjectKey, Reso
 import { type Batch, type Clock, type ClusterName, FleetError, parseClusterName, seconds } from '#model'
 import type { Logger } from '#runtime'
 import type { StateReader } from '#state'
-import { accessSecrets, decideAccess, type SecretFacts } from './cluster-access.ts'
+import { accessSecrets, decideAccess, type SecretFacts, serverOf } from './cluster-access.ts'
 import type { LocalKubeconfigs } from './local-kubeconfig.ts'
 import { type Defaults, nextRoundMs, type Settings, settingsOf } from './settings.ts'
 import { type RoundEnd, statusPatch } from './status.ts'
@@ -19,7 +19,7 @@ export interface ReconcilerOptions {
   /** namespace of the secrets informer; Secrets elsewhere are read one by one */
   readonly namespace: string
   readonly clients: Pick<ClientPool, 'get' | 'drop'>
-  readonly ingester: Pick<Ingester, 'accept' | 'connect' | 'remove' | 'nextSequence' | 'flushed'>
+  readonly ingester: Pick<Ingester, 'accept' | 'connect' | 'remove' | 'nextSequence'>
   readonly state: Pick<StateReader, 'cluster'>
   readonly collectors: readonly Collector[]
   readonly defaults: Defaults
@@ -103,7 +103,11 @@ export class ConnectionReconciler implements Reconciler {
     const access = 'access' in way ? way.access : undefined
     // A kubeconfig has an address of its own; the page must show the one that is really asked.
     const facts = access
-      ? { ...settings.facts, endpoint: access.server, insecureSkipTlsVerify: isUnverified(access) }
+      ? {
+          ...settings.facts,
+          ...addressOf(access, settings.facts.endpoint),
+          insecureSkipTlsVerify: isUnverified(access),
+        }
       : settings.facts
     await this.#connect(cluster, facts)
     await this.#write(object, { kind: 'connecting' }, settings, access, undefined)
@@ -203,7 +207,7 @@ export class ConnectionReconciler implements Reconciler {
 
   /** Hands the batch in. False: the hub could not keep it; what it knows stays, and everything is read anew. */
   async #accept(batch: Batch, visit: Visit, signal: AbortSignal): Promise<boolean> {
-    const { ingester, logger, clock } = this.#options
+    const { ingester, logger } = this.#options
     try {
       await ingester.accept(batch, signal)
     } catch (error) {
@@ -215,10 +219,18 @@ export class ConnectionReconciler implements Reconciler {
       // Only what is in the hub counts as read; a collector that could not get through tries again next round.
       if (outcome !== 'unreachable') visit.readAt.set(collector, batch.collectedAt)
     }
-    const patience = new AbortController()
-    await Promise.race([ingester.flushed(), clock.sleep(STATE_PATIENCE_MS, AbortSignal.any([signal, patience.signal]))])
-    patience.abort()
+    await this.#settled(batch, signal)
     return true
+  }
+
+  /** Waits a little until the batch is in state, so that the status can say what the hub makes of it. */
+  async #settled({ cluster, sequence }: Batch, signal: AbortSignal): Promise<void> {
+    const { state, clock } = this.#options
+    const until = clock.now() + STATE_PATIENCE_MS
+    for (let pauseMs = 2; clock.now() < until && !signal.aborted; pauseMs = Math.min(pauseMs * 2, 200)) {
+      if ((state.cluster(cluster)?.sequence ?? 0) >= sequence) return
+      await clock.sleep(pauseMs, signal)
+    }
   }
 
   /** Writes what differs from the stored status. A failure to do so is logged: the next round says it again. */
@@ -258,6 +270,9 @@ const CLIENT = 'failed to get cluster client: '
 const keyOf = ({ metadata: { name, namespace } }: KubeObject): ObjectKey => (namespace ? { name, namespace } : { name })
 /** Never the display name: two clusters may share one. */
 const poolKey = ({ name, namespace }: ObjectKey) => `${namespace ?? ''}/${name}`
+/** As written, where that is what is asked. */
+const addressOf = ({ server }: ClusterAccess, written: string) =>
+  server === serverOf(written) ? {} : { endpoint: server }
 const isUnverified = ({ server, verifyTls }: ClusterAccess) => !verifyTls || server.startsWith('http:')
 
 interface Reading {

@@ -92,7 +92,6 @@ export async function aWorld(over: Partial<ConnectionsOptions> = {}): Promise<Wo
             connect: (cluster, facts) => ingester.connect(cluster, facts),
             remove: (cluster) => ingester.remove(cluster),
             nextSequence: (cluster) => ingester.nextSequence(cluster),
-            flushed: () => ingester.flushed(),
             accept(batch, signal) {
               batches.push(batch)
               return ingester.accept(batch, signal)
