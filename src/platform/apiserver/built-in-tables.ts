@@ -233,7 +233,7 @@ export const builtInTables: Readonly<Record<string, TableShape>> = {
     age,
   ),
   '/configmaps': shape(name, ['Data', (map) => sizeOf(map.data) + sizeOf(map.binaryData), whole], age),
-  '/serviceaccounts': shape(name, ['Secrets', (account) => items(account.secrets).length, whole], age),
+  '/serviceaccounts': shape(name, age),
   '/services': shape(
     name,
     ['Type', (service) => text(spec(service).type, 'ClusterIP')],

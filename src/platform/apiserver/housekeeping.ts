@@ -157,8 +157,9 @@ export class Housekeeping {
       const finalizers = (live.metadata.finalizers ?? []).filter((each) => each !== finalizer)
       const metadata = { ...live.metadata, finalizers }
       if (finalizers.length === 0) delete (metadata as { finalizers?: string[] }).finalizers
-      transaction.put(collection, key, { ...live, metadata })
-      if (finalizers.length === 0 && metadata.deletionTimestamp) transaction.remove(collection, key)
+      const object = { ...live, metadata }
+      if (finalizers.length === 0 && metadata.deletionTimestamp) transaction.remove(collection, key, object)
+      else transaction.put(collection, key, object)
     })
   }
 

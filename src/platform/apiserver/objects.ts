@@ -237,18 +237,16 @@ export class ObjectStore {
       if (!live) return { object: this.#createWithin(transaction, resource, accepted, options), created: true }
       const changed = prepareUpdate(resource, live, accepted, { ...options, nowMs: this.#clock.now() })
       if (!changed || options.dryRun) return { object: changed ?? live, created: false }
-      return { object: this.#store_(transaction, resource, path, changed), created: false }
+      return { object: this.#keep(transaction, resource, path, changed), created: false }
     })
   }
 
-  /** Stores a changed object; one that only waited for its last finalizer goes. */
-  #store_(transaction: Transaction, resource: Resource, path: string, changed: ApiObject): ApiObject {
-    const stored = transaction.put(resource.collection, path, {
-      ...toStorage(resource, changed),
-      metadata: { ...changed.metadata },
-    })
-    if (changed.metadata.deletionTimestamp && isFree(resource, stored)) transaction.remove(resource.collection, path)
-    return toVersion(resource, stored)
+  /** Stores a changed object; one that only waited for its last finalizer goes instead. */
+  #keep(transaction: Transaction, resource: Resource, path: string, changed: ApiObject): ApiObject {
+    const stored = { ...toStorage(resource, changed), metadata: { ...changed.metadata } }
+    if (changed.metadata.deletionTimestamp && isFree(resource, stored))
+      return toVersion(resource, transaction.remove(resource.collection, path, stored) ?? stored)
+    return toVersion(resource, transaction.put(resource.collection, path, stored))
   }
 
   async remove(resource: Resource, key: ObjectKey, options: DeleteOptions): Promise<DeleteResult> {
@@ -302,7 +300,7 @@ export class ObjectStore {
         metadata: { ...live.metadata },
         spec: { ...(live.spec as object), finalizers: [...finalizers] },
       }
-      return this.#store_(transaction, resource, name, changed)
+      return this.#keep(transaction, resource, name, changed)
     })
   }
 }

@@ -165,6 +165,12 @@ function splitTerms(text: string): string[] {
   return terms.filter((each) => each !== '')
 }
 
+function unknownField(field: string, readers: FieldReaders): string {
+  return Object.keys(readers).length > 0
+    ? `field label not supported: ${field}`
+    : `Unable to find selectable field: "${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`
+}
+
 const unescaped = (text: string): string => text.replace(/\\([\\,=])/g, '$1')
 
 /**
@@ -179,7 +185,7 @@ export function parseFieldSelector(text: string, readers: FieldReaders): FieldSe
     const [, field = '', operator, raw = ''] = match
     const value = unescaped(raw)
     const read = everyKind[field] ?? readers[field]
-    if (!read) throw new ApiError('BadRequest', `field label not supported: ${field}`)
+    if (!read) throw new ApiError('BadRequest', unknownField(field, readers))
     if (operator === '!=') return (object) => read(object) !== value
     if (field === 'metadata.name') name = value
     return (object) => read(object) === value

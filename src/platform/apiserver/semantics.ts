@@ -13,19 +13,6 @@ export const prune = (_schema: Schema, value: ApiObject): { value: ApiObject; un
 })
 export const checkStructural = (_schema: Schema): FieldFault[] => []
 
-export function mergePatch(target: unknown, patch: unknown): unknown {
-  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch
-  const result: Record<string, unknown> =
-    typeof target === 'object' && target !== null && !Array.isArray(target)
-      ? { ...(target as Record<string, unknown>) }
-      : {}
-  for (const [name, value] of Object.entries(patch)) {
-    if (value === null) delete result[name]
-    else result[name] = mergePatch(result[name], value)
-  }
-  return result
-}
-
 export const trackUpdate = (change: {
   before: ApiObject | undefined
   after: ApiObject
@@ -45,27 +32,19 @@ export const openapiV3Index = (_resources: readonly unknown[], _prefix: string):
 export const openapiV3 = (_groupVersion: string, _resources: readonly unknown[]): object | undefined => undefined
 export const openapiV2 = (_resources: readonly unknown[]): object | undefined => undefined
 
-export interface Patch {
-  readonly kind: 'json' | 'merge' | 'strategic' | 'apply'
-  readonly body: unknown
+export interface FieldConflict {
+  readonly manager: string
+  readonly path: string
 }
 
-export function readPatch(_resource: unknown, type: string, bytes: Buffer): Patch {
-  const body: unknown = JSON.parse(bytes.toString())
-  return { kind: type === 'application/apply-patch+yaml' ? 'apply' : 'merge', body }
-}
-
-export function applyPatch(
-  _resource: unknown,
-  _key: unknown,
-  live: ApiObject | undefined,
-  patch: Patch,
-  _options: {
-    readonly force: boolean
-    readonly nowMs: number
-    readonly fieldManager?: string
-    readonly subresource?: 'status'
-  },
-): ApiObject {
-  return mergePatch(live, patch.body) as ApiObject
+export function serverSideApply(request: {
+  live: ApiObject | undefined
+  applied: ApiObject
+  manager: string
+  force: boolean
+  schema: Schema
+  now: string
+  subresource?: string
+}): { object: ApiObject } | { conflicts: FieldConflict[] } {
+  return { object: request.applied }
 }

@@ -94,8 +94,11 @@ export interface Transaction {
   list(collection: string, prefix: string): ApiObject[]
   /** Stores the object under a new version, which is written into it. The object must be the caller's own. */
   put(collection: string, key: string, object: ApiObject): ApiObject
-  /** @returns the last state, with the version of the deletion. */
-  remove(collection: string, key: string): ApiObject | undefined
+  /**
+   * Removes an object; `last` is its last state where the removal ends it together with a change.
+   * @returns that state, with the version of the deletion.
+   */
+  remove(collection: string, key: string, last?: ApiObject): ApiObject | undefined
 }
 
 /** Changes that are decided but not yet on disk, seen by the work that follows in the same batch. */
@@ -369,11 +372,12 @@ class OwnChanges implements Transaction {
     return object
   }
 
-  remove(collection: string, key: string): ApiObject | undefined {
+  remove(collection: string, key: string, last?: ApiObject): ApiObject | undefined {
     const previous = this.get(collection, key)
     if (!previous) return undefined
     const resourceVersion = ++this.#own.resourceVersion
-    const object = { ...previous, metadata: { ...previous.metadata, resourceVersion: String(resourceVersion) } }
+    const end = last ?? previous
+    const object = { ...end, metadata: { ...end.metadata, resourceVersion: String(resourceVersion) } }
     this.#own.set(collection, key, null)
     this.#own.mutations.push({ collection, key, event: { type: 'DELETED', resourceVersion, object, previous } })
     return object
