@@ -22,7 +22,7 @@ const layerOf = Object.fromEntries(
   Object.entries(modules).flatMap(([layer, names]) => Object.keys(names).map((name) => [name, layer])),
 )
 const folder = (name) => `^src/${layerOf[name]}/${name}/`
-const tests = '\\.test\\.tsx?$|/test(ing)?/'
+const tests = '\\.test\\.tsx?$|/test(ing)?/|/behaviour/'
 
 const forbidden = [
   {
