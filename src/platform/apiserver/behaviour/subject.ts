@@ -1,0 +1,234 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Agent, fetch } from 'undici'
+import { noRealApiServer, startRealApiServer } from '../../../../test/real-apiserver.ts'
+import { listenApi } from '../listen.ts'
+import { ApiServer } from '../server.ts'
+import type { ApiObject } from '../types.ts'
+
+export interface Answer {
+  readonly code: number
+  // The suite reads answers as the JSON they are; expectations say what has to be in them.
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into arbitrary JSON
+  readonly body: any
+  readonly type: string
+  readonly warnings: string[]
+  readonly headers: Headers
+}
+
+export interface Ask {
+  readonly body?: unknown
+  readonly type?: string
+  readonly accept?: string
+  readonly query?: Readonly<Record<string, string>>
+  readonly agent?: string
+}
+
+export interface WatchedEvent {
+  readonly type: string
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into arbitrary JSON
+  readonly object: any
+}
+
+/** A server under test. The same assertions run on every one. */
+export interface Subject extends AsyncDisposable {
+  readonly real: boolean
+  ask(method: string, path: string, ask?: Ask): Promise<Answer>
+  /** Events as they come; ends when the server ends the stream. */
+  watch(path: string, query?: Readonly<Record<string, string>>, accept?: string): Promise<Watching>
+}
+
+export interface Watching extends AsyncDisposable {
+  readonly code: number
+  /** The next event; fails after ten seconds. undefined: the stream ended. */
+  next(): Promise<WatchedEvent | undefined>
+  /** The next `n` events that are no bookmarks. */
+  take(n: number): Promise<WatchedEvent[]>
+}
+
+const WAIT_MS = 10_000
+
+export function subjectAt(options: {
+  url: string
+  ca: string
+  token: string
+  real: boolean
+  stop: () => Promise<void>
+}): Subject {
+  const agent = new Agent({ connect: { ca: options.ca }, allowH2: false })
+  const open = (
+    method: string,
+    path: string,
+    { body, type, accept, query, agent: userAgent }: Ask,
+    signal?: AbortSignal,
+  ) => {
+    const url = new URL(options.url + path)
+    for (const [name, value] of Object.entries(query ?? {})) url.searchParams.append(name, value)
+    const payload = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body)
+    return fetch(url, {
+      method,
+      dispatcher: agent,
+      headers: {
+        authorization: `Bearer ${options.token}`,
+        accept: accept ?? 'application/json',
+        'user-agent': userAgent ?? 'suite/1.0',
+        ...(payload === undefined ? {} : { 'content-type': type ?? 'application/json' }),
+      },
+      ...(payload === undefined ? {} : { body: payload }),
+      ...(signal ? { signal } : {}),
+    })
+  }
+  return {
+    real: options.real,
+    async ask(method, path, ask = {}) {
+      const response = await open(method, path, ask)
+      const text = await response.text()
+      const type = response.headers.get('content-type') ?? ''
+      return {
+        code: response.status,
+        body: text.startsWith('{') ? JSON.parse(text) : text,
+        type,
+        warnings: (response.headers.get('warning') ?? '').split(/, (?=299)/).filter(Boolean),
+        headers: response.headers as unknown as Headers,
+      }
+    },
+    async watch(path, query = {}, accept) {
+      const stop = new AbortController()
+      const response = await open(
+        'GET',
+        path,
+        { query: { watch: '1', ...query }, ...(accept ? { accept } : {}) },
+        stop.signal,
+      )
+      const lines = readLines(response.body as unknown as AsyncIterable<Uint8Array>)
+      const next = async () => {
+        const line = await within(lines.next(), 'no event came')
+        return line.done ? undefined : (JSON.parse(line.value) as WatchedEvent)
+      }
+      return {
+        code: response.status,
+        next,
+        async take(n) {
+          const events: WatchedEvent[] = []
+          while (events.length < n) {
+            const event = await next()
+            if (!event) throw new Error(`the watch ended after ${JSON.stringify(events.map(({ type }) => type))}`)
+            if (event.type !== 'BOOKMARK') events.push(event)
+          }
+          return events
+        },
+        async [Symbol.asyncDispose]() {
+          stop.abort()
+        },
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await agent.destroy()
+      await options.stop()
+    },
+  }
+}
+
+async function within<T>(promise: Promise<T>, why: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${why} within ${WAIT_MS} ms`)), WAIT_MS)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function* readLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const chunk of body) {
+    rest += decoder.decode(chunk, { stream: true })
+    const lines = rest.split('\n')
+    rest = lines.pop() ?? ''
+    yield* lines.filter(Boolean)
+  }
+  if (rest.trim() !== '') yield rest
+}
+
+async function embedded(storage: { kind: 'memory' } | { kind: 'lmdb'; dir: string }): Promise<Subject> {
+  const server = await ApiServer.open({ storage, bookmarkMs: 500, maxHistory: 2000 })
+  const listener = await listenApi({
+    mounts: new Map([['/clusters/east', server]]),
+    tokens: [{ token: 'suite-token', user: 'admin', role: 'admin' }],
+  })
+  return subjectAt({
+    url: `${listener.url}/clusters/east`,
+    ca: listener.caPem,
+    token: 'suite-token',
+    real: false,
+    stop: async () => {
+      await server[Symbol.asyncDispose]()
+      await listener[Symbol.asyncDispose]()
+      if (storage.kind === 'lmdb') rmSync(storage.dir, { recursive: true, force: true })
+    },
+  })
+}
+
+async function real(): Promise<Subject> {
+  const started = await startRealApiServer()
+  if (!started) throw new Error('there is no real kube-apiserver here')
+  const { access } = started
+  if (access.credentials.kind !== 'token') throw new Error('the suite speaks with a token')
+  return subjectAt({
+    url: access.server,
+    ca: access.ca ?? '',
+    token: access.credentials.token,
+    real: true,
+    stop: () => started.stop(),
+  })
+}
+
+export const subjects: readonly { name: string; skip: string | undefined; start: () => Promise<Subject> }[] = [
+  { name: 'embedded, memory', skip: undefined, start: () => embedded({ kind: 'memory' }) },
+  {
+    name: 'embedded, lmdb',
+    skip: undefined,
+    start: () => embedded({ kind: 'lmdb', dir: mkdtempSync(join(tmpdir(), 'apiserver-suite-')) }),
+  },
+  {
+    name: 'real kube-apiserver',
+    skip: process.env.CI_REQUIRE_ALL === '1' ? undefined : noRealApiServer(),
+    start: real,
+  },
+]
+
+let counter = 0
+
+/** A namespace nobody else uses. @returns its path below /api/v1 and /apis/… */
+export async function freshNamespace(subject: Subject): Promise<string> {
+  const name = `suite-${process.pid}-${++counter}`
+  const answer = await subject.ask('POST', '/api/v1/namespaces', { body: { metadata: { name } } })
+  if (answer.code !== 201) throw new Error(`no namespace: ${JSON.stringify(answer.body)}`)
+  return name
+}
+
+export const uniqueName = (prefix: string): string => `${prefix}-${process.pid}-${++counter}`
+
+export const configMap = (name: string, data: Record<string, string> = {}, labels?: Record<string, string>) => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name, ...(labels ? { labels } : {}) },
+  data,
+})
+
+export const namesOf = (answer: Answer): string[] => answer.body.items.map((item: ApiObject) => item.metadata.name)
+
+/** Asks again until the answer is as wanted. */
+export async function eventually(ask: () => Promise<Answer>, wanted: (answer: Answer) => boolean): Promise<Answer> {
+  const deadline = Date.now() + WAIT_MS
+  for (;;) {
+    const answer = await ask()
+    if (wanted(answer)) return answer
+    if (Date.now() > deadline) throw new Error(`not as wanted within ${WAIT_MS} ms: ${JSON.stringify(answer.body)}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}

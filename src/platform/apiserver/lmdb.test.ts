@@ -1,0 +1,141 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { configMap } from './behaviour/subject.ts'
+import { ApiServer } from './server.ts'
+import { aDirectory, aServer } from './test-server.ts'
+import type { ApiObject } from './types.ts'
+
+const CONFIG_MAPS = { group: '', version: 'v1', plural: 'configmaps' }
+const map = (name: string, value = ''): ApiObject => ({
+  ...configMap(name, { value }),
+  metadata: { name, namespace: 'default' },
+})
+
+describe('objects on disk', () => {
+  it('are there again after a restart, with their versions, and versions go on rising', async () => {
+    const dir = aDirectory()
+    const first = await ApiServer.open({ storage: { kind: 'lmdb', dir } })
+    const made = await first.objects.create(map('a', '1'))
+    const gone = await first.objects.create(map('b'))
+    await first.objects.delete(CONFIG_MAPS, gone.metadata)
+    const { resourceVersion } = first.objects
+    await first[Symbol.asyncDispose]()
+
+    const second = await aServer({ storage: { kind: 'lmdb', dir } })
+    expect(second.objects.list(CONFIG_MAPS)).toEqual([made])
+    expect(second.objects.resourceVersion).toBe(resourceVersion)
+    const next = await second.objects.create(map('c'))
+    expect(Number(next.metadata.resourceVersion)).toBeGreaterThan(Number(resourceVersion))
+    expect(() => second.objects.watch(CONFIG_MAPS, () => undefined, '1')).toThrow('too old resource version')
+  })
+
+  it('belong to one process at a time', async () => {
+    const dir = aDirectory()
+    await aServer({ storage: { kind: 'lmdb', dir } })
+    await expect(ApiServer.open({ storage: { kind: 'lmdb', dir } })).rejects.toMatchObject({
+      code: 'directory_in_use',
+      message: expect.stringContaining(`${dir} is in use by process ${process.pid}`),
+    })
+  })
+
+  it('are refused to a second process, and free when the first was killed', async () => {
+    const dir = aDirectory()
+    const writer = startWriter(dir)
+    await writer.acknowledged()
+    await expect(ApiServer.open({ storage: { kind: 'lmdb', dir } })).rejects.toMatchObject({
+      code: 'directory_in_use',
+      pid: writer.pid,
+    })
+    await writer.kill()
+    await aServer({ storage: { kind: 'lmdb', dir } })
+  })
+
+  it('are not held by a lock of a process that is gone, nor by a damaged one', async () => {
+    const dir = aDirectory()
+    for (const lock of ['{"pid":999999999}', `{"pid":${process.ppid},"started":"1"}`, '{', '']) {
+      writeFileSync(join(dir, 'lock'), lock)
+      const server = await ApiServer.open({ storage: { kind: 'lmdb', dir } })
+      await server[Symbol.asyncDispose]()
+    }
+  })
+
+  const cycles = Number(process.env.APISERVER_KILLS ?? 4)
+  it(`survive kill -9 at any moment once acknowledged (${cycles} times)`, {
+    timeout: 30_000 + cycles * 3000,
+  }, async () => {
+    const dir = aDirectory()
+    const acknowledged = new Map<string, string>()
+    for (let cycle = 0; cycle < cycles; cycle++) {
+      const writer = startWriter(dir)
+      const many = 1 + Math.floor(Math.random() * 400)
+      for (let n = 0; n < many; n++) {
+        const { name, value } = await writer.acknowledged()
+        acknowledged.set(name, value)
+      }
+      for (const { name, value } of await writer.kill()) acknowledged.set(name, value)
+      const server = await ApiServer.open({ storage: { kind: 'lmdb', dir } })
+      try {
+        for (const [name, value] of acknowledged) {
+          const stored = server.objects.get(CONFIG_MAPS, { name, namespace: 'default' })
+          // A write may have reached the disk before its answer was read: newer is right, older is lost.
+          const found = Number((stored?.data as { value?: string } | undefined)?.value ?? -1)
+          expect(found, `${name} after kill ${cycle + 1}`).toBeGreaterThanOrEqual(Number(value))
+        }
+      } finally {
+        await server[Symbol.asyncDispose]()
+      }
+    }
+    expect(acknowledged.size).toBeGreaterThan(0)
+  })
+})
+
+interface Acknowledged {
+  readonly name: string
+  readonly value: string
+}
+
+interface Writer {
+  readonly pid: number
+  /** The next write that was answered. */
+  acknowledged(): Promise<Acknowledged>
+  /** @returns what was answered and not read yet. */
+  kill(): Promise<Acknowledged[]>
+}
+
+/** Another process that writes objects as fast as it can and says which are acknowledged. */
+function startWriter(dir: string): Writer {
+  const script = fileURLToPath(new URL('./test-writer.ts', import.meta.url))
+  const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', script, dir], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  if (!child.stdout) throw new Error('the writer has no output')
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const parse = (line: string): Acknowledged => {
+    const [name = '', value = ''] = line.split(' ')
+    return { name, value }
+  }
+  return {
+    pid: child.pid ?? 0,
+    async acknowledged() {
+      const { value, done } = await lines.next()
+      if (done) throw new Error('the writer ended')
+      return parse(value)
+    },
+    async kill() {
+      const exited = once(child, 'exit')
+      child.kill('SIGKILL')
+      await exited
+      const rest: Acknowledged[] = []
+      for (let line = await lines.next(); !line.done; line = await lines.next())
+        // The last line may be cut where the process ended.
+        if (/^m\d+ \d+ \.$/.test(line.value)) rest.push(parse(line.value))
+      return rest
+    },
+  }
+}
