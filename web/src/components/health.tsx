@@ -65,7 +65,14 @@ export function HeartbeatStrip({ heartbeats }: { heartbeats: ClusterView['heartb
   }
   const text = useAtTime((now) => heartbeatText(shown, now))
   return (
-    <svg className="heartbeats" viewBox={`0 0 ${slots * step} ${height}`} role="img" aria-label={text} data-tip={text}>
+    <svg
+      className="heartbeats"
+      viewBox={`0 0 ${slots * step} ${height}`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={text}
+      data-tip={text}
+    >
       <path className="base" d={`M0 ${height - 0.5}h${slots * step}`} />
       {(['healthy', 'degraded', 'unhealthy', 'unknown'] as const).map((health) => (
         <path key={health} className={`is-${health}`} d={paths[health]} />

@@ -283,7 +283,7 @@ function Grid<T>({
     <section className="table-scroll" ref={scroller} tabIndex={0} aria-label={`${caption}, scrolls`}>
       <table
         aria-rowcount={lines.length + 1}
-        style={{ minWidth: `${width}px`, '--line': `${rowHeight}px` } as CSSProperties}
+        style={{ minWidth: `${width}px`, '--row': `${rowHeight}px` } as CSSProperties}
       >
         <caption className="vh">{caption}</caption>
         <colgroup>
@@ -342,6 +342,7 @@ function Grid<T>({
 }
 
 const Spacer = ({ height, columns }: { height: number; columns: number }) => (
+  // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a spacer cannot take focus; it stands for rows that are not rendered
   <tr aria-hidden="true" className="spacer">
     <td colSpan={columns} style={{ height: `${height}px` }} />
   </tr>

@@ -1,4 +1,5 @@
 import { type ReactNode, useMemo } from 'react'
+import { Pods } from '../../components/counts.tsx'
 import { HealthMark } from '../../components/health.tsx'
 import { LoadMeter } from '../../components/meter.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
@@ -7,7 +8,7 @@ import { Flash, Missing } from '../../components/text.tsx'
 import type { ClusterView, NodeView } from '../../contract.ts'
 import { useNow } from '../../live/hooks.ts'
 import { loadOf, type Need } from '../../model/cluster.ts'
-import { formatCount, formatSpan } from '../../model/format.ts'
+import { formatSpan } from '../../model/format.ts'
 import { clusterPath, navigate, usePlace } from '../../router.tsx'
 import { NodeDrawer } from './node-drawer.tsx'
 import { noneOf, PartGate } from './part.tsx'
@@ -91,17 +92,7 @@ function nodeColumns(now: number): readonly Column<NodeView>[] {
       kind: 'number',
       descendingFirst: true,
       value: ({ pods }) => pods.total,
-      cell: ({ pods, allocatable }) => (
-        <Flash value={`${pods.running}/${pods.total}`}>
-          <span
-            className={pods.failed + pods.pending > 0 ? 'short' : ''}
-            data-tip={`${pods.running} running, ${pods.pending} pending, ${pods.failed} failed, ${pods.succeeded} succeeded${allocatable.pods === null ? '' : `; room for ${allocatable.pods}`}`}
-          >
-            {formatCount(pods.running)}
-            <span className="of">/{formatCount(pods.total)}</span>
-          </span>
-        </Flash>
-      ),
+      cell: ({ pods }) => <Pods pods={pods} />,
     },
     {
       id: 'version',

@@ -20,8 +20,10 @@ export function OverviewTab({ cluster }: { cluster: ClusterView }): ReactNode {
       <Capacity cluster={cluster} title="Memory" />
       <Counts cluster={cluster} />
       <Identity cluster={cluster} />
-      <Reading cluster={cluster} />
-      <Latest cluster={cluster} />
+      <div className="stack is-wide">
+        <Latest cluster={cluster} />
+        <Reading cluster={cluster} />
+      </div>
     </div>
   )
 }
@@ -84,14 +86,19 @@ function Counts({ cluster }: { cluster: ClusterView }): ReactNode {
       tab: 'nodes',
       type: 'node',
       text: nodes && `${formatCount(nodes.ready)} of ${formatCount(nodes.total)} ready`,
-      rest: nodes && nodes.unschedulable > 0 ? `${nodes.unschedulable} cordoned` : null,
+      rest: nodes && told([[nodes.unschedulable, 'cordoned']]),
     },
     {
       name: 'Pods',
       tab: 'namespaces',
       type: 'node',
       text: pods && `${formatCount(pods.running)} running of ${formatCount(pods.total)}`,
-      rest: pods && podRest(pods),
+      rest:
+        pods &&
+        told([
+          [pods.pending, 'pending'],
+          [pods.failed, 'failed'],
+        ]),
     },
     {
       name: 'Namespaces',
@@ -112,7 +119,7 @@ function Counts({ cluster }: { cluster: ClusterView }): ReactNode {
       tab: 'operators',
       type: 'operator',
       text: operators && formatCount(operators.total),
-      rest: operators && operators.failing > 0 ? `${operators.failing} failed` : null,
+      rest: operators && told([[operators.failing, 'failed']]),
     },
     {
       name: 'Cluster operators',
@@ -120,9 +127,11 @@ function Counts({ cluster }: { cluster: ClusterView }): ReactNode {
       type: 'clusterOperator',
       text: clusterOperators && formatCount(clusterOperators.total),
       rest:
-        clusterOperators && clusterOperators.degraded + clusterOperators.unavailable > 0
-          ? `${clusterOperators.degraded} degraded, ${clusterOperators.unavailable} not available`
-          : null,
+        clusterOperators &&
+        told([
+          [clusterOperators.degraded, 'degraded'],
+          [clusterOperators.unavailable, 'not available'],
+        ]),
     },
   ]
   return (
@@ -151,9 +160,11 @@ function whyNot(cluster: ClusterView, type: RowType): string {
   return part?.message || 'never read'
 }
 
-const podRest = (pods: NonNullable<ClusterView['pods']>): string | null =>
-  [pods.pending > 0 && `${formatCount(pods.pending)} pending`, pods.failed > 0 && `${formatCount(pods.failed)} failed`]
-    .filter((text) => text !== false)
+/** Only what there is some of. */
+const told = (counts: readonly (readonly [count: number, word: string])[]): string | null =>
+  counts
+    .filter(([count]) => count > 0)
+    .map(([count, word]) => `${formatCount(count)} ${word}`)
     .join(', ') || null
 
 function Identity({ cluster }: { cluster: ClusterView }): ReactNode {
@@ -220,7 +231,7 @@ function Reading({ cluster }: { cluster: ClusterView }): ReactNode {
     return part && (part.outcome === 'forbidden' || part.outcome === 'unreachable') ? [{ type, part }] : []
   })
   return (
-    <section className="panel is-wide" aria-labelledby="reading">
+    <section className="panel" aria-labelledby="reading">
       <h2 id="reading">How it is read</h2>
       <p className="fine">
         {cluster.mode === 'pull' ? 'By the hub' : 'By an agent beside the cluster'}, every{' '}
@@ -278,7 +289,7 @@ function Latest({ cluster }: { cluster: ClusterView }): ReactNode {
       .map(eventLine)
   }, [heard, answer, name])
   return (
-    <section className="panel is-wide changes" aria-labelledby="latest">
+    <section className="panel changes" aria-labelledby="latest">
       <h2 id="latest">Latest events</h2>
       {answer.state === 'failed' && (
         <p className="fine">

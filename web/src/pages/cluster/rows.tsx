@@ -1,4 +1,5 @@
 import { type ReactNode, useMemo } from 'react'
+import { Of, Pods } from '../../components/counts.tsx'
 import { HealthMark } from '../../components/health.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
@@ -41,20 +42,7 @@ function namespaceColumns(now: number): readonly Column<NamespaceView>[] {
       kind: 'number',
       descendingFirst: true,
       value: ({ pods }) => pods?.running ?? null,
-      cell: ({ pods }) =>
-        pods ? (
-          <Flash value={`${pods.running}/${pods.total}`}>
-            <span
-              className={pods.failed + pods.pending > 0 ? 'short' : ''}
-              data-tip={`${pods.pending} pending, ${pods.failed} failed, ${pods.succeeded} succeeded`}
-            >
-              {formatCount(pods.running)}
-              <span className="of">/{formatCount(pods.total)}</span>
-            </span>
-          </Flash>
-        ) : (
-          <Missing why="pods were never read" />
-        ),
+      cell: ({ pods }) => <Pods pods={pods} />,
     },
     {
       id: 'deployments',
@@ -148,14 +136,7 @@ const deploymentColumns: readonly Column<DeploymentView>[] = [
     kind: 'number',
     descendingFirst: true,
     value: ({ replicas }) => replicas,
-    cell: ({ ready, replicas }) => (
-      <Flash value={`${ready}/${replicas}`}>
-        <span className={ready < replicas ? 'short' : ''}>
-          {formatCount(ready)}
-          <span className="of">/{formatCount(replicas)}</span>
-        </span>
-      </Flash>
-    ),
+    cell: ({ ready, replicas }) => <Of part={Math.min(ready, replicas)} all={replicas} lacking="not ready" why="" />,
   },
   { id: 'updated', header: 'Updated', width: 90, align: 'end', kind: 'number', value: ({ updated }) => updated },
   {

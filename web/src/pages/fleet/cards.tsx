@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { Of, Pods } from '../../components/counts.tsx'
 import { HeartbeatStrip } from '../../components/health.tsx'
 import { LoadMeter } from '../../components/meter.tsx'
 import type { TableView } from '../../components/resource-table.tsx'
@@ -7,7 +8,7 @@ import { Age, Missing } from '../../components/text.tsx'
 import type { ClusterView } from '../../contract.ts'
 import { factsAt } from '../../model/cluster.ts'
 import { clusterPath } from '../../router.tsx'
-import { ClusterHealth, Of, versionOf } from './columns.tsx'
+import { ClusterHealth, versionOf } from './columns.tsx'
 
 const portion = 60
 
@@ -79,12 +80,7 @@ function Card({ cluster }: { cluster: ClusterView }): ReactNode {
         <div>
           <dt>Pods</dt>
           <dd>
-            <Of
-              part={cluster.pods?.running}
-              all={cluster.pods ? cluster.pods.total - cluster.pods.succeeded : undefined}
-              lacking="not running"
-              why="pods were never read"
-            />
+            <Pods pods={cluster.pods} />
           </dd>
         </div>
         <div>

@@ -1,3 +1,4 @@
+import { Of, Pods } from '../../components/counts.tsx'
 import { HealthMark, HeartbeatStrip } from '../../components/health.tsx'
 import { LoadMeter } from '../../components/meter.tsx'
 import type { Column } from '../../components/resource-table.tsx'
@@ -7,7 +8,6 @@ import type { ClusterView } from '../../contract.ts'
 import { useAtTime } from '../../live/hooks.ts'
 import { factsAt, isStale, loadOf, needOf, needWord, severityOf } from '../../model/cluster.ts'
 import type { Field } from '../../model/filter.ts'
-import { formatCount } from '../../model/format.ts'
 import { clusterPath } from '../../router.tsx'
 
 export function ClusterHealth({ cluster }: { cluster: ClusterView }) {
@@ -21,30 +21,6 @@ export function ClusterHealth({ cluster }: { cluster: ClusterView }) {
           stale
         </span>
       )}
-    </Flash>
-  )
-}
-
-/** `ready/total`, the shortfall said in words. */
-export function Of({
-  part,
-  all,
-  lacking,
-  why,
-}: {
-  part: number | undefined
-  all: number | undefined
-  lacking: string
-  why: string
-}) {
-  if (part === undefined || all === undefined) return <Missing why={why} />
-  const short = all - part
-  return (
-    <Flash value={`${part}/${all}`}>
-      <span className={short > 0 ? 'short' : ''} {...(short > 0 && { 'data-tip': `${formatCount(short)} ${lacking}` })}>
-        {formatCount(part)}
-        <span className="of">/{formatCount(all)}</span>
-      </span>
     </Flash>
   )
 }
@@ -68,7 +44,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
     {
       id: 'needs',
       header: 'Health',
-      width: 138,
+      width: 168,
       value: (cluster) => severityOf(cluster, now),
       kind: 'number',
       cell: (cluster) => <ClusterHealth cluster={cluster} />,
@@ -76,7 +52,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
     {
       id: 'heartbeats',
       header: 'Last 60 rounds',
-      width: 206,
+      width: 204,
       value: ({ heartbeats }) => heartbeats.filter(({ health }) => health !== 'healthy').length,
       kind: 'number',
       descendingFirst: true,
@@ -102,14 +78,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       kind: 'number',
       descendingFirst: true,
       value: ({ pods }) => pods?.running ?? null,
-      cell: ({ pods }) => (
-        <Of
-          part={pods?.running}
-          all={pods ? pods.total - pods.succeeded : undefined}
-          lacking="not running"
-          why="pods were never read"
-        />
-      ),
+      cell: ({ pods }) => <Pods pods={pods} />,
     },
     {
       id: 'cpu',

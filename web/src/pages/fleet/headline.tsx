@@ -189,7 +189,7 @@ function Versions({ clusters }: { clusters: readonly ClusterView[] }): ReactNode
     return [...counts].sort(([a], [b]) => (a === '' ? 1 : b === '' ? -1 : (compareVersions(b, a) ?? 0)))
   }, [clusters])
   const most = Math.max(1, ...spread.map(([, count]) => count))
-  const shown = spread.slice(0, 5)
+  const shown = spread.slice(0, spread.length > 4 ? 3 : 4)
   return (
     <div className="ledger-cell is-versions">
       <h2>Versions</h2>
@@ -207,7 +207,7 @@ function Versions({ clusters }: { clusters: readonly ClusterView[] }): ReactNode
           </li>
         ))}
       </ul>
-      {spread.length > shown.length && <p className="fine">and {spread.length - shown.length} older releases</p>}
+      {spread.length > shown.length && <p className="fine">and {formatCount(spread.length - shown.length)} more</p>}
     </div>
   )
 }

@@ -1,0 +1,45 @@
+import type { ReactNode } from 'react'
+import type { ClusterView } from '../contract.ts'
+import { formatCount } from '../model/format.ts'
+import { Flash, Missing } from './text.tsx'
+
+interface OfProps {
+  readonly part: number | undefined
+  readonly all: number | undefined
+  /** what the rest is: `not ready` */
+  readonly lacking: string
+  /** why it may not be known */
+  readonly why: string
+}
+
+/** `ready/total`, the shortfall said in words. */
+export function Of({ part, all, lacking, why }: OfProps): ReactNode {
+  if (part === undefined || all === undefined) return <Missing why={why} />
+  const short = all - part
+  return (
+    <Flash value={`${part}/${all}`}>
+      <span className={short > 0 ? 'short' : ''} {...(short > 0 && { 'data-tip': `${formatCount(short)} ${lacking}` })}>
+        {formatCount(part)}
+        <span className="of">/{formatCount(all)}</span>
+      </span>
+    </Flash>
+  )
+}
+
+/** A few pods are always on their way; failed ones, or many that wait, are worth a look. */
+const manyPending = 5
+
+/** Running pods of those that are not finished. */
+export function Pods({ pods }: { pods: ClusterView['pods'] }): ReactNode {
+  if (!pods) return <Missing why="pods were never read" />
+  const { running, pending, failed, succeeded, unknown, total } = pods
+  const tip = `${running} running, ${pending} pending, ${failed} failed, ${succeeded} succeeded${unknown > 0 ? `, ${unknown} unknown` : ''}`
+  return (
+    <Flash value={`${running}/${total}`}>
+      <span className={failed > 0 || pending > manyPending ? 'short' : ''} data-tip={tip}>
+        {formatCount(running)}
+        <span className="of">/{formatCount(total - succeeded)}</span>
+      </span>
+    </Flash>
+  )
+}

@@ -1,0 +1,257 @@
+import { readFile } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { extname, join } from 'node:path'
+import type {
+  EventView,
+  RowType,
+  RowView,
+  SearchHit,
+  SessionView,
+  StreamChange,
+  StreamMessage,
+} from '../../src/contract/http/index.ts'
+import type { World } from './worlds.ts'
+
+/**
+ * A hub for tests of the page: holds a fleet in memory, answers as the contract says, and can be told to misbehave.
+ * It keeps no history and applies no access; what it sends is what the test gave it.
+ */
+export interface Behaviour {
+  /** what every answer of the API is instead, if anything */
+  refuse: { status: number; code: string; error: string } | null
+  /** whether a stream can be opened; polling still works */
+  streams: boolean
+  /** answers wait until this is false */
+  hold: boolean
+  /** the hub's clock runs this far ahead of the machine's */
+  clockAheadMs: number
+  session: SessionView
+}
+
+const types: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+}
+const csp =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+const rowTypes: readonly RowType[] = ['node', 'namespace', 'deployment', 'operator', 'clusterOperator']
+const nouns: Readonly<Record<string, RowType>> = {
+  nodes: 'node',
+  namespaces: 'namespace',
+  deployments: 'deployment',
+  operators: 'operator',
+  'cluster-operators': 'clusterOperator',
+}
+
+export class FakeHub {
+  readonly worlds = new Map<string, World>()
+  readonly events: EventView[] = []
+  readonly requests: string[] = []
+  readonly behaviour: Behaviour = {
+    refuse: null,
+    streams: true,
+    hold: false,
+    clockAheadMs: 0,
+    session: {
+      authenticated: true,
+      user: { username: 'ada', email: 'ada@example.com', groups: ['operators'], method: 'local-administrator' },
+      version: '0.1.0',
+    },
+  }
+  readonly #root: string
+  readonly #prefix: string
+  readonly #streams = new Map<ServerResponse, { clusters: Set<string>; types: Set<string> }>()
+  readonly #server: Server
+  #id = 0
+
+  constructor({ root, prefix = '' }: { root: string; prefix?: string }) {
+    this.#root = root
+    this.#prefix = prefix
+    this.#server = createServer((request, response) => {
+      this.#answer(request, response).catch((cause: unknown) => {
+        response.destroy(cause instanceof Error ? cause : new Error(String(cause)))
+      })
+    })
+  }
+
+  async start(port = 0): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(port, '127.0.0.1', resolve))
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}${this.#prefix}`
+  }
+
+  async stop(): Promise<void> {
+    this.cut()
+    this.#server.closeAllConnections()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+
+  get openStreams(): number {
+    return this.#streams.size
+  }
+
+  now(): number {
+    return Date.now() + this.behaviour.clockAheadMs
+  }
+
+  fill(worlds: readonly World[]): this {
+    this.worlds.clear()
+    for (const world of worlds) this.worlds.set(world.view.name, world)
+    return this
+  }
+
+  /** Replaces a cluster and tells every stream. */
+  put(world: World): void {
+    this.worlds.set(world.view.name, world)
+    this.send([{ op: 'put', type: 'cluster', view: world.view }])
+  }
+
+  remove(name: string): void {
+    this.worlds.delete(name)
+    this.send([{ op: 'remove', type: 'cluster', cluster: name }])
+  }
+
+  send(changes: StreamChange[]): void {
+    this.say({ kind: 'change', changes, now: this.now() })
+  }
+
+  say(message: StreamMessage): void {
+    for (const [stream, { clusters, types }] of this.#streams) {
+      const seen =
+        message.kind === 'change'
+          ? { ...message, changes: message.changes.filter((change) => isFor(change, clusters, types)) }
+          : message
+      this.#write(stream, seen)
+    }
+  }
+
+  /** Breaks every stream off. */
+  cut(): void {
+    for (const stream of this.#streams.keys()) stream.destroy()
+    this.#streams.clear()
+  }
+
+  #write(stream: ServerResponse, { kind, ...rest }: StreamMessage): void {
+    stream.write(`event: ${kind}\nid: g-${this.#id++}\ndata: ${JSON.stringify(rest)}\n\n`)
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', 'http://hub')
+    if (!url.pathname.startsWith(`${this.#prefix}/`)) return void response.writeHead(404).end()
+    const path = url.pathname.slice(this.#prefix.length)
+    this.requests.push(`${path}${url.search}`)
+    if (!path.startsWith('/api/')) return this.#file(path, response)
+    while (this.behaviour.hold) await new Promise((resolve) => setTimeout(resolve, 10))
+    if (path === '/api/v1/session') return json(response, 200, this.behaviour.session)
+    const { refuse } = this.behaviour
+    if (refuse) return json(response, refuse.status, { error: refuse.error, code: refuse.code, requestId: 'req-4711' })
+    if (path === '/api/v1/stream') return this.#stream(url, response)
+    if (path === '/api/v2/clusters')
+      return json(response, 200, pageOf([...this.worlds.values()].map(({ view }) => view)))
+    if (path === '/api/v2/search') return json(response, 200, pageOf(this.#search(url.searchParams.get('q') ?? '')))
+    const [, name = '', noun = ''] = /^\/api\/v2\/clusters\/([^/]+)\/([a-z-]+)$/.exec(path) ?? []
+    const world = this.worlds.get(decodeURIComponent(name))
+    if (!world)
+      return json(response, 404, {
+        error: `there is no cluster ${name}`,
+        code: 'cluster_not_found',
+        requestId: 'req-4711',
+      })
+    if (noun === 'events')
+      return json(response, 200, pageOf(this.events.filter(({ cluster }) => cluster === world.view.name)))
+    const type = nouns[noun]
+    if (!type)
+      return json(response, 404, { error: `there is no ${path}`, code: 'route_not_found', requestId: 'req-4711' })
+    json(response, 200, { ...pageOf(world.rows[type]), part: world.view.parts[type] ?? null })
+  }
+
+  #stream(url: URL, response: ServerResponse): void {
+    if (!this.behaviour.streams) {
+      json(response, 503, { error: 'too many streams are open', code: 'too_many_streams', requestId: 'req-4711' })
+      return
+    }
+    const clusters = new Set(url.searchParams.getAll('cluster'))
+    const wanted = new Set(url.searchParams.getAll('type'))
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
+    response.flushHeaders()
+    response.write('retry: 300\n\n')
+    this.#streams.set(response, { clusters, types: wanted })
+    response.on('close', () => this.#streams.delete(response))
+    const rows = [...clusters].flatMap((cluster) => {
+      const world = this.worlds.get(cluster)
+      if (!world) return []
+      return rowTypes
+        .filter((type) => wanted.has(type))
+        .map((type) => ({
+          type,
+          cluster,
+          items: [...world.rows[type]] as RowView[],
+          part: world.view.parts[type] ?? null,
+        }))
+    })
+    this.#write(response, {
+      kind: 'snapshot',
+      clusters: [...this.worlds.values()].map(({ view }) => view),
+      rows,
+      now: this.now(),
+    })
+  }
+
+  #search(q: string): SearchHit[] {
+    const hits = [...this.worlds.values()].flatMap(({ view, rows }): SearchHit[] => [
+      { kind: 'cluster', cluster: view.name, name: view.name, detail: view.displayName, health: view.health },
+      ...rows.node.map(
+        ({ name, ready }): SearchHit => ({
+          kind: 'node',
+          cluster: view.name,
+          name,
+          detail: view.name,
+          health: ready === 'ready' ? 'healthy' : 'unhealthy',
+        }),
+      ),
+      ...rows.namespace.map(
+        ({ name }): SearchHit => ({
+          kind: 'namespace',
+          cluster: view.name,
+          name,
+          detail: view.name,
+          health: 'healthy',
+        }),
+      ),
+    ])
+    const words = q.toLowerCase().split(/\s+/)
+    return hits
+      .filter(({ cluster, name }) => words.every((word) => `${cluster} ${name}`.toLowerCase().includes(word)))
+      .slice(0, 30)
+  }
+
+  async #file(path: string, response: ServerResponse): Promise<void> {
+    const isFile = types[extname(path)] !== undefined && !path.startsWith('/clusters/')
+    const file = join(this.#root, isFile ? path.replaceAll('..', '') : 'index.html')
+    let content = await readFile(file).catch(() => undefined)
+    if (!content) return void response.writeHead(404).end()
+    // What a server behind a prefix does: index.html alone names files from the root.
+    if (!isFile && this.#prefix)
+      content = Buffer.from(content.toString().replaceAll(/(href|src)="\//g, `$1="${this.#prefix}/`))
+    response.writeHead(200, {
+      'content-type': types[extname(file)] ?? 'text/html',
+      'content-security-policy': csp,
+      'cache-control': 'no-cache',
+    })
+    response.end(content)
+  }
+}
+
+function isFor(change: StreamChange, clusters: ReadonlySet<string>, types: ReadonlySet<string>): boolean {
+  if (change.type === 'cluster' || change.type === 'event') return true
+  return clusters.has(change.cluster) && types.has(change.type)
+}
+
+const pageOf = <T>(items: readonly T[]) => ({ items, total: items.length, next: null, part: null })
+
+function json(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' })
+  response.end(JSON.stringify(body))
+}
