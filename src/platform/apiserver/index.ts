@@ -10,7 +10,6 @@
  */
 export { Access, type Role, type TokenGrant, type User } from './access.ts'
 export { type ApiListener, type ListenOptions, listenApi } from './listen.ts'
-export { DirectoryInUseError } from './lock.ts'
 export type { DeleteOptions, DeleteResult, ObjectKey, ObjectStore } from './objects.ts'
 export type { ResourceName } from './served.ts'
 export { ApiServer, type ApiServerOptions, type VirtualResource } from './server.ts'

@@ -75,10 +75,10 @@ export class ApiServer implements AsyncDisposable {
 
   /**
    * Opens the store, with the four namespaces every cluster has.
-   * @throws DirectoryInUseError where another process has the directory open.
+   * @throws DirectoryLockedError where another process has the directory open.
    */
   static async open(options: ApiServerOptions): Promise<ApiServer> {
-    const storage = openStorage(options.storage)
+    const storage = await openStorage(options.storage)
     try {
       const server = new ApiServer(options, storage)
       for (const definition of server.store.list(CRDS)) server.#define(definition)
@@ -146,7 +146,7 @@ export class ApiServer implements AsyncDisposable {
   }
 }
 
-function openStorage(storage: ApiServerOptions['storage']): ObjectStorage {
+async function openStorage(storage: ApiServerOptions['storage']): Promise<ObjectStorage> {
   if (!('kind' in storage)) return storage
   return storage.kind === 'lmdb' ? lmdbStorage(storage.dir) : memoryStorage()
 }
