@@ -49,12 +49,15 @@ export function Attention({ clusters, now }: { clusters: readonly ClusterView[];
 
 function Reasons({ cluster, now }: { cluster: ClusterView; now: number }): ReactNode {
   const at = factsAt(cluster)
+  const need = needOf(cluster, now)
   const old = isStale(cluster, now)
   const [first, ...more] = cluster.reasons
   return (
     <span className="why">
-      {first ? first.message : cluster.message || needWord[needOf(cluster, now)]}
-      {more.length > 0 && <span className="tag">+{more.length}</span>}
+      {need === 'stale'
+        ? 'was healthy, but has not been read on time'
+        : (first?.message ?? (cluster.message || needWord[need]))}
+      {need !== 'stale' && more.length > 0 && <span className="tag">+{more.length}</span>}
       {old && at !== null && (
         <span className="tag">
           as of <Age at={at} suffix=" ago" />

@@ -1,0 +1,117 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { aCluster, aNode } from '../../testing/worlds.ts'
+import type { ClusterView, NodeView, PartView, StreamChange, StreamMessage } from '../contract.ts'
+import { applyMessage, emptyFleet, type Fleet, maxEvents, newestFirst } from './fleet.ts'
+
+const now = Date.UTC(2026, 0, 1)
+const template = aCluster('template', now).view
+const nodeTemplate = aNode('template', 'template', now)
+const part: PartView = { outcome: 'complete', code: '', message: '', attemptedAt: now, freshness: null, count: 0 }
+
+/** A fleet as data: cluster → its marker and its nodes with theirs. */
+type World = Record<string, { mark: string; nodes: Record<string, number> }>
+const names = fc.constantFrom('a', 'b', 'c', 'ab')
+const world: fc.Arbitrary<World> = fc.dictionary(
+  names,
+  fc.record({ mark: fc.string({ maxLength: 3 }), nodes: fc.dictionary(names, fc.nat(3)) }),
+)
+
+const clusterOf = (name: string, mark: string): ClusterView => ({ ...template, name, message: mark })
+const nodeOf = (cluster: string, name: string, imagesCount: number): NodeView => ({
+  ...nodeTemplate,
+  cluster,
+  name,
+  imagesCount,
+})
+
+const snapshotOf = (fleet: World): StreamMessage => ({
+  kind: 'snapshot',
+  now,
+  clusters: Object.entries(fleet).map(([name, { mark }]) => clusterOf(name, mark)),
+  rows: Object.entries(fleet).map(([cluster, { nodes }]) => ({
+    type: 'node',
+    cluster,
+    part,
+    items: Object.entries(nodes).map(([name, mark]) => nodeOf(cluster, name, mark)),
+  })),
+})
+
+function changesBetween(before: World, after: World): StreamChange[] {
+  const changes: StreamChange[] = []
+  for (const name of Object.keys(before))
+    if (!after[name]) changes.push({ op: 'remove', type: 'cluster', cluster: name })
+  for (const [name, { mark, nodes }] of Object.entries(after)) {
+    const was = before[name]
+    if (was?.mark !== mark) changes.push({ op: 'put', type: 'cluster', view: clusterOf(name, mark) })
+    changes.push({ op: 'part', type: 'node', cluster: name, part })
+    for (const node of Object.keys(was?.nodes ?? {}))
+      if (!(node in nodes)) changes.push({ op: 'remove', type: 'node', cluster: name, name: node })
+    for (const [node, value] of Object.entries(nodes)) {
+      if (was?.nodes[node] !== value)
+        changes.push({ op: 'put', type: 'node', cluster: name, view: nodeOf(name, node, value) })
+    }
+  }
+  return changes
+}
+
+const plain = ({ clusters, rows }: Fleet) => ({
+  clusters: [...clusters].sort(),
+  rows: [...rows]
+    .map(([key, { items, part: how }]) => [key, [...items].sort(([a], [b]) => (a < b ? -1 : 1)), how])
+    .sort(),
+})
+
+describe('applyMessage', () => {
+  it('comes by changes to the same picture as by a new snapshot, however the changes are grouped', () =>
+    fc.assert(
+      fc.property(fc.array(world, { minLength: 2, maxLength: 5 }), fc.nat(4), (worlds, size) => {
+        let fleet = applyMessage(emptyFleet, snapshotOf(worlds[0] ?? {}))
+        for (let index = 1; index < worlds.length; index++) {
+          const changes = changesBetween(worlds[index - 1] ?? {}, worlds[index] ?? {})
+          for (let from = 0; from < changes.length; from += size + 1) {
+            fleet = applyMessage(fleet, { kind: 'change', now, changes: changes.slice(from, from + size + 1) })
+          }
+        }
+        const fresh = applyMessage(emptyFleet, snapshotOf(worlds.at(-1) ?? {}))
+        expect(plain(fleet)).toEqual(plain(fresh))
+      }),
+    ))
+
+  it('changes nothing it was given, and keeps what did not change', () => {
+    const first = applyMessage(emptyFleet, snapshotOf({ a: { mark: '', nodes: { n: 1 } }, b: { mark: '', nodes: {} } }))
+    const before = structuredClone(plain(first))
+    const second = applyMessage(first, {
+      kind: 'change',
+      now,
+      changes: [{ op: 'put', type: 'cluster', view: clusterOf('a', 'new') }],
+    })
+    expect(plain(first)).toEqual(before)
+    expect(second.clusters.get('b')).toBe(first.clusters.get('b'))
+    expect(second.rows).toBe(first.rows)
+  })
+
+  it('is the same after a repeat: delivery is at least once', () =>
+    fc.assert(
+      fc.property(world, world, (before, after) => {
+        const message: StreamMessage = { kind: 'change', now, changes: changesBetween(before, after) }
+        const once = applyMessage(applyMessage(emptyFleet, snapshotOf(before)), message)
+        expect(plain(applyMessage(once, message))).toEqual(plain(once))
+      }),
+    ))
+
+  it('lets a message of a newer hub pass', () => {
+    const message = { kind: 'weather', sun: true } as unknown as StreamMessage
+    expect(applyMessage(emptyFleet, message)).toBe(emptyFleet)
+  })
+})
+
+describe('newestFirst', () => {
+  it('keeps a bounded number of events, each once', () => {
+    const event = (at: number) => ({ type: 't', cluster: 'a', at, data: null })
+    const many = Array.from({ length: maxEvents + 50 }, (_, at) => event(at))
+    const kept = newestFirst([...many, ...many], many)
+    expect(kept).toHaveLength(maxEvents)
+    expect(kept[0]?.at).toBe(maxEvents + 49)
+  })
+})

@@ -1,0 +1,149 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { FakeHub } from '../../testing/fake-hub.ts'
+import { aCluster } from '../../testing/worlds.ts'
+import { createClient } from '../contract.ts'
+import { HubClock } from './hub-clock.ts'
+import { LiveStore } from './live-store.ts'
+
+/** The least of an EventSource that the store needs, over the real HTTP of the fake hub. */
+class TestSource extends EventTarget {
+  readyState = 0
+  readonly #abort = new AbortController()
+  constructor(url: string) {
+    super()
+    this.#read(url).catch(() => {
+      if (this.readyState === 2) return
+      this.readyState = 0 // a browser would try again by itself
+      this.dispatchEvent(new Event('error'))
+    })
+  }
+  close(): void {
+    this.readyState = 2
+    this.#abort.abort()
+  }
+  async #read(url: string): Promise<void> {
+    const response = await fetch(url, { signal: this.#abort.signal })
+    if (response.status !== 200 || !response.body) {
+      this.readyState = 2
+      this.dispatchEvent(new Event('error'))
+      return
+    }
+    this.readyState = 1
+    let rest = ''
+    for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+      const frames = (rest + chunk).split('\n\n')
+      rest = frames.pop() ?? ''
+      for (const frame of frames) {
+        const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(frame)?.[1] ?? ''
+        if (field('event'))
+          this.dispatchEvent(new MessageEvent(field('event'), { data: field('data'), lastEventId: field('id') }))
+      }
+    }
+    throw new Error('the stream ended')
+  }
+}
+
+describe('LiveStore', () => {
+  let hub: FakeHub
+  let store: LiveStore
+  beforeEach(async () => {
+    hub = new FakeHub({ root: '/nowhere' })
+    hub.fill([aCluster('west', Date.now()), aCluster('east', Date.now())])
+    const client = createClient({ baseUrl: await hub.start() })
+    store = new LiveStore({
+      client,
+      openStream: (url) => new TestSource(url) as unknown as EventSource,
+      timing: { patienceMs: 100, pollMs: 100, lingerMs: 20, silenceMs: 2000 },
+      random: () => 0,
+    })
+  })
+  afterEach(async () => {
+    store.stop()
+    await hub.stop()
+  })
+  const link = () => store.current().link.state
+  const fleet = () => store.current().fleet
+
+  it('shows the snapshot and every change after it', async () => {
+    store.start()
+    await vi.waitFor(() => expect(link()).toBe('live'))
+    expect([...fleet().clusters.keys()]).toEqual(['west', 'east'])
+    hub.put(aCluster('west', Date.now(), { health: 'degraded' }))
+    await vi.waitFor(() => expect(fleet().clusters.get('west')?.health).toBe('degraded'))
+    hub.remove('east')
+    await vi.waitFor(() => expect(fleet().clusters.size).toBe(1))
+  })
+
+  it('polls where no stream gets through, and goes back to the stream by itself', async () => {
+    hub.behaviour.streams = false
+    store.start()
+    await vi.waitFor(() => expect(link()).toBe('polling'))
+    expect(fleet().clusters.size).toBe(2)
+    hub.behaviour.streams = true
+    await vi.waitFor(() => expect(link()).toBe('live'), { timeout: 3000 })
+  })
+
+  it('keeps what it knew while the hub is away, says so, and catches up', async () => {
+    store.start()
+    await vi.waitFor(() => expect(link()).toBe('live'))
+    hub.behaviour.refuse = { status: 503, code: 'store_unavailable', error: 'redis is not available' }
+    hub.cut()
+    await vi.waitFor(() => expect(store.current().problem?.code).toBe('store_unavailable'))
+    expect(fleet().clusters.size).toBe(2)
+    hub.behaviour.refuse = null
+    store.refresh()
+    await vi.waitFor(() => expect(link()).toBe('live'))
+    expect(store.current().problem).toBeNull()
+  })
+
+  it.each([401, 403])('stops asking when it is refused with %d', async (status) => {
+    hub.behaviour.refuse = { status, code: 'unauthenticated', error: 'who are you' }
+    store.start()
+    await vi.waitFor(() => expect(link()).toBe('refused'))
+    expect(hub.openStreams).toBe(0)
+  })
+
+  it('asks for rows while somebody shows them, with one stream for all', async () => {
+    store.start()
+    await vi.waitFor(() => expect(link()).toBe('live'))
+    const release = store.follow('west', 'node')
+    await vi.waitFor(() => expect(fleet().rows.get('west/node')?.items.size).toBe(5))
+    await vi.waitFor(() => expect(hub.openStreams).toBe(1))
+    release()
+    await vi.waitFor(() => expect(fleet().rows.size).toBe(0))
+  })
+
+  it('rests after a long time hidden, and wakes when shown', async () => {
+    store.stop()
+    store = new LiveStore({
+      client: createClient({ baseUrl: await hubUrl() }),
+      openStream: (url) => new TestSource(url) as unknown as EventSource,
+      timing: { hiddenMs: 10 },
+    })
+    store.start()
+    await vi.waitFor(() => expect(link()).toBe('live'))
+    store.setHidden(true)
+    await vi.waitFor(() => expect(link()).toBe('paused'))
+    await vi.waitFor(() => expect(hub.openStreams).toBe(0))
+    store.setHidden(false)
+    await vi.waitFor(() => expect(link()).toBe('live'))
+  })
+
+  async function hubUrl(): Promise<string> {
+    await hub.stop()
+    hub = new FakeHub({ root: '/nowhere' }).fill([aCluster('west', Date.now())])
+    return hub.start()
+  }
+})
+
+describe('HubClock', () => {
+  it('follows the hub to the second, taking the least delayed message for the truth', () => {
+    let local = 1_000_000
+    const clock = new HubClock(() => local)
+    for (const delay of [900, 40, 300]) {
+      local += 15_000
+      clock.observe(local + 7_200_000 - delay)
+    }
+    expect(clock.now() - local).toBe(7_200_000 - 40)
+  })
+})
