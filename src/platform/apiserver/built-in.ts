@@ -1,8 +1,9 @@
+import { invariant } from '#model'
 import type { NameRule } from './names.ts'
+import { builtInSchema } from './schema/index.ts'
 import type { FieldReader, FieldReaders } from './selectors.ts'
-import { builtInSchema } from './semantics.ts'
 import type { Resource } from './served.ts'
-import type { ApiObject } from './types.ts'
+import type { ApiObject, Schema } from './types.ts'
 
 interface Declared {
   readonly kind: string
@@ -148,6 +149,12 @@ const GROUPS: readonly (readonly [group: string, version: string, resources: rea
   ],
 ]
 
+function schemaOf(group: string, version: string, kind: string): Schema {
+  const schema = builtInSchema(group, version, kind)
+  invariant(schema, `every built-in kind has a schema, ${kind} too`)
+  return schema
+}
+
 function builtIn(group: string, version: string, declared: Declared): Resource {
   const singular = declared.kind.toLowerCase()
   const plural = declared.plural ?? `${singular}s`
@@ -162,7 +169,7 @@ function builtIn(group: string, version: string, declared: Declared): Resource {
     namespaced: !declared.clusterWide,
     status: declared.status ?? false,
     builtIn: true,
-    schema: builtInSchema(group, version, declared.kind),
+    schema: schemaOf(group, version, declared.kind),
     columns: [],
     collection: `${group}/${plural}`,
     storageVersion: version,
@@ -203,7 +210,7 @@ function newEvents(core: Resource): Resource {
     ...core,
     group: 'events.k8s.io',
     version: 'v1',
-    schema: builtInSchema('events.k8s.io', 'v1', 'Event'),
+    schema: schemaOf('events.k8s.io', 'v1', 'Event'),
     storageVersion: 'v1',
     fields: {
       ...readers('reason', 'type'),

@@ -1,4 +1,4 @@
-import { checkStructural } from './semantics.ts'
+import { checkStructural } from './schema/index.ts'
 import type { Resource } from './served.ts'
 import type { ApiObject, FieldFault, PrinterColumn, Schema } from './types.ts'
 

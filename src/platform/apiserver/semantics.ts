@@ -1,18 +1,6 @@
-import type { ApiObject, FieldFault, ManagedFieldsEntry, Schema } from './types.ts'
+import type { ApiObject, ManagedFieldsEntry, Schema } from './types.ts'
 
-/** Placeholders until the modules patch/, apply/, schema/ stand; replaced by them. */
-export const builtInSchema = (_group: string, _version: string, _kind: string): Schema => ({
-  type: 'object',
-  'x-kubernetes-preserve-unknown-fields': true,
-})
-export const validate = (_schema: Schema, _value: unknown): FieldFault[] => []
-export const applyDefaults = (_schema: Schema, value: ApiObject): ApiObject => value
-export const prune = (_schema: Schema, value: ApiObject): { value: ApiObject; unknown: string[] } => ({
-  value,
-  unknown: [],
-})
-export const checkStructural = (_schema: Schema): FieldFault[] => []
-
+/** Placeholders until the modules apply/, openapi/, protobuf/ stand; replaced by them. */
 export const trackUpdate = (change: {
   before: ApiObject | undefined
   after: ApiObject
