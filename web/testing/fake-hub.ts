@@ -164,7 +164,7 @@ export class FakeHub {
     const type = nouns[noun]
     if (!type)
       return json(response, 404, { error: `there is no ${path}`, code: 'route_not_found', requestId: 'req-4711' })
-    json(response, 200, { ...pageOf(world.rows[type]), part: world.view.parts[type] ?? null })
+    json(response, 200, { ...pageOf<RowView>(world.rows[type]), part: world.view.parts[type] ?? null })
   }
 
   #stream(url: URL, response: ServerResponse): void {

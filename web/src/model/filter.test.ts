@@ -124,7 +124,7 @@ describe('filter', () => {
           const [term, ...more] = parseFilter(text)
           expect(more).toEqual([])
           expect(term).toMatchObject({ kind: 'field', field: 'name', op: ':' })
-          expect((term as { values: string[] }).values.join(',')).toBe(value.replaceAll('"', ''))
+          expect((term as { values: readonly string[] }).values.join(',')).toBe(value.replaceAll('"', ''))
         },
       ),
     ))
