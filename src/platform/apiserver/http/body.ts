@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { createGunzip } from 'node:zlib'
 import { parse } from 'yaml'
+import { FleetError } from '#model'
+import { decodeObject } from '../protobuf/index.ts'
 import { ApiError } from '../status.ts'
 
 /** Of a request. Objects have a tighter limit; a patch may be longer than what it makes. */
@@ -48,12 +50,25 @@ export function parseYaml(bytes: Buffer): unknown {
  */
 export async function readObject(request: IncomingMessage): Promise<unknown> {
   const type = mediaType(request)
+  if (type === 'application/vnd.kubernetes.protobuf') return readBinary(await readBody(request))
   if (!['', 'application/json', 'application/yaml', 'text/yaml', 'application/x-yaml'].includes(type))
     throw new ApiError(
       'UnsupportedMediaType',
-      'the body of the request was in an unknown format - accepted media types include: application/json, application/yaml',
+      'the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf',
     )
   const bytes = await readBody(request)
   if (bytes.length === 0) return {}
   return type === '' || type === 'application/json' ? parseJson(bytes) : parseYaml(bytes)
+}
+
+function readBinary(bytes: Buffer): unknown {
+  if (bytes.length === 0) return {}
+  try {
+    return decodeObject(bytes)
+  } catch (error) {
+    if (!(error instanceof FleetError)) throw error
+    throw new ApiError('BadRequest', `the body is no message this server knows: ${error.message}`, undefined, {
+      cause: error,
+    })
+  }
 }

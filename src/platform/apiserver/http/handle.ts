@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Access } from '../access.ts'
 import { aggregated, coreVersions, groupList, groupOf, resourceList } from '../discovery.ts'
-import { openapiV2, openapiV3, openapiV3Index } from '../semantics.ts'
+import { openapiV2, openapiV3, openapiV3Index } from '../openapi/index.ts'
 import type { ApiServer } from '../server.ts'
 import { ApiError } from '../status.ts'
 import type { Call } from './call.ts'
 import { handleResource, targetOf } from './resource.ts'
-import { sendError, sendJson, sendText } from './respond.ts'
+import { send, sendError, sendJson, sendText } from './respond.ts'
 
 const everybody = new Access('everybody')
 
@@ -140,23 +140,57 @@ async function sendDocument(call: Call, type: string, value: object): Promise<vo
   call.response.end(call.request.method === 'HEAD' ? undefined : body)
 }
 
-function handleOpenapi(
+async function handleOpenapi(
   call: Call,
   rest: readonly string[],
   found: (value: object | undefined) => Promise<void>,
 ): Promise<void> {
   const [kind, ...path] = rest
-  const resources = call.server.served.all()
   if (kind === 'v2') {
-    // Some clients read version 2 as protobuf only: they fall back to version 3 or go without.
+    // Some clients read version 2 as protobuf only: they use version 3, or go without.
     const accept = String(call.request.headers.accept ?? '')
     if (accept && !/application\/(json|\*)|\*\/\*/.test(accept))
       throw new ApiError('NotAcceptable', 'only application/json is supported for this document', {})
-    return found(openapiV2(resources))
   }
-  if (kind !== 'v3') return found(undefined)
-  if (path.length === 0) return found(openapiV3Index(resources, call.prefix))
+  const text = openapiText(call.server, call.prefix, kind, path)
+  return text === undefined ? found(undefined) : send(call, 200, 'application/json', text)
+}
+
+/** The documents of one set of resources are made once: they are long, and clients ask for them again and again. */
+const documents = new WeakMap<ApiServer, { revision: number; readonly texts: Map<string, string> }>()
+
+function openapiText(
+  server: ApiServer,
+  prefix: string,
+  kind: string | undefined,
+  path: readonly string[],
+): string | undefined {
+  const { revision } = server.served
+  let kept = documents.get(server)
+  if (kept?.revision !== revision) {
+    kept = { revision, texts: new Map() }
+    documents.set(server, kept)
+  }
+  const id = [kind, prefix, ...path].join(' ')
+  const known = kept.texts.get(id)
+  if (known !== undefined) return known
+  const made = makeOpenapi(server, prefix, kind, path)
+  if (made !== undefined) kept.texts.set(id, made)
+  return made
+}
+
+function makeOpenapi(
+  server: ApiServer,
+  prefix: string,
+  kind: string | undefined,
+  path: readonly string[],
+): string | undefined {
+  const resources = server.served.all()
   const [root, ...names] = path
-  const groupVersion = root === 'api' ? names[0] : names.join('/')
-  return found(groupVersion ? openapiV3(groupVersion, resources) : undefined)
+  const [group = '', version = ''] = root === 'api' ? ['', ...names] : names
+  let document: object | undefined
+  if (kind === 'v2' && root === undefined) document = openapiV2(resources)
+  else if (kind === 'v3' && root === undefined) document = openapiV3Index(resources, prefix)
+  else if (kind === 'v3' && (root === 'api' || root === 'apis')) document = openapiV3(group, version, resources)
+  return document && JSON.stringify(document)
 }

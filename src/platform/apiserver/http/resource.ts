@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto'
 import type { DeleteOptions, ObjectKey } from '../objects.ts'
 import { applyPatch, readPatch } from '../patching.ts'
+import { canEncode } from '../protobuf/index.ts'
 import { answerReview, reviewKinds } from '../reviews.ts'
 import { type Predicate, parseFieldSelector, parseLabelSelector } from '../selectors.ts'
-import { canEncode } from '../semantics.ts'
 import { groupVersion, type Resource } from '../served.ts'
 import { ApiError, notFound } from '../status.ts'
 import type { ApiObject } from '../types.ts'
@@ -110,7 +110,7 @@ async function handleReview(call: Call, kind: string, apiVersion: string): Promi
 }
 
 const representation = (call: Call, resource: Resource): Representation =>
-  negotiate(call.request.headers.accept, { protobuf: canEncode(resource), shapes: true })
+  negotiate(call.request.headers.accept, { protobuf: canEncode(groupVersion(resource), resource.kind), shapes: true })
 
 async function handleCollection(call: Call, resource: Resource, target: Target): Promise<void> {
   const { namespace } = target

@@ -2,7 +2,7 @@ import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
 import { stringify } from 'yaml'
 import type { ObjectPage } from '../list.ts'
-import { encodeList, encodeObject } from '../semantics.ts'
+import { encodeList, encodeObject } from '../protobuf/index.ts'
 import type { Resource } from '../served.ts'
 import { groupVersion } from '../served.ts'
 import { ApiError } from '../status.ts'
@@ -95,8 +95,27 @@ export function sendObject(
       }),
     )
   if (how.shape === 'partial') return sendValue(call, code, how, partialOf(object, how.version))
-  if (how.format === 'protobuf') return send(call, code, TYPES.protobuf, Buffer.from(encodeObject(resource, object)))
+  if (how.format === 'protobuf')
+    return sendBinary(
+      call,
+      code,
+      () => encodeObject(object),
+      () => sendJson(call, code, object),
+    )
   return sendValue(call, code, how, object)
+}
+
+/** An object with a field that has no number goes as JSON, to those who take it. */
+function sendBinary(call: Call, code: number, encode: () => Uint8Array, otherwise: () => Promise<void>): Promise<void> {
+  let bytes: Uint8Array
+  try {
+    bytes = encode()
+  } catch (error) {
+    if (!/json|\*\/\*/.test(String(call.request.headers.accept))) throw error
+    call.server.logger.debug({ err: error, path: call.path }, 'an object has no binary form')
+    return otherwise()
+  }
+  return send(call, code, TYPES.protobuf, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
 }
 
 const listMetadata = (page: ObjectPage) => ({
@@ -127,7 +146,12 @@ export function sendList(call: Call, how: Representation, resource: Resource, pa
       items: page.items.map((object) => partialOf(object, how.version)),
     })
   if (how.format === 'protobuf')
-    return send(call, 200, TYPES.protobuf, Buffer.from(encodeList(resource, page.items, metadata)))
+    return sendBinary(
+      call,
+      200,
+      () => encodeList(groupVersion(resource), resource.kind, page.items, metadata),
+      () => sendList(call, { ...how, format: 'json' }, resource, page),
+    )
   const head = { kind: `${resource.kind}List`, apiVersion: groupVersion(resource), metadata }
   if (how.format === 'yaml') return sendValue(call, 200, how, { ...head, items: page.items })
   // Piece by piece: the objects are the bulk, and joining texts is cheaper than one tree.

@@ -1,7 +1,7 @@
 import { stringify } from 'yaml'
 import { parseVersion } from '../list.ts'
+import { encodeObject, encodeWatchEvent } from '../protobuf/index.ts'
 import type { Predicate } from '../selectors.ts'
-import { encodeWatchEvent } from '../semantics.ts'
 import { groupVersion, type Resource, toVersion } from '../served.ts'
 import { ApiError } from '../status.ts'
 import type { StoreEvent } from '../store.ts'
@@ -160,7 +160,7 @@ function eventWriter(call: Call, how: Representation, resource: Resource): Event
   return (type: EventType | 'ERROR', stored: ApiObject | undefined, error?: ApiError) => {
     const object = stored && toVersion(resource, stored)
     if (how.format === 'protobuf')
-      return encodeWatchEvent(resource, type, object ?? (error?.status as unknown as ApiObject))
+      return encodeWatchEvent(type, encodeObject(object ?? (error?.status as unknown as ApiObject)))
     const event = { type, object: object ? shaped(object) : error?.status }
     return how.format === 'yaml' ? `---\n${stringify(event)}` : `${JSON.stringify(event)}\n`
   }
