@@ -32,6 +32,8 @@ export function createKubeClient(access: ClusterAccess, options: KubeClientOptio
   return new Client(new Transport(access, options), options)
 }
 
+const nothing = () => undefined
+
 /** What the pool knows of a client besides its use. */
 export class Client implements KubeClient {
   readonly endpoint: string
@@ -62,7 +64,7 @@ export class Client implements KubeClient {
   async get<T>(resource: Resource<T>, key: ObjectKey, signal?: AbortSignal): Promise<T | undefined> {
     const call: Call = { method: 'GET', path: objectPath(resource, key), accept: acceptFor(resource), signal }
     try {
-      return decodeObject(resource, call, await this.#transport.call(call))
+      return await this.#transport.call(call, (answer) => decodeObject(resource, call, answer))
     } catch (error) {
       if (isKubeError(error, 'not_found')) return undefined
       throw error
@@ -94,7 +96,7 @@ export class Client implements KubeClient {
   }
 
   async delete<T>(resource: Resource<T>, key: ObjectKey, signal?: AbortSignal): Promise<void> {
-    await this.#transport.call({ method: 'DELETE', path: objectPath(resource, key), signal })
+    await this.#transport.call({ method: 'DELETE', path: objectPath(resource, key), signal }, nothing)
   }
 
   async *watch<T>(resource: Resource<T>, options: WatchOptions & { signal: AbortSignal }) {
@@ -118,7 +120,7 @@ export class Client implements KubeClient {
   }
 
   async ping(signal?: AbortSignal): Promise<void> {
-    await this.#transport.call({ method: 'GET', path: '/api/v1/namespaces?limit=1', signal })
+    await this.#transport.call({ method: 'GET', path: '/api/v1/namespaces?limit=1', signal }, nothing)
   }
 
   async request(
@@ -134,11 +136,11 @@ export class Client implements KubeClient {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(contentType === undefined ? {} : { contentType }),
     }
-    return parseJson(call, (await this.#transport.call(call)).body)
+    return this.#transport.call(call, ({ body }) => parseJson(call, body))
   }
 
   async #write<T>(resource: Resource<T>, call: Call): Promise<T> {
-    return decodeObject(resource, call, await this.#transport.call(call))
+    return await this.#transport.call(call, (answer) => decodeObject(resource, call, answer))
   }
 
   #body(resource: Resource<unknown>, object: KubeObject): string {

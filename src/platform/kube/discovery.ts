@@ -43,7 +43,9 @@ export class Discovery {
   async #plurals(path: string): Promise<ReadonlySet<string>> {
     const call = { method: 'GET', path }
     try {
-      const answer = parseJson(call, (await this.#transport.call(call)).body) as { resources?: { name?: string }[] }
+      const read = ({ body }: { body: Buffer }) =>
+        parseJson(call, body) as { resources?: { name?: string }[] } | undefined
+      const answer = await this.#transport.call(call, read)
       return new Set((answer?.resources ?? []).map((resource) => resource.name ?? ''))
     } catch (error) {
       if (isKubeError(error, 'not_found')) return new Set()

@@ -15,6 +15,11 @@ export interface Answer {
   readonly body: Buffer
 }
 
+/** An answer whose body lies in memory that is used again: valid until released. */
+export interface BorrowedAnswer extends Answer {
+  release(): void
+}
+
 /** A 200 whose body comes as it comes. Ends when the server ends; throws what broke it. */
 export interface AnswerStream {
   readonly status: number
@@ -41,17 +46,16 @@ export function exchange(
   origin: string,
   request: WireRequest,
   { maxBytes, signal }: { maxBytes: number; signal: AbortSignal },
-): Promise<Answer> {
+): Promise<BorrowedAnswer> {
   return new Promise((resolve, reject) => {
     let controller: Dispatcher.DispatchController | undefined
     let status = 0
     let headers: Answer['headers'] = {}
-    let chunks: Buffer[] = []
-    let size = 0
+    const body = new BodyBuffer()
     const finish = () => signal.removeEventListener('abort', abort)
     const fail = (error: unknown) => {
       finish()
-      chunks = []
+      body.release()
       reject(error)
     }
     const abort = () => {
@@ -70,13 +74,12 @@ export function exchange(
         headers = responseHeaders
       },
       onResponseData(running, chunk) {
-        size += chunk.length
-        if (size <= maxBytes) chunks.push(chunk)
-        else running.abort(new AnswerTooLargeError(maxBytes))
+        if (body.size + chunk.length > maxBytes) running.abort(new AnswerTooLargeError(maxBytes))
+        else if (!signal.aborted) body.append(chunk)
       },
       onResponseEnd() {
         finish()
-        resolve({ status, headers, body: chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size) })
+        resolve({ status, headers, body: body.bytes, release: () => body.release() })
       },
       onResponseError(_, error) {
         fail(error)
@@ -124,6 +127,53 @@ export function openStream(
     })
   })
 }
+
+const SPARE_BYTES = 2 * 1024 * 1024
+const MAX_SPARE_BYTES = 8 * 1024 * 1024
+const MAX_SPARES = 4
+/** Memory of earlier answers, shared by all clients: pages come one after the other, and each would cost its size anew. */
+const spares: Buffer[] = []
+
+/** Gathers a body. The chunks are copied at once, so that they can go; one alone stays where it is. */
+class BodyBuffer {
+  size = 0
+  #first: Buffer | undefined
+  #memory: Buffer | undefined
+
+  append(chunk: Buffer): void {
+    if (this.size === 0) this.#first = chunk
+    else {
+      this.#reserve(this.size + chunk.length)
+      this.#memory?.set(chunk, this.size)
+    }
+    this.size += chunk.length
+  }
+
+  get bytes(): Buffer {
+    return (this.#memory ?? this.#first ?? EMPTY).subarray(0, this.size)
+  }
+
+  release(): void {
+    const memory = this.#memory
+    this.#first = undefined
+    this.#memory = undefined
+    this.size = 0
+    if (memory && memory.length <= MAX_SPARE_BYTES && spares.length < MAX_SPARES) spares.push(memory)
+  }
+
+  #reserve(size: number): void {
+    const before = this.#memory
+    if (before && before.length >= size) return
+    // The old memory is too small for such answers: it is left to the collector.
+    const next = (before ? undefined : spares.pop()) ?? Buffer.allocUnsafeSlow(SPARE_BYTES)
+    this.#memory =
+      next.length >= size ? next : Buffer.allocUnsafeSlow(Math.max(size, 2 * next.length, 2 * (before?.length ?? 0)))
+    this.#memory.set((before ?? this.#first ?? EMPTY).subarray(0, this.size))
+    this.#first = undefined
+  }
+}
+
+const EMPTY = Buffer.alloc(0)
 
 class ChunkQueue implements AsyncIterable<Buffer> {
   controller: Dispatcher.DispatchController | undefined

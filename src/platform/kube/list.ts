@@ -29,7 +29,7 @@ export async function* listPages<T>(
     }
     let page: ReturnType<typeof decodeList<T>>
     try {
-      page = decodeList(resource, call, await transport.call(call))
+      page = await transport.call(call, (answer) => decodeList(resource, call, answer))
     } catch (error) {
       if (!(error instanceof AnswerTooLargeError) || limit <= 1) throw error
       limit = Math.max(1, Math.floor(limit / 8))

@@ -195,9 +195,6 @@ function readResources(reader: ProtoReader): Requests | null {
   return requests
 }
 
-const CPU = Buffer.from('cpu')
-const MEMORY = Buffer.from('memory')
-
 /** One entry of a ResourceList, added to what came before. */
 function readRequestEntry(reader: ProtoReader, before: Requests | null): Requests {
   const outer = reader.enter()
@@ -205,8 +202,8 @@ function readRequestEntry(reader: ProtoReader, before: Requests | null): Request
   let amount = ''
   for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
     if (tag === 10) {
-      const key = reader.bytes()
-      resource = key.equals(CPU) ? 'cpu' : key.equals(MEMORY) ? 'memory' : undefined
+      const key = reader.shared()
+      resource = key === 'cpu' || key === 'memory' ? key : undefined
     } else if (tag === 18) amount = readQuantity(reader)
     else reader.skip(tag)
   }

@@ -7,7 +7,15 @@ import { backoffMs } from '#runtime'
 import { Breaker } from './breaker.ts'
 import { type Credential, type CredentialSource, credentialSource, orAborted } from './credentials.ts'
 import { describeCall, errorOfAnswer, errorOfConnection, isBrokenConnection, KubeError } from './errors.ts'
-import { type Answer, type AnswerStream, AnswerTooLargeError, exchange, openStream, type WireRequest } from './http.ts'
+import {
+  type Answer,
+  type AnswerStream,
+  AnswerTooLargeError,
+  type BorrowedAnswer,
+  exchange,
+  openStream,
+  type WireRequest,
+} from './http.ts'
 import { isProtobuf, readStatus, unwrap } from './protobuf.ts'
 import { RateLimit } from './rate-limit.ts'
 import { secureContextFor } from './tls.ts'
@@ -95,12 +103,13 @@ export class Transport implements AsyncDisposable {
 
   /**
    * One call within one deadline, retries included. Waiting for our own rate limit comes before and does not count.
+   * @param read takes what it wants of the answer at once: the memory of the body is used again when it returns.
    * @throws KubeError for any answer of 400 and above and any trouble; the signal's reason where the caller ended it.
    */
-  async call(call: Call): Promise<Answer> {
+  async call<T>(call: Call, read: (answer: Answer) => T): Promise<T> {
     return this.#used(async () => {
       await this.#limit.take(call.signal)
-      return this.breaker.run(() => this.#withDeadline(call, (signal) => this.#attempts(call, signal)))
+      return this.breaker.run(() => this.#withDeadline(call, (signal) => this.#attempts(call, read, signal)))
     })
   }
 
@@ -140,12 +149,12 @@ export class Transport implements AsyncDisposable {
     }
   }
 
-  async #attempts(call: Call, signal: AbortSignal): Promise<Answer> {
+  async #attempts<T>(call: Call, read: (answer: Answer) => T, signal: AbortSignal): Promise<T> {
     const what = describeCall(call.method, call.path)
     let renewed = false
     let broke = false
     for (let retry = 0; ; ) {
-      let answer: Answer
+      let answer: BorrowedAnswer
       try {
         const [request, lines] = await this.#prepare(call, signal, this.#gzip)
         answer = await exchange(lines.requests, this.#origin, request, { maxBytes: this.#maxBytes, signal })
@@ -157,14 +166,19 @@ export class Transport implements AsyncDisposable {
         }
         throw errorOfConnection(what, this.endpoint, error)
       }
-      if (answer.status < 400) return this.#unzipped(what, answer)
+      let error: KubeError
+      try {
+        const plain = await this.#unzipped(what, answer)
+        if (answer.status < 400) return read(plain)
+        const body = errorBody(answer.headers, plain.body)
+        error = errorOfAnswer(what, answer.status, body, retryAfterMs(answer.headers, this.clock))
+      } finally {
+        answer.release()
+      }
       if (answer.status === 401 && !renewed && this.#credentials.refuse()) {
         renewed = true
         continue
       }
-      const plain = await this.#unzipped(what, answer)
-      const body = errorBody(answer.headers, plain.body)
-      const error = errorOfAnswer(what, answer.status, body, retryAfterMs(answer.headers, this.clock))
       if (retry >= MAX_RETRIES || !mayRepeat(call, error)) throw error
       const waitMs = (error.retryAfterMs ?? 0) + backoffMs(retry++, { fromMs: 500, toMs: 4000, random: this.random })
       if (waitMs > MAX_RETRY_WAIT_MS) throw error

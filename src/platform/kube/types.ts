@@ -32,7 +32,7 @@ export interface Resource<T = KubeObject> {
   readonly namespaced: boolean
   /** Takes from a JSON object what the reader needs; absent: the object as it is. */
   readonly fromJson?: (object: KubeObject) => T
-  /** Takes the same from the object's protobuf bytes; present: protobuf is asked for. Must agree with `fromJson`. */
+  /** Takes the same from the object's protobuf bytes; present: protobuf is asked for. Must agree with `fromJson`. Keeps no view of the bytes. */
   readonly fromProtobuf?: (bytes: Uint8Array) => T
 }
 
