@@ -1,0 +1,115 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type ApiObject, ApiServer } from '#apiserver'
+import { clusterConnection } from '#kinds'
+import { silentLogger } from '#runtime'
+import { HUB_NAMESPACE } from './control-plane.ts'
+import { declareMembers, kubeconfigMembers, kubeconfigPaths, type Member } from './members.ts'
+
+const connections = { group: 'clusterpulse.io', version: 'v1alpha1', plural: 'clusterconnections' }
+const secrets = { group: '', version: 'v1', plural: 'secrets' }
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'members-'))
+})
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+describe('kubeconfigPaths', () => {
+  it('takes the file that is named before KUBECONFIG', () => {
+    expect(kubeconfigPaths('/a/b', { KUBECONFIG: '/c' })).toEqual(['/a/b'])
+    expect(kubeconfigPaths(undefined, { KUBECONFIG: '/c:/d' })).toEqual(['/c', '/d'])
+  })
+})
+
+describe('kubeconfigMembers', () => {
+  const kubeconfig = async (contexts: readonly string[]) => {
+    const path = join(folder, 'config')
+    const list = contexts.map((name) => `- {name: ${JSON.stringify(name)}, context: {cluster: c, user: u}}`).join('\n')
+    await writeFile(
+      path,
+      `kind: Config\ncontexts:\n${list}\nclusters:\n- {name: c, cluster: {server: "https://127.0.0.1:9", insecure-skip-tls-verify: true}}\nusers:\n- {name: u, user: {token: very-secret}}\n`,
+    )
+    return path
+  }
+
+  it('makes each context one cluster with a name that Kubernetes accepts, never the same twice', async () => {
+    const path = await kubeconfig(['admin@East', 'admin/east', 'admin-east', '???'])
+    const members = await kubeconfigMembers([path], [], silentLogger)
+    expect(members.map((member) => member.name)).toEqual(['admin-east', 'admin-east-2', 'admin-east-3', 'cluster'])
+    expect(members.map((member) => member.displayName)).toEqual(['admin@East', 'admin/east', 'admin-east', '???'])
+  })
+
+  it('leaves credentials in the kubeconfig and keeps the choice not to verify visible', async () => {
+    const path = await kubeconfig(['east'])
+    const [member] = await kubeconfigMembers([path], ['east'], silentLogger)
+    expect(member).toMatchObject({
+      credentials: { kubeconfigPath: path, context: 'east' },
+      insecureSkipTlsVerify: true,
+    })
+    expect(JSON.stringify(member)).not.toContain('very-secret')
+  })
+
+  it('names the contexts there are when one is unknown', async () => {
+    const path = await kubeconfig(['east', 'west'])
+    await expect(kubeconfigMembers([path], ['north'], silentLogger)).rejects.toThrow(/"north".*east.*west/)
+  })
+})
+
+describe('declareMembers', () => {
+  const member = (name: string, more: Partial<Member> = {}): Member => ({
+    name,
+    displayName: name,
+    endpoint: 'https://127.0.0.1:9',
+    labels: {},
+    credentials: { token: 'one' },
+    insecureSkipTlsVerify: false,
+    ...more,
+  })
+  const names = (server: ApiServer) =>
+    server.objects.list(connections, { namespace: HUB_NAMESPACE }).map(({ metadata }) => metadata.name)
+
+  it('adds, keeps what people set, removes what is no longer asked for, and leaves others alone', async () => {
+    await using server = await ApiServer.open({ storage: { kind: 'memory' } })
+    await server.objects.put(clusterConnection.crd() as unknown as ApiObject)
+    await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: HUB_NAMESPACE } })
+    await declareMembers(server, [member('a'), member('b')], silentLogger)
+    expect(names(server)).toEqual(['a', 'b'])
+
+    const key = { name: 'a', namespace: HUB_NAMESPACE }
+    const a = server.objects.get(connections, key) as ApiObject
+    await server.objects.update({ ...a, spec: { ...(a.spec as object), monitoring: { interval: 60 } } })
+    await server.objects.create({
+      apiVersion: 'clusterpulse.io/v1alpha1',
+      kind: 'ClusterConnection',
+      metadata: { name: 'by-hand', namespace: HUB_NAMESPACE },
+      spec: { endpoint: 'https://127.0.0.1:9', credentialsRef: { name: 'mine' } },
+    })
+    const before = server.objects.get(connections, key)?.metadata.resourceVersion
+    await declareMembers(server, [member('a'), member('by-hand')], silentLogger)
+    expect(names(server)).toEqual(['a', 'by-hand'])
+    expect(server.objects.get(connections, key)).toMatchObject({
+      metadata: { resourceVersion: before },
+      spec: { monitoring: { interval: 60 } },
+    })
+    expect(server.objects.get(connections, { name: 'by-hand', namespace: HUB_NAMESPACE })?.spec).toMatchObject({
+      credentialsRef: { name: 'mine' },
+    })
+    expect(server.objects.get(secrets, { name: 'b-access', namespace: HUB_NAMESPACE })).toBeUndefined()
+
+    await declareMembers(
+      server,
+      [member('a', { credentials: { token: 'two' }, endpoint: 'https://127.0.0.1:10' })],
+      silentLogger,
+    )
+    expect(server.objects.get(connections, key)?.spec).toMatchObject({
+      endpoint: 'https://127.0.0.1:10',
+      monitoring: { interval: 60 },
+    })
+    expect(server.objects.get(secrets, { name: 'a-access', namespace: HUB_NAMESPACE })?.data).toEqual({
+      token: Buffer.from('two').toString('base64'),
+    })
+  })
+})
