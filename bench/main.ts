@@ -1,0 +1,55 @@
+/*
+ * npm run bench <name> [-- arguments of that bench]
+ *
+ * Each bench is a file beside this one that exports `run(args)`; it prints its result and writes it to results/<name>.md.
+ */
+import { invariant } from '../src/contract/model/index.ts'
+
+interface Bench {
+  readonly summary: string
+  readonly arguments: string
+  readonly load: () => Promise<{ run(args: readonly string[]): Promise<void> }>
+}
+
+const benches: Readonly<Record<string, Bench>> = {
+  pull: {
+    summary: 'reading 100 nodes and 10 000 pods over TLS: ours, raw JSON, the typed client',
+    arguments: '--runs 7 --nodes 100 --pods 10000 --no-write',
+    load: () => import('./pull.ts'),
+  },
+  api: {
+    summary: 'GET /api/v1/clusters of 1000 clusters at 50 concurrent, against Redis per cluster per request',
+    arguments: '--clusters 1000 --nodes 10 --seconds 10 --connections 50 --batches 33',
+    load: () => import('./api.ts'),
+  },
+  rounds: {
+    summary: 'one hub that collects from 100, 300 and 1000 simulated clusters: rounds, CPU, memory',
+    arguments: '--clusters 100,300,1000 --nodes 10 --pods 100 --intervals 3 --no-write',
+    load: () => import('./rounds.ts'),
+  },
+}
+
+function help(): string {
+  const lines = Object.entries(benches).map(
+    ([name, bench]) => `  ${name.padEnd(8)}${bench.summary}\n          ${bench.arguments}`,
+  )
+  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; bench/README.md tells how each measures.\n`
+}
+
+async function main([name, ...args]: readonly string[]): Promise<void> {
+  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+    process.stdout.write(help())
+    return
+  }
+  if (!Object.hasOwn(benches, name)) {
+    process.stderr.write(`there is no bench ${JSON.stringify(name)}\n\n${help()}`)
+    process.exitCode = 1
+    return
+  }
+  const bench = benches[name]
+  invariant(bench, 'it is one of them')
+  const { run } = await bench.load()
+  await run(args)
+}
+
+await main(process.argv.slice(2))
