@@ -24,3 +24,13 @@ export function equalJson(a: unknown, b: unknown): boolean {
     keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && equalJson(a[key], b[key]))
   )
 }
+
+/** JSON with sorted keys, so that equal values are equal texts. */
+export function stableText(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(stableText).join(',')}]`
+  if (!isMap(value)) return JSON.stringify(value) ?? 'null'
+  const fields = Object.keys(value)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${stableText(value[key])}`)
+  return `{${fields.join(',')}}`
+}
