@@ -1,4 +1,6 @@
+import { compilePath } from './jsonpath.ts'
 import { checkStructural } from './schema/index.ts'
+import type { FieldReaders } from './selectors.ts'
 import type { Resource } from './served.ts'
 import type { ApiObject, FieldFault, PrinterColumn, Schema } from './types.ts'
 
@@ -34,6 +36,7 @@ interface CrdVersion {
     }
   }
   readonly additionalPrinterColumns?: readonly PrinterColumn[]
+  readonly selectableFields?: readonly { readonly jsonPath: string }[]
 }
 
 export const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io'
@@ -66,7 +69,7 @@ export function resourcesOf(definition: ApiObject): Resource[] {
       nameRule: 'subdomain' as const,
       generation: true,
       versionRequired: true,
-      fields: {},
+      fields: selectableFields(version),
       ...(version.subresources?.scale ? { scale: version.subresources.scale } : {}),
       definition: definition.metadata.name,
       ...(version.deprecated
@@ -75,6 +78,14 @@ export function resourcesOf(definition: ApiObject): Resource[] {
           }
         : {}),
     }))
+}
+
+function selectableFields(version: CrdVersion): FieldReaders {
+  const readers = (version.selectableFields ?? []).flatMap(({ jsonPath }) => {
+    const read = compilePath(jsonPath)
+    return read ? [[jsonPath.replace(/^\./, ''), (object: ApiObject) => String(read(object)[0] ?? '')] as const] : []
+  })
+  return Object.fromEntries(readers)
 }
 
 const required = (path: string, message = 'Required value'): FieldFault => ({

@@ -53,6 +53,43 @@ describe('objects on disk', () => {
     await aServer({ storage: { kind: 'lmdb', dir } })
   })
 
+  it('keep all that was acknowledged when the disk is full, say so, and take more when there is room', async () => {
+    const dir = aDirectory()
+    // A limit on the size of files does to the driver what a full disk does.
+    const writer = startWriter(dir, { maxFileKiB: 1000 })
+    const acknowledged: Acknowledged[] = []
+    let last = await writer.acknowledged()
+    for (; last.name !== 'refused'; last = await writer.acknowledged()) acknowledged.push(last)
+    // 507 where the file system says that it is full; a limit is none of its business.
+    expect(['500', '507']).toContain(last.value)
+    await writer.kill()
+    const server = await aServer({ storage: { kind: 'lmdb', dir } })
+    const names = new Set(server.objects.list(CONFIG_MAPS).map(({ metadata }) => metadata.name))
+    expect(acknowledged.filter(({ name }) => !names.has(name))).toEqual([])
+    await server.objects.put(map('more'))
+  })
+
+  it('bring back what definitions define', async () => {
+    const dir = aDirectory()
+    const things = { group: 'test.io', version: 'v1', plural: 'things' }
+    const first = await ApiServer.open({ storage: { kind: 'lmdb', dir } })
+    await first.objects.create({
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'things.test.io' },
+      spec: {
+        group: 'test.io',
+        scope: 'Cluster',
+        names: { plural: 'things', kind: 'Thing' },
+        versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+      },
+    })
+    const thing = await first.objects.create({ apiVersion: 'test.io/v1', kind: 'Thing', metadata: { name: 'a' } })
+    await first[Symbol.asyncDispose]()
+    const second = await aServer({ storage: { kind: 'lmdb', dir } })
+    expect(second.objects.list(things)).toEqual([thing])
+  })
+
   const cycles = Number(process.env.APISERVER_KILLS ?? 4)
   it(`survive kill -9 at any moment once acknowledged (${cycles} times)`, {
     timeout: 30_000 + cycles * 3000,
@@ -97,11 +134,14 @@ interface Writer {
 }
 
 /** Another process that writes objects as fast as it can and says which are acknowledged. */
-function startWriter(dir: string): Writer {
+function startWriter(dir: string, limit: { maxFileKiB?: number } = {}): Writer {
   const script = fileURLToPath(new URL('./test-writer.ts', import.meta.url))
-  const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', script, dir], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const { maxFileKiB } = limit
+  const command = [process.execPath, '--import', 'tsx', script, dir, ...(maxFileKiB ? ['grow'] : [])]
+  // Without the trap the system would end the process instead of refusing the write.
+  const limited = ['bash', '-c', `trap "" XFSZ; ulimit -f ${maxFileKiB}; exec "$@"`, 'bash', ...command]
+  const [program = '', ...args] = maxFileKiB ? limited : command
+  const child: ChildProcess = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(() => void child.kill('SIGKILL'))
   if (!child.stdout) throw new Error('the writer has no output')
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
@@ -117,9 +157,11 @@ function startWriter(dir: string): Writer {
       return parse(value)
     },
     async kill() {
-      const exited = once(child, 'exit')
-      child.kill('SIGKILL')
-      await exited
+      if (child.exitCode === null) {
+        const exited = once(child, 'exit')
+        child.kill('SIGKILL')
+        await exited
+      }
       const rest: Acknowledged[] = []
       for (let line = await lines.next(); !line.done; line = await lines.next())
         // The last line may be cut where the process ended.

@@ -29,8 +29,8 @@ export function nameFaults(name: string, rule: NameRule, path = 'metadata.name')
   }
   const limit = rule === 'label' ? 63 : 253
   const faults: FieldFault[] = []
-  if (name.length > limit)
-    faults.push(wrong(path, name, `must be no more than ${limit} ${limit === 63 ? 'bytes' : 'bytes'}`))
+  if (name.length > limit) faults.push(wrong(path, name, `must be no more than ${limit} bytes`))
+  if (name.length > 10 * limit) return faults
   if (!(rule === 'label' ? LABEL : SUBDOMAIN).test(name))
     faults.push(wrong(path, name, rule === 'label' ? LABEL_RULE : SUBDOMAIN_RULE))
   return faults

@@ -1,9 +1,11 @@
 // A process of its own for lmdb.test.ts: writes objects until it is killed, and prints `name value .` once a write is
-// acknowledged. Values rise over restarts, so that a lost write shows as an older value.
+// acknowledged. Values rise over restarts, so that a lost write shows as an older value. With `grow` every write is a new
+// object, and the first refused one ends it: `refused httpCode .`.
 import { writeSync } from 'node:fs'
 import { ApiServer } from './server.ts'
+import { ApiError } from './status.ts'
 
-const [, , dir = ''] = process.argv
+const [, , dir = '', grow] = process.argv
 const server = await ApiServer.open({ storage: { kind: 'lmdb', dir } })
 const at = { group: '', version: 'v1', plural: 'configmaps' }
 const values = server.objects.list(at).map(({ data }) => Number((data as { value: string }).value))
@@ -11,7 +13,7 @@ let value = Math.max(0, ...values)
 
 async function writeOn(lane: number): Promise<never> {
   for (let n = 0; ; n++) {
-    const name = `m${(lane * 7 + n) % 50}`
+    const name = grow ? `m${value + 1}` : `m${(lane * 7 + n) % 50}`
     const mine = ++value
     await server.objects.put({
       apiVersion: 'v1',
@@ -23,5 +25,12 @@ async function writeOn(lane: number): Promise<never> {
   }
 }
 
-// Several at once, so that batches of more than one are killed too.
-await Promise.all([0, 1, 2, 3].map(writeOn))
+try {
+  // Several at once, so that batches of more than one are killed too.
+  await Promise.all([0, 1, 2, 3].map(writeOn))
+} catch (error) {
+  if (!(error instanceof ApiError)) throw error
+  writeSync(1, `refused ${error.httpCode} .\n`)
+  await server[Symbol.asyncDispose]()
+  process.exit(0)
+}
