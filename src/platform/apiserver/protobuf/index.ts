@@ -6,4 +6,5 @@
  * One table per message says for each field its number and kind; encoder and decoder walk the same table. A decoded
  * object is the JSON the API would give. What no table knows is not encoded: the caller answers JSON instead.
  */
+export { ProtobufError, UnencodableFieldError } from './errors.ts'
 export { canEncode, decodeObject, encodeList, encodeObject, encodeWatchEvent } from './objects.ts'

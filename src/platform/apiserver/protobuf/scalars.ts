@@ -1,0 +1,31 @@
+import type { ScalarKind } from './table.ts'
+
+/** RFC 3339 as the API writes it; fractions of a second only in micro times. */
+const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.(\d{1,9}))?(?:Z|[+-]\d{2}:\d{2})$/
+
+export interface Instant {
+  readonly seconds: number
+  readonly nanos: number
+}
+
+/** @returns undefined where the value is no point in time. */
+export function parseInstant(value: unknown): Instant | undefined {
+  const match = typeof value === 'string' ? INSTANT.exec(value) : null
+  if (!match) return undefined
+  const ms = Date.parse(value as string)
+  if (Number.isNaN(ms)) return undefined
+  return { seconds: Math.floor(ms / 1000), nanos: Number((match[1] ?? '').padEnd(9, '0')) }
+}
+
+/** @returns undefined where seconds are beyond what a date can say. */
+export function formatInstant({ seconds, nanos }: Instant, micro: boolean): string | undefined {
+  const date = new Date(seconds * 1000)
+  if (Number.isNaN(date.getTime())) return undefined
+  const text = date.toISOString().slice(0, -5)
+  if (text.length !== 19) return undefined
+  return micro ? `${text}.${String(Math.floor(nanos / 1000)).padStart(6, '0')}Z` : `${text}Z`
+}
+
+/** What JSON leaves out: the zero of the kind. */
+export const isZero = (kind: ScalarKind, value: unknown): boolean =>
+  value === '' || value === false || value === 0 || (kind === 'strings' && (value as string[]).length === 0)

@@ -1,0 +1,98 @@
+/**
+ * Messages of one package by name. A message is written as its fields, `number name: kind`, with kinds
+ * `string`, `{string}` (a map by text), `Container[]`, `meta.ObjectMeta` (of another package), `inline Handler` (a
+ * message of its own on the wire, but not in JSON). `!` keeps a zero: JSON shows it, where others are left out.
+ */
+export type Tables = Readonly<Record<string, string>>
+
+const SCALARS = [
+  'string',
+  'bool',
+  'int32',
+  'int64',
+  'bytes',
+  'time',
+  'microtime',
+  'quantity',
+  'intOrString',
+  'raw',
+  'fields',
+  'strings',
+] as const
+
+/**
+ * How one value is written. `raw` is JSON in a RawExtension, `fields` JSON in a FieldsV1, `strings` a message that is
+ * nothing but a list of texts.
+ */
+export type ScalarKind = (typeof SCALARS)[number]
+
+export interface Field {
+  readonly name: string
+  readonly number: number
+  readonly shape: 'one' | 'many' | 'map' | 'inline'
+  readonly kind: ScalarKind | Message
+  readonly keepsZero: boolean
+}
+
+/** A message with its fields by number and by name. The names include those of inline messages. */
+export interface Message {
+  readonly id: string
+  /** in descending order of number, as the encoder writes from the end */
+  readonly fields: readonly Field[]
+  readonly byNumber: ReadonlyMap<number, Field>
+  readonly names: ReadonlySet<string>
+}
+
+const FIELD = /^(\d+) ([A-Za-z0-9]+): (inline )?(\{)?([A-Za-z0-9.]+)(\[\]|\})?(!)?$/
+
+const isScalar = (kind: string): kind is ScalarKind => (SCALARS as readonly string[]).includes(kind)
+
+/** Reads tables when a message is first needed. Every message is read once. */
+export class MessageCatalogue {
+  readonly #packages: Readonly<Record<string, Tables>>
+  readonly #read = new Map<string, Message>()
+
+  constructor(packages: Readonly<Record<string, Tables>>) {
+    this.#packages = packages
+  }
+
+  has(id: string): boolean {
+    const [from = '', name = ''] = id.split('.')
+    return this.#packages[from]?.[name] !== undefined
+  }
+
+  /** @throws Error for a message no table has: our own tables are wrong then. */
+  get(id: string): Message {
+    const known = this.#read.get(id)
+    if (known) return known
+    const [from = '', name = ''] = id.split('.')
+    const text = this.#packages[from]?.[name]
+    if (text === undefined) throw new Error(`no table for the message ${id}`)
+    const fields = text
+      .trim()
+      .split(/,\s+/)
+      .filter(Boolean)
+      .map((field) => this.#field(from, field))
+      .sort((a, b) => b.number - a.number)
+    const names = fields.flatMap(({ shape, name: own, kind }) =>
+      shape === 'inline' && typeof kind === 'object' ? [...kind.names] : [own],
+    )
+    const byNumber = new Map(fields.map((field) => [field.number, field]))
+    const message = { id, fields, byNumber, names: new Set(names) }
+    this.#read.set(id, message)
+    return message
+  }
+
+  #field(from: string, text: string): Field {
+    const match = FIELD.exec(text.trim())
+    if (!match) throw new Error(`not a field of a message: ${text}`)
+    const [, number = '', name = '', inline, brace, kind = '', end, bang] = match
+    return {
+      name,
+      number: Number(number),
+      shape: inline ? 'inline' : brace ? 'map' : end ? 'many' : 'one',
+      kind: isScalar(kind) ? kind : this.get(kind.includes('.') ? kind : `${from}.${kind}`),
+      keepsZero: bang !== undefined,
+    }
+  }
+}
