@@ -36,6 +36,8 @@ describe('Breaker', () => {
     const error = await breaker.run(fine).catch((caught) => caught)
     expect(error).toMatchObject({ reason: 'breaker_open', retryAfterMs: 40_000 })
     expect(error.message).toContain('40 s')
+    // Whoever sees only this must still learn what the trouble is.
+    expect(error.message).toMatch(/; the last: server$/)
   })
 
   it.each<[KubeErrorReason, number]>([

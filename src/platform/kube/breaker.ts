@@ -25,6 +25,8 @@ export class Breaker {
   readonly #recoveryMs: number
   readonly #clock: Clock
   #failures = 0
+  /** what the cluster's trouble was when it was last met, for people */
+  #trouble = ''
   #openedAt: number | undefined
   #probing = false
 
@@ -50,7 +52,7 @@ export class Breaker {
       this.#succeeded()
       return value
     } catch (error) {
-      if (isClusterTrouble(error)) this.#failed(probe)
+      if (isClusterTrouble(error)) this.#failed(probe, error)
       // Any other answer proves that it lives; a call that its caller or our own side ended says nothing.
       else if (error instanceof KubeError && error.httpStatus !== undefined) this.#succeeded()
       throw error
@@ -67,7 +69,7 @@ export class Breaker {
       const when = waitMs > 0 ? `next try in ${Math.ceil(waitMs / 1000)} s` : 'a first try is under way'
       throw new KubeError(
         'breaker_open',
-        `circuit breaker is open after ${this.#failures} failures in a row; ${when}`,
+        `circuit breaker is open after ${this.#failures} failures in a row; ${when}; the last: ${this.#trouble}`,
         {
           retryAfterMs: Math.max(waitMs, 1000),
         },
@@ -82,8 +84,9 @@ export class Breaker {
     this.#openedAt = undefined
   }
 
-  #failed(probe: boolean): void {
+  #failed(probe: boolean, error: unknown): void {
     this.#failures++
+    this.#trouble = error instanceof Error ? error.message : String(error)
     // Calls that began before it opened and end now must not prolong the pause.
     if (probe || (this.#openedAt === undefined && this.#failures >= this.#threshold)) this.#openedAt = this.#clock.now()
   }

@@ -134,7 +134,7 @@ describe('reading', () => {
     const server = await serve((request, response) =>
       request.url?.includes('/secrets/')
         ? status(response, 404, 'NotFound', 'secrets "x" not found')
-        : json(response, 200, { metadata: {}, items: null }),
+        : json(response, 200, { kind: 'List', metadata: {}, items: null }),
     )
     const kube = client(server.access())
     expect(await kube.get(secrets, { name: 'x', namespace: 'a' })).toBeUndefined()
@@ -142,8 +142,15 @@ describe('reading', () => {
     expect(server.requests[0]).toBe('GET /api/v1/namespaces/a/secrets/x')
   })
 
+  it('does not take an empty field of another answer for an empty list', async () => {
+    const answers = [{ items: [] }, { kind: 'Status', items: null }, { kind: 'Status', status: 'Success' }, [], null]
+    const server = await serve((_, response) => json(response, 200, answers.shift()))
+    while (answers.length > 0)
+      await expect(client(server.access()).listAll(secrets)).rejects.toMatchObject({ reason: 'protocol' })
+  })
+
   it('keeps the path of the server address before every path', async () => {
-    const server = await serve((_, response) => json(response, 200, { items: [] }))
+    const server = await serve((_, response) => json(response, 200, { kind: 'List', items: [] }))
     await client(server.access({ server: `${server.url}/k8s/clusters/c1/` })).listAll(subscriptions, {
       namespace: 'a/b',
     })
@@ -254,7 +261,7 @@ describe('trouble', () => {
     let refusals = 2
     const server = await serve((_, response) => {
       if (refusals-- > 0) return status(response, 429, 'TooManyRequests', 'slow down', { 'retry-after': '2' })
-      json(response, 200, { items: [] })
+      json(response, 200, { kind: 'List', items: [] })
     })
     const clock = new ManualClock()
     const list = client(server.access(), { clock, random: () => 0 }).listAll(secrets)
@@ -380,7 +387,7 @@ describe('credentials', () => {
 })
 
 describe('TLS', () => {
-  const answer: Script = (_, response) => json(response, 200, { items: [] })
+  const answer: Script = (_, response) => json(response, 200, { kind: 'List', items: [] })
 
   it('is verified against the given CA', async () => {
     const server = await serve(answer, tls)

@@ -19,6 +19,7 @@ export function decodeObject<T>(resource: Resource<T>, call: Call, answer: Answe
 export function decodeList<T>(resource: Resource<T>, call: Call, answer: Answer): DecodedList<T> {
   if (isProtobuf(answer.headers)) return readList(unwrap(answer.body), protobufReader(resource, call))
   const list = parseJson(call, answer.body) as {
+    kind?: unknown
     metadata?: { resourceVersion?: string; continue?: string; remainingItemCount?: number }
     items?: unknown
   } | null
@@ -26,6 +27,8 @@ export function decodeList<T>(resource: Resource<T>, call: Call, answer: Answer)
   // An empty list may come as null.
   const items = list.items ?? []
   if (!Array.isArray(items)) throw notKubernetes(call)
+  // "Nothing there" is believed from a list only, not from whatever else happens to have such a field.
+  if (items.length === 0 && !String(list.kind).endsWith('List')) throw notKubernetes(call)
   const { resourceVersion = '', continue: next = '', remainingItemCount: remaining } = list.metadata ?? {}
   return {
     items: items.map((item) => readJson(resource, asObject(item, call))),

@@ -8,7 +8,7 @@ afterEach(async () => {
   for (const item of open.splice(0).reverse()) await item[Symbol.asyncDispose]()
 })
 
-const fine: Script = (_, response) => json(response, 200, { items: [] })
+const fine: Script = (_, response) => json(response, 200, { kind: 'List', items: [] })
 
 async function world(script: Script = fine) {
   const clock = new ManualClock()
@@ -39,7 +39,7 @@ describe('ClientPool', () => {
   it('renews a client whose credentials changed, and lets running calls of the old one end', async () => {
     let answer: (() => void) | undefined
     const { pool, server } = await world((_, response) => {
-      answer = () => json(response, 200, { items: [] })
+      answer = () => json(response, 200, { kind: 'List', items: [] })
     })
     const old = await pool.get('a/x', server.access(token('one')))
     const running = old.listAll(secrets)
@@ -91,7 +91,7 @@ describe('ClientPool', () => {
   it('removes a client that was not used for half an hour, but not one that watches', async () => {
     const { pool, server, clock } = await world((request, response) => {
       if (request.url?.includes('watch=')) response.writeHead(200).flushHeaders()
-      else json(response, 200, { metadata: { resourceVersion: '1' }, items: [] })
+      else json(response, 200, { kind: 'List', metadata: { resourceVersion: '1' }, items: [] })
     })
     const idle = await pool.get('a/idle', server.access())
     const watching = await pool.get('a/watching', server.access())

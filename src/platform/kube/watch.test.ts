@@ -33,7 +33,11 @@ async function world() {
     if (!parameters.has('watch')) {
       state.lists++
       if (state.onList?.(response)) return
-      return json(response, 200, { metadata: { resourceVersion: String(state.version) }, items: state.objects })
+      return json(response, 200, {
+        kind: 'List',
+        metadata: { resourceVersion: String(state.version) },
+        items: state.objects,
+      })
     }
     const watch = { from: parameters.get('resourceVersion') ?? '', parameters, response, gone: false }
     response.on('close', () => {
