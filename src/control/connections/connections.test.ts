@@ -4,8 +4,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { customResourceDefinitions, secrets } from '#kube'
+import { StoreUnavailableError } from '#model'
 import { connectionResource } from './reconciler.ts'
-import { aWorld, conditionOf, connect, NAMESPACE, statusOf, until, untilPhase, writeSecret } from './testing/world.ts'
+import {
+  aWorld,
+  conditionOf,
+  connect,
+  NAMESPACE,
+  statusOf,
+  until,
+  untilPhase,
+  type World,
+  writeSecret,
+} from './testing/world.ts'
 
 const key = (name: string) => ({ name, namespace: NAMESPACE })
 
@@ -237,6 +248,40 @@ describe('a cluster that cannot be read', () => {
     expect((await statusOf(world, 'odd')).message).toMatch(/spec\.endpoint must be the address of an API server/)
     expect(world.cluster('odd')?.status.health).toBe('unhealthy')
   })
+})
+
+describe('a hub that cannot keep what was read', () => {
+  const full = new StoreUnavailableError("the hub's log", 'no space left on the disk')
+  const refusing = (world: World, what: () => 'connect' | 'accept' | 'nothing') => ({
+    ingester: {
+      connect: (...given: Parameters<World['ingester']['connect']>) =>
+        what() === 'connect' ? Promise.reject(full) : world.ingester.connect(...given),
+      remove: (cluster: Parameters<World['ingester']['remove']>[0]) => world.ingester.remove(cluster),
+      nextSequence: (cluster: Parameters<World['ingester']['nextSequence']>[0]) => world.ingester.nextSequence(cluster),
+      accept: (...given: Parameters<World['ingester']['accept']>) =>
+        what() === 'accept' ? Promise.reject(full) : world.ingester.accept(...given),
+    },
+  })
+
+  it.each(['connect', 'accept'] as const)(
+    'says so of each cluster (%s), blames none of them, and heals',
+    async (step) => {
+      await using world = await aWorld()
+      let refused: 'connect' | 'accept' | 'nothing' = step
+      await connect(world, 'west', await world.member())
+      await world.start(refusing(world, () => refused))
+      await untilPhase(world, 'west', 'Error')
+      expect(await statusOf(world, 'west')).toMatchObject({
+        health: 'unknown',
+        message: expect.stringMatching(/^the (cluster was read, but the )?hub could not .*no space left/) as string,
+      })
+      expect(await conditionOf(world, 'west', 'Ready')).toMatchObject({ status: 'False', reason: 'StoreUnavailable' })
+      expect((await conditionOf(world, 'west', 'Reachable'))?.status).not.toBe('False')
+      refused = 'nothing'
+      await untilPhase(world, 'west', 'Connected')
+      await until(async () => expect((await statusOf(world, 'west')).health).toBe('healthy'))
+    },
+  )
 })
 
 describe('a round', () => {

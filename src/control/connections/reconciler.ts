@@ -48,8 +48,10 @@ interface Visit {
   readonly readAt: Map<string, number>
 }
 
+type Failed = Extract<RoundEnd, { kind: 'failed' }>
+
 /** How one round is to be made, or why it cannot. */
-type Way = { readonly access: ClusterAccess } | { readonly end: Extract<RoundEnd, { kind: 'failed' }> }
+type Way = { readonly access: ClusterAccess } | { readonly end: Failed }
 
 /** What of a stored state is worth waiting for before the status is written. */
 const STATE_PATIENCE_MS = seconds(2)
@@ -109,7 +111,11 @@ export class ConnectionReconciler implements Reconciler {
           insecureSkipTlsVerify: isUnverified(access),
         }
       : settings.facts
-    await this.#connect(cluster, facts)
+    const unknown = await this.#connect(cluster, facts, signal)
+    if (unknown) {
+      await this.#write(object, unknown, settings, access, undefined)
+      return againAfter(nextRoundMs(facts.intervalMs, true, 0))
+    }
     await this.#write(object, { kind: 'connecting' }, settings, access, undefined)
 
     const sequence = ingester.nextSequence(cluster)
@@ -118,16 +124,31 @@ export class ConnectionReconciler implements Reconciler {
         ? await this.#collect(object.metadata, cluster, way.access, facts.timeoutMs, sequence, visit, signal)
         : { batch: failed(cluster, sequence, startedAt, way.end), end: way.end }
     signal.throwIfAborted()
-    const stored = await this.#accept(batch, visit, signal)
-    await this.#write(object, end, settings, access, stored ? batch : undefined)
+    const refusal = await this.#accept(batch, visit, signal)
+    // Why a cluster cannot be read matters more than that the hub could not note it.
+    const told = end.kind === 'failed' ? end : (refusal ?? end)
+    await this.#write(object, told, settings, access, refusal ? undefined : batch)
     const tookMs = clock.now() - startedAt
-    this.#options.onRound(end.kind === 'collected' ? 'collected' : 'failed', tookMs)
-    return againAfter(nextRoundMs(facts.intervalMs, end.kind === 'failed' || !stored, tookMs))
+    this.#options.onRound(told.kind === 'collected' ? 'collected' : 'failed', tookMs)
+    return againAfter(nextRoundMs(facts.intervalMs, told.kind === 'failed' || refusal !== undefined, tookMs))
   }
 
-  async #connect(cluster: ClusterName, facts: Settings['facts']): Promise<void> {
-    const known = this.#options.state.cluster(cluster)?.connection
-    if (!isDeepStrictEqual(known, facts)) await this.#options.ingester.connect(cluster, facts)
+  /** Makes the hub know the cluster. @returns why it could not note it */
+  async #connect(cluster: ClusterName, facts: Settings['facts'], signal: AbortSignal): Promise<Failed | undefined> {
+    const { state, ingester } = this.#options
+    try {
+      if (!isDeepStrictEqual(state.cluster(cluster)?.connection, facts)) await ingester.connect(cluster, facts)
+      return undefined
+    } catch (error) {
+      signal.throwIfAborted()
+      return this.#ownFault(cluster, 'the hub could not note this cluster: ', error)
+    }
+  }
+
+  #ownFault(cluster: ClusterName, prefix: string, error: unknown): Failed {
+    const err = FleetError.from(error)
+    this.#options.logger.error({ cluster, err }, 'a round could not be kept')
+    return { kind: 'failed', blame: 'hub', code: err.code, message: `${prefix}${err.message}`.slice(0, 4000) }
   }
 
   /** The Secret, then what it says. */
@@ -205,22 +226,21 @@ export class ConnectionReconciler implements Reconciler {
     return name === 'operators' ? this.#options.defaults.operatorScanIntervalMs : everyMs
   }
 
-  /** Hands the batch in. False: the hub could not keep it; what it knows stays, and everything is read anew. */
-  async #accept(batch: Batch, visit: Visit, signal: AbortSignal): Promise<boolean> {
-    const { ingester, logger } = this.#options
+  /** Hands the batch in. @returns why the hub could not keep it; then what it knows stays, and everything is read anew. */
+  async #accept(batch: Batch, visit: Visit, signal: AbortSignal): Promise<Failed | undefined> {
+    const { ingester } = this.#options
     try {
       await ingester.accept(batch, signal)
     } catch (error) {
       signal.throwIfAborted()
-      logger.error({ cluster: batch.cluster, err: FleetError.from(error) }, 'a round could not be kept')
-      return false
+      return this.#ownFault(batch.cluster, 'the cluster was read, but the hub could not keep it: ', error)
     }
     for (const { collector, outcome } of batch.parts) {
       // Only what is in the hub counts as read; a collector that could not get through tries again next round.
       if (outcome !== 'unreachable') visit.readAt.set(collector, batch.collectedAt)
     }
     await this.#settled(batch, signal)
-    return true
+    return undefined
   }
 
   /** Waits a little until the batch is in state, so that the status can say what the hub makes of it. */

@@ -9,8 +9,8 @@ export type RoundEnd =
   | { readonly kind: 'collected'; readonly batch: Batch }
   | {
       readonly kind: 'failed'
-      /** what is to blame: the object, the access data, or the cluster */
-      readonly blame: 'spec' | 'credentials' | 'cluster'
+      /** what is to blame: the object, the access data, the cluster, or the hub, which could not keep what was read */
+      readonly blame: 'spec' | 'credentials' | 'cluster' | 'hub'
       readonly code: string
       readonly message: string
     }
@@ -56,7 +56,9 @@ function statusOf(inputs: StatusInputs): ClusterConnectionStatus {
     return { phase: stored?.phase ?? 'Connecting', health: stored?.health ?? 'unknown', conditions }
   }
   if (end.kind === 'failed') {
-    return { phase: 'Error', health: 'unhealthy', message: end.message, conditions }
+    // Our own trouble says nothing of the cluster.
+    const health = end.blame === 'hub' ? (stored?.health ?? 'unknown') : 'unhealthy'
+    return { phase: 'Error', health, message: end.message, conditions }
   }
   return {
     phase: 'Connected',
@@ -117,7 +119,7 @@ function verdict(end: RoundEnd): Said[] {
 }
 
 function blame(end: Extract<RoundEnd, { kind: 'failed' }>, reason: string, message: string): Said[] {
-  if (end.blame === 'spec') return []
+  if (end.blame === 'spec' || end.blame === 'hub') return []
   const credentials = (status: Said['status']): Said => ({ type: 'CredentialsValid', status, reason, message })
   const reachable = (status: Said['status']): Said => ({ type: 'Reachable', status, reason, message })
   if (end.blame === 'credentials') return [credentials('False')]

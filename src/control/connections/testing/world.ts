@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, vi } from 'vitest'
 import { type ApiListener, type ApiObject, ApiServer, listenApi } from '#apiserver'
 import { Manager } from '#controller'
-import { openEvents } from '#events'
+import { type EventBus, openEvents } from '#events'
 import { Ingester } from '#ingest'
 import { type ClusterConnectionStatus, clusterConnection } from '#kinds'
 import { ClientPool, createKubeClient, type KubeClient, type KubeObject, secrets } from '#kube'
@@ -23,6 +23,8 @@ export interface World extends AsyncDisposable {
   readonly hub: KubeClient
   readonly hubServer: ApiServer
   readonly ingester: Ingester
+  readonly state: EmbeddedStateStore
+  readonly events: EventBus
   /** batches as they were offered, in order */
   readonly batches: Batch[]
   readonly clients: ClientPool
@@ -61,7 +63,8 @@ export async function aWorld(over: Partial<ConnectionsOptions> = {}): Promise<Wo
   const state = await EmbeddedStateStore.open({ directory: join(directory, 'state') })
   const events = openEvents({ kind: 'in-process' })
   const ingester = await Ingester.open({ log, state, events })
-  const clients = new ClientPool()
+  // A tried cluster is tried again before a test grows tired of waiting.
+  const clients = new ClientPool({ breaker: { recoveryMs: 300 } })
   const batches: Batch[] = []
   const managers: Manager[] = []
   const members: Member[] = []
@@ -70,6 +73,8 @@ export async function aWorld(over: Partial<ConnectionsOptions> = {}): Promise<Wo
     hub,
     hubServer,
     ingester,
+    state,
+    events,
     batches,
     clients,
     cluster: (name) => state.cluster(name),
