@@ -10,7 +10,8 @@ import { useShortcuts } from './shell/shortcuts.ts'
 import { TopBar } from './shell/top-bar.tsx'
 import { useSessionView } from './shell/use-session-view.ts'
 
-const ClusterPage = lazy(async () => ({ default: (await import('./pages/cluster/cluster-page.tsx')).ClusterPage }))
+const loadClusterPage = () => import('./pages/cluster/cluster-page.tsx')
+const ClusterPage = lazy(async () => ({ default: (await loadClusterPage()).ClusterPage }))
 const Palette = lazy(async () => ({ default: (await import('./search/palette.tsx')).Palette }))
 const HelpSheet = lazy(async () => ({ default: (await import('./shell/help-sheet.tsx')).HelpSheet }))
 
@@ -25,6 +26,11 @@ export function App(): ReactNode {
   useShortcuts({ openSearch, openHelp })
   const link = useLive((live) => live.link)
   const session = useSessionView(link.state)
+
+  useEffect(() => {
+    // Fetched beside the first snapshot, not after it; on the fleet it is there before the first click.
+    loadClusterPage().catch((cause: unknown) => console.warn('the cluster page is not loaded yet', cause))
+  }, [])
 
   useEffect(() => {
     store.start()

@@ -26,8 +26,9 @@ export function Of({ part, all, lacking, why }: OfProps): ReactNode {
   )
 }
 
-/** A few pods are always on their way; failed ones, or many that wait, are worth a look. */
-const manyPending = 5
+/** A few pods are always on their way, and a large cluster always holds a failed one: a share of them is worth a look. */
+const isMuch = ({ pending, failed, unknown, total }: NonNullable<ClusterView['pods']>): boolean =>
+  failed + unknown > total / 100 || pending > Math.max(5, total / 20)
 
 /** Running pods of those that are not finished. */
 export function Pods({ pods }: { pods: ClusterView['pods'] }): ReactNode {
@@ -36,7 +37,7 @@ export function Pods({ pods }: { pods: ClusterView['pods'] }): ReactNode {
   const tip = `${running} running, ${pending} pending, ${failed} failed, ${succeeded} succeeded${unknown > 0 ? `, ${unknown} unknown` : ''}`
   return (
     <Flash value={`${running}/${total}`}>
-      <span className={failed > 0 || pending > manyPending ? 'short' : ''} data-tip={tip}>
+      <span className={isMuch(pods) ? 'short' : ''} data-tip={tip}>
         {formatCount(running)}
         <span className="of">/{formatCount(total - succeeded)}</span>
       </span>

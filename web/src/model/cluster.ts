@@ -2,12 +2,12 @@ import type { ClusterView, Health } from '../contract.ts'
 
 export type Need = Health | 'stale'
 
-/** When the facts of a cluster were read: what its ages are counted from. */
-export const factsAt = (cluster: ClusterView): number | null => cluster.lastSyncAt ?? cluster.checkedAt
+/** When the facts of a cluster were read: what its ages are counted from. null: never, so far. */
+export const factsAt = (cluster: ClusterView): number | null => cluster.lastSyncAt
 
 /** The hub says so, or time has passed since it last spoke. */
 export function isStale(cluster: ClusterView, now: number): boolean {
-  const since = factsAt(cluster)
+  const since = cluster.lastSyncAt ?? cluster.checkedAt
   return cluster.stale || (since !== null && now >= since + cluster.staleAfterMs)
 }
 

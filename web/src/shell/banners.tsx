@@ -10,6 +10,8 @@ export function Banners(): ReactNode {
   const data = useLive((live) => live.fleet.store)
   const heardAt = useLive((live) => live.heardAt)
   const problem = useLive((live) => live.problem)
+  // Before anything is known, the page itself tells what is wrong.
+  const loaded = useLive((live) => live.fleet.loaded)
   const asOf = heardAt !== null && (
     <>
       {' '}
@@ -18,7 +20,7 @@ export function Banners(): ReactNode {
   )
   return (
     <div role="status" className="banners">
-      {link.state === 'offline' && (
+      {loaded && link.state === 'offline' && (
         <p className="banner is-unhealthy">
           <IconCloudOff size={18} aria-hidden="true" />
           <span>
@@ -29,7 +31,7 @@ export function Banners(): ReactNode {
           </button>
         </p>
       )}
-      {link.state === 'polling' && problem && (
+      {loaded && link.state === 'polling' && problem && (
         <p className="banner is-degraded">
           <IconDatabaseOff size={18} aria-hidden="true" />
           <span>

@@ -24,13 +24,7 @@ export function TopBar({ route, onSearch, onHelp }: TopBarProps): ReactNode {
         <span className="brand-word">ClusterPulse</span>
       </Link>
       <Breadcrumbs route={route} />
-      <button
-        type="button"
-        className="search-button"
-        onClick={onSearch}
-        aria-label="Search (Ctrl K)"
-        aria-keyshortcuts="Control+K /"
-      >
+      <button type="button" className="search-button" onClick={onSearch} aria-keyshortcuts="Control+K /">
         <IconSearch size={16} aria-hidden="true" />
         <span className="search-word">Search everything</span>
         <kbd>Ctrl K</kbd>

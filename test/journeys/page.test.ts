@@ -1,0 +1,495 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { buildPage, noBrowser, openBrowser } from '../../web/testing/browser.ts'
+import { FakeHub } from '../../web/testing/fake-hub.ts'
+import { aCluster, aNode, demoFleet } from '../../web/testing/worlds.ts'
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const suite = noBrowser === undefined ? 'the page in a browser' : `the page in a browser (skipped: ${noBrowser})`
+
+describe.skipIf(noBrowser !== undefined)(suite, () => {
+  let built: ReturnType<typeof buildPage>
+  let browser: Browser
+  let hub: FakeHub
+  let base: string
+  const open: (() => Promise<void>)[] = []
+  const complaints: string[] = []
+
+  beforeAll(async () => {
+    built = buildPage()
+    browser = await openBrowser()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    built?.[Symbol.dispose]()
+  })
+  beforeEach(async () => {
+    complaints.length = 0
+    hub = new FakeHub({ root: built.root }).fill(demoFleet(Date.now()))
+    base = await hub.start()
+  })
+  afterEach(async () => {
+    for (const close of open.splice(0)) await close()
+    await hub.stop()
+    // Whatever a test was about: nothing may break the content security policy or throw.
+    expect(complaints).toEqual([])
+  })
+
+  async function visit(path: string, options: BrowserContextOptions = {}, { ready = true } = {}): Promise<Page> {
+    const context = await browser.newContext({
+      viewport: { width: 1280, height: 800 },
+      reducedMotion: 'reduce',
+      ...options,
+    })
+    open.push(() => context.close())
+    const page = await context.newPage()
+    page.setDefaultTimeout(8000)
+    page.on('pageerror', (error) => complaints.push(error.message))
+    page.on('console', (message) => {
+      if (/Content Security Policy|Minified React error/.test(message.text())) complaints.push(message.text())
+    })
+    await page.goto(`${base}${path}`)
+    if (ready) await page.getByRole('button', { name: /^Connection: Live/ }).waitFor()
+    return page
+  }
+  const text = (page: Page) => page.locator('main').innerText()
+  const rowNames = (page: Page) => page.locator('tbody [data-row-link]').allInnerTexts()
+
+  describe('states', () => {
+    it('shows the shape of the page while it waits, then the fleet, worst first', async () => {
+      hub.behaviour.hold = true
+      const page = await visit('/', {}, { ready: false })
+      await page.getByText('Loading the fleet').waitFor({ state: 'attached' })
+      expect(await page.locator('.ledger .ledger-cell').count()).toBe(6)
+      hub.behaviour.hold = false
+      await page.getByRole('heading', { level: 1, name: '3 of 6 clusters need you' }).waitFor()
+      expect(await rowNames(page)).toEqual([
+        'Edge 07',
+        'Europe production 2',
+        'new-one',
+        'Europe production 1',
+        'lab',
+        'us-stage',
+      ])
+    })
+
+    it('says of an empty fleet why it is empty and what comes next', async () => {
+      hub.fill([])
+      const page = await visit('/')
+      expect(await text(page)).toMatch(/No cluster is connected yet[\s\S]*clusterpulse up --kubeconfig/)
+    })
+
+    it('tells somebody without access who they are, and not that there is nothing', async () => {
+      hub.fill([])
+      const user = { username: 'eve', email: '', groups: ['guests'], method: 'trusted-proxy' }
+      hub.behaviour.session = { authenticated: true, user, version: '1' }
+      const page = await visit('/')
+      await page.getByText('No cluster is visible to you').waitFor()
+      expect(await text(page)).toMatch(/known as eve in guests/)
+    })
+
+    it.each([
+      [401, 'Sign in to see the fleet'],
+      [403, 'You may not see this fleet'],
+    ])('turns a refusal with %d into a page of its own', async (status, title) => {
+      hub.behaviour.refuse = { status, code: 'unauthenticated', error: 'no identity was given' }
+      const page = await visit('/', {}, { ready: false })
+      await page.getByRole('heading', { level: 1, name: title }).waitFor()
+      expect(await text(page)).toContain('no identity was given')
+    })
+
+    it('shows text, code and request id of an error, and recovers on Retry', async () => {
+      hub.behaviour.refuse = {
+        status: 503,
+        code: 'store_unavailable',
+        error: 'redis is not available: connection refused',
+      }
+      const page = await visit('/', {}, { ready: false })
+      await page.getByRole('heading', { level: 1, name: 'The hub cannot answer' }).waitFor()
+      expect(await text(page)).toMatch(
+        /redis is not available[\s\S]*store_unavailable[\s\S]*HTTP 503[\s\S]*request req-4711/,
+      )
+      hub.behaviour.refuse = null
+      await page.getByRole('button', { name: 'Retry now' }).click()
+      await page.getByRole('heading', { level: 1, name: '3 of 6 clusters need you' }).waitFor()
+    })
+
+    it('keeps what it knew when the hub goes away, and says how old it is', async () => {
+      const page = await visit('/')
+      const port = Number(new URL(base).port)
+      await hub.stop()
+      await page.getByText('The hub cannot be reached.').waitFor({ timeout: 20_000 })
+      expect(await page.locator('.banner').innerText()).toMatch(/as of \d+ s ago/)
+      expect(await rowNames(page)).toHaveLength(6)
+      await hub.start(port)
+      await page.getByRole('button', { name: 'Retry now' }).click()
+      await page.getByRole('button', { name: /^Connection: Live/ }).waitFor()
+      expect(await page.locator('.banner').count()).toBe(0)
+    })
+
+    it('polls where streams do not get through, and says so', async () => {
+      hub.behaviour.streams = false
+      const page = await visit('/', {}, { ready: false })
+      await page.getByRole('button', { name: /^Connection: Polling/ }).waitFor()
+      expect(await rowNames(page)).toHaveLength(6)
+    })
+
+    it('warns while the hub has lost its store', async () => {
+      const page = await visit('/')
+      hub.say({ kind: 'store', state: 'unavailable', since: Date.now() - 5000, reason: 'redis refuses connections' })
+      await page.getByText('The hub has lost its store.').waitFor()
+      hub.say({ kind: 'store', state: 'available', since: null, reason: '' })
+      await page.getByText('The hub has lost its store.').waitFor({ state: 'detached' })
+    })
+
+    it('marks what is old as stale by time alone, and never as healthy', async () => {
+      const now = Date.now()
+      const world = aCluster('west', now, { ageMs: 5000 })
+      hub.fill([{ ...world, view: { ...world.view, staleAfterMs: 6500 } }])
+      const page = await visit('/')
+      await page.locator('td .health', { hasText: 'Stale' }).waitFor()
+      await page.getByRole('heading', { level: 1, name: '1 of 1 cluster needs you' }).waitFor()
+      expect(await page.locator('tr[data-index]').first().getAttribute('class')).toContain('dim')
+    })
+
+    it('counts ages by the clock of the hub, not by that of the reader', async () => {
+      hub.behaviour.clockAheadMs = 3 * 3_600_000
+      hub.fill([aCluster('west', hub.now(), { ageMs: 4000 })])
+      const page = await visit('/')
+      const age = await page.locator('tr[data-index] time').innerText()
+      expect(Number.parseInt(age, 10)).toBeGreaterThanOrEqual(4)
+      expect(Number.parseInt(age, 10)).toBeLessThan(15)
+      expect(age).toMatch(/ s$/)
+    })
+
+    it('writes a dash with its reason where nothing is known, never 0', async () => {
+      const page = await visit('/')
+      const row = page.locator('tr[data-index]', { hasText: 'new-one' })
+      expect(await row.innerText()).not.toMatch(/\b0\b/)
+      expect(await row.locator('.missing').first().innerText()).toContain('nodes were never read')
+    })
+
+    it.each([
+      ['/clusters/us-stage/operators', /does not serve OLM/],
+      ['/clusters/us-stage/cluster-operators', /does not serve ClusterOperators/],
+      ['/clusters/lab/deployments', /may not read the deployments[\s\S]*resources: \["deployments"\]/],
+      [
+        '/clusters/edge-07/nodes',
+        /could not be read[\s\S]*cluster_unreachable[\s\S]*as of 1\d min ago[\s\S]*control-plane-1/,
+      ],
+      ['/clusters/new-one/nodes', /have not been read yet/],
+      ['/clusters/eu-prod-1/events', /No events here/],
+      ['/clusters/nowhere', /no such cluster, or you may not see it/],
+      ['/no/such/page', /There is no such page/],
+      ['/clusters/eu-prod-1/nodes/gone', /control-plane-1/],
+    ])('names the state of %s', async (path, words) => {
+      const page = await visit(path)
+      await expect.poll(() => text(page), { timeout: 5000 }).toMatch(words)
+      expect(await page.locator('h1').count()).toBe(1)
+    })
+  })
+
+  describe('live', () => {
+    it('shows a change within a second, in place', async () => {
+      const page = await visit('/')
+      const row = page.locator('tr[data-index]', { hasText: 'us-stage' })
+      await row.locator('.health', { hasText: 'Healthy' }).waitFor()
+      const started = Date.now()
+      hub.put(
+        aCluster('us-stage', Date.now(), {
+          health: 'degraded',
+          reasons: [{ code: 'nodes_not_ready', message: '1 of 4 nodes not ready: worker-1' }],
+          nodes: 4,
+          notReady: 1,
+        }),
+      )
+      await row.locator('.health', { hasText: 'Degraded' }).waitFor()
+      expect(Date.now() - started).toBeLessThan(1000)
+      await page.getByRole('heading', { level: 1, name: '4 of 6 clusters need you' }).waitFor()
+      expect(await page.locator('.attention').innerText()).toContain('1 of 4 nodes not ready: worker-1')
+    })
+
+    it('updates rows of the open cluster, adds new ones and takes gone ones away', async () => {
+      const page = await visit('/clusters/us-stage/nodes')
+      await expect.poll(() => rowNames(page)).toHaveLength(4)
+      const view = aNode('us-stage', 'worker-9', Date.now(), { ready: 'notReady' })
+      hub.send([
+        { op: 'put', type: 'node', cluster: 'us-stage', view },
+        { op: 'remove', type: 'node', cluster: 'us-stage', name: 'worker-1' },
+      ])
+      await expect
+        .poll(() => rowNames(page))
+        .toEqual(['worker-9', 'control-plane-1', 'control-plane-2', 'control-plane-3'])
+    })
+
+    it('moves no row under the pointer, says so, and sorts again when the pointer leaves', async () => {
+      const page = await visit('/')
+      const before = await rowNames(page)
+      await page.locator('tr[data-index="3"]').hover()
+      hub.put(aCluster('us-stage', Date.now(), { health: 'unhealthy' }))
+      hub.remove('lab')
+      await page.getByText('order held while you read').waitFor()
+      await page
+        .locator('tr[data-index]', { hasText: 'us-stage' })
+        .locator('.health', { hasText: 'Unhealthy' })
+        .waitFor()
+      expect(await rowNames(page)).toEqual(before)
+      expect(await page.locator('tr.gone').innerText()).toContain('lab')
+      await page.mouse.move(5, 5)
+      await expect
+        .poll(() => rowNames(page))
+        .toEqual(['Edge 07', 'us-stage', 'Europe production 2', 'new-one', 'Europe production 1'])
+    })
+
+    it('shifts nothing when values change', async () => {
+      const page = await visit('/')
+      await page.evaluate(`window.shift = 0; new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) window.shift += entry.value
+      }).observe({ type: 'layout-shift' })`)
+      for (const nodes of [7, 12, 120]) {
+        hub.put(aCluster('us-stage', Date.now(), { nodes, labels: { env: 'stage', region: 'us' }, used: null }))
+        await page
+          .locator('tr[data-index]', { hasText: 'us-stage' })
+          .filter({ hasText: `${nodes}/${nodes}` })
+          .waitFor()
+      }
+      expect(await page.evaluate<number>('window.shift')).toBeLessThan(0.01)
+    })
+
+    it('holds one stream per tab, also on the pages of a cluster', async () => {
+      const page = await visit('/')
+      await page.getByRole('link', { name: 'us-stage' }).first().click()
+      await page
+        .getByRole('link', { name: /^Nodes/ })
+        .first()
+        .click()
+      await page.locator('tbody tr[data-index]').first().waitFor()
+      await expect.poll(() => hub.openStreams).toBe(1)
+    })
+
+    it('animates nothing where motion is unwelcome, and does where it is not', async () => {
+      for (const [reducedMotion, running] of [
+        ['reduce', 0],
+        ['no-preference', 1],
+      ] as const) {
+        hub.fill(demoFleet(Date.now()))
+        const page = await visit('/', { reducedMotion })
+        hub.put(aCluster('us-stage', Date.now(), { nodes: 99 }))
+        await page.locator('tr[data-index]', { hasText: '99/99' }).waitFor()
+        const count = await page.evaluate<number>('document.getAnimations().length')
+        if (running) expect(count).toBeGreaterThan(0)
+        else expect(count).toBe(0)
+      }
+    })
+  })
+
+  describe('finding and keeping', () => {
+    it('filters in the address, so that a link shows the same and Back comes back', async () => {
+      const page = await visit(`/?q=${encodeURIComponent('env=prod cpu>50')}`)
+      expect(await rowNames(page)).toEqual(['Europe production 2'])
+      await page.getByRole('button', { name: 'Remove cpu>50' }).click()
+      await expect.poll(() => rowNames(page)).toHaveLength(2)
+      await page.getByRole('link', { name: 'Europe production 1' }).first().click()
+      await page.getByRole('heading', { level: 1, name: 'Europe production 1' }).waitFor()
+      await page.goBack()
+      await expect.poll(() => page.getByRole('textbox', { name: 'Filter clusters' }).inputValue()).toBe('env=prod')
+      expect(await rowNames(page)).toHaveLength(2)
+    })
+
+    it('makes every headline count a link to what it counts', async () => {
+      const page = await visit('/')
+      await page.locator('.need-counts a', { hasText: 'degraded' }).click()
+      await expect.poll(() => rowNames(page)).toEqual(['Europe production 2'])
+      expect(page.url()).toBe(`${base}/`)
+      await expect.poll(() => page.url()).toContain('q=needs%3Adegraded')
+    })
+
+    it('says what it does not understand, and how to get out of an empty answer', async () => {
+      const page = await visit('/?q=cpu%3Elots')
+      await page.getByText('lots is no percentage').waitFor()
+      await page.getByRole('button', { name: 'Clear the filter' }).last().click()
+      await expect.poll(() => rowNames(page)).toHaveLength(6)
+    })
+
+    it('groups with subtotals, and remembers cards', async () => {
+      const page = await visit('/?group=label:env')
+      expect(await page.locator('tr.group .group-name').allInnerTexts()).toEqual([
+        'edge',
+        'prod',
+        'no env',
+        'lab',
+        'stage',
+      ])
+      expect(await page.locator('tr.group', { hasText: 'prod' }).innerText()).toContain('20/21 nodes ready')
+      await page.getByRole('button', { name: 'Cards' }).click()
+      expect(await page.locator('.card').count()).toBe(6)
+      await page.reload()
+      await page.locator('.card').first().waitFor()
+    })
+
+    it('exports the rows and columns that are shown', async () => {
+      const page = await visit('/?q=env%3Dprod&sort=name')
+      await page.getByRole('button', { name: 'Export' }).click()
+      const [file] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: 'CSV of what is shown' }).click(),
+      ])
+      const lines = readFileSync(await file.path(), 'utf8')
+        .trim()
+        .split('\r\n')
+      expect(lines[0]).toMatch(/^name,needs,heartbeats,nodes,pods,cpu,memory,version/)
+      expect(lines.slice(1).map((line) => line.split(',')[0])).toEqual(['eu-prod-1', 'eu-prod-2'])
+    })
+
+    it('is worked by keyboard alone', async () => {
+      const page = await visit('/')
+      const press = async (...keys: string[]) => {
+        for (const key of keys) await page.keyboard.press(key)
+      }
+      const focused = () => page.evaluate<string>('document.activeElement.textContent')
+      await press('Tab')
+      expect(await focused()).toContain('Skip to the content')
+      await press('j', 'j')
+      await expect.poll(focused).toBe('Europe production 2')
+      await press('k')
+      await expect.poll(focused).toBe('Edge 07')
+      await press('j', 'Enter')
+      await page.getByRole('heading', { level: 1, name: 'Europe production 2' }).waitFor()
+      await expect.poll(focused).toBe('Europe production 2')
+      await press('/')
+      await page.getByRole('combobox', { name: /^Search/ }).waitFor()
+      await page.keyboard.type('prod-2 worker-6')
+      await page.getByRole('option', { name: /worker-6/ }).waitFor()
+      await press('Enter')
+      await page.getByRole('dialog', { name: 'worker-6' }).waitFor()
+      expect(page.url()).toBe(`${base}/clusters/eu-prod-2/nodes/worker-6`)
+      expect(await page.getByRole('dialog').innerText()).toMatch(
+        /Not ready[\s\S]*Allocatable[\s\S]*15.5 cores[\s\S]*NodeStatusUnknown/,
+      )
+      await press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      expect(page.url()).toBe(`${base}/clusters/eu-prod-2/nodes`)
+      await press('g', 'c')
+      await page.getByRole('heading', { level: 1, name: /need you/ }).waitFor()
+      await press('?')
+      await page.getByRole('dialog', { name: 'Keyboard' }).waitFor()
+      await page.getByRole('checkbox', { name: /Single keys/ }).uncheck()
+      await press('Escape')
+      await press('g', 'c', '/')
+      expect(await page.getByRole('dialog').count()).toBe(0)
+      await press('Control+k')
+      await page.getByRole('combobox', { name: /^Search/ }).waitFor()
+    })
+  })
+
+  describe('themes and frames', () => {
+    const paths = [
+      '/',
+      '/?group=label:env',
+      '/clusters/eu-prod-2',
+      '/clusters/eu-prod-2/nodes',
+      '/clusters/eu-prod-2/nodes/worker-6',
+      '/clusters/eu-prod-2/namespaces',
+      '/clusters/eu-prod-2/deployments',
+      '/clusters/eu-prod-2/operators',
+      '/clusters/eu-prod-2/cluster-operators',
+      '/clusters/eu-prod-2/events',
+      '/clusters/lab/deployments',
+      '/clusters/edge-07/nodes',
+      '/clusters/us-stage/operators',
+      '/clusters/nowhere',
+      '/no/such/page',
+    ]
+
+    it.each(['light', 'dark'] as const)(
+      'gives axe nothing to complain of in the %s theme',
+      { timeout: 60_000 },
+      async (colorScheme) => {
+        hub.events.push({
+          type: 'node.not_ready',
+          cluster: 'eu-prod-2',
+          at: Date.now() - 60_000,
+          data: { node: 'worker-6', message: 'kubelet silent' },
+        })
+        const page = await visit('/', { colorScheme })
+        const check = async (where: string) => {
+          await page.evaluate(axeSource)
+          const found = await page.evaluate<
+            string[]
+          >(`axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }).then(({ violations }) =>
+          violations.flatMap(({ id, nodes }) => nodes.map((node) => id + ' ' + node.html.slice(0, 160) + ' ' + node.failureSummary.slice(0, 200))))`)
+          expect(found, where).toEqual([])
+        }
+        for (const path of paths) {
+          await page.goto(`${base}${path}`)
+          await page.getByRole('button', { name: /^Connection: Live/ }).waitFor({ state: 'attached' })
+          await page.locator('h1').waitFor()
+          await expect.poll(() => page.locator('.skeleton:visible').count()).toBe(0)
+          await check(path)
+        }
+        await page.goto(`${base}/`)
+        await page.getByRole('button', { name: 'Cards' }).click()
+        await check('cards')
+        await page.keyboard.press('?')
+        await page.getByRole('dialog', { name: 'Keyboard' }).waitFor()
+        await check('help')
+        await page.keyboard.press('Escape')
+        await page.keyboard.press('Control+k')
+        await page.keyboard.type('prod')
+        await page
+          .getByRole('option', { name: /eu-prod-1/ })
+          .first()
+          .waitFor()
+        await check('palette')
+        hub.behaviour.refuse = { status: 401, code: 'unauthenticated', error: 'no identity was given' }
+        await page.goto(`${base}/`)
+        await page.getByRole('heading', { level: 1, name: 'Sign in to see the fleet' }).waitFor()
+        await check('refused')
+      },
+    )
+
+    it.each([360, 320])('fits %d px without scrolling sideways', async (width) => {
+      const page = await visit('/', { viewport: { width, height: 740 } })
+      for (const path of paths) {
+        await page.goto(`${base}${path}`)
+        await page.locator('h1').waitFor()
+        await expect.poll(() => page.locator('.skeleton:visible').count()).toBe(0)
+        const over = await page.evaluate<number>(
+          'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+        )
+        expect(over, path).toBeLessThanOrEqual(0)
+      }
+    })
+
+    it('knows the chosen theme before it paints, and follows the system where told to', async () => {
+      const page = await visit('/', { colorScheme: 'light' })
+      const theme = () => page.evaluate<string>('document.documentElement.dataset.theme')
+      expect(await theme()).toBe('light')
+      await page.getByRole('button', { name: 'Dark' }).click()
+      expect(await theme()).toBe('dark')
+      await page.route('**/assets/*.js', (route) => route.abort())
+      await page.reload()
+      expect(await theme()).toBe('dark')
+      await page.unroute('**/assets/*.js')
+      await page.reload()
+      await page.getByRole('button', { name: 'As the system' }).click()
+      expect(await theme()).toBe('light')
+      await page.emulateMedia({ colorScheme: 'dark' })
+      await expect.poll(theme).toBe('dark')
+    })
+
+    it('works behind a path prefix, deep links included', async () => {
+      await hub.stop()
+      hub = new FakeHub({ root: built.root, prefix: '/tools/fleet' }).fill(demoFleet(Date.now()))
+      base = await hub.start()
+      const page = await visit('/clusters/eu-prod-2/nodes/worker-6', {}, { ready: false })
+      await page.getByRole('dialog', { name: 'worker-6' }).waitFor()
+      await page.keyboard.press('Escape')
+      await page.getByRole('link', { name: 'ClusterPulse, to the fleet' }).click()
+      await page.getByRole('heading', { level: 1, name: '3 of 6 clusters need you' }).waitFor()
+      expect(page.url()).toBe(`${base}/`)
+    })
+  })
+})
