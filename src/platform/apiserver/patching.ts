@@ -1,7 +1,7 @@
+import { ApplyConflictError, ApplyRefusedError, applyConfiguration } from './apply/index.ts'
 import { parseYaml } from './http/body.ts'
 import type { ObjectKey } from './objects.ts'
 import { applyJsonPatch, applyMergePatch, applyStrategicPatch, PatchError } from './patch/index.ts'
-import { serverSideApply } from './semantics.ts'
 import { groupVersion, type Resource } from './served.ts'
 import { ApiError } from './status.ts'
 import type { ApiObject } from './types.ts'
@@ -89,37 +89,29 @@ function applied(
     throw new ApiError('BadRequest', 'metadata.managedFields must be nil')
   const metadata = { ...given.metadata, name: given.metadata?.name ?? key.name }
   if (resource.namespaced && !metadata.namespace && key.namespace) metadata.namespace = key.namespace
-  const result = serverSideApply({
-    live,
-    applied: { ...given, metadata },
-    manager: options.fieldManager ?? '',
-    force: options.force,
-    schema: resource.schema,
-    now: timestamp(options.nowMs),
-    ...(options.subresource ? { subresource: options.subresource } : {}),
-  })
-  if ('object' in result) return result.object
-  const { conflicts } = result
-  const message = `Apply failed with ${conflicts.length} conflict${conflicts.length === 1 ? '' : 's'}: `
-  throw new ApiError('Conflict', message + describeConflicts(conflicts), {
-    causes: conflicts.map(({ manager, path }) => ({
-      reason: 'FieldManagerConflict',
-      message: `conflict with ${JSON.stringify(manager)}`,
-      field: path,
-    })),
-  })
+  try {
+    return applyConfiguration({
+      live,
+      config: { ...given, metadata },
+      manager: options.fieldManager ?? '',
+      force: options.force,
+      schema: resource.schema,
+      now: timestamp(options.nowMs),
+      subresource: options.subresource,
+      status: resource.status,
+    })
+  } catch (error) {
+    throw refusal(error)
+  }
 }
 
-/** One conflict on a line; several with one manager under its name, as the API writes them. */
-function describeConflicts(conflicts: readonly { readonly manager: string; readonly path: string }[]): string {
-  const [first] = conflicts
-  if (conflicts.length === 1 && first) return `conflict with ${JSON.stringify(first.manager)}: ${first.path}`
-  const byManager = new Map<string, string[]>()
-  for (const { manager, path } of conflicts) byManager.set(manager, [...(byManager.get(manager) ?? []), path])
-  return [...byManager]
-    .map(
-      ([manager, paths]) =>
-        `conflicts with ${JSON.stringify(manager)}:\n${paths.map((path) => `- ${path}`).join('\n')}`,
-    )
-    .join('\n')
+function refusal(error: unknown): unknown {
+  if (error instanceof ApplyRefusedError) return new ApiError('BadRequest', error.message, undefined, { cause: error })
+  if (!(error instanceof ApplyConflictError)) return error
+  const causes = error.conflicts.map(({ manager, path }) => ({
+    reason: 'FieldManagerConflict',
+    message: `conflict with ${manager}`,
+    field: path,
+  }))
+  return new ApiError('Conflict', error.message, { causes }, { cause: error })
 }

@@ -1,9 +1,9 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
+import { trackUpdate } from './apply/index.ts'
 import { ruleOf } from './kind-rules.ts'
 import { annotationFaults, finalizerFaults, labelFaults, nameFaults } from './names.ts'
 import { applyDefaults, prune, validate } from './schema/index.ts'
-import { trackUpdate } from './semantics.ts'
 import { groupVersion, type Resource, toStorage } from './served.ts'
 import { ApiError, conflict, invalid, staleVersion } from './status.ts'
 import type { ApiObject, FieldFault } from './types.ts'
@@ -273,7 +273,8 @@ function tracked(
     manager: options.fieldManager,
     schema: resource.schema,
     now: timestamp(options.nowMs),
-    ...(options.subresource ? { subresource: options.subresource } : {}),
+    subresource: options.subresource,
+    status: resource.status,
   })
   return { ...after, metadata: { ...after.metadata, managedFields } }
 }
