@@ -68,5 +68,11 @@ function fillMap(schema: Schema, value: Json): Json {
   for (const [name, property] of Object.entries(properties))
     if (property.default !== undefined && value[name] === undefined)
       copy.set(name, fill(property, structuredClone(property.default)))
+  if (componentOf(schema) === componentOf(objectMeta))
+    for (const [name, item] of Object.entries(copy.result)) if (isEmpty(item)) copy.remove(name)
   return copy.result
 }
+
+/** Metadata does not tell "none" from "an empty list"; neither does any other reader of it. */
+const isEmpty = (value: unknown): boolean =>
+  Array.isArray(value) ? value.length === 0 : isMap(value) && Object.keys(value).length === 0
