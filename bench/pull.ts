@@ -6,6 +6,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
+import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { build, type Plugin } from 'esbuild'
@@ -71,6 +72,11 @@ export async function run(args: readonly string[]): Promise<void> {
 const outside: Plugin = {
   name: 'packages-outside',
   setup(builder) {
+    // The schemas of snapshots load a library of their own.
+    builder.onResolve({ filter: /\/snapshots\.ts$/ }, ({ path, resolveDir }) => ({
+      path: resolve(resolveDir, path),
+      sideEffects: false,
+    }))
     builder.onResolve({ filter: /^[@a-z]/ }, ({ path, kind }) =>
       kind === 'entry-point' || path.startsWith('node:')
         ? undefined
@@ -104,8 +110,8 @@ async function measure(mode: ModeName, { url, ca }: Served): Promise<Sample> {
 }
 
 function messageOf(child: ChildProcess): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    child.once('message', resolve)
+  return new Promise((answer, reject) => {
+    child.once('message', answer)
     child.once('error', reject)
     child.once('exit', (code) => reject(new Error(`a process of the bench ended with ${code}`)))
   })

@@ -131,45 +131,41 @@ export function openStream(
 const SPARE_BYTES = 2 * 1024 * 1024
 const MAX_SPARE_BYTES = 8 * 1024 * 1024
 const MAX_SPARES = 4
+const SMALL_BYTES = 32 * 1024
 /** Memory of earlier answers, shared by all clients: pages come one after the other, and each would cost its size anew. */
 const spares: Buffer[] = []
 
-/** Gathers a body. The chunks are copied at once, so that they can go; one alone stays where it is. */
+/** Gathers a body. Chunks are copied at once, as they lie in memory that the connections use again. */
 class BodyBuffer {
   size = 0
-  #first: Buffer | undefined
-  #memory: Buffer | undefined
+  #memory: Buffer = EMPTY
 
   append(chunk: Buffer): void {
-    if (this.size === 0) this.#first = chunk
-    else {
-      this.#reserve(this.size + chunk.length)
-      this.#memory?.set(chunk, this.size)
-    }
+    if (this.size + chunk.length > this.#memory.length) this.#grow(this.size + chunk.length)
+    this.#memory.set(chunk, this.size)
     this.size += chunk.length
   }
 
   get bytes(): Buffer {
-    return (this.#memory ?? this.#first ?? EMPTY).subarray(0, this.size)
+    return this.#memory.subarray(0, this.size)
   }
 
   release(): void {
-    const memory = this.#memory
-    this.#first = undefined
-    this.#memory = undefined
+    const { length } = this.#memory
+    if (length >= SPARE_BYTES && length <= MAX_SPARE_BYTES && spares.length < MAX_SPARES) spares.push(this.#memory)
+    this.#memory = EMPTY
     this.size = 0
-    if (memory && memory.length <= MAX_SPARE_BYTES && spares.length < MAX_SPARES) spares.push(memory)
   }
 
-  #reserve(size: number): void {
-    const before = this.#memory
-    if (before && before.length >= size) return
-    // The old memory is too small for such answers: it is left to the collector.
-    const next = (before ? undefined : spares.pop()) ?? Buffer.allocUnsafeSlow(SPARE_BYTES)
-    this.#memory =
-      next.length >= size ? next : Buffer.allocUnsafeSlow(Math.max(size, 2 * next.length, 2 * (before?.length ?? 0)))
-    this.#memory.set((before ?? this.#first ?? EMPTY).subarray(0, this.size))
-    this.#first = undefined
+  #grow(size: number): void {
+    const before = this.bytes
+    if (size <= SMALL_BYTES) this.#memory = Buffer.allocUnsafeSlow(2 ** Math.ceil(Math.log2(size)))
+    else {
+      const spare = spares.pop()
+      if (spare && spare.length >= size) this.#memory = spare
+      else this.#memory = Buffer.allocUnsafeSlow(Math.max(SPARE_BYTES, 2 ** Math.ceil(Math.log2(size))))
+    }
+    this.#memory.set(before)
   }
 }
 

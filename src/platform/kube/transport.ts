@@ -1,10 +1,12 @@
 import { isIP } from 'node:net'
+import type { SecureContext } from 'node:tls'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { type Dispatcher, Pool, ProxyAgent } from 'undici'
 import { type Clock, systemClock } from '#model'
 import { backoffMs } from '#runtime'
 import { Breaker } from './breaker.ts'
+import { landingConnector } from './connector.ts'
 import { type Credential, type CredentialSource, credentialSource, orAborted } from './credentials.ts'
 import { describeCall, errorOfAnswer, errorOfConnection, isBrokenConnection, KubeError } from './errors.ts'
 import {
@@ -306,22 +308,33 @@ function openLines(
   certificate: Credential['certificate'],
   connections: number,
 ): Lines {
-  const secure = origin.startsWith('https:')
+  const secureContext = origin.startsWith('https:') ? secureContextFor(access, certificate) : undefined
   const connect = {
     timeout: CONNECT_TIMEOUT_MS,
-    ...(secure ? { secureContext: secureContextFor(access, certificate), rejectUnauthorized: access.verifyTls } : {}),
+    ...(secureContext ? { secureContext, rejectUnauthorized: access.verifyTls } : {}),
     ...(access.tlsServerName ? { servername: access.tlsServerName } : {}),
   }
+  const landing = (context: SecureContext) =>
+    landingConnector({
+      secureContext: context,
+      rejectUnauthorized: access.verifyTls,
+      servername: access.tlsServerName,
+      timeoutMs: CONNECT_TIMEOUT_MS,
+    })
   const common = { keepAliveTimeout: KEEP_ALIVE_MS, keepAliveMaxTimeout: KEEP_ALIVE_MS, pipelining: 1 }
   const pool = (limit: number | null): Dispatcher => {
-    if (access.proxyUrl === undefined) return new Pool(origin, { ...common, connect, connections: limit })
-    const requestTls = { ...connect, servername: access.tlsServerName ?? serverNameOf(origin) }
-    return new ProxyAgent({
-      ...common,
-      uri: access.proxyUrl,
-      requestTls,
-      ...(limit === null ? {} : { connections: limit }),
-    })
+    if (access.proxyUrl !== undefined) {
+      const requestTls = { ...connect, servername: access.tlsServerName ?? serverNameOf(origin) }
+      return new ProxyAgent({
+        ...common,
+        uri: access.proxyUrl,
+        requestTls,
+        ...(limit === null ? {} : { connections: limit }),
+      })
+    }
+    // A stream may be paused, which needs a connection with buffers of its own.
+    const direct = limit !== null && secureContext ? landing(secureContext) : connect
+    return new Pool(origin, { ...common, connect: direct, connections: limit })
   }
   return { cert: certificate?.cert, requests: pool(connections), streams: pool(null) }
 }
