@@ -159,7 +159,8 @@ function report(
 \`npm run bench pull\`: ${values.nodes} nodes and ${values.pods} pods (mean ${served.jsonBytes.toFixed(0)} B as JSON, ${served.protobufBytes.toFixed(0)} B as protobuf), pages of 500 over TLS on
 the loopback. The server is another process that holds the pages as buffers. Each line is ${values.runs} fresh processes, interleaved with the
 other lines; every mode keeps the same facts of every pod and node, and the facts are compared. CPU is user + system of the reading
-process from after its imports until the facts are in hand; peak RSS is that of the whole process. Node ${process.version}, ${cpus().length} shared cores.
+process from after its imports until the facts are in hand; peak RSS is that of the whole process, which loads only the
+packages its mode calls (a hub holds its logger and schemas besides). Node ${process.version}, ${cpus().length} shared cores.
 
 | Mode | CPU ms, median | min–max | wall ms | peak RSS MB, median (max) | RSS before |
 |---|---|---|---|---|---|
