@@ -15,6 +15,7 @@ interface Declared {
   readonly generation?: boolean
   readonly nameRule?: NameRule
   readonly versionRequired?: boolean
+  readonly createOnUpdate?: boolean
   readonly fields?: FieldReaders
   readonly scale?: Resource['scale']
 }
@@ -76,6 +77,7 @@ const CORE: readonly Declared[] = [
   { kind: 'ConfigMap', shortNames: ['cm'] },
   {
     kind: 'Event',
+    createOnUpdate: true,
     shortNames: ['ev'],
     fields: {
       ...readers(
@@ -96,6 +98,7 @@ const CORE: readonly Declared[] = [
   { kind: 'ServiceAccount', shortNames: ['sa'] },
   {
     kind: 'Service',
+    createOnUpdate: true,
     shortNames: ['svc'],
     categories: ['all'],
     status: true,
@@ -122,7 +125,7 @@ const APPS: readonly Declared[] = [
 const GROUPS: readonly (readonly [group: string, version: string, resources: readonly Declared[]])[] = [
   ['', 'v1', CORE],
   ['apps', 'v1', APPS],
-  ['coordination.k8s.io', 'v1', [{ kind: 'Lease', versionRequired: true }]],
+  ['coordination.k8s.io', 'v1', [{ kind: 'Lease', versionRequired: true, createOnUpdate: true }]],
   [
     'apiextensions.k8s.io',
     'v1',
@@ -141,10 +144,10 @@ const GROUPS: readonly (readonly [group: string, version: string, resources: rea
     'rbac.authorization.k8s.io',
     'v1',
     [
-      { kind: 'Role', nameRule: 'path' },
-      { kind: 'RoleBinding', nameRule: 'path' },
-      { kind: 'ClusterRole', clusterWide: true, nameRule: 'path' },
-      { kind: 'ClusterRoleBinding', clusterWide: true, nameRule: 'path' },
+      { kind: 'Role', createOnUpdate: true, nameRule: 'path' },
+      { kind: 'RoleBinding', createOnUpdate: true, nameRule: 'path' },
+      { kind: 'ClusterRole', createOnUpdate: true, clusterWide: true, nameRule: 'path' },
+      { kind: 'ClusterRoleBinding', createOnUpdate: true, clusterWide: true, nameRule: 'path' },
     ],
   ],
 ]
@@ -177,6 +180,7 @@ function builtIn(group: string, version: string, declared: Declared): Resource {
     generation: declared.generation ?? false,
     versionRequired: declared.versionRequired ?? false,
     fields: declared.fields ?? {},
+    createOnUpdate: declared.createOnUpdate ?? false,
     ...(declared.scale ? { scale: declared.scale } : {}),
   }
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { definitionFaults, establish } from './crd.ts'
 import type { Resource } from './served.ts'
 import { ApiError, forbidden } from './status.ts'
@@ -45,13 +46,8 @@ const secretRule: KindRule = {
   },
   faults: (object, before) => {
     const faults: FieldFault[] = []
+    faults.push(...keyFaults(object.data, 'data'))
     for (const [name, value] of Object.entries((object.data as Record<string, unknown> | undefined) ?? {})) {
-      if (!/^[-._a-zA-Z0-9]+$/.test(name))
-        faults.push({
-          reason: 'FieldValueInvalid',
-          path: `data[${name}]`,
-          message: `Invalid value: ${JSON.stringify(name)}: a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')`,
-        })
       if (typeof value !== 'string' || !isBase64(value))
         throw new ApiError(
           'BadRequest',
@@ -66,6 +62,17 @@ const secretRule: KindRule = {
       })
     return [...faults, ...immutableFaults(object, before)]
   },
+}
+
+/** The names of a ConfigMap's or Secret's data become files. */
+function keyFaults(data: unknown, path: string): FieldFault[] {
+  return Object.keys((data as object | undefined) ?? {})
+    .filter((name) => !/^[-._a-zA-Z0-9]+$/.test(name))
+    .map((name) => ({
+      reason: 'FieldValueInvalid',
+      path: `${path}[${name}]`,
+      message: `Invalid value: ${JSON.stringify(name)}: a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')`,
+    }))
 }
 
 const isBase64 = (text: string): boolean =>
@@ -90,21 +97,96 @@ const definitionRule: KindRule = {
   faults: definitionFaults,
 }
 
-const podRule: KindRule = {
-  prepare: (object) => (object.status ? object : { ...object, status: { phase: 'Pending' } }),
+type Fields = Readonly<Record<string, unknown>>
+const fields = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {})
+
+const required = (path: string): FieldFault => ({ reason: 'FieldValueRequired', path, message: 'Required value' })
+const wrong = (path: string, value: unknown, why: string): FieldFault => ({
+  reason: 'FieldValueInvalid',
+  path,
+  message: `Invalid value: ${JSON.stringify(value)}: ${why}`,
+})
+
+/** A pod needs containers, and they need images. */
+function podSpecFaults(spec: unknown, path: string): FieldFault[] {
+  const { containers } = fields(spec)
+  if (!Array.isArray(containers) || containers.length === 0) return [required(`${path}.containers`)]
+  return containers.flatMap((container, index) =>
+    fields(container).image ? [] : [required(`${path}.containers[${index}].image`)],
+  )
 }
 
-const emptyStatus: KindRule = {
-  prepare: (object) => (object.status ? object : { ...object, status: {} }),
+const podRule: KindRule = {
+  prepare: (object) => (object.status ? object : { ...object, status: { phase: 'Pending' } }),
+  faults: (object) => podSpecFaults(object.spec, 'spec'),
+}
+
+const withStatus = (object: ApiObject): ApiObject => (object.status ? object : { ...object, status: {} })
+
+const workloadRule: KindRule = {
+  prepare: withStatus,
+  faults: (object, before) => {
+    const { selector, template, replicas } = fields(object.spec)
+    const faults: FieldFault[] = []
+    if (typeof replicas === 'number' && replicas < 0)
+      faults.push(wrong('spec.replicas', replicas, 'must be greater than or equal to 0'))
+    const wanted = Object.entries(fields(fields(selector).matchLabels))
+    const labels = fields(fields(template).metadata).labels
+    if (template && wanted.some(([key, value]) => fields(labels)[key] !== value))
+      faults.push(wrong('spec.template.metadata.labels', labels ?? null, '`selector` does not match template `labels`'))
+    if (template) faults.push(...podSpecFaults(fields(template).spec, 'spec.template.spec'))
+    if (before && !isDeepStrictEqual(selector, fields(before.spec).selector))
+      faults.push(wrong('spec.selector', selector, 'field is immutable'))
+    return faults
+  },
+}
+
+const eventRule: KindRule = {
+  faults: (object) => {
+    const namespace = fields(object.involvedObject ?? object.regarding).namespace ?? ''
+    const own = object.metadata.namespace ?? ''
+    // What has no namespace is told of in "default".
+    return namespace === own || (namespace === '' && own === 'default')
+      ? []
+      : [wrong('involvedObject.namespace', namespace, 'does not match event.namespace')]
+  },
+}
+
+const RBAC = 'rbac.authorization.k8s.io'
+
+const bindingRule: KindRule = {
+  prepare: (object) => ({
+    ...object,
+    roleRef: { apiGroup: RBAC, ...fields(object.roleRef) },
+    ...(Array.isArray(object.subjects)
+      ? {
+          subjects: object.subjects.map((subject) =>
+            fields(subject).kind === 'ServiceAccount' ? subject : { apiGroup: RBAC, ...fields(subject) },
+          ),
+        }
+      : {}),
+  }),
 }
 
 const RULES: Readonly<Record<string, KindRule>> = {
   '/namespaces': namespaceRule,
   '/secrets': secretRule,
-  '/configmaps': { faults: immutableFaults },
+  '/configmaps': {
+    faults: (object, before) => [
+      ...keyFaults(object.data, 'data'),
+      ...keyFaults(object.binaryData, 'binaryData'),
+      ...immutableFaults(object, before),
+    ],
+  },
   '/pods': podRule,
-  '/nodes': emptyStatus,
-  'apps/deployments': emptyStatus,
+  '/nodes': { prepare: withStatus },
+  '/events': eventRule,
+  'apps/deployments': workloadRule,
+  'apps/replicasets': workloadRule,
+  'apps/daemonsets': workloadRule,
+  'apps/statefulsets': workloadRule,
+  'rbac.authorization.k8s.io/rolebindings': bindingRule,
+  'rbac.authorization.k8s.io/clusterrolebindings': bindingRule,
   'apiextensions.k8s.io/customresourcedefinitions': definitionRule,
 }
 

@@ -85,10 +85,22 @@ export function annotationFaults(annotations: unknown, path: string): FieldFault
   return faults
 }
 
+const STANDARD_FINALIZERS: ReadonlySet<string> = new Set([
+  'kubernetes',
+  'orphan',
+  'foregroundDeletion',
+  // Given by the server itself to definitions that are being deleted.
+  'customresourcecleanup.apiextensions.k8s.io',
+])
+const UNQUALIFIED_FINALIZER = 'name is neither a standard finalizer name nor is it fully qualified'
+
 export function finalizerFaults(finalizers: unknown, path: string): FieldFault[] {
   if (!Array.isArray(finalizers)) return []
-  return finalizers.flatMap((finalizer) => {
-    const problem = qualifiedNameProblem(String(finalizer))
-    return problem ? [wrong(path, String(finalizer), problem)] : []
+  return finalizers.flatMap((finalizer, index) => {
+    const name = String(finalizer)
+    const problem =
+      qualifiedNameProblem(name) ??
+      (name.includes('/') || STANDARD_FINALIZERS.has(name) ? undefined : UNQUALIFIED_FINALIZER)
+    return problem ? [wrong(`${path}[${index}]`, name, problem)] : []
   })
 }

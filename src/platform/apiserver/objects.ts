@@ -115,7 +115,7 @@ export class ObjectStore {
       }
       if (resource.generation) metadata.generation ??= live?.metadata.generation ?? 1
       const whole = toStorage(resource, { ...object, metadata })
-      const rule = resource.collection === '/pods' ? undefined : ruleOf(resource)
+      const rule = ruleOf(resource)
       return transaction.put(resource.collection, key, rule?.prepare?.(whole, live, this.#clock.now()) ?? whole)
     })
   }
@@ -225,7 +225,6 @@ export class ObjectStore {
     const path = keyIn(resource, key)
     return this.#store.transact((transaction) => {
       const stored = transaction.get(resource.collection, path)
-      if (!stored && !options.createMissing) throw notFound(resource, key.name)
       const live = stored && toVersion(resource, stored)
       const accepted = inNamespace(resource, key.namespace, acceptObject(resource, next(live), options))
       if (accepted.metadata.name && accepted.metadata.name !== key.name)
@@ -234,6 +233,8 @@ export class ObjectStore {
           `the name of the object (${accepted.metadata.name}) does not match the name on the URL (${key.name})`,
         )
       if (!accepted.metadata.name) accepted.metadata.name = key.name
+      const creates = options.createMissing || (resource.createOnUpdate && !accepted.metadata.resourceVersion)
+      if (!live && !creates) throw notFound(resource, key.name)
       if (!live) return { object: this.#createWithin(transaction, resource, accepted, options), created: true }
       const changed = prepareUpdate(resource, live, accepted, { ...options, nowMs: this.#clock.now() })
       if (!changed || options.dryRun) return { object: changed ?? live, created: false }
@@ -265,7 +266,7 @@ export class ObjectStore {
       if (!options.dryRun) transaction.remove(resource.collection, path)
       return {
         kind: 'gone',
-        object: toVersion(resource, stored),
+        object: toVersion(resource, object),
         status: deleted(resource, key.name, stored.metadata.uid),
       }
     }

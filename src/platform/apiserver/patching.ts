@@ -64,6 +64,9 @@ export function applyPatch(
     }
   } catch (error) {
     if (!(error instanceof PatchError)) throw error
+    // The original takes every list for a patch, and finds later that it does not fit.
+    if (patch.kind === 'json' && Array.isArray(patch.body) && error.status === 400)
+      throw new ApiError('Invalid', error.message, {}, { cause: error })
     const reasons = { 400: 'BadRequest', 413: 'RequestEntityTooLarge', 422: 'Invalid' } as const
     throw new ApiError(reasons[error.status], error.message, error.status === 422 ? {} : undefined, { cause: error })
   }

@@ -1,4 +1,5 @@
 import type { Access, Attempt, User } from './access.ts'
+import { ApiError } from './status.ts'
 
 interface ReviewKind {
   readonly group: string
@@ -55,12 +56,22 @@ function attemptOf({ resourceAttributes, nonResourceAttributes }: ReviewSpec): A
   return { verb, ...rest }
 }
 
+function requireAttributes(spec: ReviewSpec): void {
+  if (!spec.resourceAttributes === !spec.nonResourceAttributes)
+    throw new ApiError(
+      'Invalid',
+      'spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified',
+      { group: 'authorization.k8s.io' },
+    )
+}
+
 /** The review with its answer in `status`. */
 export function answerReview(kind: string, body: object, access: Access, caller: User): object {
   const spec = ((body as { spec?: ReviewSpec }).spec ?? {}) as ReviewSpec
   const allowed = (yes: boolean) => ({ allowed: yes, ...(yes ? {} : { reason: 'no token of this server allows it' }) })
   switch (kind) {
     case 'TokenReview': {
+      if (!spec.token) throw new ApiError('BadRequest', 'token is required for TokenReview in authentication')
       const holder = spec.token ? access.holder(spec.token) : undefined
       const status = holder
         ? { authenticated: true, user: userInfo(holder) }
@@ -72,8 +83,10 @@ export function answerReview(kind: string, body: object, access: Access, caller:
     case 'SelfSubjectRulesReview':
       return { ...body, status: { ...access.rulesOf(caller), incomplete: false } }
     case 'SelfSubjectAccessReview':
+      requireAttributes(spec)
       return { ...body, status: allowed(access.allows(caller, attemptOf(spec))) }
     default: {
+      requireAttributes(spec)
       const subject = { name: spec.user ?? '', groups: spec.groups ?? [] }
       return { ...body, status: allowed(access.allows(subject, attemptOf(spec))) }
     }

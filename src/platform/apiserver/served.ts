@@ -13,6 +13,8 @@ export interface Resource extends ServedResource {
   readonly generation: boolean
   /** whether an update must say which version it changes */
   readonly versionRequired: boolean
+  /** whether replacing what is not there creates it */
+  readonly createOnUpdate?: boolean
   /** what field selectors may ask beside name and namespace */
   readonly fields: FieldReaders
   /** paths of the scale subresource, where it has one */

@@ -19,6 +19,8 @@ export interface WriteOptions {
   readonly subresource?: 'status'
   /** the writer has set managedFields itself (server-side apply) */
   readonly managed?: boolean
+  /** the object was made by a patch: what is wrong with it is wrong with the patch */
+  readonly patched?: boolean
 }
 
 /** 1.5 MiB: what etcd takes, and so what other tools expect. */
@@ -39,8 +41,9 @@ export function acceptObject(resource: Resource, body: unknown, options: WriteOp
   const given = body as Partial<ApiObject>
   const apiVersion = groupVersion(resource)
   if ((given.kind && given.kind !== resource.kind) || (given.apiVersion && given.apiVersion !== apiVersion))
-    throw new ApiError(
-      'BadRequest',
+    throw unreadable(
+      resource,
+      options,
       `${given.kind ?? resource.kind} in version "${given.apiVersion ?? apiVersion}" cannot be handled as a ${resource.kind}`,
     )
   if (given.metadata !== undefined && (typeof given.metadata !== 'object' || given.metadata === null))
@@ -54,6 +57,13 @@ export function acceptObject(resource: Resource, body: unknown, options: WriteOp
   } as ApiObject
   for (const map of ['labels', 'annotations'] as const) checkStringMap(resource, object, map)
   return withoutUnknown(resource, object, options)
+}
+
+/** A body that is no object of the resource; for a patch, a patch that would make it so. */
+function unreadable(resource: Resource, { patched }: WriteOptions, message: string): ApiError {
+  if (!patched) return new ApiError('BadRequest', message)
+  const causes = [{ reason: 'FieldValueInvalid', message: `Invalid value: ${message}`, field: 'patch' }]
+  return new ApiError('Invalid', `${resource.kind} is invalid: patch: Invalid value: ${message}`, { causes })
 }
 
 function checkStringMap(resource: Resource, object: ApiObject, name: 'labels' | 'annotations'): void {
@@ -71,6 +81,11 @@ function checkStringMap(resource: Resource, object: ApiObject, name: 'labels' | 
 
 function withoutUnknown(resource: Resource, object: ApiObject, options: WriteOptions): ApiObject {
   const { value, unknown } = prune(resource.schema, object)
+  if (unknown.length > 0 && options.managed && resource.builtIn)
+    throw new ApiError(
+      'BadRequest',
+      `failed to create typed patch object (${object.metadata.namespace ?? ''}/${object.metadata.name}; ${object.apiVersion}, Kind=${resource.kind}): .${unknown[0]}: field not declared in schema`,
+    )
   const mode = options.fieldValidation ?? 'Warn'
   if (unknown.length === 0 || mode === 'Ignore') return value
   const messages = unknown.map((path) => `unknown field "${path}"`)
@@ -78,8 +93,9 @@ function withoutUnknown(resource: Resource, object: ApiObject, options: WriteOpt
     options.warnings?.push(...messages)
     return value
   }
-  throw new ApiError(
-    'BadRequest',
+  throw unreadable(
+    resource,
+    options,
     `${resource.kind} in version "${resource.version}" cannot be handled as a ${resource.kind}: strict decoding error: ${messages.join(', ')}`,
   )
 }
@@ -98,12 +114,22 @@ function check(
   resource: Resource,
   object: ApiObject,
   before: ApiObject | undefined,
+  options: WriteOptions,
   more: readonly FieldFault[] = [],
 ): void {
+  const ofSchema = validate(resource.schema, object)
+  // Values of a wrong type cannot be read into a built-in kind at all.
+  const mistyped = resource.builtIn && ofSchema.find(({ reason }) => reason === 'FieldValueTypeInvalid')
+  if (mistyped)
+    throw unreadable(
+      resource,
+      options,
+      `${resource.kind} in version "${resource.version}" cannot be handled as a ${resource.kind}: ${mistyped.path}: ${mistyped.message}`,
+    )
   const faults = [
     ...metadataFaults(resource, object),
     ...more,
-    ...validate(resource.schema, object),
+    ...ofSchema,
     ...(ruleOf(resource).faults?.(object, before) ?? []),
   ]
   if (faults.length > 0) throw invalid(resource, object.metadata.name ?? '', faults)
@@ -158,7 +184,7 @@ export function prepareCreate(resource: Resource, given: ApiObject, options: Wri
   if (!options.managed) delete metadata.managedFields
   let object = applyDefaults(resource.schema, { ...start, metadata })
   object = ruleOf(resource).prepare?.(object, undefined, nowMs) ?? object
-  check(resource, object, undefined)
+  check(resource, object, undefined, options)
   return tracked(resource, undefined, object, options)
 }
 
@@ -191,7 +217,7 @@ export function prepareUpdate(
       `Precondition failed: UID in precondition: ${asked.uid}, UID in object meta: ${live.metadata.uid}`,
     )
   if (!asked.resourceVersion && resource.versionRequired)
-    throw invalid(resource, name, [
+    throw invalid({ ...resource, kind: resource.plural }, name, [
       {
         reason: 'FieldValueInvalid',
         path: 'metadata.resourceVersion',
@@ -221,7 +247,7 @@ export function prepareUpdate(
   object = applyDefaults(resource.schema, object)
   if (options.subresource !== 'status' || resource.collection.startsWith('apiextensions.k8s.io/'))
     object = ruleOf(resource).prepare?.(object, live, options.nowMs) ?? object
-  check(resource, object, live, newFinalizerFaults(live, object))
+  check(resource, object, live, options, newFinalizerFaults(live, object))
   if (isDeepStrictEqual(comparable(live), comparable(object)) && !options.managed) return undefined
   if (resource.generation && specChanged(resource, live, object))
     object.metadata.generation = (live.metadata.generation ?? 0) + 1

@@ -86,8 +86,16 @@ async function route(call: Call): Promise<void> {
     throw new ApiError('MethodNotAllowed', 'the server does not allow this method on the requested resource', {})
   if (!call.access.allows(call.user, { verb: 'get', path: call.path }) && !isHealth(call.path))
     throw new ApiError('Forbidden', `forbidden: User "${call.user.name}" cannot get path "${call.path}"`, {})
+  if (
+    (root === 'api' && rest.length === 1 && rest[0] !== 'v1') ||
+    (root === 'apis' && rest.length === 2 && !isServed(call, rest))
+  )
+    throw new ApiError('NotFound', 'the server could not find the requested resource', {})
   return handleDocument(call, root, rest)
 }
+
+const isServed = ({ server }: Call, [group = '', version = '']: readonly string[]): boolean =>
+  resourceList(server.served, group, version) !== undefined
 
 function handleDocument(call: Call, root: string | undefined, rest: readonly string[]): Promise<void> {
   const { server } = call

@@ -73,6 +73,7 @@ export async function handleResource(call: Call, target: Target): Promise<void> 
   if (review) return handleReview(call, review.kind, groupVersion(target))
   const resource = call.server.served.get(target)
   if (!resource) throw notServed()
+  if (call.request.method === 'HEAD') throw notAllowed()
   if (target.namespace !== undefined && !resource.namespaced) throw notServed()
   if (resource.deprecationWarning) call.warnings.push(resource.deprecationWarning)
   if (target.name === undefined) return handleCollection(call, resource, target)
@@ -220,7 +221,12 @@ async function handlePatch(
     resource,
     key,
     (live) => applyPatch(resource, key, live, patch, { ...options, force, nowMs }),
-    { ...options, managed: patch.kind === 'apply', createMissing: patch.kind === 'apply' && !options.subresource },
+    {
+      ...options,
+      managed: patch.kind === 'apply',
+      patched: patch.kind !== 'apply',
+      createMissing: patch.kind === 'apply' && !options.subresource,
+    },
   )
   return sendObject(call, created ? 201 : 200, how, resource, object)
 }
@@ -241,12 +247,24 @@ function withPath(object: ApiObject, path: string, value: unknown): ApiObject {
   return set(object, [first, ...rest]) as ApiObject
 }
 
+/** The selector of a workload as the one text that scalers ask pods with. */
+function labelsOfSelector({ spec }: ApiObject): string | undefined {
+  const labels = (spec as { selector?: { matchLabels?: Record<string, string> } } | undefined)?.selector?.matchLabels
+  return (
+    labels &&
+    Object.entries(labels)
+      .map(([key, value]) => `${key}=${value}`)
+      .sort()
+      .join(',')
+  )
+}
+
 async function handleScale(call: Call, how: Representation, resource: Resource, key: ObjectKey): Promise<void> {
   const paths = resource.scale
   if (!paths) throw notServed()
   const scaleOf = (object: ApiObject): ApiObject => {
     const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
-    const selector = atPath(object, paths.labelSelectorPath ?? '')
+    const selector = paths.labelSelectorPath ? atPath(object, paths.labelSelectorPath) : labelsOfSelector(object)
     return JSON.parse(
       JSON.stringify({
         kind: 'Scale',
@@ -298,15 +316,12 @@ async function handleScale(call: Call, how: Representation, resource: Resource, 
 
 function writeOptions(call: Call): WriteOptions {
   const { query, request } = call
+  const kind = { POST: 'CreateOptions', PUT: 'UpdateOptions', PATCH: 'PatchOptions' }[call.method] ?? 'UpdateOptions'
   const dryRun = query.getAll('dryRun')
-  if (dryRun.some((each) => each !== 'All'))
-    throw new ApiError('Invalid', `dryRun: Unsupported value: ${JSON.stringify(dryRun)}: supported values: "All"`)
+  checkDryRun(dryRun, kind)
   const fieldValidation = query.get('fieldValidation') || 'Warn'
   if (fieldValidation !== 'Strict' && fieldValidation !== 'Warn' && fieldValidation !== 'Ignore')
-    throw new ApiError(
-      'Invalid',
-      `fieldValidation: Unsupported value: ${JSON.stringify(fieldValidation)}: supported values: "Ignore", "Strict", "Warn"`,
-    )
+    throw unsupportedOption(kind, 'fieldValidation', fieldValidation, ['', 'Ignore', 'Strict', 'Warn'])
   const agent = String(request.headers['user-agent'] ?? '').split('/')[0] ?? ''
   return {
     dryRun: dryRun.length > 0,
@@ -316,12 +331,32 @@ function writeOptions(call: Call): WriteOptions {
   }
 }
 
+function unsupportedOption(kind: string, field: string, value: unknown, supported: readonly string[]): ApiError {
+  const known = supported.map((each) => JSON.stringify(each)).join(', ')
+  const message = `Unsupported value: ${JSON.stringify(value)}: supported values: ${known}`
+  return new ApiError('Invalid', `${kind}.meta.k8s.io "" is invalid: ${field}: ${message}`, {
+    group: 'meta.k8s.io',
+    kind,
+    causes: [{ reason: 'FieldValueNotSupported', message, field }],
+  })
+}
+
+function checkDryRun(values: readonly unknown[], kind: string): void {
+  if (values.some((each) => each !== 'All')) throw unsupportedOption(kind, 'dryRun', values, ['All'])
+}
+
+const POLICIES = ['Foreground', 'Background', 'Orphan']
+
 async function deleteOptions(call: Call): Promise<DeleteOptions> {
   const body = ((await readObject(call.request)) ?? {}) as DeleteOptions & { dryRun?: unknown }
   const policy = call.query.get('propagationPolicy') ?? body.propagationPolicy
+  if (policy && !POLICIES.includes(policy))
+    throw unsupportedOption('DeleteOptions', 'propagationPolicy', policy, [...POLICIES, 'nil'])
+  const dryRun: unknown[] = [...call.query.getAll('dryRun'), ...(Array.isArray(body.dryRun) ? body.dryRun : [])]
+  checkDryRun(dryRun, 'DeleteOptions')
   return {
     ...(body.preconditions ? { preconditions: body.preconditions } : {}),
-    dryRun: call.query.has('dryRun') || (Array.isArray(body.dryRun) && body.dryRun.length > 0),
+    dryRun: dryRun.length > 0,
     ...(policy ? { propagationPolicy: policy } : {}),
   }
 }
