@@ -52,6 +52,17 @@ describe('FaultProxy', () => {
     expect(codes).toEqual([401, 401, 200])
   })
 
+  it('puts another body in place of the true one', async () => {
+    proxy.set('sim-001', {
+      kind: 'rewrite',
+      contentType: 'application/json',
+      change: () => Buffer.from('{"items":[1]}'),
+    })
+    const { status, headers, body } = await pods('sim-001')
+    expect([status, headers['content-type'], (body as ListBody).items]).toEqual([200, 'application/json', [1]])
+    proxy.heal('sim-001')
+  })
+
   it('resets the connection before the answer or in its middle', async () => {
     proxy.set('sim-001', { kind: 'reset' })
     await expect(pods('sim-001')).rejects.toMatchObject({ code: 'ECONNRESET' })

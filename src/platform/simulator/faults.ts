@@ -17,8 +17,8 @@ export type Fault = (
   | { readonly kind: 'half-page'; readonly looksWhole?: boolean }
   /** an answer of this code with a Status object, such as 401, 403, 410, 429, 500, 503 */
   | { readonly kind: 'status'; readonly code: number; readonly retryAfterSeconds?: number; readonly message?: string }
-  /** another body in place of the true one, whole and with the headers of the true answer */
-  | { readonly kind: 'rewrite'; readonly change: (body: Buffer) => Buffer }
+  /** another body in place of the true one, with the headers of the true answer, but for `contentType` */
+  | { readonly kind: 'rewrite'; readonly change: (body: Buffer) => Buffer; readonly contentType?: string }
 ) & {
   /** only requests for this resource (`pods`); default: all */
   readonly resource?: string
@@ -100,7 +100,7 @@ export class FaultProxy implements AsyncDisposable {
     if (fault?.kind === 'reset' && fault.when !== 'mid-body') return reset(asked)
     const reply = await this.#ask(asked, path)
     if (!fault || fault.kind === 'slow') return pass(reply, answer)
-    if (fault.kind === 'rewrite') return rewrite(fault.change, reply, answer)
+    if (fault.kind === 'rewrite') return rewrite(fault, reply, answer)
     await spoil(fault, reply, answer)
   }
 
@@ -142,14 +142,15 @@ function pass(reply: IncomingMessage, answer: ServerResponse): void {
 }
 
 async function rewrite(
-  change: (body: Buffer) => Buffer,
+  { change, contentType }: Extract<Fault, { kind: 'rewrite' }>,
   reply: IncomingMessage,
   answer: ServerResponse,
 ): Promise<void> {
   const chunks: Buffer[] = []
   for await (const chunk of reply as AsyncIterable<Buffer>) chunks.push(chunk)
   const body = change(Buffer.concat(chunks))
-  answer.writeHead(reply.statusCode ?? 502, { ...endToEnd(reply), 'content-length': body.length })
+  const headers = { ...endToEnd(reply), 'content-length': body.length }
+  answer.writeHead(reply.statusCode ?? 502, contentType ? { ...headers, 'content-type': contentType } : headers)
   answer.end(body)
 }
 
