@@ -11,7 +11,7 @@ import { type ClusterConnectionStatus, clusterConnection } from '#kinds'
 import { ClientPool, createKubeClient, type KubeClient, type KubeObject, secrets } from '#kube'
 import type { Batch, ClusterState } from '#model'
 import { SegmentLog, silentLogger } from '#runtime'
-import { EmbeddedStateStore } from '#state'
+import { EmbeddedStateStore, type StateStore } from '#state'
 import { type ConnectionsOptions, connectionReconcilers } from '../controllers.ts'
 import { connectionResource } from '../reconciler.ts'
 
@@ -23,7 +23,7 @@ export interface World extends AsyncDisposable {
   readonly hub: KubeClient
   readonly hubServer: ApiServer
   readonly ingester: Ingester
-  readonly state: EmbeddedStateStore
+  readonly state: StateStore
   readonly events: EventBus
   /** batches as they were offered, in order */
   readonly batches: Batch[]
@@ -43,7 +43,11 @@ export interface Member {
   close(): Promise<void>
 }
 
-export async function aWorld(over: Partial<ConnectionsOptions> = {}): Promise<World> {
+/** @param openState instead of the embedded store in the world's own directory; the world closes it */
+export async function aWorld(
+  over: Partial<ConnectionsOptions> = {},
+  openState?: (logId: string) => Promise<StateStore & AsyncDisposable>,
+): Promise<World> {
   const directory = await mkdtemp(join(tmpdir(), 'connections-'))
   const hubServer = await ApiServer.open({ storage: { kind: 'memory' }, name: 'hub' })
   await hubServer.objects.put(clusterConnection.crd() as unknown as ApiObject)
@@ -60,7 +64,9 @@ export async function aWorld(over: Partial<ConnectionsOptions> = {}): Promise<Wo
     credentials: { kind: 'token', token },
   })
   const log = await SegmentLog.open({ directory: join(directory, 'log') })
-  const state = await EmbeddedStateStore.open({ directory: join(directory, 'state') })
+  const state = openState
+    ? await openState(log.id)
+    : await EmbeddedStateStore.open({ directory: join(directory, 'state') })
   const events = openEvents({ kind: 'in-process' })
   const ingester = await Ingester.open({ log, state, events })
   // A tried cluster is tried again before a test grows tired of waiting.
