@@ -72,7 +72,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
         await frame()
         const top = box.getBoundingClientRect().top + 40
         let missing = 0
-        for (let y = top; y < top + box.clientHeight - 60; y += 40)
+        for (let y = top; y < Math.min(top + box.clientHeight - 60, innerHeight); y += 40)
           if (!document.elementFromPoint(box.getBoundingClientRect().left + 50, y)?.closest('tr[data-index]')) missing++
         found.push(missing)
       }
