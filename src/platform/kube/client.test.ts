@@ -149,6 +149,13 @@ describe('reading', () => {
       await expect(client(server.access()).listAll(secrets)).rejects.toMatchObject({ reason: 'protocol' })
   })
 
+  it('does not take another answer for "not served"', async () => {
+    const answers = [{}, null, { kind: 'Status' }, { kind: 'APIResourceList', resources: 5 }, '']
+    const server = await serve((_, response) => json(response, 200, answers.shift()))
+    while (answers.length > 0)
+      expect(await failure(client(server.access()).serves(subscriptions))).toMatchObject({ reason: 'protocol' })
+  })
+
   it('keeps the path of the server address before every path', async () => {
     const server = await serve((_, response) => json(response, 200, { kind: 'List', items: [] }))
     await client(server.access({ server: `${server.url}/k8s/clusters/c1/` })).listAll(subscriptions, {
@@ -495,7 +502,7 @@ describe('discovery', () => {
     let forbidden = true
     const server = await serve((request, response) => {
       if (request.url === '/apis/operators.coreos.com/v1alpha1')
-        return json(response, 200, { resources: [{ name: 'subscriptions' }] })
+        return json(response, 200, { kind: 'APIResourceList', resources: [{ name: 'subscriptions' }] })
       if (request.url === '/api/v1' && forbidden) return status(response, 403, 'Forbidden')
       status(response, 404, 'NotFound')
     })

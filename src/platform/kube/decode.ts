@@ -71,7 +71,7 @@ export function protobufReader<T>(
   )
 }
 
-function notKubernetes(call: Pick<Call, 'method' | 'path'>): KubeError {
+export function notKubernetes(call: Pick<Call, 'method' | 'path'>): KubeError {
   const why = 'the answer is not what a Kubernetes API gives; check the address'
   return new KubeError('protocol', `${describeCall(call.method, call.path)}: ${why}`)
 }

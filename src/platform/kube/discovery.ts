@@ -1,6 +1,6 @@
 import { minutes } from '#model'
 import { orAborted } from './credentials.ts'
-import { parseJson } from './decode.ts'
+import { notKubernetes, parseJson } from './decode.ts'
 import { isKubeError } from './errors.ts'
 import { groupPath } from './paths.ts'
 import type { Transport } from './transport.ts'
@@ -9,6 +9,12 @@ import type { Resource } from './types.ts'
 const KEPT_MS = minutes(10)
 /** Far more groups than any cluster has; the bound is against a caller's mistake. */
 const MAX_KEPT = 1000
+
+/** As JSON from anywhere: its items may be anything. */
+interface ResourceList {
+  readonly kind: unknown
+  readonly resources: readonly ({ readonly name?: string } | null)[]
+}
 
 /** Which resources a cluster serves. An absent group is an answer and kept; forbidden and unreachable are thrown. */
 export class Discovery {
@@ -43,10 +49,11 @@ export class Discovery {
   async #plurals(path: string): Promise<ReadonlySet<string>> {
     const call = { method: 'GET', path }
     try {
-      const read = ({ body }: { body: Buffer }) =>
-        parseJson(call, body) as { resources?: { name?: string }[] } | undefined
+      const read = ({ body }: { body: Buffer }) => parseJson(call, body) as Partial<ResourceList> | null | undefined
       const answer = await this.#transport.call(call, read)
-      return new Set((answer?.resources ?? []).map((resource) => resource.name ?? ''))
+      // "Not served" is believed from such a list only, not from whatever else has an answer for every path.
+      if (answer?.kind !== 'APIResourceList' || !Array.isArray(answer.resources)) throw notKubernetes(call)
+      return new Set(answer.resources.map((resource) => resource?.name ?? ''))
     } catch (error) {
       if (isKubeError(error, 'not_found')) return new Set()
       throw error

@@ -285,6 +285,8 @@ export class Transport implements AsyncDisposable {
     const lines = this.#lines
     if (!lines) return
     await lines.streams.destroy()
+    // Without a running call there is nothing to wait for; a connection that never shook hands would keep us.
+    if (this.#active === 0) return lines.requests.destroy()
     const grace = new AbortController()
     const closed = lines.requests.close().finally(() => grace.abort())
     await this.clock.sleep(5000, grace.signal)
