@@ -109,11 +109,17 @@ export class Components {
   #refer(schema: Schema, named: Schema = schema): Published {
     const ref = this.#use(named)
     const own = ofField(schema)
+    if (own.description === this.schemas[componentOf(named) ?? '']?.description) delete own.description
     return Object.keys(own).length > 0 ? { ...own, allOf: [ref] } : ref
   }
 
   #publish(schema: Schema): Published {
     return componentOf(schema) === undefined ? this.#body(schema) : this.#refer(schema)
+  }
+
+  /** Of a list or a map: nothing is said of the element's place that the list does not say. */
+  #element(schema: Schema): Published {
+    return componentOf(schema) === undefined ? this.#body(schema) : this.#use(schema)
   }
 
   /** The schema itself, with what is below it published. */
@@ -124,8 +130,8 @@ export class Components {
       said.properties = Object.fromEntries(
         Object.entries(properties).map(([name, each]) => [name, instead[name] ?? this.#publish(each)]),
       )
-    if (items) said.items = this.#publish(items)
-    if (typeof additionalProperties === 'object') said.additionalProperties = this.#publish(additionalProperties)
+    if (items) said.items = this.#element(items)
+    if (typeof additionalProperties === 'object') said.additionalProperties = this.#element(additionalProperties)
     for (const name of ['allOf', 'anyOf', 'oneOf'] as const) {
       const parts = (said as Schema)[name]
       if (parts) said[name] = parts.map((part) => this.#publish(part))
