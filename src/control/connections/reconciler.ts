@@ -78,12 +78,17 @@ export class ConnectionReconciler implements Reconciler {
     this.#visits.set(key.name, visit)
     const running = new AbortController()
     visit.running = running
+    // Not AbortSignal.any: the queue's signal lives long and would remember every round.
+    const end = () => running.abort(signal.reason)
+    signal.addEventListener('abort', end, { once: true })
+    if (signal.aborted) end()
     try {
-      return await this.#look(object, visit, AbortSignal.any([signal, running.signal]))
+      return await this.#look(object, visit, running.signal)
     } catch (error) {
       if (running.signal.aborted && !signal.aborted) return done // the change that ended it has asked for the next look
       throw error
     } finally {
+      signal.removeEventListener('abort', end)
       visit.running = undefined
     }
   }
