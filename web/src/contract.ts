@@ -9,7 +9,6 @@ export type {
   NamespaceView,
   NodeView,
   OperatorView,
-  PageView,
   PartView,
   RowType,
   RowView,

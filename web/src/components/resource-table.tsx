@@ -97,7 +97,10 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
   const groupOf = group?.of
   const lines = useMemo(() => groupLines(held.rows, rowKey, groupOf), [held.rows, rowKey, groupOf])
 
-  const names = useMemo(() => [...columns.map((column) => column.id), ...Object.keys(fields ?? {})], [columns, fields])
+  const names = useMemo(
+    () => [...new Set([...columns.map((column) => column.id), ...Object.keys(fields ?? {})])],
+    [columns, fields],
+  )
   const save = (format: 'csv' | 'json') => {
     const exported = columns.filter((column) => visible.includes(column))
     const content = format === 'csv' ? toCsv(held.rows, exported) : toJson(held.rows, exported)

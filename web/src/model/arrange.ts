@@ -1,10 +1,5 @@
 import type { Filter, Value } from './filter.ts'
 
-export interface Sorting {
-  readonly column: string
-  readonly descending: boolean
-}
-
 export interface ArrangeOptions<T> {
   readonly filter: Filter<T>
   readonly sortValue: (row: T) => Value

@@ -11,11 +11,6 @@ export function isStale(cluster: ClusterView, now: number): boolean {
   return cluster.stale || (since !== null && now >= since + cluster.staleAfterMs)
 }
 
-/** No round ended, well or badly, for so long that the health itself is of the past. */
-export function isSilent(cluster: ClusterView, now: number): boolean {
-  return cluster.checkedAt !== null && now >= cluster.checkedAt + cluster.staleAfterMs
-}
-
 const order: readonly Need[] = ['unhealthy', 'degraded', 'unknown', 'stale', 'healthy']
 
 /** What a person should hear first about this cluster. */

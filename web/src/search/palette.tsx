@@ -37,7 +37,7 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
         key: `${hit.kind} ${hit.cluster} ${hit.name}`,
         hit,
         title: hit.name,
-        detail: hit.detail || hit.cluster,
+        detail: hit.detail || (hit.kind === 'cluster' ? '' : hit.cluster),
         run: go(pathOf(hit)),
       }),
     )

@@ -6,7 +6,7 @@ import { Age, Missing } from '../../components/text.tsx'
 import type { ClusterView, NodeView } from '../../contract.ts'
 import { useLive } from '../../live/hooks.ts'
 import { formatBytes, formatCores, formatCount } from '../../model/format.ts'
-import { amountsOf, NodeReady } from './nodes.tsx'
+import { amountsOf, NodeReady } from './node-status.tsx'
 
 interface DrawerProps {
   readonly cluster: ClusterView

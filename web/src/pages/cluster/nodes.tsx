@@ -1,54 +1,19 @@
 import { type ReactNode, useMemo } from 'react'
 import { Pods } from '../../components/counts.tsx'
-import { HealthMark } from '../../components/health.tsx'
 import { LoadMeter } from '../../components/meter.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
-import { Flash, Missing } from '../../components/text.tsx'
+import { Missing } from '../../components/text.tsx'
 import type { ClusterView, NodeView } from '../../contract.ts'
 import { useNow } from '../../live/hooks.ts'
-import { loadOf, type Need } from '../../model/cluster.ts'
+import { loadOf } from '../../model/cluster.ts'
 import { formatSpan } from '../../model/format.ts'
 import { clusterPath, navigate, usePlace } from '../../router.tsx'
 import { NodeDrawer } from './node-drawer.tsx'
+import { amountsOf, NodeReady, pressures } from './node-status.tsx'
 import { noneOf, PartGate } from './part.tsx'
 
-export const amountsOf = (node: NodeView, what: 'cpuCores' | 'memoryBytes') => ({
-  capacity: node.capacity[what],
-  allocatable: node.allocatable[what],
-  requested: node.requested[what],
-  used: node.used?.[what] ?? null,
-})
-
 const readyOrder = { notReady: 0, unknown: 1, ready: 2 }
-const readyNeed: Readonly<Record<NodeView['ready'], Need>> = {
-  notReady: 'unhealthy',
-  unknown: 'unknown',
-  ready: 'healthy',
-}
-const readyWord = { notReady: 'Not ready', unknown: 'Unknown', ready: 'Ready' }
-
-export const pressures = ({ conditions }: NodeView): string[] =>
-  conditions.filter(({ type, status }) => type !== 'Ready' && status === 'True').map(({ type }) => type)
-
-export function NodeReady({ node }: { node: NodeView }): ReactNode {
-  return (
-    <Flash value={node.ready}>
-      <HealthMark need={readyNeed[node.ready]} word={readyWord[node.ready]} />
-      {node.unschedulable && (
-        <span className="tag" data-tip="The scheduler places no new pods here">
-          cordoned
-        </span>
-      )}
-      {pressures(node).map((type) => (
-        <span className="tag is-warning" key={type}>
-          {type}
-        </span>
-      ))}
-    </Flash>
-  )
-}
-
 function nodeColumns(now: number): readonly Column<NodeView>[] {
   return [
     {
