@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { decodeObject, encodeObject } from '../protobuf/index.ts'
 import { configMap, freshNamespace, type Subject } from './subject.ts'
 
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io'
@@ -202,6 +203,62 @@ export function documentBehaviour(subject: () => Subject): void {
       const none = await ask('GET', '/api/v1/namespaces/default', { accept: 'application/x-none' })
       expect(none.code).toBe(406)
       expect(none.body.reason).toBe('NotAcceptable')
+    })
+  })
+
+  describe('the binary form', () => {
+    const BINARY = 'application/vnd.kubernetes.protobuf'
+
+    it('says of built-in kinds what JSON says, to those who ask, and JSON of the others', async () => {
+      const namespace = await freshNamespace(subject())
+      const at = `/api/v1/namespaces/${namespace}/pods`
+      const spec = {
+        nodeName: 'n',
+        containers: [{ name: 'c', image: 'i', resources: { requests: { cpu: '100m', memory: '1Gi' } } }],
+      }
+      const { body: pod } = await ask('POST', at, { body: { metadata: { name: 'p', labels: { a: 'b' } }, spec } })
+      for (const path of [`${at}/p`, `/api/v1/namespaces/${namespace}`]) {
+        const binary = await ask('GET', path, { accept: `${BINARY},application/json` })
+        expect(binary.type).toBe(BINARY)
+        const { body: json } = await ask('GET', path)
+        expect(decodeObject(binary.bytes)).toEqual(json)
+      }
+      const list = await ask('GET', at, { accept: `${BINARY},application/json` })
+      expect(decodeObject(list.bytes)).toMatchObject({
+        kind: 'PodList',
+        items: [{ metadata: { uid: pod.metadata.uid }, spec }],
+      })
+      const crds = await ask('GET', '/apis/no.such.group/v1/things', { accept: `${BINARY},application/json` })
+      expect(crds.code).toBe(404)
+    })
+
+    it('is understood in what is written', async () => {
+      const namespace = await freshNamespace(subject())
+      const made = await ask('POST', `/api/v1/namespaces/${namespace}/configmaps`, {
+        body: encodeObject({ ...configMap('a', { x: '1' }), metadata: { name: 'a', labels: { l: 'v' } } }),
+        type: BINARY,
+      })
+      expect(made.code, JSON.stringify(made.body)).toBe(201)
+      expect(made.body).toMatchObject({ data: { x: '1' }, metadata: { labels: { l: 'v' } } })
+      const broken = await ask('POST', `/api/v1/namespaces/${namespace}/configmaps`, {
+        body: new Uint8Array([107, 56, 115, 0, 255, 255]),
+        type: BINARY,
+      })
+      expect([400, 500]).toContain(broken.code)
+    })
+
+    it('comes in frames in a watch', async () => {
+      const namespace = await freshNamespace(subject())
+      const at = `/api/v1/namespaces/${namespace}/secrets`
+      await ask('POST', at, { body: { metadata: { name: 's' }, data: { x: 'eA==' } } })
+      await using stream = await subject().stream(at, { accept: `${BINARY};stream=watch`, query: { watch: '1' } })
+      expect(stream.type).toBe(`${BINARY};stream=watch`)
+      const head = Buffer.from(await stream.read(4))
+      const frame = Buffer.from(await stream.read(head.readUInt32BE()))
+      expect(frame.includes('ADDED')).toBe(true)
+      // The object within the event has its own envelope.
+      const object = decodeObject(frame.subarray(frame.indexOf('k8s\0')))
+      expect(object).toMatchObject({ kind: 'Secret', metadata: { name: 's' }, data: { x: 'eA==' } })
     })
   })
 

@@ -12,6 +12,7 @@ export interface Answer {
   // The suite reads answers as the JSON they are; expectations say what has to be in them.
   // biome-ignore lint/suspicious/noExplicitAny: a test looks into arbitrary JSON
   readonly body: any
+  readonly bytes: Uint8Array
   readonly type: string
   readonly warnings: string[]
   readonly headers: Headers
@@ -35,6 +36,11 @@ export interface WatchedEvent {
 export interface Subject extends AsyncDisposable {
   readonly real: boolean
   ask(method: string, path: string, ask?: Ask): Promise<Answer>
+  /** The bytes of an answer as they come, until the client leaves. */
+  stream(
+    path: string,
+    ask: Ask,
+  ): Promise<{ readonly type: string; read(length: number): Promise<Uint8Array> } & AsyncDisposable>
   /** Events as they come; ends when the server ends the stream. */
   watch(path: string, query?: Readonly<Record<string, string>>, accept?: string): Promise<Watching>
 }
@@ -65,7 +71,12 @@ export function subjectAt(options: {
   ) => {
     const url = new URL(options.url + path)
     for (const [name, value] of Object.entries(query ?? {})) url.searchParams.append(name, value)
-    const payload = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body)
+    const payload =
+      body === undefined
+        ? undefined
+        : typeof body === 'string' || body instanceof Uint8Array
+          ? body
+          : JSON.stringify(body)
     return fetch(url, {
       method,
       dispatcher: agent,
@@ -83,14 +94,38 @@ export function subjectAt(options: {
     real: options.real,
     async ask(method, path, ask = {}) {
       const response = await open(method, path, ask)
-      const text = await response.text()
+      const bytes = new Uint8Array(await response.arrayBuffer())
+      const text = new TextDecoder().decode(bytes)
       const type = response.headers.get('content-type') ?? ''
       return {
         code: response.status,
+        bytes,
         body: text.startsWith('{') ? JSON.parse(text) : text,
         type,
         warnings: (response.headers.get('warning') ?? '').split(/, (?=299)/).filter(Boolean),
         headers: response.headers as unknown as Headers,
+      }
+    },
+    async stream(path, ask) {
+      const stop = new AbortController()
+      const response = await open('GET', path, ask, stop.signal)
+      const chunks = (response.body as unknown as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]()
+      let rest = Buffer.alloc(0)
+      return {
+        type: response.headers.get('content-type') ?? '',
+        async read(length) {
+          while (rest.length < length) {
+            const { value, done } = await within(chunks.next(), 'no bytes came')
+            if (done) throw new Error('the stream ended')
+            rest = Buffer.concat([rest, value])
+          }
+          const taken = rest.subarray(0, length)
+          rest = rest.subarray(length)
+          return taken
+        },
+        async [Symbol.asyncDispose]() {
+          stop.abort()
+        },
       }
     },
     async watch(path, query = {}, accept) {

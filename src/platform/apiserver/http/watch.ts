@@ -159,8 +159,11 @@ function eventWriter(call: Call, how: Representation, resource: Resource): Event
   }
   return (type: EventType | 'ERROR', stored: ApiObject | undefined, error?: ApiError) => {
     const object = stored && toVersion(resource, stored)
-    if (how.format === 'protobuf')
-      return encodeWatchEvent(type, encodeObject(object ?? (error?.status as unknown as ApiObject)))
+    if (how.format === 'protobuf') {
+      // A stream cannot change its form on the way: what has no place is left out, as the original does.
+      const whole = object ?? (error?.status as unknown as ApiObject)
+      return encodeWatchEvent(type, encodeObject(whole, { unknown: 'skip' }))
+    }
     const event = { type, object: object ? shaped(object) : error?.status }
     return how.format === 'yaml' ? `---\n${stringify(event)}` : `${JSON.stringify(event)}\n`
   }
