@@ -160,7 +160,7 @@ describe.each([
       it('lists as JSON does', async () => {
         const json = (await ask('GET', path)).object as unknown as { items: ApiObject[]; metadata: object }
         const binary = (await ask('GET', path, { accept: PROTOBUF })).object
-        expect(binary).toEqual(withoutNulls(json))
+        expect(comparable(binary)).toEqual(comparable(json as unknown as ApiObject))
         const again = encodeList(sample.apiVersion, sample.kind, json.items, json.metadata)
         expect(decodeObject(again, { unknown: 'throw' })).toEqual(withoutNulls(json))
       })
@@ -174,14 +174,17 @@ describe.each([
       expect(comparable(binary.object)).toEqual(comparable(json.object))
     })
 
-    it('watches in frames that are byte for byte ours', async () => {
+    it('watches in frames that say what ours say', async () => {
       const { object: stored } = await ask('GET', '/api/v1/namespaces/suite')
       const stop = new AbortController()
-      const response = await fetch(`${target.url}/api/v1/namespaces?watch=1&fieldSelector=metadata.name%3Dsuite`, {
-        dispatcher: agent,
-        signal: stop.signal,
-        headers: { authorization: `Bearer ${target.token}`, accept: `${PROTOBUF};stream=watch` },
-      })
+      const response = await fetch(
+        `${target.url}/api/v1/namespaces?watch=1&resourceVersion=0&fieldSelector=metadata.name%3Dsuite`,
+        {
+          dispatcher: agent,
+          signal: stop.signal,
+          headers: { authorization: `Bearer ${target.token}`, accept: `${PROTOBUF};stream=watch` },
+        },
+      )
       expect(response.headers.get('content-type')).toBe(`${PROTOBUF};stream=watch`)
       const ours = encodeWatchEvent('ADDED', encodeObject(stored))
       let frame = Buffer.alloc(0)

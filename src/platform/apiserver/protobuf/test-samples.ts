@@ -28,7 +28,7 @@ const container = {
   livenessProbe: { httpGet: { path: '/healthz', port: 'http', scheme: 'HTTP' }, initialDelaySeconds: 5 },
   readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 3 },
   startupProbe: { exec: { command: ['true'] }, failureThreshold: 30 },
-  lifecycle: { preStop: { sleep: { seconds: 3 } } },
+  lifecycle: { preStop: { exec: { command: ['stop'] } } },
   securityContext: {
     runAsUser: 0,
     runAsNonRoot: false,
@@ -76,6 +76,7 @@ const podSpec = {
   dnsPolicy: 'ClusterFirst',
   dnsConfig: { nameservers: ['1.1.1.1'], options: [{ name: 'ndots', value: '2' }, { name: 'edns0' }] },
   securityContext: { fsGroup: 0, supplementalGroups: [1, 2, 3], sysctls: [{ name: 'net.core.x', value: '1' }] },
+  serviceAccountName: 'default',
   automountServiceAccountToken: false,
   enableServiceLinks: false,
   priority: 0,
