@@ -10,7 +10,7 @@ const bin = (path) => [process.execPath, join(root, 'node_modules', path)]
 const steps = [
   ['types', ...bin('typescript/bin/tsc'), '-p', '.'],
   ['types of the page', ...bin('typescript/bin/tsc'), '-p', 'web'],
-  ['lint and format', ...bin('@biomejs/biome/bin/biome'), 'ci', '--error-on-warnings', '.'],
+  ['lint and format', ...bin('@biomejs/biome/bin/biome'), 'ci', '--colors=off', '--error-on-warnings', '.'],
   ['import boundaries', process.execPath, 'scripts/boundaries.js'],
   ['unused code', ...bin('knip/bin/knip.js')],
   ['generated files', ...bin('tsx/dist/cli.mjs'), 'scripts/generate.ts', '--check'],

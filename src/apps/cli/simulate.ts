@@ -7,7 +7,11 @@ export async function simulate(
   options: SimulateOptions & { readonly write: (file: string, text: string) => void },
 ): Promise<void> {
   const { clusters, nodes, pods, seed, kubeconfigOut, port, write } = options
-  const fleet = await simulateFleet(scenarios.plain({ clusters, nodes, pods, seed, lives: true }), { seed, host: '127.0.0.1', port })
+  const fleet = await simulateFleet(scenarios.plain({ clusters, nodes, pods, seed, lives: true }), {
+    seed,
+    host: '127.0.0.1',
+    port,
+  })
   try {
     write(kubeconfigOut, fleet.kubeconfig())
     process.stdout.write(

@@ -505,7 +505,8 @@ export class SegmentLog implements AsyncDisposable {
 
   #writeError(error: unknown): LogFullError | LogWriteError {
     const { directory } = this.#options
-    if (isFull(error)) return new LogFullError(directory, 'no space left on the disk; make room there', { cause: error })
+    if (isFull(error))
+      return new LogFullError(directory, 'no space left on the disk; make room there', { cause: error })
     return new LogWriteError(directory, error instanceof Error ? error.message : String(error), { cause: error })
   }
 }
