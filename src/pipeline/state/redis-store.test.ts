@@ -380,6 +380,22 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
       expect(await store.apply([full(1)], 1)).not.toEqual([])
     })
 
+    it('says so as long as Redis answers and refuses to write, and no longer', async () => {
+      await using store = await open({ checkEveryMs: 10 })
+      await store.apply([connected(west)], 0)
+      await redis.config('SET', 'maxmemory', '1')
+      await store.apply([full(1)], 1).catch(() => undefined)
+      const trouble = store.availability()
+      expect(trouble).toMatchObject({ state: 'unavailable', reason: expect.stringMatching(/maxmemory/) as string })
+      // Several looks at a Redis that answers every read.
+      const reads = async () => Number(/cmdstat_get:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0)
+      const before = await reads()
+      await eventually('it was looked at', async () => (await reads()) > before + 3)
+      expect(store.availability()).toEqual(trouble)
+      await redis.config('SET', 'maxmemory', '0')
+      await eventually('it writes again', () => store.availability().state === 'available')
+    })
+
     it('names a wrong password or a missing server at the start', async () => {
       await using locked = await startRedis('--requirepass', 'secret')
       await expect(open({ connection: { ...locked, password: 'wrong' } })).rejects.toThrow(/WRONGPASS/)

@@ -283,7 +283,12 @@ export class RedisStateStore implements StateStore {
       if (signal.aborted) return
       try {
         await this.#inTurn(async () => {
-          const [generation] = await pipelined(this.#redis, [['GET', own.generation]])
+          // A Redis that answers may still refuse to write (no memory, a replica): only a write ends that trouble.
+          const write: Command = ['HSET', own.positions, this.#logId, this.#position]
+          const [generation] = await pipelined(this.#redis, [
+            ['GET', own.generation],
+            ...(this.#trouble ? [write] : []),
+          ])
           const nothing = { clusters: new Map(), version: this.#memory.version() }
           if (generation !== this.#generation || generation === null) await this.#writeAll(nothing, this.#position)
           await this.#alerts.refresh()
