@@ -1,0 +1,195 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { describe, expect, it } from 'vitest'
+import { administratorsOnly } from '#access'
+import { type ApiServer, apiServer } from '#api'
+import { createClient } from '#http'
+import { systemClock } from '#model'
+import { Metrics, silentLogger } from '#runtime'
+import { RedisStateStore } from '#state'
+import { connectionResource } from '../../src/control/connections/reconciler.ts'
+import {
+  aWorld,
+  conditionOf,
+  connect,
+  NAMESPACE,
+  statusOf,
+  until,
+  untilPhase,
+  type World,
+} from '../../src/control/connections/testing/world.ts'
+import { redisMissing, startRedis } from '../../src/pipeline/state/test/redis-server.ts'
+
+const defaults = { intervalMs: 150, timeoutMs: 2000, operatorScanIntervalMs: 300_000 }
+
+function anApi(world: World): ApiServer {
+  return apiServer({
+    state: world.state,
+    events: world.events,
+    access: administratorsOnly({ users: [], groups: [] }),
+    config: { host: '127.0.0.1', port: 0, authentication: { mode: 'local-administrator' }, storeGraceMs: 100 },
+    logger: silentLogger,
+    clock: systemClock,
+    version: 'test',
+    metrics: new Metrics({ role: 'test' }),
+  })
+}
+
+/** A disk of a few MiB; a text where this process may not mount one. */
+function smallDisk(): { readonly path: string; fill(): void; empty(): void; unmount(): void } | string {
+  const path = mkdtempSync(join(tmpdir(), 'small-disk-'))
+  const mounted = process.getuid?.() === 0 && spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'tmpfs', path])
+  if (mounted?.status !== 0) {
+    rmSync(path, { recursive: true })
+    return mounted ? `mount says: ${mounted.stderr}` : 'only root can mount a small disk'
+  }
+  const ballast = join(path, 'ballast')
+  return {
+    path,
+    fill() {
+      const block = Buffer.alloc(4096)
+      // Every page of it; what is left may hold nothing new.
+      for (const piece of [2 ** 12, 2 ** 8, 1])
+        for (let _n = 0; ; _n++) {
+          try {
+            writeFileSync(ballast, Buffer.alloc(block.length * piece), { flag: 'a' })
+          } catch {
+            break // full: that is what was wanted
+          }
+        }
+    },
+    empty: () => rmSync(ballast),
+    unmount() {
+      spawnSync('umount', ['-l', path])
+      rmSync(path, { recursive: true, force: true })
+    },
+  }
+}
+
+const disk = smallDisk()
+const noDisk = typeof disk === 'string' ? ` (not run: ${disk})` : ''
+
+describe.skipIf(noDisk !== '')(`a full disk under the hub${noDisk}`, () => {
+  it('is named in every status with what to do, loses nothing known, and heals when there is room', async () => {
+    if (typeof disk === 'string') return
+    const before = process.env.TMPDIR
+    process.env.TMPDIR = disk.path
+    try {
+      await using world = await aWorld({ defaults })
+      await using api = anApi(world)
+      const client = createClient({ baseUrl: await api.start() })
+      const member = await world.member()
+      await connect(world, 'west', member)
+      await connect(world, 'east', await world.member())
+      await world.start()
+      for (const name of ['west', 'east']) await untilPhase(world, name, 'Connected')
+      disk.fill()
+      for (const name of ['west', 'east']) {
+        await until(async () =>
+          expect(await statusOf(world, name)).toMatchObject({
+            phase: 'Error',
+            health: 'healthy',
+            message: expect.stringMatching(
+              /hub could not .* is full: no space left on the disk; make room there/,
+            ) as string,
+          }),
+        )
+        expect(await conditionOf(world, name, 'Ready')).toMatchObject({ status: 'False' })
+        expect((await client.cluster(name)).nodes?.total).toBe(1)
+      }
+      // A cluster that comes meanwhile is told the same, and comes in later.
+      await connect(world, 'north', await world.member())
+      await until(async () => expect((await statusOf(world, 'north')).message).toMatch(/no space left on the disk/))
+      member.addNode('n2')
+      disk.empty()
+      await until(async () => expect((await client.cluster('west')).nodes?.total).toBe(2))
+      for (const name of ['west', 'east', 'north']) {
+        await untilPhase(world, name, 'Connected')
+        expect(await conditionOf(world, name, 'Ready')).toMatchObject({ status: 'True' })
+      }
+    } finally {
+      if (before === undefined) delete process.env.TMPDIR
+      else process.env.TMPDIR = before
+      disk.unmount()
+    }
+  })
+})
+
+const noRedis = redisMissing === undefined ? '' : ` (not run: ${redisMissing})`
+
+describe.skipIf(noRedis !== '')(`a hub over Redis${noRedis}`, () => {
+  const ofRedis = (port: number) => (logId: string) =>
+    RedisStateStore.open({ connection: { host: '127.0.0.1', port }, logId, checkEveryMs: 100 })
+
+  it('leaves no key of a cluster that is deleted while it is read, and none of its late results', async () => {
+    await using redis = await startRedis()
+    await using world = await aWorld({ defaults }, ofRedis(redis.port))
+    const eyes = new Redis({ host: '127.0.0.1', port: redis.port })
+    try {
+      await connect(world, 'west', await world.member())
+      await connect(world, 'westend', await world.member())
+      await world.start()
+      for (const name of ['west', 'westend']) await untilPhase(world, name, 'Connected')
+      const keysOf = async (name: string) => (await eyes.keys('*')).filter((key) => key.split(':').includes(name))
+      expect((await keysOf('west')).length).toBeGreaterThan(3)
+      // Deleted and made again at once, several times: the last word counts.
+      for (let n = 0; n < 5; n++) {
+        await world.hub.delete(connectionResource, { name: 'west', namespace: NAMESPACE })
+        await until(() => expect(world.cluster('west')).toBeUndefined())
+        expect(await keysOf('west')).toEqual([])
+        if (n === 4) break
+        const spec = { endpoint: (await world.member()).url, credentialsRef: { name: 'west-credentials' } }
+        await world.hub.create(connectionResource, { metadata: { name: 'west', namespace: NAMESPACE }, spec })
+        await until(() => expect(world.cluster('west')).toBeDefined())
+      }
+      const rounds = world.batches.length
+      await until(() => expect(world.batches.length).toBeGreaterThan(rounds + 5))
+      expect(await keysOf('west')).toEqual([])
+      expect((await keysOf('westend')).length).toBeGreaterThan(3)
+    } finally {
+      eyes.disconnect()
+    }
+  })
+
+  it('goes on reading while Redis is away or refuses to write, says so, and fills it again when it is empty', async () => {
+    await using redis = await startRedis()
+    await using world = await aWorld({ defaults }, ofRedis(redis.port))
+    await using api = anApi(world)
+    const address = await api.start()
+    const client = createClient({ baseUrl: address })
+    const member = await world.member()
+    await connect(world, 'west', member)
+    await world.start()
+    await until(async () => expect((await client.cluster('west')).nodes?.total).toBe(1))
+
+    await redis.kill()
+    await until(async () => {
+      const answer = await fetch(`${address}/api/v2/clusters`)
+      expect(answer.status).toBe(503)
+      expect(await answer.json()).toMatchObject({ code: 'store_unavailable', retryAfterSeconds: 5 })
+    })
+    member.addNode('n2')
+    const rounds = world.batches.length
+    await until(() => expect(world.batches.length).toBeGreaterThan(rounds))
+    await redis.start()
+    await until(async () => expect((await client.cluster('west')).nodes?.total).toBe(2))
+
+    const eyes = new Redis({ host: '127.0.0.1', port: redis.port })
+    try {
+      await eyes.config('SET', 'maxmemory', '1')
+      member.addNode('n3')
+      await until(async () => expect((await fetch(`${address}/api/v2/clusters`)).status).toBe(503))
+      const availability = world.state.availability()
+      expect(availability).toMatchObject({ state: 'unavailable', reason: expect.stringMatching(/memory/i) as string })
+      await eyes.config('SET', 'maxmemory', '0')
+      await until(async () => expect((await client.cluster('west')).nodes?.total).toBe(3))
+      expect(await statusOf(world, 'west')).toMatchObject({ phase: 'Connected' })
+      expect(await eyes.exists('clusterpulse:generation')).toBe(1)
+    } finally {
+      eyes.disconnect()
+    }
+  })
+})
