@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { configMap } from './behaviour/subject.ts'
 import { ApiServer } from './server.ts'
-import { aDirectory, aServer } from './test-server.ts'
+import { aDirectory, aServer } from './test/server.ts'
 import type { ApiObject } from './types.ts'
 
 const CONFIG_MAPS = { group: '', version: 'v1', plural: 'configmaps' }
@@ -135,7 +135,7 @@ interface Writer {
 
 /** Another process that writes objects as fast as it can and says which are acknowledged. */
 function startWriter(dir: string, limit: { maxFileKiB?: number } = {}): Writer {
-  const script = fileURLToPath(new URL('./test-writer.ts', import.meta.url))
+  const script = fileURLToPath(new URL('./test/writer.ts', import.meta.url))
   const { maxFileKiB } = limit
   const command = [process.execPath, '--import', 'tsx', script, dir, ...(maxFileKiB ? ['grow'] : [])]
   // Without the trap the system would end the process instead of refusing the write.

@@ -5,7 +5,7 @@ import { ruleOf } from './kind-rules.ts'
 import { type ListQuery, listPage, type ObjectPage } from './list.ts'
 import type { Predicate } from './selectors.ts'
 import { keyIn, type Resource, type ResourceName, type ServedResources, toStorage, toVersion } from './served.ts'
-import { ApiError, conflict, deleted, forbidden, invalid, notFound, type Status } from './status.ts'
+import { ApiError, alreadyExists, conflict, deleted, forbidden, invalid, notFound, type Status } from './status.ts'
 import type { StoreEvent, Transaction, VersionedStore } from './store.ts'
 import type { ApiObject } from './types.ts'
 import { acceptObject, nameObject, prepareCreate, prepareUpdate, timestamp, type WriteOptions } from './write-rules.ts'
@@ -192,19 +192,7 @@ export class ObjectStore {
     if (accepted.metadata.resourceVersion)
       throw new ApiError('BadRequest', 'resourceVersion should not be set on objects to be created')
     if (resource.namespaced) requireNamespace(transaction, resource, namespace ?? '', name)
-    if (taken(name)) {
-      const existing = toVersion(
-        resource,
-        transaction.get(resource.collection, keyIn(resource, { name, namespace })) as ApiObject,
-      )
-      if (existing.metadata.deletionTimestamp)
-        throw new ApiError(
-          'AlreadyExists',
-          `object is being deleted: ${alreadyText(resource, name)}`,
-          detailsOf(resource, name),
-        )
-      throw new ApiError('AlreadyExists', alreadyText(resource, name), detailsOf(resource, name))
-    }
+    if (taken(name)) throw alreadyExists(resource, name)
     const prepared = prepareCreate(resource, named, { ...options, nowMs: this.#clock.now() })
     if (options.dryRun) return prepared
     const stored = toStorage(resource, prepared)
@@ -305,14 +293,6 @@ export class ObjectStore {
     })
   }
 }
-
-const alreadyText = (resource: Resource, name: string): string =>
-  `${resource.group ? `${resource.plural}.${resource.group}` : resource.plural} "${name}" already exists`
-const detailsOf = (resource: Resource, name: string) => ({
-  name,
-  ...(resource.group ? { group: resource.group } : {}),
-  kind: resource.plural,
-})
 
 function refuseVirtual(resource: Resource): void {
   if (resource.list)

@@ -1,6 +1,6 @@
 import type { NameRule } from './names.ts'
 import type { FieldReaders } from './selectors.ts'
-import type { ApiObject, PrinterColumn, Schema, ServedResource } from './types.ts'
+import type { ApiObject, ServedResource } from './types.ts'
 
 /** A resource as this server knows it: what clients are told of it, and how its objects are kept. */
 export interface Resource extends ServedResource {
@@ -102,5 +102,3 @@ export function toStorage(resource: Resource, object: ApiObject): ApiObject {
 
 export const keyIn = (resource: Resource, key: { name: string; namespace?: string | undefined }): string =>
   resource.namespaced ? `${key.namespace ?? ''}/${key.name}` : key.name
-
-export type { PrinterColumn, Schema }

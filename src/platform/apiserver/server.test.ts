@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { configMap, eventually } from './behaviour/subject.ts'
 import { listenApi } from './listen.ts'
 import { ApiServer } from './server.ts'
-import { aDirectory, aServer, clientOf, listening, TOKENS } from './test-server.ts'
+import { aDirectory, aServer, clientOf, listening, TOKENS } from './test/server.ts'
 import type { ApiObject } from './types.ts'
 
 const CONFIG_MAPS = { group: '', version: 'v1', plural: 'configmaps' }

@@ -4,7 +4,7 @@ import { trackUpdate } from './apply/index.ts'
 import { ruleOf } from './kind-rules.ts'
 import { annotationFaults, finalizerFaults, labelFaults, nameFaults } from './names.ts'
 import { applyDefaults, prune, validate } from './schema/index.ts'
-import { groupVersion, type Resource, toStorage } from './served.ts'
+import { groupVersion, type Resource } from './served.ts'
 import { ApiError, conflict, invalid, staleVersion } from './status.ts'
 import type { ApiObject, FieldFault } from './types.ts'
 
@@ -304,5 +304,3 @@ function tracked(
   })
   return { ...after, metadata: { ...after.metadata, managedFields } }
 }
-
-export { toStorage }

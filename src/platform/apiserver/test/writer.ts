@@ -2,8 +2,8 @@
 // acknowledged. Values rise over restarts, so that a lost write shows as an older value. With `grow` every write is a new
 // object, and the first refused one ends it: `refused httpCode .`.
 import { writeSync } from 'node:fs'
-import { ApiServer } from './server.ts'
-import { ApiError } from './status.ts'
+import { ApiServer } from '../server.ts'
+import { ApiError } from '../status.ts'
 
 const [, , dir = '', grow] = process.argv
 const server = await ApiServer.open({ storage: { kind: 'lmdb', dir } })

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { type Subject, subjectAt } from './behaviour/subject.ts'
-import { type ApiListener, listenApi } from './listen.ts'
-import { ApiServer, type ApiServerOptions } from './server.ts'
+import { type Subject, subjectAt } from '../behaviour/subject.ts'
+import { type ApiListener, listenApi } from '../listen.ts'
+import { ApiServer, type ApiServerOptions } from '../server.ts'
 
 /** A server of one test; it ends with the test. */
 export async function aServer(options: Partial<ApiServerOptions> = {}): Promise<ApiServer> {
