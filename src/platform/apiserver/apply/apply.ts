@@ -93,7 +93,6 @@ export function applyConfiguration(request: Apply): ApiObject {
       before: undefined,
       after: request.live,
       manager: 'before-first-apply',
-      subresource: undefined,
     })
 
   const { apiVersion } = config

@@ -1,11 +1,10 @@
-import { request } from 'node:https'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { noRealApiServer, type RealApiServer, startRealApiServer } from '../../../../test/real-apiserver.ts'
 import { applyDefaults, builtInSchema, prune } from '../schema/index.ts'
 import { isMap } from '../schema/json.ts'
 import type { ApiObject, Schema } from '../types.ts'
 import { ApplyConflictError, applyConfiguration, trackUpdate } from './index.ts'
+import { missingOriginal, type Original, startOriginal } from './real-server.ts'
 
 /** One write, described so that it can be made here and at a real server. */
 type Step =
@@ -302,33 +301,8 @@ function here(kind: Kind, live: ApiObject | undefined, name: string, step: Step)
   }
 }
 
-interface Answer {
-  readonly code: number
-  readonly body: Fields
-}
-
-/** A kind that is not served yet is answered in plain text. */
-function parsed(text: string): Fields {
-  return text.startsWith('{') ? (JSON.parse(text) as Fields) : { message: text }
-}
-
-function call(server: RealApiServer, method: string, path: string, type: string, body?: unknown): Promise<Answer> {
-  const { server: origin, ca, credentials } = server.access
-  const token = credentials.kind === 'token' ? credentials.token : ''
-  return new Promise((resolve, reject) => {
-    const headers = { authorization: `Bearer ${token}`, 'content-type': type }
-    const sent = request(`${origin}${path}`, { method, ca, headers }, (answer) => {
-      const chunks: Buffer[] = []
-      answer.on('data', (chunk: Buffer) => chunks.push(chunk))
-      answer.on('end', () => resolve({ code: answer.statusCode ?? 0, body: parsed(Buffer.concat(chunks).toString()) }))
-    })
-    sent.on('error', reject)
-    sent.end(body === undefined ? undefined : JSON.stringify(body))
-  })
-}
-
 async function there(
-  server: RealApiServer,
+  server: Original,
   kind: Kind,
   live: ApiObject | undefined,
   name: string,
@@ -338,14 +312,13 @@ async function there(
   const manager = `fieldManager=${step.manager}`
   const answer =
     step.do === 'apply'
-      ? await call(
-          server,
+      ? await server.call(
           'PATCH',
           `${at}?${manager}&force=${step.force}`,
-          'application/apply-patch+yaml',
           whole(kind, name, step.config, !step.status),
+          'application/apply-patch+yaml',
         )
-      : await call(server, 'PUT', `${at}?${manager}`, 'application/json', replacement(kind, live as ApiObject, step))
+      : await server.call('PUT', `${at}?${manager}`, replacement(kind, live as ApiObject, step))
   if (answer.code === 409) {
     const causes = (answer.body.details as { causes: { message: string; field: string }[] }).causes
     return { conflicts: causes.map(({ message, field }) => `${message.replace('conflict with ', '')} ${field}`).sort() }
@@ -382,77 +355,68 @@ function comparable(outcome: Outcome): unknown {
   return { object, managers }
 }
 
-describe.skipIf(noRealApiServer() !== undefined && process.env.CI_REQUIRE_ALL !== '1')(
-  `apply beside a real kube-apiserver (${noRealApiServer() ?? 'found'})`,
-  () => {
-    let server: RealApiServer
-    beforeAll(async () => {
-      server = (await startRealApiServer()) as RealApiServer
-      const definition = {
-        apiVersion: 'apiextensions.k8s.io/v1',
-        kind: 'CustomResourceDefinition',
-        metadata: { name: 'things.x.io' },
-        spec: {
-          group: 'x.io',
-          scope: 'Namespaced',
-          names: { plural: 'things', kind: 'Thing' },
-          versions: [
-            {
-              name: 'v1',
-              served: true,
-              storage: true,
-              subresources: { status: {} },
-              schema: { openAPIV3Schema: thingSchema },
-            },
-          ],
-        },
-      }
-      await call(
-        server,
-        'POST',
-        '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
-        'application/json',
-        definition,
-      )
-      // The kind is served, and its schema known to server-side apply, a moment after the definition is accepted.
-      await vi.waitFor(
-        async () => {
-          const probe = { apiVersion: 'x.io/v1', kind: 'Thing', metadata: { name: 'probe' }, spec: { set: ['a'] } }
-          const at = `${thing.path}/probe?fieldManager=p&force=true`
-          const { body } = await call(server, 'PATCH', at, 'application/apply-patch+yaml', probe)
-          expect(JSON.stringify(body)).toContain('v:')
-        },
-        { timeout: 20_000, interval: 100 },
-      )
-    }, 90_000)
-    afterAll(() => server?.stop())
-
-    it.each([
-      [configMap, 30],
-      [thing, 60],
-      [deployment, 30],
-    ] as const)(
-      'agrees on object, owners and conflicts after each of any writes ($kind)',
-      async (kind, runs) => {
-        let count = 0
-        await fc.assert(
-          fc.asyncProperty(stepsOf(kind), async (steps) => {
-            const name = `n${kind.kind.toLowerCase()}${count++}`
-            let [mine, theirs]: [ApiObject | undefined, ApiObject | undefined] = [undefined, undefined]
-            for (const step of steps) {
-              if (!theirs && (step.do === 'update' || step.status)) continue
-              const expected = await there(server, kind, theirs, name, step)
-              if ('invalid' in expected) continue
-              const outcome = here(kind, mine, name, step)
-              expect(comparable(outcome), JSON.stringify(step)).toEqual(comparable(expected))
-              if ('object' in expected) theirs = expected.object
-              if ('object' in outcome) mine = outcome.object
-            }
-          }),
-          { numRuns: runs, seed: 7 },
-        )
+describe.skipIf(missingOriginal())(`apply beside a real kube-apiserver (${missingOriginal() ?? 'found'})`, () => {
+  let server: Original
+  beforeAll(async () => {
+    server = await startOriginal()
+    const definition = {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'things.x.io' },
+      spec: {
+        group: 'x.io',
+        scope: 'Namespaced',
+        names: { plural: 'things', kind: 'Thing' },
+        versions: [
+          {
+            name: 'v1',
+            served: true,
+            storage: true,
+            subresources: { status: {} },
+            schema: { openAPIV3Schema: thingSchema },
+          },
+        ],
       },
-      60_000,
+    }
+    await server.call('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition)
+    // The kind is served, and its schema known to server-side apply, a moment after the definition is accepted.
+    await vi.waitFor(
+      async () => {
+        const probe = { apiVersion: 'x.io/v1', kind: 'Thing', metadata: { name: 'probe' }, spec: { set: ['a'] } }
+        const at = `${thing.path}/probe?fieldManager=p&force=true`
+        const { body } = await server.call('PATCH', at, probe, 'application/apply-patch+yaml')
+        expect(JSON.stringify(body)).toContain('v:')
+      },
+      { timeout: 20_000, interval: 100 },
     )
-  },
-)
+  }, 90_000)
+  afterAll(() => server?.stop())
+
+  it.each([
+    [configMap, 30],
+    [thing, 60],
+    [deployment, 30],
+  ] as const)(
+    'agrees on object, owners and conflicts after each of any writes ($kind)',
+    async (kind, runs) => {
+      let count = 0
+      await fc.assert(
+        fc.asyncProperty(stepsOf(kind), async (steps) => {
+          const name = `n${kind.kind.toLowerCase()}${count++}`
+          let [mine, theirs]: [ApiObject | undefined, ApiObject | undefined] = [undefined, undefined]
+          for (const step of steps) {
+            if (!theirs && (step.do === 'update' || step.status)) continue
+            const expected = await there(server, kind, theirs, name, step)
+            if ('invalid' in expected) continue
+            const outcome = here(kind, mine, name, step)
+            expect(comparable(outcome), JSON.stringify(step)).toEqual(comparable(expected))
+            if ('object' in expected) theirs = expected.object
+            if ('object' in outcome) mine = outcome.object
+          }
+        }),
+        { numRuns: runs, seed: 7 },
+      )
+    },
+    60_000,
+  )
+})

@@ -4,7 +4,7 @@ type Extra = Partial<Schema>
 
 /** Names of the schemas that OpenAPI publishes once and refers to, such as `io.k8s.api.core.v1.Node`. */
 const names = new WeakMap<Schema, string>()
-/** Integers that Go keeps in 32 bits: in built-in kinds that is a limit, in custom ones only a word. */
+/** What is a Go type in built-in kinds, and only a word in custom ones: 32 bits are a limit, no bytes are bytes. */
 const narrow = new WeakSet<Schema>()
 
 /** The name under which OpenAPI publishes this schema; undefined where it is written out in place. */
@@ -41,6 +41,11 @@ export function int32(description: string, extra: Extra = {}): Schema {
   narrow.add(schema)
   return schema
 }
+export function bytes(description: string): Schema {
+  const schema = text(description, { format: 'byte' })
+  narrow.add(schema)
+  return schema
+}
 export const time = (description: string): Schema => text(description, { format: 'date-time' })
 
 /** A list that is replaced as a whole. */
@@ -61,13 +66,18 @@ export const setOf = (items: Schema, description: string): Schema => ({
   'x-kubernetes-patch-strategy': 'merge',
 })
 
-/** A list whose items are told apart by their keys; a strategic patch uses the first. */
-export const listBy = (keys: readonly string[], items: Schema, description: string, strategy = 'merge'): Schema => ({
+/** A list whose items are told apart by their keys; a strategic patch replaces it. */
+export const keyed = (keys: readonly string[], items: Schema, description: string): Schema => ({
   type: 'array',
   description,
   items,
   'x-kubernetes-list-type': 'map',
   'x-kubernetes-list-map-keys': [...keys],
+})
+
+/** A list whose items are told apart by their keys; a strategic patch merges by the first. */
+export const listBy = (keys: readonly string[], items: Schema, description: string, strategy = 'merge'): Schema => ({
+  ...keyed(keys, items, description),
   'x-kubernetes-patch-merge-key': keys[0] ?? '',
   'x-kubernetes-patch-strategy': strategy,
 })
@@ -216,24 +226,24 @@ export const labelSelector: Schema = component(
   ),
 )
 
-/** metav1.Condition-like lists: one entry per type. The times differ between kinds. */
-export const conditions = (name: string, description: string, more: Record<string, Schema> = {}): Schema =>
-  listBy(
-    ['type'],
-    component(
-      name,
-      object(
-        'One dated statement.',
-        {
-          type: text('what is said'),
-          status: text('True, False or Unknown'),
-          reason: text('one word why, for programs'),
-          message: text('a sentence why, for people'),
-          lastTransitionTime: time('when the status changed last'),
-          ...more,
-        },
-        { required: ['type', 'status'] },
-      ),
+/** One statement of a status; which times it has differs between kinds. */
+export const condition = (name: string, more: Record<string, Schema> = {}): Schema =>
+  component(
+    name,
+    object(
+      'One dated statement.',
+      {
+        type: text('what is said'),
+        status: text('True, False or Unknown'),
+        reason: text('one word why, for programs'),
+        message: text('a sentence why, for people'),
+        lastTransitionTime: time('when the status changed last'),
+        ...more,
+      },
+      { required: ['type', 'status'] },
     ),
-    description,
   )
+
+/** Statements, one per type. */
+export const conditions = (name: string, description: string, more: Record<string, Schema> = {}): Schema =>
+  listBy(['type'], condition(name, more), description)

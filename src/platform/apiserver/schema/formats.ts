@@ -1,7 +1,7 @@
 const IPV4 = /^((25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(\.(?!$)|$)){4}$/
 
 function isIpv6(text: string): boolean {
-  if (!/^[0-9a-fA-F:.]{2,45}$/.test(text) || text.split('::').length > 2) return false
+  if (!/^[0-9a-fA-F:.]{2,45}$/.test(text) || text.split('::').length > 2 || text.includes(':::')) return false
   const parts = text.split(':')
   const tail = parts.at(-1) ?? ''
   const withIpv4 = tail.includes('.')
@@ -44,7 +44,7 @@ const uri = (text: string) => text.length <= 8192 && isUri(text)
 
 /** Of the formats a CustomResourceDefinition may name, those that are checked. All others mean nothing, as in Kubernetes. */
 const STRING_FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
-  byte: matches(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/),
+  byte: matches(/^(?!$)(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/),
   cidr: isCidr,
   date: isDate,
   'date-time': isDateTime,

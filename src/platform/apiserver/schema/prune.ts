@@ -24,9 +24,12 @@ function pruneResource(schema: Schema, value: unknown, path: string, unknown: st
   return metadata === pruned.metadata ? pruned : { ...pruned, metadata }
 }
 
+const NOTHING: Schema = { type: 'object' }
+
 function pruneValue(schema: Schema, value: unknown, path: string, unknown: string[]): unknown {
   if (Array.isArray(value)) {
-    const { items } = schema
+    // A list where none may stand: its items hold nothing that is known.
+    const items = schema.items ?? (schema.type && !schema['x-kubernetes-preserve-unknown-fields'] ? NOTHING : undefined)
     if (!items) return value
     const pruned = value.map((item, at) => pruneValue(items, item, `${path}[${at}]`, unknown))
     return pruned.some((item, at) => item !== value[at]) ? pruned : value
@@ -39,7 +42,7 @@ function pruneValue(schema: Schema, value: unknown, path: string, unknown: strin
 function pruneMap(schema: Schema, value: Json, path: string, unknown: string[], kept: readonly string[]): Json {
   const { properties, additionalProperties } = schema
   const keepsAll = schema['x-kubernetes-preserve-unknown-fields'] === true || additionalProperties === true
-  if (!properties && !additionalProperties && (keepsAll || schema.type !== 'object')) return value
+  if (!properties && !additionalProperties && (keepsAll || !schema.type)) return value
   const result: Json = {}
   let changed = false
   for (const [name, item] of Object.entries(value)) {

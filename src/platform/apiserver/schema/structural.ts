@@ -114,6 +114,8 @@ function checkNode(schema: Schema, path: string, where: string, faults: FieldFau
     return void faults.push(forbidden(path, `schemas may not be nested deeper than ${MAX_DEPTH} levels`))
   const at = (name: string) => childPath(path, name)
   checkForbidden(schema, at, faults)
+  // What a reference would bring is not known: nothing else can be said of this place.
+  if (schema.$ref !== undefined) return
   checkTypeOf(schema, at, where, faults)
   checkExtensions(schema, at, faults)
   checkDefault(schema, at, faults)

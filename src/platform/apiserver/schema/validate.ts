@@ -1,7 +1,7 @@
 import type { FieldFault, Schema } from '../types.ts'
 import { componentOf, isNarrow, objectMeta } from './components.ts'
 import { fitsFormat } from './formats.ts'
-import { equalJson, isMap, type Json } from './json.ts'
+import { equalJson, isMap, type Json, stableText } from './json.ts'
 import { compilePattern } from './pattern.ts'
 
 /** More faults than these help nobody. */
@@ -124,7 +124,8 @@ function checkString(schema: Schema, value: string, path: string, faults: FieldF
     if (expression instanceof RegExp && !expression.test(value))
       faults.push(invalid(path, value, `should match '${pattern}'`))
   }
-  if (format !== undefined && !fitsFormat(format, value))
+  const isNoBytes = value === '' && isNarrow(schema)
+  if (format !== undefined && !isNoBytes && !fitsFormat(format, value))
     faults.push({
       reason: 'FieldValueTypeInvalid',
       path,
@@ -151,13 +152,21 @@ function checkDuplicates(schema: Schema, value: readonly unknown[], path: string
   const type = schema['x-kubernetes-list-type']
   if (type !== 'set' && type !== 'map') return
   const keys = schema['x-kubernetes-list-map-keys'] ?? []
-  const seen = new Set<string>()
+  const foreign = type === 'map' ? value.findIndex((item) => !isMap(item)) : -1
+  if (foreign >= 0) {
+    const message = `Invalid value: ${shown(value[foreign])}: must be an object for an array of list-type map`
+    faults.push({ reason: 'FieldValueInvalid', path: `${path}[${foreign}]`, message })
+    return
+  }
+  const seen = new Map<string, number>()
   value.forEach((item, at) => {
     const id = type === 'set' ? item : isMap(item) ? Object.fromEntries(keys.map((key) => [key, item[key]])) : item
-    const text = JSON.stringify(id)
-    if (seen.has(text))
+    const text = stableText(id)
+    const count = (seen.get(text) ?? 0) + 1
+    seen.set(text, count)
+    // Told once, however often it repeats.
+    if (count === 2)
       faults.push({ reason: 'FieldValueDuplicate', path: `${path}[${at}]`, message: `Duplicate value: ${shown(id)}` })
-    seen.add(text)
   })
 }
 

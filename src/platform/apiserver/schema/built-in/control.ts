@@ -1,10 +1,11 @@
 import {
   as,
   component,
-  conditions,
+  condition,
   flag,
   int32,
   int64,
+  keyed,
   kindOf,
   labelSelector,
   list,
@@ -184,9 +185,13 @@ export const customResourceDefinition = kindOf(
       extensions('CustomResourceDefinitionStatus'),
       object('Whether it is served.', {
         acceptedNames: as(definitionNames, 'names it has been given'),
-        conditions: conditions(extensions('CustomResourceDefinitionCondition'), 'whether it is served, and why not', {
-          observedGeneration: int64('generation this was said of'),
-        }),
+        conditions: keyed(
+          ['type'],
+          condition(extensions('CustomResourceDefinitionCondition'), {
+            observedGeneration: int64('generation this was said of'),
+          }),
+          'whether it is served, and why not',
+        ),
         storedVersions: strings('versions objects have been stored in'),
         observedGeneration: int64('generation this was said of'),
       }),

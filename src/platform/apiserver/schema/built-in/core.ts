@@ -1,6 +1,6 @@
-import type { Schema } from '../../types.ts'
 import {
   as,
+  bytes,
   component,
   conditions,
   flag,
@@ -153,18 +153,16 @@ export const node = kindOf(core('Node'), 'A machine that runs pods.', {
   ),
 })
 
-const bytes: Schema = { type: 'string', format: 'byte' }
-
 export const secret = kindOf(core('Secret'), 'Small data that is not for everyone.', {
   type: text('what it is for, such as Opaque or kubernetes.io/tls'),
-  data: map(bytes, 'its values, base64'),
+  data: map(bytes('one value'), 'its values, base64'),
   stringData: stringMap('values to be written as plain text; they end in data and are never read back'),
   immutable: flag('whether its data can no longer be changed'),
 })
 
 export const configMap = kindOf(core('ConfigMap'), 'Settings for programs.', {
   data: stringMap('its values, as text'),
-  binaryData: map(bytes, 'its values, base64'),
+  binaryData: map(bytes('one value'), 'its values, base64'),
   immutable: flag('whether its data can no longer be changed'),
 })
 

@@ -6,6 +6,7 @@ import {
   flag,
   int32,
   int64,
+  keyed,
   kindOf,
   labelSelector,
   list,
@@ -34,7 +35,7 @@ const resources = component(
   object('What a container asks for and may use.', {
     requests: map(quantity, 'what the scheduler sets aside; default: the limits'),
     limits: map(quantity, 'what it may use at most'),
-    claims: listBy(
+    claims: keyed(
       ['name'],
       object(
         'Names a resource claim of the pod.',
