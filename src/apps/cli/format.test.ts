@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
 import { age, print, printable, share, table } from './format.ts'
 
 describe('table', () => {
@@ -18,12 +19,13 @@ describe('table', () => {
   })
 })
 
+const UNSAFE = /[\p{Cc}\u200e\u200f\u2028-\u202e\u2066-\u2069]/u
+
 describe('printable', () => {
   it('lets no control character of a cluster reach the terminal', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
-        // biome-ignore lint/suspicious/noControlCharactersInRegex: that is the promise
-        expect(printable(text)).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
+        expect(printable(text)).not.toMatch(UNSAFE)
       }),
     )
     expect(printable('\u001b[31mred\u001b[0m')).toBe('[31mred [0m')
@@ -34,6 +36,22 @@ describe('print', () => {
   const rows = [{ name: 'east', nodes: 3 }]
   it.each(['json', 'yaml'] as const)('prints whole rows as %s', (format) => {
     expect(print(format, [], rows)).toContain('east')
+  })
+
+  it.each([
+    ['json', JSON.parse],
+    ['yaml', parse],
+  ] as const)('escapes in %s what would reach the terminal as a command, and says the same', (format, read) => {
+    const hostile = fc.string({
+      unit: fc.constantFrom('\u001b', '\u009b', '\u0007', '\u202e', '\u2028', '\n', '"', 'a', ' '),
+    })
+    fc.assert(
+      fc.property(fc.array(fc.record({ name: hostile, labels: fc.dictionary(hostile, hostile) })), (rows) => {
+        const text = print(format, [], rows)
+        expect(text.replaceAll('\n', '')).not.toMatch(UNSAFE)
+        expect(JSON.stringify(read(text))).toEqual(JSON.stringify(rows))
+      }),
+    )
   })
 })
 

@@ -1,4 +1,4 @@
-import { stringify } from 'yaml'
+import { Document, visit } from 'yaml'
 
 /** One column of a table for people: `-` stands for "not known". */
 export interface Column<T> {
@@ -26,18 +26,36 @@ export function table<T>(columns: readonly Column<T>[], rows: readonly T[]): str
     .join('\n')
 }
 
-/** Text from a cluster must not move the cursor or colour the terminal of the person who reads it. */
+/** What moves the cursor, colours the terminal, or turns the reading direction: C0 and C1 controls, bidirectional marks. */
+const UNSEEN = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
+/** Those of them that JSON and YAML would print as they are. */
+const UNESCAPED = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+
+/** Text from a cluster, on one line, as it may reach the terminal of the person who reads it; `-` for nothing. */
 export function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is taken out
-  const clean = text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ').trim()
+  const clean = text.replace(UNSEEN, ' ').replace(/ {2,}/g, ' ').trim()
   return clean === '' ? '-' : clean
 }
 
 export function print<T>(format: OutputFormat, columns: readonly Column<T>[], rows: readonly T[]): string {
-  if (format === 'json') return JSON.stringify(rows, null, 2)
-  if (format === 'yaml') return stringify(rows).trimEnd()
+  if (format === 'json') return escaped(JSON.stringify(rows, null, 2))
+  if (format === 'yaml') return yaml(rows)
   return table(columns, rows)
 }
+
+function yaml(rows: readonly unknown[]): string {
+  const document = new Document(rows, { aliasDuplicateObjects: false })
+  visit(document, {
+    Scalar(_, scalar) {
+      // Only between double quotes can such a character be written in another way.
+      if (typeof scalar.value === 'string' && scalar.value.search(UNSEEN) >= 0) scalar.type = 'QUOTE_DOUBLE'
+    },
+  })
+  return escaped(document.toString({ lineWidth: 0 }).trimEnd())
+}
+
+const escaped = (text: string): string =>
+  text.replace(UNESCAPED, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 /** `12s`, `5m`, `3h`, `2d`: the largest unit that is not zero. */
 export function age(ms: number): string {

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { ApiProblem } from '#http'
 import { FleetError } from '#model'
 import { type Actions, program } from './commands.ts'
+import { printable } from './format.ts'
 
 const version = process.env.CLUSTERPULSE_VERSION ?? '0.0.0-dev'
 
@@ -49,7 +50,7 @@ const actions: Actions = {
     const { get } = await import('./get.ts')
     const { text, notes } = await get({ noun, server, clusters: cluster, output })
     process.stdout.write(`${text}\n`)
-    for (const note of notes) process.stderr.write(`note: ${note}\n`)
+    for (const note of notes) process.stderr.write(`note: ${printable(note)}\n`)
   },
 
   async crds() {
@@ -74,7 +75,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     await program(actions, version).parseAsync([...argv])
   } catch (error) {
     process.exitCode = 1
-    if (error instanceof ApiProblem) process.stderr.write(`clusterpulse: ${sentence(error)}\n`)
+    if (error instanceof ApiProblem) process.stderr.write(`clusterpulse: ${printable(sentence(error))}\n`)
     else if (error instanceof FleetError) process.stderr.write(`clusterpulse: ${error.message}\n`)
     else
       process.stderr.write(`clusterpulse: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
