@@ -1,3 +1,5 @@
+import vm from 'node:vm'
+
 const POSIX_CLASSES: Readonly<Record<string, string>> = {
   alnum: '0-9A-Za-z',
   alpha: 'A-Za-z',
@@ -51,3 +53,29 @@ function translate(pattern: string): RegExp | Error {
   }
   return new Error('not a pattern')
 }
+
+/** A pattern that backtracks may take for ever on a text made for it; RE2 never does, so nobody expects it. */
+const PATIENCE_MS = 50
+/** Below this many characters no pattern backtracks for long. */
+const SHORT = 16
+const REPEATED_GROUP = /\)(?:[*+]|\{\d*,\d*\})/
+const REPEAT = /[*+]|\{\d*,\d*\}/g
+
+const bench = vm.createContext({ expression: /^/, text: '' })
+const attempt = new vm.Script('expression.test(text)')
+
+/** @returns whether the text matches; undefined where that cannot be told in reasonable time */
+export function matchesPattern(expression: RegExp, text: string): boolean | undefined {
+  if (text.length < SHORT || !canBacktrack(expression.source)) return expression.test(text)
+  Object.assign(bench, { expression, text })
+  try {
+    return attempt.runInContext(bench, { timeout: PATIENCE_MS }) as boolean
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return undefined
+    throw error
+  } finally {
+    Object.assign(bench, { text: '' })
+  }
+}
+
+const canBacktrack = (source: string): boolean => REPEATED_GROUP.test(source) || (source.match(REPEAT)?.length ?? 0) > 1
