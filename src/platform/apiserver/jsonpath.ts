@@ -52,7 +52,10 @@ function walk(values: unknown[], step: Step): unknown[] {
 function into(value: object, step: Step): unknown[] {
   switch (step.kind) {
     case 'field': {
-      const found = Object.hasOwn(value, step.name) ? (value as Record<string, unknown>)[step.name] : undefined
+      const found =
+        !Array.isArray(value) && Object.hasOwn(value, step.name)
+          ? (value as Record<string, unknown>)[step.name]
+          : undefined
       return found === undefined ? [] : [found]
     }
     case 'index': {

@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { createGunzip } from 'node:zlib'
 import { parse } from 'yaml'
-import { FleetError } from '#model'
-import { decodeObject } from '../protobuf/index.ts'
+import { decodeObject, ProtobufError } from '../protobuf/index.ts'
 import { ApiError } from '../status.ts'
 
 /** Of a request. Objects have a tighter limit; a patch may be longer than what it makes. */
@@ -66,7 +65,7 @@ function readBinary(bytes: Buffer): unknown {
   try {
     return decodeObject(bytes)
   } catch (error) {
-    if (!(error instanceof FleetError)) throw error
+    if (!(error instanceof ProtobufError)) throw error
     throw new ApiError('BadRequest', `the body is no message this server knows: ${error.message}`, undefined, {
       cause: error,
     })

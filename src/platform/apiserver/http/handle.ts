@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Access } from '../access.ts'
 import { aggregated, coreVersions, groupList, groupOf, resourceList } from '../discovery.ts'
-import { openapiV2, openapiV3, openapiV3Index } from '../openapi/index.ts'
 import type { ApiServer } from '../server.ts'
 import { ApiError } from '../status.ts'
 import type { Call } from './call.ts'
+import { handleOpenapi } from './openapi.ts'
 import { handleResource, targetOf } from './resource.ts'
-import { send, sendError, sendJson, sendText } from './respond.ts'
+import { sendError, sendJson, sendText } from './respond.ts'
 
 const everybody = new Access('everybody')
 
@@ -120,7 +120,7 @@ function handleDocument(call: Call, root: string | undefined, rest: readonly str
     case 'readyz':
       return sendText(call, 200, 'ok')
     case 'openapi':
-      return handleOpenapi(call, rest, found)
+      return handleOpenapi(call, rest)
     default:
       return sendText(call, 404, '404 page not found\n')
   }
@@ -146,59 +146,4 @@ async function sendDocument(call: Call, type: string, value: object): Promise<vo
   call.response.setHeader('vary', 'accept')
   call.response.writeHead(200)
   call.response.end(call.request.method === 'HEAD' ? undefined : body)
-}
-
-async function handleOpenapi(
-  call: Call,
-  rest: readonly string[],
-  found: (value: object | undefined) => Promise<void>,
-): Promise<void> {
-  const [kind, ...path] = rest
-  if (kind === 'v2') {
-    // Some clients read version 2 as protobuf only: they use version 3, or go without.
-    const accept = String(call.request.headers.accept ?? '')
-    if (accept && !/application\/(json|\*)|\*\/\*/.test(accept))
-      throw new ApiError('NotAcceptable', 'only application/json is supported for this document', {})
-  }
-  const text = openapiText(call.server, call.prefix, kind, path)
-  return text === undefined ? found(undefined) : send(call, 200, 'application/json', text)
-}
-
-/** The documents of one set of resources are made once: they are long, and clients ask for them again and again. */
-const documents = new WeakMap<ApiServer, { revision: number; readonly texts: Map<string, string> }>()
-
-function openapiText(
-  server: ApiServer,
-  prefix: string,
-  kind: string | undefined,
-  path: readonly string[],
-): string | undefined {
-  const { revision } = server.served
-  let kept = documents.get(server)
-  if (kept?.revision !== revision) {
-    kept = { revision, texts: new Map() }
-    documents.set(server, kept)
-  }
-  const id = [kind, prefix, ...path].join(' ')
-  const known = kept.texts.get(id)
-  if (known !== undefined) return known
-  const made = makeOpenapi(server, prefix, kind, path)
-  if (made !== undefined) kept.texts.set(id, made)
-  return made
-}
-
-function makeOpenapi(
-  server: ApiServer,
-  prefix: string,
-  kind: string | undefined,
-  path: readonly string[],
-): string | undefined {
-  const resources = server.served.all()
-  const [root, ...names] = path
-  const [group = '', version = ''] = root === 'api' ? ['', ...names] : names
-  let document: object | undefined
-  if (kind === 'v2' && root === undefined) document = openapiV2(resources)
-  else if (kind === 'v3' && root === undefined) document = openapiV3Index(resources, prefix)
-  else if (kind === 'v3' && (root === 'api' || root === 'apis')) document = openapiV3(group, version, resources)
-  return document && JSON.stringify(document)
 }

@@ -2,7 +2,7 @@ import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
 import { stringify } from 'yaml'
 import type { ObjectPage } from '../list.ts'
-import { encodeList, encodeObject } from '../protobuf/index.ts'
+import { encodeList, encodeObject, UnencodableFieldError } from '../protobuf/index.ts'
 import type { Resource } from '../served.ts'
 import { groupVersion } from '../served.ts'
 import { ApiError } from '../status.ts'
@@ -111,7 +111,8 @@ function sendBinary(call: Call, code: number, encode: () => Uint8Array, otherwis
   try {
     bytes = encode()
   } catch (error) {
-    if (!/json|\*\/\*/.test(String(call.request.headers.accept))) throw error
+    if (!(error instanceof UnencodableFieldError) || !/json|\*\/\*/.test(String(call.request.headers.accept)))
+      throw error
     call.server.logger.debug({ err: error, path: call.path }, 'an object has no binary form')
     return otherwise()
   }
