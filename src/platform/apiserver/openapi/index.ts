@@ -9,4 +9,5 @@
  * names of the original API, since clients look for them by name.
  */
 export { openapiV2 } from './v2.ts'
+export { openapiV2Protobuf } from './v2-protobuf.ts'
 export { openapiV3, openapiV3Index } from './v3.ts'

@@ -11,6 +11,8 @@ type Json = Record<string, unknown>
 const isVarint = (kind: Field['kind']): kind is 'bool' | 'int32' | 'int64' =>
   kind === 'bool' || kind === 'int32' || kind === 'int64'
 
+const wireOf = (kind: Field['kind']): 0 | 1 | 2 => (isVarint(kind) ? 0 : kind === 'double' ? 1 : 2)
+
 /**
  * Reads a message into JSON.
  * @throws ProtobufError
@@ -31,7 +33,7 @@ export function readMessage(reader: Reader, message: Message, unknown: OnUnknown
 function readField(reader: Reader, field: Field, wire: number, unknown: OnUnknownNumber, into: Json): void {
   const { name, kind, shape } = field
   const packed = wire === 2 && shape === 'many' && isVarint(kind)
-  if (!packed && wire !== (shape !== 'map' && isVarint(kind) ? 0 : 2))
+  if (!packed && wire !== (shape === 'map' ? 2 : wireOf(kind)))
     throw new ProtobufError(`the field ${name} is not written as its kind is`)
   switch (shape) {
     case 'inline':
@@ -80,7 +82,7 @@ function readEntry(reader: Reader, { kind }: Field, unknown: OnUnknownNumber, in
   while (!reader.done) {
     const tag = reader.varint()
     if (tag === 10) key = reader.nested().text()
-    else if (tag >>> 3 === 2 && (tag & 7) === (isVarint(kind) ? 0 : 2)) value = readValue(reader, kind, unknown)
+    else if (tag >>> 3 === 2 && (tag & 7) === wireOf(kind)) value = readValue(reader, kind, unknown)
     else reader.skip(tag & 7)
   }
   put(into, key, value ?? (isVarint(kind) ? 0 : typeof kind === 'object' ? {} : ''))
@@ -92,6 +94,7 @@ function readValue(reader: Reader, kind: Field['kind'], unknown: OnUnknownNumber
     const value = reader.varint()
     return kind === 'bool' ? value !== 0 : kind === 'int32' ? value | 0 : value
   }
+  if (kind === 'double') return reader.double()
   return readContent(reader.nested(), kind)
 }
 
@@ -107,7 +110,7 @@ function parts(reader: Reader): Map<number, number | string> {
   return found
 }
 
-function readContent(reader: Reader, kind: Exclude<ScalarKind, 'bool' | 'int32' | 'int64'>): unknown {
+function readContent(reader: Reader, kind: Exclude<ScalarKind, 'bool' | 'int32' | 'int64' | 'double'>): unknown {
   switch (kind) {
     case 'string':
       return reader.text()

@@ -87,6 +87,12 @@ function writeValue(
     writer.tag(number, 0)
     return
   }
+  if (kind === 'double') {
+    if (typeof value !== 'number') throw new UnencodableFieldError(path)
+    writer.double(value)
+    writer.tag(number, 1)
+    return
+  }
   const mark = writer.written
   if (typeof kind === 'object') {
     if (!isObject(value)) throw new UnencodableFieldError(path)
@@ -115,7 +121,7 @@ function writeText(writer: BackwardWriter, number: number, text: string): void {
 
 function writeContent(
   writer: BackwardWriter,
-  kind: Exclude<ScalarKind, 'bool' | 'int32' | 'int64'>,
+  kind: Exclude<ScalarKind, 'bool' | 'int32' | 'int64' | 'double'>,
   value: unknown,
   path: string,
 ): void {

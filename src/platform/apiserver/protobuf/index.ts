@@ -7,4 +7,13 @@
  * object is the JSON the API would give. What no table knows is not encoded: the caller answers JSON instead.
  */
 export { ProtobufError, UnencodableFieldError } from './errors.ts'
-export { canEncode, decodeObject, encodeList, encodeObject, encodeWatchEvent } from './objects.ts'
+export {
+  canEncode,
+  decodeMessage,
+  decodeObject,
+  encodeList,
+  encodeMessage,
+  encodeObject,
+  encodeWatchEvent,
+} from './objects.ts'
+export { MessageCatalogue, type Tables } from './table.ts'

@@ -4,6 +4,7 @@ import { type OnUnknownNumber, readMessage } from './decode.ts'
 import { type OnUnknown, writeMessage } from './encode.ts'
 import { ProtobufError, UnencodableFieldError } from './errors.ts'
 import { Reader } from './reader.ts'
+import type { Message } from './table.ts'
 import { BackwardWriter } from './writer.ts'
 
 const MAGIC = Buffer.from('k8s\0', 'latin1')
@@ -46,6 +47,26 @@ function written(id: string, object: object, unknown: OnUnknown): Buffer {
     writer.clear()
   }
 }
+
+/**
+ * A message of tables of somebody else, without an envelope. What has no place is left out.
+ * @throws UnencodableFieldError for a value of another type than its field has.
+ */
+export function encodeMessage(message: Message, value: Readonly<Record<string, unknown>>): Buffer {
+  try {
+    writeMessage(writer, message, value, 'skip')
+    return writer.take()
+  } finally {
+    writer.clear()
+  }
+}
+
+/**
+ * Reads what `encodeMessage` writes.
+ * @throws ProtobufError
+ */
+export const decodeMessage = (message: Message, bytes: Buffer, unknown: OnUnknownNumber = 'skip'): object =>
+  readMessage(new Reader(bytes), message, unknown)
 
 /** The head and the tail of runtime.Unknown around the message of an object. */
 function enveloped(apiVersion: string, kind: string, length: number): [head: Buffer, tail: Buffer] {

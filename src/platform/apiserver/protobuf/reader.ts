@@ -60,6 +60,12 @@ export class Reader {
     return text
   }
 
+  double(): number {
+    if (this.#end - this.#at < 8) throw new ProtobufError('the message ends too early')
+    this.#at += 8
+    return this.bytes.readDoubleLE(this.#at - 8)
+  }
+
   /** Passes over a value we do not know. */
   skip(wire: number): void {
     if (wire === 0) this.varint()

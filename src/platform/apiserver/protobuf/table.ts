@@ -10,6 +10,7 @@ const SCALARS = [
   'bool',
   'int32',
   'int64',
+  'double',
   'bytes',
   'time',
   'microtime',
@@ -68,18 +69,20 @@ export class MessageCatalogue {
     const [from = '', name = ''] = id.split('.')
     const text = this.#packages[from]?.[name]
     if (text === undefined) throw new Error(`no table for the message ${id}`)
-    const fields = text
-      .trim()
-      .split(/,\s+/)
-      .filter(Boolean)
-      .map((field) => this.#field(from, field))
-      .sort((a, b) => b.number - a.number)
-    const names = fields.flatMap(({ shape, name: own, kind }) =>
-      shape === 'inline' && typeof kind === 'object' ? [...kind.names] : [own],
-    )
-    const byNumber = new Map(fields.map((field) => [field.number, field]))
-    const message = { id, fields, byNumber, names: new Set(names) }
+    const fields: Field[] = []
+    const byNumber = new Map<number, Field>()
+    const names = new Set<string>()
+    const message: Message = { id, fields, byNumber, names }
+    // Known before its fields are read: a message may hold itself.
     this.#read.set(id, message)
+    for (const part of text.trim().split(/,\s+/).filter(Boolean)) {
+      const field = this.#field(from, part)
+      fields.push(field)
+      byNumber.set(field.number, field)
+      const inner = field.shape === 'inline' && typeof field.kind === 'object' ? field.kind.names : [field.name]
+      for (const name of inner) names.add(name)
+    }
+    fields.sort((a, b) => b.number - a.number)
     return message
   }
 

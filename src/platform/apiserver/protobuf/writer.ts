@@ -79,7 +79,13 @@ export class BackwardWriter {
     this.#buffer.write(text, this.#at)
   }
 
-  tag(field: number, wire: 0 | 2): void {
+  double(value: number): void {
+    this.#room(8)
+    this.#at -= 8
+    this.#buffer.writeDoubleLE(value, this.#at)
+  }
+
+  tag(field: number, wire: 0 | 1 | 2): void {
     this.varint(field * 8 + wire)
   }
 
