@@ -532,12 +532,54 @@ describe('limits', () => {
     await Promise.all(calls)
   })
 
-  it('opens no more connections than set, and keeps them', async () => {
+  it('needs one connection for many calls, and keeps it', async () => {
     const server = await serve((_, response) => json(response, 200, {}), tls)
-    const kube = client(server.access(), { connections: 2 })
+    const kube = client(server.access(), { connections: 4 })
     for (let round = 0; round < 3; round++)
       await Promise.all(Array.from({ length: 10 }, () => kube.request('GET', '/x')))
-    expect(server.connections()).toBe(2)
+    expect(server.connections()).toBe(1)
+  })
+
+  it('does not let a call that hangs hold up the others, up to the set number of connections', async () => {
+    const hanging = new Set<() => void>()
+    const server = await serve((request, response) => {
+      if (request.url === '/hangs') hanging.add(() => json(response, 200, {}))
+      else json(response, 200, {})
+    }, tls)
+    const kube = client(server.access(), { connections: 3 })
+    const hung = [kube.request('GET', '/hangs'), kube.request('GET', '/hangs')]
+    await Promise.all(Array.from({ length: 5 }, () => kube.request('GET', '/x')))
+    expect(hanging.size).toBe(2)
+    expect(server.connections()).toBe(3)
+    hung.push(kube.request('GET', '/hangs'), kube.request('GET', '/hangs'))
+    await expect.poll(() => hanging.size, { timeout: 5000 }).toBe(3)
+    expect(server.connections()).toBe(3)
+    for (let ended = 0; ended < hung.length; ) {
+      for (const end of hanging) {
+        hanging.delete(end)
+        ended++
+        end()
+      }
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await Promise.all(hung)
+    expect(server.connections()).toBe(3)
+  })
+
+  it('gives up a call that waits for a connection with its signal', async () => {
+    const server = await serve((request, response) => {
+      if (request.url !== '/hangs') json(response, 200, {})
+    }, tls)
+    const kube = client(server.access(), { connections: 1 })
+    const end = new AbortController()
+    const hung = kube.request('GET', '/hangs', { signal: end.signal })
+    const leave = new AbortController()
+    const waiting = kube.request('GET', '/x', { signal: leave.signal })
+    leave.abort(new Error('left'))
+    await expect(waiting).rejects.toThrow('left')
+    end.abort(new Error('ended'))
+    await expect(hung).rejects.toThrow('ended')
+    await kube.request('GET', '/x')
   })
 
   it('refuses calls once it is closed', async () => {

@@ -1,12 +1,8 @@
-import { isIP } from 'node:net'
-import type { SecureContext } from 'node:tls'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import { type Dispatcher, Pool, ProxyAgent } from 'undici'
 import { type Clock, systemClock } from '#model'
 import { backoffMs } from '#runtime'
 import { Breaker } from './breaker.ts'
-import { landingConnector } from './connector.ts'
 import { type Credential, type CredentialSource, credentialSource, orAborted } from './credentials.ts'
 import { describeCall, errorOfAnswer, errorOfConnection, isBrokenConnection, KubeError } from './errors.ts'
 import {
@@ -18,16 +14,16 @@ import {
   openStream,
   type WireRequest,
 } from './http.ts'
+import { closeLines, type Lines, openLines } from './lines.ts'
 import { isProtobuf, readStatus, unwrap } from './protobuf.ts'
 import { RateLimit } from './rate-limit.ts'
-import { secureContextFor } from './tls.ts'
 import type { ClientLimits, ClusterAccess } from './types.ts'
 
 /** What a client may be given besides its access; every field has a default. */
 export interface KubeClientOptions extends ClientLimits {
   /** shared by clients that follow each other on one cluster; default: its own */
   readonly breaker?: Breaker
-  /** connections for requests; watches have their own, one each. Default 4 */
+  /** connections for requests at most; one is kept, the others come where it is slow. Watches have their own, one each. Default 4 */
   readonly connections?: number
   /** Ask for compressed answers: spares the network, costs CPU. Default: unless the server is on the loopback or in-cluster. */
   readonly gzip?: boolean
@@ -53,11 +49,10 @@ export interface Call {
 
 const MAX_RETRIES = 3
 const MAX_RETRY_WAIT_MS = 10_000
-const CONNECT_TIMEOUT_MS = 10_000
-/** Longer than the usual round of 30 s, so that rounds do not pay for new handshakes; shorter than servers keep idle ones. */
-const KEEP_ALIVE_MS = 45_000
 const ERROR_BODY_BYTES = 64 * 1024
 const unzip = promisify(gunzip)
+/** Why a deadline needs no longer be watched. Named, as the error that an abort makes by itself costs more than all else here. */
+const OVER = 'the call ended'
 
 /** Carries requests to one API server: credentials, TLS, connections, deadline, rate, retries, breaker. */
 export class Transport implements AsyncDisposable {
@@ -146,7 +141,7 @@ export class Transport implements AsyncDisposable {
       if (signal.aborted) throw signal.reason
       throw errorOfConnection(what, this.endpoint, error)
     } finally {
-      headPassed.abort()
+      headPassed.abort(OVER)
       await giveUp
     }
   }
@@ -159,7 +154,10 @@ export class Transport implements AsyncDisposable {
       let answer: BorrowedAnswer
       try {
         const [request, lines] = await this.#prepare(call, signal, this.#gzip)
-        answer = await exchange(lines.requests, this.#origin, request, { maxBytes: this.#maxBytes, signal })
+        answer = await lines.requests.run(
+          (line) => exchange(line, this.#origin, request, { maxBytes: this.#maxBytes, signal }),
+          signal,
+        )
       } catch (error) {
         if (signal.aborted) throw signal.reason
         if (call.method === 'GET' && !broke && isBrokenConnection(error)) {
@@ -211,7 +209,13 @@ export class Transport implements AsyncDisposable {
   #linesFor(credential: Credential): Lines {
     const lines = this.#lines
     if (lines && lines.cert === credential.certificate?.cert) return lines
-    const next = openLines(this.#access, this.#origin, credential.certificate, this.#options.connections ?? 4)
+    const next = openLines({
+      access: this.#access,
+      origin: this.#origin,
+      certificate: credential.certificate,
+      connections: this.#options.connections ?? 4,
+      clock: this.clock,
+    })
     this.#lines = next
     // What runs on the old ones may finish there.
     if (lines) closeLines(lines)
@@ -243,7 +247,7 @@ export class Transport implements AsyncDisposable {
       return await work(abort.signal)
     } finally {
       call.signal?.removeEventListener('abort', end)
-      done.abort()
+      done.abort(OVER)
       await deadline
     }
   }
@@ -293,63 +297,6 @@ export class Transport implements AsyncDisposable {
     if (!grace.signal.aborted) await lines.requests.destroy()
     await orAborted(closed)
   }
-}
-
-/** Connections with one client certificate. */
-interface Lines {
-  readonly cert: string | undefined
-  /** a bounded number, shared by requests */
-  readonly requests: Dispatcher
-  /** one per watch: these stay busy, and must not keep requests waiting */
-  readonly streams: Dispatcher
-}
-
-function openLines(
-  access: ClusterAccess,
-  origin: string,
-  certificate: Credential['certificate'],
-  connections: number,
-): Lines {
-  const secureContext = origin.startsWith('https:') ? secureContextFor(access, certificate) : undefined
-  const connect = {
-    timeout: CONNECT_TIMEOUT_MS,
-    ...(secureContext ? { secureContext, rejectUnauthorized: access.verifyTls } : {}),
-    ...(access.tlsServerName ? { servername: access.tlsServerName } : {}),
-  }
-  const landing = (context: SecureContext) =>
-    landingConnector({
-      secureContext: context,
-      rejectUnauthorized: access.verifyTls,
-      servername: access.tlsServerName,
-      timeoutMs: CONNECT_TIMEOUT_MS,
-    })
-  const common = { keepAliveTimeout: KEEP_ALIVE_MS, keepAliveMaxTimeout: KEEP_ALIVE_MS, pipelining: 1 }
-  const pool = (limit: number | null): Dispatcher => {
-    if (access.proxyUrl !== undefined) {
-      const requestTls = { ...connect, servername: access.tlsServerName ?? serverNameOf(origin) }
-      return new ProxyAgent({
-        ...common,
-        uri: access.proxyUrl,
-        requestTls,
-        ...(limit === null ? {} : { connections: limit }),
-      })
-    }
-    // A stream may be paused, which needs a connection with buffers of its own.
-    const direct = limit !== null && secureContext ? landing(secureContext) : connect
-    return new Pool(origin, { ...common, connect: direct, connections: limit })
-  }
-  return { cert: certificate?.cert, requests: pool(connections), streams: pool(null) }
-}
-
-function closeLines(lines: Lines): void {
-  // Nobody waits for these; an error in closing them concerns nobody either.
-  for (const dispatcher of [lines.requests, lines.streams]) dispatcher.close().catch(() => undefined)
-}
-
-/** SNI carries names, not addresses (RFC 6066). */
-function serverNameOf(origin: string): string {
-  const { hostname } = new URL(origin)
-  return isIP(hostname.replace(/^\[|\]$/g, '')) ? '' : hostname
 }
 
 function parseServer(access: ClusterAccess): URL {

@@ -1,0 +1,230 @@
+import { isIP } from 'node:net'
+import type { SecureContext } from 'node:tls'
+import { type Dispatcher, Pool, ProxyAgent } from 'undici'
+import type { Clock } from '#model'
+import { landingConnector } from './connector.ts'
+import type { Credential } from './credentials.ts'
+import { secureContextFor } from './tls.ts'
+import type { ClusterAccess } from './types.ts'
+
+const CONNECT_TIMEOUT_MS = 10_000
+/** Longer than the usual round of 30 s, so that rounds do not pay for new handshakes; shorter than servers keep idle ones. */
+const KEEP_ALIVE_MS = 45_000
+/** Further connections of one client serve a slow moment; measured, each costs about 150 KB here and its share there. */
+const BRIEF_MS = 5_000
+/** How long calls wait behind one that does not end before they get a further connection. */
+const PATIENCE_MS = 500
+
+/** Connections with one client certificate. */
+export interface Lines {
+  readonly cert: string | undefined
+  readonly requests: RequestLines
+  /** one per watch: these stay busy, and must not keep requests waiting */
+  readonly streams: Dispatcher
+}
+
+export interface LinesOptions {
+  readonly access: ClusterAccess
+  readonly origin: string
+  readonly certificate: Credential['certificate']
+  readonly connections: number
+  readonly clock: Clock
+}
+
+/** @throws KubeError `invalid` where CA, certificate or key cannot be used. */
+export function openLines({ access, origin, certificate, connections, clock }: LinesOptions): Lines {
+  const secureContext = origin.startsWith('https:') ? secureContextFor(access, certificate) : undefined
+  const connect = {
+    timeout: CONNECT_TIMEOUT_MS,
+    ...(secureContext ? { secureContext, rejectUnauthorized: access.verifyTls } : {}),
+    ...(access.tlsServerName ? { servername: access.tlsServerName } : {}),
+  }
+  const landing = secureContext && landingOf(secureContext, access)
+  const dispatcher = (limit: number | null, keepAliveMs: number): Dispatcher => {
+    const common = { keepAliveTimeout: keepAliveMs, keepAliveMaxTimeout: keepAliveMs, pipelining: 1 }
+    if (access.proxyUrl !== undefined) {
+      const requestTls = { ...connect, servername: access.tlsServerName ?? serverNameOf(origin) }
+      const bound = limit === null ? {} : { connections: limit }
+      return new ProxyAgent({ ...common, uri: access.proxyUrl, requestTls, ...bound })
+    }
+    // A stream may be paused, which needs a connection with buffers of its own.
+    const direct = limit !== null && landing ? landing : connect
+    return new Pool(origin, { ...common, connect: direct, connections: limit })
+  }
+  return {
+    cert: certificate?.cert,
+    requests: new RequestLines({
+      kept: dispatcher(1, KEEP_ALIVE_MS),
+      openMore: (limit) => dispatcher(limit, BRIEF_MS),
+      connections,
+      clock,
+    }),
+    streams: dispatcher(null, KEEP_ALIVE_MS),
+  }
+}
+
+export function closeLines({ requests, streams }: Lines): void {
+  // Nobody waits for these; an error in closing them concerns nobody either.
+  for (const one of [requests, streams]) one.close().catch(() => undefined)
+}
+
+function landingOf(secureContext: SecureContext, access: ClusterAccess) {
+  return landingConnector({
+    secureContext,
+    rejectUnauthorized: access.verifyTls,
+    servername: access.tlsServerName,
+    timeoutMs: CONNECT_TIMEOUT_MS,
+  })
+}
+
+/** SNI carries names, not addresses (RFC 6066). */
+function serverNameOf(origin: string): string {
+  const { hostname } = new URL(origin)
+  return isIP(hostname.replace(/^\[|\]$/g, '')) ? '' : hostname
+}
+
+interface Waiter {
+  readonly go: (line: Line) => void
+  readonly giveUp: (reason: unknown) => void
+}
+
+type Line = 'kept' | 'more'
+
+export interface RequestLinesOptions {
+  /** one connection */
+  readonly kept: Dispatcher
+  /** called once, when patience first ends */
+  readonly openMore: (connections: number) => Dispatcher
+  /** of both together */
+  readonly connections: number
+  readonly clock: Clock
+}
+
+/**
+ * One connection that stays, and more only while calls are stuck behind a slow one: a thousand clusters then cost a
+ * thousand connections, and a list that hangs still does not hold up the others.
+ */
+export class RequestLines {
+  readonly #kept: Dispatcher
+  readonly #openMore: (connections: number) => Dispatcher
+  readonly #connections: number
+  readonly #clock: Clock
+  readonly #waiting = new Set<Waiter>()
+  #more: Dispatcher | undefined
+  #keptIsBusy = false
+  #moreBusy = 0
+  /** ends the patience that runs now; undefined: nobody waits */
+  #patience: AbortController | undefined
+  #drained: (() => void) | undefined
+
+  constructor({ kept, openMore, connections, clock }: RequestLinesOptions) {
+    this.#kept = kept
+    this.#openMore = openMore
+    this.#connections = connections
+    this.#clock = clock
+  }
+
+  /** Works on a connection that is free, in the order of the callers; throws the signal's reason while waiting for one. */
+  async run<T>(work: (dispatcher: Dispatcher) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const line = this.#takeKept() ?? (await this.#wait(signal))
+    try {
+      return await work(line === 'kept' ? this.#kept : this.#further())
+    } finally {
+      this.#giveBack(line)
+    }
+  }
+
+  /** Lets what runs and waits end, then closes. */
+  async close(): Promise<void> {
+    if (this.#isBusy) {
+      await new Promise<void>((resolve) => {
+        this.#drained = resolve
+      })
+    }
+    await Promise.all([this.#kept.close(), this.#more?.close()])
+  }
+
+  async destroy(): Promise<void> {
+    this.#stopPatience()
+    for (const waiter of this.#waiting) waiter.giveUp(new Error('the connections are closed'))
+    this.#waiting.clear()
+    await Promise.all([this.#kept.destroy(), this.#more?.destroy()])
+  }
+
+  get #isBusy(): boolean {
+    return this.#keptIsBusy || this.#moreBusy > 0
+  }
+
+  #takeKept(): Line | undefined {
+    if (this.#keptIsBusy) return undefined
+    this.#keptIsBusy = true
+    return 'kept'
+  }
+
+  #wait(signal: AbortSignal): Promise<Line> {
+    signal.throwIfAborted()
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        signal.removeEventListener('abort', abort)
+        this.#waiting.delete(waiter)
+        if (this.#waiting.size === 0) this.#stopPatience()
+      }
+      const waiter: Waiter = {
+        go(line) {
+          leave()
+          resolve(line)
+        },
+        giveUp(reason) {
+          leave()
+          reject(reason)
+        },
+      }
+      const abort = () => waiter.giveUp(signal.reason)
+      signal.addEventListener('abort', abort, { once: true })
+      this.#waiting.add(waiter)
+      if (!this.#patience) void this.#bePatient()
+    })
+  }
+
+  /** While somebody waits: lets the next in line have a further connection each time nothing ended for a while. */
+  async #bePatient(): Promise<void> {
+    if (this.#connections < 2) return
+    const patience = new AbortController()
+    this.#patience = patience
+    while (!patience.signal.aborted) {
+      const busy = this.#ended
+      await this.#clock.sleep(PATIENCE_MS, patience.signal)
+      if (patience.signal.aborted || busy !== this.#ended || this.#moreBusy >= this.#connections - 1) continue
+      const [next] = this.#waiting
+      if (!next) break
+      this.#moreBusy++
+      next.go('more')
+    }
+    if (this.#patience === patience) this.#patience = undefined
+  }
+
+  /** calls that ended so far */
+  #ended = 0
+
+  #stopPatience(): void {
+    this.#patience?.abort(NO_REASON)
+    this.#patience = undefined
+  }
+
+  #further(): Dispatcher {
+    this.#more ??= this.#openMore(this.#connections - 1)
+    return this.#more
+  }
+
+  #giveBack(line: Line): void {
+    this.#ended++
+    const [next] = this.#waiting
+    if (next) next.go(line)
+    else if (line === 'kept') this.#keptIsBusy = false
+    else this.#moreBusy--
+    if (!this.#isBusy) this.#drained?.()
+  }
+}
+
+/** Given, as one made by `abort` itself comes with a stack trace, which costs more than the rest of the call's waiting. */
+const NO_REASON = 'no longer needed'
