@@ -85,11 +85,14 @@ export function openShiftVersion(object: KubeObject): Partial<ClusterSnapshot> {
   }
 }
 
+/** A name and nothing that could make another address of it. */
+const HOST = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/i
+
 /** The console's own route; else the address that installers give it, where the API's address follows their pattern. */
 export function consoleUrl(route: KubeObject | undefined, endpoint: string): string | null {
   const spec = fields(route?.spec)
   const host = text(spec.host)
-  if (host !== '') return `${isFields(spec.tls) ? 'https' : 'http'}://${host}`
+  if (HOST.test(host)) return `${isFields(spec.tls) ? 'https' : 'http'}://${host}`
   const rest = /^https?:\/\/api\.([^:/]+)/.exec(endpoint)?.[1]
   return rest ? `https://console-openshift-console.apps.${rest}` : null
 }

@@ -87,6 +87,10 @@ describe('clusterCollector', () => {
       'https://console-openshift-console.apps.west.example.com',
     ],
     ['nothing where the address follows no pattern', undefined, 'https://10.0.0.1:6443', null],
+    // What a member calls its host must not become another address, nor anything but a host.
+    ['no route that names a user', route('console.west@evil.example', true), 'https://x', null],
+    ['no route that names a path', route('evil.example/#', true), 'https://x', null],
+    ['no route that is markup', route('"><script>', true), 'https://x', null],
   ])('finds the console by %s', (_, object, endpoint, url) => expect(consoleUrl(object, endpoint)).toBe(url))
 
   it('reads a ClusterVersion without anything in it', () => {
