@@ -39,8 +39,8 @@ describe('print', () => {
   })
 
   it.each([
-    ['json', JSON.parse],
-    ['yaml', parse],
+    ['json', (text: string): unknown => JSON.parse(text)],
+    ['yaml', (text: string): unknown => parse(text)],
   ] as const)('escapes in %s what would reach the terminal as a command, and says the same', (format, read) => {
     const hostile = fc.string({
       unit: fc.constantFrom('\u001b', '\u009b', '\u0007', '\u202e', '\u2028', '\n', '"', 'a', ' '),
