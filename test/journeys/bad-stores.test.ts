@@ -41,10 +41,11 @@ function anApi(world: World): ApiServer {
 /** A disk of a few MiB; a text where this process may not mount one. */
 function smallDisk(): { readonly path: string; fill(): void; empty(): void; unmount(): void } | string {
   const path = mkdtempSync(join(tmpdir(), 'small-disk-'))
-  const mounted = process.getuid?.() === 0 && spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'tmpfs', path])
-  if (mounted?.status !== 0) {
+  const isRoot = process.getuid?.() === 0
+  const mounting = isRoot ? spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'tmpfs', path]) : undefined
+  if (mounting?.status !== 0) {
     rmSync(path, { recursive: true })
-    return mounted ? `mount says: ${mounted.stderr}` : 'only root can mount a small disk'
+    return mounting ? `mount says: ${mounting.stderr ?? mounting.error}` : 'only root can mount a small disk'
   }
   const ballast = join(path, 'ballast')
   return {
