@@ -35,7 +35,7 @@ const vitest = spawnSync(
   {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
-    env: { ...process.env, FORCE_COLOR: process.env.FORCE_COLOR ?? '0' },
+    env: process.stdout.isTTY ? process.env : { ...process.env, NO_COLOR: '1' },
   },
 )
 

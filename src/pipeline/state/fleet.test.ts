@@ -113,6 +113,23 @@ describe('health', () => {
     )
   })
 
+  it('says of what it never read that the cluster was out of reach, and takes it back with the first read', () => {
+    const failure = { code: 'kube_unreachable', message: 'nothing listens there' }
+    const round = batchRecord(aBatch(west, 1, [], { failure }))
+    const never = afterRounds(round).state
+    expect(never.parts.node).toMatchObject({ outcome: 'unreachable', ...failure, freshness: null })
+    expect(never.parts.operator).toMatchObject({ outcome: 'unreachable' })
+    const read = afterRounds(round, [...healthy, failed('operator', 'absent')]).state
+    expect(read.parts.node).toMatchObject({ outcome: 'complete', message: '' })
+    expect(read.parts.operator).toMatchObject({ outcome: 'absent' })
+    const later = afterRounds(
+      [...healthy, failed('operator', 'absent')],
+      batchRecord(aBatch(west, 2, [], { failure })),
+    ).state
+    expect(later.parts.node).toMatchObject({ outcome: 'complete' })
+    expect(later.parts.operator).toMatchObject({ outcome: 'absent' })
+  })
+
   it('counts nothing of what the cluster no longer serves', () => {
     const trouble = complete('clusterOperator', aClusterOperator('dns', { degraded: true }))
     expect(afterRounds([...healthy, trouble], [failed('clusterOperator', 'absent')]).state.status.health).toBe(

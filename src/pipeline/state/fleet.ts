@@ -1,16 +1,17 @@
-import type {
-  Change,
-  ClusterName,
-  ClusterState,
-  ClusterStatus,
-  ConnectionFacts,
-  FleetEvent,
-  Freshness,
-  Heartbeat,
-  Part,
-  PartState,
-  SnapshotOf,
-  SnapshotType,
+import {
+  type Change,
+  type ClusterName,
+  type ClusterState,
+  type ClusterStatus,
+  type ConnectionFacts,
+  type FleetEvent,
+  type Freshness,
+  type Heartbeat,
+  type Part,
+  type PartState,
+  type SnapshotOf,
+  type SnapshotType,
+  snapshotTypes,
 } from '#model'
 import { clusterEvents } from './cluster-events.ts'
 import { sameJson } from './equal.ts'
@@ -65,6 +66,7 @@ function applyBatch(
     )
     parts = { ...parts, [part.type]: next }
   }
+  if (batch.failure) parts = withUnreached(parts, batch.failure, freshness)
   const verdict = evaluateHealth({ parts, failure: batch.failure, source: batch.source, checked: true })
   const nodesRead = batch.parts.some(({ type, outcome }) => type === 'node' && outcome === 'complete')
   const status: ClusterStatus = {
@@ -137,6 +139,29 @@ function applyPart(
   }
   const items = mergeItems(old, part.items, changed)
   return { outcome: 'complete', code: '', message: '', attemptedAt, freshness, items }
+}
+
+/**
+ * What was never read is unreachable after a round that failed: not merely "not read yet". What was read keeps its outcome
+ * and its age, since a collector that is not due every round would have no chance to take the blame back.
+ */
+function withUnreached(
+  parts: ClusterState['parts'],
+  { code, message }: { readonly code: string; readonly message: string },
+  { observedAt }: Freshness,
+): ClusterState['parts'] {
+  const unreached = {
+    outcome: 'unreachable',
+    code,
+    message,
+    attemptedAt: observedAt,
+    freshness: null,
+    items: new Map(),
+  } as const
+  const never = snapshotTypes.filter(
+    (type) => !parts[type]?.freshness && (parts[type]?.outcome ?? 'unreachable') === 'unreachable',
+  )
+  return never.length === 0 ? parts : { ...parts, ...Object.fromEntries(never.map((type) => [type, unreached])) }
 }
 
 /** The given items, each as its older self where they are equal; the older map itself where all are. */
