@@ -96,11 +96,14 @@ const insert = (value: unknown): Edit => ({
   },
 })
 
+/** Of a map the Kubernetes API takes a replacement for what is not there, too, which RFC 6902 does not. */
 const overwrite = (value: unknown): Edit => ({
   document: () => value,
   map: (map, key) => setOwn(map, key, value),
-  list: (list, part) => {
-    list[Number(part)] = value
+  list: (list, part, fail) => {
+    const index = indexIn(part)
+    if (index === undefined || index >= list.length) throw fail('does not exist')
+    list[index] = value
   },
 })
 
@@ -116,7 +119,7 @@ const take: Edit = {
 
 /** Copies what lies on the way to a path, and edits its end. */
 function change(doc: unknown, path: readonly string[], operation: Operation, edit: Edit): unknown {
-  if (edit === take || operation.op === 'replace') valueAt(doc, path, operation)
+  if (edit === take) valueAt(doc, path, operation)
   if (path.length === 0) return edit.document()
   const walk = (value: unknown, depth: number): unknown => {
     const part = path[depth] ?? ''

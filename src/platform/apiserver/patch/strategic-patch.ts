@@ -31,15 +31,16 @@ const fieldSchema = (schema: Schema | undefined, key: string): Schema | undefine
 function mergeMap(original: Json, patch: Json, schema: Schema | undefined, depth: number): Json {
   if (depth > MAX_DEPTH) throw new PatchError(413, `the patch is nested deeper than ${MAX_DEPTH} levels`)
   const directive = own(patch, DIRECTIVE)
-  if (directive === 'replace') return withoutDirectives(patch) as Json
+  if (directive === 'replace') return (whole({ ...patch, [DIRECTIVE]: undefined }) ?? {}) as Json
   if (directive === 'delete') return {}
   if (directive !== undefined && directive !== 'merge')
     throw new PatchError(400, `unknown directive $patch: ${JSON.stringify(directive)}`)
   const result: Json = { ...original }
   for (const [key, value] of Object.entries(patch)) {
     if (key.startsWith('$')) continue
-    if (value === null) delete result[key]
-    else setOwn(result, key, mergeField(own(result, key), value, fieldSchema(schema, key), patch, key, depth))
+    const merged = value === null ? undefined : mergeField(result, value, fieldSchema(schema, key), patch, key, depth)
+    if (merged === undefined) delete result[key]
+    else setOwn(result, key, merged)
   }
   deletePrimitives(result, patch)
   orderLists(result, original, patch, schema)
@@ -47,29 +48,33 @@ function mergeMap(original: Json, patch: Json, schema: Schema | undefined, depth
   return result
 }
 
+/** @returns undefined where nothing is to stand there */
 function mergeField(
-  live: unknown,
+  result: Json,
   value: unknown,
   schema: Schema | undefined,
   patch: Json,
   key: string,
   depth: number,
 ): unknown {
+  const live = own(result, key)
   const strategies = strategiesOf(schema)
-  if (isMap(value)) {
-    if (strategies.includes('replace')) return withoutDirectives(value)
-    // Merging with nothing drops the nulls and obeys the directives of what is new, too.
-    return mergeMap(isMap(live) ? live : {}, value, schema, depth + 1)
-  }
+  if (isMap(value))
+    return isMap(live) && !strategies.includes('replace') ? mergeMap(live, value, schema, depth + 1) : whole(value)
   if (!Array.isArray(value)) return value
-  if (!strategies.includes('merge')) return value.map(withoutDirectives)
-  const old = Array.isArray(live) ? live : []
   const mergeKey = schema?.['x-kubernetes-patch-merge-key']
-  if (mergeKey === undefined)
-    return [...old, ...value.filter((item, at) => !old.some(same(item)) && value.findIndex(same(item)) === at)]
-  checkOrder(value, own(patch, ORDER + key), mergeKey, key)
-  return mergeItems(old, value, mergeKey, schema?.items, key, depth)
+  if (mergeKey !== undefined) checkOrder(value, own(patch, ORDER + key), mergeKey, key)
+  if (!strategies.includes('merge') || !Array.isArray(live)) return whole(value)
+  const idOf = (item: unknown) => (mergeKey !== undefined && isMap(item) ? own(item, mergeKey) : item)
+  const merged =
+    mergeKey === undefined
+      ? withoutRepeats([...live, ...value])
+      : mergeItems(live, value, mergeKey, schema?.items, key, depth)
+  return ordered(merged, value.map(idOf), live.map(idOf), idOf)
 }
+
+const withoutRepeats = (list: readonly unknown[]): unknown[] =>
+  list.filter((item, at) => list.findIndex(same(item)) === at)
 
 const same = (item: unknown) => (other: unknown) => equalJson(item, other)
 
@@ -82,7 +87,7 @@ function mergeItems(
   depth: number,
 ): unknown[] {
   if (patch.some((item) => isMap(item) && item[DIRECTIVE] === 'replace'))
-    return patch.filter((item) => !(isMap(item) && item[DIRECTIVE] === 'replace')).map(withoutDirectives)
+    return whole(patch.filter((item) => !(isMap(item) && item[DIRECTIVE] === 'replace'))) as unknown[]
   let result: unknown[] = [...old]
   for (const item of patch) {
     if (!isMap(item)) throw new PatchError(422, `${field}: an item to merge must be an object`)
@@ -93,6 +98,8 @@ function mergeItems(
         `map: ${JSON.stringify(item).slice(0, 200)} does not contain declared merge key: ${mergeKey}`,
       )
     const isIt = (other: unknown) => isMap(other) && equalJson(own(other, mergeKey), id)
+    if (item[DIRECTIVE] === 'merge')
+      throw new PatchError(400, `${field}: merging lists cannot yet be specified in the patch`)
     if (item[DIRECTIVE] === 'delete') {
       result = result.filter((other) => !isIt(other))
       continue
@@ -175,19 +182,22 @@ function retainKeys(result: Json, patch: Json): void {
   for (const key of Object.keys(result)) if (!names.has(key)) delete result[key]
 }
 
-/** What is put in whole: its directives are not data. */
-function withoutDirectives(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutDirectives)
+/**
+ * What is put where nothing stood: nulls and directives are no data, and what a directive speaks of is not there.
+ * @returns undefined where nothing is left to put
+ */
+function whole(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(whole).filter((item) => item !== undefined)
   if (!isMap(value)) return value
+  if (own(value, DIRECTIVE) !== undefined) return undefined
   const result: Json = {}
-  for (const [key, item] of Object.entries(value))
-    if (
-      key !== DIRECTIVE &&
-      key !== RETAIN_KEYS &&
-      !key.startsWith(ORDER) &&
-      !key.startsWith(DELETE_PRIMITIVES) &&
-      item !== null
-    )
-      setOwn(result, key, withoutDirectives(item))
+  for (const [key, item] of Object.entries(value)) {
+    if (item === null || isDirective(key)) continue
+    const kept = whole(item)
+    if (kept !== undefined) setOwn(result, key, kept)
+  }
   return result
 }
+
+const isDirective = (key: string): boolean =>
+  key === DIRECTIVE || key === RETAIN_KEYS || key.startsWith(ORDER) || key.startsWith(DELETE_PRIMITIVES)
