@@ -149,6 +149,25 @@ describe('reading', () => {
       await expect(client(server.access()).listAll(secrets)).rejects.toMatchObject({ reason: 'protocol' })
   })
 
+  it('ends a list that never does', async () => {
+    const again = await serve((_, response) =>
+      json(response, 200, { metadata: { continue: 'x' }, items: [secret('a')] }),
+    )
+    expect(await failure(client(again.access()).listAll(secrets))).toMatchObject({
+      reason: 'protocol',
+      message: expect.stringMatching(/the same page comes again and again/) as string,
+    })
+    expect(again.requests).toHaveLength(2)
+    let page = 0
+    const many = Array.from({ length: 60_000 }, () => ({ metadata: {} }))
+    const ever = await serve((_, response) => json(response, 200, { metadata: { continue: `${page++}` }, items: many }))
+    expect(await failure(client(ever.access()).listAll(secrets))).toMatchObject({
+      reason: 'protocol',
+      message: expect.stringMatching(/more than 500000 objects/) as string,
+    })
+    expect(page).toBeLessThan(11)
+  })
+
   it('does not take another answer for "not served"', async () => {
     const answers = [{}, null, { kind: 'Status' }, { kind: 'APIResourceList', resources: 5 }, '']
     const server = await serve((_, response) => json(response, 200, answers.shift()))

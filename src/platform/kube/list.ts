@@ -1,5 +1,5 @@
 import { acceptFor, decodeList } from './decode.ts'
-import { isKubeError } from './errors.ts'
+import { describeCall, isKubeError, KubeError } from './errors.ts'
 import { AnswerTooLargeError } from './http.ts'
 import { collectionPath, query } from './paths.ts'
 import type { Call, Transport } from './transport.ts'
@@ -8,10 +8,14 @@ import type { ListOptions, Page, Resource } from './types.ts'
 const PAGE_SIZE = 500
 /** A server that forgets its versions faster than we can page is asked no more than this often. */
 const MAX_RESTARTS = 3
+/** Far beyond any cluster: a list without end must not fill our memory, nor keep us for ever. */
+const MAX_OBJECTS = 5_000_000
+const MAX_WHOLE = 500_000
 
 /**
  * Pages of one consistent version. A page too large for us is asked for again in smaller ones.
- * @throws KubeError `expired` where the version is gone and pages were given out already.
+ * @throws KubeError `expired` where the version is gone and pages were given out already, `protocol` for a list that goes
+ *   round in circles or has no end.
  */
 export async function* listPages<T>(
   transport: Transport,
@@ -20,6 +24,7 @@ export async function* listPages<T>(
 ): AsyncGenerator<Page<T>, void, undefined> {
   let limit = options.pageSize ?? PAGE_SIZE
   let next = ''
+  let taken = 0
   for (;;) {
     const call: Call = {
       method: 'GET',
@@ -35,11 +40,20 @@ export async function* listPages<T>(
       limit = Math.max(1, Math.floor(limit / 8))
       continue
     }
-    next = page.next
     const { items, resourceVersion, remaining } = page
+    if (page.next !== '' && page.next === next) throw endless(call, 'the same page comes again and again')
+    // A page without objects counts as one, or it would come for ever.
+    taken += Math.max(1, items.length)
+    if (taken > MAX_OBJECTS) throw endless(call, `more than ${MAX_OBJECTS} objects`)
+    next = page.next
     yield { items, resourceVersion, ...(remaining === undefined ? {} : { remaining }) }
     if (next === '') return
   }
+}
+
+function endless(call: Pick<Call, 'method' | 'path'>, what: string): KubeError {
+  const why = `the list has no end: ${what}; check the address and what stands between`
+  return new KubeError('protocol', `${describeCall(call.method, call.path)}: ${why}`)
 }
 
 function listQuery(options: ListOptions, limit: number, next: string): string {
@@ -59,6 +73,10 @@ export async function listWhole<T>(
       let resourceVersion: string | undefined
       for await (const page of listPages(transport, resource, options)) {
         for (const item of page.items) items.push(item)
+        if (items.length > MAX_WHOLE) {
+          const path = collectionPath(resource, options.namespace)
+          throw endless({ method: 'GET', path }, `more than ${MAX_WHOLE} objects`)
+        }
         resourceVersion ??= page.resourceVersion
       }
       return { items, resourceVersion: resourceVersion ?? '' }
