@@ -1,4 +1,5 @@
 import vm from 'node:vm'
+import { LRUCache } from 'lru-cache'
 
 const POSIX_CLASSES: Readonly<Record<string, string>> = {
   alnum: '0-9A-Za-z',
@@ -69,8 +70,17 @@ const attempt = new vm.Script('expression.test(text)')
 /** @returns whether the text matches; undefined where that cannot be told in reasonable time */
 export function matchesPattern(expression: RegExp, text: string): boolean | undefined {
   if (text.length < SHORT || !canBacktrack(expression.source)) return expression.test(text)
-  return testWithin(expression, text, PATIENCE_MS) ?? testWithin(expression, text, LAST_PATIENCE_MS)
+  const question = `${expression.flags} ${expression.source} ${text}`
+  const known = told.get(question)
+  if (known !== undefined) return known
+  const matches = testWithin(expression, text, PATIENCE_MS) ?? testWithin(expression, text, LAST_PATIENCE_MS)
+  if (matches !== undefined && question.length <= MAX_TOLD_CHARACTERS) told.set(question, matches)
+  return matches
 }
+
+/** A limit in time costs a thread, and a status is written far more often than what its object says changes. */
+const told = new LRUCache<string, boolean>({ max: 10_000 })
+const MAX_TOLD_CHARACTERS = 1000
 
 function testWithin(expression: RegExp, text: string, timeout: number): boolean | undefined {
   Object.assign(bench, { expression, text })
