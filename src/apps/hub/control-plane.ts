@@ -5,6 +5,7 @@ import { type ApiListener, type ApiObject, ApiServer, listenApi } from '#apiserv
 import { kinds } from '#kinds'
 import { type ClusterAccess, createKubeClient, type KubeClient } from '#kube'
 import type { Logger } from '#runtime'
+import { HUB_CLIENT } from './run.ts'
 
 export const HUB_NAMESPACE = 'clusterpulse'
 
@@ -50,7 +51,7 @@ export async function openControlPlane({ dataDir, port, version, logger }: Contr
       verifyTls: true,
       credentials: { kind: 'token', token },
     }
-    const client = createKubeClient(access)
+    const client = createKubeClient(access, HUB_CLIENT)
     return {
       server,
       client,

@@ -15,7 +15,7 @@ import { collecting } from './collecting.ts'
 import type { ManagerConfig } from './config.ts'
 import { probesPart } from './probes.ts'
 import { redisConnection } from './redis.ts'
-import { part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
+import { HUB_CLIENT, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
 
 const LEASE = 'cluster-controller.clusterpulse.io'
 
@@ -31,7 +31,7 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
   const metrics = new Metrics({ role: 'manager' })
   const access = await hubAccess(config.kubeconfig)
 
-  const hub = part<KubeClient>('hub', () => Promise.resolve(createKubeClient(access)))
+  const hub = part<KubeClient>('hub', () => Promise.resolve(createKubeClient(access, HUB_CLIENT)))
   const identity = `${hostname()}_${process.pid}`
   const collect = collecting({
     dataDir: config.dataDir,

@@ -1,3 +1,4 @@
+import type { KubeClientOptions } from '#kube'
 import { createLogger, type LogLevel, type Part, startParts } from '#runtime'
 
 export type HubLogger = ReturnType<typeof createLogger>
@@ -14,6 +15,12 @@ export function roleLogger(level: LogLevel, role: string, version: string, warni
   for (const warning of warnings) logger.warn({}, warning)
   return logger
 }
+
+/**
+ * How the hub asks its own API server: statuses of many connections are written at once, and those that arrive together
+ * share one sync to disk there.
+ */
+export const HUB_CLIENT: KubeClientOptions = { connections: 8, keptConnections: 8 }
 
 /**
  * Starts parts, waits for SIGTERM or SIGINT, stops them. A second signal ends the process at once.

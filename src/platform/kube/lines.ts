@@ -28,11 +28,12 @@ export interface LinesOptions {
   readonly origin: string
   readonly certificate: Credential['certificate']
   readonly connections: number
+  readonly keptConnections: number
   readonly clock: Clock
 }
 
 /** @throws KubeError `invalid` where CA, certificate or key cannot be used. */
-export function openLines({ access, origin, certificate, connections, clock }: LinesOptions): Lines {
+export function openLines({ access, origin, certificate, connections, keptConnections, clock }: LinesOptions): Lines {
   const secureContext = origin.startsWith('https:') ? secureContextFor(access, certificate) : undefined
   const connect = {
     timeout: CONNECT_TIMEOUT_MS,
@@ -54,9 +55,10 @@ export function openLines({ access, origin, certificate, connections, clock }: L
   return {
     cert: certificate?.cert,
     requests: new RequestLines({
-      kept: dispatcher(1, KEEP_ALIVE_MS),
+      kept: dispatcher(keptConnections, KEEP_ALIVE_MS),
+      keptConnections,
       openMore: (limit) => dispatcher(limit, BRIEF_MS),
-      connections,
+      moreConnections: Math.max(0, connections - keptConnections),
       clock,
     }),
     streams: dispatcher(null, KEEP_ALIVE_MS),
@@ -91,44 +93,37 @@ interface Waiter {
 type Line = 'kept' | 'more'
 
 export interface RequestLinesOptions {
-  /** one connection */
   readonly kept: Dispatcher
+  readonly keptConnections: number
   /** called once, when patience first ends */
   readonly openMore: (connections: number) => Dispatcher
-  /** of both together */
-  readonly connections: number
+  readonly moreConnections: number
   readonly clock: Clock
 }
 
 /**
- * One connection that stays, and more only while calls are stuck behind a slow one: a thousand clusters then cost a
+ * One connection that stays (or as many as set), and more only while calls are stuck behind a slow one: a thousand clusters then cost a
  * thousand connections, and a list that hangs still does not hold up the others.
  */
 export class RequestLines {
-  readonly #kept: Dispatcher
-  readonly #openMore: (connections: number) => Dispatcher
-  readonly #connections: number
-  readonly #clock: Clock
+  readonly #options: RequestLinesOptions
   readonly #waiting = new Set<Waiter>()
   #more: Dispatcher | undefined
-  #keptIsBusy = false
+  #keptBusy = 0
   #moreBusy = 0
   /** ends the patience that runs now; undefined: nobody waits */
   #patience: AbortController | undefined
   #drained: (() => void) | undefined
 
-  constructor({ kept, openMore, connections, clock }: RequestLinesOptions) {
-    this.#kept = kept
-    this.#openMore = openMore
-    this.#connections = connections
-    this.#clock = clock
+  constructor(options: RequestLinesOptions) {
+    this.#options = options
   }
 
   /** Works on a connection that is free, in the order of the callers; throws the signal's reason while waiting for one. */
   async run<T>(work: (dispatcher: Dispatcher) => Promise<T>, signal: AbortSignal): Promise<T> {
     const line = this.#takeKept() ?? (await this.#wait(signal))
     try {
-      return await work(line === 'kept' ? this.#kept : this.#further())
+      return await work(line === 'kept' ? this.#options.kept : this.#further())
     } finally {
       this.#giveBack(line)
     }
@@ -141,23 +136,23 @@ export class RequestLines {
         this.#drained = resolve
       })
     }
-    await Promise.all([this.#kept.close(), this.#more?.close()])
+    await Promise.all([this.#options.kept.close(), this.#more?.close()])
   }
 
   async destroy(): Promise<void> {
     this.#stopPatience()
     for (const waiter of this.#waiting) waiter.giveUp(new Error('the connections are closed'))
     this.#waiting.clear()
-    await Promise.all([this.#kept.destroy(), this.#more?.destroy()])
+    await Promise.all([this.#options.kept.destroy(), this.#more?.destroy()])
   }
 
   get #isBusy(): boolean {
-    return this.#keptIsBusy || this.#moreBusy > 0
+    return this.#keptBusy > 0 || this.#moreBusy > 0
   }
 
   #takeKept(): Line | undefined {
-    if (this.#keptIsBusy) return undefined
-    this.#keptIsBusy = true
+    if (this.#keptBusy >= this.#options.keptConnections) return undefined
+    this.#keptBusy++
     return 'kept'
   }
 
@@ -188,13 +183,14 @@ export class RequestLines {
 
   /** While somebody waits: lets the next in line have a further connection each time nothing ended for a while. */
   async #bePatient(): Promise<void> {
-    if (this.#connections < 2) return
+    const { moreConnections, clock } = this.#options
+    if (moreConnections === 0) return
     const patience = new AbortController()
     this.#patience = patience
     while (!patience.signal.aborted) {
       const busy = this.#ended
-      await this.#clock.sleep(PATIENCE_MS, patience.signal)
-      if (patience.signal.aborted || busy !== this.#ended || this.#moreBusy >= this.#connections - 1) continue
+      await clock.sleep(PATIENCE_MS, patience.signal)
+      if (patience.signal.aborted || busy !== this.#ended || this.#moreBusy >= moreConnections) continue
       const [next] = this.#waiting
       if (!next) break
       this.#moreBusy++
@@ -212,7 +208,7 @@ export class RequestLines {
   }
 
   #further(): Dispatcher {
-    this.#more ??= this.#openMore(this.#connections - 1)
+    this.#more ??= this.#options.openMore(this.#options.moreConnections)
     return this.#more
   }
 
@@ -220,7 +216,7 @@ export class RequestLines {
     this.#ended++
     const [next] = this.#waiting
     if (next) next.go(line)
-    else if (line === 'kept') this.#keptIsBusy = false
+    else if (line === 'kept') this.#keptBusy--
     else this.#moreBusy--
     if (!this.#isBusy) this.#drained?.()
   }

@@ -23,8 +23,10 @@ import type { ClientLimits, ClusterAccess } from './types.ts'
 export interface KubeClientOptions extends ClientLimits {
   /** shared by clients that follow each other on one cluster; default: its own */
   readonly breaker?: Breaker
-  /** connections for requests at most; one is kept, the others come where it is slow. Watches have their own, one each. Default 4 */
+  /** connections for requests at most; those that are not kept come only where calls are slow. Watches have their own, one each. Default 4 */
   readonly connections?: number
+  /** connections kept open between calls; more than one for whoever makes many calls at once all the time. Default 1 */
+  readonly keptConnections?: number
   /** Ask for compressed answers: spares the network, costs CPU. Default: unless the server is on the loopback or in-cluster. */
   readonly gzip?: boolean
   /** of one answer, uncompressed, bytes; default 64 MiB */
@@ -214,6 +216,7 @@ export class Transport implements AsyncDisposable {
       origin: this.#origin,
       certificate: credential.certificate,
       connections: this.#options.connections ?? 4,
+      keptConnections: this.#options.keptConnections ?? 1,
       clock: this.clock,
     })
     this.#lines = next
