@@ -3,6 +3,7 @@ import { Empty, ErrorBoundary, Failure, Refused, Skeleton } from './components/s
 import { useHub, useLive } from './live/hooks.ts'
 import { FleetPage } from './pages/fleet/fleet-page.tsx'
 import { Link, parseRoute, type Route, usePlace } from './router.tsx'
+import { Palette } from './search/palette.tsx' // at once: whoever opens it is already typing
 import { SessionContext } from './session.ts'
 import { Banners } from './shell/banners.tsx'
 import { PageHeading } from './shell/page-heading.tsx'
@@ -12,8 +13,6 @@ import { useSessionView } from './shell/use-session-view.ts'
 
 const loadClusterPage = () => import('./pages/cluster/cluster-page.tsx')
 const ClusterPage = lazy(async () => ({ default: (await loadClusterPage()).ClusterPage }))
-const loadPalette = () => import('./search/palette.tsx')
-const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }))
 const HelpSheet = lazy(async () => ({ default: (await import('./shell/help-sheet.tsx')).HelpSheet }))
 
 export function App(): ReactNode {
@@ -29,10 +28,8 @@ export function App(): ReactNode {
   const session = useSessionView(link.state)
 
   useEffect(() => {
-    // Fetched beside the first snapshot, so that the first click and the first key typed into the search meet no wait.
-    Promise.all([loadClusterPage(), loadPalette()]).catch((cause: unknown) =>
-      console.warn('not all of the page is loaded yet', cause),
-    )
+    // Fetched beside the first snapshot, not after it; on the fleet it is there before the first click.
+    loadClusterPage().catch((cause: unknown) => console.warn('the cluster page is not loaded yet', cause))
   }, [])
 
   useEffect(() => {

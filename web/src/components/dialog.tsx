@@ -1,5 +1,5 @@
 import { IconX } from '@tabler/icons-react'
-import { type ReactNode, useEffect, useId, useRef } from 'react'
+import { type ReactNode, useId, useLayoutEffect, useRef } from 'react'
 
 interface DialogProps {
   readonly title: ReactNode
@@ -14,7 +14,7 @@ interface DialogProps {
 export function Dialog({ title, onClose, className = '', quiet = false, children }: DialogProps): ReactNode {
   const element = useRef<HTMLDialogElement>(null)
   const heading = useId()
-  useEffect(() => {
+  useLayoutEffect(() => {
     const dialog = element.current
     dialog?.showModal()
     return () => dialog?.close()

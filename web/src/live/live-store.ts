@@ -45,6 +45,7 @@ const defaultTiming = {
   patienceMs: 10_000,
   pollMs: 30_000,
   mostMs: 300_000,
+  mostAwayMs: 12_000,
   hiddenMs: 300_000,
   /** how long rows that nobody shows any more are still followed */
   lingerMs: 60_000,
@@ -284,7 +285,10 @@ export class LiveStore {
       return
     }
     this.#set({ problem, link: { state: problem.status === 0 ? 'offline' : 'polling' } })
-    const wait = backOffMs(this.#attempt++, problem.status === 0 ? 2000 : 4000, this.#timing.mostMs, this.#random)
+    // A hub that restarts is back within seconds; one that answers with problems is spared.
+    const isAway = problem.status === 0
+    const most = isAway ? this.#timing.mostAwayMs : this.#timing.mostMs
+    const wait = backOffMs(this.#attempt++, isAway ? 1000 : 4000, most, this.#random)
     this.#later('reopen', Math.max(wait, (problem.retryAfterSeconds ?? 0) * 1000), () => this.#open())
   }
 

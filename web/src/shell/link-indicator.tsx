@@ -21,7 +21,7 @@ const sentences: Readonly<Record<Link['state'], string>> = {
   live: 'Changes arrive as they happen.',
   reconnecting: 'The stream broke off; it is being opened again.',
   polling: 'The stream does not get through; everything is read every 30 s until it does.',
-  offline: 'Nothing answers. It is tried again by itself, ever less often.',
+  offline: 'Nothing answers. It is tried again by itself every few seconds.',
   paused: 'Nothing is read.',
   refused: 'The hub refuses to answer you.',
 }

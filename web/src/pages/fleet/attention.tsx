@@ -7,7 +7,7 @@ import { factsAt, healthChanges, isStale, needOf, needWord, severityOf } from '.
 import { type EventLine, eventLine } from '../../model/events.ts'
 import { clusterPath, Link, setQuery } from '../../router.tsx'
 
-const shownAtMost = 6
+const shownAtMost = 5
 
 /** Who needs a person, worst first, and why. */
 export function Attention({ clusters, now }: { clusters: readonly ClusterView[]; now: number }): ReactNode {
@@ -78,7 +78,7 @@ export function RecentChanges({ clusters, now }: { clusters: readonly ClusterVie
         <p className="calm">Nothing has changed.</p>
       ) : (
         <ol>
-          {lines.slice(0, 8).map((line) => (
+          {lines.slice(0, shownAtMost).map((line) => (
             <li key={line.key}>
               <Age at={line.at} />
               <HealthMark need={line.need} bare word="" />
@@ -89,7 +89,9 @@ export function RecentChanges({ clusters, now }: { clusters: readonly ClusterVie
           ))}
         </ol>
       )}
-      {lines.length > 8 && <p className="fine">and {lines.length - 8} more, on the Events tab of each cluster</p>}
+      {lines.length > shownAtMost && (
+        <p className="fine">and {lines.length - shownAtMost} more, on the Events tab of each cluster</p>
+      )}
     </section>
   )
 }
