@@ -163,12 +163,17 @@ function ordered(
   return [...result, ...named, ...others]
 }
 
+/** The items of a patch must stand in the order the patch asks for. */
 function checkOrder(items: readonly unknown[], order: unknown, mergeKey: string, field: string): void {
-  if (!Array.isArray(order)) return
-  const ids = order.map((item) => (isMap(item) ? own(item, mergeKey) : item))
-  for (const item of items)
-    if (isMap(item) && item[DIRECTIVE] === undefined && !ids.some(same(own(item, mergeKey))))
-      throw new PatchError(422, `${field}: the patch has an item that $setElementOrder/${field} does not name`)
+  if (!Array.isArray(order) || order.length === 0) return
+  const idOf = (item: unknown) => (isMap(item) ? own(item, mergeKey) : item)
+  let next = 0
+  for (const item of items) {
+    if (isMap(item) && item[DIRECTIVE] !== undefined) continue
+    const at = order.findIndex((named, index) => index >= next && equalJson(idOf(named), idOf(item)))
+    if (at < 0) throw new PatchError(400, `${field}: the order of the patch doesn't match $setElementOrder/${field}`)
+    next = at + 1
+  }
 }
 
 function retainKeys(result: Json, patch: Json): void {
