@@ -8,5 +8,5 @@
  * as the schema says; where it says nothing, lists are one thing and maps are not. Pure: time comes in as text.
  * @see Kubernetes documentation, "Server-Side Apply"
  */
-export { type Apply, ApplyConflictError, ApplyRefusedError, applyConfiguration, type Conflict } from './apply.ts'
-export { trackUpdate, type Update } from './track.ts'
+export { ApplyConflictError, ApplyRefusedError, applyConfiguration } from './apply.ts'
+export { trackUpdate } from './track.ts'
