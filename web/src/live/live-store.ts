@@ -45,7 +45,7 @@ const defaultTiming = {
   patienceMs: 10_000,
   pollMs: 30_000,
   mostMs: 300_000,
-  mostAwayMs: 12_000,
+  mostAwayMs: 8_000,
   hiddenMs: 300_000,
   /** how long rows that nobody shows any more are still followed */
   lingerMs: 60_000,
@@ -289,7 +289,8 @@ export class LiveStore {
     const isAway = problem.status === 0
     const most = isAway ? this.#timing.mostAwayMs : this.#timing.mostMs
     const wait = backOffMs(this.#attempt++, isAway ? 1000 : 4000, most, this.#random)
-    this.#later('reopen', Math.max(wait, (problem.retryAfterSeconds ?? 0) * 1000), () => this.#open())
+    // A poll fails or answers at once, where a stream would be waited for; its answer opens the stream again.
+    this.#later('reopen', Math.max(wait, (problem.retryAfterSeconds ?? 0) * 1000), () => void this.#poll())
   }
 
   /** What a stream would say, asked for in pages. */
