@@ -73,15 +73,25 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   }
 }
 
-/** Without exactly the paths of `b`; what lies below them stays. */
+/** Without exactly the paths of `b`; what lies below them stays. Mostly little goes, so what stays is shared. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   if (isEmpty(b)) return a
-  return {
-    members: new Set([...a.members].filter((step) => !b.members.has(step))),
-    children: childrenOf(
-      [...a.children].map(([step, child]) => [step, difference(child, b.children.get(step) ?? EMPTY)] as const),
-    ),
+  let members: Set<Step> | undefined
+  for (const step of b.members)
+    if (a.members.has(step)) {
+      members ??= new Set(a.members)
+      members.delete(step)
+    }
+  let children: Map<Step, FieldSet> | undefined
+  for (const [step, gone] of b.children) {
+    const child = a.children.get(step)
+    const left = child && difference(child, gone)
+    if (left === child || !left) continue
+    children ??= new Map(a.children)
+    if (isEmpty(left)) children.delete(step)
+    else children.set(step, left)
   }
+  return members || children ? { members: members ?? a.members, children: children ?? a.children } : a
 }
 
 /** Without the paths of `b` and all that lies below them. */
