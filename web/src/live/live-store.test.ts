@@ -96,6 +96,25 @@ describe('LiveStore', () => {
     expect(store.current().problem).toBeNull()
   })
 
+  it('is live again soon after a hub that was away long comes back, however often it was asked in vain', async () => {
+    store.stop()
+    const port = Number(new URL(await hubUrl()).port)
+    const timing = { patienceMs: 20, pollMs: 600_000, mostAwayMs: 50 }
+    store = new LiveStore({
+      client: createClient({ baseUrl: `http://127.0.0.1:${port}` }),
+      openStream: (url) => new TestSource(url) as unknown as EventSource,
+      timing,
+      random: () => 0,
+    })
+    store.start()
+    await vi.waitFor(() => expect(link()).toBe('live'))
+    await hub.stop()
+    await vi.waitFor(() => expect(link()).toBe('offline'))
+    await new Promise((resolve) => setTimeout(resolve, 300)) // a dozen vain attempts
+    await hub.start(port)
+    await vi.waitFor(() => expect(link()).toBe('live'), { timeout: 3000 })
+  })
+
   it.each([401, 403])('stops asking when it is refused with %d', async (status) => {
     hub.behaviour.refuse = { status, code: 'unauthenticated', error: 'who are you' }
     store.start()

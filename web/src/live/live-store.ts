@@ -248,6 +248,8 @@ export class LiveStore {
     try {
       const message = await this.#read(polling.signal)
       if (polling.signal.aborted) return
+      const { link, problem } = this.#live
+      const isFirst = link.state !== 'polling' || problem !== null
       this.#set({
         fleet: {
           ...applyMessage(this.#live.fleet, message),
@@ -258,12 +260,10 @@ export class LiveStore {
       })
       if (this.#live.link.state === 'paused') return
       this.#link('polling')
-      const first = this.#attempt === 0
-      this.#attempt = 1
+      this.#attempt = 0
       // The first answer shows that the hub is there: try its stream soon, then once per poll.
-      this.#later('reopen', backOffMs(0, first ? 2000 : this.#timing.pollMs, this.#timing.mostMs, this.#random), () =>
-        this.#open(),
-      )
+      const wait = backOffMs(0, isFirst ? 1000 : this.#timing.pollMs, this.#timing.mostMs, this.#random)
+      this.#later('reopen', wait, () => this.#open())
     } catch (cause) {
       if (polling.signal.aborted) return
       this.#pollFailed(cause)
@@ -284,6 +284,8 @@ export class LiveStore {
       this.#set({ problem })
       return
     }
+    // Another answer is news: a hub that is back but still loads is asked again soon.
+    if (this.#live.problem?.code !== problem.code) this.#attempt = 0
     this.#set({ problem, link: { state: problem.status === 0 ? 'offline' : 'polling' } })
     // A hub that restarts is back within seconds; one that answers with problems is spared.
     const isAway = problem.status === 0
