@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type ClusterView, createClient, type PageView } from '#http'
-import { clusterpulse, eventually, program, type Running } from '../process.ts'
+import { accessForContext, createKubeClient, type KubeClient, loadKubeconfig, type Resource } from '#kube'
+import { clusterpulse, eventually, type Running } from '../process.ts'
 
 const ADDRESS = /on (http:\/\/127\.0\.0\.1:\d+)/
 
@@ -30,6 +31,18 @@ async function addressOf(hub: Running): Promise<string> {
   return (await hub.says(ADDRESS))[1] ?? ''
 }
 const clustersOf = (address: string): Promise<PageView<ClusterView>> => createClient({ baseUrl: address }).clusters()
+
+const connections: Resource = {
+  group: 'clusterpulse.io',
+  version: 'v1alpha1',
+  plural: 'clusterconnections',
+  kind: 'ClusterConnection',
+  namespaced: true,
+}
+async function withObjects<T>(kubeconfig: string, use: (kube: KubeClient) => Promise<T>): Promise<T> {
+  await using kube = createKubeClient(await accessForContext(await loadKubeconfig([kubeconfig])))
+  return await use(kube)
+}
 
 describe('clusterpulse up', () => {
   it('shows the simulated fleet where there is no kubeconfig, one cluster of it out of reach', async () => {
@@ -91,17 +104,10 @@ describe('clusterpulse up', () => {
       ({ items }) => items[0]?.nodes?.total === 4,
     )
     const objects = join(folder, 'last', 'kubeconfig')
-    const label = program('kubectl', [
-      '--kubeconfig',
-      objects,
-      '-n',
-      'clusterpulse',
-      'label',
-      'cc',
-      'sim-001',
-      'kept=yes',
-    ])
-    expect(await label.ended(), label.stderr()).toBe(0)
+    const key = { name: 'sim-001', namespace: 'clusterpulse' }
+    await withObjects(objects, (kube) =>
+      kube.patch(connections, key, { metadata: { labels: { kept: 'yes' } } }, { kind: 'merge' }),
+    )
     await hub.kill('SIGKILL')
     await fleet.kill('SIGKILL')
 
@@ -111,19 +117,8 @@ describe('clusterpulse up', () => {
     expect(after.items[0]?.parts.node?.freshness?.observedAt).toBeGreaterThanOrEqual(
       before.items[0]?.parts.node?.freshness?.observedAt ?? 1e15,
     )
-    const get = program('kubectl', [
-      '--kubeconfig',
-      objects,
-      '-n',
-      'clusterpulse',
-      'get',
-      'cc',
-      'sim-001',
-      '-o',
-      'jsonpath={.metadata.labels.kept}',
-    ])
-    expect(await get.ended(), get.stderr()).toBe(0)
-    expect(get.stdout()).toBe('yes')
+    const kept = await withObjects(objects, (kube) => kube.get(connections, key))
+    expect(kept?.metadata.labels).toMatchObject({ kept: 'yes' })
   })
 
   it('refuses a second hub on the same data directory, and names the reason', async () => {
