@@ -81,7 +81,7 @@ export function program(actions: Actions, version: string): Command {
       '--kubeconfig <file>',
       'read the clusters of this kubeconfig (default: $KUBECONFIG, then ~/.kube/config; without one the simulated fleet)',
     )
-    .option('--context <name>', 'only this context; may be given again', gather)
+    .option('--context <names...>', 'only these contexts')
     .option('--demo', 'a simulated fleet of six clusters that lives, whatever kubeconfig there is')
     .addOption(new Option('--seed <n>', 'seed of the simulated fleet').argParser(count(0, 2 ** 31)))
     .option('--data-dir <folder>', 'folder of stores, log and kubeconfig (DATA_DIR; ./data)')
