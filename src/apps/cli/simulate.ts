@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { keepHeapTight } from '#runtime'
 import { scenarios, simulateFleet } from '#simulator'
 import type { SimulateOptions } from './commands.ts'
 
@@ -7,6 +8,7 @@ export async function simulate(
   options: SimulateOptions & { readonly write: (file: string, text: string) => void },
 ): Promise<void> {
   const { clusters, nodes, pods, seed, kubeconfigOut, port, write } = options
+  keepHeapTight()
   const fleet = await simulateFleet(scenarios.plain({ clusters, nodes, pods, seed, lives: true }), {
     seed,
     host: '127.0.0.1',

@@ -1,5 +1,5 @@
 import type { KubeClientOptions } from '#kube'
-import { createLogger, type LogLevel, type Part, startParts } from '#runtime'
+import { createLogger, keepHeapTight, type LogLevel, type Part, startParts } from '#runtime'
 
 export type HubLogger = ReturnType<typeof createLogger>
 
@@ -37,6 +37,7 @@ export async function runUntilSignal(parts: readonly Part[], logger: HubLogger, 
       })
     }
   })
+  keepHeapTight()
   const running = await startParts(parts, { logger })
   ready()
   const signal = await stopAsked

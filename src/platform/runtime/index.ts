@@ -5,6 +5,7 @@
  * For every layer above `contract`. Nothing here works at import time, and nothing keeps state outside an object.
  */
 export { ConfigError, type ConfigReader, configReader, parseDurationMs, type Setting } from './config.ts'
+export { keepHeapTight } from './heap.ts'
 export { createLogger, type Logger, type LogLevel, parseLogLevel, silentLogger } from './logger.ts'
 export { Metrics } from './metrics.ts'
 export { type Part, type RunningParts, startParts } from './parts.ts'
