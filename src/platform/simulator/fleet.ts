@@ -74,7 +74,7 @@ export async function simulateFleet(scenario: Scenario, options: SimulateOptions
         name: cluster.name,
         version: { gitVersion: cluster.kubernetesVersion, platform: `linux/${cluster.architecture}` },
         clock,
-        maxHistory: scenario.pace ? 2000 : 100,
+        maxHistory: scenario.pace ? historyOf(scenario.clusters.length) : 100,
       })
       members.push({ scenario: cluster, world, server })
       await seedCluster(world, server, () => clock.now())
@@ -88,6 +88,9 @@ export async function simulateFleet(scenario: Scenario, options: SimulateOptions
     throw error
   }
 }
+
+/** Changes kept of each cluster for watches that resume: a hundred thousand in all, as each holds an object. */
+const historyOf = (clusters: number): number => Math.min(2000, Math.max(100, Math.floor(100_000 / clusters)))
 
 interface FleetParts {
   readonly members: readonly Member[]
