@@ -49,7 +49,10 @@ async function list(): Promise<string> {
 
 const server = createServer((_request, response) => {
   list().then(
-    (body) => response.writeHead(200, { 'content-type': 'application/json' }).end(body),
+    (body) => {
+      const bytes = Buffer.from(body)
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': bytes.length }).end(bytes)
+    },
     (error: unknown) => response.writeHead(500).end(String(error)),
   )
 })
