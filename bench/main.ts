@@ -14,7 +14,7 @@ interface Bench {
 const benches: Readonly<Record<string, Bench>> = {
   pull: {
     summary: 'reading 100 nodes and 10 000 pods over TLS: ours, raw JSON, the typed client',
-    arguments: '--runs 7 --nodes 100 --pods 10000 --no-write',
+    arguments: '--runs 7 --nodes 100 --pods 10000',
     load: () => import('./pull.ts'),
   },
   api: {
@@ -24,7 +24,7 @@ const benches: Readonly<Record<string, Bench>> = {
   },
   rounds: {
     summary: 'one hub that collects from 100, 300 and 1000 simulated clusters: rounds, CPU, memory',
-    arguments: '--clusters 100,300,1000 --nodes 10 --pods 100 --intervals 3 --no-write',
+    arguments: '--clusters 100,300,1000 --nodes 10 --pods 100 --intervals 3 --bin bin/clusterpulse.js',
     load: () => import('./rounds.ts'),
   },
 }
@@ -33,7 +33,7 @@ function help(): string {
   const lines = Object.entries(benches).map(
     ([name, bench]) => `  ${name.padEnd(8)}${bench.summary}\n          ${bench.arguments}`,
   )
-  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; bench/README.md tells how each measures.\n`
+  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull and rounds also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
 }
 
 async function main([name, ...args]: readonly string[]): Promise<void> {
