@@ -1,6 +1,6 @@
 // The boundaries of docs/architecture.md: layers look down, modules import along this table and through index.ts only.
 const modules = {
-  contract: { model: [], kinds: [], http: [] },
+  contract: { model: [], kinds: [], wire: [], http: [] },
   platform: {
     runtime: [],
     kube: ['runtime'],
@@ -12,9 +12,11 @@ const modules = {
     collect: ['runtime', 'kube'],
     state: ['runtime'],
     events: ['runtime', 'state'],
-    ingest: ['runtime', 'state', 'events'],
+    history: ['runtime', 'state'],
+    agent: ['runtime', 'wire', 'kube', 'collect'],
+    ingest: ['wire', 'runtime', 'state', 'history', 'events'],
     access: ['kinds', 'controller', 'events'],
-    api: ['http', 'runtime', 'state', 'events', 'access'],
+    api: ['http', 'runtime', 'state', 'history', 'events', 'access'],
   },
   control: { connections: ['kinds', 'kube', 'controller', 'runtime', 'collect', 'ingest', 'state'] },
 }
@@ -71,6 +73,9 @@ const drivers = {
   ioredis: '^src/pipeline/state/|^src/pipeline/events/',
   lmdb: '^src/pipeline/state/|^src/platform/apiserver/',
   undici: '^src/platform/kube/',
+  '@grpc/grpc-js': '^src/pipeline/(agent|ingest)/',
+  '@duckdb/node-api': '^src/pipeline/history/',
+  '@bufbuild/protobuf': '^src/contract/wire/',
   fastify: '^src/pipeline/api/|^src/apps/hub/',
 }
 for (const [library, home] of Object.entries(drivers)) {

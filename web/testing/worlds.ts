@@ -242,6 +242,8 @@ export function aCluster(name: string, now: number, wish: Wish = {}): World {
     endpoint: `https://api.${name}.example:6443`,
     labels: wish.labels ?? { env: 'prod', region: 'eu' },
     mode: 'pull',
+    source: 'pull',
+    agent: null,
     insecureSkipTlsVerify: false,
     health,
     message:

@@ -9,6 +9,7 @@ export { ApiProblem, type Client, type ClientOptions, createClient } from './cli
 export { getCluster, listClusters } from './clusters.ts'
 export type { Access, AnswerOf, ParamsOf, QueryOf, RouteContract } from './contract.ts'
 export { listEvents, openStream } from './events.ts'
+export { type HistoryView, HistoryViewSchema, type SpanView } from './history.ts'
 export { listDeployments, listNamespaces } from './namespaces.ts'
 export { getNode, listNodes } from './nodes.ts'
 export { openApiDocument } from './openapi.ts'

@@ -51,12 +51,31 @@ const Capacity = Type.Object({
   used: nullable(Type.Number({ description: 'measured; null where metrics.k8s.io is not served' })),
 })
 
+/** The agent beside a cluster. */
+export const AgentViewSchema = Type.Object({
+  connected: Type.Boolean(),
+  since: Type.Integer({ description: 'since when it is so, ms' }),
+  reason: Type.String({ description: 'why the stream ended; empty while it lives' }),
+  version: Type.String(),
+  protocol: Type.Union([Type.Literal('original'), Type.Integer()]),
+  heartbeatAt: Type.Integer(),
+  bufferedBatches: Type.Integer(),
+  bufferedBytes: Type.Integer(),
+  oldestBufferedAt: nullable(Type.Integer()),
+  lostBatches: Type.Integer(),
+  clockOffsetMs: Type.Integer(),
+  tls: Type.Boolean(),
+})
+export type AgentView = Static<typeof AgentViewSchema>
+
 export const ClusterViewSchema = Type.Object({
   name: Type.String(),
   displayName: Type.String(),
   endpoint: Type.String(),
   labels: Type.Record(Type.String(), Type.String()),
-  mode: Type.Union([Type.Literal('pull'), Type.Literal('push')]),
+  mode: Type.Union([Type.Literal('pull'), Type.Literal('push')], { description: 'as declared' }),
+  source: Type.Union([Type.Literal('pull'), Type.Literal('push')], { description: 'how the newest facts came' }),
+  agent: nullable(AgentViewSchema),
   insecureSkipTlsVerify: Type.Boolean(),
   health: HealthSchema,
   message: Type.String(),

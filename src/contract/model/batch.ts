@@ -19,7 +19,11 @@ export interface Freshness {
  */
 export type Outcome = 'complete' | 'absent' | 'forbidden' | 'unreachable'
 
-/** What one collector says of one type of snapshot. A part that is not `complete` carries no items and replaces none. */
+/**
+ * What one collector says of one type of snapshot. `complete` replaces all items of the type; `changed` is a complete read
+ * told as a difference to the batch named by `base` of its batch: what it does not name is as it was, and as fresh as this.
+ * The others carry no items and replace none.
+ */
 export type Part<T extends SnapshotType = SnapshotType> = {
   [K in T]:
     | {
@@ -33,6 +37,14 @@ export type Part<T extends SnapshotType = SnapshotType> = {
         readonly type: K
         readonly collector: string
         readonly durationMs: number
+        readonly outcome: 'changed'
+        readonly put: readonly SnapshotOf<K>[]
+        readonly removed: readonly string[]
+      }
+    | {
+        readonly type: K
+        readonly collector: string
+        readonly durationMs: number
         readonly outcome: 'absent' | 'forbidden' | 'unreachable'
         readonly code: string
         readonly message: string
@@ -41,11 +53,17 @@ export type Part<T extends SnapshotType = SnapshotType> = {
 
 /**
  * The snapshots one cluster sends together. Types not named in `parts` keep what they had.
- * `sequence` rises by at least one per batch of a cluster, whoever collects; an old one is acknowledged and dropped.
+ * `sequence` rises by at least one per batch of an origin; one that was accepted before is acknowledged and dropped.
  */
 export interface Batch {
   readonly cluster: ClusterName
+  /** who numbers: absent for the rounds of the hub itself, else the id of an agent's buffer */
+  readonly origin?: string
   readonly sequence: number
+  /** sequence of this origin that `changed` parts are a difference to: the newest accepted of the cluster, or it is refused */
+  readonly base?: number
+  /** from an agent's buffer, older than what is known: for history; state takes it only where it has nothing newer */
+  readonly backfill?: boolean
   readonly source: Source
   /** by the collector's clock, ms since the Unix epoch */
   readonly collectedAt: number
@@ -54,3 +72,6 @@ export interface Batch {
   /** Set when the round as a whole failed (no connection, no credentials): why, for people. */
   readonly failure?: { readonly code: string; readonly message: string }
 }
+
+/** All items of each type as of one batch: what `changed` parts of the next are a difference to. */
+export type BatchView = { readonly [T in SnapshotType]?: ReadonlyMap<string, SnapshotOf<T>> }

@@ -1,3 +1,4 @@
+import type { AgentFacts } from './agent.ts'
 import type { Freshness, Outcome, Source } from './batch.ts'
 import type { ClusterName } from './names.ts'
 import type { SnapshotOf, SnapshotType } from './snapshots.ts'
@@ -68,9 +69,13 @@ export interface ClusterState {
   readonly name: ClusterName
   readonly connection: ConnectionFacts | null
   readonly status: ClusterStatus
-  /** of the last applied batch; 0 before the first */
+  /** of the last applied batch; 0 before the first. Compared within one `origin` only. */
   readonly sequence: number
+  /** who numbered it: '' for the hub itself, else the id of an agent's buffer */
+  readonly origin: string
   readonly source: Source
+  /** the agent beside the cluster; null where none ever was */
+  readonly agent: AgentFacts | null
   readonly parts: { readonly [T in SnapshotType]?: PartState<T> }
   /** oldest first, at most 60 */
   readonly heartbeats: readonly Heartbeat[]

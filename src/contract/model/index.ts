@@ -6,12 +6,15 @@
  *
  * Units: cores, bytes, ratios 0…1, milliseconds since the Unix epoch. `null` is "not known", 0 is a measurement.
  */
+export * from './agent.ts'
 export * from './batch.ts'
 export * from './clock.ts'
 export * from './documents.ts'
 export * from './errors.ts'
 export * from './fleet.ts'
+export * from './metrics.ts'
 export * from './names.ts'
 export * from './quantity.ts'
+export * from './samples.ts'
 export * from './snapshots.ts'
 export * from './totals.ts'

@@ -134,7 +134,9 @@ const ANSWERS = new Set(['kube_forbidden', 'kube_not_found', 'kube_throttled', '
 /** Which collectors could not read what they should; what a cluster does not have is no lack. */
 function completeness({ parts }: Batch): Said {
   const lacking = parts.flatMap((part) =>
-    part.outcome === 'complete' || part.outcome === 'absent' ? [] : [`${part.type} ${part.outcome}: ${part.message}`],
+    part.outcome === 'complete' || part.outcome === 'changed' || part.outcome === 'absent'
+      ? []
+      : [`${part.type} ${part.outcome}: ${part.message}`],
   )
   const type = 'Complete'
   if (lacking.length === 0)

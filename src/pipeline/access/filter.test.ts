@@ -10,6 +10,8 @@ const west: ClusterState = {
   connection: null,
   status: { health: 'healthy', message: '', reasons: [], checkedAt: null, lastSyncAt: null },
   sequence: 1,
+  origin: '',
+  agent: null,
   source: 'pull',
   parts: { namespace: { outcome: 'complete', code: '', message: '', attemptedAt: 0, freshness: null, items } },
   heartbeats: [],

@@ -1,6 +1,7 @@
 import type { AccessFilter, Principal } from '#access'
-import type { ClusterView, PartView, RowType } from '#http'
+import type { AgentView, ClusterView, PartView, RowType } from '#http'
 import type {
+  AgentFacts,
   ClusterState,
   DeploymentSnapshot,
   Freshness,
@@ -151,6 +152,8 @@ function partView(part: PartState<SnapshotType>, count: number): PartView {
 
 const freshnessView = ({ observedAt, receivedAt, source }: Freshness): Freshness => ({ observedAt, receivedAt, source })
 
+const agentView = ({ method: _, plan: __, epoch: ___, ...agent }: AgentFacts): AgentView => ({ ...agent })
+
 function clusterView(state: ClusterState, visible: Visible): ClusterView {
   const { connection, status } = state
   const wasRead = (type: SnapshotType): boolean => (state.parts[type]?.freshness ?? null) !== null
@@ -173,6 +176,8 @@ function clusterView(state: ClusterState, visible: Visible): ClusterView {
     endpoint: connection?.endpoint ?? '',
     labels: { ...connection?.labels },
     mode: connection?.mode ?? state.source,
+    source: state.source,
+    agent: state.agent && agentView(state.agent),
     insecureSkipTlsVerify: connection?.insecureSkipTlsVerify ?? false,
     health: status.health,
     message: status.message,

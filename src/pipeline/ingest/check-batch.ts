@@ -92,6 +92,8 @@ function checkPart(part: Batch['parts'][number], where: string): void {
     throw new InvalidBatchError(`${where}.durationMs`, 'is no duration in milliseconds')
   if (part.outcome === 'complete') {
     if (!Array.isArray(part.items)) throw new InvalidBatchError(`${where}.items`, 'is no list')
+  } else if (part.outcome === 'changed') {
+    throw new InvalidBatchError(where, 'is a difference, which is not taken yet')
   } else if (!isTold(part)) throw new InvalidBatchError(where, 'has no code and message')
 }
 

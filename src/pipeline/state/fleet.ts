@@ -7,6 +7,7 @@ import {
   type FleetEvent,
   type Freshness,
   type Heartbeat,
+  invariant,
   type Part,
   type PartState,
   type SnapshotOf,
@@ -47,6 +48,9 @@ export function applyRecord(previous: ClusterState | undefined, record: StateRec
       return applyConnection(previous, record, version)
     case 'removed':
       return applyRemoved(previous, record)
+    case 'agent':
+    case 'lost':
+      return { next: previous, changes: [] }
   }
 }
 
@@ -80,6 +84,7 @@ function applyBatch(
     status,
     parts,
     sequence: batch.sequence,
+    origin: batch.origin ?? '',
     source: batch.source,
     heartbeats: [...before.heartbeats, heartbeat].slice(-HEARTBEATS_KEPT),
     version,
@@ -133,6 +138,7 @@ function applyPart(
   const attemptedAt = freshness.observedAt
   // Maps of one type each: the key of `parts` and the tag of `part` agree, which their unions cannot say.
   const old = (previous?.items ?? new Map()) as ReadonlyMap<string, SnapshotOf<SnapshotType>>
+  invariant(part.outcome !== 'changed', 'not yet')
   if (part.outcome !== 'complete') {
     const { outcome, code, message } = part
     return { outcome, code, message, attemptedAt, freshness: previous?.freshness ?? null, items: old }
@@ -196,6 +202,8 @@ function emptyCluster(name: ClusterName, connection: ConnectionFacts | null): Cl
     connection,
     status: { ...verdict, checkedAt: null, lastSyncAt: null },
     sequence: 0,
+    origin: '',
+    agent: null,
     source: connection?.mode ?? 'pull',
     parts: {},
     heartbeats: [],

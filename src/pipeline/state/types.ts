@@ -1,8 +1,16 @@
-import type { Batch, Change, ClusterName, ClusterState, ConnectionFacts } from '#model'
+import type { AgentFacts, Batch, Change, ClusterName, ClusterState, ConnectionFacts, Loss } from '#model'
 
 /** What the log keeps and a store applies, in order. `receivedAt`/`at`: the hub's clock, ms. */
 export type StateRecord =
-  | { readonly kind: 'batch'; readonly batch: Batch; readonly receivedAt: number }
+  /**
+   * `into`: where the ingester decided it belongs. A batch from a buffer that is older than what is known is for history
+   * only; a span that pull and push both read is kept once in history.
+   */
+  | { readonly kind: 'batch'; readonly batch: Batch; readonly receivedAt: number; readonly into?: BatchUse }
+  /** an agent came, went, or told how it is */
+  | { readonly kind: 'agent'; readonly cluster: ClusterName; readonly agent: AgentFacts; readonly at: number }
+  /** batches of an agent that will never come: declared, so that the hole has a name */
+  | { readonly kind: 'lost'; readonly cluster: ClusterName; readonly loss: Loss; readonly at: number }
   | {
       readonly kind: 'connection'
       readonly cluster: ClusterName
@@ -11,6 +19,9 @@ export type StateRecord =
     }
   /** the ClusterConnection is gone: every trace of the cluster goes */
   | { readonly kind: 'removed'; readonly cluster: ClusterName; readonly at: number }
+
+/** absent means `both` */
+export type BatchUse = 'both' | 'state' | 'history' | 'none'
 
 export type Availability =
   | { readonly state: 'available' }

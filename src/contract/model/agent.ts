@@ -1,0 +1,58 @@
+/** The agent beside a cluster, as the hub sees it. Times by the hub's clock, ms since the Unix epoch. */
+export interface AgentFacts {
+  readonly connected: boolean
+  /** since when it is so */
+  readonly since: number
+  /** why the stream ended, for people; '' while it lives */
+  readonly reason: string
+  readonly version: string
+  /** `original`: a collector of the original, which buffers nothing; else the version of the wire */
+  readonly protocol: 'original' | number
+  /** the last message of any sort */
+  readonly heartbeatAt: number
+  /** batches and bytes in its buffer that await an ack, as it last said */
+  readonly bufferedBatches: number
+  readonly bufferedBytes: number
+  /** collection time of the oldest of them; null where none waits */
+  readonly oldestBufferedAt: number | null
+  /** batches it declared lost since its buffer was made */
+  readonly lostBatches: number
+  /** its clock minus ours, ms */
+  readonly clockOffsetMs: number
+  /** the stream is encrypted, and how it proved who it is */
+  readonly tls: boolean
+  readonly method: 'token' | 'certificate' | 'connection-token'
+  /** version of the plan it works by; '' where it has none */
+  readonly plan: string
+  /** rises with every stream of the cluster; the newest wins */
+  readonly epoch: number
+}
+
+/** First and last of a run of sequences, both included. */
+export type SequenceRange = readonly [first: number, last: number]
+
+/** Batches that will never come: thinned or dropped because the buffer was full, or damaged in it. */
+export interface Loss {
+  readonly origin: string
+  /** of the declaration itself, in the same numbering as batches */
+  readonly sequence: number
+  readonly lost: readonly SequenceRange[]
+  /** collection times of the first and the last of them, ms */
+  readonly from: number
+  readonly to: number
+  readonly cause: 'thinned' | 'dropped' | 'damaged'
+  /** how many batches */
+  readonly count: number
+  /** where thinned: one batch was kept per this time, ms; else 0 */
+  readonly keptEveryMs: number
+}
+
+/** What is to be collected from one cluster, and how often. Equal versions mean equal plans. */
+export interface Plan {
+  readonly version: string
+  readonly intervalMs: number
+  readonly timeoutMs: number
+  readonly operatorScanIntervalMs: number
+  /** compiled MetricSources, as documented in Redis */
+  readonly sources: readonly unknown[]
+}

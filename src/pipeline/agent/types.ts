@@ -1,0 +1,14 @@
+/** One end of a stream of encoded messages; tests have one in memory, the real one is grpc.ts. */
+export interface Link extends AsyncDisposable {
+  /** @returns false: the other end does not read as fast; wait for `writable` */
+  send(message: Uint8Array): boolean
+  /** resolves when more may be sent, or the link has ended */
+  writable(): Promise<void>
+  /** messages in order; ends when the stream ends, throws LinkError when it broke */
+  readonly messages: AsyncIterable<Uint8Array>
+}
+
+export interface Transport {
+  /** @throws LinkError where the hub cannot be reached or refuses */
+  open(signal: AbortSignal): Promise<Link>
+}

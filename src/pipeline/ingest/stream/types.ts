@@ -1,0 +1,67 @@
+import type { AgentFacts, ClusterName, Plan } from '#model'
+
+/** Who is at the other end of a stream, by its credential: the only name that counts. */
+export interface Peer {
+  readonly cluster: ClusterName
+  readonly method: AgentFacts['method']
+  /** which credential, for logs and revocation; never the secret itself */
+  readonly credential: string
+}
+
+/** What a peer showed before its first message was looked at. */
+export interface Presented {
+  /** from the call's metadata or the registration */
+  readonly token?: string
+  /** the verified client certificate of mutual TLS */
+  readonly certificate?: PeerCertificate
+  /** where it comes from, for rate limits of failures and for logs */
+  readonly address: string
+}
+
+export interface PeerCertificate {
+  readonly commonName: string
+  /** such as URI:clusterpulse://cluster/west */
+  readonly subjectAltName: string
+  /** SHA-256, hex without colons, lower case */
+  readonly fingerprint: string
+  /** ms since the Unix epoch */
+  readonly notAfter: number
+}
+
+export type Verdict =
+  | { readonly peer: Peer }
+  | { readonly refused: 'no_credential' | 'unknown' | 'expired' | 'revoked' }
+
+/** Knows the credentials of agents. Implemented by control/connections over Secrets of the hub. Comparisons take constant time. */
+export interface PeerVerifier {
+  verify(presented: Presented): Verdict
+  /** false: revoked, expired, or its connection is gone: the stream must end */
+  stillValid(peer: Peer): boolean
+  /** called when any credential changed; returns how to stop listening */
+  onChange(listener: () => void): () => void
+}
+
+/** Where a cluster's plan comes from. undefined: nothing is asked of this cluster. */
+export interface PlanSource {
+  planOf(cluster: ClusterName): Plan | undefined
+  onChange(listener: (cluster: ClusterName | undefined) => void): () => void
+}
+
+/** The live streams, for controllers. */
+export interface Agents {
+  facts(cluster: string): AgentFacts | undefined
+  /** a stream came or went, or its first live batch was accepted */
+  onChange(listener: (cluster: ClusterName) => void): () => void
+  /** true from the first accepted batch of a stream that lives: nothing needs to be pulled */
+  isDelivering(cluster: string): boolean
+  /** ends the stream with a reason for the agent */
+  disconnect(cluster: string, code: string, message: string): void
+}
+
+/** Files of PEM; read again when they change, without a restart. */
+export interface ServerTls {
+  readonly certFile: string
+  readonly keyFile: string
+  /** with it clients may prove themselves by certificate */
+  readonly clientCaFile?: string
+}
