@@ -10,3 +10,4 @@
  */
 export { ClusterNotConnectedError, IngestBusyError, InvalidBatchError } from './errors.ts'
 export { type Accepted, Ingester, type IngesterOptions } from './ingester.ts'
+export type { Agents, Peer, PeerVerifier, PlanSource, Presented, Verdict } from './stream/types.ts'
