@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { type ConfigReader, configReader, type LogLevel, parseLogLevel } from '#runtime'
+import { type HistoryConfig, history, type IngesterConfig, ingester, logMaxBytes, optional } from './config-push.ts'
 
 /** Redis as the documented variables give it; a `REDIS_URL` wins over the parts. */
 export interface RedisConfig {
@@ -42,6 +43,9 @@ export interface UpConfig {
   readonly web: WebConfig
   readonly controlPlanePort: number
   readonly collection: CollectionConfig
+  readonly ingester: IngesterConfig
+  readonly history: HistoryConfig
+  readonly logMaxBytes: number
 }
 
 export interface ManagerConfig {
@@ -50,6 +54,9 @@ export interface ManagerConfig {
   readonly dataDir: string
   readonly redis: RedisConfig
   readonly collection: CollectionConfig
+  readonly ingester: IngesterConfig
+  readonly history: HistoryConfig
+  readonly logMaxBytes: number
   readonly metricsAddress: Address
   readonly healthAddress: Address
   readonly leaderElection: boolean
@@ -60,6 +67,7 @@ export interface ApiConfig {
   readonly logLevel: LogLevel
   readonly redis: RedisConfig
   readonly web: WebConfig
+  readonly history: HistoryConfig
 }
 
 export interface Address {
@@ -237,10 +245,6 @@ function address(read: ConfigReader, name: string, fallback: string, meaning: st
   return { host: match[1] ?? (match[2] === '' ? '0.0.0.0' : (match[2] ?? '0.0.0.0')), port }
 }
 
-function optional<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {
-  return (value === undefined ? {} : { [key]: value }) as { [P in K]?: V }
-}
-
 /** A role's complete configuration with what was read differently than written. */
 export interface ReadResult<T> {
   readonly config: T
@@ -295,6 +299,9 @@ function describeUp(read: ConfigReader): UpConfig {
     }),
     web: web(read, { host: '127.0.0.1', local: true }),
     collection: collection(read),
+    ingester: ingester(read, 'up'),
+    history: history(read, 'up'),
+    logMaxBytes: logMaxBytes(read),
   }
 }
 
@@ -305,6 +312,9 @@ function describeManager(read: ConfigReader): ManagerConfig {
     dataDir: read.text('DATA_DIR', { default: './data/manager', meaning: "folder of the hub's log" }),
     redis: redis(read),
     collection: collection(read),
+    ingester: ingester(read, 'manager'),
+    history: history(read, 'manager'),
+    logMaxBytes: logMaxBytes(read),
     metricsAddress: address(read, 'METRICS_BIND_ADDRESS', ':8080', 'address of /metrics'),
     healthAddress: address(read, 'HEALTH_PROBE_BIND_ADDRESS', ':8081', 'address of /healthz and /readyz'),
     leaderElection: read.flag('LEADER_ELECT', { default: false, meaning: 'only the holder of the lease reconciles' }),
@@ -316,7 +326,12 @@ function describeManager(read: ConfigReader): ManagerConfig {
 }
 
 function describeApi(read: ConfigReader): ApiConfig {
-  return { logLevel: logLevel(read, 'info'), redis: redis(read), web: web(read, { host: '0.0.0.0', local: false }) }
+  return {
+    logLevel: logLevel(read, 'info'),
+    redis: redis(read),
+    web: web(read, { host: '0.0.0.0', local: false }),
+    history: history(read, 'api'),
+  }
 }
 
 /** Every setting of every role, for the reference page. */

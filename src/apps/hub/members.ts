@@ -16,6 +16,8 @@ export interface Member {
   /** of the Secret, as text */
   readonly credentials: Readonly<Record<string, string>>
   readonly insecureSkipTlsVerify: boolean
+  /** an agent beside it is to push; only at its first declaration: afterwards the object says it */
+  readonly push?: boolean
 }
 
 export class NoClusterError extends FleetError {
@@ -122,7 +124,7 @@ function secretOf({ name, credentials }: Member): ApiObject {
   return { apiVersion: 'v1', kind: 'Secret', metadata: meta(secretName(name)), type: 'Opaque', data }
 }
 
-function connectionOf({ name, displayName, endpoint, labels, insecureSkipTlsVerify }: Member): ApiObject {
+function connectionOf({ name, displayName, endpoint, labels, insecureSkipTlsVerify, push }: Member): ApiObject {
   return {
     apiVersion: 'clusterpulse.io/v1alpha1',
     kind: 'ClusterConnection',
@@ -132,13 +134,13 @@ function connectionOf({ name, displayName, endpoint, labels, insecureSkipTlsVeri
       endpoint,
       credentialsRef: { name: secretName(name) },
       labels,
-      collectionMode: 'pull',
+      collectionMode: push ? 'push' : 'pull',
       ...(insecureSkipTlsVerify && { insecureSkipTLSVerify: true }),
     },
   }
 }
 
-/** A repeat changes nothing: what a person set beside our fields, such as monitoring, stays. */
+/** A repeat changes nothing: what a person set beside our fields, such as monitoring or who collects, stays. */
 async function putIfDifferent(server: ApiServer, resource: typeof connections, wanted: ApiObject): Promise<void> {
   const key = { name: wanted.metadata.name, namespace: HUB_NAMESPACE }
   const live = server.objects.get(resource, key)
@@ -147,6 +149,7 @@ async function putIfDifferent(server: ApiServer, resource: typeof connections, w
     return
   }
   const ours = wanted.kind === 'Secret' ? 'data' : 'spec'
-  const merged = ours === 'data' ? wanted.data : { ...(live.spec as object), ...(wanted.spec as object) }
+  const { collectionMode: _, ...spec } = (wanted.spec ?? {}) as Record<string, unknown>
+  const merged = ours === 'data' ? wanted.data : { ...(live.spec as object), ...spec }
   if (JSON.stringify(live[ours]) !== JSON.stringify(merged)) await server.objects.update({ ...live, [ours]: merged })
 }

@@ -42,7 +42,15 @@ export async function up({
   const controlPlane = part<ControlPlane>('control-plane', () =>
     openControlPlane({ dataDir, port: config.controlPlanePort, version, logger }),
   )
-  const simulation = part('simulation', () => simulatedMembers(given === undefined, seed, logger))
+  const simulation = part('simulation', () =>
+    simulatedMembers(given === undefined, {
+      seed,
+      directory: join(dataDir, 'simulated-agents'),
+      executable: [process.execPath, ...process.execArgv, process.argv[1] ?? ''],
+      withAgent: config.ingester.enabled,
+      logger: logger.child({ part: 'simulation' }),
+    }),
+  )
   let members: readonly Member[] = []
   const declare: Part = {
     name: 'members',

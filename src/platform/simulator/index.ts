@@ -9,6 +9,7 @@
  */
 export { type Fault, FaultProxy, type FaultProxyOptions } from './faults.ts'
 export { type SimulatedCluster, SimulatedFleet, type SimulateOptions, simulateFleet } from './fleet.ts'
+export { type KubeconfigEntry, kubeconfigOf } from './kubeconfig.ts'
 export { Random } from './random.ts'
 export { type PlainOptions, scenarios } from './scenarios.ts'
 export type { ClusterScenario, NodePool, Pace, Scenario } from './types.ts'
