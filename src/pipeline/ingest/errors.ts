@@ -38,3 +38,18 @@ export class IngestBusyError extends FleetError {
     this.cluster = cluster
   }
 }
+
+/** A difference to a batch that is not the newest of its cluster here: send the next one complete. */
+export class BaseMismatchError extends FleetError {
+  override readonly name = 'BaseMismatchError'
+  readonly code = 'base_mismatch'
+  readonly retryable = true
+  readonly cluster: string
+
+  constructor(cluster: string) {
+    super(
+      `the batch of cluster ${cluster} is a difference to one that is not the newest here: it must be sent complete`,
+    )
+    this.cluster = cluster
+  }
+}

@@ -8,6 +8,6 @@
  * Acknowledged means: on disk, and applied sooner or later, whatever crashes. State may be down for a while; acks go on
  * until the log is full. Old sequences are acknowledged and dropped; batches of clusters nobody declared are refused.
  */
-export { ClusterNotConnectedError, IngestBusyError, InvalidBatchError } from './errors.ts'
+export { BaseMismatchError, ClusterNotConnectedError, IngestBusyError, InvalidBatchError } from './errors.ts'
 export { type Accepted, Ingester, type IngesterOptions } from './ingester.ts'
 export type { Agents, Peer, PeerVerifier, PlanSource, Presented, Verdict } from './stream/types.ts'

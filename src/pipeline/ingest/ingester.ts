@@ -1,16 +1,21 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { EventBus } from '#events'
 import {
+  type AgentFacts,
   type Batch,
   type Clock,
   type ClusterName,
   type ConnectionFacts,
   FleetError,
+  type Loss,
+  type SampleSet,
+  type SequenceRange,
   StoreUnavailableError,
   systemClock,
 } from '#model'
 import { backoffMs, LogFullError, type Logger, type Metrics, type SegmentLog, silentLogger } from '#runtime'
 import type { StateRecord, StateStore } from '#state'
+import type { HistoryStore } from '../history/types.ts'
 import { Applier } from './applier.ts'
 import { batchCheck } from './check-batch.ts'
 import { ClusterNotConnectedError, IngestBusyError } from './errors.ts'
@@ -20,6 +25,8 @@ export interface IngesterOptions {
   readonly log: SegmentLog
   readonly state: StateStore
   readonly events: EventBus
+  /** absent: samples are not kept */
+  readonly history?: HistoryStore
   readonly clock?: Clock
   readonly logger?: Logger
   readonly metrics?: Metrics
@@ -106,7 +113,7 @@ export class Ingester implements AsyncDisposable {
    * @throws InvalidBatchError, ClusterNotConnectedError, IngestBusyError, RecordTooLargeError
    * @throws StoreUnavailableError when the log does not take it (its disk is full): nothing was kept, send it again
    */
-  async accept(batch: Batch, signal?: AbortSignal): Promise<Accepted> {
+  async accept(batch: Batch, signal?: AbortSignal, _samples?: SampleSet): Promise<Accepted> {
     try {
       this.#check(batch)
       const { sequence } = batch
@@ -124,6 +131,33 @@ export class Ingester implements AsyncDisposable {
       this.#count(error instanceof FleetError && !error.retryable ? 'refused' : 'failed')
       throw error
     }
+  }
+
+  /** Resolves when the loss is on disk. */
+  lost(cluster: ClusterName, loss: Loss): Promise<Accepted> {
+    return this.#inTurn(cluster, async (entry) => {
+      if (!entry.facts) throw new ClusterNotConnectedError(cluster)
+      await this.#append({ kind: 'lost', cluster, loss, at: this.#clock.now() })
+      return { sequence: loss.sequence, duplicate: false }
+    })
+  }
+
+  /** How the agent of the cluster is, from now on. A repeat is free. */
+  async agent(cluster: ClusterName, facts: AgentFacts): Promise<void> {
+    await this.#inTurn(cluster, async (entry) => {
+      if (!entry.facts) throw new ClusterNotConnectedError(cluster)
+      await this.#append({ kind: 'agent', cluster, agent: facts, at: this.#clock.now() })
+    })
+  }
+
+  /** The sequences of this origin that are safe on disk here, as ascending ranges; [] where none is. */
+  received(_cluster: ClusterName, _origin: string): readonly SequenceRange[] {
+    return []
+  }
+
+  /** Whether a connection of this cluster is declared: its batches are taken. */
+  knows(cluster: ClusterName): boolean {
+    return this.#entries.get(cluster)?.facts !== undefined
   }
 
   /** The connection is declared so, from now on: the cluster is known and its batches are taken. A repeat is free. */

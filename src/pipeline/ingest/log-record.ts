@@ -13,7 +13,7 @@ export function decodeLogRecord(payload: Buffer): StateRecord | undefined {
   if (payload[0] !== JSON_V1) return undefined
   try {
     const value = JSON.parse(payload.toString('utf8', 1)) as StateRecord | null
-    return value && ['batch', 'connection', 'removed'].includes(value.kind) ? value : undefined
+    return value && ['batch', 'connection', 'removed', 'agent', 'lost'].includes(value.kind) ? value : undefined
   } catch {
     return undefined // its checksum was right, so it was written so: the caller counts it
   }
