@@ -1,3 +1,5 @@
+import type { HistoryView } from './history.ts'
+import type { PromQlAnswer } from './promql.ts'
 import type {
   ClusterOperatorView,
   ClusterView,
@@ -48,6 +50,25 @@ interface Paging {
   readonly sort?: string
 }
 
+/** Which metrics, over which time; see the routes for the forms of `range` and `step`. */
+export interface HistoryQuery {
+  /** names without prefix; at least one */
+  readonly metric: readonly string[]
+  /** such as 15m, 24h, 7d */
+  readonly range?: string
+  /** Unix seconds, or RFC 3339 */
+  readonly start?: number | string
+  readonly end?: number | string
+  /** seconds, or such as 5m */
+  readonly step?: number | string
+}
+
+/** Several nodes or operators of one cluster. */
+export interface ScopeHistoryQuery extends HistoryQuery {
+  readonly scope?: 'cluster' | 'node' | 'operator' | 'clusterOperator'
+  readonly key?: readonly string[]
+}
+
 export interface Client {
   session(signal?: AbortSignal): Promise<SessionView>
   clusters(
@@ -86,6 +107,19 @@ export interface Client {
     query?: { limit?: number; cursor?: string; type?: string },
     signal?: AbortSignal,
   ): Promise<PageView<EventView>>
+  clusterHistory(cluster: string, query: HistoryQuery, signal?: AbortSignal): Promise<HistoryView>
+  nodeHistory(cluster: string, node: string, query: HistoryQuery, signal?: AbortSignal): Promise<HistoryView>
+  /** Many series in one answer: all visible nodes, or those named by `key`. */
+  history(cluster: string, query: ScopeHistoryQuery, signal?: AbortSignal): Promise<HistoryView>
+  /** The address of the same answer as CSV, for a link. */
+  historyCsvUrl(cluster: string, query: ScopeHistoryQuery): string
+  /** PromQL at one moment; only where the history behind the hub speaks PromQL (else ApiProblem `promql_off`). */
+  promQl(query: string, at?: { time?: number | string }, signal?: AbortSignal): Promise<PromQlAnswer>
+  promQlRange(
+    query: string,
+    over: { start: number | string; end: number | string; step: number | string },
+    signal?: AbortSignal,
+  ): Promise<PromQlAnswer>
   search(q: string, query?: { limit?: number }, signal?: AbortSignal): Promise<PageView<SearchHit>>
   logout(signal?: AbortSignal): Promise<{ message: string; redirect?: string }>
   /** Every item of a paged list, page by page, without holding them all. */
@@ -101,12 +135,19 @@ export interface Client {
 export function createClient({ baseUrl, fetch: request = fetch, headers = {} }: ClientOptions): Client {
   const base = baseUrl.replace(/\/+$/, '')
 
-  async function call<T>(method: string, path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
+  async function call<T>(
+    method: string,
+    path: string,
+    query: Query = {},
+    signal?: AbortSignal,
+    form?: Readonly<Record<string, string>>,
+  ): Promise<T> {
     let response: Response
     try {
       response = await request(`${base}${path}${queryText(query)}`, {
         method,
         headers: { accept: 'application/json', ...headers },
+        ...(form && { body: new URLSearchParams(form) }),
         ...(signal && { signal }),
       })
     } catch (cause) {
@@ -137,6 +178,19 @@ export function createClient({ baseUrl, fetch: request = fetch, headers = {} }: 
     operators: (cluster, query, signal) => get(inCluster(cluster, 'operators'), { ...query }, signal),
     clusterOperators: (cluster, query, signal) => get(inCluster(cluster, 'cluster-operators'), { ...query }, signal),
     events: (cluster, query, signal) => get(inCluster(cluster, 'events'), { ...query }, signal),
+    clusterHistory: (cluster, query, signal) =>
+      get(`/api/v1/clusters/${encodeURIComponent(cluster)}/metrics/history`, historyQuery(query), signal),
+    nodeHistory: (cluster, node, query, signal) =>
+      get(
+        `/api/v1/clusters/${encodeURIComponent(cluster)}/nodes/${encodeURIComponent(node)}/metrics/history`,
+        historyQuery(query),
+        signal,
+      ),
+    history: (cluster, query, signal) => get(inCluster(cluster, 'history'), historyQuery(query), signal),
+    historyCsvUrl: (cluster, query) =>
+      `${base}${inCluster(cluster, 'history')}${queryText({ ...historyQuery(query), format: 'csv' })}`,
+    promQl: (query, at = {}, signal) => call('POST', '/api/v1/query', {}, signal, texts({ query, ...at })),
+    promQlRange: (query, over, signal) => call('POST', '/api/v1/query_range', {}, signal, texts({ query, ...over })),
     search: (q, query, signal) => get('/api/v2/search', { q, ...query }, signal),
     logout: (signal) => call('POST', '/api/v1/auth/logout', {}, signal),
     async *all(page) {
@@ -150,6 +204,13 @@ export function createClient({ baseUrl, fetch: request = fetch, headers = {} }: 
     streamUrl: (query = {}) => `${base}/api/v1/stream${queryText(query)}`,
   }
 }
+
+const historyQuery = ({ metric, ...rest }: ScopeHistoryQuery): Query => ({ metric: metric.join(','), ...rest })
+
+const texts = (values: Readonly<Record<string, string | number | undefined>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(values).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)]])),
+  )
 
 function queryText(query: Query): string {
   const pairs = Object.entries(query).flatMap(([key, value]) =>

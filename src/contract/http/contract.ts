@@ -18,12 +18,14 @@ export interface RouteContract {
     readonly summary: string
     readonly params?: TSchema
     readonly querystring?: TSchema
+    /** a POST's form-encoded body */
+    readonly form?: TSchema
     /** the body of a 200; errors are always a Problem */
     readonly response: TSchema
   }
 }
 
-type SchemaOf<C extends RouteContract, K extends 'params' | 'querystring'> = C['schema'][K] extends TSchema
+type SchemaOf<C extends RouteContract, K extends 'params' | 'querystring' | 'form'> = C['schema'][K] extends TSchema
   ? Static<C['schema'][K]>
   : Readonly<Record<string, never>>
 

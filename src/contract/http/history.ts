@@ -1,4 +1,6 @@
 import { type Static, Type } from 'typebox'
+import type { RouteContract } from './contract.ts'
+import { ClusterParams, Name } from './parameters.ts'
 
 /** A stretch in which numbers came another way, or will never come. */
 export const SpanViewSchema = Type.Object({
@@ -28,3 +30,73 @@ export const HistoryViewSchema = Type.Object({
   spans: Type.Array(SpanViewSchema),
 })
 export type HistoryView = Static<typeof HistoryViewSchema>
+
+/** More points per series than this are refused with a step that would do. */
+export const maxHistoryPoints = 2000
+/** More series per answer than this are refused. */
+export const maxHistorySeries = 50
+
+const Text = (maxLength: number, description: string) => Type.Optional(Type.String({ maxLength, description }))
+const HistoryQuery = {
+  metric: Text(2000, 'required: one name or several with commas between; no prefix'),
+  range: Text(32, '5m to 30d, such as 90m, 1h30m or 7d; default 1h; with `start` or `end` it gives the other'),
+  start: Text(40, 'Unix seconds or RFC 3339'),
+  end: Text(40, 'Unix seconds or RFC 3339; default now'),
+  step: Text(32, 'seconds or a duration; default max(collection interval, range/300), rounded up to a friendly one'),
+  format: Type.Optional(
+    Type.Union([Type.Literal('json'), Type.Literal('csv')], {
+      description: 'csv: one row per time and thing, one column per metric; also by Accept: text/csv',
+    }),
+  ),
+}
+
+export const v1ClusterHistory = {
+  method: 'GET',
+  url: '/api/v1/clusters/:name/metrics/history',
+  access: 'filtered',
+  schema: {
+    operationId: 'v1ClusterHistory',
+    summary: 'Metrics of one cluster over time; refused to callers who see only part of it',
+    params: ClusterParams,
+    querystring: Type.Object(HistoryQuery),
+    response: HistoryViewSchema,
+  },
+} as const satisfies RouteContract
+
+export const v1NodeHistory = {
+  method: 'GET',
+  url: '/api/v1/clusters/:name/nodes/:node/metrics/history',
+  access: 'filtered',
+  schema: {
+    operationId: 'v1NodeHistory',
+    summary: 'Metrics of one node over time',
+    params: Type.Object({ name: Name('cluster'), node: Name('node') }),
+    querystring: Type.Object(HistoryQuery),
+    response: HistoryViewSchema,
+  },
+} as const satisfies RouteContract
+
+/** Several things of one cluster side by side. */
+export const getHistory = {
+  method: 'GET',
+  url: '/api/v2/clusters/:name/history',
+  access: 'filtered',
+  schema: {
+    operationId: 'getHistory',
+    summary: 'Metrics of all or some nodes or operators of one cluster over time',
+    params: ClusterParams,
+    querystring: Type.Object({
+      scope: Type.Optional(
+        Type.Enum(['cluster', 'node', 'operator', 'clusterOperator'], { default: 'node', description: 'what of it' }),
+      ),
+      key: Type.Optional(
+        Type.Array(Type.String({ minLength: 1, maxLength: 253 }), {
+          maxItems: maxHistorySeries,
+          description: 'names (repeatable); without it all that the caller may see',
+        }),
+      ),
+      ...HistoryQuery,
+    }),
+    response: HistoryViewSchema,
+  },
+} as const satisfies RouteContract

@@ -5,11 +5,20 @@
  *
  * The web page sees this module and `model` only. client.ts imports types only: a page that needs no schema bundles none.
  */
-export { ApiProblem, type Client, type ClientOptions, createClient } from './client.ts'
+export { ApiProblem, type Client, type ClientOptions, createClient, type HistoryQuery } from './client.ts'
 export { getCluster, listClusters } from './clusters.ts'
 export type { Access, AnswerOf, ParamsOf, QueryOf, RouteContract } from './contract.ts'
 export { listEvents, openStream } from './events.ts'
-export { type HistoryView, HistoryViewSchema, type SpanView } from './history.ts'
+export {
+  getHistory,
+  type HistoryView,
+  HistoryViewSchema,
+  maxHistoryPoints,
+  maxHistorySeries,
+  type SpanView,
+  v1ClusterHistory,
+  v1NodeHistory,
+} from './history.ts'
 export { listDeployments, listNamespaces } from './namespaces.ts'
 export { getNode, listNodes } from './nodes.ts'
 export { openApiDocument } from './openapi.ts'
@@ -17,6 +26,15 @@ export { listClusterOperators, listOperators } from './operators.ts'
 export { maxPageSize } from './parameters.ts'
 export { healthz, metrics, openApi, readyz } from './probes.ts'
 export { isProblemCode, type ProblemCode, problemStatus } from './problems.ts'
+export {
+  type PromQlAnswer,
+  promQlLabels,
+  promQlLabelValues,
+  promQlQuery,
+  promQlQueryForm,
+  promQlRange,
+  promQlRangeForm,
+} from './promql.ts'
 export { routes } from './routes.ts'
 export { search } from './search.ts'
 export { authLogout, authMe, authPermissions, authStatus, getSession } from './session.ts'

@@ -19,11 +19,12 @@ function parameters(schema: TSchema | undefined, place: 'path' | 'query'): objec
 }
 
 function operation(route: RouteContract): object {
-  const { operationId, summary, params, querystring, response } = route.schema
+  const { operationId, summary, params, querystring, form, response } = route.schema
   return {
     operationId,
     summary,
     parameters: [...parameters(params, 'path'), ...parameters(querystring, 'query')],
+    ...(form && { requestBody: { content: { 'application/x-www-form-urlencoded': { schema: form } } } }),
     security: route.access === 'public' ? [] : [{ proxy: [] }],
     responses: {
       200: { description: 'success', content: { [route.contentType ?? 'application/json']: { schema: response } } },

@@ -1,10 +1,19 @@
 import { getCluster, listClusters } from './clusters.ts'
 import type { RouteContract } from './contract.ts'
 import { listEvents, openStream } from './events.ts'
+import { getHistory, v1ClusterHistory, v1NodeHistory } from './history.ts'
 import { listDeployments, listNamespaces } from './namespaces.ts'
 import { getNode, listNodes } from './nodes.ts'
 import { listClusterOperators, listOperators } from './operators.ts'
 import { healthz, metrics, openApi, readyz } from './probes.ts'
+import {
+  promQlLabels,
+  promQlLabelValues,
+  promQlQuery,
+  promQlQueryForm,
+  promQlRange,
+  promQlRangeForm,
+} from './promql.ts'
 import { search } from './search.ts'
 import { authLogout, authMe, authPermissions, authStatus, getSession } from './session.ts'
 import { routesV1 } from './v1.ts'
@@ -21,6 +30,15 @@ export const routes: readonly RouteContract[] = [
   authPermissions,
   authLogout,
   ...routesV1,
+  v1ClusterHistory,
+  v1NodeHistory,
+  getHistory,
+  promQlQuery,
+  promQlQueryForm,
+  promQlRange,
+  promQlRangeForm,
+  promQlLabels,
+  promQlLabelValues,
   openStream,
   listClusters,
   getCluster,
