@@ -2,10 +2,13 @@
 // Types vanish in the build; the client is the only code that is taken along.
 
 export type {
+  AgentView,
   ClusterOperatorView,
   ClusterView,
   DeploymentView,
   EventView,
+  HistoryQuery,
+  HistoryView,
   NamespaceView,
   NodeView,
   OperatorView,
@@ -14,8 +17,9 @@ export type {
   RowView,
   SearchHit,
   SessionView,
+  SpanView,
   StreamChange,
   StreamMessage,
 } from '../../src/contract/http/index.ts'
 export { ApiProblem, type Client, createClient } from '../../src/contract/http/index.ts'
-export type { Health } from '../../src/contract/model/index.ts'
+export type { Health, MetricUnit } from '../../src/contract/model/index.ts'

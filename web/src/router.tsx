@@ -11,6 +11,7 @@ export const clusterTabs = [
   'operators',
   'cluster-operators',
   'events',
+  'history',
 ] as const
 export type ClusterTab = (typeof clusterTabs)[number]
 
@@ -103,6 +104,15 @@ export function setQuery(changes: Readonly<Record<string, string | null>>): void
   clearTimeout(lateUrl)
   lateUrl = setTimeout(flushUrl, 200)
   tell()
+}
+
+/** The same, as a step of its own: the browser's Back undoes it. The page stays where it is scrolled to. */
+export function pushQuery(changes: Readonly<Record<string, string | null>>): void {
+  flushUrl()
+  place = { ...place, key: Math.random().toString(36).slice(2) }
+  window.history.pushState({ key: place.key }, '', window.location.href)
+  setQuery(changes)
+  flushUrl()
 }
 
 const subscribe = (listener: () => void) => {

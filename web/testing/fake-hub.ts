@@ -11,11 +11,12 @@ import type {
   StreamChange,
   StreamMessage,
 } from '../../src/contract/http/index.ts'
+import { answerHistory, aPast, type Past } from './histories.ts'
 import type { World } from './worlds.ts'
 
 /**
  * A hub for tests of the page: holds a fleet in memory, answers as the contract says, and can be told to misbehave.
- * It keeps no history and applies no access; what it sends is what the test gave it.
+ * It applies no access; what it sends is what the test gave it.
  */
 export interface Behaviour {
   /** what every answer of the API is instead, if anything */
@@ -24,6 +25,10 @@ export interface Behaviour {
   streams: boolean
   /** answers wait until this is false */
   hold: boolean
+  /** what every history route answers instead, if anything */
+  refuseHistory: { status: number; code: string; error: string } | null
+  /** history routes wait until this is false */
+  holdHistory: boolean
   /** the hub's clock runs this far ahead of the machine's */
   clockAheadMs: number
   session: SessionView
@@ -48,12 +53,16 @@ const nouns: Readonly<Record<string, RowType>> = {
 
 export class FakeHub {
   readonly worlds = new Map<string, World>()
+  /** by cluster; one that is not named has the past of `aPast` */
+  readonly pasts = new Map<string, Past>()
   readonly events: EventView[] = []
   readonly requests: string[] = []
   readonly behaviour: Behaviour = {
     refuse: null,
     streams: true,
     hold: false,
+    refuseHistory: null,
+    holdHistory: false,
     clockAheadMs: 0,
     session: {
       authenticated: true,
@@ -151,6 +160,8 @@ export class FakeHub {
     if (path === '/api/v2/clusters')
       return json(response, 200, pageOf([...this.worlds.values()].map(({ view }) => view)))
     if (path === '/api/v2/search') return json(response, 200, pageOf(this.#search(url.searchParams.get('q') ?? '')))
+    const history = /^\/api\/v1\/clusters\/([^/]+)(?:\/nodes\/([^/]+))?\/metrics\/history$/.exec(path)
+    if (history) return this.#history(url.searchParams, history[1] ?? '', history[2], response)
     const [, name = '', noun = ''] = /^\/api\/v2\/clusters\/([^/]+)\/([a-z-]+)$/.exec(path) ?? []
     const world = this.worlds.get(decodeURIComponent(name))
     if (!world)
@@ -165,6 +176,30 @@ export class FakeHub {
     if (!type)
       return json(response, 404, { error: `there is no ${path}`, code: 'route_not_found', requestId: 'req-4711' })
     json(response, 200, { ...pageOf<RowView>(world.rows[type]), part: world.view.parts[type] ?? null })
+  }
+
+  async #history(
+    query: URLSearchParams,
+    cluster: string,
+    node: string | undefined,
+    response: ServerResponse,
+  ): Promise<void> {
+    while (this.behaviour.holdHistory) await new Promise((resolve) => setTimeout(resolve, 10))
+    const { refuseHistory } = this.behaviour
+    if (refuseHistory) {
+      const { status, code, error } = refuseHistory
+      return json(response, status, { error, code, requestId: 'req-4711' })
+    }
+    const world = this.worlds.get(decodeURIComponent(cluster))
+    if (!world)
+      return json(response, 404, {
+        error: `there is no cluster ${cluster}`,
+        code: 'cluster_not_found',
+        requestId: 'req-4711',
+      })
+    const past = this.pasts.get(world.view.name) ?? aPast(this.now())
+    const scope = node === undefined ? 'cluster' : 'node'
+    json(response, 200, answerHistory(query, { world, scope, past, now: this.now() }))
   }
 
   #stream(url: URL, response: ServerResponse): void {

@@ -9,6 +9,7 @@ import { type ClusterTab, clusterPath, clusterTabs, Link } from '../../router.ts
 import { PageHeading } from '../../shell/page-heading.tsx'
 import { ClusterHealth } from '../fleet/columns.tsx'
 import { EventsTab } from './events.tsx'
+import { History } from './history.tsx'
 import { NodesTab } from './nodes.tsx'
 import { OverviewTab } from './overview.tsx'
 import { ClusterOperatorsTab, DeploymentsTab, NamespacesTab, OperatorsTab } from './rows.tsx'
@@ -21,6 +22,7 @@ const tabWord: Readonly<Record<ClusterTab, string>> = {
   operators: 'Operators',
   'cluster-operators': 'Cluster operators',
   events: 'Events',
+  history: 'History',
 }
 
 function tabCount(cluster: ClusterView, tab: ClusterTab): number | null {
@@ -94,6 +96,8 @@ function TabView({ cluster, tab, node }: { cluster: ClusterView; tab: ClusterTab
       return <ClusterOperatorsTab cluster={cluster} />
     case 'events':
       return <EventsTab cluster={cluster} />
+    case 'history':
+      return <History cluster={cluster} />
   }
 }
 

@@ -6,6 +6,7 @@ import { Age, Missing } from '../../components/text.tsx'
 import type { ClusterView, NodeView } from '../../contract.ts'
 import { useLive } from '../../live/hooks.ts'
 import { formatBytes, formatCores, formatCount } from '../../model/format.ts'
+import { History } from './history.tsx'
 import { amountsOf, NodeReady } from './node-status.tsx'
 
 interface DrawerProps {
@@ -25,7 +26,7 @@ export function NodeDrawer({ cluster, name, node, stale, onClose }: DrawerProps)
       className={`drawer${stale ? ' is-stale' : ''}`}
     >
       {node ? (
-        <Facts node={node} />
+        <Facts cluster={cluster} node={node} />
       ) : (
         <Empty title="This node is not there">
           <p>
@@ -38,7 +39,7 @@ export function NodeDrawer({ cluster, name, node, stale, onClose }: DrawerProps)
   )
 }
 
-function Facts({ node }: { node: NodeView }): ReactNode {
+function Facts({ cluster, node }: { cluster: ClusterView; node: NodeView }): ReactNode {
   const partAt = useLive((live) => live.fleet.rows.get(`${node.cluster}/node`)?.part?.freshness?.observedAt ?? 0)
   return (
     <>
@@ -70,6 +71,10 @@ function Facts({ node }: { node: NodeView }): ReactNode {
       <section>
         <h3>Pods</h3>
         <Pods node={node} />
+      </section>
+      <section className="drawer-history">
+        <h3>History</h3>
+        <History cluster={cluster} node={node.name} compact />
       </section>
       <section>
         <h3>Conditions</h3>

@@ -1,0 +1,279 @@
+import 'uplot/dist/uPlot.min.css'
+import './history.css'
+import { IconAlertTriangle } from '@tabler/icons-react'
+import { type ReactNode, useMemo, useState, useSyncExternalStore } from 'react'
+import { download } from '../components/download.ts'
+import { Age } from '../components/text.tsx'
+import type { ClusterView } from '../contract.ts'
+import { useAtTime, useHub, useLive } from '../live/hooks.ts'
+import { formatSpan } from '../model/format.ts'
+import { usePreference } from '../preferences.ts'
+import { pushQuery, usePlace } from '../router.tsx'
+import { Chart, type ChartMoves } from './chart.tsx'
+import { Crosshair, CrosshairContext } from './crosshair.ts'
+import { NoPicture, NoSamples } from './history-states.tsx'
+import { HistoryTable } from './history-table.tsx'
+import {
+  type ChartPlan,
+  clusterCharts,
+  hasValues,
+  isBlank,
+  metricsOf,
+  nodeCharts,
+  type Picture,
+  pictureCsv,
+  spanGroups,
+  spanWord,
+} from './picture.ts'
+import { type Bounds, clampBounds, formatIso, pan, parseRange, type Range, rangeQuery, stepFor, zoom } from './range.ts'
+import { RangeBar, type RangeMoves } from './range-bar.tsx'
+import { Readout } from './readout.tsx'
+import { SpanSwatch } from './swatch.tsx'
+import { formatStretch } from './units.ts'
+import { type Shown, useHistory } from './use-history.ts'
+import { useMedia } from './use-media.ts'
+
+interface HistoryProps {
+  readonly cluster: ClusterView
+  readonly node?: string
+  /** beside other things: one column, the values at the charts */
+  readonly compact?: boolean
+}
+
+/** What was, of a cluster or of one of its nodes. The range is in the address. */
+export function HistoryView({ cluster, node, compact = false }: HistoryProps): ReactNode {
+  const { store } = useHub()
+  const { query } = usePlace()
+  const { range, fault } = useMemo(() => parseRange(query), [query])
+  const [layout, setLayout] = usePreference('history.layout', 'charts')
+  const [crosshair] = useState(() => new Crosshair())
+  const narrow = useMedia('(max-width: 1100px)')
+  const small = useMedia('(max-width: 700px)')
+  const subject = useMemo(() => ({ cluster: cluster.name, node: node ?? null }), [cluster.name, node])
+  const plans = node === undefined ? clusterCharts : nodeCharts
+  const metrics = useMemo(() => metricsOf(plans), [plans])
+  const spanMs = range.kind === 'live' ? range.preset.ms : range.to - range.from
+  const stepMs = stepFor(spanMs, cluster.intervalMs, small ? 180 : compact ? 240 : 360)
+  const [shown, again] = useHistory({ subject, metrics, range, stepMs, intervalMs: cluster.intervalMs, crosshair })
+  const picture = shown.state === 'here' ? shown.picture : null
+  const visible = useMemo(
+    () => plans.filter((plan) => !plan.optional || (picture !== null && hasValues(picture, plan))),
+    [plans, picture],
+  )
+  const now = () => store.clock.now()
+  const bounds = (): Bounds =>
+    picture && !(shown.state === 'here' && shown.pending) ? picture : boundsOf(range, now())
+  const show = (next: Range) => {
+    crosshair.point(null)
+    pushQuery(rangeQuery(next))
+  }
+  const fix = (wanted: Bounds) => show({ kind: 'fixed', preset: range.preset, ...clampBounds(wanted, now()) })
+  const reset = () => {
+    if (range.kind === 'live') return false
+    show({ kind: 'live', preset: range.preset })
+    return true
+  }
+  const zoomBy = (factor: number, about: number | null) => {
+    const seen = bounds()
+    fix(zoom(seen, factor, about ?? (range.kind === 'live' ? seen.to : (seen.from + seen.to) / 2), now()))
+  }
+  const moves: RangeMoves & ChartMoves = {
+    preset: (preset) => show({ kind: 'live', preset }),
+    live: (on) => (on ? reset() : fix(bounds())),
+    fixed: fix,
+    brush: fix,
+    reset,
+    zoom: (factor, about: number | null = null) => zoomBy(factor, about),
+    pan: (direction) => fix(pan(bounds(), direction, now())),
+  }
+  const name = node ?? cluster.name
+  const save = (of: Picture) =>
+    download(`${name}-${formatIso(of.from).replaceAll(':', '')}.csv`, 'text/csv', pictureCsv(of, visible, cluster.mode))
+  const status = useStatus(crosshair, range, shown, cluster.intervalMs)
+  const blank = picture !== null && isBlank(picture)
+  return (
+    <CrosshairContext value={crosshair}>
+      <section className={`history${compact ? ' is-compact' : ''}`} aria-label={`History of ${name}`}>
+        <RangeBar
+          range={range}
+          bounds={picture ?? boundsOf(range, now())}
+          moves={moves}
+          layout={layout === 'table' ? 'table' : 'charts'}
+          onLayout={setLayout}
+          onDownload={picture && !blank ? () => save(picture) : null}
+          status={status}
+        />
+        {fault !== null && <p className="notice is-degraded">{fault} The usual range is shown.</p>}
+        {shown.state === 'waiting' && <Waiting plans={plans} compact={compact || narrow} />}
+        {shown.state === 'failed' && (
+          <NoPicture
+            problem={shown.problem}
+            onRetry={again}
+            onReset={() => pushQuery({ range: null, from: null, to: null })}
+          />
+        )}
+        {shown.state === 'here' && picture && (
+          <>
+            <Notes shown={shown} cluster={cluster} live={range.kind === 'live'} onRetry={again} />
+            {blank ? (
+              <NoSamples subject={subject} metrics={metrics.slice(0, 3)} onShow={fix} />
+            ) : layout === 'table' ? (
+              <HistoryTable
+                caption={`History of ${name}, ${formatStretch(picture.from, picture.to)}`}
+                picture={picture}
+                plans={visible}
+                mode={cluster.mode}
+                faded={shown.pending}
+              />
+            ) : (
+              <Charts
+                picture={picture}
+                plans={visible}
+                moves={moves}
+                cluster={cluster}
+                live={range.kind === 'live'}
+                pending={shown.pending}
+                brief={compact || narrow}
+              />
+            )}
+          </>
+        )}
+      </section>
+    </CrosshairContext>
+  )
+}
+
+const boundsOf = (range: Range, now: number): Bounds =>
+  range.kind === 'fixed' ? range : { from: now - range.preset.ms, to: now }
+
+function Charts({
+  picture,
+  plans,
+  moves,
+  cluster,
+  live,
+  pending,
+  brief,
+}: {
+  picture: Picture
+  plans: readonly ChartPlan[]
+  moves: ChartMoves
+  cluster: ClusterView
+  live: boolean
+  pending: boolean
+  brief: boolean
+}): ReactNode {
+  const old = useAtTime((now) => live && isOld(picture, cluster, now))
+  const readout = <Readout picture={picture} plans={plans} mode={cluster.mode} brief={brief} />
+  return (
+    <div className={brief ? 'history-body is-brief' : 'history-body'}>
+      {brief && readout}
+      <div className="charts">
+        {plans.map((plan) => (
+          <Chart key={plan.id} plan={plan} picture={picture} moves={moves} values={brief} faded={old || pending} />
+        ))}
+        <p className="fine chart-help">
+          Each point is the mean of {formatSpan(picture.stepMs)}. Drag to zoom in; double-click or <kbd>Esc</kbd> to go
+          back. On a chart: <kbd>←</kbd> <kbd>→</kbd> <kbd>Home</kbd> <kbd>End</kbd> walk, <kbd>+</kbd> <kbd>-</kbd>{' '}
+          zoom.
+        </p>
+      </div>
+      {!brief && readout}
+    </div>
+  )
+}
+
+const isOld = (picture: Picture, { staleAfterMs }: ClusterView, now: number): boolean =>
+  picture.newest !== null && now - picture.newest > staleAfterMs + picture.stepMs
+
+/** One line of fixed height: what is special about this range. Then what is wrong with it, if anything. */
+function Notes({
+  shown,
+  cluster,
+  live,
+  onRetry,
+}: {
+  shown: Extract<Shown, { state: 'here' }>
+  cluster: ClusterView
+  live: boolean
+  onRetry: () => void
+}): ReactNode {
+  const { picture, problem } = shown
+  const groups = useMemo(() => spanGroups(picture), [picture])
+  const old = useAtTime((now) => live && isOld(picture, cluster, now))
+  return (
+    <>
+      <ul className="span-legend" aria-label="Stretches that did not come live">
+        {groups.length === 0 && (
+          <li className="quiet">All of this range came live; where a line breaks, nothing came.</li>
+        )}
+        {groups.map(({ kind, text, where }) => (
+          <li key={kind}>
+            <SpanSwatch kind={kind} /> <b>{spanWord[kind]}</b>{' '}
+            <span>
+              {text}, {where}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {problem && (
+        <p className="notice is-degraded" role="status">
+          <IconAlertTriangle size={18} aria-hidden="true" />
+          <span>
+            <b>Not updated.</b> {problem.message} <code>{problem.code}</code>{' '}
+            <button type="button" className="text-button" onClick={onRetry}>
+              Retry
+            </button>
+          </span>
+        </p>
+      )}
+      {old && picture.newest !== null && !isBlank(picture) && (
+        <p className="notice is-degraded">
+          <IconAlertTriangle size={18} aria-hidden="true" />
+          <span>
+            <b>
+              As of <Age at={picture.newest} suffix=" ago" focusable />.
+            </b>{' '}
+            Nothing newer has come since; what is shown is of the past.
+          </span>
+        </p>
+      )}
+    </>
+  )
+}
+
+/** The shape of what comes, of the same height. */
+function Waiting({ plans, compact }: { plans: readonly ChartPlan[]; compact: boolean }): ReactNode {
+  return (
+    <>
+      <p className="span-legend quiet" role="status">
+        Loading the history…
+      </p>
+      <div className={compact ? 'history-body is-brief' : 'history-body'}>
+        {compact && <div className="readout is-brief" />}
+        <div className="charts">
+          {plans
+            .filter(({ optional }) => !optional)
+            .map(({ id, title }) => (
+              <figure className="chart" key={id} aria-label={title}>
+                <figcaption>
+                  <h3>{title}</h3>
+                </figcaption>
+                <div className="plot skeleton-line" />
+              </figure>
+            ))}
+        </div>
+        {!compact && <div className="readout" />}
+      </div>
+    </>
+  )
+}
+
+function useStatus(crosshair: Crosshair, range: Range, shown: Shown, intervalMs: number): string {
+  const held = useSyncExternalStore(crosshair.subscribe, () => crosshair.current().held)
+  const paused = useLive((live) => live.link.state === 'paused')
+  if (shown.state === 'here' && shown.pending) return 'loading…'
+  if (range.kind === 'fixed') return `${formatStretch(range.from, range.to)}`
+  if (paused) return 'paused'
+  return held ? 'held while you read' : `every ${formatSpan(intervalMs)}`
+}

@@ -1,0 +1,300 @@
+import type { HistoryView, SpanView } from '../contract.ts'
+import { toCsv } from '../model/export.ts'
+import { plural } from '../model/format.ts'
+import { formatIso } from './range.ts'
+import { formatStretch, type Unit } from './units.ts'
+
+/** How a line is drawn: the same word has the same colour and the same dashes on every chart. */
+export type Stroke = 'first' | 'second' | 'third' | 'fourth'
+
+export interface Line {
+  readonly metric: string
+  readonly word: string
+  readonly stroke: Stroke
+}
+
+export interface ChartPlan {
+  readonly id: string
+  readonly title: string
+  readonly unit: Unit
+  readonly lines: readonly Line[]
+  /** shown only where there is a sample */
+  readonly optional?: boolean
+}
+
+const line = (stroke: Stroke, metric: string, word: string): Line => ({ metric, word, stroke })
+const amounts = (of: 'cpu' | 'memory', suffix: '' | '_bytes'): readonly Line[] => [
+  line('first', `${of}_used${suffix}`, 'used'),
+  line('second', `${of}_requested${suffix}`, 'requested'),
+  line('third', `${of}_allocatable${suffix}`, 'allocatable'),
+  line('fourth', `${of}_capacity${suffix}`, 'capacity'),
+]
+
+export const clusterCharts: readonly ChartPlan[] = [
+  { id: 'cpu', title: 'CPU', unit: 'cores', lines: amounts('cpu', '') },
+  { id: 'memory', title: 'Memory', unit: 'bytes', lines: amounts('memory', '_bytes') },
+  {
+    id: 'pods',
+    title: 'Pods',
+    unit: 'count',
+    lines: [
+      line('first', 'pods_running', 'running'),
+      line('second', 'pods_pending', 'pending'),
+      line('third', 'pods_failed', 'failed'),
+      line('fourth', 'pods_total', 'total'),
+    ],
+  },
+  {
+    id: 'nodes',
+    title: 'Nodes',
+    unit: 'count',
+    lines: [line('first', 'nodes_ready', 'ready'), line('fourth', 'nodes_total', 'total')],
+  },
+  {
+    id: 'deployments',
+    title: 'Deployments',
+    unit: 'count',
+    lines: [line('first', 'deployments_ready', 'ready'), line('fourth', 'deployments_total', 'total')],
+  },
+  {
+    id: 'namespaces',
+    title: 'Namespaces',
+    unit: 'count',
+    lines: [line('first', 'namespaces_total', 'namespaces')],
+  },
+  {
+    id: 'operators',
+    title: 'Operators',
+    unit: 'count',
+    optional: true,
+    lines: [line('first', 'operators_total', 'of OLM'), line('second', 'operators_count', 'of the cluster')],
+  },
+]
+
+export const nodeCharts: readonly ChartPlan[] = [
+  {
+    id: 'usage',
+    title: 'Usage',
+    unit: 'percent',
+    lines: [line('first', 'cpu_usage_percent', 'CPU'), line('second', 'memory_usage_percent', 'memory')],
+  },
+  { id: 'cpu', title: 'CPU', unit: 'cores', lines: amounts('cpu', '') },
+  { id: 'memory', title: 'Memory', unit: 'bytes', lines: amounts('memory', '_bytes') },
+  {
+    id: 'pods',
+    title: 'Pods',
+    unit: 'count',
+    lines: [
+      line('first', 'pods_running', 'running'),
+      line('second', 'pods_pending', 'pending'),
+      line('third', 'pods_failed', 'failed'),
+      line('fourth', 'pods_allocatable', 'allocatable'),
+    ],
+  },
+  { id: 'ready', title: 'Ready', unit: 'flag', lines: [line('first', 'ready', 'ready')] },
+]
+
+export const metricsOf = (plans: readonly ChartPlan[]): string[] =>
+  plans.flatMap(({ lines }) => lines.map(({ metric }) => metric))
+
+type Values = readonly (number | null)[]
+
+/** An answer of the hub as the charts, the table and the file take it: times once, one column per metric. ms throughout. */
+export interface Picture {
+  readonly from: number
+  readonly to: number
+  readonly stepMs: number
+  readonly times: readonly number[]
+  /** the same in seconds, for the axis */
+  readonly seconds: readonly number[]
+  readonly columns: ReadonlyMap<string, Values>
+  /** oldest first */
+  readonly spans: readonly SpanView[]
+  /** the newest time with a value; null where there is none */
+  readonly newest: number | null
+}
+
+export function pictureOf(view: HistoryView): Picture {
+  const seconds = view.series[0]?.points.map(([at]) => at) ?? []
+  const index = new Map(seconds.map((at, position) => [at, position]))
+  const columns = new Map<string, Values>()
+  let last = -1
+  for (const { metric, points } of view.series) {
+    const values = new Array<number | null>(seconds.length).fill(null)
+    for (const [at, value] of points) {
+      const position = index.get(at)
+      if (position === undefined || value === null || !Number.isFinite(value)) continue
+      values[position] = value
+      last = Math.max(last, position)
+    }
+    columns.set(metric, values)
+  }
+  return {
+    from: view.start * 1000,
+    to: view.end * 1000,
+    stepMs: view.step * 1000,
+    times: seconds.map((at) => at * 1000),
+    seconds,
+    columns,
+    spans: view.spans.toSorted((a, b) => a.from - b.from),
+    newest: last < 0 ? null : (seconds[last] ?? 0) * 1000,
+  }
+}
+
+/** The column of a metric; nothing but holes where the hub sent none. */
+export const valuesOf = (picture: Picture, metric: string): Values =>
+  picture.columns.get(metric) ?? new Array<null>(picture.times.length).fill(null)
+
+export const hasValues = (picture: Picture, { lines }: ChartPlan): boolean =>
+  lines.some(({ metric }) => picture.columns.get(metric)?.some((value) => value !== null) ?? false)
+
+export const isBlank = (picture: Picture): boolean => picture.newest === null
+
+/** The largest value that a chart shows. */
+export function largestOf(picture: Picture, { lines }: ChartPlan): number {
+  let largest = 0
+  for (const { metric } of lines) {
+    for (const value of picture.columns.get(metric) ?? []) if (value !== null && value > largest) largest = value
+  }
+  return largest
+}
+
+/** The point nearest to a moment; -1 where there is none. */
+export function nearest(times: readonly number[], at: number): number {
+  let [low, high] = [0, times.length - 1]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((times[middle] ?? 0) < at) low = middle + 1
+    else high = middle
+  }
+  const [here, before] = [times[low], times[low - 1]]
+  if (here === undefined) return -1
+  return before !== undefined && at - before <= here - at ? low - 1 : low
+}
+
+/** What a point has samples of: the time from it to the next one. */
+export const spansAt = ({ spans, stepMs }: Picture, at: number): SpanView[] =>
+  spans.filter(({ from, to }) => from < at + stepMs && to >= at)
+
+export const spanWord: Readonly<Record<SpanView['kind'], string>> = {
+  repaired: 'repaired',
+  pulled: 'pulled by the hub',
+  lost: 'lost',
+}
+
+const causeWords: Readonly<Record<string, string>> = {
+  thinned: 'thinned out, because the buffer of the agent was filling',
+  dropped: 'dropped, because the buffer of the agent was full',
+  damaged: 'damaged on the disk of the agent',
+}
+
+/** What a span means, for people. */
+export function spanText({ kind, cause, count }: SpanView): string {
+  const batches = plural(count, 'batch', 'batches')
+  switch (kind) {
+    case 'repaired':
+      return `repaired: ${batches} sent later out of the buffer of the agent`
+    case 'pulled':
+      return `pulled: the hub read ${batches} itself while the agent was away`
+    case 'lost':
+      return `lost: ${batches} will never come${cause ? `, ${causeWords[cause] ?? cause}` : ''}`
+  }
+}
+
+/** How the numbers of one point came; `mode` is the usual way of the cluster. */
+export function sourceText(picture: Picture, index: number, mode: 'pull' | 'push'): string {
+  const at = picture.times[index]
+  if (at === undefined) return ''
+  const spans = spansAt(picture, at)
+  if (spans.length > 0) return spans.map(spanText).join('; ')
+  const hasAny = [...picture.columns.values()].some((values) => values[index] !== null)
+  if (!hasAny) return 'no sample'
+  return mode === 'push' ? 'live, pushed by the agent' : 'live, read by the hub'
+}
+
+export interface SpanGroup {
+  readonly kind: SpanView['kind']
+  readonly text: string
+  /** where each lies */
+  readonly where: string
+  readonly bounds: { readonly from: number; readonly to: number }
+}
+
+/** One line per kind of span for the legend. */
+export function spanGroups(picture: Picture): SpanGroup[] {
+  return (['repaired', 'pulled', 'lost'] as const).flatMap((kind) => {
+    const all = picture.spans.filter((span) => span.kind === kind)
+    const [first, last] = [all[0], all.at(-1)]
+    if (!first || !last) return []
+    const count = all.reduce((sum, span) => sum + span.count, 0)
+    const causes = [...new Set(all.map(({ cause }) => cause).filter((cause) => cause !== ''))]
+    const text = `${plural(count, 'batch', 'batches')}${causes.length > 0 ? ` (${causes.join(', ')})` : ''}`
+    const more = all.length > 1 ? ` and ${plural(all.length - 1, 'more stretch', 'more stretches')}` : ''
+    const to = Math.max(...all.map((span) => span.to))
+    return [{ kind, text, where: `${formatStretch(first.from, first.to)}${more}`, bounds: { from: first.from, to } }]
+  })
+}
+
+/** The lines of a picture as a table shows and a file holds them. */
+export interface PictureColumn {
+  readonly id: string
+  readonly chart: ChartPlan
+  readonly line: Line
+  readonly values: Values
+}
+
+const suffix: Readonly<Record<Unit, string>> = { cores: '_cores', bytes: '_bytes', percent: '', count: '', flag: '' }
+
+export function columnsOf(picture: Picture, plans: readonly ChartPlan[]): PictureColumn[] {
+  return plans.flatMap((chart) =>
+    chart.lines.map((each) => {
+      const end = suffix[chart.unit]
+      const id = each.metric.endsWith(end) ? each.metric : `${each.metric}${end}`
+      return { id, chart, line: each, values: valuesOf(picture, each.metric) }
+    }),
+  )
+}
+
+/** Exactly what is shown, in base units: one row per point, an empty cell for a hole, how each row came in the last cell. */
+export function pictureCsv(picture: Picture, plans: readonly ChartPlan[], mode: 'pull' | 'push'): string {
+  const columns = columnsOf(picture, plans)
+  return toCsv(
+    picture.times.map((_, index) => index),
+    [
+      { id: 'time', value: (index) => formatIso(picture.times[index] ?? 0) },
+      ...columns.map(({ id, values }) => ({ id, value: (index: number) => values[index] ?? null })),
+      { id: 'source', value: (index) => sourceText(picture, index, mode) },
+    ],
+  )
+}
+
+/** A chart in words: where each line was and is, and what is missing. */
+export function chartText(
+  picture: Picture,
+  { title, lines, unit }: ChartPlan,
+  say: (unit: Unit, value: number) => string,
+): string {
+  const told = lines.flatMap(({ metric, word }) => {
+    const known = valuesOf(picture, metric).filter((value) => value !== null)
+    const last = known.at(-1)
+    if (last === undefined) return []
+    let [least, most] = [last, last]
+    for (const value of known) {
+      least = Math.min(least, value)
+      most = Math.max(most, value)
+    }
+    return [`${word} between ${say(unit, least)} and ${say(unit, most)}, last ${say(unit, last)}`]
+  })
+  const holes = holesOf(picture, lines)
+  const gaps = holes > 0 ? ` ${plural(holes, 'point has', 'points have')} no sample.` : ''
+  const head = `${title}, ${formatStretch(picture.from, picture.to)}`
+  return told.length === 0 ? `${head}: no samples.` : `${head}: ${told.join('; ')}.${gaps}`
+}
+
+function holesOf(picture: Picture, lines: readonly Line[]): number {
+  const columns = lines.map(({ metric }) => valuesOf(picture, metric))
+  return picture.times.reduce(
+    (count, _, index) => count + (columns.every((values) => values[index] === null) ? 1 : 0),
+    0,
+  )
+}

@@ -1,0 +1,75 @@
+import type { ReactNode } from 'react'
+import { Age } from '../components/text.tsx'
+import { formatMoment } from '../model/format.ts'
+import { ValueAt } from './chart.tsx'
+import { useMark } from './crosshair.ts'
+import { type ChartPlan, nearest, type Picture, sourceText, spansAt } from './picture.ts'
+import { LineSwatch, SpanSwatch } from './swatch.tsx'
+import { formatTime } from './units.ts'
+
+interface ReadoutProps {
+  readonly picture: Picture
+  readonly plans: readonly ChartPlan[]
+  readonly mode: 'pull' | 'push'
+  /** only when and how; the values stand at the charts */
+  readonly brief: boolean
+}
+
+/** What is under the crosshair, on every chart: when, how it came, each value with its unit. Without one: the newest. */
+export function Readout({ picture, plans, mode, brief }: ReadoutProps): ReactNode {
+  return (
+    <aside className={brief ? 'readout is-brief' : 'readout'} aria-label="Values at one time">
+      <When picture={picture} mode={mode} />
+      {!brief && (
+        <table>
+          <caption className="vh">Values at this time</caption>
+          {plans.map((plan) => (
+            <tbody key={plan.id}>
+              <tr>
+                <th scope="rowgroup" colSpan={2}>
+                  {plan.title}
+                </th>
+              </tr>
+              {plan.lines.map(({ metric, word, stroke }) => (
+                <tr key={metric}>
+                  <th scope="row">
+                    <LineSwatch stroke={stroke} /> {word}
+                  </th>
+                  <td>
+                    <ValueAt plan={plan} metric={metric} picture={picture} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          ))}
+        </table>
+      )}
+    </aside>
+  )
+}
+
+function When({ picture, mode }: Pick<ReadoutProps, 'picture' | 'mode'>): ReactNode {
+  const pointed = useMark((mark) => mark.at)
+  const at = pointed ?? picture.newest
+  if (at === null) return <p className="readout-when">no samples</p>
+  const index = nearest(picture.times, at)
+  const moment = picture.times[index] ?? at
+  const spans = spansAt(picture, moment)
+  return (
+    <>
+      <p className="readout-when">
+        <b data-tip={formatMoment(moment)}>{formatTime(moment)}</b>
+        <span>
+          {pointed === null && 'newest, '}
+          <Age at={moment} suffix=" ago" />
+        </span>
+      </p>
+      <p className="readout-source">
+        {spans.map(({ kind, from }) => (
+          <SpanSwatch key={`${kind} ${from}`} kind={kind} />
+        ))}
+        {sourceText(picture, index, mode)}
+      </p>
+    </>
+  )
+}

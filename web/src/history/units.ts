@@ -1,0 +1,114 @@
+import type { MetricUnit } from '../contract.ts'
+import { formatBytes, formatCores, formatCount } from '../model/format.ts'
+
+export type Unit = MetricUnit
+
+const one = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 })
+const few = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 4 })
+
+/** A value with its unit. A count is the mean of a span, so it may have a fraction. */
+export function formatValue(unit: Unit, value: number): string {
+  switch (unit) {
+    case 'bytes':
+      return formatBytes(value)
+    case 'cores':
+      return formatCores(value)
+    case 'percent':
+      return `${one.format(value)} %`
+    case 'flag':
+      return value >= 1 ? 'yes' : value <= 0 ? 'no' : `${one.format(value * 100)} % of the time`
+    case 'count':
+      return one.format(value)
+  }
+}
+
+export const unitWord: Readonly<Record<Unit, string>> = {
+  bytes: 'bytes',
+  cores: 'cores',
+  percent: '%',
+  flag: 'yes or no',
+  count: 'count',
+}
+
+export interface ValueAxis {
+  readonly max: number
+  readonly ticks: readonly number[]
+  readonly labels: readonly string[]
+}
+
+/** From 0 to a round number above the largest value, in round steps: powers of ten for numbers, of two for bytes. */
+export function valueAxis(unit: Unit, largest: number, most = 4): ValueAxis {
+  if (unit === 'flag') return { max: 1, ticks: [0, 1], labels: ['no', 'yes'] }
+  const least = unit === 'count' ? 4 : unit === 'percent' ? 100 : unit === 'bytes' ? 1024 : 0.1
+  const top = Number.isFinite(largest) ? Math.max(largest * 1.02, least) : least
+  const step = unit === 'bytes' ? binaryStep(top / most) : decimalStep(top / most, unit === 'count' ? 1 : 0)
+  const count = Math.ceil(top / step - 1e-9)
+  const ticks = Array.from({ length: count + 1 }, (_, index) => Number((index * step).toPrecision(12)))
+  return { max: count * step, ticks, labels: ticks.map((value) => label(unit, value, step)) }
+}
+
+function decimalStep(least: number, smallest: number): number {
+  const size = 10 ** Math.floor(Math.log10(least))
+  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * size).find((each) => each >= least * 0.999) ?? 10 * size
+  const whole = step < 10 && step % 1 !== 0 && smallest >= 1 ? Math.ceil(step) : step
+  return Math.max(whole, smallest)
+}
+
+function binaryStep(least: number): number {
+  const unit = 1024 ** Math.max(0, Math.floor(Math.log2(least) / 10))
+  const factor = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024].find((each) => each * unit >= least * 0.999) ?? 1024
+  return factor * unit
+}
+
+function label(unit: Unit, value: number, step: number): string {
+  if (value === 0) return '0'
+  if (unit === 'percent') return `${few.format(value)} %`
+  if (unit === 'bytes') return formatBytes(value)
+  return step >= 1 ? formatCount(value) : few.format(value)
+}
+
+const [minute, hour, day] = [60_000, 3_600_000, 86_400_000]
+const timeSteps = [
+  ...[1, 2, 5, 10, 15, 30].map((count) => count * minute),
+  ...[1, 2, 3, 6, 12].map((count) => count * hour),
+  ...[1, 2, 4, 7, 14].map((count) => count * day),
+]
+
+/** Round moments of the reader's own clock within a range, at most so many; days stay days where a clock is put back. */
+export function timeTicks(from: number, to: number, most: number): number[] {
+  const step = timeSteps.find((each) => (to - from) / each <= most) ?? 30 * day
+  const ticks: number[] = []
+  const start = new Date(from)
+  start.setHours(0, 0, 0, 0)
+  for (let count = 0; ticks.length <= 2 * most; count++) {
+    const at = roundMoment(start, step, count)
+    if (at > to) break
+    if (at >= from && at !== ticks.at(-1)) ticks.push(at)
+  }
+  return ticks
+}
+
+function roundMoment(start: Date, step: number, count: number): number {
+  const date = new Date(start)
+  if (step >= day) date.setDate(date.getDate() + (count * step) / day)
+  else date.setMinutes((count * step) / minute) // of the local clock, across the change of an hour
+  return date.getTime()
+}
+
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+const date = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' })
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' })
+
+/** Midnight is told by its date. */
+export function timeLabel(at: number): string {
+  const moment = new Date(at)
+  return moment.getHours() === 0 && moment.getMinutes() === 0 ? date.format(moment) : clock.format(moment)
+}
+
+export const formatTime = (at: number): string => exact.format(at)
+export const formatClock = (at: number): string => clock.format(at)
+/** From one moment to another; the date once where it is one. */
+export function formatStretch(from: number, to: number): string {
+  const same = new Date(from).toDateString() === new Date(to).toDateString()
+  return `${date.format(from)} ${clock.format(from)} – ${same ? '' : `${date.format(to)} `}${clock.format(to)}`
+}
