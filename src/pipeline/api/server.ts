@@ -8,7 +8,9 @@ import { Pages } from './pages.ts'
 import { problemOf, RefusedError, unauthenticated } from './problem.ts'
 import { type Parts, principalOf, route } from './route.ts'
 import { fleetRoutes } from './routes/fleet.ts'
+import { historyRoutes } from './routes/history.ts'
 import { probeRoutes } from './routes/probes.ts'
+import { promQlRoutes } from './routes/promql.ts'
 import { searchRoutes } from './routes/search.ts'
 import { sessionRoutes } from './routes/session.ts'
 import { v1Routes } from './routes/v1.ts'
@@ -122,7 +124,7 @@ export function apiServer(options: ApiOptions): ApiServer {
     )
   })
 
-  // No route reads a body; whatever comes is bounded and let go.
+  // But for forms of PromQL no route reads a body; whatever comes is bounded and let go.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined))
 
@@ -149,6 +151,8 @@ export function apiServer(options: ApiOptions): ApiServer {
     v1Routes(scope, parts)
     fleetRoutes(scope, parts)
     searchRoutes(scope, parts)
+    historyRoutes(scope, parts, options.history)
+    promQlRoutes(scope, parts, { history: options.history, cors: crossOrigin })
     route(scope, parts, openStream, async ({ request, reply, query }) => {
       await streams.open(principalOf(request), request, reply, query)
       return 'sent' as const

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { AccessFilter } from '#access'
 import type { EventBus } from '#events'
+import type { HistoryStore } from '#history'
 import type { Clock } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
@@ -63,6 +64,8 @@ export interface ApiOptions {
   readonly state: StateReader
   readonly events: EventBus
   readonly access: AccessFilter
+  /** without it, routes of history answer 501 */
+  readonly history?: HistoryStore
   readonly config: ApiConfig
   readonly logger: Logger
   readonly clock: Clock

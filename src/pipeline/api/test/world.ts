@@ -18,6 +18,7 @@ import { Metrics, silentLogger } from '#runtime'
 import { type Availability, EmbeddedStateStore, type StateReader, type StateRecord } from '#state'
 import { apiServer } from '../server.ts'
 import type { ApiConfig, ApiOptions } from '../types.ts'
+import { MemoryHistory } from './memory-history.ts'
 
 // A hub's read path in one process: the real store on a temporary directory, the real bus, the real server.
 
@@ -86,6 +87,8 @@ export interface World extends AsyncDisposable {
   readonly bus: InProcessEventBus
   readonly state: StateReader
   readonly metrics: Metrics
+  /** unless the test gave another */
+  readonly history: MemoryHistory
   readonly told: { availability: Availability; alerts: Readonly<Record<string, string>>[] }
   connect(cluster: string, changes?: Partial<ConnectionFacts>): Promise<void>
   batch(cluster: string, parts: readonly Part[], more?: Partial<Batch>): Promise<void>
@@ -97,12 +100,16 @@ type Headers = Readonly<Record<string, string | string[] | number | undefined>>
 export const localAdministrator = { mode: 'local-administrator' } as const
 export const proxy = { mode: 'trusted-proxy', trustedPeers: ['127.0.0.1'] } as const
 
+const noResult = { status: 'success', data: { resultType: 'vector', result: [] } }
+
 export async function aWorld(config: Partial<ApiConfig> = {}, options: Partial<ApiOptions> = {}): Promise<World> {
   const directory = await mkdtemp(join(tmpdir(), 'api-test-'))
   const clock: TestClock = { at: start, now: () => clock.at, sleep: systemClock.sleep }
   const store = await EmbeddedStateStore.open({ directory, clock })
   const bus = new InProcessEventBus({ capacity: 200 })
   const metrics = new Metrics({}, { processMetrics: false })
+  const history = new MemoryHistory()
+  history.promql = { ask: async () => ({ status: 200, body: noResult }) }
   let position = 0
   const sequences = new Map<string, number>()
   // What a test says of the store and its alerts, besides what the store itself knows.
@@ -125,6 +132,7 @@ export async function aWorld(config: Partial<ApiConfig> = {}, options: Partial<A
     clock,
     version: '1.2.3',
     metrics,
+    history,
     ...options,
     config: { host: '127.0.0.1', port: 0, authentication: localAdministrator, streamGatherMs: 0, ...config },
   })
@@ -138,6 +146,7 @@ export async function aWorld(config: Partial<ApiConfig> = {}, options: Partial<A
     bus,
     state,
     metrics,
+    history,
     told,
     connect: (cluster, changes) =>
       apply({

@@ -1,0 +1,195 @@
+import type { HistoryStore, RangeAnswer } from '#history'
+import { type HistoryView, maxHistorySeries } from '#http'
+import { FleetError, type Metric, type MetricScope, metricPrefix, metricsCatalogue, scopeLabel, seconds } from '#model'
+import { type Body, BodyCache } from './bodies.ts'
+import { RefusedError } from './problem.ts'
+import { byText } from './views.ts'
+import type { Window } from './window.ts'
+
+const askTimeoutMs = seconds(25)
+/** More different questions than this wait for no answer: the store is too slow for them. */
+const maxInFlight = 64
+const cacheBytes = 16 * 2 ** 20
+
+export const historyOff = (): RefusedError =>
+  new RefusedError(
+    'history_off',
+    'history is not kept here: start the hub with embedded history, or give it the address of a VictoriaMetrics',
+  )
+
+/** @throws RefusedError */
+export function openStore(store: HistoryStore | undefined): HistoryStore {
+  if (!store) throw historyOff()
+  const availability = store.availability()
+  if (availability.state === 'available') return store
+  const why = availability.state === 'loading' ? 'is still loading' : 'does not answer'
+  throw new RefusedError('history_unavailable', `the history store ${why}`, { retryAfterSeconds: 5 })
+}
+
+/**
+ * Asks the store, in bounded time.
+ * @throws RefusedError `history_timeout`, `history_unavailable`, `history_failed`, `too_many_series`
+ */
+export async function askStore<T>(store: HistoryStore, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const signal = AbortSignal.timeout(askTimeoutMs)
+  try {
+    return await ask(signal)
+  } catch (cause) {
+    if (cause instanceof RefusedError) throw cause
+    if (cause instanceof FleetError && cause.code === 'too_many_series')
+      throw new RefusedError('too_many_series', cause.message, { cause })
+    if (signal.aborted || (cause instanceof Error && cause.name === 'TimeoutError'))
+      throw new RefusedError('history_timeout', 'the history store did not answer in time', { cause })
+    openStore(store)
+    throw new RefusedError('history_failed', 'the history store failed to answer', { cause, retryAfterSeconds: 5 })
+  }
+}
+
+/** @throws RefusedError `metric_required`; the sentence is the documented one */
+export function requireMetric(text: string | undefined): readonly string[] {
+  const names = [...new Set((text ?? '').split(',').map((name) => name.trim()))].filter(Boolean)
+  if (names.length === 0) throw new RefusedError('metric_required', 'metric parameter required')
+  return names
+}
+
+/** @throws RefusedError `unknown_metric` with the names there are */
+export function metricsOf(scope: MetricScope, names: readonly string[]): readonly Metric[] {
+  const known = metricsCatalogue.filter((metric) => metric.scope === scope)
+  return names.map((name) => {
+    const metric = known.find((one) => one.name === name)
+    if (metric) return metric
+    throw new RefusedError(
+      'unknown_metric',
+      `there is no metric ${JSON.stringify(name.slice(0, 80))} here: use ${known.map((one) => one.name).join(', ')}`,
+    )
+  })
+}
+
+export interface HistoryQuestion {
+  readonly cluster: string
+  readonly scope: MetricScope
+  readonly metrics: readonly Metric[]
+  /** already reduced to what the caller may see, sorted; [''] for the cluster itself */
+  readonly keys: readonly string[]
+  readonly window: Window
+}
+
+/** @throws RefusedError `too_many_series` */
+export function requireFewSeries({ metrics, keys, scope }: HistoryQuestion): void {
+  const count = metrics.length * keys.length
+  if (count <= maxHistorySeries) return
+  const fewer = `at most ${Math.max(1, Math.floor(maxHistorySeries / metrics.length))}`
+  throw new RefusedError(
+    'too_many_series',
+    metrics.length > maxHistorySeries || keys.length === 1
+      ? `${count} series are more than ${maxHistorySeries}: ask for fewer metrics`
+      : `${count} series are more than ${maxHistorySeries}: name ${fewer} of the ${keys.length} by key= (scope ${scope})`,
+  )
+}
+
+export async function historyView(store: HistoryStore, question: HistoryQuestion): Promise<HistoryView> {
+  const { cluster, scope, metrics, keys, window } = question
+  requireFewSeries(question)
+  const shape = metrics.map(({ name, unit, title }) => ({ name, unit, title }))
+  const toSeconds = (ms: number): number => ms / 1000
+  if (keys.length === 0) {
+    const { from, to, stepMs } = window
+    return {
+      metrics: shape,
+      start: toSeconds(from),
+      end: toSeconds(to),
+      step: toSeconds(stepMs),
+      series: [],
+      spans: [],
+    }
+  }
+  // The last point stands for all of its step.
+  const times = { from: window.from, to: window.to + window.stepMs - 1 }
+  const query = {
+    cluster,
+    scope,
+    metrics: metrics.map(({ name }) => metricPrefix[scope] + name),
+    ...(scope !== 'cluster' && { keys }),
+    ...times,
+    stepMs: window.stepMs,
+    maxSeries: maxHistorySeries,
+  }
+  const [answer, spans] = await askStore(store, (signal) =>
+    Promise.all([store.range(query, signal), store.spans({ cluster, ...times })]),
+  )
+  return {
+    metrics: shape,
+    start: toSeconds(answer.start),
+    end: toSeconds(answer.start + Math.max(0, answer.points - 1) * answer.stepMs),
+    step: toSeconds(answer.stepMs),
+    series: seriesOf(question, answer),
+    spans: spans.map(({ kind, from, to, cause, count }) => ({ kind, from, to, cause, count })),
+  }
+}
+
+function seriesOf({ cluster, scope, metrics, keys }: HistoryQuestion, answer: RangeAnswer): HistoryView['series'] {
+  const label = scopeLabel[scope]
+  const order = new Map(metrics.map(({ name }, index) => [metricPrefix[scope] + name, index]))
+  const shown = new Set(keys)
+  const rank = (metric: string): number => order.get(metric) ?? -1
+  return answer.series
+    .filter(({ metric, key }) => order.has(metric) && (scope === 'cluster' || shown.has(key)))
+    .sort((left, right) => rank(left.metric) - rank(right.metric) || byText(left.key, right.key))
+    .map(({ metric, key, values }) => ({
+      metric: metric.slice(metricPrefix[scope].length),
+      labels: label === null ? { cluster } : { cluster, [label]: key },
+      points: values.map((value, index): [number, number | null] => [
+        (answer.start + index * answer.stepMs) / 1000,
+        value,
+      ]),
+    }))
+}
+
+const csvCell = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
+
+/** One row per time and thing, one column per metric; RFC 4180. An empty cell is "not known". */
+export function historyCsv({ metrics, series }: HistoryView): string {
+  const names = metrics.map(({ name }) => name)
+  const labels = Object.keys(series[0]?.labels ?? { cluster: '' })
+  const rows = new Map<string, Map<string, readonly (readonly [number, number | null])[]>>()
+  for (const { metric, labels: values, points } of series) {
+    const thing = labels.map((label) => csvCell(values[label] ?? '')).join(',')
+    const columns = rows.get(thing) ?? new Map()
+    rows.set(thing, columns.set(metric, points))
+  }
+  const lines = [['time', ...labels, ...names].join(',')]
+  for (const [thing, columns] of rows) {
+    const [first] = columns.values()
+    for (const [index, [at]] of (first ?? []).entries()) {
+      const cells = names.map((name) => columns.get(name)?.[index]?.[1] ?? '')
+      lines.push([new Date(at * 1000).toISOString(), thing, ...cells].join(','))
+    }
+  }
+  return `${lines.join('\r\n')}\r\n`
+}
+
+/** Encoded answers, each asked for once at a time and kept as long as its last point can hardly have moved. */
+export class HistoryBodies {
+  readonly #kept = new BodyCache(cacheBytes)
+  readonly #asked = new Map<string, Promise<Body>>()
+
+  async get(key: string, now: number, ttlMs: number, make: () => Promise<Body>): Promise<Body> {
+    const known = this.#kept.get(key, this, now) ?? this.#asked.get(key)
+    if (known) return known
+    if (this.#asked.size >= maxInFlight)
+      throw new RefusedError('history_unavailable', 'too many questions to the history store at once', {
+        retryAfterSeconds: 2,
+      })
+    const asked = make()
+      .then((body) => {
+        this.#kept.set(key, { tag: this, validUntil: now + ttlMs }, body)
+        return body
+      })
+      .finally(() => this.#asked.delete(key))
+    this.#asked.set(key, asked)
+    return asked
+  }
+}
+
+/** A quarter of a step, from 2 to 30 s: a repaired span may still fill what looks closed. */
+export const keepMs = (stepMs: number): number => Math.min(seconds(30), Math.max(seconds(2), stepMs / 4))
