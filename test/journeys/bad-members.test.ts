@@ -6,7 +6,7 @@ import { secrets } from '#kube'
 import { systemClock } from '#model'
 import { Metrics, silentLogger } from '#runtime'
 import { FaultProxy, type SimulatedFleet, scenarios, simulateFleet } from '#simulator'
-import { connectionResource } from '../../src/control/connections/reconciler.ts'
+import { connectionResource } from '../../src/control/connections/connection-resource.ts'
 import {
   aWorld,
   conditionOf,

@@ -10,7 +10,7 @@ import { createClient } from '#http'
 import { systemClock } from '#model'
 import { Metrics, silentLogger } from '#runtime'
 import { RedisStateStore } from '#state'
-import { connectionResource } from '../../src/control/connections/reconciler.ts'
+import { connectionResource } from '../../src/control/connections/connection-resource.ts'
 import {
   aWorld,
   conditionOf,

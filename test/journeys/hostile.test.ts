@@ -8,7 +8,7 @@ import { systemClock } from '#model'
 import { Metrics, silentLogger } from '#runtime'
 import { FaultProxy, type SimulatedFleet, scenarios, simulateFleet } from '#simulator'
 import { get, nouns } from '../../src/apps/cli/get.ts'
-import { connectionResource } from '../../src/control/connections/reconciler.ts'
+import { connectionResource } from '../../src/control/connections/connection-resource.ts'
 import {
   aWorld,
   connect,

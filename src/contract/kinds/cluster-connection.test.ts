@@ -27,6 +27,8 @@ const good: readonly (readonly [string, object])[] = [
   ['an interval that counts as the minimum', { ...base, monitoring: { interval: 1 } }],
   ['an address without scheme', { ...base, endpoint: 'api.west.example.com:6443' }],
   ['an address of version 6 with a path', { ...base, endpoint: 'https://[fd00::1]:6443/k8s/clusters/c-1' }],
+  ['push without a way to the cluster', { collectionMode: 'push', ingesterAddress: 'hub:9443' }],
+  ['push with an address to show only', { collectionMode: 'push', endpoint: base.endpoint }],
   ['a Secret elsewhere', { ...base, credentialsRef: { name: 'west', namespace: 'vault' } }],
 ]
 
@@ -34,6 +36,16 @@ const bad: readonly (readonly [string, unknown, RegExp])[] = [
   ['no spec', undefined, /^spec is missing$/],
   ['no endpoint', { credentialsRef: base.credentialsRef }, /spec\.endpoint is missing/],
   ['no credentials', { endpoint: base.endpoint }, /spec\.credentialsRef is missing/],
+  [
+    'pull without a way to the cluster',
+    { collectionMode: 'pull' },
+    /spec\.endpoint is missing\nspec\.credentialsRef is missing/,
+  ],
+  [
+    'push with an address of another sort',
+    { collectionMode: 'push', endpoint: 'ftp://west' },
+    /spec\.endpoint must be/,
+  ],
   ['credentials without name', { ...base, credentialsRef: {} }, /spec\.credentialsRef\.name is missing/],
   [
     'an address of another sort',

@@ -14,7 +14,7 @@ const CredentialsRef = Type.Object(
   },
   {
     description:
-      'Secret with the access data. Keys: "token" (bearer token) or "tls.crt" and "tls.key" (client certificate), optionally "ca.crt" (PEM bundle; without it the roots of the system count); or "kubeconfig", optionally "context".',
+      'Secret with the access data; required, unless collectionMode is push: without it (or without endpoint) the hub never asks the cluster itself, and its agent is installed by hand (clusterpulse connect). Keys: "token" (bearer token) or "tls.crt" and "tls.key" (client certificate), optionally "ca.crt" (PEM bundle; without it the roots of the system count); or "kubeconfig", optionally "context".',
   },
 )
 
@@ -23,14 +23,17 @@ const Spec = Type.Object(
     displayName: Type.Optional(
       Type.String({ maxLength: 1024, description: 'shown name; default: the name of the object' }),
     ),
-    endpoint: Type.String({
-      maxLength: 2048,
-      // Without a scheme https is meant: manifests written so exist and were accepted.
-      pattern: '^(https?://)?(\\[[0-9A-Fa-f:.%]+\\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[^\\s?#]*)?$',
-      faultMessage: 'must be the address of an API server, such as https://api.west.example.com:6443',
-      description: 'address of the API server, such as https://api.west.example.com:6443; no port is added',
-    }),
-    credentialsRef: CredentialsRef,
+    endpoint: Type.Optional(
+      Type.String({
+        maxLength: 2048,
+        // Without a scheme https is meant: manifests written so exist and were accepted.
+        pattern: '^(https?://)?(\\[[0-9A-Fa-f:.%]+\\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[^\\s?#]*)?$',
+        faultMessage: 'must be the address of an API server, such as https://api.west.example.com:6443',
+        description:
+          'address of the API server, such as https://api.west.example.com:6443; no port is added. Required, unless collectionMode is push',
+      }),
+    ),
+    credentialsRef: Type.Optional(CredentialsRef),
     labels: Type.Optional(
       Type.Record(Type.String(), Type.String(), { description: 'for grouping clusters and for access policies' }),
     ),
@@ -52,11 +55,15 @@ const Spec = Type.Object(
     collectionMode: Type.Optional(
       Type.Union([Type.Literal('pull'), Type.Literal('push')], {
         default: 'pull',
-        description: 'who collects: the hub (pull) or an agent beside the cluster (push)',
+        description:
+          'who collects: the hub (pull) or an agent beside the cluster (push). The hub deploys the agent where its credentials allow, and reads the cluster itself while no agent delivers',
       }),
     ),
     ingesterAddress: Type.Optional(
-      Type.String({ maxLength: 2048, description: 'host:port under which agents reach the hub' }),
+      Type.String({
+        maxLength: 2048,
+        description: 'host:port under which agents reach the hub; default: what the hub advertises',
+      }),
     ),
     collectorVersion: Type.Optional(
       Type.String({ maxLength: 128, description: 'image tag of the agent; default: the version of the hub' }),
@@ -105,9 +112,29 @@ const Status = Type.Object(
     collectorStatus: Type.Optional(
       Type.Object(
         {
-          connected: Type.Boolean(),
-          version: Type.Optional(Type.String({ maxLength: 128 })),
-          lastHeartbeat: Type.Optional(Type.String({ format: 'date-time' })),
+          connected: Type.Boolean({ description: 'its stream to the hub is open' }),
+          version: Type.Optional(Type.String({ maxLength: 128, description: 'of the agent, as it says' })),
+          lastHeartbeat: Type.Optional(
+            Type.String({ format: 'date-time', description: 'its last message; written at most once a minute' }),
+          ),
+          since: Type.Optional(
+            Type.String({ format: 'date-time', description: 'since when it is connected, or is not' }),
+          ),
+          delivering: Type.Optional(
+            Type.Boolean({ description: 'its batches are accepted: the hub reads nothing from the cluster itself' }),
+          ),
+          authentication: Type.Optional(
+            Type.String({
+              maxLength: 64,
+              description: 'how it proved who it is: token, certificate or connection-token',
+            }),
+          ),
+          bufferedBatches: Type.Optional(
+            Type.Integer({ minimum: 0, description: 'batches that await delivery; written at most once a minute' }),
+          ),
+          lostBatches: Type.Optional(
+            Type.Integer({ minimum: 0, description: 'batches it declared lost; written at most once a minute' }),
+          ),
         },
         { description: 'the agent beside the cluster (push)' },
       ),
@@ -132,11 +159,14 @@ export const clusterConnection = defineKind({
     { name: 'Status', type: 'string', jsonPath: '.status.phase' },
     { name: 'Health', type: 'string', jsonPath: '.status.health' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    { name: 'Mode', type: 'string', jsonPath: '.spec.collectionMode', priority: 1 },
+    { name: 'Agent', type: 'boolean', jsonPath: '.status.collectorStatus.connected', priority: 1 },
     { name: 'Nodes', type: 'integer', jsonPath: '.status.nodes', priority: 1 },
     { name: 'Last Sync', type: 'date', jsonPath: '.status.lastSyncTime', priority: 1 },
     { name: 'Message', type: 'string', jsonPath: '.status.message', priority: 1 },
   ],
   spec: Spec,
+  requiredUnless: { field: 'collectionMode', value: 'push', required: ['endpoint', 'credentialsRef'] },
   status: Status,
   example: {
     apiVersion: 'clusterpulse.io/v1alpha1',

@@ -9,6 +9,7 @@ export interface StructuralSchema {
   properties?: Record<string, StructuralSchema>
   additionalProperties?: StructuralSchema
   required?: string[]
+  anyOf?: StructuralSchema[]
   items?: StructuralSchema
   pattern?: string
   minLength?: number

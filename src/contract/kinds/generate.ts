@@ -65,11 +65,20 @@ function table(name: string, schema: StructuralSchema | undefined): string {
 function fields(schema: StructuralSchema, path: string): string[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const here = `${path}.${name}`
-    const required = schema.required?.includes(name) ? 'yes' : ''
+    const required = requiredIn(schema, name)
     const standard = field.default === undefined ? '' : `\`${JSON.stringify(field.default)}\``
     const row = `| \`${here}\` | ${typeName(field)} | ${required} | ${standard} | ${cell(meaning(field))} |`
     return [row, ...fields(field.items ?? field, field.items ? `${here}[]` : here)]
   })
+}
+
+/** `yes`, the case in which it need not be there, or nothing. */
+function requiredIn(schema: StructuralSchema, name: string): string {
+  if (schema.required?.includes(name)) return 'yes'
+  const [always, otherwise] = schema.anyOf ?? []
+  if (!always?.required?.includes(name)) return ''
+  const cases = Object.entries(otherwise?.properties ?? {}).map(([field, { enum: values }]) => `${field} is ${values}`)
+  return `unless ${cases.join(', ')}`
 }
 
 function typeName(field: StructuralSchema): string {

@@ -23,9 +23,18 @@ export interface KindDefinition<Spec extends TSchema, Status extends TSchema> {
   readonly description: string
   readonly columns: readonly Column[]
   readonly spec: Spec
+  /** fields of the spec that may be absent only where another field has this value */
+  readonly requiredUnless?: RequiredUnless
   readonly status: Status
   /** the shortest useful object, for the reference page */
   readonly example: Readonly<Record<string, unknown>>
+}
+
+/** A rule over fields: those of `required` must be there, unless `field` is `value`. */
+export interface RequiredUnless {
+  readonly field: string
+  readonly value: string
+  readonly required: readonly string[]
 }
 
 /** An object of a kind as the API server returns it. */
@@ -42,6 +51,7 @@ export interface KindObject<Spec, Status> {
     readonly deletionTimestamp?: string
     readonly labels?: Readonly<Record<string, string>>
     readonly annotations?: Readonly<Record<string, string>>
+    readonly finalizers?: readonly string[]
   }
   readonly spec: Spec
   readonly status?: Status
@@ -104,7 +114,8 @@ export function defineKind<Spec extends TSchema, Status extends TSchema>(
   const faults = (object: unknown): Fault[] => {
     const value = isRecord(object) ? object.spec : undefined
     if (value === undefined) return [{ path: 'spec', message: 'is missing' }]
-    return spec.Check(value) ? [] : describe(spec.Errors(value), definition.spec)
+    const missing = missingIn(value, definition.requiredUnless)
+    return spec.Check(value) ? missing : [...describe(spec.Errors(value), definition.spec), ...missing]
   }
   return {
     group: definition.group,
@@ -125,6 +136,20 @@ export function defineKind<Spec extends TSchema, Status extends TSchema>(
   }
 }
 
+function missingIn(value: unknown, rule: RequiredUnless | undefined): Fault[] {
+  if (!rule || !isRecord(value) || value[rule.field] === rule.value) return []
+  return rule.required
+    .filter((name) => value[name] === undefined)
+    .map((name) => ({ path: `spec.${name}`, message: 'is missing' }))
+}
+
+/** The same rule as an API server may hold it: validations only, as structural schemas demand of branches. */
+function branchesOf({ field, value, required }: RequiredUnless): Pick<StructuralSchema, 'anyOf'> {
+  return {
+    anyOf: [{ required: [...required] }, { required: [field], properties: { [field]: { enum: [value] } } }],
+  }
+}
+
 function crdOf(definition: KindDefinition<TSchema, TSchema>): CustomResourceDefinition {
   const schema: StructuralSchema = {
     type: 'object',
@@ -133,7 +158,10 @@ function crdOf(definition: KindDefinition<TSchema, TSchema>): CustomResourceDefi
       apiVersion: { type: 'string' },
       kind: { type: 'string' },
       metadata: { type: 'object' },
-      spec: toStructural(definition.spec, '.spec'),
+      spec: {
+        ...toStructural(definition.spec, '.spec'),
+        ...(definition.requiredUnless && branchesOf(definition.requiredUnless)),
+      },
       status: toStructural(definition.status, '.status'),
     },
     required: ['spec'],

@@ -64,8 +64,16 @@ export interface AccessInputs {
   readonly allowLocalKubeconfig: boolean
 }
 
+/** A connection that says where the cluster is and with what credentials. */
+export type ReachableSpec = ClusterConnectionSpec & Required<Pick<ClusterConnectionSpec, 'endpoint' | 'credentialsRef'>>
+
+/** Whether the hub itself may ask the cluster; push connections need not say how. */
+export function isReachable(spec: ClusterConnectionSpec): spec is ReachableSpec {
+  return spec.endpoint !== undefined && spec.credentialsRef !== undefined
+}
+
 /** Decides how a cluster is reached, from the connection and its Secret. Says why not, and never a secret. */
-export async function decideAccess(spec: ClusterConnectionSpec, inputs: AccessInputs): Promise<AccessDecision> {
+export async function decideAccess(spec: ReachableSpec, inputs: AccessInputs): Promise<AccessDecision> {
   const { secret, secretName } = inputs
   if (!secret) return fault('secret_missing', `the Secret ${secretName} does not exist; create it`)
   const { access } = secret

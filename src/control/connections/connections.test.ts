@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { customResourceDefinitions, secrets } from '#kube'
 import { StoreUnavailableError } from '#model'
-import { connectionResource } from './reconciler.ts'
+import { connectionResource } from './connection-resource.ts'
 import {
   aWorld,
   conditionOf,

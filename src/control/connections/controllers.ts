@@ -1,14 +1,18 @@
 import pLimit from 'p-limit'
 import { collectors as builtIn, type Collector } from '#collect'
 import { Controller, changesSpec, Informer, onReferredChange, onSpecChange, type Trigger } from '#controller'
-import type { Ingester } from '#ingest'
+import type { Agents, Ingester } from '#ingest'
 import type { ClientPool, KubeClient, KubeObject, ObjectKey } from '#kube'
 import { type Clock, systemClock } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
+import type { AgentCredentials } from './agent-credentials.ts'
+import { AgentInstaller } from './agent-installer.ts'
+import type { AgentInstall } from './agent-objects.ts'
 import { accessSecrets, type SecretFacts } from './cluster-access.ts'
+import { connectionResource } from './connection-resource.ts'
 import { LocalKubeconfigs } from './local-kubeconfig.ts'
-import { ConnectionReconciler, connectionResource } from './reconciler.ts'
+import { ConnectionReconciler } from './reconciler.ts'
 import type { Defaults } from './settings.ts'
 
 export interface ConnectionsOptions {
@@ -21,6 +25,14 @@ export interface ConnectionsOptions {
   readonly defaults: Defaults
   /** Secrets may name kubeconfigs of this machine, whose commands may be run; only where the person at it rules the hub. */
   readonly allowLocalKubeconfig?: boolean
+  /** the live streams; absent: this hub receives no agents, and every cluster is pulled */
+  readonly agents?: Agents
+  /** how agents are deployed on members; absent: they are installed by hand only */
+  readonly agentInstall?: AgentInstall
+  /** for the tokens of deployed agents; without it none is deployed */
+  readonly credentials?: Pick<AgentCredentials, 'check' | 'issue' | 'revoke'>
+  /** how long a deleted connection waits for its member, so that the agent there is taken away, ms; default 5 min */
+  readonly removalPatienceMs?: number
   /** rounds that read at once; default 16 */
   readonly concurrency?: number
   readonly collectors?: readonly Collector[]
@@ -50,6 +62,18 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
   const connections = new Informer<KubeObject>({ ...shared, resource: { ...connectionResource, fromJson: lean } })
   const secrets = new Informer<SecretFacts>({ ...shared, resource: accessSecrets })
   const limit = pLimit(concurrency)
+  const collectors = options.collectors ?? builtIn
+  const { agents } = options
+  const installer = new AgentInstaller({
+    hub,
+    ...(options.agentInstall && { install: options.agentInstall }),
+    ...(options.credentials && { credentials: options.credentials }),
+    collectors,
+    operatorScanIntervalMs: options.defaults.operatorScanIntervalMs,
+    ...(options.removalPatienceMs !== undefined && { patienceMs: options.removalPatienceMs }),
+    clock,
+    logger,
+  })
   const reconciler = new ConnectionReconciler({
     hub,
     connections,
@@ -58,7 +82,9 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     clients: options.clients,
     ingester: options.ingester,
     state,
-    collectors: options.collectors ?? builtIn,
+    collectors,
+    ...(agents && { agents }),
+    installer,
     defaults: options.defaults,
     ...(options.allowLocalKubeconfig && { localKubeconfigs: new LocalKubeconfigs() }),
     turn: (read) => limit(read),
@@ -98,6 +124,11 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
   metrics?.gauge('clusterpulse_connections_waiting', 'Connections that wait for a worker.', [], (gauge) =>
     gauge.set(controller.load.waiting),
   )
+  // As long as the streams: both end with the process.
+  agents?.onChange((name) => {
+    reconciler.agentChanged(name)
+    controller.enqueue({ name, namespace })
+  })
   return [controller]
 }
 
@@ -121,7 +152,9 @@ const keyOf = ({ metadata: { name, namespace } }: KubeObject): ObjectKey => (nam
 
 function refersTo({ metadata, spec }: KubeObject, secret: ObjectKey): boolean {
   const ref = (spec as { credentialsRef?: { name?: unknown; namespace?: unknown } } | undefined)?.credentialsRef
-  return ref?.name === secret.name && (ref.namespace || metadata.namespace) === secret.namespace
+  return (
+    ref?.name !== undefined && ref.name === secret.name && (ref.namespace || metadata.namespace) === secret.namespace
+  )
 }
 
 const sameAccess = (a: SecretFacts, b: SecretFacts) => JSON.stringify(a.access) === JSON.stringify(b.access)

@@ -7,7 +7,7 @@ import { type AccessInputs, decideAccess, secretFacts, serverOf } from './cluste
 import { nextRoundMs, settingsOf } from './settings.ts'
 import { type StatusInputs, statusPatch } from './status.ts'
 
-const spec: ClusterConnectionSpec = { endpoint: 'https://west:6443', credentialsRef: { name: 'west' } }
+const spec = { endpoint: 'https://west:6443', credentialsRef: { name: 'west' } }
 const aConnection = (over: Partial<ClusterConnectionSpec> = {}): ClusterConnection => ({
   apiVersion: 'clusterpulse.io/v1alpha1',
   kind: 'ClusterConnection',
@@ -174,7 +174,10 @@ const inputs = (over: Partial<StatusInputs> = {}): StatusInputs => ({
   state: undefined,
   tlsVerified: true,
   adjustments: [],
-  wantsAgent: false,
+  collector: undefined,
+  leftAgent: undefined,
+  agent: undefined,
+  isDelivering: false,
   now: batch.collectedAt,
   ...over,
 })

@@ -7,5 +7,13 @@
  * One round at a time per cluster, a bounded number over all. A round whose connection or credentials changed meanwhile is
  * thrown away. A failing cluster touches no other and heals by itself.
  */
+export {
+  AgentCredentials,
+  type AgentCredentialsOptions,
+  type IssuedToken,
+  UnknownConnectionError,
+} from './agent-credentials.ts'
+export type { AgentInstall } from './agent-objects.ts'
+export { agentPlans } from './agent-plans.ts'
 export { type ConnectionsOptions, connectionReconcilers } from './controllers.ts'
 export { type Defaults, MIN_INTERVAL_S, MIN_TIMEOUT_S } from './settings.ts'

@@ -1,13 +1,24 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Collector, collectRound, failureOf } from '#collect'
 import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
-import type { Ingester } from '#ingest'
+import type { Agents, Ingester } from '#ingest'
 import { type ClusterConnection, clusterConnection } from '#kinds'
-import type { ClientPool, ClusterAccess, KubeClient, KubeObject, ObjectKey, Resource } from '#kube'
-import { type Batch, type Clock, type ClusterName, FleetError, parseClusterName, seconds } from '#model'
+import type { ClientPool, ClusterAccess, KubeClient, KubeObject, ObjectKey } from '#kube'
+import {
+  type Batch,
+  type Clock,
+  type ClusterName,
+  type ClusterState,
+  FleetError,
+  parseClusterName,
+  seconds,
+} from '#model'
 import type { Logger } from '#runtime'
 import type { StateReader } from '#state'
-import { accessSecrets, decideAccess, type SecretFacts, serverOf } from './cluster-access.ts'
+import type { AgentInstaller, Installed } from './agent-installer.ts'
+import { accessSecrets, decideAccess, isReachable, type SecretFacts, serverOf } from './cluster-access.ts'
+import { connectionResource } from './connection-resource.ts'
+import { type Collecting, decideCollecting } from './decide-collecting.ts'
 import type { LocalKubeconfigs } from './local-kubeconfig.ts'
 import { type Defaults, nextRoundMs, type Settings, settingsOf } from './settings.ts'
 import { type RoundEnd, statusPatch } from './status.ts'
@@ -23,6 +34,10 @@ export interface ReconcilerOptions {
   readonly state: Pick<StateReader, 'cluster'>
   readonly collectors: readonly Collector[]
   readonly defaults: Defaults
+  /** the live streams; absent: this hub receives no agents */
+  readonly agents?: Agents
+  /** brings agents to members and takes them away */
+  readonly installer: AgentInstaller
   /** absent: Secrets may not name files of this machine */
   readonly localKubeconfigs?: LocalKubeconfigs
   /** bounds the rounds that read at once */
@@ -32,23 +47,34 @@ export interface ReconcilerOptions {
   readonly logger: Logger
 }
 
-export const connectionResource: Resource<KubeObject> = {
-  group: clusterConnection.group,
-  version: clusterConnection.version,
-  plural: clusterConnection.plural,
-  kind: clusterConnection.kind,
-  namespaced: true,
-}
-
 /** What we remember of one cluster between rounds. Owned here, gone with its connection; a restart begins anew. */
 interface Visit {
   /** ends the round that runs now */
   running: AbortController | undefined
+  /** it reads the cluster: pointless from the moment an agent delivers */
+  isReading: boolean
   /** when collectors that are not due every round were last read and stored, ms */
   readonly readAt: Map<string, number>
+  /** since when no agent delivers; undefined while one does, or before the first look */
+  awaySince: number | undefined
+  /** the hub reads for want of an agent */
+  isPulling: boolean
+  /** the newest batch of an agent we saw in state, and when */
+  lastPush: { readonly origin: string; readonly sequence: number; readonly at: number } | undefined
 }
 
 type Failed = Extract<RoundEnd, { kind: 'failed' }>
+
+/** One look at a connection: what it says, and what was decided from it. */
+interface Look {
+  readonly object: KubeObject
+  readonly connection: ClusterConnection
+  readonly cluster: ClusterName
+  readonly settings: Settings
+  readonly collecting: Collecting
+  readonly way: Way
+  readonly startedAt: number
+}
 
 /** How one round is to be made, or why it cannot. */
 type Way = { readonly access: ClusterAccess } | { readonly end: Failed }
@@ -71,10 +97,16 @@ export class ConnectionReconciler implements Reconciler {
     this.#visits.get(cluster)?.running?.abort()
   }
 
+  /** An agent came or went. Where it delivers, what the hub reads by itself is not needed and must not be doubled. */
+  agentChanged(cluster: string): void {
+    const visit = this.#visits.get(cluster)
+    if (visit?.isReading && this.#options.agents?.isDelivering(cluster)) visit.running?.abort()
+  }
+
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
     const object = this.#options.connections.get(key)
-    if (!object || object.metadata.deletionTimestamp) return this.#remove(key)
-    const visit = this.#visits.get(key.name) ?? { running: undefined, readAt: new Map() }
+    if (!object || object.metadata.deletionTimestamp) return this.#remove(key, object, signal)
+    const visit = this.#visits.get(key.name) ?? newVisit()
     this.#visits.set(key.name, visit)
     const running = new AbortController()
     visit.running = running
@@ -90,52 +122,154 @@ export class ConnectionReconciler implements Reconciler {
     } finally {
       signal.removeEventListener('abort', end)
       visit.running = undefined
+      visit.isReading = false
     }
   }
 
-  async #remove(key: ObjectKey): Promise<Outcome> {
-    const { ingester, clients, logger } = this.#options
-    await ingester.remove(parseClusterName(key.name))
+  /** Forgets a cluster: first for everyone who looks, then on the member, as far as it can be reached. */
+  async #remove(key: ObjectKey, object: KubeObject | undefined, signal: AbortSignal): Promise<Outcome> {
+    const { ingester, clients, agents, installer, logger } = this.#options
+    const cluster = parseClusterName(key.name)
+    await ingester.remove(cluster)
+    agents?.disconnect(cluster, 'not_connected', 'its ClusterConnection was deleted')
+    const waitMs = object && (await installer.leave(object, () => this.#client(object, signal), signal))
+    if (waitMs !== undefined) return againAfter(waitMs)
+    await installer.forget(cluster, signal)
     await clients.drop(poolKey(key))
     if (this.#visits.delete(key.name)) logger.info({ cluster: key.name }, 'connection is gone; cluster forgotten')
     return done
   }
 
   async #look(object: KubeObject, visit: Visit, signal: AbortSignal): Promise<Outcome> {
-    const { defaults, ingester, clock } = this.#options
+    const { defaults, clock, agents } = this.#options
     const cluster = parseClusterName(object.metadata.name)
     const startedAt = clock.now()
-    const { connection, settings, fault } = read(object, defaults)
-    const way: Way = fault ?? (await this.#way(connection, signal))
-    const access = 'access' in way ? way.access : undefined
-    // A kubeconfig has an address of its own; the page must show the one that is really asked.
-    const facts = access
-      ? {
-          ...settings.facts,
-          ...addressOf(access, settings.facts.endpoint),
-          insecureSkipTlsVerify: isUnverified(access),
-        }
-      : settings.facts
-    const unknown = await this.#connect(cluster, facts, signal)
+    const { connection, settings, fault } = read(object, defaults, agents !== undefined)
+    const way: Way = fault ?? (isReachable(connection.spec) ? await this.#way(connection, signal) : NO_WAY)
+    const collecting = this.#decide(cluster, connection, settings, visit)
+    const look: Look = { object, connection, cluster, settings, collecting, way, startedAt }
+    const unknown = await this.#connect(cluster, shownFacts(look), signal)
     if (unknown) {
-      await this.#write(object, unknown, settings, access, undefined)
-      return againAfter(nextRoundMs(facts.intervalMs, true, 0))
+      await this.#write(look, unknown, undefined)
+      return againAfter(nextRoundMs(settings.facts.intervalMs, true, 0))
     }
-    await this.#write(object, { kind: 'connecting' }, settings, access, undefined)
+    await this.#write(look, { kind: 'connecting' }, undefined)
+    if (fault || collecting.by === 'hub') return this.#pull(look, visit, signal)
+    return this.#leaveToAgent(look, visit, signal)
+  }
 
+  #decide(cluster: ClusterName, { spec }: ClusterConnection, { facts }: Settings, visit: Visit): Collecting {
+    const { agents, state, clock } = this.#options
+    const now = clock.now()
+    const known = state.cluster(cluster)
+    const isDelivering = agents?.isDelivering(cluster) === true
+    visit.awaySince = isDelivering ? undefined : (visit.awaySince ?? now)
+    visit.lastPush = isDelivering ? newestPush(visit.lastPush, known, now) : undefined
+    const agent = agents?.facts(cluster)
+    const collecting = decideCollecting({
+      mode: spec.collectionMode ?? 'pull',
+      receivesAgents: agents !== undefined,
+      isReachable: isReachable(spec),
+      isDelivering,
+      facts: agent,
+      lastBatchAt: visit.lastPush?.at,
+      hadAgent: agent !== undefined || Boolean(known?.agent),
+      awaySince: visit.awaySince,
+      isPulling: visit.isPulling,
+      intervalMs: facts.intervalMs,
+      now,
+    })
+    visit.isPulling = collecting.by === 'hub' && collecting.condition !== undefined
+    return collecting
+  }
+
+  /** Reads the cluster from here. */
+  async #pull(look: Look, visit: Visit, signal: AbortSignal): Promise<Outcome> {
+    const { ingester, clock, onRound } = this.#options
+    const { cluster, settings, way, object, collecting, startedAt } = look
+    const { intervalMs, timeoutMs } = settings.facts
     const sequence = ingester.nextSequence(cluster)
-    const { batch, end } =
+    visit.isReading = true
+    // Delivered meanwhile: whoever asked before the flag was up asked in vain.
+    this.agentChanged(cluster)
+    const read =
       'access' in way
-        ? await this.#collect(object.metadata, cluster, way.access, facts.timeoutMs, sequence, visit, signal)
+        ? await this.#collect(object.metadata, cluster, way.access, timeoutMs, sequence, visit, signal)
         : { batch: failed(cluster, sequence, startedAt, way.end), end: way.end }
+    const { batch, end } = withAbsence(read, collecting)
     signal.throwIfAborted()
     const refusal = await this.#accept(batch, visit, signal)
+    visit.isReading = false
     // Why a cluster cannot be read matters more than that the hub could not note it.
     const told = end.kind === 'failed' ? end : (refusal ?? end)
-    await this.#write(object, told, settings, access, refusal ? undefined : batch)
+    const installed = await this.#install(look, end.kind === 'collected', signal)
+    await this.#write(look, told, refusal ? undefined : batch, installed)
     const tookMs = clock.now() - startedAt
-    this.#options.onRound(told.kind === 'collected' ? 'collected' : 'failed', tookMs)
-    return againAfter(nextRoundMs(facts.intervalMs, told.kind === 'failed' || refusal !== undefined, tookMs))
+    onRound(told.kind === 'collected' ? 'collected' : 'failed', tookMs)
+    return againAfter(nextRoundMs(intervalMs, told.kind === 'failed' || refusal !== undefined, tookMs))
+  }
+
+  /** Nothing is read from here: an agent does, or may in a moment, or nobody can. */
+  async #leaveToAgent(look: Look, visit: Visit, signal: AbortSignal): Promise<Outcome> {
+    const { ingester, clock } = this.#options
+    const { cluster, collecting, startedAt } = look
+    if (collecting.by === 'agent') {
+      await this.#pushed(cluster, signal)
+      const installed = await this.#install(look, true, signal)
+      await this.#write(look, { kind: 'delivered' }, undefined, installed)
+    } else if (collecting.isLost) {
+      const message = `${collecting.absence}; the hub has no way to this cluster itself`
+      const end: Failed = { kind: 'failed', blame: 'agent', code: 'agent_away', message }
+      const batch = failed(cluster, ingester.nextSequence(cluster), startedAt, end)
+      const refusal = await this.#accept(batch, visit, signal)
+      await this.#write(look, end, refusal ? undefined : batch)
+    } else {
+      await this.#write(look, { kind: 'waiting' }, undefined)
+    }
+    return againAfter(Math.max(collecting.againMs - (clock.now() - startedAt), 1))
+  }
+
+  /**
+   * The agent's objects on the member, where that is due: brought there, kept as they should be, or taken away. What it says
+   * of the agent is for the status.
+   */
+  async #install(look: Look, answers: boolean, signal: AbortSignal): Promise<Installed> {
+    const { installer, clock } = this.#options
+    const { object, connection, settings, collecting } = look
+    const wants = connection.spec.collectionMode === 'push' && this.#options.agents !== undefined
+    // What does not answer a read will not take a write.
+    if (!answers) return {}
+    return installer.settle({
+      object,
+      connection,
+      facts: settings.facts,
+      wants,
+      isMissing: collecting.deploy,
+      client: () => this.#client(object, signal),
+      now: clock.now(),
+      signal,
+    })
+  }
+
+  /** A client of the member, as the connection says; undefined where it says no way, or none that works. */
+  async #client(object: KubeObject, signal: AbortSignal): Promise<KubeClient | undefined> {
+    const { clients, defaults } = this.#options
+    const { connection, settings, fault } = read(object, defaults, true)
+    if (fault || !isReachable(connection.spec)) return undefined
+    const way = await this.#way(connection, signal)
+    if (!('access' in way)) return undefined
+    return clients.get(poolKey(object.metadata), way.access, { timeoutMs: settings.facts.timeoutMs }, signal)
+  }
+
+  /** Waits a little until state holds what the agent sent, so that the status does not speak of the time before. */
+  async #pushed(cluster: ClusterName, signal: AbortSignal): Promise<void> {
+    const { state, clock } = this.#options
+    const until = clock.now() + STATE_PATIENCE_MS
+    for (let pauseMs = 2; clock.now() < until && !signal.aborted; pauseMs = Math.min(pauseMs * 2, 200)) {
+      const known = state.cluster(cluster)
+      if (known?.source === 'push' && known.status.checkedAt !== null) return
+      await clock.sleep(pauseMs, signal)
+    }
   }
 
   /** Makes the hub know the cluster. @returns why it could not note it */
@@ -158,6 +292,7 @@ export class ConnectionReconciler implements Reconciler {
 
   /** The Secret, then what it says. */
   async #way({ metadata, spec }: ClusterConnection, signal: AbortSignal): Promise<Way> {
+    if (!isReachable(spec)) return NO_WAY
     const { hub, secrets, namespace, localKubeconfigs } = this.#options
     const { name } = spec.credentialsRef
     const secretKey = { name, namespace: spec.credentialsRef.namespace || metadata.namespace || namespace }
@@ -259,26 +394,25 @@ export class ConnectionReconciler implements Reconciler {
   }
 
   /** Writes what differs from the stored status. A failure to do so is logged: the next round says it again. */
-  async #write(
-    object: KubeObject,
-    end: RoundEnd,
-    settings: Settings,
-    access: ClusterAccess | undefined,
-    batch: Batch | undefined,
-  ): Promise<void> {
-    const { hub, state, connections, clock, logger } = this.#options
+  async #write(look: Look, end: RoundEnd, batch: Batch | undefined, installed: Installed = {}): Promise<void> {
+    const { hub, state, connections, agents, clock, logger } = this.#options
+    const { object, cluster, settings, way, collecting } = look
     const key = keyOf(object)
-    const known = state.cluster(object.metadata.name)
+    const known = state.cluster(cluster)
     const stored = (connections.get(key) ?? object) as unknown as Partial<ClusterConnection> // served under our schema
-    if (end.kind === 'connecting' && stored.status?.phase) return
+    if (end.kind === 'connecting' && (stored.status?.phase || collecting.by !== 'hub')) return
+    const isCurrent = end.kind === 'delivered' || (batch && known && known.sequence >= batch.sequence)
     const status = statusPatch({
       stored: stored.status,
       generation: object.metadata.generation,
       end,
-      state: batch && known && known.sequence >= batch.sequence ? known : undefined,
-      tlsVerified: access ? !isUnverified(access) : !settings.facts.insecureSkipTlsVerify,
+      state: isCurrent ? known : undefined,
+      tlsVerified: 'access' in way ? !isUnverified(way.access) : !settings.facts.insecureSkipTlsVerify,
       adjustments: settings.adjustments,
-      wantsAgent: stored.spec?.collectionMode === 'push',
+      collector: collecting.condition && (installed.condition ?? collecting.condition),
+      leftAgent: installed.left,
+      agent: agents?.facts(cluster),
+      isDelivering: collecting.by === 'agent',
       now: clock.now(),
     })
     if (!status) return
@@ -291,6 +425,50 @@ export class ConnectionReconciler implements Reconciler {
 }
 
 const CLIENT = 'failed to get cluster client: '
+
+const NO_WAY = {
+  end: {
+    kind: 'failed',
+    blame: 'spec',
+    code: 'no_access',
+    message: `${CLIENT}the connection names no endpoint and credentials; only an agent can read this cluster`,
+  },
+} as const satisfies Way
+
+const newVisit = (): Visit => ({
+  running: undefined,
+  isReading: false,
+  readAt: new Map(),
+  awaySince: undefined,
+  isPulling: false,
+  lastPush: undefined,
+})
+
+/** When a batch of the living stream last arrived; from its first look on, as a stream may have begun long before. */
+function newestPush(last: Visit['lastPush'], known: ClusterState | undefined, now: number): Visit['lastPush'] {
+  const { origin = '', sequence = 0, source } = known ?? {}
+  const isNew = source === 'push' && (origin !== last?.origin || sequence !== last.sequence)
+  return !last || isNew ? { origin, sequence, at: now } : last
+}
+
+/** A kubeconfig has an address of its own; the page must show the one that is really asked. */
+function shownFacts({ settings, way }: Pick<Look, 'settings' | 'way'>): Settings['facts'] {
+  if (!('access' in way)) return settings.facts
+  const { access } = way
+  return {
+    ...settings.facts,
+    ...addressOf(access, settings.facts.endpoint),
+    insecureSkipTlsVerify: isUnverified(access),
+  }
+}
+
+/** A cluster that neither the hub nor an agent can read: both reasons count. */
+function withAbsence(read: { batch: Batch; end: RoundEnd }, { absence }: Collecting): { batch: Batch; end: RoundEnd } {
+  const { batch, end } = read
+  if (!absence || end.kind !== 'failed') return read
+  const message = `${end.message}; ${absence}`.slice(0, 4000)
+  return { batch: { ...batch, failure: { code: end.code, message } }, end: { ...end, message } }
+}
 
 const keyOf = ({ metadata: { name, namespace } }: KubeObject): ObjectKey => (namespace ? { name, namespace } : { name })
 /** Never the display name: two clusters may share one. */
@@ -307,14 +485,13 @@ interface Reading {
 }
 
 /** The connection as its kind describes it; where it does not fit, enough of it that people see which one and why. */
-function read(object: KubeObject, defaults: Defaults): Reading {
+function read(object: KubeObject, defaults: Defaults, receivesAgents: boolean): Reading {
   try {
     const connection = clusterConnection.parse(object)
-    return { connection, settings: settingsOf(connection, defaults) }
+    return { connection, settings: settingsOf(connection, defaults, receivesAgents) }
   } catch (error) {
     const { code, message } = FleetError.from(error)
-    const spec = { endpoint: '', credentialsRef: { name: '' } }
-    const connection = { ...object, apiVersion: clusterConnection.apiVersion, kind: clusterConnection.kind, spec }
+    const connection = { ...object, apiVersion: clusterConnection.apiVersion, kind: clusterConnection.kind, spec: {} }
     const end = { kind: 'failed' as const, blame: 'spec' as const, code, message: `${CLIENT}${message}` }
     return { connection, settings: settingsOf(connection, defaults), fault: { end } }
   }

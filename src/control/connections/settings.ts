@@ -1,4 +1,4 @@
-import type { ClusterConnection } from '#kinds'
+import type { ClusterConnection, ClusterConnectionSpec } from '#kinds'
 import type { ConnectionFacts } from '#model'
 import { seconds } from '#model'
 
@@ -20,20 +20,34 @@ export interface Settings {
   readonly adjustments: readonly string[]
 }
 
-/** Decides how a connection is to be treated. Old manifests keep working: odd numbers are adjusted and named. */
-export function settingsOf({ metadata, spec }: ClusterConnection, defaults: Defaults): Settings {
-  const interval = atLeast('monitoring.interval', spec.monitoring?.interval, MIN_INTERVAL_S, defaults.intervalMs)
-  const timeout = atLeast('monitoring.timeout', spec.monitoring?.timeout, MIN_TIMEOUT_S, defaults.timeoutMs)
+/** How often and how patiently a cluster is read, and which of the written numbers do not count as written. */
+export function timingOf(monitoring: ClusterConnectionSpec['monitoring'], defaults: Defaults) {
+  return {
+    interval: atLeast('monitoring.interval', monitoring?.interval, MIN_INTERVAL_S, defaults.intervalMs),
+    timeout: atLeast('monitoring.timeout', monitoring?.timeout, MIN_TIMEOUT_S, defaults.timeoutMs),
+  }
+}
+
+/**
+ * Decides how a connection is to be treated. Old manifests keep working: odd numbers are adjusted and named.
+ * @param receivesAgents where the hub receives none, every cluster is pulled
+ */
+export function settingsOf(
+  { metadata, spec }: ClusterConnection,
+  defaults: Defaults,
+  receivesAgents = false,
+): Settings {
+  const { interval, timeout } = timingOf(spec.monitoring, defaults)
   return {
     facts: {
       displayName: spec.displayName || metadata.name,
-      endpoint: spec.endpoint,
+      endpoint: spec.endpoint ?? '',
       labels: { ...spec.labels },
-      mode: 'pull',
+      mode: receivesAgents && spec.collectionMode === 'push' ? 'push' : 'pull',
       intervalMs: interval.ms,
       timeoutMs: timeout.ms,
       insecureSkipTlsVerify: spec.insecureSkipTLSVerify === true,
-      credentialsRef: { name: spec.credentialsRef.name, namespace: spec.credentialsRef.namespace ?? '' },
+      credentialsRef: { name: spec.credentialsRef?.name ?? '', namespace: spec.credentialsRef?.namespace ?? '' },
     },
     adjustments: [...interval.adjustments, ...timeout.adjustments],
   }

@@ -1,16 +1,21 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Condition, setCondition } from '#controller'
 import type { ClusterConnectionStatus } from '#kinds'
-import { type Batch, type ClusterState, minutes } from '#model'
+import { type AgentFacts, type Batch, type ClusterState, minutes } from '#model'
+import type { CollectorCondition } from './decide-collecting.ts'
 
 /** How the last look at a connection ended. */
 export type RoundEnd =
   | { readonly kind: 'connecting' }
   | { readonly kind: 'collected'; readonly batch: Batch }
+  /** an agent reads the cluster: everything to say of it is in state */
+  | { readonly kind: 'delivered' }
+  /** nobody read it this time, and that says nothing of it yet */
+  | { readonly kind: 'waiting' }
   | {
       readonly kind: 'failed'
-      /** what is to blame: the object, the access data, the cluster, or the hub, which could not keep what was read */
-      readonly blame: 'spec' | 'credentials' | 'cluster' | 'hub'
+      /** what is to blame: the object, the access data, the cluster, its agent, or the hub, which could not keep what was read */
+      readonly blame: 'spec' | 'credentials' | 'cluster' | 'agent' | 'hub'
       readonly code: string
       readonly message: string
     }
@@ -23,7 +28,12 @@ export interface StatusInputs {
   readonly state: ClusterState | undefined
   readonly tlsVerified: boolean
   readonly adjustments: readonly string[]
-  readonly wantsAgent: boolean
+  /** of the agent; undefined: none is wanted */
+  readonly collector: CollectorCondition | undefined
+  /** why an agent that is not wanted any more is still there */
+  readonly leftAgent: string | undefined
+  readonly agent: AgentFacts | undefined
+  readonly isDelivering: boolean
   /** ms since the Unix epoch */
   readonly now: number
 }
@@ -37,9 +47,11 @@ export function statusPatch(inputs: StatusInputs): Readonly<Record<string, unkno
   const wanted = statusOf(inputs)
   const patch: Record<string, unknown> = {}
   for (const [field, value] of Object.entries(wanted)) {
-    if (field === 'lastSyncTime' || value === undefined) continue
+    if (field === 'lastSyncTime' || field === 'collectorStatus' || value === undefined) continue
     if (!isDeepStrictEqual(value, stored[field as keyof ClusterConnectionStatus])) patch[field] = value
   }
+  if (movesCollector(stored.collectorStatus, wanted.collectorStatus))
+    patch.collectorStatus = wanted.collectorStatus ?? null
   const { lastSyncTime } = wanted
   if (lastSyncTime && lastSyncTime !== stored.lastSyncTime) {
     const isDue =
@@ -49,12 +61,54 @@ export function statusPatch(inputs: StatusInputs): Readonly<Record<string, unkno
   return Object.keys(patch).length > 0 ? patch : undefined
 }
 
+type CollectorStatus = NonNullable<ClusterConnectionStatus['collectorStatus']>
+
+/** Whether the agent's part is to be written: at once where it says something new, at a bounded rate where it only moves. */
+function movesCollector(stored: CollectorStatus | undefined, wanted: CollectorStatus | undefined): boolean {
+  if (isDeepStrictEqual(stored, wanted)) return false
+  if (!stored || !wanted || !isDeepStrictEqual(steady(stored), steady(wanted))) return true
+  const heartbeat = (status: CollectorStatus) => Date.parse(status.lastHeartbeat ?? '') || 0
+  return heartbeat(wanted) - heartbeat(stored) >= SYNC_TIME_EVERY_MS
+}
+
+/** What does not move by itself while an agent lives. */
+function steady({ connected, version, delivering, authentication, since }: CollectorStatus): CollectorStatus {
+  return {
+    connected,
+    ...(version !== undefined && { version }),
+    ...(delivering !== undefined && { delivering }),
+    ...(authentication !== undefined && { authentication }),
+    ...(since !== undefined && { since }),
+  }
+}
+
+function collectorStatusOf({ agent, collector, isDelivering }: StatusInputs): CollectorStatus | undefined {
+  if (!collector) return undefined
+  if (!agent) return { connected: false, delivering: false }
+  return {
+    connected: agent.connected,
+    delivering: isDelivering,
+    since: rfc3339(agent.since),
+    lastHeartbeat: rfc3339(agent.heartbeatAt),
+    ...(agent.version && { version: agent.version.slice(0, 128) }),
+    authentication: agent.method,
+    bufferedBatches: Math.max(0, Math.trunc(agent.bufferedBatches)),
+    lostBatches: Math.max(0, Math.trunc(agent.lostBatches)),
+  }
+}
+
 function statusOf(inputs: StatusInputs): ClusterConnectionStatus {
+  const collectorStatus = collectorStatusOf(inputs)
+  return { ...healthOf(inputs), ...(collectorStatus && { collectorStatus }) }
+}
+
+function healthOf(inputs: StatusInputs): ClusterConnectionStatus {
   const { end, stored, state, now } = inputs
   const conditions = conditionsOf(inputs) as NonNullable<ClusterConnectionStatus['conditions']> // same shape, readonly
-  if (end.kind === 'connecting') {
+  if (end.kind === 'connecting' || end.kind === 'waiting') {
     return { phase: stored?.phase ?? 'Connecting', health: stored?.health ?? 'unknown', conditions }
   }
+  if (end.kind === 'delivered') return { ...deliveredOf(state, stored), conditions }
   if (end.kind === 'failed') {
     // Our own trouble says nothing of the cluster.
     const health = end.blame === 'hub' ? (stored?.health ?? 'unknown') : 'unhealthy'
@@ -67,6 +121,28 @@ function statusOf(inputs: StatusInputs): ClusterConnectionStatus {
     lastSyncTime: rfc3339(end.batch.collectedAt || now),
     ...countsOf(end.batch),
     conditions,
+  }
+}
+
+/** What an agent delivered last. */
+function deliveredOf(
+  state: ClusterState | undefined,
+  stored: ClusterConnectionStatus | undefined,
+): ClusterConnectionStatus {
+  const count = (type: 'node' | 'namespace') => {
+    const part = state?.parts[type]
+    return part?.freshness ? part.items.size : undefined
+  }
+  const nodes = count('node')
+  const namespaces = count('namespace')
+  const lastSyncAt = state?.status.lastSyncAt
+  return {
+    phase: 'Connected',
+    health: state?.status.health ?? stored?.health ?? 'unknown',
+    message: state?.status.message ?? 'Collector push active',
+    ...(lastSyncAt && { lastSyncTime: rfc3339(lastSyncAt) }),
+    ...(nodes !== undefined && { nodes }),
+    ...(namespaces !== undefined && { namespaces }),
   }
 }
 
@@ -83,11 +159,13 @@ function countsOf({ parts }: Batch): Pick<ClusterConnectionStatus, 'nodes' | 'na
 
 type Said = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>
 
-function conditionsOf({ stored, generation, end, now, ...rest }: StatusInputs): readonly Condition[] {
-  const said = [...verdict(end), tls(rest.tlsVerified), ...notes(rest.adjustments, rest.wantsAgent)]
-  // Notes that no longer hold are dropped; the others always hold one way or the other.
+function conditionsOf({ stored, generation, end, state, now, ...rest }: StatusInputs): readonly Condition[] {
+  const said = [...verdict(end, state), ...tls(end, rest.tlsVerified), ...notes(rest)]
+  // Notes that no longer hold are dropped, and what the hub found out by asking where it does not ask any more; the others
+  // always hold one way or the other.
+  const stale = (type: string) => NOTES.has(type) || (end.kind === 'delivered' && ASKED_BY_HUB.has(type))
   const kept = ((stored?.conditions ?? []) as readonly Condition[]).filter(
-    ({ type }) => !NOTES.has(type) || said.some((condition) => condition.type === type),
+    ({ type }) => !stale(type) || said.some((condition) => condition.type === type),
   )
   const observed = generation === undefined ? {} : { observedGeneration: generation }
   return said.reduce<readonly Condition[]>(
@@ -96,9 +174,12 @@ function conditionsOf({ stored, generation, end, now, ...rest }: StatusInputs): 
   )
 }
 
-const NOTES = new Set(['SpecAdjusted', 'CollectorConnected'])
+const NOTES = new Set(['SpecAdjusted', 'CollectorConnected', 'AgentRemoved'])
+const ASKED_BY_HUB = new Set(['Reachable', 'CredentialsValid', 'TLSVerified', 'Complete'])
 
-function verdict(end: RoundEnd): Said[] {
+function verdict(end: RoundEnd, state: ClusterState | undefined): Said[] {
+  if (end.kind === 'waiting') return []
+  if (end.kind === 'delivered') return [readByAgent(state)]
   if (end.kind === 'connecting')
     return [{ type: 'Ready', status: 'Unknown', reason: 'Connecting', message: 'first round' }]
   if (end.kind === 'collected') {
@@ -118,8 +199,18 @@ function verdict(end: RoundEnd): Said[] {
   return [{ type: 'Ready', status: 'False', reason, message }, ...blame(end, reason, message)]
 }
 
+/** Whether the agent itself can read the cluster. */
+function readByAgent(state: ClusterState | undefined): Said {
+  const type = 'Ready'
+  const { checkedAt = null, lastSyncAt = null, message = '' } = state?.status ?? {}
+  if (checkedAt === null || checkedAt === lastSyncAt) {
+    return { type, status: 'True', reason: 'Delivered', message: 'the agent read the cluster' }
+  }
+  return { type, status: 'False', reason: 'NotReadByAgent', message: message || 'the agent cannot read the nodes' }
+}
+
 function blame(end: Extract<RoundEnd, { kind: 'failed' }>, reason: string, message: string): Said[] {
-  if (end.blame === 'spec' || end.blame === 'hub') return []
+  if (end.blame === 'spec' || end.blame === 'hub' || end.blame === 'agent') return []
   const credentials = (status: Said['status']): Said => ({ type: 'CredentialsValid', status, reason, message })
   const reachable = (status: Said['status']): Said => ({ type: 'Reachable', status, reason, message })
   if (end.blame === 'credentials') return [credentials('False')]
@@ -144,23 +235,29 @@ function completeness({ parts }: Batch): Said {
   return { type, status: 'False', reason: 'PartlyRead', message: lacking.join('; ').slice(0, 4000) }
 }
 
-function tls(verified: boolean): Said {
+function tls(end: RoundEnd, verified: boolean): Said[] {
+  // Only of what the hub itself asked.
+  if (end.kind === 'delivered' || end.kind === 'waiting') return []
   const type = 'TLSVerified'
   if (verified)
-    return { type, status: 'True', reason: 'Verified', message: 'the certificate of the API server is verified' }
+    return [{ type, status: 'True', reason: 'Verified', message: 'the certificate of the API server is verified' }]
   const message = 'the API server is not verified, by choice: anyone in between can read the credentials'
-  return { type, status: 'False', reason: 'SkippedByChoice', message }
+  return [{ type, status: 'False', reason: 'SkippedByChoice', message }]
 }
 
-function notes(adjustments: readonly string[], wantsAgent: boolean): Said[] {
+function notes({
+  adjustments,
+  collector,
+  leftAgent,
+}: Pick<StatusInputs, 'adjustments' | 'collector' | 'leftAgent'>): Said[] {
   const result: Said[] = []
   if (adjustments.length > 0) {
     result.push({ type: 'SpecAdjusted', status: 'True', reason: 'OutOfRange', message: adjustments.join('; ') })
   }
-  if (wantsAgent) {
-    const message = 'no agent has connected; the hub collects by itself meanwhile'
-    result.push({ type: 'CollectorConnected', status: 'False', reason: 'NoAgent', message })
+  if (leftAgent) {
+    result.push({ type: 'AgentRemoved', status: 'False', reason: 'RemovalFailed', message: leftAgent.slice(0, 4000) })
   }
+  if (collector) result.push({ type: 'CollectorConnected', ...collector, message: collector.message.slice(0, 4000) })
   return result
 }
 

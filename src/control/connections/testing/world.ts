@@ -12,8 +12,8 @@ import { ClientPool, createKubeClient, type KubeClient, type KubeObject, secrets
 import type { Batch, ClusterState } from '#model'
 import { SegmentLog, silentLogger } from '#runtime'
 import { EmbeddedStateStore, type StateStore } from '#state'
+import { connectionResource } from '../connection-resource.ts'
 import { type ConnectionsOptions, connectionReconcilers } from '../controllers.ts'
-import { connectionResource } from '../reconciler.ts'
 
 export const NAMESPACE = 'clusterpulse'
 const MEMBER_TOKEN = 'member-token'

@@ -1,0 +1,213 @@
+import { createHash } from 'node:crypto'
+import type { Collector } from '#collect'
+import { isKubeError, type KubeClient, type KubeObject } from '#kube'
+import { type ClusterName, FleetError, seconds } from '#model'
+import type { AgentCredentials } from './agent-credentials.ts'
+import {
+  AGENT_NAMESPACE,
+  type AgentCredential,
+  type AgentObject,
+  type AgentSettings,
+  agentKeys,
+  agentObjects,
+  agentResources,
+  SERVES,
+} from './agent-objects.ts'
+import type { TokenRecord } from './credential-record.ts'
+
+/** Owner of what the hub writes on members; what others set beside it stays theirs. */
+const FIELD_MANAGER = 'clusterpulse-hub'
+
+/** How long a token of a deployed agent lives; it is replaced when a third of that is left. */
+export const AGENT_TOKEN_TTL_MS = seconds(90 * 24 * 3600)
+
+export type DeploymentEnd =
+  | { readonly kind: 'deployed'; readonly image: string; readonly changed: boolean }
+  | { readonly kind: 'failed'; readonly code: string; readonly message: string }
+
+export interface DeployOptions {
+  readonly kube: KubeClient
+  readonly cluster: ClusterName
+  readonly settings: AgentSettings
+  readonly collectors: readonly Collector[]
+  readonly credentials: Pick<AgentCredentials, 'check' | 'issue'>
+  /** hub's clock, ms since the Unix epoch */
+  readonly now: number
+  readonly signal: AbortSignal
+}
+
+/** What is on the member now, as far as it decides anything. */
+interface Found {
+  readonly namespace: KubeObject | undefined
+  readonly secret: KubeObject | undefined
+  readonly deployment: KubeObject | undefined
+}
+
+/**
+ * Brings the agent of a member to what is wanted. A repeat changes nothing there. The first failure ends it and is named
+ * with its step.
+ */
+export async function deployAgent(options: DeployOptions): Promise<DeploymentEnd> {
+  const { kube, cluster, settings, collectors, signal } = options
+  let step = 'namespace'
+  try {
+    const found = await look(kube, signal, (at) => {
+      step = at
+    })
+    step = 'deployment'
+    const other = found.deployment?.metadata.annotations?.[SERVES]
+    if (other !== undefined && other !== cluster) {
+      return failure(
+        'agent_of_other',
+        `deployment: an agent of the connection ${other} runs there; delete that connection, or this one`,
+      )
+    }
+    step = 'secret'
+    const shown = tokenIn(found.secret)
+    const credential = await credentialFor(shown, options)
+    const wanted = agentObjects(settings, credential, collectors).filter((one) => isOurs(one, found))
+    const before = versions(found)
+    for (const one of wanted) {
+      step = one.step
+      await apply(kube, one, signal)
+    }
+    step = 'configmap'
+    if (!settings.tls || settings.caPem === undefined) await removeOne(kube, 'configmap', cluster, signal)
+    const after = versions(await look(kube, signal, () => undefined))
+    return { kind: 'deployed', image: settings.image, changed: before !== after || credential.token !== shown }
+  } catch (error) {
+    signal.throwIfAborted()
+    return explained(step, cluster, error)
+  }
+}
+
+async function look(kube: KubeClient, signal: AbortSignal, at: (step: string) => void): Promise<Found> {
+  const get = (step: 'namespace' | 'secret' | 'deployment') => {
+    at(step)
+    return kube.get(agentResources[step], agentKeys[step], signal)
+  }
+  return { namespace: await get('namespace'), secret: await get('secret'), deployment: await get('deployment') }
+}
+
+const versions = ({ secret, deployment }: Found) =>
+  `${secret?.metadata.resourceVersion ?? ''} ${deployment?.metadata.generation ?? ''}`
+
+/** A namespace that was there before us is used, and left as it is. */
+function isOurs({ step }: AgentObject, { namespace }: Found): boolean {
+  return step !== 'namespace' || namespace === undefined || namespace.metadata.annotations?.[SERVES] !== undefined
+}
+
+function tokenIn(secret: KubeObject | undefined): string | undefined {
+  const encoded = (secret?.data as { token?: unknown } | undefined)?.token
+  return typeof encoded === 'string' ? Buffer.from(encoded, 'base64').toString('utf8') : undefined
+}
+
+/** The token the member has, where it is good for a while yet; else a new one, beside which the old one stays good. */
+async function credentialFor(
+  shown: string | undefined,
+  { cluster, credentials, now, signal }: DeployOptions,
+): Promise<AgentCredential> {
+  const record = shown === undefined ? undefined : credentials.check(cluster, shown)
+  if (shown !== undefined && record && !isNearEnd(record, now)) return { token: shown, id: record.id }
+  return credentials.issue(cluster, { ttlMs: AGENT_TOKEN_TTL_MS, ...(record && { inUse: record.id }), signal })
+}
+
+/** Less than a third of its life is left. */
+export function isNearEnd({ createdAt, expiresAt }: TokenRecord, now: number): boolean {
+  return expiresAt !== null && expiresAt - now < (expiresAt - createdAt) / 3
+}
+
+async function apply(kube: KubeClient, { resource, object }: AgentObject, signal: AbortSignal): Promise<void> {
+  const { name, namespace } = object.metadata
+  const key = namespace ? { name, namespace } : { name }
+  const how = { kind: 'apply', fieldManager: FIELD_MANAGER, force: true, signal } as const
+  try {
+    await kube.patch(resource, key, object, how)
+  } catch (error) {
+    // What cannot be changed in place is made anew: a binding to another role, a selector of a former version.
+    const immutable =
+      isKubeError(error, 'invalid') && (resource.kind === 'ClusterRoleBinding' || resource.kind === 'Deployment')
+    if (!immutable || (await kube.get(resource, key, signal)) === undefined) throw error
+    await kube.delete(resource, key, signal)
+    await kube.patch(resource, key, object, how)
+  }
+}
+
+const REMOVED_IN_ORDER = Object.keys(agentResources).reverse() as (keyof typeof agentResources)[]
+
+/**
+ * Takes the agent of this cluster away: what serves another connection, or was there before us, stays.
+ * @returns what is left and why, when it could not be finished; [] when nothing is left
+ */
+export async function removeAgent(
+  kube: KubeClient,
+  cluster: ClusterName,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const left: string[] = []
+  for (const step of REMOVED_IN_ORDER) {
+    try {
+      await removeOne(kube, step, cluster, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      left.push(`${agentResources[step].kind} ${nameOf(step)} (${FleetError.from(error).message})`)
+      // Nobody answers: the others would only wait as long.
+      if (
+        isKubeError(error) &&
+        ['unreachable', 'timeout', 'tls', 'breaker_open', 'unauthorized'].includes(error.reason)
+      )
+        break
+    }
+  }
+  return left
+}
+
+async function removeOne(
+  kube: KubeClient,
+  step: keyof typeof agentResources,
+  cluster: ClusterName,
+  signal: AbortSignal,
+): Promise<void> {
+  const found = await kube.get(agentResources[step], agentKeys[step], signal)
+  if (!found || found.metadata.annotations?.[SERVES] !== cluster) return
+  try {
+    await kube.delete(agentResources[step], agentKeys[step], signal)
+  } catch (error) {
+    if (!isKubeError(error, 'not_found')) throw error
+  }
+}
+
+/** What a member still holds of an agent when nobody could take it away, for people. */
+export function leftOvers(): string {
+  return REMOVED_IN_ORDER.filter((step) => step !== 'persistentvolumeclaim')
+    .map((step) => `${agentResources[step].kind} ${nameOf(step)}`)
+    .join(', ')
+}
+
+function nameOf(step: keyof typeof agentResources): string {
+  const { name, namespace } = agentKeys[step]
+  return namespace ? `${namespace}/${name}` : name
+}
+
+function explained(step: string, cluster: ClusterName, error: unknown): DeploymentEnd {
+  const { code, message } = FleetError.from(error)
+  if (!isKubeError(error, 'forbidden')) return failure(code, `${step}: ${message}`)
+  const right = /cannot (\S+) resource "([^"]+)"(?: in API group "([^"]*)")?/.exec(error.apiMessage ?? '')
+  const missing = right ? `the account may not ${right[1]} ${right[2]}${right[3] ? `.${right[3]}` : ''}` : message
+  const next = `grant it, or run "clusterpulse connect ${cluster}" and apply what it prints on the member`
+  return failure(code, `${step}: ${missing}; ${next}`)
+}
+
+const failure = (code: string, message: string): DeploymentEnd => ({
+  kind: 'failed',
+  code,
+  message: message.slice(0, 4000),
+})
+
+/** Changes when what is wanted on the member changes. */
+export function settingsHash(settings: AgentSettings): string {
+  return createHash('sha256').update(JSON.stringify(settings)).digest('hex')
+}
+
+/** Where the agent's objects are, for messages. */
+export const agentNamespace = AGENT_NAMESPACE

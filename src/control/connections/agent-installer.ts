@@ -1,0 +1,295 @@
+import type { Collector } from '#collect'
+import type { ClusterConnection } from '#kinds'
+import { events, type KubeClient, type KubeObject } from '#kube'
+import {
+  type Clock,
+  type ClusterName,
+  type ConnectionFacts,
+  FleetError,
+  minutes,
+  parseClusterName,
+  seconds,
+} from '#model'
+import type { Logger } from '#runtime'
+import type { AgentCredentials } from './agent-credentials.ts'
+import { type DeploymentEnd, deployAgent, leftOvers, removeAgent, settingsHash } from './agent-deployment.ts'
+import { type AgentInstall, type AgentSettings, imageOf } from './agent-objects.ts'
+import { connectionResource } from './connection-resource.ts'
+import type { CollectorCondition } from './decide-collecting.ts'
+
+export interface AgentInstallerOptions {
+  readonly hub: KubeClient
+  /** absent: agents are installed by hand only */
+  readonly install?: AgentInstall
+  readonly credentials?: Pick<AgentCredentials, 'check' | 'issue' | 'revoke'>
+  readonly collectors: readonly Collector[]
+  readonly operatorScanIntervalMs: number
+  /** how long a deleted connection waits for its member to answer, ms; default 5 min */
+  readonly patienceMs?: number
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+export interface Wish {
+  readonly object: KubeObject
+  readonly connection: ClusterConnection
+  readonly facts: ConnectionFacts
+  /** an agent is to be there */
+  readonly wants: boolean
+  /** it is to be there and does not deliver */
+  readonly isMissing: boolean
+  readonly client: () => Promise<KubeClient | undefined>
+  /** ms since the Unix epoch */
+  readonly now: number
+  readonly signal: AbortSignal
+}
+
+/** What is to be said of the agent in the status, besides whether it is connected. */
+export interface Installed {
+  readonly condition?: CollectorCondition
+  /** an agent that is not wanted is still on the member: why */
+  readonly left?: string
+}
+
+/** On connections whose agent the hub has deployed: they are not gone before it is. */
+export const AGENT_FINALIZER = 'clusterpulse.io/agent'
+
+/** The last attempt at one member. */
+interface Attempt {
+  readonly hash: string
+  readonly at: number
+  /** attempts since the agent last delivered */
+  readonly tries: number
+  readonly end: DeploymentEnd
+}
+
+const DRIFT_CHECK_MS = minutes(10)
+const MAX_WAIT_MS = minutes(10)
+const PATIENCE_MS = minutes(5)
+
+/** Keeps the agents of members as their connections want them, as often as is worth it. Failing changes nothing else. */
+export class AgentInstaller {
+  readonly #options: AgentInstallerOptions
+  readonly #attempts = new Map<string, Attempt>()
+  /** removals that failed: when, and how often */
+  readonly #removals = new Map<string, { readonly at: number; readonly tries: number; readonly left: string }>()
+
+  constructor(options: AgentInstallerOptions) {
+    this.#options = options
+  }
+
+  /** Does what is due now: deploys, repairs, or removes. Never throws but for an abort. */
+  async settle(wish: Wish): Promise<Installed> {
+    const { object, wants } = wish
+    if (wants) return this.#deploy(wish)
+    if (!hasFinalizer(object)) return {}
+    return this.#removeUnwanted(wish)
+  }
+
+  /**
+   * Takes the agent of a deleted connection away and lets the connection go; after a while also where the member does not
+   * answer, and then says what is left there.
+   * @returns when to try again, ms; undefined: done
+   */
+  async leave(
+    object: KubeObject,
+    client: () => Promise<KubeClient | undefined>,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    if (!hasFinalizer(object)) return undefined
+    const { clock, logger, patienceMs = PATIENCE_MS } = this.#options
+    const { name, deletionTimestamp = '' } = object.metadata
+    const cluster = parseClusterName(name)
+    const reason = await this.#removed(cluster, client, signal)
+    if (reason !== undefined) {
+      const waitedMs = clock.now() - (Date.parse(deletionTimestamp) || 0)
+      if (reason !== NO_CLIENT && waitedMs < patienceMs) {
+        logger.debug({ cluster, reason }, 'the agent of a deleted connection could not be removed yet')
+        return Math.min(seconds(5) + waitedMs / 2, seconds(60))
+      }
+      await this.#warn(
+        object,
+        `the agent of ${name} could not be removed (${reason}); left on the member: ${leftOvers()}`,
+        signal,
+      )
+    }
+    await this.#setFinalizer(object, false, signal)
+    return undefined
+  }
+
+  /** Ends what the agent of a cluster could show, and everything remembered of it. */
+  async forget(cluster: ClusterName, signal: AbortSignal): Promise<void> {
+    this.#attempts.delete(cluster)
+    this.#removals.delete(cluster)
+    await this.#revoke(cluster, signal)
+  }
+
+  async #deploy(wish: Wish): Promise<Installed> {
+    const { install, credentials, collectors, logger } = this.#options
+    const { object, connection, facts, isMissing, now, signal } = wish
+    const { name } = object.metadata
+    if (!install || !credentials) return {}
+    const address = connection.spec.ingesterAddress || install.address
+    if (!address) return isMissing ? { condition: NO_ADDRESS } : {}
+    const settings = this.#settings(connection, facts, install, address)
+    const hash = settingsHash(settings)
+    const last = this.#attempts.get(name)
+    if (!isDue(last, hash, wish)) return last ? said(last.end, isMissing) : {}
+    let end: DeploymentEnd
+    try {
+      const kube = await wish.client()
+      if (!kube) return {}
+      if (!hasFinalizer(object)) await this.#setFinalizer(object, true, signal)
+      const cluster = parseClusterName(name)
+      end = await deployAgent({ kube, cluster, settings, collectors, credentials, now, signal })
+    } catch (error) {
+      signal.throwIfAborted()
+      const { code, message } = FleetError.from(error)
+      end = { kind: 'failed', code, message }
+    }
+    this.#attempts.set(name, { hash, at: now, tries: isMissing ? (last?.tries ?? 0) + 1 : 0, end })
+    if (end.kind === 'failed') logger.warn({ cluster: name, reason: end.message }, 'the agent could not be deployed')
+    else if (end.changed) logger.info({ cluster: name, image: end.image }, 'the agent was deployed')
+    return said(end, isMissing)
+  }
+
+  #settings(
+    { metadata, spec }: ClusterConnection,
+    facts: ConnectionFacts,
+    install: AgentInstall,
+    address: string,
+  ): AgentSettings {
+    const { tls, serverName, imagePullSecret, bufferVolume } = install
+    const caPem = install.caPem?.()
+    return {
+      cluster: metadata.name,
+      image: imageOf(install, spec.collectorVersion),
+      address,
+      intervalMs: facts.intervalMs,
+      operatorScanIntervalMs: this.#options.operatorScanIntervalMs,
+      tls,
+      ...(caPem !== undefined && { caPem }),
+      ...(serverName !== undefined && { serverName }),
+      ...(imagePullSecret !== undefined && { imagePullSecret }),
+      ...(bufferVolume && { bufferVolume }),
+      ...(spec.endpoint && { endpoint: spec.endpoint }),
+    }
+  }
+
+  /** The mode is pull again: nobody may speak for the cluster any more, and its agent goes. */
+  async #removeUnwanted({ object, client, now, signal }: Wish): Promise<Installed> {
+    const { name } = object.metadata
+    const last = this.#removals.get(name)
+    if (last && now - last.at < Math.min(seconds(30) * 2 ** last.tries, MAX_WAIT_MS)) return { left: last.left }
+    const cluster = parseClusterName(name)
+    const reason = await this.#removed(cluster, client, signal)
+    if (reason === undefined) {
+      await this.#revoke(cluster, signal)
+      await this.#setFinalizer(object, false, signal)
+      this.#removals.delete(name)
+      this.#attempts.delete(name)
+      return {}
+    }
+    const left = `the agent could not be removed from the member: ${reason}`
+    this.#removals.set(name, { at: now, tries: (last?.tries ?? 0) + 1, left })
+    return { left }
+  }
+
+  /** @returns why something is left; undefined: nothing is */
+  async #removed(
+    cluster: ClusterName,
+    client: () => Promise<KubeClient | undefined>,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    try {
+      const kube = await client()
+      if (!kube) return NO_CLIENT
+      const left = await removeAgent(kube, cluster, signal)
+      if (left.length > 0) return left.join(', ')
+      this.#options.logger.info({ cluster }, 'the agent was removed from the member')
+      return undefined
+    } catch (error) {
+      signal.throwIfAborted()
+      return FleetError.from(error).message
+    }
+  }
+
+  async #revoke(cluster: ClusterName, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#options.credentials?.revoke(cluster, undefined, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      // The Secret goes with its connection anyway, and without that connection it proves nothing.
+      this.#options.logger.warn({ cluster, err: error }, "an agent's credential could not be deleted")
+    }
+  }
+
+  async #setFinalizer(object: KubeObject, wanted: boolean, signal: AbortSignal): Promise<void> {
+    const { name, namespace } = object.metadata
+    const key = namespace ? { name, namespace } : { name }
+    const now = await this.#options.hub.get(connectionResource, key, signal)
+    if (!now || now.metadata.uid !== object.metadata.uid || hasFinalizer(now) === wanted) return
+    const others = (now.metadata.finalizers ?? []).filter((finalizer) => finalizer !== AGENT_FINALIZER)
+    const finalizers = wanted ? [...others, AGENT_FINALIZER] : others
+    // With the version it was read at: a list that changed in between must not be overwritten.
+    const metadata = { finalizers, resourceVersion: now.metadata.resourceVersion }
+    await this.#options.hub.patch(connectionResource, key, { metadata }, { kind: 'merge', signal })
+  }
+
+  /** In the log, and as a kube event where the hub may write one. */
+  async #warn(object: KubeObject, message: string, signal: AbortSignal): Promise<void> {
+    const { hub, clock, logger } = this.#options
+    const { name, namespace = '', uid = '' } = object.metadata
+    logger.warn({ cluster: name }, message)
+    const at = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z')
+    const event = {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: `${name.slice(0, 200)}.${clock.now().toString(16)}`, namespace },
+      involvedObject: { apiVersion: object.apiVersion ?? '', kind: object.kind ?? '', name, namespace, uid },
+      type: 'Warning',
+      reason: 'AgentLeftBehind',
+      message: message.slice(0, 1000),
+      source: { component: 'clusterpulse-hub' },
+      firstTimestamp: at,
+      lastTimestamp: at,
+      count: 1,
+    }
+    try {
+      await hub.create(events, event, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      logger.debug({ cluster: name, err: error }, 'the warning could not be written as an event')
+    }
+  }
+}
+
+const NO_CLIENT = 'the hub has no access to it any more'
+
+const hasFinalizer = ({ metadata }: KubeObject): boolean => metadata.finalizers?.includes(AGENT_FINALIZER) === true
+
+/** Something new is wanted, or the agent is away and the next attempt's time has come, or it is time to look for drift. */
+function isDue(last: Attempt | undefined, hash: string, { isMissing, facts, now }: Wish): boolean {
+  if (!last || last.hash !== hash) return true
+  const waited = now - last.at
+  if (!isMissing) return waited >= DRIFT_CHECK_MS
+  return waited >= Math.min(facts.intervalMs * 2 ** Math.min(last.tries - 1, 20), MAX_WAIT_MS)
+}
+
+/** What a deployment adds to "no agent is connected"; while one delivers, only its failure is worth a word in the log. */
+function said(end: DeploymentEnd, isMissing: boolean): Installed {
+  if (!isMissing) return {}
+  if (end.kind === 'failed') {
+    const message = `the agent cannot be deployed: ${end.message}; the hub collects by itself meanwhile`
+    return { condition: { status: 'False', reason: 'DeployFailed', message } }
+  }
+  const message = `the agent (${end.image}) is deployed and has not delivered yet; the hub collects by itself meanwhile`
+  return { condition: { status: 'False', reason: 'AwaitingAgent', message } }
+}
+
+const NO_ADDRESS: CollectorCondition = {
+  status: 'False',
+  reason: 'NoIngesterAddress',
+  message:
+    'no agent can be deployed: spec.ingesterAddress is empty and this hub advertises no address; the hub collects by itself meanwhile',
+}

@@ -1,0 +1,126 @@
+import { type AgentFacts, seconds } from '#model'
+
+/*
+ *  Who reads a cluster in push mode (the hub receives agents):
+ *
+ *             first accepted batch of a live stream
+ *   ┌──────────────────────────────────────────────────┐
+ *   ▼                                                  │
+ *  agent ──stream gone, or no batch for 3 intervals──▶ wait ──grace over──▶ hub (pull, and deploy)
+ *
+ *  Without any agent ever, the hub reads at once. Where the hub has no way to the cluster, nobody reads it, and after three
+ *  intervals that is said of the cluster itself. In pull mode, or where no agents are received, it is always the hub.
+ */
+
+export interface CollectingInputs {
+  readonly mode: 'pull' | 'push'
+  /** the hub receives agents at all */
+  readonly receivesAgents: boolean
+  /** the connection says how the hub may ask the cluster itself */
+  readonly isReachable: boolean
+  /** a batch of the living stream was accepted */
+  readonly isDelivering: boolean
+  readonly facts: AgentFacts | undefined
+  /** when a batch of the living stream was last seen to arrive; undefined where that is not known yet */
+  readonly lastBatchAt: number | undefined
+  /** an agent delivered for this cluster before, now or in a former life of the hub */
+  readonly hadAgent: boolean
+  /** since when no agent delivers, as far as this process saw; undefined while one does */
+  readonly awaySince: number | undefined
+  /** the hub reads the cluster already, for want of an agent */
+  readonly isPulling: boolean
+  readonly intervalMs: number
+  /** ms since the Unix epoch, as all times here */
+  readonly now: number
+}
+
+export interface CollectorCondition {
+  readonly status: 'True' | 'False' | 'Unknown'
+  readonly reason: string
+  readonly message: string
+}
+
+export interface Collecting {
+  /** `hub`: pull now. `agent`: it delivers. `wait`: it may be back in a moment. `nobody`: the hub has no way of its own. */
+  readonly by: 'hub' | 'agent' | 'wait' | 'nobody'
+  /** try to bring the agent (back) to the member */
+  readonly deploy: boolean
+  /** of the agent; undefined: there is nothing to say of one */
+  readonly condition: CollectorCondition | undefined
+  /** why no agent delivers, without what follows from it; '' where one does or none is wanted */
+  readonly absence: string
+  /** say of the cluster itself that it cannot be read */
+  readonly isLost: boolean
+  /** look again no later than this, ms */
+  readonly againMs: number
+}
+
+/** After this many intervals without a batch an agent counts as silent, and a cluster nobody reads as lost. */
+const SILENT_INTERVALS = 3
+const MAX_GRACE_MS = seconds(15)
+
+/**
+ * How long a stream may be away before the hub reads by itself: two intervals, at most 15 s. A restart of the agent or of the
+ * hub takes less; a longer hole would be seen on the page.
+ */
+export const graceMs = (intervalMs: number): number => Math.min(2 * intervalMs, MAX_GRACE_MS)
+
+/** Decides who reads the cluster now. */
+export function decideCollecting(inputs: CollectingInputs): Collecting {
+  const { mode, receivesAgents, isReachable, intervalMs, now } = inputs
+  const base = { deploy: false, isLost: false, againMs: intervalMs, absence: '' }
+  if (mode === 'pull') return { ...base, by: 'hub', condition: undefined }
+  if (!receivesAgents) {
+    const condition = notReceiving(isReachable)
+    return { ...base, by: isReachable ? 'hub' : 'nobody', isLost: !isReachable, condition, absence: NOT_RECEIVING }
+  }
+  const silent = isSilent(inputs)
+  if (inputs.isDelivering && !silent) return { ...base, by: 'agent', condition: delivering(inputs.facts) }
+
+  const why = absence(inputs, silent)
+  const awayMs = silent ? Number.POSITIVE_INFINITY : now - (inputs.awaySince ?? now)
+  const absent = { ...base, absence: why('').message }
+  const leftMs = inputs.hadAgent && !inputs.isPulling ? graceMs(intervalMs) - awayMs : 0
+  if (leftMs > 0) return { ...absent, by: 'wait', condition: why(''), againMs: Math.min(leftMs, intervalMs) }
+  if (isReachable) {
+    return { ...absent, by: 'hub', deploy: true, condition: why('; the hub collects by itself meanwhile') }
+  }
+  const isLost = silent || (inputs.hadAgent && awayMs >= SILENT_INTERVALS * intervalMs)
+  const next = 'the hub has no way to this cluster: run "clusterpulse connect" and apply what it prints there'
+  return { ...absent, by: 'nobody', isLost, condition: why(inputs.hadAgent ? '' : `; ${next}`) }
+}
+
+/** The stream lives and brings nothing. */
+function isSilent({ isDelivering, lastBatchAt, intervalMs, now }: CollectingInputs): boolean {
+  return isDelivering && lastBatchAt !== undefined && now - lastBatchAt > SILENT_INTERVALS * intervalMs
+}
+
+const NOT_RECEIVING = 'this hub receives no agents'
+
+function notReceiving(isReachable: boolean): CollectorCondition {
+  const meanwhile = isReachable ? '; it collects by itself meanwhile' : ', and has no way to the cluster itself'
+  return { status: 'False', reason: 'NoAgent', message: `${NOT_RECEIVING}${meanwhile}` }
+}
+
+function delivering(facts: AgentFacts | undefined): CollectorCondition {
+  const version = facts?.version ? ` ${facts.version}` : ''
+  const message = `the agent${version} is connected and its batches are accepted`
+  return { status: 'True', reason: 'Delivering', message }
+}
+
+/** Why no agent delivers; what follows from that is added. */
+function absence({ facts, hadAgent }: CollectingInputs, silent: boolean): (then: string) => CollectorCondition {
+  const said = (reason: string, message: string) => (then: string) => ({
+    status: 'False' as const,
+    reason,
+    message: `${message}${then}`,
+  })
+  if (silent) return said('AgentSilent', 'the agent is connected and has sent no batch for more than three intervals')
+  if (facts?.connected) {
+    const why = said('AwaitingFirstBatch', 'the agent is connected; its first batch is awaited')
+    return (then) => ({ ...why(then), status: 'Unknown' })
+  }
+  if (facts) return said('AgentAway', `the agent is away${facts.reason ? `: ${facts.reason}` : ''}`)
+  if (hadAgent) return said('AgentAway', 'the agent has not connected to this hub since it started')
+  return said('NoAgent', 'no agent has connected')
+}
