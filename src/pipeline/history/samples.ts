@@ -1,0 +1,164 @@
+import {
+  type Batch,
+  type BatchView,
+  type ClusterOperatorSnapshot,
+  clusterTotals,
+  type MetricScope,
+  metricPrefix,
+  metricsCatalogue,
+  type NodeSnapshot,
+  nodeStatus,
+  nodeUsagePercent,
+  type SampleGroup,
+  type SampleSet,
+  type SnapshotOf,
+  type SnapshotType,
+  type TotalsInput,
+} from '#model'
+
+type Amount = number | null | undefined
+
+/**
+ * The numbers of one batch, by the same rules as the documents, so that a chart and a table never disagree.
+ * Types are taken from `view` where the part is `changed` or complete, else from the items of complete parts; a `changed`
+ * part without a view says nothing. What is not known is NaN.
+ * @returns undefined where the round failed or nothing in it makes a number
+ */
+export function samplesOf(batch: Batch, view?: BatchView): SampleSet | undefined {
+  if (batch.failure) return undefined
+  const read = <T extends SnapshotType>(type: T) => itemsOf(batch, view, type)
+  const nodes = read('node')
+  const operators = read('operator')
+  const clusterOperators = read('clusterOperator')
+  const groups = [
+    clusterGroup({
+      nodes: nodes ?? null,
+      podSummary: read('podSummary')?.[0] ?? null,
+      namespaces: read('namespace') ?? null,
+      deployments: read('deployment') ?? null,
+      operators: operators ?? null,
+      clusterOperators: clusterOperators ?? null,
+    }),
+    groupOf('node', nodes, (node) => node.name, nodeValues),
+    groupOf('operator', operators, (operator) => operator.csv, operatorValues),
+    groupOf('clusterOperator', clusterOperators, (operator) => operator.name, clusterOperatorValues),
+  ].filter((group) => group !== undefined)
+  if (groups.length === 0) return undefined
+  return {
+    cluster: batch.cluster,
+    at: batch.collectedAt,
+    source: batch.source,
+    repaired: batch.backfill === true,
+    groups,
+  }
+}
+
+function itemsOf<T extends SnapshotType>(
+  batch: Batch,
+  view: BatchView | undefined,
+  type: T,
+): readonly SnapshotOf<T>[] | undefined {
+  let items: readonly SnapshotOf<T>[] | undefined
+  for (const part of batch.parts) {
+    if (part.type !== type || (part.outcome !== 'complete' && part.outcome !== 'changed')) continue
+    const known = view?.[type] as ReadonlyMap<string, SnapshotOf<T>> | undefined
+    if (known) items = [...known.values()]
+    // The compiler does not follow that `part.type === type` makes the items those of T.
+    else
+      items = part.outcome === 'complete' ? (part.items as readonly unknown[] as readonly SnapshotOf<T>[]) : undefined
+  }
+  return items
+}
+
+interface ClusterInput extends TotalsInput {
+  readonly nodes: readonly NodeSnapshot[] | null
+}
+
+function clusterGroup(input: ClusterInput): SampleGroup | undefined {
+  const totals = clusterTotals(input)
+  const { cpuCores, memoryBytes, pods, deployments } = totals
+  const values: Record<string, Amount> = {
+    nodes_total: totals.nodes?.total,
+    // As in the metrics document: a cordoned node is not among them.
+    nodes_ready: input.nodes?.filter((node) => nodeStatus(node) === 'Ready').length,
+    pods_total: pods?.total,
+    pods_running: pods?.running,
+    cpu_capacity: cpuCores.capacity,
+    memory_capacity_bytes: memoryBytes.capacity,
+    namespaces_total: totals.namespaces,
+    deployments_total: deployments?.total,
+    cpu_allocatable: cpuCores.allocatable,
+    cpu_requested: cpuCores.requested,
+    cpu_used: cpuCores.used,
+    memory_allocatable_bytes: memoryBytes.allocatable,
+    memory_requested_bytes: memoryBytes.requested,
+    memory_used_bytes: memoryBytes.used,
+    pods_pending: pods?.pending,
+    pods_failed: pods?.failed,
+    deployments_ready: deployments?.ready,
+    operators_total: totals.operators?.total,
+    operators_count: totals.clusterOperators?.total,
+  }
+  if (Object.values(values).every((value) => value === null || value === undefined)) return undefined
+  return groupOf(
+    'cluster',
+    [values],
+    () => '',
+    (known) => known,
+  )
+}
+
+function nodeValues(node: NodeSnapshot): Readonly<Record<string, Amount>> {
+  const { capacity, allocatable, requested, used, pods } = node
+  const percent = nodeUsagePercent(node)
+  return {
+    // A share of nothing is not known; the documents write 0 there.
+    cpu_usage_percent: allocatable.cpuCores ? percent.cpu : null,
+    memory_usage_percent: allocatable.memoryBytes ? percent.memory : null,
+    pods_total: pods.total,
+    pods_running: pods.running,
+    cpu_capacity: capacity.cpuCores,
+    memory_capacity_bytes: capacity.memoryBytes,
+    storage_capacity_bytes: capacity.storageBytes,
+    pods_capacity: capacity.pods,
+    cpu_allocatable: allocatable.cpuCores,
+    memory_allocatable_bytes: allocatable.memoryBytes,
+    storage_allocatable_bytes: allocatable.storageBytes,
+    pods_allocatable: allocatable.pods,
+    cpu_requested: requested.cpuCores,
+    memory_requested_bytes: requested.memoryBytes,
+    pods_pending: pods.pending,
+    pods_failed: pods.failed,
+    pods_succeeded: pods.succeeded,
+    cpu_used: used?.cpuCores,
+    memory_used_bytes: used?.memoryBytes,
+    ready: node.ready === 'unknown' ? null : Number(node.ready === 'ready'),
+  }
+}
+
+const operatorValues = (): Readonly<Record<string, Amount>> => ({ installed: 1 })
+
+const clusterOperatorValues = (operator: ClusterOperatorSnapshot): Readonly<Record<string, Amount>> => ({
+  available: Number(operator.available),
+  progressing: Number(operator.progressing),
+  degraded: Number(operator.degraded),
+  upgradeable: Number(operator.upgradeable),
+})
+
+function groupOf<T>(
+  scope: MetricScope,
+  items: readonly T[] | undefined,
+  keyOf: (item: T) => string,
+  valuesOf: (item: T) => Readonly<Record<string, Amount>>,
+): SampleGroup | undefined {
+  if (!items || items.length === 0) return undefined
+  // Two of one name (an operator copied into several namespaces) are one series.
+  const rows = new Map(items.map((item) => [keyOf(item), valuesOf(item)]))
+  const columns = metricsCatalogue
+    .filter((metric) => metric.scope === scope)
+    .map(({ name }) => ({
+      metric: metricPrefix[scope] + name,
+      values: Float64Array.from(rows.values(), (row) => row[name] ?? Number.NaN),
+    }))
+  return { scope, keys: [...rows.keys()], columns }
+}
