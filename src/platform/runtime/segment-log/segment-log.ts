@@ -88,6 +88,7 @@ interface Waiting {
 
 const GROUP_BYTES = 8 * 2 ** 20
 const CHECKPOINT = '.checkpoint'
+const KEPT = '.kept'
 
 /**
  * Append-only files with checksums. `append` resolves when its record survives a loss of power; many appends share one
@@ -253,6 +254,21 @@ export class SegmentLog implements AsyncDisposable {
     }
     this.#checkpoints.set(consumer, Math.max(index, this.checkpoint(consumer)))
     await this.#retain()
+  }
+
+  /** A small file of a consumer beside the segments, or undefined where there is none. What it holds is the caller's to check. */
+  async kept(name: string): Promise<string | undefined> {
+    const { disk, directory } = this.#options
+    if (!(await disk.list(directory)).includes(`${name}${KEPT}`)) return undefined
+    return (await disk.read(join(directory, `${name}${KEPT}`))).toString()
+  }
+
+  /** Replaces that file as a whole, safe on disk. @throws LogFullError, LogWriteError: then the former one is still there */
+  async keep(name: string, text: string): Promise<void> {
+    const { disk, directory } = this.#options
+    await writeAtomically(disk, directory, `${name}${KEPT}`, text).catch((error: unknown) => {
+      throw this.#writeError(error)
+    })
   }
 
   stats(): LogStats {
