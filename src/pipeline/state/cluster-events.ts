@@ -18,6 +18,7 @@ export function clusterEvents(before: ClusterState | undefined, after: ClusterSt
     ...nodeEvents(before, after).map(([type, data]) => event(type, data)),
     ...clusterOperatorEvents(before, after).map(([type, data]) => event(type, data)),
     ...operatorEvents(before, after).map(([type, data]) => event(type, data)),
+    ...agentEvents(before, after).map(([type, data]) => event(type, data)),
     ...healthEvents(before, after, displayName).map(([type, data]) => event(type, data)),
   ]
 }
@@ -70,6 +71,14 @@ function operatorEvents(before: ClusterState | undefined, after: ClusterState): 
     if (is.status !== 'Succeeded' || !was) return []
     return was.status === 'Failed' || lastToldFailed(before, is.name) ? [['operator.recovered', data]] : []
   })
+}
+
+function agentEvents(before: ClusterState | undefined, { agent }: ClusterState): Told[] {
+  const was = before?.agent?.connected ?? false
+  if (!agent || agent.connected === was) return []
+  if (!agent.connected) return [['agent.disconnected', { reason: agent.reason, version: agent.version }]]
+  const { version, protocol, method, tls } = agent
+  return [['agent.connected', { version, protocol, method, tls }]]
 }
 
 function lastToldFailed(state: ClusterState | undefined, operator: string): boolean {

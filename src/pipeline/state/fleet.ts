@@ -1,4 +1,5 @@
 import {
+  type Batch,
   type Change,
   type ClusterName,
   type ClusterState,
@@ -7,7 +8,6 @@ import {
   type FleetEvent,
   type Freshness,
   type Heartbeat,
-  invariant,
   type Part,
   type PartState,
   type SnapshotOf,
@@ -49,17 +49,19 @@ export function applyRecord(previous: ClusterState | undefined, record: StateRec
     case 'removed':
       return applyRemoved(previous, record)
     case 'agent':
+      return applyAgent(previous, record, version)
     case 'lost':
-      return { next: previous, changes: [] }
+      return applyLost(previous, record, version)
   }
 }
 
 function applyBatch(
   previous: ClusterState | undefined,
-  { batch, receivedAt }: Extract<StateRecord, { kind: 'batch' }>,
+  { batch, receivedAt, into = 'both' }: Extract<StateRecord, { kind: 'batch' }>,
   version: number,
 ): Applied {
-  if (previous && batch.sequence <= previous.sequence) return { next: previous, changes: [] }
+  const isOurs = into === 'both' || into === 'state'
+  if (!isOurs || !isNewer(batch, previous) || !isBased(batch, previous)) return { next: previous, changes: [] }
   const before = previous ?? emptyCluster(batch.cluster, null)
   const freshness: Freshness = { observedAt: batch.collectedAt, receivedAt, source: batch.source }
   const snapshotChanges: Change[] = []
@@ -72,7 +74,9 @@ function applyBatch(
   }
   if (batch.failure) parts = withUnreached(parts, batch.failure, freshness)
   const verdict = evaluateHealth({ parts, failure: batch.failure, source: batch.source, checked: true })
-  const nodesRead = batch.parts.some(({ type, outcome }) => type === 'node' && outcome === 'complete')
+  const nodesRead = batch.parts.some(
+    ({ type, outcome }) => type === 'node' && (outcome === 'complete' || outcome === 'changed'),
+  )
   const status: ClusterStatus = {
     ...verdict,
     checkedAt: batch.collectedAt,
@@ -90,6 +94,46 @@ function applyBatch(
     version,
   }
   return withEvents(previous, after, snapshotChanges, receivedAt)
+}
+
+// Numbers are compared within one origin. Between two the time decides: a record applied once more is not newer.
+function isNewer({ origin = '', sequence, collectedAt }: Batch, previous: ClusterState | undefined): boolean {
+  if (!previous || previous.sequence === 0) return true
+  if (origin === previous.origin) return sequence > previous.sequence
+  return collectedAt >= (previous.status.checkedAt ?? 0)
+}
+
+// A difference to anything but what is here would make a state that never was: the whole batch is left out.
+function isBased({ origin = '', base, parts }: Batch, previous: ClusterState | undefined): boolean {
+  const differences = parts.filter(({ outcome }) => outcome === 'changed')
+  if (differences.length === 0) return true
+  if (previous?.origin !== origin || previous.sequence !== base) return false
+  return differences.every(({ type }) => previous.parts[type]?.freshness)
+}
+
+function applyAgent(
+  previous: ClusterState | undefined,
+  { agent, at }: Extract<StateRecord, { kind: 'agent' }>,
+  version: number,
+): Applied {
+  if (!previous || sameJson(previous.agent, agent)) return { next: previous, changes: [] }
+  return withEvents(previous, { ...previous, agent, version }, [], at)
+}
+
+function applyLost(
+  previous: ClusterState | undefined,
+  { loss, at }: Extract<StateRecord, { kind: 'lost' }>,
+  version: number,
+): Applied {
+  if (!previous || loss.count === 0) return { next: previous, changes: [] }
+  const { origin, sequence, from, to, cause, count, keptEveryMs } = loss
+  const isKnown = previous.events.some(
+    ({ type, data }) => type === 'collection.lost' && data?.origin === origin && data.sequence === sequence,
+  )
+  if (isKnown) return { next: previous, changes: [] }
+  const data = { from, to, cause, count, kept_every_ms: keptEveryMs, origin, sequence }
+  const event: FleetEvent = { type: 'collection.lost', cluster: previous.name, at, data }
+  return withEvents(previous, { ...previous, version }, [], at, [event])
 }
 
 function applyConnection(
@@ -112,9 +156,10 @@ function withEvents(
   after: ClusterState,
   snapshotChanges: readonly Change[],
   at: number,
+  given: readonly FleetEvent[] = [],
 ): Applied {
   // The newest are the ones that tell of health: where a round brings more than the list holds, the first ones go.
-  const told = clusterEvents(previous, after, at).slice(-EVENTS_KEPT)
+  const told = [...clusterEvents(previous, after, at), ...given].slice(-EVENTS_KEPT)
   const cluster = after.name
   const next = { ...after, events: prepend(told, after.events) }
   const changes: Change[] = [
@@ -138,7 +183,10 @@ function applyPart(
   const attemptedAt = freshness.observedAt
   // Maps of one type each: the key of `parts` and the tag of `part` agree, which their unions cannot say.
   const old = (previous?.items ?? new Map()) as ReadonlyMap<string, SnapshotOf<SnapshotType>>
-  invariant(part.outcome !== 'changed', 'not yet')
+  if (part.outcome === 'changed') {
+    const items = patchItems(old, part.put, part.removed, changed)
+    return { outcome: 'complete', code: '', message: '', attemptedAt, freshness, items }
+  }
   if (part.outcome !== 'complete') {
     const { outcome, code, message } = part
     return { outcome, code, message, attemptedAt, freshness: previous?.freshness ?? null, items: old }
@@ -192,6 +240,28 @@ export function mergeItems<T extends { readonly name: string }>(
     changed(name, 'remove')
   }
   return same ? old : items
+}
+
+/** The older items with a difference; the older map itself where nothing differs. */
+function patchItems<T extends { readonly name: string }>(
+  old: ReadonlyMap<string, T>,
+  put: readonly T[],
+  removed: readonly string[],
+  changed: (name: string, op: 'put' | 'remove') => void,
+): ReadonlyMap<string, T> {
+  const news = put.filter((item) => !sameJson(old.get(item.name), item))
+  const gone = removed.filter((name) => old.has(name))
+  if (news.length === 0 && gone.length === 0) return old
+  const items = new Map(old)
+  for (const item of news) {
+    items.set(item.name, item)
+    changed(item.name, 'put')
+  }
+  for (const name of gone) {
+    items.delete(name)
+    changed(name, 'remove')
+  }
+  return items
 }
 
 /** A cluster nobody has looked at yet. */

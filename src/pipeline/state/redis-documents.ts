@@ -59,7 +59,7 @@ export function documentCommands(
 /** What subscribers of the documented channel hear: every event, and each round's end under its documented name. */
 export function announcements(before: ClusterState | undefined, after: ClusterState, now: number): Command[] {
   const told = newEvents(before, after).map((event) => eventDocument(event))
-  const sawRound = after.sequence !== (before?.sequence ?? 0)
+  const sawRound = after.sequence !== (before?.sequence ?? 0) || after.origin !== (before?.origin ?? '')
   if (sawRound && !told.some(({ type }) => type === 'cluster.reconciled')) {
     const data = { health: after.status.health, display_name: after.connection?.displayName ?? after.name }
     told.push(eventDocument({ type: 'cluster.reconciled', cluster: after.name, at: now, data }))

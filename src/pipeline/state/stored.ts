@@ -54,7 +54,8 @@ export function decodeCluster(
       const head = meta.parts[type]
       if (head) parts[type] = { ...head, items: itemsOf(fields[partField(type)], before?.parts[type]?.items) }
     }
-    return { ...meta, parts: parts as ClusterState['parts'] }
+    // A former version wrote neither who numbered its batches nor an agent: there was only the hub.
+    return { ...meta, origin: meta.origin ?? '', agent: meta.agent ?? null, parts: parts as ClusterState['parts'] }
   } catch {
     return undefined // written by another version, or damaged
   }
