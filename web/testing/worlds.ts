@@ -1,4 +1,5 @@
 import type {
+  AgentView,
   ClusterOperatorView,
   ClusterView,
   DeploymentView,
@@ -43,6 +44,10 @@ interface Wish {
   readonly parts?: Partial<Record<RowType, Partial<PartView>>>
   /** health of the last rounds, oldest first */
   readonly beats?: readonly Health[]
+  readonly mode?: ClusterView['mode']
+  /** how the facts came; as declared where not told */
+  readonly source?: ClusterView['source']
+  readonly agent?: AgentView
   /** never reached: nothing is known of it */
   readonly blank?: boolean
 }
@@ -105,6 +110,23 @@ export function aNode(
   }
 }
 
+/** An agent of ours that has sent everything, connected for three hours. */
+export const anAgent = (now: number, wish: Partial<AgentView> = {}): AgentView => ({
+  connected: true,
+  since: now - 3 * 60 * minute,
+  reason: '',
+  version: '0.1.0',
+  protocol: 1,
+  heartbeatAt: now - 2000,
+  bufferedBatches: 0,
+  bufferedBytes: 0,
+  oldestBufferedAt: null,
+  lostBatches: 0,
+  clockOffsetMs: 12,
+  tls: true,
+  ...wish,
+})
+
 export function aCluster(name: string, now: number, wish: Wish = {}): World {
   const {
     health = 'healthy',
@@ -117,7 +139,9 @@ export function aCluster(name: string, now: number, wish: Wish = {}): World {
     blank = false,
   } = wish
   const at = now - ageMs
-  const freshness = { observedAt: at, receivedAt: at + 200, source: 'pull' as const }
+  const { mode = 'pull' } = wish
+  const { source = mode } = wish
+  const freshness = { observedAt: at, receivedAt: at + 200, source }
   const node = blank
     ? []
     : Array.from({ length: nodeCount }, (_, index) =>
@@ -241,9 +265,9 @@ export function aCluster(name: string, now: number, wish: Wish = {}): World {
     displayName: wish.displayName ?? name,
     endpoint: `https://api.${name}.example:6443`,
     labels: wish.labels ?? { env: 'prod', region: 'eu' },
-    mode: 'pull',
-    source: 'pull',
-    agent: null,
+    mode,
+    source,
+    agent: wish.agent ?? null,
     insecureSkipTlsVerify: false,
     health,
     message:
@@ -305,7 +329,17 @@ export function aCluster(name: string, now: number, wish: Wish = {}): World {
 /** Six clusters in the states that a person meets. */
 export function demoFleet(now: number): World[] {
   return [
-    aCluster('eu-prod-1', now, { displayName: 'Europe production 1', nodes: 12, openshift: true }),
+    aCluster('eu-prod-1', now, {
+      displayName: 'Europe production 1',
+      nodes: 12,
+      openshift: true,
+      mode: 'push',
+      agent: anAgent(now, {
+        bufferedBatches: 120,
+        bufferedBytes: 3.4 * 2 ** 20,
+        oldestBufferedAt: now - 2 * 60 * minute,
+      }),
+    }),
     aCluster('eu-prod-2', now, {
       displayName: 'Europe production 2',
       nodes: 9,
@@ -314,6 +348,9 @@ export function demoFleet(now: number): World[] {
       openshift: true,
       used: 0.78,
       requested: 0.93,
+      mode: 'push',
+      source: 'pull',
+      agent: anAgent(now, { connected: false, since: now - 12 * minute, reason: 'the stream broke off' }),
       version: '4.14.30',
       reasons: [
         { code: 'nodes_not_ready', message: '1 of 9 nodes not ready: worker-6' },
@@ -348,6 +385,8 @@ export function demoFleet(now: number): World[] {
       },
     }),
     aCluster('lab', now, {
+      mode: 'push',
+      agent: anAgent(now, { tls: false, lostBatches: 6, clockOffsetMs: -94_000 }),
       labels: { env: 'lab' },
       nodes: 1,
       version: 'v1.31.0',

@@ -89,43 +89,67 @@ function patternOf(kind: SpanView['kind'], color: string, ratio: number, on: Can
 const words: Readonly<Record<SpanView['kind'], string>> = { repaired: 'repaired', pulled: 'pulled', lost: 'lost' }
 const strength: Readonly<Record<SpanView['kind'], number>> = { repaired: 0.55, pulled: 0.75, lost: 0.85 }
 
-/** Bands behind the lines: hatched, dotted or crossed, with an edge on top and their word where there is room. */
-export function paintSpans(plot: uPlot, spans: readonly SpanView[]): void {
-  const { ctx: pen, bbox } = plot
-  const ratio = devicePixelRatio || 1
-  const colors = palette()
+/** Where a band lies on the canvas; a short one is still seen. */
+function placeOf(plot: uPlot, { from, to }: SpanView): { start: number; width: number } {
+  const start = plot.valToPos(from / 1000, 'x', true)
+  return { start, width: Math.max(plot.valToPos(to / 1000, 'x', true) - start, 3 * ratioNow()) }
+}
+
+const ratioNow = (): number => devicePixelRatio || 1
+
+function withinPlot({ ctx: pen, bbox }: uPlot, paint: (pen: CanvasRenderingContext2D) => void): void {
   pen.save()
   pen.beginPath()
   pen.rect(bbox.left, bbox.top, bbox.width, bbox.height)
   pen.clip()
-  pen.font = `${10 * ratio}px ${colors.font.slice(5)}`
-  pen.textBaseline = 'top'
-  pen.textAlign = 'left'
-  let wordsEnd = Number.NEGATIVE_INFINITY
-  for (const { kind, from, to } of spans) {
-    const start = plot.valToPos(from / 1000, 'x', true)
-    // A short one is still seen.
-    const width = Math.max(plot.valToPos(to / 1000, 'x', true) - start, 3 * ratio)
-    if (start + width < bbox.left || start > bbox.left + bbox.width) continue
-    const color = colors.spans[kind]
-    pen.globalAlpha = 0.08
-    pen.fillStyle = color
-    pen.fillRect(start, bbox.top, width, bbox.height)
-    pen.globalAlpha = strength[kind]
-    pen.fillStyle = patternOf(kind, color, ratio, pen) ?? color
-    pen.fillRect(start, bbox.top, width, bbox.height)
-    pen.globalAlpha = 1
-    pen.fillStyle = color
-    pen.fillRect(start, bbox.top, width, 2.5 * ratio)
-    const visible = Math.max(start, bbox.left)
-    const room = Math.min(start + width, bbox.left + bbox.width) - visible
-    const text = pen.measureText(words[kind]).width
-    if (room < text + 8 * ratio || visible < wordsEnd) continue
-    pen.fillStyle = colors.ground
-    pen.fillRect(visible + 2 * ratio, bbox.top + 4.5 * ratio, text + 5 * ratio, 13 * ratio)
-    pen.fillStyle = color
-    pen.fillText(words[kind], visible + 4.5 * ratio, bbox.top + 6 * ratio)
-    wordsEnd = visible + text + 8 * ratio
-  }
+  paint(pen)
   pen.restore()
+}
+
+/** Bands behind the lines: hatched, dotted or crossed, with an edge on top. */
+export function paintSpans(plot: uPlot, spans: readonly SpanView[]): void {
+  const { top, height } = plot.bbox
+  const ratio = ratioNow()
+  withinPlot(plot, (pen) => {
+    for (const span of spans) {
+      const { start, width } = placeOf(plot, span)
+      const color = palette().spans[span.kind]
+      pen.globalAlpha = 0.08
+      pen.fillStyle = color
+      pen.fillRect(start, top, width, height)
+      pen.globalAlpha = strength[span.kind]
+      pen.fillStyle = patternOf(span.kind, color, ratio, pen) ?? color
+      pen.fillRect(start, top, width, height)
+      pen.globalAlpha = 1
+      pen.fillStyle = color
+      pen.fillRect(start, top, width, 2.5 * ratio)
+    }
+  })
+}
+
+/** The word of each band, above the lines, where there is room for it. */
+export function paintSpanWords(plot: uPlot, spans: readonly SpanView[]): void {
+  const { left, top, width: plotWidth } = plot.bbox
+  const ratio = ratioNow()
+  const colors = palette()
+  withinPlot(plot, (pen) => {
+    pen.font = `${10 * ratio}px ${colors.font.slice(5)}`
+    pen.textBaseline = 'top'
+    pen.textAlign = 'left'
+    let end = Number.NEGATIVE_INFINITY
+    for (const span of spans) {
+      const { start, width } = placeOf(plot, span)
+      const visible = Math.max(start, left)
+      const room = Math.min(start + width, left + plotWidth) - visible
+      const text = pen.measureText(words[span.kind]).width
+      if (room < text + 8 * ratio || visible < end) continue
+      pen.globalAlpha = 0.88
+      pen.fillStyle = colors.ground
+      pen.fillRect(visible + 2 * ratio, top + 4.5 * ratio, text + 5 * ratio, 13 * ratio)
+      pen.globalAlpha = 1
+      pen.fillStyle = colors.spans[span.kind]
+      pen.fillText(words[span.kind], visible + 4.5 * ratio, top + 6 * ratio)
+      end = visible + text + 8 * ratio
+    }
+  })
 }

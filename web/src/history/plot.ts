@@ -1,6 +1,6 @@
 import uPlot from 'uplot'
 import type { Crosshair } from './crosshair.ts'
-import { dashes, paintSpans, palette } from './paint.ts'
+import { dashes, paintSpans, paintSpanWords, palette } from './paint.ts'
 import { type ChartPlan, largestOf, nearest, type Picture, valuesOf } from './picture.ts'
 import type { Bounds } from './range.ts'
 import { timeLabel, timeTicks, type ValueAxis, valueAxis } from './units.ts'
@@ -92,6 +92,7 @@ export class Plot {
       },
       hooks: {
         drawAxes: [(plot) => paintSpans(plot, this.#picture.spans)],
+        draw: [(plot) => paintSpanWords(plot, this.#picture.spans)],
         setCursor: [(plot) => this.#moved(plot)],
         setSelect: [(plot) => this.#brushed(plot, onBrush)],
       },

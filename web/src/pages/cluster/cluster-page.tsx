@@ -8,6 +8,7 @@ import { formatCount } from '../../model/format.ts'
 import { type ClusterTab, clusterPath, clusterTabs, Link } from '../../router.tsx'
 import { PageHeading } from '../../shell/page-heading.tsx'
 import { ClusterHealth } from '../fleet/columns.tsx'
+import { PushStanding } from './agent.tsx'
 import { EventsTab } from './events.tsx'
 import { History } from './history.tsx'
 import { NodesTab } from './nodes.tsx'
@@ -118,6 +119,7 @@ function Standing({ cluster }: { cluster: ClusterView }): ReactNode {
           </>
         )}
       </span>
+      <PushStanding cluster={cluster} />
     </p>
   )
 }

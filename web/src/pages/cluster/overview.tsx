@@ -9,6 +9,7 @@ import { useAtTime, useHub, useLive } from '../../live/hooks.ts'
 import { eventLine } from '../../model/events.ts'
 import { formatBytes, formatCores, formatCount, formatSpan } from '../../model/format.ts'
 import { type ClusterTab, clusterPath, Link } from '../../router.tsx'
+import { AgentPanel } from './agent.tsx'
 import { PartFailure, partTexts } from './part.tsx'
 import { useAnswer } from './use-answer.ts'
 
@@ -22,6 +23,7 @@ export function OverviewTab({ cluster }: { cluster: ClusterView }): ReactNode {
       <Identity cluster={cluster} />
       <div className="stack is-wide">
         <Latest cluster={cluster} />
+        <AgentPanel cluster={cluster} />
         <Reading cluster={cluster} />
       </div>
     </div>
@@ -234,7 +236,7 @@ function Reading({ cluster }: { cluster: ClusterView }): ReactNode {
     <section className="panel" aria-labelledby="reading">
       <h2 id="reading">How it is read</h2>
       <p className="fine">
-        {cluster.mode === 'pull' ? 'By the hub' : 'By an agent beside the cluster'}, every{' '}
+        {cluster.source === 'pull' ? 'By the hub' : 'By an agent beside the cluster'}, every{' '}
         {formatSpan(cluster.intervalMs)}.{' '}
         {cluster.checkedAt === null ? (
           'No round has ended yet.'

@@ -2,6 +2,7 @@ import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { Of, Pods } from '../../components/counts.tsx'
 import { HeartbeatStrip } from '../../components/health.tsx'
 import { LoadMeter } from '../../components/meter.tsx'
+import { ModeCell } from '../../components/push.tsx'
 import type { TableView } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { Age, Missing } from '../../components/text.tsx'
@@ -96,6 +97,7 @@ function Card({ cluster }: { cluster: ClusterView }): ReactNode {
           </dd>
         </div>
       </dl>
+      <ModeCell cluster={cluster} />
       <footer>
         <span className="mono">{versionOf(cluster) ?? <Missing why="the cluster has not told its version" />}</span>
         <span>

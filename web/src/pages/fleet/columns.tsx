@@ -1,6 +1,7 @@
 import { Of, Pods } from '../../components/counts.tsx'
 import { HealthMark, HeartbeatStrip } from '../../components/health.tsx'
 import { LoadMeter } from '../../components/meter.tsx'
+import { ModeCell } from '../../components/push.tsx'
 import type { Column } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { Age, Flash, Missing } from '../../components/text.tsx'
@@ -8,6 +9,7 @@ import type { ClusterView } from '../../contract.ts'
 import { useAtTime } from '../../live/hooks.ts'
 import { factsAt, isStale, loadOf, needOf, needWord, severityOf } from '../../model/cluster.ts'
 import type { Field } from '../../model/filter.ts'
+import { pushStatus } from '../../model/push.ts'
 import { clusterPath } from '../../router.tsx'
 
 export function ClusterHealth({ cluster }: { cluster: ClusterView }) {
@@ -101,7 +103,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
     {
       id: 'version',
       header: 'Version',
-      width: 118,
+      width: 110,
       kind: 'version',
       value: versionOf,
       cell: (cluster) =>
@@ -111,7 +113,13 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
           <Missing why="the cluster has not told its version" />
         ),
     },
-    { id: 'mode', header: 'Mode', width: 72, value: ({ mode }) => mode },
+    {
+      id: 'mode',
+      header: 'Mode',
+      width: 124,
+      value: ({ mode }) => mode,
+      cell: (cluster) => <ModeCell cluster={cluster} />,
+    },
     {
       id: 'age',
       header: 'As of',
@@ -182,6 +190,17 @@ export function fleetFields(now: number): Readonly<Record<string, Field<ClusterV
     notready: { kind: 'number', read: ({ nodes }) => nodes?.notReady ?? null },
     failed: { kind: 'number', read: ({ pods }) => pods?.failed ?? null },
     pending: { kind: 'number', read: ({ pods }) => pods?.pending ?? null },
+    source: { kind: 'text', read: ({ source }) => source },
+    agent: { kind: 'text', read: ({ agent }) => (agent === null ? 'none' : agent.connected ? 'connected' : 'away') },
+    push: {
+      kind: 'text',
+      read: (cluster) =>
+        [pushStatus(cluster, now)].flatMap(({ instead, notes }) => [
+          ...(instead ? ['odd'] : []),
+          ...notes.map(({ code }) => code),
+        ]),
+    },
+    buffered: { kind: 'number', read: ({ agent }) => agent?.bufferedBatches ?? null },
     reason: { kind: 'text', read: ({ reasons }) => reasons.map(({ code }) => code) },
   }
 }

@@ -1,0 +1,160 @@
+import type { AgentView, ClusterView } from '../contract.ts'
+import { formatBytes, formatCount, formatSpan, plural } from './format.ts'
+
+export interface PushNote {
+  readonly code: 'silent' | 'late' | 'catching-up' | 'lost' | 'clock' | 'plaintext' | 'original'
+  readonly word: string
+  /** for a row */
+  readonly short: string
+  /** the whole of it */
+  readonly text: string
+  readonly isWarning: boolean
+}
+
+export interface PushStatus {
+  /** how the facts really come where that is not as declared: `agent away: pulled by the hub`; else '' */
+  readonly instead: string
+  /** the same for a row */
+  readonly short: string
+  /** in a sentence */
+  readonly text: string
+  /** worst first */
+  readonly notes: readonly PushNote[]
+}
+
+/** How far a clock may be off before it is worth a word: times are corrected for it. */
+const clockSlackMs = 2000
+
+/** How the facts of a cluster come, and what is wrong with that. `now` is the hub's time. */
+export function pushStatus(cluster: ClusterView, now: number): PushStatus {
+  const { agent } = cluster
+  return { ...wayOf(cluster), notes: agent === null ? [] : notesOf(cluster, agent, now) }
+}
+
+function wayOf({ mode, source, agent, lastSyncAt, intervalMs }: ClusterView): Omit<PushStatus, 'notes'> {
+  const every = `every ${formatSpan(intervalMs)}`
+  if (mode === 'pull') {
+    if (agent?.connected && source === 'push')
+      return {
+        instead: 'pushed by an agent',
+        short: 'an agent pushes',
+        text: 'Declared as pull, yet an agent pushes the facts',
+      }
+    return { instead: '', short: '', text: `The hub reads this cluster ${every}` }
+  }
+  const byHub = lastSyncAt !== null && source === 'pull'
+  const until = byHub ? `; until then the hub reads it ${every}` : ''
+  if (agent === null)
+    return {
+      instead: byHub ? 'no agent yet: pulled by the hub' : 'no agent yet',
+      short: 'no agent yet',
+      text: `An agent is to push the facts; none has connected yet${until}`,
+    }
+  if (agent.connected)
+    return byHub
+      ? {
+          instead: 'agent is back: pulled by the hub until it has sent',
+          short: 'agent is back',
+          text: `The agent is connected and its first batch awaited${until}`,
+        }
+      : { instead: '', short: '', text: `An agent beside the cluster pushes the facts ${every}` }
+  return byHub
+    ? {
+        instead: 'agent away: pulled by the hub',
+        short: 'agent away',
+        text: `The agent is away${because(agent)}; the hub reads the cluster itself`,
+      }
+    : {
+        instead: 'agent away',
+        short: 'agent away',
+        text: `The agent is away${because(agent)}, and nobody else reads this cluster`,
+      }
+}
+
+const because = ({ reason }: AgentView): string => (reason === '' ? '' : ` (${reason})`)
+
+function notesOf(cluster: ClusterView, agent: AgentView, now: number): PushNote[] {
+  const notes: (PushNote | null)[] = [
+    silence(cluster, agent, now),
+    lateness(cluster, agent),
+    buffer(cluster, agent, now),
+    agent.lostBatches > 0
+      ? note('lost', `${plural(agent.lostBatches, 'batch', 'batches')} lost`, {
+          text: `The agent declared ${plural(agent.lostBatches, 'batch', 'batches')} lost: the charts show where`,
+        })
+      : null,
+    clock(agent),
+    agent.connected && !agent.tls
+      ? note('plaintext', 'not encrypted', {
+          text: 'The stream of this agent is not encrypted: whoever is on the way can read it, and its token',
+        })
+      : null,
+    agent.protocol === 'original'
+      ? note('original', 'no buffer', {
+          text: 'A collector of the original: it keeps nothing while it is cut off, so an outage leaves a hole',
+          isWarning: false,
+        })
+      : null,
+  ]
+  return notes.filter((each) => each !== null)
+}
+
+const note = (
+  code: PushNote['code'],
+  word: string,
+  { text, short = word, isWarning = true }: { text: string; short?: string; isWarning?: boolean },
+): PushNote => ({ code, word, short, text, isWarning })
+
+function silence({ staleAfterMs }: ClusterView, { connected, heartbeatAt }: AgentView, now: number): PushNote | null {
+  const silentMs = now - heartbeatAt
+  if (!connected || silentMs <= staleAfterMs) return null
+  return note('silent', `silent for ${formatSpan(silentMs)}`, {
+    text: `The stream is open, but nothing came through it for ${formatSpan(silentMs)}`,
+  })
+}
+
+function lateness(cluster: ClusterView, { connected }: AgentView): PushNote | null {
+  const lag = lagOf(cluster)
+  if (!connected || lag === null || lag <= 2 * cluster.intervalMs) return null
+  return note('late', `${formatLag(lag)} late`, {
+    text: `The newest facts arrived ${formatLag(lag)} after they were read`,
+  })
+}
+
+/** A batch or two on their way are no backlog. */
+function buffer({ intervalMs }: ClusterView, agent: AgentView, now: number): PushNote | null {
+  const { bufferedBatches: batches, oldestBufferedAt: oldest, connected } = agent
+  const ageMs = oldest === null ? 0 : now - oldest
+  if (batches === 0 || (batches <= 3 && ageMs <= 3 * intervalMs)) return null
+  const what = `${plural(batches, 'batch', 'batches')}${oldest === null ? '' : `, from ${formatSpan(ageMs)} ago`}`
+  return connected
+    ? note('catching-up', `catching up: ${what}`, {
+        short: `catching up: ${formatCount(batches)}`,
+        text: `Catching up: ${what} (${formatBytes(agent.bufferedBytes)}) still wait in the buffer of the agent; live facts go first`,
+        isWarning: false,
+      })
+    : note('catching-up', `${what} buffered`, {
+        short: `${formatCount(batches)} buffered`,
+        text: `${what} waited in the buffer of the agent when it was last heard; they come when it is back`,
+        isWarning: false,
+      })
+}
+
+function clock({ clockOffsetMs }: AgentView): PushNote | null {
+  const off = Math.abs(clockOffsetMs)
+  if (off < clockSlackMs) return null
+  const by = `${formatLag(off)} ${clockOffsetMs > 0 ? 'ahead' : 'behind'}`
+  return note('clock', `clock ${by}`, { text: `The clock of the agent is ${by}; times are corrected for it` })
+}
+
+/** From reading to arrival of the newest facts, ms; null where nothing was read yet. */
+export function lagOf({ parts }: ClusterView): number | null {
+  let newest: { observedAt: number; receivedAt: number } | null = null
+  for (const { freshness } of Object.values(parts)) {
+    if (freshness && freshness.receivedAt > (newest?.receivedAt ?? Number.NEGATIVE_INFINITY)) newest = freshness
+  }
+  return newest && Math.max(0, newest.receivedAt - newest.observedAt)
+}
+
+/** Short times to a tenth of a second. */
+export const formatLag = (ms: number): string => (ms < 10_000 ? `${(ms / 1000).toFixed(1)} s` : formatSpan(ms))

@@ -1,0 +1,130 @@
+import type { ReactNode } from 'react'
+import { ModeMark, Warned } from '../../components/push.tsx'
+import { Age, Missing } from '../../components/text.tsx'
+import type { AgentView, ClusterView } from '../../contract.ts'
+import { useAtTime } from '../../live/hooks.ts'
+import { formatBytes, formatCount, plural } from '../../model/format.ts'
+import { formatLag, lagOf, type PushNote, pushStatus } from '../../model/push.ts'
+
+const codes: readonly PushNote['code'][] = ['silent', 'late', 'catching-up', 'lost', 'clock', 'plaintext', 'original']
+
+/** How the facts of this cluster come, for its heading: mode, who sends, how late, and what is wrong. */
+export function PushStanding({ cluster }: { cluster: ClusterView }): ReactNode {
+  const instead = useAtTime((now) => pushStatus(cluster, now).instead)
+  const text = useAtTime((now) => pushStatus(cluster, now).text)
+  const { agent } = cluster
+  const lag = lagOf(cluster)
+  return (
+    <>
+      <span className="mode-standing" data-tip={text}>
+        <ModeMark mode={cluster.mode} odd={instead !== ''} />
+        {instead && (
+          <span className="short">
+            <Warned />
+            {instead}
+          </span>
+        )}
+      </span>
+      {agent && (
+        <span className="as-of">
+          {agent.version && `agent ${agent.version} `}
+          {agent.connected ? 'connected for ' : 'away for '}
+          <Age at={agent.since} focusable />
+          {agent.connected && lag !== null && ` · ${formatLag(lag)} lag`}
+        </span>
+      )}
+      {codes.map((code) => (
+        <NoteTag key={code} cluster={cluster} code={code} />
+      ))}
+    </>
+  )
+}
+
+/** One note while it is true; its words count on with the time. */
+function NoteTag({ cluster, code }: { cluster: ClusterView; code: PushNote['code'] }): ReactNode {
+  const find = (now: number) => pushStatus(cluster, now).notes.find((note) => note.code === code)
+  const word = useAtTime((now) => find(now)?.word ?? null)
+  const text = useAtTime((now) => find(now)?.text ?? '')
+  const warns = useAtTime((now) => find(now)?.isWarning ?? false)
+  if (word === null) return null
+  return (
+    <span className={warns ? 'tag is-warning' : 'tag'} data-tip={text}>
+      {warns && <Warned />}
+      {word}
+    </span>
+  )
+}
+
+/** Everything the hub knows of the agent beside a cluster. */
+export function AgentPanel({ cluster }: { cluster: ClusterView }): ReactNode {
+  const text = useAtTime((now) => pushStatus(cluster, now).text)
+  const { agent } = cluster
+  if (agent === null && cluster.mode === 'pull') return null
+  return (
+    <section className="panel" aria-labelledby="agent">
+      <h2 id="agent">Agent</h2>
+      <p className="fine">{text}.</p>
+      {agent && <Facts agent={agent} lag={lagOf(cluster)} />}
+    </section>
+  )
+}
+
+function Facts({ agent, lag }: { agent: AgentView; lag: number | null }): ReactNode {
+  const lines: readonly (readonly [name: string, value: ReactNode])[] = [
+    [
+      'Stream',
+      <>
+        {agent.connected ? 'connected for ' : 'away for '}
+        <Age at={agent.since} focusable />
+        {agent.reason && <span className="sub">{agent.reason}</span>}
+      </>,
+    ],
+    ['Version', agent.version || <Missing why="the agent has not told it" focusable />],
+    ['Protocol', agent.protocol === 'original' ? 'of the original collector' : `version ${agent.protocol}`],
+    ['Last message', <Age key="heard" at={agent.heartbeatAt} suffix=" ago" focusable />],
+    ['Lag', lag === null ? <Missing key="lag" why="nothing was read yet" focusable /> : formatLag(lag)],
+    ['Buffer', <Buffered key="buffer" agent={agent} />],
+    ['Lost', agent.lostBatches === 0 ? 'none' : plural(agent.lostBatches, 'batch', 'batches')],
+    ['Clock', clockText(agent.clockOffsetMs)],
+    ['Encryption', <Encryption key="tls" tls={agent.tls} />],
+  ]
+  return (
+    <dl className="pairs">
+      {lines.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+function Encryption({ tls }: { tls: boolean }): ReactNode {
+  if (tls) return 'TLS'
+  return (
+    <span className="short">
+      <Warned />
+      none: plaintext
+    </span>
+  )
+}
+
+function Buffered({ agent }: { agent: AgentView }): ReactNode {
+  if (agent.protocol === 'original') return 'it has none'
+  if (agent.bufferedBatches === 0) return 'empty: all has arrived'
+  return (
+    <>
+      {formatCount(agent.bufferedBatches)} {agent.bufferedBatches === 1 ? 'batch' : 'batches'},{' '}
+      {formatBytes(agent.bufferedBytes)}
+      {agent.oldestBufferedAt !== null && (
+        <span className="sub">
+          the oldest from <Age at={agent.oldestBufferedAt} suffix=" ago" focusable />
+        </span>
+      )}
+    </>
+  )
+}
+
+const clockText = (offsetMs: number): string =>
+  Math.abs(offsetMs) < 50 ? "as the hub's" : `${formatLag(Math.abs(offsetMs))} ${offsetMs > 0 ? 'ahead' : 'behind'}`
