@@ -6,6 +6,7 @@ import {
   ClusterSnapshotSchema,
   DeploymentSnapshotSchema,
   isClusterName,
+  type Loss,
   NamespaceSnapshotSchema,
   NodeSnapshotSchema,
   OperatorSnapshotSchema,
@@ -29,7 +30,7 @@ const MAX_NAME = 1024
 const MAX_TEXT = 16_384
 /** the last instant a Date can hold */
 const MAX_INSTANT = 8.64e15
-const outcomes = new Set(['complete', 'absent', 'forbidden', 'unreachable'])
+const outcomes = new Set(['complete', 'changed', 'absent', 'forbidden', 'unreachable'])
 
 /**
  * A check of batches from anyone: every field has its type, every number is finite, every name and list is bounded.
@@ -57,14 +58,16 @@ export function batchCheck(): (batch: Batch) => void {
       if (types.has(part.type)) throw new InvalidBatchError(where, `names ${part.type} a second time`)
       types.add(part.type)
       checkPart(part, where)
-      if (part.outcome !== 'complete') continue
-      items += part.items.length
+      if (part.outcome !== 'complete' && part.outcome !== 'changed') continue
+      if (part.outcome === 'changed' && batch.base === undefined)
+        throw new InvalidBatchError(where, 'is a difference, and the batch names no base')
+      const list = part.outcome === 'complete' ? 'items' : 'put'
+      const given: readonly { readonly name: string }[] = part.outcome === 'complete' ? part.items : part.put
+      items += given.length + (part.outcome === 'changed' ? part.removed.length : 0)
       if (items > MAX_ITEMS) throw new InvalidBatchError(where, `holds more than ${MAX_ITEMS} items`)
-      for (const [j, item] of part.items.entries()) {
-        if (!validator.Check(item)) throw new InvalidBatchError(`${where}.items[${j}]`, faultOf(validator, item))
-        const { name } = item as { name: string }
-        if (name.length === 0 || name.length > MAX_NAME)
-          throw new InvalidBatchError(`${where}.items[${j}].name`, 'has no usable length')
+      for (const [j, item] of given.entries()) {
+        if (!validator.Check(item)) throw new InvalidBatchError(`${where}.${list}[${j}]`, faultOf(validator, item))
+        if (!isName(item.name)) throw new InvalidBatchError(`${where}.${list}[${j}].name`, 'has no usable length')
       }
     }
   }
@@ -77,6 +80,12 @@ function checkHead(batch: Batch): void {
   if (typeof batch !== 'object' || batch === null) refuse('it', 'is no object')
   if (typeof batch.cluster !== 'string' || !isClusterName(batch.cluster)) refuse('cluster', 'is no cluster name')
   if (!Number.isSafeInteger(batch.sequence) || batch.sequence < 1) refuse('sequence', 'is no positive whole number')
+  if (batch.origin !== undefined && !isName(batch.origin)) refuse('origin', 'has no usable length')
+  if (batch.base !== undefined && !(Number.isSafeInteger(batch.base) && batch.base >= 1))
+    refuse('base', 'is no positive whole number')
+  if (batch.base !== undefined && batch.base >= batch.sequence) refuse('base', 'is not before its own sequence')
+  if (batch.backfill !== undefined && typeof batch.backfill !== 'boolean')
+    refuse('backfill', 'is neither true nor false')
   if (batch.source !== 'pull' && batch.source !== 'push') refuse('source', 'is neither pull nor push')
   if (!isAmount(batch.collectedAt, MAX_INSTANT)) refuse('collectedAt', 'is no time in milliseconds')
   if (!isAmount(batch.durationMs, MAX_INSTANT)) refuse('durationMs', 'is no duration in milliseconds')
@@ -93,9 +102,35 @@ function checkPart(part: Batch['parts'][number], where: string): void {
   if (part.outcome === 'complete') {
     if (!Array.isArray(part.items)) throw new InvalidBatchError(`${where}.items`, 'is no list')
   } else if (part.outcome === 'changed') {
-    throw new InvalidBatchError(where, 'is a difference, which is not taken yet')
+    if (!Array.isArray(part.put)) throw new InvalidBatchError(`${where}.put`, 'is no list')
+    if (!Array.isArray(part.removed) || !part.removed.every(isName))
+      throw new InvalidBatchError(`${where}.removed`, 'is no list of names')
   } else if (!isTold(part)) throw new InvalidBatchError(where, 'has no code and message')
 }
+
+const MAX_LOST_RANGES = 10_000
+const causes = new Set(['thinned', 'dropped', 'damaged'])
+
+/** @throws InvalidBatchError with the first fault found */
+export function checkLoss(loss: Loss): void {
+  const refuse = (where: string, what: string) => {
+    throw new InvalidBatchError(`loss.${where}`, what)
+  }
+  const isSequence = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 1
+  if (!isName(loss.origin)) refuse('origin', 'has no usable length')
+  if (!isSequence(loss.sequence)) refuse('sequence', 'is no positive whole number')
+  if (!Array.isArray(loss.lost) || loss.lost.length > MAX_LOST_RANGES) refuse('lost', 'is no list that could be taken')
+  for (const [first, last] of loss.lost) {
+    if (!isSequence(first) || !isSequence(last) || first > last) refuse('lost', 'holds what is no range of sequences')
+  }
+  if (!isAmount(loss.from, MAX_INSTANT)) refuse('from', 'is no time in milliseconds')
+  if (!isAmount(loss.to, MAX_INSTANT) || loss.to < loss.from) refuse('to', 'is no time in milliseconds after from')
+  if (!causes.has(loss.cause)) refuse('cause', 'is unknown')
+  if (!isAmount(loss.count, Number.MAX_SAFE_INTEGER)) refuse('count', 'is no number')
+  if (!isAmount(loss.keptEveryMs, MAX_INSTANT)) refuse('keptEveryMs', 'is no duration in milliseconds')
+}
+
+const isName = (value: unknown) => typeof value === 'string' && value.length > 0 && value.length <= MAX_NAME
 
 const isAmount = (value: unknown, max: number) =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0 && value <= max

@@ -172,7 +172,7 @@ describe('Ingester', () => {
     const text = await metrics.registry.metrics()
     expect(text).toContain('clusterpulse_ingest_batches_total{result="accepted"} 1')
     expect(text).toContain('clusterpulse_ingest_batches_total{result="duplicate"} 1')
-    expect(text).toContain('clusterpulse_ingest_backlog_records 0')
+    expect(text).toContain('clusterpulse_ingest_backlog_records{consumer="state"} 0')
   })
 })
 
@@ -251,7 +251,7 @@ describe('a store that is down', () => {
     await Promise.all([1, 2, 3].map((n) => world.ingester.accept(aBatch(west, n, [complete('node', aNode(`n${n}`))]))))
     await world.ingester.flushed()
     expect(nodesOf(world.state, 'west')).toEqual(['n3'])
-    expect(await metrics.registry.metrics()).toContain('clusterpulse_ingest_records_skipped_total 1')
+    expect(await metrics.registry.metrics()).toContain('clusterpulse_ingest_records_skipped_total{consumer="state"} 1')
   })
 })
 

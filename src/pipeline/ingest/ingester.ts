@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { EventBus } from '#events'
+import { type HistoryRecord, type HistoryStore, samplesOf } from '#history'
 import {
   type AgentFacts,
   type Batch,
@@ -14,12 +15,16 @@ import {
   systemClock,
 } from '#model'
 import { backoffMs, LogFullError, type Logger, type Metrics, type SegmentLog, silentLogger } from '#runtime'
-import type { StateRecord, StateStore } from '#state'
-import type { HistoryStore } from '../history/types.ts'
-import { Applier } from './applier.ts'
-import { batchCheck } from './check-batch.ts'
-import { ClusterNotConnectedError, IngestBusyError } from './errors.ts'
-import { decodeLogRecord, encodeLogRecord } from './log-record.ts'
+import type { BatchUse, StateRecord, StateStore } from '#state'
+import { batchCheck, checkLoss } from './check-batch.ts'
+import { chooseUse, takesHistory, takesState } from './choose-use.ts'
+import { BaseMismatchError, ClusterNotConnectedError, IngestBusyError } from './errors.ts'
+import { type Ledger, PULL } from './ledger.ts'
+import { LedgerFile } from './ledger-file.ts'
+import { LogConsumer } from './log-consumer.ts'
+import { decodeLogEntry, encodeLogEntry, type LogEntry } from './log-record.ts'
+import { missingFrom, sizeOf } from './ranges.ts'
+import { historySink, stateSink } from './sinks.ts'
 
 export interface IngesterOptions {
   readonly log: SegmentLog
@@ -32,22 +37,23 @@ export interface IngesterOptions {
   readonly metrics?: Metrics
   /** batches of one cluster that may wait for the log; default 64 */
   readonly maxWaitingPerCluster?: number
-  /** bytes of records kept in memory until they are applied; what is beyond is read from the log; default 64 MiB */
+  /** bytes of records kept in memory per consumer until they are applied; what is beyond is read from the log; default 64 MiB */
   readonly maxPendingBytes?: number
   readonly random?: () => number
 }
 
 export interface Accepted {
   readonly sequence: number
-  /** an old sequence: acknowledged and dropped */
+  /** it was received before: acknowledged and dropped */
   readonly duplicate: boolean
 }
 
 /** What is known of a cluster ahead of state: everything that is in the log. */
 interface Entry {
   facts: ConnectionFacts | undefined
-  /** highest sequence that is on disk */
-  durable: number
+  agent: AgentFacts | null
+  /** state does not have what the ledger calls the newest batch: no difference to it is taken */
+  baseMissing: boolean
   /** highest sequence given out by nextSequence */
   issued: number
   waiting: number
@@ -55,104 +61,119 @@ interface Entry {
   tail: Promise<unknown>
 }
 
+const KEEP_LEDGER_EVERY_MS = 30_000
+
 /**
- * The one entry for batches and connections. What it acknowledges is in the hub's log, synced; state and events follow in
- * order, with retries, and catch up from the log after a restart. Nothing here waits for a store but the log.
+ * The one entry for batches, losses, agents and connections. What it acknowledges is in the hub's log, synced; state and
+ * events, and history beside them, follow in order, with retries, and catch up from the log after a restart. Nothing here
+ * waits for a store but the log.
  */
 export class Ingester implements AsyncDisposable {
   readonly #log: SegmentLog
   readonly #clock: Clock
   readonly #check = batchCheck()
   readonly #entries = new Map<ClusterName, Entry>()
-  readonly #applier: Applier
+  readonly #file: LedgerFile
+  readonly #ledger: Ledger
+  readonly #state: LogConsumer<StateRecord>
+  readonly #history: LogConsumer<HistoryRecord> | undefined
   readonly #maxWaiting: number
-  readonly #count: (result: 'accepted' | 'duplicate' | 'refused' | 'failed') => void
+  readonly #count: { ended(result: 'accepted' | 'duplicate' | 'refused' | 'failed'): void; used(use: BatchUse): void }
   /** no sequence below was ever given to a cluster that is gone: a late batch of it never hides a new one */
   #sequenceFloor = 0
+  #ledgerKeptAt: number
   #closed = false
 
-  private constructor(options: IngesterOptions) {
-    const { log, state, events, clock = systemClock, logger = silentLogger, metrics, random = Math.random } = options
+  private constructor(options: IngesterOptions, file: LedgerFile) {
+    const { log, state, events, history, clock = systemClock, logger = silentLogger, metrics } = options
+    const { random = Math.random, maxPendingBytes = 64 * 2 ** 20 } = options
     this.#log = log
     this.#clock = clock
+    this.#file = file
+    this.#ledger = file.ledger
+    this.#ledgerKeptAt = clock.now()
     this.#maxWaiting = options.maxWaitingPerCluster ?? 64
-    const batches = metrics?.counter('clusterpulse_ingest_batches_total', 'Batches by how they ended.', ['result'])
-    this.#count = (result) => batches?.inc({ result })
+    const backoff = (attempt: number) => backoffMs(attempt, { fromMs: 100, toMs: 5_000, random })
+    const common = { log, clock, logger, maxPendingBytes, backoff, ...(metrics && { metrics }) }
+    const onMissed = (batch: Batch) => this.#noteMissed(batch)
+    this.#state = new LogConsumer({ ...common, sink: stateSink({ state, events, logger, onMissed }) })
+    this.#history = history && new LogConsumer({ ...common, sink: historySink(history) })
+    this.#count = counters(metrics)
     if (metrics) logMetrics(log, metrics)
-    this.#applier = new Applier({
-      log,
-      state,
-      events,
-      clock,
-      logger,
-      ...(metrics && { metrics }),
-      maxPendingBytes: options.maxPendingBytes ?? 64 * 2 ** 20,
-      backoff: (attempt) => backoffMs(attempt, { fromMs: 100, toMs: 5_000, random }),
-    })
+    if (metrics) consumerMetrics(this.#consumers(), metrics)
   }
 
-  /** Reads what state has not seen yet, then begins to apply it. The log and the stores stay the caller's to close. */
+  /** Reads what the stores have not seen yet, then begins to apply it. The log and the stores stay the caller's to close. */
   static async open(options: IngesterOptions, signal?: AbortSignal): Promise<Ingester> {
-    const ingester = new Ingester(options)
-    const { state, log } = options
-    // State may be ahead of a log that was lost with its disk.
-    log.advance(state.position() + 1)
-    for (const { name, connection, sequence } of state.clusters()) {
-      if (connection) ingester.#entries.set(name, { ...newEntry(connection), durable: sequence })
-    }
-    for await (const { payload } of log.read(state.position() + 1, signal)) {
-      const record = decodeLogRecord(payload)
-      if (record) ingester.#remember(record)
-    }
-    ingester.#applier.start(state.position() + 1)
+    const { state, history, log, logger = silentLogger, metrics } = options
+    const holes = metrics?.counter(
+      'clusterpulse_ingest_holes_closed_total',
+      'Holes in the sequences of agents that were given up because there were too many.',
+    )
+    const file = await LedgerFile.open(log, logger, () => holes?.inc())
+    const ingester = new Ingester(options, file)
+    // Stores may be ahead of a log that was lost with its disk.
+    log.advance(Math.max(state.position(), history?.position() ?? -1) + 1)
+    await ingester.#readUp(state, signal)
+    for (const consumer of ingester.#consumers()) consumer.start()
     return ingester
   }
 
   /**
-   * Resolves when the batch is on disk in the hub's log. An old sequence is acknowledged and dropped.
+   * Resolves when the batch is on disk in the hub's log. One that was received before is acknowledged and dropped.
+   * @param samples of the batch, where it holds differences: only who has the whole can know them
    * @throws InvalidBatchError, ClusterNotConnectedError, IngestBusyError, RecordTooLargeError
+   * @throws BaseMismatchError when it is a difference to another batch than the newest of its cluster
    * @throws StoreUnavailableError when the log does not take it (its disk is full): nothing was kept, send it again
    */
-  async accept(batch: Batch, signal?: AbortSignal, _samples?: SampleSet): Promise<Accepted> {
-    try {
+  async accept(batch: Batch, signal?: AbortSignal, samples?: SampleSet): Promise<Accepted> {
+    return this.#counted(async () => {
       this.#check(batch)
-      const { sequence } = batch
-      const accepted = await this.#inTurn(batch.cluster, async (entry) => {
+      return this.#inTurn(batch.cluster, (entry) => {
         signal?.throwIfAborted()
-        if (!entry.facts) throw new ClusterNotConnectedError(batch.cluster)
-        if (sequence <= entry.durable) return { sequence, duplicate: true }
-        await this.#append({ kind: 'batch', batch, receivedAt: this.#clock.now() })
-        entry.durable = sequence
-        return { sequence, duplicate: false }
+        return this.#take(entry, batch, samples)
       })
-      this.#count(accepted.duplicate ? 'duplicate' : 'accepted')
-      return accepted
-    } catch (error) {
-      this.#count(error instanceof FleetError && !error.retryable ? 'refused' : 'failed')
-      throw error
-    }
-  }
-
-  /** Resolves when the loss is on disk. */
-  lost(cluster: ClusterName, loss: Loss): Promise<Accepted> {
-    return this.#inTurn(cluster, async (entry) => {
-      if (!entry.facts) throw new ClusterNotConnectedError(cluster)
-      await this.#append({ kind: 'lost', cluster, loss, at: this.#clock.now() })
-      return { sequence: loss.sequence, duplicate: false }
     })
   }
 
-  /** How the agent of the cluster is, from now on. A repeat is free. */
-  async agent(cluster: ClusterName, facts: AgentFacts): Promise<void> {
+  /**
+   * Batches of an agent that will never come. Resolves when that is on disk: from then on they count as received.
+   * @throws InvalidBatchError, ClusterNotConnectedError, IngestBusyError, StoreUnavailableError
+   */
+  async lost(cluster: ClusterName, loss: Loss): Promise<Accepted> {
+    return this.#counted(async () => {
+      checkLoss(loss)
+      return this.#inTurn(cluster, async (entry) => {
+        if (!entry.facts) throw new ClusterNotConnectedError(cluster)
+        const { sequence, origin } = loss
+        if (this.#ledger.has(cluster, origin, sequence)) return { sequence, duplicate: true }
+        // What came nevertheless, and only its ack got lost, is no loss.
+        const received = this.#ledger.received(cluster, origin)
+        const lost = loss.lost.flatMap((range) => missingFrom(received, range))
+        const count = Math.max(0, loss.count - (sizeOf(loss.lost) - sizeOf(lost)))
+        const record = { kind: 'lost', cluster, loss: { ...loss, lost, count }, at: this.#clock.now() } as const
+        await this.#append({ record })
+        return { sequence, duplicate: false }
+      })
+    })
+  }
+
+  /**
+   * How the agent of the cluster is, from now on. A repeat is free.
+   * @throws ClusterNotConnectedError, IngestBusyError, StoreUnavailableError
+   */
+  async agent(cluster: ClusterName, agent: AgentFacts): Promise<void> {
     await this.#inTurn(cluster, async (entry) => {
       if (!entry.facts) throw new ClusterNotConnectedError(cluster)
-      await this.#append({ kind: 'agent', cluster, agent: facts, at: this.#clock.now() })
+      if (isDeepStrictEqual(entry.agent, agent)) return
+      await this.#append({ record: { kind: 'agent', cluster, agent, at: this.#clock.now() } })
+      entry.agent = agent
     })
   }
 
   /** The sequences of this origin that are safe on disk here, as ascending ranges; [] where none is. */
-  received(_cluster: ClusterName, _origin: string): readonly SequenceRange[] {
-    return []
+  received(cluster: ClusterName, origin: string): readonly SequenceRange[] {
+    return this.#ledger.received(cluster, origin)
   }
 
   /** Whether a connection of this cluster is declared: its batches are taken. */
@@ -162,10 +183,10 @@ export class Ingester implements AsyncDisposable {
 
   /** The connection is declared so, from now on: the cluster is known and its batches are taken. A repeat is free. */
   async connect(cluster: ClusterName, facts: ConnectionFacts): Promise<void> {
-    if (!this.#entries.has(cluster)) this.#entries.set(cluster, newEntry(undefined))
+    if (!this.#entries.has(cluster)) this.#entries.set(cluster, newEntry())
     await this.#inTurn(cluster, async (entry) => {
       if (isDeepStrictEqual(entry.facts, facts)) return
-      await this.#append({ kind: 'connection', cluster, connection: facts, at: this.#clock.now() })
+      await this.#append({ record: { kind: 'connection', cluster, connection: facts, at: this.#clock.now() } })
       entry.facts = facts
     })
   }
@@ -175,27 +196,33 @@ export class Ingester implements AsyncDisposable {
     if (!this.#entries.has(cluster)) return
     await this.#inTurn(cluster, async (entry) => {
       if (!entry.facts) return
-      await this.#append({ kind: 'removed', cluster, at: this.#clock.now() })
-      this.#forget(entry)
+      const newest = this.#ledger.newestPull(cluster)
+      await this.#append({ record: { kind: 'removed', cluster, at: this.#clock.now() } })
+      this.#forget(entry, newest)
     })
   }
 
-  /** A sequence above every one that was accepted or given out for this cluster. */
+  /** For a round of the hub itself: a sequence above every one that was accepted or given out for this cluster. */
   nextSequence(cluster: ClusterName): number {
     const entry = this.#entries.get(cluster)
-    const next = Math.max(this.#sequenceFloor, entry?.durable ?? 0, entry?.issued ?? 0) + 1
+    const next = Math.max(this.#sequenceFloor, this.#ledger.newestPull(cluster), entry?.issued ?? 0) + 1
     if (entry) entry.issued = next
     return next
   }
 
   /** Resolves when everything accepted so far is in state and published. */
   flushed(): Promise<void> {
-    return this.#applier.reached(this.#log.lastIndex())
+    return this.#state.reached(this.#log.lastIndex())
+  }
+
+  /** Resolves when everything accepted so far is in history; at once where none is kept. */
+  async historyFlushed(): Promise<void> {
+    await this.#history?.reached(this.#log.lastIndex())
   }
 
   /** Records that are in the log and not yet in state. */
   backlog(): number {
-    return this.#applier.backlog()
+    return this.#state.backlog()
   }
 
   /** Takes nothing more; what is in the log and not applied waits there for the next start. */
@@ -203,7 +230,63 @@ export class Ingester implements AsyncDisposable {
     if (this.#closed) return
     this.#closed = true
     await Promise.allSettled([...this.#entries.values()].map((entry) => entry.tail))
-    await this.#applier[Symbol.asyncDispose]()
+    await Promise.all(this.#consumers().map((consumer) => consumer[Symbol.asyncDispose]()))
+    await this.#file.keep(this.#clock.now())
+  }
+
+  async #take(entry: Entry, given: Batch, samples: SampleSet | undefined): Promise<Accepted> {
+    const { cluster, origin = PULL, sequence } = given
+    if (!entry.facts) throw new ClusterNotConnectedError(cluster)
+    if (this.#ledger.has(cluster, origin, sequence)) return { sequence, duplicate: true }
+    const isDifference = given.parts.some(({ outcome }) => outcome === 'changed')
+    if (isDifference && !this.#isBased(entry, given)) throw new BaseMismatchError(cluster)
+    const receivedAt = this.#clock.now()
+    // What was collected before it came cannot have been collected later.
+    const batch = given.collectedAt > receivedAt ? { ...given, collectedAt: receivedAt } : given
+    const numbers = this.#samplesOf(batch, samples)
+    const use = chooseUse(this.#ledger.known(cluster, entry.facts.intervalMs), {
+      origin,
+      sequence,
+      at: batch.collectedAt,
+      hasSamples: numbers !== undefined,
+    })
+    await this.#append({
+      record: { kind: 'batch', batch, receivedAt, into: use },
+      ...(numbers && takesHistory(use) && { samples: numbers }),
+    })
+    if (takesState(use) && !isDifference) entry.baseMissing = false
+    this.#count.used(use)
+    return { sequence, duplicate: false }
+  }
+
+  #isBased({ baseMissing }: Entry, { cluster, origin = PULL, base }: Batch): boolean {
+    const live = this.#ledger.live(cluster)
+    return !baseMissing && live?.origin === origin && live.sequence === base
+  }
+
+  /** The samples history is to keep of a batch; undefined where there are none, or no history. */
+  #samplesOf(batch: Batch, given: SampleSet | undefined): SampleSet | undefined {
+    if (!this.#history) return undefined
+    const samples = given ?? samplesOf(batch)
+    if (!samples?.groups.some(({ keys, columns }) => keys.length > 0 && columns.length > 0)) return undefined
+    return samples.at > batch.collectedAt ? { ...samples, at: batch.collectedAt } : samples
+  }
+
+  // The next difference would be to a batch that state has not: its sender must send the whole.
+  #noteMissed({ cluster, origin = PULL, sequence }: Batch): void {
+    const [entry, live] = [this.#entries.get(cluster), this.#ledger.live(cluster)]
+    if (entry && live?.origin === origin && live.sequence === sequence) entry.baseMissing = true
+  }
+
+  async #counted(action: () => Promise<Accepted>): Promise<Accepted> {
+    try {
+      const accepted = await action()
+      this.#count.ended(accepted.duplicate ? 'duplicate' : 'accepted')
+      return accepted
+    } catch (error) {
+      this.#count.ended(error instanceof FleetError && !error.retryable ? 'refused' : 'failed')
+      throw error
+    }
   }
 
   // One thing at a time per cluster: a repeat of a batch on its way must not be acknowledged before that one is on disk.
@@ -224,50 +307,119 @@ export class Ingester implements AsyncDisposable {
     return turn
   }
 
-  async #append(record: StateRecord): Promise<void> {
-    const payload = encodeLogRecord(record)
-    const enqueue = (index: number) => this.#applier.add({ index, record, bytes: payload.length })
+  async #append(entry: LogEntry): Promise<void> {
+    const payload = encodeLogEntry(entry)
+    const synced = (index: number) => {
+      this.#ledger.note(entry.record, index)
+      for (const consumer of this.#consumers()) consumer.add(index, entry, payload.length)
+    }
     try {
-      await this.#log.append(payload, enqueue).catch(async (error: unknown) => {
+      await this.#log.append(payload, synced).catch(async (error: unknown) => {
         if (!(error instanceof LogFullError)) throw error
-        // What state has safe by now need not stay: without this a full log that takes nothing would never be emptied.
-        await this.#applier.keepCheckpoint()
-        await this.#log.append(payload, enqueue)
+        // What is safe by now need not stay: without this a full log that takes nothing would never be emptied.
+        await this.#keepPlaces()
+        await this.#log.append(payload, synced)
       })
     } catch (error) {
       if (!(error instanceof FleetError && error.retryable)) throw error
       throw new StoreUnavailableError("the hub's log", error.message, { cause: error })
     }
+    this.#keepLedgerNowAndThen()
   }
 
-  #remember(record: StateRecord): void {
-    const name = record.kind === 'batch' ? record.batch.cluster : record.cluster
-    const entry = this.#entries.get(name)
-    if (record.kind === 'batch') {
-      if (entry) entry.durable = Math.max(entry.durable, record.batch.sequence)
-    } else if (record.kind === 'connection') {
-      this.#entries.set(name, { ...(entry ?? newEntry(undefined)), facts: record.connection })
-    } else if (entry) {
-      this.#forget(entry)
-      this.#entries.delete(name)
+  async #keepPlaces(): Promise<void> {
+    await this.#file.keep(this.#clock.now())
+    for (const consumer of this.#consumers()) await consumer.keepCheckpoint()
+  }
+
+  #keepLedgerNowAndThen(): void {
+    const now = this.#clock.now()
+    if (now - this.#ledgerKeptAt < KEEP_LEDGER_EVERY_MS) return
+    this.#ledgerKeptAt = now
+    void this.#file.keep(now) // never fails; the end waits for it
+  }
+
+  #consumers(): readonly LogConsumer<unknown>[] {
+    return this.#history ? [this.#state, this.#history] : [this.#state]
+  }
+
+  /** Brings the ledger and what is known of clusters up to the end of the log. */
+  async #readUp(state: StateStore, signal: AbortSignal | undefined): Promise<void> {
+    const position = state.position()
+    for (const { name, connection, agent, origin, sequence, status } of state.clusters()) {
+      if (!connection) continue
+      this.#entries.set(name, { ...newEntry(), facts: connection, agent })
+      const live = { origin, sequence, at: status.checkedAt ?? 0 }
+      if (!this.#file.found) this.#ledger.seed(name, connection.intervalMs, live)
+    }
+    /** clusters of which state is yet to see a batch */
+    const onTheirWay = new Set<ClusterName>()
+    for await (const { index, payload } of this.#log.read(Math.min(this.#ledger.position(), position) + 1, signal)) {
+      const record = decodeLogEntry(payload)?.record
+      if (!record) continue
+      if (index > position) this.#remember(record)
+      this.#ledger.note(record, index)
+      if (index > position && record.kind === 'batch') onTheirWay.add(record.batch.cluster)
+    }
+    for (const [name, entry] of this.#entries) {
+      const [live, known] = [this.#ledger.live(name), state.cluster(name)]
+      const isThere = known?.origin === live?.origin && known?.sequence === live?.sequence
+      if (!onTheirWay.has(name) && !isThere) entry.baseMissing = true
     }
   }
 
-  #forget(entry: Entry): void {
-    this.#sequenceFloor = Math.max(this.#sequenceFloor, entry.durable, entry.issued)
+  #remember(record: StateRecord): void {
+    if (record.kind === 'batch' || record.kind === 'lost') return
+    const { cluster } = record
+    const entry = this.#entries.get(cluster)
+    if (record.kind === 'connection') {
+      this.#entries.set(cluster, { ...(entry ?? newEntry()), facts: record.connection })
+    } else if (entry && record.kind === 'agent') {
+      entry.agent = record.agent
+    } else if (entry) {
+      this.#forget(entry, this.#ledger.newestPull(cluster))
+      this.#entries.delete(cluster)
+    }
+  }
+
+  #forget(entry: Entry, newestPull: number): void {
+    this.#sequenceFloor = Math.max(this.#sequenceFloor, newestPull, entry.issued)
     entry.facts = undefined
-    entry.durable = 0
+    entry.agent = null
     entry.issued = 0
   }
 }
 
-const newEntry = (facts: ConnectionFacts | undefined): Entry => ({
-  facts,
-  durable: 0,
+const newEntry = (): Entry => ({
+  facts: undefined,
+  agent: null,
+  baseMissing: false,
   issued: 0,
   waiting: 0,
   tail: Promise.resolve(),
 })
+
+function counters(metrics: Metrics | undefined) {
+  const batches = metrics?.counter('clusterpulse_ingest_batches_total', 'Batches by how they ended.', ['result'])
+  const uses = metrics?.counter(
+    'clusterpulse_ingest_batches_taken_total',
+    'Batches taken, by where they belong: `state` and `none` are not (again) for history.',
+    ['into'],
+  )
+  return {
+    ended: (result: 'accepted' | 'duplicate' | 'refused' | 'failed') => batches?.inc({ result }),
+    used: (into: BatchUse) => uses?.inc({ into }),
+  }
+}
+
+function consumerMetrics(consumers: readonly LogConsumer<unknown>[], metrics: Metrics): void {
+  const gauge = (name: string, help: string, value: (consumer: LogConsumer<unknown>) => number) =>
+    metrics.gauge(`clusterpulse_ingest_${name}`, help, ['consumer'], (one) => {
+      for (const consumer of consumers) one.set({ consumer: consumer.name }, value(consumer))
+    })
+  gauge('backlog_records', 'Records in the log that a consumer has not applied.', (consumer) => consumer.backlog())
+  gauge('lag_seconds', 'How long the oldest of them has waited.', (consumer) => consumer.lagMs() / 1000)
+}
 
 function logMetrics(log: SegmentLog, metrics: Metrics): void {
   const gauge = (name: string, help: string, value: () => number) =>

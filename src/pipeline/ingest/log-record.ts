@@ -1,20 +1,92 @@
+import { decodeSamples, encodeSamples } from '#history'
+import type { Part, SampleSet, SnapshotType } from '#model'
 import type { StateRecord } from '#state'
+import { takesState } from './choose-use.ts'
+
+/** One record of the hub's log: what state needs, and the samples for history. */
+export interface LogEntry {
+  readonly record: StateRecord
+  readonly samples?: SampleSet
+}
 
 // The first byte says how the rest is written, so that a later version can read the log of this one.
 const JSON_V1 = 0x31
+const BINARY_V2 = 0x32
+const START = 9
 
-/** A record as the hub's log keeps it. */
-export function encodeLogRecord(record: StateRecord): Buffer {
-  return Buffer.from(`1${JSON.stringify(record)}`)
+const kinds: readonly StateRecord['kind'][] = ['batch', 'connection', 'removed', 'agent', 'lost']
+
+/** A changed part that names nothing, which is what most parts of a quiet cluster are. */
+type Quiet = readonly [type: SnapshotType, collector: string, durationMs: number]
+type StoredPart = Part | Quiet
+
+/**
+ * An entry as the hub's log keeps it, little endian:
+ *
+ *   '2' │ size of head u32 │ size of parts u32 │ head, JSON │ parts, JSON │ samples
+ *
+ * The head is the record without the parts of its batch, so that history need not read them. A batch that state does not
+ * take is kept without parts.
+ */
+export function encodeLogEntry({ record, samples }: LogEntry): Buffer {
+  const [head, parts] = record.kind === 'batch' ? storedBatch(record) : [JSON.stringify(record), '']
+  const [headSize, partsSize] = [Buffer.byteLength(head), Buffer.byteLength(parts)]
+  const block = samples ? encodeSamples(samples) : undefined
+  const bytes = Buffer.allocUnsafe(START + headSize + partsSize + (block?.length ?? 0))
+  bytes[0] = BINARY_V2
+  bytes.writeUInt32LE(headSize, 1)
+  bytes.writeUInt32LE(partsSize, 5)
+  bytes.write(head, START)
+  bytes.write(parts, START + headSize)
+  if (block) bytes.set(block, START + headSize + partsSize)
+  return bytes
 }
 
-/** undefined: written by a version we do not know, or not by us. */
-export function decodeLogRecord(payload: Buffer): StateRecord | undefined {
-  if (payload[0] !== JSON_V1) return undefined
+/**
+ * @param want `record`: without samples; `samples`: without parts, where the record was written with samples
+ * @returns undefined: written by a version we do not know, or not by us
+ */
+export function decodeLogEntry(payload: Buffer, want: 'record' | 'samples' = 'record'): LogEntry | undefined {
   try {
-    const value = JSON.parse(payload.toString('utf8', 1)) as StateRecord | null
-    return value && ['batch', 'connection', 'removed', 'agent', 'lost'].includes(value.kind) ? value : undefined
+    if (payload[0] === JSON_V1) return checked(JSON.parse(payload.toString('utf8', 1)) as StateRecord | null)
+    if (payload[0] !== BINARY_V2 || payload.length < START) return undefined
+    const partsAt = START + payload.readUInt32LE(1)
+    const samplesAt = partsAt + payload.readUInt32LE(5)
+    if (samplesAt > payload.length) return undefined
+    const entry = checked(JSON.parse(payload.toString('utf8', START, partsAt)) as StateRecord | null)
+    if (entry?.record.kind !== 'batch') return entry
+    const { record } = entry
+    if (want === 'record') {
+      const text = payload.toString('utf8', partsAt, samplesAt)
+      const parts = text === '' ? [] : (JSON.parse(text) as readonly StoredPart[]).map(partOf)
+      return { record: { ...record, batch: { ...record.batch, parts } } }
+    }
+    const samples = samplesAt < payload.length ? decodeSamples(payload.subarray(samplesAt)) : undefined
+    return { record: { ...record, batch: { ...record.batch, parts: [] } }, ...(samples && { samples }) }
   } catch {
     return undefined // its checksum was right, so it was written so: the caller counts it
   }
 }
+
+const checked = (record: StateRecord | null): LogEntry | undefined =>
+  record && kinds.includes(record.kind) ? { record } : undefined
+
+function storedBatch(record: Extract<StateRecord, { kind: 'batch' }>): [head: string, parts: string] {
+  const { parts, failure, ...batch } = record.batch
+  if (record.into && !takesState(record.into)) return [JSON.stringify({ ...record, batch }), '']
+  const head = JSON.stringify({ ...record, batch: failure ? { ...batch, failure } : batch })
+  return [head, parts.length === 0 ? '' : JSON.stringify(parts.map(storedPart))]
+}
+
+function storedPart(part: Part): StoredPart {
+  if (part.outcome !== 'changed' || part.put.length > 0 || part.removed.length > 0) return part
+  return [part.type, part.collector, part.durationMs]
+}
+
+function partOf(part: StoredPart): Part {
+  if (!isQuiet(part)) return part
+  const [type, collector, durationMs] = part
+  return { type, collector, durationMs, outcome: 'changed', put: [], removed: [] }
+}
+
+const isQuiet = (part: StoredPart): part is Quiet => Array.isArray(part)

@@ -1,0 +1,65 @@
+import type { ClusterName, SequenceRange } from '#model'
+import type { Logger, SegmentLog } from '#runtime'
+import { decodeSnapshot, encodeSnapshot, Ledger } from './ledger.ts'
+
+const NAME = 'ledger'
+const WARN_EVERY_MS = 10_000
+
+/**
+ * The ledger beside the log it was read from: a snapshot of one moment; the log keeps what came after it. Lost or damaged
+ * it is built again from what the log still holds.
+ */
+export class LedgerFile {
+  readonly #log: SegmentLog
+  readonly #logger: Logger
+  readonly ledger: Ledger
+  /** a snapshot was found: all that is missing is in the log */
+  readonly found: boolean
+  #safe: number
+  #writing: Promise<void> | undefined
+  #warnedAt = Number.NEGATIVE_INFINITY
+
+  private constructor(log: SegmentLog, logger: Logger, ledger: Ledger, found: boolean) {
+    this.#log = log
+    this.#logger = logger
+    this.ledger = ledger
+    this.found = found
+    this.#safe = ledger.position()
+  }
+
+  static async open(log: SegmentLog, logger: Logger, onHoleClosed: () => void): Promise<LedgerFile> {
+    const file = await log.kept(NAME)
+    const snapshot = file === undefined ? undefined : decodeSnapshot(file, log.id)
+    const before = log.checkpoint(NAME)
+    if (!snapshot && before >= 0) {
+      logger.error({}, 'what was received of each agent cannot be read: it is built again from the log')
+    }
+    const closed = (cluster: ClusterName, origin: string, hole: SequenceRange) => {
+      onHoleClosed()
+      logger.error({ cluster, origin, hole }, 'too many holes in the sequences of an agent: the oldest one is given up')
+    }
+    return new LedgerFile(log, logger, new Ledger(closed, snapshot), snapshot !== undefined)
+  }
+
+  /** Writes what changed since the last time. A failure is logged: the log keeps more until the next try. */
+  keep(now: number): Promise<void> {
+    this.#writing ??= this.#keep(now).finally(() => {
+      this.#writing = undefined
+    })
+    return this.#writing
+  }
+
+  async #keep(now: number): Promise<void> {
+    const position = this.ledger.position()
+    if (position <= this.#safe) return
+    try {
+      await this.#log.keep(NAME, encodeSnapshot(this.ledger.snapshot(), this.#log.id))
+      await this.#log.setCheckpoint(NAME, position)
+      this.#safe = position
+    } catch (error) {
+      if (now - this.#warnedAt < WARN_EVERY_MS) return
+      this.#warnedAt = now
+      this.#logger.warn({ error }, 'what was received of each agent could not be written: trying again')
+    }
+  }
+}

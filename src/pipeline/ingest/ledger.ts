@@ -1,0 +1,210 @@
+import { createHash } from 'node:crypto'
+import { type ClusterName, isClusterName, type SequenceRange } from '#model'
+import type { StateRecord } from '#state'
+import { coveredWith, type Known, type Live, takesHistory, takesState } from './choose-use.ts'
+import { holds, type Ranges, withRange } from './ranges.ts'
+
+/** Runs of sequences kept per origin: as many holes, less one. */
+export const MAX_RANGES = 1024
+/** Spans of time kept per origin. */
+export const MAX_SPANS = 512
+/** Origins kept per cluster. */
+export const MAX_ORIGINS = 16
+
+interface Origin {
+  received: Ranges
+  covered: Ranges
+  /** index of the newest record of it */
+  heardAt: number
+}
+
+interface Book {
+  intervalMs: number
+  live: Live | undefined
+  readonly origins: Map<string, Origin>
+}
+
+/** The rounds of the hub itself: it numbers them without holes, and an old one is worth nothing. */
+export const PULL = ''
+
+/**
+ * What was received of every cluster, by origin: a pure consequence of the log's records, in order. It knows a record only
+ * when it is synced. Bounded: beyond MAX_RANGES runs of sequences the oldest hole counts as received (whoever numbers with
+ * a thousand holes loses the batches of the first), beyond MAX_SPANS the oldest span is forgotten, beyond MAX_ORIGINS the
+ * origin that was silent for the longest.
+ */
+export class Ledger {
+  readonly #books: Map<ClusterName, Book>
+  readonly #onHoleClosed: (cluster: ClusterName, origin: string, hole: SequenceRange) => void
+  #position: number
+
+  constructor(
+    onHoleClosed: (cluster: ClusterName, origin: string, hole: SequenceRange) => void,
+    { position, books }: Snapshot = { position: -1, books: new Map() },
+  ) {
+    this.#onHoleClosed = onHoleClosed
+    this.#position = position
+    this.#books = books
+  }
+
+  /** index of the newest record in it; -1 before the first */
+  position(): number {
+    return this.#position
+  }
+
+  received(cluster: ClusterName, origin: string): Ranges {
+    return this.#books.get(cluster)?.origins.get(origin)?.received ?? []
+  }
+
+  has(cluster: ClusterName, origin: string, sequence: number): boolean {
+    return holds(this.received(cluster, origin), sequence)
+  }
+
+  /** the highest of the hub's own rounds */
+  newestPull(cluster: ClusterName): number {
+    return this.received(cluster, PULL).at(-1)?.[1] ?? 0
+  }
+
+  /** the newest batch that state takes, whether or not it has it yet */
+  live(cluster: ClusterName): Live | undefined {
+    return this.#books.get(cluster)?.live
+  }
+
+  known(cluster: ClusterName, intervalMs: number): Known {
+    const book = this.#books.get(cluster)
+    const covered = [...(book?.origins ?? [])].map(([origin, { covered }]) => [origin, covered] as const)
+    return { live: book?.live, covered, intervalMs }
+  }
+
+  /** What state has of a cluster, where the log that told of it is gone. */
+  seed(cluster: ClusterName, intervalMs: number, live: Live | undefined): void {
+    const book = this.#bookOf(cluster)
+    book.intervalMs = intervalMs
+    if (!live || live.sequence === 0) return
+    book.live = live
+    this.#receive(cluster, live.origin, [live.sequence, live.sequence], -1)
+  }
+
+  /** A record that is synced; in the order of the log. One that was noted before changes nothing. */
+  note(record: StateRecord, index: number): void {
+    if (index <= this.#position) return
+    this.#position = index
+    switch (record.kind) {
+      case 'batch':
+        this.#noteBatch(record, index)
+        return
+      case 'lost': {
+        const { origin, sequence, lost } = record.loss
+        this.#receive(record.cluster, origin, [sequence, sequence], index)
+        for (const range of lost) this.#receive(record.cluster, origin, range, index)
+        return
+      }
+      case 'connection':
+        this.#bookOf(record.cluster).intervalMs = record.connection.intervalMs
+        return
+      case 'removed':
+        this.#books.delete(record.cluster)
+        return
+      case 'agent':
+    }
+  }
+
+  snapshot(): Snapshot {
+    return { position: this.#position, books: this.#books }
+  }
+
+  #noteBatch({ batch, into = 'state' }: Extract<StateRecord, { kind: 'batch' }>, index: number): void {
+    const { cluster, origin = PULL, sequence, collectedAt: at } = batch
+    this.#receive(cluster, origin, [sequence, sequence], index)
+    const book = this.#bookOf(cluster)
+    if (takesState(into)) book.live = { origin, sequence, at }
+    const known = book.origins.get(origin)
+    if (!known || !takesHistory(into)) return
+    known.covered = coveredWith(known.covered, at, book.intervalMs).slice(-MAX_SPANS)
+  }
+
+  #receive(cluster: ClusterName, name: string, [first, last]: SequenceRange, index: number): void {
+    const { origins } = this.#bookOf(cluster)
+    let origin = origins.get(name)
+    if (!origin) {
+      origin = { received: [], covered: [], heardAt: index }
+      origins.set(name, origin)
+      if (origins.size > MAX_ORIGINS) forgetSilent(origins, name)
+    }
+    origin.heardAt = index
+    let received = withRange(origin.received, [name === PULL ? 1 : first, last])
+    while (received.length > MAX_RANGES) {
+      const [[start, end], [next, newEnd]] = received as [SequenceRange, SequenceRange]
+      this.#onHoleClosed(cluster, name, [end + 1, next - 1])
+      received = [[start, newEnd], ...received.slice(2)]
+    }
+    origin.received = received
+  }
+
+  #bookOf(cluster: ClusterName): Book {
+    let book = this.#books.get(cluster)
+    if (!book) {
+      book = { intervalMs: 0, live: undefined, origins: new Map() }
+      this.#books.set(cluster, book)
+    }
+    return book
+  }
+}
+
+function forgetSilent(origins: Map<string, Origin>, newest: string): void {
+  let silent: string | undefined
+  for (const [name, { heardAt }] of origins) {
+    if (name === newest || name === PULL) continue
+    if (silent === undefined || heardAt < (origins.get(silent)?.heardAt ?? 0)) silent = name
+  }
+  if (silent !== undefined) origins.delete(silent)
+}
+
+export interface Snapshot {
+  readonly position: number
+  readonly books: Map<ClusterName, Book>
+}
+
+const digestOf = (text: string) => createHash('sha256').update(text).digest('base64')
+
+/** The ledger as a file: a checksum, then everything. @param logId the log whose indices it speaks of */
+export function encodeSnapshot({ position, books }: Snapshot, logId: string): string {
+  const clusters = [...books].map(([name, { intervalMs, live, origins }]) => [
+    name,
+    intervalMs,
+    live ? [live.origin, live.sequence, live.at] : 0,
+    [...origins].map(([origin, { received, covered, heardAt }]) => [origin, received, covered, heardAt]),
+  ])
+  const text = JSON.stringify({ version: 1, log: logId, position, clusters })
+  return `${digestOf(text)}\n${text}\n`
+}
+
+/** undefined: damaged, of another log, or of a version we do not know; then the log is read from its beginning. */
+export function decodeSnapshot(file: string, logId: string): Snapshot | undefined {
+  const [digest, text = ''] = file.split('\n')
+  if (digestOf(text) !== digest) return undefined
+  const value = JSON.parse(text) as StoredSnapshot // its checksum is right: it is what we wrote
+  if (value.version !== 1 || value.log !== logId) return undefined
+  const books = new Map<ClusterName, Book>()
+  for (const [name, intervalMs, live, origins] of value.clusters) {
+    if (!isClusterName(name)) continue
+    books.set(name, {
+      intervalMs,
+      live: live ? { origin: live[0], sequence: live[1], at: live[2] } : undefined,
+      origins: new Map(origins.map(([origin, received, covered, heardAt]) => [origin, { received, covered, heardAt }])),
+    })
+  }
+  return { position: value.position, books }
+}
+
+interface StoredSnapshot {
+  readonly version: number
+  readonly log: string
+  readonly position: number
+  readonly clusters: readonly [
+    name: string,
+    intervalMs: number,
+    live: [origin: string, sequence: number, at: number] | 0,
+    origins: [origin: string, received: Ranges, covered: Ranges, heardAt: number][],
+  ][]
+}

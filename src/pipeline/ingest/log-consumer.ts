@@ -1,0 +1,286 @@
+import { type Clock, FleetError } from '#model'
+import type { Logger, Metrics, SegmentLog } from '#runtime'
+import { decodeLogEntry, type LogEntry } from './log-record.ts'
+
+/** What a consumer of the log does with it. */
+export interface LogSink<Item> {
+  /** also of its checkpoint in the log, and in metrics */
+  readonly name: string
+  readonly want: 'record' | 'samples'
+  /** undefined: nothing of this entry is for us */
+  take(entry: LogEntry): Item | undefined
+  /**
+   * Keeps the items, in order.
+   * @throws FleetError that is retryable: they are offered again; anything else: they are offered one by one
+   */
+  apply(items: readonly Item[], position: number, signal: AbortSignal): Promise<void>
+  /** index of the last record that is safe there; -1 before the first */
+  position(): number
+  /** the item that no try can apply is left out */
+  leftOut?(item: Item): void
+}
+
+export interface LogConsumerOptions<Item> {
+  readonly log: SegmentLog
+  readonly sink: LogSink<Item>
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly metrics?: Metrics
+  readonly maxPendingBytes: number
+  /** ms to wait before this retry; 0 is the first */
+  readonly backoff: (attempt: number) => number
+}
+
+/** Without an item there is nothing to do but to move on. `at`: when the hub took the record, ms. */
+interface Pending<Item> {
+  readonly index: number
+  readonly item: Item | undefined
+  readonly bytes: number
+  readonly at: number
+}
+
+const GROUP_RECORDS = 256
+const GROUP_BYTES = 8 * 2 ** 20
+const CHECKPOINT_EVERY_MS = 1_000
+const WARN_EVERY_MS = 10_000
+
+/**
+ * Carries records from the log to where they belong, in order, however long that place is away. New records come straight
+ * from memory; when more waits than memory may hold, the rest stays in the log and is read from there. One that no try
+ * can apply is named, counted and left out.
+ */
+export class LogConsumer<Item> implements AsyncDisposable {
+  readonly #options: LogConsumerOptions<Item>
+  readonly #stop = new AbortController()
+  readonly #count: { applied(records: number): void; failed(): void; skipped(): void }
+  #pending: Pending<Item>[] = []
+  #pendingBytes = 0
+  /** index from which records are to be read from the log; undefined: all that wait are in memory */
+  #logFrom: number | undefined
+  /** index of the newest record that is applied */
+  #done = -1
+  /** index of the newest record that the sink was given */
+  #given = -1
+  /** when the oldest record that waits was taken */
+  #behindSince: number | undefined
+  #wake: (() => void) | undefined
+  #waiters: { readonly index: number; readonly resolve: () => void }[] = []
+  #loop: Promise<void> | undefined
+  #checkpointAt = 0
+  #warnedAt = Number.NEGATIVE_INFINITY
+
+  constructor(options: LogConsumerOptions<Item>) {
+    this.#options = options
+    const { metrics, sink } = options
+    const consumer = sink.name
+    const counter = (name: string, help: string) =>
+      metrics?.counter(`clusterpulse_ingest_${name}_total`, help, ['consumer'])
+    const applied = counter('records_applied', "Records of the hub's log that a consumer applied.")
+    const failed = counter('apply_failures', 'Tries to apply records that failed.')
+    const skipped = counter('records_skipped', 'Records of the log that no try can apply.')
+    this.#count = {
+      applied: (records) => applied?.inc({ consumer }, records),
+      failed: () => failed?.inc({ consumer }),
+      skipped: () => skipped?.inc({ consumer }),
+    }
+  }
+
+  get name(): string {
+    return this.#options.sink.name
+  }
+
+  /** Begins behind what is safe in the sink. */
+  start(): void {
+    const { log, sink } = this.#options
+    log.checkpoint(sink.name)
+    const from = sink.position() + 1
+    this.#done = from - 1
+    if (from <= log.lastIndex()) this.#logFrom = from
+    this.#loop = this.#run()
+  }
+
+  /** An entry that the log has just taken; in the order of their indices. */
+  add(index: number, entry: LogEntry, bytes: number): void {
+    if (index <= this.#done) return // read from the log in the meantime
+    this.#behindSince ??= timeOf(entry)
+    const fits = this.#pendingBytes + bytes <= this.#options.maxPendingBytes || this.#pending.length === 0
+    if (this.#logFrom === undefined && fits) {
+      this.#pending.push({ index, item: this.#options.sink.take(entry), bytes, at: timeOf(entry) })
+      this.#pendingBytes += bytes
+    } else {
+      this.#logFrom ??= index
+    }
+    this.#wake?.()
+  }
+
+  /** Resolves when everything up to this index is applied, or the consumer was closed. */
+  reached(index: number): Promise<void> {
+    if (this.#done >= index) return Promise.resolve()
+    return new Promise((resolve) => this.#waiters.push({ index, resolve }))
+  }
+
+  /** records in the log that are not applied */
+  backlog(): number {
+    return Math.max(0, this.#options.log.lastIndex() - this.#done)
+  }
+
+  /** how long the oldest of them has waited, ms */
+  lagMs(): number {
+    if (this.backlog() === 0 || this.#behindSince === undefined) return 0
+    return Math.max(0, this.#options.clock.now() - this.#behindSince)
+  }
+
+  /** Notes in the log how far the sink is safe, so that it may delete what nobody needs. The sink's own position is the truth. */
+  async keepCheckpoint(): Promise<void> {
+    const { log, sink, logger, clock } = this.#options
+    const safe = sink.position()
+    try {
+      // Records that hold nothing for the sink wait for nobody.
+      await log.setCheckpoint(sink.name, safe >= this.#given ? Math.max(safe, this.#done) : safe)
+    } catch (error) {
+      if (clock.now() - this.#warnedAt < WARN_EVERY_MS) return // a full disk would fill the log of the process as well
+      this.#warnedAt = clock.now()
+      logger.warn({ error, consumer: sink.name }, "the hub's log could not note how far a consumer got")
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort()
+    this.#wake?.()
+    await this.#loop
+    await this.keepCheckpoint()
+    for (const { resolve } of this.#waiters.splice(0)) resolve()
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop
+    while (!signal.aborted) {
+      if (this.#pending.length > 0) await this.#applyPending()
+      else if (this.#logFrom !== undefined) await this.#applyFromLog(this.#logFrom)
+      else await new Promise<void>((resolve) => (this.#wake = resolve))
+    }
+  }
+
+  async #applyPending(): Promise<void> {
+    let bytes = 0
+    const group: Pending<Item>[] = []
+    for (const pending of this.#pending) {
+      if (group.length >= GROUP_RECORDS || (group.length > 0 && bytes + pending.bytes > GROUP_BYTES)) break
+      bytes += pending.bytes
+      group.push(pending)
+    }
+    await this.#applyGroup(group)
+    if (this.#stop.signal.aborted) return
+    this.#pending.splice(0, group.length)
+    this.#pendingBytes -= bytes
+    this.#behindSince = this.#pending[0]?.at
+  }
+
+  async #applyFromLog(from: number): Promise<void> {
+    const { log, logger, clock, sink } = this.#options
+    let group: Pending<Item>[] = []
+    let bytes = 0
+    let last = from - 1
+    const apply = async () => {
+      await this.#applyGroup(group)
+      group = []
+      bytes = 0
+    }
+    try {
+      for await (const { index, payload } of log.read(from, this.#stop.signal)) {
+        const entry = decodeLogEntry(payload, sink.want)
+        last = index
+        if (entry) group.push({ index, item: sink.take(entry), bytes: payload.length, at: timeOf(entry) })
+        else this.#skip(index, 'it is of a form this version does not know')
+        bytes += payload.length
+        if (group.length >= GROUP_RECORDS || bytes > GROUP_BYTES) await apply()
+        if (this.#stop.signal.aborted) return
+      }
+      if (group.length > 0) await apply()
+    } catch (error) {
+      if (this.#stop.signal.aborted) return
+      logger.error({ error, consumer: sink.name }, "the hub's log could not be read: trying again")
+      await clock.sleep(this.#options.backoff(5), this.#stop.signal)
+      this.#logFrom = this.#done + 1
+      return
+    }
+    if (this.#stop.signal.aborted) return
+    // What came while we read is in the log as well; none came since the last step, because nothing waited since.
+    this.#logFrom = last < log.lastIndex() && last >= from ? last + 1 : undefined
+    if (this.#logFrom !== undefined) return
+    this.#finish(log.lastIndex())
+    this.#behindSince = undefined
+  }
+
+  // Tries until the sink took it.
+  async #applyGroup(group: readonly Pending<Item>[]): Promise<void> {
+    const { sink, logger, clock, backoff } = this.#options
+    const { signal } = this.#stop
+    const [first, last] = [group[0], group.at(-1)]
+    if (!first || !last) return
+    this.#behindSince = first.at
+    const given = group.filter(hasItem)
+    const newest = given.at(-1)
+    if (!newest) return this.#finish(last.index)
+    this.#given = newest.index
+    for (let attempt = 0; !signal.aborted; attempt++) {
+      try {
+        await sink.apply(
+          given.map(({ item }) => item),
+          last.index,
+          signal,
+        )
+        this.#count.applied(given.length)
+        this.#finish(last.index)
+        await this.#checkpointNowAndThen()
+        return
+      } catch (error) {
+        if (signal.aborted) return
+        this.#count.failed()
+        if (!(error instanceof FleetError && error.retryable)) {
+          if (given.length > 1) {
+            for (const single of group) await this.#applyGroup([single])
+            return
+          }
+          sink.leftOut?.(newest.item)
+          this.#skip(newest.index, error)
+          return this.#finish(last.index)
+        }
+        const waitMs = backoff(attempt)
+        logger.warn(
+          { error: error.message, attempt, waitMs, consumer: sink.name, backlog: this.backlog() },
+          'records of the log are not taken yet',
+        )
+        await clock.sleep(waitMs, signal)
+      }
+    }
+  }
+
+  #skip(index: number, why: unknown): void {
+    this.#count.skipped()
+    this.#options.logger.error(
+      { index, error: why, consumer: this.name },
+      "a record of the hub's log cannot be applied: left out",
+    )
+    this.#finish(index)
+  }
+
+  #finish(index: number): void {
+    this.#done = Math.max(this.#done, index)
+    if (this.#waiters.length === 0) return
+    const ready = this.#waiters.filter((waiter) => waiter.index <= this.#done)
+    this.#waiters = this.#waiters.filter((waiter) => waiter.index > this.#done)
+    for (const { resolve } of ready) resolve()
+  }
+
+  async #checkpointNowAndThen(): Promise<void> {
+    const now = this.#options.clock.now()
+    if (now - this.#checkpointAt < CHECKPOINT_EVERY_MS) return
+    this.#checkpointAt = now
+    await this.keepCheckpoint()
+  }
+}
+
+const timeOf = ({ record }: LogEntry) => (record.kind === 'batch' ? record.receivedAt : record.at)
+const hasItem = <Item>(pending: Pending<Item>): pending is Pending<Item> & { readonly item: Item } =>
+  pending.item !== undefined

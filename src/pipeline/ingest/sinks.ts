@@ -1,0 +1,72 @@
+import type { EventBus } from '#events'
+import { type HistoryRecord, type HistoryStore, samplesOf } from '#history'
+import type { Batch, Change } from '#model'
+import type { Logger } from '#runtime'
+import type { StateRecord, StateStore } from '#state'
+import { takesHistory, takesState } from './choose-use.ts'
+import type { LogSink } from './log-consumer.ts'
+
+export interface StateSinkOptions {
+  readonly state: StateStore
+  readonly events: EventBus
+  readonly logger: Logger
+  /** State has no use for this batch, though it was taken for it: what it is a difference to is not there. */
+  readonly onMissed: (batch: Batch) => void
+}
+
+/** Into state, then to those who listen. */
+export function stateSink({ state, events, logger, onMissed }: StateSinkOptions): LogSink<StateRecord> {
+  const publish = async (changes: readonly Change[]) => {
+    try {
+      await events.publish(changes)
+    } catch (error) {
+      // They are in state: whoever follows takes a new snapshot. Applying them again would tell nothing.
+      logger.error({ error }, 'changes could not be published')
+    }
+  }
+  return {
+    name: 'state',
+    want: 'record',
+    take: ({ record }) => record,
+    async apply(records, position, signal) {
+      const changes = await state.apply(records, position, signal)
+      await publish(changes)
+      for (const batch of newestBatches(records)) {
+        const known = state.cluster(batch.cluster)
+        if (known && (known.sequence !== batch.sequence || known.origin !== (batch.origin ?? ''))) onMissed(batch)
+      }
+    },
+    position: () => state.position(),
+    leftOut: (record) => {
+      if (record.kind === 'batch') onMissed(record.batch)
+    },
+  }
+}
+
+/** The last batch of each cluster that state is to take. */
+function newestBatches(records: readonly StateRecord[]): Iterable<Batch> {
+  const newest = new Map<string, Batch>()
+  for (const record of records) {
+    if (record.kind === 'batch' && takesState(record.into ?? 'both')) newest.set(record.batch.cluster, record.batch)
+    if (record.kind === 'removed') newest.delete(record.cluster)
+  }
+  return newest.values()
+}
+
+/** Samples and declared losses into history. */
+export function historySink(history: HistoryStore): LogSink<HistoryRecord> {
+  return {
+    name: 'history',
+    want: 'samples',
+    take({ record, samples }) {
+      if (record.kind === 'lost' && record.loss.count > 0)
+        return { kind: 'lost', cluster: record.cluster, loss: record.loss }
+      if (record.kind !== 'batch' || !takesHistory(record.into ?? 'both')) return undefined
+      // A record of an older version holds no samples, but whole parts.
+      const kept = samples ?? (record.into ? undefined : samplesOf(record.batch))
+      return kept && kept.groups.length > 0 ? { kind: 'samples', samples: kept } : undefined
+    },
+    apply: (records, position, signal) => history.append(records, position, signal),
+    position: () => history.position(),
+  }
+}
