@@ -61,8 +61,9 @@ export const v1GetNode = {
   access: 'filtered',
   schema: {
     operationId: 'v1GetNode',
-    summary: 'One node',
+    summary: 'One node; with its last samples, newest first, where `include_metrics` is exactly `true`',
     params: Type.Object({ name: Name('cluster'), node: Name('node') }),
+    querystring: Type.Object({ include_metrics: Filter('true') }),
     response: Document('node'),
   },
 } as const satisfies RouteContract

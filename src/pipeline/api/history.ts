@@ -3,7 +3,7 @@ import { type HistoryView, maxHistorySeries } from '#http'
 import { FleetError, type Metric, type MetricScope, metricPrefix, metricsCatalogue, scopeLabel, seconds } from '#model'
 import { type Body, BodyCache } from './bodies.ts'
 import { RefusedError } from './problem.ts'
-import { byText } from './views.ts'
+import { byText, type VisibleCluster } from './views.ts'
 import type { Window } from './window.ts'
 
 const askTimeoutMs = seconds(25)
@@ -63,6 +63,12 @@ export function metricsOf(scope: MetricScope, names: readonly string[]): readonl
       `there is no metric ${JSON.stringify(name.slice(0, 80))} here: use ${known.map((one) => one.name).join(', ')}`,
     )
   })
+}
+
+/** The names by which samples of what the caller sees are kept: an operator's is its CSV, without namespace. */
+export function seenKeys(cluster: VisibleCluster, scope: 'node' | 'operator' | 'clusterOperator'): ReadonlySet<string> {
+  if (scope === 'operator') return new Set(cluster.visible('operator').map(({ csv }) => csv))
+  return new Set(cluster.rows(scope).keys())
 }
 
 export interface HistoryQuestion {

@@ -10,7 +10,7 @@ import { type Parts, principalOf, route } from './route.ts'
 import { fleetRoutes } from './routes/fleet.ts'
 import { historyRoutes } from './routes/history.ts'
 import { probeRoutes } from './routes/probes.ts'
-import { promQlRoutes } from './routes/promql.ts'
+import { promQlMarks, promQlRoutes } from './routes/promql.ts'
 import { searchRoutes } from './routes/search.ts'
 import { sessionRoutes } from './routes/session.ts'
 import { v1Routes } from './routes/v1.ts'
@@ -58,13 +58,20 @@ export function apiServer(options: ApiOptions): ApiServer {
     frameworkErrors: (error, request, reply) => sendProblem(error, request, reply),
   })
 
-  function sendProblem(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  function sendProblem(
+    thrown: unknown,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    marksOf: (status: number) => object = () => ({}),
+  ): FastifyReply {
     const { status, body, unexpected } = problemOf(thrown, request.id)
     if (unexpected)
       logger.error({ requestId: request.id, url: pathOf(request), error: thrown }, 'a request met an error')
+    else if (status > 501 && thrown instanceof RefusedError && thrown.cause !== undefined)
+      logger.warn({ requestId: request.id, url: pathOf(request), error: thrown.cause }, body.error)
     if (body.retryAfterSeconds !== undefined) reply.header('retry-after', String(body.retryAfterSeconds))
     reply.code(status).headers({ ...securityHeaders, 'cache-control': 'private, no-store', 'x-request-id': request.id })
-    return reply.type('application/json').send(Buffer.from(`${JSON.stringify(body)}\n`))
+    return reply.type('application/json').send(Buffer.from(`${JSON.stringify({ ...marksOf(status), ...body })}\n`))
   }
 
   const known: KnownRoute[] = []
@@ -148,11 +155,14 @@ export function apiServer(options: ApiOptions): ApiServer {
   app.register(async (scope: FastifyInstance) => {
     probeRoutes(scope, parts, { version, metrics, readiness: options.readiness ?? {} })
     sessionRoutes(scope, parts, { version, cors: crossOrigin, signOutUrl })
-    v1Routes(scope, parts)
+    v1Routes(scope, parts, options.history)
     fleetRoutes(scope, parts)
     searchRoutes(scope, parts)
     historyRoutes(scope, parts, options.history)
-    promQlRoutes(scope, parts, { history: options.history, cors: crossOrigin })
+    scope.register(async (promql: FastifyInstance) => {
+      promql.setErrorHandler((error, request, reply) => sendProblem(error, request, reply, promQlMarks))
+      promQlRoutes(promql, parts, { history: options.history, cors: crossOrigin })
+    })
     route(scope, parts, openStream, async ({ request, reply, query }) => {
       await streams.open(principalOf(request), request, reply, query)
       return 'sent' as const

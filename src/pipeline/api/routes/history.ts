@@ -13,6 +13,7 @@ import {
   metricsOf,
   openStore,
   requireMetric,
+  seenKeys,
 } from '../history.ts'
 import { nodeNotFound } from '../problem.ts'
 import { type Answer, type Call, type Parts, principalOf, route, sendBody, visibleCluster } from '../route.ts'
@@ -84,8 +85,8 @@ function keysOf(cluster: VisibleCluster, scope: HistoryScope, asked: readonly st
     requireWhole(cluster)
     return ['']
   }
-  const seen = cluster.rows(scope)
-  return [...new Set(asked ?? seen.keys())].filter((name) => seen.has(name)).sort(byText)
+  const seen = seenKeys(cluster, scope)
+  return [...new Set(asked ?? seen)].filter((name) => seen.has(name)).sort(byText)
 }
 
 const wantsCsv = ({ headers }: FastifyRequest, format: 'json' | 'csv' | undefined): boolean =>

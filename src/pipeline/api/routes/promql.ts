@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { HistoryStore, PromQl } from '#history'
 import { promQlLabels, promQlLabelValues, promQlQuery, promQlQueryForm, promQlRange, promQlRangeForm } from '#http'
-import { FleetError, metricPrefix, metricsCatalogue, scopeLabel } from '#model'
+import { metricPrefix, metricsCatalogue, scopeLabel } from '#model'
 import { type Cors, requireSameSite } from '../gate.ts'
-import { askStore, openStore } from '../history.ts'
-import { problemOf, RefusedError } from '../problem.ts'
+import { askStore, openStore, seenKeys } from '../history.ts'
+import { RefusedError } from '../problem.ts'
 import { narrowQuery } from '../promql.ts'
 import { type Answer, type Parts, principalOf, route, visibleClusters } from '../route.ts'
 import { byText, type VisibleCluster } from '../views.ts'
@@ -56,22 +56,8 @@ export function promQlRoutes(
     }
   }
 
-  const answered = async (request: FastifyRequest, answer: () => Answer | Promise<Answer>): Promise<Answer> => {
-    try {
-      return await answer()
-    } catch (thrown) {
-      if (!(thrown instanceof FleetError)) throw thrown
-      const { status, body } = problemOf(thrown, request.id)
-      return { status, fresh: { status: 'error', errorType: errorType(status), ...body } }
-    }
-  }
-
-  route(app, parts, promQlQuery, ({ request, query, now }) =>
-    answered(request, () => ask('query', request, query, now)),
-  )
-  route(app, parts, promQlRange, ({ request, query, now }) =>
-    answered(request, () => ask('query_range', request, query, now)),
-  )
+  route(app, parts, promQlQuery, ({ request, query, now }) => ask('query', request, query, now))
+  route(app, parts, promQlRange, ({ request, query, now }) => ask('query_range', request, query, now))
   app.register(async (forms: FastifyInstance) => {
     forms.addContentTypeParser(
       'application/x-www-form-urlencoded',
@@ -82,27 +68,19 @@ export function promQlRoutes(
       requireSameSite(request.headers, cors)
       return { ...stringsOf(request.query), ...stringsOf(request.body) }
     }
-    route(forms, parts, promQlQueryForm, ({ request, now }) =>
-      answered(request, () => ask('query', request, formOf(request), now)),
-    )
-    route(forms, parts, promQlRangeForm, ({ request, now }) =>
-      answered(request, () => ask('query_range', request, formOf(request), now)),
-    )
+    route(forms, parts, promQlQueryForm, ({ request, now }) => ask('query', request, formOf(request), now))
+    route(forms, parts, promQlRangeForm, ({ request, now }) => ask('query_range', request, formOf(request), now))
   })
 
-  route(app, parts, promQlLabels, ({ request }) =>
-    answered(request, () => {
-      requirePromQl(openStore(history))
-      const labels = Object.values(scopeLabel).filter((label) => label !== null)
-      return success(sorted(['__name__', 'cluster', ...labels]))
-    }),
-  )
-  route(app, parts, promQlLabelValues, ({ request, params }) =>
-    answered(request, () => {
-      requirePromQl(openStore(history))
-      return success(sorted(labelValues(params.label, visibleClusters(parts, principalOf(request)))))
-    }),
-  )
+  route(app, parts, promQlLabels, () => {
+    requirePromQl(openStore(history))
+    const labels = Object.values(scopeLabel).filter((label) => label !== null)
+    return success(sorted(['__name__', 'cluster', ...labels]))
+  })
+  route(app, parts, promQlLabelValues, ({ request, params }) => {
+    requirePromQl(openStore(history))
+    return success(sorted(labelValues(params.label, visibleClusters(parts, principalOf(request)))))
+  })
 }
 
 function requirePromQl(store: HistoryStore): PromQl {
@@ -184,10 +162,14 @@ const success = (data: unknown, warnings?: readonly unknown[]): Answer => ({
   fresh: { status: 'success', data, ...(warnings && { warnings }) },
 })
 
-/** The word that Prometheus has for it. */
+/** What a problem carries besides, so that a tool of Prometheus can read it. */
+export function promQlMarks(status: number): { readonly status: 'error'; readonly errorType: string } {
+  return { status: 'error', errorType: errorType(status) }
+}
+
 function errorType(status: number): string {
   if (status === 504) return 'timeout'
-  if (status >= 501) return 'unavailable'
+  if (status >= 500) return 'unavailable'
   return status === 400 ? 'bad_data' : 'execution'
 }
 
@@ -199,8 +181,8 @@ function stringsOf(values: unknown): Parameters {
 const sorted = (names: Iterable<string>): readonly string[] => [...new Set(names)].sort(byText)
 
 function labelValues(label: string, clusters: readonly VisibleCluster[]): readonly string[] {
-  const rows = (type: 'node' | 'operator' | 'clusterOperator') =>
-    clusters.flatMap((cluster) => [...cluster.rows(type).keys()])
+  const rows = (scope: 'node' | 'operator' | 'clusterOperator') =>
+    clusters.flatMap((cluster) => [...seenKeys(cluster, scope)])
   switch (label) {
     case '__name__':
       return metricsCatalogue.map(({ scope, name }) => metricPrefix[scope] + name)

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import type { HistoryStore } from '#history'
 import {
   v1GetCluster,
   v1GetNode,
@@ -26,13 +27,15 @@ import {
   specDocument,
   statusDocument,
 } from '#model'
-import { type ListBody, listBody } from '../bodies.ts'
+import { type ListBody, listBody, textBody } from '../bodies.ts'
+import { openStore } from '../history.ts'
+import { nodeSamples } from '../node-samples.ts'
 import { nodeNotFound } from '../problem.ts'
 import { clusterBody, fleetBody, type Parts, principalOf, route, visibleCluster } from '../route.ts'
 import { byText, silentAt, type VisibleCluster } from '../views.ts'
 
 /** The documented routes: bare arrays of the documents as they lie in the store. */
-export function v1Routes(app: FastifyInstance, parts: Parts): void {
+export function v1Routes(app: FastifyInstance, parts: Parts, history: HistoryStore | undefined): void {
   for (const url of [v1ListClusters.url, `${v1ListClusters.url}/`]) {
     route(app, parts, { ...v1ListClusters, url }, (call) =>
       fleetBody(parts, v1ListClusters, { ...call, query: {} }, (clusters, previous) => {
@@ -63,13 +66,20 @@ export function v1Routes(app: FastifyInstance, parts: Parts): void {
     }),
   )
 
-  route(app, parts, v1GetNode, (call) =>
-    clusterBody(parts, v1GetNode, call, call.params.name, (cluster) => {
-      const row = cluster.rows('node').get(call.params.node)
-      if (!row) throw nodeNotFound(call.params.name, call.params.node)
-      return line(nodeDocument(row.snapshot, observedAt(cluster, 'node')))
-    }),
-  )
+  route(app, parts, v1GetNode, async (call) => {
+    const { name, node } = call.params
+    const documentOf = (cluster: VisibleCluster) => {
+      const row = cluster.rows('node').get(node)
+      if (!row) throw nodeNotFound(name, node)
+      return nodeDocument(row.snapshot, observedAt(cluster, 'node'))
+    }
+    if (call.query.include_metrics !== 'true')
+      return clusterBody(parts, v1GetNode, { ...call, query: {} }, name, (cluster) => line(documentOf(cluster)))
+    const cluster = visibleCluster(parts, principalOf(call.request), name)
+    const document = documentOf(cluster)
+    const samples = history ? await nodeSamples(openStore(history), cluster.state, node, call.now) : []
+    return { body: textBody(line({ ...document, metrics_history: samples })) }
+  })
 
   route(app, parts, v1ListOperators, (call) =>
     clusterBody(parts, v1ListOperators, call, call.params.name, (cluster) => {

@@ -1,5 +1,5 @@
 import type { HistoryRecord, HistorySpan, HistoryStore, PromQl, RangeAnswer, RangeQuery } from '#history'
-import { StoreUnavailableError } from '#model'
+import { FleetError, StoreUnavailableError } from '#model'
 import type { Availability } from '#state'
 
 interface Sample {
@@ -78,3 +78,9 @@ export class MemoryHistory implements HistoryStore {
 }
 
 export const gone = new StoreUnavailableError('history-0.inside:8428', 'connection refused')
+
+class TooMany extends FleetError {
+  readonly code = 'too_many_series'
+  readonly retryable = false
+}
+export const tooMany = new TooMany('51 series are more than 50')
