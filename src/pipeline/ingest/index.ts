@@ -10,4 +10,7 @@
  */
 export { BaseMismatchError, ClusterNotConnectedError, IngestBusyError, InvalidBatchError } from './errors.ts'
 export { type Accepted, Ingester, type IngesterOptions } from './ingester.ts'
+export { ServerTlsError } from './stream/errors.ts'
+export type { StreamLimits } from './stream/limits.ts'
+export { AgentServer, type AgentServerOptions } from './stream/server.ts'
 export type { Agents, Peer, PeerVerifier, PlanSource, Presented, Verdict } from './stream/types.ts'

@@ -1,0 +1,194 @@
+import type { ServerDuplexStream } from '@grpc/grpc-js'
+import { samplesOf } from '#history'
+import { type AgentFacts, FleetError } from '#model'
+import type { Logger } from '#runtime'
+import { encodeResponse } from '#wire'
+import type { Gate } from './gate.ts'
+import type { StreamIngester } from './ingest-port.ts'
+import type { Holder } from './places.ts'
+import { type Counted, type Effect, grpcStatus, Session, type SessionEvent, type SessionWorld } from './session.ts'
+
+export type RawCall = ServerDuplexStream<Buffer, Uint8Array>
+
+export interface CallOptions {
+  readonly call: RawCall
+  readonly gate: Gate
+  readonly world: Omit<SessionWorld, 'enter'> & {
+    enter(...parameters: [...Parameters<SessionWorld['enter']>, Holder]): ReturnType<SessionWorld['enter']>
+  }
+  readonly ingester: StreamIngester
+  readonly logger: Logger
+  readonly now: () => number
+  sleep(ms: number, signal: AbortSignal): Promise<void>
+  readonly goodbyeMs: number
+  /** resolves when a failure to prove oneself may be answered */
+  refused(signal: AbortSignal): Promise<void>
+  facts(call: AgentCall, facts: AgentFacts | undefined, now: boolean): void
+  count(what: Counted): void
+  received(bytes: number): void
+  ended(call: AgentCall, code: string): void
+  /** ends the connection under a stream that does not end */
+  drop(): void
+}
+
+/** One stream with its socket: brings events to the session and does what it says. */
+export class AgentCall implements Holder {
+  readonly #options: CallOptions
+  readonly #session: Session
+  readonly #closed = new AbortController()
+  #logger: Logger
+  #mayRead = false
+  #readTimer: NodeJS.Timeout | undefined
+  #writable = true
+  #flushing = false
+  #flushWanted = false
+  #ending = false
+
+  constructor(options: CallOptions) {
+    const { call, world, logger, now } = options
+    this.#options = options
+    this.#logger = logger
+    const enter: SessionWorld['enter'] = (cluster, identity) => world.enter(cluster, identity, this)
+    this.#session = new Session({ ...world, enter }, now())
+    call.on('data', (bytes: Buffer) => {
+      this.#mayRead = false
+      options.received(bytes.length)
+      this.tell({ kind: 'message', bytes })
+    })
+    call.on('end', () => this.tell({ kind: 'finished' }))
+    call.on('drain', () => {
+      this.#writable = true
+      if (this.#flushWanted) this.#flushSoon()
+      this.#readMore()
+    })
+    call.once('cancelled', () => this.#close())
+    call.once('close', () => this.#close())
+  }
+
+  get session(): Session {
+    return this.#session
+  }
+
+  get isDelivering(): boolean {
+    return this.#session.isDelivering
+  }
+
+  facts(now: number): AgentFacts | undefined {
+    return this.#session.facts(now)
+  }
+
+  replaced(message: string, retryAfterMs: number): void {
+    this.tell({ kind: 'replaced', message, retryAfterMs })
+  }
+
+  disconnect(code: string, message: string): void {
+    this.tell({ kind: 'disconnect', code, message })
+  }
+
+  tell(event: SessionEvent): void {
+    const effects = this.#session.on(event, this.#options.now())
+    if (effects.some((effect) => effect.kind === 'end' && effect.code === 'unauthenticated')) {
+      void this.#options.refused(this.#closed.signal).then(() => this.#do(effects))
+      return
+    }
+    this.#do(effects)
+    this.#readMore()
+  }
+
+  #do(effects: readonly Effect[]): void {
+    for (const effect of effects) this.#doOne(effect)
+  }
+
+  #doOne(effect: Effect) {
+    switch (effect.kind) {
+      case 'send':
+        return this.#send(encodeResponse({ payload: effect.answer }))
+      case 'accept':
+        return this.#work(effect.ticket, effect.afterMs, (signal) =>
+          // Of a difference only we know the whole; of a complete batch the ingester makes them itself.
+          this.#options.ingester.accept(effect.batch, signal, effect.view && samplesOf(effect.batch, effect.view)),
+        )
+      case 'lost':
+        return this.#work(effect.ticket, effect.afterMs, () => this.#options.ingester.lost(effect.cluster, effect.loss))
+      case 'flush':
+        return this.#flushSoon()
+      case 'facts':
+        return this.#options.facts(this, this.#session.facts(this.#options.now()), effect.now)
+      case 'note':
+        return this.#logger[effect.level]({ cluster: this.#session.cluster, ...effect.facts }, effect.sentence)
+      case 'count':
+        return this.#options.count(effect.what)
+      case 'end':
+        return this.#end(effect)
+      default:
+        effect satisfies never
+    }
+  }
+
+  #send(message: Uint8Array): void {
+    if (this.#ending || this.#closed.signal.aborted) return
+    if (!this.#options.call.write(message)) this.#writable = false
+  }
+
+  #work(ticket: number, afterMs: number, work: (signal: AbortSignal) => Promise<unknown>): void {
+    const { signal } = this.#closed
+    const run = async () => {
+      if (afterMs > 0) await this.#options.sleep(afterMs, signal)
+      if (signal.aborted) return
+      await work(signal)
+    }
+    run().then(
+      () => this.tell({ kind: 'accepted', ticket }),
+      (error: unknown) => {
+        if (!signal.aborted) this.tell({ kind: 'failed', ticket, error: FleetError.from(error) })
+      },
+    )
+  }
+
+  // What becomes safe in one turn of the log is acknowledged in one message; a reader that is slow gets fewer.
+  #flushSoon() {
+    if (!this.#writable) {
+      this.#flushWanted = true
+      return
+    }
+    if (this.#flushing) return
+    this.#flushing = true
+    this.#flushWanted = false
+    setImmediate(() => {
+      this.#flushing = false
+      this.tell({ kind: 'flush' })
+    })
+  }
+
+  #readMore(): void {
+    if (this.#mayRead || !this.#writable || this.#closed.signal.aborted) return
+    clearTimeout(this.#readTimer)
+    const waitMs = this.#session.readAfterMs(this.#options.now())
+    if (waitMs === 0) {
+      this.#mayRead = true
+      this.#options.gate.allow()
+    } else if (Number.isFinite(waitMs)) this.#readTimer = setTimeout(() => this.#readMore(), waitMs)
+  }
+
+  #end({ status, code, message }: Effect & { kind: 'end' }): void {
+    const { call } = this.#options
+    this.#options.ended(this, code)
+    if (this.#ending || this.#closed.signal.aborted) return
+    this.#ending = true
+    // The library ends a stream with a status other than "ok" by this event only.
+    if (status === grpcStatus.ok) call.end()
+    else call.emit('error', { code: status, details: `${code}: ${message}` })
+    const timer = setTimeout(() => {
+      if (!this.#closed.signal.aborted) this.#options.drop()
+    }, this.#options.goodbyeMs)
+    this.#closed.signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
+  }
+
+  #close(): void {
+    if (this.#closed.signal.aborted) return
+    this.tell({ kind: 'closed' })
+    this.#closed.abort()
+    clearTimeout(this.#readTimer)
+    this.#options.ended(this, '')
+  }
+}

@@ -1,0 +1,67 @@
+const MiB = 2 ** 20
+
+/** Bounds of what streams may ask of this process. Every one has a default that serves 500 agents. */
+export interface StreamLimits {
+  /** of one message as sent */
+  readonly maxMessageBytes: number
+  /** of one message of an original collector; a greater one is refused by its ack */
+  readonly maxOriginalMessageBytes: number
+  /** of one frame's body after inflating */
+  readonly maxBodyBytes: number
+  /** messages of one stream that may wait for the hub's log; the rest waits with the sender */
+  readonly maxUnacked: number
+  /** bytes of them */
+  readonly maxUnackedBytes: number
+  /** sustained rates of one stream; a burst may hold two seconds of messages and four of bytes */
+  readonly messagesPerSecond: number
+  readonly bytesPerSecond: number
+  /** held back by its rate for so long without a pause, a stream ends with `rate` */
+  readonly overRateMs: number
+  /** what agents are told for their backlog */
+  readonly backlogBytesPerSecond: number
+  /** from the call to the registration */
+  readonly registerMs: number
+  readonly keepaliveMs: number
+  readonly keepaliveTimeoutMs: number
+  readonly maxStreams: number
+  readonly maxConnections: number
+  /** TLS handshakes at once; the others wait their turn */
+  readonly maxHandshakes: number
+  readonly handshakeMs: number
+  /** streams that showed no credential with the call and have not registered yet */
+  readonly maxUnnamed: number
+  /** how long a batch that the hub cannot take is held before its sender is told; an original cannot send it again */
+  readonly holdMs: number
+  readonly holdOriginalMs: number
+  /** facts of an agent move state at most so often, unless it comes or goes */
+  readonly factsEveryMs: number
+  /** how often the credentials of open streams are looked at beside every change */
+  readonly sweepMs: number
+  /** from a goodbye to the end by force */
+  readonly goodbyeMs: number
+}
+
+export const defaultLimits: StreamLimits = {
+  maxMessageBytes: 16 * MiB,
+  maxOriginalMessageBytes: 4 * MiB,
+  maxBodyBytes: 32 * MiB,
+  maxUnacked: 16,
+  maxUnackedBytes: 24 * MiB,
+  messagesPerSecond: 500,
+  bytesPerSecond: 8 * MiB,
+  overRateMs: 60_000,
+  backlogBytesPerSecond: 2 * MiB,
+  registerMs: 10_000,
+  keepaliveMs: 30_000,
+  keepaliveTimeoutMs: 10_000,
+  maxStreams: 5_000,
+  maxConnections: 10_000,
+  maxHandshakes: 64,
+  handshakeMs: 15_000,
+  maxUnnamed: 32,
+  holdMs: 10_000,
+  holdOriginalMs: 60_000,
+  factsEveryMs: 30_000,
+  sweepMs: 1_000,
+  goodbyeMs: 2_000,
+}

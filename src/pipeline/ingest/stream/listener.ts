@@ -1,0 +1,194 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { createServer, type Server, type Socket } from 'node:net'
+import {
+  createSecureContext,
+  createServer as createTlsServer,
+  type TLSSocket,
+  type Server as TlsServer,
+} from 'node:tls'
+import type { Logger } from '#runtime'
+import { ServerTlsError } from './errors.ts'
+import type { StreamLimits } from './limits.ts'
+import type { ServerTls } from './types.ts'
+
+const RELOAD_EVERY_MS = 1_000
+
+export interface ListenerOptions {
+  readonly host: string
+  readonly port: number
+  readonly tls: ServerTls | 'plaintext'
+  readonly limits: StreamLimits
+  readonly logger: Logger
+  /** a connection that may speak HTTP/2: after its handshake where there is TLS */
+  readonly onConnection: (socket: Socket) => void
+  readonly onRefused: (why: 'connections' | 'handshake') => void
+}
+
+/**
+ * Accepts connections: so many at most, TLS handshakes a few at a time in the order they came, each in bounded time. A
+ * changed certificate is taken for the next handshake; connections that are open stay as they are.
+ */
+export class Listener implements AsyncDisposable {
+  readonly #options: ListenerOptions
+  readonly #tcp: Server
+  #tls: TlsServer | undefined
+  #reload: NodeJS.Timeout | undefined
+  #fingerprint = ''
+  readonly #sockets = new Map<string, Socket>()
+  readonly #waiting: Socket[] = []
+  #handshakes = 0
+  // what ends the turn of a handshake, by peer
+  readonly #turns = new Map<string, () => void>()
+
+  private constructor(options: ListenerOptions) {
+    this.#options = options
+    this.#tcp = createServer({ noDelay: true, pauseOnConnect: options.tls !== 'plaintext' }, (socket) =>
+      this.#arrived(socket),
+    )
+    this.#tcp.maxConnections = options.limits.maxConnections
+    this.#tcp.on('drop', () => options.onRefused('connections'))
+  }
+
+  /** @throws ServerTlsError where the files cannot be used; the system's error where the port cannot be had */
+  static async open(options: ListenerOptions): Promise<Listener> {
+    const listener = new Listener(options)
+    if (options.tls !== 'plaintext') await listener.#openTls(options.tls)
+    await new Promise<void>((resolve, reject) => {
+      listener.#tcp.once('error', reject)
+      listener.#tcp.listen(options.port, options.host, () => {
+        listener.#tcp.off('error', reject)
+        resolve()
+      })
+    }).catch(async (error: unknown) => {
+      await listener[Symbol.asyncDispose]()
+      throw error
+    })
+    return listener
+  }
+
+  get port(): number {
+    const address = this.#tcp.address()
+    return typeof address === 'object' && address ? address.port : 0
+  }
+
+  /** Ends the connection of a peer, such as `127.0.0.1:4711`, that does not end by itself. */
+  drop(peer: string): void {
+    this.#sockets.get(peer)?.destroy()
+  }
+
+  /** Takes no more connections; those that are open end with the process, or by `drop`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#reload)
+    for (const socket of this.#waiting.splice(0)) socket.destroy()
+    const closed = new Promise<void>((resolve) => this.#tcp.close(() => resolve()))
+    for (const socket of this.#sockets.values()) socket.destroy()
+    if (this.#tcp.listening) await closed
+  }
+
+  #arrived(socket: Socket) {
+    const peer = peerOf(socket)
+    this.#sockets.set(peer, socket)
+    socket.once('close', () => this.#sockets.delete(peer))
+    // Whoever breaks off is a matter of the stream, if there is one yet.
+    socket.on('error', (error) => this.#options.logger.debug({ peer, error: error.message }, 'a connection broke'))
+    if (!this.#tls) return this.#options.onConnection(socket)
+    this.#waiting.push(socket)
+    this.#handshakeNext()
+  }
+
+  #handshakeNext(): void {
+    while (this.#tls && this.#handshakes < this.#options.limits.maxHandshakes) {
+      const socket = this.#waiting.shift()
+      if (!socket) return
+      if (socket.destroyed) continue
+      this.#handshakes++
+      let over = false
+      const peer = peerOf(socket)
+      const done = () => {
+        if (over) return
+        over = true
+        this.#turns.delete(peer)
+        this.#handshakes--
+        this.#handshakeNext()
+      }
+      socket.once('close', done)
+      this.#turns.set(peer, done)
+      this.#tls.emit('connection', socket)
+    }
+  }
+
+  async #openTls(files: ServerTls): Promise<void> {
+    const { context, fingerprint } = await readContext(files)
+    this.#fingerprint = fingerprint
+    const tls = createTlsServer({
+      ...context,
+      minVersion: 'TLSv1.2',
+      ALPNProtocols: ['h2'],
+      // A certificate is asked for, not demanded: who has none may show a token. One that does not verify counts as none.
+      requestCert: files.clientCaFile !== undefined,
+      rejectUnauthorized: false,
+      handshakeTimeout: this.#options.limits.handshakeMs,
+    })
+    tls.on('secureConnection', (secured: TLSSocket) => {
+      this.#turns.get(peerOf(secured))?.()
+      secured.on('error', (error) => this.#options.logger.debug({ error: error.message }, 'a connection broke'))
+      if (secured.alpnProtocol === 'h2') return this.#options.onConnection(secured)
+      this.#options.onRefused('handshake')
+      secured.destroy()
+    })
+    tls.on('tlsClientError', (error, secured) => {
+      this.#options.logger.debug({ error: error.message }, 'a TLS handshake failed')
+      this.#options.onRefused('handshake')
+      secured.destroy()
+    })
+    this.#tls = tls
+    let reading = false
+    this.#reload = setInterval(() => {
+      if (reading) return
+      reading = true
+      void this.#reloadTls(files).finally(() => {
+        reading = false
+      })
+    }, RELOAD_EVERY_MS)
+    this.#reload.unref()
+  }
+
+  async #reloadTls(files: ServerTls): Promise<void> {
+    try {
+      const { context, fingerprint } = await readContext(files)
+      if (fingerprint === this.#fingerprint) return
+      this.#tls?.setSecureContext({ ...context, minVersion: 'TLSv1.2' })
+      this.#fingerprint = fingerprint
+      this.#options.logger.info({ certificate: files.certFile }, 'the certificate of the agents listener was renewed')
+    } catch (error) {
+      // Files are replaced one after the other: between the two they are no pair. The old ones serve on.
+      this.#options.logger.warn(
+        { error: error instanceof Error ? error.message : String(error) },
+        'changed TLS files cannot be used yet: the old certificate stays',
+      )
+    }
+  }
+}
+
+const peerOf = (socket: Socket) => `${socket.remoteAddress}:${socket.remotePort}`
+
+/** The pair, checked to be one, and what tells it from another. */
+async function readContext({ certFile, keyFile, clientCaFile }: ServerTls) {
+  const read = (file: string) =>
+    readFile(file, 'utf8').catch((cause: unknown) => {
+      throw new ServerTlsError(file, cause instanceof Error ? cause.message : 'unreadable', { cause })
+    })
+  const [cert, key, ca] = await Promise.all([
+    read(certFile),
+    read(keyFile),
+    clientCaFile ? read(clientCaFile) : undefined,
+  ])
+  const context = { cert, key, ...(ca !== undefined && { ca }) }
+  try {
+    createSecureContext(context)
+  } catch (cause) {
+    throw new ServerTlsError(certFile, cause instanceof Error ? cause.message : 'unusable', { cause })
+  }
+  return { context, fingerprint: createHash('sha256').update(JSON.stringify(context)).digest('hex') }
+}

@@ -1,0 +1,126 @@
+import type { AgentFacts, Clock, ClusterName, SequenceRange } from '#model'
+import type { Logger } from '#runtime'
+import type { OriginalNumbers, Place } from './session.ts'
+import { ORIGINAL_ORIGIN } from './session.ts'
+import type { Agents } from './types.ts'
+
+/** What the table asks of the stream that holds a place. */
+export interface Holder {
+  readonly isDelivering: boolean
+  facts(now: number): AgentFacts | undefined
+  replaced(message: string, retryAfterMs: number): void
+  disconnect(code: string, message: string): void
+}
+
+interface Entry {
+  holder: Holder | undefined
+  identity: string
+  epoch: number
+  /** facts of the last stream, once it has ended */
+  last: AgentFacts | undefined
+  readonly originals: OriginalNumbers
+  /** a living stream was replaced by another identity, at these times */
+  flips: { readonly at: number; readonly from: string; readonly to: string }[]
+}
+
+const FLIP_MEMORY_MS = 10 * 60_000
+
+export interface PlacesOptions {
+  readonly clock: Clock
+  readonly logger: Logger
+  received(cluster: ClusterName, origin: string): readonly SequenceRange[]
+  onContested(): void
+}
+
+/** One place per cluster: the newest stream has it, and only its holder gives it back. */
+export class Places implements Agents {
+  readonly #options: PlacesOptions
+  readonly #entries = new Map<ClusterName, Entry>()
+  readonly #listeners = new Set<(cluster: ClusterName) => void>()
+
+  constructor(options: PlacesOptions) {
+    this.#options = options
+  }
+
+  /** The stream before is told that it is replaced. Two identities that take the place from each other are slowed down. */
+  enter(cluster: ClusterName, identity: string, holder: Holder): Place {
+    const now = this.#options.clock.now()
+    const entry = this.#entries.get(cluster) ?? this.#add(cluster)
+    entry.epoch = Math.max(entry.epoch + 1, now)
+    const before = entry.holder
+    const { doubt, pauseMs } = this.#contested(cluster, entry, identity, now)
+    entry.holder = holder
+    entry.identity = identity
+    before?.replaced(doubt || 'a newer stream of this cluster has come', pauseMs)
+    return { epoch: entry.epoch, doubt, originals: entry.originals }
+  }
+
+  /** @returns false: somebody else has the place by now */
+  leave(cluster: ClusterName, holder: Holder): boolean {
+    const entry = this.#entries.get(cluster)
+    if (entry?.holder !== holder) return false
+    entry.last = holder.facts(this.#options.clock.now())
+    entry.holder = undefined
+    return true
+  }
+
+  holds(cluster: ClusterName, holder: Holder): boolean {
+    return this.#entries.get(cluster)?.holder === holder
+  }
+
+  /** Forgets clusters that nobody knows any more. */
+  prune(knows: (cluster: ClusterName) => boolean): void {
+    for (const [cluster, entry] of this.#entries) if (!entry.holder && !knows(cluster)) this.#entries.delete(cluster)
+  }
+
+  changed(cluster: ClusterName): void {
+    for (const listener of this.#listeners) listener(cluster)
+  }
+
+  facts(cluster: string): AgentFacts | undefined {
+    const entry = this.#entries.get(cluster as ClusterName) // a name that is none is not in the map
+    return entry?.holder?.facts(this.#options.clock.now()) ?? entry?.last
+  }
+
+  onChange(listener: (cluster: ClusterName) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  isDelivering(cluster: string): boolean {
+    return this.#entries.get(cluster as ClusterName)?.holder?.isDelivering ?? false
+  }
+
+  disconnect(cluster: string, code: string, message: string): void {
+    this.#entries.get(cluster as ClusterName)?.holder?.disconnect(code, message)
+  }
+
+  #add(cluster: ClusterName): Entry {
+    const last = this.#options.received(cluster, ORIGINAL_ORIGIN).at(-1)?.[1] ?? 0
+    const entry: Entry = {
+      holder: undefined,
+      identity: '',
+      epoch: 0,
+      last: undefined,
+      originals: { last, recent: [] },
+      flips: [],
+    }
+    this.#entries.set(cluster, entry)
+    return entry
+  }
+
+  // One that takes over from another is an agent that moved. One that takes it back is a second agent.
+  #contested(cluster: ClusterName, entry: Entry, identity: string, now: number): { doubt: string; pauseMs: number } {
+    entry.flips = entry.flips.filter(({ at }) => now - at < FLIP_MEMORY_MS)
+    if (!entry.holder || entry.identity === identity) return { doubt: '', pauseMs: 0 }
+    entry.flips = [...entry.flips.slice(-15), { at: now, from: entry.identity, to: identity }]
+    const returned = entry.flips.filter(({ from, to }) => from === entry.identity || to === entry.identity).length
+    const back = entry.flips.slice(0, -1).some(({ from }) => from === identity)
+    if (!back) return { doubt: '', pauseMs: 0 }
+    const doubt = `two agents use the identity of this cluster: ${entry.identity} and ${identity}`
+    const pauseMs = Math.min(300_000, 15_000 * 2 ** Math.min(returned, 5))
+    this.#options.logger.warn({ cluster, origins: [entry.identity, identity], pauseMs }, 'two agents use one identity')
+    this.#options.onContested()
+    return { doubt, pauseMs }
+  }
+}

@@ -1,0 +1,29 @@
+import type { Metrics } from '#runtime'
+import type { Counted } from './session.ts'
+
+/** What the streams count; nothing without a registry. */
+export function streamMetrics(metrics: Metrics | undefined, streams: () => number) {
+  metrics?.gauge('clusterpulse_agent_streams', 'Open streams of agents.', [], (gauge) => gauge.set(streams()))
+  const messages = metrics?.counter(
+    'clusterpulse_agent_messages_total',
+    'Messages of agents by sort, and how they fared.',
+    ['what'],
+  )
+  const bytes = metrics?.counter('clusterpulse_agent_received_bytes_total', 'Bytes of messages of agents.')
+  const refused = metrics?.counter('clusterpulse_agent_refused_total', 'Connections and streams refused, by reason.', [
+    'reason',
+  ])
+  const ended = metrics?.counter('clusterpulse_agent_ended_total', 'Streams the hub ended, by code.', ['code'])
+  const contested = metrics?.counter(
+    'clusterpulse_agent_contested_total',
+    'Times two agents took one identity from each other.',
+  )
+  return {
+    message: (what: Counted) => messages?.inc({ what }),
+    bytes: (count: number) => bytes?.inc(count),
+    refused: (reason: 'connections' | 'handshake' | 'streams' | 'unnamed' | 'unauthenticated') =>
+      refused?.inc({ reason }),
+    ended: (code: string) => ended?.inc({ code }),
+    contested: () => contested?.inc(),
+  }
+}
