@@ -36,7 +36,7 @@ describe.skipIf(missing !== undefined)(`the manifests${missing === undefined ? '
     return parseAllDocuments(stdout).map((document) => document.toJS() as Manifest)
   }
 
-  it.each(['deploy/base', 'deploy/overlays/trusted-proxy'])(
+  it.each(['deploy/base', 'deploy/overlays/trusted-proxy', 'deploy/overlays/push'])(
     '%s builds, and every container runs with little',
     (folder) => {
       const manifests = built(folder)
@@ -46,6 +46,7 @@ describe.skipIf(missing !== undefined)(`the manifests${missing === undefined ? '
         'clusterpulse-api',
         'clusterpulse-manager',
         'redis',
+        ...(folder.endsWith('push') ? ['victoriametrics'] : []),
       ])
       for (const { spec, metadata } of deployments) {
         expect(metadata.namespace).toBe('clusterpulse')
@@ -61,6 +62,20 @@ describe.skipIf(missing !== undefined)(`the manifests${missing === undefined ? '
       }
     },
   )
+
+  it('receive agents only where that was chosen, on a volume that outlives the pod', () => {
+    const manager = (folder: string) =>
+      JSON.stringify(
+        built(folder).find(({ kind, metadata }) => kind === 'Deployment' && metadata.name.includes('manager')),
+      )
+    expect(manager('deploy/base')).toMatch(/"INGESTER_ENABLED","value":"false"/)
+    expect(manager('deploy/overlays/push')).toMatch(/"INGESTER_ENABLED","value":"true"/)
+    expect(manager('deploy/overlays/push')).toMatch(/"persistentVolumeClaim":\{"claimName":"clusterpulse-manager"\}/)
+    const rules = built('deploy/overlays/push').flatMap((manifest) => manifest.rules ?? [])
+    expect(rules.flatMap(({ apiGroups, resources, verbs }) => [...apiGroups, ...resources, ...verbs])).not.toContain(
+      '*',
+    )
+  })
 
   it('grant no more than is read and written', () => {
     const rules = built('deploy/base').flatMap((manifest) => manifest.rules ?? [])
