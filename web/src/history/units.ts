@@ -80,7 +80,9 @@ export function timeTicks(from: number, to: number, most: number): number[] {
   const ticks: number[] = []
   const start = new Date(from)
   start.setHours(0, 0, 0, 0)
-  for (let count = 0; ticks.length <= 2 * most; count++) {
+  // Two hours before the first: where the clock was put back, local steps lag behind real ones.
+  const first = Math.floor((from - start.getTime() - 2 * hour) / step)
+  for (let count = Math.max(0, first); ticks.length <= 2 * most; count++) {
     const at = roundMoment(start, step, count)
     if (at > to) break
     if (at >= from && at !== ticks.at(-1)) ticks.push(at)

@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest'
+import { aCluster, anAgent } from '../../testing/worlds.ts'
+import type { AgentView, ClusterView } from '../contract.ts'
+import { formatLag, lagOf, pushStatus } from './push.ts'
+
+const now = Date.UTC(2026, 10, 21, 8, 0, 0)
+const minute = 60_000
+const pushed = (agent: Partial<AgentView> | null, source: ClusterView['source'] = 'push'): ClusterView =>
+  aCluster('west', now, { mode: 'push', source, ...(agent && { agent: anAgent(now, agent) }) }).view
+const codes = (cluster: ClusterView) => pushStatus(cluster, now).notes.map(({ code }) => code)
+
+describe('how the facts come', () => {
+  it('has nothing to say where it is as declared', () => {
+    expect(pushStatus(aCluster('west', now).view, now)).toMatchObject({ instead: '', notes: [] })
+    expect(pushStatus(pushed({}), now)).toMatchObject({ instead: '', notes: [] })
+  })
+
+  it.each([
+    ['an agent that never came', pushed(null, 'pull'), 'no agent yet: pulled by the hub'],
+    ['an agent that went', pushed({ connected: false }, 'pull'), 'agent away: pulled by the hub'],
+    ['an agent that went, and no way to pull', pushed({ connected: false }), 'agent away'],
+    ['an agent that is back', pushed({}, 'pull'), 'agent is back: pulled by the hub until it has sent'],
+  ])('names %s', (_name, cluster, instead) => expect(pushStatus(cluster, now).instead).toBe(instead))
+
+  it('gives the reason why the agent is away', () => {
+    expect(pushStatus(pushed({ connected: false, reason: 'its token was revoked' }, 'pull'), now).text).toContain(
+      '(its token was revoked)',
+    )
+  })
+
+  it('notices an agent where none is declared', () => {
+    const { view } = aCluster('west', now, { source: 'push', agent: anAgent(now) })
+    expect(pushStatus(view, now).instead).toBe('pushed by an agent')
+  })
+})
+
+describe('what is wrong with it', () => {
+  it('catching up: how much, and since when', () => {
+    const [note] = pushStatus(pushed({ bufferedBatches: 120, oldestBufferedAt: now - 130 * minute }), now).notes
+    expect(note).toMatchObject({
+      word: 'catching up: 120 batches, from 2 h ago',
+      short: 'catching up: 120',
+      isWarning: false,
+    })
+  })
+
+  it('a batch on its way is no backlog; an old one is', () => {
+    expect(codes(pushed({ bufferedBatches: 1, oldestBufferedAt: now - 3000 }))).toEqual([])
+    expect(codes(pushed({ bufferedBatches: 1, oldestBufferedAt: now - 10 * minute }))).toEqual(['catching-up'])
+  })
+
+  it.each([
+    ['lost batches', { lostBatches: 6 }, 'lost', '6 batches lost'],
+    ['a clock that runs ahead', { clockOffsetMs: 5 * minute }, 'clock', 'clock 5 min ahead'],
+    ['a clock that is behind', { clockOffsetMs: -3000 }, 'clock', 'clock 3.0 s behind'],
+    ['plaintext', { tls: false }, 'plaintext', 'not encrypted'],
+    ['a collector without a buffer', { protocol: 'original' }, 'original', 'no buffer'],
+    ['silence', { heartbeatAt: now - 5 * minute }, 'silent', 'silent for 5 min'],
+  ] as const)('%s', (_name, agent, code, word) => {
+    expect(pushStatus(pushed(agent), now).notes).toMatchObject([{ code, word }])
+  })
+
+  it('puts warnings of the stream before the rest, and says nothing of the stream of an agent that is away', () => {
+    expect(codes(pushed({ heartbeatAt: now - 5 * minute, lostBatches: 1, tls: false }))).toEqual([
+      'silent',
+      'lost',
+      'plaintext',
+    ])
+    expect(codes(pushed({ connected: false, heartbeatAt: now - 5 * minute, tls: false }, 'pull'))).toEqual([])
+  })
+})
+
+describe('lag', () => {
+  it('is the way of the newest facts from reading to arrival', () => {
+    expect(lagOf(pushed({}))).toBe(200)
+    expect(lagOf(aCluster('new', now, { blank: true }).view)).toBeNull()
+  })
+  it.each([
+    [200, '0.2 s'],
+    [45_000, '45 s'],
+  ])('%d ms', (ms, text) => expect(formatLag(ms)).toBe(text))
+})
