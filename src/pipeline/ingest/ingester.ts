@@ -359,7 +359,8 @@ export class Ingester implements AsyncDisposable {
       if (!record) continue
       if (index > position) this.#remember(record)
       this.#ledger.note(record, index)
-      if (index > position && record.kind === 'batch') onTheirWay.add(record.batch.cluster)
+      if (index > position && record.kind === 'batch' && takesState(record.into ?? 'both'))
+        onTheirWay.add(record.batch.cluster)
     }
     for (const [name, entry] of this.#entries) {
       const [live, known] = [this.#ledger.live(name), state.cluster(name)]

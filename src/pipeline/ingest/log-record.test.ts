@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest'
+import { samplesOf } from '#history'
+import { aBatch, aNode, complete, connected, failed, removed, west } from '../state/test/fleet-words.ts'
+import { decodeLogEntry, encodeLogEntry } from './log-record.ts'
+
+const quiet = (type: 'node' | 'cluster') =>
+  ({ type, collector: 'test', durationMs: 3, outcome: 'changed', put: [], removed: [] }) as const
+const batch = aBatch(west, 3, [complete('node', aNode('n1'), aNode('ñ2')), failed('operator', 'absent')], {
+  origin: 'agent',
+  backfill: true,
+})
+const samples = samplesOf(batch)
+
+describe("records of the hub's log", () => {
+  it.each([
+    ['a connection', connected(west)],
+    ['a removal', removed(west)],
+    ['a whole batch', { kind: 'batch', batch, receivedAt: 5, into: 'both' } as const],
+    [
+      'differences',
+      {
+        kind: 'batch',
+        batch: aBatch(west, 4, [quiet('cluster'), { ...quiet('node'), put: [aNode('n3')], removed: ['n1'] }], {
+          base: 3,
+        }),
+        receivedAt: 5,
+        into: 'state',
+      } as const,
+    ],
+    [
+      'a round that failed',
+      {
+        kind: 'batch',
+        batch: aBatch(west, 4, [], { failure: { code: 'c', message: 'm' } }),
+        receivedAt: 5,
+        into: 'state',
+      } as const,
+    ],
+  ])('come back as they were: %s', (_, record) => {
+    expect(decodeLogEntry(encodeLogEntry({ record }))).toEqual({ record })
+  })
+
+  it('give state no samples, and history no parts', () => {
+    const record = { kind: 'batch', batch, receivedAt: 5, into: 'both' } as const
+    const payload = encodeLogEntry({ record, ...(samples && { samples }) })
+    expect(decodeLogEntry(payload)).toEqual({ record })
+    expect(decodeLogEntry(payload, 'samples')).toEqual({
+      record: { ...record, batch: { ...batch, parts: [] } },
+      samples,
+    })
+  })
+
+  it('keep no parts of a batch that is for history only', () => {
+    const record = { kind: 'batch', batch, receivedAt: 5, into: 'history' } as const
+    expect(decodeLogEntry(encodeLogEntry({ record }))?.record).toEqual({ ...record, batch: { ...batch, parts: [] } })
+  })
+
+  it('of the former version are read, for state and for history', () => {
+    const record = { kind: 'batch', batch, receivedAt: 5 } as const
+    const payload = Buffer.from(`1${JSON.stringify(record)}`)
+    expect(decodeLogEntry(payload)).toEqual({ record })
+    expect(decodeLogEntry(payload, 'samples')).toEqual({ record })
+  })
+
+  it('of no known form are no record, whatever the bytes', () => {
+    const good = encodeLogEntry({ record: connected(west) })
+    for (const bytes of ['', '2', '2 ', '1{', '1null', '3{}', '1{"kind":"other"}']) {
+      expect(decodeLogEntry(Buffer.from(bytes)), bytes).toBeUndefined()
+    }
+    const wrongLength = Buffer.from(good)
+    wrongLength.writeUInt32LE(good.length + 1, 1)
+    expect(decodeLogEntry(wrongLength)).toBeUndefined()
+  })
+
+  it('cost little where nothing changed', () => {
+    const types = ['cluster', 'node'] as const
+    const difference = aBatch(west, 4, types.map(quiet), { base: 3, origin: 'agent' })
+    const size = encodeLogEntry({ record: { kind: 'batch', batch: difference, receivedAt: 5, into: 'state' } }).length
+    expect(size).toBeLessThan(300)
+  })
+})

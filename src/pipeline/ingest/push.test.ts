@@ -1,0 +1,503 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openEvents } from '#events'
+import { samplesOf } from '#history'
+import type { AgentFacts, Batch, Change, Loss, NodeSnapshot, Part } from '#model'
+import { StoreUnavailableError } from '#model'
+import { Metrics, SegmentLog, type SegmentLogOptions } from '#runtime'
+import { EmbeddedStateStore } from '#state'
+import { aBatch, aNode, complete, east, facts, T0, west } from '../state/test/fleet-words.ts'
+import { eventually } from '../state/test/redis-server.ts'
+import { BaseMismatchError, ClusterNotConnectedError, InvalidBatchError } from './errors.ts'
+import { Ingester, type IngesterOptions } from './ingester.ts'
+import { FileHistory } from './test/file-history.ts'
+
+let directory: string
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'push-'))
+})
+afterEach(() => rm(directory, { recursive: true, force: true }))
+
+const EVERY = 30_000
+/** long after every batch of these tests */
+const NOW = T0 + 10_000 * EVERY
+
+/** A hub's write path over real files, with a history. */
+async function aHub(
+  options: Partial<IngesterOptions> & { readonly log?: never; logOptions?: Partial<SegmentLogOptions> } = {},
+) {
+  const { logOptions, ...rest } = options
+  const log = await SegmentLog.open({ directory: join(directory, 'log'), ...logOptions })
+  const state = await EmbeddedStateStore.open({ directory: join(directory, 'state'), writeBehindMs: 10 })
+  const history = await FileHistory.open(join(directory, 'history'))
+  const events = openEvents({ kind: 'in-process' })
+  const clock = { now: () => NOW, sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)) }
+  const ingester = await Ingester.open({ log, state, events, history, random: () => 0.01, clock, ...rest })
+  await ingester.connect(west, facts({ mode: 'push', intervalMs: EVERY }))
+  return {
+    log,
+    state,
+    history,
+    events,
+    ingester,
+    nodes: () => [...(state.cluster('west')?.parts.node?.items.keys() ?? [])],
+    /** of history, as rounds: T0 is 0 */
+    rounds: () => history.timesOf('west').map((at) => (at - T0) / EVERY),
+    settled: async () => {
+      await ingester.flushed()
+      await ingester.historyFlushed()
+    },
+    async [Symbol.asyncDispose]() {
+      await ingester[Symbol.asyncDispose]()
+      await events[Symbol.asyncDispose]()
+      await history[Symbol.asyncDispose]()
+      await state[Symbol.asyncDispose]()
+      await log[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** A batch of the agent whose buffer is `a`; collected in the round of its sequence. */
+const pushed = (sequence: number, nodes: NodeSnapshot[] = [aNode(`n${sequence}`)], more: Partial<Batch> = {}) =>
+  aBatch(west, sequence, [complete('node', ...nodes)], { origin: 'a', source: 'push', ...more })
+
+const changed = (put: NodeSnapshot[], removed: string[] = []): Part<'node'> => ({
+  type: 'node',
+  collector: 'nodes',
+  durationMs: 1,
+  outcome: 'changed',
+  put,
+  removed,
+})
+const difference = (sequence: number, base: number, part: Part<'node'>, more: Partial<Batch> = {}) =>
+  aBatch(west, sequence, [part], { origin: 'a', source: 'push', base, ...more })
+
+const aLoss = (sequence: number, lost: Loss['lost'], more: Partial<Loss> = {}): Loss => ({
+  origin: 'a',
+  sequence,
+  lost,
+  from: T0,
+  to: T0 + EVERY,
+  cause: 'thinned',
+  count: 2,
+  keptEveryMs: 300_000,
+  ...more,
+})
+
+const anAgent = (more: Partial<AgentFacts> = {}): AgentFacts => ({
+  connected: true,
+  since: T0,
+  reason: '',
+  version: '1.0.0',
+  protocol: 1,
+  heartbeatAt: T0,
+  bufferedBatches: 0,
+  bufferedBytes: 0,
+  oldestBufferedAt: null,
+  lostBatches: 0,
+  clockOffsetMs: 0,
+  tls: true,
+  method: 'token',
+  plan: '',
+  epoch: 1,
+  ...more,
+})
+
+describe('batches out of a buffer', () => {
+  it('fill history in any order, each once, and leave state at the newest', async () => {
+    await using hub = await aHub()
+    await hub.ingester.accept(pushed(9))
+    for (const sequence of [3, 5, 3, 4, 9, 5])
+      await hub.ingester.accept(pushed(sequence, undefined, { backfill: true }))
+    await hub.ingester.accept(pushed(10))
+    await hub.settled()
+    expect(hub.nodes()).toEqual(['n10'])
+    expect(hub.rounds()).toEqual([9, 3, 5, 4, 10])
+    expect(hub.ingester.received(west, 'a')).toEqual([
+      [3, 5],
+      [9, 10],
+    ])
+  })
+
+  it('are known as received after a restart, also where the ledger was lost or damaged', async () => {
+    {
+      await using hub = await aHub()
+      for (const sequence of [2, 7, 3]) await hub.ingester.accept(pushed(sequence))
+      await hub.settled()
+    }
+    const check = async () => {
+      await using hub = await aHub()
+      expect(hub.ingester.received(west, 'a')).toEqual([
+        [2, 3],
+        [7, 7],
+      ])
+      for (const sequence of [2, 7, 3]) expect((await hub.ingester.accept(pushed(sequence))).duplicate).toBe(true)
+      await hub.settled()
+      expect(hub.rounds()).toEqual([2, 7, 3])
+    }
+    await check()
+    const [name] = (await readdir(join(directory, 'log'))).filter((file) => file.startsWith('ledger.k'))
+    await writeFile(join(directory, 'log', name as string), 'damaged')
+    await check()
+    await rm(join(directory, 'log', name as string))
+    await check()
+  })
+
+  it('of two agents are kept apart by who numbered them', async () => {
+    await using hub = await aHub()
+    await hub.ingester.accept(pushed(5))
+    expect(
+      (await hub.ingester.accept(pushed(5, [aNode('b5')], { origin: 'b', collectedAt: T0 + 6 * EVERY }))).duplicate,
+    ).toBe(false)
+    await hub.settled()
+    expect(hub.nodes()).toEqual(['b5'])
+    expect(hub.rounds()).toEqual([5, 6])
+  })
+
+  it('are not in history again where the hub had pulled', async () => {
+    await using hub = await aHub()
+    await hub.ingester.accept(pushed(1))
+    // The agent is away: the hub pulls for itself.
+    for (let round = 3; round <= 6; round++) {
+      const sequence = hub.ingester.nextSequence(west)
+      const pulled = aBatch(west, sequence, [complete('node', aNode(`p${round}`))], {
+        collectedAt: T0 + round * EVERY + 900,
+      })
+      await hub.ingester.accept(pulled)
+    }
+    await hub.settled()
+    expect(hub.nodes()).toEqual(['p6'])
+    for (let sequence = 2; sequence <= 7; sequence++) await hub.ingester.accept(pushed(sequence))
+    await hub.settled()
+    expect(hub.nodes()).toEqual(['n7'])
+    expect(hub.rounds()).toEqual([1, 3.03, 4.03, 5.03, 6.03, 2, 7])
+    expect(hub.ingester.received(west, 'a')).toEqual([[1, 7]])
+  })
+
+  it('from a clock ahead of ours are taken as collected when they came', async () => {
+    await using hub = await aHub()
+    await hub.ingester.accept(pushed(1, undefined, { collectedAt: NOW + 86_400_000 }))
+    await hub.settled()
+    expect(hub.history.timesOf('west')).toEqual([NOW])
+    expect(hub.state.cluster('west')?.status.checkedAt).toBe(NOW)
+  })
+
+  it('waits for the first of the same number before a repeat is acknowledged', async () => {
+    await using hub = await aHub()
+    const answers = await Promise.all(Array.from({ length: 10 }, () => hub.ingester.accept(pushed(4))))
+    expect(answers.filter(({ duplicate }) => !duplicate)).toHaveLength(1)
+    await hub.settled()
+    expect(hub.rounds()).toEqual([4])
+  })
+})
+
+describe('differences', () => {
+  it('change what they name and leave the rest as it is, and as fresh as they are', async () => {
+    await using hub = await aHub()
+    const seen: Change[] = []
+    await hub.ingester.accept(pushed(1, [aNode('same'), aNode('moves'), aNode('goes')]))
+    await hub.settled()
+    hub.events.subscribe((events) => seen.push(...events.map(({ change }) => change)))
+    const before = hub.state.cluster('west')?.parts.node?.items.get('same')
+    await hub.ingester.accept(difference(2, 1, changed([aNode('moves', { ready: 'notReady' })], ['goes'])))
+    await hub.settled()
+    const part = hub.state.cluster('west')?.parts.node
+    expect(hub.nodes()).toEqual(['same', 'moves'])
+    expect(part?.items.get('same')).toBe(before)
+    expect(part?.freshness?.observedAt).toBe(T0 + 2 * EVERY)
+    const snapshots = seen.flatMap((change) => (change.kind === 'snapshot' ? [`${change.op} ${change.name}`] : []))
+    expect(snapshots).toEqual(['put moves', 'remove goes'])
+  })
+
+  it('bring history the samples that came with them', async () => {
+    await using hub = await aHub()
+    await hub.ingester.accept(pushed(1))
+    const batch = difference(2, 1, changed([]))
+    const node = new Map([['n1', aNode('n1')]])
+    await hub.ingester.accept(batch, undefined, samplesOf(batch, { node }))
+    await hub.settled()
+    expect(hub.rounds()).toEqual([1, 2])
+  })
+
+  it('are refused where they are none to the newest batch here, and keep nothing', async () => {
+    await using hub = await aHub()
+    await expect(hub.ingester.accept(difference(2, 1, changed([])))).rejects.toBeInstanceOf(BaseMismatchError)
+    await hub.ingester.accept(pushed(3))
+    await hub.ingester.accept(pushed(2, undefined, { backfill: true }))
+    for (const [sequence, base, more] of [
+      [4, 2, {}],
+      [4, 3, { origin: 'b' }],
+    ] as const) {
+      const refused = hub.ingester.accept(difference(sequence, base, changed([]), more))
+      await expect(refused).rejects.toBeInstanceOf(BaseMismatchError)
+    }
+    expect((await hub.ingester.accept(difference(4, 3, changed([aNode('n4')])))).duplicate).toBe(false)
+    // A round of the hub itself stands between them.
+    await hub.ingester.accept(aBatch(west, 1, [complete('node', aNode('pulled'))], { collectedAt: T0 + 4.5 * EVERY }))
+    await expect(hub.ingester.accept(difference(5, 4, changed([])))).rejects.toBeInstanceOf(BaseMismatchError)
+    await hub.ingester.accept(pushed(5))
+    await hub.settled()
+    expect(hub.nodes()).toEqual(['n5'])
+  })
+
+  it('go on over a restart', async () => {
+    {
+      await using hub = await aHub()
+      await hub.ingester.accept(pushed(1, [aNode('n'), aNode('m')]))
+    }
+    await using hub = await aHub()
+    await hub.ingester.accept(difference(2, 1, changed([], ['m'])))
+    await hub.settled()
+    expect(hub.nodes()).toEqual(['n'])
+  })
+
+  it('are asked for whole again when state lost what they build on', async () => {
+    {
+      await using hub = await aHub()
+      await hub.ingester.accept(pushed(1))
+      await hub.settled()
+    }
+    await rm(join(directory, 'state'), { recursive: true })
+    await rm(join(directory, 'log'), { recursive: true })
+    {
+      await using hub = await aHub()
+      await expect(hub.ingester.accept(difference(2, 1, changed([])))).rejects.toBeInstanceOf(BaseMismatchError)
+      await hub.ingester.accept(pushed(2))
+      await hub.settled()
+    }
+    await rm(join(directory, 'state'), { recursive: true })
+    await using hub = await aHub({ logOptions: {} })
+    await hub.settled()
+    await hub.ingester.accept(difference(3, 2, changed([aNode('n3')])))
+    await hub.settled()
+    expect(hub.nodes()).toEqual(['n2', 'n3']) // the log still held the base
+  })
+
+  it('that state cannot use are left out, and the next one is asked for whole', async () => {
+    await using hub = await aHub()
+    await hub.ingester.accept(pushed(1))
+    await hub.settled()
+    // State misses a batch, as where its record was damaged in the log.
+    const apply = hub.state.apply.bind(hub.state)
+    hub.state.apply = (records, position, signal) =>
+      apply(
+        records.filter((record) => record.kind !== 'batch' || record.batch.sequence !== 2),
+        position,
+        signal,
+      )
+    await hub.ingester.accept(difference(2, 1, changed([aNode('n2')])))
+    await hub.settled()
+    hub.state.apply = apply
+    expect(hub.nodes()).toEqual(['n1'])
+    await expect(hub.ingester.accept(difference(3, 2, changed([])))).rejects.toBeInstanceOf(BaseMismatchError)
+    await hub.ingester.accept(pushed(3))
+    await hub.ingester.accept(difference(4, 3, changed([aNode('n4')])))
+    await hub.settled()
+    expect(hub.nodes()).toEqual(['n3', 'n4'])
+  })
+
+  it('that break the contract are refused with their place', async () => {
+    await using hub = await aHub()
+    const bad: [Batch, string][] = [
+      [pushed(1, undefined, { origin: '' }), 'origin'],
+      [pushed(1, undefined, { origin: 'x'.repeat(2000) }), 'origin'],
+      [difference(2, 0, changed([])), 'base'],
+      [difference(2, 2, changed([])), 'base'],
+      [aBatch(west, 2, [changed([])]), 'parts[0]'],
+      [difference(2, 1, changed([{ name: 'n' } as never])), 'parts[0].put[0]'],
+      [difference(2, 1, changed([aNode('')])), 'parts[0].put[0].name'],
+      [difference(2, 1, changed([], [''])), 'parts[0].removed'],
+      [pushed(1, undefined, { backfill: 1 as never }), 'backfill'],
+    ]
+    for (const [batch, where] of bad) {
+      const error = await hub.ingester.accept(batch).catch((reason: unknown) => reason)
+      expect(error, where).toBeInstanceOf(InvalidBatchError)
+      expect((error as InvalidBatchError).where).toBe(where)
+    }
+    expect(hub.log.stats().appendedRecords).toBe(1)
+  })
+})
+
+describe('declared losses', () => {
+  it('count as received, have a name in history and among the events, and are taken once', async () => {
+    await using hub = await aHub()
+    await hub.ingester.accept(pushed(6))
+    const loss = aLoss(5, [[2, 3]])
+    expect((await hub.ingester.lost(west, loss)).duplicate).toBe(false)
+    expect((await hub.ingester.lost(west, loss)).duplicate).toBe(true)
+    await hub.settled()
+    expect(hub.ingester.received(west, 'a')).toEqual([
+      [2, 3],
+      [5, 6],
+    ])
+    expect(hub.history.lossesOf('west')).toEqual([loss])
+    const [event] = hub.state.cluster('west')?.events ?? []
+    expect(event).toMatchObject({ type: 'collection.lost', data: { from: T0, cause: 'thinned', count: 2 } })
+    expect(hub.nodes()).toEqual(['n6'])
+  })
+
+  it('leave out what came after all', async () => {
+    await using hub = await aHub()
+    await hub.ingester.accept(pushed(2))
+    await hub.ingester.lost(west, aLoss(9, [[1, 3]], { count: 3 }))
+    await hub.ingester.accept(pushed(10))
+    await hub.ingester.lost(west, aLoss(11, [[10, 10]], { count: 1 }))
+    await hub.settled()
+    expect(hub.history.lossesOf('west').map(({ lost, count }) => [lost, count])).toEqual([
+      [
+        [
+          [1, 1],
+          [3, 3],
+        ],
+        2,
+      ],
+    ])
+    expect(hub.ingester.received(west, 'a')).toEqual([
+      [1, 3],
+      [9, 11],
+    ])
+  })
+
+  it('that make no sense are refused', async () => {
+    await using hub = await aHub()
+    for (const more of [
+      { lost: [[3, 2]] },
+      { lost: [[0, 2]] },
+      { origin: '' },
+      { cause: 'forgotten' },
+      { to: T0 - 1 },
+      { count: Number.NaN },
+    ]) {
+      const refused = hub.ingester.lost(west, aLoss(5, [[1, 2]], more as Partial<Loss>))
+      await expect(refused, JSON.stringify(more)).rejects.toBeInstanceOf(InvalidBatchError)
+    }
+    await expect(hub.ingester.lost(east, aLoss(5, [[1, 2]]))).rejects.toBeInstanceOf(ClusterNotConnectedError)
+  })
+})
+
+describe('facts of an agent', () => {
+  it('are in state, tell when it comes and goes, and touch no snapshot', async () => {
+    await using hub = await aHub()
+    await hub.ingester.accept(pushed(1))
+    await hub.ingester.agent(west, anAgent())
+    await hub.settled()
+    const before = hub.state.cluster('west')
+    const records = hub.log.stats().appendedRecords
+    await hub.ingester.agent(west, anAgent())
+    expect(hub.log.stats().appendedRecords).toBe(records)
+    await hub.ingester.agent(west, anAgent({ heartbeatAt: T0 + 5 }))
+    await hub.ingester.agent(west, anAgent({ connected: false, since: T0 + 9, reason: 'the stream ended' }))
+    await hub.settled()
+    const after = hub.state.cluster('west')
+    expect(after?.agent).toMatchObject({ connected: false, reason: 'the stream ended' })
+    expect(after?.parts).toBe(before?.parts)
+    expect(after?.status).toBe(before?.status)
+    expect(after?.heartbeats).toBe(before?.heartbeats)
+    expect(after?.events.map(({ type }) => type).filter((type) => type.startsWith('agent'))).toEqual([
+      'agent.disconnected',
+      'agent.connected',
+    ])
+  })
+
+  it('are there after a restart', async () => {
+    {
+      await using hub = await aHub()
+      await hub.ingester.agent(west, anAgent())
+    }
+    await using hub = await aHub()
+    await hub.settled()
+    expect(hub.state.cluster('west')?.agent).toEqual(anAgent())
+    const records = hub.log.stats().appendedRecords
+    await hub.ingester.agent(west, anAgent())
+    expect(hub.log.stats().appendedRecords).toBe(records)
+  })
+})
+
+describe('a history that is down', () => {
+  it('delays neither acks nor state, is measured, and gets everything in order when it is back', async () => {
+    const metrics = new Metrics({}, { processMetrics: false })
+    let now = NOW
+    const clock = { now: () => now, sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)) }
+    await using hub = await aHub({ metrics, clock, maxPendingBytes: 3000 })
+    hub.history.trouble = () => new StoreUnavailableError('history', 'it is down')
+    for (let sequence = 1; sequence <= 40; sequence++) await hub.ingester.accept(pushed(sequence))
+    await hub.ingester.flushed()
+    expect(hub.nodes()).toEqual(['n40'])
+    now += 7_000
+    const text = await metrics.registry.metrics()
+    expect(text).toMatch(/backlog_records\{consumer="history"\} 4[01]\n/)
+    expect(text).toContain('clusterpulse_ingest_lag_seconds{consumer="history"} 7')
+    expect(text).toContain('clusterpulse_ingest_lag_seconds{consumer="state"} 0')
+    hub.history.trouble = undefined
+    await hub.ingester.historyFlushed()
+    expect(hub.rounds()).toEqual(Array.from({ length: 40 }, (_, i) => i + 1))
+    expect(await metrics.registry.metrics()).toContain('clusterpulse_ingest_backlog_records{consumer="history"} 0')
+  })
+
+  it('keeps the log from deleting what it has not, until the log is full and nothing more is taken', async () => {
+    await using hub = await aHub({ logOptions: { maxBytes: 100_000, retainBytes: 0 } })
+    hub.history.trouble = () => new StoreUnavailableError('history', 'it is down')
+    let taken = 0
+    const fill = async () => {
+      for (;;) {
+        await hub.ingester.accept(pushed(taken + 1, [aNode('n', { annotations: { filler: 'x'.repeat(2000) } })]))
+        taken++
+      }
+    }
+    await expect(fill()).rejects.toBeInstanceOf(StoreUnavailableError)
+    expect(taken).toBeGreaterThan(10)
+    await hub.ingester.flushed()
+    hub.history.trouble = undefined
+    await hub.ingester.historyFlushed()
+    expect(hub.rounds()).toEqual(Array.from({ length: taken }, (_, i) => i + 1))
+    await eventually('it takes again', () =>
+      hub.ingester.accept(pushed(taken + 1)).then(
+        () => true,
+        () => false,
+      ),
+    )
+  })
+
+  it('loses nothing over a restart', async () => {
+    {
+      await using hub = await aHub()
+      hub.history.trouble = () => new StoreUnavailableError('history', 'it is down')
+      for (let sequence = 1; sequence <= 5; sequence++) await hub.ingester.accept(pushed(sequence))
+      await hub.ingester.flushed()
+    }
+    await using hub = await aHub()
+    await hub.settled()
+    expect(hub.rounds()).toEqual([1, 2, 3, 4, 5])
+  })
+
+  it('that never takes a record goes on without that one, and says so', async () => {
+    const metrics = new Metrics({}, { processMetrics: false })
+    await using hub = await aHub({ metrics })
+    const poison = T0 + 3 * EVERY
+    hub.history.trouble = (records) =>
+      records.some((record) => record.kind === 'samples' && record.samples.at === poison)
+        ? new TypeError('it cannot be read')
+        : undefined
+    await Promise.all([1, 2, 3, 4, 5].map((sequence) => hub.ingester.accept(pushed(sequence))))
+    await hub.settled()
+    expect(hub.rounds()).toEqual([1, 2, 4, 5])
+    expect(hub.nodes()).toEqual(['n5'])
+    expect(await metrics.registry.metrics()).toContain(
+      'clusterpulse_ingest_records_skipped_total{consumer="history"} 1',
+    )
+  })
+
+  it('that was lost is filled with what the log still holds', async () => {
+    {
+      await using hub = await aHub()
+      for (let sequence = 1; sequence <= 3; sequence++) await hub.ingester.accept(pushed(sequence))
+      await hub.settled()
+    }
+    await rm(join(directory, 'history'))
+    await using hub = await aHub()
+    await hub.settled()
+    expect(hub.rounds()).toEqual([1, 2, 3])
+  })
+})
