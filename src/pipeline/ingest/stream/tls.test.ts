@@ -1,0 +1,130 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect } from 'node:tls'
+import { ChannelCredentials } from '@grpc/grpc-js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { silentLogger } from '#runtime'
+import { aBatch, aNode, complete, west } from '../../state/test/fleet-words.ts'
+import { eventually } from '../../state/test/redis-server.ts'
+import { ServerTlsError } from './errors.ts'
+import { TestAuthority, type TestPair } from './test/certificates.ts'
+import { StreamClient } from './test/clients.ts'
+import { aHub } from './test/hub.ts'
+import { hello, OwnAgent } from './test/own-agent.ts'
+
+let directory: string
+let authority: TestAuthority
+let files: { certFile: string; keyFile: string; clientCaFile: string }
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'stream-tls-'))
+  authority = await TestAuthority.make('agents')
+  files = {
+    certFile: join(directory, 'tls.crt'),
+    keyFile: join(directory, 'tls.key'),
+    clientCaFile: join(directory, 'ca.crt'),
+  }
+  await writeFile(files.clientCaFile, authority.pem)
+  await serve(await authority.sign('hub-1', 'server'))
+})
+afterAll(() => rm(directory, { recursive: true, force: true }))
+
+async function serve({ cert, key }: TestPair): Promise<void> {
+  await writeFile(files.keyFile, key)
+  await writeFile(files.certFile, cert)
+}
+
+const trusting = (client?: TestPair) =>
+  ChannelCredentials.createSsl(
+    Buffer.from(authority.pem),
+    client ? Buffer.from(client.key) : null,
+    client ? Buffer.from(client.cert) : null,
+  )
+
+/** common name of the certificate a new connection is shown */
+function shownName({ host, port }: { host: string; port: number }): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port, ca: authority.pem, ALPNProtocols: ['h2'] }, () => {
+      resolve(String(socket.getPeerCertificate().subject.CN))
+      socket.destroy()
+    })
+    socket.on('error', reject)
+  })
+}
+
+const batch = (sequence: number) =>
+  aBatch(west, sequence, [complete('node', aNode('n1'))], { source: 'push', collectedAt: Date.now() })
+
+describe('the listener of agents', () => {
+  it('shows a new certificate to new connections while old streams live on', async () => {
+    await using hub = await aHub({ tls: files })
+    const { address } = hub.server
+    const { agent } = await OwnAgent.connect({ address, token: 'west-token', credentials: trusting() })
+    await using _agent = agent
+    expect(await shownName(address)).toBe('hub-1')
+    await serve(await authority.sign('hub-2', 'server'))
+    await eventually('the new certificate is shown', async () => (await shownName(address)) === 'hub-2')
+    agent.push(batch(1))
+    await agent.ackedTo(1)
+    expect(hub.server.agents.facts('west')).toMatchObject({ tls: true, connected: true })
+  })
+
+  it('keeps the old certificate while the files are no pair, and refuses to start with such', async () => {
+    const warned: string[] = []
+    const logger = { ...silentLogger, warn: (_: object, sentence: string) => void warned.push(sentence) }
+    await using hub = await aHub({ tls: files, logger })
+    const before = await shownName(hub.server.address)
+    const { key } = await authority.sign('other', 'server')
+    await writeFile(files.keyFile, key)
+    await expect(aHub({ tls: files })).rejects.toThrow(ServerTlsError)
+    await eventually('the files were looked at', () => warned.some((line) => line.includes('cannot be used yet')))
+    expect(await shownName(hub.server.address)).toBe(before)
+    await serve(await authority.sign('hub-1', 'server'))
+  })
+
+  it('takes a client certificate for who speaks, whatever the payload says', async () => {
+    await using hub = await aHub({ tls: files })
+    const { address } = hub.server
+    hub.credentials.grant('west', 'west', 'certificate')
+    const pair = await authority.sign('west', 'client')
+    const { agent } = await OwnAgent.connect({ address, credentials: trusting(pair) })
+    await using _agent = agent
+    expect(hub.server.agents.facts('west')).toMatchObject({ method: 'certificate', tls: true })
+    await using liar = new StreamClient({ address, credentials: trusting(pair) })
+    liar.send(hello({ cluster: 'east' }))
+    expect(await liar.next('goodbye')).toMatchObject({ code: 'wrong_cluster' })
+    expect(hub.server.agents.facts('east')).toBeUndefined()
+  })
+
+  it('takes a certificate that does not verify for none at all', async () => {
+    await using hub = await aHub({ tls: files })
+    const { address } = hub.server
+    hub.credentials.grant('west', 'west', 'certificate')
+    const stranger = await (await TestAuthority.make('stranger')).sign('west', 'client')
+    const expired = await authority.sign('west', 'client', { expired: true })
+    for (const pair of [stranger, expired]) {
+      await using client = new StreamClient({ address, credentials: trusting(pair) })
+      client.send(hello({}))
+      expect(await client.next('goodbye')).toMatchObject({ code: 'unauthenticated' })
+    }
+    await using agent = new StreamClient({ address, credentials: trusting(expired), token: 'west-token' })
+    agent.send(hello({ token: 'west-token' }))
+    await agent.next('welcome')
+  })
+
+  it('lets nobody in who speaks no TLS', async () => {
+    await using hub = await aHub({ tls: files })
+    await using client = new StreamClient({ address: hub.server.address, token: 'west-token' })
+    client.send(hello({}))
+    expect((await client.ended()).code).not.toBe(0)
+    expect(hub.server.agents.facts('west')).toBeUndefined()
+  })
+
+  it('brings many at once through their handshakes, a few at a time', async () => {
+    await using hub = await aHub({ tls: files, limits: { maxHandshakes: 4 } })
+    const { address } = hub.server
+    const names = await Promise.all(Array.from({ length: 60 }, () => shownName(address)))
+    expect(new Set(names).size).toBe(1)
+  })
+})
