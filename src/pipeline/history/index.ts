@@ -7,5 +7,7 @@
  * times; each sample once, however often the log offers it; what came late or never has a span that says so.
  */
 export { decodeSamples, encodeSamples, InvalidSamplesError } from './encoding.ts'
+export { InvalidRangeError, ReadOnlyHistoryError, SamplesRefusedError, TooManySeriesError } from './errors.ts'
+export { type HistoryConfig, openHistory } from './open.ts'
 export { samplesOf } from './samples.ts'
 export type * from './types.ts'

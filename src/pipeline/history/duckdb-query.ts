@@ -1,0 +1,213 @@
+import type { DuckDBConnection } from '@duckdb/node-api'
+import type { Loss } from '#model'
+import { clusterFamily, type Family, familyOf, otherFamily, ROLL_MS, tableOf } from './duckdb-tables.ts'
+import { metricWord, type Words } from './duckdb-words.ts'
+import { wayCode } from './duckdb-writer.ts'
+import { TooManySeriesError } from './errors.ts'
+import { cleanMetric, type Grid, gridOf, SeriesTable } from './series.ts'
+import { type Run, SPAN_GAP_MS, spansOf, type Way } from './spans.ts'
+import type { HistorySpan, HistoryStore, RangeAnswer, RangeQuery } from './types.ts'
+
+type SpansQuery = Parameters<HistoryStore['spans']>[0]
+type KeysQuery = Parameters<HistoryStore['keys']>[0]
+
+/** Which samples, as SQL. Every text in it is ours: names of users are numbers here. */
+interface Which {
+  readonly family: Family
+  readonly where: string
+  /** ms, the end not included */
+  readonly from: number
+  readonly end: number
+}
+
+/** Reads of one connection. */
+export class Reads {
+  readonly #connection: DuckDBConnection
+  readonly #words: Words
+
+  constructor(connection: DuckDBConnection, words: Words) {
+    this.#connection = connection
+    this.#words = words
+  }
+
+  /** @throws InvalidRangeError, TooManySeriesError */
+  async range(query: RangeQuery): Promise<RangeAnswer> {
+    const grid = gridOf(query)
+    const table = new SeriesTable(grid, query.maxSeries)
+    const cluster = this.#words.find(query.cluster)
+    if (cluster === undefined) return table.answer(query.metrics)
+    const family = familyOf(query.scope)
+    const keys = query.scope === 'cluster' ? undefined : query.keys?.map((key) => this.#words.find(key) ?? 0)
+    const base = `cluster = ${cluster}`
+    const times = { from: grid.start, end: grid.end }
+    const wide = query.metrics.filter((metric) => family !== otherFamily && family.columns.has(metric))
+    if (wide.length > 0) {
+      const which = { family, where: base + keysIn(family === clusterFamily ? undefined : keys), ...times }
+      await this.#limitKeys(which, wide, query)
+      await this.#wide(which, wide, grid, table)
+    }
+    const narrow = new Map(
+      query.metrics
+        .filter((metric) => !wide.includes(metric))
+        .map((metric) => [this.#words.find(metricWord(query.scope, cleanMetric(metric))) ?? 0, metric]),
+    )
+    narrow.delete(0)
+    if (narrow.size > 0) {
+      const where = `${base} AND metric IN (${[...narrow.keys()].join(', ')})${keysIn(keys)}`
+      await this.#narrow({ family: otherFamily, where, ...times }, narrow, grid, table)
+    }
+    return table.answer(query.metrics)
+  }
+
+  async #wide(which: Which, metrics: readonly string[], grid: Grid, table: SeriesTable): Promise<void> {
+    const columns = metrics.map((metric) => which.family.columns.get(metric) ?? '')
+    const by = which.family === clusterFamily ? [] : ['key']
+    const rows = await this.#columns(means(which, by, columns, grid.stepMs))
+    const [points, keys] = [rows[0] ?? [], by.length === 0 ? undefined : (rows[1] ?? [])]
+    const first = grid.start / grid.stepMs
+    for (const [c, metric] of metrics.entries()) {
+      const values = rows[c + 1 + by.length] ?? []
+      for (let i = 0; i < points.length; i++) {
+        const key = keys ? this.#key(keys[i]) : ''
+        table.set(metric, key, Number(points[i]) - first, numberOrNull(values[i]))
+      }
+    }
+  }
+
+  async #narrow(which: Which, metrics: ReadonlyMap<number, string>, grid: Grid, table: SeriesTable): Promise<void> {
+    const rows = await this.#columns(means(which, ['metric', 'key'], ['value'], grid.stepMs))
+    const [points = [], ids = [], keys = [], values = []] = rows
+    const first = grid.start / grid.stepMs
+    for (let i = 0; i < points.length; i++) {
+      const metric = metrics.get(Number(ids[i]))
+      if (metric) table.set(metric, this.#key(keys[i]), Number(points[i]) - first, numberOrNull(values[i]))
+    }
+  }
+
+  // The rows of an answer are bounded before they are made.
+  async #limitKeys(which: Which, metrics: readonly string[], query: RangeQuery): Promise<void> {
+    const { family, where } = which
+    if (family === clusterFamily) return
+    if (query.keys && query.keys.length * metrics.length <= query.maxSeries) return
+    const known = metrics.map((metric) => `${family.columns.get(metric)} IS NOT NULL`).join(' OR ')
+    const sql = `SELECT count(DISTINCT key) FROM ${stages({ ...which, where: `${where} AND (${known})` }, ['key'])}`
+    const [[count = 0] = []] = await this.#columns(sql)
+    if (Number(count) > query.maxSeries) throw new TooManySeriesError(query.maxSeries)
+  }
+
+  async keys({ cluster, scope, from, to, limit }: KeysQuery): Promise<readonly string[]> {
+    const id = this.#words.find(cluster)
+    if (id === undefined) return []
+    const family = familyOf(scope)
+    const which = { family, where: `cluster = ${id}`, from, end: to + 1 }
+    if (family === clusterFamily) {
+      const [[found] = []] = await this.#columns(`SELECT 1 FROM ${stages(which, ['cluster'])} LIMIT 1`)
+      return found === undefined || limit < 1 ? [] : ['']
+    }
+    const metrics = this.#words.idsBeginning(metricWord(scope, ''))
+    const sets = [
+      ...(family === otherFamily ? [] : [which]),
+      ...(metrics.length === 0
+        ? []
+        : [{ ...which, family: otherFamily, where: `${which.where} AND metric IN (${metrics.join(', ')})` }]),
+    ]
+    if (sets.length === 0) return []
+    const union = sets.map((which) => `SELECT key FROM ${stages(which, ['key'])}`).join(' UNION ALL ')
+    const [ids = []] = await this.#columns(`SELECT DISTINCT key FROM (${union})`)
+    return ids
+      .map((key) => this.#key(key))
+      .sort()
+      .slice(0, Math.max(0, limit))
+  }
+
+  async spans({ cluster, from, to }: SpansQuery): Promise<readonly HistorySpan[]> {
+    const id = this.#words.find(cluster)
+    if (id === undefined) return []
+    const ways = await this.#columns(`SELECT coalesce(max(way), 0) FROM ${batches(`cluster = ${id}`)}`)
+    const pushes = Number(ways[0]?.[0] ?? 0) > 0
+    return spansOf(pushes ? await this.#runs(id, from, to) : [], await this.#losses(id, from, to), pushes)
+  }
+
+  /** Runs are told apart by the database: a month of batches is a few rows. */
+  async #runs(cluster: number, from: number, to: number): Promise<readonly Run[]> {
+    const where = `cluster = ${cluster} AND t >= ${sqlTime(from - ROLL_MS)} AND t <= ${sqlTime(to)}`
+    const rows = await this.#columns(`
+      WITH batches AS (FROM ${batches(where)}),
+      fresh AS (
+        SELECT *, way IS DISTINCT FROM lag(way) OVER (ORDER BY f, l) OR f - lag(l) OVER (ORDER BY f, l) > ${SPAN_GAP_MS} AS is_new
+        FROM batches WHERE l >= ${sqlTime(from)} AND f <= ${sqlTime(to)}),
+      runs AS (SELECT *, count(*) FILTER (is_new) OVER (ORDER BY f, l ROWS UNBOUNDED PRECEDING) AS run FROM fresh)
+      SELECT any_value(way), min(f)::DOUBLE, max(l)::DOUBLE, sum(n)::DOUBLE FROM runs GROUP BY run ORDER BY 2`)
+    const [ways = [], firsts = [], lasts = [], counts = []] = rows
+    return ways.map((way, i) => ({
+      way: wayNamed(Number(way)),
+      from: Number(firsts[i]),
+      to: Number(lasts[i]),
+      count: Number(counts[i]),
+    }))
+  }
+
+  async #losses(cluster: number, from: number, to: number): Promise<Pick<Loss, 'from' | 'to' | 'cause' | 'count'>[]> {
+    const rows = await this.#columns(
+      `SELECT f::DOUBLE, l::DOUBLE, cause, n::DOUBLE FROM losses WHERE cluster = ${cluster} AND l >= ${sqlTime(from)} AND f <= ${sqlTime(to)}`,
+    )
+    const [firsts = [], lasts = [], causes = [], counts = []] = rows
+    return firsts.map((first, i) => ({
+      from: Number(first),
+      to: Number(lasts[i]),
+      cause: String(causes[i]) as Loss['cause'], // only written from a Loss
+      count: Number(counts[i]),
+    }))
+  }
+
+  #key(id: unknown): string {
+    return this.#words.wordOf(Number(id)) ?? ''
+  }
+
+  async #columns(sql: string): Promise<readonly (readonly unknown[])[]> {
+    return (await this.#connection.runAndReadAll(sql)).getColumns()
+  }
+}
+
+/**
+ * The mean per step and series: samples count alike, a rolled row as many as it stands for. Where a step is shorter than a
+ * rolled row, the row is the value of every step it covers.
+ */
+function means(which: Which, by: readonly string[], columns: readonly string[], stepMs: number): string {
+  const sums = columns.map((column) => `sum(${column} * n) / nullif(sum(n) FILTER (${column} IS NOT NULL), 0)`)
+  const groups = ['1', ...by.map((_, i) => String(i + 2))].join(', ')
+  const rows = stages(which, [...by, ...columns], stepMs)
+  return `SELECT (t // ${stepMs})::DOUBLE, ${[...by, ...sums].join(', ')} FROM ${rows} GROUP BY ${groups}`
+}
+
+function stages({ family, where, from, end }: Which, columns: readonly string[], stepMs = ROLL_MS): string {
+  const list = columns.join(', ')
+  const single = (['recent', 'raw'] as const).map(
+    (stage) =>
+      `SELECT t, 1 AS n, ${list} FROM ${tableOf(family, stage)} WHERE ${where} AND t >= ${sqlTime(from)} AND t < ${sqlTime(end)}`,
+  )
+  const offsets = `(SELECT unnest(range(0, ${ROLL_MS}, ${Math.min(stepMs, ROLL_MS)})) AS o)`
+  // A rolled row stands for the five minutes from its time on.
+  const rolled = `SELECT t + o AS t, n, ${list} FROM ${tableOf(family, 'rolled')}, ${offsets} WHERE ${where} AND t > ${sqlTime(from - ROLL_MS)} AND t < ${sqlTime(end)}`
+  return `(${[...single, rolled].join(' UNION ALL ')})`
+}
+
+function batches(where: string): string {
+  const single = (['recent', 'raw'] as const).map(
+    (stage) => `SELECT way, t AS f, t AS l, 1 AS n FROM ${tableOf(clusterFamily, stage)} WHERE ${where}`,
+  )
+  return `(${single.join(' UNION ALL ')} UNION ALL SELECT way, f, l, n FROM ${tableOf(clusterFamily, 'rolled')} WHERE ${where})`
+}
+
+const keysIn = (keys: readonly number[] | undefined): string =>
+  keys === undefined ? '' : ` AND key IN (${[0, ...keys].join(', ')})`
+
+const sqlTime = (at: number): string =>
+  String(Number.isFinite(at) ? Math.max(-1, Math.min(8.64e15, Math.floor(at))) : at > 0 ? 8.64e15 : -1)
+
+const numberOrNull = (value: unknown): number | null => (typeof value === 'number' ? value : null)
+
+function wayNamed(code: number): Way {
+  if (code === wayCode.repaired) return 'repaired'
+  return code === wayCode.pushed ? 'pushed' : 'pulled'
+}
