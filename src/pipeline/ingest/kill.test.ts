@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { bundle } from './test/bundle.ts'
 
 /** KILL_CYCLES=200 for the long run. */
 const CYCLES = Number(process.env.KILL_CYCLES ?? 5)
@@ -19,26 +19,14 @@ interface Told {
 
 describe('kill -9 of the hub', () => {
   let directory: string
-  let program: string
+  let program: Awaited<ReturnType<typeof bundle>>
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'kill-'))
-    // Beside the installed packages, so that the bundle finds those it leaves out.
-    const cache = resolve('node_modules/.cache/clusterpulse')
-    await mkdir(cache, { recursive: true })
-    program = join(cache, `kill-child-${process.pid}.mjs`)
-    await build({
-      entryPoints: [join(import.meta.dirname, 'test/kill-child.ts')],
-      outfile: program,
-      bundle: true,
-      platform: 'node',
-      format: 'esm',
-      packages: 'external',
-      logLevel: 'error',
-    })
+    program = await bundle('kill-child')
   })
   afterAll(async () => {
     await rm(directory, { recursive: true, force: true })
-    await rm(program, { force: true })
+    await program[Symbol.asyncDispose]()
   })
 
   it(`at random moments, ${CYCLES} times: every acknowledged batch is there after the restart`, {
@@ -48,7 +36,7 @@ describe('kill -9 of the hub', () => {
     let acknowledgements = 0
     for (let cycle = 0; cycle <= CYCLES; cycle++) {
       const found = new Map<string, { sequence: number; nodes: string }>()
-      const child = spawn(process.execPath, [program, directory], { stdio: ['ignore', 'pipe', 'inherit'] })
+      const child = spawn(process.execPath, [program.path, directory], { stdio: ['ignore', 'pipe', 'inherit'] })
       const ended = once(child, 'exit')
       for await (const line of createInterface({ input: child.stdout })) {
         const [word = '', name = '', number, nodes = ''] = line.split(' ')
