@@ -94,6 +94,7 @@ export function HistoryView({ cluster, node, compact = false }: HistoryProps): R
   return (
     <CrosshairContext value={crosshair}>
       <section className={`history${compact ? ' is-compact' : ''}`} aria-label={`History of ${name}`}>
+        {!compact && <h2 className="vh">History</h2>}
         <RangeBar
           range={range}
           bounds={picture ?? boundsOf(range, now())}
