@@ -8,6 +8,8 @@ export interface Actions {
   manager(options: ManagerOptions): Promise<void>
   api(options: ApiOptions): Promise<void>
   get(noun: (typeof nouns)[number], options: GetOptions): Promise<void>
+  agent(options: AgentOptions): Promise<void>
+  connect(cluster: string, options: ConnectOptions): Promise<void>
   crds(): Promise<void>
   simulate(options: SimulateOptions): Promise<void>
   probe(url: string): Promise<void>
@@ -22,6 +24,9 @@ export interface UpOptions {
   readonly host?: string
   readonly port?: string
   readonly controlPlanePort?: string
+  readonly ingesterHost?: string
+  readonly ingesterPort?: string
+  readonly ingesterAdvertise?: string
 }
 export interface ManagerOptions {
   readonly namespace?: string
@@ -39,6 +44,21 @@ export interface GetOptions {
   readonly cluster: readonly string[]
   readonly output: (typeof outputFormats)[number]
   readonly server: string
+}
+export interface AgentOptions {
+  readonly cluster?: string
+  readonly ingester?: string
+  readonly kubeconfig?: string
+  readonly context?: string
+  readonly bufferDir?: string
+}
+export interface ConnectOptions {
+  readonly kubeconfig?: string
+  readonly namespace?: string
+  readonly address?: string
+  readonly image?: string
+  readonly output: 'command' | 'manifest'
+  readonly revoke?: boolean
 }
 export interface SimulateOptions {
   readonly clusters: number
@@ -88,6 +108,9 @@ export function program(actions: Actions, version: string): Command {
     .option('--host <address>', 'address of the page and the API (API_HOST; 127.0.0.1)')
     .option('--port <n>', 'port of the page and the API (API_PORT; 8080)')
     .option('--control-plane-port <n>', 'port of the embedded Kubernetes API (CONTROL_PLANE_PORT; 8443)')
+    .option('--ingester-host <address>', 'address agents are received on (INGESTER_HOST; 127.0.0.1)')
+    .option('--ingester-port <n>', 'port agents are received on (INGESTER_PORT; 9443)')
+    .option('--ingester-advertise <host:port>', 'where agents reach this hub from elsewhere (INGESTER_ADVERTISE)')
     .action((options: UpOptions) => actions.up(options))
 
   cli
@@ -129,6 +152,41 @@ export function program(actions: Actions, version: string): Command {
     .action((noun: (typeof nouns)[number], options: GetOptions) => actions.get(noun, options))
 
   cli
+    .command('agent')
+    .description('collects beside a cluster and pushes to a hub; keeps everything on disk until the hub has it on disk')
+    .option('--cluster <name>', 'name of the cluster on the hub (CLUSTER_NAME)')
+    .option('--ingester <address>', 'host:port of the hub (INGESTER_ADDRESS; ingester:9443)')
+    .option('--kubeconfig <file>', 'of the cluster (KUBECONFIG; default: the in-cluster account)')
+    .option('--context <name>', 'context of the kubeconfig (default: its current one)')
+    .option('--buffer-dir <folder>', 'where batches wait for the hub (BUFFER_DIR; ./data/agent)')
+    .addHelpText(
+      'after',
+      '\nThe token comes from COLLECTOR_TOKEN or COLLECTOR_TOKEN_FILE; `clusterpulse connect` prints all of it.',
+    )
+    .action((options: AgentOptions) => actions.agent(options))
+
+  cli
+    .command('connect')
+    .description(
+      'make a credential for the agent of a cluster that the hub cannot reach, and print the one command or manifest to run there',
+    )
+    .argument('<cluster>', 'name the cluster has or gets on the hub')
+    .option(
+      '--kubeconfig <file>',
+      "of the hub's objects (default: ./data/kubeconfig of `clusterpulse up`, then KUBECONFIG)",
+    )
+    .option('--namespace <name>', "the hub's namespace (NAMESPACE; clusterpulse)")
+    .option('--address <host:port>', 'where the agent reaches the hub (default: what the hub says of itself)')
+    .option('--image <image>', 'image with its tag, for the manifest (default: what the hub deploys)')
+    .addOption(
+      new Option('-o, --output <what>', 'a shell command, or YAML for kubectl apply')
+        .choices(['command', 'manifest'])
+        .default('command'),
+    )
+    .option('--revoke', 'revoke every credential of this cluster instead: its streams end at once')
+    .action((cluster: string, options: ConnectOptions) => actions.connect(cluster, options))
+
+  cli
     .command('crds')
     .description('print the CustomResourceDefinitions: clusterpulse crds | kubectl apply -f -')
     .action(() => actions.crds())
@@ -156,7 +214,20 @@ export function program(actions: Actions, version: string): Command {
 /** The reference page of the commands, from their own help. */
 export function commandReference(): string {
   const none = () => Promise.resolve()
-  const cli = program({ up: none, manager: none, api: none, get: none, crds: none, simulate: none, probe: none }, '')
+  const cli = program(
+    {
+      up: none,
+      manager: none,
+      api: none,
+      get: none,
+      agent: none,
+      connect: none,
+      crds: none,
+      simulate: none,
+      probe: none,
+    },
+    '',
+  )
   const pages = [cli, ...cli.commands].filter((command) => command.name() !== 'probe')
   const help = (command: Command) => {
     command.configureHelp({ helpWidth: 110 })

@@ -9,7 +9,7 @@ import {
 } from '#http'
 import { age, type Column, type OutputFormat, print, share } from './format.ts'
 
-export const nouns = ['clusters', 'nodes', 'namespaces', 'operators'] as const
+export const nouns = ['clusters', 'nodes', 'namespaces', 'operators', 'agents'] as const
 export type Noun = (typeof nouns)[number]
 
 export interface GetOptions {
@@ -40,6 +40,12 @@ export async function get({ noun, server, clusters, output }: GetOptions, now = 
   }
   const chosen = clusters.length === 0 ? all : all.filter((cluster) => clusters.includes(cluster.name))
   if (noun === 'clusters') return { text: print(output, clusterColumns(now), chosen), notes: staleNotes(chosen, now) }
+  if (noun === 'agents') {
+    const agents = chosen.filter(({ agent, mode }) => agent !== null || mode === 'push')
+    const rows =
+      output === 'table' ? agents : agents.map(({ name, mode, source, agent }) => ({ name, mode, source, agent }))
+    return { text: print(output, agentColumns(now), rows as ClusterView[]), notes: staleNotes(agents, now) }
+  }
 
   const rows = await rowsOf(client, noun, chosen)
   return {
@@ -50,7 +56,7 @@ export async function get({ noun, server, clusters, output }: GetOptions, now = 
 
 type Row = NodeView | NamespaceView | OperatorView
 
-async function rowsOf(client: Client, noun: Exclude<Noun, 'clusters'>, clusters: readonly ClusterView[]) {
+async function rowsOf(client: Client, noun: Exclude<Noun, 'clusters' | 'agents'>, clusters: readonly ClusterView[]) {
   const items: Row[] = []
   const notes: string[] = []
   for (const cluster of clusters) {
@@ -106,7 +112,27 @@ function clusterColumns(now: number): Column<ClusterView>[] {
   ]
 }
 
-function columnsOf(noun: Exclude<Noun, 'clusters'>, now: number): Column<never>[] {
+function agentColumns(now: number): Column<ClusterView>[] {
+  const ago = (at: number | null | undefined) => (at === null || at === undefined ? null : age(now - at))
+  return [
+    { header: 'CLUSTER', value: ({ name }) => name },
+    {
+      header: 'AGENT',
+      value: ({ agent }) => (agent === null ? 'never seen' : `${agent.connected ? 'connected' : 'away'}`),
+    },
+    { header: 'SINCE', value: ({ agent }) => ago(agent?.since) },
+    { header: 'COLLECTED BY', value: ({ source }) => (source === 'push' ? 'agent' : 'hub') },
+    { header: 'HEARTBEAT', value: ({ agent }) => ago(agent?.heartbeatAt) },
+    { header: 'BUFFERED', value: ({ agent }) => agent && String(agent.bufferedBatches) },
+    { header: 'OLDEST', value: ({ agent }) => ago(agent?.oldestBufferedAt) },
+    { header: 'LOST', value: ({ agent }) => agent && String(agent.lostBatches) },
+    { header: 'TLS', value: ({ agent }) => agent && (agent.tls ? 'yes' : 'no') },
+    { header: 'VERSION', value: ({ agent }) => agent?.version ?? null },
+    { header: 'REASON', value: ({ agent }) => agent?.reason ?? null },
+  ]
+}
+
+function columnsOf(noun: Exclude<Noun, 'clusters' | 'agents'>, now: number): Column<never>[] {
   const seen: Column<Row> = { header: 'AGE', value: (row) => age(now - row.freshness.observedAt) }
   const cluster: Column<Row> = { header: 'CLUSTER', value: (row) => row.cluster }
   const nodes: Column<NodeView>[] = [

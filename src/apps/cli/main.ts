@@ -14,6 +14,9 @@ const actions: Actions = {
       API_HOST: options.host,
       API_PORT: options.port,
       CONTROL_PLANE_PORT: options.controlPlanePort,
+      INGESTER_HOST: options.ingesterHost,
+      INGESTER_PORT: options.ingesterPort,
+      INGESTER_ADVERTISE: options.ingesterAdvertise,
     })
     await up({
       config,
@@ -51,6 +54,34 @@ const actions: Actions = {
     const { text, notes } = await get({ noun, server, clusters: cluster, output })
     process.stdout.write(`${text}\n`)
     for (const note of notes) process.stderr.write(`note: ${printable(note)}\n`)
+  },
+
+  async agent(options) {
+    const { readAgentConfig, runAgent } = await import('#agent-app')
+    const { config, warnings } = readAgentConfig(process.env, {
+      CLUSTER_NAME: options.cluster,
+      INGESTER_ADDRESS: options.ingester,
+      KUBECONFIG: options.kubeconfig,
+      KUBECONTEXT: options.context,
+      BUFFER_DIR: options.bufferDir,
+    })
+    await runAgent({ config, warnings, version })
+  },
+
+  async connect(cluster, options) {
+    const { connect } = await import('#hub')
+    const { text, notes } = await connect({
+      cluster,
+      output: options.output,
+      revoke: options.revoke ?? false,
+      environment: process.env,
+      ...(options.kubeconfig !== undefined && { kubeconfig: options.kubeconfig }),
+      ...(options.namespace !== undefined && { namespace: options.namespace }),
+      ...(options.address !== undefined && { address: options.address }),
+      ...(options.image !== undefined && { image: options.image }),
+    })
+    for (const note of notes) process.stderr.write(`note: ${printable(note)}\n`)
+    process.stdout.write(text)
   },
 
   async crds() {

@@ -2,6 +2,7 @@ import { openEvents } from '#events'
 import { Metrics } from '#runtime'
 import { RedisMirror } from '#state'
 import type { ApiConfig } from './config.ts'
+import { historyReader } from './history.ts'
 import { redisConnection } from './redis.ts'
 import { part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
 import { servePart } from './serve.ts'
@@ -17,8 +18,18 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
     ),
   )
   const events = part('events', () => Promise.resolve(openEvents({ kind: 'follow', source: mirror.get() })))
-  const serve = servePart({ web: config.web, state: mirror.get, events: events.get, metrics, logger, version })
-  await runUntilSignal([mirror, events, serve], logger, () => {
+  const { readHistory } = historyReader(config.history, logger)
+  const history = readHistory && part('history', readHistory)
+  const serve = servePart({
+    web: config.web,
+    state: mirror.get,
+    events: events.get,
+    history: () => history?.get(),
+    metrics,
+    logger,
+    version,
+  })
+  await runUntilSignal([mirror, events, ...(history ? [history] : []), serve], logger, () => {
     process.stdout.write(
       `ClusterPulse api on ${serve.address()}, mirroring Redis at ${config.redis.host}:${config.redis.port}\n`,
     )

@@ -1,22 +1,30 @@
 import { join } from 'node:path'
-import { connectionReconcilers } from '#connections'
+import { connectionReconcilers, type Defaults } from '#connections'
 import { type LeaderElection, Manager } from '#controller'
 import { type EventBus, openEvents } from '#events'
+import type { HistoryStore } from '#history'
 import { Ingester } from '#ingest'
 import { ClientPool, type KubeClient } from '#kube'
 import { seconds, systemClock } from '#model'
 import { type Metrics, type Part, SegmentLog } from '#runtime'
 import type { StateStore } from '#state'
 import type { CollectionConfig } from './config.ts'
+import type { IngesterConfig } from './config-push.ts'
+import { Receiving } from './receiving.ts'
 import { type HubLogger, part } from './run.ts'
 
 export interface CollectingOptions {
   readonly dataDir: string
   readonly namespace: string
   readonly collection: CollectionConfig
+  readonly version: string
+  readonly ingester: IngesterConfig
+  readonly logMaxBytes: number
   readonly hub: () => KubeClient
   /** opened when the log is: its positions mean something in that log only */
   readonly openState: (logId: string) => Promise<StateStore>
+  /** opened as state is; absent: no history is kept */
+  readonly openHistory?: () => Promise<HistoryStore>
   readonly election?: () => LeaderElection
   /** Secrets may name kubeconfigs of this machine: only where the person at it rules the hub. */
   readonly allowLocalKubeconfig: boolean
@@ -30,8 +38,12 @@ const CATCH_UP_MS = seconds(10)
 export interface Collecting {
   readonly parts: readonly Part[]
   state(): StateStore
+  /** undefined: none is kept */
+  history(): HistoryStore | undefined
   events(): EventBus
   manager(): Manager
+  /** why agents are not received; undefined where they are, or are not to be */
+  receivingFault(): string | undefined
 }
 
 export function collecting(options: CollectingOptions): Collecting {
@@ -39,14 +51,24 @@ export function collecting(options: CollectingOptions): Collecting {
   const log = part('log', () =>
     SegmentLog.open({
       directory: join(dataDir, 'log'),
+      maxBytes: options.logMaxBytes,
       onDamage: (damage) => logger.error(damage, 'a place of the log is damaged and was left out'),
     }),
   )
   const state = part('state', () => options.openState(log.get().id))
+  const { openHistory } = options
+  const history = openHistory && part('history', openHistory)
   const events = part('events', () => Promise.resolve(openEvents({ kind: 'in-process' })))
   const ingester = part('ingester', async (signal) => {
     const opened = await Ingester.open(
-      { log: log.get(), state: state.get(), events: events.get(), logger: logger.child({ part: 'ingester' }), metrics },
+      {
+        log: log.get(),
+        state: state.get(),
+        events: events.get(),
+        ...(history && { history: history.get() }),
+        logger: logger.child({ part: 'ingester' }),
+        metrics,
+      },
       signal,
     )
     // What the log holds beyond the state is in before anybody reads, unless the store is away: then it comes later.
@@ -56,6 +78,26 @@ export function collecting(options: CollectingOptions): Collecting {
     return opened
   })
   const clients = part('clients', () => Promise.resolve(new ClientPool()))
+  const defaults: Defaults = {
+    intervalMs: collection.intervalMs,
+    timeoutMs: collection.connectTimeoutMs,
+    operatorScanIntervalMs: collection.operatorScanIntervalMs,
+  }
+  const receiving = options.ingester.enabled
+    ? part('receiving', () =>
+        Receiving.open({
+          config: options.ingester,
+          namespace: options.namespace,
+          dataDir,
+          version: options.version,
+          hub: options.hub,
+          ingester: ingester.get,
+          defaults,
+          metrics,
+          logger,
+        }),
+      )
+    : undefined
   let manager: Manager | undefined
   const connections: Part = {
     name: 'connections',
@@ -69,11 +111,12 @@ export function collecting(options: CollectingOptions): Collecting {
           clients: clients.get(),
           ingester: ingester.get(),
           state: state.get(),
-          defaults: {
-            intervalMs: collection.intervalMs,
-            timeoutMs: collection.connectTimeoutMs,
-            operatorScanIntervalMs: collection.operatorScanIntervalMs,
-          },
+          defaults,
+          ...(receiving && {
+            agents: receiving.get().agents,
+            agentInstall: receiving.get().install(),
+            credentials: receiving.get().credentials,
+          }),
           allowLocalKubeconfig: options.allowLocalKubeconfig,
           concurrency: collection.concurrency,
           logger: logger.child({ part: 'connections' }),
@@ -81,6 +124,7 @@ export function collecting(options: CollectingOptions): Collecting {
           clock: systemClock,
         }),
         ...(election && { election }),
+        ...(receiving && { whileLeading: (signal: AbortSignal) => receiving.get().whileLeading(signal) }),
         logger,
       })
       await manager.start()
@@ -88,9 +132,20 @@ export function collecting(options: CollectingOptions): Collecting {
     stop: async () => manager?.stop(),
   }
   return {
-    parts: [log, state, events, ingester, clients, connections],
+    parts: [
+      log,
+      state,
+      ...(history ? [history] : []),
+      events,
+      ingester,
+      clients,
+      ...(receiving ? [receiving] : []),
+      connections,
+    ],
     state: state.get,
+    history: () => history?.get(),
     events: events.get,
+    receivingFault: () => receiving?.get().fault(),
     manager() {
       if (!manager) throw new Error('connections are not started')
       return manager

@@ -5,5 +5,6 @@
  */
 export { api } from './api.ts'
 export { allSettings, readApiConfig, readManagerConfig, readUpConfig } from './config.ts'
+export { type ConnectOptions, connect } from './connect.ts'
 export { manager } from './manager.ts'
 export { up } from './up.ts'

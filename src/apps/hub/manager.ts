@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import { join } from 'node:path'
 import { LeaderElection } from '#controller'
 import {
   accessForContext,
@@ -13,6 +14,7 @@ import { Metrics, type Part } from '#runtime'
 import { RedisStateStore } from '#state'
 import { collecting } from './collecting.ts'
 import type { ManagerConfig } from './config.ts'
+import { historyOf } from './history.ts'
 import { probesPart } from './probes.ts'
 import { redisConnection } from './redis.ts'
 import { HUB_CLIENT, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
@@ -50,6 +52,10 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
       election: () =>
         new LeaderElection({ kube: hub.get(), namespace: config.namespace, name: LEASE, identity, logger }),
     }),
+    version,
+    ingester: config.ingester,
+    logMaxBytes: config.logMaxBytes,
+    ...historyOf(config.history, { directory: join(config.dataDir, 'history'), logger }),
     allowLocalKubeconfig: false,
     metrics,
     logger,
@@ -63,6 +69,7 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
         const availability = collect.state().availability()
         return availability.state === 'unavailable' ? availability.reason : undefined
       },
+      agents: () => collect.receivingFault(),
       objects: () => (collect.manager().isSynced ? undefined : 'the objects of the hub are not read yet'),
     },
   })

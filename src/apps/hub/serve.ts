@@ -1,6 +1,7 @@
 import { administratorsOnly } from '#access'
 import { type ApiConfig, type ApiServer, type AuthenticationConfig, apiServer } from '#api'
 import type { EventBus } from '#events'
+import type { HistoryStore } from '#history'
 import { FleetError, systemClock } from '#model'
 import type { Metrics, Part } from '#runtime'
 import type { StateReader } from '#state'
@@ -26,6 +27,8 @@ export interface ServeOptions {
   readonly web: WebConfig
   readonly state: () => StateReader
   readonly events: () => EventBus
+  /** undefined: routes of history answer 501 */
+  readonly history?: () => HistoryStore | undefined
   readonly metrics: Metrics
   readonly logger: HubLogger
   readonly version: string
@@ -37,6 +40,7 @@ export function servePart({
   web,
   state,
   events,
+  history,
   metrics,
   logger,
   version,
@@ -48,6 +52,7 @@ export function servePart({
     name: 'api',
     async start() {
       const root = webRoot()
+      const store = history?.()
       server = apiServer({
         state: state(),
         events: events(),
@@ -57,6 +62,7 @@ export function servePart({
         clock: systemClock,
         version,
         metrics,
+        ...(store && { history: store }),
         ...(root !== undefined && { webRoot: root }),
         ...(readiness && { readiness }),
       })

@@ -6,6 +6,7 @@ import { collecting } from './collecting.ts'
 import type { Env, UpConfig } from './config.ts'
 import { type ControlPlane, HUB_NAMESPACE, openControlPlane } from './control-plane.ts'
 import { simulatedMembers } from './demo.ts'
+import { historyOf } from './history.ts'
 import { declareMembers, kubeconfigMembers, kubeconfigPaths, type Member } from './members.ts'
 import { part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
 import { servePart } from './serve.ts'
@@ -67,11 +68,23 @@ export async function up({
     hub: () => controlPlane.get().client,
     openState: () =>
       EmbeddedStateStore.open({ directory: join(dataDir, 'state'), logger: logger.child({ part: 'state' }) }),
+    version,
+    ingester: config.ingester,
+    logMaxBytes: config.logMaxBytes,
+    ...historyOf(config.history, { directory: join(dataDir, 'history'), logger }),
     allowLocalKubeconfig: true,
     metrics,
     logger,
   })
-  const serve = servePart({ web: config.web, state: collect.state, events: collect.events, metrics, logger, version })
+  const serve = servePart({
+    web: config.web,
+    state: collect.state,
+    events: collect.events,
+    history: collect.history,
+    metrics,
+    logger,
+    version,
+  })
 
   await runUntilSignal([controlPlane, simulation, declare, ...collect.parts, serve], logger, () => {
     const what = given

@@ -9,6 +9,8 @@ export interface ManagerOptions {
   readonly controllers: readonly Controller[]
   /** absent: the only candidate, leading from the start */
   readonly election?: LeaderElection
+  /** What else runs while this process leads: begins with the controllers, ends with them, is awaited. */
+  readonly whileLeading?: (signal: AbortSignal) => Promise<void>
   readonly logger: Logger
 }
 
@@ -65,12 +67,16 @@ export class Manager implements Part {
   }
 
   async #lead(signal: AbortSignal): Promise<void> {
-    const { controllers, logger } = this.#options
+    const { controllers, whileLeading, logger } = this.#options
     for (const controller of controllers) controller.start()
+    const beside = whileLeading?.(signal).catch((error: unknown) => {
+      if (!signal.aborted) logger.error({ err: error }, 'what runs beside the controllers ended unexpectedly')
+    })
     this.#isLeading = true
     logger.debug({ controllers: controllers.map(({ name }) => name) }, 'controllers started')
     await aborted(signal)
     this.#isLeading = false
+    await beside
     await Promise.all(controllers.map((controller) => controller.stop()))
   }
 

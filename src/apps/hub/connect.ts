@@ -1,0 +1,171 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { AgentCredentials, joinCommand, joinManifest } from '#connections'
+import { clusterConnection } from '#kinds'
+import {
+  accessForContext,
+  createKubeClient,
+  inClusterAccess,
+  type KubeClient,
+  type KubeObject,
+  loadKubeconfig,
+  type Resource,
+} from '#kube'
+import { type ClusterName, FleetError, parseClusterName, seconds } from '#model'
+import { silentLogger } from '#runtime'
+import { HUB_NAMESPACE } from './control-plane.ts'
+import { INGESTER_MAP } from './receiving.ts'
+
+export interface ConnectOptions {
+  readonly cluster: string
+  /** of the hub's objects */
+  readonly kubeconfig?: string
+  readonly namespace?: string
+  /** overrides what the hub says of itself */
+  readonly address?: string
+  readonly image?: string
+  readonly output: 'command' | 'manifest'
+  readonly revoke: boolean
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
+
+/** What goes to standard output, to be run or applied, and what is said beside it. */
+export interface ConnectAnswer {
+  readonly text: string
+  readonly notes: readonly string[]
+}
+
+class ConnectError extends FleetError {
+  override readonly name = 'ConnectError'
+  readonly retryable = false
+  readonly code: 'no_hub' | 'no_address' | 'invalid_cluster'
+
+  constructor(code: ConnectError['code'], message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true }
+const connections: Resource = {
+  group: clusterConnection.group,
+  version: clusterConnection.version,
+  plural: clusterConnection.plural,
+  kind: clusterConnection.kind,
+  namespaced: true,
+}
+
+/**
+ * Makes the hub ready for the agent of a cluster it may not be able to reach: declares the cluster where it is not known,
+ * makes a credential for its agent, and says what to run there. Needs the hub's objects only, not the hub itself.
+ */
+export async function connect(options: ConnectOptions): Promise<ConnectAnswer> {
+  const cluster = clusterNameOf(options.cluster)
+  const hub = createKubeClient(await hubAccess(options))
+  const namespace = options.namespace ?? options.environment.NAMESPACE ?? HUB_NAMESPACE
+  const credentials = new AgentCredentials({ hub, namespace, logger: silentLogger })
+  try {
+    if (options.revoke) {
+      await credentials.revoke(cluster)
+      return { text: '', notes: [`every credential of the agent of ${cluster} is revoked; its streams end at once`] }
+    }
+    return await joining(hub, namespace, cluster, credentials, options)
+  } finally {
+    await credentials[Symbol.asyncDispose]()
+    await hub[Symbol.asyncDispose]()
+  }
+}
+
+async function joining(
+  hub: KubeClient,
+  namespace: string,
+  cluster: ClusterName,
+  credentials: AgentCredentials,
+  options: ConnectOptions,
+): Promise<ConnectAnswer> {
+  const map = await hub.get(configMaps, { name: INGESTER_MAP, namespace })
+  const told = (map?.data ?? {}) as Readonly<Record<string, string | undefined>>
+  const notes: string[] = []
+  const known = await hub.get(connections, { name: cluster, namespace })
+  const spec = (known?.spec ?? {}) as {
+    ingesterAddress?: string
+    collectionMode?: string
+    monitoring?: { interval?: number }
+  }
+  const address = options.address || spec.ingesterAddress || told.address
+  if (!address) {
+    throw new ConnectError(
+      'no_address',
+      `the hub does not say where agents reach it${map ? '' : ` (there is no ConfigMap ${namespace}/${INGESTER_MAP}: is a hub running?)`}; give it with --address host:port`,
+    )
+  }
+  if (/^(127\.|localhost|\[?::1\]?)/.test(address)) {
+    notes.push(
+      `the hub receives agents on ${address}, which only this machine reaches; start it with --ingester-host 0.0.0.0 --ingester-advertise HOST:PORT for agents elsewhere`,
+    )
+  }
+  if (!known) {
+    await hub.create(connections, declared(cluster, namespace))
+    notes.push(`the hub knows a new cluster now: ClusterConnection ${namespace}/${cluster}, collectionMode push`)
+  } else if (spec.collectionMode !== 'push') {
+    await hub.patch(connections, { name: cluster, namespace }, { spec: { collectionMode: 'push' } }, { kind: 'merge' })
+    notes.push(`${cluster} was pulled; its ClusterConnection says collectionMode push now`)
+  }
+  const { token } = await credentials.issue(cluster)
+  const caPem = told['ca.crt']
+  const tls = told.tls === 'true'
+  const shared = {
+    cluster,
+    token,
+    address,
+    tls,
+    ...(caPem ? { caPem } : {}),
+    ...(told.serverName ? { serverName: told.serverName } : {}),
+    intervalMs: seconds(Math.max(30, spec.monitoring?.interval ?? 30)),
+  }
+  if (tls && told.fingerprint)
+    notes.push(`the agent trusts the hub's CA with the SHA-256 fingerprint ${told.fingerprint}`)
+  if (!tls) notes.push('the hub receives agents without TLS: the token and all numbers can be read on the way')
+  if (options.output === 'manifest') {
+    notes.push(
+      'the manifest holds the token: apply it on the member with kubectl apply --server-side -f -, and delete it',
+    )
+    return { text: joinManifest({ ...shared, image: options.image ?? told.image ?? 'clusterpulse' }), notes }
+  }
+  notes.push('run it where the kubeconfig of the member is (KUBECONFIG); it holds the token')
+  return { text: `${joinCommand(shared)}\n`, notes }
+}
+
+/** A cluster only its agent speaks for: the hub has no way to it, and tries none. */
+function declared(cluster: ClusterName, namespace: string): KubeObject {
+  return {
+    apiVersion: clusterConnection.apiVersion,
+    kind: clusterConnection.kind,
+    metadata: { name: cluster, namespace },
+    spec: { collectionMode: 'push' },
+  }
+}
+
+function clusterNameOf(text: string): ClusterName {
+  try {
+    return parseClusterName(text)
+  } catch (error) {
+    throw new ConnectError(
+      'invalid_cluster',
+      `${JSON.stringify(text)} is no name of a cluster: lower-case letters, digits, - and . only, at most 253`,
+      { cause: error },
+    )
+  }
+}
+
+async function hubAccess({ kubeconfig, environment }: ConnectOptions) {
+  const ofUp = join(environment.DATA_DIR ?? './data', 'kubeconfig')
+  const file = kubeconfig ?? (existsSync(ofUp) ? ofUp : environment.KUBECONFIG)
+  if (file !== undefined && file !== '') return accessForContext(await loadKubeconfig([file]))
+  const inCluster = await inClusterAccess()
+  if (inCluster) return inCluster.access
+  throw new ConnectError(
+    'no_hub',
+    `there are no objects of a hub: neither ${ofUp} of a hub started with \`clusterpulse up\`, nor KUBECONFIG; give --kubeconfig`,
+  )
+}

@@ -1,0 +1,93 @@
+import { X509Certificate } from 'node:crypto'
+import { stringify } from 'yaml'
+import { collectors as builtIn, type Collector } from '#collect'
+import { seconds } from '#model'
+import { type AgentInstall, type AgentSettings, agentObjects, plainEnvironment } from './agent-objects.ts'
+import { hashOf } from './credential-record.ts'
+
+/** What an agent needs to know that is started by hand, beside a member the hub cannot reach. */
+export interface Joining {
+  readonly cluster: string
+  /** as issued by AgentCredentials; written in the clear into what is printed */
+  readonly token: string
+  /** host:port under which the agent reaches the hub */
+  readonly address: string
+  readonly tls: boolean
+  /** PEM of the CA to trust; absent: the roots of the agent's system */
+  readonly caPem?: string
+  /** name to verify instead of the dialled one */
+  readonly serverName?: string
+  readonly intervalMs: number
+  /** default 5 min */
+  readonly operatorScanIntervalMs?: number
+}
+
+export interface JoiningByManifest extends Joining {
+  /** with its tag */
+  readonly image: string
+  readonly imagePullSecret?: string
+  readonly bufferVolume?: AgentInstall['bufferVolume']
+  /** those the agent runs, for its role; default: the built-in ones */
+  readonly collectors?: readonly Collector[]
+}
+
+/** The objects the hub would apply itself, as YAML for `kubectl apply --server-side -f -` on the member. Holds the token. */
+export function joinManifest(joining: JoiningByManifest): string {
+  const { token, cluster, address, collectors = builtIn, caPem } = joining
+  const settings: AgentSettings = {
+    ...pick(joining),
+    image: joining.image,
+    ...(caPem !== undefined && { caPem }),
+    ...(joining.imagePullSecret !== undefined && { imagePullSecret: joining.imagePullSecret }),
+    ...(joining.bufferVolume && { bufferVolume: joining.bufferVolume }),
+  }
+  const credential = { token, id: hashOf(token).toString('hex').slice(0, 8) }
+  const objects = agentObjects(settings, credential, collectors).map(({ object }) =>
+    stringify(object, { lineWidth: 0, aliasDuplicateObjects: false }),
+  )
+  const head = [
+    `# The agent of ${oneLine(cluster)}, which pushes to ${oneLine(address)}${joining.tls ? '' : ' without encryption'}.`,
+    ...fingerprints(joining).map((line) => `# ${line}`),
+    '# It holds a token that speaks for this cluster: keep it secret, apply it on the member, delete the file.',
+  ]
+  return `${head.join('\n')}\n${objects.join('---\n')}`
+}
+
+/**
+ * One line for a shell on a machine that reaches the member: the agent with everything it needs in its environment, the
+ * member from the kubeconfig there. Begins with a space, which keeps the token out of the history of most shells.
+ */
+export function joinCommand(joining: Joining, executable = 'npx clusterpulse agent'): string {
+  const { cluster, token, tls, caPem } = joining
+  const caFile = tls && caPem !== undefined ? `clusterpulse-${cluster}-ca.pem` : undefined
+  const [name, address, ...more] = plainEnvironment(pick(joining), caFile)
+  const all = [name, address, ['COLLECTOR_TOKEN', token] as const, ...more]
+  const variables = all.flatMap((variable) => (variable ? [`${variable[0]}=${quoted(variable[1])}`] : []))
+  const file =
+    caFile === undefined
+      ? ''
+      : `echo ${Buffer.from(caPem ?? '').toString('base64')} | base64 -d > ${quoted(caFile)} && `
+  return ` ${file}${variables.join(' ')} ${executable}`
+}
+
+/** SHA-256 of each CA certificate, to be compared by people; [] where the roots of the system count. */
+export function caFingerprints(caPem: string): readonly string[] {
+  const blocks = caPem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []
+  return blocks.map((block) => new X509Certificate(block).fingerprint256)
+}
+
+function fingerprints({ tls, caPem }: Joining): readonly string[] {
+  if (!tls || caPem === undefined) return []
+  return caFingerprints(caPem).map((fingerprint) => `It trusts the hub's CA, SHA-256 ${fingerprint}`)
+}
+
+function pick(joining: Joining) {
+  const { cluster, address, intervalMs, operatorScanIntervalMs = seconds(300), tls, serverName } = joining
+  return { cluster, address, intervalMs, operatorScanIntervalMs, tls, ...(serverName !== undefined && { serverName }) }
+}
+
+/** A comment ends with its line. */
+const oneLine = (text: string) => text.replace(/[\r\n\u2028\u2029]+/g, ' ')
+
+/** A word of a POSIX shell, whatever is in it. */
+const quoted = (text: string) => (/^[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
