@@ -69,7 +69,7 @@ export async function deployAgent(options: DeployOptions): Promise<DeploymentEnd
     const before = versions(found)
     for (const one of wanted) {
       step = one.step
-      await apply(kube, one, signal)
+      if (await isServed(kube, one, signal)) await apply(kube, one, signal)
     }
     step = 'configmap'
     if (!settings.tls || settings.caPem === undefined) await removeOne(kube, 'configmap', cluster, signal)
@@ -115,6 +115,11 @@ async function credentialFor(
 /** Less than a third of its life is left. */
 export function isNearEnd({ createdAt, expiresAt }: TokenRecord, now: number): boolean {
   return expiresAt !== null && expiresAt - now < (expiresAt - createdAt) / 3
+}
+
+/** Few APIs are without network policies; there the agent is as confined as everything else. */
+async function isServed(kube: KubeClient, { resource }: AgentObject, signal: AbortSignal): Promise<boolean> {
+  return resource !== agentResources.networkpolicy || kube.serves(resource, signal)
 }
 
 async function apply(kube: KubeClient, { resource, object }: AgentObject, signal: AbortSignal): Promise<void> {

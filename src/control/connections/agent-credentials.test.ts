@@ -1,0 +1,303 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { type KubeClient, secrets } from '#kube'
+import { parseClusterName, systemClock } from '#model'
+import { AgentCredentials, type AgentCredentialsOptions, UnknownConnectionError } from './agent-credentials.ts'
+import { agentPlans } from './agent-plans.ts'
+import { connectionResource } from './connection-resource.ts'
+import { apis, declare, HUB_NAMESPACE as namespace, type TestApi } from './testing/hubs.ts'
+
+const address = '10.0.0.1:4711'
+const FINGERPRINT = 'ab'.repeat(32)
+const certificate = (cluster: string, over: object = {}) => ({
+  commonName: `clusterpulse:cluster:${cluster}`,
+  subjectAltName: '',
+  fingerprint: FINGERPRINT,
+  notAfter: Date.now() + 3_600_000,
+  ...over,
+})
+
+for (const { title, skip, open } of apis) {
+  describe.skipIf(skip)(`AgentCredentials on ${title}`, () => {
+    let api: TestApi
+    let kube: KubeClient
+    const opened: AgentCredentials[] = []
+    let n = 0
+    const aName = () => parseClusterName(`c${n++}`)
+    beforeAll(async () => {
+      api = await open()
+      kube = api.kube
+    }, 90_000)
+    afterEach(async () => {
+      for (const credentials of opened.splice(0)) await credentials[Symbol.asyncDispose]()
+    })
+    afterAll(async () => {
+      await api?.[Symbol.asyncDispose]()
+    })
+
+    async function aVerifier(over: Partial<AgentCredentialsOptions> = {}): Promise<AgentCredentials> {
+      const credentials = new AgentCredentials({ hub: kube, namespace, ...over })
+      opened.push(credentials)
+      await credentials.start()
+      return credentials
+    }
+    const secretKey = (name: string) => ({ name, namespace })
+    const until = (check: () => void) => vi.waitFor(check, { timeout: 5000, interval: 5 })
+    const refused = (reason: string) => ({ refused: reason })
+
+    it('gives out a token once, keeps only its hash, and knows who shows it at once', async () => {
+      const credentials = await aVerifier()
+      const cluster = aName()
+      await declare(kube, cluster)
+      const { token, id } = await credentials.issue(cluster)
+      expect(credentials.verify({ token, address })).toEqual({
+        peer: { cluster, method: 'token', credential: `token:${id}` },
+      })
+      const secret = await kube.get(secrets, secretKey(`${cluster}-agent`))
+      const text = Object.values(secret?.data as Record<string, string>).map((value) =>
+        Buffer.from(value, 'base64').toString(),
+      )
+      expect(text.join()).not.toContain(token)
+      expect(text.join()).not.toContain(token.split('_')[2])
+      expect(secret?.metadata.ownerReferences?.[0]).toMatchObject({ kind: 'ClusterConnection', name: cluster })
+    })
+
+    it('refuses nobody, strangers and wrong tokens alike', async () => {
+      const credentials = await aVerifier()
+      const cluster = aName()
+      await declare(kube, cluster)
+      const { token } = await credentials.issue(cluster)
+      const wrong = `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`
+      const elsewhere = token.replace(`cp_${cluster}_`, 'cp_nobody_')
+      expect(credentials.verify({ address })).toEqual(refused('no_credential'))
+      expect(credentials.verify({ address, token: '' })).toEqual(refused('no_credential'))
+      for (const shown of [wrong, elsewhere, 'eyJ.e30.c2ln', `${token} `]) {
+        expect(credentials.verify({ token: shown, address })).toEqual(refused('unknown'))
+      }
+    })
+
+    it('takes the token of one cluster for no other', async () => {
+      const credentials = await aVerifier()
+      const [a, b] = [aName(), aName()]
+      await declare(kube, a)
+      await declare(kube, b)
+      const { token } = await credentials.issue(a)
+      await credentials.issue(b)
+      expect(credentials.verify({ token: token.replace(`cp_${a}_`, `cp_${b}_`), address })).toEqual(refused('unknown'))
+    })
+
+    it('keeps old and new good during a rotation, and never a third', async () => {
+      const credentials = await aVerifier()
+      const cluster = aName()
+      await declare(kube, cluster)
+      const first = await credentials.issue(cluster)
+      const second = await credentials.rotate(cluster)
+      const good = () => [first, second].map(({ token }) => 'peer' in credentials.verify({ token, address }))
+      expect(good()).toEqual([true, true])
+      expect(credentials.check(cluster, first.token)?.expiresAt).toBeLessThanOrEqual(Date.now() + 24 * 3_600_000)
+      const third = await credentials.issue(cluster)
+      expect(good()).toEqual([false, true])
+      const fourth = await credentials.issue(cluster, { inUse: second.id })
+      expect(good()).toEqual([false, true])
+      expect('peer' in credentials.verify({ token: third.token, address })).toBe(false)
+      expect('peer' in credentials.verify({ token: fourth.token, address })).toBe(true)
+    })
+
+    it('loses none of two tokens that are issued at once', async () => {
+      const [one, two] = [await aVerifier(), await aVerifier()]
+      const cluster = aName()
+      await declare(kube, cluster)
+      const issued = await Promise.all([one.issue(cluster), two.issue(cluster)])
+      for (const { token } of issued) await until(() => expect(one.verify({ token, address })).toHaveProperty('peer'))
+    })
+
+    it('ends a token when its time is over, and says so to whoever listens', async () => {
+      let now = Date.now()
+      const waiting: (() => void)[] = []
+      const clock = {
+        now: () => now,
+        sleep: (ms: number, signal?: AbortSignal) =>
+          ms === 2000
+            ? new Promise<void>((resolve) => {
+                waiting.push(resolve)
+                signal?.addEventListener('abort', () => resolve(), { once: true })
+              })
+            : systemClock.sleep(Math.min(ms, 50), signal),
+      }
+      const credentials = await aVerifier({ clock })
+      const cluster = aName()
+      await declare(kube, cluster)
+      const { token } = await credentials.issue(cluster, { ttlMs: 60_000 })
+      const verdict = credentials.verify({ token, address })
+      if (!('peer' in verdict)) throw new Error('refused')
+      await new Promise((resolve) => setImmediate(resolve)) // the change of the Secret itself is told first
+      let told = 0
+      credentials.onChange(() => told++)
+      now += 60_000
+      expect(credentials.stillValid(verdict.peer)).toBe(false)
+      expect(credentials.verify({ token, address })).toEqual(refused('expired'))
+      waiting.splice(0).forEach((wake) => void wake())
+      await until(() => expect(told).toBe(1))
+    })
+
+    it.each([
+      [
+        'a revocation',
+        (credentials: AgentCredentials, cluster: string) => credentials.revoke(parseClusterName(cluster)),
+      ],
+      ['the end of its Secret', (_: unknown, cluster: string) => kube.delete(secrets, secretKey(`${cluster}-agent`))],
+      [
+        'the end of its connection',
+        (_: unknown, cluster: string) => kube.delete(connectionResource, secretKey(cluster)),
+      ],
+      [
+        'the mode pull',
+        async (_: unknown, cluster: string) => {
+          const spec = { collectionMode: 'pull', endpoint: 'https://api:6443', credentialsRef: { name: 'x' } }
+          await kube.patch(connectionResource, secretKey(cluster), { spec }, { kind: 'merge' })
+        },
+      ],
+    ] as const)('hears of %s within moments, and the stream is not valid any more', async (_, end) => {
+      const credentials = await aVerifier()
+      const cluster = aName()
+      await declare(kube, cluster)
+      const { token } = await credentials.issue(cluster)
+      const verdict = credentials.verify({ token, address })
+      if (!('peer' in verdict)) throw new Error('refused')
+      expect(credentials.stillValid(verdict.peer)).toBe(true)
+      const told = new Promise<number>((resolve) => {
+        const since = performance.now()
+        credentials.onChange(() => credentials.stillValid(verdict.peer) || resolve(performance.now() - since))
+      })
+      await end(credentials, cluster)
+      expect(await told).toBeLessThan(2000)
+      expect(credentials.verify({ token, address })).toHaveProperty('refused')
+    })
+
+    it('revokes one of two tokens and leaves the other', async () => {
+      const credentials = await aVerifier()
+      const cluster = aName()
+      await declare(kube, cluster)
+      const [old, current] = [await credentials.issue(cluster), await credentials.issue(cluster)]
+      await credentials.revoke(cluster, `token:${old.id}`)
+      await until(() => expect(credentials.verify({ token: old.token, address })).toEqual(refused('unknown')))
+      expect(credentials.verify({ token: current.token, address })).toHaveProperty('peer')
+    })
+
+    it('takes no token of a connection that was deleted and made anew, nor after a new one was issued', async () => {
+      const credentials = await aVerifier()
+      const cluster = aName()
+      await declare(kube, cluster)
+      const { token } = await credentials.issue(cluster)
+      const secret = await kube.get(secrets, secretKey(`${cluster}-agent`))
+      await kube.delete(connectionResource, secretKey(cluster))
+      await declare(kube, cluster)
+      const current = await kube.get(connectionResource, secretKey(cluster))
+      await until(() =>
+        expect(credentials.connections.get(secretKey(cluster))?.metadata.uid).toBe(current?.metadata.uid),
+      )
+      // Put back by whoever can write Secrets: the hashes are of another connection.
+      if (!(await kube.get(secrets, secretKey(`${cluster}-agent`))) && secret) {
+        const { resourceVersion: _, uid: __, ...metadata } = secret.metadata
+        await kube.create(secrets, { ...secret, metadata })
+      }
+      expect(credentials.verify({ token, address })).toEqual(refused('unknown'))
+      await credentials.issue(cluster).catch(() => credentials.issue(cluster)) // the collector of garbage may be at it
+      expect(credentials.verify({ token, address })).toEqual(refused('unknown'))
+    })
+
+    it('knows clusters by certificate, until it is revoked or over', async () => {
+      const credentials = await aVerifier()
+      const cluster = aName()
+      await declare(kube, cluster)
+      await until(() =>
+        expect(credentials.verify({ certificate: certificate(cluster), address })).toHaveProperty('peer'),
+      )
+      const verdict = credentials.verify({ certificate: certificate(cluster), address, token: 'ignored' })
+      if (!('peer' in verdict)) throw new Error('refused')
+      expect(verdict.peer).toMatchObject({ cluster, method: 'certificate' })
+      expect(credentials.verify({ certificate: certificate(cluster, { notAfter: Date.now() - 1 }), address })).toEqual(
+        refused('expired'),
+      )
+      expect(credentials.verify({ certificate: certificate('nobody'), address })).toEqual(refused('unknown'))
+      await credentials.revoke(cluster, verdict.peer.credential)
+      await until(() => expect(credentials.stillValid(verdict.peer)).toBe(false))
+      expect(credentials.verify({ certificate: certificate(cluster), address })).toEqual(refused('revoked'))
+      // A certificate stays revoked, whatever happens to the tokens.
+      const { token } = await credentials.issue(cluster)
+      await credentials.revoke(cluster)
+      await until(() => expect(credentials.check(cluster, token)).toBeUndefined())
+      expect(credentials.verify({ certificate: certificate(cluster), address })).toEqual(refused('revoked'))
+    })
+
+    it("takes the connection's own token for collectors of the original: in push mode, unshared, where that is allowed", async () => {
+      const credentials = await aVerifier()
+      const strict = await aVerifier({ acceptConnectionTokens: false })
+      const [cluster, pulled, twin, other] = [aName(), aName(), aName(), aName()]
+      const tokenOf = (name: string) => `service-account-of-${name}-0123456789`
+      const spec = (name: string, mode = 'push') => ({
+        collectionMode: mode,
+        endpoint: 'https://api:6443',
+        credentialsRef: { name },
+      })
+      for (const name of [cluster, pulled, twin]) {
+        const data = { token: Buffer.from(`${tokenOf(name)}\n`).toString('base64') }
+        await kube.create(secrets, { metadata: secretKey(`${name}-access`), data })
+      }
+      await declare(kube, cluster, spec(`${cluster}-access`))
+      await declare(kube, pulled, spec(`${pulled}-access`, 'pull'))
+      await declare(kube, twin, spec(`${twin}-access`))
+      await until(() => expect(credentials.verify({ token: tokenOf(twin), address })).toHaveProperty('peer'))
+      const verdict = credentials.verify({ token: tokenOf(cluster), address })
+      if (!('peer' in verdict)) throw new Error('refused')
+      expect(verdict.peer).toMatchObject({ cluster, method: 'connection-token' })
+      expect(verdict.peer.credential).not.toContain('service-account')
+      expect(strict.verify({ token: tokenOf(cluster), address })).toEqual(refused('unknown'))
+      expect(credentials.verify({ token: tokenOf(pulled), address })).toEqual(refused('unknown'))
+      // Two connections with one token: it cannot tell who speaks.
+      await declare(kube, other, spec(`${twin}-access`))
+      await until(() => expect(credentials.verify({ token: tokenOf(twin), address })).toEqual(refused('unknown')))
+      // A new token in the Secret ends streams that showed the old one.
+      const data = { token: Buffer.from('another').toString('base64') }
+      await kube.patch(secrets, secretKey(`${cluster}-access`), { data }, { kind: 'merge' })
+      await until(() => expect(credentials.stillValid(verdict.peer)).toBe(false))
+      expect(credentials.verify({ token: 'another', address })).toHaveProperty('peer')
+    })
+
+    it('issues nothing for a cluster nobody declared, and takes no Secret that is not its own', async () => {
+      const credentials = await aVerifier()
+      await expect(credentials.issue(parseClusterName('nobody'))).rejects.toThrow(UnknownConnectionError)
+      const cluster = aName()
+      await declare(kube, cluster)
+      await kube.create(secrets, { metadata: secretKey(`${cluster}-agent`), data: { keep: 'YQ==' } })
+      await expect(credentials.issue(cluster)).rejects.toThrow(/is not one of ours/)
+      await credentials.revoke(cluster)
+      expect((await kube.get(secrets, secretKey(`${cluster}-agent`)))?.data).toEqual({ keep: 'YQ==' })
+    })
+
+    it('plans what push connections say, and tells of each change', async () => {
+      const credentials = await aVerifier()
+      const defaults = { intervalMs: 30_000, timeoutMs: 10_000, operatorScanIntervalMs: 300_000 }
+      const plans = agentPlans(credentials, namespace, defaults)
+      const told: (string | undefined)[] = []
+      plans.onChange((name) => told.push(name))
+      const cluster = aName()
+      await declare(kube, cluster, { monitoring: { interval: 45 } })
+      await until(() =>
+        expect(plans.planOf(cluster)).toMatchObject({ intervalMs: 45_000, timeoutMs: 10_000, sources: [] }),
+      )
+      const { version } = plans.planOf(cluster) ?? {}
+      await kube.patch(connectionResource, secretKey(cluster), { spec: { displayName: 'x' } }, { kind: 'merge' })
+      await kube.patch(
+        connectionResource,
+        secretKey(cluster),
+        { spec: { monitoring: { interval: 5 } } },
+        { kind: 'merge' },
+      )
+      await until(() => expect(plans.planOf(cluster)).toMatchObject({ intervalMs: 30_000 }))
+      expect(plans.planOf(cluster)?.version).not.toBe(version)
+      await kube.delete(connectionResource, secretKey(cluster))
+      await until(() => expect(plans.planOf(cluster)).toBeUndefined())
+      expect(told.filter((name) => name === cluster)).toHaveLength(3)
+    })
+  })
+}

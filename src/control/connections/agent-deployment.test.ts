@@ -1,0 +1,238 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { ApiServer, listenApi } from '#apiserver'
+import { collectors } from '#collect'
+import { createKubeClient, type KubeClient, type KubeObject } from '#kube'
+import { type ClusterName, parseClusterName } from '#model'
+import { AgentCredentials } from './agent-credentials.ts'
+import { AGENT_TOKEN_TTL_MS, deployAgent, removeAgent } from './agent-deployment.ts'
+import { type AgentSettings, agentKeys, agentResources } from './agent-objects.ts'
+import { apis, declare, HUB_NAMESPACE, type TestApi } from './testing/hubs.ts'
+
+const signal = new AbortController().signal
+type Step = keyof typeof agentResources
+const steps = Object.keys(agentResources) as Step[]
+
+// The hub is its own member here: one server holds both sides.
+for (const { title, skip, open } of apis) {
+  describe.skipIf(skip)(`an agent's deployment on ${title}`, () => {
+    let api: TestApi
+    let kube: KubeClient
+    let credentials: AgentCredentials
+    let cluster: ClusterName
+    let n = 0
+    beforeAll(async () => {
+      api = await open()
+      kube = api.kube
+      credentials = new AgentCredentials({ hub: kube, namespace: HUB_NAMESPACE })
+      await credentials.start()
+    }, 90_000)
+    afterAll(async () => {
+      await credentials?.[Symbol.asyncDispose]()
+      await api?.[Symbol.asyncDispose]()
+    })
+    beforeEach(async () => {
+      cluster = parseClusterName(`c${n++}`)
+      await declare(kube, cluster)
+    })
+    afterEach(async () => {
+      // A real server without its controller-manager never empties a namespace: it stays, and the rest goes.
+      for (const step of steps.filter((name) => name !== 'namespace')) {
+        if (await get(step)) await kube.delete(agentResources[step], agentKeys[step])
+      }
+    })
+
+    const get = (step: Step) => kube.get(agentResources[step], agentKeys[step])
+    const settings = (over: Partial<AgentSettings> = {}): AgentSettings => ({
+      cluster,
+      image: 'registry/agent:1',
+      address: 'hub.example.com:9443',
+      intervalMs: 30_000,
+      operatorScanIntervalMs: 300_000,
+      tls: true,
+      caPem: 'CA 1\n',
+      ...over,
+    })
+    const deploy = (over: Partial<AgentSettings> = {}, now = Date.now()) =>
+      deployAgent({ kube, cluster, settings: settings(over), collectors, credentials, now, signal })
+    const versions = async () =>
+      Object.fromEntries(
+        await Promise.all(steps.map(async (step) => [step, (await get(step))?.metadata.resourceVersion] as const)),
+      )
+    const shownToken = async () => {
+      const { token = '' } = ((await get('secret'))?.data ?? {}) as { token?: string }
+      return Buffer.from(token, 'base64').toString()
+    }
+
+    it('makes everything once, with a credential the hub knows; a repeat changes nothing at all', async () => {
+      expect(await deploy()).toEqual({ kind: 'deployed', image: 'registry/agent:1', changed: true })
+      const before = await versions()
+      const absent = Object.keys(before).filter((step) => before[step] === undefined)
+      expect(absent).toEqual([
+        ...((await kube.serves(agentResources.networkpolicy)) ? [] : ['networkpolicy']),
+        'persistentvolumeclaim',
+      ])
+      const token = await shownToken()
+      expect(credentials.verify({ token, address: 'x' })).toMatchObject({ peer: { cluster, method: 'token' } })
+      expect(await deploy()).toEqual({ kind: 'deployed', image: 'registry/agent:1', changed: false })
+      expect(await deploy()).toMatchObject({ changed: false })
+      expect(await versions()).toEqual(before)
+      expect(await shownToken()).toBe(token)
+    })
+
+    it('follows another version, another address and another CA', async () => {
+      await deploy()
+      await deploy({ image: 'registry/agent:2', address: 'other:9443', caPem: 'CA 2\n' })
+      const text = JSON.stringify([await get('deployment'), await get('configmap'), await get('networkpolicy')])
+      expect(text).toContain('registry/agent:2')
+      expect(text).toContain('other:9443')
+      expect(text).toContain('CA 2')
+      expect(text).not.toMatch(/agent:1"|hub\.example|CA 1/)
+      const { caPem: _, ...system } = settings()
+      await deployAgent({ kube, cluster, settings: system, collectors, credentials, now: Date.now(), signal })
+      expect(await get('configmap')).toBeUndefined()
+      expect(JSON.stringify(await get('deployment'))).not.toContain('ingester-ca')
+    })
+
+    it('repairs what others changed or deleted, and leaves alone what is not its own', async () => {
+      await deploy()
+      const role = { rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }] }
+      await kube.patch(agentResources.clusterrole, agentKeys.clusterrole, role, { kind: 'merge' })
+      const patch = { metadata: { annotations: { team: 'a' } }, spec: { replicas: 0 } }
+      await kube.patch(agentResources.deployment, agentKeys.deployment, patch, { kind: 'merge' })
+      await kube.delete(agentResources.configmap, agentKeys.configmap)
+      await deploy()
+      expect(JSON.stringify((await get('clusterrole'))?.rules)).not.toContain('*')
+      expect(await get('deployment')).toMatchObject({ metadata: { annotations: { team: 'a' } }, spec: { replicas: 1 } })
+      expect(await get('configmap')).toBeDefined()
+    })
+
+    it('makes a binding anew that binds another role, which cannot be changed in place', async () => {
+      await deploy()
+      await kube.delete(agentResources.clusterrolebinding, agentKeys.clusterrolebinding)
+      await kube.create(agentResources.clusterrolebinding, {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'ClusterRoleBinding',
+        metadata: { name: agentKeys.clusterrolebinding.name },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+        subjects: [{ kind: 'ServiceAccount', name: 'clusterpulse-collector', namespace: 'clusterpulse-system' }],
+      })
+      expect(await deploy()).toMatchObject({ kind: 'deployed' })
+      expect((await get('clusterrolebinding'))?.roleRef).toMatchObject({ name: 'clusterpulse-collector' })
+    })
+
+    it('puts a new token there where the one there is unknown, revoked, or near its end; the old one stays good meanwhile', async () => {
+      await deploy()
+      const first = await shownToken()
+      await kube.patch(agentResources.secret, agentKeys.secret, { data: { token: 'cnViYmlzaA==' } }, { kind: 'merge' })
+      expect(await deploy()).toMatchObject({ changed: true })
+      const second = await shownToken()
+      expect(second).not.toBe(first)
+      await credentials.revoke(cluster)
+      await deploy()
+      const third = await shownToken()
+      expect(third).not.toBe(second)
+      await deploy({}, Date.now() + AGENT_TOKEN_TTL_MS * 0.6)
+      expect(await shownToken()).toBe(third)
+      await deploy({}, Date.now() + AGENT_TOKEN_TTL_MS * 0.7)
+      const fourth = await shownToken()
+      expect(fourth).not.toBe(third)
+      for (const token of [third, fourth]) expect(credentials.verify({ token, address: 'x' })).toHaveProperty('peer')
+    })
+
+    it('touches no agent of another connection', async () => {
+      await deploy()
+      const before = await versions()
+      const other = parseClusterName(`other-${cluster}`)
+      await declare(kube, other)
+      const end = await deployAgent({
+        kube,
+        cluster: other,
+        settings: settings({ cluster: other }),
+        collectors,
+        credentials,
+        now: Date.now(),
+        signal,
+      })
+      expect(end).toMatchObject({
+        kind: 'failed',
+        message: expect.stringContaining(`agent of the connection ${cluster}`) as string,
+      })
+      expect(await removeAgent(kube, other, signal)).toEqual([])
+      expect(await versions()).toEqual(before)
+    })
+
+    it('goes without a trace, and going twice is nothing special', async () => {
+      const volumes = await kube.serves(agentResources.persistentvolumeclaim)
+      await deploy(volumes ? { bufferVolume: { size: '1Gi' } } : {})
+      expect((await get('persistentvolumeclaim')) !== undefined).toBe(volumes)
+      expect(await removeAgent(kube, cluster, signal)).toEqual([])
+      const left = (await Promise.all(steps.map(get))).filter((object) => object && !object.metadata.deletionTimestamp)
+      expect(left).toEqual([])
+      expect(await removeAgent(kube, cluster, signal)).toEqual([])
+    })
+  })
+}
+
+describe('an agent that cannot be deployed', () => {
+  async function aMember(role: 'admin' | 'view') {
+    const server = await ApiServer.open({ storage: { kind: 'memory' }, name: 'member' })
+    const token = randomUUID()
+    const listener = await listenApi({ tokens: [{ token, user: 'hub', role }], mounts: new Map([['', server]]) })
+    const credentials = { kind: 'token' as const, token }
+    const kube = createKubeClient({ server: listener.url, ca: listener.caPem, verifyTls: true, credentials })
+    return {
+      kube,
+      server,
+      close: () => listener[Symbol.asyncDispose](),
+      async [Symbol.asyncDispose]() {
+        await kube[Symbol.asyncDispose]()
+        await listener[Symbol.asyncDispose]()
+        await server[Symbol.asyncDispose]()
+      },
+    }
+  }
+  const cluster = parseClusterName('west')
+  const settings = { cluster, image: 'i', address: 'hub:1', intervalMs: 1, operatorScanIntervalMs: 1, tls: false }
+  const issued: string[] = []
+  const credentials = {
+    check: () => undefined,
+    issue: () => {
+      issued.push('one')
+      return Promise.resolve({ cluster, token: 'cp', id: 'id', expiresAt: null })
+    },
+  }
+  const deploy = (kube: KubeClient) => deployAgent({ kube, cluster, settings, collectors, credentials, now: 0, signal })
+
+  it('names the first step that failed, the missing right and the next step, and issues no token in vain', async () => {
+    await using member = await aMember('view')
+    const end = await deploy(member.kube)
+    expect(end).toMatchObject({ kind: 'failed', code: 'kube_forbidden' })
+    expect(end.kind === 'failed' && end.message).toMatch(/^secret: .*; grant it, or run "clusterpulse connect west"/)
+    expect(issued).toEqual([])
+  })
+
+  it('says that nobody answers', async () => {
+    const member = await aMember('admin')
+    await member.close()
+    expect(await deploy(member.kube)).toMatchObject({
+      kind: 'failed',
+      message: expect.stringMatching(/^namespace: /) as string,
+    })
+    const left = await removeAgent(member.kube, cluster, signal)
+    expect(left).toHaveLength(1)
+    await member[Symbol.asyncDispose]()
+  })
+
+  it('uses a namespace that was there before, and leaves it as it is and where it is', async () => {
+    await using member = await aMember('admin')
+    await member.kube.create(agentResources.namespace, {
+      metadata: { name: 'clusterpulse-system', labels: { mine: 'yes' } },
+    })
+    const before = (await member.kube.get(agentResources.namespace, agentKeys.namespace)) as KubeObject
+    expect(await deploy(member.kube)).toMatchObject({ kind: 'deployed' })
+    await removeAgent(member.kube, cluster, signal)
+    const after = (await member.kube.get(agentResources.namespace, agentKeys.namespace)) as KubeObject
+    expect(after.metadata).toEqual(before.metadata)
+  })
+})

@@ -1,0 +1,216 @@
+import { describe, expect, it } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import { generateServingCertificate } from '#apiserver'
+import { collectors } from '#collect'
+import { isNearEnd } from './agent-deployment.ts'
+import { type AgentSettings, agentObjects, hostAndPort, imageOf } from './agent-objects.ts'
+import { caFingerprints, joinCommand, joinManifest } from './join.ts'
+
+const settings: AgentSettings = {
+  cluster: 'west',
+  image: 'registry/agent:1',
+  address: 'hub.example.com:9443',
+  intervalMs: 30_000,
+  operatorScanIntervalMs: 300_000,
+  tls: true,
+  caPem: 'CA',
+  serverName: 'ingester.fleet.svc',
+  endpoint: 'https://api.west:7443',
+}
+const credential = { token: 'cp_west_x', id: 'abcd1234' }
+const objectsOf = (over: Partial<AgentSettings> = {}) => agentObjects({ ...settings, ...over }, credential, collectors)
+interface Container {
+  readonly env: readonly { name: string; value?: string }[]
+  readonly securityContext: object
+  readonly volumeMounts: readonly { name: string }[]
+}
+interface Pod {
+  readonly metadata: { annotations: Record<string, string>; labels: Record<string, string> }
+  readonly spec: { containers: readonly [Container]; volumes: readonly object[]; securityContext: object }
+}
+const find = (step: string, over: Partial<AgentSettings> = {}) => {
+  const found = objectsOf(over).find((one) => one.step === step)?.object
+  if (!found) throw new Error(`no ${step}`)
+  return found
+}
+const podOf = (over: Partial<AgentSettings> = {}) => (find('deployment', over).spec as { template: Pod }).template
+
+describe('the objects of an agent', () => {
+  it('come in the documented order, with a map for the CA only where there is one', () => {
+    expect(objectsOf().map(({ step }) => step)).toEqual([
+      'namespace',
+      'serviceaccount',
+      'clusterrole',
+      'clusterrolebinding',
+      'secret',
+      'configmap',
+      'networkpolicy',
+      'deployment',
+    ])
+    expect(objectsOf({ tls: false }).map(({ step }) => step)).not.toContain('configmap')
+    const { caPem: _, ...system } = settings
+    expect(agentObjects(system, credential, collectors).map(({ step }) => step)).not.toContain('configmap')
+  })
+
+  it('have the documented names and labels', () => {
+    const { metadata, spec } = find('deployment')
+    expect(metadata).toMatchObject({
+      name: 'clusterpulse-collector',
+      namespace: 'clusterpulse-system',
+      labels: {
+        'app.kubernetes.io/name': 'clusterpulse-collector',
+        'app.kubernetes.io/component': 'collector',
+        'app.kubernetes.io/part-of': 'clusterpulse',
+      },
+    })
+    expect(spec).toMatchObject({ selector: { matchLabels: { 'app.kubernetes.io/name': 'clusterpulse-collector' } } })
+    expect(find('secret')).toMatchObject({
+      metadata: { name: 'clusterpulse-collector-token' },
+      data: { token: 'Y3Bfd2VzdF94' },
+    })
+    expect(find('configmap')).toMatchObject({ metadata: { name: 'ingester-ca' }, data: { 'service-ca.crt': 'CA' } })
+  })
+
+  it('give the agent its environment in the documented order, then ours', () => {
+    expect(podOf().spec.containers[0].env.map(({ name }) => name)).toEqual([
+      'CLUSTER_NAME',
+      'INGESTER_ADDRESS',
+      'COLLECTOR_TOKEN',
+      'OPERATOR_SCAN_INTERVAL',
+      'INGESTER_TLS_ENABLED',
+      'INGESTER_TLS_SERVER_NAME',
+      'INGESTER_TLS_CA',
+      'COLLECT_INTERVAL',
+      'BUFFER_DIR',
+    ])
+    const plain = podOf({ tls: false }).spec.containers[0].env
+    expect(plain.map(({ name }) => name).filter((name) => name.includes('TLS'))).toEqual([])
+    expect(plain.find(({ name }) => name === 'COLLECT_INTERVAL')?.value).toBe('30')
+  })
+
+  it('let the agent read what its collectors read: no wildcard, no Secret, no verb that writes', () => {
+    const { rules } = find('clusterrole') as unknown as {
+      rules: { apiGroups: string[]; resources: string[]; verbs: string[] }[]
+    }
+    expect(rules.length).toBeGreaterThan(3)
+    for (const { apiGroups, resources, verbs } of rules) {
+      expect([...apiGroups, ...resources, ...verbs]).not.toContain('*')
+      expect(resources).not.toContain('secrets')
+      expect(verbs.filter((verb) => !['get', 'list', 'watch'].includes(verb))).toEqual([])
+    }
+    const nodesOnly = agentObjects(
+      settings,
+      credential,
+      collectors.filter(({ name }) => name === 'nodes'),
+    )
+    expect(JSON.stringify(nodesOnly.find(({ step }) => step === 'clusterrole')?.object)).not.toContain('deployments')
+  })
+
+  it('run the agent without any privilege', () => {
+    const { securityContext, containers } = podOf().spec
+    expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
+    expect(containers[0].securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    })
+  })
+
+  it('let it speak to names, the API and the hub only, and be asked by probes only', () => {
+    const { spec } = find('networkpolicy', { address: '192.0.2.7:9443' }) as unknown as {
+      spec: { ingress: unknown; egress: unknown[]; policyTypes: string[] }
+    }
+    expect(spec.policyTypes).toEqual(['Ingress', 'Egress'])
+    expect(spec.ingress).toEqual([{ ports: [{ protocol: 'TCP', port: 8081 }] }])
+    expect(spec.egress.slice(1)).toEqual([
+      { ports: [443, 6443, 7443].map((port) => ({ protocol: 'TCP', port })) },
+      { ports: [{ protocol: 'TCP', port: 9443 }], to: [{ ipBlock: { cidr: '192.0.2.7/32' } }] },
+    ])
+  })
+
+  it('start the agent anew when its token or its CA changes, and for nothing else', () => {
+    const annotations = (over: Partial<AgentSettings>, id = credential.id) => {
+      const objects = agentObjects({ ...settings, ...over }, { token: 'cp_west_y', id }, collectors)
+      const deployment = objects.find(({ step }) => step === 'deployment')?.object
+      return (deployment?.spec as { template: Pod } | undefined)?.template.metadata.annotations
+    }
+    expect(annotations({})).toEqual(podOf().metadata.annotations)
+    expect(annotations({}, 'other')).not.toEqual(podOf().metadata.annotations)
+    expect(annotations({ caPem: 'other' })).not.toEqual(podOf().metadata.annotations)
+  })
+
+  it('keep the buffer on a volume where one is asked for', () => {
+    expect(podOf().spec.volumes[0]).toEqual({ name: 'buffer', emptyDir: { sizeLimit: '1200Mi' } })
+    const over = { bufferVolume: { size: '5Gi', storageClass: 'fast', fsGroup: 65532 } }
+    expect(podOf(over).spec.volumes[0]).toEqual({
+      name: 'buffer',
+      persistentVolumeClaim: { claimName: 'clusterpulse-collector' },
+    })
+    expect(podOf(over).spec.securityContext).toMatchObject({ fsGroup: 65532 })
+    expect(find('persistentvolumeclaim', over).spec).toMatchObject({
+      storageClassName: 'fast',
+      resources: { requests: { storage: '5Gi' } },
+    })
+  })
+})
+
+it.each([
+  ['registry/agent', '1.2.3', undefined, 'registry/agent:1.2.3'],
+  ['registry/agent', '', undefined, 'registry/agent:latest'],
+  ['registry/agent', 'dev', undefined, 'registry/agent:latest'],
+  ['registry/agent', '1.2.3', 'v9', 'registry/agent:v9'],
+  ['registry/agent', '1.2.3', 'dev', 'registry/agent:latest'],
+  ['registry:5000/agent', '1.2.3', undefined, 'registry:5000/agent:1.2.3'],
+  ['registry:5000/agent:v1', '1.2.3', undefined, 'registry:5000/agent:v1'],
+  ['registry:5000/agent:v1', '1.2.3', 'v9', 'registry:5000/agent:v9'],
+  ['agent@sha256:00', '1.2.3', undefined, 'agent@sha256:00'],
+  ['agent@sha256:00', '1.2.3', 'v9', 'agent:v9'],
+])('takes the image %s at hub version %j with collectorVersion %s as %s', (image, version, wanted, result) =>
+  expect(imageOf({ image, version }, wanted)).toBe(result),
+)
+
+it.each([
+  ['hub:9443', 'hub', 9443],
+  ['hub', 'hub', 443],
+  ['10.0.0.1:9443', '10.0.0.1', 9443],
+  ['[fd00::1]:9443', 'fd00::1', 9443],
+  ['dns:///hub.example.com:9443', 'hub.example.com', 9443],
+  ['ipv4:10.0.0.1:9443', '10.0.0.1', 9443],
+  ['https://hub:9443', 'hub', 9443],
+])('reads the address %s as %s, port %d', (address, host, port) => expect(hostAndPort(address)).toEqual({ host, port }))
+
+it.each([
+  [100, 400, 199, false],
+  [100, 400, 300, false],
+  [100, 400, 301, true],
+  [100, null, 1e15, false],
+])('made at %d, good until %s: near its end at %d: %s', (createdAt, expiresAt, now, result) =>
+  expect(isNearEnd({ id: '', sha256: '', createdAt, expiresAt }, now)).toBe(result),
+)
+
+describe('joining by hand', () => {
+  const joining = { cluster: 'west', token: 'cp_west_x', address: 'hub:9443', tls: true, intervalMs: 30_000 }
+
+  it('prints the same objects the hub applies, as YAML that reads back', async () => {
+    const { ca: caPem } = await generateServingCertificate({ hosts: ['hub'] })
+    const text = joinManifest({ ...joining, caPem, image: 'agent:1' })
+    const documents = parseAllDocuments(text).map((document) => document.toJSON() as { kind: string })
+    expect(documents.map(({ kind }) => kind)).toEqual(objectsOf().map(({ object }) => object.kind))
+    expect(documents.find(({ kind }) => kind === 'ConfigMap')).toMatchObject({ data: { 'service-ca.crt': caPem } })
+    expect(text).toContain(`SHA-256 ${caFingerprints(caPem)[0]}`)
+    expect(text.split('\n')[0]).toBe('# The agent of west, which pushes to hub:9443.')
+  })
+
+  it('says that nothing is encrypted where it is not', () =>
+    expect(joinManifest({ ...joining, tls: false, image: 'agent:1' })).toContain('without encryption'))
+
+  it('prints one line for a shell, whatever the values hold', () => {
+    const text = joinCommand({ ...joining, serverName: "a'b $(x)", caPem: 'A\nB\n' })
+    expect(text).not.toContain('\n')
+    expect(text).toContain(`INGESTER_TLS_SERVER_NAME='a'\\''b $(x)'`)
+    expect(text).toMatch(
+      /^ echo QQpCCg== \| base64 -d > clusterpulse-west-ca\.pem && CLUSTER_NAME=west INGESTER_ADDRESS=hub:9443 COLLECTOR_TOKEN=cp_west_x /,
+    )
+    expect(text).toMatch(/INGESTER_TLS_CA=clusterpulse-west-ca\.pem COLLECT_INTERVAL=30 npx clusterpulse agent$/)
+  })
+})
