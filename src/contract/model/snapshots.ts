@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { type Static, type TSchema, Type } from 'typebox'
 
 /**
  * What collectors say of one thing at one time. Base units: cores, bytes, ratios from 0 to 1, milliseconds since the Unix
@@ -180,3 +180,14 @@ export const snapshotTypes: readonly SnapshotType[] = [
   'operator',
   'clusterOperator',
 ]
+
+/** The shape of each type: what a codec or a check is made from, so that a new type needs no other list. */
+export const snapshotSchemas: { readonly [T in SnapshotType]: TSchema } = {
+  cluster: ClusterSnapshotSchema,
+  node: NodeSnapshotSchema,
+  podSummary: PodSummarySchema,
+  namespace: NamespaceSnapshotSchema,
+  deployment: DeploymentSnapshotSchema,
+  operator: OperatorSnapshotSchema,
+  clusterOperator: ClusterOperatorSnapshotSchema,
+}

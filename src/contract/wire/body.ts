@@ -1,26 +1,154 @@
-import type { Batch, BatchView } from '#model'
+import { type Batch, type BatchView, invariant, type Part, type SnapshotType } from '#model'
+import { Reader, Writer } from './bytes.ts'
+import { readChanges, writeChanges } from './changes.ts'
+import { Decoding, Encoding, readColumn, writeColumn } from './column.ts'
 import { WireError } from './errors.ts'
-import { viewOf } from './view.ts'
+import { numberCodec } from './scalars.ts'
+import { readSlot, type Table } from './table.ts'
+import { snapshotTable } from './tables.ts'
+import { type Item, type Items, viewOf } from './view.ts'
 
 /** What the frame says of a body. */
 export type BodyHead = Pick<Batch, 'cluster' | 'origin' | 'sequence' | 'collectedAt' | 'base' | 'backfill'>
 
+/** Rises when an older reader could not even pass over what is new: columns and types are added without. */
+const FORMAT = 1
+const HAS_BASE = 1
+const HAS_FAILURE = 2
+const outcomes = ['complete', 'changed', 'absent', 'forbidden', 'unreachable'] as const
+
+const duration = numberCodec(false, false)
+
+/**
+ * The body of a frame, not yet compressed. Cluster, origin, sequence and times travel in the frame.
+ * @param batch of complete parts and of such that were not read
+ * @param base the view after the batch that the frame names as its base: parts are then told as differences to it
+ * @throws WireError where a number is NaN or infinite
+ */
 export function encodeBody(batch: Batch, base?: BatchView): Uint8Array {
-  void base
-  const { durationMs, parts, failure } = batch
-  return new TextEncoder().encode(JSON.stringify({ durationMs, parts, failure }))
+  const rest = new Encoding()
+  const { durationMs, failure, parts } = batch
+  writeColumn(duration, [durationMs], rest)
+  if (failure) {
+    rest.text(failure.code)
+    rest.text(failure.message)
+  }
+  rest.to.varint(parts.length)
+  for (const part of parts) {
+    rest.text(part.type)
+    rest.to.sized(() => writePart(part, isToldOnce(part, parts) ? base : undefined, rest))
+  }
+  const body = new Writer()
+  body.u8(FORMAT)
+  body.u8((base ? HAS_BASE : 0) | (failure ? HAS_FAILURE : 0))
+  rest.texts.write(body)
+  body.raw(rest.to.done())
+  body.zeros(rest.padding(body.length))
+  return body.done()
 }
 
+const isToldOnce = (part: Part, parts: readonly Part[]) =>
+  parts.every((other) => other === part || other.type !== part.type || other.outcome !== 'complete')
+
+function writePart(part: Part, base: BatchView | undefined, into: Encoding): void {
+  invariant(part.outcome !== 'changed', 'a batch to be sent has complete parts')
+  const items: Items | undefined = part.outcome === 'complete' ? base?.[part.type] : undefined
+  const outcome = items && part.outcome === 'complete' && hasDistinctNames(part.items) ? 'changed' : part.outcome
+  into.to.u8(outcomes.indexOf(outcome))
+  into.text(part.collector)
+  writeColumn(duration, [part.durationMs], into)
+  if (part.outcome !== 'complete') {
+    into.text(part.code)
+    into.text(part.message)
+    return
+  }
+  const known = snapshotTable(part.type)
+  invariant(known, 'every type of snapshot has a table')
+  if (items && outcome === 'changed') {
+    writeChanges(known.table, part.items, items, into)
+    return
+  }
+  into.to.varint(part.items.length)
+  known.table.write(part.items, into)
+}
+
+const hasDistinctNames = (items: readonly Item[]) => new Set(items.map(({ name }) => name)).size === items.length
+
+/**
+ * What encodeBody wrote, with parts of types we do not know left out. `view`: all items after the batch; items the body does
+ * not tell are the very objects of the base.
+ * @throws WireError, with `base_mismatch` where the body is a difference to something other than the base given
+ */
 export function decodeBody(
   bytes: Uint8Array,
   head: BodyHead,
   base?: BatchView,
 ): { readonly batch: Batch; readonly view: BatchView } {
-  try {
-    const body = JSON.parse(new TextDecoder().decode(bytes))
-    const batch: Batch = { ...head, ...body, source: 'push' }
-    return { batch, view: viewOf(batch, base) }
-  } catch (cause) {
-    throw new WireError('the body is no batch', { cause })
+  const from = new Reader(bytes)
+  const format = from.u8()
+  if (format !== FORMAT) throw new WireError(`the format ${format} of the body is unknown`)
+  const flags = from.u8()
+  if (flags > (HAS_BASE | HAS_FAILURE)) throw new WireError('the body says things of itself that are unknown')
+  if (flags & HAS_BASE && !base)
+    throw new WireError('the body is a difference, and there is no base', { code: 'base_mismatch' })
+  const out = new Decoding(from)
+  const durationMs = readDuration(out)
+  const failure = flags & HAS_FAILURE ? { code: out.text(), message: out.text() } : undefined
+  const parts: Part[] = []
+  for (let left = from.varint(); left > 0; left--) {
+    readSlot(out, (type) => {
+      const known = snapshotTable(type)
+      if (known) parts.push(readPart(known.type, known.table, parts, flags & HAS_BASE ? base : undefined, out))
+    })
   }
+  const batch = batchOf(head, durationMs, parts, failure)
+  return { batch, view: viewOf(batch, base) }
+}
+
+function batchOf(head: BodyHead, durationMs: number, parts: readonly Part[], failure: Batch['failure']): Batch {
+  const { cluster, origin, sequence, collectedAt, base, backfill } = head
+  return {
+    cluster,
+    ...(origin !== undefined && { origin }),
+    sequence,
+    ...(base !== undefined && { base }),
+    ...(backfill && { backfill }),
+    source: 'push',
+    collectedAt,
+    durationMs,
+    parts,
+    ...(failure && { failure }),
+  }
+}
+
+function readPart(
+  type: SnapshotType,
+  table: Table,
+  before: readonly Part[],
+  base: BatchView | undefined,
+  out: Decoding,
+): Part {
+  const outcome = outcomes[out.from.u8()]
+  if (!outcome) throw new WireError('the outcome of a part is unknown')
+  const head = { type, collector: out.text(), durationMs: readDuration(out) }
+  const part = { ...head, ...contentOf() }
+  // Its items came from the table of its type, which the union of parts says for each type, but not for all at once.
+  return part as unknown as Part
+
+  function contentOf() {
+    if (outcome === 'complete') return { outcome, items: table.read(out.from.varint(), out) }
+    if (outcome !== 'changed') return { outcome, code: out.text(), message: out.text() }
+    const items: Items | undefined = base?.[type]
+    if (!items) throw new WireError(`the base has no items of type ${type}`, { code: 'base_mismatch' })
+    if (before.some((other) => other.type === type && isRead(other)))
+      throw new WireError('a difference is told after other items of its type')
+    return { outcome, ...readChanges(table, items, out) }
+  }
+}
+
+const isRead = ({ outcome }: Part) => outcome === 'complete' || outcome === 'changed'
+
+function readDuration(out: Decoding): number {
+  // One value that is neither null nor absent.
+  return readColumn(duration, false, 1, out)[0] as number
 }

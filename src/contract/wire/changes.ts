@@ -1,0 +1,129 @@
+import type { Reader, Writer } from './bytes.ts'
+import { type Decoding, type Encoding, readColumn, writeColumn } from './column.ts'
+import { WireError } from './errors.ts'
+import { type Columns, type Leaf, leafEqual, readSlot, type Table } from './table.ts'
+import { type Item, type Items, nameOrder } from './view.ts'
+
+/*
+ * The difference between the items of a base and now: names that are gone and rows that changed by their place among the
+ * sorted names of the base, of changed rows the columns that differ, and new rows whole.
+ */
+
+const ALL_ROWS = 0
+const SOME_ROWS = 1
+
+export function writeChanges(table: Table, items: readonly Item[], base: Items, into: Encoding): void {
+  const { to } = into
+  const { names, check } = nameOrder(base)
+  const now = new Map(items.map((item) => [item.name, item]))
+  const removed: number[] = []
+  const changed: number[] = []
+  names.forEach((name, place) => {
+    const item = now.get(name)
+    if (!item) removed.push(place)
+    // The names are those of the base.
+    else if (!table.equal(base.get(name)!, item)) changed.push(place)
+  })
+  to.varint(names.length)
+  to.u32(check)
+  writePlaces(removed, to)
+  writePlaces(changed, to)
+  const changedNames = changed.map((place) => names[place]!)
+  writeChangedColumns(
+    table,
+    changedNames.map((name) => base.get(name)!),
+    changedNames.map((name) => now.get(name)!),
+    into,
+  )
+  const added = items.filter(({ name }) => !base.has(name))
+  to.varint(added.length)
+  table.write(added, into)
+}
+
+function writeChangedColumns(table: Table, before: readonly Item[], after: readonly Item[], into: Encoding): void {
+  const { to } = into
+  const columns = table.leaves.map((leaf) => ({
+    leaf,
+    differs: after.map((row, i) => !leafEqual(leaf, before[i]!, row)),
+  }))
+  const told = columns.filter(({ differs }) => differs.includes(true))
+  to.varint(told.length)
+  for (const { leaf, differs } of told) {
+    into.text(leaf.name)
+    to.sized(() => {
+      const isAll = !differs.includes(false)
+      to.u8(isAll ? ALL_ROWS : SOME_ROWS)
+      if (!isAll) to.bits(differs)
+      writeColumn(leaf.codec, after.filter((_, i) => differs[i]).map(leaf.get), into)
+    })
+  }
+}
+
+/** @throws WireError, with `base_mismatch` where the difference is to other names than those of the base */
+export function readChanges(
+  table: Table,
+  base: Items,
+  out: Decoding,
+): { readonly put: readonly Item[]; readonly removed: readonly string[] } {
+  const { from } = out
+  const size = from.varint()
+  const check = from.u32()
+  const order = nameOrder(base)
+  if (size !== base.size || check !== order.check)
+    throw new WireError('the difference is to another base', { code: 'base_mismatch' })
+  // Places are below the number of names.
+  const removed = readPlaces(size, from).map((place) => order.names[place]!)
+  const before = readPlaces(size, from).map((place) => base.get(order.names[place]!)!)
+  const columns = readChangedColumns(table, before, out)
+  const changed = columns.some((column) => column) ? table.patched(before, columns) : []
+  const added = table.read(from.varint(), out)
+  // Rows of a table of snapshots: all of them have a name.
+  return { put: [...changed, ...added] as Item[], removed }
+}
+
+function readChangedColumns(table: Table, before: readonly Item[], out: Decoding): Columns {
+  const columns: Columns = new Array(table.leaves.length).fill(undefined)
+  for (let left = out.from.varint(); left > 0; left--) {
+    readSlot(out, (name) => {
+      const place = table.placeOf(name)
+      if (place === undefined || before.length === 0) return
+      if (name === 'name') throw new WireError('a name cannot change')
+      if (columns[place]) throw new WireError(`the column ${name} is there twice`)
+      columns[place] = readChangedColumn(table.leaves[place]!, before, out)
+    })
+  }
+  return columns
+}
+
+function readChangedColumn({ codec, optional, get }: Leaf, before: readonly Item[], out: Decoding): readonly unknown[] {
+  const rows = out.from.u8()
+  if (rows === ALL_ROWS) return readColumn(codec, optional, before.length, out)
+  if (rows !== SOME_ROWS) throw new WireError(`the choice ${rows} of rows is unknown`)
+  const differs = out.from.bits(before.length)
+  const values = readColumn(codec, optional, differs.filter((differ) => differ).length, out)
+  let next = 0
+  return before.map((row, i) => (differs[i] ? values[next++] : get(row)))
+}
+
+/** Rising places, each as the distance to the one before. */
+function writePlaces(places: readonly number[], to: Writer): void {
+  to.varint(places.length)
+  let before = -1
+  for (const place of places) {
+    to.varint(place - before - 1)
+    before = place
+  }
+}
+
+function readPlaces(size: number, from: Reader): number[] {
+  const count = from.varint()
+  if (count > size || count > from.left) throw new WireError('there are more places than rows')
+  const places: number[] = new Array(count)
+  let before = -1
+  for (let i = 0; i < count; i++) {
+    before += from.varint() + 1
+    if (before >= size) throw new WireError('a place is beyond the rows')
+    places[i] = before
+  }
+  return places
+}
