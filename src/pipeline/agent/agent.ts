@@ -1,0 +1,201 @@
+import { join } from 'node:path'
+import { collectors as builtIn, type Collector } from '#collect'
+import type { KubeClient } from '#kube'
+import { type Batch, type Clock, type ClusterName, FleetError, type Plan, seconds, systemClock } from '#model'
+import { type Logger, type Metrics, silentLogger } from '#runtime'
+import { decodePlan, encodeBody } from '#wire'
+import { type Monotonic, systemMonotonic } from './boot.ts'
+import { BatchBuffer, type BufferOptions, type BufferStats } from './buffer.ts'
+import { type CollectionHealth, CollectLoop } from './collect-loop.ts'
+import { agentMetrics } from './metrics.ts'
+import { PlanFile } from './plan-file.ts'
+import type { Transport } from './types.ts'
+import { packed, Uplink, type UplinkStatus } from './uplink.ts'
+
+export interface AgentOptions {
+  readonly cluster: ClusterName
+  /** of this software, told to the hub */
+  readonly version: string
+  readonly transport: Transport
+  /** for the registration; asked at each attempt. undefined: a certificate tells who we are */
+  readonly token: () => Promise<string | undefined>
+  /** the cluster's client with this limit of one request, ms; asked for each round */
+  readonly kube: (timeoutMs: number) => KubeClient
+  /** buffer and plan are kept here; one agent at a time */
+  readonly directory: string
+  /** what is collected before the hub ever sent a plan */
+  readonly plan?: Partial<Omit<Plan, 'version'>>
+  readonly buffer?: Pick<BufferOptions, 'maxBytes' | 'maxAgeMs' | 'keptEveryMs' | 'memoryBytes' | 'disk'>
+  readonly collectors?: readonly Collector[]
+  readonly metrics?: Metrics
+  readonly logger?: Logger
+  readonly clock?: Clock
+  readonly monotonic?: Monotonic
+  readonly random?: () => number
+}
+
+export interface AgentStatus {
+  readonly uplink: UplinkStatus
+  readonly collection: CollectionHealth
+  readonly buffer: BufferStats
+  /** version of the plan it works by; '' before the first */
+  readonly plan: string
+}
+
+const DEFAULT_PLAN: Plan = {
+  version: '',
+  intervalMs: seconds(60),
+  timeoutMs: seconds(30),
+  operatorScanIntervalMs: seconds(300),
+  sources: [],
+}
+const FLUSH_MS = 5_000
+const ROUND_GRACE_MS = 2_000
+
+/**
+ * Collects on schedule, keeps every batch on disk, and sends it when there is a hub. Nothing leaves the disk before its ack.
+ */
+export class Agent implements AsyncDisposable {
+  readonly #buffer: BatchBuffer
+  readonly #uplink: Uplink
+  readonly #loop: CollectLoop
+  readonly #planFile: PlanFile
+  readonly #stopping = new AbortController()
+  readonly #givingUp = new AbortController()
+  readonly #clock: Clock
+  readonly #logger: Logger
+  readonly #tasks: Promise<void>[]
+  #plan: Plan
+  #stopped: Promise<void> | undefined
+
+  private constructor(options: AgentOptions, buffer: BatchBuffer, planFile: PlanFile, plan: Plan) {
+    const { cluster, version, transport, token, kube, metrics, random = Math.random } = options
+    const clock = options.clock ?? systemClock
+    const monotonic = options.monotonic ?? systemMonotonic()
+    const logger = options.logger ?? silentLogger
+    const beganAt = monotonic.now()
+    this.#buffer = buffer
+    this.#planFile = planFile
+    this.#plan = plan
+    this.#clock = clock
+    this.#logger = logger
+    this.#uplink = new Uplink({
+      cluster,
+      version,
+      transport,
+      buffer,
+      token,
+      planVersion: () => this.#plan.version,
+      onPlan: (bytes) => this.#replan(bytes),
+      health: () => ({
+        uptimeMs: monotonic.now() - beganAt,
+        lastCollectionMs: this.#loop.health.lastDurationMs,
+        rssBytes: process.memoryUsage.rss(),
+      }),
+      clock,
+      monotonic,
+      random,
+      logger,
+    })
+    this.#loop = new CollectLoop({
+      cluster,
+      kube,
+      collectors: options.collectors ?? builtIn,
+      plan: () => this.#plan,
+      onBatch: (batch, stamp) => this.#keep(batch, stamp),
+      clock,
+      monotonic,
+      logger,
+    })
+    if (metrics) agentMetrics(metrics, () => this.status(), clock)
+    this.#uplink.start()
+    this.#tasks = [this.#loop.run(this.#stopping.signal, this.#givingUp.signal), this.#flushes()]
+  }
+
+  /**
+   * Opens the buffer and begins: the first round at once, the first attempt to connect at once.
+   * @throws DirectoryLockedError while another agent has the directory; the system's error where it cannot be used
+   */
+  static async open(options: AgentOptions): Promise<Agent> {
+    const { directory, clock, monotonic, logger = silentLogger } = options
+    const buffer = await BatchBuffer.open({
+      ...options.buffer,
+      directory,
+      logger,
+      ...(clock && { clock }),
+      ...(monotonic && { monotonic }),
+    })
+    const planFile = new PlanFile(join(directory, 'plan.json'), logger)
+    const plan = (await planFile.read()) ?? { ...DEFAULT_PLAN, ...options.plan }
+    return new Agent(options, buffer, planFile, plan)
+  }
+
+  status(): AgentStatus {
+    return {
+      uplink: this.#uplink.status(),
+      collection: this.#loop.health,
+      buffer: this.#buffer.stats(),
+      plan: this.#plan.version,
+    }
+  }
+
+  /** The round that runs gets 2 s, what is on its way to the hub another 2 s; the rest stays in the buffer. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop()
+    return this.#stopped
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop()
+  }
+
+  async #stop(): Promise<void> {
+    this.#stopping.abort()
+    const done = new AbortController()
+    const late = this.#clock.sleep(ROUND_GRACE_MS, done.signal).then(() => this.#givingUp.abort())
+    await Promise.all(this.#tasks)
+    done.abort()
+    await late
+    await this.#uplink.stop()
+    await this.#buffer[Symbol.asyncDispose]()
+  }
+
+  async #keep(batch: Batch, stamp: number): Promise<void> {
+    const { collectedAt } = batch
+    try {
+      const record = await this.#buffer.append({ collectedAt, stamp, ...packed(encodeBody(batch)) })
+      const { sequence } = record
+      this.#uplink.collected({ ...batch, origin: this.#buffer.origin, sequence }, record)
+    } catch (error) {
+      // One batch that cannot be kept must not end the collecting of the others; its sequence is found missing, and declared.
+      this.#logger.error({ err: FleetError.from(error) }, 'a batch could not be kept')
+    }
+  }
+
+  #replan(bytes: Uint8Array): void {
+    let plan: Plan
+    try {
+      plan = decodePlan(bytes)
+    } catch (error) {
+      this.#logger.error({ err: error }, 'the hub sent a plan that cannot be read; the former one holds')
+      return
+    }
+    if (plan.version === this.#plan.version) return
+    this.#plan = plan
+    this.#logger.info({ plan: plan.version, intervalMs: plan.intervalMs }, 'a new plan holds')
+    this.#loop.replan()
+    void this.#planFile.write(plan)
+  }
+
+  async #flushes(): Promise<void> {
+    for (;;) {
+      await this.#clock.sleep(FLUSH_MS, this.#stopping.signal)
+      if (this.#stopping.signal.aborted) return
+      const before = this.#buffer.newest
+      await this.#buffer.flush().catch((error: unknown) => {
+        this.#logger.error({ err: error }, 'the buffer could not be tidied')
+      })
+      if (this.#buffer.newest !== before) this.#uplink.stored()
+    }
+  }
+}

@@ -1,0 +1,346 @@
+import type { X509Certificate } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { checkServerIdentity, type PeerCertificate, rootCertificates, connect as tlsConnect } from 'node:tls'
+import {
+  type ChannelCredentials,
+  Client,
+  type ClientDuplexStream,
+  credentials,
+  Metadata,
+  type ServiceError,
+  status,
+} from '@grpc/grpc-js'
+import { COLLECTOR_METHOD } from '#wire'
+import { LinkError, type LinkFault } from './errors.ts'
+import type { Link, Transport } from './types.ts'
+
+export interface GrpcTlsOptions {
+  /** PEM of the authorities that are believed; default: those of the system */
+  readonly caFile?: string
+  /** SHA-256 of the hub's certificate or of one of its chain, hex with or without colons: believed without a file */
+  readonly caFingerprint?: string
+  /** The name that the certificate must carry; default: the dialled host, which stays the SNI in any case. */
+  readonly serverName?: string
+  /** PEM files of our own certificate, for mutual TLS */
+  readonly certFile?: string
+  readonly keyFile?: string
+}
+
+export interface GrpcOptions {
+  /** any target of gRPC, such as `hub.example:9443` or `dns:///hub.example:9443` */
+  readonly address: string
+  /** asked at each attempt; undefined: none is sent */
+  readonly token?: () => Promise<string | undefined>
+  /** default: HTTP/2 in the clear */
+  readonly tls?: GrpcTlsOptions
+  /** for the stream to be there, ms; default 20 s */
+  readonly connectTimeoutMs?: number
+  /** what is sent without an answer from the network, bytes; default 256 KiB */
+  readonly userAgent?: string
+}
+
+const bytes = (message: Uint8Array) => Buffer.from(message.buffer, message.byteOffset, message.byteLength)
+const KEEPALIVE_MS = 30_000
+const KEEPALIVE_TIMEOUT_MS = 10_000
+const MAX_RECEIVED_BYTES = 64 * 2 ** 20
+const MAX_WAITING = 1024
+
+/** Streams to a hub over gRPC. Files and the token are read again for each, so that rotated ones are taken. */
+export function grpcTransport(options: GrpcOptions): Transport {
+  return {
+    async open(signal) {
+      signal.throwIfAborted()
+      const token = await options.token?.()
+      const tls = options.tls && (await readTls(options.address, options.tls, options.connectTimeoutMs ?? 20_000))
+      const client = new Client(options.address, tls?.credentials ?? credentials.createInsecure(), {
+        'grpc.keepalive_time_ms': KEEPALIVE_MS,
+        'grpc.keepalive_timeout_ms': KEEPALIVE_TIMEOUT_MS,
+        'grpc.keepalive_permit_without_calls': 1,
+        'grpc.max_receive_message_length': MAX_RECEIVED_BYTES,
+        'grpc.max_send_message_length': -1,
+        'grpc.enable_retries': 0,
+        'grpc.use_local_subchannel_pool': 1,
+        ...(options.userAgent !== undefined && { 'grpc.primary_user_agent': options.userAgent }),
+      })
+      try {
+        await ready(client, options, signal)
+        const metadata = new Metadata()
+        if (token !== undefined && token !== '') metadata.set('authorization', `Bearer ${token}`)
+        const call = client.makeBidiStreamRequest<Uint8Array, Uint8Array>(
+          COLLECTOR_METHOD,
+          bytes,
+          (read) => read,
+          metadata,
+        )
+        return new GrpcLink(client, call, options, tls?.fault)
+      } catch (error) {
+        client.close()
+        throw tls?.fault() ?? error
+      }
+    },
+  }
+}
+
+/** Waits for the connection: what goes wrong there has better words than a failing call. */
+async function ready(
+  client: Client,
+  { address, connectTimeoutMs = 20_000 }: GrpcOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const channel = client.getChannel()
+  await new Promise<void>((resolve, reject) => {
+    const deadline = Date.now() + connectTimeoutMs
+    const onAbort = () => reject(new LinkError('ended', 'the attempt was given up'))
+    signal.addEventListener('abort', onAbort, { once: true })
+    const finish = (error?: Error) => {
+      signal.removeEventListener('abort', onAbort)
+      if (error) reject(error)
+      else resolve()
+    }
+    const look = () => {
+      const state = channel.getConnectivityState(true)
+      if (state === 2) return finish() // READY
+      if (state === 3 || state === 4) {
+        // TRANSIENT_FAILURE: a call tells why.
+        probe(client, address).then(finish, finish)
+        return
+      }
+      channel.watchConnectivityState(state, deadline, (error) => {
+        if (signal.aborted) return
+        if (error) finish(new LinkError('unreachable', `${address} did not answer within ${connectTimeoutMs} ms`))
+        else look()
+      })
+    }
+    look()
+  })
+}
+
+/** A call on a channel that failed to connect ends at once, with the reason. */
+function probe(client: Client, address: string): Promise<Error> {
+  return new Promise((resolve) => {
+    const call = client.makeBidiStreamRequest<Uint8Array, Uint8Array>(
+      COLLECTOR_METHOD,
+      bytes,
+      (read) => read,
+      new Metadata(),
+    )
+    call.on('error', (error: ServiceError) => resolve(linkErrorOf(error, address)))
+    call.on('data', () => undefined)
+    call.on('end', () => resolve(new LinkError('ended', `${address} ended the stream`)))
+  })
+}
+
+class GrpcLink implements Link {
+  readonly #client: Client
+  readonly #call: ClientDuplexStream<Uint8Array, Uint8Array>
+  readonly #waiting: Uint8Array[] = []
+  #over: LinkError | 'ended' | undefined
+  #wake: (() => void) | undefined
+  #onDrain: (() => void)[] = []
+
+  constructor(
+    client: Client,
+    call: ClientDuplexStream<Uint8Array, Uint8Array>,
+    { address }: GrpcOptions,
+    tlsFault: (() => LinkError | undefined) | undefined,
+  ) {
+    this.#client = client
+    this.#call = call
+    call.on('data', (message: Uint8Array) => {
+      this.#waiting.push(message)
+      if (this.#waiting.length >= MAX_WAITING) call.pause()
+      this.#wake?.()
+    })
+    call.on('error', (error: ServiceError) => this.#end(tlsFault?.() ?? linkErrorOf(error, address)))
+    call.on('end', () => this.#end('ended'))
+    call.on('drain', () => this.#drained())
+  }
+
+  get messages(): AsyncIterable<Uint8Array> {
+    return this.#read()
+  }
+
+  send(message: Uint8Array): boolean {
+    if (this.#over !== undefined) return false
+    return this.#call.write(message)
+  }
+
+  writable(): Promise<void> {
+    if (this.#over !== undefined || !this.#call.writableNeedDrain) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#onDrain.push(resolve)
+    })
+  }
+
+  async *#read(): AsyncGenerator<Uint8Array> {
+    for (;;) {
+      for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
+        yield next
+        if (this.#call.isPaused() && this.#waiting.length < MAX_WAITING / 2) this.#call.resume()
+      }
+      if (this.#over instanceof LinkError) throw this.#over
+      if (this.#over === 'ended') return
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+  }
+
+  // An error may follow the end: gRPC tells the status last.
+  #end(over: LinkError | 'ended'): void {
+    if (this.#over === undefined || over !== 'ended') this.#over ??= over
+    this.#drained()
+    // The status comes right after the end; whoever reads should hear the reason.
+    setImmediate(() => this.#wake?.())
+  }
+
+  #drained(): void {
+    for (const resolve of this.#onDrain.splice(0)) resolve()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#over ??= 'ended'
+    this.#drained()
+    this.#wake?.()
+    this.#call.cancel()
+    this.#client.close()
+  }
+}
+
+interface ReadTls {
+  readonly credentials: ChannelCredentials
+  /** why the last handshake failed, where we know more than gRPC tells */
+  fault(): LinkError | undefined
+}
+
+async function readTls(address: string, tls: GrpcTlsOptions, timeoutMs: number): Promise<ReadTls> {
+  const [ca, cert, key] = await Promise.all([read(tls.caFile), read(tls.certFile), read(tls.keyFile)])
+  const host = hostOf(address)
+  let fault: LinkError | undefined
+  const roots =
+    tls.caFingerprint !== undefined && ca === undefined
+      ? await pinned(address, tls.caFingerprint, tls.serverName ?? host, timeoutMs)
+      : ca
+  const created = credentials.createSsl(roots ?? Buffer.from(rootCertificates.join('\n')), key ?? null, cert ?? null, {
+    checkServerIdentity(_dialled: string, certificate: PeerCertificate) {
+      const error = checkServerIdentity(tls.serverName ?? host, certificate)
+      if (error) {
+        const names = certificate.subjectaltname ?? certificate.subject?.CN ?? 'none'
+        const wanted = tls.serverName ?? host
+        fault = new LinkError(
+          'name_mismatch',
+          `the certificate of ${address} is for ${names}, not for ${wanted}; set INGESTER_TLS_SERVER_NAME to a name it carries`,
+          { cause: error },
+        )
+      }
+      return error
+    },
+  })
+  return { credentials: created, fault: () => fault }
+}
+
+async function read(file: string | undefined): Promise<Buffer | undefined> {
+  if (file === undefined) return undefined
+  try {
+    return await readFile(file)
+  } catch (cause) {
+    const why = (cause as NodeJS.ErrnoException).code ?? String(cause)
+    throw new LinkError('configuration', `${file} cannot be read (${why}); check the path and its mode`, { cause })
+  }
+}
+
+/**
+ * The certificate of the server's chain that has this fingerprint, as the only root. The chain is verified against it by the
+ * handshake that follows: this one only fetches, and believes nothing but the fingerprint.
+ */
+async function pinned(address: string, fingerprint: string, serverName: string, timeoutMs: number): Promise<Buffer> {
+  const wanted = fingerprint.replaceAll(':', '').toLowerCase()
+  const host = hostOf(address)
+  const chain = await new Promise<X509Certificate[]>((resolve, reject) => {
+    const socket = tlsConnect({
+      host,
+      port: portOf(address),
+      servername: /^[\d.]+$|:/.test(host) ? undefined : host,
+      rejectUnauthorized: false,
+      ALPNProtocols: ['h2'],
+      timeout: timeoutMs,
+    })
+    const fail = (error: Error) => {
+      socket.destroy()
+      reject(faultOf(error.message, address, error))
+    }
+    socket.once('error', fail)
+    socket.once('timeout', () => fail(new Error('ETIMEDOUT')))
+    socket.once('secureConnect', () => {
+      const found: X509Certificate[] = []
+      for (let at = socket.getPeerX509Certificate(); at && found.length < 10; at = at.issuerCertificate) {
+        if (found.some(({ fingerprint256 }) => fingerprint256 === at?.fingerprint256)) break
+        found.push(at)
+      }
+      socket.destroy()
+      resolve(found)
+    })
+  })
+  const match = chain.find(({ fingerprint256 }) => fingerprint256.replaceAll(':', '').toLowerCase() === wanted)
+  if (match) return Buffer.from(match.toString())
+  throw new LinkError(
+    'unknown_ca',
+    `${address} shows no certificate with the fingerprint ${wanted.slice(0, 16)}… (it serves ${serverName}): run "clusterpulse connect" on the hub again for a fresh one, and check that nothing stands in between`,
+  )
+}
+
+const targetOf = (address: string) =>
+  address.replace(/^[a-z0-9+.-]+:(\/\/[^/]*\/)?(?=\D|\d+\.|\[)/i, (scheme) =>
+    /^(dns|ipv4|ipv6|https?|passthrough):/i.test(scheme) ? '' : scheme,
+  )
+
+function hostOf(address: string): string {
+  const target = targetOf(address)
+  const bracketed = /^\[([^\]]+)\]/.exec(target)
+  return bracketed?.[1] ?? target.replace(/:\d+$/, '')
+}
+
+const portOf = (address: string): number => Number(/:(\d+)$/.exec(targetOf(address))?.[1] ?? 443)
+
+const UNKNOWN_CA =
+  /self.signed certificate|unable to (get|verify)|SELF_SIGNED_CERT|UNABLE_TO_(GET|VERIFY)|unknown ca|DEPTH_ZERO/i
+
+function linkErrorOf(error: ServiceError, address: string): LinkError {
+  const details = error.details || error.message
+  switch (error.code) {
+    case status.UNAUTHENTICATED:
+    case status.PERMISSION_DENIED:
+      return new LinkError('unauthenticated', `the hub refuses our credential: ${details}; check COLLECTOR_TOKEN`, {
+        cause: error,
+      })
+    case status.UNIMPLEMENTED:
+      return new LinkError('not_served', `${address} serves gRPC, but no collector: is it the ingester's address?`, {
+        cause: error,
+      })
+    default:
+      return faultOf(details, address, error)
+  }
+}
+
+/** Words for what the TLS library and the system say. */
+function faultOf(details: string, address: string, cause: Error): LinkError {
+  const make = (fault: LinkFault, sentence: string) => new LinkError(fault, sentence, { cause })
+  if (/ECONNREFUSED/.test(details))
+    return make('refused', `${address} refuses the connection: nothing listens there, or a firewall says no`)
+  if (/ENOTFOUND|EAI_AGAIN|Name resolution failed/i.test(details))
+    return make('unreachable', `the name in ${address} cannot be resolved; check INGESTER_ADDRESS`)
+  if (/ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|Deadline/i.test(details))
+    return make('unreachable', `${address} does not answer; check the route and firewalls`)
+  if (/expired/i.test(details))
+    return make('certificate_expired', `the certificate of ${address} has expired; renew it on the hub`)
+  if (UNKNOWN_CA.test(details)) {
+    return make(
+      'unknown_ca',
+      `the certificate of ${address} is signed by an authority we do not know; name it with INGESTER_TLS_CA or INGESTER_CA_FINGERPRINT`,
+    )
+  }
+  if (/wrong version number|packet length too long|EPROTO/i.test(details)) {
+    return make('not_tls', `${address} does not speak TLS there; set INGESTER_TLS_ENABLED=false, or use its TLS port`)
+  }
+  return make('ended', `the stream to ${address} ended: ${details}`)
+}

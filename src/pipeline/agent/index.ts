@@ -1,0 +1,13 @@
+/**
+ * The agent beside a member cluster: collects on schedule whether connected or not, keeps every batch on disk until the hub
+ * has it on disk, and says aloud what it lost.
+ *
+ *   collect-loop → buffer (SegmentLog) → uplink → Transport (grpc.ts) → hub       acks, plan ← hub
+ *
+ * What is live goes before what is buffered. Facing a hub of the original it speaks the original's protocol. States and
+ * invariants of the stream: docs/spec/wire.md; of the buffer: buffer.ts; of the decisions: uplink-machine.ts.
+ */
+export { Agent, type AgentOptions, type AgentStatus } from './agent.ts'
+export { LinkError } from './errors.ts'
+export { type GrpcOptions, type GrpcTlsOptions, grpcTransport } from './grpc.ts'
+export type { Link, Transport } from './types.ts'

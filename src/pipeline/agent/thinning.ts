@@ -1,0 +1,65 @@
+import type { Loss, SequenceRange } from '#model'
+import { Ranges } from './ranges.ts'
+
+export interface Held {
+  readonly sequence: number
+  readonly collectedAt: number
+  readonly kind: 'batch' | 'loss'
+}
+
+/**
+ * One batch per `keptEveryMs` of collection time is kept, the first of each span; declarations and what `mustStay` names
+ * are always kept. Order and everything else stay as they are.
+ */
+export function thin<T extends Held>(
+  held: readonly T[],
+  keptEveryMs: number,
+  mustStay: (sequence: number) => boolean,
+): { readonly kept: readonly T[]; readonly lost: readonly T[] } {
+  const spans = new Set<number>()
+  const kept: T[] = []
+  const lost: T[] = []
+  for (const entry of held) {
+    const span = Math.floor(entry.collectedAt / keptEveryMs)
+    const stays = entry.kind === 'loss' || mustStay(entry.sequence) || !spans.has(span)
+    if (entry.kind === 'batch') spans.add(span)
+    ;(stays ? kept : lost).push(entry)
+  }
+  return { kept, lost }
+}
+
+/** What a declaration says, before it has a sequence of its own. */
+export type Declared = Omit<Loss, 'origin' | 'sequence'>
+
+/** A declaration that covers all of these batches. */
+export function declare(lost: readonly Held[], cause: Loss['cause'], keptEveryMs = 0): Declared {
+  const times = lost.map(({ collectedAt }) => collectedAt)
+  return {
+    lost: new Ranges(lost.map(({ sequence }): SequenceRange => [sequence, sequence])).runs,
+    from: Math.min(...times),
+    to: Math.max(...times),
+    cause,
+    count: lost.length,
+    keptEveryMs,
+  }
+}
+
+/**
+ * One declaration instead of several; `own` are the sequences of declarations that it replaces, which never come either.
+ * Their causes are told by the worse one: dropped, then damaged, then thinned.
+ */
+export function merge(declared: readonly Declared[], own: readonly number[] = []): Declared {
+  const ranges = new Ranges(declared.flatMap(({ lost }) => lost))
+  for (const sequence of own) ranges.add(sequence)
+  const cause = (['dropped', 'damaged', 'thinned'] as const).find((cause) =>
+    declared.some((one) => one.cause === cause),
+  )
+  return {
+    lost: ranges.runs,
+    from: Math.min(...declared.map(({ from }) => from)),
+    to: Math.max(...declared.map(({ to }) => to)),
+    cause: cause ?? 'dropped',
+    count: declared.reduce((sum, { count }) => sum + count, 0),
+    keptEveryMs: cause === 'thinned' ? Math.max(...declared.map(({ keptEveryMs }) => keptEveryMs)) : 0,
+  }
+}
