@@ -1,17 +1,18 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openEvents } from '#events'
 import { samplesOf } from '#history'
-import type { AgentFacts, Batch, Change, Loss, NodeSnapshot, Part } from '#model'
+import type { Batch, Change, Loss, NodeSnapshot, Part } from '#model'
 import { StoreUnavailableError } from '#model'
-import { Metrics, SegmentLog, type SegmentLogOptions } from '#runtime'
+import { type LogDamage, Metrics, SegmentLog, type SegmentLogOptions } from '#runtime'
 import { EmbeddedStateStore } from '#state'
-import { aBatch, aNode, complete, east, facts, T0, west } from '../state/test/fleet-words.ts'
+import { aBatch, aNode, anAgent, complete, east, facts, T0, west } from '../state/test/fleet-words.ts'
 import { eventually } from '../state/test/redis-server.ts'
 import { BaseMismatchError, ClusterNotConnectedError, InvalidBatchError } from './errors.ts'
 import { Ingester, type IngesterOptions } from './ingester.ts'
+import { decodeLogEntry } from './log-record.ts'
 import { FileHistory } from './test/file-history.ts'
 
 let directory: string
@@ -83,25 +84,6 @@ const aLoss = (sequence: number, lost: Loss['lost'], more: Partial<Loss> = {}): 
   cause: 'thinned',
   count: 2,
   keptEveryMs: 300_000,
-  ...more,
-})
-
-const anAgent = (more: Partial<AgentFacts> = {}): AgentFacts => ({
-  connected: true,
-  since: T0,
-  reason: '',
-  version: '1.0.0',
-  protocol: 1,
-  heartbeatAt: T0,
-  bufferedBatches: 0,
-  bufferedBytes: 0,
-  oldestBufferedAt: null,
-  lostBatches: 0,
-  clockOffsetMs: 0,
-  tls: true,
-  method: 'token',
-  plan: '',
-  epoch: 1,
   ...more,
 })
 
@@ -412,6 +394,44 @@ describe('facts of an agent', () => {
     const records = hub.log.stats().appendedRecords
     await hub.ingester.agent(west, anAgent())
     expect(hub.log.stats().appendedRecords).toBe(records)
+  })
+})
+
+describe("a damaged place of the hub's log", () => {
+  it('costs the records it touches, in state and in history, and nothing else', async () => {
+    const count = 12
+    {
+      await using hub = await aHub()
+      hub.history.trouble = () => new StoreUnavailableError('history', 'it is down')
+      hub.state.apply = () => Promise.reject(new StoreUnavailableError('state', 'it is down'))
+      for (let sequence = 1; sequence <= count; sequence++) await hub.ingester.accept(pushed(sequence))
+    }
+    const path = join(directory, 'log', '0000000000000000.segment')
+    const good = await readFile(path)
+    const marker = good.subarray(36, 40)
+    expect(good.toString('latin1').split(marker.toString('latin1'))).toHaveLength(count + 2)
+    for (let i = 0; i < 20; i++) {
+      const bytes = Buffer.from(good)
+      // Behind the first record, which declares the cluster.
+      const at = 1000 + Math.floor(Math.random() * (bytes.length - 1000))
+      if (i % 2 === 0) bytes[at] = (bytes[at] as number) ^ (1 << (i % 8))
+      else bytes.fill(0, at, Math.min(at + 4096, bytes.length))
+      await writeFile(path, bytes)
+      for (const store of ['state', 'history']) await rm(join(directory, store), { recursive: true, force: true })
+      const damage: LogDamage[] = []
+      await using hub = await aHub({ logOptions: { onDamage: (place) => damage.push(place) } })
+      await hub.settled()
+      const served: number[] = []
+      for await (const { payload } of hub.log.read(0)) {
+        const record = decodeLogEntry(payload)?.record
+        if (record?.kind === 'batch') served.push(record.batch.sequence)
+      }
+      expect(damage.length, `damage at ${at}`).toBeGreaterThan(0)
+      expect(served.length).toBeLessThan(count)
+      expect(served.length).toBeGreaterThanOrEqual(count - 5)
+      expect(hub.rounds()).toEqual(served)
+      expect(hub.nodes()).toEqual([`n${served.at(-1)}`])
+    }
   })
 })
 

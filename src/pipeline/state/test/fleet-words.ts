@@ -1,4 +1,5 @@
 import {
+  type AgentFacts,
   type Batch,
   type ClusterName,
   type ClusterOperatorSnapshot,
@@ -169,3 +170,22 @@ export const connected = (cluster: ClusterName, changes: Partial<ConnectionFacts
 })
 
 export const removed = (cluster: ClusterName, at = T0 + 3_600_000): StateRecord => ({ kind: 'removed', cluster, at })
+
+export const anAgent = (more: Partial<AgentFacts> = {}): AgentFacts => ({
+  connected: true,
+  since: T0,
+  reason: '',
+  version: '1.0.0',
+  protocol: 1,
+  heartbeatAt: T0,
+  bufferedBatches: 0,
+  bufferedBytes: 0,
+  oldestBufferedAt: null,
+  lostBatches: 0,
+  clockOffsetMs: 0,
+  tls: true,
+  method: 'token',
+  plan: '',
+  epoch: 1,
+  ...more,
+})
