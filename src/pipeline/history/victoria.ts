@@ -1,11 +1,391 @@
-import type { HistoryStore } from './types.ts'
+import pLimit from 'p-limit'
+import { type Clock, FleetError, StoreUnavailableError, seconds, systemClock } from '#model'
+import { type Logger, lockDirectory, silentLogger } from '#runtime'
+import type { Availability } from '#state'
+import { ReadOnlyHistoryError } from './errors.ts'
+import { type Noted, newNoted, readNoted, writeNoted } from './position-file.ts'
+import type { HistoryRecord, HistorySpan, HistoryStore, PromQl, RangeAnswer, RangeQuery } from './types.ts'
+import { STORE, VictoriaClient } from './victoria-client.ts'
+import { type Line, linesOf, seriesId } from './victoria-lines.ts'
+import { keys, promQl, range, spans } from './victoria-query.ts'
 
 export interface VictoriaHistoryOptions {
+  /** such as http://victoria-metrics:8428 */
   readonly endpoint: string
+  /** of the position; made where missing, one process at a time. Absent: the store is for reading only. */
+  readonly directory?: string
+  /** what was imported is surely on VictoriaMetrics' disk so long after; it flushes about every 5 s. Default 15 s */
+  readonly durableAfterMs?: number
+  /** how often it is asked whether it still is the process that took what is not on disk yet; default 5 s */
+  readonly settleEveryMs?: number
+  /** body of one import; default 8 MiB */
+  readonly maxBodyBytes?: number
+  /** imported but perhaps not on its disk yet; beyond it append refuses for a while. Default 64 MiB, about 8 million values */
+  readonly maxUnsettledBytes?: number
+  /** compresses imports; default false */
+  readonly gzip?: boolean
+  readonly clock?: Clock
+  readonly logger?: Logger
 }
 
-export class VictoriaHistory {
-  static open(_options: VictoriaHistoryOptions): Promise<HistoryStore> {
-    throw new Error('TODO')
+type Options = Required<Omit<VictoriaHistoryOptions, 'directory'>>
+
+const READERS = 4
+const MAX_WAITING = 256
+/** Positions noted ahead as perhaps sent, so that not every import writes a file. */
+const SENT_AHEAD = 5_000
+const MARKER = 'clusterpulse_history_store'
+const MARK_EVERY_MS = 6 * 3_600_000
+const MARKER_LOOKBACK_MS = 30 * 86_400_000
+
+/** Imported, but a crash of VictoriaMetrics may still take it. */
+interface Unsettled {
+  readonly records: readonly HistoryRecord[]
+  readonly position: number
+  readonly bytes: number
+  readonly sentAt: number
+  /** the run of VictoriaMetrics that was asked last before it was sent */
+  readonly run: string
+}
+
+/**
+ * History in VictoriaMetrics, by the documented names and lines.
+ *
+ * VictoriaMetrics keeps a sample twice that is imported twice, and loses the last seconds when it is killed. So:
+ * - `position` follows what was sent after `durableAfterMs`, once the process there is still the one that took it. It is
+ *   noted in a file of ours, with how far was perhaps sent.
+ * - What was sent and is not settled is kept here; where the process there is another one, it is sent again, verified.
+ * - Where it is not certain whether an import was taken (no answer, a crash of ours), the next one is verified: what is
+ *   there is exported for its clusters and times, and only the missing is sent.
+ * - A marker of ours that is gone tells that VictoriaMetrics came back empty: `position` falls back to -1, and append fails
+ *   once, so that the hub's log offers again what it still has.
+ */
+export class VictoriaHistory implements HistoryStore {
+  readonly driver = 'victoria'
+  readonly promql: PromQl
+  readonly #options: Options
+  readonly #client: VictoriaClient
+  readonly #directory: string | undefined
+  readonly #lock: AsyncDisposable | undefined
+  readonly #turn = pLimit(1)
+  readonly #reading = pLimit(READERS)
+  readonly #closing = new AbortController()
+  #noted: Noted
+  /** of the last append that resolved */
+  #accepted: number
+  /** appends that begin at or below it are verified */
+  #verifyUntil: number
+  #unsettled: Unsettled[] = []
+  #unsettledBytes = 0
+  /** the process there, as it was last known; undefined: to be asked */
+  #run: string | undefined
+  #lastRun: string | undefined
+  /** counts lost connections, which is all that tells a restart where the process does not say when it began */
+  #lostContacts = 0
+  #markedAt = Number.NEGATIVE_INFINITY
+  #unavailable: { readonly since: number; readonly reason: string } | undefined
+  #loop: Promise<void> | undefined
+
+  private constructor(
+    options: Options,
+    { directory, lock, noted }: { directory: string | undefined; lock: AsyncDisposable | undefined; noted: Noted },
+  ) {
+    this.#options = options
+    this.#client = new VictoriaClient(options.endpoint, options.gzip)
+    this.#directory = directory
+    this.#lock = lock
+    this.#noted = noted
+    this.#accepted = noted.safe
+    this.#verifyUntil = noted.sent
+    const passed = promQl(this.#client)
+    this.promql = { ask: (path, parameters, signal) => this.#read(() => passed.ask(path, parameters, signal)) }
+  }
+
+  /** Opens whether or not VictoriaMetrics answers. @throws DirectoryLockedError */
+  static async open({ directory, ...given }: VictoriaHistoryOptions): Promise<VictoriaHistory> {
+    const options: Options = {
+      durableAfterMs: seconds(15),
+      settleEveryMs: seconds(5),
+      maxBodyBytes: 8 * 2 ** 20,
+      maxUnsettledBytes: 64 * 2 ** 20,
+      gzip: false,
+      clock: systemClock,
+      logger: silentLogger,
+      ...given,
+    }
+    if (directory === undefined) {
+      return new VictoriaHistory(options, { directory, lock: undefined, noted: newNoted() })
+    }
+    const lock = await lockDirectory(directory)
+    try {
+      const noted = (await readNoted(directory)) ?? newNoted()
+      const store = new VictoriaHistory(options, { directory, lock, noted })
+      store.#loop = store.#keepSettling()
+      return store
+    } catch (error) {
+      await lock[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+
+  availability(): Availability {
+    return this.#unavailable ? { state: 'unavailable', ...this.#unavailable } : { state: 'available' }
+  }
+
+  position(): number {
+    return this.#noted.safe
+  }
+
+  /**
+   * @throws ReadOnlyHistoryError, SamplesRefusedError
+   * @throws StoreUnavailableError offer again, from `position() + 1` where that went back
+   */
+  append(records: readonly HistoryRecord[], position: number, signal?: AbortSignal): Promise<void> {
+    return this.#turn(() =>
+      this.#watched(async () => {
+        signal?.throwIfAborted()
+        if (this.#directory === undefined) throw new ReadOnlyHistoryError()
+        if (this.#closing.signal.aborted) throw new StoreUnavailableError(STORE, 'it is closed')
+        if (position <= this.#accepted) return
+        await this.#meet(signal)
+        const bytes = records.reduce((sum, record) => sum + sizeOf(record), 0)
+        if (this.#unsettledBytes + bytes > this.#options.maxUnsettledBytes && this.#unsettled.length > 0) {
+          await this.#settle(signal)
+          if (this.#unsettledBytes + bytes > this.#options.maxUnsettledBytes && this.#unsettled.length > 0) {
+            throw new StoreUnavailableError(STORE, 'what was sent is not on its disk yet')
+          }
+        }
+        const mustVerify = this.#accepted < this.#verifyUntil
+        if (position > this.#noted.sent) await this.#note({ sent: position + SENT_AHEAD })
+        const run = this.#run ?? ''
+        // Whatever happens to this try, the next one must look.
+        const before = this.#verifyUntil
+        this.#verifyUntil = Math.max(before, position)
+        await this.#send(records, mustVerify, signal)
+        this.#verifyUntil = before
+        this.#accepted = position
+        this.#unsettled.push({ records, position, bytes, sentAt: this.#options.clock.now(), run })
+        this.#unsettledBytes += bytes
+      }),
+    )
+  }
+
+  /** @throws InvalidRangeError, TooManySeriesError, StoreUnavailableError */
+  range(query: RangeQuery, signal?: AbortSignal): Promise<RangeAnswer> {
+    return this.#read(() => range(this.#client, query, signal))
+  }
+
+  spans(query: Parameters<HistoryStore['spans']>[0]): Promise<readonly HistorySpan[]> {
+    return this.#read(() => spans(this.#client, query))
+  }
+
+  keys(query: Parameters<HistoryStore['keys']>[0]): Promise<readonly string[]> {
+    return this.#read(() => keys(this.#client, query))
+  }
+
+  /** What was sent long enough ago is safe, if the process there is still the same. Runs by itself. */
+  settle(): Promise<void> {
+    return this.#turn(() => this.#watched(() => this.#settle()))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#closing.signal.aborted) return
+    this.#closing.abort()
+    await this.#loop
+    await this.#turn(() => Promise.resolve())
+    await this.#lock?.[Symbol.asyncDispose]()
+  }
+
+  async #send(records: readonly HistoryRecord[], mustVerify: boolean, signal?: AbortSignal): Promise<void> {
+    const lines = mustVerify ? await this.#missing(records, signal) : records.flatMap((record) => [...linesOf(record)])
+    let body: string[] = []
+    let length = 0
+    for (const { text } of lines) {
+      if (length + text.length > this.#options.maxBodyBytes && body.length > 0) {
+        await this.#client.import(`${body.join('\n')}\n`, signal)
+        body = []
+        length = 0
+      }
+      body.push(text)
+      length += text.length + 1
+    }
+    if (body.length > 0) await this.#client.import(`${body.join('\n')}\n`, signal)
+  }
+
+  /** The lines of these records that VictoriaMetrics does not have. */
+  async #missing(records: readonly HistoryRecord[], signal?: AbortSignal): Promise<readonly Line[]> {
+    await this.#client.forceFlush(signal)
+    const lines = records.flatMap((record) => [...linesOf(record)])
+    const missing: Line[] = []
+    for (const [cluster, ofCluster] of groupBy(lines, (line) => line.cluster)) {
+      for (const window of windowsOf(ofCluster)) {
+        const known = await this.#known(cluster, window, signal)
+        missing.push(...window.filter(({ id, at }) => !known.get(id)?.has(at)))
+      }
+    }
+    return missing
+  }
+
+  async #known(
+    cluster: string,
+    window: readonly Line[],
+    signal?: AbortSignal,
+  ): Promise<ReadonlyMap<string, ReadonlySet<number>>> {
+    const times = new Set(window.map(({ at }) => at))
+    const match = `{__name__=~"clusterpulse_.+",cluster=${JSON.stringify(cluster)}}`
+    const known = new Map<string, Set<number>>()
+    const limits = { signal, timeoutMs: seconds(30), maxBytes: 2 ** 30 }
+    const [from, to] = [Math.min(...times), Math.max(...times)]
+    for await (const { metric, timestamps } of this.#client.export(match, from, to, limits)) {
+      const { __name__: name = '', cluster: _, ...labels } = metric
+      const [[label, key] = []] = Object.entries(labels)
+      known.set(seriesId(name, label ?? null, key ?? ''), new Set(timestamps.filter((at) => times.has(at))))
+    }
+    return known
+  }
+
+  /** Knows whom we talk to before anything is sent. @throws StoreUnavailableError when it came back empty */
+  async #meet(signal?: AbortSignal): Promise<void> {
+    if (this.#run === undefined) {
+      const run = (await this.#client.startedAt(signal)) ?? `unnamed ${this.#lostContacts}`
+      if (run !== this.#lastRun) await this.#check(signal)
+      this.#run = run
+      this.#lastRun = run
+    }
+    if (this.#unsettled.some((one) => one.run !== this.#run)) await this.#resend(signal)
+    const now = this.#options.clock.now()
+    if (now - this.#markedAt < MARK_EVERY_MS) return
+    await this.#client.import(`${MARKER}{store="${this.#noted.store}"} 1 ${Math.floor(now)}\n`, signal)
+    this.#markedAt = now
+  }
+
+  /** Another process than before, or the first: does it hold what we noted? */
+  async #check(signal?: AbortSignal): Promise<void> {
+    if (this.#noted.safe < 0) {
+      this.#markedAt = Number.NEGATIVE_INFINITY
+      return
+    }
+    await this.#client.forceFlush(signal)
+    const now = this.#options.clock.now()
+    const match = `${MARKER}{store="${this.#noted.store}"}`
+    const found = this.#client.export(match, now - MARKER_LOOKBACK_MS, now + MARK_EVERY_MS, { signal })
+    const isKnown = !(await found.next()).done
+    await found.return(undefined)
+    this.#markedAt = Number.NEGATIVE_INFINITY // a killed one may lose the mark as well
+    if (isKnown) return
+    this.#options.logger.error(
+      { endpoint: this.#options.endpoint, position: this.#noted.safe },
+      'VictoriaMetrics came back without our samples: what the log still has is taken again',
+    )
+    const sent = Math.max(this.#accepted, this.#verifyUntil)
+    this.#unsettled = []
+    this.#unsettledBytes = 0
+    this.#accepted = -1
+    this.#verifyUntil = sent
+    await this.#note({ safe: -1, sent })
+    // A name of its own from here on: the old one stands for what is gone.
+    throw new StoreUnavailableError(STORE, 'it came back empty: offer again what the log still has')
+  }
+
+  /** The process that took these was killed, perhaps before they were on its disk. */
+  async #resend(signal?: AbortSignal): Promise<void> {
+    const run = this.#run ?? ''
+    for (const [i, one] of this.#unsettled.entries()) {
+      if (one.run === run) continue
+      await this.#send(one.records, true, signal)
+      this.#unsettled[i] = { ...one, run, sentAt: this.#options.clock.now() }
+    }
+  }
+
+  async #settle(signal: AbortSignal = this.#closing.signal): Promise<void> {
+    const { clock, durableAfterMs } = this.#options
+    const due = clock.now() - durableAfterMs
+    const [first] = this.#unsettled
+    if (!first || first.sentAt > due) return
+    // Asked anew: the same run now as when it was sent means that it lived all the time between.
+    this.#run = undefined
+    await this.#meet(signal)
+    let settled: Unsettled | undefined
+    while (this.#unsettled[0] && this.#unsettled[0].sentAt <= due && this.#unsettled[0].run === this.#run) {
+      settled = this.#unsettled.shift()
+      this.#unsettledBytes -= settled?.bytes ?? 0
+    }
+    if (settled) await this.#note({ safe: settled.position })
+  }
+
+  async #note(change: Partial<Noted>): Promise<void> {
+    const noted = { ...this.#noted, ...change }
+    if (this.#directory !== undefined) await writeNoted(this.#directory, noted)
+    this.#noted = noted
+  }
+
+  async #read<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#reading.pendingCount >= MAX_WAITING) throw new StoreUnavailableError(STORE, 'too many questions wait')
+    return this.#reading(() => this.#watched(work))
+  }
+
+  /** Notes whether it answers. */
+  async #watched<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      const result = await work()
+      this.#unavailable = undefined
+      return result
+    } catch (error) {
+      if (error instanceof StoreUnavailableError) {
+        this.#lostContacts++
+        this.#run = undefined
+        this.#unavailable ??= { since: this.#options.clock.now(), reason: error.reason }
+      } else if (error instanceof FleetError) {
+        this.#unavailable = undefined
+      }
+      throw error
+    }
+  }
+
+  async #keepSettling(): Promise<void> {
+    const { clock, settleEveryMs, logger } = this.#options
+    const { signal } = this.#closing
+    while (!signal.aborted) {
+      await clock.sleep(settleEveryMs, signal)
+      if (signal.aborted) return
+      // Also finds out that it answers again: nobody may have anything to append.
+      const work = this.#unavailable ? () => this.#meet(signal) : () => this.#settle(signal)
+      await this.#turn(() => this.#watched(work)).catch((error: unknown) => {
+        if (!signal.aborted) logger.debug({ error }, 'VictoriaMetrics was not asked whether samples are safe')
+      })
+    }
   }
 }
+
+/** Lines of one cluster in stretches of time that are cheap to look at. */
+function windowsOf(lines: readonly Line[]): readonly (readonly Line[])[] {
+  const byTime = [...groupBy(lines, (line) => line.at)].sort(([left], [right]) => left - right)
+  const windows: Line[][] = []
+  let end = Number.NEGATIVE_INFINITY
+  for (const [at, ofTime] of byTime) {
+    const last = windows.at(-1)
+    if (last && at < end) last.push(...ofTime)
+    else {
+      windows.push([...ofTime])
+      end = at + WINDOW_MS
+    }
+  }
+  return windows
+}
+const WINDOW_MS = 300_000
+
+function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): ReadonlyMap<K, T[]> {
+  const groups = new Map<K, T[]>()
+  for (const item of items) {
+    const group = groups.get(keyOf(item))
+    if (group) group.push(item)
+    else groups.set(keyOf(item), [item])
+  }
+  return groups
+}
+
+/** About what a record takes in memory. */
+const sizeOf = (record: HistoryRecord): number =>
+  record.kind === 'lost'
+    ? 200
+    : record.samples.groups.reduce((sum, { keys, columns }) => sum + keys.length * (columns.length * 8 + 40), 200)

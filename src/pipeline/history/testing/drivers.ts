@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openHistory } from '../open.ts'
 import type { HistoryStore } from '../types.ts'
+import { VictoriaHistory } from '../victoria.ts'
+import { VictoriaMetrics, victoriaMissing } from './victoria-metrics.ts'
 
 /** Where a store of one driver lives during a suite. */
 export interface Place extends AsyncDisposable {
@@ -27,12 +29,8 @@ const embedded: Driver = {
   missing: undefined,
   async place() {
     const directory = await mkdtemp(join(tmpdir(), 'history-'))
-    let current: HistoryStore | undefined
     return {
-      async open() {
-        current = await openHistory({ kind: 'duckdb', directory })
-        return current
-      },
+      open: () => openHistory({ kind: 'duckdb', directory }),
       settle: () => Promise.resolve(),
       clear: () => rm(directory, { recursive: true, force: true }),
       [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }),
@@ -40,4 +38,43 @@ const embedded: Driver = {
   },
 }
 
-export const drivers: readonly Driver[] = [embedded]
+const victoria: Driver = {
+  name: 'VictoriaMetrics',
+  missing: victoriaMissing(),
+  async place() {
+    const server = await VictoriaMetrics.start()
+    const directory = await mkdtemp(join(tmpdir(), 'history-'))
+    let settle = (): Promise<void> => Promise.resolve()
+    return {
+      // What is sent counts as safe at once: these tests kill nobody.
+      open: async () => {
+        const store = await VictoriaHistory.open({
+          endpoint: server.endpoint,
+          directory,
+          durableAfterMs: 0,
+          settleEveryMs: 60_000,
+        })
+        settle = () => store.settle()
+        return store
+      },
+      async settle() {
+        await settle()
+        await server.flush()
+      },
+      async clear() {
+        await server.deleteAll()
+        await rm(directory, { recursive: true, force: true })
+      },
+      async samples(cluster) {
+        const series = await server.export(`clusterpulse_cluster_pods_total{cluster="${cluster}"}`)
+        return series.reduce((sum, { timestamps }) => sum + timestamps.length, 0)
+      },
+      async [Symbol.asyncDispose]() {
+        await server[Symbol.asyncDispose]()
+        await rm(directory, { recursive: true, force: true })
+      },
+    }
+  },
+}
+
+export const drivers: readonly Driver[] = [embedded, victoria]

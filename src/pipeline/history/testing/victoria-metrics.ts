@@ -1,0 +1,122 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { accessSync, constants } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+
+const BINARY = 'victoria-metrics'
+
+/** Why the real server cannot be run here; undefined where it can, or where its absence is to fail. */
+export function victoriaMissing(): string | undefined {
+  const isThere = (process.env.PATH ?? '').split(delimiter).some((directory) => {
+    try {
+      accessSync(join(directory, BINARY), constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+  return isThere || process.env.CI_REQUIRE_ALL === '1' ? undefined : ` (skipped: no ${BINARY} on the path)`
+}
+
+/** A real VictoriaMetrics on a free port and a directory of its own, which can be killed and started again. */
+export class VictoriaMetrics implements AsyncDisposable {
+  readonly endpoint: string
+  #directory: string
+  readonly #port: number
+  #child: ChildProcess | undefined
+
+  private constructor(directory: string, port: number) {
+    this.#directory = directory
+    this.#port = port
+    this.endpoint = `http://127.0.0.1:${port}`
+  }
+
+  static async start(): Promise<VictoriaMetrics> {
+    const server = new VictoriaMetrics(await mkdtemp(join(tmpdir(), 'victoria-')), await freePort())
+    await server.start()
+    return server
+  }
+
+  async start(): Promise<void> {
+    const child = spawn(
+      BINARY,
+      [
+        `-storageDataPath=${this.#directory}`,
+        `-httpListenAddr=127.0.0.1:${this.#port}`,
+        '-retentionPeriod=100y',
+        '-memory.allowedBytes=64MB',
+        '-loggerLevel=ERROR',
+      ],
+      { stdio: 'ignore' },
+    )
+    this.#child = child
+    const failed = once(child, 'error').then(([error]) => Promise.reject(error as Error))
+    await Promise.race([this.#answers(), failed])
+  }
+
+  /** with kill -9: its last seconds are gone */
+  async kill(): Promise<void> {
+    const child = this.#child
+    this.#child = undefined
+    if (!child || child.exitCode !== null || child.signalCode !== null) return
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  }
+
+  /** the next start finds nothing */
+  async wipe(): Promise<void> {
+    await rm(this.#directory, { recursive: true, force: true })
+    this.#directory = await mkdtemp(join(tmpdir(), 'victoria-'))
+  }
+
+  /** of every series that matches: its labels and times */
+  async export(match: string): Promise<{ metric: Record<string, string>; values: number[]; timestamps: number[] }[]> {
+    await this.flush()
+    const parameters = new URLSearchParams({ 'match[]': match, start: '0' })
+    const text = await (await fetch(`${this.endpoint}/api/v1/export?${parameters}`)).text()
+    return text
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line))
+  }
+
+  async flush(): Promise<void> {
+    await (await fetch(`${this.endpoint}/internal/force_flush`)).text()
+  }
+
+  async deleteAll(): Promise<void> {
+    const parameters = new URLSearchParams({ 'match[]': '{__name__!=""}' })
+    await (await fetch(`${this.endpoint}/api/v1/admin/tsdb/delete_series?${parameters}`, { method: 'POST' })).text()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill()
+    await rm(this.#directory, { recursive: true, force: true })
+  }
+
+  async #answers(): Promise<void> {
+    const until = Date.now() + 20_000
+    for (;;) {
+      const isUp = await fetch(`${this.endpoint}/health`).then(
+        (response) => response.ok,
+        () => false,
+      )
+      if (isUp) return
+      if (Date.now() > until) throw new Error('victoria-metrics did not start within 20 s')
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}
