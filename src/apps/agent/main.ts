@@ -1,0 +1,13 @@
+#!/usr/bin/env node
+import { FleetError } from '#model'
+import { readAgentConfig } from './config.ts'
+import { runAgent } from './run.ts'
+
+try {
+  const { config, warnings } = readAgentConfig(process.env)
+  await runAgent({ config, warnings, version: process.env.CLUSTERPULSE_VERSION ?? '0.0.0-dev' })
+} catch (error) {
+  process.exitCode = 1
+  const text = error instanceof FleetError ? error.message : error instanceof Error ? error.stack : String(error)
+  process.stderr.write(`clusterpulse-agent: ${text}\n`)
+}

@@ -1,0 +1,79 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AgentStatus } from '#agent'
+import { FleetError } from '#model'
+import type { Metrics, Part } from '#runtime'
+
+export interface ProbesOptions {
+  readonly address: { readonly host: string; readonly port: number }
+  readonly metrics: Metrics
+  /** undefined before the agent is open */
+  readonly status: () => AgentStatus | undefined
+  /** told the port that was taken */
+  readonly onListening: (port: number) => void
+}
+
+class HealthPortTakenError extends FleetError {
+  override readonly name = 'HealthPortTakenError'
+  readonly code = 'port_taken'
+  readonly retryable = true
+}
+
+/**
+ * `/healthz`: the process lives; it also tells of a disk that takes nothing, which a restart would not cure. `/readyz`: one
+ * round was collected, whether there is a hub or not. `/metrics`: the Prometheus text format.
+ */
+export function probesPart({ address, metrics, status, onListening }: ProbesOptions): Part {
+  const handler: RequestListener = (request, response) => {
+    const answer = (code: number, body: object) =>
+      response.writeHead(code, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`)
+    const now = status()
+    switch (request.url?.split('?')[0]) {
+      case '/healthz':
+        answer(200, { status: now?.buffer.fault === undefined ? 'ok' : 'degraded', ...(now && facts(now)) })
+        return
+      case '/readyz':
+        if (now && now.collection.rounds > 0) answer(200, { status: 'ready' })
+        else answer(503, { status: 'not ready', error: 'nothing was collected yet' })
+        return
+      case '/metrics':
+        metrics.registry.metrics().then(
+          (text) => response.writeHead(200, { 'content-type': metrics.registry.contentType }).end(text),
+          (error: unknown) => answer(500, { error: String(error), code: 'unexpected' }),
+        )
+        return
+      default:
+        answer(404, { error: 'there are /healthz, /readyz and /metrics', code: 'route_not_found' })
+    }
+  }
+  const server = createServer({ requestTimeout: 10_000 }, handler)
+  return {
+    name: 'probes',
+    start: () =>
+      new Promise((resolve, reject) => {
+        server.once('error', (error: NodeJS.ErrnoException) => {
+          const sentence = `port ${address.port} is taken by another program; choose another with HEALTH_ADDRESS`
+          reject(error.code === 'EADDRINUSE' ? new HealthPortTakenError(sentence, { cause: error }) : error)
+        })
+        server.listen(address.port, address.host, () => {
+          const listening = server.address()
+          onListening(typeof listening === 'object' && listening ? listening.port : 0)
+          resolve()
+        })
+      }),
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+function facts({ uplink, buffer, collection }: AgentStatus): object {
+  return {
+    hub: uplink.phase === 'live' ? 'connected' : uplink.reason,
+    bufferedBatches: buffer.batches,
+    lostBatches: buffer.lostBatches,
+    ...(buffer.fault !== undefined && { buffer: buffer.fault }),
+    ...(collection.lastFailure !== undefined && { collection: collection.lastFailure }),
+  }
+}

@@ -1,0 +1,131 @@
+import { readFile } from 'node:fs/promises'
+import { Agent, grpcTransport } from '#agent'
+import {
+  accessForContext,
+  type ClusterAccess,
+  createKubeClient,
+  inClusterAccess,
+  type KubeClient,
+  loadKubeconfig,
+} from '#kube'
+import { FleetError } from '#model'
+import { createLogger, keepHeapTight, Metrics, type Part, startParts } from '#runtime'
+import type { AgentConfig } from './config.ts'
+import { probesPart } from './probes.ts'
+
+export interface RunOptions {
+  readonly config: AgentConfig
+  readonly warnings: readonly string[]
+  readonly version: string
+}
+
+class NoClusterAccessError extends FleetError {
+  override readonly name = 'NoClusterAccessError'
+  readonly code = 'no_cluster_access'
+  readonly retryable = false
+}
+
+/**
+ * Runs the agent until SIGTERM or SIGINT; a second signal ends the process at once.
+ * @throws FleetError where it cannot start: no way into a cluster, the buffer held by another process, the port taken
+ */
+export async function runAgent({ config, warnings, version }: RunOptions): Promise<void> {
+  const logger = createLogger(config.logLevel, { role: 'agent', version, cluster: config.cluster })
+  for (const warning of warnings) logger.warn({}, warning)
+  keepHeapTight()
+  const metrics = new Metrics()
+  const stopAsked = signalled()
+  let agent: Agent | undefined
+  let kube: ClientByTimeout | undefined
+  const collecting: Part = {
+    name: 'agent',
+    async start() {
+      kube = new ClientByTimeout(await clusterAccess(config))
+      const token = tokenSource(config.token)
+      agent = await Agent.open({
+        cluster: config.cluster,
+        version,
+        directory: config.buffer.directory,
+        buffer: config.buffer,
+        plan: { intervalMs: config.intervalMs, operatorScanIntervalMs: config.operatorScanIntervalMs },
+        token,
+        kube: (timeoutMs) => (kube as ClientByTimeout).get(timeoutMs), // set above
+        transport: grpcTransport({
+          address: config.ingesterAddress,
+          token,
+          ...(config.tls && { tls: config.tls }),
+          userAgent: `clusterpulse-agent/${version}`,
+        }),
+        metrics,
+        logger,
+      })
+    },
+    async stop() {
+      await agent?.stop()
+      await kube?.[Symbol.asyncDispose]()
+    },
+  }
+  const probes = probesPart({
+    address: config.healthAddress,
+    metrics,
+    status: () => agent?.status(),
+    onListening: (port) => logger.info({ port }, 'serves /healthz, /readyz and /metrics'),
+  })
+  const running = await startParts([probes, collecting], { logger })
+  logger.info({ ingester: config.ingesterAddress, tls: config.tls !== undefined }, 'collecting')
+  logger.info({ signal: await stopAsked }, 'stopping')
+  await running.stop()
+  process.exit(0)
+}
+
+function signalled(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let asked = false
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(signal, () => {
+        if (asked) process.exit(130)
+        asked = true
+        resolve(signal)
+      })
+    }
+  })
+}
+
+function tokenSource(token: AgentConfig['token']): () => Promise<string | undefined> {
+  if (token === undefined) return async () => undefined
+  if ('value' in token) return async () => token.value
+  return async () => (await readFile(token.file, 'utf8')).trim()
+}
+
+async function clusterAccess({ kubeconfig, context }: AgentConfig): Promise<ClusterAccess> {
+  if (kubeconfig !== undefined) return accessForContext(await loadKubeconfig([kubeconfig]), context)
+  const inCluster = await inClusterAccess()
+  if (inCluster) return inCluster.access
+  throw new NoClusterAccessError(
+    'there is no way into a cluster: name a kubeconfig with KUBECONFIG, or run in a pod with a service account',
+  )
+}
+
+/** One client at a time; a plan with another limit gets a new one, and calls that run on the old one end by themselves. */
+class ClientByTimeout implements AsyncDisposable {
+  readonly #access: ClusterAccess
+  #client: { readonly timeoutMs: number; readonly kube: KubeClient } | undefined
+
+  constructor(access: ClusterAccess) {
+    this.#access = access
+  }
+
+  get(timeoutMs: number): KubeClient {
+    if (this.#client?.timeoutMs === timeoutMs) return this.#client.kube
+    const old = this.#client?.kube
+    // Rounds follow each other: when one asks, none uses the old client any more.
+    void old?.[Symbol.asyncDispose]()
+    const kube = createKubeClient(this.#access, { timeoutMs, qps: 50, burst: 100 })
+    this.#client = { timeoutMs, kube }
+    return kube
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#client?.kube[Symbol.asyncDispose]()
+  }
+}
