@@ -12,6 +12,8 @@ export interface Past {
   /** the last one; null: they still come */
   readonly ended: number | null
   readonly spans: readonly SpanView[]
+  /** what the hub answers with, whatever step is asked for */
+  readonly stepMs: number | null
   /** when nothing came */
   readonly holes: readonly (readonly [from: number, to: number])[]
 }
@@ -20,6 +22,7 @@ export interface Past {
 export const aPast = (now: number, wish: Partial<Past> = {}): Past => ({
   began: now - 26 * day,
   ended: null,
+  stepMs: null,
   spans: [],
   holes: [],
   ...wish,
@@ -121,14 +124,12 @@ interface Asked {
 
 /** Answers a history route as the contract says. */
 export function answerHistory(query: URLSearchParams, { world, scope, past, now }: Asked): HistoryView {
-  const stepMs = durationMs(query.get('step') ?? '60s')
+  const stepMs = past.stepMs ?? durationMs(query.get('step') ?? '60s')
   const end = query.has('end') ? Number(query.get('end')) * 1000 : now
   const start = query.has('start') ? Number(query.get('start')) * 1000 : end - durationMs(query.get('range') ?? '1h')
-  const first = Math.ceil(start / stepMs) * stepMs
-  const times = Array.from(
-    { length: Math.max(0, Math.floor((end - first) / stepMs) + 1) },
-    (_, index) => first + index * stepMs,
-  )
+  const first = Math.floor(start / stepMs) * stepMs
+  const last = Math.floor(Math.min(end, now) / stepMs) * stepMs
+  const times = Array.from({ length: Math.max(0, (last - first) / stepMs + 1) }, (_, index) => first + index * stepMs)
   const isThere = (at: number) =>
     at >= past.began &&
     at <= Math.min(past.ended ?? now, now) &&
@@ -140,14 +141,14 @@ export function answerHistory(query: URLSearchParams, { world, scope, past, now 
       const known = metricsCatalogue.find((metric) => metric.scope === scope && metric.name === name)
       return { name, unit: known?.unit ?? 'count', title: known?.title ?? name }
     }),
-    start: start / 1000,
-    end: end / 1000,
+    start: first / 1000,
+    end: last / 1000,
     step: stepMs / 1000,
     series: metrics.map((metric) => ({
       metric,
       labels: { cluster: world.view.name },
       points: times.map((at) => [at / 1000, isThere(at) ? metricAt(metric, scope, nodes, at) : null]),
     })),
-    spans: past.spans.filter(({ from, to }) => from <= end && to >= start),
+    spans: past.spans.filter(({ from, to }) => from < last + stepMs && to >= first),
   }
 }

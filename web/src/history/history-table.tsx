@@ -2,7 +2,7 @@ import { type ReactNode, useMemo, useRef } from 'react'
 import { Missing } from '../components/text.tsx'
 import { useWindow } from '../components/use-window.ts'
 import { formatMoment } from '../model/format.ts'
-import { type ChartPlan, columnsOf, type Picture, sourceText } from './picture.ts'
+import { type ChartPlan, columnsOf, type Picture, sourceText, type Way } from './picture.ts'
 import { formatTime, formatValue, unitWord } from './units.ts'
 
 const lineHeight = 30
@@ -12,13 +12,13 @@ export function HistoryTable({
   caption,
   picture,
   plans,
-  mode,
+  way,
   faded,
 }: {
   caption: string
   picture: Picture
   plans: readonly ChartPlan[]
-  mode: 'pull' | 'push'
+  way: Way
   faded: boolean
 }): ReactNode {
   const scroll = useRef<HTMLElement>(null)
@@ -68,7 +68,7 @@ export function HistoryTable({
                     <td key={id}>{value === null ? <Missing why="no sample" /> : formatValue(chart.unit, value)}</td>
                   )
                 })}
-                <td className="is-source">{sourceText(picture, index, mode)}</td>
+                <td className="is-source">{sourceText(picture, index, way)}</td>
               </tr>
             )
           })}

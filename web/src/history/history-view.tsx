@@ -24,6 +24,7 @@ import {
   pictureCsv,
   spanGroups,
   spanWord,
+  usualWay,
 } from './picture.ts'
 import { type Bounds, clampBounds, formatIso, pan, parseRange, type Range, rangeQuery, stepFor, zoom } from './range.ts'
 import { RangeBar, type RangeMoves } from './range-bar.tsx'
@@ -61,8 +62,9 @@ export function HistoryView({ cluster, node, compact = false }: HistoryProps): R
     [plans, picture],
   )
   const now = () => store.clock.now()
+  // Of a fixed range that which is asked for: the picture is of whole steps, and zooming in and out must come back.
   const bounds = (): Bounds =>
-    picture && !(shown.state === 'here' && shown.pending) ? picture : boundsOf(range, now())
+    range.kind === 'live' && shown.state === 'here' && !shown.pending ? shown.picture : boundsOf(range, now())
   const show = (next: Range) => {
     crosshair.point(null)
     pushQuery(rangeQuery(next))
@@ -88,7 +90,11 @@ export function HistoryView({ cluster, node, compact = false }: HistoryProps): R
   }
   const name = node ?? cluster.name
   const save = (of: Picture) =>
-    download(`${name}-${formatIso(of.from).replaceAll(':', '')}.csv`, 'text/csv', pictureCsv(of, visible, cluster.mode))
+    download(
+      `${name}-${formatIso(of.from).replaceAll(':', '')}.csv`,
+      'text/csv',
+      pictureCsv(of, visible, usualWay(of, cluster)),
+    )
   const status = useStatus(crosshair, range, shown, cluster.intervalMs)
   const blank = picture !== null && isBlank(picture)
   return (
@@ -97,7 +103,7 @@ export function HistoryView({ cluster, node, compact = false }: HistoryProps): R
         {!compact && <h2 className="vh">History</h2>}
         <RangeBar
           range={range}
-          bounds={picture ?? boundsOf(range, now())}
+          bounds={bounds()}
           moves={moves}
           layout={layout === 'table' ? 'table' : 'charts'}
           onLayout={setLayout}
@@ -123,7 +129,7 @@ export function HistoryView({ cluster, node, compact = false }: HistoryProps): R
                 caption={`History of ${name}, ${formatStretch(picture.from, picture.to)}`}
                 picture={picture}
                 plans={visible}
-                mode={cluster.mode}
+                way={usualWay(picture, cluster)}
                 faded={shown.pending}
               />
             ) : (
@@ -165,7 +171,7 @@ function Charts({
   brief: boolean
 }): ReactNode {
   const old = useAtTime((now) => live && isOld(picture, cluster, now))
-  const readout = <Readout picture={picture} plans={plans} mode={cluster.mode} brief={brief} />
+  const readout = <Readout picture={picture} plans={plans} way={usualWay(picture, cluster)} brief={brief} />
   return (
     <div className={brief ? 'history-body is-brief' : 'history-body'}>
       {brief && readout}

@@ -14,6 +14,7 @@ import {
   pictureOf,
   sourceText,
   spanGroups,
+  usualWay,
   valuesOf,
 } from './picture.ts'
 import { formatValue } from './units.ts'
@@ -91,6 +92,21 @@ describe('how a point came', () => {
     const holed = pictureOf(view({ cpu_used: [1, null, 3] }))
     expect(sourceText(holed, 1, 'push')).toBe('no sample')
     expect(sourceText(holed, 0, 'pull')).toBe('live, read by the hub')
+  })
+
+  it.each([
+    ['pushes', { mode: 'push', source: 'push' }, [], 'push'],
+    ['is pulled', { mode: 'pull', source: 'pull' }, [], 'pull'],
+    [
+      'was pulled in a stretch, so the rest was pushed',
+      { mode: 'pull', source: 'pull' },
+      [span('pulled', 0, 1)],
+      'push',
+    ],
+    ['awaits its first agent', { mode: 'push', source: 'pull' }, [], ''],
+    ['was pushed once, and is pulled now', { mode: 'pull', source: 'pull' }, [span('repaired', 0, 1)], ''],
+  ] as const)('does not claim more than is known of a cluster that %s', (_name, cluster, spans, way) => {
+    expect(usualWay(pictureOf(view({ cpu_used: [1, 2] }, [...spans])), { ...cluster, agent: null })).toBe(way)
   })
 
   it('sums up each kind of span once', () => {

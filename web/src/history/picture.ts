@@ -1,4 +1,4 @@
-import type { HistoryView, SpanView } from '../contract.ts'
+import type { ClusterView, HistoryView, SpanView } from '../contract.ts'
 import { toCsv } from '../model/export.ts'
 import { plural } from '../model/format.ts'
 import { formatIso } from './range.ts'
@@ -201,15 +201,32 @@ export function spanText({ kind, cause, count }: SpanView): string {
   }
 }
 
-/** How the numbers of one point came; `mode` is the usual way of the cluster. */
-export function sourceText(picture: Picture, index: number, mode: 'pull' | 'push'): string {
+/** What a point that no span marks came by: the hub marks pulls only in what is pushed as well. '' where that leaves it open. */
+export type Way = 'pull' | 'push' | ''
+
+export function usualWay(
+  { spans }: Picture,
+  { mode, source, agent }: Pick<ClusterView, 'mode' | 'source' | 'agent'>,
+): Way {
+  if (spans.some(({ kind }) => kind === 'pulled')) return 'push'
+  if (mode === 'push') return source === 'push' || agent !== null ? 'push' : ''
+  return source === 'pull' && spans.length === 0 ? 'pull' : ''
+}
+
+const liveWords: Readonly<Record<Way, string>> = {
+  push: 'live, pushed by the agent',
+  pull: 'live, read by the hub',
+  '': 'live',
+}
+
+/** How the numbers of one point came; `way` is the usual one. */
+export function sourceText(picture: Picture, index: number, way: Way): string {
   const at = picture.times[index]
   if (at === undefined) return ''
   const spans = spansAt(picture, at)
   if (spans.length > 0) return spans.map(spanText).join('; ')
-  const hasAny = [...picture.columns.values()].some((values) => values[index] !== null)
-  if (!hasAny) return 'no sample'
-  return mode === 'push' ? 'live, pushed by the agent' : 'live, read by the hub'
+  const hasAny = [...picture.columns.values()].some((values) => (values[index] ?? null) !== null)
+  return hasAny ? liveWords[way] : 'no sample'
 }
 
 export interface SpanGroup {
@@ -256,14 +273,14 @@ export function columnsOf(picture: Picture, plans: readonly ChartPlan[]): Pictur
 }
 
 /** Exactly what is shown, in base units: one row per point, an empty cell for a hole, how each row came in the last cell. */
-export function pictureCsv(picture: Picture, plans: readonly ChartPlan[], mode: 'pull' | 'push'): string {
+export function pictureCsv(picture: Picture, plans: readonly ChartPlan[], way: Way): string {
   const columns = columnsOf(picture, plans)
   return toCsv(
     picture.times.map((_, index) => index),
     [
       { id: 'time', value: (index) => formatIso(picture.times[index] ?? 0) },
       ...columns.map(({ id, values }) => ({ id, value: (index: number) => values[index] ?? null })),
-      { id: 'source', value: (index) => sourceText(picture, index, mode) },
+      { id: 'source', value: (index) => sourceText(picture, index, way) },
     ],
   )
 }

@@ -75,10 +75,9 @@ const parseMoment = (text: string | null): number => {
 
 /** A fixed piece within what can be shown: not too narrow, not too wide, not of the future, in whole seconds. */
 export function clampBounds({ from, to }: Bounds, now: number): Bounds {
-  const span = Math.min(widestMs, Math.max(narrowestMs, to - from))
-  const middle = (from + to) / 2
-  const end = Math.min(now, middle + span / 2)
-  return { from: Math.floor((end - span) / second) * second, to: Math.ceil(end / second) * second }
+  const span = Math.round(Math.min(widestMs, Math.max(narrowestMs, to - from)) / second) * second
+  const end = Math.floor(Math.min(now, (from + to) / 2 + span / 2) / second) * second
+  return { from: end - span, to: end }
 }
 
 /** Half or twice as wide, about a moment that keeps its place. */

@@ -3,23 +3,23 @@ import { Age } from '../components/text.tsx'
 import { formatMoment } from '../model/format.ts'
 import { ValueAt } from './chart.tsx'
 import { useMark } from './crosshair.ts'
-import { type ChartPlan, nearest, type Picture, sourceText, spansAt } from './picture.ts'
+import { type ChartPlan, nearest, type Picture, sourceText, spansAt, type Way } from './picture.ts'
 import { LineSwatch, SpanSwatch } from './swatch.tsx'
 import { formatTime } from './units.ts'
 
 interface ReadoutProps {
   readonly picture: Picture
   readonly plans: readonly ChartPlan[]
-  readonly mode: 'pull' | 'push'
+  readonly way: Way
   /** only when and how; the values stand at the charts */
   readonly brief: boolean
 }
 
 /** What is under the crosshair, on every chart: when, how it came, each value with its unit. Without one: the newest. */
-export function Readout({ picture, plans, mode, brief }: ReadoutProps): ReactNode {
+export function Readout({ picture, plans, way, brief }: ReadoutProps): ReactNode {
   return (
     <aside className={brief ? 'readout is-brief' : 'readout'} aria-label="Values at one time">
-      <When picture={picture} mode={mode} />
+      <When picture={picture} way={way} />
       {!brief && (
         <table>
           <caption className="vh">Values at this time</caption>
@@ -48,7 +48,7 @@ export function Readout({ picture, plans, mode, brief }: ReadoutProps): ReactNod
   )
 }
 
-function When({ picture, mode }: Pick<ReadoutProps, 'picture' | 'mode'>): ReactNode {
+function When({ picture, way }: Pick<ReadoutProps, 'picture' | 'way'>): ReactNode {
   const pointed = useMark((mark) => mark.at)
   const at = pointed ?? picture.newest
   if (at === null) return <p className="readout-when">no samples</p>
@@ -68,7 +68,7 @@ function When({ picture, mode }: Pick<ReadoutProps, 'picture' | 'mode'>): ReactN
         {spans.map(({ kind, from }) => (
           <SpanSwatch key={`${kind} ${from}`} kind={kind} />
         ))}
-        {sourceText(picture, index, mode)}
+        {sourceText(picture, index, way)}
       </p>
     </>
   )
