@@ -49,7 +49,7 @@ class Heard {
   }
 }
 
-describe('kill -9 of a hub that is pushed to', () => {
+describe.each(['file', 'duckdb'])('kill -9 of a hub that is pushed to, with history in a %s', (driver) => {
   it(`at random moments, ${CYCLES} times: all that was acknowledged is in history exactly once, and state is the newest`, {
     timeout: 20_000 + CYCLES * 4_000,
   }, async () => {
@@ -59,7 +59,9 @@ describe('kill -9 of a hub that is pushed to', () => {
     try {
       for (let cycle = 0; cycle <= CYCLES; cycle++) {
         await writeFile(join(directory, 'plan.json'), JSON.stringify([...agents.values()].map((agent) => agent.plan())))
-        const child = spawn(process.execPath, [program.path, directory], { stdio: ['ignore', 'pipe', 'inherit'] })
+        const child = spawn(process.execPath, [program.path, directory, driver], {
+          stdio: ['ignore', 'pipe', 'inherit'],
+        })
         const ended = once(child, 'exit')
         for await (const line of createInterface({ input: child.stdout })) {
           const [word = '', name = '', ...rest] = line.split(' ')

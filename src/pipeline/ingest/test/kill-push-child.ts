@@ -1,6 +1,6 @@
 import { readFileSync, writeSync } from 'node:fs'
 import { openEvents } from '#events'
-import { samplesOf } from '#history'
+import { type HistoryStore, openHistory, samplesOf } from '#history'
 import { type Batch, type ClusterName, type Part, parseClusterName, systemClock } from '#model'
 import { SegmentLog } from '#runtime'
 import { openState } from '#state'
@@ -25,7 +25,7 @@ export interface AgentPlan {
 }
 
 const EVERY = 1000
-const [directory = ''] = process.argv.slice(2)
+const [directory = '', driver = 'file'] = process.argv.slice(2)
 const plans = JSON.parse(readFileSync(`${directory}/plan.json`, 'utf8')) as AgentPlan[]
 const say = (...words: (string | number)[]) => writeSync(1, `${words.join(' ')}\n`)
 const chance = (of: number) => Math.random() < of
@@ -36,33 +36,52 @@ const began = Date.now()
 const clock = { ...systemClock, now: () => began + (Date.now() - began) * 1000 }
 const log = await SegmentLog.open({ directory: `${directory}/log`, segmentBytes: 64 * 1024, retainBytes: 0 })
 const state = await openState({ kind: 'embedded', directory: `${directory}/state`, writeBehindMs: 10 })
-const history = await FileHistory.open(`${directory}/history`)
+const years = 10 * 365 * 86_400_000
+const file = driver === 'file' ? await FileHistory.open(`${directory}/history`) : undefined
+const history: HistoryStore =
+  file ??
+  (await openHistory({
+    kind: 'duckdb',
+    directory: `${directory}/history`,
+    retentionMs: years,
+    rawMs: years,
+    threads: 1,
+  }))
 const ingester = await Ingester.open({ log, state, events: openEvents({ kind: 'in-process' }), history, clock })
 await ingester.flushed()
 await ingester.historyFlushed()
-for (const { name } of plans) {
+for (const { name, next } of plans) {
   const known = state.cluster(name)
   const nodes = [...(known?.parts.node?.items.keys() ?? [])].sort()
   say('found', name, known?.sequence ?? 0, nodes.join(','))
-  say(
-    'history',
-    name,
-    history
-      .timesOf(name)
-      .map((at) => (at - T0) / EVERY)
-      .join(','),
-  )
-  say(
-    'losses',
-    name,
-    history
-      .lossesOf(name)
-      .map(({ sequence }) => sequence)
-      .join(','),
-  )
+  say('history', name, (await keptOf(name, next)).join(','))
+  if (file)
+    say(
+      'losses',
+      name,
+      file
+        .lossesOf(name)
+        .map(({ sequence }) => sequence)
+        .join(','),
+    )
 }
 say('ready')
 await Promise.all(plans.map(runAgent))
+
+/** Sequences whose samples history has; with a database every one that has a number at its time. */
+async function keptOf(cluster: string, next: number): Promise<number[]> {
+  if (file) return file.timesOf(cluster).map((at) => (at - T0) / EVERY)
+  const { series } = await history.range({
+    cluster,
+    scope: 'cluster',
+    metrics: ['clusterpulse_cluster_nodes_total'],
+    from: T0,
+    to: T0 + (next + 1000) * EVERY,
+    stepMs: EVERY,
+    maxSeries: 1,
+  })
+  return (series[0]?.values ?? []).flatMap((value, i) => (value === null ? [] : [i]))
+}
 
 async function runAgent(plan: AgentPlan): Promise<void> {
   const cluster = parseClusterName(plan.name)
