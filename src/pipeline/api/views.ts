@@ -152,7 +152,21 @@ function partView(part: PartState<SnapshotType>, count: number): PartView {
 
 const freshnessView = ({ observedAt, receivedAt, source }: Freshness): Freshness => ({ observedAt, receivedAt, source })
 
-const agentView = ({ method: _, plan: __, epoch: ___, ...agent }: AgentFacts): AgentView => ({ ...agent })
+/** How it proved who it is, its plan and its turn are the hub's own business. */
+const agentView = (agent: AgentFacts): AgentView => ({
+  connected: agent.connected,
+  since: agent.since,
+  reason: agent.reason,
+  version: agent.version,
+  protocol: agent.protocol,
+  heartbeatAt: agent.heartbeatAt,
+  bufferedBatches: agent.bufferedBatches,
+  bufferedBytes: agent.bufferedBytes,
+  oldestBufferedAt: agent.oldestBufferedAt,
+  lostBatches: agent.lostBatches,
+  clockOffsetMs: agent.clockOffsetMs,
+  tls: agent.tls,
+})
 
 function clusterView(state: ClusterState, visible: Visible): ClusterView {
   const { connection, status } = state

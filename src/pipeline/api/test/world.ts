@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { administratorsOnly } from '#access'
 import { InProcessEventBus } from '#events'
 import {
+  type AgentFacts,
   type Batch,
   type Clock,
   type ConnectionFacts,
@@ -76,6 +77,25 @@ export const connection = (changes: Partial<ConnectionFacts> = {}): ConnectionFa
   ...changes,
 })
 
+/** One that is connected and has sent everything. */
+const anAgent: AgentFacts = {
+  connected: true,
+  since: start,
+  reason: '',
+  version: '1.2.3',
+  protocol: 2,
+  heartbeatAt: start,
+  bufferedBatches: 0,
+  bufferedBytes: 0,
+  oldestBufferedAt: null,
+  lostBatches: 0,
+  clockOffsetMs: 0,
+  tls: true,
+  method: 'token',
+  plan: 'the-plan',
+  epoch: 4711,
+}
+
 /** Time that stands still until a test moves it; waits are real. */
 export interface TestClock extends Clock {
   at: number
@@ -92,6 +112,7 @@ export interface World extends AsyncDisposable {
   readonly told: { availability: Availability; alerts: Readonly<Record<string, string>>[] }
   connect(cluster: string, changes?: Partial<ConnectionFacts>): Promise<void>
   batch(cluster: string, parts: readonly Part[], more?: Partial<Batch>): Promise<void>
+  agent(cluster: string, changes?: Partial<AgentFacts>): Promise<void>
   remove(cluster: string): Promise<void>
   get(url: string, headers?: Record<string, string>): Promise<{ status: number; body: unknown; headers: Headers }>
 }
@@ -169,6 +190,8 @@ export async function aWorld(config: Partial<ApiConfig> = {}, options: Partial<A
       }
       return apply({ kind: 'batch', batch, receivedAt: clock.at + 5 })
     },
+    agent: (cluster, changes) =>
+      apply({ kind: 'agent', cluster: parseClusterName(cluster), agent: { ...anAgent, ...changes }, at: clock.at }),
     remove: (cluster) => apply({ kind: 'removed', cluster: parseClusterName(cluster), at: clock.at }),
     get: async (url, headers = {}) => {
       const response = await server.app.inject({ method: 'GET', url, headers: { host: 'localhost', ...headers } })
