@@ -241,9 +241,12 @@ export class DuckDbHistory implements HistoryStore {
     if (!this.#mustReopen) return
     await this.#idle()
     this.#file.close()
+    let wentBack = false
     try {
       if (this.#isDamaged) await setAside(this.#options)
+      const before = this.#file.position
       this.#file = await openFile(this.#options)
+      wentBack = this.#file.position < before
     } catch (error) {
       this.#unavailable ??= { since: this.#options.clock.now(), reason: String(error) }
       throw error
@@ -252,6 +255,7 @@ export class DuckDbHistory implements HistoryStore {
     this.#isDamaged = false
     this.#unavailable = undefined
     this.#unsorted.clear()
+    if (wentBack) throw new StoreUnavailableError(STORE, 'it was begun anew: offer again what the log still has')
   }
 
   /** Ends the questions under way and waits until they are over. */
