@@ -131,6 +131,8 @@ export class AgentInstaller {
     if (!install || !credentials) return {}
     const address = connection.spec.ingesterAddress || install.address
     if (!address) return isMissing ? { condition: NO_ADDRESS } : {}
+    // Without the CA it is to trust the agent would be started in vain, and started anew with it.
+    if (install.tls && install.caPem?.() === '') return {}
     const settings = this.#settings(connection, facts, install, address)
     const hash = settingsHash(settings)
     const last = this.#attempts.get(name)

@@ -12,7 +12,10 @@ export interface AgentInstall {
   readonly address?: string
   /** agents speak TLS to the hub */
   readonly tls: boolean
-  /** PEM of the CA that agents trust; undefined: the roots of their system. Asked at every look, so that a new CA gets there. */
+  /**
+   * PEM of the CA that agents trust; undefined: the roots of their system; '': not known yet, and no agent is deployed before
+   * it is. Asked at every look, so that a new CA gets there.
+   */
   readonly caPem?: () => string | undefined
   /** name that agents verify instead of the one they dial */
   readonly serverName?: string

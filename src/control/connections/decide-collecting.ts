@@ -83,7 +83,8 @@ export function decideCollecting(inputs: CollectingInputs): Collecting {
   const leftMs = inputs.hadAgent && !inputs.isPulling ? graceMs(intervalMs) - awayMs : 0
   if (leftMs > 0) return { ...absent, by: 'wait', condition: why(''), againMs: Math.min(leftMs, intervalMs) }
   if (isReachable) {
-    return { ...absent, by: 'hub', deploy: true, condition: why('; the hub collects by itself meanwhile') }
+    const deploy = silent || !inputs.facts?.connected
+    return { ...absent, by: 'hub', deploy, condition: why('; the hub collects by itself meanwhile') }
   }
   const isLost = silent || (inputs.hadAgent && awayMs >= SILENT_INTERVALS * intervalMs)
   const next = 'the hub has no way to this cluster: run "clusterpulse connect" and apply what it prints there'

@@ -131,7 +131,10 @@ export class ConnectionReconciler implements Reconciler {
     const { ingester, clients, agents, installer, logger } = this.#options
     const cluster = parseClusterName(key.name)
     await ingester.remove(cluster)
-    agents?.disconnect(cluster, 'not_connected', 'its ClusterConnection was deleted')
+    // Only a living one: ending a stream is a change that asks for this look again.
+    if (agents?.facts(cluster)?.connected) {
+      agents.disconnect(cluster, 'not_connected', 'its ClusterConnection was deleted')
+    }
     const waitMs = object && (await installer.leave(object, () => this.#client(object, signal), signal))
     if (waitMs !== undefined) return againAfter(waitMs)
     await installer.forget(cluster, signal)

@@ -17,6 +17,7 @@ import { type ConnectionsOptions, connectionReconcilers } from '../controllers.t
 
 export const NAMESPACE = 'clusterpulse'
 const MEMBER_TOKEN = 'member-token'
+const ADMIN_TOKEN = 'member-admin-token'
 
 /** A whole hub in this process, over real files, with real API servers as hub and members. */
 export interface World extends AsyncDisposable {
@@ -37,7 +38,10 @@ export interface World extends AsyncDisposable {
 export interface Member {
   readonly url: string
   readonly ca: string
+  /** may read */
   readonly token: string
+  /** may do everything */
+  readonly adminToken: string
   readonly server: ApiServer
   addNode(name: string): void
   close(): Promise<void>
@@ -135,13 +139,17 @@ export async function aWorld(
 async function aMember(): Promise<Member> {
   const server = await ApiServer.open({ storage: { kind: 'memory' }, name: 'member' })
   const listener: ApiListener = await listenApi({
-    tokens: [{ token: MEMBER_TOKEN, user: 'reader', role: 'view' }],
+    tokens: [
+      { token: MEMBER_TOKEN, user: 'reader', role: 'view' },
+      { token: ADMIN_TOKEN, user: 'installer', role: 'admin' },
+    ],
     mounts: new Map([['', server]]),
   })
   const member: Member = {
     url: listener.url,
     ca: listener.caPem,
     token: MEMBER_TOKEN,
+    adminToken: ADMIN_TOKEN,
     server,
     addNode: (name) =>
       void server.objects.create({

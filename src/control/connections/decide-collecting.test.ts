@@ -1,0 +1,124 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { AgentFacts } from '#model'
+import { type CollectingInputs, decideCollecting, graceMs } from './decide-collecting.ts'
+
+const NOW = 1_000_000
+const agent = (over: Partial<AgentFacts> = {}): AgentFacts => ({
+  connected: true,
+  since: NOW - 1000,
+  reason: '',
+  version: '1.2',
+  protocol: 1,
+  heartbeatAt: NOW,
+  bufferedBatches: 0,
+  bufferedBytes: 0,
+  oldestBufferedAt: null,
+  lostBatches: 0,
+  clockOffsetMs: 0,
+  tls: true,
+  method: 'token',
+  plan: '',
+  epoch: 1,
+  ...over,
+})
+const gone = agent({ connected: false, reason: 'the connection broke' })
+const inputs = (over: Partial<CollectingInputs> = {}): CollectingInputs => ({
+  mode: 'push',
+  receivesAgents: true,
+  isReachable: true,
+  isDelivering: false,
+  facts: undefined,
+  lastBatchAt: undefined,
+  hadAgent: false,
+  awaySince: NOW,
+  isPulling: false,
+  intervalMs: 30_000,
+  now: NOW,
+  ...over,
+})
+const had = { hadAgent: true, facts: gone }
+
+describe('who reads a cluster', () => {
+  const silent = { isDelivering: true, facts: agent(), hadAgent: true, lastBatchAt: NOW - 90_001 }
+  it.each<readonly [what: string, over: Partial<CollectingInputs>, decided: string]>([
+    ['pull mode', { mode: 'pull' }, 'hub'],
+    ['pull mode, though an agent delivers', { mode: 'pull', isDelivering: true, facts: agent() }, 'hub'],
+    ['a hub that receives no agents', { receivesAgents: false }, 'hub: False NoAgent'],
+    ['the same without a way', { receivesAgents: false, isReachable: false }, 'nobody, lost: False NoAgent'],
+    ['an agent that delivers', { isDelivering: true, facts: agent(), hadAgent: true }, 'agent: True Delivering'],
+    ['no agent ever', {}, 'hub, deploy: False NoAgent'],
+    ['no agent ever, without a way', { isReachable: false }, 'nobody: False NoAgent'],
+    [
+      'an agent that connects while the hub reads',
+      { facts: agent(), hadAgent: true, isPulling: true },
+      'hub: Unknown AwaitingFirstBatch',
+    ],
+    [
+      'an agent that connects after a restart of the hub',
+      { facts: agent(), hadAgent: true },
+      'wait: Unknown AwaitingFirstBatch',
+    ],
+    ['a stream just gone', { ...had }, 'wait: False AgentAway'],
+    ['gone for less than the grace', { ...had, awaySince: NOW - 14_999 }, 'wait: False AgentAway'],
+    ['gone for the grace', { ...had, awaySince: NOW - 15_000 }, 'hub, deploy: False AgentAway'],
+    ['gone, and read by the hub already', { ...had, isPulling: true }, 'hub, deploy: False AgentAway'],
+    ['an agent of a former life of the hub', { hadAgent: true }, 'wait: False AgentAway'],
+    [
+      'gone for the grace, without a way',
+      { ...had, isReachable: false, awaySince: NOW - 15_000 },
+      'nobody: False AgentAway',
+    ],
+    [
+      'gone for three intervals, without a way',
+      { ...had, isReachable: false, awaySince: NOW - 90_000 },
+      'nobody, lost: False AgentAway',
+    ],
+    ['no batch for three intervals', { ...silent, lastBatchAt: NOW - 90_000 }, 'agent: True Delivering'],
+    ['no batch for longer', silent, 'hub, deploy: False AgentSilent'],
+    ['no batch for longer, without a way', { ...silent, isReachable: false }, 'nobody, lost: False AgentSilent'],
+  ])('%s', (_, over, decided) => {
+    const { by, deploy, isLost, condition } = decideCollecting(inputs(over))
+    const said = condition ? `: ${condition.status} ${condition.reason}` : ''
+    expect(`${by}${deploy ? ', deploy' : ''}${isLost ? ', lost' : ''}${said}`).toBe(decided)
+  })
+
+  it('says why the agent is away, and what the hub does meanwhile', () => {
+    const { condition, absence } = decideCollecting(inputs({ ...had, isPulling: true }))
+    expect(absence).toBe('the agent is away: the connection broke')
+    expect(condition?.message).toBe(`${absence}; the hub collects by itself meanwhile`)
+    expect(decideCollecting(inputs({ isReachable: false })).condition?.message).toContain('clusterpulse connect')
+  })
+
+  it('waits two intervals, at most 15 s, and looks again when they are over', () => {
+    expect([graceMs(1000), graceMs(7500), graceMs(30_000)]).toEqual([2000, 15_000, 15_000])
+    expect(decideCollecting(inputs({ ...had, awaySince: NOW - 10_000 })).againMs).toBe(5000)
+  })
+
+  it('never lets two read at once, never deploys where it has no way, and always looks again', () =>
+    fc.assert(
+      fc.property(
+        fc.record({
+          mode: fc.constantFrom('pull' as const, 'push' as const),
+          receivesAgents: fc.boolean(),
+          isReachable: fc.boolean(),
+          isDelivering: fc.boolean(),
+          facts: fc.constantFrom(undefined, agent(), gone),
+          lastBatchAt: fc.option(fc.integer({ min: 0, max: NOW }), { nil: undefined }),
+          hadAgent: fc.boolean(),
+          awaySince: fc.option(fc.integer({ min: 0, max: NOW }), { nil: undefined }),
+          isPulling: fc.boolean(),
+          intervalMs: fc.integer({ min: 100, max: 3_600_000 }),
+        }),
+        (given) => {
+          const decided = decideCollecting({ ...given, now: NOW })
+          if (decided.by === 'agent') expect(given.isDelivering && given.mode === 'push').toBe(true)
+          if (decided.by === 'hub' && given.mode === 'push') expect(given.isReachable).toBe(true)
+          if (decided.deploy) expect(given.isReachable && given.mode === 'push' && decided.by === 'hub').toBe(true)
+          if (decided.isLost) expect(decided.by).toBe('nobody')
+          expect(decided.againMs).toBeGreaterThan(0)
+          expect(decided.againMs).toBeLessThanOrEqual(given.intervalMs)
+        },
+      ),
+    ))
+})
