@@ -62,6 +62,8 @@ interface Entry {
 }
 
 const KEEP_LEDGER_EVERY_MS = 30_000
+/** An agent that was connected when a former process ended has so long to come back. */
+const AGENT_PATIENCE_MS = 120_000
 
 /**
  * The one entry for batches, losses, agents and connections. What it acknowledges is in the hub's log, synced; state and
@@ -71,6 +73,7 @@ const KEEP_LEDGER_EVERY_MS = 30_000
 export class Ingester implements AsyncDisposable {
   readonly #log: SegmentLog
   readonly #clock: Clock
+  readonly #logger: Logger
   readonly #check = batchCheck()
   readonly #entries = new Map<ClusterName, Entry>()
   readonly #file: LedgerFile
@@ -81,6 +84,10 @@ export class Ingester implements AsyncDisposable {
   readonly #count: { ended(result: 'accepted' | 'duplicate' | 'refused' | 'failed'): void; used(use: BatchUse): void }
   /** no sequence below was ever given to a cluster that is gone: a late batch of it never hides a new one */
   #sequenceFloor = 0
+  /** clusters whose agent was connected to a former process and has not been heard of since */
+  readonly #unheard = new Set<ClusterName>()
+  readonly #closing = new AbortController()
+  #givingUp: Promise<void> | undefined
   #ledgerKeptAt: number
   #closed = false
 
@@ -89,6 +96,7 @@ export class Ingester implements AsyncDisposable {
     const { random = Math.random, maxPendingBytes = 64 * 2 ** 20 } = options
     this.#log = log
     this.#clock = clock
+    this.#logger = logger
     this.#file = file
     this.#ledger = file.ledger
     this.#ledgerKeptAt = clock.now()
@@ -116,6 +124,7 @@ export class Ingester implements AsyncDisposable {
     log.advance(Math.max(state.position(), history?.position() ?? -1) + 1)
     await ingester.#readUp(state, signal)
     for (const consumer of ingester.#consumers()) consumer.start()
+    ingester.#givingUp = ingester.#giveUpUnheard()
     return ingester
   }
 
@@ -163,6 +172,7 @@ export class Ingester implements AsyncDisposable {
    * @throws ClusterNotConnectedError, IngestBusyError, StoreUnavailableError
    */
   async agent(cluster: ClusterName, agent: AgentFacts): Promise<void> {
+    this.#unheard.delete(cluster)
     await this.#inTurn(cluster, async (entry) => {
       if (!entry.facts) throw new ClusterNotConnectedError(cluster)
       if (isDeepStrictEqual(entry.agent, agent)) return
@@ -229,6 +239,8 @@ export class Ingester implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#closed) return
     this.#closed = true
+    this.#closing.abort()
+    await this.#givingUp
     await Promise.allSettled([...this.#entries.values()].map((entry) => entry.tail))
     await Promise.all(this.#consumers().map((consumer) => consumer[Symbol.asyncDispose]()))
     await this.#file.keep(this.#clock.now())
@@ -366,6 +378,24 @@ export class Ingester implements AsyncDisposable {
       const [live, known] = [this.#ledger.live(name), state.cluster(name)]
       const isThere = known?.origin === live?.origin && known?.sequence === live?.sequence
       if (!onTheirWay.has(name) && !isThere) entry.baseMissing = true
+      if (entry.agent?.connected) this.#unheard.add(name)
+    }
+  }
+
+  // A stream ends with the process that held it. Most agents are back before anybody is told.
+  async #giveUpUnheard(): Promise<void> {
+    if (this.#unheard.size === 0) return
+    await this.#clock.sleep(AGENT_PATIENCE_MS, this.#closing.signal)
+    for (const cluster of this.#unheard) {
+      if (this.#closing.signal.aborted) return
+      const agent = this.#entries.get(cluster)?.agent
+      if (!agent) continue
+      const reason = 'it has not come back since the hub was started'
+      try {
+        await this.agent(cluster, { ...agent, connected: false, since: this.#clock.now(), reason })
+      } catch (error) {
+        this.#logger.warn({ cluster, error }, 'it could not be noted that an agent has not come back')
+      }
     }
   }
 

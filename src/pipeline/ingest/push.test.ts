@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openEvents } from '#events'
 import { samplesOf } from '#history'
 import type { Batch, Change, Loss, NodeSnapshot, Part } from '#model'
-import { StoreUnavailableError } from '#model'
+import { StoreUnavailableError, systemClock } from '#model'
 import { type LogDamage, Metrics, SegmentLog, type SegmentLogOptions } from '#runtime'
 import { EmbeddedStateStore } from '#state'
 import { aBatch, aNode, anAgent, complete, east, facts, T0, west } from '../state/test/fleet-words.ts'
@@ -34,7 +34,7 @@ async function aHub(
   const state = await EmbeddedStateStore.open({ directory: join(directory, 'state'), writeBehindMs: 10 })
   const history = await FileHistory.open(join(directory, 'history'))
   const events = openEvents({ kind: 'in-process' })
-  const clock = { now: () => NOW, sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)) }
+  const clock = { ...systemClock, now: () => NOW }
   const ingester = await Ingester.open({ log, state, events, history, random: () => 0.01, clock, ...rest })
   await ingester.connect(west, facts({ mode: 'push', intervalMs: EVERY }))
   return {
@@ -395,6 +395,25 @@ describe('facts of an agent', () => {
     await hub.ingester.agent(west, anAgent())
     expect(hub.log.stats().appendedRecords).toBe(records)
   })
+
+  it('say after a while that an agent has not come back to a hub that was started anew', async () => {
+    {
+      await using hub = await aHub()
+      await hub.ingester.connect(east, facts())
+      for (const cluster of [west, east]) await hub.ingester.agent(cluster, anAgent())
+    }
+    let pass = () => {}
+    const patience = new Promise<void>((resolve) => (pass = resolve))
+    const clock = { now: () => NOW, sleep: (ms: number) => (ms >= 60_000 ? patience : Promise.resolve()) }
+    await using hub = await aHub({ clock })
+    await hub.ingester.agent(east, anAgent({ since: T0 + 1 }))
+    await hub.settled()
+    expect(hub.state.clusters().map(({ agent }) => agent?.connected)).toEqual([true, true])
+    pass()
+    await eventually('it is given up', () => hub.state.cluster('west')?.agent?.connected === false)
+    expect(hub.state.cluster('west')?.agent?.since).toBe(NOW)
+    expect(hub.state.cluster('east')?.agent?.connected).toBe(true)
+  })
 })
 
 describe("a damaged place of the hub's log", () => {
@@ -439,7 +458,7 @@ describe('a history that is down', () => {
   it('delays neither acks nor state, is measured, and gets everything in order when it is back', async () => {
     const metrics = new Metrics({}, { processMetrics: false })
     let now = NOW
-    const clock = { now: () => now, sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)) }
+    const clock = { ...systemClock, now: () => now }
     await using hub = await aHub({ metrics, clock, maxPendingBytes: 3000 })
     hub.history.trouble = () => new StoreUnavailableError('history', 'it is down')
     for (let sequence = 1; sequence <= 40; sequence++) await hub.ingester.accept(pushed(sequence))
