@@ -58,7 +58,7 @@ interface Reader {
 }
 
 const CONSUMER = 'acked'
-/** At the age bound whole stretches are thinned at once, so that a span of `keptEveryMs` is not cut into pieces. */
+/** At the age bound a stretch is thinned at once, and declared at once. */
 const STRETCH = 24
 /** Every read holds one segment in memory. */
 const MAX_SEGMENT_BYTES = 2 * 2 ** 20
@@ -522,13 +522,18 @@ export class BatchBuffer implements AsyncDisposable {
   async #thin(takes: (entry: Entry) => boolean): Promise<boolean> {
     const { keptEveryMs } = this.#options
     const oldest: Entry[] = []
+    let former: Entry | undefined
     for (const entry of this.#entries.values()) {
-      if (!('index' in entry.place) || entry.place.log !== 'recent') continue
+      if (!('index' in entry.place)) continue
+      if (entry.place.log === 'thinned') {
+        if (entry.kind === 'batch') former = entry
+        continue
+      }
       if (!takes(entry)) break
       oldest.push(entry)
     }
     if (oldest.length === 0) return false
-    const { kept, lost } = thin(oldest, keptEveryMs, this.#inFlight)
+    const { kept, lost } = thin(oldest, keptEveryMs, this.#inFlight, former)
     const damaged: Entry[] = []
     for (const entry of kept) {
       const record = await this.#read(entry)

@@ -9,18 +9,20 @@ export interface Held {
 
 /**
  * One batch per `keptEveryMs` of collection time is kept, the first of each span; declarations and what `mustStay` names
- * are always kept. Order and everything else stay as they are.
+ * are always kept. `former` was kept before these: its span has its one. Order and everything else stay as they are.
  */
 export function thin<T extends Held>(
   held: readonly T[],
   keptEveryMs: number,
   mustStay: (sequence: number) => boolean,
+  former?: Held,
 ): { readonly kept: readonly T[]; readonly lost: readonly T[] } {
-  const spans = new Set<number>()
+  const spanOf = ({ collectedAt }: Held) => Math.floor(collectedAt / keptEveryMs)
+  const spans = new Set(former ? [spanOf(former)] : [])
   const kept: T[] = []
   const lost: T[] = []
   for (const entry of held) {
-    const span = Math.floor(entry.collectedAt / keptEveryMs)
+    const span = spanOf(entry)
     const stays = entry.kind === 'loss' || mustStay(entry.sequence) || !spans.has(span)
     if (entry.kind === 'batch') spans.add(span)
     ;(stays ? kept : lost).push(entry)

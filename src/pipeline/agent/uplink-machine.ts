@@ -80,6 +80,8 @@ export interface State {
   readonly phase: Phase
   /** the newest batch that was collected and is neither on its way nor safe; 0: none */
   readonly live: number
+  /** the newest batch that was collected by this process; 0: none */
+  readonly newest: number
   /** a hub at this address has spoken our protocol, so many silent registrations ago; undefined: never */
   readonly known: number | undefined
 }
@@ -143,7 +145,7 @@ export interface Moment {
   readonly random: () => number
 }
 
-export const initial: State = { phase: { kind: 'idle' }, live: 0, known: undefined }
+export const initial: State = { phase: { kind: 'idle' }, live: 0, newest: 0, known: undefined }
 
 /** What follows from an event: the new state, and what is to be done, in order. */
 export function decide(state: State, event: Event, moment: Moment): { state: State; effects: readonly Effect[] } {
@@ -189,7 +191,7 @@ function step(state: State, event: Event, moment: Moment, effects: Effect[]): St
       effects.push({ type: 'close' })
       return { ...state, phase: { kind: 'stopped' } }
     case 'collected':
-      return { ...state, live: event.sequence, phase: withNews(phase) }
+      return { ...state, live: event.sequence, newest: event.sequence, phase: withNews(phase) }
     case 'stored':
       return { ...state, phase: withNews(phase) }
     case 'opened':
@@ -243,6 +245,7 @@ function welcome(state: State, welcomed: Welcomed, { now }: Moment, effects: Eff
   effects.push({ type: 'settle', received: welcomed.received })
   const has = (name: string) => welcomed.capabilities.includes(name)
   return {
+    ...state,
     live: contains(welcomed.received, state.live) ? 0 : state.live,
     known: 0,
     phase: {
@@ -308,10 +311,11 @@ function acked(state: State, phase: Live, ack: Acked, { now }: Moment, effects: 
   return again({ ...state, phase: heard }, { ...heard, pausedUntil: Math.max(phase.pausedUntil, pausedUntil) }, named)
 }
 
-/** Sequences that were sent go back: the newest live one as live, unless a newer one waits; the others come from the buffer. */
+/** Sequences that were sent go back: the newest that was collected as live, the others come from the buffer. */
 function again(state: State, phase: Live, sent: readonly (readonly [number, Sent])[]): State {
-  const newest = Math.max(0, ...sent.filter(([, { as }]) => as === 'live').map(([sequence]) => sequence))
-  return { ...state, live: Math.max(state.live, newest), phase: { ...phase, backlog: undefined, news: phase.news + 1 } }
+  const isNewest = sent.some(([sequence]) => sequence === state.newest)
+  const live = isNewest && state.live === 0 ? state.newest : state.live
+  return { ...state, live, phase: { ...phase, backlog: undefined, news: phase.news + 1 } }
 }
 
 /** What was sent as a difference could not be read: it goes again, complete. */
@@ -319,6 +323,8 @@ function resync(state: State, phase: Live, now: number): State {
   const differences = [...phase.inFlight].filter(([, { base }]) => base > 0)
   const inFlight = new Map(phase.inFlight)
   for (const [sequence] of differences) inFlight.delete(sequence)
+  // A complete one may have crossed: it is taken, but nothing builds on it.
+  for (const [sequence, sent] of inFlight) inFlight.set(sequence, { ...sent, as: 'backlog' })
   return again(state, { ...phase, inFlight, base: 0, heardAt: now }, differences)
 }
 
