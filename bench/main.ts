@@ -27,6 +27,12 @@ const benches: Readonly<Record<string, Bench>> = {
     arguments: '--clusters 100,300,1000 --nodes 10 --pods 100 --intervals 3 --bin bin/clusterpulse.js',
     load: () => import('./rounds.ts'),
   },
+  ingest: {
+    summary:
+      'agents that push to one hub over TLS, durable acks: originals, ours, ours with differences; a reconnect storm',
+    arguments: '--streams 500 --nodes 50 --seconds 10 --storm 2000',
+    load: () => import('./ingest.ts'),
+  },
 }
 
 function help(): string {

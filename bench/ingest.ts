@@ -1,0 +1,164 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { generateServingCertificate } from '#apiserver'
+import type { ClientsResult } from './ingest/clients.ts'
+import type { Mode } from './ingest/messages.ts'
+import { Bencher, cpuMsOf, type Usage } from './ingest/process.ts'
+import { report } from './ingest/report.ts'
+
+/*
+ * Many streams of batches into one hub, over TLS, with a real Redis behind it: ours with durable acks, against a hub that
+ * writes every document and every sample before it acknowledges. Hub, clients and Redis are processes of their own.
+ */
+
+export interface Options {
+  readonly streams: number
+  readonly nodes: number
+  readonly seconds: number
+  readonly storm: number
+}
+
+export interface Result {
+  readonly name: string
+  readonly clients: ClientsResult
+  readonly hubCpuMs: number
+  readonly redisCpuMs: number
+  /** until everything acknowledged was in Redis and history, after the last ack */
+  readonly settledMs: number
+  readonly rssMb: number
+  readonly peakRssMb: number
+}
+
+interface Case {
+  readonly name: string
+  readonly hub: 'ours' | 'writes-all'
+  readonly mode: Mode
+}
+
+const cases: readonly Case[] = [
+  { name: 'writes everything before the ack, original protocol', hub: 'writes-all', mode: 'original' },
+  { name: 'ours, original protocol', hub: 'ours', mode: 'original' },
+  { name: 'ours, own protocol, complete', hub: 'ours', mode: 'complete' },
+  { name: 'ours, own protocol, differences, every node moves', hub: 'ours', mode: 'moving' },
+  { name: 'ours, own protocol, differences, quiet', hub: 'ours', mode: 'quiet' },
+]
+
+const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
+
+/** `--streams 500 --nodes 50 --seconds 10 --storm 2000`, `--no-write` to leave the results page alone. Needs redis-server. */
+export async function run(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      streams: { type: 'string', default: '500' },
+      nodes: { type: 'string', default: '50' },
+      seconds: { type: 'string', default: '10' },
+      storm: { type: 'string', default: '2000' },
+      'no-write': { type: 'boolean', default: false },
+    },
+  })
+  const [streams, nodes, seconds, storm] = [values.streams, values.nodes, values.seconds, values.storm].map(Number)
+  const options = { streams: streams ?? 0, nodes: nodes ?? 0, seconds: seconds ?? 0, storm: storm ?? 0 }
+  const machine = machineNow()
+  const results: Result[] = []
+  for (const one of cases) {
+    const result = await measure(one, options)
+    process.stdout.write(`${one.name}: ${(result.clients.acks / result.clients.seconds).toFixed(0)} batches/s\n`)
+    results.push(result)
+  }
+  const stormed =
+    options.storm > 0
+      ? await measure(
+          { name: 'storm', hub: 'ours', mode: 'quiet' },
+          { ...options, streams: options.storm, seconds: Math.min(5, options.seconds) },
+        )
+      : undefined
+  const text = report(results, stormed, options, machine)
+  process.stdout.write(text)
+  if (values['no-write']) return
+  await mkdir(here('results'), { recursive: true })
+  await writeFile(here('results/ingest.md'), text)
+}
+
+async function measure({ name, hub: which, mode }: Case, { streams, nodes, seconds }: Options): Promise<Result> {
+  const directory = await mkdtemp(join(tmpdir(), 'bench-ingest-'))
+  const redis = await startRedis(directory)
+  try {
+    const files = await certificateIn(directory)
+    await using hub = new Bencher(new URL(`ingest/${which}.ts`, import.meta.url), {
+      directory,
+      redisPort: redis.port,
+      streams,
+      ...files,
+    })
+    const { port } = await hub.hear<{ readonly port: number }>()
+    await using load = new Bencher(new URL('ingest/clients.ts', import.meta.url), {
+      mode,
+      streams,
+      nodes,
+      port,
+      caFile: files.caFile,
+      seconds,
+      warmSeconds: Math.min(4, seconds / 2),
+    })
+    await load.hear()
+    const before = await hub.ask<Usage>('usage')
+    const redisBefore = cpuMsOf(redis.pid)
+    const clients = await load.hear<ClientsResult>()
+    const ended = performance.now()
+    const { rssMb } = await hub.ask<Usage>('usage')
+    const after = await hub.ask<Usage>('settle')
+    return {
+      name,
+      clients,
+      hubCpuMs: after.cpuMs - before.cpuMs,
+      redisCpuMs: cpuMsOf(redis.pid) - redisBefore,
+      settledMs: performance.now() - ended,
+      rssMb,
+      peakRssMb: after.peakRssMb,
+    }
+  } finally {
+    redis.child.kill('SIGKILL')
+    await once(redis.child, 'exit')
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+async function certificateIn(directory: string) {
+  const { cert, key, ca } = await generateServingCertificate({ hosts: ['127.0.0.1'] })
+  const files = {
+    certFile: join(directory, 'tls.crt'),
+    keyFile: join(directory, 'tls.key'),
+    caFile: join(directory, 'ca'),
+  }
+  await Promise.all([writeFile(files.certFile, cert), writeFile(files.keyFile, key), writeFile(files.caFile, ca)])
+  return files
+}
+
+async function startRedis(directory: string): Promise<{ child: ChildProcess; port: number; pid: number }> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  const port = typeof address === 'object' && address ? address.port : 0
+  const args = ['--port', port, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', directory].map(
+    String,
+  )
+  const child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  for await (const text of child.stdout) if (String(text).includes('Ready to accept connections')) break
+  return { child, port, pid: child.pid ?? 0 }
+}
+
+function machineNow(): string {
+  const redis = execFileSync('redis-server', ['--version'])
+    .toString()
+    .match(/v=(\S+)/)?.[1]
+  const load = loadavg()[0]?.toFixed(1)
+  return `${availableParallelism()} shared cores, ${cpus()[0]?.model}, Node ${process.version}, Redis ${redis}, load at the start ${load}`
+}

@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { openEvents } from '#events'
+import { openHistory } from '#history'
+import { AgentServer, Ingester, type Verdict } from '#ingest'
+import { SegmentLog } from '#runtime'
+import { openState } from '#state'
+import { clusterName, connectionOf } from '../baseline/fleet.ts'
+import { serveBencher } from './process.ts'
+
+/* The hub's ingest as `up` and `manager` put it together: stream, log, state in Redis, history in DuckDB. */
+
+const options = JSON.parse(process.argv[2] ?? '{}') as {
+  readonly directory: string
+  readonly redisPort: number
+  readonly streams: number
+  readonly certFile: string
+  readonly keyFile: string
+}
+const { directory, redisPort, streams, certFile, keyFile } = options
+const log = await SegmentLog.open({ directory: join(directory, 'log') })
+const state = await openState({ kind: 'redis', connection: { host: '127.0.0.1', port: redisPort } })
+const history = await openHistory({ kind: 'duckdb', directory: join(directory, 'history') })
+const events = openEvents({ kind: 'in-process' })
+const ingester = await Ingester.open({ log, state, events, history })
+
+const digest = (token: string) => createHash('sha256').update(token).digest('hex')
+const credentials = new Map<string, Verdict>()
+for (let index = 0; index < streams; index++) {
+  const cluster = clusterName(index)
+  await ingester.connect(cluster, connectionOf(index))
+  credentials.set(digest(`token-${index}`), { peer: { cluster, method: 'token', credential: String(index) } })
+}
+const server = await AgentServer.start({
+  host: '127.0.0.1',
+  port: 0,
+  tls: { certFile, keyFile },
+  ingester,
+  verifier: {
+    verify: ({ token = '' }) => credentials.get(digest(token)) ?? { refused: 'unknown' },
+    stillValid: () => true,
+    onChange: () => () => undefined,
+  },
+  plans: { planOf: () => undefined, onChange: () => () => undefined },
+  limits: { messagesPerSecond: 1e6, bytesPerSecond: 1e9 },
+})
+serveBencher(server.address.port, () => ingester.flushed())

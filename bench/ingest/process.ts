@@ -1,0 +1,70 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+
+/** What a hub of the bench tells of itself. */
+export interface Usage {
+  readonly cpuMs: number
+  readonly rssMb: number
+  readonly peakRssMb: number
+}
+
+/** A process of the bench that answers one message with one message. */
+export class Bencher implements AsyncDisposable {
+  readonly #child: ChildProcess
+
+  constructor(script: URL, options: object) {
+    this.#child = fork(script, [JSON.stringify(options)], { execArgv: ['--import', 'tsx', '--max-semi-space-size=32'] })
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0
+  }
+
+  async hear<T>(): Promise<T> {
+    const [value] = await Promise.race([
+      once(this.#child, 'message'),
+      once(this.#child, 'exit').then(([code]) => Promise.reject(new Error(`a process of the bench ended: ${code}`))),
+    ])
+    return value as T
+  }
+
+  ask<T>(message: string): Promise<T> {
+    const answer = this.hear<T>()
+    this.#child.send(message)
+    return answer
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
+    const ended = once(this.#child, 'exit')
+    this.#child.kill('SIGKILL')
+    await ended
+  }
+}
+
+/** CPU time that a process has used, ms. */
+export function cpuMsOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * 10 // 100 ticks per second on every Linux that Node runs on
+}
+
+/** The other end: serves until the parent is gone. `settle` ends when everything acknowledged is where it belongs. */
+export function serveBencher(port: number, settle: () => Promise<void>): void {
+  const usage = (): Usage => {
+    const { user, system } = process.cpuUsage()
+    const { maxRSS } = process.resourceUsage()
+    return {
+      cpuMs: (user + system) / 1000,
+      rssMb: process.memoryUsage.rss() / 1e6,
+      peakRssMb: (maxRSS * 1024) / 1e6,
+    }
+  }
+  process.on('message', (message) => {
+    if (message === 'settle') void settle().then(() => process.send?.(usage()))
+    else process.send?.(usage())
+  })
+  process.on('disconnect', () => process.exit())
+  process.send?.({ port })
+}

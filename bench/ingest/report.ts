@@ -1,0 +1,99 @@
+import type { Options, Result } from '../ingest.ts'
+
+const QUIET_GOAL_BYTES = 1_024
+const FIRST_GOAL_BYTES = 10_240
+const STORM_GOAL_S = 30
+const RATIO_GOAL = 2
+
+const rate = ({ clients }: Result) => clients.acks / clients.seconds
+const upBytes = ({ clients }: Result) => clients.upBytes / Math.max(1, clients.acks)
+const cycleBytes = ({ clients }: Result) => (clients.upBytes + clients.downBytes) / Math.max(1, clients.acks)
+const cpuUs = ({ hubCpuMs, clients }: Result) => (hubCpuMs * 1000) / Math.max(1, clients.acks)
+const redisUs = ({ redisCpuMs, clients }: Result) => (redisCpuMs * 1000) / Math.max(1, clients.acks)
+
+/** The page of results. The first result is what the others are compared with. */
+export function report(
+  results: readonly Result[],
+  storm: Result | undefined,
+  options: Options,
+  machine: string,
+): string {
+  const [baseline, original, complete, , quiet] = results
+  const goals: string[] = []
+  const goal = (what: string, target: string, value: string, met: boolean) =>
+    goals.push(`| ${what} | ${target} | ${value} | ${met ? 'met' : 'missed'} |`)
+  if (baseline && original) {
+    const ratio = rate(original) / rate(baseline)
+    goal('batches/s, original protocol', `≥ ${RATIO_GOAL} × baseline`, `${ratio.toFixed(1)} ×`, ratio >= RATIO_GOAL)
+    const cpu = (cpuUs(baseline) + redisUs(baseline)) / (cpuUs(original) + redisUs(original))
+    goal(
+      'batches per CPU, hub and Redis, original protocol',
+      `≥ ${RATIO_GOAL} × baseline`,
+      `${cpu.toFixed(1)} ×`,
+      cpu >= RATIO_GOAL,
+    )
+  }
+  if (complete) {
+    const bytes = upBytes(complete)
+    goal(
+      `complete batch of ${options.nodes} nodes`,
+      '≤ 10 KB',
+      `${(bytes / 1000).toFixed(1)} KB`,
+      bytes <= FIRST_GOAL_BYTES,
+    )
+  }
+  if (quiet) {
+    const bytes = cycleBytes(quiet)
+    goal('quiet cluster per cycle, both ways', '≤ 1 KB', `${bytes.toFixed(0)} B`, bytes <= QUIET_GOAL_BYTES)
+  }
+  if (storm) {
+    const seconds = storm.clients.allStreamingMs / 1000
+    goal(
+      `${options.storm} agents at once, all acknowledged`,
+      `≤ ${STORM_GOAL_S} s`,
+      `${seconds.toFixed(1)} s`,
+      seconds <= STORM_GOAL_S,
+    )
+  }
+  return `# Batches into one hub
+
+\`npm run bench ingest\`: ${options.streams} streams over TLS, batches of ${options.nodes} nodes, one under way per stream, ${options.seconds} s each.
+On: ${machine}. Hub, clients and Redis share the cores.
+
+| Hub and clients | Batches/s | Hub CPU per batch | Redis CPU per batch | Ack p50 | Ack p99 | RSS | Peak RSS | Bytes up per batch | Settled after |
+|---|---|---|---|---|---|---|---|---|---|
+${results.map(row).join('\n')}
+
+${storm ? `Reconnect storm: ${options.storm} agents dial at once; all had their first batch acknowledged after ${(storm.clients.allStreamingMs / 1000).toFixed(1)} s, hub RSS ${storm.rssMb.toFixed(0)} MB, peak ${storm.peakRssMb.toFixed(0)} MB, then ${rate(storm).toFixed(0)} batches/s.\n` : ''}
+| Goal | Target | Measured | |
+|---|---|---|---|
+${goals.join('\n')}
+
+## Method
+
+Each row runs in fresh processes: a hub (\`ours.ts\`: stream, synced log, state in Redis, history in DuckDB; \`writes-all.ts\`: every document and
+sample by the documented keys, one pipeline per group, then the ack), one process with all clients, a Redis that keeps nothing on disk. A client
+sends its next batch when the last one is acknowledged; bodies are encoded before the clock runs. Ours acknowledges when the batch is synced in
+the hub's log; Redis and history follow, and *settled after* is how long they need after the last ack. Their CPU time is in the hub's and Redis'
+columns, so nothing is left out of the cost of a batch. Usage of every node moves from batch to batch except in *quiet*. Latency includes the wait
+for ${options.streams - 1} others: the hub is saturated on purpose.
+`
+}
+
+function row(result: Result): string {
+  const { name, clients, rssMb, peakRssMb, settledMs } = result
+  const ms = (value: number) => `${value.toFixed(0)} ms`
+  const cells = [
+    name,
+    rate(result).toFixed(0),
+    `${cpuUs(result).toFixed(0)} µs`,
+    `${redisUs(result).toFixed(0)} µs`,
+    ms(clients.p50),
+    ms(clients.p99),
+    `${rssMb.toFixed(0)} MB`,
+    `${peakRssMb.toFixed(0)} MB`,
+    upBytes(result).toFixed(0),
+    `${(settledMs / 1000).toFixed(1)} s`,
+  ]
+  return `| ${cells.join(' | ')} |`
+}
