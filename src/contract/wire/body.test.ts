@@ -15,7 +15,7 @@ describe('a complete body', () => {
         expect(decoded).toEqual(batch)
         expect(view).toEqual(viewOf(batch))
       }),
-      { numRuns: 500 },
+      { numRuns: 300 },
     )
   })
 })
@@ -33,7 +33,7 @@ describe('a difference', () => {
         expect(viewOf(batch, base)).toEqual(view)
         expect(batch.parts.length).toBe(after.parts.length)
       }),
-      { numRuns: 500 },
+      { numRuns: 300 },
     )
   })
 
@@ -50,7 +50,7 @@ describe('a difference', () => {
             if (was?.has(name) && equal(was.get(name), item) && hasOnce(told, name)) expect(was.get(name)).toBe(item)
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 300 },
     )
   })
 })

@@ -144,8 +144,10 @@ export class Reader {
   }
 
   #longVarint(low: number): number {
-    let value = low
-    for (let scale = 0x80; scale <= 2 ** 49; scale *= 0x80) {
+    const second = this.u8()
+    if (second < 0x80) return low | (second << 7)
+    let value = low + (second & 0x7f) * 0x80
+    for (let scale = 2 ** 14; scale <= 2 ** 49; scale *= 0x80) {
       const byte = this.u8()
       value += (byte & 0x7f) * scale
       if (byte >= 0x80) continue
@@ -158,6 +160,7 @@ export class Reader {
   /** The integer whose zigzag form is next. */
   integer(): number {
     const value = this.varint()
+    if (value <= 0x7fffffff) return value & 1 ? -((value + 1) / 2) : value >> 1
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2
   }
 

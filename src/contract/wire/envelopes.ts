@@ -13,6 +13,7 @@ import {
   type ConnectResponse,
   ConnectResponseSchema,
 } from './generated/clusterpulse/collector/v1/collector_pb.ts'
+import { checkWeight } from './weight.ts'
 
 /** The one method, as gRPC names it. */
 export const COLLECTOR_METHOD = '/clusterpulse.collector.v1.CollectorService/Connect'
@@ -47,6 +48,7 @@ function encode<D extends DescMessage>(schema: D, message: MessageInitShape<D>):
 }
 
 function decode<D extends DescMessage>(schema: D, bytes: Uint8Array): MessageShape<D> {
+  checkWeight(schema, bytes)
   try {
     return fromBinary(schema, bytes, { readUnknownFields: false })
   } catch (cause) {

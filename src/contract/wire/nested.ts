@@ -103,10 +103,18 @@ function readRecords(layouts: readonly string[][], values: Codec, out: Decoding)
   const total = layouts.reduce((sum, layout) => sum + layout.length, 0)
   out.charge(total * ELEMENT_COST)
   const each = readColumn(values, false, total, out)
-  let next = 0
+  // Things of one layout mostly have the same values: a copy of the first with what differs is much faster to make.
+  const firsts = new Map<readonly string[], { readonly record: Entries; readonly start: number }>()
+  let start = 0
   return layouts.map((layout) => {
-    const record: Record<string, unknown> = {}
-    for (const name of layout) setOwn(record, name, each[next++])
+    const first = firsts.get(layout)
+    const record: Record<string, unknown> = { ...first?.record }
+    for (let i = 0; i < layout.length; i++) {
+      const value = each[start + i]
+      if (!first || !Object.is(value, each[first.start + i])) setOwn(record, layout[i]!, value)
+    }
+    if (!first) firsts.set(layout, { record, start })
+    start += layout.length
     return record
   })
 }
@@ -173,5 +181,5 @@ function readEnds(count: number, out: Decoding): number[] {
 const keyOf = (codec: Codec, value: unknown) => (value === null ? 'n' : codec.key(value))
 
 function equalValues(codec: Codec, a: unknown, b: unknown): boolean {
-  return a === b || (a !== null && b !== null && codec.equal(a, b))
+  return Object.is(a, b) || (a !== null && b !== null && codec.equal(a, b))
 }

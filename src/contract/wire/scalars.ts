@@ -141,10 +141,11 @@ function orRefuse(other: string | null | undefined, text: string): string | null
 }
 
 /** What has no shape we know travels as its JSON. */
-export function jsonCodec(nullable: boolean): Codec {
+export function jsonCodec(): Codec {
   const key = (value: unknown) => textKey(JSON.stringify(value))
   return {
-    nullable,
+    // Whatever it is, it may be null.
+    nullable: true,
     blank: null,
     equal: (a, b) => JSON.stringify(a) === JSON.stringify(b),
     key,

@@ -74,6 +74,10 @@ export class Table {
   /** @throws WireError */
   read(count: number, out: Decoding): Row[] {
     out.charge(count * ROW_COST)
+    if (count === 0) {
+      for (let left = out.from.varint(); left > 0; left--) readSlot(out, ignore)
+      return []
+    }
     const columns: Columns = new Array(this.leaves.length).fill(undefined)
     for (let left = out.from.varint(); left > 0; left--) {
       readSlot(out, (name) => {
@@ -118,6 +122,8 @@ export function leafEqual({ get, codec }: Leaf, a: Row, b: Row): boolean {
   const [x, y] = [get(a), get(b)]
   return Object.is(x, y) || (x != null && y != null && codec.equal(x, y))
 }
+
+const ignore = () => undefined
 
 /** Reads a name and then what stands in its slot; whatever of it was not read is passed over. */
 export function readSlot(out: Decoding, read: (name: string) => void): void {

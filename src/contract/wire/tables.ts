@@ -21,7 +21,7 @@ export function codecOf(shape: Shape): Codec {
     case 'object':
       return objectCodec(nullable, new Table(shape.properties, codecOf))
     case 'json':
-      return jsonCodec(nullable)
+      return jsonCodec()
   }
 }
 

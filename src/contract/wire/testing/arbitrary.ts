@@ -12,7 +12,7 @@ import type { BodyHead } from '../body.ts'
 import { type Shape, shapeOf } from '../shape.ts'
 
 /** Anything the schema of a shape allows, with a taste for what is hard to carry. */
-export function valueOf(shape: Shape): fc.Arbitrary<unknown> {
+export function anyOf(shape: Shape): fc.Arbitrary<unknown> {
   const value = knownValue(shape)
   return shape.nullable ? fc.option(value, { nil: null, freq: 4 }) : value
 }
@@ -26,19 +26,16 @@ function knownValue(shape: Shape): fc.Arbitrary<unknown> {
     case 'text':
       return shape.words ? fc.constantFrom(...shape.words) : texts
     case 'list':
-      return fc.array(valueOf(shape.items), { maxLength: 4 })
+      return fc.array(anyOf(shape.items), { maxLength: 4 })
     case 'record':
       return fc
-        .array(fc.tuple(names, valueOf(shape.values)), { maxLength: 4 })
+        .array(fc.tuple(names, anyOf(shape.values)), { maxLength: 4 })
         .map((entries) => Object.fromEntries(entries))
     case 'object':
-      return fc.record(
-        Object.fromEntries(shape.properties.map((property) => [property.name, valueOf(property.shape)])),
-        {
-          requiredKeys: shape.properties.filter(({ optional }) => !optional).map(({ name }) => name),
-          noNullPrototype: true,
-        },
-      )
+      return fc.record(Object.fromEntries(shape.properties.map((property) => [property.name, anyOf(property.shape)])), {
+        requiredKeys: shape.properties.filter(({ optional }) => !optional).map(({ name }) => name),
+        noNullPrototype: true,
+      })
     case 'json':
       return fc.jsonValue({ maxDepth: 3 })
   }
@@ -69,7 +66,7 @@ const numbers = fc.oneof(
 
 export function itemsOf(type: SnapshotType, maxLength = 6): fc.Arbitrary<readonly { readonly name: string }[]> {
   // The schema of a snapshot makes snapshots.
-  return fc.array(valueOf(shapeOf(snapshotSchemas[type] as never)), { maxLength }) as never
+  return fc.array(anyOf(shapeOf(snapshotSchemas[type] as never)), { maxLength }) as never
 }
 
 function partOf(type: SnapshotType): fc.Arbitrary<Part> {
