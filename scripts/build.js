@@ -14,7 +14,7 @@ if (all || what.has('node')) {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const result = await build({
     absWorkingDir: root,
-    entryPoints: { clusterpulse: 'src/apps/cli/main.ts' },
+    entryPoints: { clusterpulse: 'src/apps/cli/main.ts', agent: 'src/apps/agent/main.ts' },
     outdir: 'dist/node',
     bundle: true,
     splitting: true,
@@ -28,6 +28,7 @@ if (all || what.has('node')) {
     chunkNames: 'chunks/[name]-[hash]',
     define: { 'process.env.CLUSTERPULSE_VERSION': JSON.stringify(version) },
   })
+  assertLean(result.metafile)
   mkdirSync(join(root, 'dist/node'), { recursive: true })
   writeFileSync(join(root, 'dist/node/meta.json'), JSON.stringify(result.metafile))
 }
@@ -43,4 +44,24 @@ if ((all || what.has('web')) && existsSync(join(root, 'web/vite.config.ts'))) {
     },
   )
   if (vite.status !== 0) process.exit(vite.status ?? 1)
+}
+
+/** The agent holds no code of the hub: what its entry reaches comes from these modules only. */
+function assertLean({ outputs }) {
+  const allowed = /^src\/(contract\/|platform\/(runtime|kube)\/|pipeline\/(collect|agent)\/|apps\/agent\/)/
+  const reached = new Set()
+  const visit = (file) => {
+    if (reached.has(file) || !outputs[file]) return
+    reached.add(file)
+    for (const { path } of outputs[file].imports) visit(path)
+  }
+  visit('dist/node/agent.js')
+  const inputs = [...reached].flatMap((file) => Object.keys(outputs[file].inputs))
+  const foreign = inputs.filter((input) => input.startsWith('src/') && !allowed.test(input))
+  const packages = [...reached].flatMap((file) => outputs[file].imports.filter(({ external }) => external))
+  const stores = packages.map(({ path }) => path).filter((path) => /^(ioredis|lmdb|@duckdb|fastify)/.test(path))
+  if (inputs.length === 0 || foreign.length > 0 || stores.length > 0) {
+    console.error(`the bundle of the agent holds what it must not: ${[...foreign, ...stores].join(', ') || 'nothing at all'}`)
+    process.exit(1)
+  }
 }

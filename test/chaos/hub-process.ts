@@ -82,7 +82,8 @@ for await (const line of createInterface({ input: process.stdin })) {
       })
     while (waiting().length > 0) await systemClock.sleep(100)
     await ingester.flushed()
-    while (history.position() < log.lastIndex()) await systemClock.sleep(100)
+    const newest = log.lastIndex()
+    while (history.position() < newest) await systemClock.sleep(100)
     for (const cluster of clusters) {
       const known = state.cluster(cluster)
       say('state', cluster, known?.status.checkedAt ?? 0, known?.parts.node?.items.get('n1')?.requested.cpuCores ?? -1)
