@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createClient } from '#http'
+import { narrowQuery } from './promql.ts'
 import { MemoryHistory } from './test/memory-history.ts'
 import { partialAccess } from './test/partial-access.ts'
 import { promql } from './test/random-promql.ts'
@@ -247,6 +248,20 @@ describe.skipIf(missing)('PromQL on a real VictoriaMetrics (skipped where there 
     })
     expect((await client.promQl('1+1')).data).toMatchObject({ resultType: 'vector' })
     await expect(client.promQl('up{')).rejects.toMatchObject({ status: 400, code: 'query_refused' })
+  })
+
+  it('reads the matcher of a whole fleet as we do', async () => {
+    const others = Array.from({ length: 1000 }, (_, n) => `wes-${n}.example`)
+    const count = async (clusters: readonly string[]) => {
+      const { body } = await shared.ask('query', {
+        query: narrowQuery('count(up)', clusters),
+        time: String(start / 1000),
+      })
+      return (body as { data: { result: { value: [number, string] }[] } }).data.result.map(({ value }) => value[1])
+    }
+    expect(await count([...others, 'west'])).toEqual(['2'])
+    expect(await count([...others, 'east', 'west2', 'west'])).toEqual(['4'])
+    expect(await count(others)).toEqual([])
   })
 
   it('is refused to who sees a cluster in part, and empty for who sees none', async () => {

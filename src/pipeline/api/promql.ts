@@ -1,3 +1,4 @@
+import type { SyntaxNodeRef } from '@lezer/common'
 import { parser } from '@prometheus-io/lezer-promql'
 import { FleetError, invariant } from '#model'
 
@@ -22,6 +23,9 @@ export const maxQueryLength = 8192
 /** VictoriaMetrics takes 16 KiB by default. */
 const maxNarrowedLength = 16_000
 
+/** Of the names in a matcher, written one after the other. */
+const maxPlainLength = 1000
+
 const clusterLabel = 'cluster'
 // A number may stand apart from its sign.
 const token = /^(?:[-+]\s+)?[\x21-\x7e]+$/
@@ -30,11 +34,39 @@ const punctuation = new Set('(){}[],:')
 /** The matcher that lets only these clusters through: never one without the label. At least one name. */
 export function clusterMatcher(clusters: readonly string[]): string {
   invariant(clusters.length > 0, 'an empty alternation would match series without a cluster')
-  const names = clusters.map((name) => {
-    invariant(name !== '', 'an empty name would match series without a cluster')
-    return name.replace(/[^A-Za-z0-9_]/g, '\\$&')
-  })
-  return `${clusterLabel}=~${JSON.stringify(names.join('|'))}`
+  invariant(!clusters.includes(''), 'an empty name would match series without a cluster')
+  const plain = clusters.map(literal).join('|')
+  // Backends look plain alternatives up, so a few stay plain; a fleet would not fit into a query.
+  return `${clusterLabel}=~${JSON.stringify(plain.length <= maxPlainLength ? plain : alternatives(clusters))}`
+}
+
+const literal = (text: string): string => text.replace(/[^A-Za-z0-9_]/g, '\\$&')
+
+/** A regular expression for exactly these texts, with common ends and beginnings written once. */
+function alternatives(texts: readonly string[]): string {
+  const end = commonEnd(texts)
+  const rests = new Map<string, string[]>()
+  for (const text of new Set(texts.map((text) => text.slice(0, text.length - end.length)))) {
+    const after = rests.get(text.charAt(0)) ?? []
+    rests.set(text.charAt(0), after)
+    after.push(text.slice(1))
+  }
+  const isWhole = !rests.delete('')
+  const branches = [...rests].map(([first, after]) => literal(first) + restOf(after))
+  if (branches.length === 0) return literal(end)
+  const [only = ''] = branches
+  if (branches.length === 1 && isWhole) return only + literal(end)
+  const isClass = branches.every((branch) => branch.length === 1)
+  return `${isClass ? `[${branches.join('')}]` : `(?:${branches.join('|')})`}${isWhole ? '' : '?'}${literal(end)}`
+}
+
+const restOf = ([first = '', ...more]: readonly string[]): string =>
+  more.length === 0 ? literal(first) : alternatives([first, ...more])
+
+function commonEnd([first = '', ...more]: readonly string[]): string {
+  let length = first.length
+  for (const text of more) while (!text.endsWith(first.slice(first.length - length))) length -= 1
+  return first.slice(first.length - length)
 }
 
 interface Leaf {
@@ -57,8 +89,8 @@ export function narrowQuery(query: string, clusters: readonly string[]): string 
   if (query.length > maxQueryLength)
     throw new QueryRefusedError(`a query has at most ${maxQueryLength} characters`, '', 0)
   const matcher = clusterMatcher(clusters)
-  const { leaves, inserts } = readQuery(query, matcher)
-  const narrowed = writeQuery(query, leaves, inserts)
+  const reading = readQuery(query, matcher)
+  const narrowed = writeQuery(query, reading)
   if (narrowed.length > maxNarrowedLength)
     throw new QueryRefusedError(
       `with the names of ${clusters.length} clusters the query is ${narrowed.length} characters, more than ${maxNarrowedLength}: use fewer selectors; refused`,
@@ -67,55 +99,71 @@ export function narrowQuery(query: string, clusters: readonly string[]): string 
     )
   const checked = selectorsOf(narrowed)
   invariant(
-    checked?.length === inserts.size && checked.every((first) => first.replaceAll(' ', '') === matcher),
+    checked?.length === reading.inserts.size && checked.every((first) => first.replaceAll(' ', '') === matcher),
     'every selector of a narrowed query carries the matcher',
   )
   return narrowed
 }
 
-function readQuery(query: string, matcher: string): { leaves: Leaf[]; inserts: Map<number, string> } {
-  const leaves: Leaf[] = []
-  const inserts = new Map<number, string>()
-  const refuse = (reason: string, position: number): never => {
-    throw new QueryRefusedError(reason, query, position)
-  }
+/** What a query consists of: its tokens, what is skipped between them, and where the matcher goes. */
+interface Reading {
+  readonly leaves: Leaf[]
+  /** end of each comment, by its beginning */
+  readonly comments: Map<number, number>
+  readonly inserts: Map<number, string>
+}
+
+function readQuery(query: string, matcher: string): Reading {
+  const reading: Reading = { leaves: [], comments: new Map(), inserts: new Map() }
   parser.parse(query).iterate({
-    enter: ({ name, type, node, from, to }) => {
-      const text = query.slice(from, to)
-      if (type.isError) return refuse(`this is no PromQL${near(text)}`, from)
-      if (name === 'LineComment') return false
-      if (name === 'QuotedLabelName') return refuse('quoted label names are not taken', from)
-      if (name === 'Info') return refuse('info() reads series that its arguments do not name: it is not taken', from)
-      if (
-        name === 'LabelName' &&
-        text.startsWith('__') &&
-        text !== '__name__' &&
-        node.parent?.name !== 'GroupingLabels'
-      )
-        return refuse(`label ${text} is not taken`, from)
-      if (name === 'VectorSelector') {
-        const braces = node.getChild('LabelMatchers')
-        if (!braces) inserts.set(to, `{ ${matcher} }`)
-        else inserts.set(braces.from + 1, braces.getChild('UnquotedLabelMatcher') ? `${matcher} ,` : matcher)
-        return true
+    enter: (node) => {
+      const foreign = foreignTo(node, query.slice(node.from, node.to))
+      if (foreign !== undefined) throw new QueryRefusedError(foreign, query, node.from)
+      if (node.name === 'VectorSelector') {
+        const [at, text] = insertOf(node, matcher)
+        reading.inserts.set(at, text)
       }
-      if (node.firstChild) return true
-      if (name === 'StringLiteral') leaves.push({ from, to, text: plainString(text, (why) => refuse(why, from)) })
-      else if (name === 'LabelMatchers' || name === 'GroupingLabels' || name === 'FunctionCallBody') return true
-      else if (token.test(text)) leaves.push({ from, to, text: text.replace(/\s+/g, '') })
-      else refuse(`this cannot be read${near(text)}`, from)
-      return false
+      if (node.name === 'LineComment') reading.comments.set(node.from, node.to)
+      else if (isLeaf(node)) reading.leaves.push(leafOf(node, query))
     },
   })
-  return { leaves, inserts }
+  return reading
+}
+
+/** Why a node is no part of a query that we let through; undefined where it is. */
+function foreignTo({ name, type, node }: SyntaxNodeRef, text: string): string | undefined {
+  if (type.isError) return `this is no PromQL${near(text)}`
+  if (name === 'QuotedLabelName') return 'quoted label names are not taken'
+  if (name === 'Info') return 'info() reads series that its arguments do not name: it is not taken'
+  const isForeignLabel = name === 'LabelName' && text.startsWith('__') && text !== '__name__'
+  return isForeignLabel && node.parent?.name !== 'GroupingLabels' ? `label ${text} is not taken` : undefined
+}
+
+function insertOf({ node, to }: SyntaxNodeRef, matcher: string): readonly [at: number, text: string] {
+  const braces = node.getChild('LabelMatchers')
+  if (!braces) return [to, `{ ${matcher} }`]
+  return [braces.from + 1, braces.getChild('UnquotedLabelMatcher') ? `${matcher} ,` : matcher]
+}
+
+/** Between these and their punctuation there may be nothing. */
+const hollow = new Set(['PromQL', 'LabelMatchers', 'GroupingLabels', 'FunctionCallBody'])
+const isLeaf = ({ name, node }: SyntaxNodeRef): boolean => node.firstChild === null && !hollow.has(name)
+
+function leafOf({ name, from, to }: SyntaxNodeRef, query: string): Leaf {
+  const text = query.slice(from, to)
+  const refuse = (reason: string): never => {
+    throw new QueryRefusedError(reason, query, from)
+  }
+  if (name === 'StringLiteral') return { from, to, text: plainString(text, refuse) }
+  if (!token.test(text)) return refuse(`this cannot be read${near(text)}`)
+  return { from, to, text: text.replace(/\s+/g, '') }
 }
 
 const near = (text: string): string => (text.trim() === '' ? '' : ` (${JSON.stringify(text.slice(0, 40))})`)
 
 /** Tokens and the punctuation between them, with single spaces; what is skipped in between is left out. */
-function writeQuery(query: string, leaves: readonly Leaf[], inserts: ReadonlyMap<number, string>): string {
+function writeQuery(query: string, { leaves, comments, inserts }: Reading): string {
   const words: string[] = []
-  const comments = commentsOf(query)
   let at = 0
   const insert = (): void => {
     const text = inserts.get(at)
@@ -142,16 +190,6 @@ function writeQuery(query: string, leaves: readonly Leaf[], inserts: ReadonlyMap
   gapUntil(query.length)
   insert()
   return words.join(' ')
-}
-
-function commentsOf(query: string): ReadonlyMap<number, number> {
-  const comments = new Map<number, number>()
-  parser.parse(query).iterate({
-    enter: ({ name, from, to }) => {
-      if (name === 'LineComment') comments.set(from, to)
-    },
-  })
-  return comments
 }
 
 /** The first matcher of each selector; undefined where the text has a fault. */

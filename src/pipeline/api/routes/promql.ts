@@ -23,6 +23,9 @@ type Parameters = Readonly<Record<string, string | undefined>>
  * PromQL for those who have a tool that speaks it, answered as Prometheus answers.
  *
  *   clusters seen whole → query narrowed to them by its syntax tree → backend → its data, nothing else of it
+ *
+ * Administrators are narrowed as well, to the names of all registered clusters: never "any cluster", because a removed
+ * cluster's series stay in the backend, and who saw "all" of what is left must not get them.
  */
 export function promQlRoutes(
   app: FastifyInstance,
