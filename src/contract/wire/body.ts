@@ -23,7 +23,7 @@ const duration = numberCodec(false, false)
  * The body of a frame, not yet compressed. Cluster, origin, sequence and times travel in the frame.
  * @param batch of complete parts and of such that were not read
  * @param base the view after the batch that the frame names as its base: parts are then told as differences to it
- * @throws WireError where a number is NaN or infinite
+ * @throws WireError where a number is NaN or infinite, or the batch has more than some 250 000 rows
  */
 export function encodeBody(batch: Batch, base?: BatchView): Uint8Array {
   const rest = new Encoding()

@@ -8,6 +8,8 @@ import { readTexts, TextTable } from './texts.ts'
  */
 const FREE_OF_CHARGE = 65_536
 const PER_BYTE = 4
+/** Whatever its size: a quarter of a million rows, more than the largest cluster has of everything together. */
+const MOST = 8_000_000
 /** Of one row of a table, whatever its columns: both ends must charge alike, and they may know different columns. */
 export const ROW_COST = 32
 /** Of one element of a list or a record. */
@@ -21,6 +23,7 @@ export class Encoding {
 
   charge(cost: number): void {
     this.#cost += cost
+    if (this.#cost > MOST) throw new WireError('the batch holds more than a body may')
   }
 
   text(text: string): void {
@@ -41,7 +44,7 @@ export class Decoding {
 
   constructor(from: Reader) {
     this.from = from
-    this.#budget = FREE_OF_CHARGE + PER_BYTE * from.bytes.length
+    this.#budget = Math.min(MOST, FREE_OF_CHARGE + PER_BYTE * from.bytes.length)
     this.texts = readTexts(from)
   }
 
