@@ -4,7 +4,6 @@ import { isKubeError, type KubeClient, type KubeObject } from '#kube'
 import { type ClusterName, FleetError, seconds } from '#model'
 import type { AgentCredentials } from './agent-credentials.ts'
 import {
-  AGENT_NAMESPACE,
   type AgentCredential,
   type AgentObject,
   type AgentSettings,
@@ -31,6 +30,8 @@ export interface DeployOptions {
   readonly settings: AgentSettings
   readonly collectors: readonly Collector[]
   readonly credentials: Pick<AgentCredentials, 'check' | 'issue'>
+  /** called once the member has answered, before anything is written there */
+  readonly beforeWrite?: () => Promise<void>
   /** hub's clock, ms since the Unix epoch */
   readonly now: number
   readonly signal: AbortSignal
@@ -62,6 +63,8 @@ export async function deployAgent(options: DeployOptions): Promise<DeploymentEnd
         `deployment: an agent of the connection ${other} runs there; delete that connection, or this one`,
       )
     }
+    step = 'connection'
+    await options.beforeWrite?.()
     step = 'secret'
     const shown = tokenIn(found.secret)
     const credential = await credentialFor(shown, options)
@@ -213,6 +216,3 @@ const failure = (code: string, message: string): DeploymentEnd => ({
 export function settingsHash(settings: AgentSettings): string {
   return createHash('sha256').update(JSON.stringify(settings)).digest('hex')
 }
-
-/** Where the agent's objects are, for messages. */
-export const agentNamespace = AGENT_NAMESPACE

@@ -38,6 +38,8 @@ export interface Wish {
   readonly wants: boolean
   /** it is to be there and does not deliver */
   readonly isMissing: boolean
+  /** address of the member's API, as it is really asked; undefined where there is no way */
+  readonly server: string | undefined
   readonly client: () => Promise<KubeClient | undefined>
   /** ms since the Unix epoch */
   readonly now: number
@@ -53,6 +55,9 @@ export interface Installed {
 
 /** On connections whose agent the hub has deployed: they are not gone before it is. */
 export const AGENT_FINALIZER = 'clusterpulse.io/agent'
+
+/** Beside it: where. A connection that is turned to another cluster must not be spoken for by the agent of the former. */
+const AGENT_AT = 'clusterpulse.io/agent-at'
 
 /** The last attempt at one member. */
 interface Attempt {
@@ -113,7 +118,7 @@ export class AgentInstaller {
         signal,
       )
     }
-    await this.#setFinalizer(object, false, signal)
+    await this.#release(object, signal)
     return undefined
   }
 
@@ -126,14 +131,14 @@ export class AgentInstaller {
 
   async #deploy(wish: Wish): Promise<Installed> {
     const { install, credentials, collectors, logger } = this.#options
-    const { object, connection, facts, isMissing, now, signal } = wish
+    const { object, connection, facts, isMissing, server, now, signal } = wish
     const { name } = object.metadata
-    if (!install || !credentials) return {}
+    if (!install || !credentials || server === undefined) return {}
     const address = connection.spec.ingesterAddress || install.address
     if (!address) return isMissing ? { condition: NO_ADDRESS } : {}
     // Without the CA it is to trust the agent would be started in vain, and started anew with it.
     if (install.tls && install.caPem?.() === '') return {}
-    const settings = this.#settings(connection, facts, install, address)
+    const settings = { ...this.#settings(connection, facts, install, address), endpoint: server }
     const hash = settingsHash(settings)
     const last = this.#attempts.get(name)
     if (!isDue(last, hash, wish)) return last ? said(last.end, isMissing) : {}
@@ -141,9 +146,11 @@ export class AgentInstaller {
     try {
       const kube = await wish.client()
       if (!kube) return {}
-      if (!hasFinalizer(object)) await this.#setFinalizer(object, true, signal)
       const cluster = parseClusterName(name)
-      end = await deployAgent({ kube, cluster, settings, collectors, credentials, now, signal })
+      const beforeWrite = async () => {
+        if (agentAt(object) !== server) await this.#claim(object, cluster, server, signal)
+      }
+      end = await deployAgent({ kube, cluster, settings, collectors, credentials, beforeWrite, now, signal })
     } catch (error) {
       signal.throwIfAborted()
       const { code, message } = FleetError.from(error)
@@ -174,7 +181,6 @@ export class AgentInstaller {
       ...(serverName !== undefined && { serverName }),
       ...(imagePullSecret !== undefined && { imagePullSecret }),
       ...(bufferVolume && { bufferVolume }),
-      ...(spec.endpoint && { endpoint: spec.endpoint }),
     }
   }
 
@@ -187,7 +193,7 @@ export class AgentInstaller {
     const reason = await this.#removed(cluster, client, signal)
     if (reason === undefined) {
       await this.#revoke(cluster, signal)
-      await this.#setFinalizer(object, false, signal)
+      await this.#release(object, signal)
       this.#removals.delete(name)
       this.#attempts.delete(name)
       return {}
@@ -226,16 +232,37 @@ export class AgentInstaller {
     }
   }
 
-  async #setFinalizer(object: KubeObject, wanted: boolean, signal: AbortSignal): Promise<void> {
-    const { name, namespace } = object.metadata
-    const key = namespace ? { name, namespace } : { name }
-    const now = await this.#options.hub.get(connectionResource, key, signal)
-    if (!now || now.metadata.uid !== object.metadata.uid || hasFinalizer(now) === wanted) return
-    const others = (now.metadata.finalizers ?? []).filter((finalizer) => finalizer !== AGENT_FINALIZER)
-    const finalizers = wanted ? [...others, AGENT_FINALIZER] : others
+  /** Writes down that an agent of ours is about to be there, before it is. What an agent elsewhere shows counts no more. */
+  async #claim(object: KubeObject, cluster: ClusterName, server: string, signal: AbortSignal): Promise<void> {
+    const now = await this.#current(object, signal)
+    if (!now || agentAt(now) === server) return
+    const before = agentAt(now)
+    if (before !== undefined) {
+      this.#options.logger.warn(
+        { cluster, before, server },
+        'the connection leads elsewhere now; the agent there is refused',
+      )
+      await this.#options.credentials?.revoke(cluster, undefined, signal)
+    }
+    await this.#mark(now, [...foreignFinalizers(now), AGENT_FINALIZER], server, signal)
+  }
+
+  async #release(object: KubeObject, signal: AbortSignal): Promise<void> {
+    const now = await this.#current(object, signal)
+    if (now && hasFinalizer(now)) await this.#mark(now, foreignFinalizers(now), null, signal)
+  }
+
+  /** The object as it is now; undefined where it is gone, or another one has its name. */
+  async #current({ metadata }: KubeObject, signal: AbortSignal): Promise<KubeObject | undefined> {
+    const now = await this.#options.hub.get(connectionResource, keyOf({ metadata }), signal)
+    return now?.metadata.uid === metadata.uid ? now : undefined
+  }
+
+  async #mark(now: KubeObject, finalizers: readonly string[], at: string | null, signal: AbortSignal): Promise<void> {
+    const { resourceVersion } = now.metadata
     // With the version it was read at: a list that changed in between must not be overwritten.
-    const metadata = { finalizers, resourceVersion: now.metadata.resourceVersion }
-    await this.#options.hub.patch(connectionResource, key, { metadata }, { kind: 'merge', signal })
+    const metadata = { finalizers, annotations: { [AGENT_AT]: at }, resourceVersion }
+    await this.#options.hub.patch(connectionResource, keyOf(now), { metadata }, { kind: 'merge', signal })
   }
 
   /** In the log, and as a kube event where the hub may write one. */
@@ -267,6 +294,15 @@ export class AgentInstaller {
 }
 
 const NO_CLIENT = 'the hub has no access to it any more'
+
+const keyOf = ({ metadata: { name, namespace } }: KubeObject) => (namespace ? { name, namespace } : { name })
+
+/** Where our agent was last brought; undefined where none was. */
+const agentAt = (object: KubeObject): string | undefined =>
+  hasFinalizer(object) ? (object.metadata.annotations?.[AGENT_AT] ?? '') : undefined
+
+const foreignFinalizers = ({ metadata }: KubeObject): readonly string[] =>
+  (metadata.finalizers ?? []).filter((finalizer) => finalizer !== AGENT_FINALIZER)
 
 const hasFinalizer = ({ metadata }: KubeObject): boolean => metadata.finalizers?.includes(AGENT_FINALIZER) === true
 

@@ -19,6 +19,7 @@ import {
   until,
   untilPhase,
   type World,
+  writeSecret,
 } from './testing/world.ts'
 
 const key = (name: string) => ({ name, namespace: NAMESPACE })
@@ -348,6 +349,36 @@ describe("an agent's deployment", () => {
     expect(deployment(member)).toBeUndefined()
     expect(world.cluster('west')).toBeUndefined()
     expect(await world.hub.get(agentResources.secret, key('west-agent'))).toBeUndefined()
+  })
+
+  it('speaks no more for a connection that is turned to another cluster, whose own agent does', async () => {
+    await using push_ = await aPushWorld()
+    const { world, credentials } = push_
+    const [before, after] = [await world.member(), await world.member()]
+    await connect(world, 'west', byAdmin(before), { collectionMode: 'push' })
+    await until(() => expect(deployment(before)).toBeDefined())
+    const tokenOn = (member: Member) => {
+      const secret = member.server.objects.get({ group: '', version: 'v1', plural: 'secrets' }, agentKeys.secret)
+      const { token = '' } = (secret?.data ?? {}) as { token?: string }
+      return Buffer.from(token, 'base64').toString()
+    }
+    await writeSecret(world.hub, 'west-credentials', { token: after.adminToken, 'ca.crt': after.ca })
+    await world.hub.patch(connectionResource, key('west'), { spec: { endpoint: after.url } }, { kind: 'merge' })
+    await until(() => expect(deployment(after)).toBeDefined())
+    expect(credentials.verify({ token: tokenOn(after), address: '' })).toHaveProperty('peer')
+    expect(credentials.verify({ token: tokenOn(before), address: '' })).toEqual({ refused: 'unknown' })
+  })
+
+  it('goes although the Secret with the access to its member is deleted together with the connection', async () => {
+    await using push_ = await aPushWorld()
+    const { world } = push_
+    const member = await world.member()
+    await connect(world, 'west', byAdmin(member), { collectionMode: 'push' })
+    await until(() => expect(deployment(member)).toBeDefined())
+    await world.hub.delete(agentResources.secret, key('west-credentials'))
+    await world.hub.delete(connectionResource, key('west'))
+    await until(async () => expect(await world.hub.get(connectionResource, key('west'))).toBeUndefined())
+    expect(deployment(member)).toBeUndefined()
   })
 
   it('is left behind after a while where the member does not answer, and the connection says what', async () => {

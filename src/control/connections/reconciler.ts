@@ -51,6 +51,8 @@ export interface ReconcilerOptions {
 interface Visit {
   /** ends the round that runs now */
   running: AbortController | undefined
+  /** the last way in that was written down: a Secret often goes together with its connection, and the agent must go too */
+  access: ClusterAccess | undefined
   /** it reads the cluster: pointless from the moment an agent delivers */
   isReading: boolean
   /** when collectors that are not due every round were last read and stored, ms */
@@ -149,6 +151,7 @@ export class ConnectionReconciler implements Reconciler {
     const startedAt = clock.now()
     const { connection, settings, fault } = read(object, defaults, agents !== undefined)
     const way: Way = fault ?? (isReachable(connection.spec) ? await this.#way(connection, signal) : NO_WAY)
+    if ('access' in way) visit.access = way.access
     const collecting = this.#decide(cluster, connection, settings, visit)
     const look: Look = { object, connection, cluster, settings, collecting, way, startedAt }
     const unknown = await this.#connect(cluster, shownFacts(look), signal)
@@ -238,7 +241,7 @@ export class ConnectionReconciler implements Reconciler {
    */
   async #install(look: Look, answers: boolean, signal: AbortSignal): Promise<Installed> {
     const { installer, clock } = this.#options
-    const { object, connection, settings, collecting } = look
+    const { object, connection, settings, collecting, way } = look
     const wants = connection.spec.collectionMode === 'push' && this.#options.agents !== undefined
     // What does not answer a read will not take a write.
     if (!answers) return {}
@@ -248,20 +251,22 @@ export class ConnectionReconciler implements Reconciler {
       facts: settings.facts,
       wants,
       isMissing: collecting.deploy,
+      server: 'access' in way ? way.access.server : undefined,
       client: () => this.#client(object, signal),
       now: clock.now(),
       signal,
     })
   }
 
-  /** A client of the member, as the connection says; undefined where it says no way, or none that works. */
+  /** A client of the member, as the connection says or last said; undefined where it never said a way that works. */
   async #client(object: KubeObject, signal: AbortSignal): Promise<KubeClient | undefined> {
     const { clients, defaults } = this.#options
     const { connection, settings, fault } = read(object, defaults, true)
-    if (fault || !isReachable(connection.spec)) return undefined
+    if (fault) return undefined
     const way = await this.#way(connection, signal)
-    if (!('access' in way)) return undefined
-    return clients.get(poolKey(object.metadata), way.access, { timeoutMs: settings.facts.timeoutMs }, signal)
+    const access = 'access' in way ? way.access : this.#visits.get(object.metadata.name)?.access
+    if (!access) return undefined
+    return clients.get(poolKey(object.metadata), access, { timeoutMs: settings.facts.timeoutMs }, signal)
   }
 
   /** Waits a little until state holds what the agent sent, so that the status does not speak of the time before. */
@@ -440,6 +445,7 @@ const NO_WAY = {
 
 const newVisit = (): Visit => ({
   running: undefined,
+  access: undefined,
   isReading: false,
   readAt: new Map(),
   awaySince: undefined,
