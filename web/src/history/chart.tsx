@@ -159,7 +159,7 @@ function Canvas({ plan, picture, moves }: Pick<ChartProps, 'plan' | 'picture' | 
       aria-valuemax={Math.round(picture.to / 1000)}
       aria-valuenow={Math.round(picture.to / 1000)}
       aria-valuetext={valueText(plan, picture, null)}
-      aria-keyshortcuts="ArrowLeft ArrowRight Home End + - Escape"
+      aria-keyshortcuts="ArrowLeft ArrowRight Home End Plus - Escape"
       onKeyDown={press}
       onBlur={() => crosshair.point(null)}
     />

@@ -1,8 +1,9 @@
 import { type ReactNode, useMemo, useRef } from 'react'
-import { Missing } from '../components/text.tsx'
+import { Hidden, Missing } from '../components/text.tsx'
 import { useWindow } from '../components/use-window.ts'
 import { formatMoment } from '../model/format.ts'
-import { type ChartPlan, columnsOf, type Picture, sourceText, type Way } from './picture.ts'
+import { type ChartPlan, columnsOf, type Picture, sourceText, spansAt, type Way } from './picture.ts'
+import { SpanSwatch } from './swatch.tsx'
 import { formatTime, formatValue, unitWord } from './units.ts'
 
 const lineHeight = 30
@@ -36,14 +37,14 @@ export function HistoryTable({
             <th scope="col" rowSpan={2}>
               Time
             </th>
+            <th scope="col" rowSpan={2} className="is-source">
+              How it came
+            </th>
             {plans.map(({ id, title, unit, lines }) => (
               <th key={id} scope="colgroup" colSpan={lines.length}>
                 {title} <span className="chart-unit">{unitWord[unit]}</span>
               </th>
             ))}
-            <th scope="col" rowSpan={2} className="is-source">
-              How it came
-            </th>
           </tr>
           <tr aria-rowindex={2}>
             {columns.map(({ id, line }) => (
@@ -62,13 +63,15 @@ export function HistoryTable({
                 <th scope="row" data-tip={formatMoment(at)}>
                   {formatTime(at)}
                 </th>
+                <td className="is-source">
+                  <Source picture={picture} index={index} way={way} />
+                </td>
                 {columns.map(({ id, chart, values }) => {
                   const value = values[index] ?? null
                   return (
                     <td key={id}>{value === null ? <Missing why="no sample" /> : formatValue(chart.unit, value)}</td>
                   )
                 })}
-                <td className="is-source">{sourceText(picture, index, way)}</td>
               </tr>
             )
           })}
@@ -76,6 +79,23 @@ export function HistoryTable({
         </tbody>
       </table>
     </section>
+  )
+}
+
+/** In a word or two; the whole of it on hover, and for those who listen. */
+function Source({ picture, index, way }: { picture: Picture; index: number; way: Way }): ReactNode {
+  const text = sourceText(picture, index, way)
+  const spans = spansAt(picture, picture.times[index] ?? 0)
+  if (spans.length === 0) return text.startsWith('live') ? <span data-tip={text}>live</span> : text
+  return (
+    <span data-tip={text}>
+      {spans.map(({ kind, from }) => (
+        <span key={`${kind} ${from}`} className="table-span" aria-hidden="true">
+          <SpanSwatch kind={kind} /> {kind}
+        </span>
+      ))}
+      <Hidden>{text}</Hidden>
+    </span>
   )
 }
 

@@ -212,7 +212,7 @@ function Notes({
     <>
       <ul className="span-legend" aria-label="Stretches that did not come live">
         {groups.length === 0 && (
-          <li className="quiet">All of this range came live; where a line breaks, nothing came.</li>
+          <li className="quiet">Nothing was repaired, pulled or lost here; where a line breaks, no sample came.</li>
         )}
         {groups.map(({ kind, text, where }) => (
           <li key={kind}>

@@ -9,6 +9,8 @@ export const shortcuts: readonly (readonly [keys: string, what: string])[] = [
   ['j and k', 'to the next and the previous row'],
   ['Enter', 'open the row'],
   ['Esc', 'close, or go up'],
+  ['← → Home End', 'on a chart: move the crosshair'],
+  ['+ and -', 'on a chart: zoom; Esc goes back'],
   ['?', 'this sheet'],
 ]
 
