@@ -1,4 +1,5 @@
 import {
+  type AgentFacts,
   type Batch,
   type Change,
   type ClusterName,
@@ -90,10 +91,17 @@ function applyBatch(
     sequence: batch.sequence,
     origin: batch.origin ?? '',
     source: batch.source,
+    agent: heardFrom(before.agent, batch, receivedAt),
     heartbeats: [...before.heartbeats, heartbeat].slice(-HEARTBEATS_KEPT),
     version,
   }
   return withEvents(previous, after, snapshotChanges, receivedAt)
+}
+
+/** A batch of an agent is a sign of life as well: its facts come seldom while nothing else moves. */
+function heardFrom(agent: AgentFacts | null, { source }: Batch, receivedAt: number): AgentFacts | null {
+  if (source !== 'push' || !agent?.connected || agent.heartbeatAt >= receivedAt) return agent
+  return { ...agent, heartbeatAt: receivedAt }
 }
 
 // Numbers are compared within one origin. Between two the time decides: a record applied once more is not newer.
