@@ -139,6 +139,11 @@ export class Agent implements AsyncDisposable {
     }
   }
 
+  /** a round runs, or the disk is being written or read */
+  get isBusy(): boolean {
+    return this.#loop.isRunning || this.#buffer.isBusy
+  }
+
   /** The round that runs gets 2 s, what is on its way to the hub another 2 s; the rest stays in the buffer. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop()

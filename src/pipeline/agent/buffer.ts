@@ -83,6 +83,7 @@ export class BatchBuffer implements AsyncDisposable {
   readonly #readers = new Map<'recent' | 'thinned', Reader>()
   #turns: Promise<unknown> = Promise.resolve()
   #inFlight: (sequence: number) => boolean = () => false
+  #busy = 0
   #batches = 0
   #bytes = 0
   #memoryBytes = 0
@@ -233,6 +234,11 @@ export class BatchBuffer implements AsyncDisposable {
     })
   }
 
+  /** the disk is being read or written */
+  get isBusy(): boolean {
+    return this.#busy > 0
+  }
+
   has(sequence: number): boolean {
     return this.#entries.has(sequence)
   }
@@ -294,7 +300,8 @@ export class BatchBuffer implements AsyncDisposable {
   }
 
   #exclusive<T>(action: () => Promise<T>): Promise<T> {
-    const turn = this.#turns.then(action)
+    this.#busy++
+    const turn = this.#turns.then(action).finally(() => this.#busy--)
     this.#turns = turn.catch(() => undefined) // whoever asked hears of it; the next turn is independent
     return turn
   }

@@ -43,10 +43,15 @@ export class CollectLoop {
     lastAt: undefined,
     lastFailure: undefined,
   }
+  #isRunning = false
   #replanned = new AbortController()
 
   constructor(options: CollectLoopOptions) {
     this.#options = options
+  }
+
+  get isRunning(): boolean {
+    return this.#isRunning
   }
 
   get health(): CollectionHealth {
@@ -73,7 +78,9 @@ export class CollectLoop {
         due = Math.min(due, nextTick(beganAt, intervalMs, monotonic.now() - 1))
         continue
       }
+      this.#isRunning = true
       await this.#round(giveUp)
+      this.#isRunning = false
       const { intervalMs } = plan()
       const after = nextTick(beganAt, intervalMs, monotonic.now())
       const skipped = Math.max(0, Math.round((after - due) / intervalMs) - 1)

@@ -55,7 +55,6 @@ export interface Live {
   readonly tokens: number
   readonly refilledAt: number
   readonly healthAt: number
-  readonly heardAt: number
   /** the oldest of the buffer that is neither live nor on its way; undefined: not read, or there is none */
   readonly backlog: Item | undefined
   /** rises when the buffer may hold something new to send */
@@ -120,8 +119,6 @@ export type Event =
   | ({ readonly type: 'ack' } & Acked)
   | { readonly type: 'resync' }
   | { readonly type: 'goodbye'; readonly reason: string; readonly retryAfterMs: number }
-  /** any other message */
-  | { readonly type: 'heard' }
   | { readonly type: 'fetched'; readonly item: Item | undefined }
   | { readonly type: 'blocked' }
   | { readonly type: 'writable' }
@@ -175,8 +172,8 @@ export function wakeAt({ phase, known, live }: State, now: number): number {
   }
 }
 
-const silentAt = (phase: Live) =>
-  Math.max(phase.heardAt, ...[...phase.inFlight.values()].slice(0, 1).map(({ at }) => at)) + SILENT_MS
+/** A hub that answers some and swallows others is no better than a silent one. */
+const silentAt = (phase: Live) => Math.min(...[...phase.inFlight.values()].map(({ at }) => at)) + SILENT_MS
 
 function step(state: State, event: Event, moment: Moment, effects: Effect[]): State {
   const { phase } = state
@@ -205,13 +202,11 @@ function step(state: State, event: Event, moment: Moment, effects: Effect[]): St
     case 'ack':
       return phase.kind === 'live' ? acked(state, phase, event, moment, effects) : state
     case 'resync':
-      return phase.kind === 'live' ? resync(state, phase, now) : state
+      return phase.kind === 'live' ? resync(state, phase) : state
     case 'goodbye':
       if (phase.kind !== 'live' && phase.kind !== 'registering') return state
       effects.push({ type: 'close' })
       return end(state, event.reason, event.retryAfterMs, moment)
-    case 'heard':
-      return phase.kind === 'live' ? { ...state, phase: { ...phase, heardAt: now } } : state
     case 'fetched':
       return phase.kind === 'live' ? { ...state, phase: fetched(state, phase, event.item) } : state
     case 'blocked':
@@ -278,7 +273,6 @@ function live(failures: number, now: number): Live {
     tokens: 0,
     refilledAt: now,
     healthAt: now,
-    heardAt: now,
     backlog: undefined,
     news: 0,
     fetching: undefined,
@@ -291,7 +285,7 @@ function acked(state: State, phase: Live, ack: Acked, { now }: Moment, effects: 
   const inFlight = new Map(phase.inFlight)
   const named = [...phase.inFlight].filter(([sequence]) => contains(ack.received, sequence))
   for (const [sequence] of named) inFlight.delete(sequence)
-  const heard: Live = { ...phase, inFlight, heardAt: now }
+  const heard: Live = { ...phase, inFlight }
   if (ack.success) {
     effects.push({ type: 'settle', received: ack.received })
     const base = Math.max(phase.base, ...named.filter(([, { as }]) => as === 'live').map(([sequence]) => sequence))
@@ -319,13 +313,13 @@ function again(state: State, phase: Live, sent: readonly (readonly [number, Sent
 }
 
 /** What was sent as a difference could not be read: it goes again, complete. */
-function resync(state: State, phase: Live, now: number): State {
+function resync(state: State, phase: Live): State {
   const differences = [...phase.inFlight].filter(([, { base }]) => base > 0)
   const inFlight = new Map(phase.inFlight)
   for (const [sequence] of differences) inFlight.delete(sequence)
   // A complete one may have crossed: it is taken, but nothing builds on it.
   for (const [sequence, sent] of inFlight) inFlight.set(sequence, { ...sent, as: 'backlog' })
-  return again(state, { ...phase, inFlight, base: 0, heardAt: now }, differences)
+  return again(state, { ...phase, inFlight, base: 0 }, differences)
 }
 
 function tick(state: State, moment: Moment, effects: Effect[]): State {
@@ -346,7 +340,7 @@ function tick(state: State, moment: Moment, effects: Effect[]): State {
   if (phase.kind !== 'live') return state
   if (phase.inFlight.size > 0 && now >= silentAt(phase)) {
     effects.push({ type: 'close' })
-    return end(state, `the hub acknowledged nothing for ${SILENT_MS / 1000} s`, 0, moment)
+    return end(state, `the hub left a message without an answer for ${SILENT_MS / 1000} s`, 0, moment)
   }
   if (now < phase.healthAt + HEALTH_MS) return state
   effects.push({ type: 'health' })

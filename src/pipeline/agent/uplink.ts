@@ -506,7 +506,6 @@ export class Uplink {
         return
       }
     }
-    this.#dispatch({ type: 'heard' })
   }
 
   /** An original hub never says why; one that could not store is asked again after half a minute. */

@@ -1,0 +1,228 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { parseClusterName } from '#model'
+import { Agent, type AgentOptions } from './agent.ts'
+import { MemoryHub, type MemoryHubOptions } from './testing/memory-hub.ts'
+import { aliveClient, countingCollector } from './testing/small-cluster.ts'
+import { VirtualTime } from './testing/virtual-time.ts'
+
+const START = Date.UTC(2026, 10, 1)
+const HOUR = 3_600_000
+const cluster = parseClusterName('west')
+let directory = ''
+let time = new VirtualTime(START)
+const open: Agent[] = []
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'agent-'))
+  time = new VirtualTime(START)
+})
+afterEach(async () => {
+  for (const agent of open.splice(0)) await stopped(agent)
+  await rm(directory, { recursive: true, force: true })
+})
+
+const aHub = (options: Partial<MemoryHubOptions> = {}) => new MemoryHub({ cluster, now: () => time.now(), ...options })
+
+async function anAgent(hub: MemoryHub, options: Partial<AgentOptions> = {}): Promise<Agent> {
+  const agent = await Agent.open({
+    cluster,
+    version: '1.2.3',
+    transport: hub,
+    token: () => Promise.resolve('secret'),
+    kube: aliveClient,
+    directory,
+    plan: { intervalMs: 30_000 },
+    collectors: [countingCollector()],
+    clock: time,
+    monotonic: time.monotonic,
+    random: () => 0.5,
+    ...options,
+  })
+  open.push(agent)
+  return agent
+}
+
+/** Real disks take real time: things are settled when nothing changed for a few turns of the loop. */
+async function settle(agent: Agent, hub: MemoryHub): Promise<void> {
+  let same = 0
+  for (let last = ''; same < 6; ) {
+    await new Promise((resolve) => setImmediate(resolve))
+    const { buffer, collection, uplink } = agent.status()
+    const now = `${hub.arrivals.size} ${hub.losses.size} ${buffer.batches} ${buffer.losses} ${collection.rounds} ${uplink.sentBytes} ${uplink.phase}`
+    same = now === last && !agent.isBusy ? same + 1 : 0
+    last = now
+  }
+}
+
+const pass = (ms: number, agent: Agent, hub: MemoryHub) => time.advance(ms, () => settle(agent, hub))
+
+async function stopped(agent: Agent): Promise<void> {
+  let isOver = false
+  const stopping = agent.stop().finally(() => {
+    isOver = true
+  })
+  while (!isOver) await time.advance(100, () => new Promise((resolve) => setImmediate(resolve)))
+  await stopping
+}
+
+describe('an agent', () => {
+  it('collects on aligned ticks, sends the first frame complete and then differences to what is acknowledged', async () => {
+    const hub = aHub()
+    const agent = await anAgent(hub)
+    await pass(95_000, agent, hub)
+    const arrived = [...hub.arrivals.values()]
+    expect(arrived.map(({ batch }) => batch.collectedAt - START)).toEqual([0, 30_000, 60_000, 90_000])
+    expect(arrived.map(({ base }) => base)).toEqual([0, 1, 2, 3])
+    expect(arrived.every(({ backfill }) => !backfill)).toBe(true)
+    expect(arrived.at(-1)?.view.namespace?.get('ns-0')?.labels.count).toBe('4')
+    expect(arrived.at(-1)?.view.namespace?.size).toBe(5)
+    expect(agent.status().buffer.batches).toBe(0)
+  })
+
+  it('bridges 24 hours without a hub: nothing is lost, original times, 20 times real time, live data at most 2 s late', async () => {
+    const hub = aHub({ backlogBytesPerSecond: 256 * 1024 })
+    hub.up = false
+    const agent = await anAgent(hub, { collectors: [countingCollector(undefined, 50)] })
+    await pass(24 * HOUR - 60_000, agent, hub)
+    const { batches, lostBatches } = agent.status().buffer
+    expect(batches).toBeGreaterThanOrEqual(2878)
+    expect(lostBatches).toBe(0)
+    hub.up = true
+    const backAt = time.now()
+    const isLate = ({ backfill, batch, at }: { backfill: boolean; batch: { collectedAt: number }; at: number }) =>
+      !backfill && at - batch.collectedAt > 2_000
+    // The attempts are up to 5 minutes apart; then 24 h of backlog take at most a twentieth of that.
+    while (agent.status().buffer.batches > 0 && time.now() - backAt < 300_000 + (24 * HOUR) / 20) {
+      await pass(10_000, agent, hub)
+    }
+    expect(agent.status().buffer.batches).toBe(0)
+    const arrived = [...hub.arrivals.values()].sort((a, b) => a.batch.sequence - b.batch.sequence)
+    expect(hub.received.runs).toEqual([[1, arrived.length]])
+    expect(arrived.map(({ batch }) => batch.collectedAt)).toEqual(arrived.map((_, i) => START + i * 30_000))
+    expect(hub.losses.size).toBe(0)
+    expect(hub.repeats).toBe(0)
+    expect(arrived.filter((arrival) => arrival.batch.collectedAt > backAt + 300_000).filter(isLate)).toEqual([])
+    expect(arrived.every(({ at, batch, ageMs }) => ageMs === at - batch.collectedAt)).toBe(true)
+  }, 120_000)
+
+  it('sends again what a broken stream may have swallowed, and forgets what the hub has', async () => {
+    const hub = aHub()
+    const agent = await anAgent(hub)
+    hub.onFrame = (sequence) => (sequence > 2 ? 'nothing' : undefined)
+    await pass(100_000, agent, hub)
+    expect(hub.received.runs).toEqual([[1, 2]])
+    hub.cut()
+    hub.onFrame = undefined
+    await pass(20_000, agent, hub)
+    expect(hub.received.runs).toEqual([[1, 5]])
+    expect(agent.status().buffer.batches).toBe(0)
+    expect(hub.streams).toBe(2)
+  })
+
+  it('ends a stream on which nothing is acknowledged, and opens another', async () => {
+    const hub = aHub()
+    const agent = await anAgent(hub)
+    hub.onFrame = () => 'nothing'
+    await pass(120_000, agent, hub)
+    expect(hub.streams).toBeGreaterThanOrEqual(2)
+    hub.onFrame = undefined
+    await pass(240_000, agent, hub)
+    expect(hub.received.runs).toEqual([[1, agent.status().collection.rounds]])
+  })
+
+  it('sends a complete frame after a resync', async () => {
+    const hub = aHub()
+    const agent = await anAgent(hub)
+    await pass(61_000, agent, hub)
+    let refused = 0
+    hub.onFrame = (sequence) =>
+      sequence === 4 && refused++ === 0 ? { payload: { case: 'resync', value: {} } } : undefined
+    await pass(30_000, agent, hub)
+    expect(hub.arrivals.get(4)?.base).toBe(0)
+    expect(hub.arrivals.get(4)?.backfill).toBe(false)
+  })
+
+  it('pauses and sends again where the hub asks for it, and declares lost what it refuses for good', async () => {
+    const hub = aHub()
+    const refusal = (sequence: number, retryable: boolean) => ({
+      payload: {
+        case: 'ack' as const,
+        value: { success: false, retryable, retryAfterMs: 5_000, received: [{ first: sequence, last: sequence }] },
+      },
+    })
+    let times = 0
+    hub.onFrame = (sequence) =>
+      sequence === 2 && times++ === 0 ? refusal(2, true) : sequence === 3 ? refusal(3, false) : undefined
+    const agent = await anAgent(hub)
+    await pass(34_000, agent, hub)
+    expect(hub.received.runs).toEqual([[1, 1]])
+    await pass(2_000, agent, hub)
+    expect(hub.received.runs).toEqual([[1, 2]])
+    await pass(30_000, agent, hub)
+    expect([...hub.losses.values()]).toMatchObject([{ lost: [[3, 3]], cause: 'dropped', count: 1 }])
+    expect(hub.received.runs).toEqual([[1, 4]])
+  })
+
+  it('waits as long as a goodbye asks', async () => {
+    const hub = aHub()
+    const agent = await anAgent(hub)
+    await pass(10_000, agent, hub)
+    hub.say({
+      payload: { case: 'goodbye', value: { code: 'stopping', message: 'the hub stops', retryAfterMs: 45_000 } },
+    })
+    await pass(44_000, agent, hub)
+    expect(hub.streams).toBe(1)
+    expect(agent.status().uplink.reason).toBe('the hub stops (stopping)')
+    await pass(2_000, agent, hub)
+    expect(hub.streams).toBe(2)
+  })
+
+  it('works by the plan of the hub at once, and by the kept one after a restart without a hub', async () => {
+    const hub = aHub()
+    hub.plan = { version: 'p1', intervalMs: 10_000, timeoutMs: 5_000, operatorScanIntervalMs: 60_000, sources: [] }
+    const agent = await anAgent(hub)
+    await pass(31_000, agent, hub)
+    expect(agent.status()).toMatchObject({ plan: 'p1', collection: { rounds: 4 } })
+    expect(hub.streams).toBe(1)
+    await stopped(agent)
+    hub.up = false
+    const again = await anAgent(hub)
+    await pass(21_000, again, hub)
+    expect(again.status()).toMatchObject({ plan: 'p1', collection: { rounds: 3 } })
+  })
+
+  it('speaks the protocol of the original to a hub of the original, and keeps batches until their ack', async () => {
+    const hub = aHub({ speaks: 'original' })
+    const agent = await anAgent(hub)
+    await pass(4_000, agent, hub)
+    expect(hub.originalIds).toEqual([])
+    await pass(61_000, agent, hub)
+    expect(hub.originalIds.map((id) => id.slice(id.lastIndexOf('-') + 1))).toEqual(['1', '2', '3'])
+    expect(agent.status()).toMatchObject({ uplink: { protocol: 'original' }, buffer: { batches: 0 } })
+  })
+
+  it('makes a round that fails a batch that says so', async () => {
+    const hub = aHub()
+    const kube = () => ({ ...aliveClient(), ping: () => Promise.reject(new Error('no route to the API')) })
+    const agent = await anAgent(hub, { kube })
+    await pass(1_000, agent, hub)
+    expect(hub.arrivals.get(1)?.batch.failure?.message).toMatch(/no route to the API/)
+    expect(agent.status().collection.failedRounds).toBe(1)
+  })
+
+  it('keeps going at its interval while the clock of the wall jumps', async () => {
+    const hub = aHub()
+    const agent = await anAgent(hub)
+    await pass(40_000, agent, hub)
+    time.jump(-7 * 24 * HOUR)
+    await pass(60_000, agent, hub)
+    time.jump(400 * 24 * HOUR)
+    await pass(60_000, agent, hub)
+    expect(agent.status().collection.rounds).toBe(6)
+    expect(hub.received.runs).toEqual([[1, 6]])
+    expect(hub.losses.size).toBe(0)
+  })
+})
