@@ -346,7 +346,7 @@ describe('an answer of history', () => {
       const { status, body } = await world.get(`${url}?metric=pods_total`)
       expect([status, body]).toMatchObject([
         501,
-        { code: 'history_off', error: expect.stringMatching(/embedded history.*VictoriaMetrics/) },
+        { code: 'history_off', error: expect.stringMatching(/VM_ENABLED.*VM_ENDPOINT.*VictoriaMetrics/) },
       ])
     }
     expect((await world.get('/api/v1/clusters/nowhere/metrics/history?metric=cpu_used')).status).toBe(404)

@@ -14,7 +14,7 @@ const cacheBytes = 16 * 2 ** 20
 export const historyOff = (): RefusedError =>
   new RefusedError(
     'history_off',
-    'history is not kept here: start the hub with embedded history, or give it the address of a VictoriaMetrics',
+    'history is not kept here: set VM_ENABLED=true and VM_ENDPOINT to the address of a VictoriaMetrics, or run `clusterpulse up`, which keeps it itself',
   )
 
 /** @throws RefusedError */

@@ -90,7 +90,7 @@ function requirePromQl(store: HistoryStore): PromQl {
   if (store.promql) return store.promql
   throw new RefusedError(
     'promql_off',
-    'the embedded history has no PromQL: give the hub the address of a VictoriaMetrics to keep history in',
+    'the embedded history has no PromQL: to ask by it, set VM_ENABLED=true and VM_ENDPOINT to the address of a VictoriaMetrics',
   )
 }
 
