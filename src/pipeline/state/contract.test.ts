@@ -3,10 +3,22 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Change, ClusterState } from '#model'
+import type { Batch, Change, ClusterState, Part } from '#model'
 import { RedisMirror } from './mirror.ts'
 import { openState } from './open.ts'
-import { aBatch, aNode, batchRecord, complete, connected, east, failed, removed, T0, west } from './test/fleet-words.ts'
+import {
+  aBatch,
+  aNode,
+  anAgent,
+  batchRecord,
+  complete,
+  connected,
+  east,
+  failed,
+  removed,
+  T0,
+  west,
+} from './test/fleet-words.ts'
 import { eventually, redisMissing, startRedis, type TestRedis } from './test/redis-server.ts'
 import type { StateReader, StateStore } from './types.ts'
 
@@ -142,6 +154,27 @@ function promises(driver: () => Driver): void {
     expect(opened.store.sequence(west)).toBe(4)
     await apply([round(west, 5, 'n3')], 43)
     expect(state.version()).toBeGreaterThan(version)
+  })
+
+  it('keeps who numbered a batch, what its differences made of it, and the agent, over a restart', async () => {
+    const push = (sequence: number, part: Part, more: Partial<Batch> = {}) =>
+      batchRecord(aBatch(west, sequence, [part], { origin: 'a', source: 'push', ...more }))
+    const agent = { kind: 'agent', cluster: west, agent: anAgent(), at: T0 } as const
+    await apply([connected(west), agent, push(1, complete('node', aNode('n1'), aNode('n2')))], 3)
+    const changed = { type: 'node', collector: 'test', durationMs: 1, outcome: 'changed' } as const
+    await apply([push(2, { ...changed, put: [aNode('n3')], removed: ['n1'] }, { base: 1 })], 4)
+    const check = () => {
+      const known = state.cluster('west')
+      expect([known?.origin, known?.sequence, known?.source]).toEqual(['a', 2, 'push'])
+      expect(known?.agent).toEqual({ ...anAgent(), heartbeatAt: known?.parts.node?.freshness?.receivedAt })
+      expect([...(known?.parts.node?.items.keys() ?? [])]).toEqual(['n2', 'n3'])
+      expect(known?.events.map(({ type }) => type)).toContain('agent.connected')
+    }
+    check()
+    await restart()
+    check()
+    await apply([push(3, { ...changed, put: [], removed: ['n3'] }, { base: 2 })], 5)
+    expect([...(state.cluster('west')?.parts.node?.items.keys() ?? [])]).toEqual(['n2'])
   })
 
   it('gives the same when records are offered again', async () => {

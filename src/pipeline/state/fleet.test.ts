@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Change, ClusterState, Health, Part } from '#model'
+import type { AgentFacts, Batch, Change, ClusterState, Health, Loss, NodeSnapshot, Part } from '#model'
 import { sameJson } from './equal.ts'
 import { applyRecord, EVENTS_KEPT, HEARTBEATS_KEPT } from './fleet.ts'
 import { FleetMemory } from './memory.ts'
@@ -10,6 +10,7 @@ import {
   aCluster,
   aClusterOperator,
   aNode,
+  anAgent,
   anOperator,
   batchRecord,
   complete,
@@ -17,9 +18,10 @@ import {
   east,
   failed,
   removed,
+  T0,
   west,
 } from './test/fleet-words.ts'
-import type { StateRecord } from './types.ts'
+import type { BatchUse, StateRecord } from './types.ts'
 
 /** A cluster after these rounds, and what the last of them told. */
 function afterRounds(...rounds: (Part[] | StateRecord)[]): {
@@ -38,6 +40,48 @@ function afterRounds(...rounds: (Part[] | StateRecord)[]): {
   const told = changes.flatMap((change) => (change.kind === 'event' ? [change.event.type] : []))
   return { state: state as ClusterState, changes, told }
 }
+const changed = (put: NodeSnapshot[], gone: string[] = []): Part => ({
+  type: 'node',
+  collector: 'test',
+  durationMs: 1,
+  outcome: 'changed',
+  put,
+  removed: gone,
+})
+const pushed = (
+  origin: string,
+  sequence: number,
+  parts: Part[],
+  more: Partial<Batch> = {},
+  into?: BatchUse,
+): StateRecord => ({
+  kind: 'batch',
+  batch: aBatch(west, sequence, parts, { origin, source: 'push', ...more }),
+  receivedAt: T0 + sequence * 30_000 + 20,
+  ...(into && { into }),
+})
+const agentRecord = (more: Partial<AgentFacts> = {}): StateRecord => ({
+  kind: 'agent',
+  cluster: west,
+  agent: anAgent(more),
+  at: T0,
+})
+const lostRecord = (more: Partial<Loss> = {}): StateRecord => ({
+  kind: 'lost',
+  cluster: west,
+  loss: {
+    origin: 'a',
+    sequence: 9,
+    lost: [[2, 3]],
+    from: T0,
+    to: T0 + 30_000,
+    cause: 'dropped',
+    count: 2,
+    keptEveryMs: 0,
+    ...more,
+  },
+  at: T0,
+})
 const healthy = [complete('node', aNode('n1'), aNode('n2'), aNode('n3'))]
 
 describe('health', () => {
@@ -294,6 +338,123 @@ describe('what does not change', () => {
   })
 })
 
+describe('a batch of an agent', () => {
+  it('told as differences gives what it gives whole, with the identity of what did not change', () => {
+    const nodes = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd'), fc.nat(2), { maxKeys: 4 })
+    fc.assert(
+      fc.property(fc.array(nodes, { minLength: 1, maxLength: 8 }), (rounds) => {
+        const itemsOf = (round: Record<string, number>) =>
+          Object.entries(round).map(([name, imagesCount]) => aNode(name, { imagesCount }))
+        let whole = applyRecord(undefined, connected(west), 1).next
+        let told = whole
+        for (const [i, round] of rounds.entries()) {
+          const before = rounds[i - 1]
+          const sequence = i + 1
+          whole = applyRecord(whole, pushed('a', sequence, [complete('node', ...itemsOf(round))]), i + 2).next
+          const put = itemsOf(round).filter(({ name, imagesCount }) => before?.[name] !== imagesCount)
+          const gone = Object.keys(before ?? {}).filter((name) => !(name in round))
+          const record = before
+            ? pushed('a', sequence, [changed(put, gone)], { base: sequence - 1 })
+            : pushed('a', sequence, [complete('node', ...itemsOf(round))])
+          const previous = told?.parts.node
+          const applied = applyRecord(told, record, i + 2)
+          told = applied.next
+          // Items that came later stand last, so that what one round tells may come in another order.
+          const sorted = (state: ClusterState | undefined) => ({
+            ...state,
+            parts: {},
+            events: state?.events.map((event) => JSON.stringify(event)).sort(),
+          })
+          expect(sorted(told)).toEqual(sorted(whole))
+          expect(told?.parts.node).toEqual(whole?.parts.node)
+          if (before && put.length + gone.length === 0) expect(told?.parts.node?.items).toBe(previous?.items)
+          for (const [name, item] of told?.parts.node?.items ?? []) {
+            if (before?.[name] === round[name]) expect(item).toBe(previous?.items.get(name))
+          }
+        }
+      }),
+    )
+  })
+
+  it('that is a difference to something else is left out as a whole', () => {
+    const { state } = afterRounds(pushed('a', 4, healthy))
+    for (const [origin, base] of [
+      ['a', 3],
+      ['b', 4],
+      ['a', 5],
+    ] as const) {
+      const parts = [changed([], ['n1']), complete('operator', anOperator('x'))]
+      expect(applyRecord(state, pushed(origin, 6, parts, { base }), 9)).toEqual({ next: state, changes: [] })
+    }
+    const never = { ...changed([]), type: 'namespace' } as Part
+    expect(applyRecord(state, pushed('a', 5, [never], { base: 4 }), 9).changes).toEqual([])
+    expect(applyRecord(undefined, pushed('a', 5, [changed([])], { base: 4 }), 9)).toEqual({
+      next: undefined,
+      changes: [],
+    })
+  })
+
+  it('that is for history only, or older than a batch of another origin, changes nothing', () => {
+    const { state } = afterRounds(pushed('a', 4, healthy))
+    for (const record of [
+      pushed('a', 5, healthy, {}, 'history'),
+      pushed('a', 5, healthy, {}, 'none'),
+      pushed('a', 3, healthy),
+      pushed('b', 99, healthy, { collectedAt: T0 + 3 * 30_000 }),
+      batchRecord(aBatch(west, 2, healthy)),
+    ]) {
+      expect(applyRecord(state, record, 9)).toEqual({ next: state, changes: [] })
+    }
+    const { next } = applyRecord(state, batchRecord(aBatch(west, 1, healthy, { collectedAt: T0 + 5 * 30_000 })), 9)
+    expect([next?.origin, next?.sequence, next?.source]).toEqual(['', 1, 'pull'])
+  })
+})
+
+describe('an agent', () => {
+  it('tells when it comes and when it goes, and nothing in between', () => {
+    const { state } = afterRounds(healthy)
+    const come = applyRecord(state, agentRecord(), 8)
+    const beats = applyRecord(come.next, agentRecord({ heartbeatAt: T0 + 9 }), 9)
+    const gone = applyRecord(beats.next, agentRecord({ connected: false, reason: 'it was revoked' }), 10)
+    const told = (changes: readonly Change[]) => changes.flatMap((one) => (one.kind === 'event' ? [one.event] : []))
+    expect(told(come.changes)).toMatchObject([{ type: 'agent.connected', data: { version: '1.0.0', method: 'token' } }])
+    expect(beats.changes).toMatchObject([{ kind: 'cluster', op: 'put' }])
+    expect(told(gone.changes)).toMatchObject([{ type: 'agent.disconnected', data: { reason: 'it was revoked' } }])
+    expect(gone.next?.parts).toBe(state.parts)
+    expect(gone.next?.status).toBe(state.status)
+    expect(gone.next?.heartbeats).toBe(state.heartbeats)
+  })
+
+  it('makes no change when it says the same, or speaks of a cluster nobody knows', () => {
+    const { state } = afterRounds(healthy, agentRecord())
+    expect(applyRecord(state, agentRecord(), 9)).toEqual({ next: state, changes: [] })
+    expect(applyRecord(undefined, agentRecord(), 9)).toEqual({ next: undefined, changes: [] })
+  })
+})
+
+describe('a declared loss', () => {
+  it('is told once, with its span and cause, and touches nothing else', () => {
+    const { state } = afterRounds(healthy)
+    const first = applyRecord(state, lostRecord(), 8)
+    expect(first.next?.events[0]).toMatchObject({
+      type: 'collection.lost',
+      data: { from: T0, to: T0 + 30_000, cause: 'dropped', count: 2, kept_every_ms: 0 },
+    })
+    expect(first.next?.parts).toBe(state.parts)
+    expect(applyRecord(first.next, lostRecord(), 9)).toEqual({ next: first.next, changes: [] })
+    expect(applyRecord(state, lostRecord({ count: 0 }), 9).changes).toEqual([])
+  })
+})
+
+describe('what a former version stored', () => {
+  it('is read as pulled by the hub itself, without an agent', () => {
+    const { state } = afterRounds(healthy)
+    const fields = Object.fromEntries(changedFields(undefined, state))
+    const { origin: _origin, agent: _agent, ...meta } = JSON.parse(fields.meta as string) as ClusterState
+    expect(decodeCluster({ ...fields, meta: JSON.stringify(meta) })).toEqual(state)
+  })
+})
+
 describe('any sequence of records', () => {
   const names = fc.constantFrom('a', 'b', 'c')
   const part = fc.oneof(
@@ -313,6 +474,25 @@ describe('any sequence of records', () => {
     { weight: 1, arbitrary: fc.constantFrom(west, east).map((cluster) => connected(cluster)) },
     { weight: 1, arbitrary: fc.constantFrom(west, east).map((cluster) => removed(cluster)) },
   )
+  const difference = fc.tuple(fc.uniqueArray(names), fc.uniqueArray(names)).map(([put, removed]) =>
+    changed(
+      put.map((name) => aNode(name, { imagesCount: put.length })),
+      removed,
+    ),
+  )
+  const anyRecord: fc.Arbitrary<StateRecord> = fc.oneof(
+    { weight: 4, arbitrary: record },
+    {
+      weight: 4,
+      arbitrary: fc
+        .tuple(fc.constantFrom('a', 'b'), fc.integer({ min: 2, max: 8 }), fc.oneof(part, difference), fc.nat(3))
+        .map(([origin, sequence, one, use]) =>
+          pushed(origin, sequence, [one], { base: sequence - 1 }, (['both', 'state', 'history', 'none'] as const)[use]),
+        ),
+    },
+    { weight: 1, arbitrary: fc.boolean().map((isThere) => agentRecord({ connected: isThere })) },
+    { weight: 1, arbitrary: fc.integer({ min: 1, max: 3 }).map((sequence) => lostRecord({ sequence })) },
+  )
   const memoryAfter = (records: readonly StateRecord[], groups = records.length) => {
     const memory = new FleetMemory(0)
     const size = Math.max(1, Math.ceil(records.length / Math.max(1, groups)))
@@ -322,7 +502,7 @@ describe('any sequence of records', () => {
 
   it('gives the same however it is grouped', () =>
     fc.assert(
-      fc.property(fc.array(record, { maxLength: 20 }), fc.integer({ min: 1, max: 5 }), (records, groups) => {
+      fc.property(fc.array(anyRecord, { maxLength: 20 }), fc.integer({ min: 1, max: 5 }), (records, groups) => {
         const one = memoryAfter(records)
         const other = memoryAfter(records, groups)
         expect(other.clusters()).toEqual(one.clusters())
@@ -349,7 +529,7 @@ describe('any sequence of records', () => {
 
   it('tells changes from which a follower builds the same rows', () =>
     fc.assert(
-      fc.property(fc.array(record, { maxLength: 20 }), (records) => {
+      fc.property(fc.array(anyRecord, { maxLength: 20 }), (records) => {
         const memory = new FleetMemory(0)
         const rows = new Set<string>()
         for (const one of records) {
@@ -379,7 +559,7 @@ describe('any sequence of records', () => {
 
   it('is the same after it was written and read back, whole or by differences', () =>
     fc.assert(
-      fc.property(fc.array(record, { maxLength: 20 }), (records) => {
+      fc.property(fc.array(anyRecord, { maxLength: 20 }), (records) => {
         let stored: Record<string, string> = {}
         let before: ClusterState | undefined
         const memory = new FleetMemory(0)
