@@ -133,8 +133,21 @@ describe('a small body that claims much', () => {
     expect(() => decodeBody(bomb, head)).toThrow(/more than its size allows/)
   })
 
+  it('is refused when it has more texts than anybody has to say', () => {
+    const body = new Writer()
+    for (const byte of [1, 0, 0]) body.u8(byte)
+    body.varint(3_000_000)
+    body.zeros(4_000_000)
+    expect(() => decodeBody(body.done(), head)).toThrow(/too many texts/)
+  })
+
   it('is not what a body of many equal rows is: its writer pays for them', () => {
-    const items = Array.from({ length: 20_000 }, (_, i) => ({ name: `${i}`, phase: '', createdAt: null, labels: {} }))
+    const items = Array.from({ length: 20_000 }, (_, i) => ({
+      name: `${i}${i % 1000 === 0 ? 'ü' : ''}`,
+      phase: '',
+      createdAt: null,
+      labels: {},
+    }))
     const batch: Batch = {
       cluster: parseClusterName('west'),
       sequence: 1,

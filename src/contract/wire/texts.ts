@@ -4,8 +4,9 @@ import { WireError } from './errors.ts'
 const UTF8 = 0
 const UTF16 = 1
 
-/** A table up to this size is decoded at once and cut: the parts of a larger one would keep all of it in memory. */
-const CUT_UP_TO = 64 * 1024
+/** Texts are decoded together and then cut, up to this many bytes: each keeps the whole run in memory as long as it lives. */
+const RUN_BYTES = 64 * 1024
+const MOST_TEXTS = 2_000_000
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -21,6 +22,7 @@ export class TextTable {
   place(text: string): number {
     const known = this.#places.get(text)
     if (known !== undefined) return known
+    if (this.#places.size === MOST_TEXTS) throw new WireError('the batch has too many texts for a body')
     this.#places.set(text, this.#places.size)
     return this.#places.size - 1
   }
@@ -53,6 +55,7 @@ export function readTexts(from: Reader): readonly string[] {
   const encoding = from.u8()
   if (encoding > UTF16) throw new WireError(`the encoding ${encoding} of texts is unknown`)
   const count = from.varint()
+  if (count > MOST_TEXTS) throw new WireError('the body has too many texts')
   if (count > from.left) throw new WireError('the body ends too early')
   const ends: number[] = new Array(count)
   let end = 0
@@ -66,34 +69,48 @@ export function readTexts(from: Reader): readonly string[] {
 function utf8Texts(from: Reader, ends: readonly number[], size: number): readonly string[] {
   const start = from.take(size)
   const blob = from.bytes.subarray(start, start + size)
-  if (size <= CUT_UP_TO) {
-    const all = decoded(blob)
-    if (all.length === size) return cut(ends, (a, b) => all.slice(a, b))
+  const texts: string[] = new Array(ends.length)
+  for (let first = 0; first < ends.length; ) {
+    const begin = first === 0 ? 0 : ends[first - 1]!
+    let after = first + 1
+    while (after < ends.length && ends[after]! - begin <= RUN_BYTES) after++
+    cutRun(texts, first, after, begin, ends, blob)
+    first = after
   }
-  return cut(ends, (a, b) => decoded(blob.subarray(a, b)))
+  return texts
+}
+
+function cutRun(
+  texts: string[],
+  first: number,
+  after: number,
+  begin: number,
+  ends: readonly number[],
+  blob: Uint8Array,
+): void {
+  const run = blob.subarray(begin, ends[after - 1]!)
+  const text = decoded(run)
+  // As many units as bytes: the run is ASCII, and a place in one is a place in the other.
+  const isAscii = text.length === run.length
+  let start = 0
+  for (let i = first; i < after; i++) {
+    const end = ends[i]! - begin
+    texts[i] = isAscii ? text.slice(start, end) : decoded(run.subarray(start, end))
+    start = end
+  }
 }
 
 function utf16Texts(from: Reader, ends: readonly number[], units: number): readonly string[] {
   const start = from.take(units * 2)
-  return cut(ends, (a, b) => {
+  let next = 0
+  return ends.map((end) => {
     let text = ''
-    for (let i = a; i < b; i++) {
-      const at = start + i * 2
+    for (; next < end; next++) {
+      const at = start + next * 2
       text += String.fromCharCode(from.bytes[at]! | (from.bytes[at + 1]! << 8))
     }
     return text
   })
-}
-
-function cut(ends: readonly number[], slice: (start: number, end: number) => string): readonly string[] {
-  const texts: string[] = new Array(ends.length)
-  let start = 0
-  for (let i = 0; i < ends.length; i++) {
-    const end = ends[i]!
-    texts[i] = slice(start, end)
-    start = end
-  }
-  return texts
 }
 
 function decoded(bytes: Uint8Array): string {
