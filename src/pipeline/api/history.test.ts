@@ -287,7 +287,7 @@ describe('an answer of history', () => {
     let open: () => void = () => undefined
     world.history.before = () => new Promise((resolve) => (open = resolve))
     const asks = Array.from({ length: 5 }, () => world.get(`${west}?metric=cpu_used`))
-    await expect.poll(() => world.history.asked.length).toBe(1)
+    await expect.poll(() => world.history.asked.length, { timeout: 10_000 }).toBe(1)
     open()
     const answers = await Promise.all(asks)
     expect(new Set(answers.map(({ headers }) => headers.etag)).size).toBe(1)
@@ -358,7 +358,7 @@ describe('an answer of history', () => {
     const opens: (() => void)[] = []
     world.history.before = () => new Promise((resolve) => opens.push(resolve))
     const asks = Array.from({ length: 64 }, (_, n) => world.get(`${west}?metric=cpu_used&range=${n + 5}m`))
-    await expect.poll(() => opens.length).toBe(64)
+    await expect.poll(() => opens.length, { timeout: 10_000 }).toBe(64)
     expect(await world.get(`${west}?metric=cpu_used&range=99m`)).toMatchObject({
       status: 503,
       body: { code: 'history_unavailable' },

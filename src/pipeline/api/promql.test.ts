@@ -196,7 +196,7 @@ describe('a query is refused, and its fault is named by place,', () => {
     const began = performance.now()
     narrowQuery(`${'('.repeat(500)}up${')'.repeat(500)}`, clusters)
     expect(() => narrowQuery('('.repeat(maxQueryLength), clusters)).toThrow(QueryRefusedError)
-    expect(performance.now() - began).toBeLessThan(2000)
+    expect(performance.now() - began).toBeLessThan(5000)
   })
 })
 
