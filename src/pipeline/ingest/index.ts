@@ -1,12 +1,14 @@
 /**
- * The one entry for everything the hub learns of clusters: batches of pull and push, connections made and removed.
+ * The one entry for everything the hub learns of clusters: batches of pull and push, losses, agents, connections.
  *
- *   accept ─► check ─► sequence ─► hub's log, synced ─► ack
- *                                        │
- *                                        └─► state (retried, in order) ─► events
+ *   streams of agents ─┐
+ *   rounds of the hub ─┴─► accept ─► check ─► ledger: new? for whom? ─► hub's log, synced ─► ack
+ *                                                                         ├─► state ─► events
+ *                                                                         └─► history
  *
- * Acknowledged means: on disk, and applied sooner or later, whatever crashes. State may be down for a while; acks go on
- * until the log is full. Old sequences are acknowledged and dropped; batches of clusters nobody declared are refused.
+ * Acknowledged means: on disk, and applied sooner or later, whatever crashes. A store may be down for a while; acks go on
+ * until the log is full. What was received before is acknowledged and dropped, in whatever order it comes; batches of
+ * clusters nobody declared are refused. See docs/spec/hub-log.md.
  */
 export { BaseMismatchError, ClusterNotConnectedError, IngestBusyError, InvalidBatchError } from './errors.ts'
 export { type Accepted, Ingester, type IngesterOptions } from './ingester.ts'
