@@ -53,6 +53,12 @@ function sentence(type: string, fact: (name: string) => string): Told {
       return { need: 'unknown', text: `node ${fact('node')} takes no new pods` }
     case 'node.uncordoned':
       return { need: 'healthy', text: `node ${fact('node')} takes pods again` }
+    case 'agent.connected':
+      return fact('tls') === 'false'
+        ? { need: 'degraded', text: 'its agent connected, without encryption' }
+        : { need: 'healthy', text: 'its agent connected' }
+    case 'agent.disconnected':
+      return { need: 'degraded', text: `its agent is away${why}` }
     case 'operator.failed':
       return { need: 'degraded', text: `operator ${fact('display_name') || fact('operator')} failed` }
     case 'operator.recovered':

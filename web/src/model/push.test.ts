@@ -55,17 +55,22 @@ describe('what is wrong with it', () => {
     ['a clock that is behind', { clockOffsetMs: -3000 }, 'clock', 'clock 3.0 s behind'],
     ['plaintext', { tls: false }, 'plaintext', 'not encrypted'],
     ['a collector without a buffer', { protocol: 'original' }, 'original', 'no buffer'],
-    ['silence', { heartbeatAt: now - 5 * minute }, 'silent', 'silent for 5 min'],
   ] as const)('%s', (_name, agent, code, word) => {
     expect(pushStatus(pushed(agent), now).notes).toMatchObject([{ code, word }])
   })
 
-  it('puts warnings of the stream before the rest, and says nothing of the stream of an agent that is away', () => {
-    expect(codes(pushed({ heartbeatAt: now - 5 * minute, lostBatches: 1, tls: false }))).toEqual([
-      'silent',
-      'lost',
-      'plaintext',
-    ])
+  it('silence, where neither heartbeat nor batch came', () => {
+    const old = aCluster('west', now, {
+      mode: 'push',
+      ageMs: 5 * minute,
+      agent: anAgent(now, { heartbeatAt: now - 6 * minute }),
+    }).view
+    expect(pushStatus(old, now).notes).toMatchObject([{ code: 'silent', word: 'silent for 4 min' }])
+    expect(codes(pushed({ heartbeatAt: now - 6 * minute }))).toEqual([])
+  })
+
+  it('puts what is lost before what is in the clear, and says nothing of the stream of an agent that is away', () => {
+    expect(codes(pushed({ lostBatches: 1, tls: false }))).toEqual(['lost', 'plaintext'])
     expect(codes(pushed({ connected: false, heartbeatAt: now - 5 * minute, tls: false }, 'pull'))).toEqual([])
   })
 })

@@ -105,9 +105,9 @@ const note = (
   { text, short = word, isWarning = true }: { text: string; short?: string; isWarning?: boolean },
 ): PushNote => ({ code, word, short, text, isWarning })
 
-function silence({ staleAfterMs }: ClusterView, { connected, heartbeatAt }: AgentView, now: number): PushNote | null {
-  const silentMs = now - heartbeatAt
-  if (!connected || silentMs <= staleAfterMs) return null
+function silence(cluster: ClusterView, agent: AgentView, now: number): PushNote | null {
+  const silentMs = now - heardAt(cluster, agent)
+  if (!agent.connected || silentMs <= cluster.staleAfterMs) return null
   return note('silent', `silent for ${formatSpan(silentMs)}`, {
     text: `The stream is open, but nothing came through it for ${formatSpan(silentMs)}`,
   })
@@ -145,6 +145,14 @@ function clock({ clockOffsetMs }: AgentView): PushNote | null {
   if (off < clockSlackMs) return null
   const by = `${formatLag(off)} ${clockOffsetMs > 0 ? 'ahead' : 'behind'}`
   return note('clock', `clock ${by}`, { text: `The clock of the agent is ${by}; times are corrected for it` })
+}
+
+/** When anything came from the agent last: a batch says as much as a heartbeat. */
+export function heardAt({ parts }: ClusterView, { heartbeatAt }: AgentView): number {
+  const pushed = Object.values(parts).flatMap(({ freshness }) =>
+    freshness?.source === 'push' ? [freshness.receivedAt] : [],
+  )
+  return Math.max(heartbeatAt, ...pushed)
 }
 
 /** From reading to arrival of the newest facts, ms; null where nothing was read yet. */

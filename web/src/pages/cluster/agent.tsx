@@ -4,7 +4,7 @@ import { Age, Missing } from '../../components/text.tsx'
 import type { AgentView, ClusterView } from '../../contract.ts'
 import { useAtTime } from '../../live/hooks.ts'
 import { formatBytes, formatCount, plural } from '../../model/format.ts'
-import { formatLag, lagOf, type PushNote, pushStatus } from '../../model/push.ts'
+import { formatLag, heardAt, lagOf, type PushNote, pushStatus } from '../../model/push.ts'
 
 const codes: readonly PushNote['code'][] = ['silent', 'late', 'catching-up', 'lost', 'clock', 'plaintext', 'original']
 
@@ -64,12 +64,12 @@ export function AgentPanel({ cluster }: { cluster: ClusterView }): ReactNode {
     <section className="panel" aria-labelledby="agent">
       <h2 id="agent">Agent</h2>
       <p className="fine">{text}.</p>
-      {agent && <Facts agent={agent} lag={lagOf(cluster)} />}
+      {agent && <Facts agent={agent} heard={heardAt(cluster, agent)} lag={lagOf(cluster)} />}
     </section>
   )
 }
 
-function Facts({ agent, lag }: { agent: AgentView; lag: number | null }): ReactNode {
+function Facts({ agent, heard, lag }: { agent: AgentView; heard: number; lag: number | null }): ReactNode {
   const lines: readonly (readonly [name: string, value: ReactNode])[] = [
     [
       'Stream',
@@ -81,7 +81,7 @@ function Facts({ agent, lag }: { agent: AgentView; lag: number | null }): ReactN
     ],
     ['Version', agent.version || <Missing why="the agent has not told it" focusable />],
     ['Protocol', agent.protocol === 'original' ? 'of the original collector' : `version ${agent.protocol}`],
-    ['Last message', <Age key="heard" at={agent.heartbeatAt} suffix=" ago" focusable />],
+    ['Last message', <Age key="heard" at={heard} suffix=" ago" focusable />],
     ['Lag', lag === null ? <Missing key="lag" why="nothing was read yet" focusable /> : formatLag(lag)],
     ['Buffer', <Buffered key="buffer" agent={agent} />],
     ['Lost', agent.lostBatches === 0 ? 'none' : plural(agent.lostBatches, 'batch', 'batches')],
