@@ -22,14 +22,19 @@ const DEFAULT_MAX_BYTES = 64 * 2 ** 20
 /** A line of an export: one series with all its times. */
 const MAX_LINE_BYTES = 64 * 2 ** 20
 
+/** The connection was refused or broke: the process there may be gone. */
+export class ContactLostError extends StoreUnavailableError {}
+
 /** What we need of VictoriaMetrics' HTTP interface. Each call is bounded in time and in bytes; retries are the caller's. */
 export class VictoriaClient {
   readonly #endpoint: string
   readonly #gzip: boolean
+  readonly #importTimeoutMs: number
 
-  constructor(endpoint: string, useGzip: boolean) {
+  constructor(endpoint: string, options: { readonly gzip: boolean; readonly importTimeoutMs: number }) {
     this.#endpoint = endpoint.replace(/\/+$/, '')
-    this.#gzip = useGzip
+    this.#gzip = options.gzip
+    this.#importTimeoutMs = options.importTimeoutMs
   }
 
   /**
@@ -44,7 +49,7 @@ export class VictoriaClient {
         body: bytes,
         headers: { 'content-type': 'text/plain', ...(this.#gzip && { 'content-encoding': 'gzip' }) },
       },
-      ask: { timeoutMs: seconds(10), maxBytes: 64 * 1024, signal },
+      ask: { timeoutMs: this.#importTimeoutMs, maxBytes: 64 * 1024, signal },
     })
     if (status < 300) return
     const reason = `${status} ${text.trim().slice(0, 500)}`.trim()
@@ -144,7 +149,7 @@ export class VictoriaClient {
       if (signal?.aborted) return signal.reason
       if (error instanceof StoreUnavailableError) return error
       if (timeout.aborted) return new StoreUnavailableError(STORE, `no answer within ${timeoutMs} ms`, { cause: error })
-      return new StoreUnavailableError(STORE, reasonOf(error), { cause: error })
+      return new ContactLostError(STORE, reasonOf(error), { cause: error })
     }
     return { signal: signal ? AbortSignal.any([signal, timeout]) : timeout, ended }
   }

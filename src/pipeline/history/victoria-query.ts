@@ -1,5 +1,5 @@
 import { type MetricScope, metricPrefix, StoreUnavailableError, scopeLabel, seconds } from '#model'
-import { cleanMetric, gridOf, SeriesTable } from './series.ts'
+import { cleanMetric, type Grid, gridOf, SeriesTable } from './series.ts'
 import { runsOf, spansOf, type Way } from './spans.ts'
 import type { HistorySpan, HistoryStore, PromQl, RangeAnswer, RangeQuery } from './types.ts'
 import { STORE, type VictoriaClient } from './victoria-client.ts'
@@ -12,24 +12,24 @@ const LONGEST_LOSS_MS = 31 * DAY_MS
 type SpansQuery = Parameters<HistoryStore['spans']>[0]
 type KeysQuery = Parameters<HistoryStore['keys']>[0]
 
-/** Means of the samples of each step, by `avg_over_time` at the last millisecond of the step. */
+/** Means of the samples of each step, both ends to the millisecond. */
 export async function range(client: VictoriaClient, query: RangeQuery, signal?: AbortSignal): Promise<RangeAnswer> {
   const grid = gridOf(query)
   const table = new SeriesTable(grid, query.maxSeries)
   const label = scopeLabel[query.scope]
   const names = new Map(query.metrics.map((metric) => [cleanMetric(metric), metric]))
   const selector = selectorOf(query.cluster, { names: [...names.keys()], label, keys: query.keys })
-  const mean = `avg_over_time(${selector}[${grid.stepMs}ms]) keep_metric_names`
+  const window = `[${grid.stepMs}ms] offset -${grid.stepMs - 1}ms`
+  const mean = `avg_over_time(${selector}${window}) keep_metric_names`
   const answer = await client.askJson(
     '/api/v1/query_range',
     {
       query: `limitk(${query.maxSeries + 1}, ${mean})`,
-      start: toSeconds(grid.start + grid.stepMs - 1),
-      end: toSeconds(grid.end - 1),
+      start: toSeconds(grid.start),
+      end: toSeconds(lastAsked(grid)),
       step: `${grid.stepMs}ms`,
-      // As asked, to the millisecond and to the newest sample.
+      // As asked, to the millisecond: a cached answer is rounded.
       nocache: '1',
-      latency_offset: '1ms',
     },
     { signal },
   )
@@ -38,10 +38,23 @@ export async function range(client: VictoriaClient, query: RangeQuery, signal?: 
     if (name === undefined) continue
     const key = label === null ? '' : (metric[label] ?? '')
     for (const [at, value] of values) {
-      table.set(name, key, Math.round((at * 1000 - grid.stepMs + 1 - grid.start) / grid.stepMs), Number(value))
+      table.set(name, key, Math.round((at * 1000 - grid.start) / grid.stepMs), Number(value))
     }
   }
   return table.answer(query.metrics)
+}
+
+const BLANKED_MS = 60_000
+
+/**
+ * Of short steps VictoriaMetrics blanks the points of the last half minute, which it takes for incomplete, unless the range
+ * reaches more than a step into the future. Ours are complete; what we ask too much is left out of the answer.
+ */
+function lastAsked({ end, stepMs }: Grid): number {
+  const [last, now] = [end - stepMs, Date.now()]
+  return stepMs < BLANKED_MS && last > now - BLANKED_MS
+    ? Math.max(last, last + Math.ceil((now - last + 5000) / stepMs + 2) * stepMs)
+    : last
 }
 
 /** Exact up to a day; for longer ranges by whole days (UTC), which is how VictoriaMetrics' index knows series. */
@@ -55,7 +68,6 @@ export async function keys(client: VictoriaClient, query: KeysQuery): Promise<re
       query: `count(count_over_time(${selector}[${to - from + 1}ms])) by (${label ?? 'cluster'})`,
       time: toSeconds(to),
       nocache: '1',
-      latency_offset: '1ms',
     })
     for (const { metric } of resultOf(answer)) found.add(label === null ? '' : (metric[label] ?? ''))
   } else {

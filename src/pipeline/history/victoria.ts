@@ -5,7 +5,7 @@ import type { Availability } from '#state'
 import { ReadOnlyHistoryError } from './errors.ts'
 import { type Noted, newNoted, readNoted, writeNoted } from './position-file.ts'
 import type { HistoryRecord, HistorySpan, HistoryStore, PromQl, RangeAnswer, RangeQuery } from './types.ts'
-import { STORE, VictoriaClient } from './victoria-client.ts'
+import { ContactLostError, STORE, VictoriaClient } from './victoria-client.ts'
 import { type Line, linesOf, seriesId } from './victoria-lines.ts'
 import { keys, promQl, range, spans } from './victoria-query.ts'
 
@@ -22,6 +22,8 @@ export interface VictoriaHistoryOptions {
   readonly maxBodyBytes?: number
   /** imported but perhaps not on its disk yet; beyond it append refuses for a while. Default 64 MiB, about 8 million values */
   readonly maxUnsettledBytes?: number
+  /** of one import; default 10 s */
+  readonly importTimeoutMs?: number
   /** compresses imports; default false */
   readonly gzip?: boolean
   readonly clock?: Clock
@@ -80,7 +82,7 @@ export class VictoriaHistory implements HistoryStore {
   /** the process there, as it was last known; undefined: to be asked */
   #run: string | undefined
   #lastRun: string | undefined
-  /** counts lost connections, which is all that tells a restart where the process does not say when it began */
+  /** connections that broke: each may mean a restart, also where the process does not say when it began */
   #lostContacts = 0
   #markedAt = Number.NEGATIVE_INFINITY
   #unavailable: { readonly since: number; readonly reason: string } | undefined
@@ -91,7 +93,7 @@ export class VictoriaHistory implements HistoryStore {
     { directory, lock, noted }: { directory: string | undefined; lock: AsyncDisposable | undefined; noted: Noted },
   ) {
     this.#options = options
-    this.#client = new VictoriaClient(options.endpoint, options.gzip)
+    this.#client = new VictoriaClient(options.endpoint, options)
     this.#directory = directory
     this.#lock = lock
     this.#noted = noted
@@ -108,6 +110,7 @@ export class VictoriaHistory implements HistoryStore {
       settleEveryMs: seconds(5),
       maxBodyBytes: 8 * 2 ** 20,
       maxUnsettledBytes: 64 * 2 ** 20,
+      importTimeoutMs: seconds(10),
       gzip: false,
       clock: systemClock,
       logger: silentLogger,
@@ -239,7 +242,11 @@ export class VictoriaHistory implements HistoryStore {
     for await (const { metric, timestamps } of this.#client.export(match, from, to, limits)) {
       const { __name__: name = '', cluster: _, ...labels } = metric
       const [[label, key] = []] = Object.entries(labels)
-      known.set(seriesId(name, label ?? null, key ?? ''), new Set(timestamps.filter((at) => times.has(at))))
+      const id = seriesId(name, label ?? null, key ?? '')
+      // A series may come in several lines.
+      const found = known.get(id) ?? new Set<number>()
+      known.set(id, found)
+      for (const at of timestamps) if (times.has(at)) found.add(at)
     }
     return known
   }
@@ -247,7 +254,7 @@ export class VictoriaHistory implements HistoryStore {
   /** Knows whom we talk to before anything is sent. @throws StoreUnavailableError when it came back empty */
   async #meet(signal?: AbortSignal): Promise<void> {
     if (this.#run === undefined) {
-      const run = (await this.#client.startedAt(signal)) ?? `unnamed ${this.#lostContacts}`
+      const run = `${await this.#client.startedAt(signal)} ${this.#lostContacts}`
       if (run !== this.#lastRun) await this.#check(signal)
       this.#run = run
       this.#lastRun = run
@@ -332,7 +339,7 @@ export class VictoriaHistory implements HistoryStore {
       return result
     } catch (error) {
       if (error instanceof StoreUnavailableError) {
-        this.#lostContacts++
+        if (error instanceof ContactLostError) this.#lostContacts++
         this.#run = undefined
         this.#unavailable ??= { since: this.#options.clock.now(), reason: error.reason }
       } else if (error instanceof FleetError) {
