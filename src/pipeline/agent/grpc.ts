@@ -1,6 +1,13 @@
 import type { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { checkServerIdentity, type PeerCertificate, rootCertificates, connect as tlsConnect } from 'node:tls'
+import {
+  checkServerIdentity,
+  createSecureContext,
+  type PeerCertificate,
+  rootCertificates,
+  type SecureContextOptions,
+  connect as tlsConnect,
+} from 'node:tls'
 import {
   type ChannelCredentials,
   Client,
@@ -35,7 +42,6 @@ export interface GrpcOptions {
   readonly tls?: GrpcTlsOptions
   /** for the stream to be there, ms; default 20 s */
   readonly connectTimeoutMs?: number
-  /** what is sent without an answer from the network, bytes; default 256 KiB */
   readonly userAgent?: string
 }
 
@@ -221,7 +227,14 @@ async function readTls(address: string, tls: GrpcTlsOptions, timeoutMs: number):
     tls.caFingerprint !== undefined && ca === undefined
       ? await pinned(address, tls.caFingerprint, tls.serverName ?? host, timeoutMs)
       : ca
-  const created = credentials.createSsl(roots ?? Buffer.from(rootCertificates.join('\n')), key ?? null, cert ?? null, {
+  // A pinned certificate need not be a root: what it is itself is enough.
+  const context: SecureContextOptions & { readonly allowPartialTrustChain?: boolean } = {
+    ca: roots ?? [...rootCertificates],
+    minVersion: 'TLSv1.2',
+    allowPartialTrustChain: tls.caFingerprint !== undefined,
+    ...(key && cert && { key, cert }),
+  }
+  const created = credentials.createFromSecureContext(createSecureContext(context), {
     checkServerIdentity(_dialled: string, certificate: PeerCertificate) {
       const error = checkServerIdentity(tls.serverName ?? host, certificate)
       if (error) {

@@ -1,0 +1,128 @@
+import { X509Certificate } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { parseClusterName } from '#model'
+import { TestAuthority } from '../ingest/stream/test/certificates.ts'
+import { aHub, type TestHub } from '../ingest/stream/test/hub.ts'
+import { Agent } from './agent.ts'
+import { type GrpcTlsOptions, grpcTransport } from './grpc.ts'
+import { aliveClient, countingCollector } from './testing/small-cluster.ts'
+
+const west = parseClusterName('west')
+let directory = ''
+let files: { certFile: string; keyFile: string; clientCaFile: string }
+let authority: TestAuthority
+let leaf = ''
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'agent-grpc-'))
+  authority = await TestAuthority.make('agents')
+  const pair = await authority.sign('hub', 'server')
+  leaf = pair.cert
+  files = {
+    certFile: join(directory, 'tls.crt'),
+    keyFile: join(directory, 'tls.key'),
+    clientCaFile: join(directory, 'ca.crt'),
+  }
+  await writeFile(files.clientCaFile, authority.pem)
+  await writeFile(files.certFile, pair.cert + authority.pem)
+  await writeFile(files.keyFile, pair.key)
+})
+afterAll(() => rm(directory, { recursive: true, force: true }))
+
+const fingerprintOf = (pem: string) => new X509Certificate(pem).fingerprint256
+const addressOf = ({ server }: TestHub) => `127.0.0.1:${server.address.port}`
+
+async function anAgent(address: string, tls: GrpcTlsOptions | undefined, token: string | undefined = 'west-token') {
+  const source = () => Promise.resolve(token)
+  return Agent.open({
+    cluster: west,
+    version: '1.2.3',
+    directory: await mkdtemp(join(directory, 'buffer-')),
+    plan: { intervalMs: 200 },
+    token: source,
+    kube: aliveClient,
+    collectors: [countingCollector()],
+    transport: grpcTransport({ address, token: source, connectTimeoutMs: 3_000, ...(tls && { tls }) }),
+  })
+}
+
+/** What the agent says of its stream once it tried. */
+async function reasonOf(address: string, tls: GrpcTlsOptions | undefined, token?: string): Promise<string> {
+  await using agent = await anAgent(address, tls, token)
+  await vi.waitFor(() => expect(agent.status().uplink.phase).toBe('backing-off'), 8_000)
+  return agent.status().uplink.reason
+}
+
+async function delivers(hub: TestHub, tls: GrpcTlsOptions | undefined, token?: string): Promise<void> {
+  await using agent = await anAgent(addressOf(hub), tls, token)
+  await vi.waitFor(() => expect(agent.status().collection.rounds).toBeGreaterThan(4), 8_000)
+  await vi.waitFor(() => expect(agent.status().buffer.batches).toBeLessThanOrEqual(1), 8_000)
+  expect(agent.status().uplink).toMatchObject({ phase: 'live', protocol: 'ours', streams: 1 })
+  expect(hub.state.cluster(west)?.parts.namespace?.items.size).toBe(5)
+  expect(agent.status().buffer.lostBatches).toBe(0)
+}
+
+describe('the transport over gRPC, facing a real hub', () => {
+  it('delivers in the clear, with differences, and every batch is in the state of the hub', async () => {
+    await using hub = await aHub()
+    await delivers(hub, undefined)
+  })
+
+  it('delivers over TLS by a CA file, by the fingerprint of the CA, and by that of the certificate itself', async () => {
+    await using hub = await aHub({ tls: files })
+    await delivers(hub, { caFile: files.clientCaFile })
+    await delivers(hub, { caFingerprint: fingerprintOf(authority.pem) })
+    await delivers(hub, { caFingerprint: fingerprintOf(leaf).replaceAll(':', '').toLowerCase() })
+  }, 30_000)
+
+  it('proves itself by its own certificate', async () => {
+    await using hub = await aHub({ tls: files })
+    hub.credentials.grant('west-agent', 'west', 'certificate')
+    const pair = await authority.sign('west-agent', 'client')
+    const own = { certFile: join(directory, 'own.crt'), keyFile: join(directory, 'own.key') }
+    await writeFile(own.certFile, pair.cert)
+    await writeFile(own.keyFile, pair.key)
+    await delivers(hub, { caFile: files.clientCaFile, ...own }, '')
+  }, 20_000)
+
+  it('says in a sentence why there is no stream', async () => {
+    await using hub = await aHub({ tls: files })
+    const address = addressOf(hub)
+    const other = await TestAuthority.make('other')
+    const otherFile = join(directory, 'other.crt')
+    await writeFile(otherFile, other.pem)
+    expect(await reasonOf(address, { caFile: otherFile })).toMatch(
+      /authority we do not know; name it with INGESTER_TLS_CA/,
+    )
+    expect(await reasonOf(address, {})).toMatch(/authority we do not know/)
+    expect(await reasonOf(address, { caFingerprint: fingerprintOf(other.pem) })).toMatch(
+      /no certificate with the fingerprint/,
+    )
+    expect(await reasonOf(address, { caFile: files.clientCaFile, serverName: 'hub.svc' })).toMatch(
+      /is for .*127\.0\.0\.1.*, not for hub\.svc; set INGESTER_TLS_SERVER_NAME/,
+    )
+    expect(await reasonOf(address, { caFile: files.clientCaFile }, 'wrong-token')).toMatch(
+      /refuses our credential|unauthenticated/,
+    )
+    expect(await reasonOf(address, { caFile: join(directory, 'missing.crt') })).toMatch(
+      /missing\.crt cannot be read \(ENOENT\)/,
+    )
+    await using plain = await aHub()
+    expect(await reasonOf(addressOf(plain), { caFile: files.clientCaFile })).toMatch(/does not speak TLS/)
+    const free = await freePort()
+    expect(await reasonOf(`127.0.0.1:${free}`, undefined)).toMatch(/refuses the connection/)
+  }, 60_000)
+})
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+}
