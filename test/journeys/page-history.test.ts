@@ -140,6 +140,21 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 60_000 }, () => {
     })
   })
 
+  describe('in the drawer of a node', () => {
+    it('leaves the zoom by Escape before it closes', async () => {
+      const page = await visit('/clusters/eu-prod-2/nodes/worker-1')
+      await drawn(page, 5)
+      await page.getByRole('slider', { name: /^Usage/ }).focus()
+      await page.keyboard.press('+')
+      await expect.poll(() => queryOf(page).has('from'), patient).toBe(true)
+      await page.keyboard.press('Escape')
+      await expect.poll(() => queryOf(page).has('from'), patient).toBe(false)
+      expect(await page.getByRole('dialog').count()).toBe(1)
+      await page.keyboard.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+    })
+  })
+
   describe('one time for all charts', () => {
     it('tells time, values with units, source and age under the crosshair', async () => {
       const page = await visit('/clusters/eu-prod-2/history')

@@ -67,7 +67,9 @@ export function HistoryView({ cluster, node, compact = false }: HistoryProps): R
     range.kind === 'live' && shown.state === 'here' && !shown.pending ? shown.picture : boundsOf(range, now())
   const show = (next: Range) => {
     crosshair.point(null)
-    pushQuery(rangeQuery(next))
+    const words = rangeQuery(next)
+    // At the narrowest and the widest there is nothing to go back from.
+    if (JSON.stringify(words) !== JSON.stringify(rangeQuery(range))) pushQuery(words)
   }
   const fix = (wanted: Bounds) => show({ kind: 'fixed', preset: range.preset, ...clampBounds(wanted, now()) })
   const reset = () => {

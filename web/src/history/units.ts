@@ -108,7 +108,6 @@ export function timeLabel(at: number): string {
 }
 
 export const formatTime = (at: number): string => exact.format(at)
-export const formatClock = (at: number): string => clock.format(at)
 /** From one moment to another; the date once where it is one. */
 export function formatStretch(from: number, to: number): string {
   const same = new Date(from).toDateString() === new Date(to).toDateString()
