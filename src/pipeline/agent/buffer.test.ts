@@ -275,7 +275,7 @@ describe('after damage', () => {
     let random = 42
     const next = (below: number) => {
       random = (random * 1103515245 + 12345) % 2147483648
-      return random % below
+      return (random >> 8) % below
     }
     for (let round = 0; round < ROUNDS; round++) {
       await rm(directory, { recursive: true, force: true })
