@@ -66,6 +66,7 @@ export class LogConsumer<Item> implements AsyncDisposable {
   #wake: (() => void) | undefined
   #waiters: { readonly index: number; readonly resolve: () => void }[] = []
   #loop: Promise<void> | undefined
+  #keeping: Promise<void> | undefined
   #checkpointAt = 0
   #warnedAt = Number.NEGATIVE_INFINITY
 
@@ -131,7 +132,15 @@ export class LogConsumer<Item> implements AsyncDisposable {
   }
 
   /** Notes in the log how far the sink is safe, so that it may delete what nobody needs. The sink's own position is the truth. */
-  async keepCheckpoint(): Promise<void> {
+  keepCheckpoint(): Promise<void> {
+    // One at a time: many who find the log full at once ask for the same.
+    this.#keeping ??= this.#keep().finally(() => {
+      this.#keeping = undefined
+    })
+    return this.#keeping
+  }
+
+  async #keep(): Promise<void> {
     const { log, sink, logger, clock } = this.#options
     const safe = sink.position()
     try {
@@ -148,6 +157,7 @@ export class LogConsumer<Item> implements AsyncDisposable {
     this.#stop.abort()
     this.#wake?.()
     await this.#loop
+    await this.#keeping
     await this.keepCheckpoint()
     for (const { resolve } of this.#waiters.splice(0)) resolve()
   }

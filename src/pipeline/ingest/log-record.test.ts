@@ -3,7 +3,7 @@ import { samplesOf } from '#history'
 import { aBatch, aNode, complete, connected, failed, removed, west } from '../state/test/fleet-words.ts'
 import { decodeLogEntry, encodeLogEntry } from './log-record.ts'
 
-const quiet = (type: 'node' | 'cluster') =>
+const quiet = <T extends 'node' | 'cluster'>(type: T) =>
   ({ type, collector: 'test', durationMs: 3, outcome: 'changed', put: [], removed: [] }) as const
 const batch = aBatch(west, 3, [complete('node', aNode('n1'), aNode('ñ2')), failed('operator', 'absent')], {
   origin: 'agent',
