@@ -107,9 +107,9 @@ async function measure({ name, hub: which, mode }: Case, { streams, nodes, secon
       seconds,
       warmSeconds: Math.min(4, seconds / 2),
     })
-    await load.hear()
     const before = await hub.ask<Usage>('usage')
     const redisBefore = cpuMsOf(redis.pid)
+    await load.hear()
     const clients = await load.hear<ClientsResult>()
     const ended = performance.now()
     const { rssMb } = await hub.ask<Usage>('usage')

@@ -10,6 +10,8 @@ import { type Messages, type Mode, messagesOf } from './messages.ts'
 export interface ClientsResult {
   readonly seconds: number
   readonly acks: number
+  /** since the first one, warming included */
+  readonly allAcks: number
   readonly refused: number
   readonly p50: number
   readonly p99: number
@@ -37,6 +39,7 @@ let measuring = false
 let running = true
 let streaming = 0
 let allStreamingMs = 0
+let allAcks = 0
 let [acks, refused, upBytes, downBytes] = [0, 0, 0, 0]
 let latencies: number[] = []
 
@@ -75,6 +78,7 @@ class Agent {
       this.#isStreaming = true
       if (++streaming === streams) allStreamingMs = performance.now() - begun
     }
+    if (payload.value.success) allAcks++
     if (measuring) {
       if (payload.value.success) acks++
       else refused++
@@ -100,13 +104,16 @@ measuring = true
 latencies = []
 const from = performance.now()
 await sleep(seconds * 1000)
+const measuredMs = performance.now() - from
 measuring = false
 running = false
+await sleep(500) // what is under way
 latencies.sort((a, b) => a - b)
 const at = (ratio: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * ratio))] ?? 0
 const result: ClientsResult = {
-  seconds: (performance.now() - from) / 1000,
+  seconds: measuredMs / 1000,
   acks,
+  allAcks,
   refused,
   p50: at(0.5),
   p99: at(0.99),

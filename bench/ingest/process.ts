@@ -14,7 +14,7 @@ export class Bencher implements AsyncDisposable {
   readonly #child: ChildProcess
 
   constructor(script: URL, options: object) {
-    this.#child = fork(script, [JSON.stringify(options)], { execArgv: ['--import', 'tsx', '--max-semi-space-size=32'] })
+    this.#child = fork(script, [JSON.stringify(options)], { execArgv: ['--import', 'tsx'] })
   }
 
   get pid(): number {

@@ -8,8 +8,8 @@ const RATIO_GOAL = 2
 const rate = ({ clients }: Result) => clients.acks / clients.seconds
 const upBytes = ({ clients }: Result) => clients.upBytes / Math.max(1, clients.acks)
 const cycleBytes = ({ clients }: Result) => (clients.upBytes + clients.downBytes) / Math.max(1, clients.acks)
-const cpuUs = ({ hubCpuMs, clients }: Result) => (hubCpuMs * 1000) / Math.max(1, clients.acks)
-const redisUs = ({ redisCpuMs, clients }: Result) => (redisCpuMs * 1000) / Math.max(1, clients.acks)
+const cpuUs = ({ hubCpuMs, clients }: Result) => (hubCpuMs * 1000) / Math.max(1, clients.allAcks)
+const redisUs = ({ redisCpuMs, clients }: Result) => (redisCpuMs * 1000) / Math.max(1, clients.allAcks)
 
 /** The page of results. The first result is what the others are compared with. */
 export function report(
@@ -74,8 +74,8 @@ ${goals.join('\n')}
 Each row runs in fresh processes: a hub (\`ours.ts\`: stream, synced log, state in Redis, history in DuckDB; \`writes-all.ts\`: every document and
 sample by the documented keys, one pipeline per group, then the ack), one process with all clients, a Redis that keeps nothing on disk. A client
 sends its next batch when the last one is acknowledged; bodies are encoded before the clock runs. Ours acknowledges when the batch is synced in
-the hub's log; Redis and history follow, and *settled after* is how long they need after the last ack. Their CPU time is in the hub's and Redis'
-columns, so nothing is left out of the cost of a batch. Usage of every node moves from batch to batch except in *quiet*. Latency includes the wait
+the hub's log; Redis and history follow, and *settled after* is how long they need after the last ack. CPU counts from the first connection until
+then, handshakes and all batches included, so nothing is left out of the cost of a batch. Usage of every node moves from batch to batch except in *quiet*. Latency includes the wait
 for ${options.streams - 1} others: the hub is saturated on purpose.
 `
 }
