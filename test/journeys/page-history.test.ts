@@ -345,7 +345,7 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 60_000 }, () => {
 
   describe('states', () => {
     it.each([
-      [501, 'history_off', 'This hub keeps no history', /turned? history on|turn history on/],
+      [501, 'history_off', 'This hub keeps no history', /turns history on/],
       [403, 'history_filtered', 'You may not see this history', /only part of it/],
       [404, 'cluster_not_found', 'There is no history of this that you may see', /cluster_not_found/],
     ])('names an answer of %d, and offers no Retry', async (status, code, title, words) => {

@@ -30,7 +30,7 @@ export function NoPicture({
     return (
       <Empty title="This hub keeps no history" icon={<IconHistoryOff size={30} aria-hidden="true" />}>
         <p>{problem.message}</p>
-        <p>Whoever runs it can turn history on: embedded, or with a VictoriaMetrics. Charts begin with that moment.</p>
+        <p>Charts begin with the moment in which whoever runs it turns history on.</p>
         {codes}
       </Empty>
     )
@@ -118,7 +118,7 @@ export function NoSamples({
         <>
           <p>
             Collection began <Age at={found.first} suffix=" ago" focusable /> as far as this hub remembers; the newest
-            samples are of <Age at={found.last} suffix=" ago" focusable />, to two hours.
+            samples are <Age at={found.last} suffix=" old" focusable />, give or take two hours.
           </p>
           <button
             type="button"

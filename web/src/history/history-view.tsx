@@ -213,7 +213,7 @@ function Notes({
   return (
     <>
       <ul className="span-legend" aria-label="Stretches that did not come live">
-        {groups.length === 0 && (
+        {groups.length === 0 && !isBlank(picture) && (
           <li className="quiet">Nothing was repaired, pulled or lost here; where a line breaks, no sample came.</li>
         )}
         {groups.map(({ kind, text, where }) => (
