@@ -250,7 +250,11 @@ describe('a cluster in push mode', () => {
         message: expect.stringContaining('clusterpulse connect') as string,
       }),
     )
-    expect(await statusOf(world, 'west')).toMatchObject({ phase: 'Connecting', health: 'unknown' })
+    expect(await statusOf(world, 'west')).toMatchObject({
+      phase: 'Connecting',
+      health: 'unknown',
+      message: expect.stringContaining('no agent has connected') as string,
+    })
     expect(world.cluster('west')?.connection).toMatchObject({ mode: 'push', endpoint: '' })
     const agent = anAgent(world, agents)
     await untilPhase(world, 'west', 'Connected')

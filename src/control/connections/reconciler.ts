@@ -83,6 +83,8 @@ type Way = { readonly access: ClusterAccess } | { readonly end: Failed }
 
 /** What of a stored state is worth waiting for before the status is written. */
 const STATE_PATIENCE_MS = seconds(2)
+/** An agent whose batches are accepted and not yet in state: a status that says so is worth another look. */
+const LOOK_AGAIN_MS = seconds(5)
 
 /** Makes the hub know what a ClusterConnection says: who the cluster is, what is on it, how it went. */
 export class ConnectionReconciler implements Reconciler {
@@ -219,8 +221,10 @@ export class ConnectionReconciler implements Reconciler {
   async #leaveToAgent(look: Look, visit: Visit, signal: AbortSignal): Promise<Outcome> {
     const { ingester, clock } = this.#options
     const { cluster, collecting, startedAt } = look
+    let againMs = collecting.againMs
     if (collecting.by === 'agent') {
-      await this.#pushed(cluster, signal)
+      const isCurrent = await this.#pushed(cluster, signal)
+      if (!isCurrent) againMs = Math.min(againMs, LOOK_AGAIN_MS)
       const installed = await this.#install(look, true, signal)
       await this.#write(look, { kind: 'delivered' }, undefined, installed)
     } else if (collecting.isLost) {
@@ -232,7 +236,7 @@ export class ConnectionReconciler implements Reconciler {
     } else {
       await this.#write(look, { kind: 'waiting' }, undefined)
     }
-    return againAfter(Math.max(collecting.againMs - (clock.now() - startedAt), 1))
+    return againAfter(Math.max(againMs - (clock.now() - startedAt), 1))
   }
 
   /**
@@ -269,15 +273,19 @@ export class ConnectionReconciler implements Reconciler {
     return clients.get(poolKey(object.metadata), access, { timeoutMs: settings.facts.timeoutMs }, signal)
   }
 
-  /** Waits a little until state holds what the agent sent, so that the status does not speak of the time before. */
-  async #pushed(cluster: ClusterName, signal: AbortSignal): Promise<void> {
+  /**
+   * Waits a little until state holds what the agent sent, so that the status does not speak of the time before. A first batch
+   * that was collected before the last pull never gets there; the next one does.
+   */
+  async #pushed(cluster: ClusterName, signal: AbortSignal): Promise<boolean> {
     const { state, clock } = this.#options
     const until = clock.now() + STATE_PATIENCE_MS
     for (let pauseMs = 2; clock.now() < until && !signal.aborted; pauseMs = Math.min(pauseMs * 2, 200)) {
       const known = state.cluster(cluster)
-      if (known?.source === 'push' && known.status.checkedAt !== null) return
+      if (known?.source === 'push' && known.status.checkedAt !== null) return true
       await clock.sleep(pauseMs, signal)
     }
+    return false
   }
 
   /** Makes the hub know the cluster. @returns why it could not note it */

@@ -106,7 +106,10 @@ function healthOf(inputs: StatusInputs): ClusterConnectionStatus {
   const { end, stored, state, now } = inputs
   const conditions = conditionsOf(inputs) as NonNullable<ClusterConnectionStatus['conditions']> // same shape, readonly
   if (end.kind === 'connecting' || end.kind === 'waiting') {
-    return { phase: stored?.phase ?? 'Connecting', health: stored?.health ?? 'unknown', conditions }
+    const phase = stored?.phase ?? 'Connecting'
+    // Nothing was ever read of it, so why not is all there is to say.
+    const message = phase === 'Connecting' ? inputs.collector?.message.slice(0, 4000) : undefined
+    return { phase, health: stored?.health ?? 'unknown', ...(message && { message }), conditions }
   }
   if (end.kind === 'delivered') return { ...deliveredOf(state, stored), conditions }
   if (end.kind === 'failed') {
