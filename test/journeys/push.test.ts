@@ -1,0 +1,123 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ClusterView, HistoryView } from '#http'
+import { clusterpulse, eventually, program, type Running } from '../process.ts'
+
+const bin = resolve('bin/clusterpulse.js')
+
+/** A hub, a simulated cluster it can reach, and agents that are started by what `connect` prints. */
+describe('push', () => {
+  let directory: string
+  let members: Running
+  let hub: Running
+  let base: string
+  const agents: Running[] = []
+  const member = () => join(directory, 'members')
+  const objects = () => join(directory, 'hub/kubeconfig')
+
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'push-'))
+    members = clusterpulse([
+      'simulate',
+      '--clusters',
+      '1',
+      '--nodes',
+      '3',
+      '--pods',
+      '20',
+      '--kubeconfig-out',
+      member(),
+    ])
+    await members.says(/kubeconfig in/)
+    hub = clusterpulse([
+      ...['up', '--kubeconfig', member(), '--data-dir', join(directory, 'hub')],
+      ...['--port', '0', '--control-plane-port', '0', '--ingester-port', '0'],
+    ])
+    const [, address = ''] = await hub.says(/on (http:\S+)/)
+    base = address
+  }, 60_000)
+  afterAll(async () => {
+    for (const one of [...agents, hub, members]) await one?.[Symbol.asyncDispose]()
+    await rm(directory, { recursive: true, force: true })
+  })
+
+  const view = async (cluster: string): Promise<ClusterView | undefined> => {
+    const answer = await fetch(`${base}/api/v2/clusters/${cluster}`)
+    return answer.ok ? ((await answer.json()) as ClusterView) : undefined
+  }
+  const connect = async (...args: string[]): Promise<{ text: string; notes: string }> => {
+    const run = clusterpulse(['connect', ...args, '--kubeconfig', objects()])
+    expect(await run.ended(), run.stderr()).toBe(0)
+    return { text: run.stdout(), notes: run.stderr() }
+  }
+  /** Runs the printed line in a shell, as people do; only `npx clusterpulse` is this checkout's. */
+  const start = (command: string, name: string): Running => {
+    const line = command.replace('npx clusterpulse', `exec ${process.execPath} ${bin}`)
+    const env = { KUBECONFIG: member(), BUFFER_DIR: join(directory, name), HEALTH_ADDRESS: '127.0.0.1:0' }
+    const agent = program('sh', ['-c', line], { env, cwd: directory })
+    agents.push(agent)
+    return agent
+  }
+  const pushed = (cluster: string) => async () => {
+    const seen = await view(cluster)
+    return seen?.agent?.connected === true && seen.source === 'push' && seen.nodes !== null
+  }
+
+  it('goes from pull to push to pull and back, and history has no hole', async () => {
+    await eventually(
+      async () => (await view('sim-001'))?.source === 'pull',
+      (yes) => yes,
+      30_000,
+    ) // the hub reads the cluster
+    expect((await view('sim-001'))?.agent).toBeNull()
+
+    const { text, notes } = await connect('sim-001')
+    expect(notes).toMatch(/collectionMode push/)
+    let agent = start(text, 'first')
+    await eventually(pushed('sim-001'), (yes) => yes, 60_000) // the agent pushes
+    expect((await view('sim-001'))?.agent).toMatchObject({ tls: true, protocol: 1 })
+
+    await agent.kill('SIGKILL')
+    const pulled = async () => {
+      const seen = await view('sim-001')
+      return seen?.agent?.connected === false && seen.source === 'pull'
+    }
+    await eventually(pulled, (yes) => yes, 60_000) // the hub reads the cluster again
+
+    agent = start(text, 'first')
+    await eventually(pushed('sim-001'), (yes) => yes, 60_000) // the agent pushes again
+
+    const answer = await fetch(`${base}/api/v1/clusters/sim-001/metrics/history?metric=nodes_total&range=15m&step=30`)
+    const history = (await answer.json()) as HistoryView
+    const points = history.series[0]?.points ?? []
+    const first = points.findIndex(([, value]) => value !== null)
+    // The newest step may still be empty: its round is to come.
+    const known = points.slice(first, -1)
+    expect(known.length).toBeGreaterThan(0)
+    expect(known.filter(([, value]) => value !== 3)).toEqual([])
+    expect(history.spans.map(({ kind }) => kind)).toContain('pulled')
+  }, 240_000)
+
+  it('receives a cluster the hub cannot reach, and ends its stream when the credential is revoked', async () => {
+    const { text, notes } = await connect('edge-7')
+    expect(notes).toMatch(/a new cluster/)
+    const agent = start(text, 'edge')
+    await eventually(pushed('edge-7'), (yes) => yes, 60_000) // the agent pushes
+    expect(await view('edge-7')).toMatchObject({ mode: 'push', nodes: { total: 3 }, health: 'healthy' })
+
+    await connect('edge-7', '--revoke')
+    const revoked = async () => (await view('edge-7'))?.agent?.connected === false
+    await eventually(revoked, (yes) => yes, 10_000) // the stream ends
+    expect((await view('edge-7'))?.agent?.reason).toMatch(/revoked/)
+    await agent.kill('SIGTERM')
+  }, 120_000)
+
+  it('prints a manifest that the member takes as it is', async () => {
+    const { text } = await connect('edge-8', '-o', 'manifest', '--image', 'registry.example/clusterpulse:1')
+    expect(text).toMatch(/kind: Deployment/)
+    expect(text).not.toMatch(/resources:\s*\n\s*- ["']?\*/)
+    expect(text).not.toMatch(/- secrets/)
+  }, 60_000)
+})
