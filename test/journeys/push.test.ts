@@ -110,7 +110,7 @@ describe('push', () => {
     await connect('edge-7', '--revoke')
     const revoked = async () => (await view('edge-7'))?.agent?.connected === false
     await eventually(revoked, (yes) => yes, 10_000) // the stream ends
-    expect((await view('edge-7'))?.agent?.reason).toMatch(/revoked/)
+    expect((await view('edge-7'))?.agent?.reason).toMatch(/no longer valid/)
     await agent.kill('SIGTERM')
   }, 120_000)
 
