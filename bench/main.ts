@@ -22,6 +22,11 @@ const benches: Readonly<Record<string, Bench>> = {
     arguments: '--clusters 1000 --nodes 10 --seconds 10 --connections 50 --batches 33',
     load: () => import('./api.ts'),
   },
+  agent: {
+    summary: 'one agent beside 500 nodes and 20 000 pods: memory, CPU and bytes per round, quiet and busy',
+    arguments: '--nodes 500 --pods 20000 --interval 30 --intervals 6',
+    load: () => import('./agent.ts'),
+  },
   rounds: {
     summary: 'one hub that collects from 100, 300 and 1000 simulated clusters: rounds, CPU, memory',
     arguments: '--clusters 100,300,1000 --nodes 10 --pods 100 --intervals 3 --bin bin/clusterpulse.js',
@@ -33,13 +38,18 @@ const benches: Readonly<Record<string, Bench>> = {
     arguments: '--streams 500 --nodes 50 --seconds 10 --storm 2000',
     load: () => import('./ingest.ts'),
   },
+  history: {
+    summary: 'a month of gauges into the embedded history and into VictoriaMetrics, and the charts back',
+    arguments: '--clusters 4 --days 30 --questions 21',
+    load: () => import('./history.ts'),
+  },
 }
 
 function help(): string {
   const lines = Object.entries(benches).map(
     ([name, bench]) => `  ${name.padEnd(8)}${bench.summary}\n          ${bench.arguments}`,
   )
-  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull and rounds also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
+  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull, rounds and history also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
 }
 
 async function main([name, ...args]: readonly string[]): Promise<void> {

@@ -31,6 +31,8 @@ export interface MemoryHubOptions {
   readonly maxUnacked?: number
   /** `original`: it knows neither Hello nor frames */
   readonly speaks?: 'ours' | 'original'
+  /** false: of the batches only the sizes are kept, for long runs. Default true */
+  readonly keepViews?: boolean
   /** waits before an ack; default: none */
   readonly beforeAck?: () => Promise<void>
 }
@@ -154,9 +156,15 @@ export class MemoryHub implements Transport {
       backfill,
     }
     const decoded = decodeBody(body, head, view)
-    if (!backfill) link.views.set(sequence, decoded.view)
+    if (!backfill) {
+      for (const older of link.views.keys()) if (older < base) link.views.delete(older)
+      link.views.set(sequence, decoded.view)
+    }
     if (this.received.has(sequence)) this.repeats++
-    else this.arrivals.set(sequence, { ...decoded, backfill, base, ageMs, messageBytes, at: now() })
+    else {
+      const kept = this.#options.keepViews === false ? { batch: { ...decoded.batch, parts: [] }, view: {} } : decoded
+      this.arrivals.set(sequence, { ...kept, backfill, base, ageMs, messageBytes, at: now() })
+    }
     this.#ack(link, sequence)
   }
 
