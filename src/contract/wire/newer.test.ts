@@ -1,11 +1,13 @@
+import fc from 'fast-check'
 import { type TSchema, Type } from 'typebox'
 import { describe, expect, it } from 'vitest'
 import { type Batch, parseClusterName } from '#model'
 import { decodeBody, encodeBody } from './body.ts'
 import { Reader, Writer } from './bytes.ts'
 import { Decoding, Encoding } from './column.ts'
-import type { Schema } from './shape.ts'
+import { type Schema, shapeOf } from './shape.ts'
 import { tableOf } from './tables.ts'
+import { anyOf } from './testing/arbitrary.ts'
 import { viewOf } from './view.ts'
 
 /** Rows as one version writes them and another reads them. */
@@ -29,6 +31,56 @@ const newer = Type.Object({
   seen: Type.Object({ at: Type.Integer(), by: Type.Record(Type.String(), Type.Number()) }),
 })
 const row = { name: 'a', state: 'on', cores: 1.5, limit: null, tags: ['x'], seen: { at: 5, by: { me: -0 } } }
+
+/** Schemas nobody has thought of yet. */
+const { schema: anySchema } = fc.letrec<{ schema: TSchema; object: TSchema }>((tie) => ({
+  schema: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    fc.constantFrom<TSchema>(
+      Type.String(),
+      Type.Number(),
+      Type.Integer(),
+      Type.Boolean(),
+      Type.Union([Type.Literal('a'), Type.Literal('b')]),
+      Type.Union([Type.Number(), Type.Null()]),
+    ),
+    tie('object'),
+    tie('schema').map((items) => Type.Array(items)),
+    tie('schema').map((values) => Type.Record(Type.String(), values)),
+    tie('schema').map((one) => Type.Union([one, Type.Null()])),
+  ),
+  object: fc
+    .array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'length', 'name'), tie('schema'), fc.boolean()), {
+      maxLength: 4,
+    })
+    .map((all) =>
+      Type.Object(Object.fromEntries(all.map(([name, one, may]) => [name, may ? Type.Optional(one) : one]))),
+    ),
+}))
+const anyTable = fc
+  .uniqueArray(fc.tuple(fc.constantFrom('p', 'q', 'r', 's'), anySchema), { maxLength: 4, selector: ([name]) => name })
+  .chain((columns) => {
+    const schema = Type.Object(Object.fromEntries(columns))
+    return fc.record({
+      schema: fc.constant(schema),
+      known: fc.subarray(columns.map(([name]) => name)),
+      rows: fc.array(anyOf(shapeOf(schema as Schema)), { maxLength: 6 }) as fc.Arbitrary<Record<string, unknown>[]>,
+    })
+  })
+
+describe('rows of any schema', () => {
+  it('come back as they were, and as far as the reader knows them', () => {
+    fc.assert(
+      fc.property(anyTable, ({ schema, known, rows }) => {
+        expect(across(schema, schema, rows)).toEqual(rows)
+        const less = Type.Object(Object.fromEntries(known.map((name) => [name, schema.properties[name]!])))
+        const seen = rows.map((row) => Object.fromEntries(known.map((name) => [name, row[name]])))
+        expect(across(schema, less, rows)).toEqual(seen)
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
 
 describe('a column', () => {
   it('is passed over by a reader that does not know it', () => {
@@ -203,5 +255,28 @@ describe('a quiet cluster', () => {
       put: [],
       removed: [],
     })
+  })
+  it('pays for the columns that moved, and shares the rest', () => {
+    const items = Array.from({ length: 500 }, (_, i) => ({
+      name: `team/app-${i}`,
+      namespace: 'team',
+      replicas: 2,
+      ready: 2,
+      available: 2,
+      updated: 2,
+    }))
+    const part = { type: 'deployment', collector: 'd', durationMs: 1, outcome: 'complete' } as const
+    const before: Batch = { ...batch, parts: [{ ...part, items }] }
+    const after: Batch = {
+      ...batch,
+      parts: [{ ...part, items: items.map((one, i) => (i % 10 ? one : { ...one, ready: 1 })) }],
+    }
+    const view = decodeBody(encodeBody(before), head).view
+    const body = encodeBody(after, viewOf(before))
+    const next = decodeBody(body, head, view).view
+    expect(body.length).toBeLessThan(150)
+    expect(next).toEqual(viewOf(after))
+    expect(next.deployment?.get('team/app-1')).toBe(view.deployment?.get('team/app-1'))
+    expect(next.deployment?.get('team/app-10')).toMatchObject({ ready: 1, replicas: 2 })
   })
 })

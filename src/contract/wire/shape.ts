@@ -63,7 +63,8 @@ function objectShape({ properties, required = [], patternProperties }: Schema, n
   if (values && !properties) return { kind: 'record', values: shapeOf(values), nullable }
   if (!properties) return { kind: 'json', nullable }
   const shaped = Object.entries(properties).map(([name, schema]) => {
-    invariant(name !== '__proto__', 'an object literal cannot have this property')
+    // One that every object has would seem to be there where it is not; `__proto__` cannot be in a literal.
+    invariant(!(name in {}), 'a property of a snapshot has a name of its own')
     return { name, optional: !required.includes(name), shape: shapeOf(schema) }
   })
   return { kind: 'object', properties: shaped, nullable }

@@ -102,12 +102,12 @@ export class Table {
   }
 
   key(row: Row): string {
-    return this.leaves
-      .map(({ get, codec }) => {
-        const value = get(row)
-        return value === undefined ? 'u' : value === null ? 'n' : codec.key(value)
-      })
-      .join('')
+    const keys = this.leaves.map(({ get, codec }) => {
+      const value = get(row)
+      return value === undefined ? 'u' : value === null ? 'n' : codec.key(value)
+    })
+    // In brackets: a list of one row without columns is not an empty list.
+    return `(${keys.join('')})`
   }
 
   blank(): Row {
