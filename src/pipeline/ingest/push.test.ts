@@ -127,6 +127,26 @@ describe('batches out of a buffer', () => {
     await check()
   })
 
+  it('are known as received when the log that told of them is gone, which waits until the ledger is on disk', async () => {
+    const logOptions = { segmentBytes: 2000, retainBytes: 0 }
+    let now = NOW
+    const clock = { ...systemClock, now: () => now }
+    {
+      await using hub = await aHub({ logOptions, clock })
+      for (let sequence = 1; sequence <= 20; sequence++) {
+        await hub.ingester.accept(pushed(sequence * 2))
+        now += 1_000 // long enough for the checkpoints of the stores
+      }
+      await hub.settled()
+      expect(hub.log.firstIndex()).toBe(0)
+    }
+    await using hub = await aHub({ logOptions })
+    expect(hub.log.firstIndex()).toBeGreaterThan(10)
+    expect(hub.ingester.received(west, 'a')).toHaveLength(20)
+    expect((await hub.ingester.accept(pushed(2))).duplicate).toBe(true)
+    expect((await hub.ingester.accept(pushed(3))).duplicate).toBe(false)
+  })
+
   it('of two agents are kept apart by who numbered them', async () => {
     await using hub = await aHub()
     await hub.ingester.accept(pushed(5))
