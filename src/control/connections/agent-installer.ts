@@ -27,6 +27,7 @@ export interface AgentInstallerOptions {
   /** how long a deleted connection waits for its member to answer, ms; default 5 min */
   readonly patienceMs?: number
   readonly clock: Clock
+  readonly random: () => number
   readonly logger: Logger
 }
 
@@ -38,6 +39,10 @@ export interface Wish {
   readonly wants: boolean
   /** it is to be there and does not deliver */
   readonly isMissing: boolean
+  /** what is said of it otherwise */
+  readonly condition: CollectorCondition | undefined
+  /** why it does not deliver; '' where it does */
+  readonly absence: string
   /** address of the member's API, as it is really asked; undefined where there is no way */
   readonly server: string | undefined
   readonly client: () => Promise<KubeClient | undefined>
@@ -140,8 +145,8 @@ export class AgentInstaller {
     if (install.tls && install.caPem?.() === '') return {}
     const settings = { ...this.#settings(connection, facts, install, address), endpoint: server }
     const hash = settingsHash(settings)
-    const last = this.#attempts.get(name)
-    if (!isDue(last, hash, wish)) return last ? said(last.end, isMissing) : {}
+    const last = this.#attempts.get(name) ?? this.#presumed(hash, settings, wish)
+    if (!isDue(last, hash, wish)) return last ? said(last.end, wish) : {}
     let end: DeploymentEnd
     try {
       const kube = await wish.client()
@@ -159,7 +164,19 @@ export class AgentInstaller {
     this.#attempts.set(name, { hash, at: now, tries: isMissing ? (last?.tries ?? 0) + 1 : 0, end })
     if (end.kind === 'failed') logger.warn({ cluster: name, reason: end.message }, 'the agent could not be deployed')
     else if (end.changed) logger.info({ cluster: name, image: end.image }, 'the agent was deployed')
-    return said(end, isMissing)
+    return said(end, wish)
+  }
+
+  /**
+   * An agent that delivers when the hub comes up was deployed by its former life: it is looked at within the time in which
+   * drift is, not together with all others.
+   */
+  #presumed(hash: string, { image }: AgentSettings, { object, isMissing, now }: Wish): Attempt | undefined {
+    if (isMissing || !hasFinalizer(object)) return undefined
+    const at = now - this.#options.random() * DRIFT_CHECK_MS
+    const attempt: Attempt = { hash, at, tries: 0, end: { kind: 'deployed', image, changed: false } }
+    this.#attempts.set(object.metadata.name, attempt)
+    return attempt
   }
 
   #settings(
@@ -314,14 +331,17 @@ function isDue(last: Attempt | undefined, hash: string, { isMissing, facts, now 
   return waited >= Math.min(facts.intervalMs * 2 ** Math.min(last.tries - 1, 20), MAX_WAIT_MS)
 }
 
-/** What a deployment adds to "no agent is connected"; while one delivers, only its failure is worth a word in the log. */
-function said(end: DeploymentEnd, isMissing: boolean): Installed {
+/** What a deployment adds to why no agent delivers; while one delivers, its failure is worth a word in the log only. */
+function said(end: DeploymentEnd, { isMissing, condition, absence }: Wish): Installed {
   if (!isMissing) return {}
+  const meanwhile = 'the hub collects by itself meanwhile'
   if (end.kind === 'failed') {
-    const message = `the agent cannot be deployed: ${end.message}; the hub collects by itself meanwhile`
+    const message = `${absence}; it cannot be deployed: ${end.message}; ${meanwhile}`
     return { condition: { status: 'False', reason: 'DeployFailed', message } }
   }
-  const message = `the agent (${end.image}) is deployed and has not delivered yet; the hub collects by itself meanwhile`
+  // One that was there before is away for a reason, which says more.
+  if (condition?.reason !== 'NoAgent') return {}
+  const message = `the agent (${end.image}) is deployed and has not connected yet; ${meanwhile}`
   return { condition: { status: 'False', reason: 'AwaitingAgent', message } }
 }
 

@@ -72,6 +72,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     operatorScanIntervalMs: options.defaults.operatorScanIntervalMs,
     ...(options.removalPatienceMs !== undefined && { patienceMs: options.removalPatienceMs }),
     clock,
+    random,
     logger,
   })
   const reconciler = new ConnectionReconciler({

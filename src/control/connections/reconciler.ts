@@ -255,6 +255,8 @@ export class ConnectionReconciler implements Reconciler {
       facts: settings.facts,
       wants,
       isMissing: collecting.deploy,
+      condition: collecting.condition,
+      absence: collecting.absence,
       server: 'access' in way ? way.access.server : undefined,
       client: () => this.#client(object, signal),
       now: clock.now(),

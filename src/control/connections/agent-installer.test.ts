@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest'
+import { collectors } from '#collect'
+import { type KubeClient, KubeError } from '#kube'
+import { minutes, systemClock } from '#model'
+import { silentLogger } from '#runtime'
+import { AGENT_FINALIZER, AgentInstaller, type Wish } from './agent-installer.ts'
+
+const unreachable = () => Promise.reject(new KubeError('unreachable', 'nobody answers'))
+// Every attempt asks the member first; this one never answers.
+const deaf = { get: unreachable, endpoint: 'https://api:6443' } as unknown as KubeClient
+
+function anInstaller() {
+  let attempts = 0
+  const installer = new AgentInstaller({
+    hub: deaf,
+    install: { image: 'i', version: '1', tls: false, address: 'hub:1' },
+    credentials: { check: () => undefined, issue: unreachable, revoke: () => Promise.resolve() },
+    collectors,
+    operatorScanIntervalMs: 1,
+    clock: systemClock,
+    random: () => 0,
+    logger: silentLogger,
+  })
+  const metadata = { name: 'west', namespace: 'fleet', finalizers: [AGENT_FINALIZER] }
+  const settle = async (now: number, over: Partial<Wish> & { version?: string } = {}) => {
+    const { version, ...wish } = over
+    await installer.settle({
+      object: { metadata },
+      connection: { apiVersion: '', kind: '', metadata, spec: version ? { collectorVersion: version } : {} },
+      facts: {
+        displayName: '',
+        endpoint: '',
+        labels: {},
+        mode: 'push',
+        intervalMs: 30_000,
+        timeoutMs: 1000,
+        insecureSkipTlsVerify: false,
+        credentialsRef: { name: '', namespace: '' },
+      },
+      wants: true,
+      isMissing: true,
+      condition: undefined,
+      absence: 'no agent has connected',
+      server: 'https://api:6443',
+      client: () => {
+        attempts++
+        return Promise.resolve(deaf)
+      },
+      now,
+      signal: new AbortController().signal,
+      ...wish,
+    })
+    return attempts
+  }
+  return settle
+}
+
+describe('attempts at a deployment', () => {
+  it('come each round at first, then ever more rarely, at least every ten minutes', async () => {
+    const settle = anInstaller()
+    const at: number[] = []
+    for (let now = 0, made = 0; now <= minutes(60); now += 10_000) {
+      if ((await settle(now)) > made) at.push(now / 1000)
+      made = at.length
+    }
+    expect(at.slice(0, 6)).toEqual([0, 30, 90, 210, 450, 930])
+    expect(at.slice(6).map((time, n) => time - (at[n + 5] ?? 0))).toEqual([600, 600, 600, 600])
+  })
+
+  it('come at once when something else is wanted', async () => {
+    const settle = anInstaller()
+    expect(await settle(0)).toBe(1)
+    expect(await settle(1)).toBe(1)
+    expect(await settle(2, { version: 'v9' })).toBe(2)
+    expect(await settle(3, { version: 'v9' })).toBe(2)
+    expect(await settle(4, { version: 'v9', server: 'https://elsewhere:6443' })).toBe(3)
+  })
+
+  it('are rare while the agent delivers: for drift, and not all at once when the hub comes up', async () => {
+    const settle = anInstaller()
+    const delivering = { isMissing: false, absence: '' }
+    expect(await settle(0, delivering)).toBe(0)
+    expect(await settle(minutes(10) - 1, delivering)).toBe(0)
+    expect(await settle(minutes(10), delivering)).toBe(1)
+    expect(await settle(minutes(10) + 1, { ...delivering, version: 'v9' })).toBe(2)
+  })
+})
