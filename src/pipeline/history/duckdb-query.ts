@@ -90,7 +90,7 @@ export class Reads {
     if (family === clusterFamily) return
     if (query.keys && query.keys.length * metrics.length <= query.maxSeries) return
     const known = metrics.map((metric) => `${family.columns.get(metric)} IS NOT NULL`).join(' OR ')
-    const sql = `SELECT count(DISTINCT key) FROM ${stages({ ...which, where: `${where} AND (${known})` }, ['key'])}`
+    const sql = `SELECT count(DISTINCT key) FROM ${stages({ ...which, where: `${where} AND (${known})` }, 'key')}`
     const [[count = 0] = []] = await this.#columns(sql)
     if (Number(count) > query.maxSeries) throw new TooManySeriesError(query.maxSeries)
   }
@@ -101,7 +101,7 @@ export class Reads {
     const family = familyOf(scope)
     const which = { family, where: `cluster = ${id}`, from, end: to + 1 }
     if (family === clusterFamily) {
-      const [[found] = []] = await this.#columns(`SELECT 1 FROM ${stages(which, ['cluster'])} LIMIT 1`)
+      const [[found] = []] = await this.#columns(`SELECT 1 FROM ${stages(which, 'cluster')} LIMIT 1`)
       return found === undefined || limit < 1 ? [] : ['']
     }
     const metrics = this.#words.idsBeginning(metricWord(scope, ''))
@@ -112,7 +112,7 @@ export class Reads {
         : [{ ...which, family: otherFamily, where: `${which.where} AND metric IN (${metrics.join(', ')})` }]),
     ]
     if (sets.length === 0) return []
-    const union = sets.map((which) => `SELECT key FROM ${stages(which, ['key'])}`).join(' UNION ALL ')
+    const union = sets.map((which) => `SELECT key FROM ${stages(which, 'key')}`).join(' UNION ALL ')
     const [ids = []] = await this.#columns(`SELECT DISTINCT key FROM (${union})`)
     return ids
       .map((key) => this.#key(key))
@@ -171,26 +171,41 @@ export class Reads {
 
 /**
  * The mean per step and series: samples count alike, a rolled row as many as it stands for. Where a step is shorter than a
- * rolled row, the row is the value of every step it covers.
+ * rolled row, the row is the value of every step it covers. Each stage is summed by itself: that halves the time.
  */
 function means(which: Which, by: readonly string[], columns: readonly string[], stepMs: number): string {
-  const sums = columns.map((column) => `sum(${column} * n) / nullif(sum(n) FILTER (${column} IS NOT NULL), 0)`)
+  const { family } = which
   const groups = ['1', ...by.map((_, i) => String(i + 2))].join(', ')
-  const rows = stages(which, [...by, ...columns], stepMs)
-  return `SELECT (t // ${stepMs})::DOUBLE, ${[...by, ...sums].join(', ')} FROM ${rows} GROUP BY ${groups}`
+  const point = (t: string): readonly string[] => [`${t} // ${stepMs} AS point`, ...by]
+  const single = columns.flatMap((column, i) => [`sum(${column}) AS s${i}`, `count(${column}) AS n${i}`])
+  const parts = (['recent', 'raw'] as const).map((stage) => {
+    const rows = `${tableOf(family, stage)} WHERE ${inTime(which)}`
+    return `SELECT ${[...point('t'), ...single].join(', ')} FROM ${rows} GROUP BY ${groups}`
+  })
+  const weighed = columns.flatMap((column, i) => [
+    `sum(${column} * n) AS s${i}`,
+    `sum(CASE WHEN ${column} IS NOT NULL THEN n END) AS n${i}`,
+  ])
+  const spread = stepMs < ROLL_MS ? `, (SELECT unnest(range(0, ${ROLL_MS}, ${stepMs})) AS o)` : ''
+  const rolled = `${tableOf(family, 'rolled')}${spread} WHERE ${inTime(which, ROLL_MS)}`
+  const t = spread === '' ? 't' : '(t + o)'
+  parts.push(`SELECT ${[...point(t), ...weighed].join(', ')} FROM ${rolled} GROUP BY ${groups}`)
+  const values = columns.map((_, i) => `sum(s${i}) / nullif(sum(n${i}), 0)`)
+  return `SELECT point::DOUBLE, ${[...by, ...values].join(', ')} FROM (${parts.join(' UNION ALL ')}) GROUP BY ${['point', ...by].join(', ')}`
 }
 
-function stages({ family, where, from, end }: Which, columns: readonly string[], stepMs = ROLL_MS): string {
-  const list = columns.join(', ')
-  const single = (['recent', 'raw'] as const).map(
-    (stage) =>
-      `SELECT t, 1 AS n, ${list} FROM ${tableOf(family, stage)} WHERE ${where} AND t >= ${sqlTime(from)} AND t < ${sqlTime(end)}`,
-  )
-  const offsets = `(SELECT unnest(range(0, ${ROLL_MS}, ${Math.min(stepMs, ROLL_MS)})) AS o)`
-  // A rolled row stands for the five minutes from its time on.
-  const rolled = `SELECT t + o AS t, n, ${list} FROM ${tableOf(family, 'rolled')}, ${offsets} WHERE ${where} AND t > ${sqlTime(from - ROLL_MS)} AND t < ${sqlTime(end)}`
-  return `(${[...single, rolled].join(' UNION ALL ')})`
+/** Rows of all stages, where only their being there counts. */
+function stages(which: Which, column: string): string {
+  const parts = (['recent', 'raw', 'rolled'] as const).map((stage) => {
+    const where = inTime(which, stage === 'rolled' ? ROLL_MS : 0)
+    return `SELECT ${column} FROM ${tableOf(which.family, stage)} WHERE ${where}`
+  })
+  return `(${parts.join(' UNION ALL ')})`
 }
+
+/** A rolled row stands for the five minutes from its time on: it may begin before the range. */
+const inTime = ({ where, from, end }: Which, lengthMs = 0): string =>
+  `${where} AND t ${lengthMs > 0 ? '>' : '>='} ${sqlTime(from - lengthMs)} AND t < ${sqlTime(end)}`
 
 function batches(where: string): string {
   const single = (['recent', 'raw'] as const).map(

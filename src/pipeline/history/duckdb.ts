@@ -25,7 +25,10 @@ export interface DuckDbHistoryOptions {
   readonly threads?: number
   /** how often samples are sorted, rolled up and removed; default 10 minutes */
   readonly upkeepMs?: number
-  /** rows of one table that are sorted at once; default 500 000 */
+  /**
+   * Rows of one table that are sorted at once, at least; an eighth of what is sorted already where that is more, up to a
+   * million. Default 122 880, a block of the database.
+   */
   readonly sortRows?: number
   readonly clock?: Clock
   readonly logger?: Logger
@@ -34,6 +37,7 @@ export interface DuckDbHistoryOptions {
 const STORE = 'embedded history'
 /** Questions that may wait for a reader; one more is refused. */
 const MAX_WAITING = 256
+const MOST_SORTED = 1_000_000
 
 /**
  * History in a DuckDB file. The position in the hub's log is written in the transaction of the samples: what was offered
@@ -79,7 +83,7 @@ export class DuckDbHistory implements HistoryStore {
       memoryBytes: 256 * 2 ** 20,
       threads: 2,
       upkeepMs: minutes(10),
-      sortRows: 500_000,
+      sortRows: 122_880,
       clock: systemClock,
       logger: silentLogger,
       ...given,
@@ -269,16 +273,19 @@ export class DuckDbHistory implements HistoryStore {
   }
 
   async #sortMany(rows: ReadonlyMap<Family, number>): Promise<void> {
+    const { sortRows } = this.#options
     for (const [family, count] of rows) {
       const total = (this.#unsorted.get(family) ?? 0) + count
       this.#unsorted.set(family, total)
-      if (total >= this.#options.sortRows) await this.#sort(family)
+      if (total < sortRows) continue
+      const [[sorted = 0] = []] = await this.#ask(`SELECT count(*)::DOUBLE FROM ${tableOf(family, 'raw')}`)
+      // Pieces that grow with the whole: a chart reads few of them, and what they leave free in the file stays small.
+      if (total >= Math.min(Number(sorted) / 8, MOST_SORTED)) await this.#sort(family)
     }
   }
 
   async #sortIfOld(family: Family): Promise<void> {
-    const sql = `SELECT min(t)::DOUBLE FROM ${tableOf(family, 'recent')}`
-    const oldest = (await this.#file.writer.runAndReadAll(sql)).getColumns()[0]?.[0]
+    const [[oldest] = []] = await this.#ask(`SELECT min(t)::DOUBLE FROM ${tableOf(family, 'recent')}`)
     if (typeof oldest === 'number' && oldest < this.#options.clock.now() - day) await this.#sort(family)
   }
 
@@ -290,6 +297,11 @@ export class DuckDbHistory implements HistoryStore {
       // The samples are safe where they are; sorting them only makes charts faster.
       this.#options.logger.warn({ error, table: family.name }, 'recent samples were not sorted')
     }
+  }
+
+  /** of the writer */
+  #ask(sql: string): Promise<readonly (readonly unknown[])[]> {
+    return this.#guard(async () => (await this.#file.writer.runAndReadAll(sql)).getColumns())
   }
 
   async #keepUp(): Promise<void> {

@@ -3,12 +3,38 @@ import { cleanMetric, cleanTime } from './series.ts'
 import { wayOf } from './spans.ts'
 import type { HistoryRecord } from './types.ts'
 
-/** One line of the import, and what names it: series and time. */
-export interface Line {
+/** One line of the import. */
+export class Line {
   readonly cluster: string
-  readonly id: string
   readonly at: number
   readonly text: string
+  readonly #metric: string
+  readonly #label: string | null
+  readonly #key: string
+
+  constructor({ cluster, labels, label, key, at }: Labelled, metric: string, value: string) {
+    this.cluster = cluster
+    this.at = at
+    this.text = `${metric}${labels} ${value} ${at}`
+    this.#metric = metric
+    this.#label = label
+    this.#key = key
+  }
+
+  /** of its series within the cluster */
+  get id(): string {
+    return seriesId(this.#metric, this.#label, wellFormed(this.#key))
+  }
+}
+
+/** What lines of one thing at one time have in common. */
+interface Labelled {
+  readonly cluster: string
+  readonly label: string | null
+  readonly key: string
+  /** as they are written */
+  readonly labels: string
+  readonly at: number
 }
 
 /** Names of our own series beside the metrics: how each batch came, and what was declared lost. */
@@ -34,43 +60,45 @@ export const seriesId = (metric: string, label: string | null, key: string): str
  * A record in the documented lines `name{labels} value time`, groups and numbers in their order, label values escaped.
  * Nothing for what is not a number or has no possible time.
  */
-export function* linesOf(record: HistoryRecord): Generator<Line> {
-  if (record.kind === 'lost') {
-    const { loss, cluster } = record
-    const [from, to] = [cleanTime(loss.from), cleanTime(loss.to)]
-    if (from === undefined || to === undefined) return
-    yield lineOf({ cluster, label: 'cause', at: from }, batchMetric.lost, loss.cause, Math.round(loss.count))
-    yield lineOf({ cluster, label: 'cause', at: from }, batchMetric.lostMs, loss.cause, Math.max(0, to - from))
-    return
-  }
+export function linesOf(record: HistoryRecord): readonly Line[] {
+  if (record.kind === 'lost') return lossLines(record)
   const { samples } = record
   const at = cleanTime(samples.at)
-  if (at === undefined) return
-  for (const group of samples.groups) yield* groupLines(samples, group, at)
-  yield lineOf({ cluster: samples.cluster, label: null, at }, batchMetric[wayOf(samples)], '', 1)
+  if (at === undefined) return []
+  const lines: Line[] = []
+  for (const group of samples.groups) addGroup(lines, samples, group, at)
+  lines.push(new Line(labelled(samples.cluster, null, '', at), batchMetric[wayOf(samples)], '1'))
+  return lines
 }
 
-function* groupLines({ cluster }: SampleSet, { scope, keys, columns }: SampleGroup, at: number): Generator<Line> {
-  const series = { cluster, label: scopeLabel[scope], at }
-  const names = columns.map(({ metric }) => cleanMetric(metric))
+function lossLines({ cluster, loss }: Extract<HistoryRecord, { kind: 'lost' }>): readonly Line[] {
+  const [from, to] = [cleanTime(loss.from), cleanTime(loss.to)]
+  if (from === undefined || to === undefined) return []
+  const cause = labelled(cluster, 'cause', loss.cause, from)
+  const count = Math.max(0, Math.round(loss.count) || 0)
+  return [
+    new Line(cause, batchMetric.lost, String(count)),
+    new Line(cause, batchMetric.lostMs, String(Math.max(0, to - from))),
+  ]
+}
+
+function addGroup(lines: Line[], { cluster }: SampleSet, { scope, keys, columns }: SampleGroup, at: number): void {
+  const metrics = columns.map(({ metric, values }) => {
+    const name = cleanMetric(metric)
+    return { name, values, unit: unitOf.get(name) }
+  })
   for (const [i, key] of keys.entries()) {
-    for (const [c, { values }] of columns.entries()) {
+    const thing = labelled(cluster, scopeLabel[scope], key, at)
+    for (const { name, values, unit } of metrics) {
       const value = values[i]
-      const name = names[c]
-      if (name !== undefined && value !== undefined && Number.isFinite(value)) yield lineOf(series, name, key, value)
+      if (value !== undefined && Number.isFinite(value)) lines.push(new Line(thing, name, formatValue(value, unit)))
     }
   }
 }
 
-function lineOf(
-  { cluster, label, at }: { cluster: string; label: string | null; at: number },
-  metric: string,
-  key: string,
-  value: number,
-): Line {
-  const labels = label === null ? '' : `,${label}="${escapeLabel(key)}"`
-  const text = `${metric}{cluster="${escapeLabel(cluster)}"${labels}} ${formatValue(value, unitOf.get(metric))} ${at}`
-  return { cluster, id: seriesId(metric, label, wellFormed(key)), at, text }
+function labelled(cluster: string, label: string | null, key: string, at: number): Labelled {
+  const own = label === null ? '' : `,${label}="${escapeLabel(key)}"`
+  return { cluster, label, key, labels: `{cluster="${escapeLabel(cluster)}"${own}}`, at }
 }
 
 /** As it comes back: half a surrogate pair has no UTF-8. */

@@ -180,7 +180,7 @@ describe.skipIf(victoriaMissing() !== undefined)(`history in a real VictoriaMetr
   })
 
   it('takes no more than it may hold until it is settled', async () => {
-    const store = await open(server.endpoint, { maxUnsettledBytes: 1000 })
+    const store = await open(server.endpoint, { maxUnsettledBytes: 1100 })
     await store.append(log(0, 2), 2)
     await store.append(log(3, 3), 3)
     await expect(store.append(log(4, 4), 4)).rejects.toMatchObject({ code: 'store_unavailable' })

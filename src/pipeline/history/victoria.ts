@@ -2,6 +2,7 @@ import pLimit from 'p-limit'
 import { type Clock, FleetError, StoreUnavailableError, seconds, systemClock } from '#model'
 import { type Logger, lockDirectory, silentLogger } from '#runtime'
 import type { Availability } from '#state'
+import { decodeSamples, encodeSamples } from './encoding.ts'
 import { ReadOnlyHistoryError } from './errors.ts'
 import { type Noted, newNoted, readNoted, writeNoted } from './position-file.ts'
 import type { HistoryRecord, HistorySpan, HistoryStore, PromQl, RangeAnswer, RangeQuery } from './types.ts'
@@ -20,7 +21,7 @@ export interface VictoriaHistoryOptions {
   readonly settleEveryMs?: number
   /** body of one import; default 8 MiB */
   readonly maxBodyBytes?: number
-  /** imported but perhaps not on its disk yet; beyond it append refuses for a while. Default 64 MiB, about 8 million values */
+  /** imported but perhaps not on its disk yet; beyond it append refuses for a while. Default 64 MiB, about 15 million values */
   readonly maxUnsettledBytes?: number
   /** of one import; default 10 s */
   readonly importTimeoutMs?: number
@@ -38,11 +39,18 @@ const MAX_WAITING = 256
 const SENT_AHEAD = 5_000
 const MARKER = 'clusterpulse_history_store'
 const MARK_EVERY_MS = 6 * 3_600_000
+/** Of records that are verified by one export. */
+const WINDOW_MS = 300_000
+/** What holding a record costs beside its bytes. */
+const HELD_BYTES = 200
 const MARKER_LOOKBACK_MS = 30 * 86_400_000
+
+/** A record as it is held: samples packed, which is a hundredth of their objects. */
+type Held = Buffer | Extract<HistoryRecord, { kind: 'lost' }>
 
 /** Imported, but a crash of VictoriaMetrics may still take it. */
 interface Unsettled {
-  readonly records: readonly HistoryRecord[]
+  readonly records: readonly Held[]
   readonly position: number
   readonly bytes: number
   readonly sentAt: number
@@ -151,7 +159,8 @@ export class VictoriaHistory implements HistoryStore {
         if (this.#closing.signal.aborted) throw new StoreUnavailableError(STORE, 'it is closed')
         if (position <= this.#accepted) return
         await this.#meet(signal)
-        const bytes = records.reduce((sum, record) => sum + sizeOf(record), 0)
+        const held = records.map((record) => (record.kind === 'lost' ? record : encodeSamples(record.samples)))
+        const bytes = held.reduce((sum, one) => sum + (Buffer.isBuffer(one) ? one.length : 0) + HELD_BYTES, 0)
         if (this.#unsettledBytes + bytes > this.#options.maxUnsettledBytes && this.#unsettled.length > 0) {
           await this.#settle(signal)
           if (this.#unsettledBytes + bytes > this.#options.maxUnsettledBytes && this.#unsettled.length > 0) {
@@ -167,7 +176,7 @@ export class VictoriaHistory implements HistoryStore {
         await this.#send(records, mustVerify, signal)
         this.#verifyUntil = before
         this.#accepted = position
-        this.#unsettled.push({ records, position, bytes, sentAt: this.#options.clock.now(), run })
+        this.#unsettled.push({ records: held, position, bytes, sentAt: this.#options.clock.now(), run })
         this.#unsettledBytes += bytes
       }),
     )
@@ -200,7 +209,7 @@ export class VictoriaHistory implements HistoryStore {
   }
 
   async #send(records: readonly HistoryRecord[], mustVerify: boolean, signal?: AbortSignal): Promise<void> {
-    const lines = mustVerify ? await this.#missing(records, signal) : records.flatMap((record) => [...linesOf(record)])
+    const lines = mustVerify ? await this.#missing(records, signal) : records.flatMap(linesOf)
     let body: string[] = []
     let length = 0
     for (const { text } of lines) {
@@ -218,7 +227,7 @@ export class VictoriaHistory implements HistoryStore {
   /** The lines of these records that VictoriaMetrics does not have. */
   async #missing(records: readonly HistoryRecord[], signal?: AbortSignal): Promise<readonly Line[]> {
     await this.#client.forceFlush(signal)
-    const lines = records.flatMap((record) => [...linesOf(record)])
+    const lines = records.flatMap(linesOf)
     const missing: Line[] = []
     for (const [cluster, ofCluster] of groupBy(lines, (line) => line.cluster)) {
       for (const window of windowsOf(ofCluster)) {
@@ -299,7 +308,7 @@ export class VictoriaHistory implements HistoryStore {
     const run = this.#run ?? ''
     for (const [i, one] of this.#unsettled.entries()) {
       if (one.run === run) continue
-      await this.#send(one.records, true, signal)
+      await this.#send(one.records.map(recordOf), true, signal)
       this.#unsettled[i] = { ...one, run, sentAt: this.#options.clock.now() }
     }
   }
@@ -379,7 +388,6 @@ function windowsOf(lines: readonly Line[]): readonly (readonly Line[])[] {
   }
   return windows
 }
-const WINDOW_MS = 300_000
 
 function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): ReadonlyMap<K, T[]> {
   const groups = new Map<K, T[]>()
@@ -391,8 +399,5 @@ function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): ReadonlyMap<
   return groups
 }
 
-/** About what a record takes in memory. */
-const sizeOf = (record: HistoryRecord): number =>
-  record.kind === 'lost'
-    ? 200
-    : record.samples.groups.reduce((sum, { keys, columns }) => sum + keys.length * (columns.length * 8 + 40), 200)
+const recordOf = (held: Held): HistoryRecord =>
+  Buffer.isBuffer(held) ? { kind: 'samples', samples: decodeSamples(held) } : held
