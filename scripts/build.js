@@ -61,7 +61,9 @@ function assertLean({ outputs }) {
   const packages = [...reached].flatMap((file) => outputs[file].imports.filter(({ external }) => external))
   const stores = packages.map(({ path }) => path).filter((path) => /^(ioredis|lmdb|@duckdb|fastify)/.test(path))
   if (inputs.length === 0 || foreign.length > 0 || stores.length > 0) {
-    console.error(`the bundle of the agent holds what it must not: ${[...foreign, ...stores].join(', ') || 'nothing at all'}`)
+    console.error(
+      `the bundle of the agent holds what it must not: ${[...foreign, ...stores].join(', ') || 'nothing at all'}`,
+    )
     process.exit(1)
   }
 }

@@ -1,5 +1,6 @@
 // `npm run generate`: everything that follows from schemas and code. With --check it writes nothing and fails where a
 // file differs from what it would write.
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,6 +8,7 @@ import { collectors, memberRoleYaml } from '#collect'
 import { problemStatus, routes } from '#http'
 import { generateKinds } from '#kinds'
 import type { Setting } from '#runtime'
+import { allSettings as agentSettings } from '../src/apps/agent/config.ts'
 import { commandReference } from '../src/apps/cli/commands.ts'
 import { allSettings } from '../src/apps/hub/config.ts'
 
@@ -36,6 +38,12 @@ function settingsPage(): string {
       ({ name, type, default: fallback, range, meaning, roles: users }) =>
         `| \`${name}\` | ${users.join(', ')} | ${type} | ${fallback === '' ? '' : `\`${fallback}\``} | ${cell(range)} | ${cell(meaning)} |`,
     )
+  const agentRows = agentSettings()
+    .agent.toSorted((a, b) => a.name.localeCompare(b.name))
+    .map(
+      ({ name, type, default: fallback, range, meaning }) =>
+        `| \`${name}\` | ${type} | ${fallback === '' ? '' : `\`${fallback}\``} | ${cell(range)} | ${cell(meaning)} |`,
+    )
   return `<!-- ${MARK} -->
 
 # Settings
@@ -43,9 +51,17 @@ function settingsPage(): string {
 Environment variables of each role. Flags win over them. Empty text counts as not set; durations are \`30\` (seconds), \`30s\`,
 \`5m\`, \`1h\`; every secret can be given as a file (\`NAME_FILE\`). All faults are reported together and refuse the start.
 
+## The hub
+
 | Variable | Role | Type | Default | Range | Meaning |
 |---|---|---|---|---|---|
 ${rows.join('\n')}
+
+## The agent
+
+| Variable | Type | Default | Range | Meaning |
+|---|---|---|---|---|
+${agentRows.join('\n')}
 `
 }
 
@@ -101,5 +117,18 @@ for (const { path, text } of files) {
     writeFileSync(file, text)
     console.log(`wrote ${path}`)
   }
+}
+const wire = 'src/contract/wire/generated/clusterpulse/collector/v1/collector_pb.ts'
+const kept = readFileSync(join(root, wire), 'utf8')
+const buf = spawnSync(join(root, 'node_modules/.bin/buf'), ['generate'], { cwd: join(root, 'proto'), encoding: 'utf8' })
+if (buf.status !== 0) {
+  stale++
+  console.error(`proto/ does not generate: ${buf.stderr ?? buf.error?.message}`)
+} else if (readFileSync(join(root, wire), 'utf8') !== kept) {
+  stale++
+  if (check) {
+    writeFileSync(join(root, wire), kept)
+    console.error(`${wire} is not what proto/ says: run \`npm run generate\``)
+  } else console.log(`wrote ${wire}`)
 }
 process.exit(check && stale > 0 ? 1 : 0)
