@@ -32,8 +32,8 @@ export function probesPart({ address, metrics, status, onListening }: ProbesOpti
         answer(200, { status: now?.buffer.fault === undefined ? 'ok' : 'degraded', ...(now && facts(now)) })
         return
       case '/readyz':
-        if (now && now.collection.rounds > 0) answer(200, { status: 'ready' })
-        else answer(503, { status: 'not ready', error: 'nothing was collected yet' })
+        if (now && now.collection.rounds > now.collection.failedRounds) answer(200, { status: 'ready' })
+        else answer(503, { status: 'not ready', error: now?.collection.lastFailure ?? 'nothing was collected yet' })
         return
       case '/metrics':
         metrics.registry.metrics().then(

@@ -162,6 +162,7 @@ export class Agent implements AsyncDisposable {
     done.abort()
     await late
     await this.#uplink.stop()
+    await this.#planFile.written()
     await this.#buffer[Symbol.asyncDispose]()
   }
 

@@ -27,6 +27,11 @@ export class PlanFile {
     }
   }
 
+  /** Resolves when what was given so far is on disk, or could not be. */
+  written(): Promise<void> {
+    return this.#writing
+  }
+
   /** A plan that the disk does not take is used all the same. */
   write(plan: Plan): Promise<void> {
     this.#writing = this.#writing.then(async () => {

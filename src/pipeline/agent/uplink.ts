@@ -51,6 +51,7 @@ export interface UplinkStatus {
 
 const MIN_COMPRESSED_BYTES = 256
 const STOP_MS = 2_000
+const MAX_VIEWS = 3
 const MAX_BODY_BYTES = 256 * 2 ** 20
 
 /** Packs a body where that makes it smaller. */
@@ -258,6 +259,13 @@ export class Uplink {
     }
   }
 
+  /** A view is as large as the cluster: where acks are slow a later frame is complete instead of many views being held. */
+  #remember(sequence: number, view: BatchView): void {
+    this.#views.set(sequence, view)
+    const [oldest] = this.#views.keys()
+    if (this.#views.size > MAX_VIEWS && oldest !== undefined) this.#views.delete(oldest)
+  }
+
   async #open(): Promise<void> {
     const attempt = ++this.#attempt
     const abort = new AbortController()
@@ -358,7 +366,7 @@ export class Uplink {
     const { batch } = this.#newest ?? {}
     const isNewest = batch !== undefined && this.#newest?.record === record
     const view = as === 'live' && isNewest && base > 0 ? this.#views.get(base) : undefined
-    if (as === 'live' && isNewest) this.#views.set(sequence, viewOf(batch, view))
+    if (as === 'live' && isNewest) this.#remember(sequence, viewOf(batch, view))
     const frame = view && batch ? packed(encodeBody(batch, view)) : record
     this.#sendFrame(record, frame, { base: view ? base : 0, backfill: as === 'backlog' })
   }

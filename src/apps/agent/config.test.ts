@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest'
+import { ConfigError } from '#runtime'
+import { allSettings, readAgentConfig } from './config.ts'
+
+const read = (env: Record<string, string>, flags: Record<string, string | undefined> = {}) =>
+  readAgentConfig({ CLUSTER_NAME: 'west', ...env }, flags).config
+
+const faults = (env: Record<string, string>): string => {
+  try {
+    readAgentConfig(env)
+    return ''
+  } catch (error) {
+    return error instanceof ConfigError ? error.message : String(error)
+  }
+}
+
+describe('the configuration of the agent', () => {
+  it('is complete with a name only, as documented', () =>
+    expect(read({})).toMatchObject({
+      cluster: 'west',
+      ingesterAddress: 'ingester:9443',
+      token: undefined,
+      intervalMs: 60_000,
+      operatorScanIntervalMs: 300_000,
+      buffer: { directory: './data/agent', maxBytes: 2 ** 30, maxAgeMs: 86_400_000 },
+      healthAddress: { host: '0.0.0.0', port: 8081 },
+      logLevel: 'info',
+    }))
+
+  it.each([
+    ['60', 60_000],
+    ['30s', 30_000],
+    ['2m', 120_000],
+    ['500ms', undefined],
+    ['0', undefined],
+    ['-5', undefined],
+    ['soon', undefined],
+  ])('reads a COLLECT_INTERVAL of %s as %s ms, or refuses the start', (text, ms) => {
+    if (ms === undefined)
+      expect(faults({ CLUSTER_NAME: 'west', COLLECT_INTERVAL: text })).toMatch(/COLLECT_INTERVAL is/)
+    else expect(read({ COLLECT_INTERVAL: text }).intervalMs).toBe(ms)
+  })
+
+  it.each([
+    ['1GiB', 2 ** 30],
+    ['512MiB', 2 ** 29],
+    ['100M', 1e8],
+    ['1.5Gi', 1.5 * 2 ** 30],
+    ['1MiB', undefined],
+    ['much', undefined],
+  ])('reads BUFFER_MAX_BYTES of %s as %s', (text, bytes) => {
+    if (bytes === undefined)
+      expect(faults({ CLUSTER_NAME: 'west', BUFFER_MAX_BYTES: text })).toMatch(/BUFFER_MAX_BYTES is/)
+    else expect(read({ BUFFER_MAX_BYTES: text }).buffer.maxBytes).toBe(bytes)
+  })
+
+  it('tells all faults together', () => {
+    const told = faults({
+      INGESTER_TLS_ENABLED: 'true',
+      INGESTER_CA_FINGERPRINT: 'abc',
+      INGESTER_TLS_CERT: '/tls.crt',
+      HEALTH_ADDRESS: 'nowhere',
+    })
+    expect(told).toMatch(/CLUSTER_NAME is not set/)
+    expect(told).toMatch(/INGESTER_CA_FINGERPRINT is no SHA-256/)
+    expect(told).toMatch(/INGESTER_TLS_CERT and INGESTER_TLS_KEY belong together/)
+    expect(told).toMatch(/HEALTH_ADDRESS is "nowhere"/)
+  })
+
+  it('warns where the token travels readable, and that BUFFER_SIZE means nothing any more', () => {
+    const { warnings } = readAgentConfig({ CLUSTER_NAME: 'west', BUFFER_SIZE: '10' })
+    expect(warnings).toEqual([expect.stringMatching(/BUFFER_SIZE/), expect.stringMatching(/readable/)])
+    expect(readAgentConfig({ CLUSTER_NAME: 'west', INGESTER_TLS_ENABLED: 'yes' }).warnings).toEqual([])
+  })
+
+  it('lets flags win over the environment', () =>
+    expect(read({ BUFFER_DIR: '/env' }, { BUFFER_DIR: '/flag', KUBECONFIG: undefined }).buffer.directory).toBe('/flag'))
+
+  it('describes every documented variable for the reference page', () => {
+    const names = allSettings().agent.map(({ name }) => name)
+    for (const name of [
+      'CLUSTER_NAME',
+      'INGESTER_ADDRESS',
+      'COLLECTOR_TOKEN',
+      'COLLECT_INTERVAL',
+      'BUFFER_SIZE',
+      'INGESTER_TLS_ENABLED',
+      'INGESTER_TLS_CA',
+      'INGESTER_TLS_SERVER_NAME',
+      'OPERATOR_SCAN_INTERVAL',
+      'LOG_LEVEL',
+    ])
+      expect(names).toContain(name)
+  })
+})
