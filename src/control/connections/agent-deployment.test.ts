@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { ApiServer, listenApi } from '#apiserver'
 import { collectors } from '#collect'
-import { createKubeClient, type KubeClient, type KubeObject } from '#kube'
+import { createKubeClient, type KubeClient, KubeError, type KubeObject } from '#kube'
 import { type ClusterName, parseClusterName } from '#model'
 import { AgentCredentials } from './agent-credentials.ts'
 import { AGENT_TOKEN_TTL_MS, deployAgent, removeAgent } from './agent-deployment.ts'
@@ -210,6 +210,20 @@ describe('an agent that cannot be deployed', () => {
     expect(end).toMatchObject({ kind: 'failed', code: 'kube_forbidden' })
     expect(end.kind === 'failed' && end.message).toMatch(/^secret: .*; grant it, or run "clusterpulse connect west"/)
     expect(issued).toEqual([])
+  })
+
+  it('takes the missing right from what a Kubernetes API says of it', async () => {
+    const apiMessage =
+      'secrets "clusterpulse-collector-token" is forbidden: User "hub" cannot patch resource "deployments" in API group "apps" in the namespace "clusterpulse-system"'
+    const kube = {
+      get: () => Promise.reject(new KubeError('forbidden', 'no', { apiMessage })),
+    } as unknown as KubeClient
+    expect(await deploy(kube)).toEqual({
+      kind: 'failed',
+      code: 'kube_forbidden',
+      message:
+        'namespace: the account may not patch deployments.apps; grant it, or run "clusterpulse connect west" and apply what it prints on the member',
+    })
   })
 
   it('says that nobody answers', async () => {
