@@ -39,7 +39,7 @@ export class FactsReport implements AsyncDisposable {
     entry.next = facts
     entry.running ??= this.#run(cluster, entry).finally(() => {
       entry.running = undefined
-      if (!facts.connected && entry.told?.connected === false) this.#entries.delete(cluster)
+      if (entry.told?.connected === false && !entry.next) this.#entries.delete(cluster)
     })
   }
 
