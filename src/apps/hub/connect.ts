@@ -120,6 +120,7 @@ async function joining(
     address,
     tls,
     ...(caPem ? { caPem } : {}),
+    ...(told.fingerprint ? { caFingerprint: told.fingerprint } : {}),
     ...(told.serverName ? { serverName: told.serverName } : {}),
     intervalMs: seconds(Math.max(30, spec.monitoring?.interval ?? 30)),
   }

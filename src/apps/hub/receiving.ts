@@ -94,7 +94,8 @@ export class Receiving implements AsyncDisposable {
         return address()
       },
       tls: config.tls.mode !== 'off',
-      caPem: () => this.#caPem,
+      // '' where it is not known yet: nothing is deployed that would trust the wrong authorities.
+      caPem: () => (config.useSystemCa || config.tls.mode === 'off' ? undefined : (this.#caPem ?? '')),
       ...(config.serviceName !== undefined && { serverName: `${config.serviceName}.${namespace}.svc` }),
     }
   }
@@ -189,7 +190,8 @@ export class Receiving implements AsyncDisposable {
     const files = { certFile: join(directory, 'tls.crt'), keyFile: join(directory, 'tls.key') }
     for (const [path, text] of [
       [files.keyFile, key],
-      [files.certFile, cert],
+      // With its CA, so that agents which know only the fingerprint of that find it.
+      [files.certFile, `${cert}${ca}`],
     ] as const) {
       await writeFile(`${path}.new`, text, { mode: 0o600 })
       await rename(`${path}.new`, path)
@@ -235,7 +237,7 @@ export class Receiving implements AsyncDisposable {
       serverName: install.serverName ?? '',
       image: install.image,
       'ca.crt': config.useSystemCa ? '' : (this.#caPem ?? ''),
-      fingerprint: this.#caPem === undefined || config.useSystemCa ? '' : fingerprintOf(this.#caPem),
+      fingerprint: this.#caPem === undefined || config.tls.mode !== 'own' ? '' : fingerprintOf(this.#caPem),
     }
     const object: KubeObject = {
       apiVersion: 'v1',

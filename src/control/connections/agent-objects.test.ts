@@ -212,5 +212,7 @@ describe('joining by hand', () => {
       /^ echo QQpCCg== \| base64 -d > clusterpulse-west-ca\.pem && CLUSTER_NAME=west INGESTER_ADDRESS=hub:9443 COLLECTOR_TOKEN=cp_west_x /,
     )
     expect(text).toMatch(/INGESTER_TLS_CA=clusterpulse-west-ca\.pem COLLECT_INTERVAL=30 npx clusterpulse agent$/)
+    const pinned = joinCommand({ ...joining, caPem: 'A\nB\n', caFingerprint: 'ab12' })
+    expect(pinned).toMatch(/^ CLUSTER_NAME=west .* INGESTER_CA_FINGERPRINT=ab12 npx clusterpulse agent$/)
   })
 })

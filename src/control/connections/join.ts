@@ -15,6 +15,8 @@ export interface Joining {
   readonly tls: boolean
   /** PEM of the CA to trust; absent: the roots of the agent's system */
   readonly caPem?: string
+  /** SHA-256 of a certificate that the hub shows in its chain, hex: in a command it says in one word what caPem says in many */
+  readonly caFingerprint?: string
   /** name to verify instead of the dialled one */
   readonly serverName?: string
   readonly intervalMs: number
@@ -58,10 +60,12 @@ export function joinManifest(joining: JoiningByManifest): string {
  * member from the kubeconfig there. Begins with a space, which keeps the token out of the history of most shells.
  */
 export function joinCommand(joining: Joining, executable = 'npx clusterpulse agent'): string {
-  const { cluster, token, tls, caPem } = joining
-  const caFile = tls && caPem !== undefined ? `clusterpulse-${cluster}-ca.pem` : undefined
+  const { cluster, token, tls, caPem, caFingerprint } = joining
+  const isPinned = tls && caFingerprint !== undefined
+  const caFile = tls && caPem !== undefined && !isPinned ? `clusterpulse-${cluster}-ca.pem` : undefined
   const [name, address, ...more] = plainEnvironment(pick(joining), caFile)
-  const all = [name, address, ['COLLECTOR_TOKEN', token] as const, ...more]
+  const pin = isPinned ? [['INGESTER_CA_FINGERPRINT', caFingerprint] as const] : []
+  const all = [name, address, ['COLLECTOR_TOKEN', token] as const, ...more, ...pin]
   const variables = all.flatMap((variable) => (variable ? [`${variable[0]}=${quoted(variable[1])}`] : []))
   const file =
     caFile === undefined
