@@ -138,11 +138,13 @@ describe('an agent', () => {
     const agent = await anAgent(hub)
     await pass(61_000, agent, hub)
     let refused = 0
-    hub.onFrame = (sequence) =>
-      sequence === 4 && refused++ === 0 ? { payload: { case: 'resync', value: {} } } : undefined
+    hub.onFrame = (sequence) => (sequence === 4 && refused++ === 0 ? 'resync' : undefined)
     await pass(30_000, agent, hub)
     expect(hub.arrivals.get(4)?.base).toBe(0)
     expect(hub.arrivals.get(4)?.backfill).toBe(false)
+    expect(hub.repeats).toBe(0)
+    await pass(30_000, agent, hub)
+    expect(hub.arrivals.get(5)?.base).toBe(4)
   })
 
   it('pauses and sends again where the hub asks for it, and declares lost what it refuses for good', async () => {
@@ -162,7 +164,7 @@ describe('an agent', () => {
     await pass(2_000, agent, hub)
     expect(hub.received.runs).toEqual([[1, 2]])
     await pass(30_000, agent, hub)
-    expect([...hub.losses.values()]).toMatchObject([{ lost: [[3, 3]], cause: 'dropped', count: 1 }])
+    expect([...hub.losses.values()]).toMatchObject([{ lost: [[3, 3]], cause: 'damaged', count: 1 }])
     expect(hub.received.runs).toEqual([[1, 4]])
   })
 

@@ -197,7 +197,7 @@ describe('the buffer', () => {
     await buffer.refuse(1)
     const [second, loss] = await all(buffer)
     expect(second?.sequence).toBe(2)
-    expect(loss).toMatchObject({ kind: 'loss', sequence: 3, loss: { lost: [[1, 1]], cause: 'dropped', count: 1 } })
+    expect(loss).toMatchObject({ kind: 'loss', sequence: 3, loss: { lost: [[1, 1]], cause: 'damaged', count: 1 } })
   })
 })
 

@@ -274,7 +274,7 @@ export class BatchBuffer implements AsyncDisposable {
       this.#forget(entry)
       if (entry.kind === 'loss')
         for (const [from, to] of [[sequence, sequence] as const, ...entry.lost]) this.#ledger.settled.add(from, to)
-      else await this.#declare(declare([entry], 'dropped'))
+      else await this.#declare(declare([entry], 'damaged'))
       await this.#save()
     })
   }

@@ -5,7 +5,7 @@
  *   collect-loop → buffer (SegmentLog) → uplink → Transport (grpc.ts) → hub       acks, plan ← hub
  *
  * What is live goes before what is buffered. Facing a hub of the original it speaks the original's protocol. States and
- * invariants of the stream: docs/spec/wire.md; of the buffer: buffer.ts; of the decisions: uplink-machine.ts.
+ * invariants of the stream and of the buffer: docs/spec/agent.md; messages: docs/spec/wire.md.
  */
 export { Agent, type AgentOptions, type AgentStatus } from './agent.ts'
 export { LinkError } from './errors.ts'

@@ -25,6 +25,8 @@ const HEALTH_MS = 30_000
 const SILENT_MS = 90_000
 const DEFAULT_PAUSE_MS = 1_000
 const ORIGINAL_UNACKED = 4
+/** Attempts that only a person can make succeed begin at this step: about a minute, so that the person sees it work. */
+const SLOW_FAILURES = 6
 const BACKOFF = { fromMs: 1_000, toMs: 300_000 }
 
 export interface Sent {
@@ -105,6 +107,8 @@ export interface Acked {
   readonly success: boolean
   readonly retryable: boolean
   readonly retryAfterMs: number
+  /** a difference whose base the hub does not know: it goes again at once, complete */
+  readonly mismatch?: boolean
 }
 
 export type Event =
@@ -118,7 +122,8 @@ export type Event =
   | ({ readonly type: 'welcome' } & Welcomed)
   | ({ readonly type: 'ack' } & Acked)
   | { readonly type: 'resync' }
-  | { readonly type: 'goodbye'; readonly reason: string; readonly retryAfterMs: number }
+  /** `slow`: a person must act before another attempt can succeed */
+  | { readonly type: 'goodbye'; readonly reason: string; readonly retryAfterMs: number; readonly slow?: boolean }
   | { readonly type: 'fetched'; readonly item: Item | undefined }
   | { readonly type: 'blocked' }
   | { readonly type: 'writable' }
@@ -206,7 +211,12 @@ function step(state: State, event: Event, moment: Moment, effects: Effect[]): St
     case 'goodbye':
       if (phase.kind !== 'live' && phase.kind !== 'registering') return state
       effects.push({ type: 'close' })
-      return end(state, event.reason, event.retryAfterMs, moment)
+      return end(
+        { ...state, phase: event.slow ? { ...phase, failures: Math.max(phase.failures, SLOW_FAILURES) } : phase },
+        event.reason,
+        event.retryAfterMs,
+        moment,
+      )
     case 'fetched':
       return phase.kind === 'live' ? { ...state, phase: fetched(state, phase, event.item) } : state
     case 'blocked':
@@ -283,7 +293,10 @@ function live(failures: number, now: number): Live {
 
 function acked(state: State, phase: Live, ack: Acked, { now }: Moment, effects: Effect[]): State {
   const inFlight = new Map(phase.inFlight)
-  const named = [...phase.inFlight].filter(([sequence]) => contains(ack.received, sequence))
+  const named = [...phase.inFlight].filter(
+    // What `resync` already sent again, complete, is not what this refuses.
+    ([sequence, { base }]) => contains(ack.received, sequence) && (ack.mismatch !== true || base > 0),
+  )
   for (const [sequence] of named) inFlight.delete(sequence)
   const heard: Live = { ...phase, inFlight }
   if (ack.success) {
@@ -297,6 +310,7 @@ function acked(state: State, phase: Live, ack: Acked, { now }: Moment, effects: 
       phase: { ...heard, ...progress, base, backlog },
     }
   }
+  if (ack.mismatch === true) return again(state, { ...heard, base: named.length > 0 ? 0 : phase.base }, named)
   if (!ack.retryable) {
     for (const [sequence] of named) effects.push({ type: 'refuse', sequence })
     return { ...state, phase: heard }

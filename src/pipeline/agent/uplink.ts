@@ -52,6 +52,17 @@ export interface UplinkStatus {
 const MIN_COMPRESSED_BYTES = 256
 const STOP_MS = 2_000
 const MAX_VIEWS = 3
+/** Goodbyes after which a person must act before an attempt can succeed. */
+const SLOW = new Set([
+  'revoked',
+  'unauthenticated',
+  'wrong_cluster',
+  'version',
+  'invalid_hello',
+  'not_negotiated',
+  'not_registered',
+  'malformed',
+])
 const MAX_BODY_BYTES = 256 * 2 ** 20
 
 /** Packs a body where that makes it smaller. */
@@ -493,13 +504,14 @@ export class Uplink {
       }
       case 'ack': {
         const { batchId, success, retryable, retryAfterMs, code, error } = payload.value
-        if (!success) logger.warn({ code, error, retryable }, 'the hub did not take what was sent')
+        if (!success && code !== 'base_mismatch')
+          logger.warn({ code, error, retryable }, 'the hub did not take what was sent')
         const received = payload.value.received.map(({ first, last }) => [first, last] as const)
         if (batchId !== '') {
           this.#ackedOriginal(batchId, success)
           return
         }
-        this.#dispatch({ type: 'ack', received, success, retryable, retryAfterMs })
+        this.#dispatch({ type: 'ack', received, success, retryable, retryAfterMs, mismatch: code === 'base_mismatch' })
         return
       }
       case 'plan':
@@ -510,7 +522,7 @@ export class Uplink {
         return
       case 'goodbye': {
         const { code, message, retryAfterMs } = payload.value
-        this.#dispatch({ type: 'goodbye', reason: `${message} (${code})`, retryAfterMs })
+        this.#dispatch({ type: 'goodbye', reason: `${message} (${code})`, retryAfterMs, slow: SLOW.has(code) })
         return
       }
     }

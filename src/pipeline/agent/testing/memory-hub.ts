@@ -53,7 +53,7 @@ export class MemoryHub implements Transport {
   readonly originalIds: string[] = []
   readonly requests: ConnectRequest[] = []
   /** called before a frame is taken; what it returns is said instead of an ack */
-  onFrame: ((sequence: number) => ResponseInit | 'nothing' | undefined) | undefined
+  onFrame: ((sequence: number) => ResponseInit | 'nothing' | 'resync' | undefined) | undefined
 
   constructor(options: MemoryHubOptions) {
     this.#options = options
@@ -136,13 +136,17 @@ export class MemoryHub implements Transport {
     const { sequence, base, backfill, collectedAtMs, ageMs } = frame
     const said = this.onFrame?.(sequence)
     if (said === 'nothing') return
-    if (said) {
+    if (said !== undefined && said !== 'resync') {
       link.deliver(encodeResponse(said))
       return
     }
     const view = base > 0 ? link.views.get(base) : undefined
-    if (base > 0 && !view) {
+    if (said === 'resync' || (base > 0 && !view)) {
+      // As a hub does: the next must be complete, and this one was refused.
+      const received = [{ first: sequence, last: sequence }]
+      const refusal = { success: false, retryable: true, code: 'base_mismatch', received }
       link.deliver(encodeResponse({ payload: { case: 'resync', value: {} } }))
+      link.deliver(encodeResponse({ payload: { case: 'ack', value: refusal } }))
       return
     }
     const body = frame.compression === 1 ? inflateRawSync(frame.body) : frame.body
