@@ -40,7 +40,7 @@ const benches: Readonly<Record<string, Bench>> = {
   },
   history: {
     summary: 'a month of gauges into the embedded history and into VictoriaMetrics, and the charts back',
-    arguments: '--clusters 4 --days 30 --questions 21',
+    arguments: '--clusters 1 --nodes 10 --days 30 --questions 21',
     load: () => import('./history.ts'),
   },
 }
