@@ -293,6 +293,8 @@ export class DuckDbHistory implements HistoryStore {
     this.#unsorted.set(family, 0)
     try {
       await this.#upkeepOf(this.#file).sort(family)
+      // Frees the blocks of what was moved before the next rows ask for some: else the file grows by as many again.
+      await this.#file.writer.run('CHECKPOINT')
     } catch (error) {
       // The samples are safe where they are; sorting them only makes charts faster.
       this.#options.logger.warn({ error, table: family.name }, 'recent samples were not sorted')

@@ -59,12 +59,17 @@ export interface HistoryStore extends AsyncDisposable {
   /**
    * Keeps records, in order, each once.
    * @param position of the last record in the hub's log
-   * @throws StoreUnavailableError when it may not have been kept; the records are to be offered again
+   * @throws StoreUnavailableError when it may not have been kept; the records are to be offered again. Where `position()`
+   *   went back (the store was lost and begun anew) everything from `position() + 1` on is, as far as the log still has it
    * @throws FleetError that is not retryable: the store will never take them; offer them one by one and leave out the bad one
    */
   append(records: readonly HistoryRecord[], position: number, signal?: AbortSignal): Promise<void>
-  /** of the last record that is safe in the store (or in its own file beside); -1 before the first */
+  /**
+   * of the last record that is safe in the store (or in its own file beside); -1 before the first. It may be behind what
+   * was appended, and it goes back where the store was lost and begun anew
+   */
   position(): number
+  /** whole steps: samples of the first and the last count also where they lie outside of [from, to]; series without a sample are left out */
   range(query: RangeQuery, signal?: AbortSignal): Promise<RangeAnswer>
   /** the spans that touch [from, to], oldest first, neighbours of one kind and cause merged */
   spans(query: {
@@ -72,7 +77,7 @@ export interface HistoryStore extends AsyncDisposable {
     readonly from: number
     readonly to: number
   }): Promise<readonly HistorySpan[]>
-  /** keys known for a scope in a range, sorted: which nodes had samples; at most `limit` */
+  /** keys known for a scope in a range, sorted: which nodes had samples; at most `limit`. Long ranges may be taken by whole days */
   keys(query: {
     readonly cluster: string
     readonly scope: MetricScope
