@@ -201,6 +201,20 @@ describe('the buffer', () => {
   })
 })
 
+describe('a batch that is too large', () => {
+  it('is declared lost at once, and nothing waits behind it', async () => {
+    await using buffer = await opened({ maxBytes: 2 ** 20 })
+    const large = await add(buffer, 2 ** 18)
+    expect(buffer.has(large)).toBe(false)
+    expect(await add(buffer)).toBe(3)
+    expect(await all(buffer)).toMatchObject([
+      { kind: 'loss', sequence: 2, loss: { lost: [[1, 1]], cause: 'dropped' } },
+      { kind: 'batch', sequence: 3 },
+    ])
+    expect(buffer.stats().fault).toBeUndefined()
+  })
+})
+
 describe('on a disk that is full', () => {
   let full = false
   const failing = (error: () => Error): Disk => ({

@@ -63,6 +63,8 @@ const STRETCH = 24
 /** Every read holds one segment in memory. */
 const MAX_SEGMENT_BYTES = 2 * 2 ** 20
 const MEMORY_BYTES = 8 * 2 ** 20
+/** what a segment log takes, with room for the head of a record */
+const MAX_RECORD_BYTES = 31 * 2 ** 20
 
 /**
  * Batches from their collection to their ack, on disk. Sequences rise by one, across restarts, and never repeat; each ends
@@ -195,7 +197,7 @@ export class BatchBuffer implements AsyncDisposable {
 
   /**
    * Keeps a batch and gives it the next sequence. Resolves when it is on disk, or, where the disk does not take it, in
-   * memory. Never rejects for a full disk.
+   * memory. Never rejects for a full disk; a batch above an eighth of the buffer is declared lost (`has` is false).
    */
   append(
     batch: Omit<BatchRecord, 'kind' | 'sequence' | 'stamp' | 'bootId'> & { readonly stamp: number },
@@ -204,6 +206,11 @@ export class BatchBuffer implements AsyncDisposable {
       const sequence = this.#ledger.used + 1
       const record: BatchRecord = { kind: 'batch', ...batch, bootId: this.#options.monotonic.bootId, sequence }
       this.#ledger.use(sequence)
+      if (record.body.length > this.#maxRecordBytes) {
+        // It would never find a place: said at once, so that nothing waits behind it.
+        await this.#declare(declare([record], 'dropped'))
+        return record
+      }
       await this.#makeRoom(record.body.length + 128)
       await this.#put(record)
       await this.#save()
@@ -297,6 +304,10 @@ export class BatchBuffer implements AsyncDisposable {
     await this.#ledger[Symbol.asyncDispose]()
     await this.#logs.thinned[Symbol.asyncDispose]()
     await this.#logs.recent[Symbol.asyncDispose]()
+  }
+
+  get #maxRecordBytes(): number {
+    return Math.min(MAX_RECORD_BYTES, this.#options.maxBytes / 8)
   }
 
   #exclusive<T>(action: () => Promise<T>): Promise<T> {

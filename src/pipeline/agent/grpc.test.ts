@@ -8,7 +8,7 @@ import { parseClusterName } from '#model'
 import { TestAuthority } from '../ingest/stream/test/certificates.ts'
 import { aHub, type TestHub } from '../ingest/stream/test/hub.ts'
 import { Agent } from './agent.ts'
-import { type GrpcTlsOptions, grpcTransport } from './grpc.ts'
+import { type GrpcTlsOptions, grpcTransport, hostOf, portOf } from './grpc.ts'
 import { aliveClient, countingCollector } from './testing/small-cluster.ts'
 
 const west = parseClusterName('west')
@@ -65,6 +65,24 @@ async function delivers(hub: TestHub, tls: GrpcTlsOptions | undefined, token?: s
   expect(hub.state.cluster(west)?.parts.namespace?.items.size).toBe(5)
   expect(agent.status().buffer.lostBatches).toBe(0)
 }
+
+describe('the target', () => {
+  it.each([
+    ['ingester:9443', 'ingester', 9443],
+    ['hub.example.com:443', 'hub.example.com', 443],
+    ['hub.example.com', 'hub.example.com', 443],
+    ['dns:///hub.example.com:9443', 'hub.example.com', 9443],
+    ['dns:hub:9443', 'hub', 9443],
+    ['dns://8.8.8.8/hub:9443', 'hub', 9443],
+    ['10.0.0.1:9443', '10.0.0.1', 9443],
+    ['ipv4:10.0.0.1:9443', '10.0.0.1', 9443],
+    ['[::1]:9443', '::1', 9443],
+    ['ipv6:[::1]:9443', '::1', 9443],
+  ])('%s dials %s at %d', (address, host, port) => {
+    expect(hostOf(address)).toBe(host)
+    expect(portOf(address)).toBe(port)
+  })
+})
 
 describe('the transport over gRPC, facing a real hub', () => {
   it('delivers in the clear, with differences, and every batch is in the state of the hub', async () => {

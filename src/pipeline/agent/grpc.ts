@@ -307,13 +307,14 @@ const targetOf = (address: string) =>
     /^(dns|ipv4|ipv6|https?|passthrough):/i.test(scheme) ? '' : scheme,
   )
 
-function hostOf(address: string): string {
+/** The host a target of gRPC dials: what the certificate must carry where nothing else is said. */
+export function hostOf(address: string): string {
   const target = targetOf(address)
   const bracketed = /^\[([^\]]+)\]/.exec(target)
   return bracketed?.[1] ?? target.replace(/:\d+$/, '')
 }
 
-const portOf = (address: string): number => Number(/:(\d+)$/.exec(targetOf(address))?.[1] ?? 443)
+export const portOf = (address: string): number => Number(/:(\d+)$/.exec(targetOf(address))?.[1] ?? 443)
 
 const UNKNOWN_CA =
   /self.signed certificate|unable to (get|verify)|SELF_SIGNED_CERT|UNABLE_TO_(GET|VERIFY)|unknown ca|DEPTH_ZERO/i
