@@ -38,6 +38,12 @@ export async function writeNoted(directory: string, noted: Noted): Promise<void>
     await file.close()
   }
   await rename(temporary, join(directory, FILE))
+  const folder = await open(directory, 'r')
+  try {
+    await folder.sync() // the new name as well
+  } finally {
+    await folder.close()
+  }
 }
 
 export const newNoted = (): Noted => ({ store: randomUUID(), safe: -1, sent: -1 })

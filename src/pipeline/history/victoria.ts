@@ -232,7 +232,7 @@ export class VictoriaHistory implements HistoryStore {
     for (const [cluster, ofCluster] of groupBy(lines, (line) => line.cluster)) {
       for (const window of windowsOf(ofCluster)) {
         const known = await this.#known(cluster, window, signal)
-        missing.push(...window.filter(({ id, at }) => !known.get(id)?.has(at)))
+        for (const line of window) if (!known.get(line.id)?.has(line.at)) missing.push(line)
       }
     }
     return missing
@@ -380,9 +380,9 @@ function windowsOf(lines: readonly Line[]): readonly (readonly Line[])[] {
   let end = Number.NEGATIVE_INFINITY
   for (const [at, ofTime] of byTime) {
     const last = windows.at(-1)
-    if (last && at < end) last.push(...ofTime)
+    if (last && at < end) for (const line of ofTime) last.push(line)
     else {
-      windows.push([...ofTime])
+      windows.push(ofTime)
       end = at + WINDOW_MS
     }
   }
