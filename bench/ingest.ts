@@ -51,7 +51,10 @@ const cases: readonly Case[] = [
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
-/** `--streams 500 --nodes 50 --seconds 10 --storm 2000`, `--no-write` to leave the results page alone. Needs redis-server. */
+/**
+ * `--streams 500 --nodes 50 --seconds 10 --storm 2000` (0 streams: the storm alone; 0 of the storm: without), `--no-write` to
+ * leave the results page alone. Needs redis-server.
+ */
 export async function run(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
@@ -67,7 +70,7 @@ export async function run(args: readonly string[]): Promise<void> {
   const options = { streams: streams ?? 0, nodes: nodes ?? 0, seconds: seconds ?? 0, storm: storm ?? 0 }
   const machine = machineNow()
   const results: Result[] = []
-  for (const one of cases) {
+  for (const one of options.streams > 0 ? cases : []) {
     const result = await measure(one, options)
     process.stdout.write(`${one.name}: ${(result.clients.acks / result.clients.seconds).toFixed(0)} batches/s\n`)
     results.push(result)
