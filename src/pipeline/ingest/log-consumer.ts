@@ -16,6 +16,8 @@ export interface LogSink<Item> {
   apply(items: readonly Item[], position: number, signal: AbortSignal): Promise<void>
   /** index of the last record that is safe there; -1 before the first */
   position(): number
+  /** the position may fall, where what was safe was lost there: what the log still has is offered again */
+  readonly fallsBack?: boolean
   /** the item that no try can apply is left out */
   leftOut?(item: Item): void
 }
@@ -61,6 +63,8 @@ export class LogConsumer<Item> implements AsyncDisposable {
   #done = -1
   /** index of the newest record that the sink was given */
   #given = -1
+  /** highest position the sink told since it last fell back */
+  #safest = -1
   /** when the oldest record that waits was taken */
   #behindSince: number | undefined
   #wake: (() => void) | undefined
@@ -96,6 +100,7 @@ export class LogConsumer<Item> implements AsyncDisposable {
     log.checkpoint(sink.name)
     const from = sink.position() + 1
     this.#done = from - 1
+    this.#safest = from - 1
     if (from <= log.lastIndex()) this.#logFrom = from
     this.#loop = this.#run()
   }
@@ -179,8 +184,8 @@ export class LogConsumer<Item> implements AsyncDisposable {
       bytes += pending.bytes
       group.push(pending)
     }
-    await this.#applyGroup(group)
-    if (this.#stop.signal.aborted) return
+    const isApplied = await this.#applyGroup(group)
+    if (this.#stop.signal.aborted || !isApplied) return
     this.#pending.splice(0, group.length)
     this.#pendingBytes -= bytes
     this.#behindSince = this.#pending[0]?.at
@@ -192,9 +197,10 @@ export class LogConsumer<Item> implements AsyncDisposable {
     let bytes = 0
     let last = from - 1
     const apply = async () => {
-      await this.#applyGroup(group)
+      const isApplied = await this.#applyGroup(group)
       group = []
       bytes = 0
+      return isApplied
     }
     try {
       for await (const { index, payload } of log.read(from, this.#stop.signal)) {
@@ -203,10 +209,10 @@ export class LogConsumer<Item> implements AsyncDisposable {
         if (entry) group.push({ index, item: sink.take(entry), bytes: payload.length, at: timeOf(entry) })
         else this.#skip(index, 'it is of a form this version does not know')
         bytes += payload.length
-        if (group.length >= GROUP_RECORDS || bytes > GROUP_BYTES) await apply()
+        if ((group.length >= GROUP_RECORDS || bytes > GROUP_BYTES) && !(await apply())) return
         if (this.#stop.signal.aborted) return
       }
-      if (group.length > 0) await apply()
+      if (group.length > 0 && !(await apply())) return
     } catch (error) {
       if (this.#stop.signal.aborted) return
       logger.error({ error, consumer: sink.name }, "the hub's log could not be read: trying again")
@@ -222,18 +228,22 @@ export class LogConsumer<Item> implements AsyncDisposable {
     this.#behindSince = undefined
   }
 
-  // Tries until the sink took it.
-  async #applyGroup(group: readonly Pending<Item>[]): Promise<void> {
+  /** Tries until the sink took it. @returns false: the sink fell back, and everything behind its position comes again */
+  async #applyGroup(group: readonly Pending<Item>[]): Promise<boolean> {
     const { sink, logger, clock, backoff } = this.#options
     const { signal } = this.#stop
     const [first, last] = [group[0], group.at(-1)]
-    if (!first || !last) return
+    if (!first || !last) return true
     this.#behindSince = first.at
     const given = group.filter(hasItem)
     const newest = given.at(-1)
-    if (!newest) return this.#finish(last.index)
+    if (!newest) {
+      this.#finish(last.index)
+      return true
+    }
     this.#given = newest.index
     for (let attempt = 0; !signal.aborted; attempt++) {
+      if (this.#fellBack()) return false
       try {
         await sink.apply(
           given.map(({ item }) => item),
@@ -243,18 +253,20 @@ export class LogConsumer<Item> implements AsyncDisposable {
         this.#count.applied(given.length)
         this.#finish(last.index)
         await this.#checkpointNowAndThen()
-        return
+        return true
       } catch (error) {
-        if (signal.aborted) return
+        if (signal.aborted) return false
         this.#count.failed()
+        if (this.#fellBack()) return false
         if (!(error instanceof FleetError && error.retryable)) {
           if (given.length > 1) {
-            for (const single of group) await this.#applyGroup([single])
-            return
+            for (const single of group) if (!(await this.#applyGroup([single]))) return false
+            return true
           }
           sink.leftOut?.(newest.item)
           this.#skip(newest.index, error)
-          return this.#finish(last.index)
+          this.#finish(last.index)
+          return true
         }
         const waitMs = backoff(attempt)
         logger.warn(
@@ -264,6 +276,28 @@ export class LogConsumer<Item> implements AsyncDisposable {
         await clock.sleep(waitMs, signal)
       }
     }
+    return false
+  }
+
+  /** What was safe in the sink is lost there: begins again behind what it has, as far as the log goes. */
+  #fellBack(): boolean {
+    const { sink, log, logger } = this.#options
+    const position = sink.position()
+    if (!sink.fallsBack || position >= this.#safest) {
+      this.#safest = Math.max(this.#safest, position)
+      return false
+    }
+    logger.warn(
+      { consumer: sink.name, position, was: this.#safest, oldest: log.firstIndex() },
+      'a consumer lost what it had: the log is read again',
+    )
+    this.#safest = position
+    this.#done = position
+    this.#given = -1
+    this.#pending = []
+    this.#pendingBytes = 0
+    this.#logFrom = position + 1
+    return true
   }
 
   #skip(index: number, why: unknown): void {

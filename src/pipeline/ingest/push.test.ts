@@ -474,6 +474,27 @@ describe("a damaged place of the hub's log", () => {
   })
 })
 
+describe('a history that comes back empty', () => {
+  it.each(['found with the next record', 'found by a failing append'])(
+    'has everything that the log still has, each once: %s',
+    async (how) => {
+      await using hub = await aHub()
+      for (const sequence of [1, 2, 3]) await hub.ingester.accept(pushed(sequence))
+      await hub.settled()
+      hub.history.forget()
+      if (how.startsWith('found by')) {
+        let refusals = 1
+        hub.history.trouble = () =>
+          refusals-- > 0 ? new StoreUnavailableError('history', 'it came back empty') : undefined
+      }
+      for (const sequence of [4, 5]) await hub.ingester.accept(pushed(sequence))
+      await eventually('it has all of them', () => hub.rounds().length >= 5)
+      expect(hub.rounds()).toEqual([1, 2, 3, 4, 5])
+      expect(hub.nodes()).toEqual(['n5'])
+    },
+  )
+})
+
 describe('a history that is down', () => {
   it('delays neither acks nor state, is measured, and gets everything in order when it is back', async () => {
     const metrics = new Metrics({}, { processMetrics: false })

@@ -68,5 +68,6 @@ export function historySink(history: HistoryStore): LogSink<HistoryRecord> {
     },
     apply: (records, position, signal) => history.append(records, position, signal),
     position: () => history.position(),
+    fallsBack: true,
   }
 }

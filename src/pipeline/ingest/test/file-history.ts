@@ -62,6 +62,11 @@ export class FileHistory implements HistoryStore {
     return this.#lines.at(-1)?.position ?? -1
   }
 
+  /** It came back empty: what it had is gone, and so says its position. */
+  forget(): void {
+    this.#lines.length = 0
+  }
+
   /** times of the samples of a cluster, in the order they came */
   timesOf(cluster: string): number[] {
     return this.#lines.flatMap(({ samples }) => samples.filter((one) => one.cluster === cluster).map(({ at }) => at))
