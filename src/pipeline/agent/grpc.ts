@@ -1,5 +1,6 @@
 import type { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { isIP } from 'node:net'
 import {
   checkServerIdentity,
   createSecureContext,
@@ -66,6 +67,8 @@ export function grpcTransport(options: GrpcOptions): Transport {
         'grpc.max_send_message_length': -1,
         'grpc.enable_retries': 0,
         'grpc.use_local_subchannel_pool': 1,
+        // An address by number has no name to show (RFC 6066); what is verified is decided in checkServerIdentity.
+        ...(tls && isIP(hostOf(options.address)) !== 0 && { 'grpc.ssl_target_name_override': 'localhost' }),
         ...(options.userAgent !== undefined && { 'grpc.primary_user_agent': options.userAgent }),
       })
       try {
