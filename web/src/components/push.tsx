@@ -56,5 +56,15 @@ export function ModeCell({ cluster }: { cluster: ClusterView }): ReactNode {
   )
 }
 
+/** Stands where the mark of a health would: it is the agent that needs somebody, not the cluster. */
+export const AgentMark = (): ReactNode => (
+  <span className="health agent-mark">
+    <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+      <path d={arrows.push} />
+    </svg>
+    <span className="vh">Agent</span>
+  </span>
+)
+
 /** The shape that goes with the colour of a warning. */
 export const Warned = (): ReactNode => <span aria-hidden="true">▲ </span>

@@ -109,6 +109,7 @@ function Canvas({ plan, picture, moves }: Pick<ChartProps, 'plan' | 'picture' | 
   const act = (key: string, far: boolean): boolean => {
     const { times, newest } = latest.current.picture
     const { at } = crosshair.current()
+    crosshair.stir()
     const walk = (by: number) => {
       const start = at ?? newest
       const index = start === null ? times.length - 1 : nearest(times, start) + (at === null ? 0 : by)

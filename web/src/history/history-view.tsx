@@ -6,11 +6,11 @@ import { download } from '../components/download.ts'
 import { Age } from '../components/text.tsx'
 import type { ClusterView } from '../contract.ts'
 import { useAtTime, useHub, useLive } from '../live/hooks.ts'
-import { formatSpan } from '../model/format.ts'
+import { formatSpan, formatStretch } from '../model/format.ts'
 import { usePreference } from '../preferences.ts'
 import { pushQuery, usePlace } from '../router.tsx'
 import { Chart, type ChartMoves } from './chart.tsx'
-import { Crosshair, CrosshairContext } from './crosshair.ts'
+import { Crosshair, CrosshairContext, restMs } from './crosshair.ts'
 import { NoPicture, NoSamples } from './history-states.tsx'
 import { HistoryTable } from './history-table.tsx'
 import {
@@ -30,7 +30,6 @@ import { type Bounds, clampBounds, formatIso, pan, parseRange, type Range, range
 import { RangeBar, type RangeMoves } from './range-bar.tsx'
 import { Readout } from './readout.tsx'
 import { SpanSwatch } from './swatch.tsx'
-import { formatStretch } from './units.ts'
 import { type Shown, useHistory } from './use-history.ts'
 import { useMedia } from './use-media.ts'
 
@@ -184,7 +183,7 @@ function Charts({
         <p className="fine chart-help">
           Each point is the mean of {formatSpan(picture.stepMs)}. Drag to zoom in; double-click or <kbd>Esc</kbd> to go
           back. On a chart: <kbd>←</kbd> <kbd>→</kbd> <kbd>Home</kbd> <kbd>End</kbd> walk, <kbd>+</kbd> <kbd>-</kbd>{' '}
-          zoom.
+          zoom. While you point, nothing moves; after {formatSpan(restMs)} without a movement, live goes on.
         </p>
       </div>
       {!brief && readout}
@@ -284,5 +283,5 @@ function useStatus(crosshair: Crosshair, range: Range, shown: Shown, intervalMs:
   if (shown.state === 'here' && shown.pending) return 'loading…'
   if (range.kind === 'fixed') return `${formatStretch(range.from, range.to)}`
   if (paused) return 'paused'
-  return held ? 'held while you read' : `every ${formatSpan(intervalMs)}`
+  return held ? `held while you read, ${formatSpan(restMs)} at most` : `every ${formatSpan(intervalMs)}`
 }

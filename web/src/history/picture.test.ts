@@ -70,6 +70,14 @@ describe('a picture', () => {
     expect(hasValues(pictureOf(view({ cpu_used: [null, 0] })), plan)).toBe(true)
   })
 
+  it('goes on to the end of its last step, and not beyond what was asked for', () => {
+    const told = view({ cpu_used: [1, 2, 3, 4, 5] })
+    const last = start + 4 * minute
+    expect(pictureOf(told, last + 5 * minute).to).toBe(last + minute)
+    expect(pictureOf(told, last + 7000).to).toBe(last + 7000)
+    expect(pictureOf(told, last - 7000).to).toBe(last)
+  })
+
   it('finds the nearest point', () => {
     const times = [0, 10, 20, 30]
     expect([-5, 0, 4, 6, 14, 29, 99].map((at) => nearest(times, at))).toEqual([0, 0, 0, 1, 1, 3, 3])

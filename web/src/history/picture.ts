@@ -1,8 +1,9 @@
 import type { ClusterView, HistoryView, SpanView } from '../contract.ts'
 import { toCsv } from '../model/export.ts'
-import { plural } from '../model/format.ts'
+import { formatStretch, plural } from '../model/format.ts'
+import { lossText } from '../model/push.ts'
 import { formatIso } from './range.ts'
-import { formatStretch, type Unit } from './units.ts'
+import type { Unit } from './units.ts'
 
 /** How a line is drawn: the same word has the same colour and the same dashes on every chart. */
 export type Stroke = 'first' | 'second' | 'third' | 'fourth'
@@ -114,7 +115,11 @@ export interface Picture {
   readonly newest: number | null
 }
 
-export function pictureOf(view: HistoryView): Picture {
+/**
+ * @param until the end of what was asked for, ms. The last point stands for a step that begins there: the picture goes on to
+ * the end of that step, but not beyond what was asked for.
+ */
+export function pictureOf(view: HistoryView, until: number = view.end * 1000): Picture {
   const seconds = view.series[0]?.points.map(([at]) => at) ?? []
   const index = new Map(seconds.map((at, position) => [at, position]))
   const columns = new Map<string, Values>()
@@ -129,9 +134,10 @@ export function pictureOf(view: HistoryView): Picture {
     }
     columns.set(metric, values)
   }
+  const lastPoint = Math.max(view.end, seconds.at(-1) ?? view.end) * 1000
   return {
     from: view.start * 1000,
-    to: view.end * 1000,
+    to: Math.max(lastPoint, Math.min(lastPoint + view.step * 1000, until)),
     stepMs: view.step * 1000,
     times: seconds.map((at) => at * 1000),
     seconds,
@@ -182,12 +188,6 @@ export const spanWord: Readonly<Record<SpanView['kind'], string>> = {
   lost: 'lost',
 }
 
-const causeWords: Readonly<Record<string, string>> = {
-  thinned: 'thinned out, because the buffer of the agent was filling',
-  dropped: 'dropped, because the buffer of the agent was full',
-  damaged: 'damaged on the disk of the agent',
-}
-
 /** What a span means, for people. */
 export function spanText({ kind, cause, count }: SpanView): string {
   const batches = plural(count, 'batch', 'batches')
@@ -197,7 +197,7 @@ export function spanText({ kind, cause, count }: SpanView): string {
     case 'pulled':
       return `pulled: the hub read ${batches} itself while the agent was away`
     case 'lost':
-      return `lost: ${batches} will never come${cause ? `, ${causeWords[cause] ?? cause}` : ''}`
+      return `lost: ${batches} will never come${cause ? `, ${lossText(cause)}` : ''}`
   }
 }
 

@@ -27,6 +27,8 @@ export class Plot {
   #axis: ValueAxis
   /** we move the crosshair ourselves */
   #own = false
+  /** the button went down on this chart */
+  #brushing = false
   #ended = false
 
   constructor(into: HTMLElement, { plan, picture, crosshair, onBrush, onReset }: PlotOptions) {
@@ -77,10 +79,12 @@ export class Plot {
         points: { size: 7, width: 2, fill: () => palette().ground },
         bind: {
           mousedown: (_plot, _target, handler) => (event) => {
-            this.#crosshair.brush(event.button === 0)
+            this.#brushing = event.button === 0
+            this.#crosshair.brush(this.#brushing)
             return handler(event)
           },
           mouseup: (_plot, _target, handler) => (event) => {
+            this.#brushing = false
             this.#crosshair.brush(false)
             return handler(event)
           },
@@ -145,30 +149,48 @@ export class Plot {
 
   #moved(plot: uPlot): void {
     if (this.#own) return
+    if (this.#brushing) this.#crosshair.brush(true, this.#selected(plot))
     const { left, idx } = plot.cursor
     if (left === undefined || left < 0 || idx === null || idx === undefined) this.#crosshair.point(null)
     else this.#crosshair.point(this.#picture.times[idx] ?? null)
   }
 
   #brushed(plot: uPlot, onBrush: (bounds: Bounds) => void): void {
-    const { left, width } = plot.select
-    if (width < leastBrush) return
-    const bounds = { from: plot.posToVal(left, 'x') * 1000, to: plot.posToVal(left + width, 'x') * 1000 }
-    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
+    const bounds = this.#selected(plot)
+    if (!bounds) return
+    plot.setSelect(nothing, false)
     this.#crosshair.brush(false)
     onBrush(bounds)
+  }
+
+  #selected(plot: uPlot): Bounds | null {
+    const { left, width } = plot.select
+    if (width < leastBrush) return null
+    return { from: plot.posToVal(left, 'x') * 1000, to: plot.posToVal(left + width, 'x') * 1000 }
   }
 
   /** To where the crosshair of the view is, whoever moved it. */
   #follow(): void {
     if (this.#ended) return
-    const { at } = this.#crosshair.current()
+    const { at, brushed } = this.#crosshair.current()
+    if (!this.#brushing) this.#shade(brushed)
     const index = at === null ? -1 : nearest(this.#picture.times, at)
     const second = this.#picture.seconds[index]
     this.#own = true
     if (second === undefined) this.#plot.setCursor({ left: -10, top: -10 })
     else this.#plot.setCursor({ left: this.#plot.valToPos(second, 'x'), top: 0 })
     this.#own = false
+  }
+
+  /** What is brushed on one chart shows on all. */
+  #shade(brushed: Bounds | null): void {
+    if (!brushed) {
+      if (this.#plot.select.width > 0) this.#plot.setSelect(nothing, false)
+      return
+    }
+    const left = this.#plot.valToPos(brushed.from / 1000, 'x')
+    const width = this.#plot.valToPos(brushed.to / 1000, 'x') - left
+    this.#plot.setSelect({ left, top: 0, width, height: this.#plot.over.clientHeight }, false)
   }
 
   #watchSize(into: HTMLElement): void {
@@ -189,7 +211,12 @@ export class Plot {
   /** A finger points by moving sideways; up and down scrolls the page. */
   #watchPointer(): void {
     const { over } = this.#plot
+    let last = ''
     const point = (event: PointerEvent) => {
+      // A browser also tells of a pointer that rests while the page changes under it.
+      const place = `${event.clientX} ${event.clientY}`
+      if (place !== last || event.type === 'pointerdown') this.#crosshair.stir()
+      last = place
       if (event.pointerType === 'mouse') return
       const at = this.#plot.posToVal(event.clientX - over.getBoundingClientRect().left, 'x') * 1000
       this.#crosshair.point(this.#picture.times[nearest(this.#picture.times, at)] ?? null)
@@ -198,6 +225,8 @@ export class Plot {
     over.addEventListener('pointermove', point)
   }
 }
+
+const nothing = { left: 0, top: 0, width: 0, height: 0 }
 
 /** Values with a hole on both sides. */
 function alone(values: ArrayLike<number | null | undefined>): number[] {

@@ -108,8 +108,3 @@ export function timeLabel(at: number): string {
 }
 
 export const formatTime = (at: number): string => exact.format(at)
-/** From one moment to another; the date once where it is one. */
-export function formatStretch(from: number, to: number): string {
-  const same = new Date(from).toDateString() === new Date(to).toDateString()
-  return `${date.format(from)} ${clock.format(from)} – ${same ? '' : `${date.format(to)} `}${clock.format(to)}`
-}

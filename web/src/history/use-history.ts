@@ -54,7 +54,7 @@ export const problemOf = (cause: unknown): ApiProblem =>
  * updates are paused; what was shown stays until the next is here.
  */
 export function useHistory(wish: Wish): [shown: Shown, again: () => void] {
-  const { client } = useHub()
+  const { client, store } = useHub()
   const paused = useLive((live) => live.link.state === 'paused')
   const [shown, setShown] = useState<Shown>({ state: 'waiting' })
   const [attempt, setAttempt] = useState(0)
@@ -95,7 +95,8 @@ export function useHistory(wish: Wish): [shown: Shown, again: () => void] {
         const view = await askHistory(client, subject, query, asking.signal)
         failures = 0
         seen.current = key
-        setShown({ state: 'here', picture: pictureOf(view), pending: false, problem: null })
+        const until = range.kind === 'live' ? store.clock.now() : range.to
+        setShown({ state: 'here', picture: pictureOf(view, until), pending: false, problem: null })
       } catch (cause) {
         if (asking.signal.aborted) return
         const problem = problemOf(cause)
@@ -124,7 +125,7 @@ export function useHistory(wish: Wish): [shown: Shown, again: () => void] {
       stopLooking()
       document.removeEventListener('visibilitychange', look)
     }
-  }, [client, key, isLive, attempt])
+  }, [client, store, key, isLive, attempt])
   return [shown, () => setAttempt((count) => count + 1)]
 }
 

@@ -14,8 +14,22 @@ describe('an event in words', () => {
       'degraded',
       'turned degraded, was healthy: a node',
     ],
+    [
+      'collection.lost',
+      { cause: 'damaged', from: 0, to: 0, count: 1, kept_every_ms: 0 },
+      'degraded',
+      'lost 1 batch for good: damaged on the disk of the agent',
+    ],
     ['node.ready', { node: 'n1' }, 'healthy', 'node n1 is ready again'],
   ] as const)('%s %j', (type, data, need, text) => expect(told(type, data)).toMatchObject({ need, text }))
+
+  it('says of lost batches when they were, why, and how many were kept', () => {
+    const from = new Date(2026, 0, 10, 10, 0).getTime()
+    const data = { cause: 'thinned', from, to: from + 1_800_000, count: 12, kept_every_ms: 300_000 }
+    expect(told('collection.lost', data).text).toMatch(
+      /^lost 12 batches of .*10:00 – 10:30 for good: thinned out, because the buffer .*; one per 5 min was kept$/,
+    )
+  })
 
   it('tells what it does not know by its name and facts', () => {
     expect(told('comet.seen', { tail: 2 })).toMatchObject({ need: 'unknown', text: 'comet.seen: {"tail":2}' })

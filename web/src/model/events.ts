@@ -1,5 +1,7 @@
 import type { EventView, Health } from '../contract.ts'
 import type { Need } from './cluster.ts'
+import { formatSpan, formatStretch, plural } from './format.ts'
+import { lossText } from './push.ts'
 
 export interface EventLine {
   readonly key: string
@@ -59,6 +61,8 @@ function sentence(type: string, fact: (name: string) => string): Told {
         : { need: 'healthy', text: 'its agent connected' }
     case 'agent.disconnected':
       return { need: 'degraded', text: `its agent is away${why}` }
+    case 'collection.lost':
+      return { need: 'degraded', text: lost(fact) }
     case 'operator.failed':
       return { need: 'degraded', text: `operator ${fact('display_name') || fact('operator')} failed` }
     case 'operator.recovered':
@@ -70,6 +74,14 @@ function sentence(type: string, fact: (name: string) => string): Told {
     default:
       return undefined
   }
+}
+
+function lost(fact: (name: string) => string): string {
+  const [count, from, to, keptMs] = ['count', 'from', 'to', 'kept_every_ms'].map((name) => Number(fact(name)))
+  const what = count ? plural(count, 'batch', 'batches') : 'some batches'
+  const where = from && to ? ` of ${formatStretch(from, to)}` : ''
+  const why = fact('cause') ? `: ${lossText(fact('cause'))}` : ''
+  return `lost ${what}${where} for good${why}${keptMs ? `; one per ${formatSpan(keptMs)} was kept` : ''}`
 }
 
 const text = (value: unknown): string =>

@@ -60,5 +60,14 @@ export function formatMoment(at: number): string {
   return `${local.format(date)} · ${date.toISOString().replace('T', ' ').slice(0, 19)} UTC`
 }
 
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+const date = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' })
+
+/** From one moment to another; the date once where it is one. */
+export function formatStretch(from: number, to: number): string {
+  const same = new Date(from).toDateString() === new Date(to).toDateString()
+  return `${date.format(from)} ${clock.format(from)} – ${same ? '' : `${date.format(to)} `}${clock.format(to)}`
+}
+
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${formatCount(count)} ${count === 1 ? one : many}`

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { aCluster, anAgent } from '../../testing/worlds.ts'
 import type { AgentView, ClusterView } from '../contract.ts'
-import { formatLag, lagOf, pushStatus } from './push.ts'
+import { agentTroubles, formatLag, lagOf, pushStatus } from './push.ts'
 
 const now = Date.UTC(2026, 10, 21, 8, 0, 0)
 const minute = 60_000
@@ -84,4 +84,41 @@ describe('lag', () => {
     [200, '0.2 s'],
     [45_000, '45 s'],
   ])('%d ms', (ms, text) => expect(formatLag(ms)).toBe(text))
+})
+
+describe('what a person should know of an agent', () => {
+  const told = (cluster: ClusterView, lost?: number) => agentTroubles(cluster, now, lost).map(({ code }) => code)
+
+  it('is nothing where it pushes, and nothing where none is declared', () => {
+    expect(told(pushed({}))).toEqual([])
+    expect(told(aCluster('west', now).view)).toEqual([])
+  })
+
+  it.each([
+    ['away, though the hub reads the cluster', pushed({ connected: false }, 'pull'), ['away']],
+    ['never there', pushed(null, 'pull'), ['away']],
+    ['a backlog of two hours', pushed({ bufferedBatches: 20, oldestBufferedAt: now - 120 * minute }), ['catching-up']],
+    ['a backlog of many batches', pushed({ bufferedBatches: 100, oldestBufferedAt: now - minute }), ['catching-up']],
+    ['a backlog of minutes', pushed({ bufferedBatches: 10, oldestBufferedAt: now - 5 * minute }), []],
+    ['plaintext', pushed({ tls: false }), ['plaintext']],
+    ['losses of long ago', pushed({ lostBatches: 6 }), []],
+    ['a clock that is off', pushed({ clockOffsetMs: 60_000 }), []],
+  ])('%s', (_name, cluster, codes) => expect(told(cluster)).toEqual(codes))
+
+  it('tells the worst first, in its own words', () => {
+    const troubles = agentTroubles(pushed({ connected: false, lostBatches: 9, reason: 'revoked' }, 'pull'), now, 6)
+    expect(troubles.map(({ text }) => text)).toEqual([
+      'The agent is away (revoked); the hub reads the cluster itself',
+      '6 batches lost within the last hour: the charts show where',
+    ])
+  })
+
+  it('notices an open stream that says nothing', () => {
+    const view = pushed({ heartbeatAt: now - 5 * minute })
+    const old = { observedAt: now - 5 * minute, receivedAt: now - 5 * minute, source: 'push' as const }
+    const parts = Object.fromEntries(
+      Object.entries(view.parts).map(([type, part]) => [type, { ...part, freshness: part.freshness && old }]),
+    )
+    expect(told({ ...view, parts })).toEqual(['silent'])
+  })
 })

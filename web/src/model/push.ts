@@ -31,6 +31,53 @@ export function pushStatus(cluster: ClusterView, now: number): PushStatus {
   return { ...wayOf(cluster), notes: agent === null ? [] : notesOf(cluster, agent, now) }
 }
 
+const causes: Readonly<Record<string, string>> = {
+  thinned: 'thinned out, because the buffer of the agent was filling',
+  dropped: 'dropped, because the buffer of the agent was full',
+  damaged: 'damaged on the disk of the agent',
+}
+
+/** Why batches were lost, for people. A cause that this page does not know is told as the hub names it. */
+export const lossText = (cause: string): string => causes[cause] ?? cause
+
+/** A backlog that a person should know of, and not one of a minute or two. */
+const bigBacklog = { batches: 100, ageMs: 15 * 60_000 }
+
+export interface AgentTrouble {
+  readonly code: 'away' | 'silent' | 'catching-up' | 'lost' | 'plaintext'
+  readonly short: string
+  readonly text: string
+}
+
+/**
+ * What a person should know of the agent of a cluster, worst first, even where the cluster is healthy because the hub reads it.
+ * @param lostBatches how many it declared lost within the last hour
+ */
+export function agentTroubles(cluster: ClusterView, now: number, lostBatches = 0): AgentTrouble[] {
+  const { agent, mode } = cluster
+  const { short, text, notes } = pushStatus(cluster, now)
+  const troubles: AgentTrouble[] = []
+  if (mode === 'push' && !agent?.connected) troubles.push({ code: 'away', short, text })
+  for (const { code, short, text } of notes) {
+    if (code === 'silent' || code === 'plaintext') troubles.push({ code, short, text })
+    if (code === 'catching-up' && agent?.connected && isBigBacklog(agent, now)) troubles.push({ code, short, text })
+  }
+  if (lostBatches > 0) {
+    const lost = `${plural(lostBatches, 'batch', 'batches')} lost`
+    troubles.push({ code: 'lost', short: lost, text: `${lost} within the last hour: the charts show where` })
+  }
+  return troubles.sort((a, b) => troubleOrder.indexOf(a.code) - troubleOrder.indexOf(b.code))
+}
+
+const troubleOrder: readonly AgentTrouble['code'][] = ['away', 'silent', 'lost', 'catching-up', 'plaintext']
+
+/** 0 needs a person most. */
+export const severityOfTrouble = (troubles: readonly AgentTrouble[] = []): number =>
+  troubles[0] ? troubleOrder.indexOf(troubles[0].code) : troubleOrder.length
+
+const isBigBacklog = ({ bufferedBatches, oldestBufferedAt }: AgentView, now: number): boolean =>
+  bufferedBatches >= bigBacklog.batches || (oldestBufferedAt !== null && now - oldestBufferedAt >= bigBacklog.ageMs)
+
 function wayOf({ mode, source, agent, lastSyncAt, intervalMs }: ClusterView): Omit<PushStatus, 'notes'> {
   const every = `every ${formatSpan(intervalMs)}`
   if (mode === 'pull') {

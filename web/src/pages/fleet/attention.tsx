@@ -1,53 +1,127 @@
 import { type ReactNode, useMemo } from 'react'
 import { HealthMark } from '../../components/health.tsx'
+import { AgentMark, Warned } from '../../components/push.tsx'
 import { Age } from '../../components/text.tsx'
 import type { ClusterView, EventView } from '../../contract.ts'
+import { newestFirst } from '../../live/fleet.ts'
 import { useLive } from '../../live/hooks.ts'
 import { factsAt, healthChanges, isStale, needOf, needWord, severityOf } from '../../model/cluster.ts'
 import { type EventLine, eventLine } from '../../model/events.ts'
+import { plural } from '../../model/format.ts'
+import { type AgentTrouble, agentTroubles, severityOfTrouble } from '../../model/push.ts'
 import { clusterPath, Link, setQuery } from '../../router.tsx'
+import { lostLately } from './use-losses.ts'
 
 const shownAtMost = 5
 
-/** Who needs a person, worst first, and why. */
-export function Attention({ clusters, now }: { clusters: readonly ClusterView[]; now: number }): ReactNode {
-  const needy = useMemo(
-    () =>
-      clusters
-        .filter((cluster) => needOf(cluster, now) !== 'healthy')
-        .sort((a, b) => severityOf(a, now) - severityOf(b, now) || (a.name < b.name ? -1 : 1)),
-    [clusters, now],
-  )
+interface StripProps {
+  readonly clusters: readonly ClusterView[]
+  /** of batches that will never come, newest first */
+  readonly losses: readonly EventView[]
+  readonly now: number
+}
+
+/** Who needs a person, worst first, and why; then the agents that do, of clusters that are well. */
+export function Attention({ clusters, losses, now }: StripProps): ReactNode {
+  const { needy, agents, troubles } = useMemo(() => whoNeeds(clusters, losses, now), [clusters, losses, now])
+  // However many clusters are ill, one line is for the agents.
+  const shownNeedy = needy.slice(0, shownAtMost - Math.min(agents.length, 1))
+  const shownAgents = agents.slice(0, shownAtMost - shownNeedy.length)
+  const [moreNeedy, moreAgents] = [needy.length - shownNeedy.length, agents.length - shownAgents.length]
   return (
     <section className="panel attention" aria-labelledby="attention">
       <h2 id="attention">Needs attention</h2>
-      {needy.length === 0 ? (
+      {needy.length + agents.length === 0 ? (
         <p className="calm">
           <HealthMark need="healthy" bare word="" /> Every cluster is healthy and was read on time.
         </p>
       ) : (
         <ul>
-          {needy.slice(0, shownAtMost).map((cluster) => (
+          {shownNeedy.map((cluster) => (
             <li key={cluster.name}>
               <HealthMark need={needOf(cluster, now)} bare />
               <div>
                 <Link to={clusterPath(cluster.name)}>{cluster.displayName || cluster.name}</Link>{' '}
-                <Reasons cluster={cluster} now={now} />
+                <Reasons cluster={cluster} troubles={troubles.get(cluster.name) ?? []} now={now} />
               </div>
+            </li>
+          ))}
+          {shownAgents.map((cluster) => (
+            <li key={cluster.name}>
+              <AgentMark />
+              <AgentLine cluster={cluster} troubles={troubles.get(cluster.name) ?? []} />
             </li>
           ))}
         </ul>
       )}
-      {needy.length > shownAtMost && (
+      {moreNeedy > 0 && (
         <button type="button" className="text-button" onClick={() => setQuery({ q: '-needs:healthy' })}>
-          and {needy.length - shownAtMost} more
+          and {moreNeedy} more
+        </button>
+      )}
+      {moreAgents > 0 && (
+        <button type="button" className="text-button" onClick={() => setQuery({ q: agentsQuery })}>
+          and {plural(moreAgents, 'more agent')}
         </button>
       )}
     </section>
   )
 }
 
-function Reasons({ cluster, now }: { cluster: ClusterView; now: number }): ReactNode {
+const agentsQuery = 'needs:healthy push:odd,silent,catching-up,lost,plaintext'
+
+function whoNeeds(clusters: readonly ClusterView[], losses: readonly EventView[], now: number) {
+  const lost = lostLately(losses, now)
+  const troubles = new Map<string, readonly AgentTrouble[]>()
+  for (const cluster of clusters) {
+    const found = agentTroubles(cluster, now, lost.get(cluster.name))
+    if (found.length > 0) troubles.set(cluster.name, found)
+  }
+  const byName = (a: ClusterView, b: ClusterView) => (a.name < b.name ? -1 : 1)
+  const rank = ({ name }: ClusterView) => severityOfTrouble(troubles.get(name))
+  return {
+    needy: clusters
+      .filter((cluster) => needOf(cluster, now) !== 'healthy')
+      .sort((a, b) => severityOf(a, now) - severityOf(b, now) || byName(a, b)),
+    agents: clusters
+      .filter((cluster) => needOf(cluster, now) === 'healthy' && troubles.has(cluster.name))
+      .sort((a, b) => rank(a) - rank(b) || byName(a, b)),
+    troubles,
+  }
+}
+
+function AgentLine({ cluster, troubles }: { cluster: ClusterView; troubles: readonly AgentTrouble[] }): ReactNode {
+  const [first, ...more] = troubles
+  return (
+    <div>
+      <Link to={clusterPath(cluster.name, first?.code === 'lost' ? 'history' : 'overview')}>
+        {cluster.displayName || cluster.name}
+      </Link>{' '}
+      <span className="why">
+        {first?.text}
+        <TroubleTags troubles={more} />
+      </span>
+    </div>
+  )
+}
+
+const TroubleTags = ({ troubles }: { troubles: readonly AgentTrouble[] }): ReactNode =>
+  troubles.map(({ code, short, text }) => (
+    <span key={code} className="tag is-warning" data-tip={text}>
+      <Warned />
+      {short}
+    </span>
+  ))
+
+function Reasons({
+  cluster,
+  troubles,
+  now,
+}: {
+  cluster: ClusterView
+  troubles: readonly AgentTrouble[]
+  now: number
+}): ReactNode {
   const at = factsAt(cluster)
   const need = needOf(cluster, now)
   const old = isStale(cluster, now)
@@ -63,13 +137,15 @@ function Reasons({ cluster, now }: { cluster: ClusterView; now: number }): React
           as of <Age at={at} suffix=" ago" />
         </span>
       )}
+      <TroubleTags troubles={troubles} />
     </span>
   )
 }
 
 /** What turned within the last hour: health from the heartbeats, the rest as it was heard in this tab. */
-export function RecentChanges({ clusters, now }: { clusters: readonly ClusterView[]; now: number }): ReactNode {
-  const events = useLive((live) => live.fleet.events)
+export function RecentChanges({ clusters, losses, now }: StripProps): ReactNode {
+  const heard = useLive((live) => live.fleet.events)
+  const events = useMemo(() => newestFirst(heard, losses), [heard, losses])
   const lines = useMemo(() => recentLines(clusters, events, now), [clusters, events, now])
   return (
     <section className="panel changes" aria-labelledby="changes">

@@ -15,6 +15,7 @@ import { Attention, RecentChanges } from './attention.tsx'
 import { ClusterCards } from './cards.tsx'
 import { fleetColumns, fleetFields, versionOf } from './columns.tsx'
 import { countNeeds, Headline } from './headline.tsx'
+import { useLosses } from './use-losses.ts'
 
 const narrow = matchMedia('(max-width: 760px)')
 const useNarrow = () =>
@@ -50,6 +51,7 @@ export function FleetPage(): ReactNode {
     [asCards],
   )
 
+  const losses = useLosses(clusters)
   const needy = clusters.length - countNeeds(clusters, now).healthy
   if (clusters.length === 0) return <NoClusters />
   return (
@@ -61,8 +63,8 @@ export function FleetPage(): ReactNode {
       </PageHeading>
       <Headline clusters={clusters} now={now} />
       <div className="panels">
-        <Attention clusters={clusters} now={now} />
-        <RecentChanges clusters={clusters} now={now} />
+        <Attention clusters={clusters} losses={losses} now={now} />
+        <RecentChanges clusters={clusters} losses={losses} now={now} />
       </div>
       <h2 className="vh">Clusters</h2>
       <ResourceTable
