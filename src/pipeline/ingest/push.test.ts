@@ -138,6 +138,7 @@ describe('batches out of a buffer', () => {
         now += 1_000 // long enough for the checkpoints of the stores
       }
       await hub.settled()
+      await eventually('state is on disk', () => hub.state.position() >= hub.log.lastIndex())
       expect(hub.log.firstIndex()).toBe(0)
     }
     await using hub = await aHub({ logOptions })
