@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, open, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ApiObject, ApiServer } from '#apiserver'
 import { seconds, systemClock } from '#model'
@@ -137,6 +137,7 @@ export class SimulatedAgents implements AsyncDisposable {
         if (value === `${mountPath}/${name}`) env[variable] = join(directory, name)
     }
     const [program = process.execPath, ...args] = executable
+    const said = await open(join(directory, 'agent.log'), 'w', 0o600)
     const child = spawn(program, [...args, 'agent'], {
       env: {
         ...env,
@@ -145,8 +146,9 @@ export class SimulatedAgents implements AsyncDisposable {
         HEALTH_ADDRESS: '127.0.0.1:0',
         LOG_LEVEL: env.LOG_LEVEL ?? 'warn',
       },
-      stdio: ['ignore', 'ignore', 'inherit'],
+      stdio: ['ignore', 'ignore', said.fd],
     })
+    await said.close() // the child has its own
     this.#running.set(cluster.name, { wanted, child })
     child.once('error', (error) => logger.warn({ cluster: cluster.name, err: error }, 'a simulated agent cannot start'))
     child.once('close', (code) => {
