@@ -33,6 +33,7 @@ const inputs = (over: Partial<CollectingInputs> = {}): CollectingInputs => ({
   hadAgent: false,
   awaySince: NOW,
   isPulling: false,
+  pulledAt: undefined,
   intervalMs: 30_000,
   now: NOW,
   ...over,
@@ -53,6 +54,16 @@ describe('who reads a cluster', () => {
       'an agent that connects while the hub reads',
       { facts: agent(), hadAgent: true, isPulling: true },
       'hub: Unknown AwaitingFirstBatch',
+    ],
+    [
+      'an agent that connects, an interval after the hub read',
+      { facts: agent(), hadAgent: true, isPulling: true, pulledAt: NOW - 30_000 },
+      'hub: Unknown AwaitingFirstBatch',
+    ],
+    [
+      'an agent that connects just after the hub read',
+      { facts: agent(), hadAgent: true, isPulling: true, pulledAt: NOW - 29_999 },
+      'wait: Unknown AwaitingFirstBatch',
     ],
     [
       'an agent that connects after a restart of the hub',
@@ -108,6 +119,7 @@ describe('who reads a cluster', () => {
           hadAgent: fc.boolean(),
           awaySince: fc.option(fc.integer({ min: 0, max: NOW }), { nil: undefined }),
           isPulling: fc.boolean(),
+          pulledAt: fc.option(fc.integer({ min: 0, max: 2 * NOW }), { nil: undefined }),
           intervalMs: fc.integer({ min: 100, max: 3_600_000 }),
         }),
         (given) => {

@@ -8,7 +8,8 @@ import { type AgentFacts, seconds } from '#model'
  *   ▼                                                  │
  *  agent ──stream gone, or no batch for 3 intervals──▶ wait ──grace over──▶ hub (pull, and deploy)
  *
- *  Without any agent ever, the hub reads at once. Where the hub has no way to the cluster, nobody reads it, and after three
+ *  An agent that has just come sends at once: a reading of the hub that is younger than an interval is good until then, and one
+ *  more would only be newer than the agent's first. Without any agent ever, the hub reads at once. Where the hub has no way to the cluster, nobody reads it, and after three
  *  intervals that is said of the cluster itself. In pull mode, or where no agents are received, it is always the hub.
  */
 
@@ -29,6 +30,8 @@ export interface CollectingInputs {
   readonly awaySince: number | undefined
   /** the hub reads the cluster already, for want of an agent */
   readonly isPulling: boolean
+  /** when the hub last began to read it and could; undefined where it did not */
+  readonly pulledAt: number | undefined
   readonly intervalMs: number
   /** ms since the Unix epoch, as all times here */
   readonly now: number
@@ -83,8 +86,11 @@ export function decideCollecting(inputs: CollectingInputs): Collecting {
   const leftMs = inputs.hadAgent && !inputs.isPulling ? graceMs(intervalMs) - awayMs : 0
   if (leftMs > 0) return { ...absent, by: 'wait', condition: why(''), againMs: Math.min(leftMs, intervalMs) }
   if (isReachable) {
+    const readMs = now - (inputs.pulledAt ?? Number.NEGATIVE_INFINITY)
+    if (inputs.facts?.connected && !silent && readMs >= 0 && readMs < intervalMs)
+      return { ...absent, by: 'wait', condition: why(MEANWHILE), againMs: intervalMs - readMs }
     const deploy = silent || !inputs.facts?.connected
-    return { ...absent, by: 'hub', deploy, condition: why('; the hub collects by itself meanwhile') }
+    return { ...absent, by: 'hub', deploy, condition: why(MEANWHILE) }
   }
   const isLost = silent || (inputs.hadAgent && awayMs >= SILENT_INTERVALS * intervalMs)
   const next = 'the hub has no way to this cluster: run "clusterpulse connect" and apply what it prints there'
@@ -96,6 +102,7 @@ function isSilent({ isDelivering, lastBatchAt, intervalMs, now }: CollectingInpu
   return isDelivering && lastBatchAt !== undefined && now - lastBatchAt > SILENT_INTERVALS * intervalMs
 }
 
+const MEANWHILE = '; the hub collects by itself meanwhile'
 const NOT_RECEIVING = 'this hub receives no agents'
 
 function notReceiving(isReachable: boolean): CollectorCondition {

@@ -61,6 +61,8 @@ interface Visit {
   awaySince: number | undefined
   /** the hub reads for want of an agent */
   isPulling: boolean
+  /** when the last reading of the hub that succeeded began, ms */
+  pulledAt: number | undefined
   /** the newest batch of an agent we saw in state, and when */
   lastPush: { readonly origin: string; readonly sequence: number; readonly at: number } | undefined
 }
@@ -184,10 +186,12 @@ export class ConnectionReconciler implements Reconciler {
       hadAgent: agent !== undefined || Boolean(known?.agent),
       awaySince: visit.awaySince,
       isPulling: visit.isPulling,
+      pulledAt: visit.pulledAt,
       intervalMs: facts.intervalMs,
       now,
     })
-    visit.isPulling = collecting.by === 'hub' && collecting.condition !== undefined
+    const goesOn = collecting.by === 'hub' || (collecting.by === 'wait' && visit.isPulling)
+    visit.isPulling = goesOn && collecting.condition !== undefined
     return collecting
   }
 
@@ -208,6 +212,7 @@ export class ConnectionReconciler implements Reconciler {
     signal.throwIfAborted()
     const refusal = await this.#accept(batch, visit, signal)
     visit.isReading = false
+    if (end.kind === 'collected' && !refusal) visit.pulledAt = startedAt
     // Why a cluster cannot be read matters more than that the hub could not note it.
     const told = end.kind === 'failed' ? end : (refusal ?? end)
     const installed = await this.#install(look, end.kind === 'collected', signal)
@@ -460,6 +465,7 @@ const newVisit = (): Visit => ({
   readAt: new Map(),
   awaySince: undefined,
   isPulling: false,
+  pulledAt: undefined,
   lastPush: undefined,
 })
 
