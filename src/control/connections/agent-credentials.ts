@@ -254,7 +254,7 @@ export class AgentCredentials implements PeerVerifier, AsyncDisposable {
       )
     })
     await this.#seen(cluster, record.id, signal)
-    logger.info({ cluster, token: record.id, expiresAt: record.expiresAt }, 'a token for an agent was issued')
+    logger.info({ cluster, credential: record.id, expiresAt: record.expiresAt }, 'a token for an agent was issued')
     return { cluster, token, id: record.id, expiresAt: record.expiresAt }
   }
 
