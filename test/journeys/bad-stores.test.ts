@@ -1,7 +1,3 @@
-import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
 import { administratorsOnly } from '#access'
@@ -22,6 +18,7 @@ import {
   type World,
 } from '../../src/control/connections/testing/world.ts'
 import { redisMissing, startRedis } from '../../src/pipeline/state/test/redis-server.ts'
+import { smallDisk } from '../small-disk.ts'
 
 const defaults = { intervalMs: 150, timeoutMs: 2000, operatorScanIntervalMs: 300_000 }
 
@@ -36,38 +33,6 @@ function anApi(world: World): ApiServer {
     version: 'test',
     metrics: new Metrics({ role: 'test' }),
   })
-}
-
-/** A disk of a few MiB; a text where this process may not mount one. */
-function smallDisk(): { readonly path: string; fill(): void; empty(): void; unmount(): void } | string {
-  const path = mkdtempSync(join(tmpdir(), 'small-disk-'))
-  const isRoot = process.getuid?.() === 0
-  const mounting = isRoot ? spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'tmpfs', path]) : undefined
-  if (mounting?.status !== 0) {
-    rmSync(path, { recursive: true })
-    return mounting ? `mount says: ${mounting.stderr ?? mounting.error}` : 'only root can mount a small disk'
-  }
-  const ballast = join(path, 'ballast')
-  return {
-    path,
-    fill() {
-      const block = Buffer.alloc(4096)
-      // Every page of it; what is left may hold nothing new.
-      for (const piece of [2 ** 12, 2 ** 8, 1])
-        for (let _n = 0; ; _n++) {
-          try {
-            writeFileSync(ballast, Buffer.alloc(block.length * piece), { flag: 'a' })
-          } catch {
-            break // full: that is what was wanted
-          }
-        }
-    },
-    empty: () => rmSync(ballast),
-    unmount() {
-      spawnSync('umount', ['-l', path])
-      rmSync(path, { recursive: true, force: true })
-    },
-  }
 }
 
 const disk = smallDisk()
