@@ -10,7 +10,7 @@ import { aCluster, aNode } from '../../web/testing/worlds.ts'
 const suite = noBrowser === undefined ? 'the page at scale' : `the page at scale (skipped: ${noBrowser})`
 const nodeCount = 100_000
 
-describe.skipIf(noBrowser !== undefined)(suite, () => {
+describe.skipIf(noBrowser !== undefined)(suite, { timeout: 90_000 }, () => {
   let built: ReturnType<typeof buildPage>
   let browser: Browser
   let hub: FakeHub
@@ -32,7 +32,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     hub = new FakeHub({ root: built.root }).fill([...worlds, large])
     base = await hub.start()
     page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
-  })
+  }, 180_000)
   afterAll(async () => {
     await browser?.close()
     await hub?.stop()
@@ -56,10 +56,11 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
   it('holds 500 clusters with few rows in the document', async () => {
     await page.goto(base)
     await page.getByText('501 clusters').first().waitFor()
+    await page.locator('tr[data-index]').first().waitFor()
     expect(await page.locator('tr[data-index]').count()).toBeLessThan(90)
   })
 
-  it('scrolls 100 000 rows without a blank, filters and sorts them in place', { timeout: 60_000 }, async () => {
+  it('scrolls 100 000 rows without a blank, filters and sorts them in place', { timeout: 180_000 }, async () => {
     await page.goto(`${base}/clusters/large/nodes?sort=name`)
     await page.getByText('100,000 nodes').waitFor({ timeout: 30_000 })
     // After each jump and one frame, every line of the view must hold a row.
@@ -88,6 +89,6 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     await page.getByText('100,000 nodes').waitFor()
     const shown = page.locator('tr[data-index="0"]')
     await page.getByRole('button', { name: 'CPU', exact: true }).click()
-    await expect.poll(() => shown.innerText()).toContain('100 %')
+    await expect.poll(() => shown.innerText(), { timeout: 30_000 }).toContain('100 %')
   })
 })

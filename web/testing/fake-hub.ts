@@ -20,7 +20,7 @@ import type { World } from './worlds.ts'
  */
 export interface Behaviour {
   /** what every answer of the API is instead, if anything */
-  refuse: { status: number; code: string; error: string } | null
+  refuse: { status: number; code: string; error: string; retryAfterSeconds?: number } | null
   /** whether a stream can be opened; polling still works */
   streams: boolean
   /** answers wait until this is false */
@@ -155,7 +155,10 @@ export class FakeHub {
     while (this.behaviour.hold) await new Promise((resolve) => setTimeout(resolve, 10))
     if (path === '/api/v1/session') return json(response, 200, this.behaviour.session)
     const { refuse } = this.behaviour
-    if (refuse) return json(response, refuse.status, { error: refuse.error, code: refuse.code, requestId: 'req-4711' })
+    if (refuse) {
+      const { status, ...problem } = refuse
+      return json(response, status, { ...problem, requestId: 'req-4711' })
+    }
     if (path === '/api/v1/stream') return this.#stream(url, response)
     if (path === '/api/v2/clusters')
       return json(response, 200, pageOf([...this.worlds.values()].map(({ view }) => view)))
@@ -170,8 +173,11 @@ export class FakeHub {
         code: 'cluster_not_found',
         requestId: 'req-4711',
       })
-    if (noun === 'events')
-      return json(response, 200, pageOf(this.events.filter(({ cluster }) => cluster === world.view.name)))
+    if (noun === 'events') {
+      const wanted = url.searchParams.get('type')
+      const told = this.events.filter(({ cluster, type }) => cluster === world.view.name && type === (wanted ?? type))
+      return json(response, 200, pageOf(told))
+    }
     const type = nouns[noun]
     if (!type)
       return json(response, 404, { error: `there is no ${path}`, code: 'route_not_found', requestId: 'req-4711' })

@@ -63,7 +63,7 @@ export function HistoryView({ cluster, node, compact = false }: HistoryProps): R
   const now = () => store.clock.now()
   // Of a fixed range that which is asked for: the picture is of whole steps, and zooming in and out must come back.
   const bounds = (): Bounds =>
-    range.kind === 'live' && shown.state === 'here' && !shown.pending ? shown.picture : boundsOf(range, now())
+    boundsOf(range, range.kind === 'live' && shown.state === 'here' && !shown.pending ? shown.picture.to : now())
   const show = (next: Range) => {
     crosshair.point(null)
     const words = rangeQuery(next)

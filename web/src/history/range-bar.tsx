@@ -67,7 +67,7 @@ export function RangeBar({ range, bounds, moves, layout, onLayout, onDownload, s
           </>
         }
       >
-        <Custom key={`${bounds.from} ${bounds.to}`} bounds={bounds} onApply={moves.fixed} />
+        <Custom key={customKey(range)} bounds={bounds} onApply={moves.fixed} />
       </Menu>
       <button
         type="button"
@@ -126,6 +126,9 @@ const Move = ({
   </button>
 )
 
+/** Another range begins anew; one that moves with time leaves alone what is typed. */
+const customKey = (range: Range): string => (range.kind === 'live' ? range.preset.id : `${range.from} ${range.to}`)
+
 /** What a field for local date and time takes. */
 function localInput(at: number): string {
   const date = new Date(at)
@@ -133,8 +136,11 @@ function localInput(at: number): string {
 }
 
 function Custom({ bounds, onApply }: { bounds: Bounds; onApply: (bounds: Bounds) => void }): ReactNode {
-  const [from, setFrom] = useState(() => localInput(bounds.from))
-  const [to, setTo] = useState(() => localInput(bounds.to))
+  // What nobody typed into moves with time.
+  const [typedFrom, setFrom] = useState<string | null>(null)
+  const [typedTo, setTo] = useState<string | null>(null)
+  const from = typedFrom ?? localInput(bounds.from)
+  const to = typedTo ?? localInput(bounds.to)
   const [fault, setFault] = useState<string | null>(null)
   const id = useId()
   return (
