@@ -20,7 +20,8 @@ done
 if [ -e /etc/ssl/certs/ca-certificates.crt ]; then put /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt; fi
 
 for part in bin dist node_modules package.json LICENSE; do put "$app/$part" "/app/$part"; done
-rm -rf "$out/app/node_modules/@clusterpulse" "$out/app/node_modules/.cache"
+# The page is built: what it was built from is not needed again.
+for package in @clusterpulse .cache @tabler react react-dom scheduler uplot; do rm -rf "$out/app/node_modules/$package"; done
 mkdir -p "$out/data" "$out/tmp" "$out/etc"
 printf 'nonroot:x:65532:65532:nonroot:/data:/sbin/nologin\n' > "$out/etc/passwd"
 printf 'nonroot:x:65532:\n' > "$out/etc/group"

@@ -148,17 +148,24 @@ export class SimulatedAgents implements AsyncDisposable {
       },
       stdio: ['ignore', 'ignore', said.fd],
     })
-    await said.close() // the child has its own
     this.#running.set(cluster.name, { wanted, child })
-    child.once('error', (error) => logger.warn({ cluster: cluster.name, err: error }, 'a simulated agent cannot start'))
-    child.once('close', (code) => {
-      if (this.#running.get(cluster.name)?.child !== child) return
+    const forget = () => {
+      if (this.#running.get(cluster.name)?.child !== child) return false
       this.#running.delete(cluster.name)
       this.#notBefore.set(cluster.name, systemClock.now() + RESTART_AFTER_MS)
+      return true
+    }
+    child.once('error', (error) => {
+      if (child.pid === undefined) forget()
+      logger.warn({ cluster: cluster.name, err: error }, 'a simulated agent cannot start')
+    })
+    child.once('close', (code) => {
+      if (!forget()) return
       if (!this.#stop.signal.aborted)
         logger.warn({ cluster: cluster.name, code }, 'a simulated agent ended and is started again')
     })
     logger.info({ cluster: cluster.name, pid: child.pid }, 'a simulated cluster runs its agent')
+    await said.close() // the child has its own
   }
 
   async #end(cluster: string): Promise<void> {
