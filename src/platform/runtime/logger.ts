@@ -1,4 +1,5 @@
 import { type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino'
+import { FleetError } from '#model'
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
@@ -32,10 +33,29 @@ export function createLogger(level: LogLevel, facts: object = {}): PinoLogger {
       base: { ...facts },
       timestamp: stdTimeFunctions.isoTime,
       redact: { paths: SECRET_PATHS, censor: '[secret]' },
+      serializers: { error: (value: unknown) => plainError(value) },
       formatters: { level: (label) => ({ level: label }) },
     },
     pino.destination({ fd: 2, sync: true }),
   )
+}
+
+const MAX_CAUSES = 5
+
+/**
+ * An error as facts of our own: what of it is not enumerable is seen as well, and an error of the platform (a DOMException,
+ * as timeouts are) is not copied with getters that fail on a copy. What is foreseen needs no stack.
+ */
+function plainError(value: unknown, depth = 0): unknown {
+  if (!(value instanceof Error) || depth > MAX_CAUSES) return value instanceof Error ? value.name : value
+  const { name, message, stack, cause } = value
+  return {
+    ...value,
+    name,
+    message,
+    ...(!(value instanceof FleetError) && { stack }),
+    ...(cause !== undefined && { cause: plainError(cause, depth + 1) }),
+  }
 }
 
 /** Says nothing: for tests and for commands whose output is their result. */
