@@ -3,7 +3,7 @@ import { type Clock, FleetError, StoreUnavailableError, seconds, systemClock } f
 import { type Logger, lockDirectory, silentLogger } from '#runtime'
 import type { Availability } from '#state'
 import { decodeSamples, encodeSamples } from './encoding.ts'
-import { ReadOnlyHistoryError } from './errors.ts'
+import { ReadOnlyHistoryError, SamplesRefusedError } from './errors.ts'
 import { type Noted, newNoted, readNoted, writeNoted } from './position-file.ts'
 import type { HistoryRecord, HistorySpan, HistoryStore, PromQl, RangeAnswer, RangeQuery } from './types.ts'
 import { ContactLostError, STORE, VictoriaClient } from './victoria-client.ts'
@@ -173,7 +173,7 @@ export class VictoriaHistory implements HistoryStore {
         // Whatever happens to this try, the next one must look.
         const before = this.#verifyUntil
         this.#verifyUntil = Math.max(before, position)
-        await this.#send(records, mustVerify, signal)
+        await this.#sendSurely(records, mustVerify, signal)
         this.#verifyUntil = before
         this.#accepted = position
         this.#unsettled.push({ records: held, position, bytes, sentAt: this.#options.clock.now(), run })
@@ -206,6 +206,31 @@ export class VictoriaHistory implements HistoryStore {
     await this.#loop
     await this.#turn(() => Promise.resolve())
     await this.#lock?.[Symbol.asyncDispose]()
+  }
+
+  /**
+   * Samples are called refused only where others are taken before and after: a server, or a proxy in front of it, that
+   * refuses everything is one that is away.
+   */
+  async #sendSurely(records: readonly HistoryRecord[], mustVerify: boolean, signal?: AbortSignal): Promise<void> {
+    try {
+      await this.#send(records, mustVerify, signal)
+    } catch (error) {
+      if (!(error instanceof SamplesRefusedError)) throw error
+      await this.#mark(signal)
+      await this.#send(records, true, signal)
+    }
+  }
+
+  async #mark(signal?: AbortSignal): Promise<void> {
+    const now = this.#options.clock.now()
+    try {
+      await this.#client.import(`${MARKER}{store="${this.#noted.store}"} 1 ${Math.floor(now)}\n`, signal)
+    } catch (error) {
+      if (error instanceof SamplesRefusedError) throw new StoreUnavailableError(STORE, error.reason, { cause: error })
+      throw error
+    }
+    this.#markedAt = now
   }
 
   async #send(records: readonly HistoryRecord[], mustVerify: boolean, signal?: AbortSignal): Promise<void> {
@@ -269,10 +294,7 @@ export class VictoriaHistory implements HistoryStore {
       this.#lastRun = run
     }
     if (this.#unsettled.some((one) => one.run !== this.#run)) await this.#resend(signal)
-    const now = this.#options.clock.now()
-    if (now - this.#markedAt < MARK_EVERY_MS) return
-    await this.#client.import(`${MARKER}{store="${this.#noted.store}"} 1 ${Math.floor(now)}\n`, signal)
-    this.#markedAt = now
+    if (this.#options.clock.now() - this.#markedAt >= MARK_EVERY_MS) await this.#mark(signal)
   }
 
   /** Another process than before, or the first: does it hold what we noted? */
@@ -308,7 +330,13 @@ export class VictoriaHistory implements HistoryStore {
     const run = this.#run ?? ''
     for (const [i, one] of this.#unsettled.entries()) {
       if (one.run === run) continue
-      await this.#send(one.records.map(recordOf), true, signal)
+      try {
+        await this.#sendSurely(one.records.map(recordOf), true, signal)
+      } catch (error) {
+        // It took them once. What comes behind them must not be taken for refused.
+        if (!(error instanceof SamplesRefusedError)) throw error
+        this.#options.logger.error({ error }, 'samples it took before are refused now: left out')
+      }
       this.#unsettled[i] = { ...one, run, sentAt: this.#options.clock.now() }
     }
   }
