@@ -22,6 +22,8 @@ const WELCOME_MS = 5_000
 /** Once a hub spoke our protocol, it is given longer: a busy one must not be taken for an original. */
 const KNOWN_WELCOME_MS = 30_000
 const HEALTH_MS = 30_000
+/** While backlog goes out people watch it shrink. */
+const CATCHING_UP_HEALTH_MS = 5_000
 const SILENT_MS = 90_000
 const DEFAULT_PAUSE_MS = 1_000
 const ORIGINAL_UNACKED = 4
@@ -57,6 +59,8 @@ export interface Live {
   readonly tokens: number
   readonly refilledAt: number
   readonly healthAt: number
+  /** backlog was sent since a report said that none is left */
+  readonly catchingUp: boolean
   /** the oldest of the buffer that is neither live nor on its way; undefined: not read, or there is none */
   readonly backlog: Item | undefined
   /** rises when the buffer may hold something new to send */
@@ -164,7 +168,7 @@ export function wakeAt({ phase, known, live }: State, now: number): number {
     case 'backing-off':
       return phase.until
     case 'live': {
-      const times = [phase.healthAt + HEALTH_MS]
+      const times = [healthDue(phase)]
       if (phase.inFlight.size > 0) times.push(silentAt(phase))
       if ((live > 0 || phase.backlog || phase.emptyAt !== phase.news) && phase.pausedUntil > now)
         times.push(phase.pausedUntil)
@@ -176,6 +180,9 @@ export function wakeAt({ phase, known, live }: State, now: number): number {
       return Number.POSITIVE_INFINITY
   }
 }
+
+const healthDue = ({ healthAt, catchingUp }: Live): number =>
+  healthAt + (catchingUp ? CATCHING_UP_HEALTH_MS : HEALTH_MS)
 
 /** A hub that answers some and swallows others is no better than a silent one. */
 const silentAt = (phase: Live) => Math.min(...[...phase.inFlight.values()].map(({ at }) => at)) + SILENT_MS
@@ -283,6 +290,7 @@ function live(failures: number, now: number): Live {
     tokens: 0,
     refilledAt: now,
     healthAt: now,
+    catchingUp: false,
     backlog: undefined,
     news: 0,
     fetching: undefined,
@@ -356,7 +364,7 @@ function tick(state: State, moment: Moment, effects: Effect[]): State {
     effects.push({ type: 'close' })
     return end(state, `the hub left a message without an answer for ${SILENT_MS / 1000} s`, 0, moment)
   }
-  if (now < phase.healthAt + HEALTH_MS) return state
+  if (now < healthDue(phase)) return state
   effects.push({ type: 'health' })
   return { ...state, phase: { ...phase, healthAt: now } }
 }
@@ -400,10 +408,16 @@ function act(state: State, { now }: Moment, effects: Effect[]): State {
     effects.push({ type: 'send', sequence, as: 'backlog', base: 0 })
     phase = withSent(phase, sequence, { as: 'backlog', base: 0, bytes, at: now })
     phase = { ...phase, backlog: undefined, tokens: phase.tokens - bytes }
+    if (!phase.catchingUp) phase = { ...phase, catchingUp: true, healthAt: now }
   }
   if (!phase.backlog && phase.fetching === undefined && phase.emptyAt !== phase.news && mayBeSent()) {
     effects.push({ type: 'fetch' })
     phase = { ...phase, fetching: phase.news }
+  }
+  const isEmpty = phase.inFlight.size === 0 && !phase.backlog && phase.fetching === undefined
+  if (phase.catchingUp && isEmpty && phase.emptyAt === phase.news) {
+    effects.push({ type: 'health' })
+    phase = { ...phase, catchingUp: false, healthAt: now }
   }
   return { ...state, live, phase }
 }

@@ -14,6 +14,7 @@ const OFFSET_MOVES_MS = 1_000
 /** With nothing else to tell, that it lives is told every so many intervals. */
 const QUIET_INTERVALS = 4
 const RETRY_MS = 1_000
+const CATCHING_UP_MS = 5_000
 
 export interface FactsReportOptions {
   readonly ingester: Pick<StreamIngester, 'agent' | 'knows'>
@@ -54,7 +55,10 @@ export class FactsReport implements AsyncDisposable {
   #isDue({ told, toldAt, next }: Entry, facts: AgentFacts): boolean {
     if (next || !told) return true
     const passed = this.#options.clock.now() - toldAt
-    if (passed < this.#options.everyMs) return false
+    // A backlog that shrinks is watched by people; that it is gone is told at once.
+    if (told.bufferedBatches > 0 && facts.bufferedBatches === 0) return true
+    const isCatchingUp = told.bufferedBatches > 0 && facts.bufferedBatches !== told.bufferedBatches
+    if (passed < (isCatchingUp ? Math.min(CATCHING_UP_MS, this.#options.everyMs) : this.#options.everyMs)) return false
     return passed >= QUIET_INTERVALS * this.#options.everyMs || moved(told, facts)
   }
 
