@@ -141,11 +141,13 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 90_000 }, () => {
   })
 
   describe('in the drawer of a node', () => {
-    it('asks for the charts when they come into view, and fits a telephone', async () => {
-      const page = await visit('/clusters/eu-prod-2/nodes/worker-1', { viewport: { width: 360, height: 640 } })
-      const drawer = page.getByRole('dialog')
-      await drawer.getByRole('heading', { name: 'Resources' }).waitFor()
-      await drawer.getByRole('heading', { name: 'History' }).scrollIntoViewIfNeeded()
+    it('loads the charts with the drawer and not with the list, and fits a telephone', async () => {
+      const page = await visit('/clusters/eu-prod-2/nodes', { viewport: { width: 360, height: 640 } })
+      const link = page.getByRole('link', { name: 'worker-1' })
+      await link.waitFor()
+      expect([...asked(), ...hub.requests.filter((request) => request.includes('history-view'))]).toEqual([])
+      await link.click()
+      const drawer = page.getByRole('dialog', { name: 'worker-1' })
       await drawn(page, 5)
       const over = () =>
         page.evaluate<number>(`Math.max(...[...document.querySelectorAll('dialog, .drawer, .chart')].map((one) =>
@@ -294,6 +296,20 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 90_000 }, () => {
       await page.mouse.up()
       await expect.poll(() => rangeMs(page), patient).toBeGreaterThan(2.8 * 60 * minute)
       await expect.poll(shares, patient).toEqual(['0.0', '0.0', '0.0', '0.0', '0.0', '0.0'])
+    })
+
+    it('takes a brush that ends beyond the chart up to its edge', async () => {
+      const page = await visit('/clusters/eu-prod-1/history?range=6h')
+      await drawn(page)
+      const [start, inside] = [await at(page, 0.5), await at(page, 0.97)]
+      await page.mouse.move(start.x, start.y)
+      await page.mouse.down()
+      await page.mouse.move(inside.x, inside.y, { steps: 5 })
+      await page.mouse.move(inside.x + 200, inside.y, { steps: 3 })
+      await page.getByText('newest, ').waitFor() // no chart is pointed at
+      await page.mouse.up()
+      await expect.poll(() => rangeMs(page), patient).toBeGreaterThan(2.6 * 60 * minute)
+      expect(rangeMs(page)).toBeLessThan(3.2 * 60 * minute)
     })
 
     it('takes a custom range, and says what is none', async () => {
@@ -521,7 +537,7 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 90_000 }, () => {
       await expect.poll(() => cell('eu-prod-1').innerText(), patient).toContain('catching up: 120')
       await expect
         .poll(() => cell('lab').innerText(), patient)
-        .toMatch(/6 batches lost[\s\S]*clock of the agent is 94 s behind[\s\S]*not encrypted/)
+        .toMatch(/6 lost[\s\S]*6 batches lost[\s\S]*clock of the agent is 94 s behind[\s\S]*not encrypted/)
       expect((await cell('us-stage').innerText()).replaceAll(/\s+/g, ' ')).toBe(
         'pull The hub reads this cluster every 30 s',
       )

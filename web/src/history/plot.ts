@@ -173,7 +173,8 @@ export class Plot {
   #follow(): void {
     if (this.#ended) return
     const { at, brushed } = this.#crosshair.current()
-    if (!this.#brushing) this.#shade(brushed)
+    if (this.#brushing) return // its pointer moves it; a cursor that is put elsewhere would drag the brush along
+    this.#shade(brushed)
     const index = at === null ? -1 : nearest(this.#picture.times, at)
     const second = this.#picture.seconds[index]
     this.#own = true

@@ -127,6 +127,7 @@ function notesOf(cluster: ClusterView, agent: AgentView, now: number): PushNote[
     buffer(cluster, agent, now),
     agent.lostBatches > 0
       ? note('lost', `${plural(agent.lostBatches, 'batch', 'batches')} lost`, {
+          short: `${formatCount(agent.lostBatches)} lost`,
           text: `The agent declared ${plural(agent.lostBatches, 'batch', 'batches')} lost: the charts show where`,
         })
       : null,
