@@ -19,6 +19,7 @@ import {
   operatorDocument,
   operatorsSummaryDocument,
   type PartState,
+  type SnapshotOf,
   type SnapshotType,
   specDocument,
   statusDocument,
@@ -29,6 +30,8 @@ import type { Command } from './redis.ts'
 /*
  * The documented keys of one cluster as commands of one transaction. Written where the part was read anew, renewed where
  * it was not due this time; a part that could not be read is left to run out, so that readers see it vanish.
+ * Between the rounds in which everything is written, only what moved is: a node that stayed the same is told again after
+ * a minute, lifetimes are renewed when a third of them has passed.
  * All of them may be repeated: a transaction that was answered too late does no harm.
  */
 export interface DocumentSettings {
@@ -38,22 +41,40 @@ export interface DocumentSettings {
   readonly retentionMs: number
 }
 
+/** When what a cluster has in Redis was last written as a whole. Unknown: all of it is to be written. */
+export interface Written {
+  /** lifetimes of a part's keys, by its type; hub's clock, ms */
+  readonly renewedAt: { readonly [T in SnapshotType]?: number }
+  /** every node's document */
+  readonly nodesAt: number
+  /** series were cut at the retention */
+  readonly trimmedAt: number
+}
+
+/** How old the document of a node that stays the same may grow before it is told again. */
+const NODES_EVERY_MS = 60_000
+const TRIMS_PER_RETENTION = 12
+const RENEWALS_PER_LIFETIME = 3
+
 const INFO_MS = 3_600_000
 const TOTALS_MS = 300_000
 const EVENTS_SECONDS = 86_400
 export const EVENT_CHANNEL = 'cluster-events'
 
+/**
+ * @param written what these commands leave behind, once they are taken; absent where nothing is known of it
+ */
 export function documentCommands(
   before: ClusterState | undefined,
   after: ClusterState,
   now: number,
   settings: DocumentSettings,
-): Command[] {
-  return [
-    ...headCommands(after, now),
-    ...partCommands(before, after, now, settings),
-    ...eventListCommands(before, after),
-  ]
+  known?: Written,
+): { commands: Command[]; written: Written } {
+  const hasOtherPace = before?.connection?.intervalMs !== after.connection?.intervalMs // other lifetimes
+  const parts = partCommands({ before, after, now, settings, written: hasOtherPace ? undefined : before && known })
+  const head = headCommands(before && known ? before : undefined, after, now)
+  return { commands: [...head, ...parts.commands, ...eventListCommands(before, after)], written: parts.written }
 }
 
 /** What subscribers of the documented channel hear: every event, and each round's end under its documented name. */
@@ -67,13 +88,18 @@ export function announcements(before: ClusterState | undefined, after: ClusterSt
   return told.map((document) => ['PUBLISH', EVENT_CHANNEL, documentText(document)])
 }
 
-function headCommands({ name, connection, status }: ClusterState, now: number): Command[] {
+function headCommands(before: ClusterState | undefined, after: ClusterState, now: number): Command[] {
+  const { name, connection, status } = after
   const key = `cluster:${name}`
   const labels = Object.entries(connection?.labels ?? {})
-  return [
-    ['SADD', 'clusters:all', name],
+  const moving: Command[] = [
     ['SET', `${key}:status`, documentText(statusDocument(status))],
     ['HSET', `${key}:meta`, 'last_update', documentTime(now)],
+  ]
+  if (before && before.connection === connection) return moving
+  return [
+    ['SADD', 'clusters:all', name],
+    ...moving,
     ...(connection ? [['SET', `${key}:spec`, documentText(specDocument(connection))] satisfies Command] : []),
     labels.length > 0
       ? ['SET', `${key}:labels`, documentText(Object.fromEntries(labels.sort()))]
@@ -81,17 +107,26 @@ function headCommands({ name, connection, status }: ClusterState, now: number): 
   ]
 }
 
-function partCommands(
-  before: ClusterState | undefined,
-  after: ClusterState,
-  now: number,
-  settings: DocumentSettings,
-): Command[] {
+interface Step {
+  readonly before: ClusterState | undefined
+  readonly after: ClusterState
+  readonly now: number
+  readonly settings: DocumentSettings
+  readonly written: Written | undefined
+}
+
+function partCommands(step: Step): { commands: Command[]; written: Written } {
+  const { before, after, now, settings, written } = step
   const lifetimeMs = Math.max(settings.ttlMs, 3 * (after.connection?.intervalMs ?? 0))
   const commands: Command[] = []
+  const isOld = (at: number | undefined, ms: number) => at === undefined || now - at >= ms
+  const nodesDue: NodesDue = {
+    documents: isOld(written?.nodesAt, NODES_EVERY_MS),
+    trim: isOld(written?.trimmedAt, settings.retentionMs / TRIMS_PER_RETENTION),
+  }
   const writers: { [T in SnapshotType]?: Writer } = {
     cluster: infoWriter(before, after, lifetimeMs),
-    node: nodeWriter(before, after, now, lifetimeMs, settings.retentionMs),
+    node: nodeWriter(step, lifetimeMs, nodesDue),
     namespace: namespaceWriter(after, lifetimeMs),
     operator: operatorWriter(after, lifetimeMs),
     clusterOperator: clusterOperatorWriter(before, after, lifetimeMs),
@@ -101,21 +136,45 @@ function partCommands(
     freshness !== null && !sameFreshness(before?.parts[type]?.freshness, freshness)
   const read = new Set(parts.filter(([type, part]) => isNew(type, part)).map(([type]) => type))
   // A round that failed as a whole reads nothing and renews nothing: documents run out, as they always did.
-  if (read.size === 0) return []
+  if (read.size === 0) return { commands, written: written ?? NOTHING_WRITTEN }
+  const renewEveryMs = Math.min(lifetimeMs, settings.retentionMs) / RENEWALS_PER_LIFETIME
+  const renewedAt: { [T in SnapshotType]?: number } = { ...written?.renewedAt }
   for (const [type, writer] of Object.entries(writers) as [SnapshotType, Writer][]) {
     const part = after.parts[type]
     if (!part?.freshness || now - part.freshness.receivedAt > lifetimeMs) continue
-    if (read.has(type)) commands.push(...writer.write(part.freshness))
-    else if (part.outcome === 'complete') commands.push(...writer.renew())
+    const isDue = isOld(renewedAt[type], renewEveryMs)
+    if (read.has(type)) commands.push(...writer.write(part.freshness, isDue))
+    else if (part.outcome !== 'complete') continue
+    else if (isDue) commands.push(...writer.renew())
+    if (isDue) renewedAt[type] = now
   }
   if (IN_TOTALS.some((type) => read.has(type))) commands.push(...totalsCommands(after, lifetimeMs))
-  return commands
+  const nodesAt = read.has('node') && nodesDue.documents ? now : written?.nodesAt
+  const trimmedAt = read.has('node') && nodesDue.trim ? now : written?.trimmedAt
+  const never = NOTHING_WRITTEN
+  return {
+    commands,
+    written: { renewedAt, nodesAt: nodesAt ?? never.nodesAt, trimmedAt: trimmedAt ?? never.trimmedAt },
+  }
+}
+
+const NOTHING_WRITTEN: Written = {
+  renewedAt: {},
+  nodesAt: Number.NEGATIVE_INFINITY,
+  trimmedAt: Number.NEGATIVE_INFINITY,
 }
 
 const IN_TOTALS: readonly SnapshotType[] = ['node', 'podSummary', 'namespace', 'deployment']
 
+interface NodesDue {
+  /** of nodes that stayed the same as well */
+  readonly documents: boolean
+  readonly trim: boolean
+}
+
 interface Writer {
-  write(freshness: Freshness): Command[]
+  /** @param renew lifetimes of keys that keep theirs when written */
+  write(freshness: Freshness, renew: boolean): Command[]
   /** the same keys live on: nothing else was read */
   renew(): Command[]
 }
@@ -146,54 +205,33 @@ function infoWriter(_before: ClusterState | undefined, { name, connection, parts
   }
 }
 
-function nodeWriter(
-  before: ClusterState | undefined,
-  after: ClusterState,
-  now: number,
-  ttl: number,
-  retentionMs: number,
-): Writer {
+function nodeWriter({ before, after, now, settings, written }: Step, ttl: number, due: NodesDue): Writer {
+  const { retentionMs } = settings
   const key = `cluster:${after.name}`
   const nodes = itemsOf(after, 'node')
+  const old = written && before?.parts.node?.items
+  const gone = itemsOf(before, 'node').filter(({ name }) => !after.parts.node?.items.has(name))
+  const sameNames = old !== undefined && gone.length === 0 && old.size === nodes.length
   return {
-    write: ({ observedAt }) => {
-      const names = nodes.map(({ name }) => name)
-      const gone = itemsOf(before, 'node').filter(({ name }) => !after.parts.node?.items.has(name))
+    write: ({ observedAt }, renew) => {
       const summary = nodesSummaryDocument(nodes, clusterTotals({ nodes }), observedAt)
       const score = Math.floor(now / 1000)
-      return [
-        ['DEL', `${key}:nodes`, ...gone.map(({ name }) => `${key}:node:${name}`)],
-        ...(names.length > 0 ? [['SADD', `${key}:nodes`, ...names] satisfies Command] : []),
-        ['HSET', `${key}:nodes:summary`, 'data', documentText(summary)],
-        expire(`${key}:nodes:summary`, ttl),
-        ...nodes.flatMap((node): Command[] => {
-          const usage = nodeUsagePercent(node)
-          const nodeKey = `${key}:node:${node.name}`
-          return [
-            // prettier-ignore
-            [
-              'HSET',
-              nodeKey,
-              'current',
-              documentText(nodeDocument(node, observedAt)),
-              'last_update',
-              documentTime(now),
-              'status',
-              nodeStatus(node),
-              'cpu_usage',
-              usage.cpu.toFixed(2),
-              'memory_usage',
-              usage.memory.toFixed(2),
-              'pods_total',
-              String(node.pods.total),
-            ],
-            expire(nodeKey, ttl),
-            ['ZREMRANGEBYSCORE', `${nodeKey}:metrics`, '-inf', score - seconds(retentionMs)],
-            ['ZADD', `${nodeKey}:metrics`, score, documentText(nodeSampleDocument(node, now))],
-            expire(`${nodeKey}:metrics`, retentionMs),
-          ]
-        }),
-      ]
+      const [written, oldest] = [documentTime(now), score - seconds(retentionMs)]
+      const commands: Command[] = [['HSET', `${key}:nodes:summary`, 'data', documentText(summary)]]
+      if (renew) commands.push(expire(`${key}:nodes:summary`, ttl))
+      if (!sameNames) {
+        commands.push(['DEL', `${key}:nodes`, ...gone.map(({ name }) => `${key}:node:${name}`)])
+        if (nodes.length > 0) commands.push(['SADD', `${key}:nodes`, ...nodes.map(({ name }) => name)])
+      }
+      for (const node of nodes) {
+        const nodeKey = `${key}:node:${node.name}`
+        const was = old?.get(node.name)
+        if (due.documents || renew || was !== node) commands.push(nodeHash(nodeKey, node, observedAt, written))
+        commands.push(['ZADD', `${nodeKey}:metrics`, score, documentText(nodeSampleDocument(node, now))])
+        if (due.trim || !was) commands.push(['ZREMRANGEBYSCORE', `${nodeKey}:metrics`, '-inf', oldest])
+        if (renew || !was) commands.push(expire(nodeKey, ttl), expire(`${nodeKey}:metrics`, retentionMs))
+      }
+      return commands
     },
     renew: () => [
       expire(`${key}:nodes:summary`, ttl),
@@ -201,6 +239,20 @@ function nodeWriter(
       ...nodes.map(({ name }) => expire(`${key}:node:${name}`, ttl)),
     ],
   }
+}
+
+function nodeHash(key: string, node: SnapshotOf<'node'>, observedAt: number, written: string): Command {
+  const usage = nodeUsagePercent(node)
+  // biome-ignore format: pairs of field and value
+  return [
+    'HSET', key,
+    'current', documentText(nodeDocument(node, observedAt)),
+    'last_update', written,
+    'status', nodeStatus(node),
+    'cpu_usage', usage.cpu.toFixed(2),
+    'memory_usage', usage.memory.toFixed(2),
+    'pods_total', String(node.pods.total),
+  ]
 }
 
 function namespaceWriter(after: ClusterState, ttl: number): Writer {

@@ -24,6 +24,13 @@ import {
 import { eventually, redisMissing, startRedis, type TestRedis } from './test/redis-server.ts'
 import type { StateReader } from './types.ts'
 
+/** Applies the records and waits until Redis has them. */
+async function written(store: RedisStateStore, ...given: Parameters<RedisStateStore['apply']>): Promise<Change[]> {
+  const changes = await store.apply(...given)
+  await store.flush()
+  return changes
+}
+
 const full = (sequence: number, more: Parameters<typeof aBatch>[3] = {}) =>
   batchRecord(
     aBatch(
@@ -72,10 +79,12 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
     )
     await redis.config('SET', 'maxmemory', '0')
     await redis.flushall()
+    now = T0 + 60_000
   })
 
   // Documents are left alone by a store that sees them as too old: the test's clock stands beside its batches.
-  const clock = { now: () => T0 + 60_000, sleep: (ms: number, signal?: AbortSignal) => realSleep(ms, signal) }
+  let now = T0 + 60_000
+  const clock = { now: () => now, sleep: (ms: number, signal?: AbortSignal) => realSleep(ms, signal) }
   const open = (more: Partial<Parameters<typeof RedisStateStore.open>[0]> = {}) =>
     RedisStateStore.open({ connection: server, clock, checkEveryMs: 50, ...more })
   const text = async (key: string) => JSON.parse((await redis.get(key)) ?? 'null') as unknown
@@ -83,7 +92,7 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
   describe('the documented keys, as an existing reader finds them', () => {
     it('has every document of a cluster in its form', async () => {
       await using store = await open()
-      await store.apply([connected(west), full(1)], 1)
+      await written(store, [connected(west), full(1)], 1)
       const reader = await readAsBefore(redis, 'west')
       expect(reader.registered).toEqual(['west'])
       expect(reader.spec).toEqual({
@@ -207,7 +216,7 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
 
     it('gives documents the documented lifetimes, and longer ones to slow clusters', async () => {
       await using store = await open()
-      await store.apply([connected(west), full(1)], 1)
+      await written(store, [connected(west), full(1)], 1)
       const ttls = async () => ({
         status: await redis.ttl('cluster:west:status'),
         node: await redis.ttl('cluster:west:node:n1'),
@@ -228,31 +237,90 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
         events: 86_400,
         own: -1,
       })
-      await store.apply([connected(west, { intervalMs: 1_800_000 }), full(2)], 2)
+      await written(store, [connected(west, { intervalMs: 1_800_000 }), full(2)], 2)
       expect(await ttls()).toMatchObject({ node: 5400, operators: 5400, info: 5400, metrics: 5400 })
     })
 
     it('lets documents live on while rounds go on, and run out when they fail', async () => {
       await using store = await open()
-      await store.apply([connected(west), full(1)], 1)
-      await redis.expire('cluster:west:operators', 7)
-      await redis.expire('cluster:west:node:n1', 7)
-      await store.apply([batchRecord(aBatch(west, 2, [complete('node', aNode('n1'))]))], 2)
+      const n1 = (sequence: number) => batchRecord(aBatch(west, sequence, [complete('node', aNode('n1'))]))
+      await written(store, [connected(west), full(1)], 1)
+      for (const key of ['cluster:west:operators', 'cluster:west:node:n1']) await redis.expire(key, 400)
+      now += 199_000
+      await written(store, [n1(2)], 2)
+      expect(await redis.ttl('cluster:west:operators')).toBeLessThanOrEqual(400) // only a third was used
+      now += 1_000
+      await written(store, [n1(3)], 3)
       expect(await redis.ttl('cluster:west:operators')).toBe(600)
+      expect(await redis.ttl('cluster:west:node:n1')).toBe(600)
       await redis.expire('cluster:west:operators', 7)
       await redis.expire('cluster:west:node:n1', 7)
+      now += 200_000
       const failure = { code: 'unreachable', message: 'no route' }
-      await store.apply([batchRecord(aBatch(west, 3, [failed('node', 'unreachable')], { failure }))], 3)
+      await written(store, [batchRecord(aBatch(west, 4, [failed('node', 'unreachable')], { failure }))], 4)
       expect(await redis.ttl('cluster:west:operators')).toBeLessThanOrEqual(7)
       expect(await redis.ttl('cluster:west:node:n1')).toBeLessThanOrEqual(7)
       expect(await text('cluster:west:status')).toMatchObject({ health: 'unhealthy', message: 'no route' })
     })
 
+    it('tells a node that stays the same at least once a minute, one that moved at once', async () => {
+      await using store = await open()
+      const round = (sequence: number, total: number) => {
+        const moved = aNode('n2', { pods: { total, running: total, pending: 0, failed: 0, succeeded: 0, unknown: 0 } })
+        return batchRecord(aBatch(west, sequence, [complete('node', aNode('n1'), moved)]))
+      }
+      const timeOf = async (node: string) =>
+        (JSON.parse((await redis.hget(`cluster:west:node:${node}`, 'current')) ?? 'null') as NodeDocument).timestamp
+      await written(store, [connected(west), round(1, 1)], 1)
+      const first = await timeOf('n1')
+      now += 30_000
+      await written(store, [round(2, 2)], 2)
+      expect(await timeOf('n1')).toBe(first)
+      expect(await timeOf('n2')).not.toBe(first)
+      expect(await redis.zcard('cluster:west:node:n1:metrics')).toBe(2)
+      now += 30_000
+      await written(store, [round(3, 2)], 3)
+      expect(await timeOf('n1')).not.toBe(first)
+      expect(await timeOf('n1')).toBe(await timeOf('n2'))
+    })
+
+    it('writes of each cluster the newest state, once, when many rounds came meanwhile', async () => {
+      await using store = await open({ checkEveryMs: 60_000 })
+      await written(store, [connected(west)], 0)
+      const before = await redis.xlen('clusterpulse:changes')
+      for (let n = 1; n <= 20; n++) await store.apply([full(n), connected(east)], n)
+      await store.flush()
+      expect((await redis.xlen('clusterpulse:changes')) - before).toBeLessThanOrEqual(4)
+      expect(store.position()).toBe(20)
+      await using again = await open()
+      expect(again.clusters()).toEqual(store.clusters())
+      expect(again.position()).toBe(20)
+    })
+
+    it('writes by itself what was applied', async () => {
+      await using store = await open({ checkEveryMs: 60_000 })
+      for (let n = 1; n <= 3; n++) {
+        await store.apply([connected(west), full(n)], n)
+        await eventually('Redis has it', async () => (await redis.hget('clusterpulse:positions', 'hub')) === String(n))
+      }
+    })
+
+    it('leaves nothing of a cluster that was removed and came back in one step', async () => {
+      await using store = await open()
+      await written(store, [connected(west), full(1)], 1)
+      await store.apply(
+        [removed(west), connected(west), batchRecord(aBatch(west, 2, [complete('node', aNode('n9'))]))],
+        4,
+      )
+      expect(await redis.smembers('cluster:west:nodes')).toEqual(['n9'])
+      expect(await redis.exists('cluster:west:node:n1', 'cluster:west:operators')).toBe(0)
+    })
+
     it('takes away what is no longer there: nodes, labels, operators', async () => {
       await using store = await open()
-      await store.apply([connected(west), full(1)], 1)
+      await written(store, [connected(west), full(1)], 1)
       const rest = aBatch(west, 2, [complete('node', aNode('n1')), complete('operator'), complete('clusterOperator')])
-      await store.apply([connected(west, { labels: {} }), batchRecord(rest)], 3)
+      await written(store, [connected(west, { labels: {} }), batchRecord(rest)], 3)
       expect(await redis.smembers('cluster:west:nodes')).toEqual(['n1'])
       expect(
         await redis.exists('cluster:west:node:n2', 'cluster:west:labels', 'cluster:west:cluster_operator:dns'),
@@ -270,7 +338,7 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
         String(T0 / 1000 - 100),
         'young',
       )
-      await store.apply([connected(west), full(1)], 1)
+      await written(store, [connected(west), full(1)], 1)
       expect(await redis.zrange('cluster:west:node:n1:metrics', '0', '-1')).toEqual([
         'young',
         expect.stringContaining('cpu_usage'),
@@ -279,17 +347,17 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
 
     it('lists real changes only, newest first, and no entry twice when a write is repeated', async () => {
       await using store = await open()
-      await store.apply([connected(west), full(1)], 1)
-      for (let n = 2; n < 6; n++) await store.apply([full(n)], n)
+      await written(store, [connected(west), full(1)], 1)
+      for (let n = 2; n < 6; n++) await written(store, [full(n)], n)
       expect(await redis.llen('events:west')).toBe(3)
     })
 
     it('removes every key of a removed cluster, its events too, and of no other', async () => {
       await using store = await open()
-      await store.apply([connected(west), connected(east), full(1)], 2)
+      await written(store, [connected(west), connected(east), full(1)], 2)
       await redis.set('cluster:west:custom:ns/source:resources', '{}')
       await redis.set('cluster:west2:status', '{}')
-      await store.apply([removed(west)], 3)
+      await written(store, [removed(west)], 3)
       expect(await redis.keys('cluster:west:*')).toEqual([])
       expect(await redis.exists('events:west', 'clusterpulse:cluster:west')).toBe(0)
       expect(await redis.smembers('clusters:all')).toEqual(['east'])
@@ -302,9 +370,9 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
       const heard: { type: string; cluster: string; data: unknown }[] = []
       await listener.subscribe('cluster-events')
       listener.on('message', (_, message) => heard.push(JSON.parse(message)))
-      await store.apply([connected(west), batchRecord(aBatch(west, 1, [complete('node', aNode('n1'))]))], 1)
-      await store.apply([batchRecord(aBatch(west, 2, [complete('node', aNode('n1'))]))], 2)
-      await store.apply([removed(west)], 3)
+      await written(store, [connected(west), batchRecord(aBatch(west, 1, [complete('node', aNode('n1'))]))], 1)
+      await written(store, [batchRecord(aBatch(west, 2, [complete('node', aNode('n1'))]))], 2)
+      await written(store, [removed(west)], 3)
       await eventually('the last message came', () => heard.at(-1)?.type === 'cluster.deleted')
       listener.disconnect()
       expect(heard.map(({ type }) => type)).toEqual([
@@ -322,7 +390,7 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
   describe('bad luck', () => {
     it('fills a flushed Redis again from memory, by itself', async () => {
       await using store = await open()
-      await store.apply([connected(west), connected(east), full(1)], 2)
+      await written(store, [connected(west), connected(east), full(1)], 2)
       const before = await redis.get('cluster:west:operators')
       await redis.flushall()
       await eventually('it is all there again', async () => (await redis.exists('clusterpulse:generation')) === 1)
@@ -337,29 +405,26 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
 
     it('fills it with the next write, before the next look', async () => {
       await using store = await open({ checkEveryMs: 60_000 })
-      await store.apply([connected(west), connected(east), full(1)], 2)
+      await written(store, [connected(west), connected(east), full(1)], 2)
       await redis.flushall()
-      await store.apply([full(2)], 3)
+      await written(store, [full(2)], 3)
       expect((await redis.smembers('clusters:all')).sort()).toEqual(['east', 'west'])
       expect(await redis.hget('clusterpulse:positions', 'hub')).toBe('3')
     })
 
     it('survives kill and empty restart of Redis: says so, writes nothing half, converges', async () => {
       await using store = await open()
-      await store.apply([connected(west), full(1)], 1)
+      await written(store, [connected(west), full(1)], 1)
       await server.kill()
-      await expect(store.apply([full(2)], 2)).rejects.toBeInstanceOf(StoreUnavailableError)
+      await store.apply([full(2)], 2)
+      await expect(store.flush()).rejects.toBeInstanceOf(StoreUnavailableError)
       expect(store.availability()).toMatchObject({ state: 'unavailable', since: T0 + 60_000 })
-      expect(store.sequence(west)).toBe(1)
+      expect(store.sequence(west)).toBe(2)
       expect(store.position()).toBe(1)
+      await expect(store.apply([removed(west)], 3)).rejects.toBeInstanceOf(StoreUnavailableError)
       expect(store.cluster('west')?.parts.node?.items.size).toBe(3)
       await server.start()
-      await eventually('it takes records again', async () =>
-        store.apply([full(2)], 2).then(
-          () => true,
-          () => false,
-        ),
-      )
+      await eventually('it has written by itself', () => store.position() === 2)
       expect(store.availability()).toEqual({ state: 'available' })
       await eventually(
         'Redis has the state',
@@ -368,23 +433,29 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
       expect(await redis.smembers('cluster:west:nodes')).toHaveLength(3)
     })
 
-    it('throws and keeps its memory when Redis refuses to write', async () => {
+    it('keeps its position when Redis refuses to write, and writes everything when it no longer does', async () => {
       await using store = await open({ checkEveryMs: 60_000 })
-      await store.apply([connected(west)], 0)
+      await written(store, [connected(west)], 0)
       await redis.config('SET', 'maxmemory', '1')
-      const error = await store.apply([full(1)], 1).catch((reason: unknown) => reason)
+      expect(await store.apply([full(1)], 1)).not.toEqual([])
+      const error = await store.flush().catch((reason: unknown) => reason)
       expect(error).toBeInstanceOf(StoreUnavailableError)
       expect((error as Error).message).toMatch(/maxmemory/)
-      expect(store.sequence(west)).toBe(0)
+      expect(store.position()).toBe(0)
       await redis.config('SET', 'maxmemory', '0')
-      expect(await store.apply([full(1)], 1)).not.toEqual([])
+      await store.apply([connected(east)], 2)
+      await store.flush()
+      expect(store.position()).toBe(2)
+      await using again = await open()
+      expect(again.clusters()).toEqual(store.clusters())
     })
 
     it('says so as long as Redis answers and refuses to write, and no longer', async () => {
       await using store = await open({ checkEveryMs: 10 })
-      await store.apply([connected(west)], 0)
+      await written(store, [connected(west)], 0)
       await redis.config('SET', 'maxmemory', '1')
-      await store.apply([full(1)], 1).catch(() => undefined)
+      await store.apply([full(1)], 1)
+      await store.flush().catch(() => undefined)
       const trouble = store.availability()
       expect(trouble).toMatchObject({ state: 'unavailable', reason: expect.stringMatching(/maxmemory/) as string })
       // Several looks at a Redis that answers every read.
@@ -406,12 +477,12 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
     it('skips what it cannot read, and has it again after the next round', async () => {
       {
         await using store = await open()
-        await store.apply([connected(west), connected(east), full(1)], 2)
+        await written(store, [connected(west), connected(east), full(1)], 2)
       }
       await redis.hset('clusterpulse:cluster:west', 'meta', '{"name":"we')
       await using store = await open()
       expect(store.clusters().map(({ name }) => name)).toEqual(['east'])
-      await store.apply([connected(west), full(2)], 4)
+      await written(store, [connected(west), full(2)], 4)
       expect(store.cluster('west')?.parts.node?.items.size).toBe(3)
     })
 
@@ -439,28 +510,28 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
       await using mirror = new RedisMirror({ connection: server, waitMs: 50 })
       expect(mirror.availability()).toEqual({ state: 'loading' })
       await using store = await open()
-      await store.apply([connected(west)], 0)
+      await written(store, [connected(west)], 0)
       await eventually('it has loaded', () => mirror.availability().state === 'available')
       expect(mirror.cluster('west')?.connection?.displayName).toBe('West')
     })
 
     it('tells a change only after it can be read', async () => {
       await using store = await open()
-      await store.apply([connected(west)], 0)
+      await written(store, [connected(west)], 0)
       await using mirror = new RedisMirror({ connection: server, waitMs: 50 })
       await eventually('it has loaded', () => mirror.availability().state === 'available')
       const seen: (number | undefined)[] = []
       mirror.onChanges((changes) => {
         if (changes.some(({ kind }) => kind === 'snapshot')) seen.push(mirror.cluster('west')?.parts.node?.items.size)
       })
-      await store.apply([full(1)], 1)
+      await written(store, [full(1)], 1)
       await eventually('it was told', () => seen.length > 0)
       expect(seen).toEqual([3])
     })
 
     it('keeps its picture while Redis is away, says so, and follows again', async () => {
       await using store = await open()
-      await store.apply([connected(west), full(1)], 1)
+      await written(store, [connected(west), full(1)], 1)
       await using mirror = new RedisMirror({ connection: server, waitMs: 50 })
       await eventually('it has loaded', () => mirror.availability().state === 'available')
       await server.kill()
@@ -482,20 +553,20 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
 
     it('never shows an emptied Redis as an empty fleet', async () => {
       const store = await open({ checkEveryMs: 60_000 })
-      await store.apply([connected(west), full(1)], 1)
+      await written(store, [connected(west), full(1)], 1)
       await using mirror = new RedisMirror({ connection: server, waitMs: 50 })
       await eventually('it has loaded', () => mirror.availability().state === 'available')
       await redis.flushall()
       await eventually('it noticed', () => mirror.availability().state === 'unavailable')
       expect(mirror.clusters()).toHaveLength(1)
-      await store.apply([full(2)], 2)
+      await written(store, [full(2)], 2)
       await eventually('it follows again', () => same(mirror, store) && mirror.availability().state === 'available')
       await store[Symbol.asyncDispose]()
     })
 
     it('reads everything again when pieces of the stream are missing', async () => {
       await using store = await open()
-      await store.apply([connected(west), connected(east)], 1)
+      await written(store, [connected(west), connected(east)], 1)
       await using mirror = new RedisMirror({ connection: server, waitMs: 50 })
       await eventually('it has loaded', () => mirror.availability().state === 'available')
       // As if the entry that told of a removal had been cut away before the mirror saw it.
@@ -524,7 +595,7 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
       await redis.hset('alerts:west:a1', { id: 'a1', severity: 'critical' })
       await redis.hset('alerts:west:a0', { id: 'a0', severity: 'warning' })
       await using store = await open()
-      await store.apply([connected(west), connected(east)], 1)
+      await written(store, [connected(west), connected(east)], 1)
       await using mirror = new RedisMirror({ connection: server, waitMs: 50 })
       await eventually('it has read them', () => mirror.alerts('west').length > 0)
       expect(mirror.alerts('west')).toEqual([

@@ -11,8 +11,9 @@ import {
   systemClock,
 } from '#model'
 import { type Logger, silentLogger } from '#runtime'
-import { disappearance } from './fleet.ts'
+import { clusterOf, disappearance } from './fleet.ts'
 import { type Draft, FleetMemory } from './memory.ts'
+import { restAfterMs } from './pace.ts'
 import {
   type Command,
   closeRedis,
@@ -27,7 +28,13 @@ import {
   transaction,
 } from './redis.ts'
 import { AlertsReader, hashOf } from './redis-alerts.ts'
-import { announcements, type DocumentSettings, documentCommands, EVENT_CHANNEL } from './redis-documents.ts'
+import {
+  announcements,
+  type DocumentSettings,
+  documentCommands,
+  EVENT_CHANNEL,
+  type Written,
+} from './redis-documents.ts'
 import { own } from './redis-keys.ts'
 import { changedFields, decodeCluster } from './stored.ts'
 import type { Availability, StateRecord, StateStore } from './types.ts'
@@ -44,13 +51,26 @@ export interface RedisStateOptions extends Partial<DocumentSettings> {
   readonly logger?: Logger
 }
 
-/** Clusters written at once. */
+/** A cluster whose newest state Redis does not have. */
+interface Unwritten {
+  /** what Redis has */
+  readonly before: ClusterState | undefined
+  readonly after: ClusterState
+}
+
+/** Clusters read, or written again, at once. */
 const CHUNK = 32
+/** Clusters written at once while others wait for their acknowledgement. */
+const AT_ONCE = 8
+const RETRY_MS = 500
+const WARN_EVERY_MS = 10_000
 
 /**
- * State in memory, written through to Redis: the documented keys for existing readers, and our own from which a restart
- * and the mirrors of other processes read everything back. Each cluster is one transaction. Memory moves only when Redis
- * has everything; a repeat of the same records writes the same. A Redis that lost its memory is filled from ours.
+ * State in memory, written behind to Redis: the documented keys for existing readers, and our own from which a restart
+ * and the mirrors of other processes read everything back. Memory moves at once; of each cluster the newest state follows,
+ * in one transaction per cluster, with rests between (pace.ts). The position is that of the last record of which Redis has
+ * everything. What is removed is gone from Redis before it is gone from memory. A Redis that lost its memory is filled
+ * from ours.
  */
 export class RedisStateStore implements StateStore {
   readonly #redis: Redis
@@ -67,7 +87,16 @@ export class RedisStateStore implements StateStore {
   #entries = 0
   #memory = new FleetMemory(0)
   #generation: string | undefined
+  /** of the newest record in memory */
+  #applied = -1
+  /** of the newest record of which Redis has everything */
   #position = -1
+  #unwritten = new Map<ClusterName, Unwritten>()
+  readonly #written = new Map<ClusterName, Written>()
+  #wake: (() => void) | undefined
+  #writing: Promise<void> | undefined
+  #applying: Promise<unknown> = Promise.resolve()
+  #warnedAt = Number.NEGATIVE_INFINITY
   #trouble: { since: number; reason: string } | undefined
   /** one writer at a time: apply, or the look after the data */
   #turn: Promise<unknown> = Promise.resolve()
@@ -101,6 +130,7 @@ export class RedisStateStore implements StateStore {
       throw new StoreUnavailableError('Redis', store.#trouble?.reason ?? NO_CONNECTION)
     }
     store.#watching = store.#watch()
+    store.#writing = store.#writeBehind()
     return store
   }
 
@@ -133,21 +163,114 @@ export class RedisStateStore implements StateStore {
   }
 
   apply(records: readonly StateRecord[], position: number, signal?: AbortSignal): Promise<Change[]> {
-    return this.#inTurn(async () => {
+    const turn = this.#applying.then(async () => {
       signal?.throwIfAborted()
+      if (records.some(({ kind }) => kind === 'removed')) return this.#applyThrough(records, position)
       const draft = this.#memory.draft(records)
-      await this.#write(draft, position)
+      for (const [name, after] of draft.clusters) {
+        if (!after) continue
+        const known = this.#unwritten.get(name)
+        this.#unwritten.set(name, { before: known ? known.before : this.#memory.cluster(name), after })
+      }
       this.#memory.keep(draft)
+      this.#applied = position
+      this.#wake?.()
+      return draft.changes
+    })
+    this.#applying = turn.catch(() => undefined)
+    return turn
+  }
+
+  /**
+   * Writes what Redis does not have yet, without a rest before.
+   * @throws StoreUnavailableError when Redis did not take it; it is tried again by itself
+   */
+  flush(): Promise<void> {
+    return this.#inTurn(() => this.#flush())
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#closing.signal.aborted) return
+    this.#closing.abort()
+    this.#wake?.()
+    await Promise.all([this.#watching, this.#writing, this.#applying])
+    await this.#turn
+    try {
+      if (this.#isBehind()) await this.#flush()
+    } catch (error) {
+      this.#logger.warn({ error }, 'Redis did not take the newest state at the end: the next start reads the log again')
+    }
+    await closeRedis(this.#redis)
+  }
+
+  #isBehind(): boolean {
+    return this.#applied !== this.#position || this.#unwritten.size > 0 || this.#generation === undefined
+  }
+
+  /** Memory moves when Redis has all of it, and not at all when it does not take it. */
+  #applyThrough(records: readonly StateRecord[], position: number): Promise<Change[]> {
+    return this.#inTurn(async () => {
+      await this.#flush()
+      const draft = this.#memory.draft(records)
+      for (const record of records) {
+        const before = this.#memory.cluster(clusterOf(record))
+        if (record.kind === 'removed' && before) await this.#remove(before, draft.version)
+      }
+      const removed = new Set(records.filter(({ kind }) => kind === 'removed').map(clusterOf))
+      const unwritten = new Map<ClusterName, Unwritten>()
+      for (const [name, after] of draft.clusters) {
+        if (after) unwritten.set(name, { before: removed.has(name) ? undefined : this.#memory.cluster(name), after })
+      }
+      await this.#write(unwritten, draft, position)
+      this.#memory.keep(draft)
+      this.#applied = position
       this.#position = position
       return draft.changes
     })
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#closing.abort()
-    await this.#watching
-    await this.#turn
-    await closeRedis(this.#redis)
+  async #flush(): Promise<void> {
+    const unwritten = this.#unwritten
+    const position = this.#applied
+    this.#unwritten = new Map()
+    try {
+      await this.#write(unwritten, { clusters: new Map(), version: this.#memory.version() }, position)
+      this.#position = position
+    } catch (error) {
+      for (const [name, { before, after }] of unwritten) {
+        this.#written.delete(name) // some of it may be there
+        const newer = this.#unwritten.get(name)
+        this.#unwritten.set(name, { before, after: newer?.after ?? after })
+      }
+      throw error
+    }
+  }
+
+  /** One flush after the other; after each a rest, longer where writing is slow: acknowledgements come first. */
+  async #writeBehind(): Promise<void> {
+    const { signal } = this.#closing
+    while (!signal.aborted) {
+      if (!this.#isBehind()) {
+        await new Promise<void>((resolve) => (this.#wake = resolve))
+        this.#wake = undefined
+        continue
+      }
+      const began = this.#clock.now()
+      const isWritten = await this.flush().then(
+        () => true,
+        (error: unknown) => this.#warn(error),
+      )
+      const restMs = isWritten ? restAfterMs(this.#clock.now() - began) : RETRY_MS
+      await this.#clock.sleep(restMs, signal)
+    }
+  }
+
+  #warn(error: unknown): false {
+    const now = this.#clock.now()
+    if (now - this.#warnedAt < WARN_EVERY_MS) return false
+    this.#warnedAt = now
+    this.#logger.warn({ error: redisUnavailable(error).message }, 'Redis does not take the state yet')
+    return false
   }
 
   // Failures of the store are kept for `availability`; the turn itself always ends well for the next in line.
@@ -173,18 +296,14 @@ export class RedisStateStore implements StateStore {
     }
   }
 
-  async #write(draft: Draft, position: number): Promise<void> {
-    const clusters = [...draft.clusters]
-    for (let from = 0; from < clusters.length; from += CHUNK) {
-      const chunk = clusters.slice(from, from + CHUNK)
-      await settled(
-        chunk.map(([name, after]) => {
-          const before = this.#memory.cluster(name)
-          if (after) return this.#put(before, after)
-          return before ? this.#remove(before, draft.version) : Promise.resolve()
-        }),
-      )
-    }
+  async #write(
+    unwritten: ReadonlyMap<ClusterName, Unwritten>,
+    draft: Pick<Draft, 'clusters' | 'version'>,
+    position: number,
+  ): Promise<void> {
+    const all = [...unwritten.values()]
+    for (let from = 0; from < all.length; from += AT_ONCE)
+      await settled(all.slice(from, from + AT_ONCE).map(({ before, after }) => this.#put(before, after)))
     const [generation] = await transaction(this.#redis, [
       ['GET', own.generation],
       ...this.#wholeCommands(draft.version, position),
@@ -201,19 +320,25 @@ export class RedisStateStore implements StateStore {
 
   async #put(before: ClusterState | undefined, after: ClusterState, { announce = true } = {}): Promise<void> {
     const now = this.#clock.now()
+    const { name } = after
     const fields = [...changedFields(before, after)].flat()
+    const known = this.#written.get(name)
+    const { commands, written } = documentCommands(before, after, now, this.#settings, known)
+    this.#written.delete(name)
     await transaction(this.#redis, [
-      ...documentCommands(before, after, now, this.#settings),
-      ['HSET', own.cluster(after.name), ...fields],
-      ['SADD', own.clusters, after.name],
-      this.#entry('put', after.name, after.version),
+      ...commands,
+      ['HSET', own.cluster(name), ...fields],
+      ...(before && known ? [] : [['SADD', own.clusters, name] satisfies Command]),
+      this.#entry('put', name, after.version),
       ...(announce ? announcements(before, after, now) : []),
     ])
+    this.#written.set(name, written)
   }
 
   // Our own record of the cluster goes last: while it is there, a repeat removes the rest again.
   async #remove(before: ClusterState, version: number): Promise<void> {
     const { name } = before
+    this.#written.delete(name)
     for await (const keys of scanKeys(this.#redis, `cluster:${escapeGlob(name)}:*`)) {
       await pipelined(this.#redis, [['UNLINK', ...keys]])
     }
@@ -268,6 +393,7 @@ export class RedisStateStore implements StateStore {
     this.#memory = new FleetMemory(loaded.version ?? this.#clock.now())
     this.#memory.keep({ clusters: loaded.clusters, version: loaded.version ?? 0 })
     this.#position = loaded.generation === undefined ? -1 : loaded.position
+    this.#applied = this.#position
     for (const name of loaded.unreadable) {
       this.#logger.error(
         { cluster: name },
