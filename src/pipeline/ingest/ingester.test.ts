@@ -302,8 +302,10 @@ describe('a log that cannot be written', () => {
     const error = await world.ingester.accept(batch).catch((reason: unknown) => reason)
     expect(error).toBeInstanceOf(StoreUnavailableError)
     expect((error as Error).message).toContain('no space left on the disk')
+    expect(world.ingester.logFault()).toContain('no space left on the disk')
     full.now = false
     expect((await world.ingester.accept(batch)).duplicate).toBe(false)
+    expect(world.ingester.logFault()).toBeUndefined()
     await world.ingester.flushed()
     expect(nodesOf(world.state, 'west')).toEqual(['n1'])
   })

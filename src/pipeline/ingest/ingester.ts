@@ -89,6 +89,7 @@ export class Ingester implements AsyncDisposable {
   readonly #closing = new AbortController()
   #givingUp: Promise<void> | undefined
   #ledgerKeptAt: number
+  #logFault: string | undefined
   #closed = false
 
   private constructor(options: IngesterOptions, file: LedgerFile) {
@@ -220,6 +221,11 @@ export class Ingester implements AsyncDisposable {
     return next
   }
 
+  /** Why the hub's log took nothing when it was last asked, such as a full disk; undefined where it took it. */
+  logFault(): string | undefined {
+    return this.#logFault
+  }
+
   /** Resolves when everything accepted so far is in state and published. */
   flushed(): Promise<void> {
     return this.#state.reached(this.#log.lastIndex())
@@ -334,8 +340,10 @@ export class Ingester implements AsyncDisposable {
       })
     } catch (error) {
       if (!(error instanceof FleetError && error.retryable)) throw error
+      this.#logFault = error.message
       throw new StoreUnavailableError("the hub's log", error.message, { cause: error })
     }
+    this.#logFault = undefined
     this.#keepLedgerNowAndThen()
   }
 
