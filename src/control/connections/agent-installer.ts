@@ -68,7 +68,7 @@ const AGENT_AT = 'clusterpulse.io/agent-at'
 interface Attempt {
   readonly hash: string
   readonly at: number
-  /** attempts since the agent last delivered */
+  /** attempts at this wish since the agent last delivered */
   readonly tries: number
   readonly end: DeploymentEnd
 }
@@ -145,7 +145,7 @@ export class AgentInstaller {
     if (install.tls && install.caPem?.() === '') return {}
     const settings = { ...this.#settings(connection, facts, install, address), endpoint: server }
     const hash = settingsHash(settings)
-    const last = this.#attempts.get(name) ?? this.#presumed(hash, settings, wish)
+    const last = this.#last(hash, settings, wish)
     if (!isDue(last, hash, wish)) return last ? said(last.end, wish) : {}
     let end: DeploymentEnd
     try {
@@ -161,10 +161,21 @@ export class AgentInstaller {
       const { code, message } = FleetError.from(error)
       end = { kind: 'failed', code, message }
     }
-    this.#attempts.set(name, { hash, at: now, tries: isMissing ? (last?.tries ?? 0) + 1 : 0, end })
+    const before = last?.hash === hash ? last.tries : 0
+    this.#attempts.set(name, { hash, at: now, tries: isMissing ? before + 1 : 0, end })
     if (end.kind === 'failed') logger.warn({ cluster: name, reason: end.message }, 'the agent could not be deployed')
     else if (end.changed) logger.info({ cluster: name, image: end.image }, 'the agent was deployed')
     return said(end, wish)
+  }
+
+  #last(hash: string, settings: AgentSettings, wish: Wish): Attempt | undefined {
+    const { name } = wish.object.metadata
+    const last = this.#attempts.get(name) ?? this.#presumed(hash, settings, wish)
+    // It delivers: what it took to get there makes no difference when it goes again.
+    if (!last || wish.isMissing || last.tries === 0) return last
+    const settled = { ...last, tries: 0 }
+    this.#attempts.set(name, settled)
+    return settled
   }
 
   /**
