@@ -168,7 +168,7 @@ describe('Ingester', () => {
     await world.ingester.connect(west, facts())
     await world.ingester.accept(aBatch(west, 1, []))
     await world.ingester.accept(aBatch(west, 1, []))
-    await world.ingester.flushed()
+    await eventually('it is safe in state', () => world.ingester.backlog() === 0)
     const text = await metrics.registry.metrics()
     expect(text).toContain('clusterpulse_ingest_batches_total{result="accepted"} 1')
     expect(text).toContain('clusterpulse_ingest_batches_total{result="duplicate"} 1')

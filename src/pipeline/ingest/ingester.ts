@@ -226,7 +226,7 @@ export class Ingester implements AsyncDisposable {
     return this.#logFault
   }
 
-  /** Resolves when everything accepted so far is in state and published. */
+  /** Resolves when everything accepted so far is in state, to be read there, and published. Its store may follow later. */
   flushed(): Promise<void> {
     return this.#state.reached(this.#log.lastIndex())
   }
@@ -236,7 +236,7 @@ export class Ingester implements AsyncDisposable {
     await this.#history?.reached(this.#log.lastIndex())
   }
 
-  /** Records that are in the log and not yet in state. */
+  /** Records that are in the log and not yet safe in the store of state. */
   backlog(): number {
     return this.#state.backlog()
   }
@@ -456,7 +456,9 @@ function consumerMetrics(consumers: readonly LogConsumer<unknown>[], metrics: Me
     metrics.gauge(`clusterpulse_ingest_${name}`, help, ['consumer'], (one) => {
       for (const consumer of consumers) one.set({ consumer: consumer.name }, value(consumer))
     })
-  gauge('backlog_records', 'Records in the log that a consumer has not applied.', (consumer) => consumer.backlog())
+  gauge('backlog_records', 'Records in the log that are not yet safe where a consumer carries them.', (consumer) =>
+    consumer.backlog(),
+  )
   gauge('lag_seconds', 'How long the oldest of them has waited.', (consumer) => consumer.lagMs() / 1000)
 }
 

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Clock, FleetError } from '#model'
 import type { Logger, Metrics, SegmentLog } from '#runtime'
 import { decodeLogEntry, type LogEntry } from './log-record.ts'
@@ -11,11 +12,14 @@ export interface LogSink<Item> {
   take(entry: LogEntry): Item | undefined
   /**
    * Keeps the items, in order.
-   * @throws FleetError that is retryable: they are offered again; anything else: they are offered one by one
+   * @throws FleetError that is retryable, or an error of the system, such as a full disk: they are offered again; anything
+   * else: they are offered one by one
    */
   apply(items: readonly Item[], position: number, signal: AbortSignal): Promise<void>
   /** index of the last record that is safe there; -1 before the first */
   position(): number
+  /** what is applied in one step; default 256 records, 8 MiB */
+  readonly group?: { readonly records: number; readonly bytes: number }
   /** the position may fall, where what was safe was lost there: what the log still has is offered again */
   readonly fallsBack?: boolean
   /** the item that no try can apply is left out */
@@ -41,8 +45,9 @@ interface Pending<Item> {
   readonly at: number
 }
 
-const GROUP_RECORDS = 256
-const GROUP_BYTES = 8 * 2 ** 20
+const GROUP = { records: 256, bytes: 8 * 2 ** 20 }
+/** Steps remembered until they are safe: of more that wait, the time of the oldest is enough. */
+const MAX_STEPS = 1_000
 const CHECKPOINT_EVERY_MS = 1_000
 const WARN_EVERY_MS = 10_000
 
@@ -65,6 +70,8 @@ export class LogConsumer<Item> implements AsyncDisposable {
   #given = -1
   /** highest position the sink told since it last fell back */
   #safest = -1
+  /** steps that are applied and may not be safe yet, with the time their first record was taken */
+  readonly #unsafe: { readonly index: number; readonly at: number }[] = []
   /** when the oldest record that waits was taken */
   #behindSince: number | undefined
   #wake: (() => void) | undefined
@@ -125,15 +132,28 @@ export class LogConsumer<Item> implements AsyncDisposable {
     return new Promise((resolve) => this.#waiters.push({ index, resolve }))
   }
 
-  /** records in the log that are not applied */
+  /** records in the log that are not safe in the sink */
   backlog(): number {
-    return Math.max(0, this.#options.log.lastIndex() - this.#done)
+    return Math.max(0, this.#options.log.lastIndex() - this.#safe())
   }
 
   /** how long the oldest of them has waited, ms */
   lagMs(): number {
-    if (this.backlog() === 0 || this.#behindSince === undefined) return 0
-    return Math.max(0, this.#options.clock.now() - this.#behindSince)
+    this.#forgetSafe()
+    const since = this.#unsafe[0]?.at ?? this.#behindSince
+    if (this.backlog() === 0 || since === undefined) return 0
+    return Math.max(0, this.#options.clock.now() - since)
+  }
+
+  // Records that hold nothing for the sink wait for nobody.
+  #safe(): number {
+    const position = this.#options.sink.position()
+    return position >= this.#given ? Math.max(position, this.#done) : position
+  }
+
+  #forgetSafe(): void {
+    const safe = this.#safe()
+    while (this.#unsafe[0] && this.#unsafe[0].index <= safe) this.#unsafe.shift()
   }
 
   /** Notes in the log how far the sink is safe, so that it may delete what nobody needs. The sink's own position is the truth. */
@@ -147,10 +167,8 @@ export class LogConsumer<Item> implements AsyncDisposable {
 
   async #keep(): Promise<void> {
     const { log, sink, logger, clock } = this.#options
-    const safe = sink.position()
     try {
-      // Records that hold nothing for the sink wait for nobody.
-      await log.setCheckpoint(sink.name, safe >= this.#given ? Math.max(safe, this.#done) : safe)
+      await log.setCheckpoint(sink.name, this.#safe())
     } catch (error) {
       if (clock.now() - this.#warnedAt < WARN_EVERY_MS) return // a full disk would fill the log of the process as well
       this.#warnedAt = clock.now()
@@ -170,8 +188,10 @@ export class LogConsumer<Item> implements AsyncDisposable {
   async #run(): Promise<void> {
     const { signal } = this.#stop
     while (!signal.aborted) {
-      if (this.#pending.length > 0) await this.#applyPending()
-      else if (this.#logFrom !== undefined) await this.#applyFromLog(this.#logFrom)
+      if (this.#pending.length > 0) {
+        await this.#applyPending()
+        await nextTurn() // whoever waits for an acknowledgement comes first
+      } else if (this.#logFrom !== undefined) await this.#applyFromLog(this.#logFrom)
       else await new Promise<void>((resolve) => (this.#wake = resolve))
     }
   }
@@ -179,8 +199,9 @@ export class LogConsumer<Item> implements AsyncDisposable {
   async #applyPending(): Promise<void> {
     let bytes = 0
     const group: Pending<Item>[] = []
+    const { group: most = GROUP } = this.#options.sink
     for (const pending of this.#pending) {
-      if (group.length >= GROUP_RECORDS || (group.length > 0 && bytes + pending.bytes > GROUP_BYTES)) break
+      if (group.length >= most.records || (group.length > 0 && bytes + pending.bytes > most.bytes)) break
       bytes += pending.bytes
       group.push(pending)
     }
@@ -193,6 +214,7 @@ export class LogConsumer<Item> implements AsyncDisposable {
 
   async #applyFromLog(from: number): Promise<void> {
     const { log, logger, clock, sink } = this.#options
+    const { group: most = GROUP } = sink
     let group: Pending<Item>[] = []
     let bytes = 0
     let last = from - 1
@@ -209,7 +231,7 @@ export class LogConsumer<Item> implements AsyncDisposable {
         if (entry) group.push({ index, item: sink.take(entry), bytes: payload.length, at: timeOf(entry) })
         else this.#skip(index, 'it is of a form this version does not know')
         bytes += payload.length
-        if ((group.length >= GROUP_RECORDS || bytes > GROUP_BYTES) && !(await apply())) return
+        if ((group.length >= most.records || bytes > most.bytes) && !(await apply())) return
         if (this.#stop.signal.aborted) return
       }
       if (group.length > 0 && !(await apply())) return
@@ -252,13 +274,16 @@ export class LogConsumer<Item> implements AsyncDisposable {
         )
         this.#count.applied(given.length)
         this.#finish(last.index)
+        this.#forgetSafe()
+        if (this.#safe() < newest.index && this.#unsafe.length < MAX_STEPS)
+          this.#unsafe.push({ index: newest.index, at: first.at })
         await this.#checkpointNowAndThen()
         return true
       } catch (error) {
         if (signal.aborted) return false
         this.#count.failed()
         if (this.#fellBack()) return false
-        if (!(error instanceof FleetError && error.retryable)) {
+        if (!mayPass(error)) {
           if (given.length > 1) {
             for (const single of group) if (!(await this.#applyGroup([single]))) return false
             return true
@@ -270,7 +295,7 @@ export class LogConsumer<Item> implements AsyncDisposable {
         }
         const waitMs = backoff(attempt)
         logger.warn(
-          { error: error.message, attempt, waitMs, consumer: sink.name, backlog: this.backlog() },
+          { error: FleetError.from(error).message, attempt, waitMs, consumer: sink.name, backlog: this.backlog() },
           'records of the log are not taken yet',
         )
         await clock.sleep(waitMs, signal)
@@ -294,6 +319,7 @@ export class LogConsumer<Item> implements AsyncDisposable {
     this.#safest = position
     this.#done = position
     this.#given = -1
+    this.#unsafe.length = 0
     this.#pending = []
     this.#pendingBytes = 0
     this.#logFrom = position + 1
@@ -324,6 +350,10 @@ export class LogConsumer<Item> implements AsyncDisposable {
     await this.keepCheckpoint()
   }
 }
+
+/** A full disk, a broken one, too many open files: no fault of what is offered. */
+const isOfSystem = (error: unknown): boolean => error instanceof Error && 'errno' in error && 'syscall' in error
+const mayPass = (error: unknown): boolean => (error instanceof FleetError ? error.retryable : isOfSystem(error))
 
 const timeOf = ({ record }: LogEntry) => (record.kind === 'batch' ? record.receivedAt : record.at)
 const hasItem = <Item>(pending: Pending<Item>): pending is Pending<Item> & { readonly item: Item } =>

@@ -506,6 +506,7 @@ describe('a history that is down', () => {
     for (let sequence = 1; sequence <= 40; sequence++) await hub.ingester.accept(pushed(sequence))
     await hub.ingester.flushed()
     expect(hub.nodes()).toEqual(['n40'])
+    await eventually('it is safe in state', () => hub.ingester.backlog() === 0)
     now += 7_000
     const text = await metrics.registry.metrics()
     expect(text).toMatch(/backlog_records\{consumer="history"\} 4[01]\n/)

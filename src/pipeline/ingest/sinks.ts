@@ -27,6 +27,7 @@ export function stateSink({ state, events, logger, onMissed }: StateSinkOptions)
   return {
     name: 'state',
     want: 'record',
+    group: { records: 64, bytes: 8 * 2 ** 20 },
     take: ({ record }) => record,
     async apply(records, position, signal) {
       const changes = await state.apply(records, position, signal)
@@ -58,6 +59,7 @@ export function historySink(history: HistoryStore): LogSink<HistoryRecord> {
   return {
     name: 'history',
     want: 'samples',
+    group: { records: 1024, bytes: 32 * 2 ** 20 },
     take({ record, samples }) {
       if (record.kind === 'lost' && record.loss.count > 0)
         return { kind: 'lost', cluster: record.cluster, loss: record.loss }
