@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { generateServingCertificate } from '#apiserver'
+import { invariant } from '#model'
 import type { ClientsResult } from './ingest/clients.ts'
 import type { Mode } from './ingest/messages.ts'
 import { Bencher, cpuMsOf, type Usage } from './ingest/process.ts'
@@ -22,13 +23,15 @@ export interface Options {
   readonly nodes: number
   readonly seconds: number
   readonly storm: number
+  readonly runs: number
 }
 
 export interface Result {
   readonly name: string
   readonly clients: ClientsResult
-  readonly hubCpuMs: number
-  readonly redisCpuMs: number
+  /** per acknowledged batch, everything after the ack included */
+  readonly hubCpuUs: number
+  readonly redisCpuUs: number
   /** until everything acknowledged was in Redis and history, after the last ack */
   readonly settledMs: number
   readonly rssMb: number
@@ -36,24 +39,26 @@ export interface Result {
 }
 
 interface Case {
+  /** how `--only` names it */
+  readonly id: string
   readonly name: string
   readonly hub: 'ours' | 'writes-all'
   readonly mode: Mode
 }
 
 const cases: readonly Case[] = [
-  { name: 'writes everything before the ack, original protocol', hub: 'writes-all', mode: 'original' },
-  { name: 'ours, original protocol', hub: 'ours', mode: 'original' },
-  { name: 'ours, own protocol, complete', hub: 'ours', mode: 'complete' },
-  { name: 'ours, own protocol, differences, every node moves', hub: 'ours', mode: 'moving' },
-  { name: 'ours, own protocol, differences, quiet', hub: 'ours', mode: 'quiet' },
+  { id: 'baseline', name: 'writes everything before the ack, original protocol', hub: 'writes-all', mode: 'original' },
+  { id: 'original', name: 'ours, original protocol', hub: 'ours', mode: 'original' },
+  { id: 'complete', name: 'ours, own protocol, complete', hub: 'ours', mode: 'complete' },
+  { id: 'moving', name: 'ours, own protocol, differences, every node moves', hub: 'ours', mode: 'moving' },
+  { id: 'quiet', name: 'ours, own protocol, differences, quiet', hub: 'ours', mode: 'quiet' },
 ]
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
 /**
- * `--streams 500 --nodes 50 --seconds 10 --storm 2000` (0 streams: the storm alone; 0 of the storm: without), `--no-write` to
- * leave the results page alone. Needs redis-server.
+ * `--streams 500 --nodes 50 --seconds 10 --storm 2000 --runs 3` (0 streams: the storm alone; 0 of the storm: without), `--only
+ * baseline,original` for some of the rows, `--no-write` to leave the results page alone. Needs redis-server.
  */
 export async function run(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
@@ -63,22 +68,36 @@ export async function run(args: readonly string[]): Promise<void> {
       nodes: { type: 'string', default: '50' },
       seconds: { type: 'string', default: '10' },
       storm: { type: 'string', default: '2000' },
+      runs: { type: 'string', default: '3' },
+      only: { type: 'string', default: cases.map(({ id }) => id).join() },
       'no-write': { type: 'boolean', default: false },
     },
   })
-  const [streams, nodes, seconds, storm] = [values.streams, values.nodes, values.seconds, values.storm].map(Number)
-  const options = { streams: streams ?? 0, nodes: nodes ?? 0, seconds: seconds ?? 0, storm: storm ?? 0 }
+  const [streams = 0, nodes = 0, seconds = 0, storm = 0, runs = 0] = [
+    values.streams,
+    values.nodes,
+    values.seconds,
+    values.storm,
+    values.runs,
+  ].map(Number)
+  const options = { streams, nodes, seconds, storm, runs }
+  const wanted = streams > 0 ? cases.filter(({ id }) => values.only.split(',').includes(id)) : []
   const machine = machineNow()
-  const results: Result[] = []
-  for (const one of options.streams > 0 ? cases : []) {
-    const result = await measure(one, options)
-    process.stdout.write(`${one.name}: ${(result.clients.acks / result.clients.seconds).toFixed(0)} batches/s\n`)
-    results.push(result)
+  const measured = new Map<string, Result[]>()
+  // One of each after the other, again and again: what else the machine does falls on all of them.
+  for (let run = 0; run < runs; run++) {
+    for (const one of wanted) {
+      const result = await measure(one, options)
+      const { acks, seconds, p99 } = result.clients
+      process.stdout.write(`${one.name}: ${(acks / seconds).toFixed(0)} batches/s, p99 ${p99.toFixed(0)} ms\n`)
+      measured.set(one.id, [...(measured.get(one.id) ?? []), result])
+    }
   }
+  const results = new Map([...measured].map(([id, all]) => [id, median(all)]))
   const stormed =
     options.storm > 0
       ? await measure(
-          { name: 'storm', hub: 'ours', mode: 'quiet' },
+          { id: 'storm', name: 'storm', hub: 'ours', mode: 'quiet' },
           { ...options, streams: options.storm, seconds: Math.min(5, options.seconds) },
         )
       : undefined
@@ -87,6 +106,26 @@ export async function run(args: readonly string[]): Promise<void> {
   if (values['no-write']) return
   await mkdir(here('results'), { recursive: true })
   await writeFile(here('results/ingest.md'), text)
+}
+
+/** Every number of its own: the one in the middle of all runs. */
+function median(all: readonly Result[]): Result {
+  const [first] = all
+  invariant(first, 'a case is measured at least once')
+  const middle = (of: (result: Result) => number) =>
+    all.map(of).toSorted((a, b) => a - b)[Math.floor((all.length - 1) / 2)] ?? 0
+  const clients = Object.keys(first.clients) as (keyof ClientsResult)[]
+  return {
+    name: first.name,
+    clients: Object.fromEntries(
+      clients.map((key) => [key, middle((result) => result.clients[key])]),
+    ) as unknown as ClientsResult,
+    hubCpuUs: middle((result) => result.hubCpuUs),
+    redisCpuUs: middle((result) => result.redisCpuUs),
+    settledMs: middle((result) => result.settledMs),
+    rssMb: middle((result) => result.rssMb),
+    peakRssMb: middle((result) => result.peakRssMb),
+  }
 }
 
 async function measure({ name, hub: which, mode }: Case, { streams, nodes, seconds }: Options): Promise<Result> {
@@ -117,11 +156,12 @@ async function measure({ name, hub: which, mode }: Case, { streams, nodes, secon
     const ended = performance.now()
     const { rssMb } = await hub.ask<Usage>('usage')
     const after = await hub.ask<Usage>('settle')
+    const perBatch = (ms: number) => (ms * 1000) / Math.max(1, clients.allAcks)
     return {
       name,
       clients,
-      hubCpuMs: after.cpuMs - before.cpuMs,
-      redisCpuMs: cpuMsOf(redis.pid) - redisBefore,
+      hubCpuUs: perBatch(after.cpuMs - before.cpuMs),
+      redisCpuUs: perBatch(cpuMsOf(redis.pid) - redisBefore),
       settledMs: performance.now() - ended,
       rssMb,
       peakRssMb: after.peakRssMb,

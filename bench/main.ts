@@ -35,7 +35,7 @@ const benches: Readonly<Record<string, Bench>> = {
   ingest: {
     summary:
       'agents that push to one hub over TLS, durable acks: originals, ours, ours with differences; a reconnect storm',
-    arguments: '--streams 500 --nodes 50 --seconds 10 --storm 2000',
+    arguments: '--streams 500 --nodes 50 --seconds 10 --storm 2000 --runs 3',
     load: () => import('./ingest.ts'),
   },
   history: {

@@ -4,7 +4,7 @@ import { openEvents } from '#events'
 import { openHistory } from '#history'
 import { AgentServer, Ingester, type Verdict } from '#ingest'
 import { SegmentLog } from '#runtime'
-import { openState } from '#state'
+import { RedisStateStore } from '#state'
 import { clusterName, connectionOf } from '../baseline/fleet.ts'
 import { serveBencher } from './process.ts'
 
@@ -19,7 +19,7 @@ const options = JSON.parse(process.argv[2] ?? '{}') as {
 }
 const { directory, redisPort, streams, certFile, keyFile } = options
 const log = await SegmentLog.open({ directory: join(directory, 'log') })
-const state = await openState({ kind: 'redis', connection: { host: '127.0.0.1', port: redisPort } })
+const state = await RedisStateStore.open({ connection: { host: '127.0.0.1', port: redisPort } })
 const history = await openHistory({ kind: 'duckdb', directory: join(directory, 'history') })
 const events = openEvents({ kind: 'in-process' })
 const ingester = await Ingester.open({ log, state, events, history })
@@ -44,4 +44,8 @@ const server = await AgentServer.start({
   plans: { planOf: () => undefined, onChange: () => () => undefined },
   limits: { messagesPerSecond: 1e6, bytesPerSecond: 1e9 },
 })
-serveBencher(server.address.port, () => ingester.flushed())
+serveBencher(server.address.port, async () => {
+  await ingester.flushed()
+  await state.flush()
+  await ingester.historyFlushed()
+})
