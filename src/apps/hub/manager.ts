@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { LeaderElection } from '#controller'
+import { isFront, runFront } from '#ingest'
 import {
   accessForContext,
   type ClusterAccess,
@@ -10,7 +11,7 @@ import {
   loadKubeconfig,
 } from '#kube'
 import { FleetError } from '#model'
-import { Metrics, type Part } from '#runtime'
+import { keepHeapTight, Metrics, type Part } from '#runtime'
 import { RedisStateStore } from '#state'
 import { collecting } from './collecting.ts'
 import type { ManagerConfig } from './config.ts'
@@ -29,7 +30,12 @@ class NoHubError extends FleetError {
 
 /** The collecting half of a hub on Kubernetes: reads ClusterConnections and their clusters, writes Redis and statuses. */
 export async function manager({ config, warnings, version }: RoleOptions<ManagerConfig>): Promise<void> {
-  const logger = roleLogger(config.logLevel, 'manager', version, warnings)
+  const logger = roleLogger(config.logLevel, 'manager', version, isFront() ? [] : warnings)
+  if (isFront()) {
+    keepHeapTight()
+    await runFront({ logger })
+    process.exit(0)
+  }
   const metrics = new Metrics({ role: 'manager' })
   const access = await hubAccess(config.kubeconfig)
 

@@ -3,7 +3,7 @@ import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { generateServingCertificate } from '#apiserver'
 import { AgentCredentials, type AgentInstall, agentPlans, type Defaults } from '#connections'
-import { AgentServer, type Agents, type Ingester } from '#ingest'
+import { AgentFronts, AgentServer, type AgentServerOptions, type Agents, type Ingester } from '#ingest'
 import { isKubeError, type KubeClient, type KubeObject, type Resource } from '#kube'
 import { FleetError, minutes, seconds, systemClock } from '#model'
 import { type Metrics, retryForever } from '#runtime'
@@ -40,7 +40,7 @@ export class Receiving implements AsyncDisposable {
   readonly credentials: AgentCredentials
   readonly #stop = new AbortController()
   readonly #listeners = new Set<Parameters<Agents['onChange']>[0]>()
-  #server: AgentServer | undefined
+  #server: AgentServer | AgentFronts | undefined
   #address: string
   #caPem: string | undefined
   #fault: string | undefined
@@ -148,10 +148,10 @@ export class Receiving implements AsyncDisposable {
     await this.credentials[Symbol.asyncDispose]()
   }
 
-  async #listen(): Promise<AgentServer> {
+  async #listen(): Promise<AgentServer | AgentFronts> {
     const { config, ingester, namespace, defaults, metrics, logger } = this.#options
     const start = async (port: number) =>
-      AgentServer.start({
+      this.#serve({
         host: config.host,
         port,
         tls: await this.#tls(),
@@ -162,7 +162,7 @@ export class Receiving implements AsyncDisposable {
         metrics,
         logger: logger.child({ part: 'streams' }),
       })
-    let server: AgentServer
+    let server: AgentServer | AgentFronts
     try {
       server = await start(config.port)
     } catch (error) {
@@ -174,6 +174,13 @@ export class Receiving implements AsyncDisposable {
     // A hub on one machine tells where it is; one behind a Service must be told.
     if (this.#address === '' && config.tls.mode === 'own') this.#address = `${config.host}:${server.address.port}`
     return server
+  }
+
+  #serve(options: AgentServerOptions): Promise<AgentServer | AgentFronts> {
+    const { processes } = this.#options.config
+    if (processes === 1) return AgentServer.start(options)
+    const [, exec = '', ...args] = process.argv
+    return AgentFronts.start({ ...options, processes, program: { exec, args } })
   }
 
   async #tls() {

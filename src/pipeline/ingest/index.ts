@@ -11,6 +11,8 @@
  * clusters nobody declared are refused. See docs/spec/hub-log.md.
  */
 export { BaseMismatchError, ClusterNotConnectedError, IngestBusyError, InvalidBatchError } from './errors.ts'
+export { isFront, runFront } from './fronts/front.ts'
+export { AgentFronts, type AgentFrontsOptions } from './fronts/fronts.ts'
 export { type Accepted, Ingester, type IngesterOptions } from './ingester.ts'
 export { ServerTlsError } from './stream/errors.ts'
 export type { StreamLimits } from './stream/limits.ts'

@@ -7,6 +7,7 @@ import type { Gate } from './gate.ts'
 import type { StreamIngester } from './ingest-port.ts'
 import type { Holder } from './places.ts'
 import { type Counted, type Effect, grpcStatus, Session, type SessionEvent, type SessionWorld } from './session.ts'
+import type { Verdict } from './types.ts'
 
 export type RawCall = ServerDuplexStream<Buffer, Uint8Array>
 
@@ -16,7 +17,9 @@ export interface CallOptions {
   readonly world: Omit<SessionWorld, 'enter'> & {
     enter(...parameters: [...Parameters<SessionWorld['enter']>, Holder]): ReturnType<SessionWorld['enter']>
   }
-  readonly ingester: StreamIngester
+  readonly ingester: Pick<StreamIngester, 'accept' | 'lost'>
+  /** awaited before a message of a stream that has not registered is looked at */
+  prepare?(message: Uint8Array): Promise<void> | undefined
   readonly logger: Logger
   readonly now: () => number
   sleep(ms: number, signal: AbortSignal): Promise<void>
@@ -27,6 +30,8 @@ export interface CallOptions {
   count(what: Counted): void
   received(bytes: number): void
   ended(call: AgentCall, code: string): void
+  /** its socket is gone, and everything is told */
+  closed(): void
   /** ends the connection under a stream that does not end */
   drop(): void
 }
@@ -38,6 +43,8 @@ export class AgentCall implements Holder {
   readonly #closed = new AbortController()
   #logger: Logger
   #mayRead = false
+  /** something is waited for that the session needs first */
+  #held = false
   #readTimer: NodeJS.Timeout | undefined
   #writable = true
   #flushing = false
@@ -53,7 +60,10 @@ export class AgentCall implements Holder {
     call.on('data', (bytes: Buffer) => {
       this.#mayRead = false
       options.received(bytes.length)
-      this.tell({ kind: 'message', bytes })
+      const message = { kind: 'message', bytes } as const
+      const prepared = this.#session.cluster === undefined ? options.prepare?.(bytes) : undefined
+      if (prepared) this.#hold(prepared, () => this.tell(message))
+      else this.tell(message)
     })
     call.on('end', () => this.tell({ kind: 'finished' }))
     call.on('drain', () => {
@@ -85,6 +95,12 @@ export class AgentCall implements Holder {
     this.tell({ kind: 'disconnect', code, message })
   }
 
+  /** The call is here; undefined: it showed no credential. */
+  open(verdict: Verdict | undefined | Promise<Verdict>): void {
+    if (verdict instanceof Promise) this.#hold(verdict, (known) => this.tell({ kind: 'opened', verdict: known }))
+    else this.tell({ kind: 'opened', verdict })
+  }
+
   tell(event: SessionEvent): void {
     const effects = this.#session.on(event, this.#options.now())
     if (effects.some((effect) => effect.kind === 'end' && effect.code === 'unauthenticated')) {
@@ -93,6 +109,15 @@ export class AgentCall implements Holder {
     }
     this.#do(effects)
     this.#readMore()
+  }
+
+  #hold<T>(awaited: Promise<T>, then: (value: T) => void): void {
+    this.#held = true
+    awaited
+      .finally(() => {
+        this.#held = false
+      })
+      .then(then, (error: unknown) => this.disconnect('unavailable', FleetError.from(error).message))
   }
 
   #do(effects: readonly Effect[]): void {
@@ -161,7 +186,7 @@ export class AgentCall implements Holder {
   }
 
   #readMore(): void {
-    if (this.#mayRead || !this.#writable || this.#closed.signal.aborted) return
+    if (this.#mayRead || this.#held || !this.#writable || this.#closed.signal.aborted) return
     clearTimeout(this.#readTimer)
     const waitMs = this.#session.readAfterMs(this.#options.now())
     if (waitMs === 0) {
@@ -190,5 +215,6 @@ export class AgentCall implements Holder {
     this.#closed.abort()
     clearTimeout(this.#readTimer)
     this.#options.ended(this, '')
+    this.#options.closed()
   }
 }

@@ -5,35 +5,38 @@ import {
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js'
-import { type AgentFacts, type Clock, type ClusterName, systemClock } from '#model'
+import { type AgentFacts, type Clock, type ClusterName, invariant, systemClock } from '#model'
 import { type Logger, type Metrics, silentLogger } from '#runtime'
 import { COLLECTOR_METHOD } from '#wire'
 import { AgentCall, type RawCall } from './call.ts'
-import { FactsReport } from './facts-report.ts'
 import { Gates } from './gate.ts'
 import type { StreamIngester } from './ingest-port.ts'
 import { defaultLimits, type StreamLimits } from './limits.ts'
 import { Listener } from './listener.ts'
-import { Places } from './places.ts'
 import { Refusals } from './refusals.ts'
-import { grpcStatus, ORIGINAL_ORIGIN, type SessionWorld } from './session.ts'
+import { LocalSeats, type Seat, type Seats } from './seats.ts'
+import { grpcStatus } from './session.ts'
 import { streamMetrics } from './stream-metrics.ts'
 import type { Agents, PeerVerifier, PlanSource, Presented, ServerTls, Verdict } from './types.ts'
 
-export interface AgentServerOptions {
+/** Where streams are received, and within which bounds. */
+export interface ReceiveOptions {
   readonly host: string
   /** 0: any free one */
   readonly port: number
   /** `plaintext` must be asked for by name: tokens and numbers cross the network as they are */
   readonly tls: ServerTls | 'plaintext'
-  readonly verifier: PeerVerifier
-  readonly plans: PlanSource
-  readonly ingester: StreamIngester
   readonly limits?: Partial<StreamLimits>
   readonly clock?: Clock
   readonly logger?: Logger
   readonly metrics?: Metrics
   readonly random?: () => number
+}
+
+export interface AgentServerOptions extends ReceiveOptions {
+  readonly verifier: PeerVerifier
+  readonly plans: PlanSource
+  readonly ingester: StreamIngester
 }
 
 const MAX_STREAMS_PER_CONNECTION = 1_000
@@ -46,49 +49,46 @@ const STOP_PATIENCE_MS = 5_000
  * the cluster. What it acknowledges is in the hub's log.
  */
 export class AgentServer implements AsyncDisposable {
-  readonly #options: AgentServerOptions
+  readonly #options: ReceiveOptions
   readonly #limits: StreamLimits
   readonly #clock: Clock
   readonly #logger: Logger
   readonly #grpc: Server
   readonly #gates = new Gates()
-  readonly #calls = new Set<AgentCall>()
+  readonly #calls = new Map<AgentCall, Seat>()
   readonly #unnamed = new Set<AgentCall>()
-  readonly #places: Places
+  readonly #seats: Seats
+  readonly #local: LocalSeats | undefined
   readonly #refusals: Refusals
-  readonly #report: FactsReport
   readonly #count: ReturnType<typeof streamMetrics>
-  readonly #world: Omit<SessionWorld, 'enter' | 'verify'>
   #listener: Listener | undefined
   #sweep: NodeJS.Timeout | undefined
-  readonly #unlisten: (() => void)[] = []
+  #unlisten: (() => void) | undefined
   #stopping = false
   #idle: (() => void) | undefined
 
-  private constructor(options: AgentServerOptions) {
-    const { clock = systemClock, logger = silentLogger, ingester, verifier, plans, random = Math.random } = options
+  private constructor(
+    options: ReceiveOptions,
+    hub: Pick<AgentServerOptions, 'verifier' | 'plans' | 'ingester'> | Seats,
+  ) {
+    const { clock = systemClock, logger = silentLogger } = options
     this.#options = options
     this.#limits = { ...defaultLimits, ...options.limits }
     this.#clock = clock
     this.#logger = logger
     this.#count = streamMetrics(options.metrics, () => this.#calls.size)
-    this.#places = new Places({
-      clock,
-      logger,
-      received: (cluster, origin) => ingester.received(cluster, origin),
-      onContested: () => this.#count.contested(),
-    })
-    this.#refusals = new Refusals(clock)
-    this.#report = new FactsReport({ ingester, clock, logger, everyMs: this.#limits.factsEveryMs })
-    this.#world = {
-      limits: this.#limits,
-      tls: options.tls !== 'plaintext',
-      stillValid: (peer) => verifier.stillValid(peer),
-      knows: (cluster) => ingester.knows(cluster),
-      received: (cluster, origin) => ingester.received(cluster, origin),
-      planOf: (cluster) => plans.planOf(cluster),
-      random,
+    if ('take' in hub) this.#seats = hub
+    else {
+      this.#local = new LocalSeats({
+        ...hub,
+        clock,
+        logger,
+        factsEveryMs: this.#limits.factsEveryMs,
+        onContested: () => this.#count.contested(),
+      })
+      this.#seats = this.#local
     }
+    this.#refusals = new Refusals(clock)
     this.#grpc = new Server({
       'grpc.max_receive_message_length': this.#limits.maxMessageBytes,
       'grpc.max_send_message_length': -1,
@@ -106,10 +106,18 @@ export class AgentServer implements AsyncDisposable {
    * Listens from when it resolves.
    * @throws ServerTlsError where the files cannot be used; the system's error where the port cannot be had
    */
-  static async start(options: AgentServerOptions): Promise<AgentServer> {
-    const server = new AgentServer(options)
+  static start(options: AgentServerOptions): Promise<AgentServer> {
+    return AgentServer.#start(new AgentServer(options, options))
+  }
+
+  /** The same where log, credentials and plans are in another process: `agents` are known there, and not here. */
+  static startWith(options: ReceiveOptions, seats: Seats): Promise<AgentServer> {
+    return AgentServer.#start(new AgentServer(options, seats))
+  }
+
+  static async #start(server: AgentServer): Promise<AgentServer> {
     const injector = server.#grpc.createConnectionInjector(ServerCredentials.createInsecure())
-    const { host, port, tls, verifier, plans } = options
+    const { host, port, tls } = server.#options
     server.#listener = await Listener.open({
       host,
       port,
@@ -119,10 +127,7 @@ export class AgentServer implements AsyncDisposable {
       onConnection: (socket) => injector.injectConnection(socket),
       onRefused: (why) => server.#count.refused(why),
     })
-    server.#unlisten.push(
-      verifier.onChange(() => server.#tellAll({ kind: 'credentials' })),
-      plans.onChange((cluster) => server.#tellAll({ kind: 'plan' }, cluster)),
-    )
+    server.#unlisten = server.#seats.onChange((kind, cluster) => server.#tellAll({ kind }, cluster))
     server.#sweep = setInterval(() => server.#swept(), server.#limits.sweepMs)
     return server
   }
@@ -134,25 +139,30 @@ export class AgentServer implements AsyncDisposable {
 
   /** the live streams */
   get agents(): Agents {
-    return this.#places
+    invariant(this.#local, 'agents are known where the log is')
+    return this.#local.agents
+  }
+
+  get streams(): number {
+    return this.#calls.size
   }
 
   /** Streams end with `stopping` once what is under way is acknowledged, in bounded time. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#stopping) return
     this.#stopping = true
-    for (const unlisten of this.#unlisten) unlisten()
+    this.#unlisten?.()
     const empty = new Promise<void>((resolve) => {
       this.#idle = resolve
     })
-    for (const call of [...this.#calls]) call.disconnect('stopping', 'the hub is stopping')
+    for (const call of [...this.#calls.keys()]) call.disconnect('stopping', 'the hub is stopping')
     if (this.#calls.size > 0) {
       const patience = new AbortController()
       await Promise.race([empty, this.#clock.sleep(STOP_PATIENCE_MS, patience.signal)])
       patience.abort()
     }
     clearInterval(this.#sweep)
-    await this.#report[Symbol.asyncDispose]()
+    await this.#seats[Symbol.asyncDispose]()
     this.#grpc.forceShutdown()
     await this.#listener?.[Symbol.asyncDispose]()
   }
@@ -173,21 +183,20 @@ export class AgentServer implements AsyncDisposable {
       this.#count.refused('unnamed')
       return refuse(grpcStatus.unauthenticated, 'unauthenticated: the credential is not accepted')
     }
+    const seat = this.#seats.take(presented)
     const agent = new AgentCall({
       call,
       gate,
       world: {
-        ...this.#world,
-        verify: (token) => this.#verify({ ...presented, token }),
-        enter: (cluster, identity, holder) =>
-          // Originals have no name of their own: the address is the nearest to one.
-          this.#places.enter(
-            cluster,
-            identity === ORIGINAL_ORIGIN ? `${ORIGINAL_ORIGIN}@${address}` : identity,
-            holder,
-          ),
+        ...seat.world,
+        limits: this.#limits,
+        tls: this.#options.tls !== 'plaintext',
+        verify: (token) => this.#noted(presented, seat.world.verify(token)),
+        enter: (cluster, identity, holder) => seat.enter(cluster, identity, holder),
+        random: this.#options.random ?? Math.random,
       },
-      ingester: this.#options.ingester,
+      ...(seat.prepare && { prepare: (message: Uint8Array) => seat.prepare?.(message) }),
+      ingester: seat.ingester,
       logger: this.#logger.child({ peer }),
       now: () => this.#clock.now(),
       sleep: (ms, signal) => this.#clock.sleep(ms, signal),
@@ -196,34 +205,35 @@ export class AgentServer implements AsyncDisposable {
         this.#count.refused('unauthenticated')
         return this.#refusals.hold(address, signal)
       },
-      facts: (one, facts, now) => this.#facts(one, facts, now),
+      facts: (one, facts, now) => this.#facts(one, seat, facts, now),
       count: (what) => this.#count.message(what),
       received: (bytes) => this.#count.bytes(bytes),
       ended: (one, code) => this.#ended(one, code),
+      closed: () => seat.ended(),
       drop: () => this.#listener?.drop(peer),
     })
-    this.#calls.add(agent)
+    this.#calls.set(agent, seat)
     if (!isNamed) this.#unnamed.add(agent)
-    agent.tell({ kind: 'opened', verdict: isNamed ? this.#verify(presented) : undefined })
+    const verdict = isNamed ? seat.opened() : undefined
+    agent.open(
+      verdict instanceof Promise
+        ? verdict.then((one) => this.#noted(presented, one))
+        : verdict && this.#noted(presented, verdict),
+    )
   }
 
-  #verify(presented: Presented): Verdict {
-    const verdict = this.#options.verifier.verify(presented)
+  #noted(presented: Presented, verdict: Verdict): Verdict {
     // Why stays here: the other end learns nothing.
     if ('refused' in verdict)
       this.#logger.warn({ address: presented.address, refused: verdict.refused }, 'a credential was not accepted')
     return verdict
   }
 
-  #facts(call: AgentCall, facts: AgentFacts | undefined, now: boolean): void {
+  #facts(call: AgentCall, seat: Seat, facts: AgentFacts | undefined, now: boolean): void {
     const cluster = call.session.cluster
     if (!facts || !cluster) return
     this.#unnamed.delete(call)
-    if (facts.connected) {
-      if (!this.#places.holds(cluster, call)) return
-    } else if (!this.#places.leave(cluster, call)) return
-    this.#report.tell(cluster, facts, now)
-    if (now) this.#places.changed(cluster)
+    seat.facts(cluster, call, facts, now)
   }
 
   #ended(call: AgentCall, code: string): void {
@@ -234,7 +244,7 @@ export class AgentServer implements AsyncDisposable {
   }
 
   #tellAll(event: { readonly kind: 'credentials' | 'plan' | 'tick' }, cluster?: ClusterName): void {
-    for (const call of [...this.#calls]) {
+    for (const call of [...this.#calls.keys()]) {
       if (cluster === undefined || call.session.cluster === cluster) call.tell(event)
     }
   }
@@ -242,8 +252,8 @@ export class AgentServer implements AsyncDisposable {
   #swept(): void {
     this.#tellAll({ kind: 'tick' })
     const now = this.#clock.now()
-    for (const call of this.#calls) this.#facts(call, call.facts(now), false)
-    this.#places.prune((cluster) => this.#options.ingester.knows(cluster))
+    for (const [call, seat] of this.#calls) this.#facts(call, seat, call.facts(now), false)
+    this.#seats.sweep()
   }
 }
 

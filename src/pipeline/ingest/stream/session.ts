@@ -194,6 +194,10 @@ interface Ticket {
     | { readonly kind: 'original'; readonly batch: Batch; readonly batchId: string }
 }
 
+/** The hello names a buffer and a time that can be used. */
+export const namesItself = ({ origin, nowMs }: Hello): boolean =>
+  ORIGIN.test(origin) && origin !== ORIGINAL_ORIGIN && Number.isFinite(nowMs)
+
 export class Session {
   readonly #world: SessionWorld
   readonly #rate: StreamRate
@@ -413,7 +417,7 @@ export class Session {
 
   #welcome(peer: Peer, version: string, hello: Hello, now: number) {
     const { limits } = this.#world
-    if (!ORIGIN.test(hello.origin) || hello.origin === ORIGINAL_ORIGIN || !Number.isFinite(hello.nowMs))
+    if (!namesItself(hello))
       return this.#end(grpcStatus.invalidArgument, 'invalid_hello', 'the hello names no usable origin or time')
     const agreed = negotiate(hello)
     if (!agreed)
