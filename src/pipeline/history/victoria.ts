@@ -359,7 +359,12 @@ export class VictoriaHistory implements HistoryStore {
 
   async #note(change: Partial<Noted>): Promise<void> {
     const noted = { ...this.#noted, ...change }
-    if (this.#directory !== undefined) await writeNoted(this.#directory, noted)
+    if (this.#directory !== undefined) {
+      await writeNoted(this.#directory, noted).catch((cause: unknown) => {
+        const why = cause instanceof Error ? cause.message : String(cause)
+        throw new StoreUnavailableError('the note of how far history is', why, { cause })
+      })
+    }
     this.#noted = noted
   }
 
