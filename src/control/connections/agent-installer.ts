@@ -339,7 +339,8 @@ function isDue(last: Attempt | undefined, hash: string, { isMissing, facts, now 
   if (!last || last.hash !== hash) return true
   const waited = now - last.at
   if (!isMissing) return waited >= DRIFT_CHECK_MS
-  return waited >= Math.min(facts.intervalMs * 2 ** Math.min(last.tries - 1, 20), MAX_WAIT_MS)
+  // A round that begins a little early must not miss its turn.
+  return waited + facts.intervalMs / 4 >= Math.min(facts.intervalMs * 2 ** Math.min(last.tries - 1, 20), MAX_WAIT_MS)
 }
 
 /** What a deployment adds to why no agent delivers; while one delivers, its failure is worth a word in the log only. */
