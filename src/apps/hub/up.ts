@@ -84,6 +84,7 @@ export async function up({
     metrics,
     logger,
     version,
+    readiness: { log: () => collect.logFault(), agents: () => collect.receivingFault() },
   })
 
   await runUntilSignal([controlPlane, simulation, declare, ...collect.parts, serve], logger, () => {
