@@ -24,8 +24,8 @@ const SLOW_MS = 90_000
 const YEARS_MS = 5 * 365 * 86_400_000
 const tokenOf = (cluster: string) => `the-token-of-${cluster}`
 
-const mounted = { hub: smallDisk(64), agent: smallDisk(24) }
-const { hub: hubDisk, agent: agentDisk } = mounted
+const disk = (mebibytes: number) => (why === undefined ? smallDisk(mebibytes) : why)
+const [hubDisk, agentDisk] = [disk(64), disk(24)]
 const noDisk = typeof hubDisk === 'string' ? hubDisk : typeof agentDisk === 'string' ? agentDisk : undefined
 const notHere = noDisk === undefined ? '' : ` (not run: ${noDisk})`
 
