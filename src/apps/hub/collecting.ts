@@ -44,6 +44,8 @@ export interface Collecting {
   manager(): Manager
   /** why agents are not received; undefined where they are, or are not to be */
   receivingFault(): string | undefined
+  /** why nothing can be kept, such as a full disk; undefined where it can */
+  logFault(): string | undefined
 }
 
 export function collecting(options: CollectingOptions): Collecting {
@@ -146,6 +148,7 @@ export function collecting(options: CollectingOptions): Collecting {
     history: () => history?.get(),
     events: events.get,
     receivingFault: () => receiving?.get().fault(),
+    logFault: () => ingester.get().logFault(),
     manager() {
       if (!manager) throw new Error('connections are not started')
       return manager

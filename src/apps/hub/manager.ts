@@ -75,6 +75,7 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
         const availability = collect.state().availability()
         return availability.state === 'unavailable' ? availability.reason : undefined
       },
+      log: () => collect.logFault(),
       agents: () => collect.receivingFault(),
       objects: () => (collect.manager().isSynced ? undefined : 'the objects of the hub are not read yet'),
     },
