@@ -51,7 +51,7 @@ export class StreamReader {
 
   /** Resolves when `is` holds of what arrived; rejects after five seconds. */
   async until(is: (frames: readonly Frame[]) => boolean): Promise<void> {
-    const end = Date.now() + 5000
+    const end = Date.now() + 20_000
     while (!is(this.frames)) {
       if (Date.now() > end)
         throw new Error(`the stream did not say so; it said ${this.frames.map(({ event }) => event)}`)
