@@ -50,8 +50,8 @@ export class StreamReader {
   }
 
   /** Resolves when `is` holds of what arrived; rejects after five seconds. */
-  async until(is: (frames: readonly Frame[]) => boolean): Promise<void> {
-    const end = Date.now() + 20_000
+  async until(is: (frames: readonly Frame[]) => boolean, withinMs = 20_000): Promise<void> {
+    const end = Date.now() + withinMs
     while (!is(this.frames)) {
       if (Date.now() > end)
         throw new Error(`the stream did not say so; it said ${this.frames.map(({ event }) => event)}`)
