@@ -273,9 +273,9 @@ async function act(
     take()
   }
   for (const one of steps) {
+    world.clock.at += 1000 // equal events of one moment would look like one that came twice
     if (one.do === 'batch') {
       const nodes = one.nodes.map((n) => aNode(`n${n}`, { imagesCount: one.generation }))
-      world.clock.at += 1000
       await world.batch(one.cluster, [complete('node', nodes)])
     } else if (one.do === 'fail') await world.batch(one.cluster, [failed('node', 'unreachable')])
     else if (one.do === 'remove') await world.remove(one.cluster)
