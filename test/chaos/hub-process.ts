@@ -75,10 +75,12 @@ say('ready', server.address.port)
 // `drain`: says when everything every agent holds is in state and in history. `end`: stops in order.
 for await (const line of createInterface({ input: process.stdin })) {
   if (line === 'drain') {
+    const asked = systemClock.now()
+    // What agents keep from now on is none of it: they never stop.
     const waiting = () =>
       clusters.filter((cluster) => {
         const agent = server.agents.facts(cluster)
-        return !agent?.connected || agent.bufferedBatches > 0
+        return !agent?.connected || (agent.bufferedBatches > 0 && (agent.oldestBufferedAt ?? 0) < asked)
       })
     while (waiting().length > 0) await systemClock.sleep(100)
     await ingester.flushed()
