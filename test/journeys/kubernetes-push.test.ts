@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { generateServingCertificate } from '#apiserver'
 import { type Client, type ClusterView, createClient } from '#http'
 import { createKubeClient, type KubeClient, type KubeObject, type ObjectKey, type Resource } from '#kube'
@@ -346,11 +346,17 @@ describe.skipIf(why !== undefined)(`push on Kubernetes${why === undefined ? '' :
     const documented = await fetch(`${address}/api/v1/clusters/west/nodes`)
     expect(JSON.stringify(await documented.json())).toMatch(/old-1.*old-2/)
     const document = async (key: string) => JSON.parse((await eyes.get(`cluster:west:${key}`)) ?? 'null')
-    expect(await document('status')).toMatchObject({ health: 'healthy' })
-    expect(await document('metrics')).toMatchObject({ nodes: 2, pods: 30, pods_running: 25 })
-    expect((await eyes.smembers('cluster:west:nodes')).sort()).toEqual(['old-1', 'old-2'])
-    expect(await eyes.hget('cluster:west:node:old-1', 'current')).toMatch(/"cpu_requested":1.5/)
-    expect(await eyes.sismember('clusters:all', 'west')).toBe(1)
+    // Documents are written behind.
+    await vi.waitFor(
+      async () => {
+        expect(await document('status')).toMatchObject({ health: 'healthy' })
+        expect(await document('metrics')).toMatchObject({ nodes: 2, pods: 30, pods_running: 25 })
+        expect((await eyes.smembers('cluster:west:nodes')).sort()).toEqual(['old-1', 'old-2'])
+        expect(await eyes.hget('cluster:west:node:old-1', 'current')).toMatch(/"cpu_requested":1.5/)
+        expect(await eyes.sismember('clusters:all', 'west')).toBe(1)
+      },
+      { timeout: SLOW_MS, interval: 200 },
+    )
 
     const series = await eventually(
       () => victoria.export('{cluster="west"}'),
