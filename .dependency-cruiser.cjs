@@ -15,8 +15,10 @@ const modules = {
     history: ['runtime', 'state'],
     agent: ['runtime', 'wire', 'kube', 'collect'],
     ingest: ['wire', 'runtime', 'state', 'history', 'events'],
-    access: ['kinds', 'controller', 'events'],
-    api: ['http', 'runtime', 'state', 'history', 'events', 'access'],
+    access: ['kinds', 'runtime', 'kube', 'controller'],
+    audit: ['runtime'],
+    identity: ['runtime', 'kube', 'access'],
+    api: ['http', 'runtime', 'state', 'history', 'events', 'access', 'identity', 'audit'],
   },
   control: { connections: ['kinds', 'kube', 'controller', 'runtime', 'collect', 'ingest', 'state'] },
 }
@@ -70,7 +72,10 @@ for (const [name, may] of Object.entries(Object.assign({}, ...Object.values(modu
 }
 // A driver library stands behind one file, or behind one module that is about it.
 const drivers = {
-  ioredis: '^src/pipeline/state/|^src/pipeline/events/',
+  ioredis: '^src/pipeline/(state|events|access|audit)/',
+  re2js: '^src/pipeline/access/',
+  jose: '^src/pipeline/identity/',
+  'openid-client': '^src/pipeline/identity/',
   lmdb: '^src/pipeline/state/|^src/platform/apiserver/',
   undici: '^src/platform/kube/',
   '@grpc/grpc-js': '^src/pipeline/(agent|ingest)/',

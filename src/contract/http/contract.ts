@@ -2,9 +2,10 @@ import type { Static, TSchema } from 'typebox'
 
 /**
  * Who may call a route. There is no default: a route without it does not start.
- * `public` needs no principal, `authenticated` needs one, `filtered` answers only what that principal may see of the fleet.
+ * `public` needs no principal, `authenticated` needs one, `filtered` answers only what that principal may see of the fleet,
+ * `administrator` is for administrators, who see all of it.
  */
-export type Access = 'public' | 'authenticated' | 'filtered'
+export type Access = 'public' | 'authenticated' | 'filtered' | 'administrator'
 
 /** One route as both ends agree on it. `url` is complete; parameters are written `:name`. */
 export interface RouteContract {
@@ -20,16 +21,19 @@ export interface RouteContract {
     readonly querystring?: TSchema
     /** a POST's form-encoded body */
     readonly form?: TSchema
+    /** a POST's JSON body */
+    readonly body?: TSchema
     /** the body of a 200; errors are always a Problem */
     readonly response: TSchema
   }
 }
 
-type SchemaOf<C extends RouteContract, K extends 'params' | 'querystring' | 'form'> = C['schema'][K] extends TSchema
+type SchemaOf<C extends RouteContract, K extends 'params' | 'querystring' | 'form' | 'body'> = C['schema'][K] extends TSchema
   ? Static<C['schema'][K]>
   : Readonly<Record<string, never>>
 
 /** What the server hands a route after validation. */
 export type ParamsOf<C extends RouteContract> = SchemaOf<C, 'params'>
 export type QueryOf<C extends RouteContract> = SchemaOf<C, 'querystring'>
+export type BodyOf<C extends RouteContract> = SchemaOf<C, 'body'>
 export type AnswerOf<C extends RouteContract> = Static<C['schema']['response']>

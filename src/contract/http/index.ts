@@ -5,9 +5,31 @@
  *
  * The web page sees this module and `model` only. client.ts imports types only: a page that needs no schema bundles none.
  */
+export {
+  type AccessChangeView,
+  type AccessOfView,
+  accessOf,
+  authCacheClear,
+  authCallback,
+  authExplain,
+  authLogin,
+  authPassword,
+  authPolicies,
+  type ExplanationView,
+  endViewAs,
+  type FindingView,
+  listPolicies,
+  type PoliciesView,
+  type PolicyView,
+  type PreviewView,
+  previewPolicies,
+  type SeenView,
+  type SubjectView,
+  viewAs,
+} from './access.ts'
 export { ApiProblem, type Client, type ClientOptions, createClient, type HistoryQuery } from './client.ts'
 export { getCluster, listClusters } from './clusters.ts'
-export type { Access, AnswerOf, ParamsOf, QueryOf, RouteContract } from './contract.ts'
+export type { Access, AnswerOf, BodyOf, ParamsOf, QueryOf, RouteContract } from './contract.ts'
 export { listEvents, openStream } from './events.ts'
 export {
   getHistory,

@@ -1,3 +1,4 @@
+import { routesAccess } from './access.ts'
 import { getCluster, listClusters } from './clusters.ts'
 import type { RouteContract } from './contract.ts'
 import { listEvents, openStream } from './events.ts'
@@ -29,6 +30,7 @@ export const routes: readonly RouteContract[] = [
   authMe,
   authPermissions,
   authLogout,
+  ...routesAccess,
   ...routesV1,
   v1ClusterHistory,
   v1NodeHistory,

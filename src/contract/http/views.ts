@@ -104,14 +104,21 @@ export const ClusterViewSchema = Type.Object({
   ),
   cpuCores: Capacity,
   memoryBytes: Capacity,
+  /** the caller sees only a part: sums are over that part, and health speaks of that part */
+  filtered: Type.Boolean(),
   heartbeats: Type.Array(Type.Object({ at: Type.Integer(), health: HealthSchema, durationMs: Type.Integer() })),
   parts: Type.Record(Type.String(), PartViewSchema),
 })
 export type ClusterView = Static<typeof ClusterViewSchema>
 
 export const NodeViewSchema = Type.Intersect([
-  NodeSnapshotSchema,
-  Type.Object({ cluster: Type.String(), freshness: FreshnessSchema }),
+  Type.Omit(NodeSnapshotSchema, ['pods', 'requested']),
+  Type.Object({
+    pods: nullable(PodCountsSchema),
+    requested: nullable(NodeSnapshotSchema.properties.requested),
+    cluster: Type.String(),
+    freshness: FreshnessSchema,
+  }),
 ])
 export type NodeView = Static<typeof NodeViewSchema>
 export const NamespaceViewSchema = Type.Intersect([
@@ -200,6 +207,10 @@ export type StreamMessage =
       now: number
     }
   | { kind: 'change'; changes: StreamChange[]; now: number }
+  /** what the caller may see changed: a snapshot follows and replaces everything held */
+  | { kind: 'access'; reason: 'policies' | 'time'; now: number }
+  /** the last frame: the session ended, or the stream was too slow and is to begin again */
+  | { kind: 'reset'; reason: string }
   /** the store behind the hub: what is shown may be old */
   | { kind: 'store'; state: 'available' | 'loading' | 'unavailable'; since: number | null; reason: string }
   /** every 15 s: the hub's clock, for true ages */
@@ -225,7 +236,16 @@ export const SessionViewSchema = Type.Object({
       email: Type.String(),
       groups: Type.Array(Type.String()),
       method: Type.String(),
+      administrator: Type.Boolean({ description: 'sees everything and may look through the eyes of others' }),
     }),
+  ),
+  /** set while an administrator looks through another's eyes: `user` is whose, this is who */
+  actor: nullable(Type.String()),
+  /** ms since the Unix epoch; null where nothing ends by itself */
+  sessionEndsAt: nullable(Type.Integer()),
+  /** ways to sign in here, for the sign-in page */
+  signIn: Type.Array(
+    Type.Object({ method: Type.Union([Type.Literal('oidc'), Type.Literal('password')]), title: Type.String() }),
   ),
   version: Type.String(),
 })

@@ -23,3 +23,9 @@ export {
   type Kind,
   type KindObject,
 } from './kind.ts'
+export {
+  type MonitorAccessPolicy,
+  type MonitorAccessPolicySpec,
+  type MonitorAccessPolicyStatus,
+  monitorAccessPolicy,
+} from './monitor-access-policy.ts'

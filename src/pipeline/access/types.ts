@@ -1,20 +1,328 @@
-import type { ClusterState, SnapshotOf, SnapshotType } from '#model'
+import type { MonitorAccessPolicy } from '#kinds'
+import type { ClusterState, FleetEvent, SeenOf, SnapshotType } from '#model'
 
-/** Who asks. `method` is how we know: for the log and for "who am I". */
+/** How we know who asks: for the log and for "who am I". */
+export type SignInMethod =
+  | 'local-administrator'
+  | 'password'
+  | 'trusted-proxy'
+  | 'oidc'
+  | 'bearer-jwt'
+  | 'token-review'
+  | 'development'
+
+/** Who asks. */
 export interface Principal {
   readonly username: string
   readonly email: string
+  /** the provider vouches for the address; only then do policies that name it count. Absent: no */
+  readonly emailVerified?: boolean
   readonly groups: readonly string[]
   readonly isServiceAccount: boolean
-  readonly method: 'local-administrator' | 'trusted-proxy' | 'development'
+  readonly method: SignInMethod
+  /** the administrator who looks through these eyes ("view as"); absent: the principal itself asks */
+  readonly actor?: string
+}
+
+/** `strict` is ours (section 16 of the specification), `original` answers as the original did, for migration. */
+export type Semantics = 'strict' | 'original'
+
+export type Action = 'view' | 'view_metrics'
+
+/** Types every cluster has; all others are collected by MetricSources ("custom"). `registries` are no part of a cluster. */
+export const standardTypes = ['nodes', 'operators', 'namespaces', 'pods', 'alerts', 'events'] as const
+export type StandardType = (typeof standardTypes)[number]
+
+// ── compiled policies ────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A pair as documented in Redis: the wildcard as written, and the regular expression of the original. */
+export type DocumentPattern = readonly [original: string, regex: string]
+
+/** One type under a rule, as stored. Writers leave out what is empty; readers take null, absent and empty alike. */
+export interface ResourceDocument {
+  readonly type: string
+  readonly visibility: string
+  readonly allowed_names?: readonly string[]
+  readonly denied_names?: readonly string[]
+  readonly name_patterns?: readonly DocumentPattern[]
+  readonly deny_name_patterns?: readonly DocumentPattern[]
+  readonly allowed_ns?: readonly string[]
+  readonly denied_ns?: readonly string[]
+  readonly ns_patterns?: readonly DocumentPattern[]
+  readonly deny_ns_patterns?: readonly DocumentPattern[]
+  readonly labels?: Readonly<Record<string, string>>
+  readonly field_filters?: Readonly<
+    Record<
+      string,
+      {
+        readonly allowed_literals?: readonly string[]
+        readonly denied_literals?: readonly string[]
+        readonly allowed_patterns?: readonly DocumentPattern[]
+        readonly denied_patterns?: readonly DocumentPattern[]
+      }
+    >
+  >
+  readonly aggregation_rules?: { readonly include: readonly string[]; readonly exclude: readonly string[] }
+}
+
+export interface RuleDocument {
+  readonly cluster_selector: {
+    readonly matchNames?: readonly string[]
+    readonly matchPattern?: string
+    readonly matchLabels?: Readonly<Record<string, string>>
+  }
+  readonly permissions: { readonly view?: boolean; readonly viewMetrics?: boolean }
+  readonly resources: readonly ResourceDocument[] | null
+}
+
+/** The compiled policy as `data` of `policy:<namespace>:<name>` in Redis (specification, section 4). Plain JSON. */
+export interface PolicyDocument {
+  readonly policy_name: string
+  readonly namespace: string
+  readonly priority: number
+  readonly effect: string
+  readonly enabled: boolean
+  readonly users: readonly string[]
+  readonly groups: readonly string[]
+  readonly service_accounts: readonly string[]
+  readonly default_cluster_access: string
+  readonly cluster_rules: readonly RuleDocument[] | null
+  readonly not_before: string | null
+  readonly not_after: string | null
+  /** RFC 3339, whole seconds */
+  readonly compiled_at: string
+  /** 16 hex digits */
+  readonly hash: string
+  readonly custom_resource_types: readonly string[] | null
+}
+
+/** Something about a policy that its author should know. An `error` keeps it from coming into force. */
+export interface Finding {
+  readonly severity: 'error' | 'warning'
+  /** stable, snake case, such as `pattern_invalid`, `filter_empty`, `duplicate_type` */
+  readonly code: string
+  /** as people write it: `spec.scope.clusters.rules[0].selector.matchPattern` */
+  readonly path: string
+  /** a sentence with the cause and what to do */
+  readonly message: string
+}
+
+export interface Compilation {
+  /** undefined where a finding is an error */
+  readonly document: PolicyDocument | undefined
+  readonly findings: readonly Finding[]
+}
+
+/** What a store holds of one policy. `faults`: elements that cannot be read; they count against the reader of the fleet. */
+export interface StoredPolicy {
+  /** `<namespace>/<name>` */
+  readonly key: string
+  readonly document: PolicyDocument
+  readonly faults: readonly Finding[]
+}
+
+// ── stores ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** All policies at one moment. Immutable; a new value per generation. */
+export interface PolicyGeneration {
+  /** differs whenever the policies differ; nothing else is promised of its text */
+  readonly generation: string
+  /** sorted by key */
+  readonly policies: readonly StoredPolicy[]
+}
+
+/** Reads policies, always whole generations. */
+export interface PolicySource {
+  /**
+   * The newest generation, verified to be so after the call began (calls at the same time share one question).
+   * @throws PoliciesUnavailableError where it cannot be read or verified: never an older one, never an empty one instead
+   */
+  current(signal?: AbortSignal): Promise<PolicyGeneration>
+  /** the last generation verified, if that is not longer ago than `maxAgeMs`; else throws PoliciesUnavailableError */
+  latest(maxAgeMs: number): PolicyGeneration
+  /** called after the generation changed, and after the source was lost or came back */
+  onChange(listener: () => void): () => void
+}
+
+/** Writes policies: one transaction per call, with indexes and the generation counter. */
+export interface PolicyWriter {
+  put(document: PolicyDocument, status: Readonly<Record<string, unknown>>): Promise<void>
+  /** @param key `<namespace>/<name>`; unknown: nothing happens */
+  remove(key: string): Promise<void>
+  /** the small status document beside the policy; changes no decision and no generation */
+  putStatus(key: string, status: Readonly<Record<string, unknown>>): Promise<void>
+  /** Makes the store hold exactly these (after a start, a flush, an edit by hand). @returns keys that had to be mended */
+  resync(policies: readonly { readonly document: PolicyDocument; readonly status: Readonly<Record<string, unknown>> }[]): Promise<readonly string[]>
+}
+
+// ── decisions ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What a rule's selector is compared with. */
+export interface SelectedCluster {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+}
+
+export type SkipReason =
+  | 'disabled'
+  | 'not_yet_valid'
+  | 'expired'
+  | 'bounds_unreadable'
+  | 'no_rule_selects_the_cluster'
+  | 'action_not_permitted'
+  | 'type_not_named'
+  | 'lower_than_the_deciding'
+  | 'default_not_reached'
+
+export interface SkippedPolicy {
+  readonly policy: string
+  readonly effect: string
+  readonly priority: number
+  readonly why: SkipReason
+  /** for people, such as `valid from 2026-12-01T00:00:00Z` */
+  readonly detail: string
+}
+
+/** The policy and the rule that decided; `rule` is null for `default: allow`. */
+export interface Decider {
+  readonly policy: string
+  readonly hash: string
+  readonly effect: string
+  readonly priority: number
+  readonly rule: number | null
+  readonly selectedBy: 'name' | 'pattern' | 'labels' | 'default' | 'fault'
+}
+
+export interface ListSummary {
+  readonly allowed: readonly string[]
+  readonly denied: readonly string[]
+}
+
+/** The effective filter of one type, as people read it. */
+export interface FilterSummary {
+  readonly visibility: 'all' | 'none' | 'filtered'
+  readonly names?: ListSummary
+  readonly namespaces?: ListSummary
+  readonly labels?: Readonly<Record<string, string>>
+  readonly fields?: Readonly<Record<string, ListSummary>>
+  readonly aggregations?: { readonly include: readonly string[]; readonly exclude: readonly string[] }
+}
+
+export interface Decision {
+  readonly result: 'allow' | 'partial' | 'deny'
+  /** in the words of the specification, such as `Denied by policy <name>` */
+  readonly reason: string
+  readonly permissions: readonly Action[]
+  readonly decidedBy: Decider | null
+  /** every policy of the principal that did not decide, in the order in which they were looked at */
+  readonly skipped: readonly SkippedPolicy[]
+  /** by type; a standard type that is not named is shown whole */
+  readonly filters: Readonly<Record<string, FilterSummary>>
+}
+
+/** One question of `explain`. Without `type` it is about the cluster; with `name` about one item of that type. */
+export interface Question {
+  readonly action: Action
+  readonly cluster: SelectedCluster
+  readonly type?: string
+  readonly name?: string
+  readonly namespace?: string
+  readonly labels?: Readonly<Record<string, string>>
+  readonly fields?: Readonly<Record<string, unknown>>
+}
+
+export interface Explanation extends Decision {
+  readonly question: Question
+  readonly principal: Principal
+  readonly semantics: Semantics
+  readonly generation: string
+  /** why this one item is shown or hidden; only where the question names one */
+  readonly item?: { readonly shown: boolean; readonly why: string }
+}
+
+/** What may be seen of one cluster, for the permissions page. */
+export interface ClusterPermissions {
+  readonly permissions: readonly Action[]
+  /** `full`: every action and nothing filtered */
+  readonly level: 'none' | 'limited' | 'full'
+  readonly decidedBy: Decider | null
+  readonly filters: Readonly<Record<string, FilterSummary>>
+}
+
+/** An item of a custom type, as MetricSources keep it. */
+export interface CustomItem {
+  readonly name: string
+  readonly namespace?: string
+  readonly labels?: Readonly<Record<string, string>>
+  readonly values: Readonly<Record<string, unknown>>
+}
+
+/** What may be seen of one custom type on one cluster. */
+export interface CustomSight {
+  readonly result: 'allow' | 'partial' | 'deny'
+  readonly reason: string
+  shows(item: CustomItem): boolean
+  /** aggregations of metric kind need view_metrics besides */
+  aggregation(name: string): boolean
 }
 
 /**
- * What a principal may see; applied between the store and everything else: before counts, cursors, aggregates, streams.
- * Equal fingerprints see exactly the same, so that one encoded body serves both.
+ * What one sort of principal sees: pure, without waiting, for as long as its generation and `validUntil` hold. Stands between
+ * the store and everything else: before counts, cursors, aggregates, searches, streams. Equal fingerprints see exactly the
+ * same of the same state, so that one encoded body serves both.
  */
-export interface AccessFilter {
-  fingerprint(principal: Principal): string
-  canSee(principal: Principal, cluster: ClusterState): boolean
-  visible<T extends SnapshotType>(principal: Principal, cluster: ClusterState, type: T): readonly SnapshotOf<T>[]
+export interface Sight {
+  readonly fingerprint: string
+  readonly generation: string
+  /** ms since the Unix epoch: from then on a policy begins or ends; Infinity where none does */
+  readonly validUntil: number
+  /** sees and may do everything: administrators */
+  readonly administrator: boolean
+  canSee(cluster: ClusterState): boolean
+  /** usage measured in rows (`used`) */
+  usage(cluster: ClusterState): boolean
+  /** values over time */
+  history(cluster: ClusterState): boolean
+  /**
+   * Rows the policies leave, and in them what they leave: `used` is null without view_metrics; `pods` and `requested` of a
+   * node are null unless all pods are to be seen; the pod summary sums visible namespaces; an operator names visible
+   * namespaces only; deployments are shown with their namespace.
+   */
+  visible<T extends SnapshotType>(cluster: ClusterState, type: T): readonly SeenOf<T>[]
+  /** No policy can hide anything of this cluster, now or later: sums over all of it may be shown. */
+  whole(cluster: ClusterState): boolean
+  /** Also reduced by what the event tells of: the node, operator or namespace it names must be visible. */
+  showsEvent(cluster: ClusterState, event: FleetEvent): boolean
+  showsAlert(cluster: ClusterState, alert: Readonly<Record<string, string>>): boolean
+  showsRegistry(registry: SelectedCluster): boolean
+  custom(cluster: ClusterState, type: string): CustomSight
+  permissions(cluster: ClusterState): ClusterPermissions
 }
+
+/** The access decision for everybody: the only way from a principal to data. */
+export interface Access {
+  /** @throws PoliciesUnavailableError: the request fails with 503 */
+  sight(principal: Principal, signal?: AbortSignal): Promise<Sight>
+  /** the same without waiting, for open streams: from what was verified within the last seconds, or throws */
+  sightNow(principal: Principal): Sight
+  explain(principal: Principal, question: Question): Promise<Explanation>
+  /** the policies that touch the principal, in the order in which they are looked at */
+  policiesOf(principal: Principal): Promise<readonly OwnPolicy[]>
+  /** for administrators' pages: all of them */
+  policies(): Promise<PolicyGeneration>
+  isAdministrator(principal: Principal): boolean
+  /** as if these policies were in force: for a dry run; nothing is stored */
+  withPolicies(policies: readonly StoredPolicy[]): Access
+  onChange(listener: () => void): () => void
+}
+
+export interface OwnPolicy {
+  /** `user`, `group:<name>` or `serviceaccount` */
+  readonly source: string
+  readonly policy: StoredPolicy
+  readonly state: 'Active' | 'Inactive' | 'Expired' | 'Error'
+  readonly message: string
+}
+
+/** An object of the kind, or what somebody wrote into a file. */
+export type PolicyObject = Pick<MonitorAccessPolicy, 'metadata' | 'spec'>

@@ -1,0 +1,46 @@
+/** One thing somebody did or was refused. One per request, whatever number of resources it touched. */
+export interface AuditEntry {
+  /** ms since the Unix epoch */
+  readonly at: number
+  readonly kind: 'access' | 'denial' | 'sign_in' | 'sign_in_failed' | 'sign_out' | 'view_as' | 'administration'
+  readonly requestId: string
+  readonly username: string
+  /** the administrator behind a "view as" */
+  readonly actor?: string
+  readonly groups: readonly string[]
+  readonly method: string
+  /** of the peer */
+  readonly address: string
+  /** the route as declared, such as `GET /api/v2/clusters/:name` */
+  readonly route: string
+  /** what was asked for, such as `cluster west` */
+  readonly resource: string
+  readonly status: number
+  readonly reason: string
+  /** the deciding policy, `<namespace>/<name>`, and its hash; empty where none decided */
+  readonly policy: string
+  readonly policyHash: string
+}
+
+/** Takes entries; never makes a request wait and never fails it. What cannot be written is counted and said in the log. */
+export interface AuditTrail extends AsyncDisposable {
+  record(entry: AuditEntry): void
+  /** waits until everything recorded so far is in every sink, or the sink failed */
+  flush(): Promise<void>
+}
+
+export interface AuditConfig {
+  /** `denials` (default) or every access */
+  readonly level: 'off' | 'denials' | 'all'
+  /** a file whose entries are chained by hashes; absent: none */
+  readonly file?: { readonly path: string; readonly maxBytes?: number }
+  /** a capped Redis stream; absent: none */
+  readonly stream?: { readonly key: string; readonly maxEntries?: number }
+}
+
+export interface AuditVerdict {
+  readonly ok: boolean
+  readonly entries: number
+  /** the first place where the chain breaks: line, and what is wrong there */
+  readonly fault?: { readonly file: string; readonly line: number; readonly why: string }
+}
