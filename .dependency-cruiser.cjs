@@ -4,19 +4,20 @@ const modules = {
   platform: {
     runtime: [],
     kube: ['runtime'],
+    redis: [],
     controller: ['runtime', 'kube'],
     apiserver: ['runtime'],
     simulator: ['runtime', 'kube', 'apiserver'],
   },
   pipeline: {
     collect: ['runtime', 'kube'],
-    state: ['runtime'],
+    state: ['runtime', 'redis'],
     events: ['runtime', 'state'],
     history: ['runtime', 'state'],
     agent: ['runtime', 'wire', 'kube', 'collect'],
     ingest: ['wire', 'runtime', 'state', 'history', 'events'],
-    access: ['kinds', 'runtime', 'kube', 'controller'],
-    audit: ['runtime'],
+    access: ['kinds', 'runtime', 'redis', 'kube', 'controller'],
+    audit: ['runtime', 'redis'],
     identity: ['runtime', 'kube', 'access'],
     api: ['http', 'runtime', 'state', 'history', 'events', 'access', 'identity', 'audit'],
   },
@@ -72,7 +73,7 @@ for (const [name, may] of Object.entries(Object.assign({}, ...Object.values(modu
 }
 // A driver library stands behind one file, or behind one module that is about it.
 const drivers = {
-  ioredis: '^src/pipeline/(state|events|access|audit)/',
+  ioredis: '^src/platform/redis/',
   re2js: '^src/pipeline/access/',
   jose: '^src/pipeline/identity/',
   'openid-client': '^src/pipeline/identity/',

@@ -1,4 +1,4 @@
-import type { RedisConnection } from '#state'
+import type { RedisConnection } from '#redis'
 import type { RedisConfig } from './config.ts'
 
 export function redisConnection({ tls, ...rest }: RedisConfig): RedisConnection {

@@ -1,8 +1,4 @@
 import { type Change, type Clock, type ClusterName, type ClusterState, isClusterName, systemClock } from '#model'
-import { backoffMs, type Logger, silentLogger } from '#runtime'
-import { difference } from './difference.ts'
-import { disappearance } from './fleet.ts'
-import { FleetMemory } from './memory.ts'
 import {
   type Command,
   closeRedis,
@@ -12,7 +8,11 @@ import {
   type RedisConnection,
   redisClient,
   redisUnavailable,
-} from './redis.ts'
+} from '#redis'
+import { backoffMs, type Logger, silentLogger } from '#runtime'
+import { difference } from './difference.ts'
+import { disappearance } from './fleet.ts'
+import { FleetMemory } from './memory.ts'
 import { AlertsReader, hashOf } from './redis-alerts.ts'
 import { own } from './redis-keys.ts'
 import { loadFleet } from './redis-store.ts'

@@ -1,5 +1,5 @@
 import type { Clock } from '#model'
-import { type Command, pipelined, type Redis, scanKeys } from './redis.ts'
+import { type Command, pipelined, type Redis, scanKeys } from '#redis'
 
 type Alert = Readonly<Record<string, string>>
 

@@ -24,8 +24,8 @@ import {
   specDocument,
   statusDocument,
 } from '#model'
+import type { Command } from '#redis'
 import { newEvents } from './cluster-events.ts'
-import type { Command } from './redis.ts'
 
 /*
  * The documented keys of one cluster as commands of one transaction. Written where the part was read anew, renewed where

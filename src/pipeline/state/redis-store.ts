@@ -10,10 +10,6 @@ import {
   StoreUnavailableError,
   systemClock,
 } from '#model'
-import { type Logger, silentLogger } from '#runtime'
-import { clusterOf, disappearance } from './fleet.ts'
-import { type Draft, FleetMemory } from './memory.ts'
-import { restAfterMs } from './pace.ts'
 import {
   type Command,
   closeRedis,
@@ -26,7 +22,11 @@ import {
   redisUnavailable,
   scanKeys,
   transaction,
-} from './redis.ts'
+} from '#redis'
+import { type Logger, silentLogger } from '#runtime'
+import { clusterOf, disappearance } from './fleet.ts'
+import { type Draft, FleetMemory } from './memory.ts'
+import { restAfterMs } from './pace.ts'
 import { AlertsReader, hashOf } from './redis-alerts.ts'
 import {
   announcements,
