@@ -105,7 +105,10 @@ export interface RevocationStore {
 
 /** Who asks, and how it was proved. */
 export interface Identified {
+  /** with `actor` set, the one looked through: its `method` never makes it an administrator */
   readonly principal: Principal
+  /** who really asks, while an administrator looks through another's eyes: whether they still may is asked every time */
+  readonly actor?: Principal
   /** the session or token this stands on: when it ends, open streams end. Absent for headers */
   readonly session?: { readonly id: string; readonly expiresAt: number }
   /** the request proves itself by a cookie: state-changing routes ask for more (CSRF) */
@@ -118,6 +121,8 @@ export interface SignInAnswer {
   readonly location?: string
   readonly cookies: readonly string[]
   readonly body?: unknown
+  /** who signed in, for the audit */
+  readonly principal?: Principal
 }
 
 export interface Identity extends AsyncDisposable {
