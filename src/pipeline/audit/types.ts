@@ -32,8 +32,8 @@ export interface AuditTrail extends AsyncDisposable {
 export interface AuditConfig {
   /** `denials` (default) or every access */
   readonly level: 'off' | 'denials' | 'all'
-  /** a file whose entries are chained by hashes; absent: none */
-  readonly file?: { readonly path: string; readonly maxBytes?: number }
+  /** a file whose entries are chained by hashes, with a key by keyed ones; absent: none */
+  readonly file?: { readonly path: string; readonly maxBytes?: number; readonly key?: Buffer }
   /** a capped Redis stream; absent: none */
   readonly stream?: { readonly key: string; readonly maxEntries?: number }
 }

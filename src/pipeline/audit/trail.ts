@@ -1,0 +1,138 @@
+import { FleetError } from '#model'
+import type { RedisConnection } from '#redis'
+import type { Logger, Metrics } from '#runtime'
+import type { ChainNote } from './chain.ts'
+import { AuditFile } from './file.ts'
+import { RedisTrail } from './redis-trail.ts'
+import type { AuditConfig, AuditEntry, AuditTrail } from './types.ts'
+
+/** Entries that wait for a sink; beyond it the newest are counted instead of kept, and the trail says how many. */
+const MAX_WAITING = 10_000
+const DEFAULT_FILE_BYTES = 64 * 2 ** 20
+const DEFAULT_STREAM_ENTRIES = 100_000
+
+export interface AuditOptions {
+  readonly config: AuditConfig
+  /** for `config.stream` */
+  readonly redis?: RedisConnection
+  readonly logger: Logger
+  readonly metrics: Metrics
+}
+
+/** The audit file cannot be opened: what is configured to be recorded would not be. */
+export class AuditFileError extends FleetError {
+  override readonly name = 'AuditFileError'
+  readonly code = 'audit_file'
+  readonly retryable = false
+}
+
+type Kept = AuditEntry | ChainNote
+
+interface Sink {
+  readonly name: string
+  write(entries: readonly Kept[]): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * Opens what is configured: every entry goes to the log, and to the file and the stream where they are asked for.
+ * @throws AuditFileError
+ */
+export async function openAudit({ config, redis, logger, metrics }: AuditOptions): Promise<AuditTrail> {
+  const sinks: Sink[] = []
+  if (config.level !== 'off' && config.file) {
+    const { path, maxBytes = DEFAULT_FILE_BYTES, key } = config.file
+    const file = await AuditFile.open(path, { maxBytes, ...(key && { key }) }).catch((cause: unknown) => {
+      const why = cause instanceof Error ? cause.message : String(cause)
+      throw new AuditFileError(`the audit file ${path} cannot be written: ${why}`, { cause })
+    })
+    sinks.push({
+      name: 'file',
+      write: (entries) => file.append(entries),
+      close: () => file[Symbol.asyncDispose](),
+    })
+  }
+  if (config.level !== 'off' && config.stream && redis) {
+    const { key, maxEntries = DEFAULT_STREAM_ENTRIES } = config.stream
+    const trail = new RedisTrail({ connection: redis, key, maxEntries })
+    sinks.push({ name: 'stream', write: (entries) => trail.add(entries), close: () => trail[Symbol.asyncDispose]() })
+  }
+  const recorded = metrics.counter('clusterpulse_audit_entries_total', 'audit entries, by kind', ['kind'])
+  const missed = metrics.counter('clusterpulse_audit_missed_total', 'audit entries a sink did not take', ['sink'])
+  const queues = sinks.map((sink) => new Queue(sink, logger, (count) => missed.inc({ sink: sink.name }, count)))
+  return {
+    record(entry) {
+      if (config.level === 'off' || (config.level === 'denials' && entry.kind === 'access' && !entry.actor)) return
+      recorded.inc({ kind: entry.kind })
+      const { at: _, ...facts } = entry
+      logger.info({ audit: facts }, entry.kind === 'denial' ? 'access denied' : 'audited')
+      for (const queue of queues) queue.push(entry)
+    },
+    async flush() {
+      await Promise.all(queues.map((queue) => queue.idle()))
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(queues.map((queue) => queue.close()))
+    },
+  }
+}
+
+/** Hands entries to one sink, many at a time, in order; nobody waits for it. */
+class Queue {
+  readonly #sink: Sink
+  readonly #logger: Logger
+  readonly #missed: (count: number) => void
+  #waiting: Kept[] = []
+  #dropped = 0
+  #failing = false
+  #work: Promise<void> | undefined
+
+  constructor(sink: Sink, logger: Logger, missed: (count: number) => void) {
+    this.#sink = sink
+    this.#logger = logger
+    this.#missed = missed
+  }
+
+  push(entry: AuditEntry): void {
+    if (this.#waiting.length >= MAX_WAITING) {
+      this.#dropped += 1
+      this.#missed(1)
+      return
+    }
+    this.#waiting.push(entry)
+    this.#work ??= this.#drain()
+  }
+
+  async idle(): Promise<void> {
+    await this.#work
+  }
+
+  async close(): Promise<void> {
+    await this.#work
+    await this.#sink.close()
+  }
+
+  async #drain(): Promise<void> {
+    // Whatever came in the same turn travels together.
+    await Promise.resolve()
+    while (this.#waiting.length > 0) {
+      const entries: Kept[] = this.#waiting
+      this.#waiting = []
+      const dropped = this.#dropped
+      if (dropped > 0) entries.push({ at: Date.now(), kind: 'dropped', count: dropped })
+      try {
+        await this.#sink.write(entries)
+        this.#dropped -= dropped
+        this.#failing = false
+      } catch (error) {
+        const lost = entries.length - (dropped > 0 ? 1 : 0)
+        this.#dropped += lost
+        this.#missed(lost)
+        if (!this.#failing)
+          this.#logger.error({ error, sink: this.#sink.name, entries: lost }, 'audit entries could not be kept')
+        this.#failing = true
+      }
+    }
+    this.#work = undefined
+  }
+}
