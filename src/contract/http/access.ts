@@ -7,7 +7,7 @@ const nullable = <T extends import('typebox').TSchema>(schema: T) => Type.Union(
 const Texts = Type.Array(Type.String())
 const Lists = Type.Object({ allowed: Texts, denied: Texts })
 
-const FilterSummarySchema = Type.Object({
+export const FilterSummarySchema = Type.Object({
   visibility: Type.Union([Type.Literal('all'), Type.Literal('none'), Type.Literal('filtered')]),
   names: Type.Optional(Lists),
   namespaces: Type.Optional(Lists),
@@ -26,7 +26,12 @@ const DeciderSchema = Type.Object({
 })
 
 export const ExplanationViewSchema = Type.Object({
-  principal: Type.Object({ username: Type.String(), email: Type.String(), groups: Texts, administrator: Type.Boolean() }),
+  principal: Type.Object({
+    username: Type.String(),
+    email: Type.String(),
+    groups: Texts,
+    administrator: Type.Boolean(),
+  }),
   question: Type.Object({
     action: Type.String(),
     cluster: Type.String(),
@@ -79,10 +84,14 @@ export const authExplain = {
   },
 } as const satisfies RouteContract
 
-const OwnPolicySchema = Type.Object(
-  { source: Type.String(), policy: Type.Object({}, { additionalProperties: true }), priority: Type.Integer() },
-  { additionalProperties: true },
-)
+const OwnPolicySchema = Type.Object({
+  source: Type.String({ description: 'user, group:<name> or serviceaccount' }),
+  /** the compiled document; of its subjects only those that are the caller */
+  policy: Type.Object({}, { additionalProperties: true }),
+  priority: Type.Integer(),
+  state: Type.String({ description: 'Active, Inactive, Expired or Error' }),
+  message: Type.String(),
+})
 
 export const authPolicies = {
   method: 'GET',
@@ -180,7 +189,11 @@ export const PolicyViewSchema = Type.Object({
   findings: Type.Array(FindingSchema),
   rules: Type.Array(
     Type.Object({
-      selector: Type.Object({ names: Texts, pattern: Type.String(), labels: Type.Record(Type.String(), Type.String()) }),
+      selector: Type.Object({
+        names: Texts,
+        pattern: Type.String(),
+        labels: Type.Record(Type.String(), Type.String()),
+      }),
       permissions: Texts,
       filters: Type.Record(Type.String(), FilterSummarySchema),
     }),
@@ -195,7 +208,8 @@ export const listPolicies = {
   access: 'administrator',
   schema: {
     operationId: 'listPolicies',
-    summary: 'All policies in the order in which they are looked at, with their state, faults and the clusters they select',
+    summary:
+      'All policies in the order in which they are looked at, with their state, faults and the clusters they select',
     response: Type.Object({ items: Type.Array(PolicyViewSchema), generation: Type.String(), semantics: Type.String() }),
   },
 } as const satisfies RouteContract

@@ -1,5 +1,7 @@
+import type { AccessOfView, ExplanationView, PoliciesView, PreviewView, SubjectView } from './access.ts'
 import type { HistoryView } from './history.ts'
 import type { PromQlAnswer } from './promql.ts'
+import type { OwnPoliciesView, PermissionsView } from './session.ts'
 import type {
   ClusterOperatorView,
   ClusterView,
@@ -69,8 +71,52 @@ export interface ScopeHistoryQuery extends HistoryQuery {
   readonly key?: readonly string[]
 }
 
+/** One question of "why do I see, or not see, this?". */
+export interface ExplainQuery {
+  readonly cluster: string
+  readonly action?: 'view' | 'view_metrics'
+  /** nodes, operators, namespaces, pods, alerts, events or a custom type */
+  readonly type?: string
+  /** one item of that type */
+  readonly name?: string
+  readonly namespace?: string
+  /** administrators only: for somebody else */
+  readonly as?: string
+  readonly groups?: readonly string[]
+}
+
+/** Policies as if they were applied. */
+export interface PreviewQuestion {
+  /** YAML or JSON, one or many documents */
+  readonly manifest: string
+  /** keys (namespace/name) taken away in the same step */
+  readonly remove?: readonly string[]
+  /** besides everyone whom any policy names */
+  readonly subjects?: readonly SubjectView[]
+}
+
 export interface Client {
   session(signal?: AbortSignal): Promise<SessionView>
+  /** The address a browser goes to for signing in at the identity provider. */
+  signInUrl(returnTo?: string): string
+  /** Signs the local administrator in; the session comes as a cookie. */
+  signIn(username: string, password: string, signal?: AbortSignal): Promise<{ message: string }>
+  /** What the caller may see, cluster by cluster, and which policy decided. */
+  permissions(signal?: AbortSignal): Promise<PermissionsView>
+  /** The policies about the caller; other people in them are left out. */
+  ownPolicies(signal?: AbortSignal): Promise<OwnPoliciesView>
+  explain(query: ExplainQuery, signal?: AbortSignal): Promise<ExplanationView>
+  /** Forgets groups and verified tokens that are cached of the caller. */
+  clearCache(signal?: AbortSignal): Promise<{ message: string; rbac_entries_cleared: number; user: string }>
+  /** All policies. This and what follows is for administrators. */
+  policies(signal?: AbortSignal): Promise<PoliciesView>
+  /** What a chosen person sees, cluster by cluster. */
+  accessOf(subject: SubjectView, signal?: AbortSignal): Promise<AccessOfView>
+  /** From now on this browser shows what the chosen person sees, reading only. */
+  viewAs(subject: SubjectView, signal?: AbortSignal): Promise<{ message: string }>
+  endViewAs(signal?: AbortSignal): Promise<{ message: string }>
+  /** What would change for whom; nothing is stored. */
+  previewPolicies(question: PreviewQuestion, signal?: AbortSignal): Promise<PreviewView>
   clusters(
     query?: Paging & { health?: string; stale?: boolean; label?: string },
     signal?: AbortSignal,
@@ -140,14 +186,21 @@ export function createClient({ baseUrl, fetch: request = fetch, headers = {} }: 
     path: string,
     query: Query = {},
     signal?: AbortSignal,
-    form?: Readonly<Record<string, string>>,
+    sent?: URLSearchParams | string,
   ): Promise<T> {
     let response: Response
     try {
       response = await request(`${base}${path}${queryText(query)}`, {
         method,
-        headers: { accept: 'application/json', ...headers },
-        ...(form && { body: new URLSearchParams(form) }),
+        credentials: 'same-origin',
+        headers: {
+          accept: 'application/json',
+          // No other site can make a browser send this: the server asks for it where something is changed.
+          ...(method === 'POST' && { 'x-clusterpulse-request': '1' }),
+          ...(typeof sent === 'string' && { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(sent !== undefined && { body: sent }),
         ...(signal && { signal }),
       })
     } catch (cause) {
@@ -165,10 +218,24 @@ export function createClient({ baseUrl, fetch: request = fetch, headers = {} }: 
   }
 
   const get = <T>(path: string, query?: Query, signal?: AbortSignal) => call<T>('GET', path, query, signal)
+  const post = <T>(path: string, body: object | undefined, signal?: AbortSignal) =>
+    call<T>('POST', path, {}, signal, body && JSON.stringify(body))
   const inCluster = (cluster: string, noun: string) => `/api/v2/clusters/${encodeURIComponent(cluster)}/${noun}`
 
   return {
     session: (signal) => get('/api/v1/session', {}, signal),
+    signInUrl: (returnTo) => `${base}/api/v1/auth/login${queryText({ returnTo })}`,
+    signIn: (username, password, signal) => post('/api/v1/auth/password', { username, password }, signal),
+    permissions: (signal) => get('/api/v1/auth/permissions', {}, signal),
+    ownPolicies: (signal) => get('/api/v1/auth/policies', {}, signal),
+    explain: ({ groups, ...query }, signal) =>
+      get('/api/v1/auth/explain', { ...query, groups: groups?.join(',') }, signal),
+    clearCache: (signal) => post('/api/v1/auth/cache/clear', undefined, signal),
+    policies: (signal) => get('/api/v2/access/policies', {}, signal),
+    accessOf: (subject, signal) => post('/api/v2/access/seen', subject, signal),
+    viewAs: (subject, signal) => post('/api/v2/access/view-as', subject, signal),
+    endViewAs: (signal) => post('/api/v2/access/view-as/end', undefined, signal),
+    previewPolicies: (question, signal) => post('/api/v2/access/preview', question, signal),
     clusters: (query, signal) => get('/api/v2/clusters', { ...query }, signal),
     cluster: (name, signal) => get(`/api/v2/clusters/${encodeURIComponent(name)}`, {}, signal),
     nodes: (cluster, query, signal) => get(inCluster(cluster, 'nodes'), { ...query }, signal),
@@ -189,10 +256,10 @@ export function createClient({ baseUrl, fetch: request = fetch, headers = {} }: 
     history: (cluster, query, signal) => get(inCluster(cluster, 'history'), historyQuery(query), signal),
     historyCsvUrl: (cluster, query) =>
       `${base}${inCluster(cluster, 'history')}${queryText({ ...historyQuery(query), format: 'csv' })}`,
-    promQl: (query, at = {}, signal) => call('POST', '/api/v1/query', {}, signal, texts({ query, ...at })),
-    promQlRange: (query, over, signal) => call('POST', '/api/v1/query_range', {}, signal, texts({ query, ...over })),
+    promQl: (query, at = {}, signal) => call('POST', '/api/v1/query', {}, signal, form({ query, ...at })),
+    promQlRange: (query, over, signal) => call('POST', '/api/v1/query_range', {}, signal, form({ query, ...over })),
     search: (q, query, signal) => get('/api/v2/search', { q, ...query }, signal),
-    logout: (signal) => call('POST', '/api/v1/auth/logout', {}, signal),
+    logout: (signal) => post('/api/v1/auth/logout', undefined, signal),
     async *all(page) {
       let cursor: string | undefined
       do {
@@ -207,10 +274,11 @@ export function createClient({ baseUrl, fetch: request = fetch, headers = {} }: 
 
 const historyQuery = ({ metric, ...rest }: ScopeHistoryQuery): Query => ({ metric: metric.join(','), ...rest })
 
-const texts = (values: Readonly<Record<string, string | number | undefined>>): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(values).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)]])),
-  )
+const form = (values: Readonly<Record<string, string | number | undefined>>): URLSearchParams => {
+  const given = new URLSearchParams()
+  for (const [key, value] of Object.entries(values)) if (value !== undefined) given.set(key, String(value))
+  return given
+}
 
 function queryText(query: Query): string {
   const pairs = Object.entries(query).flatMap(([key, value]) =>

@@ -28,9 +28,10 @@ export interface RouteContract {
   }
 }
 
-type SchemaOf<C extends RouteContract, K extends 'params' | 'querystring' | 'form' | 'body'> = C['schema'][K] extends TSchema
-  ? Static<C['schema'][K]>
-  : Readonly<Record<string, never>>
+type SchemaOf<
+  C extends RouteContract,
+  K extends 'params' | 'querystring' | 'form' | 'body',
+> = C['schema'][K] extends TSchema ? Static<C['schema'][K]> : Readonly<Record<string, never>>
 
 /** What the server hands a route after validation. */
 export type ParamsOf<C extends RouteContract> = SchemaOf<C, 'params'>

@@ -27,7 +27,15 @@ export {
   type SubjectView,
   viewAs,
 } from './access.ts'
-export { ApiProblem, type Client, type ClientOptions, createClient, type HistoryQuery } from './client.ts'
+export {
+  ApiProblem,
+  type Client,
+  type ClientOptions,
+  createClient,
+  type ExplainQuery,
+  type HistoryQuery,
+  type PreviewQuestion,
+} from './client.ts'
 export { getCluster, listClusters } from './clusters.ts'
 export type { Access, AnswerOf, BodyOf, ParamsOf, QueryOf, RouteContract } from './contract.ts'
 export { listEvents, openStream } from './events.ts'
@@ -59,7 +67,15 @@ export {
 } from './promql.ts'
 export { routes } from './routes.ts'
 export { search } from './search.ts'
-export { authLogout, authMe, authPermissions, authStatus, getSession } from './session.ts'
+export {
+  authLogout,
+  authMe,
+  authPermissions,
+  authStatus,
+  getSession,
+  type OwnPoliciesView,
+  type PermissionsView,
+} from './session.ts'
 export {
   v1GetCluster,
   v1GetNode,

@@ -19,13 +19,14 @@ function parameters(schema: TSchema | undefined, place: 'path' | 'query'): objec
 }
 
 function operation(route: RouteContract): object {
-  const { operationId, summary, params, querystring, form, response } = route.schema
+  const { operationId, summary, params, querystring, form, body, response } = route.schema
   return {
     operationId,
     summary,
     parameters: [...parameters(params, 'path'), ...parameters(querystring, 'query')],
     ...(form && { requestBody: { content: { 'application/x-www-form-urlencoded': { schema: form } } } }),
-    security: route.access === 'public' ? [] : [{ proxy: [] }],
+    ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
+    security: route.access === 'public' ? [] : [{ proxy: [] }, { bearer: [] }, { session: [] }],
     responses: {
       200: { description: 'success', content: { [route.contentType ?? 'application/json']: { schema: response } } },
       default: { $ref: '#/components/responses/Problem' },
@@ -48,6 +49,13 @@ export function openApiDocument(routes: readonly RouteContract[], version: strin
     components: {
       securitySchemes: {
         proxy: { type: 'apiKey', in: 'header', name: 'X-Forwarded-User', description: 'set by a trusted proxy only' },
+        bearer: { type: 'http', scheme: 'bearer', description: 'a token of a configured issuer or of Kubernetes' },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'session',
+          description: 'after signing in; a POST then needs the header X-ClusterPulse-Request: 1 and the same origin',
+        },
       },
       responses: {
         Problem: {
