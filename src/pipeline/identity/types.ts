@@ -56,6 +56,8 @@ export interface BearerConfig extends ClaimNames {
 
 /** Every way to sign in; several may be on. They are tried in this order, and the first that knows the request decides. */
 export interface IdentityConfig {
+  /** as people reach us; decides whether cookies are for https only. Default: `oidc.publicUrl`; else what the connection says */
+  readonly publicUrl?: string
   /** whoever reaches the port is the administrator: for loopback only */
   readonly localAdministrator?: { readonly username?: string }
   /** the documented development user; all three conditions are stated, so that none is met by accident */
@@ -103,6 +105,16 @@ export interface RevocationStore {
   onRevoked(listener: (id: string) => void): () => void
 }
 
+/** The little that a shared store must do to carry sign-outs between replicas, such as Redis: SET with PX, EXISTS, PUBLISH, SUBSCRIBE. */
+export interface SharedMarks {
+  /** remembers the key for this long, ms */
+  set(key: string, ttlMs: number): Promise<void>
+  has(key: string): Promise<boolean>
+  publish(text: string): Promise<void>
+  /** called with what any replica published, also this one */
+  subscribe(listener: (text: string) => void): () => void
+}
+
 /** Who asks, and how it was proved. */
 export interface Identified {
   /** with `actor` set, the one looked through: its `method` never makes it an administrator */
@@ -111,8 +123,13 @@ export interface Identified {
   readonly actor?: Principal
   /** the session or token this stands on: when it ends, open streams end. Absent for headers */
   readonly session?: { readonly id: string; readonly expiresAt: number }
-  /** the request proves itself by a cookie: state-changing routes ask for more (CSRF) */
+  /**
+   * The browser proves it by itself, without the page's doing (a cookie, ours or the proxy's, or mere access to the port):
+   * state-changing routes ask for more (CSRF). false for bearer tokens alone.
+   */
   readonly byCookie: boolean
+  /** `Set-Cookie` values for the answer: the session goes on, as it is in use */
+  readonly renewal?: readonly string[]
 }
 
 /** A redirect or an answer that sets cookies. */
@@ -145,8 +162,17 @@ export interface Identity extends AsyncDisposable {
   /** Forgets what is cached of groups and tokens of this principal. @returns how many entries */
   forget(principal: Principal): number
   /** An administrator looks through another's eyes; the cookie says so until it ends (15 min). */
-  viewAs(actor: Principal, as: { readonly username: string; readonly email?: string; readonly groups: readonly string[]; readonly isServiceAccount?: boolean }): SignInAnswer
-  endViewAs(): SignInAnswer
+  viewAs(
+    actor: Principal,
+    as: {
+      readonly username: string
+      readonly email?: string
+      readonly groups: readonly string[]
+      readonly isServiceAccount?: boolean
+    },
+    request?: IncomingMessage,
+  ): SignInAnswer
+  endViewAs(request?: IncomingMessage): SignInAnswer
   /** Ids of sessions that ended: streams that stand on them end. */
   onEnded(listener: (sessionId: string) => void): () => void
 }
