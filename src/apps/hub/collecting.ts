@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { accessReconcilers, type PolicyWriter } from '#access'
 import { connectionReconcilers, type Defaults } from '#connections'
 import { type LeaderElection, Manager } from '#controller'
 import { type EventBus, openEvents } from '#events'
@@ -23,6 +24,8 @@ export interface CollectingOptions {
   readonly hub: () => KubeClient
   /** opened when the log is: its positions mean something in that log only */
   readonly openState: (logId: string) => Promise<StateStore>
+  /** where compiled access policies go */
+  readonly policies: () => PolicyWriter
   /** opened as state is; absent: no history is kept */
   readonly openHistory?: () => Promise<HistoryStore>
   readonly election?: () => LeaderElection
@@ -107,24 +110,34 @@ export function collecting(options: CollectingOptions): Collecting {
       const election = options.election?.()
       manager = new Manager({
         name: 'connections',
-        controllers: connectionReconcilers({
-          hub: options.hub(),
-          namespace: options.namespace,
-          clients: clients.get(),
-          ingester: ingester.get(),
-          state: state.get(),
-          defaults,
-          ...(receiving && {
-            agents: receiving.get().agents,
-            agentInstall: receiving.get().install(),
-            credentials: receiving.get().credentials,
+        controllers: [
+          ...accessReconcilers({
+            hub: options.hub(),
+            namespace: options.namespace,
+            writer: options.policies(),
+            logger: logger.child({ part: 'access' }),
+            metrics,
+            clock: systemClock,
           }),
-          allowLocalKubeconfig: options.allowLocalKubeconfig,
-          concurrency: collection.concurrency,
-          logger: logger.child({ part: 'connections' }),
-          metrics,
-          clock: systemClock,
-        }),
+          ...connectionReconcilers({
+            hub: options.hub(),
+            namespace: options.namespace,
+            clients: clients.get(),
+            ingester: ingester.get(),
+            state: state.get(),
+            defaults,
+            ...(receiving && {
+              agents: receiving.get().agents,
+              agentInstall: receiving.get().install(),
+              credentials: receiving.get().credentials,
+            }),
+            allowLocalKubeconfig: options.allowLocalKubeconfig,
+            concurrency: collection.concurrency,
+            logger: logger.child({ part: 'connections' }),
+            metrics,
+            clock: systemClock,
+          }),
+        ],
         ...(election && { election }),
         ...(receiving && { whileLeading: (signal: AbortSignal) => receiving.get().whileLeading(signal) }),
         logger,

@@ -4,7 +4,11 @@ import { allSettings, readApiConfig, readManagerConfig, readUpConfig } from './c
 describe('readUpConfig', () => {
   it('binds to loopback with a local administrator by default', () => {
     const { config } = readUpConfig({})
-    expect(config.web).toMatchObject({ host: '127.0.0.1', port: 8080, signIn: 'local-administrator' })
+    expect(config.web).toMatchObject({
+      host: '127.0.0.1',
+      port: 8080,
+      access: { identity: { localAdministrator: {} }, semantics: 'strict', audit: { level: 'denials' } },
+    })
   })
 
   it.each(['0.0.0.0', '::', '10.0.0.5', 'hub.example'])(
@@ -27,7 +31,7 @@ describe('readUpConfig', () => {
 
   it('never gives the development user to anything but loopback', () => {
     const env = { ENVIRONMENT: 'development', OAUTH_PROXY_ENABLED: 'false', ENABLE_DEV_AUTH: 'true' }
-    expect(readUpConfig(env).config.web.signIn).toBe('development')
+    expect(readUpConfig(env).config.web.access.identity).toHaveProperty('development')
     expect(() => readUpConfig({ ...env, API_HOST: '0.0.0.0' })).toThrow(/development user is for loopback only/)
   })
 })
@@ -35,7 +39,34 @@ describe('readUpConfig', () => {
 describe('readApiConfig', () => {
   it('refuses its public default address until a trusted proxy is named', () => {
     expect(() => readApiConfig({})).toThrow(/no sign-in method/)
-    expect(readApiConfig({ TRUSTED_PROXIES: '10.0.0.0/8, ::1' }).config.web.signIn).toBe('trusted-proxy')
+    const { identity } = readApiConfig({ TRUSTED_PROXIES: '10.0.0.0/8, ::1' }).config.web.access
+    expect(identity.proxy?.trustedPeers).toEqual(['10.0.0.0/8', '::1'])
+    expect(identity.localAdministrator).toBeUndefined()
+  })
+
+  it.each<[string, Record<string, string>, RegExp]>([
+    ['an issuer without our own address', { OIDC_ISSUER: 'https://id.example' }, /needs PUBLIC_URL/],
+    ['an issuer without TLS', { JWT_ISSUER: 'http://id.example' }, /https address/],
+    ['a short secret of the proxy', { TRUSTED_PROXY_SECRET: 'short' }, /at least 16/],
+    ['a short password', { LOCAL_ADMIN_PASSWORD: 'short' }, /at least 12/],
+    ['a short session secret', { SESSION_SECRET: 'short', API_HOST: '127.0.0.1' }, /at least 32/],
+    ['a client CA without TLS', { TRUSTED_PROXY_CA_FILE: '/etc/hostname' }, /API_TLS_CERT/],
+    ['other semantics', { RBAC_SEMANTICS: 'loose', API_HOST: '127.0.0.1' }, /strict, original/],
+  ])('refuses %s', (_, env, why) => {
+    expect(() => readApiConfig(env)).toThrow(why)
+  })
+
+  it('takes every way of signing in together, and then nobody is administrator by being near', () => {
+    const { access } = readApiConfig({
+      OIDC_ISSUER: 'https://id.example',
+      PUBLIC_URL: 'https://pulse.example',
+      JWT_ISSUER: 'https://id.example',
+      TOKEN_REVIEW: 'true',
+      LOCAL_ADMIN_PASSWORD: 'correct horse battery',
+      API_HOST: '127.0.0.1',
+    }).config.web
+    expect(Object.keys(access.identity).sort()).toEqual(['bearer', 'oidc', 'password', 'session', 'tokenReview'])
+    expect(access.needsHub).toBe(true)
   })
 
   it('names every fault together', () => {

@@ -1,5 +1,5 @@
-import { isIP } from 'node:net'
 import { type ConfigReader, configReader, type LogLevel, parseLogLevel } from '#runtime'
+import { type AccessConfig, access } from './config-access.ts'
 import { type HistoryConfig, history, type IngesterConfig, ingester, logMaxBytes, optional } from './config-push.ts'
 
 /** Redis as the documented variables give it; a `REDIS_URL` wins over the parts. */
@@ -27,14 +27,7 @@ export interface WebConfig {
   readonly host: string
   readonly port: number
   readonly corsOrigins: readonly string[]
-  readonly userHeader: string
-  readonly emailHeader: string
-  readonly groupsHeader: string
-  readonly trustedProxies: readonly string[]
-  readonly trustedProxySecret?: string
-  readonly adminUsers: readonly string[]
-  readonly adminGroups: readonly string[]
-  readonly signIn: 'local-administrator' | 'trusted-proxy' | 'development'
+  readonly access: AccessConfig
 }
 
 export interface UpConfig {
@@ -65,6 +58,8 @@ export interface ManagerConfig {
 
 export interface ApiConfig {
   readonly logLevel: LogLevel
+  /** of the hub cluster, for reviews of tokens and groups; absent: the in-cluster account */
+  readonly kubeconfig?: string
   readonly redis: RedisConfig
   readonly web: WebConfig
   readonly history: HistoryConfig
@@ -77,10 +72,6 @@ export interface Address {
 
 /** Command-line flags, by the name of the variable they stand for; they win over the environment. */
 export type Flags = Readonly<Record<string, string | undefined>>
-
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
-}
 
 function redis(read: ConfigReader): RedisConfig {
   const url = read.secret('REDIS_URL', {
@@ -155,7 +146,7 @@ function collection(read: ConfigReader): CollectionConfig {
   }
 }
 
-function web(read: ConfigReader, defaults: { host: string; local: boolean }): WebConfig {
+function web(read: ConfigReader, defaults: { host: string }): WebConfig {
   const legacyHost = read.optionalText('HOST', { meaning: 'older name of API_HOST' })
   const legacyPort = read.integer('PORT', { default: 8080, min: 0, max: 65535, meaning: 'older name of API_PORT' })
   const host = read.text('API_HOST', {
@@ -172,66 +163,7 @@ function web(read: ConfigReader, defaults: { host: string; local: boolean }): We
     default: read.list('ALLOWED_ORIGINS', { meaning: 'older name of CORS_ORIGINS' }),
     meaning: 'origins that may read the API from a browser; none by default',
   })
-  const environment = read.text('ENVIRONMENT', {
-    default: 'production',
-    oneOf: ['production', 'development'],
-    meaning: 'development allows the development user',
-  })
-  const proxy = read.flag('OAUTH_PROXY_ENABLED', {
-    default: true,
-    meaning: 'identity headers of a trusted proxy are believed',
-  })
-  const devAuth = read.flag('ENABLE_DEV_AUTH', {
-    default: false,
-    meaning: 'third condition of the development user, beside ENVIRONMENT=development and OAUTH_PROXY_ENABLED=false',
-  })
-  const trustedProxies = read.list('TRUSTED_PROXIES', {
-    meaning: 'addresses or CIDR ranges of the proxies whose identity headers are believed',
-  })
-  const secret = read.secret('TRUSTED_PROXY_SECRET', {
-    meaning: 'shared secret a trusted proxy sends in X-ClusterPulse-Proxy-Secret',
-  })
-  const settings = {
-    host,
-    port,
-    corsOrigins: origins,
-    userHeader: read.text('OAUTH_HEADER_USER', { default: 'X-Forwarded-User', meaning: 'header with the user name' }),
-    emailHeader: read.text('OAUTH_HEADER_EMAIL', {
-      default: 'X-Forwarded-Email',
-      meaning: 'header with the email address',
-    }),
-    groupsHeader: read.text('OAUTH_HEADER_GROUPS', {
-      default: 'X-Forwarded-Groups',
-      meaning: 'header with a comma list of groups',
-    }),
-    trustedProxies,
-    adminUsers: read.list('ADMIN_USERS', { meaning: 'users who see the whole fleet' }),
-    adminGroups: read.list('ADMIN_GROUPS', { meaning: 'groups whose members see the whole fleet' }),
-    ...optional('trustedProxySecret', secret),
-  }
-  for (const range of trustedProxies) {
-    if (!isRange(range))
-      read.fault(`TRUSTED_PROXIES names ${JSON.stringify(range)}, which is neither an address nor a CIDR range`)
-  }
-  const proxyConfigured = proxy && (trustedProxies.length > 0 || secret !== undefined)
-  if (proxyConfigured) return { ...settings, signIn: 'trusted-proxy' }
-  if (environment === 'development' && !proxy && devAuth) {
-    if (!isLoopback(host)) read.fault(`API_HOST is ${host}: the development user is for loopback only; use 127.0.0.1`)
-    return { ...settings, signIn: 'development' }
-  }
-  if (!isLoopback(host)) {
-    read.fault(
-      `API_HOST is ${host}, which others can reach, and no sign-in method is configured: bind to 127.0.0.1, or put a proxy that signs people in before it and name it in TRUSTED_PROXIES or TRUSTED_PROXY_SECRET`,
-    )
-  }
-  return { ...settings, signIn: 'local-administrator' }
-}
-
-function isRange(text: string): boolean {
-  const [address = '', bits, ...rest] = text.split('/')
-  const family = isIP(address)
-  if (family === 0 || rest.length > 0) return false
-  return bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+  return { host, port, corsOrigins: origins, access: access(read, host) }
 }
 
 function address(read: ConfigReader, name: string, fallback: string, meaning: string): Address {
@@ -297,7 +229,7 @@ function describeUp(read: ConfigReader): UpConfig {
       max: 65535,
       meaning: 'port of the embedded Kubernetes API on 127.0.0.1; 0 takes a free one',
     }),
-    web: web(read, { host: '127.0.0.1', local: true }),
+    web: web(read, { host: '127.0.0.1' }),
     collection: collection(read),
     ingester: ingester(read, 'up'),
     history: history(read, 'up'),
@@ -329,8 +261,15 @@ function describeApi(read: ConfigReader): ApiConfig {
   return {
     logLevel: logLevel(read, 'info'),
     redis: redis(read),
-    web: web(read, { host: '0.0.0.0', local: false }),
+    web: web(read, { host: '0.0.0.0' }),
     history: history(read, 'api'),
+    ...optional(
+      'kubeconfig',
+      read.optionalText('KUBECONFIG', {
+        meaning:
+          'kubeconfig of the hub cluster, for TOKEN_REVIEW and OPENSHIFT_GROUPS; without it the in-cluster account',
+      }),
+    ),
   }
 }
 

@@ -1,12 +1,17 @@
-import { administratorsOnly } from '#access'
-import { type ApiConfig, type ApiServer, type AuthenticationConfig, apiServer } from '#api'
+import { readFileSync } from 'node:fs'
+import { type Access, openAccess, type PolicySource } from '#access'
+import { type ApiServer, apiServer } from '#api'
+import { type AuditTrail, openAudit } from '#audit'
 import type { EventBus } from '#events'
 import type { HistoryStore } from '#history'
+import { type Identity, openIdentity, type RevocationStore } from '#identity'
+import type { KubeClient } from '#kube'
 import { FleetError, systemClock } from '#model'
+import type { RedisConnection } from '#redis'
 import type { Metrics, Part } from '#runtime'
 import type { StateReader } from '#state'
 import type { WebConfig } from './config.ts'
-import type { HubLogger } from './run.ts'
+import { type HubLogger, part } from './run.ts'
 import { webRoot } from './web-root.ts'
 
 /** The port for people is taken: says by whom to ask and what to do. */
@@ -29,35 +34,80 @@ export interface ServeOptions {
   readonly events: () => EventBus
   /** undefined: routes of history answer 501 */
   readonly history?: () => HistoryStore | undefined
+  readonly policies: () => PolicySource
+  /** the API server of the hub, where tokens are reviewed and groups read */
+  readonly hub?: () => KubeClient
+  /** shared by replicas, so that a sign-out counts in each; default: this process */
+  readonly revocations?: () => RevocationStore
+  /** of the audit stream */
+  readonly redis?: RedisConnection
   readonly metrics: Metrics
   readonly logger: HubLogger
   readonly version: string
   readonly readiness?: Readonly<Record<string, () => string | undefined>>
 }
 
-/** The page and the API as a part; `address()` after it started. */
-export function servePart({
-  web,
-  state,
-  events,
-  history,
-  metrics,
-  logger,
-  version,
-  readiness,
-}: ServeOptions): Part & { address(): string } {
+/** The page and the API as parts, in order; `address()` after they started. */
+export interface Serving {
+  readonly parts: readonly Part[]
+  address(): string
+}
+
+export function serving(options: ServeOptions): Serving {
+  const { web, metrics, logger } = options
+  const audit = part<AuditTrail>('audit', () =>
+    openAudit({
+      config: web.access.audit,
+      ...(options.redis && { redis: options.redis }),
+      logger: logger.child({ part: 'audit' }),
+      metrics,
+    }),
+  )
+  const identity = part<Identity>('identity', () =>
+    openIdentity({
+      config: web.access.identity,
+      ...(options.hub && web.access.needsHub && { kube: options.hub() }),
+      ...(options.revocations && { revocations: options.revocations() }),
+      clock: systemClock,
+      logger: logger.child({ part: 'identity' }),
+      metrics,
+    }),
+  )
+  const { serve, address } = servePart(options, () => ({ identity: identity.get(), audit: audit.get() }))
+  return { parts: [audit, identity, serve], address }
+}
+
+function servePart(
+  options: ServeOptions,
+  opened: () => { readonly identity: Identity; readonly audit: AuditTrail },
+): { readonly serve: Part; address(): string } {
+  const { web, state, events, history, metrics, logger, version, readiness } = options
   let server: ApiServer | undefined
   let address = ''
-  return {
+  const serve: Part = {
     name: 'api',
     async start() {
       const root = webRoot()
       const store = history?.()
+      const { tls, semantics, administrators } = web.access
+      const access: Access = openAccess({ source: options.policies(), semantics, administrators, clock: systemClock })
       server = apiServer({
         state: state(),
         events: events(),
-        access: administratorsOnly({ users: web.adminUsers, groups: web.adminGroups }),
-        config: apiConfig(web),
+        access,
+        ...opened(),
+        config: {
+          host: web.host,
+          port: web.port,
+          corsOrigins: web.corsOrigins,
+          ...(tls && {
+            tls: {
+              cert: readFileSync(tls.certFile, 'utf8'),
+              key: readFileSync(tls.keyFile, 'utf8'),
+              ...(tls.clientCaPem !== undefined && { clientCa: tls.clientCaPem }),
+            },
+          }),
+        },
         logger: logger.child({ part: 'api' }),
         clock: systemClock,
         version,
@@ -75,30 +125,6 @@ export function servePart({
       }
     },
     stop: async () => server?.stop(),
-    address: () => address,
   }
-}
-
-function apiConfig(web: WebConfig): ApiConfig {
-  return { host: web.host, port: web.port, corsOrigins: web.corsOrigins, authentication: authentication(web) }
-}
-
-function authentication(web: WebConfig): AuthenticationConfig {
-  switch (web.signIn) {
-    case 'local-administrator':
-      return { mode: 'local-administrator' }
-    case 'development':
-      return { mode: 'development', environment: 'development', proxyEnabled: false, developmentUserEnabled: true }
-    case 'trusted-proxy':
-      return {
-        mode: 'trusted-proxy',
-        userHeader: web.userHeader,
-        emailHeader: web.emailHeader,
-        groupsHeader: web.groupsHeader,
-        trustedPeers: web.trustedProxies,
-        ...(web.trustedProxySecret !== undefined && {
-          sharedSecret: { header: 'X-ClusterPulse-Proxy-Secret', value: web.trustedProxySecret },
-        }),
-      }
-  }
+  return { serve, address: () => address }
 }

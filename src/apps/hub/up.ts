@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { MemoryPolicies } from '#access'
 import { Metrics, type Part } from '#runtime'
 import { EmbeddedStateStore } from '#state'
 import { collecting } from './collecting.ts'
@@ -9,7 +10,7 @@ import { simulatedMembers } from './demo.ts'
 import { historyOf } from './history.ts'
 import { declareMembers, kubeconfigMembers, kubeconfigPaths, type Member } from './members.ts'
 import { part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
-import { servePart } from './serve.ts'
+import { serving } from './serve.ts'
 
 export interface UpOptions extends RoleOptions<UpConfig> {
   readonly demo: boolean
@@ -61,8 +62,10 @@ export async function up({
     },
     stop: () => Promise.resolve(),
   }
+  const policies = new MemoryPolicies()
   const collect = collecting({
     dataDir,
+    policies: () => policies,
     namespace: HUB_NAMESPACE,
     collection: config.collection,
     hub: () => controlPlane.get().client,
@@ -76,8 +79,10 @@ export async function up({
     metrics,
     logger,
   })
-  const serve = servePart({
+  const serve = serving({
     web: config.web,
+    policies: () => policies,
+    hub: () => controlPlane.get().client,
     state: collect.state,
     events: collect.events,
     history: collect.history,
@@ -87,7 +92,7 @@ export async function up({
     readiness: { log: () => collect.logFault(), agents: () => collect.receivingFault() },
   })
 
-  await runUntilSignal([controlPlane, simulation, declare, ...collect.parts, serve], logger, () => {
+  await runUntilSignal([controlPlane, simulation, declare, ...collect.parts, ...serve.parts], logger, () => {
     const what = given
       ? `${members.length} cluster${members.length === 1 ? '' : 's'} of ${paths.join(', ')}`
       : 'a simulated fleet'
