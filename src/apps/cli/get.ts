@@ -146,11 +146,11 @@ function columnsOf(noun: Exclude<Noun, 'clusters' | 'agents'>, now: number): Col
     { header: 'ROLES', value: (node) => node.roles.join(',') },
     {
       header: 'CPU',
-      value: (node) => share(node.used?.cpuCores ?? node.requested?.cpuCores, node.allocatable.cpuCores),
+      value: (node) => share(node.used?.cpuCores ?? node.requested?.cpuCores ?? null, node.allocatable.cpuCores),
     },
     {
       header: 'MEMORY',
-      value: (node) => share(node.used?.memoryBytes ?? node.requested?.memoryBytes, node.allocatable.memoryBytes),
+      value: (node) => share(node.used?.memoryBytes ?? node.requested?.memoryBytes ?? null, node.allocatable.memoryBytes),
     },
     { header: 'BASIS', value: (node) => (node.used ? 'used' : node.requested ? 'requested' : 'not shown') },
     { header: 'PODS', value: (node) => ratio(node.pods?.running, node.pods?.total) },
