@@ -1,4 +1,5 @@
 import type { ClusterStatus, ConnectionFacts, FleetEvent } from './fleet.ts'
+import type { SeenNode } from './seen.ts'
 import type {
   ClusterOperatorSnapshot,
   ClusterSnapshot,
@@ -83,7 +84,7 @@ export function infoDocument(cluster: ClusterSnapshot, endpoint: string): Record
 
 /** Totals of a cluster. `nodes_ready` counts nodes whose documented status is Ready: cordoned ones are not among them. */
 export type MetricsDocument = ReturnType<typeof metricsDocument>
-export function metricsDocument(totals: ClusterTotals, nodes: Iterable<NodeSnapshot>, at: number | null) {
+export function metricsDocument(totals: ClusterTotals, nodes: Iterable<Readiness>, at: number | null) {
   const ready = [...nodes].filter((node) => nodeStatus(node) === 'Ready').length
   return {
     timestamp: documentTime(at),
@@ -104,8 +105,10 @@ export function namespacesDocument(namespaces: Iterable<NamespaceSnapshot>, at: 
   return { namespaces: names, count: names.length, timestamp: documentTime(at) }
 }
 
+type Readiness = Pick<NodeSnapshot, 'ready' | 'unschedulable'>
+
 /** One word for a node, as the documents have it. NotReady is never hidden by a cordon. */
-export function nodeStatus(node: NodeSnapshot): 'Ready' | 'NotReady' | 'SchedulingDisabled' | 'Unknown' {
+export function nodeStatus(node: Readiness): 'Ready' | 'NotReady' | 'SchedulingDisabled' | 'Unknown' {
   if (node.ready === 'notReady') return 'NotReady'
   if (node.unschedulable) return 'SchedulingDisabled'
   return node.ready === 'ready' ? 'Ready' : 'Unknown'
@@ -163,6 +166,29 @@ export function nodeDocument(node: NodeSnapshot, observedAt: number | null) {
     unschedulable: node.unschedulable,
     usage_source: node.used ? 'measured' : 'requested',
   }
+}
+
+const noPods = { total: 0, running: 0, pending: 0, failed: 0, succeeded: 0, unknown: 0 }
+const noRequests = { cpuCores: 0, memoryBytes: 0 }
+
+/**
+ * The document of a node for somebody who may not see all of it: fields of what is hidden are not there at all.
+ * @param usage whether they may see measurements
+ */
+export function seenNodeDocument(node: SeenNode, observedAt: number | null, usage: boolean): Partial<NodeDocument> {
+  const { pods, requested } = node
+  const document: Partial<NodeDocument> = nodeDocument(
+    { ...node, pods: pods ?? noPods, requested: requested ?? noRequests },
+    observedAt,
+  )
+  const leaveOut = (...fields: readonly (keyof NodeDocument)[]) => {
+    for (const field of fields) delete document[field]
+  }
+  if (!pods) leaveOut('pods_running', 'pods_pending', 'pods_failed', 'pods_succeeded', 'pods_total')
+  if (!requested) leaveOut('cpu_requested', 'memory_requested')
+  // Where nothing was measured the percentages are the share that pods requested.
+  if (!usage || !(node.used ?? requested)) leaveOut('cpu_usage_percent', 'memory_usage_percent', 'usage_source')
+  return document
 }
 
 /** One point of a node's documented series. */

@@ -1,17 +1,16 @@
+import type { SeenNode, SeenPodSummary } from './seen.ts'
 import type {
   ClusterOperatorSnapshot,
   DeploymentSnapshot,
   NamespaceSnapshot,
-  NodeSnapshot,
   OperatorSnapshot,
   PodCounts,
-  PodSummary,
 } from './snapshots.ts'
 
-/** What the sums are taken over: all of a cluster, or what one principal may see. Absent or null: never read. */
+/** What the sums are taken over: all of a cluster, or what one principal may see. Absent or null: never read, or hidden. */
 export interface TotalsInput {
-  readonly nodes?: Iterable<NodeSnapshot> | null
-  readonly podSummary?: PodSummary | null
+  readonly nodes?: Iterable<SeenNode> | null
+  readonly podSummary?: SeenPodSummary | null
   readonly namespaces?: Iterable<NamespaceSnapshot> | null
   readonly deployments?: Iterable<DeploymentSnapshot> | null
   readonly operators?: Iterable<OperatorSnapshot> | null
@@ -35,7 +34,7 @@ export interface ClusterTotals {
     readonly notReady: number
     readonly unschedulable: number
   } | null
-  /** of the whole cluster where it was read, else over the pods of the nodes */
+  /** of the whole cluster where it was read, else over the pods of the nodes; null where those of a node are hidden */
   readonly pods: PodCounts | null
   readonly namespaces: number | null
   /** `ready`: as many replicas ready as are wanted */
@@ -79,17 +78,19 @@ export function clusterTotals(input: TotalsInput): ClusterTotals {
   }
 }
 
-function capacityTotals(nodes: readonly NodeSnapshot[], what: 'cpuCores' | 'memoryBytes'): CapacityTotals {
+function capacityTotals(nodes: readonly SeenNode[], what: 'cpuCores' | 'memoryBytes'): CapacityTotals {
   return {
     capacity: sum(nodes, (node) => node.capacity[what]),
     allocatable: sum(nodes, (node) => node.allocatable[what]),
-    requested: sum(nodes, (node) => node.requested[what]),
+    requested: sum(nodes, (node) => node.requested?.[what] ?? null),
     used: sum(nodes, (node) => node.used?.[what] ?? null),
   }
 }
 
-function podTotals(nodes: readonly NodeSnapshot[]): PodCounts {
-  const of = (phase: keyof PodCounts) => nodes.reduce((total, node) => total + node.pods[phase], 0)
+function podTotals(nodes: readonly SeenNode[]): PodCounts | null {
+  const counts = nodes.map(({ pods }) => pods).filter((pods) => pods !== null)
+  if (counts.length < nodes.length) return null
+  const of = (phase: keyof PodCounts) => counts.reduce((total, pods) => total + pods[phase], 0)
   return {
     total: of('total'),
     running: of('running'),

@@ -71,6 +71,28 @@ export function seenKeys(cluster: VisibleCluster, scope: 'node' | 'operator' | '
   return new Set(cluster.rows(scope).keys())
 }
 
+const ofPods = /^pods_(total|running|pending|failed|succeeded)$|_requested(_bytes)?$/
+const ofUsage = /_usage_percent$/
+
+/**
+ * Without the metrics of nodes that are summed over pods which the caller may not see. A percentage is such a one where
+ * nothing is measured.
+ * @throws RefusedError `history_filtered` where none is left
+ */
+export function seenMetrics(cluster: VisibleCluster, metrics: readonly Metric[], keys: readonly string[]) {
+  const nodes = keys.flatMap((key) => cluster.rows('node').get(key)?.snapshot ?? [])
+  const hidesPods = nodes.some(({ pods }) => pods === null)
+  const hidesShares = nodes.some(({ requested, used }) => requested === null && used === null)
+  const isSeen = ({ scope, name }: Metric): boolean =>
+    scope !== 'node' || !((hidesPods && ofPods.test(name)) || (hidesShares && ofUsage.test(name)))
+  const seen = metrics.filter(isSeen)
+  if (seen.length > 0) return seen
+  throw new RefusedError(
+    'history_filtered',
+    `you see only some pods of cluster ${cluster.state.name}: what is summed over all of them is not shown`,
+  )
+}
+
 export interface HistoryQuestion {
   readonly cluster: string
   readonly scope: MetricScope

@@ -1,6 +1,7 @@
 import type { HistoryStore } from '#history'
-import { type ClusterState, documentTime, metricPrefix, seconds } from '#model'
+import { documentTime, metricPrefix, seconds } from '#model'
 import { askStore } from './history.ts'
+import type { VisibleCluster } from './views.ts'
 
 const maxSamples = 100
 
@@ -18,10 +19,11 @@ const fields = [
 /** The last samples of one node, newest first, one per collection interval; usage that was not measured is null. */
 export async function nodeSamples(
   store: HistoryStore,
-  { name, connection }: ClusterState,
+  cluster: VisibleCluster,
   node: string,
   now: number,
 ): Promise<readonly Readonly<Record<string, string | number | null>>[]> {
+  const { name, connection } = cluster.state
   const stepMs = Math.max(seconds(1), Math.ceil((connection?.intervalMs ?? seconds(30)) / 1000) * 1000)
   const to = Math.floor(now / stepMs) * stepMs
   const query = {

@@ -1,25 +1,28 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { AccessFilter, Principal } from '#access'
-import type { Access, ParamsOf, QueryOf, RouteContract } from '#http'
+import type { Access, Principal, Sight } from '#access'
+import type { ParamsOf, QueryOf, RouteContract, Access as WhoMayCall } from '#http'
 import { type Clock, type ClusterState, invariant } from '#model'
 import type { StateReader } from '#state'
 import { type Body, type BodyCache, type Origin, textBody } from './bodies.ts'
 import { clusterNotFound } from './problem.ts'
-import { steadyUntil, type Views, type VisibleCluster } from './views.ts'
+import { nobody, steadyUntil, type Views, type VisibleCluster } from './views.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
+    /** who asks; null: nobody we know, on public routes only */
     principal: Principal | null
+    /** what they see; set on `filtered` and `administrator` routes */
+    sight: Sight | null
   }
   interface FastifyContextConfig {
-    access?: Access
+    access?: WhoMayCall
   }
 }
 
 /** What every route is made of. */
 export interface Parts {
   readonly state: StateReader
-  readonly access: AccessFilter
+  readonly access: Access
   readonly views: Views
   readonly bodies: BodyCache
   readonly clock: Clock
@@ -101,27 +104,36 @@ export function principalOf(request: FastifyRequest): Principal {
   return request.principal
 }
 
-/** The clusters the principal may see, by name. */
-export function visibleClusters({ state, views }: Parts, principal: Principal): VisibleCluster[] {
+/** What the request may be told of: everything it answers about the fleet goes through this. */
+export function sightOf(request: FastifyRequest): Sight {
+  invariant(request.sight, 'a route that tells of the fleet runs only with a sight')
+  return request.sight
+}
+
+/** The clusters that may be seen, by name. */
+export function visibleClusters({ state, views }: Parts, sight: Sight): VisibleCluster[] {
   const visible: VisibleCluster[] = []
   for (const cluster of state.clusters()) {
-    const view = views.of(principal, cluster)
+    const view = views.of(sight, cluster)
     if (view) visible.push(view)
   }
   return visible
 }
 
-/** @throws RefusedError `cluster_not_found`, whether there is none or it is hidden */
-export function visibleCluster({ state, views }: Parts, principal: Principal, name: string): VisibleCluster {
+/**
+ * Unknown and hidden go the same way: the decision is made in both cases, over a cluster of that name.
+ * @throws RefusedError `cluster_not_found`, whether there is none or it is hidden
+ */
+export function visibleCluster({ state, views }: Parts, sight: Sight, name: string): VisibleCluster {
   const cluster = state.cluster(name)
-  const visible = cluster && views.of(principal, cluster)
-  if (!visible) throw clusterNotFound(name)
+  const visible = views.of(sight, cluster ?? nobody(name))
+  if (!cluster || !visible) throw clusterNotFound(name)
   return visible
 }
 
-/** What an answer about these clusters depends on besides the question. */
-export function originOf(tag: unknown, clusters: readonly VisibleCluster[], now: number): Origin {
-  let validUntil = Number.POSITIVE_INFINITY
+/** What an answer about these clusters depends on besides the question; nothing outlives the sight it was made by. */
+export function originOf(tag: unknown, clusters: readonly VisibleCluster[], sight: Sight, now: number): Origin {
+  let { validUntil } = sight
   for (const { state } of clusters) validUntil = Math.min(validUntil, steadyUntil(state, now))
   return { tag, validUntil }
 }
@@ -129,25 +141,25 @@ export function originOf(tag: unknown, clusters: readonly VisibleCluster[], now:
 const questionOf = (name: string, fingerprint: string, question: unknown): string =>
   `${name} ${fingerprint} ${JSON.stringify(question)}`
 
-/** An answer about the whole visible fleet, encoded once per state version and sort of principal. */
+/** An answer about the whole visible fleet, encoded once per state version and sight. */
 export function fleetBody<C extends RouteContract>(
   parts: Parts,
   contract: C,
   { request, query, now }: Call<C>,
   encode: (clusters: readonly VisibleCluster[], previous: Body | undefined) => Body,
 ): Answer {
-  const principal = principalOf(request)
-  const key = questionOf(contract.schema.operationId, parts.access.fingerprint(principal), query)
+  const sight = sightOf(request)
+  const key = questionOf(contract.schema.operationId, sight.fingerprint, query)
   const tag = parts.state.version()
   const known = parts.bodies.get(key, tag, now)
   if (known) return { body: known }
-  const clusters = visibleClusters(parts, principal)
+  const clusters = visibleClusters(parts, sight)
   const body = encode(clusters, parts.bodies.previous(key))
-  parts.bodies.set(key, originOf(tag, clusters, now), body)
+  parts.bodies.set(key, originOf(tag, clusters, sight, now), body)
   return { body }
 }
 
-/** An answer about one cluster, encoded once per state of that cluster and sort of principal. */
+/** An answer about one cluster, encoded once per state of that cluster and sight. */
 export function clusterBody<C extends RouteContract>(
   parts: Parts,
   contract: C,
@@ -155,13 +167,13 @@ export function clusterBody<C extends RouteContract>(
   name: string,
   encode: (cluster: VisibleCluster) => string,
 ): Answer {
-  const principal = principalOf(request)
-  const cluster = visibleCluster(parts, principal, name)
-  const key = questionOf(contract.schema.operationId, parts.access.fingerprint(principal), [params, query])
+  const sight = sightOf(request)
+  const cluster = visibleCluster(parts, sight, name)
+  const key = questionOf(contract.schema.operationId, sight.fingerprint, [params, query])
   const tag: ClusterState = cluster.state
   const known = parts.bodies.get(key, tag, now)
   if (known) return { body: known }
   const body = textBody(encode(cluster))
-  parts.bodies.set(key, originOf(tag, [cluster], now), body)
+  parts.bodies.set(key, originOf(tag, [cluster], sight, now), body)
   return { body }
 }

@@ -65,10 +65,10 @@ function rankOfWord(name: string, word: string): number {
   return /[a-z0-9]/.test(name[at - 1] ?? '') ? 3 : 2
 }
 
-function indexOf({ state, visible }: VisibleCluster): ClusterIndex {
+function indexOf({ state, visible, status }: VisibleCluster): ClusterIndex {
   const cluster: string = state.name
   const entries = [
-    entry({ kind: 'cluster', cluster, name: cluster, detail: clusterDetail(state), health: state.status.health }),
+    entry({ kind: 'cluster', cluster, name: cluster, detail: clusterDetail(state), health: status.health }),
   ]
   for (const { name, ready, roles } of visible('node')) {
     entries.push(entry({ kind: 'node', cluster, name, detail: roles.join(', '), health: nodeHealth[ready] }))

@@ -1,17 +1,20 @@
-import type { AccessFilter, Principal } from '#access'
+import type { Sight } from '#access'
 import type { AgentView, ClusterView, PartView, RowType } from '#http'
 import type {
   AgentFacts,
+  ClusterName,
   ClusterState,
   DeploymentSnapshot,
+  FleetEvent,
   Freshness,
   NamespaceSnapshot,
   PartState,
   PodCounts,
-  SnapshotOf,
+  SeenOf,
   SnapshotType,
 } from '#model'
 import { clusterTotals, seconds, snapshotTypes } from '#model'
+import { plainFault, type SeenStatus, seenFacts, seenStatus } from './seen-status.ts'
 
 export const rowTypes: readonly RowType[] = ['node', 'namespace', 'deployment', 'operator', 'clusterOperator']
 
@@ -42,60 +45,89 @@ export function steadyUntil(cluster: ClusterState, now: number): number {
   return Math.min(Number.POSITIVE_INFINITY, ...moments)
 }
 
-/** At most this many sorts of principals are remembered per state of a cluster; the oldest makes room. */
-const maxFingerprints = 64
+/** At most this many sights are remembered per state of a cluster; the oldest makes room. */
+const maxSights = 64
 
-/** Everything of one cluster as one sort of principal may see it; each view is made once per state of the cluster. */
+/** Everything of one cluster as one sight shows it; each view is made once per state of the cluster. */
 export class Views {
-  readonly #access: AccessFilter
   readonly #known = new WeakMap<ClusterState, Map<string, VisibleCluster>>()
 
-  constructor(access: AccessFilter) {
-    this.#access = access
+  /** undefined: nobody with this sight may know that the cluster exists */
+  of(sight: Sight, cluster: ClusterState): VisibleCluster | undefined {
+    const bySight = this.#known.get(cluster) ?? new Map<string, VisibleCluster>()
+    const known = bySight.get(sight.fingerprint)
+    if (known) return known
+    if (!sight.canSee(cluster)) return undefined
+    this.#known.set(cluster, bySight)
+    const own = new VisibleCluster(cluster, sight)
+    // Whoever sees all of a cluster and its measurements sees the same.
+    const everyones = own.whole && own.usage ? `whole, ${own.history ? 'with' : 'without'} history` : undefined
+    const made = (everyones !== undefined && bySight.get(everyones)) || own
+    if (everyones !== undefined && made === own) this.#keep(bySight, everyones, made)
+    this.#keep(bySight, sight.fingerprint, made)
+    return made
   }
 
-  /** undefined: the principal may not know that the cluster exists */
-  of(principal: Principal, cluster: ClusterState): VisibleCluster | undefined {
-    if (!this.#access.canSee(principal, cluster)) return undefined
-    const fingerprint = this.#access.fingerprint(principal)
-    const byFingerprint = this.#known.get(cluster) ?? new Map<string, VisibleCluster>()
-    this.#known.set(cluster, byFingerprint)
-    const known = byFingerprint.get(fingerprint)
-    if (known) return known
-    const oldest = byFingerprint.keys().next()
-    if (byFingerprint.size >= maxFingerprints && !oldest.done) byFingerprint.delete(oldest.value)
-    const made = new VisibleCluster(cluster, <T extends SnapshotType>(type: T) =>
-      this.#access.visible(principal, cluster, type),
-    )
-    byFingerprint.set(fingerprint, made)
-    return made
+  #keep(bySight: Map<string, VisibleCluster>, key: string, made: VisibleCluster): void {
+    const oldest = bySight.keys().next()
+    if (bySight.size >= maxSights && !oldest.done) bySight.delete(oldest.value)
+    bySight.set(key, made)
   }
 }
 
-type Visible = <T extends SnapshotType>(type: T) => readonly SnapshotOf<T>[]
+type Visible = <T extends SnapshotType>(type: T) => readonly SeenOf<T>[]
 
 /** One row with its text. */
 export interface Row<T extends RowType = RowType> {
   readonly name: string
-  readonly snapshot: SnapshotOf<T>
+  readonly snapshot: SeenOf<T>
+  /** of a namespace; '' of other rows */
+  readonly extras: string
   readonly json: string
-  /** of a namespace */
   readonly pods: PodCounts | null
   readonly deployments: number | null
 }
 
 export class VisibleCluster {
   readonly state: ClusterState
-  /** what the principal may see, in no order */
-  readonly visible: Visible
+  readonly sight: Sight
+  /** nothing of it is hidden, so that sums over all of it may be shown */
+  readonly whole: boolean
+  /** measurements may be shown */
+  readonly usage: boolean
+  /** values over time may be shown */
+  readonly history: boolean
+  readonly #visible = new Map<SnapshotType, readonly unknown[]>()
   readonly #rows = new Map<RowType, ReadonlyMap<string, Row>>()
   readonly #memo = new Map<string, unknown>()
   #fresh: { readonly view: ClusterView; readonly json: string } | undefined
   #stale: { readonly view: ClusterView; readonly json: string } | undefined
 
-  constructor(state: ClusterState, visible: Visible) {
+  constructor(state: ClusterState, sight: Sight) {
     this.state = state
-    this.visible = visible
+    this.sight = sight
+    this.whole = sight.whole(state)
+    this.usage = sight.usage(state)
+    this.history = sight.history(state)
+  }
+
+  /** What is left of the snapshots of a type, in no order. */
+  readonly visible: Visible = <T extends SnapshotType>(type: T): readonly SeenOf<T>[] => {
+    const known = this.#visible.get(type)
+    if (known) return known as readonly SeenOf<T>[] // kept under its type
+    const items = this.sight.visible(this.state, type)
+    this.#visible.set(type, items)
+    return items
+  }
+
+  /** As far as it can be told from what is seen. */
+  get status(): SeenStatus {
+    return this.memo('status', () => seenStatus(this))
+  }
+
+  /** What happened, newest first. */
+  get events(): readonly FleetEvent[] {
+    return this.memo('events', () => this.state.events.filter((event) => this.sight.showsEvent(this.state, event)))
   }
 
   isStale(now: number): boolean {
@@ -110,7 +142,7 @@ export class VisibleCluster {
     return this.#made(now).json
   }
 
-  /** Keeps anything that depends on this state and these eyes alone. */
+  /** Keeps anything that depends on this state and this sight alone. */
   memo<T>(key: string, make: () => T): T {
     if (!this.#memo.has(key)) this.#memo.set(key, make())
     return this.#memo.get(key) as T // set above, by the same key
@@ -121,7 +153,7 @@ export class VisibleCluster {
       this.#stale ??= withJson({ ...this.#made(Number.NEGATIVE_INFINITY).view, stale: true })
       return this.#stale
     }
-    this.#fresh ??= withJson(clusterView(this.state, this.visible))
+    this.#fresh ??= withJson(clusterView(this))
     return this.#fresh
   }
 
@@ -129,25 +161,43 @@ export class VisibleCluster {
   rows<T extends RowType>(type: T): ReadonlyMap<string, Row<T>> {
     let rows = this.#rows.get(type)
     if (!rows) {
-      rows = makeRows(this.state, type, this.visible)
+      rows = makeRows(this, type)
       this.#rows.set(type, rows)
     }
     return rows as ReadonlyMap<string, Row<T>> // kept under its type
   }
 
-  /** null: never read so far */
+  /** null: never read so far, or hidden */
   part(type: SnapshotType): PartView | null {
     const part = this.state.parts[type]
-    return part ? partView(part, this.visible(type).length) : null
+    if (!part || this.#hides(type)) return null
+    return partView(part, this.visible(type).length, this.whole)
+  }
+
+  /** Pods are summed up in one row: without it they are hidden, which is not the same as none. */
+  get hidesPods(): boolean {
+    return this.#hides('podSummary')
+  }
+
+  #hides(type: SnapshotType): boolean {
+    if (this.whole || type !== 'podSummary') return false
+    return this.visible('podSummary').length === 0
   }
 }
 
 const withJson = (view: ClusterView) => ({ view, json: JSON.stringify(view) })
 
 // Views are written by name: what a state object may carry besides does not leak into an answer.
-function partView(part: PartState<SnapshotType>, count: number): PartView {
+function partView(part: PartState<SnapshotType>, count: number, whole: boolean): PartView {
   const { outcome, code, message, attemptedAt, freshness } = part
-  return { outcome, code, message, attemptedAt, freshness: freshness && freshnessView(freshness), count }
+  return {
+    outcome,
+    code,
+    message: whole ? message : plainFault(outcome),
+    attemptedAt,
+    freshness: freshness && freshnessView(freshness),
+    count,
+  }
 }
 
 const freshnessView = ({ observedAt, receivedAt, source }: Freshness): Freshness => ({ observedAt, receivedAt, source })
@@ -168,8 +218,9 @@ const agentView = (agent: AgentFacts): AgentView => ({
   tls: agent.tls,
 })
 
-function clusterView(state: ClusterState, visible: Visible): ClusterView {
-  const { connection, status } = state
+function clusterView(cluster: VisibleCluster): ClusterView {
+  const { state, visible, status, whole } = cluster
+  const { connection } = state
   const wasRead = (type: SnapshotType): boolean => (state.parts[type]?.freshness ?? null) !== null
   const totals = clusterTotals({
     nodes: wasRead('node') ? visible('node') : null,
@@ -181,8 +232,8 @@ function clusterView(state: ClusterState, visible: Visible): ClusterView {
   })
   const parts: Record<string, PartView> = {}
   for (const type of snapshotTypes) {
-    const part = state.parts[type]
-    if (part) parts[type] = partView(part, visible(type).length)
+    const part = cluster.part(type)
+    if (part) parts[type] = part
   }
   return {
     name: state.name,
@@ -199,31 +250,35 @@ function clusterView(state: ClusterState, visible: Visible): ClusterView {
     stale: false,
     staleAfterMs: staleAfterMs(state),
     intervalMs: connection?.intervalMs ?? defaultIntervalMs,
-    checkedAt: status.checkedAt,
-    lastSyncAt: status.lastSyncAt,
-    facts: visible('cluster')[0] ?? null,
+    checkedAt: state.status.checkedAt,
+    lastSyncAt: state.status.lastSyncAt,
+    facts: seenFacts(cluster),
     ...totals,
-    heartbeats: state.heartbeats.map(({ at, health, durationMs }) => ({ at, health, durationMs })),
+    pods: cluster.hidesPods ? null : totals.pods,
+    filtered: !whole,
+    heartbeats: status.heartbeats.map(({ at, health, durationMs }) => ({ at, health, durationMs })),
     parts,
   }
 }
 
-function makeRows<T extends RowType>(state: ClusterState, type: T, visible: Visible): ReadonlyMap<string, Row<T>> {
+function makeRows<T extends RowType>(cluster: VisibleCluster, type: T): ReadonlyMap<string, Row<T>> {
+  const { state, visible } = cluster
   const freshness = state.parts[type]?.freshness
   if (!freshness) return new Map()
   const ending = `,"cluster":${JSON.stringify(state.name)},"freshness":${JSON.stringify(freshnessView(freshness))}`
-  const extras = type === 'namespace' ? namespaceExtras(state, visible) : noExtras
+  const extrasOf = type === 'namespace' ? namespaceExtras(cluster) : noExtras
   const rows = visible(type)
     .map((snapshot): Row<T> => {
-      const { pods, deployments } = extras(snapshot.name)
-      const more = type === 'namespace' ? `,"pods":${JSON.stringify(pods)},"deployments":${deployments}` : ''
+      const { pods, deployments } = extrasOf(snapshot.name)
+      const extras = type === 'namespace' ? `,"pods":${JSON.stringify(pods)},"deployments":${deployments}` : ''
       return {
         name: snapshot.name,
         snapshot,
+        extras,
         pods,
         deployments,
         get json() {
-          return `${snapshotJson(snapshot).slice(0, -1)}${ending}${more}}`
+          return `${snapshotJson(snapshot).slice(0, -1)}${ending}${extras}}`
         },
       }
     })
@@ -246,14 +301,23 @@ type Extras = (name: string) => Pick<Row, 'pods' | 'deployments'>
 const noExtras: Extras = () => ({ pods: null, deployments: null })
 const noPods: PodCounts = { total: 0, running: 0, pending: 0, failed: 0, succeeded: 0, unknown: 0 }
 
-function namespaceExtras(state: ClusterState, visible: Visible): Extras {
+function namespaceExtras(cluster: VisibleCluster): Extras {
+  const { state, visible } = cluster
   const summary = visible('podSummary')[0]
   const deploymentsRead = (state.parts.deployment?.freshness ?? null) !== null
   const deployments = countBy(visible('deployment'))
+  // A namespace that the summary does not name has no pods, or none that are for these eyes.
+  const others = podsAreFiltered(cluster) ? null : noPods
   return (name) => ({
-    pods: summary ? (ownValue(summary.byNamespace, name) ?? noPods) : null,
+    pods: summary ? (ownValue(summary.byNamespace, name) ?? others) : null,
     deployments: deploymentsRead ? (deployments.get(name) ?? 0) : null,
   })
+}
+
+function podsAreFiltered({ state, sight, whole }: VisibleCluster): boolean {
+  if (whole) return false
+  const { pods } = sight.permissions(state).filters
+  return pods !== undefined && pods.visibility !== 'all'
 }
 
 function countBy(deployments: readonly DeploymentSnapshot[]): ReadonlyMap<NamespaceSnapshot['name'], number> {
@@ -268,3 +332,18 @@ const ownValue = <V>(record: Readonly<Record<string, V>>, key: string): V | unde
 
 /** Order by code units: the same everywhere, whatever the locale. */
 export const byText = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0)
+
+/** A cluster that is not there, to decide over its name as if it were. */
+export const nobody = (name: string): ClusterState => ({
+  name: name as ClusterName, // compared with selectors only
+  connection: null,
+  status: { health: 'unknown', message: '', reasons: [], checkedAt: null, lastSyncAt: null },
+  sequence: 0,
+  origin: '',
+  source: 'pull',
+  agent: null,
+  parts: {},
+  heartbeats: [],
+  events: [],
+  version: 0,
+})

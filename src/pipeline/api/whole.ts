@@ -1,22 +1,28 @@
-import { snapshotTypes } from '#model'
 import { RefusedError } from './problem.ts'
 import type { VisibleCluster } from './views.ts'
 
-/**
- * Whether these eyes see every item of the cluster. Only then may they have what is summed over all of it: a total tells
- * of what was hidden. The one place for this rule: totals over time and PromQL both ask here.
- * It goes by what the cluster has now; a filter that hides by name must also say no while nothing bears that name.
+/*
+ * What is summed over all of a cluster tells of what is hidden in it. The one place for the rule who may have such sums over
+ * time: the history of a cluster and PromQL both ask here.
  */
-export const seesWhole = (cluster: VisibleCluster): boolean =>
-  cluster.memo('whole', () =>
-    snapshotTypes.every((type) => cluster.visible(type).length === (cluster.state.parts[type]?.items.size ?? 0)),
+
+/**
+ * Values over time, of anything of this cluster.
+ * @throws RefusedError `metrics_not_permitted`
+ */
+export function requireHistory({ state, history }: VisibleCluster): void {
+  if (history) return
+  throw new RefusedError(
+    'metrics_not_permitted',
+    `measurements of cluster ${state.name} are not for you: a policy would have to grant viewMetrics`,
   )
+}
 
 /** @throws RefusedError `history_filtered` */
-export function requireWhole(cluster: VisibleCluster): void {
-  if (seesWhole(cluster)) return
+export function requireWhole({ state, whole }: VisibleCluster): void {
+  if (whole) return
   throw new RefusedError(
     'history_filtered',
-    `you see only a part of cluster ${cluster.state.name}: its totals are not shown; ask for its nodes`,
+    `you see only a part of cluster ${state.name}: its totals are not shown; ask for its nodes`,
   )
 }

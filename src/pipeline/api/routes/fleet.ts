@@ -25,7 +25,7 @@ export function fleetRoutes(app: FastifyInstance, parts: Parts): void {
       const { health, stale, label } = call.query
       const items = clusters.filter(
         (cluster) =>
-          (health === undefined || cluster.state.status.health === health) &&
+          (health === undefined || cluster.status.health === health) &&
           (stale === undefined || cluster.isStale(call.now) === stale) &&
           (label === undefined || hasLabel(cluster.state.connection?.labels, label)),
       )
@@ -111,9 +111,9 @@ export function fleetRoutes(app: FastifyInstance, parts: Parts): void {
   )
 
   route(app, parts, listEvents, (call) =>
-    clusterBody(parts, listEvents, call, call.params.name, ({ state }) => {
+    clusterBody(parts, listEvents, call, call.params.name, (cluster) => {
       const { type } = call.query
-      const events = state.events.filter((event) => type === undefined || event.type === type)
+      const events = cluster.events.filter((event) => type === undefined || event.type === type)
       return pageBody(eventPage(events, call.query), eventJson, null).plain.toString()
     }),
   )
@@ -127,7 +127,7 @@ const severity: Readonly<Record<Health, number>> = { unhealthy: 0, degraded: 1, 
 const clusterValue =
   (now: number) =>
   (cluster: VisibleCluster, sort: string): SortValue => {
-    if (sort === 'health') return severity[cluster.state.status.health]
+    if (sort === 'health') return severity[cluster.status.health]
     if (sort === 'checkedAt') return cluster.state.status.checkedAt
     const { nodes, cpuCores, memoryBytes } = cluster.view(now)
     if (sort === 'nodes') return nodes?.total ?? null
@@ -136,7 +136,7 @@ const clusterValue =
 
 function nodeValue({ snapshot }: Row<'node'>, sort: string): SortValue {
   if (sort === 'ready') return snapshot.ready
-  if (sort === 'pods') return snapshot.pods.total
+  if (sort === 'pods') return snapshot.pods?.total ?? null
   return sort === 'cpu' ? snapshot.allocatable.cpuCores : snapshot.allocatable.memoryBytes
 }
 

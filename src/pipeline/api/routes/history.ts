@@ -14,11 +14,12 @@ import {
   openStore,
   requireMetric,
   seenKeys,
+  seenMetrics,
 } from '../history.ts'
 import { nodeNotFound } from '../problem.ts'
-import { type Answer, type Call, type Parts, principalOf, route, sendBody, visibleCluster } from '../route.ts'
+import { type Answer, type Call, type Parts, route, sendBody, sightOf, visibleCluster } from '../route.ts'
 import { byText, type VisibleCluster } from '../views.ts'
-import { requireWhole } from '../whole.ts'
+import { requireHistory, requireWhole } from '../whole.ts'
 import { type WindowQuery, windowOf } from '../window.ts'
 
 type HistoryScope = Exclude<MetricScope, 'custom'>
@@ -42,16 +43,17 @@ export function historyRoutes(app: FastifyInstance, parts: Parts, history: Histo
     keysOf: (cluster: VisibleCluster) => readonly string[],
   ): Promise<Answer> {
     const names = requireMetric(query.metric)
-    const principal = principalOf(request)
-    const cluster = visibleCluster(parts, principal, name)
+    const sight = sightOf(request)
+    const cluster = visibleCluster(parts, sight, name)
     const keys = keysOf(cluster)
+    requireHistory(cluster)
     const store = openStore(history)
-    const metrics = metricsOf(scope, names)
+    const metrics = seenMetrics(cluster, metricsOf(scope, names), keys)
     const window = windowOf(query, now, cluster.state.connection?.intervalMs ?? seconds(30))
     const question: HistoryQuestion = { cluster: name, scope, metrics, keys, window }
     const csv = wantsCsv(request, query.format)
-    const key = JSON.stringify([csv, parts.access.fingerprint(principal), name, scope, names, keys, window])
-    const body = await bodies.get(key, now, keepMs(window.stepMs), async () => {
+    const key = JSON.stringify([csv, sight.fingerprint, name, scope, names, keys, window])
+    const body = await bodies.get(key, now, Math.min(keepMs(window.stepMs), sight.validUntil - now), async () => {
       const view = await historyView(store, question)
       return textBody(csv ? historyCsv(view) : `${JSON.stringify(view)}\n`)
     })

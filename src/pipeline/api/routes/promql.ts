@@ -6,9 +6,8 @@ import { type Cors, requireSameSite } from '../gate.ts'
 import { askStore, openStore, seenKeys } from '../history.ts'
 import { RefusedError } from '../problem.ts'
 import { narrowQuery } from '../promql.ts'
-import { type Answer, type Parts, principalOf, route, visibleClusters } from '../route.ts'
+import { type Answer, type Parts, route, sightOf, visibleClusters } from '../route.ts'
 import { byText, type VisibleCluster } from '../views.ts'
-import { seesWhole } from '../whole.ts'
 import { parseStep, parseTime } from '../window.ts'
 
 /** As Prometheus itself refuses more. */
@@ -42,7 +41,7 @@ export function promQlRoutes(
   ): Promise<Answer> {
     const store = openStore(history)
     const promql = requirePromQl(store)
-    const clusters = wholeClusters(visibleClusters(parts, principalOf(request)))
+    const clusters = wholeClusters(visibleClusters(parts, sightOf(request)))
     const times = path === 'query' ? instantOf(given, now) : rangeOf(given)
     // Whoever sees no cluster asks the same way, and finds nothing.
     const query = narrowQuery(required(given, 'query'), clusters.length > 0 ? clusters : ['none'])
@@ -82,7 +81,7 @@ export function promQlRoutes(
   })
   route(app, parts, promQlLabelValues, ({ request, params }) => {
     requirePromQl(openStore(history))
-    return success(sorted(labelValues(params.label, visibleClusters(parts, principalOf(request)))))
+    return success(sorted(labelValues(params.label, visibleClusters(parts, sightOf(request)))))
   })
 }
 
@@ -95,13 +94,14 @@ function requirePromQl(store: HistoryStore): PromQl {
 }
 
 /**
- * PromQL knows clusters, not nodes: who sees a cluster in part cannot be served by narrowing, and to leave that cluster out in
- * silence would make every sum wrong.
+ * Of the clusters whose measurements the caller may have. PromQL knows clusters, not nodes: who sees one of them in part cannot
+ * be served by narrowing, and to leave that cluster out in silence would make every sum wrong.
  * @throws RefusedError `history_filtered`
  */
 function wholeClusters(clusters: readonly VisibleCluster[]): readonly string[] {
-  const part = clusters.find((cluster) => !seesWhole(cluster))
-  if (!part) return clusters.map(({ state }) => state.name)
+  const measured = clusters.filter(({ history }) => history)
+  const part = measured.find(({ whole }) => !whole)
+  if (!part) return measured.map(({ state }) => state.name)
   throw new RefusedError(
     'history_filtered',
     `you see only a part of cluster ${part.state.name}, and PromQL cannot be narrowed to it: use the history of its nodes`,

@@ -19,11 +19,12 @@ import {
   eventDocument,
   infoDocument,
   metricsDocument,
-  nodeDocument,
   nodeStatus,
   operatorDocument,
   type PodCounts,
+  type SeenNode,
   type SnapshotType,
+  seenNodeDocument,
   specDocument,
   statusDocument,
 } from '#model'
@@ -31,7 +32,8 @@ import { type ListBody, listBody, textBody } from '../bodies.ts'
 import { openStore } from '../history.ts'
 import { nodeSamples } from '../node-samples.ts'
 import { nodeNotFound } from '../problem.ts'
-import { clusterBody, fleetBody, type Parts, principalOf, route, visibleCluster } from '../route.ts'
+import { clusterBody, fleetBody, type Parts, route, sightOf, visibleCluster } from '../route.ts'
+import { seenFacts } from '../seen-status.ts'
 import { byText, silentAt, type VisibleCluster } from '../views.ts'
 
 /** The documented routes: bare arrays of the documents as they lie in the store. */
@@ -62,7 +64,7 @@ export function v1Routes(app: FastifyInstance, parts: Parts, history: HistorySto
       const nodes = [...cluster.rows('node').values()].filter(
         ({ snapshot }) => (!role || snapshot.roles.includes(role)) && (!status || nodeStatus(snapshot) === status),
       )
-      return line(nodes.map(({ snapshot }) => nodeDocument(snapshot, observedAt(cluster, 'node'))))
+      return line(nodes.map(({ snapshot }) => nodeOf(cluster, snapshot)))
     }),
   )
 
@@ -71,13 +73,15 @@ export function v1Routes(app: FastifyInstance, parts: Parts, history: HistorySto
     const documentOf = (cluster: VisibleCluster) => {
       const row = cluster.rows('node').get(node)
       if (!row) throw nodeNotFound(name, node)
-      return nodeDocument(row.snapshot, observedAt(cluster, 'node'))
+      return nodeOf(cluster, row.snapshot)
     }
     if (call.query.include_metrics !== 'true')
       return clusterBody(parts, v1GetNode, { ...call, query: {} }, name, (cluster) => line(documentOf(cluster)))
-    const cluster = visibleCluster(parts, principalOf(call.request), name)
+    const cluster = visibleCluster(parts, sightOf(call.request), name)
     const document = documentOf(cluster)
-    const samples = history ? await nodeSamples(openStore(history), cluster.state, node, call.now) : []
+    // As documented, who may not have them gets the node without them.
+    if (!cluster.history) return { body: textBody(line(document)) }
+    const samples = history ? await nodeSamples(openStore(history), cluster, node, call.now) : []
     return { body: textBody(line({ ...document, metrics_history: samples })) }
   })
 
@@ -114,16 +118,18 @@ export function v1Routes(app: FastifyInstance, parts: Parts, history: HistorySto
 
   // Alerts stand beside the cluster's state, so its version does not tell of them: never kept.
   route(app, parts, v1ListAlerts, ({ request, params, query }) => {
-    visibleCluster(parts, principalOf(request), params.name)
+    const sight = sightOf(request)
+    const { state } = visibleCluster(parts, sight, params.name)
     const alerts = parts.state
       .alerts(params.name)
+      .filter((alert) => sight.showsAlert(state, alert))
       .filter(({ severity }) => !query.severity || severity === query.severity)
     return { fresh: alerts }
   })
 
   route(app, parts, v1ListEvents, (call) =>
-    clusterBody(parts, v1ListEvents, call, call.params.name, ({ state }) =>
-      line(state.events.slice(0, eventLimit(call.query.limit)).map(eventDocument)),
+    clusterBody(parts, v1ListEvents, call, call.params.name, ({ events }) =>
+      line(events.slice(0, eventLimit(call.query.limit)).map(eventDocument)),
     ),
   )
 }
@@ -132,6 +138,9 @@ const line = (document: unknown): string => `${documentText(document)}\n`
 
 const observedAt = ({ state }: VisibleCluster, type: SnapshotType): number | null =>
   state.parts[type]?.freshness?.observedAt ?? null
+
+const nodeOf = (cluster: VisibleCluster, node: SeenNode) =>
+  seenNodeDocument(node, observedAt(cluster, 'node'), cluster.usage)
 
 // The text changes with time only where the cluster goes stale or silent.
 function listedText(cluster: VisibleCluster, now: number): string {
@@ -142,7 +151,7 @@ function listedText(cluster: VisibleCluster, now: number): string {
 function clusterDocument(cluster: VisibleCluster, now: number) {
   const { state, visible } = cluster
   const { connection } = state
-  const facts = visible('cluster')[0]
+  const facts = seenFacts(cluster)
   const freshness = state.parts.node?.freshness
   return {
     name: state.name,
@@ -177,12 +186,25 @@ function metricsOf(cluster: VisibleCluster) {
     namespaces: visible('namespace'),
     deployments: state.parts.deployment ? visible('deployment') : null,
   })
-  return metricsDocument(totals, visible('node'), observedAt(cluster, 'node'))
+  const shown = { ...totals, pods: cluster.hidesPods ? null : totals.pods }
+  const document = metricsDocument(shown, visible('node'), observedAt(cluster, 'node'))
+  return cluster.whole ? document : { ...document, filtered: true, filter_metadata: filterMetadata(cluster) }
+}
+
+/** By which of their filters, and to which namespaces, the numbers are reduced: nothing of what is hidden. */
+function filterMetadata({ sight, state, visible }: VisibleCluster) {
+  const filters = Object.entries(sight.permissions(state).filters)
+  return {
+    filtered_types: filters.flatMap(([type, { visibility }]) => (visibility === 'all' ? [] : [type])).sort(byText),
+    allowed_namespaces: visible('namespace')
+      .map(({ name }) => name)
+      .sort(byText),
+  }
 }
 
 /** A health that nobody has confirmed for three rounds is not known, whatever it was. */
 function statusOf(cluster: VisibleCluster, now: number) {
-  const { status } = cluster.state
+  const status = { ...cluster.status, checkedAt: cluster.state.status.checkedAt, lastSyncAt: null }
   const stale = cluster.isStale(now)
   if (now < silentAt(cluster.state)) return { ...statusDocument(status), stale }
   const message = `no news since ${documentTime(status.checkedAt)}; before that ${status.health}`
