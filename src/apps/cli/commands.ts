@@ -1,4 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
+import type { ExplainOptions } from './access.ts'
+import type { TestOptions } from './access-test.ts'
 import { outputFormats } from './format.ts'
 import { nouns } from './get.ts'
 
@@ -13,6 +15,9 @@ export interface Actions {
   crds(): Promise<void>
   simulate(options: SimulateOptions): Promise<void>
   probe(url: string): Promise<void>
+  explainAccess(options: ExplainOptions): Promise<void>
+  testAccess(options: TestOptions): Promise<void>
+  verifyAudit(file: string): Promise<void>
 }
 
 export interface UpOptions {
@@ -78,6 +83,17 @@ const count =
     }
     return value
   }
+
+const commas = (text: string, all: readonly string[] = []): readonly string[] => [
+  ...all,
+  ...text
+    .split(',')
+    .map((item) => item.trim())
+    .filter(Boolean),
+]
+
+const server = (): Option =>
+  new Option('--server <url>', 'address of the hub').env('CLUSTERPULSE_SERVER').default('http://127.0.0.1:8080')
 
 const gather = (value: string, all: readonly string[] = []): readonly string[] => [...all, value]
 
@@ -146,9 +162,7 @@ export function program(actions: Actions, version: string): Command {
     })
     .option('-c, --cluster <name>', 'only this cluster; may be given again', gather, [])
     .addOption(new Option('-o, --output <format>', 'how to print').choices([...outputFormats]).default('table'))
-    .addOption(
-      new Option('--server <url>', 'address of the hub').env('CLUSTERPULSE_SERVER').default('http://127.0.0.1:8080'),
-    )
+    .addOption(server())
     .action((noun: (typeof nouns)[number], options: GetOptions) => actions.get(noun, options))
 
   cli
@@ -185,6 +199,55 @@ export function program(actions: Actions, version: string): Command {
     )
     .option('--revoke', 'revoke every credential of this cluster instead: its streams end at once')
     .action((cluster: string, options: ConnectOptions) => actions.connect(cluster, options))
+
+  const semantics = () =>
+    new Option('--semantics <which>', 'strict, or as the original answered (RBAC_SEMANTICS)')
+      .choices(['strict', 'original'])
+      .env('RBAC_SEMANTICS')
+      .default('strict')
+  const access = cli.command('access').description('who may see what: explain a decision, test policies')
+  access
+    .command('explain')
+    .description(
+      'why somebody sees something, or does not: the deciding policy and rule, what was passed over and why. Asks the hub, or works from files alone (-f)',
+    )
+    .option(
+      '--as <user>',
+      'name of the user (default: whoever asks the hub); system:serviceaccount:<namespace>:<name> too',
+    )
+    .option('--email <address>', 'verified email address of the user')
+    .option('--groups <names>', 'comma list; may be given again', commas, [])
+    .option('-c, --cluster <name>', 'the cluster; without it every cluster')
+    .option('--labels <pairs>', 'labels of the cluster, key=value, where no file tells them', commas, [])
+    .addOption(new Option('--action <action>', 'what is asked for').choices(['view', 'view_metrics']).default('view'))
+    .option('--type <type>', 'nodes, operators, namespaces, pods, alerts, events, or what a MetricSource collects')
+    .option('--name <name>', 'one item of that type')
+    .option('--namespace <name>', 'of the item')
+    .option('-f, --file <file>', 'policies (and ClusterConnections) in YAML or JSON, - for standard input', gather, [])
+    .option('--at <time>', 'as if it were then, such as 2026-12-24T18:00:00Z (with -f)')
+    .addOption(semantics())
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(['text', 'json']).default('text'))
+    .addOption(server())
+    .action(({ file, ...options }: Omit<ExplainOptions, 'files'> & { file: readonly string[] }) =>
+      actions.explainAccess({ ...options, files: file }),
+    )
+  access
+    .command('test')
+    .description('hold policies against a file of expectations, for a pull request; exit status 1 where one is not met')
+    .requiredOption('-f, --file <file>', 'policies (and ClusterConnections) in YAML or JSON', gather)
+    .requiredOption('--cases <file>', 'who is expected to see what; the guide shows the form')
+    .addOption(semantics())
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(['text', 'json']).default('text'))
+    .action(({ file, ...options }: Omit<TestOptions, 'files'> & { file: readonly string[] }) =>
+      actions.testAccess({ ...options, files: file }),
+    )
+
+  const audit = cli.command('audit').description('the trail of who asked for what')
+  audit
+    .command('verify')
+    .description('follow the hash chain of an audit file and its older parts; exit status 1 where it breaks')
+    .argument('<file>', 'the file being written (AUDIT_FILE); with AUDIT_KEY set where the chain is keyed')
+    .action((file: string) => actions.verifyAudit(file))
 
   cli
     .command('crds')
@@ -225,13 +288,20 @@ export function commandReference(): string {
       crds: none,
       simulate: none,
       probe: none,
+      explainAccess: none,
+      testAccess: none,
+      verifyAudit: none,
     },
     '',
   )
-  const pages = [cli, ...cli.commands].filter((command) => command.name() !== 'probe')
+  const pages = [cli, ...cli.commands.flatMap((command) => [command, ...command.commands])].filter(
+    (command) => command.name() !== 'probe',
+  )
+  const titleOf = (command: Command): string =>
+    command.parent ? `${titleOf(command.parent)} ${command.name()}` : command.name()
   const help = (command: Command) => {
     command.configureHelp({ helpWidth: 110 })
-    return `## ${command === cli ? 'clusterpulse' : `clusterpulse ${command.name()}`}\n\n\`\`\`text\n${command.helpInformation().trimEnd()}\n\`\`\`\n`
+    return `## ${titleOf(command)}\n\n\`\`\`text\n${command.helpInformation().trimEnd()}\n\`\`\`\n`
   }
   return `# Commands\n\n${pages.map(help).join('\n')}`
 }

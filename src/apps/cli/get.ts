@@ -150,7 +150,8 @@ function columnsOf(noun: Exclude<Noun, 'clusters' | 'agents'>, now: number): Col
     },
     {
       header: 'MEMORY',
-      value: (node) => share(node.used?.memoryBytes ?? node.requested?.memoryBytes ?? null, node.allocatable.memoryBytes),
+      value: (node) =>
+        share(node.used?.memoryBytes ?? node.requested?.memoryBytes ?? null, node.allocatable.memoryBytes),
     },
     { header: 'BASIS', value: (node) => (node.used ? 'used' : node.requested ? 'requested' : 'not shown') },
     { header: 'PODS', value: (node) => ratio(node.pods?.running, node.pods?.total) },

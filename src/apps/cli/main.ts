@@ -84,6 +84,28 @@ const actions: Actions = {
     process.stdout.write(text)
   },
 
+  async explainAccess(options) {
+    const { explain } = await import('./access.ts')
+    show(await explain(options))
+  },
+
+  async testAccess(options) {
+    const { testPolicies } = await import('./access-test.ts')
+    show(await testPolicies(options))
+  },
+
+  async verifyAudit(file) {
+    const { verifyAudit } = await import('#audit')
+    const key = process.env.AUDIT_KEY
+    const { ok, entries, fault } = await verifyAudit(file, key ? { key: Buffer.from(key) } : {})
+    if (ok) process.stdout.write(`${file}: ${entries} entries, the chain is whole\n`)
+    else {
+      process.exitCode = 1
+      const where = fault ? `${fault.file}, line ${fault.line}: ${fault.why}` : file
+      process.stderr.write(`clusterpulse: ${where} (${entries} entries before it are whole)\n`)
+    }
+  },
+
   async crds() {
     const { crdYaml } = await import('#kinds')
     process.stdout.write(crdYaml())
@@ -98,6 +120,12 @@ const actions: Actions = {
     const answer = await fetch(url, { signal: AbortSignal.timeout(4_000) })
     if (!answer.ok) throw new Error(`${url} answered ${answer.status}`)
   },
+}
+
+function show({ text, notes, failed }: { text: string; notes: readonly string[]; failed?: boolean }): void {
+  process.stdout.write(`${text}\n`)
+  for (const note of notes) process.stderr.write(`note: ${printable(note)}\n`)
+  if (failed) process.exitCode = 1
 }
 
 /** Runs one command. A failure is one sentence on standard error and exit status 1, unless it was nobody's mistake. */
