@@ -7,6 +7,7 @@ import { collecting } from './collecting.ts'
 import type { Env, UpConfig } from './config.ts'
 import { type ControlPlane, HUB_NAMESPACE, openControlPlane } from './control-plane.ts'
 import { simulatedMembers } from './demo.ts'
+import { declareDemoPolicies } from './demo-policies.ts'
 import { historyOf } from './history.ts'
 import { declareMembers, kubeconfigMembers, kubeconfigPaths, type Member } from './members.ts'
 import { part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
@@ -59,6 +60,7 @@ export async function up({
     async start() {
       members = given ?? simulation.get().members
       await declareMembers(controlPlane.get().server, members, logger)
+      if (given === undefined) await declareDemoPolicies(controlPlane.get().server)
     },
     stop: () => Promise.resolve(),
   }

@@ -1,0 +1,66 @@
+import type { ApiObject, ApiServer } from '#apiserver'
+import { monitorAccessPolicy } from '#kinds'
+import { HUB_NAMESPACE } from './control-plane.ts'
+
+const POLICIES = {
+  group: monitorAccessPolicy.group,
+  version: monitorAccessPolicy.version,
+  plural: monitorAccessPolicy.plural,
+}
+
+/** Three people's policies for the demo, so that "what does … see?" has something to show. Made once; changes stay. */
+export async function declareDemoPolicies(server: ApiServer): Promise<void> {
+  for (const object of demoPolicies) {
+    const key = { name: object.metadata.name, namespace: HUB_NAMESPACE }
+    if (!server.objects.get(POLICIES, key)) await server.objects.create(object)
+  }
+}
+
+const policy = (name: string, spec: Record<string, unknown>): ApiObject => ({
+  apiVersion: monitorAccessPolicy.apiVersion,
+  kind: monitorAccessPolicy.kind,
+  metadata: { name, namespace: HUB_NAMESPACE, labels: { 'app.kubernetes.io/part-of': 'clusterpulse-demo' } },
+  spec,
+})
+
+const demoPolicies: readonly ApiObject[] = [
+  policy('on-call', {
+    identity: { subjects: { groups: ['on-call'] }, priority: 200 },
+    access: { effect: 'Allow' },
+    scope: {
+      clusters: { rules: [{ selector: { matchNames: ['*'] }, permissions: { view: true, viewMetrics: true } }] },
+    },
+  }),
+  policy('developers', {
+    identity: { subjects: { groups: ['developers'], users: ['alice'] }, priority: 100 },
+    access: { effect: 'Allow' },
+    scope: {
+      clusters: {
+        rules: [
+          { selector: { matchLabels: { environment: 'staging' } }, permissions: { view: true, viewMetrics: true } },
+          {
+            selector: { matchLabels: { environment: 'production' } },
+            permissions: { view: true },
+            resources: [
+              {
+                type: 'namespaces',
+                visibility: 'filtered',
+                filters: { names: { denied: ['kube-*', 'openshift*'] } },
+              },
+              {
+                type: 'nodes',
+                visibility: 'filtered',
+                filters: { names: { denied: ['*master*', '*control-plane*'] } },
+              },
+            ],
+          },
+        ],
+      },
+    },
+  }),
+  policy('contractors-not-in-production', {
+    identity: { subjects: { groups: ['contractors'] }, priority: 300 },
+    access: { effect: 'Deny' },
+    scope: { clusters: { rules: [{ selector: { matchLabels: { environment: 'production' } } }] } },
+  }),
+]
