@@ -1,0 +1,624 @@
+import type { Action, Principal } from '#access'
+import type { MonitorAccessPolicySpec } from '#kinds'
+import type { ClusterState, FleetEvent, PodCounts, SeenOf, SnapshotOf, SnapshotType } from '#model'
+import { patterns } from './generate.ts'
+import type { World, WrittenPolicy } from './world.ts'
+
+/**
+ * Who may see what, read off the specification and nothing else: every question is answered from the written policies
+ * anew, slowly and plainly. It shares no line with what it judges.
+ */
+type Rule = NonNullable<MonitorAccessPolicySpec['scope']['clusters']['rules']>[number]
+type Entry = NonNullable<Rule['resources']>[number]
+type Lists = { readonly allowed?: readonly string[]; readonly denied?: readonly string[] }
+
+/** What the filters of one entry are compared with. */
+interface Item {
+  /** any of them may be the name: allowed by one, denied by one */
+  readonly names: readonly string[]
+  /** undefined: it is in no namespace; '*': in all */
+  readonly namespaces: readonly string[] | '*' | undefined
+  /** undefined: it has none, and never will */
+  readonly labels: Readonly<Record<string, string>> | undefined
+  readonly fields?: Readonly<Record<string, unknown>>
+}
+
+export interface Verdict {
+  readonly allowed: boolean
+  /** of the deciding policy, `namespace/name` */
+  readonly policy: string | null
+  readonly rule: number | null
+  /** of the deciding rule */
+  readonly permissions: readonly Action[]
+  /** of the type asked for; all must let an item pass */
+  readonly entries: readonly Entry[]
+}
+
+const denied: Verdict = { allowed: false, policy: null, rule: null, permissions: [], entries: [] }
+
+const timeShape = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
+const goodTimes = new Map<string, number>()
+
+/** ms since the Unix epoch; undefined: not a time */
+function timeOf(text: string): number | undefined {
+  const at = goodTimes.get(text) ?? Date.parse(text)
+  goodTimes.set(text, at)
+  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`)
+  const isDay = !Number.isNaN(day.getTime()) && day.toISOString().slice(0, 10) === text.slice(0, 10)
+  return timeShape.test(text) && isDay && !Number.isNaN(at) ? at : undefined
+}
+
+const keyOf = ({ namespace, name }: WrittenPolicy): string => `${namespace}/${name}`
+const priorityOf = ({ spec }: WrittenPolicy): number => spec.identity.priority ?? 100
+const isDeny = ({ spec }: WrittenPolicy): boolean => spec.access.effect === 'Deny'
+const rulesOf = ({ spec }: WrittenPolicy): readonly Rule[] => spec.scope.clusters.rules ?? []
+const own = <V>(record: Readonly<Record<string, V>>, key: string): V | undefined =>
+  Object.hasOwn(record, key) ? record[key] : undefined
+const smaller = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0)
+
+/** Section 3 with the checks of section 14: a policy that cannot mean what it says never comes into force. */
+export function isRefused({ spec }: WrittenPolicy): boolean {
+  const priority = spec.identity.priority ?? 100
+  const { notBefore, notAfter } = spec.lifecycle?.validity ?? {}
+  return (
+    priority < 1 ||
+    priority > 10_000 ||
+    [notBefore, notAfter].some((text) => text !== undefined && text !== '' && timeOf(text) === undefined) ||
+    (spec.scope.clusters.rules ?? []).some(
+      ({ selector }) => selector.matchPattern !== undefined && !own(patterns, selector.matchPattern),
+    )
+  )
+}
+
+function actionsOf({ permissions }: Rule): readonly Action[] {
+  const set: Action[] = []
+  if (permissions?.view) set.push('view')
+  if (permissions?.viewMetrics) set.push('view_metrics')
+  const says = permissions?.view !== undefined || permissions?.viewMetrics !== undefined
+  return says ? set : ['view']
+}
+
+// ── texts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** "*" is any text, "?" is one character, all else is itself. */
+export function fits(wildcard: readonly string[], text: readonly string[]): boolean {
+  const [first, ...rest] = wildcard
+  if (first === undefined) return text.length === 0
+  if (first === '*') return fits(rest, text) || (text.length > 0 && fits(wildcard, text.slice(1)))
+  return text.length > 0 && (first === '?' || first === text[0]) && fits(rest, text.slice(1))
+}
+
+/** As the original translates it: "." of an expression stops at the end of a line. */
+function fitsOriginal(wildcard: string, text: string): boolean {
+  if (!/[*?]/.test(wildcard)) return wildcard === text
+  const source = wildcard.replaceAll('.', '\\.').replaceAll('*', '[^\\n]*').replaceAll('?', '[^\\n]')
+  return new RegExp(`^${source}$`, 'u').test(text)
+}
+
+const kept = new Map<string, boolean>()
+
+export class Oracle {
+  readonly #world: World
+  readonly #strict: boolean
+  readonly #now: number
+  readonly #inForce: readonly WrittenPolicy[]
+
+  constructor(world: World, now = world.now) {
+    this.#world = world
+    this.#strict = world.semantics === 'strict'
+    this.#now = now
+    // Two objects of one name are one: the later stands.
+    const byKey = new Map(
+      world.policies.filter((policy) => policy.byHand || !isRefused(policy)).map((policy) => [keyOf(policy), policy]),
+    )
+    this.#inForce = [...byKey.values()].sort(
+      (left, right) =>
+        priorityOf(right) - priorityOf(left) ||
+        Number(isDeny(right)) - Number(isDeny(left)) ||
+        smaller(keyOf(left), keyOf(right)),
+    )
+  }
+
+  isAdministrator({ method, username, groups }: Principal): boolean {
+    const { administrators } = this.#world
+    return (
+      method === 'local-administrator' ||
+      method === 'password' ||
+      administrators.users.some((user) => user !== '' && user === username) ||
+      administrators.groups.some((group) => group !== '' && groups.includes(group))
+    )
+  }
+
+  eyes(principal: Principal): Eyes {
+    return new Eyes(this, principal)
+  }
+
+  /** the policies about somebody, in the order in which they are looked at */
+  policiesOf(principal: Principal): readonly WrittenPolicy[] {
+    return this.#inForce.filter(({ spec }) => {
+      const { users = [], groups = [], serviceAccounts = [] } = spec.identity.subjects
+      return (
+        users.includes(principal.username) ||
+        (this.#strict &&
+          principal.emailVerified === true &&
+          principal.email !== '' &&
+          users.includes(principal.email)) ||
+        groups.some((group) => principal.groups.includes(group)) ||
+        (principal.isServiceAccount &&
+          serviceAccounts.some(
+            ({ name, namespace }) => principal.username === `system:serviceaccount:${namespace || 'default'}:${name}`,
+          ))
+      )
+    })
+  }
+
+  get strict(): boolean {
+    return this.#strict
+  }
+
+  /** Is it on, and is it time? A Deny whose bounds nobody can read counts all the same. */
+  isActive(policy: WrittenPolicy): boolean {
+    const { spec } = policy
+    if (spec.access.enabled === false) return false
+    const { notBefore, notAfter } = spec.lifecycle?.validity ?? {}
+    const from = notBefore ? timeOf(notBefore) : Number.NEGATIVE_INFINITY
+    const to = notAfter ? timeOf(notAfter) : Number.POSITIVE_INFINITY
+    const unread = this.#strict && isDeny(policy)
+    return (from === undefined ? unread : this.#now >= from) && (to === undefined ? unread : this.#now <= to)
+  }
+
+  /** moments after now at which something begins or ends for these policies */
+  bounds(policies: readonly WrittenPolicy[]): number {
+    const moments = policies
+      .filter(({ spec }) => spec.access.enabled !== false)
+      .flatMap(({ spec }) => {
+        const { notBefore, notAfter } = spec.lifecycle?.validity ?? {}
+        return [notBefore && timeOf(notBefore), notAfter && (timeOf(notAfter) ?? Number.NaN) + 1]
+      })
+    return Math.min(
+      Number.POSITIVE_INFINITY,
+      ...moments.filter((at): at is number => typeof at === 'number' && at > this.#now),
+    )
+  }
+
+  matches(wildcard: string, text: string): boolean {
+    const key = JSON.stringify([this.#strict, wildcard, text])
+    let is = kept.get(key)
+    if (is === undefined) {
+      is = this.#strict ? fits([...wildcard], [...text]) : fitsOriginal(wildcard, text)
+      if (kept.size > 50_000) kept.clear()
+      kept.set(key, is)
+    }
+    return is
+  }
+
+  selects(policy: WrittenPolicy, { selector }: Rule, cluster: ClusterState, labelsCount = true): boolean {
+    const { matchNames = [], matchPattern = '', matchLabels = {} } = selector
+    const byName = this.#strict
+      ? matchNames.some((name) => this.matches(name, cluster.name))
+      : matchNames.includes(cluster.name)
+    if (byName) return true
+    if (matchPattern !== '') {
+      const finds = own(patterns, matchPattern)
+      if (finds ? finds(cluster.name) : this.#strict && isDeny(policy)) return true
+    }
+    // The original never gave labels to compare with.
+    if (!this.#strict || !labelsCount) return false
+    const pairs = Object.entries(matchLabels)
+    const labels = cluster.connection?.labels ?? {}
+    return pairs.length > 0 && pairs.every(([key, value]) => own(labels, key) === value)
+  }
+
+  // ── one list of one entry ────────────────────────────────────────────────────────────────────────────────────────
+
+  listPasses({ allowed = [], denied = [] }: Lists, texts: readonly string[]): boolean {
+    if (denied.some((wildcard) => texts.some((text) => this.matches(wildcard, text)))) return false
+    return allowed.length === 0 || allowed.some((wildcard) => texts.some((text) => this.matches(wildcard, text)))
+  }
+
+  entryPasses({ type, visibility = 'all', filters = {} }: Entry, item: Item): boolean {
+    if (visibility === 'none') return false
+    const has = (lists: Lists | undefined): lists is Lists =>
+      lists !== undefined && (lists.allowed ?? []).length + (lists.denied ?? []).length > 0
+    const names = has(filters.names) ? filters.names : undefined
+    // A node is in no namespace, and a namespace is one: there the filter is about names.
+    const namespaces = has(filters.namespaces) && type !== 'nodes' ? filters.namespaces : undefined
+    const labels = Object.entries(filters.labels ?? {})
+    const fields = Object.entries(filters.fields ?? {}).filter(([, lists]) => has(lists))
+    if (visibility === 'filtered' && !names && !namespaces && labels.length === 0 && fields.length === 0) return false
+    if (names && !this.listPasses(names, item.names)) return false
+    if (namespaces) {
+      const of = type === 'namespaces' ? item.names : item.namespaces
+      if (of === undefined) return false
+      if (of !== '*' && !this.anyPasses(namespaces, of)) return false
+    }
+    if (labels.some(([key, value]) => !item.labels || own(item.labels, key) !== value)) return false
+    return fields.every(([field, lists]) => {
+      const value = item.fields && own(item.fields, field)
+      return value !== undefined && value !== null && this.listPasses(lists, [String(value)])
+    })
+  }
+
+  /** one visible namespace suffices */
+  anyPasses(lists: Lists, namespaces: readonly string[]): boolean {
+    return namespaces.some((namespace) => this.listPasses(lists, [namespace]))
+  }
+}
+
+const isOpen = ({ visibility = 'all', filters = {} }: Entry): boolean => {
+  const { names, namespaces, labels, fields } = filters
+  const lists = [names, namespaces, ...Object.values(fields ?? {})].flatMap((one) => [
+    ...(one?.allowed ?? []),
+    ...(one?.denied ?? []),
+  ])
+  return visibility === 'all' && lists.length === 0 && Object.keys(labels ?? {}).length === 0
+}
+
+/** What one principal sees. */
+export class Eyes {
+  readonly #oracle: Oracle
+  readonly principal: Principal
+  readonly administrator: boolean
+
+  constructor(oracle: Oracle, principal: Principal) {
+    this.#oracle = oracle
+    this.principal = principal
+    this.administrator = oracle.isAdministrator(principal)
+  }
+
+  validUntilAtMost(): number {
+    return this.administrator ? Number.POSITIVE_INFINITY : this.#oracle.bounds(this.#oracle.policiesOf(this.principal))
+  }
+
+  /** Section 16, steps 2 to 6; in the original semantics section 8. */
+  decide(action: Action, cluster: ClusterState, type: string | null): Verdict {
+    return this.#oracle.strict ? this.#decideStrict(action, cluster, type) : this.#decideOriginal(cluster, type)
+  }
+
+  #decideStrict(action: Action, cluster: ClusterState, type: string | null): Verdict {
+    const oracle = this.#oracle
+    const policies = oracle.policiesOf(this.principal).filter((policy) => oracle.isActive(policy))
+    for (const policy of policies) {
+      const index = rulesOf(policy).findIndex((rule) => oracle.selects(policy, rule, cluster))
+      const rule = rulesOf(policy)[index]
+      if (!rule || !actionsOf(rule).includes(action)) continue
+      const resources = rule.resources ?? []
+      if (isDeny(policy)) {
+        const meant = resources.length === 0 || (type !== null && resources.some((entry) => entry.type === type))
+        if (meant) return { ...denied, policy: keyOf(policy), rule: index }
+      } else {
+        const entries = resources.filter((entry) => entry.type === type)
+        return { allowed: true, policy: keyOf(policy), rule: index, permissions: actionsOf(rule), entries }
+      }
+    }
+    const open = policies.find((policy) => !isDeny(policy) && policy.spec.scope.clusters.default === 'allow')
+    if (!open || action !== 'view') return denied
+    return { allowed: true, policy: keyOf(open), rule: null, permissions: ['view'], entries: [] }
+  }
+
+  #decideOriginal(cluster: ClusterState, type: string | null): Verdict {
+    const oracle = this.#oracle
+    for (const policy of oracle.policiesOf(this.principal).filter((one) => oracle.isActive(one))) {
+      const index = rulesOf(policy).findIndex((rule) => oracle.selects(policy, rule, cluster, false))
+      const rule = rulesOf(policy)[index]
+      const byDefault = !rule && type !== null && policy.spec.scope.clusters.default === 'allow'
+      if (!rule && !byDefault) continue
+      if (isDeny(policy)) return { ...denied, policy: keyOf(policy), rule: rule ? index : null }
+      const entries = (rule?.resources ?? []).filter((entry) => entry.type === type)
+      const permissions = rule ? actionsOf(rule) : (['view'] as const)
+      return {
+        allowed: true,
+        policy: keyOf(policy),
+        rule: rule ? index : null,
+        permissions,
+        entries: entries.slice(-1),
+      }
+    }
+    return denied
+  }
+
+  canSee(cluster: ClusterState): boolean {
+    return this.administrator || this.decide('view', cluster, null).allowed
+  }
+
+  usage(cluster: ClusterState): boolean {
+    if (this.administrator) return true
+    if (!this.canSee(cluster)) return false
+    // The original never compared the action.
+    return !this.#oracle.strict || this.decide('view_metrics', cluster, null).allowed
+  }
+
+  history(cluster: ClusterState): boolean {
+    if (this.administrator) return true
+    if (!this.canSee(cluster)) return false
+    if (this.#oracle.strict) return this.decide('view_metrics', cluster, null).allowed
+    return this.decide('view', cluster, null).permissions.includes('view_metrics')
+  }
+
+  /** nothing of this type is or can be hidden */
+  isWholeType(cluster: ClusterState, type: string): boolean {
+    if (this.administrator) return true
+    const { allowed, entries } = this.decide('view', cluster, type)
+    return allowed && entries.every(isOpen)
+  }
+
+  whole(cluster: ClusterState): boolean {
+    if (this.administrator) return true
+    if (!this.canSee(cluster)) return false
+    return ['nodes', 'operators', 'namespaces', 'pods', 'alerts', 'events'].every((type) =>
+      this.isWholeType(cluster, type),
+    )
+  }
+
+  shows(cluster: ClusterState, type: string, item: Item): boolean {
+    if (this.administrator) return true
+    const { allowed, entries } = this.decide('view', cluster, type)
+    if (!this.canSee(cluster) || !allowed) return false
+    return this.#oracle.strict
+      ? entries.every((entry) => this.#oracle.entryPasses(entry, item))
+      : entries.every((entry) => this.#passesOriginal(entry, item))
+  }
+
+  /** Section 8.1, with an item as section 10 describes it. */
+  #passesOriginal({ visibility, filters = {} }: Entry, item: Item): boolean {
+    if (visibility === 'none') return false
+    const oracle = this.#oracle
+    const has = (lists: Lists | undefined): lists is Lists =>
+      (lists?.allowed ?? []).length + (lists?.denied ?? []).length > 0
+    if (has(filters.names) && (item.names.length === 0 || !oracle.listPasses(filters.names, item.names))) return false
+    if (
+      has(filters.namespaces) &&
+      Array.isArray(item.namespaces) &&
+      !oracle.anyPasses(filters.namespaces, item.namespaces)
+    )
+      return false
+    for (const [key, value] of Object.entries(filters.labels ?? {}))
+      if (!item.labels || (own(item.labels, key) ?? '') !== value) return false
+    return Object.entries(filters.fields ?? {}).every(
+      ([field, lists]) => !has(lists) || oracle.listPasses(lists, [printed(item.fields && own(item.fields, field))]),
+    )
+  }
+
+  // ── rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  showsNode(cluster: ClusterState, name: string): boolean {
+    return this.shows(cluster, 'nodes', {
+      names: [name],
+      namespaces: undefined,
+      labels: cluster.parts.node?.items.get(name)?.labels,
+    })
+  }
+
+  showsNamespace(cluster: ClusterState, name: string): boolean {
+    const labels = this.#oracle.strict ? cluster.parts.namespace?.items.get(name)?.labels : undefined
+    return this.shows(cluster, 'namespaces', { names: [name], namespaces: undefined, labels })
+  }
+
+  showsOperator(
+    cluster: ClusterState,
+    { csv, displayName, availableInNamespaces: all }: SnapshotOf<'operator'>,
+  ): boolean {
+    const isEverywhere = all.length === 1 && all[0] === '*'
+    if (this.#oracle.strict)
+      return this.shows(cluster, 'operators', {
+        names: [csv, displayName].filter(Boolean),
+        namespaces: isEverywhere ? '*' : all,
+        labels: undefined,
+      })
+    const namespaces = isEverywhere || all.length === 0 ? undefined : all.slice(0, 20)
+    return this.shows(cluster, 'operators', {
+      names: [csv || displayName].filter(Boolean),
+      namespaces,
+      labels: undefined,
+    })
+  }
+
+  showsClusterOperator(cluster: ClusterState, name: string): boolean {
+    return this.shows(cluster, 'operators', { names: [name], namespaces: '*', labels: undefined })
+  }
+
+  /** every pod of the cluster, whichever namespace it is in */
+  allPods(cluster: ClusterState): boolean {
+    return this.isWholeType(cluster, 'pods') && this.isWholeType(cluster, 'namespaces')
+  }
+
+  podSummary(cluster: ClusterState): readonly SeenOf<'podSummary'>[] {
+    const [summary] = cluster.parts.podSummary?.items.values() ?? []
+    if (!summary || !this.canSee(cluster)) return []
+    if (this.allPods(cluster)) return [summary]
+    const { allowed, entries } = this.decide('view', cluster, 'pods')
+    if (!allowed || entries.some(({ visibility }) => visibility === 'none')) return []
+    const byNamespace = Object.fromEntries(
+      Object.entries(summary.byNamespace).filter(
+        ([namespace]) =>
+          this.showsNamespace(cluster, namespace) &&
+          // Counts have no names and no labels to compare: such a filter leaves nothing.
+          entries.every((entry) => {
+            const { names, labels, fields } = entry.filters ?? {}
+            const more =
+              (names?.allowed ?? []).length +
+              (names?.denied ?? []).length +
+              Object.keys(labels ?? {}).length +
+              Object.keys(fields ?? {}).length
+            return (
+              more === 0 && this.#oracle.entryPasses(entry, { names: [], namespaces: [namespace], labels: undefined })
+            )
+          }),
+      ),
+    )
+    const counts: PodCounts = { total: 0, running: 0, pending: 0, failed: 0, succeeded: 0, unknown: 0 }
+    for (const one of Object.values(byNamespace))
+      for (const phase of Object.keys(counts) as (keyof PodCounts)[]) counts[phase] += one[phase]
+    return [{ name: 'pods', counts, unscheduled: null, byNamespace }]
+  }
+
+  /** in no order */
+  rows<T extends SnapshotType>(cluster: ClusterState, type: T): readonly SeenOf<T>[] {
+    const all = [...(cluster.parts[type]?.items.values() ?? [])]
+    return (this.administrator
+      ? all
+      : this.canSee(cluster)
+        ? this.#rows(cluster, type)
+        : []) as unknown as readonly SeenOf<T>[]
+  }
+
+  #rows(cluster: ClusterState, type: SnapshotType): readonly unknown[] {
+    const { parts } = cluster
+    const namespaces = (list: readonly string[]) =>
+      list.filter((name) => name === '*' || this.showsNamespace(cluster, name))
+    switch (type) {
+      case 'cluster':
+        return [...(parts.cluster?.items.values() ?? [])]
+      case 'podSummary':
+        return this.podSummary(cluster)
+      case 'node':
+        return [...(parts.node?.items.values() ?? [])]
+          .filter(({ name }) => this.showsNode(cluster, name))
+          .map((node) => ({
+            ...node,
+            used: this.usage(cluster) ? node.used : null,
+            pods: this.allPods(cluster) ? node.pods : null,
+            requested: this.allPods(cluster) ? node.requested : null,
+          }))
+      case 'namespace':
+        return [...(parts.namespace?.items.values() ?? [])].filter(({ name }) => this.showsNamespace(cluster, name))
+      case 'deployment':
+        return [...(parts.deployment?.items.values() ?? [])].filter(({ namespace }) =>
+          this.showsNamespace(cluster, namespace),
+        )
+      case 'operator':
+        return [...(parts.operator?.items.values() ?? [])]
+          .filter((operator) => this.showsOperator(cluster, operator))
+          .map((operator) => ({ ...operator, availableInNamespaces: namespaces(operator.availableInNamespaces) }))
+      case 'clusterOperator':
+        return [...(parts.clusterOperator?.items.values() ?? [])]
+          .filter(({ name }) => this.showsClusterOperator(cluster, name))
+          .map((operator) => ({
+            ...operator,
+            relatedObjects: operator.relatedObjects.filter(
+              ({ namespace }) => namespace === '' || this.showsNamespace(cluster, namespace),
+            ),
+          }))
+    }
+  }
+
+  // ── events, alerts, custom types ─────────────────────────────────────────────────────────────────────────────────
+
+  showsEvent(cluster: ClusterState, { type, data }: FleetEvent): boolean {
+    if (this.administrator) return true
+    if (!this.canSee(cluster)) return false
+    if (['cluster.health', 'cluster.reconciled'].includes(type) && !this.whole(cluster)) return false
+    const text = (key: string): string | undefined => {
+      const value = data && own(data, key)
+      return typeof value === 'string' ? value : undefined
+    }
+    const [node, operator, namespace] = [text('node'), text('operator'), text('namespace')]
+    const item = {
+      names: [type, node, operator].filter((name) => name !== undefined),
+      namespaces: namespace === undefined ? undefined : [namespace],
+      labels: undefined,
+    }
+    if (!this.shows(cluster, 'events', item)) return false
+    if (node !== undefined && !this.showsNode(cluster, node)) return false
+    if (namespace !== undefined && !this.showsNamespace(cluster, namespace)) return false
+    return operator === undefined || this.#showsNamedOperator(cluster, type, operator, text('display_name'))
+  }
+
+  #showsNamedOperator(
+    cluster: ClusterState,
+    eventType: string,
+    name: string,
+    displayName: string | undefined,
+  ): boolean {
+    if (eventType.startsWith('cluster_operator.')) return this.showsClusterOperator(cluster, name)
+    const known = cluster.parts.operator?.items.get(name)
+    if (known) return this.showsOperator(cluster, known)
+    const csv = name.slice(name.indexOf('/') + 1)
+    return this.shows(cluster, 'operators', {
+      names: [csv, displayName].filter((one) => one !== undefined),
+      namespaces: undefined,
+      labels: undefined,
+    })
+  }
+
+  showsAlert(cluster: ClusterState, alert: Readonly<Record<string, string>>): boolean {
+    if (this.administrator) return true
+    const { name, namespace, node } = alert
+    const item = {
+      names: name === undefined ? [] : [name],
+      namespaces: namespace === undefined ? undefined : [namespace],
+      labels: undefined,
+    }
+    if (!this.shows(cluster, 'alerts', item)) return false
+    if (!this.#oracle.strict) return true
+    return (
+      (node === undefined || this.showsNode(cluster, node)) &&
+      (namespace === undefined || this.showsNamespace(cluster, namespace))
+    )
+  }
+
+  /** Section 16, step 6; in the original semantics section 9. */
+  custom(cluster: ClusterState, type: string): CustomVerdict {
+    if (this.administrator) return { allowed: true, shows: () => true, aggregation: () => true }
+    const hidden: CustomVerdict = { allowed: false, shows: () => false, aggregation: () => false }
+    if (!this.canSee(cluster)) return hidden
+    const oracle = this.#oracle
+    for (const policy of oracle.policiesOf(this.principal).filter((one) => oracle.isActive(one))) {
+      for (const rule of rulesOf(policy).filter((one) => oracle.selects(policy, one, cluster))) {
+        if (oracle.strict && !actionsOf(rule).includes('view')) continue
+        const entries = (rule.resources ?? []).filter((entry) => entry.type === type)
+        if (isDeny(policy)) {
+          if (entries.length > 0 || (oracle.strict && (rule.resources ?? []).length === 0)) return hidden
+          continue
+        }
+        const counted = oracle.strict ? entries : entries.filter(({ visibility }) => visibility !== 'none').slice(0, 1)
+        if (counted.length === 0) continue
+        if (counted.some(({ visibility }) => visibility === 'none')) return hidden
+        return {
+          allowed: true,
+          shows: ({ name, namespace, labels, values }) =>
+            counted.every((entry) =>
+              oracle.strict
+                ? oracle.entryPasses(entry, {
+                    names: [name],
+                    namespaces: namespace === undefined ? undefined : [namespace],
+                    labels,
+                    fields: values,
+                  })
+                : this.#passesOriginal(entry, {
+                    names: [name],
+                    namespaces: namespace === undefined ? undefined : [namespace],
+                    labels: undefined,
+                    fields: values,
+                  }),
+            ),
+          aggregation: (name) =>
+            counted.every(
+              ({ aggregations: { include = [], exclude = [] } = {} }) =>
+                !exclude.includes(name) && (include.length === 0 || include.includes(name)),
+            ),
+        }
+      }
+    }
+    return hidden
+  }
+}
+
+export interface CustomVerdict {
+  readonly allowed: boolean
+  shows(item: {
+    name: string
+    namespace?: string
+    labels: Readonly<Record<string, string>>
+    values: Readonly<Record<string, unknown>>
+  }): boolean
+  aggregation(name: string): boolean
+}
+
+/** As Go prints a value (section 10), for those that the worlds hold. */
+function printed(value: unknown): string {
+  if (value === undefined || value === null) return ''
+  if (typeof value !== 'number' || (Number.isInteger(value) && value < 1_000_000)) return String(value)
+  if (value < 1e21 && value < 1_000_000) return String(value)
+  return value.toExponential().replace(/e\+(\d)$/, 'e+0$1')
+}
