@@ -1,0 +1,57 @@
+import { Redis } from 'ioredis'
+import { describe, expect, it } from 'vitest'
+import { redisMissing, startRedis } from '../../pipeline/state/test/redis-server.ts'
+import { RedisMarks } from './index.ts'
+
+const noRedis = redisMissing === undefined ? '' : ` (not run: ${redisMissing})`
+
+describe.skipIf(noRedis !== '')(`marks in Redis${noRedis}`, () => {
+  const marksOf = (port: number) =>
+    new RedisMarks({
+      connection: { host: '127.0.0.1', port },
+      prefix: 'session:',
+      channel: 'session-ends',
+      newsOf: (key) => key.replace('revoked:', ''),
+    })
+
+  it('are seen by every process, told to all, and forgotten in time', async () => {
+    await using redis = await startRedis()
+    await using one = marksOf(redis.port)
+    await using other = marksOf(redis.port)
+    const told: string[] = []
+    other.subscribe((text) => told.push(text))
+    await expect.poll(() => other.has('x').catch(() => 'away')).toBe(false)
+    await one.set('revoked:x', 60_000)
+    await one.set('revoked:y', 50)
+    await expect
+      .poll(async () => {
+        await one.publish('x')
+        return told
+      })
+      .toContain('x')
+    expect(await other.has('revoked:x')).toBe(true)
+    await expect.poll(() => other.has('revoked:y')).toBe(false)
+  })
+
+  it('whose news nobody heard are told when the connection is back; while Redis is away nobody guesses', async () => {
+    await using redis = await startRedis()
+    await using marks = marksOf(redis.port)
+    await expect.poll(() => marks.has('x').catch(() => 'away')).toBe(false)
+    const told: string[] = []
+    marks.subscribe((text) => told.push(text))
+    await redis.kill()
+    await expect.poll(() => marks.has('x').catch(() => 'away')).toBe('away')
+    await redis.start()
+    await expect.poll(() => marks.has('x').catch(() => 'away'), { timeout: 15_000 }).toBe(false)
+    // A mark whose news nobody heard: the listening connection breaks after it was set, and comes back.
+    const other = new Redis({ host: '127.0.0.1', port: redis.port })
+    await other.set('session:revoked:late', '1', 'PX', 60_000)
+    await expect
+      .poll(async () => {
+        await other.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+        return told
+      })
+      .toContain('late')
+    other.disconnect()
+  })
+})
