@@ -1,7 +1,7 @@
 import type { NumberedChange } from '#events'
 import type { PartView, RowType } from '#http'
-import type { FleetEvent, SnapshotType } from '#model'
-import { rowTypes, type VisibleCluster } from './views.ts'
+import type { ClusterState, FleetEvent, SnapshotType } from '#model'
+import { type Row, rowTypes, sameRow, type VisibleCluster } from './views.ts'
 
 /** At most so many events wait for one frame; older ones are in the list of the cluster's events anyway. */
 const maxEvents = 5000
@@ -14,14 +14,19 @@ export class Dirty {
   readonly clusters = new Set<string>()
   /** gone at least once, whether or not they are back */
   readonly removed = new Set<string>()
+  /** became old by time alone */
+  readonly aged = new Set<string>()
   readonly rows = new Map<string, Set<string>>()
   readonly events: FleetEvent[] = []
+  /** something in here has a number on the bus */
+  isNumbered = false
 
   get isEmpty(): boolean {
     return this.clusters.size === 0 && this.rows.size === 0 && this.events.length === 0
   }
 
   add(changes: readonly NumberedChange[]): void {
+    this.isNumbered ||= changes.length > 0
     for (const { change } of changes) {
       if (change.kind === 'event') {
         if (this.events.length < maxEvents) this.events.push(change.event)
@@ -32,6 +37,11 @@ export class Dirty {
         this.#addRow(change.cluster, change.type, change.name)
       }
     }
+  }
+
+  age(cluster: string): void {
+    this.clusters.add(cluster)
+    this.aged.add(cluster)
   }
 
   #addRow(cluster: string, type: SnapshotType, name: string): void {
@@ -60,45 +70,112 @@ export interface Subscription {
   readonly types: ReadonlySet<RowType>
   /** undefined: no such cluster, or hidden */
   readonly see: (name: string) => VisibleCluster | undefined
-  /** the clusters that its readers hold; kept by `changeTexts` */
-  readonly shown: Set<string>
+  /** kept by `changeTexts` and `hold` */
+  readonly held: Held
 }
 
-/** The changes of a frame as JSON texts, in the order in which they apply. */
+/**
+ * What the readers of a subscription hold. Only what was shown is ever taken back: the name of a row that is hidden, or of a
+ * cluster, is in no message, not even in one that says it is gone. What is seen may change without any row moving, when
+ * labels do; so the held rows are compared, not the names of what moved.
+ */
+export class Held {
+  readonly clusters = new Map<string, ClusterState>()
+  readonly rows = new Map<string, ReadonlyMap<string, Row>>()
+
+  forget(cluster: string): void {
+    this.clusters.delete(cluster)
+    for (const type of rowTypes) this.rows.delete(rowsKey(cluster, type))
+  }
+
+  clear(): void {
+    this.clusters.clear()
+    this.rows.clear()
+  }
+}
+
+/** Notes that the readers were given all of this cluster. */
+export function hold({ held, clusters, types }: Subscription, cluster: VisibleCluster): void {
+  const { name } = cluster.state
+  held.clusters.set(name, cluster.state)
+  if (!clusters.has(name)) return
+  for (const type of types) held.rows.set(rowsKey(name, type), cluster.rows(type))
+}
+
+/** The changes of a frame as JSON texts, in the order in which they apply; afterwards the readers hold what is so now. */
 export function changeTexts(dirty: Dirty, subscription: Subscription, now: number): string[] {
   const texts: string[] = []
-  const names = new Set([...dirty.clusters, ...[...dirty.rows.keys()].map((key) => key.slice(key.indexOf('/') + 1))])
-  for (const name of names) clusterTexts(name, dirty, subscription, now, texts)
+  for (const name of dirty.clusters) clusterTexts(name, dirty, subscription, now, texts)
   for (const event of dirty.events) {
-    if (!subscription.clusters.has(event.cluster) || !subscription.see(event.cluster)) continue
-    const { type, cluster, at, data } = event
-    texts.push(JSON.stringify({ op: 'event', type: 'event', view: { type, cluster, at, data } }))
+    if (!subscription.clusters.has(event.cluster)) continue
+    const cluster = subscription.see(event.cluster)
+    if (!cluster?.sight.showsEvent(cluster.state, event)) continue
+    const { type, at, data } = event
+    texts.push(JSON.stringify({ op: 'event', type: 'event', view: { type, cluster: event.cluster, at, data } }))
   }
   return texts
 }
 
 function clusterTexts(name: string, dirty: Dirty, subscription: Subscription, now: number, texts: string[]): void {
-  const { shown, see, clusters, types } = subscription
+  const { held, see, clusters, types } = subscription
   const cluster = see(name)
-  if (shown.has(name) && (!cluster || dirty.removed.has(name))) {
+  if (held.clusters.has(name) && (!cluster || dirty.removed.has(name))) {
     texts.push(JSON.stringify({ op: 'remove', type: 'cluster', cluster: name }))
-    shown.delete(name)
+    held.forget(name)
   }
-  if (!cluster) return // hidden clusters are not even removed by name
-  const isNew = !shown.has(name)
-  shown.add(name)
-  texts.push(`{"op":"put","type":"cluster","view":${cluster.json(now)}}`)
-  if (!clusters.has(name)) return
-  for (const type of rowTypes) {
-    if (!types.has(type)) continue
-    const moved = dirty.rows.get(rowsKey(name, type))
-    const rows = cluster.rows(type)
-    const touched = isNew || moved?.has(everyName) ? new Set([...(moved ?? []), ...rows.keys()]) : (moved ?? [])
-    for (const row of touched) if (row !== everyName) texts.push(rowText(cluster, type, row))
-    const part = cluster.part(type)
-    if (part) texts.push(partText(name, type, part))
+  if (!cluster) return
+  if (held.clusters.get(name) === cluster.state && !dirty.aged.has(name)) return
+  texts.push(clusterText(cluster, now))
+  if (clusters.has(name)) {
+    for (const type of rowTypes) {
+      if (types.has(type)) rowsTexts(cluster, type, held.rows.get(rowsKey(name, type)) ?? noRows, texts)
+    }
   }
+  hold(subscription, cluster)
 }
+
+const noRows: ReadonlyMap<string, Row> = new Map()
+
+function rowsTexts(cluster: VisibleCluster, type: RowType, held: ReadonlyMap<string, Row>, texts: string[]): void {
+  const rows = cluster.rows(type)
+  for (const name of held.keys()) if (!rows.has(name)) texts.push(rowText(cluster, type, name))
+  for (const [name, row] of rows) {
+    const known = held.get(name)
+    if (!known || !sameRow(known, row)) texts.push(rowText(cluster, type, name))
+  }
+  const part = cluster.part(type)
+  if (part) texts.push(partText(cluster.state.name, type, part))
+}
+
+/**
+ * What moved, for a reader of whom it is not known what it holds: whatever is named and not there is taken back. For those
+ * from whom nothing is hidden.
+ */
+export function movedTexts(dirty: Dirty, { see, clusters, types }: Subscription, now: number): string[] {
+  const texts: string[] = []
+  for (const name of dirty.clusters) {
+    const cluster = see(name)
+    if (!cluster) continue
+    texts.push(clusterText(cluster, now))
+    if (!clusters.has(name)) continue
+    for (const type of rowTypes) {
+      if (!types.has(type)) continue
+      const moved = dirty.rows.get(rowsKey(name, type)) ?? new Set()
+      const rows = moved.has(everyName) ? new Set([...moved, ...cluster.rows(type).keys()]) : moved
+      for (const row of rows) if (row !== everyName) texts.push(rowText(cluster, type, row))
+      const part = cluster.part(type)
+      if (part) texts.push(partText(name, type, part))
+    }
+  }
+  for (const { type, cluster, at, data } of dirty.events) {
+    if (!clusters.has(cluster) || !see(cluster)) continue
+    texts.push(JSON.stringify({ op: 'event', type: 'event', view: { type, cluster, at, data } }))
+  }
+  return texts
+}
+
+const clusterText = (cluster: VisibleCluster, now: number): string =>
+  `{"op":"put","type":"cluster","view":${cluster.json(now)}}`
 
 function rowText(cluster: VisibleCluster, type: RowType, name: string): string {
   const row = cluster.rows(type).get(name)

@@ -1,25 +1,38 @@
 import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { AccessFilter, Principal } from '#access'
+import type { Access, Principal, Sight } from '#access'
 import type { Subscription as BusSubscription, EventBus, EventId, NumberedChange } from '#events'
 import type { RowType } from '#http'
 import { type Clock, minutes, seconds } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
-import { changeTexts, Dirty, type Subscription } from './dirty.ts'
+import { changeTexts, Dirty, Held, hold, movedTexts, type Subscription } from './dirty.ts'
 import { RefusedError } from './problem.ts'
+import { principalOf, sightOf } from './route.ts'
+import { StreamIds } from './stream-ids.ts'
+import { SightWatch } from './stream-sights.ts'
 import type { ApiConfig } from './types.ts'
 import { rowTypes, staleAt, type Views, type VisibleCluster } from './views.ts'
 
 const heartbeatMs = seconds(15)
 const tickMs = 500
-/** A stream ends after this and resumes, so that who may see what is asked again. */
+/** A stream ends after this and resumes, so that who asks is asked again. */
 const maxLifeMs = minutes(60)
+/** The same for an administrator who looks through another's eyes. */
+const maxBorrowedMs = minutes(15)
 /** How long a client that was told to begin again may take to read it. */
 const farewellMs = seconds(5)
+/** The same where the stream ends because it must. */
+const shortFarewellMs = seconds(1)
+/** Without policies to go by nothing is sent; after this the stream ends. */
+const maxBlindMs = seconds(10)
 /** Above this a snapshot is the shorter way. */
 const maxReplay = 10_000
+/** One snapshot serves all who come within this while nothing moved. */
+const sameSnapshotMs = 250
+/** Snapshots are made for this long at a time, then others have their turn. */
+const snapshotTurnMs = 25
 
 export interface StreamQuery {
   readonly cluster?: readonly string[]
@@ -30,7 +43,7 @@ export interface StreamQuery {
 interface StreamParts {
   readonly state: StateReader
   readonly events: EventBus
-  readonly access: AccessFilter
+  readonly access: Access
   readonly views: Views
   readonly clock: Clock
   readonly logger: Logger
@@ -38,18 +51,26 @@ interface StreamParts {
   readonly config: ApiConfig
 }
 
-/** Everyone who gets the same bytes. */
+/** Everyone who gets the same bytes: the same question by the same sight. */
 interface Group extends Subscription {
   readonly key: string
-  /** ends the ids of this group: another subscription or other eyes cannot resume with them */
+  /** part of the ids of this group: another subscription or another sight cannot resume with them */
   readonly mark: string
   readonly clients: Set<Client>
+  sight: Sight
+  /** the last snapshot, as long as nothing moved */
+  snapshot:
+    | { readonly frame: Buffer; readonly version: number; readonly last: EventId; readonly at: number }
+    | undefined
 }
 
 interface Client {
-  readonly group: Group
+  group: Group
+  readonly principal: Principal
+  readonly sessionId: string | undefined
+  /** ms since the Unix epoch: when what the stream stands on ends */
+  readonly endsAt: number
   readonly response: ServerResponse
-  readonly openedAt: number
   /** it has a snapshot, or resumed */
   ready: boolean
   /** unsent bytes above which it is too slow */
@@ -60,21 +81,28 @@ interface Client {
  * Server-sent events: what is true, then what moves.
  *
  *   bus ─► dirty names ─(gather 50 ms)─► one frame per group ─► one shared buffer to each client of it
+ *   policies, time ─► sight asked again ─► group changed? ─► `access`, then a snapshot that replaces everything
  *
- * An id names a place on the bus and the group. Between two frames of a client nothing is lost and nothing comes twice; a
- * client that cannot take its frames is told to begin again and never makes another wait.
+ * An id names a place on the bus and the group, sealed. Between two frames of a client nothing is lost and nothing comes
+ * twice; a client that cannot take its frames is told to begin again and never makes another wait. No frame is made by a sight
+ * that policies have overtaken; while they cannot be read none is made at all.
  */
 export class StreamHub implements AsyncDisposable {
   readonly #parts: StreamParts
+  readonly #ids = new StreamIds()
+  readonly #sights: SightWatch
   readonly #groups = new Map<string, Group>()
   readonly #closing = new AbortController()
   readonly #waits = new Set<Promise<void>>()
   readonly #overflows: { inc(): void }
+  /** their snapshots are yet to come */
+  readonly #waiting = new Set<Client>()
   #bus: BusSubscription | undefined
   #dirty = new Dirty()
   /** the last change in `#dirty` or in a frame */
   #last: EventId
   #gathering = false
+  #drawing = false
   #storeState: string
   #steadyAt: number
   #beatAt: number
@@ -82,6 +110,7 @@ export class StreamHub implements AsyncDisposable {
 
   constructor(parts: StreamParts) {
     this.#parts = parts
+    this.#sights = new SightWatch(parts, () => this.#soon())
     this.#last = parts.events.head()
     this.#storeState = parts.state.availability().state
     this.#steadyAt = parts.clock.now()
@@ -91,7 +120,7 @@ export class StreamHub implements AsyncDisposable {
   }
 
   /** @throws RefusedError `too_many_streams`; then nothing was sent */
-  async open(principal: Principal, request: FastifyRequest, reply: FastifyReply, query: StreamQuery): Promise<void> {
+  async open(request: FastifyRequest, reply: FastifyReply, query: StreamQuery): Promise<void> {
     const { clock, config } = this.#parts
     if (this.#count >= (config.maxStreams ?? 2000) || this.#closing.signal.aborted)
       throw new RefusedError('too_many_streams', 'the server has all the streams it can take', {
@@ -103,14 +132,20 @@ export class StreamHub implements AsyncDisposable {
     const after = typeof header === 'string' && header !== '' ? header : query.lastEventId
     reply.hijack()
     const response = reply.raw
+    const group = this.#groupOf(sightOf(request), new Set(query.cluster), new Set(query.type))
     const client: Client = {
-      group: this.#groupOf(principal, query),
+      group,
+      principal: principalOf(request),
+      sessionId: request.session?.id,
+      endsAt: Math.min(
+        request.session?.expiresAt ?? Number.POSITIVE_INFINITY,
+        clock.now() + (request.actor ? maxBorrowedMs : maxLifeMs),
+      ),
       response,
-      openedAt: clock.now(),
       ready: false,
       limit: config.streamBufferBytes ?? 2 ** 20,
     }
-    client.group.clients.add(client)
+    group.clients.add(client)
     response.on('close', () => this.#forget(client))
     response.on('error', () => this.#forget(client))
     response.on('drain', () => {
@@ -132,8 +167,14 @@ export class StreamHub implements AsyncDisposable {
     if (after === undefined || !(await this.#resume(client, after))) this.#snapshot(client)
   }
 
+  /** The session ended: so do its streams. */
+  end(sessionId: string): void {
+    for (const client of this.#clients()) if (client.sessionId === sessionId) this.#reset(client, 'session_ended')
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort()
+    this.#sights[Symbol.dispose]()
     for (const { clients } of this.#groups.values()) for (const { response } of [...clients]) response.end()
     await this.#bus?.[Symbol.asyncDispose]()
     await Promise.all(this.#waits)
@@ -166,69 +207,114 @@ export class StreamHub implements AsyncDisposable {
     this.#last = changes.at(-1)?.id ?? this.#last
     if (this.#count === 0) return // whoever comes takes a snapshot
     this.#dirty.add(changes)
-    if (this.#gathering) return
-    this.#gathering = true
-    this.#later(this.#parts.config.streamGatherMs ?? 50, () => this.#flush())
+    this.#soon()
   }
 
+  #soon(): void {
+    if (this.#gathering || this.#count === 0) return
+    this.#gathering = true
+    this.#later(this.#parts.config.streamGatherMs ?? 50, () => {
+      this.#gathering = false
+      this.#flush()
+    })
+  }
+
+  /** One frame per group, one buffer for all of a group. */
   #flush(): void {
-    this.#gathering = false
-    if (this.#dirty.isEmpty) return
+    if (!this.#maySend() || this.#dirty.isEmpty) return
     const dirty = this.#dirty
     this.#dirty = new Dirty()
-    this.#send(dirty, this.#last)
+    for (const group of this.#groups.values()) this.#sendTo(group, dirty, dirty.isNumbered ? this.#last : undefined)
   }
 
-  /** One frame per group, one buffer for all of a group. Without an id the frame is no place to resume at. */
-  #send(dirty: Dirty, id: EventId | undefined): void {
+  /** Without a place the frame is none to resume at. */
+  #sendTo(group: Group, dirty: Dirty, place: EventId | undefined): void {
+    const ready = [...group.clients].filter((client) => client.ready)
+    if (ready.length === 0) return // whoever comes is given all of it
     const now = this.#parts.clock.now()
-    for (const group of this.#groups.values()) {
-      const texts = changeTexts(dirty, group, now)
-      if (texts.length === 0) continue
-      const frame = changeFrame(texts, now, id === undefined ? undefined : `${id}.${group.mark}`)
-      for (const client of [...group.clients]) if (client.ready) this.#write(client, frame)
-    }
+    const texts = changeTexts(dirty, group, now)
+    if (texts.length === 0) return
+    group.snapshot = undefined
+    const frame = changeFrame(texts, now, place && this.#ids.seal({ place, mark: group.mark }))
+    for (const client of ready) this.#write(client, frame)
   }
 
   #snapshot(client: Client): void {
-    if (!client.group.clients.has(client)) return
+    if (!client.group.clients.has(client) || client.ready) return
     // What is gathered goes to the others first: the snapshot holds it already.
     this.#flush()
-    const { state, clock } = this.#parts
-    const now = clock.now()
-    const { group } = client
-    const clusters = state.clusters().flatMap(({ name }) => group.see(name) ?? [])
-    for (const { state: cluster } of clusters) group.shown.add(cluster.name)
-    const rows = [...group.clusters].flatMap((name) => {
-      const cluster = group.see(name)
-      return cluster ? rowTypes.filter((type) => group.types.has(type)).map((type) => rowsText(cluster, type)) : []
-    })
-    const texts = clusters.map((cluster) => cluster.json(now)).join(',')
-    const frame = Buffer.from(
-      `id: ${this.#last}.${group.mark}\nevent: snapshot\ndata: {"clusters":[${texts}],"rows":[${rows.join(',')}],"now":${now}}\n\n`,
-    )
+    if (!this.#maySend()) {
+      this.#waiting.add(client)
+      return
+    }
+    this.#waiting.delete(client)
+    const frame = this.#snapshotOf(client.group)
     client.ready = true
     client.limit += frame.length
     this.#write(client, frame)
   }
 
-  /** @returns false where the place is unknown, too far back, or a snapshot is the simpler truth */
+  #snapshotOf(group: Group): Buffer {
+    const { state, clock } = this.#parts
+    const now = clock.now()
+    const known = group.snapshot
+    const isSame = known && known.version === state.version() && known.last === this.#last
+    if (isSame && now - known.at < sameSnapshotMs) return known.frame
+    this.#level(group)
+    const clusters = state.clusters().flatMap(({ name }) => group.see(name) ?? [])
+    const rows = [...group.clusters].flatMap((name) => {
+      const cluster = group.see(name)
+      return cluster ? rowTypes.filter((type) => group.types.has(type)).map((type) => rowsText(cluster, type)) : []
+    })
+    const texts = clusters.map((cluster) => cluster.json(now)).join(',')
+    const id = this.#ids.seal({ place: this.#last, mark: group.mark })
+    const frame = Buffer.from(
+      `id: ${id}\nevent: snapshot\ndata: {"clusters":[${texts}],"rows":[${rows.join(',')}],"now":${now}}\n\n`,
+    )
+    group.snapshot = { frame, version: state.version(), last: this.#last, at: now }
+    return frame
+  }
+
+  /**
+   * Brings everyone in the group to the state of this moment, so that all of them hold the same: state may be ahead of what
+   * the bus has told so far.
+   */
+  #level(group: Group): void {
+    const { state } = this.#parts
+    const { held } = group
+    if (![...group.clients].some(({ ready }) => ready)) {
+      held.clear()
+      for (const { name } of state.clusters()) {
+        const cluster = group.see(name)
+        if (cluster) hold(group, cluster)
+      }
+      return
+    }
+    const ahead = new Dirty()
+    for (const cluster of state.clusters())
+      if (held.clusters.get(cluster.name) !== cluster) ahead.clusters.add(cluster.name)
+    for (const name of held.clusters.keys()) if (!state.cluster(name)) ahead.clusters.add(name)
+    if (!ahead.isEmpty) this.#sendTo(group, ahead, undefined)
+  }
+
+  /**
+   * For those from whom nothing is hidden: of others it is not known what they hold, and what moved meanwhile may not be named.
+   * @returns false where the place is unknown, too far back, or a snapshot is the simpler truth
+   */
   async #resume(client: Client, after: string): Promise<boolean> {
-    const dot = after.lastIndexOf('.')
     const { group } = client
-    if (after.slice(dot + 1) !== group.mark) return false
+    const known = this.#ids.open(after)
+    if (!group.sight.administrator || known?.mark !== group.mark) return false
+    const { place } = known
     const { events, clock, state } = this.#parts
     const missed: NumberedChange[] = []
     let arrived = (): void => undefined
-    await using replay = events.subscribe(
-      (changes) => {
-        missed.push(...changes)
-        arrived()
-      },
-      after.slice(0, dot),
-    )
+    await using replay = events.subscribe((changes) => {
+      missed.push(...changes)
+      arrived()
+    }, place)
     if (replay.reset) return false
-    if (after.slice(0, dot) !== replay.head && missed.length === 0) {
+    if (place !== replay.head && missed.length === 0) {
       // What was missed comes in one piece, in this turn or soon.
       await Promise.race([
         new Promise<void>((resolve) => {
@@ -243,16 +329,68 @@ export class StreamHub implements AsyncDisposable {
     // A cluster that went while nobody told this client: whether it knew it is not known here.
     if (missed.length > maxReplay || dirty.removed.size > 0) return false
     this.#flush()
+    if (!this.#maySend() || client.group !== group || client.ready || !group.clients.has(client)) return false
+    this.#level(group)
     const now = clock.now()
     // That a cluster went stale has no number; it is said again.
-    for (const cluster of state.clusters()) if (staleAt(cluster) <= now) dirty.clusters.add(cluster.name)
+    for (const cluster of state.clusters()) if (staleAt(cluster) <= now) dirty.age(cluster.name)
     client.ready = true
-    const texts = changeTexts(dirty, group, now)
+    const texts = movedTexts(dirty, group, now)
     if (texts.length === 0) return true
-    const frame = changeFrame(texts, now, `${missed.at(-1)?.id ?? replay.head}.${group.mark}`)
+    const frame = changeFrame(texts, now, this.#ids.seal({ place: missed.at(-1)?.id ?? replay.head, mark: group.mark }))
     client.limit += frame.length
     this.#write(client, frame)
     return true
+  }
+
+  /** Asks again who sees what where that is due. @returns false while nobody can tell */
+  #maySend(): boolean {
+    if (this.#sights.isDue()) this.#askAgain()
+    return !this.#sights.isBlind
+  }
+
+  /** What each principal sees now; whoever sees something else goes to another group and begins anew. */
+  #askAgain(): void {
+    const clients = this.#clients()
+    const sights = this.#sights.ask(clients.map(({ principal }) => principal))
+    if (!sights) return
+    for (const [index, client] of clients.entries()) {
+      const sight = sights[index]
+      if (!sight) continue
+      if (sight.fingerprint === client.group.sight.fingerprint) client.group.sight = sight
+      else this.#move(client, sight)
+    }
+  }
+
+  #move(client: Client, sight: Sight): void {
+    const before = client.group
+    client.group = this.#groupOf(sight, before.clusters, before.types)
+    this.#leave(before, client)
+    client.group.clients.add(client)
+    if (!client.ready) return // its snapshot is yet to come, and will be the new one
+    client.ready = false
+    const reason = before.sight.generation === sight.generation ? 'time' : 'policies'
+    this.#write(
+      client,
+      Buffer.from(`event: access\ndata: ${JSON.stringify({ reason, now: this.#parts.clock.now() })}\n\n`),
+    )
+    this.#waiting.add(client)
+    this.#draw()
+  }
+
+  /** Snapshots for all who were moved, a few at a time. */
+  #draw(): void {
+    if (this.#drawing || this.#waiting.size === 0) return
+    this.#drawing = true
+    this.#later(0, () => {
+      this.#drawing = false
+      const since = performance.now()
+      for (const client of [...this.#waiting]) {
+        if (this.#sights.isBlind || performance.now() - since > snapshotTurnMs) break
+        this.#snapshot(client)
+      }
+      if (!this.#sights.isBlind) this.#draw()
+    })
   }
 
   #write(client: Client, frame: Buffer): void {
@@ -264,15 +402,26 @@ export class StreamHub implements AsyncDisposable {
       return
     }
     this.#overflows.inc()
+    this.#reset(client, 'too slow: begin again', farewellMs)
+  }
+
+  /** The last frame; after a while it does not matter whether it was read. */
+  #reset(client: Client, reason: string, waitMs = shortFarewellMs): void {
     this.#forget(client)
-    response.end('event: reset\ndata: {"reason":"too slow: begin again"}\n\n')
-    this.#later(farewellMs, () => response.destroy())
+    client.response.end(`event: reset\ndata: ${JSON.stringify({ reason })}\n\n`)
+    this.#later(waitMs, () => client.response.destroy())
   }
 
   #forget(client: Client): void {
-    if (!client.group.clients.delete(client)) return
+    if (!client.group.clients.has(client)) return
+    this.#leave(client.group, client)
+    this.#waiting.delete(client)
     this.#count -= 1
-    if (client.group.clients.size === 0) this.#groups.delete(client.group.key)
+  }
+
+  #leave(group: Group, client: Client): void {
+    group.clients.delete(client)
+    if (group.clients.size === 0 && this.#groups.get(group.key) === group) this.#groups.delete(group.key)
   }
 
   #tick(): void {
@@ -283,19 +432,22 @@ export class StreamHub implements AsyncDisposable {
     if (storeState !== this.#storeState) {
       this.#storeState = storeState
       this.#toAll(this.#storeFrame())
-      if (storeState !== 'loading') for (const client of this.#clients()) if (!client.ready) this.#snapshot(client)
+      if (storeState !== 'loading') for (const client of this.#clients()) if (!client.ready) this.#waiting.add(client)
     }
-    const aged = new Dirty()
+    for (const client of this.#clients()) if (now >= client.endsAt) this.#reset(client, 'session_ended')
     for (const cluster of state.clusters()) {
       const at = staleAt(cluster)
-      if (at > this.#steadyAt && at <= now) aged.clusters.add(cluster.name)
+      if (at > this.#steadyAt && at <= now) this.#dirty.age(cluster.name)
     }
     this.#steadyAt = now
-    if (!aged.isEmpty) this.#send(aged, undefined)
+    this.#flush()
+    this.#draw()
+    if (this.#sights.blindForMs() > maxBlindMs) {
+      for (const client of this.#clients()) this.#reset(client, 'policies_unavailable')
+    }
     if (now - this.#beatAt < heartbeatMs) return
     this.#beatAt = now
     this.#toAll(Buffer.from(`event: heartbeat\ndata: {"now":${now}}\n\n`))
-    for (const { response, openedAt } of this.#clients()) if (now - openedAt > maxLifeMs) response.end()
   }
 
   #clients(): Client[] {
@@ -315,20 +467,22 @@ export class StreamHub implements AsyncDisposable {
     return Buffer.from(`event: store\ndata: ${JSON.stringify({ state: availability.state, since, reason })}\n\n`)
   }
 
-  #groupOf(principal: Principal, query: StreamQuery): Group {
-    const { access, state, views } = this.#parts
-    const clusters = new Set([...(query.cluster ?? [])].sort())
-    const types = new Set([...(query.type ?? [])].sort())
-    const key = JSON.stringify([access.fingerprint(principal), [...clusters], [...types]])
+  #groupOf(sight: Sight, clusters: ReadonlySet<string>, types: ReadonlySet<RowType>): Group {
+    const { state, views } = this.#parts
+    const key = JSON.stringify([sight.fingerprint, [...clusters].sort(), [...types].sort()])
     const known = this.#groups.get(key)
-    if (known) return known
+    this.#sights.note(sight)
+    if (known) {
+      known.sight = sight
+      return known
+    }
     const see = (name: string): VisibleCluster | undefined => {
       const cluster = state.cluster(name)
-      return cluster && views.of(principal, cluster)
+      return cluster && views.of(group.sight, cluster)
     }
-    const visible = state.clusters().flatMap(({ name }) => (see(name) ? [name] : []))
-    const mark = createHash('sha1').update(key).digest('hex').slice(0, 12)
-    const group: Group = { key, mark, clients: new Set(), clusters, types, see, shown: new Set<string>(visible) }
+    const mark = createHash('sha256').update(key).digest('base64url').slice(0, 16)
+    const held = new Held()
+    const group: Group = { key, mark, clients: new Set(), clusters, types, see, held, sight, snapshot: undefined }
     this.#groups.set(key, group)
     return group
   }

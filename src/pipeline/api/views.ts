@@ -297,6 +297,11 @@ function snapshotJson(snapshot: object): string {
   return text
 }
 
+/** Whether a reader of one has the other, but for its age. */
+export const sameRow = (left: Row, right: Row): boolean =>
+  left.extras === right.extras &&
+  (left.snapshot === right.snapshot || snapshotJson(left.snapshot) === snapshotJson(right.snapshot))
+
 type Extras = (name: string) => Pick<Row, 'pods' | 'deployments'>
 const noExtras: Extras = () => ({ pods: null, deployments: null })
 const noPods: PodCounts = { total: 0, running: 0, pending: 0, failed: 0, succeeded: 0, unknown: 0 }
