@@ -5,4 +5,5 @@
 export { PoliciesUnavailableError } from './errors.ts'
 export { type Administrators, administratorsOnly } from './filter.ts'
 export { MemoryPolicies } from './policies-memory.ts'
+export { RedisPolicies, type RedisPoliciesOptions } from './policies-redis.ts'
 export type { AccessFilter, Principal } from './types.ts'

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { PoliciesUnavailableError } from './errors.ts'
 import { Listeners } from './listeners.ts'
+import { keyOf, mergedStatus } from './redis-layout.ts'
 import type { PolicyDocument, PolicyGeneration, PolicySource, PolicyWriter, StoredPolicy } from './types.ts'
 
 type Status = Readonly<Record<string, unknown>>
@@ -40,7 +41,7 @@ export class MemoryPolicies implements PolicySource, PolicyWriter {
 
   put(document: PolicyDocument, status: Status): Promise<void> {
     const key = keyOf(document)
-    this.#statuses.set(key, { ...this.#statuses.get(key), ...status })
+    this.#statuses.set(key, mergedStatus({}, status))
     if (this.#set(document)) this.#changed()
     return Promise.resolve()
   }
@@ -52,7 +53,7 @@ export class MemoryPolicies implements PolicySource, PolicyWriter {
   }
 
   putStatus(key: string, status: Status): Promise<void> {
-    if (this.#policies.has(key)) this.#statuses.set(key, { ...this.#statuses.get(key), ...status })
+    if (this.#policies.has(key)) this.#statuses.set(key, mergedStatus(this.#statuses.get(key) ?? {}, status))
     return Promise.resolve()
   }
 
@@ -68,7 +69,7 @@ export class MemoryPolicies implements PolicySource, PolicyWriter {
       mended.push(key)
     }
     for (const { document, status } of policies) {
-      this.#statuses.set(keyOf(document), { ...status })
+      this.#statuses.set(keyOf(document), mergedStatus({}, status))
       if (this.#set(document)) mended.push(keyOf(document))
     }
     const begins = !this.#isReady
@@ -104,5 +105,3 @@ export class MemoryPolicies implements PolicySource, PolicyWriter {
     return this.#generation
   }
 }
-
-const keyOf = ({ namespace, policy_name }: PolicyDocument): string => `${namespace}/${policy_name}`

@@ -152,7 +152,11 @@ export interface PolicyWriter {
   /** the small status document beside the policy; changes no decision and no generation */
   putStatus(key: string, status: Readonly<Record<string, unknown>>): Promise<void>
   /** Makes the store hold exactly these (after a start, a flush, an edit by hand). @returns keys that had to be mended */
-  resync(policies: readonly { readonly document: PolicyDocument; readonly status: Readonly<Record<string, unknown>> }[]): Promise<readonly string[]>
+  resync(
+    policies: readonly { readonly document: PolicyDocument; readonly status: Readonly<Record<string, unknown>> }[],
+  ): Promise<readonly string[]>
+  /** called where what the store holds is not what was written: it came back empty, or was edited; only a resync helps */
+  onLost?(listener: () => void): () => void
 }
 
 // ── decisions ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -168,6 +172,7 @@ export type SkipReason =
   | 'not_yet_valid'
   | 'expired'
   | 'bounds_unreadable'
+  | 'faulty'
   | 'no_rule_selects_the_cluster'
   | 'action_not_permitted'
   | 'type_not_named'
@@ -261,6 +266,8 @@ export interface CustomItem {
 export interface CustomSight {
   readonly result: 'allow' | 'partial' | 'deny'
   readonly reason: string
+  /** values of metric kind may be shown */
+  readonly metrics: boolean
   shows(item: CustomItem): boolean
   /** aggregations of metric kind need view_metrics besides */
   aggregation(name: string): boolean

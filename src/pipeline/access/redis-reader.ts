@@ -1,0 +1,150 @@
+import { isUtf8 } from 'node:buffer'
+import { createHash } from 'node:crypto'
+import { type Redis, redisUnavailable } from '#redis'
+import { PoliciesUnavailableError } from './errors.ts'
+import { ALL, GENERATION, keyOfHash } from './redis-layout.ts'
+import type { PolicyGeneration, StoredPolicy } from './types.ts'
+
+/** Makes a policy of its stored text; never throws. */
+export type ReadPolicy = (key: string, text: string) => StoredPolicy
+
+/** The policies of one moment, and by what a later look tells whether they are still the same. */
+export interface Loaded {
+  /** of our writers; undefined: only another writer was here */
+  readonly counter: string | undefined
+  /** over all keys and documents */
+  readonly digest: string
+  readonly generation: PolicyGeneration
+}
+
+interface Held {
+  readonly sha1: string
+  readonly policy: StoredPolicy
+}
+
+/** Redis answers, but holds no list of policies: nothing yet, or something else in its place. Writing all again mends it. */
+export class PoliciesBrokenError extends PoliciesUnavailableError {}
+
+/** Stands for the digest of a document that is listed and not there: it counts as one that cannot be read. */
+const MISSING = '-'
+
+// One step of the server, so one moment: nothing is written while it runs. Where the digest is what the asker knows already, the list is left out.
+const DIGEST = `
+local hashes = redis.call('SMEMBERS', KEYS[1])
+table.sort(hashes)
+local digests, lines = {}, {}
+for i = 1, #hashes do
+  local data = redis.pcall('HGET', hashes[i], 'data')
+  digests[i] = type(data) == 'string' and redis.sha1hex(data) or '${MISSING}'
+  lines[i] = #hashes[i] .. ':' .. hashes[i] .. digests[i]
+end
+local digest = redis.sha1hex(table.concat(lines, '\\n'))
+local answer = {redis.call('GET', KEYS[2]), digest, redis.call('EXISTS', KEYS[1])}
+if digest ~= ARGV[1] then
+  for i = 1, #hashes do
+    answer[#answer + 1] = hashes[i]
+    answer[#answer + 1] = digests[i]
+  end
+end
+return answer`
+
+/** Documents asked for at once. */
+const PAGE = 200
+/** Looks before a store that keeps changing counts as unavailable. */
+const ATTEMPTS = 10
+
+/**
+ * Reads all policies of one moment: first which there are and the digest of each, in one step of the server; then the
+ * documents whose digest is new. A document that does not match its digest was written in between: all is looked at again.
+ */
+export class RedisPolicyReader {
+  readonly #redis: Redis
+  readonly #read: ReadPolicy
+  #held = new Map<string, Held>()
+  #loaded: Loaded | undefined
+
+  constructor(redis: Redis, read: ReadPolicy) {
+    this.#redis = redis
+    this.#read = read
+  }
+
+  /** what was loaded last */
+  get loaded(): Loaded | undefined {
+    return this.#loaded
+  }
+
+  /** The counter of our writers; they raise it with every change. @throws PoliciesUnavailableError */
+  async counter(): Promise<string | undefined> {
+    const [counter] = await this.#ask([['get', GENERATION]])
+    return typeof counter === 'string' ? counter : undefined
+  }
+
+  /** Not twice at once. @throws PoliciesUnavailableError; `loaded` stays what it was */
+  async load(): Promise<Loaded> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const loaded = await this.#look()
+      if (loaded) return loaded
+    }
+    throw new PoliciesUnavailableError('they change faster than they can be read')
+  }
+
+  async #look(): Promise<Loaded | undefined> {
+    const known = this.#loaded
+    const [answer] = await this.#ask([['eval', DIGEST, 2, ALL, GENERATION, known?.digest ?? '']])
+    const [counter, digest, exists, ...list] = answer as [string | null, string, number, ...string[]]
+    if (counter === null && exists === 0) throw new PoliciesBrokenError('Redis holds none: they were not written yet')
+    const moment = { counter: counter ?? undefined, digest }
+    if (known?.digest === digest) {
+      this.#loaded = { ...moment, generation: known.generation }
+      return this.#loaded
+    }
+    const held = await this.#fetch(list)
+    if (!held) return undefined
+    const policies = [...held.values()].map(({ policy }) => policy).sort((a, b) => (a.key < b.key ? -1 : 1))
+    this.#held = held
+    this.#loaded = { ...moment, generation: { generation: digest, policies } }
+    return this.#loaded
+  }
+
+  /** @returns undefined where a document is another one by now */
+  async #fetch(list: readonly string[]): Promise<Map<string, Held> | undefined> {
+    const held = new Map<string, Held>()
+    const lacking: { hash: string; sha1: string }[] = []
+    for (let i = 0; i < list.length; i += 2) {
+      const [hash = '', sha1 = ''] = [list[i], list[i + 1]]
+      const known = this.#held.get(hash)
+      if (known?.sha1 === sha1) held.set(hash, known)
+      else if (sha1 === MISSING) held.set(hash, { sha1, policy: this.#read(keyOfHash(hash), '') })
+      else lacking.push({ hash, sha1 })
+    }
+    for (let from = 0; from < lacking.length; from += PAGE) {
+      const page = lacking.slice(from, from + PAGE)
+      const texts = await this.#ask(page.map(({ hash }) => ['hgetBuffer', hash, 'data']))
+      for (const [i, { hash, sha1 }] of page.entries()) {
+        const bytes = texts[i]
+        if (!Buffer.isBuffer(bytes) || createHash('sha1').update(bytes).digest('hex') !== sha1) return undefined
+        held.set(hash, { sha1, policy: this.#read(keyOfHash(hash), textOf(bytes)) })
+      }
+    }
+    return held
+  }
+
+  async #ask(commands: (string | number)[][]): Promise<unknown[]> {
+    try {
+      const results = await this.#redis.pipeline(commands).exec()
+      return (results ?? []).map(([error, value]) => {
+        if (error) throw error
+        return value
+      })
+    } catch (error) {
+      const { message } = redisUnavailable(error)
+      const isBroken = message.includes('WRONGTYPE')
+      throw new (isBroken ? PoliciesBrokenError : PoliciesUnavailableError)(message, { cause: error })
+    }
+  }
+}
+
+/** The text, or '' where it is none: a name with a broken character would match nothing, and a Deny would open. */
+function textOf(bytes: Buffer): string {
+  return isUtf8(bytes) ? bytes.toString('utf8') : ''
+}

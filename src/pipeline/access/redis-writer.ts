@@ -1,0 +1,182 @@
+import { type Clock, documentText, StoreUnavailableError } from '#model'
+import { type Command, pipelined, type Redis, redisUnavailable, scanKeys } from '#redis'
+import {
+  ALL,
+  announce,
+  type Entry,
+  enter,
+  entriesOf,
+  entriesOfText,
+  fieldsOf,
+  GENERATION,
+  GLOBAL_ENTRIES,
+  hashKey,
+  keyOf,
+  mergedStatus,
+  OLD_CACHES,
+  readStatus,
+  transitionOf,
+  withdraw,
+} from './redis-layout.ts'
+import { differences, readEverything } from './redis-resync.ts'
+import type { PolicyDocument } from './types.ts'
+
+type Status = Readonly<Record<string, unknown>>
+
+/** One policy as Redis holds it. */
+interface Held {
+  /** it has a hash, or stands among all */
+  readonly isKnown: boolean
+  readonly fields: ReadonlyMap<string, string>
+}
+
+const FIELDS = ['data', 'priority', 'effect', 'enabled', 'hash', 'compiled_at', 'status'] as const
+/** Tries before a busy store counts as unavailable. */
+const ATTEMPTS = 8
+const LOST = 'it lost the policies; they are about to be written again as a whole'
+
+/**
+ * Writes policies, one transaction per call: hash, indexes, generation and announcements at once, and only if nobody else
+ * wrote in between. Where Redis lost its memory nothing but a resync is accepted: a few policies alone, perhaps without a
+ * Deny, would pass for all of them.
+ */
+export class RedisPolicyWriter {
+  readonly #redis: Redis
+  readonly #clock: Clock
+  readonly #onLost: () => void
+  /** counts connections: what was watched on an earlier one is not watched any more */
+  #connection = 0
+  #turn: Promise<unknown> = Promise.resolve()
+
+  /**
+   * @param redis of its own, as it watches keys
+   * @param onLost told where only a resync can help
+   */
+  constructor(redis: Redis, clock: Clock, onLost: () => void) {
+    this.#redis = redis
+    this.#clock = clock
+    this.#onLost = onLost
+    redis.on('close', () => this.#connection++)
+  }
+
+  put(document: PolicyDocument, status: Status): Promise<void> {
+    const key = keyOf(document)
+    const fields = fieldsOf(document)
+    return this.#writeOne(key, (held) => {
+      const isChanged = Object.entries(fields).some(([field, value]) => held.fields.get(field) !== value)
+      return [
+        ...this.#statusCommands(key, held, mergedStatus({}, status)),
+        ...(isChanged ? [['HSET', hashKey(key), ...Object.entries(fields).flat()] satisfies Command] : []),
+        ...(isChanged ? this.#move(key, held, entriesOf(document), 'compiled') : []),
+      ]
+    })
+  }
+
+  remove(key: string): Promise<void> {
+    return this.#writeOne(key, (held) =>
+      held.isKnown ? [['DEL', hashKey(key)], ...this.#move(key, held, [], 'deleted')] : [],
+    )
+  }
+
+  putStatus(key: string, status: Status): Promise<void> {
+    return this.#writeOne(key, (held) =>
+      held.fields.has('data')
+        ? this.#statusCommands(key, held, mergedStatus(readStatus(held.fields.get('status')), status))
+        : [],
+    )
+  }
+
+  /** @returns keys of policies that were not there, differed, stood in a wrong index, or did not belong there */
+  resync(policies: readonly { document: PolicyDocument; status: Status }[]): Promise<readonly string[]> {
+    return this.#transact([GENERATION, ALL], async () => {
+      const held = await readEverything(this.#redis)
+      const { commands, mended } = differences(held, policies, this.#clock.now())
+      return { commands, value: mended }
+    })
+  }
+
+  /** Deletes what caches of older versions left: one walk over the keys for each. */
+  async clearOldCaches(): Promise<void> {
+    for (const prefix of OLD_CACHES) {
+      for await (const keys of scanKeys(this.#redis, `${prefix}*`)) await pipelined(this.#redis, [['UNLINK', ...keys]])
+    }
+  }
+
+  #statusCommands(key: string, { fields }: Held, after: Status): readonly Command[] {
+    const text = documentText(after)
+    const stored = fields.get('status')
+    if (stored === text) return []
+    const transition = transitionOf(readStatus(stored), after)
+    return [['HSET', hashKey(key), 'status', text], ...(transition ? announce(transition, key, this.#clock.now()) : [])]
+  }
+
+  #move(key: string, { fields }: Held, entries: readonly Entry[], action: 'compiled' | 'deleted'): readonly Command[] {
+    const hash = hashKey(key)
+    const wanted = new Set(entries.map(({ index }) => index))
+    const data = fields.get('data')
+    const before = data === undefined ? GLOBAL_ENTRIES : entriesOfText(data)
+    // Edited by hand: where else it stands only a look through all indexes tells.
+    if (!before) this.#onLost()
+    return [
+      ...(before ?? GLOBAL_ENTRIES).filter(({ index }) => !wanted.has(index)).map((entry) => withdraw(entry, hash)),
+      ...entries.map((entry) => enter(entry, hash)),
+      ['INCR', GENERATION],
+      ...announce(action, key, this.#clock.now()),
+    ]
+  }
+
+  #writeOne(key: string, decide: (held: Held) => readonly Command[]): Promise<void> {
+    const hash = hashKey(key)
+    return this.#transact([GENERATION, hash], async () => {
+      const [generation, isListed, values] = (await pipelined(this.#redis, [
+        ['GET', GENERATION],
+        ['SISMEMBER', ALL, hash],
+        ['HMGET', hash, ...FIELDS],
+      ])) as [string | null, number, (string | null)[]]
+      if (generation === null) {
+        this.#onLost()
+        throw new StoreUnavailableError('Redis', LOST)
+      }
+      const fields = new Map(FIELDS.flatMap((field, i) => (values[i] == null ? [] : [[field, values[i]]])))
+      return { commands: decide({ isKnown: isListed === 1 || fields.size > 0, fields }), value: undefined }
+    })
+  }
+
+  /** Reads and decides while these keys are watched, then writes; from the start again where they moved meanwhile. */
+  #transact<T>(keys: string[], decide: () => Promise<{ commands: readonly Command[]; value: T }>): Promise<T> {
+    const turn = this.#turn.then(async () => {
+      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        const connection = this.#connection
+        await this.#watch(keys)
+        const { commands, value } = await decide()
+        if (connection !== this.#connection) continue
+        if (commands.length === 0 || (await this.#execute(commands))) return value
+      }
+      throw new StoreUnavailableError('Redis', 'others keep writing the policies at the same time')
+    })
+    this.#turn = turn.catch(() => undefined) // told to whoever asked; the next in line begins anew
+    return turn
+  }
+
+  async #watch(keys: string[]): Promise<void> {
+    try {
+      await this.#redis.watch(...keys)
+    } catch (error) {
+      throw redisUnavailable(error)
+    }
+  }
+
+  /** @returns false where a watched key moved and nothing was written */
+  async #execute(commands: readonly Command[]): Promise<boolean> {
+    try {
+      const results = await this.#redis.multi(commands.map(([name, ...args]) => [name.toLowerCase(), ...args])).exec()
+      const failure = results?.find(([error]) => error)?.[0]
+      if (failure) throw failure
+      return results !== null
+    } catch (error) {
+      // A key is not what it should be: the rest is written, and only a resync puts it right.
+      if (error instanceof Error && error.message.startsWith('WRONGTYPE')) this.#onLost()
+      throw redisUnavailable(error)
+    }
+  }
+}
