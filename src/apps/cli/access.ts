@@ -81,7 +81,7 @@ async function explainHub({ cluster, action, output, server, ...options }: Expla
     cluster,
     action,
     ...given({ type: options.type, name: options.name, namespace: options.namespace, as: options.as }),
-    ...(options.groups.length > 0 && { groups: options.groups.join(',') }),
+    ...(options.groups.length > 0 && { groups: [...options.groups] }),
   })
   return { text: output === 'json' ? JSON.stringify(view, null, 2) : sentences(view), notes: [] }
 }

@@ -1,11 +1,17 @@
+import { RedisPolicies } from '#access'
 import { openEvents } from '#events'
+import { revocationsOver } from '#identity'
+import { createKubeClient, type KubeClient } from '#kube'
+import { systemClock } from '#model'
+import { RedisMarks } from '#redis'
 import { Metrics } from '#runtime'
 import { RedisMirror } from '#state'
 import type { ApiConfig } from './config.ts'
 import { historyReader } from './history.ts'
+import { hubAccess } from './hub-access.ts'
 import { redisConnection } from './redis.ts'
-import { part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
-import { servePart } from './serve.ts'
+import { HUB_CLIENT, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
+import { serving } from './serve.ts'
 
 /** The answering half of a hub on Kubernetes: a mirror of Redis in memory, the page and the API. Scales freely. */
 export async function api({ config, warnings, version }: RoleOptions<ApiConfig>): Promise<void> {
@@ -20,8 +26,30 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
   const events = part('events', () => Promise.resolve(openEvents({ kind: 'follow', source: mirror.get() })))
   const { readHistory } = historyReader(config.history, logger)
   const history = readHistory && part('history', readHistory)
-  const serve = servePart({
+  const connection = redisConnection(config.redis)
+  const policies = part<RedisPolicies>('policies', () =>
+    RedisPolicies.open({ connection, clock: systemClock, logger: logger.child({ part: 'policies' }) }),
+  )
+  const marks = part('sessions', () =>
+    Promise.resolve(
+      new RedisMarks({
+        connection,
+        prefix: 'session:',
+        channel: 'session-ends',
+        newsOf: (key) => key.replace(/^revoked:/, ''),
+      }),
+    ),
+  )
+  // Reviews tokens and reads groups: only then is there anything to ask of the hub's API.
+  const hub = config.web.access.needsHub
+    ? part<KubeClient>('hub', async () => createKubeClient(await hubAccess(config.kubeconfig), HUB_CLIENT))
+    : undefined
+  const serve = serving({
     web: config.web,
+    policies: policies.get,
+    revocations: () => revocationsOver(marks.get(), systemClock),
+    redis: connection,
+    ...(hub && { hub: hub.get }),
     state: mirror.get,
     events: events.get,
     history: () => history?.get(),
@@ -29,9 +57,13 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
     logger,
     version,
   })
-  await runUntilSignal([mirror, events, ...(history ? [history] : []), serve], logger, () => {
-    process.stdout.write(
-      `ClusterPulse api on ${serve.address()}, mirroring Redis at ${config.redis.host}:${config.redis.port}\n`,
-    )
-  })
+  await runUntilSignal(
+    [mirror, events, ...(history ? [history] : []), policies, marks, ...(hub ? [hub] : []), ...serve.parts],
+    logger,
+    () => {
+      process.stdout.write(
+        `ClusterPulse api on ${serve.address()}, mirroring Redis at ${config.redis.host}:${config.redis.port}\n`,
+      )
+    },
+  )
 }

@@ -1,32 +1,21 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { RedisPolicies } from '#access'
 import { LeaderElection } from '#controller'
 import { isFront, runFront } from '#ingest'
-import {
-  accessForContext,
-  type ClusterAccess,
-  createKubeClient,
-  inClusterAccess,
-  type KubeClient,
-  loadKubeconfig,
-} from '#kube'
-import { FleetError } from '#model'
+import { createKubeClient, type KubeClient } from '#kube'
+import { systemClock } from '#model'
 import { keepHeapTight, Metrics, type Part } from '#runtime'
 import { RedisStateStore } from '#state'
 import { collecting } from './collecting.ts'
 import type { ManagerConfig } from './config.ts'
 import { historyOf } from './history.ts'
+import { hubAccess } from './hub-access.ts'
 import { probesPart } from './probes.ts'
 import { redisConnection } from './redis.ts'
 import { HUB_CLIENT, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
 
 const LEASE = 'cluster-controller.clusterpulse.io'
-
-class NoHubError extends FleetError {
-  override readonly name = 'NoHubError'
-  readonly code = 'no_hub'
-  readonly retryable = false
-}
 
 /** The collecting half of a hub on Kubernetes: reads ClusterConnections and their clusters, writes Redis and statuses. */
 export async function manager({ config, warnings, version }: RoleOptions<ManagerConfig>): Promise<void> {
@@ -41,8 +30,16 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
 
   const hub = part<KubeClient>('hub', () => Promise.resolve(createKubeClient(access, HUB_CLIENT)))
   const identity = `${hostname()}_${process.pid}`
+  const policies = part<RedisPolicies>('policies', () =>
+    RedisPolicies.open({
+      connection: redisConnection(config.redis),
+      clock: systemClock,
+      logger: logger.child({ part: 'policies' }),
+    }),
+  )
   const collect = collecting({
     dataDir: config.dataDir,
+    policies: policies.get,
     namespace: config.namespace,
     collection: config.collection,
     hub: hub.get,
@@ -80,17 +77,8 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
       objects: () => (collect.manager().isSynced ? undefined : 'the objects of the hub are not read yet'),
     },
   })
-  const parts: readonly Part[] = [probes, hub, ...collect.parts]
+  const parts: readonly Part[] = [probes, hub, policies, ...collect.parts]
   await runUntilSignal(parts, logger, () => {
     logger.info({ hub: access.server, namespace: config.namespace, identity }, 'manager runs')
   })
-}
-
-async function hubAccess(kubeconfig: string | undefined): Promise<ClusterAccess> {
-  if (kubeconfig !== undefined) return accessForContext(await loadKubeconfig([kubeconfig]))
-  const inCluster = await inClusterAccess()
-  if (inCluster) return inCluster.access
-  throw new NoHubError(
-    'there is no hub cluster: give its kubeconfig with --kubeconfig or KUBECONFIG, or run in a pod with a service account',
-  )
 }
