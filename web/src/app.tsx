@@ -4,19 +4,21 @@ import { useHub, useLive } from './live/hooks.ts'
 import { FleetPage } from './pages/fleet/fleet-page.tsx'
 import { Link, parseRoute, type Route, usePlace } from './router.tsx'
 import { Palette } from './search/palette.tsx' // at once: whoever opens it is already typing
-import { SessionContext } from './session.ts'
+import { useSession } from './session.ts'
 import { Banners } from './shell/banners.tsx'
 import { PageHeading } from './shell/page-heading.tsx'
 import { useShortcuts } from './shell/shortcuts.ts'
 import { TopBar } from './shell/top-bar.tsx'
-import { useSessionView } from './shell/use-session-view.ts'
+import { ViewAsBanner } from './shell/view-as-banner.tsx'
 
 const loadClusterPage = () => import('./pages/cluster/cluster-page.tsx')
 const ClusterPage = lazy(async () => ({ default: (await loadClusterPage()).ClusterPage }))
+const AccessPage = lazy(async () => ({ default: (await import('./pages/access/access-page.tsx')).AccessPage }))
+const SignIn = lazy(async () => ({ default: (await import('./pages/sign-in.tsx')).SignIn }))
 const HelpSheet = lazy(async () => ({ default: (await import('./shell/help-sheet.tsx')).HelpSheet }))
 
 export function App(): ReactNode {
-  const { store } = useHub()
+  const { store, session: sessions } = useHub()
   const { path } = usePlace()
   const route = parseRoute(path)
   const [open, setOpen] = useState<'search' | 'help' | null>(null)
@@ -25,7 +27,17 @@ export function App(): ReactNode {
   const close = useCallback(() => setOpen(null), [])
   useShortcuts({ openSearch, openHelp })
   const link = useLive((live) => live.link)
-  const session = useSessionView(link.state)
+  const session = useSession()
+  const signedOut = session?.authenticated === false
+  const epoch = useLive((live) => live.fleet.epoch)
+
+  // Asked at the start, and again when the connection comes back or is refused: a sign-in may have ended.
+  const phase = link.state === 'live' || link.state === 'refused' ? link.state : 'other'
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new phase asks again
+  useEffect(() => {
+    sessions.ask()
+    return () => sessions.stop()
+  }, [sessions, phase])
 
   useEffect(() => {
     // Fetched beside the first snapshot, not after it; on the fleet it is there before the first click.
@@ -33,6 +45,10 @@ export function App(): ReactNode {
   }, [])
 
   useEffect(() => {
+    if (signedOut) {
+      store.leave()
+      return
+    }
     store.start()
     const look = () => store.setHidden(document.hidden)
     const back = () => store.refresh()
@@ -43,28 +59,33 @@ export function App(): ReactNode {
       window.removeEventListener('online', back)
       store.stop()
     }
-  }, [store])
+  }, [store, signedOut])
 
   return (
-    <SessionContext value={session}>
+    <>
       <a className="skip" href="#main">
         Skip to the content
       </a>
-      <TopBar route={route} onSearch={openSearch} onHelp={openHelp} />
-      {link.state === 'refused' ? (
+      <TopBar route={route} onSearch={openSearch} onHelp={openHelp} signedOut={signedOut} />
+      {signedOut && session.signIn.length > 0 ? (
+        <Suspense fallback={null}>
+          <SignIn methods={session.signIn} ended={sessions.hadUser()} />
+        </Suspense>
+      ) : link.state === 'refused' ? (
         <Refused
           status={link.problem.status}
           problem={link.problem}
           user={session?.user?.username}
           onRetry={() => window.location.reload()}
         />
-      ) : session?.authenticated === false ? (
+      ) : signedOut ? (
         <Refused status={401} onRetry={() => window.location.reload()} />
       ) : (
         <>
-          <Banners />
+          <ViewAsBanner />
+          <Banners route={route} />
           <main id="main" className="page" tabIndex={-1}>
-            <ErrorBoundary key={route.page === 'cluster' ? route.name : route.page} view={route.page}>
+            <ErrorBoundary key={viewKey(route, epoch)} view={route.page}>
               <Suspense fallback={<Skeleton label="Loading the page" lines={12} />}>
                 <View route={route} />
               </Suspense>
@@ -73,12 +94,16 @@ export function App(): ReactNode {
         </>
       )}
       <Suspense fallback={null}>
-        {open === 'search' && <Palette onClose={close} onHelp={openHelp} />}
+        {open === 'search' && !signedOut && <Palette key={epoch} onClose={close} onHelp={openHelp} />}
         {open === 'help' && <HelpSheet onClose={close} />}
       </Suspense>
-    </SessionContext>
+    </>
   )
 }
+
+/** Another epoch is another page: whatever a view kept of the one before goes with it. What is being written stays. */
+const viewKey = (route: Route, epoch: number): string =>
+  route.page === 'cluster' ? `${route.name} ${epoch}` : route.page === 'fleet' ? `fleet ${epoch}` : route.page
 
 function View({ route }: { route: Route }): ReactNode {
   const { store } = useHub()
@@ -93,6 +118,21 @@ function View({ route }: { route: Route }): ReactNode {
             To the fleet
           </Link>
         </Empty>
+      </>
+    )
+  }
+  if (route.page === 'access') return <AccessPage tab={route.tab} policy={route.policy} />
+  if (!loaded && problem?.code === 'policies_unavailable') {
+    return (
+      <>
+        <PageHeading title="Nothing can be shown">Nothing can be shown now</PageHeading>
+        <Failure
+          problem={problem}
+          onRetry={() => store.refresh()}
+          title="What you may see cannot be decided while the policies cannot be read"
+        >
+          <p>Clusters may be there. They are shown again by themselves as soon as the policies can be read.</p>
+        </Failure>
       </>
     )
   }

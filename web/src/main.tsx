@@ -10,13 +10,21 @@ import { installTooltip } from './components/tooltip.ts'
 import { createClient } from './contract.ts'
 import { type Hub, HubContext } from './live/hooks.ts'
 import { LiveStore } from './live/live-store.ts'
+import { SessionStore } from './live/session-store.ts'
 import { basePath } from './router.tsx'
 
 const client = createClient({
   baseUrl: basePath,
-  fetch: (input, init) => fetch(input, { ...init, credentials: 'same-origin' }),
+  fetch: async (input, init) => {
+    const response = await fetch(input, { ...init, credentials: 'same-origin' })
+    // Whatever was asked: somebody who is not known any more is to sign in again. A wrong password is no such end.
+    if (response.status === 401 && hub.session.current()?.authenticated) hub.session.ask()
+    return response
+  },
 })
-const hub: Hub = { client, store: new LiveStore({ client }) }
+const store = new LiveStore({ client })
+const session = new SessionStore({ ask: (signal) => client.session(signal), now: () => store.clock.now() })
+const hub: Hub = { client, store, session }
 const root = document.getElementById('root')
 if (!root) throw new Error('index.html has no #root')
 installTooltip()

@@ -15,8 +15,12 @@ export const clusterTabs = [
 ] as const
 export type ClusterTab = (typeof clusterTabs)[number]
 
+export const accessTabs = ['policies', 'seen', 'try', 'me', 'why'] as const
+export type AccessTab = (typeof accessTabs)[number]
+
 export type Route =
   | { readonly page: 'fleet' }
+  | { readonly page: 'access'; readonly tab: AccessTab; readonly policy: string | null }
   | { readonly page: 'cluster'; readonly name: string; readonly tab: ClusterTab; readonly node: string | null }
   | { readonly page: 'missing'; readonly path: string }
 
@@ -30,6 +34,7 @@ export function parseRoute(path: string): Route {
   }
   const [first, name, tab = 'overview', node, ...more] = words
   if (first === undefined) return { page: 'fleet' }
+  if (first === 'access') return accessRoute(words.slice(1)) ?? { page: 'missing', path }
   const isTab = (clusterTabs as readonly string[]).includes(tab)
   if (first !== 'clusters' || !name || !isTab || more.length > 0 || (node !== undefined && tab !== 'nodes')) {
     return { page: 'missing', path }
@@ -40,6 +45,25 @@ export function parseRoute(path: string): Route {
 export function clusterPath(name: string, tab: ClusterTab = 'overview', node?: string): string {
   const path = `/clusters/${encodeURIComponent(name)}${tab === 'overview' ? '' : `/${tab}`}`
   return node === undefined ? path : `${path}/${encodeURIComponent(node)}`
+}
+
+function accessRoute([tab = 'policies', namespace, policy, ...more]: readonly string[]): Route | undefined {
+  if (more.length > 0 || !(accessTabs as readonly string[]).includes(tab)) return undefined
+  if (namespace === undefined) return { page: 'access', tab: tab as AccessTab, policy: null } // looked up above
+  if (tab !== 'policies' || policy === undefined) return undefined
+  return { page: 'access', tab, policy: `${namespace}/${policy}` }
+}
+
+export const accessPath = (tab: AccessTab): string => (tab === 'policies' ? '/access' : `/access/${tab}`)
+
+/** @param key `<namespace>/<name>` */
+export const policyPath = (key: string): string =>
+  `/access/policies/${key.split('/').map(encodeURIComponent).join('/')}`
+
+/** The page that tells why something is shown, or not. */
+export function whyPath(question: Readonly<Record<string, string>>): string {
+  const query = new URLSearchParams(Object.entries(question).filter(([, value]) => value !== '')).toString()
+  return `/access/why${query && `?${query}`}`
 }
 
 export interface Place {

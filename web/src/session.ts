@@ -1,6 +1,20 @@
-import { createContext, use } from 'react'
+import { useSyncExternalStore } from 'react'
 import type { SessionView } from './contract.ts'
+import { useHub } from './live/hooks.ts'
 
 /** Who looks; null until the hub has said so. */
-export const SessionContext = createContext<SessionView | null>(null)
-export const useSession = (): SessionView | null => use(SessionContext)
+export function useSession(): SessionView | null {
+  const { session } = useHub()
+  return useSyncExternalStore(session.subscribe, session.current)
+}
+
+/** How the hub knows somebody, in words. */
+export const methodWord: Readonly<Record<string, string>> = {
+  'local-administrator': 'the local address of this hub',
+  password: 'password',
+  'trusted-proxy': 'the proxy before this hub',
+  oidc: 'the identity provider',
+  'bearer-jwt': 'a token of the identity provider',
+  'token-review': 'a token of Kubernetes',
+  development: 'the development setting',
+}

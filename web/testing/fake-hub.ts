@@ -11,6 +11,7 @@ import type {
   StreamChange,
   StreamMessage,
 } from '../../src/contract/http/index.ts'
+import { anAccess, answerAccess, type FakeAccess } from './accesses.ts'
 import { answerHistory, aPast, type Past } from './histories.ts'
 import type { World } from './worlds.ts'
 
@@ -66,10 +67,21 @@ export class FakeHub {
     clockAheadMs: 0,
     session: {
       authenticated: true,
-      user: { username: 'ada', email: 'ada@example.com', groups: ['operators'], method: 'local-administrator' },
+      user: {
+        username: 'ada',
+        email: 'ada@example.com',
+        groups: ['operators'],
+        method: 'local-administrator',
+        administrator: true,
+      },
+      actor: null,
+      sessionEndsAt: null,
+      signIn: [],
       version: '0.1.0',
     },
   }
+  /** policies, sign-in and what is asked of them */
+  readonly access: FakeAccess = anAccess(this.behaviour)
   readonly #root: string
   readonly #prefix: string
   readonly #streams = new Map<ServerResponse, { clusters: Set<string>; types: Set<string> }>()
@@ -154,11 +166,14 @@ export class FakeHub {
     if (!path.startsWith('/api/')) return this.#file(path, response)
     while (this.behaviour.hold) await new Promise((resolve) => setTimeout(resolve, 10))
     if (path === '/api/v1/session') return json(response, 200, this.behaviour.session)
+    const told = answerAccess(this.access, { path, url, body: await bodyOf(request), now: this.now() })
+    if (told?.always) return json(response, told.status, told.body, told.headers)
     const { refuse } = this.behaviour
     if (refuse) {
       const { status, ...problem } = refuse
       return json(response, status, { ...problem, requestId: 'req-4711' })
     }
+    if (told) return json(response, told.status, told.body, told.headers)
     if (path === '/api/v1/stream') return this.#stream(url, response)
     if (path === '/api/v2/clusters')
       return json(response, 200, pageOf([...this.worlds.values()].map(({ view }) => view)))
@@ -269,7 +284,7 @@ export class FakeHub {
   }
 
   async #file(path: string, response: ServerResponse): Promise<void> {
-    const isFile = types[extname(path)] !== undefined && !path.startsWith('/clusters/')
+    const isFile = types[extname(path)] !== undefined && !/^\/(clusters|access)\//.test(path)
     const file = join(this.#root, isFile ? path.replaceAll('..', '') : 'index.html')
     let content = await readFile(file).catch(() => undefined)
     if (!content) return void response.writeHead(404).end()
@@ -292,7 +307,13 @@ function isFor(change: StreamChange, clusters: ReadonlySet<string>, types: Reado
 
 const pageOf = <T>(items: readonly T[]) => ({ items, total: items.length, next: null, part: null })
 
-function json(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { 'content-type': 'application/json' })
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  let text = ''
+  for await (const chunk of request) text += String(chunk)
+  return text
+}
+
+function json(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers })
   response.end(JSON.stringify(body))
 }

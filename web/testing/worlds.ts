@@ -50,6 +50,8 @@ interface Wish {
   readonly agent?: AgentView
   /** never reached: nothing is known of it */
   readonly blank?: boolean
+  /** as somebody sees it who may see two namespaces, no usage and no operators */
+  readonly filtered?: boolean
 }
 
 const noPods = { total: 0, running: 0, pending: 0, failed: 0, succeeded: 0, unknown: 0 }
@@ -256,7 +258,7 @@ export function aCluster(name: string, now: number, wish: Wish = {}): World {
     return {
       capacity: sum((one) => one.capacity[key]),
       allocatable: sum((one) => one.allocatable[key]),
-      requested: sum((one) => one.requested[key]),
+      requested: sum((one) => one.requested?.[key] ?? null),
       used: used === null ? null : sum((one) => one.used?.[key] ?? null),
     }
   }
@@ -317,13 +319,38 @@ export function aCluster(name: string, now: number, wish: Wish = {}): World {
         : null,
     cpuCores: total('cpuCores'),
     memoryBytes: total('memoryBytes'),
+    filtered: false,
     heartbeats:
       blank && health === 'unknown'
         ? []
         : beats.map((each, index) => ({ at: now - (beats.length - index) * 30_000, health: each, durationMs: 800 })),
     parts,
   }
-  return { view, rows: { node, namespace, deployment, operator, clusterOperator } }
+  const world = { view, rows: { node, namespace, deployment, operator, clusterOperator } }
+  return wish.filtered ? inPart(world) : world
+}
+
+/** The same cluster for somebody who may see the namespaces payments and shop, and neither usage nor operators. */
+function inPart({ view, rows }: World): World {
+  const mine = (name: string) => name === 'payments' || name === 'shop'
+  const namespace = rows.namespace.filter(({ name }) => mine(name))
+  const deployment = rows.deployment.filter((each) => mine(each.namespace))
+  const node = rows.node.map((each) => ({ ...each, pods: null, requested: null, used: null }))
+  const less = (amounts: ClusterView['cpuCores']) => ({ ...amounts, requested: null, used: null })
+  return {
+    view: {
+      ...view,
+      filtered: true,
+      pods: null,
+      namespaces: namespace.length,
+      deployments: { total: deployment.length, ready: deployment.length - 1 },
+      operators: view.operators && { total: 0, failing: 0 },
+      clusterOperators: view.clusterOperators && { total: 0, degraded: 0, unavailable: 0 },
+      cpuCores: less(view.cpuCores),
+      memoryBytes: less(view.memoryBytes),
+    },
+    rows: { ...rows, node, namespace, deployment, operator: [], clusterOperator: [] },
+  }
 }
 
 /** Six clusters in the states that a person meets. */

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import type { ClusterView } from '../contract.ts'
 import { formatCount } from '../model/format.ts'
-import { Flash, Missing } from './text.tsx'
+import { Flash, Missing, NotShown } from './text.tsx'
 
 interface OfProps {
   readonly part: number | undefined
@@ -10,11 +10,13 @@ interface OfProps {
   readonly lacking: string
   /** why it may not be known */
   readonly why: string
+  /** it is not unknown but kept from whoever looks: the words for that */
+  readonly hidden?: string | false
 }
 
 /** `ready/total`, the shortfall said in words. */
-export function Of({ part, all, lacking, why }: OfProps): ReactNode {
-  if (part === undefined || all === undefined) return <Missing why={why} />
+export function Of({ part, all, lacking, why, hidden = false }: OfProps): ReactNode {
+  if (part === undefined || all === undefined) return hidden ? <NotShown what={hidden} /> : <Missing why={why} />
   const short = all - part
   return (
     <Flash value={`${part}/${all}`}>
@@ -31,8 +33,8 @@ const isMuch = ({ pending, failed, unknown, total }: NonNullable<ClusterView['po
   failed + unknown > total / 100 || pending > Math.max(5, total / 20)
 
 /** Running pods of those that are not finished. */
-export function Pods({ pods }: { pods: ClusterView['pods'] }): ReactNode {
-  if (!pods) return <Missing why="pods were never read" />
+export function Pods({ pods, hidden = false }: { pods: ClusterView['pods']; hidden?: boolean }): ReactNode {
+  if (!pods) return hidden ? <NotShown what="pods" /> : <Missing why="pods were never read" />
   const { running, pending, failed, succeeded, unknown, total } = pods
   const tip = `${running} running, ${pending} pending, ${failed} failed, ${succeeded} succeeded${unknown > 0 ? `, ${unknown} unknown` : ''}`
   return (

@@ -35,7 +35,18 @@ export function Menu({
       >
         {label}
       </button>
-      <div ref={panel} id={id} popover="auto" className="menu" onToggle={place}>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: a followed link closes the panel it stands in */}
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: Enter on a link is a click */}
+      <div
+        ref={panel}
+        id={id}
+        popover="auto"
+        className="menu"
+        onToggle={place}
+        onClick={(event) => {
+          if (event.target instanceof Element && event.target.closest('a')) panel.current?.hidePopover()
+        }}
+      >
         {children}
       </div>
     </>

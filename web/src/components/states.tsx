@@ -18,10 +18,12 @@ export function Failure({
   problem,
   onRetry,
   title = 'The hub did not answer as it should',
+  children,
 }: {
   problem: ApiProblem
   onRetry: () => void
   title?: string
+  children?: ReactNode
 }): ReactNode {
   return (
     <div className="state is-error" role="alert">
@@ -29,6 +31,7 @@ export function Failure({
       <p className="state-title">{title}</p>
       <div className="state-text">
         <p>{problem.message}</p>
+        {children}
         <p className="codes">
           <code>{problem.code}</code>
           {problem.status > 0 && <code>HTTP {problem.status}</code>}

@@ -15,6 +15,21 @@ export function Missing({ why, focusable = false }: { why: string; focusable?: b
   )
 }
 
+/** A value that is known to the hub, and that policies keep from whoever looks. It has a sign of its own: it is not unknown. */
+export function NotShown({ what, focusable = false }: { what: string; focusable?: boolean }): ReactNode {
+  return (
+    <span className="missing not-shown" data-tip={`Not shown to you: ${what}`} {...(focusable && { tabIndex: 0 })}>
+      <span aria-hidden="true">
+        {dash}
+        <svg viewBox="0 0 10 12" width="8" height="10" aria-hidden="true">
+          <path d="M2.8 5V3.4a2.2 2.2 0 0 1 4.4 0V5M1.6 5h6.8v5.8H1.6z" />
+        </svg>
+      </span>
+      <Hidden>not shown to you: {what}</Hidden>
+    </span>
+  )
+}
+
 /** How long ago, true to the second; the moment itself on hover and focus. */
 export function Age({
   at,

@@ -22,6 +22,10 @@ export interface Fleet {
   /** newest first, at most `maxEvents` */
   readonly events: readonly EventView[]
   readonly store: StoreState
+  /** counts how often what may be seen became another: what was told before an epoch may not be shown in it */
+  readonly epoch: number
+  /** the next snapshot begins an epoch */
+  readonly isOutdated: boolean
 }
 
 export const maxEvents = 300
@@ -32,18 +36,27 @@ export const emptyFleet: Fleet = {
   rows: new Map(),
   events: [],
   store: { state: 'available', since: null, reason: '' },
+  epoch: 0,
+  isOutdated: false,
 }
 
 export const rowsKey = (cluster: string, type: RowType): string => `${cluster}/${type}`
 
-/** The next picture. A snapshot replaces everything but the events, which it does not carry. */
+/**
+ * The next picture. A snapshot replaces everything but the events, which it does not carry: those of clusters that are no
+ * longer there go with them, and after `access` all of them do.
+ */
 export function applyMessage(fleet: Fleet, message: StreamMessage): Fleet {
   switch (message.kind) {
-    case 'snapshot':
+    case 'snapshot': {
+      const clusters = byName(message.clusters)
       return {
         ...fleet,
         loaded: true,
-        clusters: byName(message.clusters),
+        clusters,
+        events: fleet.isOutdated ? [] : fleet.events.filter(({ cluster }) => clusters.has(cluster)),
+        epoch: fleet.isOutdated ? fleet.epoch + 1 : fleet.epoch,
+        isOutdated: false,
         rows: new Map(
           message.rows.map(({ type, cluster, items, part }) => [
             rowsKey(cluster, type),
@@ -51,16 +64,23 @@ export function applyMessage(fleet: Fleet, message: StreamMessage): Fleet {
           ]),
         ),
       }
+    }
     case 'change':
       return applyChanges(fleet, message.changes)
     case 'store':
       return { ...fleet, store: { state: message.state, since: message.since, reason: message.reason } }
+    case 'access':
+      return { ...fleet, isOutdated: true }
     case 'heartbeat':
+    case 'reset':
       return fleet
     default:
       return unknownMessage(fleet, message)
   }
 }
+
+/** Nothing of what was known: for when it may no longer be shown. */
+export const forget = (fleet: Fleet): Fleet => ({ ...emptyFleet, store: fleet.store, epoch: fleet.epoch + 1 })
 
 // A newer hub may send what this page does not know; it is no reason to fail.
 const unknownMessage = (fleet: Fleet, _message: never): Fleet => fleet
@@ -78,6 +98,7 @@ class Draft {
   #rows: Map<string, Rows> | undefined
   readonly #items = new Map<string, Map<string, RowView>>()
   readonly #events: EventView[] = []
+  readonly #removed = new Set<string>()
 
   constructor(fleet: Fleet) {
     this.#fleet = fleet
@@ -101,7 +122,11 @@ class Draft {
   }
 
   done(): Fleet {
-    const events = this.#events.length === 0 ? this.#fleet.events : newestFirst(this.#events, this.#fleet.events)
+    const before =
+      this.#removed.size === 0
+        ? this.#fleet.events
+        : this.#fleet.events.filter(({ cluster }) => !this.#removed.has(cluster) || this.#clusters?.has(cluster))
+    const events = this.#events.length === 0 ? before : newestFirst(this.#events, before)
     return {
       ...this.#fleet,
       clusters: this.#clusters ?? this.#fleet.clusters,
@@ -112,6 +137,7 @@ class Draft {
 
   #removeCluster(cluster: string): void {
     this.#clusters?.delete(cluster)
+    this.#removed.add(cluster)
     for (const key of this.#rowMap().keys()) {
       if (!key.startsWith(`${cluster}/`)) continue
       this.#rowMap().delete(key)

@@ -2,11 +2,13 @@ import { createContext, use, useCallback, useEffect, useRef, useSyncExternalStor
 import type { Client, ClusterView, RowType, RowView } from '../contract.ts'
 import { type Rows, rowsKey } from './fleet.ts'
 import type { Live, LiveStore } from './live-store.ts'
+import type { SessionStore } from './session-store.ts'
 import { onTick } from './ticker.ts'
 
 export interface Hub {
   readonly client: Client
   readonly store: LiveStore
+  readonly session: SessionStore
 }
 
 export const HubContext = createContext<Hub | null>(null)

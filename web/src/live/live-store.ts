@@ -7,14 +7,18 @@ import {
   type StreamMessage,
 } from '../contract.ts'
 import { backOffMs } from './back-off.ts'
-import { applyMessage, emptyFleet, type Fleet } from './fleet.ts'
+import { applyMessage, emptyFleet, type Fleet, forget } from './fleet.ts'
 import { HubClock } from './hub-clock.ts'
+import { problemOf } from './problem.ts'
 
 /*
  *   connecting ──open──▶ live ──error──▶ reconnecting ──10 s──▶ polling ──stream opens again──▶ live
  *        │                 │                   │                   │
  *        │                 └──hidden 5 min / pause──▶ paused ──shown / resume──▶ connecting
  *        └──401, 403──▶ refused                └──nothing answers──▶ offline ──an answer──▶ polling
+ *
+ * `access` says that what may be seen has changed: the snapshot after it replaces everything. Where nothing may be shown
+ * (refused, session ended, policies cannot be read), nothing is kept either.
  */
 export type Link =
   | { readonly state: 'connecting' | 'live' | 'reconnecting' | 'polling' | 'offline' }
@@ -28,6 +32,8 @@ export interface Live {
   readonly heardAt: number | null
   /** the last refusal of polling; null when the last poll was answered */
   readonly problem: ApiProblem | null
+  /** by the hub's clock: when what may be seen last became another while this tab looked; null: it did not */
+  readonly accessChangedAt: number | null
 }
 
 export interface LiveStoreOptions {
@@ -46,12 +52,14 @@ const defaultTiming = {
   pollMs: 30_000,
   mostMs: 300_000,
   mostAwayMs: 8_000,
+  /** somebody sits before an empty page: what can be shown again is shown soon */
+  mostBlindMs: 15_000,
   hiddenMs: 300_000,
   /** how long rows that nobody shows any more are still followed */
   lingerMs: 60_000,
 }
 
-const kinds = ['snapshot', 'change', 'store', 'heartbeat'] as const
+const kinds = ['snapshot', 'change', 'store', 'heartbeat', 'access', 'reset'] as const
 
 /** One stream per tab, and what came of it. Everything on the page reads from here. */
 export class LiveStore {
@@ -61,7 +69,13 @@ export class LiveStore {
   readonly #random: () => number
   readonly #timing: typeof defaultTiming
   readonly #listeners = new Set<() => void>()
-  #live: Live = { fleet: emptyFleet, link: { state: 'connecting' }, heardAt: null, problem: null }
+  #live: Live = {
+    fleet: emptyFleet,
+    link: { state: 'connecting' },
+    heardAt: null,
+    problem: null,
+    accessChangedAt: null,
+  }
 
   #source: EventSource | undefined
   #lastEventId = ''
@@ -102,6 +116,13 @@ export class LiveStore {
     this.#timers.clear()
   }
 
+  /** Stops, and keeps nothing: nobody is signed in any more. */
+  leave(): void {
+    this.stop()
+    this.#lastEventId = ''
+    this.#forget()
+  }
+
   /** Asks for rows for as long as somebody shows them. @returns the end of that */
   follow(cluster: string, type: RowType): () => void {
     const key = `${cluster}/${type}`
@@ -134,6 +155,11 @@ export class LiveStore {
     this.clock.forget()
     this.#set({ link: { state: 'connecting' } })
     this.#open()
+  }
+
+  /** The change of access was read; it need not be told any longer. */
+  noteRead(): void {
+    this.#set({ accessChangedAt: null })
   }
 
   /** Reads everything again now. */
@@ -202,6 +228,10 @@ export class LiveStore {
     }
     if (event.lastEventId) this.#lastEventId = event.lastEventId
     if ('now' in message) this.clock.observe(message.now)
+    if (message.kind === 'reset') {
+      this.#reset(source, message.reason)
+      return
+    }
     this.#attempt = 0
     this.#cancel('patience')
     this.#later('silence', this.#timing.silenceMs, () => this.#silent())
@@ -213,7 +243,19 @@ export class LiveStore {
       heardAt: this.clock.now(),
       problem: live ? null : this.#live.problem,
       link: live ? { state: 'live' } : this.#live.link,
+      ...(fleet.epoch > this.#live.fleet.epoch && { accessChangedAt: this.clock.now() }),
     })
+  }
+
+  /** The last frame of a stream. The hub says at once why it refuses a new one, if it does: a poll asks for that. */
+  #reset(source: EventSource, reason: string): void {
+    this.#lastEventId = ''
+    if (reason === 'policies_unavailable' || reason === 'session_ended') this.#forget()
+    this.#failed(source, true)
+  }
+
+  #forget(): void {
+    if (this.#live.fleet.loaded) this.#set({ fleet: forget(this.#live.fleet) })
   }
 
   #silent(): void {
@@ -271,10 +313,8 @@ export class LiveStore {
   }
 
   #pollFailed(cause: unknown): void {
-    const problem =
-      cause instanceof ApiProblem
-        ? cause
-        : new ApiProblem(0, { error: String(cause), code: 'unexpected', requestId: '' }, { cause })
+    const problem = problemOf(cause)
+    if (hides(problem)) this.#forget()
     if (problem.status === 401 || problem.status === 403) {
       this.#close()
       this.#set({ link: { state: 'refused', problem }, problem })
@@ -289,7 +329,7 @@ export class LiveStore {
     this.#set({ problem, link: { state: problem.status === 0 ? 'offline' : 'polling' } })
     // A hub that restarts is back within seconds; one that answers with problems is spared.
     const isAway = problem.status === 0
-    const most = isAway ? this.#timing.mostAwayMs : this.#timing.mostMs
+    const most = isAway ? this.#timing.mostAwayMs : hides(problem) ? this.#timing.mostBlindMs : this.#timing.mostMs
     const wait = backOffMs(this.#attempt++, isAway ? 1000 : 4000, most, this.#random)
     // A poll fails or answers at once, where a stream would be waited for; its answer opens the stream again.
     this.#later('reopen', Math.max(wait, (problem.retryAfterSeconds ?? 0) * 1000), () => void this.#poll())
@@ -358,5 +398,9 @@ export class LiveStore {
     this.#timers.delete(name)
   }
 }
+
+/** The hub does not say that it cannot answer, but that nothing it would answer may be shown. */
+const hides = ({ status, code }: ApiProblem): boolean =>
+  status === 401 || status === 403 || code === 'policies_unavailable' || code === 'identity_unavailable'
 
 const page = (cursor: string | undefined) => ({ limit: 1000, ...(cursor && { cursor }) })

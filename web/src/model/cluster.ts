@@ -1,4 +1,4 @@
-import type { ClusterView, Health } from '../contract.ts'
+import type { ClusterView, Health, RowType } from '../contract.ts'
 
 export type Need = Health | 'stale'
 
@@ -28,6 +28,10 @@ export const needWord: Readonly<Record<Need, string>> = {
   stale: 'Stale',
   healthy: 'Healthy',
 }
+
+/** A number of this type that is null although the type was read is kept from whoever looks. */
+export const isHidden = (cluster: ClusterView, type: RowType): boolean =>
+  cluster.filtered && cluster.parts[type]?.freshness != null
 
 type Amounts = ClusterView['cpuCores']
 

@@ -51,6 +51,14 @@ export function formatSpan(ms: number): string {
   return `${whole(Math.floor(seconds / day))} d`
 }
 
+/** What is left, to the second, as on a clock: 14:32. */
+export function formatCountdown(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000))
+  const two = (value: number) => String(value).padStart(2, '0')
+  const [hours, minutes] = [Math.floor(seconds / hour), Math.floor((seconds % hour) / minute)]
+  return `${hours > 0 ? `${hours}:${two(minutes)}` : minutes}:${two(seconds % minute)}`
+}
+
 const local = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 
 /** For hover and focus: the moment in local time and in UTC. */

@@ -5,7 +5,8 @@ import { HealthMark } from '../components/health.tsx'
 import { ApiProblem, type SearchHit } from '../contract.ts'
 import { useClusters, useHub } from '../live/hooks.ts'
 import { termText } from '../model/filter.ts'
-import { clusterPath, navigate } from '../router.tsx'
+import { accessPath, clusterPath, navigate } from '../router.tsx'
+import { useSession } from '../session.ts'
 import { localHits, mergeHits } from './local.ts'
 
 interface Choice {
@@ -27,6 +28,7 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
   const [place, setPlace] = useState(0)
   const list = useId()
   const { hits, note } = useHits(text)
+  const administrator = useSession()?.user?.administrator === true
   const choices = useMemo(() => {
     const go = (to: string) => () => {
       onClose()
@@ -49,11 +51,16 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
         detail: 'page',
         run: go(`/?q=${encodeURIComponent('-needs:healthy')}`),
       },
+      { key: 'me', title: 'What may I see?', detail: 'page', run: go(accessPath('me')) },
+      { key: 'why', title: 'Why do I see this, or not?', detail: 'page', run: go(accessPath('why')) },
+      ...(administrator
+        ? [{ key: 'policies', title: 'Access policies', detail: 'page', run: go(accessPath('policies')) }]
+        : []),
       { key: 'help', title: 'Keyboard shortcuts', detail: 'action', run: onHelp },
     ]
     const words = text.toLowerCase().split(/\s+/)
     return [...found, ...actions.filter(({ title }) => words.every((word) => title.toLowerCase().includes(word)))]
-  }, [hits, text, onClose, onHelp])
+  }, [hits, text, administrator, onClose, onHelp])
   const at = Math.min(place, choices.length - 1)
   const press = (event: KeyboardEvent) => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key]

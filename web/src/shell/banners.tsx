@@ -1,10 +1,14 @@
-import { IconCloudOff, IconDatabaseOff, IconPlayerPause } from '@tabler/icons-react'
+import { IconCloudOff, IconDatabaseOff, IconEye, IconLock, IconPlayerPause } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import { Age } from '../components/text.tsx'
-import { useHub, useLive } from '../live/hooks.ts'
+import { useAtTime, useHub, useLive } from '../live/hooks.ts'
+import { accessPath, Link, type Route } from '../router.tsx'
+
+/** how long the note stands where nobody dismisses it */
+const noteMs = 60_000
 
 /** What limits the truth of the whole page, said once, above it. */
-export function Banners(): ReactNode {
+export function Banners({ route }: { route: Route }): ReactNode {
   const { store } = useHub()
   const link = useLive((live) => live.link)
   const data = useLive((live) => live.fleet.store)
@@ -18,8 +22,33 @@ export function Banners(): ReactNode {
       What is shown is as of <Age at={heardAt} suffix=" ago" />.
     </>
   )
+  const changedAt = useLive((live) => live.accessChangedAt)
+  const changed = useAtTime((now) => changedAt !== null && now - changedAt < noteMs)
   return (
     <div role="status" className="banners">
+      {!loaded && problem?.code === 'policies_unavailable' && route.page === 'access' && (
+        <p className="banner is-unhealthy">
+          <IconLock size={18} aria-hidden="true" />
+          <span>
+            <b>The policies cannot be read.</b> No cluster is shown until they can. {problem.message}
+          </span>
+          <button type="button" className="text-button" onClick={() => store.refresh()}>
+            Retry now
+          </button>
+        </p>
+      )}
+      {changed && (
+        <p className="banner is-news">
+          <IconEye size={18} aria-hidden="true" />
+          <span>
+            <b>What you may see has changed.</b> The page shows what it is now.{' '}
+            <Link to={accessPath('me')}>What may I see?</Link>
+          </span>
+          <button type="button" className="text-button" onClick={() => store.noteRead()}>
+            Dismiss
+          </button>
+        </p>
+      )}
       {loaded && link.state === 'offline' && (
         <p className="banner is-unhealthy">
           <IconCloudOff size={18} aria-hidden="true" />

@@ -1,9 +1,11 @@
-import { IconHelp, IconLogout, IconSearch, IconUser } from '@tabler/icons-react'
-import type { ReactNode } from 'react'
+import { IconEye, IconHelp, IconLogout, IconSearch, IconShieldLock, IconUser } from '@tabler/icons-react'
+import { type ReactNode, useState } from 'react'
+import { accessClient } from '../access-client.ts'
 import { Menu } from '../components/menu.tsx'
-import { useCluster, useHub } from '../live/hooks.ts'
-import { clusterPath, Link, type Route } from '../router.tsx'
-import { useSession } from '../session.ts'
+import { useAtTime, useCluster } from '../live/hooks.ts'
+import { formatSpan } from '../model/format.ts'
+import { type AccessTab, accessPath, clusterPath, Link, type Route } from '../router.tsx'
+import { methodWord, useSession } from '../session.ts'
 import { LinkIndicator } from './link-indicator.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
 
@@ -11,9 +13,11 @@ interface TopBarProps {
   readonly route: Route
   readonly onSearch: () => void
   readonly onHelp: () => void
+  /** nobody looks: what belongs to a person is not there */
+  readonly signedOut: boolean
 }
 
-export function TopBar({ route, onSearch, onHelp }: TopBarProps): ReactNode {
+export function TopBar({ route, onSearch, onHelp, signedOut }: TopBarProps): ReactNode {
   return (
     <header className="top">
       <Link to="/" className="brand" aria-label="ClusterPulse, to the fleet">
@@ -23,14 +27,20 @@ export function TopBar({ route, onSearch, onHelp }: TopBarProps): ReactNode {
         </svg>
         <span className="brand-word">ClusterPulse</span>
       </Link>
-      <Breadcrumbs route={route} />
-      <button type="button" className="search-button" onClick={onSearch} aria-keyshortcuts="Control+K /">
-        <IconSearch size={16} aria-hidden="true" />
-        <span className="search-word">Search everything</span>
-        <kbd>Ctrl K</kbd>
-      </button>
+      {signedOut ? (
+        <span className="crumbs" />
+      ) : (
+        <>
+          <Breadcrumbs route={route} />
+          <button type="button" className="search-button" onClick={onSearch} aria-keyshortcuts="Control+K /">
+            <IconSearch size={16} aria-hidden="true" />
+            <span className="search-word">Search everything</span>
+            <kbd>Ctrl K</kbd>
+          </button>
+        </>
+      )}
       <div className="top-end">
-        <LinkIndicator />
+        {!signedOut && <LinkIndicator />}
         <ThemeSwitch />
         <button
           type="button"
@@ -50,6 +60,7 @@ export function TopBar({ route, onSearch, onHelp }: TopBarProps): ReactNode {
 function Breadcrumbs({ route }: { route: Route }): ReactNode {
   const name = route.page === 'cluster' ? route.name : ''
   const displayName = useCluster(name)?.displayName
+  if (route.page === 'access') return <AccessCrumbs tab={route.tab} policy={route.policy} />
   if (route.page !== 'cluster')
     return (
       <nav className="crumbs" aria-label="Where you are">
@@ -82,14 +93,46 @@ function Breadcrumbs({ route }: { route: Route }): ReactNode {
   )
 }
 
+export const accessWord: Readonly<Record<AccessTab, string>> = {
+  policies: 'Policies',
+  seen: 'What does … see?',
+  try: 'Try a change',
+  me: 'My access',
+  why: 'Why?',
+}
+
+function AccessCrumbs({ tab, policy }: { tab: AccessTab; policy: string | null }): ReactNode {
+  return (
+    <nav className="crumbs" aria-label="Where you are">
+      <ol>
+        <li>
+          <Link to="/">Fleet</Link>
+        </li>
+        <li>Access</li>
+        <li {...(policy === null && { 'aria-current': 'page' as const })}>
+          {policy === null ? accessWord[tab] : <Link to={accessPath(tab)}>{accessWord[tab]}</Link>}
+        </li>
+        {policy !== null && <li aria-current="page">{policy}</li>}
+      </ol>
+    </nav>
+  )
+}
+
 function UserMenu(): ReactNode {
   const session = useSession()
-  const { client } = useHub()
+  const [fault, setFault] = useState('')
+  const endsIn = useAtTime((now) => (session?.sessionEndsAt == null ? '' : formatSpan(session.sessionEndsAt - now)))
   const user = session?.user
   if (!user) return null
   const isLocal = user.method === 'local-administrator'
   const leave = async () => {
-    const { redirect } = await client.logout()
+    let redirect: string | undefined
+    try {
+      ;({ redirect } = await accessClient.logout())
+    } catch (cause) {
+      setFault(cause instanceof Error ? cause.message : String(cause))
+      return
+    }
     // Only a web address of the hub's own configuration is followed.
     if (redirect && /^(https?:\/\/|\/)/i.test(redirect)) window.location.assign(redirect)
     else window.location.reload()
@@ -105,11 +148,33 @@ function UserMenu(): ReactNode {
           <b>{user.username}</b>
           {user.email && <span className="sub">{user.email}</span>}
         </p>
-        {user.groups.length > 0 && <p>In {user.groups.join(', ')}</p>}
+        <p>{user.groups.length > 0 ? `In ${user.groups.join(', ')}` : 'In no group'}</p>
+        {session.actor !== null && (
+          <p>
+            Really <b>{session.actor}</b>, looking through these eyes
+          </p>
+        )}
         <p className="fine">
-          Known by {user.method.replaceAll('-', ' ')} · version {session?.version}
+          {user.administrator && session.actor === null && 'Administrator · '}Known by{' '}
+          {methodWord[user.method] ?? user.method.replaceAll('-', ' ')}
         </p>
+        <p className="fine">
+          {endsIn && `Signed in for ${endsIn} more · `}version {session.version}
+        </p>
+        {fault && (
+          <p className="short" role="alert">
+            Sign-out failed: {fault}
+          </p>
+        )}
       </div>
+      <Link to={accessPath('me')} className="menu-item">
+        <IconEye size={15} aria-hidden="true" /> What may I see?
+      </Link>
+      {user.administrator && (
+        <Link to={accessPath('policies')} className="menu-item">
+          <IconShieldLock size={15} aria-hidden="true" /> Access policies
+        </Link>
+      )}
       {!isLocal && (
         <button type="button" className="menu-item" onClick={() => void leave()}>
           <IconLogout size={15} aria-hidden="true" /> Sign out

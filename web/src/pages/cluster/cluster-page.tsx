@@ -1,11 +1,12 @@
 import type { ReactNode } from 'react'
+import { FilteredTag } from '../../components/filtered.tsx'
 import { Empty, ErrorBoundary } from '../../components/states.tsx'
 import { Age } from '../../components/text.tsx'
 import type { ClusterView } from '../../contract.ts'
 import { useAtTime, useCluster } from '../../live/hooks.ts'
 import { factsAt, isStale } from '../../model/cluster.ts'
 import { formatCount } from '../../model/format.ts'
-import { type ClusterTab, clusterPath, clusterTabs, Link } from '../../router.tsx'
+import { type ClusterTab, clusterPath, clusterTabs, Link, whyPath } from '../../router.tsx'
 import { PageHeading } from '../../shell/page-heading.tsx'
 import { ClusterHealth } from '../fleet/columns.tsx'
 import { PushStanding } from './agent.tsx'
@@ -50,10 +51,15 @@ export function ClusterPage({ name, tab, node }: { name: string; tab: ClusterTab
       <>
         <PageHeading title={name}>{name}</PageHeading>
         <Empty title="There is no such cluster, or you may not see it">
-          <p>It may have been disconnected since this link was made.</p>
-          <Link to="/" className="button">
-            To the fleet
-          </Link>
+          <p>It may have been disconnected since this link was made, or what you may see has changed.</p>
+          <p className="state-ways">
+            <Link to="/" className="button">
+              To the fleet
+            </Link>
+            <Link to={whyPath({ cluster: name })} className="button">
+              Why do I not see it?
+            </Link>
+          </p>
         </Empty>
       </>
     )
@@ -119,6 +125,7 @@ function Standing({ cluster }: { cluster: ClusterView }): ReactNode {
           </>
         )}
       </span>
+      {cluster.filtered && <FilteredTag cluster={cluster} />}
       <PushStanding cluster={cluster} />
     </p>
   )

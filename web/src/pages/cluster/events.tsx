@@ -76,7 +76,7 @@ export function EventsTab({ cluster }: { cluster: ClusterView }): ReactNode {
       rowKey={keyOf}
       sort="when"
       example="type~node"
-      empty={noneOf('events')}
+      empty={noneOf('events', cluster, 'events')}
     />
   )
 }

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react'
 import { Dialog } from '../../components/dialog.tsx'
 import { LoadMeter } from '../../components/meter.tsx'
 import { Empty } from '../../components/states.tsx'
-import { Age, Missing } from '../../components/text.tsx'
+import { Age, Missing, NotShown } from '../../components/text.tsx'
 import type { ClusterView, NodeView } from '../../contract.ts'
 import { useLive } from '../../live/hooks.ts'
 import { formatBytes, formatCores, formatCount } from '../../model/format.ts'
@@ -57,16 +57,16 @@ function Facts({ cluster, node }: { cluster: ClusterView; node: NodeView }): Rea
       <div className="drawer-meters">
         <div>
           <h3>CPU</h3>
-          <LoadMeter what="CPU" amounts={amountsOf(node, 'cpuCores')} wide />
+          <LoadMeter what="CPU" amounts={amountsOf(node, 'cpuCores')} wide hidden={cluster.filtered} />
         </div>
         <div>
           <h3>Memory</h3>
-          <LoadMeter what="Memory" amounts={amountsOf(node, 'memoryBytes')} wide />
+          <LoadMeter what="Memory" amounts={amountsOf(node, 'memoryBytes')} wide hidden={cluster.filtered} />
         </div>
       </div>
       <section>
         <h3>Resources</h3>
-        <Resources node={node} />
+        <Resources node={node} filtered={cluster.filtered} />
       </section>
       <section>
         <h3>Pods</h3>
@@ -127,7 +127,7 @@ function Facts({ cluster, node }: { cluster: ClusterView; node: NodeView }): Rea
   )
 }
 
-function Resources({ node }: { node: NodeView }): ReactNode {
+function Resources({ node, filtered }: { node: NodeView; filtered: boolean }): ReactNode {
   const amount = (value: number | null | undefined, say: (value: number) => string, why: string) =>
     value === null || value === undefined ? <Missing why={why} focusable /> : say(value)
   const untold = 'the node did not tell it'
@@ -157,16 +157,28 @@ function Resources({ node }: { node: NodeView }): ReactNode {
             <td>{amount(node.allocatable[key], say, untold)}</td>
             <td>
               {key === 'cpuCores' || key === 'memoryBytes' ? (
-                amount(node.requested[key], say, untold)
+                node.requested === null ? (
+                  <NotShown what="what its pods ask for" focusable />
+                ) : (
+                  amount(node.requested[key], say, untold)
+                )
               ) : (
                 <Missing why="not summed for this resource" />
               )}
             </td>
             <td>
               {key === 'cpuCores' || key === 'memoryBytes' ? (
-                amount(node.used?.[key], say, unmeasured)
+                node.used === null && filtered ? (
+                  <NotShown what="its use, if it is measured" focusable />
+                ) : (
+                  amount(node.used?.[key], say, unmeasured)
+                )
               ) : key === 'pods' ? (
-                formatCount(node.pods.total)
+                node.pods === null ? (
+                  <NotShown what="pods" focusable />
+                ) : (
+                  formatCount(node.pods.total)
+                )
               ) : (
                 <Missing why="not measured" />
               )}
@@ -179,6 +191,12 @@ function Resources({ node }: { node: NodeView }): ReactNode {
 }
 
 function Pods({ node: { pods } }: { node: NodeView }): ReactNode {
+  if (pods === null)
+    return (
+      <p className="fine">
+        <NotShown what="pods" focusable /> You do not see all pods of this cluster, so none are counted here.
+      </p>
+    )
   const phases = ['running', 'pending', 'failed', 'succeeded', 'unknown'] as const
   return (
     <dl className="phases">

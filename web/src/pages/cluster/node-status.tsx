@@ -7,7 +7,7 @@ import type { Need } from '../../model/cluster.ts'
 export const amountsOf = (node: NodeView, what: 'cpuCores' | 'memoryBytes') => ({
   capacity: node.capacity[what],
   allocatable: node.allocatable[what],
-  requested: node.requested[what],
+  requested: node.requested?.[what] ?? null,
   used: node.used?.[what] ?? null,
 })
 

@@ -38,7 +38,7 @@ function nodeColumns(now: number): readonly Column<NodeView>[] {
       kind: 'percent',
       descendingFirst: true,
       value: (node) => loadOf(amountsOf(node, 'cpuCores'))?.ratio ?? null,
-      cell: (node) => <LoadMeter what="CPU" amounts={amountsOf(node, 'cpuCores')} />,
+      cell: (node) => <LoadMeter what="CPU" amounts={amountsOf(node, 'cpuCores')} hidden={node.requested === null} />,
     },
     {
       id: 'memory',
@@ -47,7 +47,9 @@ function nodeColumns(now: number): readonly Column<NodeView>[] {
       kind: 'percent',
       descendingFirst: true,
       value: (node) => loadOf(amountsOf(node, 'memoryBytes'))?.ratio ?? null,
-      cell: (node) => <LoadMeter what="Memory" amounts={amountsOf(node, 'memoryBytes')} />,
+      cell: (node) => (
+        <LoadMeter what="Memory" amounts={amountsOf(node, 'memoryBytes')} hidden={node.requested === null} />
+      ),
     },
     {
       id: 'pods',
@@ -56,8 +58,8 @@ function nodeColumns(now: number): readonly Column<NodeView>[] {
       align: 'end',
       kind: 'number',
       descendingFirst: true,
-      value: ({ pods }) => pods.total,
-      cell: ({ pods }) => <Pods pods={pods} />,
+      value: ({ pods }) => pods?.total ?? null,
+      cell: ({ pods }) => <Pods pods={pods} hidden />,
     },
     {
       id: 'version',
@@ -122,7 +124,7 @@ export function NodesTab({ cluster, node }: { cluster: ClusterView; node: string
             rowKey={nameOf}
             sort="status"
             example="ready:notReady cpu>80 role:worker"
-            empty={noneOf('nodes')}
+            empty={noneOf('nodes', cluster, 'nodes')}
             dim={() => stale}
             note={note}
           />

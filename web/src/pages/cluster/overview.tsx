@@ -2,10 +2,11 @@ import { IconExternalLink } from '@tabler/icons-react'
 import { type ReactNode, useCallback, useMemo } from 'react'
 import { HealthMark, HeartbeatStrip, heartbeatText } from '../../components/health.tsx'
 import { LoadMeter, loadText } from '../../components/meter.tsx'
-import { Age, Missing } from '../../components/text.tsx'
+import { Age, Missing, NotShown } from '../../components/text.tsx'
 import type { ClusterView, RowType } from '../../contract.ts'
 import { newestFirst } from '../../live/fleet.ts'
 import { useAtTime, useHub, useLive } from '../../live/hooks.ts'
+import { isHidden } from '../../model/cluster.ts'
 import { eventLine } from '../../model/events.ts'
 import { formatBytes, formatCores, formatCount, formatSpan } from '../../model/format.ts'
 import { type ClusterTab, clusterPath, Link } from '../../router.tsx'
@@ -58,24 +59,33 @@ function Capacity({ cluster, title }: { cluster: ClusterView; title: 'CPU' | 'Me
   const amounts = title === 'CPU' ? cluster.cpuCores : cluster.memoryBytes
   const say = title === 'CPU' ? formatCores : formatBytes
   const lines = [
-    ['Used', amounts.used, 'metrics.k8s.io is not served or did not answer'],
-    ['Requested', amounts.requested, 'pods were never read'],
-    ['Allocatable', amounts.allocatable, 'nodes were never read'],
-    ['Capacity', amounts.capacity, 'nodes were never read'],
+    ['Used', amounts.used, 'metrics.k8s.io is not served or did not answer', 'its use, if it is measured'],
+    ['Requested', amounts.requested, 'pods were never read', 'what its pods ask for'],
+    ['Allocatable', amounts.allocatable, 'nodes were never read', 'its nodes'],
+    ['Capacity', amounts.capacity, 'nodes were never read', 'its nodes'],
   ] as const
+  const hidden = isHidden(cluster, 'node')
   return (
     <section className="panel" aria-label={title}>
       <h2>{title}</h2>
-      <LoadMeter what={title} amounts={amounts} wide />
+      <LoadMeter what={title} amounts={amounts} wide hidden={hidden} />
       <dl className="pairs">
-        {lines.map(([name, value, why]) => (
+        {lines.map(([name, value, why, what]) => (
           <div key={name}>
             <dt>{name}</dt>
-            <dd>{value === null ? <Missing why={why} focusable /> : say(value)}</dd>
+            <dd>
+              {value !== null ? (
+                say(value)
+              ) : hidden ? (
+                <NotShown what={what} focusable />
+              ) : (
+                <Missing why={why} focusable />
+              )}
+            </dd>
           </div>
         ))}
       </dl>
-      <p className="vh">{loadText(title, amounts)}</p>
+      <p className="vh">{loadText(title, amounts, hidden)}</p>
     </section>
   )
 }
@@ -146,7 +156,12 @@ function Counts({ cluster }: { cluster: ClusterView }): ReactNode {
               <Link to={clusterPath(cluster.name, tab)}>{name}</Link>
             </dt>
             <dd>
-              {text ?? <Missing why={whyNot(cluster, type)} focusable />}
+              {text ??
+                (isHidden(cluster, type) ? (
+                  <NotShown what={name.toLowerCase()} focusable />
+                ) : (
+                  <Missing why={whyNot(cluster, type)} focusable />
+                ))}
               {rest && <span className="short"> · {rest}</span>}
             </dd>
           </div>

@@ -1,9 +1,11 @@
 import { IconLock, IconPlugConnectedX, IconPuzzleOff } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
+import { FilteredTag } from '../../components/filtered.tsx'
 import { Empty, Skeleton } from '../../components/states.tsx'
 import { Age } from '../../components/text.tsx'
 import type { ClusterView, PartView, RowType, RowView } from '../../contract.ts'
 import { useAtTime, useRows } from '../../live/hooks.ts'
+import { Link, whyPath } from '../../router.tsx'
 
 interface PartText {
   /** plural, lower case */
@@ -87,9 +89,12 @@ export function PartGate<T extends RowView>({
     )
   }
   const note = (
-    <span className="as-of">
-      as of <Age at={readAt} suffix=" ago" focusable />
-    </span>
+    <>
+      <span className="as-of">
+        as of <Age at={readAt} suffix=" ago" focusable />
+      </span>
+      {cluster.filtered && <FilteredTag cluster={cluster} />}
+    </>
   )
   return (
     <>
@@ -128,8 +133,14 @@ export function PartFailure({ part, type }: { part: PartView; type: RowType }): 
   )
 }
 
-export const noneOf = (noun: string): ReactNode => (
-  <Empty title={`No ${noun} here`}>
+/** Read, and none left. Who sees a part of the cluster is told the way to the reason. */
+export const noneOf = (noun: string, { name, filtered }: ClusterView, type: string): ReactNode => (
+  <Empty title={filtered ? `No ${noun} are shown to you` : `No ${noun} here`}>
     <p>They were read, and there are none that you may see.</p>
+    {filtered && (
+      <Link to={whyPath({ cluster: name, type })} className="button">
+        Why?
+      </Link>
+    )}
   </Empty>
 )

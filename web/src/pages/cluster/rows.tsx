@@ -3,7 +3,7 @@ import { Of, Pods } from '../../components/counts.tsx'
 import { HealthMark } from '../../components/health.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
-import { Age, Flash, Missing } from '../../components/text.tsx'
+import { Age, Flash, Missing, NotShown } from '../../components/text.tsx'
 import type { ClusterOperatorView, ClusterView, DeploymentView, NamespaceView, OperatorView } from '../../contract.ts'
 import { useNow } from '../../live/hooks.ts'
 import type { Need } from '../../model/cluster.ts'
@@ -17,7 +17,7 @@ const labelsOf = ({ labels }: NamespaceView) => labels
 const operatorWords = ({ name, displayName, provider }: OperatorView) => `${name} ${displayName} ${provider}`
 const clusterOperatorWords = ({ name, message }: ClusterOperatorView) => `${name} ${message}`
 
-function namespaceColumns(now: number): readonly Column<NamespaceView>[] {
+function namespaceColumns(now: number, filtered: boolean): readonly Column<NamespaceView>[] {
   const inNamespace = (row: NamespaceView, tab: 'deployments' | 'operators') =>
     `${clusterPath(row.cluster, tab)}?q=${encodeURIComponent(termText('namespace', ':', row.name))}`
   return [
@@ -42,7 +42,7 @@ function namespaceColumns(now: number): readonly Column<NamespaceView>[] {
       kind: 'number',
       descendingFirst: true,
       value: ({ pods }) => pods?.running ?? null,
-      cell: ({ pods }) => <Pods pods={pods} />,
+      cell: ({ pods }) => <Pods pods={pods} hidden={filtered} />,
     },
     {
       id: 'deployments',
@@ -54,7 +54,11 @@ function namespaceColumns(now: number): readonly Column<NamespaceView>[] {
       value: ({ deployments }) => deployments,
       cell: (row) =>
         row.deployments === null ? (
-          <Missing why="deployments were never read" />
+          filtered ? (
+            <NotShown what="deployments" />
+          ) : (
+            <Missing why="deployments were never read" />
+          )
         ) : (
           <Link to={inNamespace(row, 'deployments')}>
             {formatCount(row.deployments)}
@@ -78,7 +82,7 @@ function namespaceColumns(now: number): readonly Column<NamespaceView>[] {
 
 export function NamespacesTab({ cluster }: { cluster: ClusterView }): ReactNode {
   const now = useNow(60_000)
-  const columns = useMemo(() => namespaceColumns(now), [now])
+  const columns = useMemo(() => namespaceColumns(now, cluster.filtered), [now, cluster.filtered])
   return (
     <PartGate<NamespaceView> cluster={cluster} type="namespace">
       {({ rows, stale, note }) => (
@@ -93,7 +97,7 @@ export function NamespacesTab({ cluster }: { cluster: ClusterView }): ReactNode 
           rowKey={nameOf}
           sort="name"
           example="phase:Active pods>10"
-          empty={noneOf('namespaces')}
+          empty={noneOf('namespaces', cluster, 'namespaces')}
           dim={() => stale}
           note={note}
         />
@@ -163,7 +167,7 @@ export function DeploymentsTab({ cluster }: { cluster: ClusterView }): ReactNode
           rowKey={nameOf}
           sort="ready"
           example="namespace:payments ready<100"
-          empty={noneOf('deployments')}
+          empty={noneOf('deployments', cluster, 'namespaces')}
           dim={() => stale}
           note={note}
         />
@@ -240,7 +244,7 @@ export function OperatorsTab({ cluster }: { cluster: ClusterView }): ReactNode {
           sort="name"
           rowHeight={48}
           example="-status:Succeeded namespace~operators"
-          empty={noneOf('operators')}
+          empty={noneOf('operators', cluster, 'operators')}
           dim={() => stale}
           note={note}
         />
@@ -327,7 +331,7 @@ export function ClusterOperatorsTab({ cluster }: { cluster: ClusterView }): Reac
           rowKey={nameOf}
           sort="status"
           example="degraded:yes"
-          empty={noneOf('cluster operators')}
+          empty={noneOf('cluster operators', cluster, 'operators')}
           dim={() => stale}
           note={note}
         />

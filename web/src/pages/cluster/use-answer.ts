@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useState } from 'react'
-import { ApiProblem } from '../../contract.ts'
+import type { ApiProblem } from '../../contract.ts'
+import { problemOf } from '../../live/problem.ts'
 
 export type Answer<T> =
   | { readonly state: 'waiting' }
@@ -18,11 +19,7 @@ export function useAnswer<T>(ask: (signal: AbortSignal) => Promise<T>): [answer:
       (value) => setAnswer({ state: 'here', value }),
       (cause: unknown) => {
         if (asking.signal.aborted) return
-        const problem =
-          cause instanceof ApiProblem
-            ? cause
-            : new ApiProblem(0, { error: String(cause), code: 'unexpected', requestId: '' }, { cause })
-        setAnswer({ state: 'failed', problem })
+        setAnswer({ state: 'failed', problem: problemOf(cause) })
       },
     )
     return () => asking.abort()

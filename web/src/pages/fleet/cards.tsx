@@ -1,5 +1,6 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { Of, Pods } from '../../components/counts.tsx'
+import { FilteredSign } from '../../components/filtered.tsx'
 import { HeartbeatStrip } from '../../components/health.tsx'
 import { LoadMeter } from '../../components/meter.tsx'
 import { ModeCell } from '../../components/push.tsx'
@@ -7,7 +8,7 @@ import type { TableView } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { Age, Missing } from '../../components/text.tsx'
 import type { ClusterView } from '../../contract.ts'
-import { factsAt } from '../../model/cluster.ts'
+import { factsAt, isHidden } from '../../model/cluster.ts'
 import { clusterPath } from '../../router.tsx'
 import { ClusterHealth, versionOf } from './columns.tsx'
 
@@ -61,6 +62,7 @@ function Card({ cluster }: { cluster: ClusterView }): ReactNode {
       <header>
         <h3>
           <RowLink to={clusterPath(cluster.name)}>{cluster.displayName || cluster.name}</RowLink>
+          {cluster.filtered && <FilteredSign />}
         </h3>
         <ClusterHealth cluster={cluster} />
       </header>
@@ -75,25 +77,26 @@ function Card({ cluster }: { cluster: ClusterView }): ReactNode {
               all={cluster.nodes?.total}
               lacking="not ready"
               why="nodes were never read"
+              hidden={isHidden(cluster, 'node') && 'nodes'}
             />
           </dd>
         </div>
         <div>
           <dt>Pods</dt>
           <dd>
-            <Pods pods={cluster.pods} />
+            <Pods pods={cluster.pods} hidden={isHidden(cluster, 'node')} />
           </dd>
         </div>
         <div>
           <dt>CPU</dt>
           <dd>
-            <LoadMeter what="CPU" amounts={cluster.cpuCores} />
+            <LoadMeter what="CPU" amounts={cluster.cpuCores} hidden={cluster.filtered} />
           </dd>
         </div>
         <div>
           <dt>Memory</dt>
           <dd>
-            <LoadMeter what="Memory" amounts={cluster.memoryBytes} />
+            <LoadMeter what="Memory" amounts={cluster.memoryBytes} hidden={cluster.filtered} />
           </dd>
         </div>
       </dl>

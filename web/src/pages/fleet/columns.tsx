@@ -1,4 +1,5 @@
 import { Of, Pods } from '../../components/counts.tsx'
+import { FilteredSign } from '../../components/filtered.tsx'
 import { HealthMark, HeartbeatStrip } from '../../components/health.tsx'
 import { LoadMeter } from '../../components/meter.tsx'
 import { ModeCell } from '../../components/push.tsx'
@@ -7,7 +8,7 @@ import { RowLink } from '../../components/row-link.tsx'
 import { Age, Flash, Missing } from '../../components/text.tsx'
 import type { ClusterView } from '../../contract.ts'
 import { useAtTime } from '../../live/hooks.ts'
-import { factsAt, isStale, loadOf, needOf, needWord, severityOf } from '../../model/cluster.ts'
+import { factsAt, isHidden, isStale, loadOf, needOf, needWord, severityOf } from '../../model/cluster.ts'
 import type { Field } from '../../model/filter.ts'
 import { pushStatus } from '../../model/push.ts'
 import { clusterPath } from '../../router.tsx'
@@ -39,6 +40,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       cell: (cluster) => (
         <span className="name-cell">
           <RowLink to={clusterPath(cluster.name)}>{cluster.displayName || cluster.name}</RowLink>
+          {cluster.filtered && <FilteredSign />}
           {cluster.displayName && cluster.displayName !== cluster.name && <span className="sub">{cluster.name}</span>}
         </span>
       ),
@@ -68,8 +70,14 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       kind: 'number',
       descendingFirst: true,
       value: ({ nodes }) => nodes?.total ?? null,
-      cell: ({ nodes }) => (
-        <Of part={nodes?.ready} all={nodes?.total} lacking="not ready" why="nodes were never read" />
+      cell: (cluster) => (
+        <Of
+          part={cluster.nodes?.ready}
+          all={cluster.nodes?.total}
+          lacking="not ready"
+          why="nodes were never read"
+          hidden={isHidden(cluster, 'node') && 'nodes'}
+        />
       ),
     },
     {
@@ -80,7 +88,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       kind: 'number',
       descendingFirst: true,
       value: ({ pods }) => pods?.running ?? null,
-      cell: ({ pods }) => <Pods pods={pods} />,
+      cell: (cluster) => <Pods pods={cluster.pods} hidden={isHidden(cluster, 'node')} />,
     },
     {
       id: 'cpu',
@@ -89,7 +97,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       kind: 'percent',
       descendingFirst: true,
       value: ({ cpuCores }) => loadOf(cpuCores)?.ratio ?? null,
-      cell: ({ cpuCores }) => <LoadMeter what="CPU" amounts={cpuCores} />,
+      cell: ({ cpuCores, filtered }) => <LoadMeter what="CPU" amounts={cpuCores} hidden={filtered} />,
     },
     {
       id: 'memory',
@@ -98,7 +106,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       kind: 'percent',
       descendingFirst: true,
       value: ({ memoryBytes }) => loadOf(memoryBytes)?.ratio ?? null,
-      cell: ({ memoryBytes }) => <LoadMeter what="Memory" amounts={memoryBytes} />,
+      cell: ({ memoryBytes, filtered }) => <LoadMeter what="Memory" amounts={memoryBytes} hidden={filtered} />,
     },
     {
       id: 'version',
@@ -159,8 +167,14 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       extra: true,
       kind: 'number',
       value: ({ deployments }) => deployments?.total ?? null,
-      cell: ({ deployments }) => (
-        <Of part={deployments?.ready} all={deployments?.total} lacking="not ready" why="deployments were never read" />
+      cell: (cluster) => (
+        <Of
+          part={cluster.deployments?.ready}
+          all={cluster.deployments?.total}
+          lacking="not ready"
+          why="deployments were never read"
+          hidden={isHidden(cluster, 'deployment') && 'deployments'}
+        />
       ),
     },
     {
@@ -200,6 +214,7 @@ export function fleetFields(now: number): Readonly<Record<string, Field<ClusterV
           ...notes.map(({ code }) => code),
         ]),
     },
+    filtered: { kind: 'text', read: ({ filtered }) => filtered },
     buffered: { kind: 'number', read: ({ agent }) => agent?.bufferedBatches ?? null },
     reason: { kind: 'text', read: ({ reasons }) => reasons.map(({ code }) => code) },
   }

@@ -1,4 +1,4 @@
-import { IconLayoutGrid, IconTable } from '@tabler/icons-react'
+import { IconEyeOff, IconLayoutGrid, IconTable } from '@tabler/icons-react'
 import { type ReactNode, useMemo, useSyncExternalStore } from 'react'
 import { ResourceTable, type TableView } from '../../components/resource-table.tsx'
 import { Empty } from '../../components/states.tsx'
@@ -8,7 +8,7 @@ import { isStale, loadOf, needOf, needWord, sumAmounts } from '../../model/clust
 import { formatCount, formatPercent, plural } from '../../model/format.ts'
 import { releaseOf } from '../../model/versions.ts'
 import { usePreference } from '../../preferences.ts'
-import { useQueryValue } from '../../router.tsx'
+import { accessPath, Link, useQueryValue } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { PageHeading } from '../../shell/page-heading.tsx'
 import { Attention, RecentChanges } from './attention.tsx'
@@ -53,6 +53,7 @@ export function FleetPage(): ReactNode {
 
   const losses = useLosses(clusters)
   const needy = clusters.length - countNeeds(clusters, now).healthy
+  const partial = clusters.filter(({ filtered }) => filtered).length
   if (clusters.length === 0) return <NoClusters />
   return (
     <>
@@ -84,6 +85,7 @@ export function FleetPage(): ReactNode {
         dim={(cluster) => isStale(cluster, now)}
         group={group}
         instead={cards}
+        note={partial > 0 && <span className="as-of">you see a part of {formatCount(partial)} of them</span>}
         controls={
           <>
             <GroupChoice clusters={clusters} value={grouping} onChange={setGrouping} />
@@ -116,31 +118,56 @@ export function FleetPage(): ReactNode {
   )
 }
 
-/** Nothing is connected, or nothing is for your eyes: from here they look the same, so both are said. */
+/** Nothing is connected, which only an administrator can know; or nothing is for your eyes, with the way to the reason. */
 function NoClusters(): ReactNode {
   const session = useSession()
-  const administrator = session?.user?.method === 'local-administrator'
+  const administrator = session?.user?.administrator === true
   return (
     <>
       <PageHeading title="Fleet">No cluster to show</PageHeading>
-      <Empty title={administrator ? 'No cluster is connected yet' : 'No cluster is visible to you'}>
-        {!administrator && session?.user && (
-          <p>
-            You are known as <b>{session.user.username}</b>
-            {session.user.groups.length > 0 ? ` in ${session.user.groups.join(', ')}` : ', in no group'}. Either nothing
-            is connected yet, or no policy shows you a cluster: ask whoever runs this hub.
-          </p>
-        )}
-        <p>Connect the clusters of a kubeconfig, read-only:</p>
-        <pre>npx clusterpulse up --kubeconfig FILE</pre>
-        <p>
-          On a Kubernetes hub, create a Secret and a ClusterConnection; the guide for the first hour shows both.
-          Clusters appear here by themselves.
-        </p>
+      <Empty
+        title={administrator ? 'No cluster is connected yet' : 'No cluster is shown to you'}
+        {...(!administrator && { icon: <IconEyeOff size={30} aria-hidden="true" /> })}
+      >
+        {administrator ? <HowToConnect /> : <NoGrant />}
       </Empty>
     </>
   )
 }
+
+function NoGrant(): ReactNode {
+  const user = useSession()?.user
+  return (
+    <>
+      {user && (
+        <p>
+          You are known as <b>{user.username}</b>
+          {user.groups.length > 0 ? ` in ${user.groups.join(', ')}` : ', in no group'}, and no policy shows you a
+          cluster of this fleet. Ask whoever runs this hub for access. Clusters appear here by themselves.
+        </p>
+      )}
+      <p className="state-ways">
+        <Link to={accessPath('me')} className="button">
+          What may I see?
+        </Link>
+        <Link to={accessPath('why')} className="button">
+          Why do I not see a cluster?
+        </Link>
+      </p>
+    </>
+  )
+}
+
+const HowToConnect = (): ReactNode => (
+  <>
+    <p>Connect the clusters of a kubeconfig, read-only:</p>
+    <pre>npx clusterpulse up --kubeconfig FILE</pre>
+    <p>
+      On a Kubernetes hub, create a Secret and a ClusterConnection; the guide for the first hour shows both. Clusters
+      appear here by themselves.
+    </p>
+  </>
+)
 
 function GroupChoice({
   clusters,
