@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { UnsafeConfigurationError } from './authentication.ts'
+import { UnsafeConfigurationError } from '#identity'
 import { RefusedError } from './problem.ts'
 import type { ApiConfig } from './types.ts'
 
@@ -35,12 +35,8 @@ export const isLoopback = (host: string): boolean => loopback.test(host)
  * Refuses requests that a foreign page's name led here. A browser sends the name it resolved: a site that points its own
  * name at 127.0.0.1 is shown by that name (DNS rebinding), and on a server without sign-in that is all there is to see.
  */
-export function hostCheck({
-  host,
-  authentication,
-  allowedHosts = [],
-}: ApiConfig): (headers: IncomingHttpHeaders) => void {
-  if (authentication.mode !== 'local-administrator') return () => undefined
+export function hostCheck({ host, identity, allowedHosts = [] }: ApiConfig): (headers: IncomingHttpHeaders) => void {
+  if (!identity.localAdministrator) return () => undefined
   if (!isLoopback(host))
     throw new UnsafeConfigurationError(
       `without a sign-in method the server listens on loopback only, not on ${host}: configure a trusted proxy`,
@@ -60,16 +56,23 @@ function hostName(host: string): string {
 
 /** Which origins may read answers from another site. */
 export interface Cors {
+  /** our own page's, also where a proxy in front of us changes the host */
+  readonly isOwn: (headers: IncomingHttpHeaders) => boolean
   readonly allows: (origin: string) => boolean
   readonly credentials: boolean
 }
 
-export function cors({ corsOrigins = [], authentication }: ApiConfig): Cors {
+export function cors({ corsOrigins = [], identity }: ApiConfig): Cors {
   const origins = corsOrigins.map((origin) => origin.trim()).filter(Boolean)
-  if (origins.includes('*') && authentication.mode === 'local-administrator')
+  if (origins.includes('*') && identity.localAdministrator)
     throw new UnsafeConfigurationError('without a sign-in method every web site could read the fleet: name the origins')
   const patterns = origins.map(originPattern)
-  return { allows: (origin) => patterns.some((pattern) => pattern.test(origin)), credentials: origins[0] !== '*' }
+  const hosts = identity.publicUrl === undefined ? [] : [new URL(identity.publicUrl).host]
+  return {
+    isOwn: ({ origin = '', host = '' }) => URL.canParse(origin) && [host, ...hosts].includes(new URL(origin).host),
+    allows: (origin) => patterns.some((pattern) => pattern.test(origin)),
+    credentials: origins[0] !== '*',
+  }
 }
 
 /** One `*` stands for any text without a slash. */
@@ -87,14 +90,34 @@ export const corsHeaders: Readonly<Record<string, string>> = {
 }
 
 /**
- * A POST comes from our own page or from no page at all (a command line sends no Origin).
+ * A POST comes from our own page, from a listed origin, or from no page at all (a command line sends no Origin).
  * @throws RefusedError
  */
 export function requireSameSite(headers: IncomingHttpHeaders, allowed: Cors): void {
-  const { origin, host } = headers
+  const { origin } = headers
   if (headers['sec-fetch-site'] === 'cross-site' && !(origin && allowed.credentials && allowed.allows(origin)))
     throw new RefusedError('cross_site_refused', 'this request came from another web site')
-  if (!origin || allowed.allows(origin)) return
-  if (URL.canParse(origin) && new URL(origin).host === host) return
+  if (!origin || allowed.allows(origin) || allowed.isOwn(headers)) return
   throw new RefusedError('cross_site_refused', `origin ${JSON.stringify(origin.slice(0, 200))} may not do this`)
 }
+
+/** What our client sends with every POST, and a form or an image of another site cannot. */
+export const intentHeader = 'x-clusterpulse-request'
+
+/**
+ * A cookie travels by itself, so it proves who asks but not that they meant to: whoever stands on one comes from our own
+ * origin, listed ones not included, and says so in a header that needs a preflight from anywhere else.
+ * @throws RefusedError `csrf_refused`
+ */
+export function requireIntent(headers: IncomingHttpHeaders, { isOwn }: Cors): void {
+  const site = headers['sec-fetch-site']
+  if (site !== undefined && site !== 'same-origin')
+    throw new RefusedError('csrf_refused', 'this request did not come from our own page')
+  if (headers.origin !== undefined && !isOwn(headers))
+    throw new RefusedError('csrf_refused', 'this request came from another origin')
+  if (headers[intentHeader] !== '1')
+    throw new RefusedError('csrf_refused', 'with a cookie, a POST needs the header X-ClusterPulse-Request: 1')
+}
+
+/** From an https page the browser never goes back to http; over http it ignores this. */
+export const strictTransport = 'max-age=31536000; includeSubDomains'

@@ -56,8 +56,11 @@ export function problemOf(thrown: unknown, requestId: string): ProblemAnswer {
 
 function describe(thrown: unknown): { code: ProblemCode; message: string; retryAfterSeconds?: number | undefined } {
   if (thrown instanceof RefusedError) return thrown
+  // Why a token was refused helps whoever forges them: it stands in the log.
+  if (thrown instanceof FleetError && thrown.code === 'token_refused')
+    return { code: 'token_refused', message: 'the token was refused' }
   if (thrown instanceof FleetError && isProblemCode(thrown.code) && thrown.code !== 'unexpected') {
-    return { code: thrown.code, message: thrown.message, ...(thrown.retryable && { retryAfterSeconds: 5 }) }
+    return { code: thrown.code, message: thrown.message, ...(thrown.retryable && { retryAfterSeconds: pause(thrown) }) }
   }
   const error = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as HttpError
   // An empty or endless name in a path names nothing.
@@ -70,6 +73,10 @@ function describe(thrown: unknown): { code: ProblemCode; message: string; retryA
   }
   return { code: 'unexpected', message: 'the server met an error it did not foresee; its log has the request id' }
 }
+
+/** Some errors know when to ask again. */
+const pause = (thrown: FleetError & { readonly retryAfterMs?: unknown }): number =>
+  typeof thrown.retryAfterMs === 'number' ? Math.max(1, Math.ceil(thrown.retryAfterMs / 1000)) : 5
 
 function validationMessage({ validation }: HttpError): string {
   const first = validation?.[0]

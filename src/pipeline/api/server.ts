@@ -1,12 +1,17 @@
 import { randomUUID } from 'node:crypto'
+import { TLSSocket } from 'node:tls'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
-import { openStream } from '#http'
-import { authenticator } from './authentication.ts'
+import { isProblemCode, openStream, type Problem, type ProblemCode, type Access as Rule } from '#http'
+import { SignInFailedError } from '#identity'
+import { Admission } from './admission.ts'
+import { auditEntry } from './audit-entry.ts'
 import { BodyCache } from './bodies.ts'
-import { cors, corsHeaders, hostCheck, securityHeaders } from './gate.ts'
+import { cors, corsHeaders, hostCheck, securityHeaders, strictTransport } from './gate.ts'
 import { Pages } from './pages.ts'
 import { problemOf, RefusedError, unauthenticated } from './problem.ts'
-import { type Parts, principalOf, route } from './route.ts'
+import { RateLimiter } from './rate-limit.ts'
+import { type Parts, route } from './route.ts'
+import { accessRoutes } from './routes/access.ts'
 import { fleetRoutes } from './routes/fleet.ts'
 import { historyRoutes } from './routes/history.ts'
 import { probeRoutes } from './routes/probes.ts'
@@ -15,7 +20,7 @@ import { searchRoutes } from './routes/search.ts'
 import { sessionRoutes } from './routes/session.ts'
 import { v1Routes } from './routes/v1.ts'
 import { StreamHub } from './stream.ts'
-import type { ApiOptions, ApiServer } from './types.ts'
+import type { ApiOptions, ApiServer, RegisteredRoute, TlsConfig } from './types.ts'
 import { Views } from './views.ts'
 
 const requestIdShape = /^[A-Za-z0-9._:-]{1,100}$/
@@ -23,25 +28,31 @@ const requestIdShape = /^[A-Za-z0-9._:-]{1,100}$/
 /**
  * Builds the server; nothing listens before `start`.
  *
- *   request id → security headers → host check → CORS → who asks → may they → is state there → validation → route
+ *   request id → security headers → host check → CORS → admission (who asks, how much, may they, what do they see)
+ *              → validation → route → audit
  *
  * @throws UnsafeConfigurationError where the configuration would open the fleet to anybody
  */
 export function apiServer(options: ApiOptions): ApiServer {
-  const { state, events, access, config, logger, clock, version, metrics } = options
-  const authenticate = authenticator(config.authentication)
+  const { state, events, access, identity, audit, config, logger, clock, version, metrics } = options
   const checkHost = hostCheck(config)
   const crossOrigin = cors(config)
-  const views = new Views(access)
+  const views = new Views()
   const bodies = new BodyCache(config.bodyCacheBytes ?? 64 * 2 ** 20)
   const parts: Parts = { state, access, views, bodies, clock }
   const pages = new Pages(options.webRoot)
   const measures = measurements(options, bodies)
   const streams = new StreamHub({ ...parts, events, logger, metrics, config })
   const requestTimeoutMs = config.requestTimeoutMs ?? 30_000
+  const limiter = new RateLimiter(config.rateLimit ?? { perSecond: 200, burst: 400 }, clock)
+  const admission = new Admission({ identity, access, limiter, cors: crossOrigin, requireState })
+  const publicHttps = config.identity.publicUrl?.startsWith('https:') ?? false
 
-  const app = fastify({
+  const { tls } = config
+  const built = fastify({
+    https: tls ? tlsOf(tls) : null, // null: plain HTTP
     logger: false,
+
     genReqId: (request) => {
       const given = request.headers['x-request-id']
       return typeof given === 'string' && requestIdShape.test(given) ? given : randomUUID()
@@ -57,6 +68,8 @@ export function apiServer(options: ApiOptions): ApiServer {
     ajv: { customOptions: { coerceTypes: 'array', useDefaults: true, removeAdditional: false, allErrors: false } },
     frameworkErrors: (error, request, reply) => sendProblem(error, request, reply),
   })
+  // The type of the socket below is of no concern to routes.
+  const app = built as unknown as FastifyInstance
 
   function sendProblem(
     thrown: unknown,
@@ -65,10 +78,16 @@ export function apiServer(options: ApiOptions): ApiServer {
     marksOf: (status: number) => object = () => ({}),
   ): FastifyReply {
     const { status, body, unexpected } = problemOf(thrown, request.id)
+    request.refusal = { code: codeOf(body), reason: reasonOf(thrown, body.error) }
     if (unexpected)
       logger.error({ requestId: request.id, url: pathOf(request), error: thrown }, 'a request met an error')
     else if (status > 501 && thrown instanceof RefusedError && thrown.cause !== undefined)
       logger.warn({ requestId: request.id, url: pathOf(request), error: thrown.cause }, body.error)
+    if (body.code === 'token_refused')
+      logger.warn({ requestId: request.id, reason: request.refusal.reason }, body.error)
+    if (status === 401) reply.header('www-authenticate', challenge(body.code))
+    if (thrown instanceof SignInFailedError && thrown.cookies.length > 0)
+      reply.header('set-cookie', [...thrown.cookies])
     if (body.retryAfterSeconds !== undefined) reply.header('retry-after', String(body.retryAfterSeconds))
     reply.code(status).headers({ ...securityHeaders, 'cache-control': 'private, no-store', 'x-request-id': request.id })
     return reply.type('application/json').send(Buffer.from(`${JSON.stringify({ ...marksOf(status), ...body })}\n`))
@@ -76,17 +95,18 @@ export function apiServer(options: ApiOptions): ApiServer {
 
   const known: KnownRoute[] = []
   app.addHook('onRoute', (added) => {
-    if (added.config?.access === undefined) throw new Error(`route ${added.url} does not say who may call it`)
-    known.push(knownRoute(added.url, [added.method].flat()))
+    const rule = added.config?.access
+    if (rule === undefined) throw new Error(`route ${added.url} does not say who may call it`)
+    known.push(knownRoute(added.url, [added.method].flat(), rule))
   })
-  app.decorateRequest('principal', null)
+  for (const fact of ['principal', 'sight', 'session', 'actor', 'auditNote', 'refusal'] as const)
+    app.decorateRequest(fact, null)
 
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(securityHeaders).header('x-request-id', request.id)
     checkHost(request.headers)
     const { origin } = request.headers
     if (origin !== undefined && config.corsOrigins?.length) {
-      reply.header('vary', 'Origin')
       if (crossOrigin.allows(origin)) {
         reply.header('access-control-allow-origin', crossOrigin.credentials ? origin : '*')
         reply.header('access-control-expose-headers', 'ETag, Retry-After, X-Request-Id')
@@ -97,11 +117,7 @@ export function apiServer(options: ApiOptions): ApiServer {
       if (crossOrigin.allows(origin)) reply.headers(corsHeaders)
       return reply.code(200).send()
     }
-    request.principal = authenticate(request.raw)
-    const rule = request.routeOptions.config.access
-    if (rule === undefined || rule === 'public') return
-    if (!request.principal) throw unauthenticated()
-    if (rule === 'filtered' && request.routeOptions.url !== openStream.url) requireState()
+    await admission.admit(request, reply)
   })
 
   function requireState(): void {
@@ -113,7 +129,16 @@ export function apiServer(options: ApiOptions): ApiServer {
     throw new RefusedError('store_unavailable', 'the store behind the hub does not answer', { retryAfterSeconds: 5 })
   }
 
+  app.addHook('onSend', async (request, reply, payload) => {
+    if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'private, no-store')
+    reply.header('vary', varyOf(reply.getHeader('vary'), request, config.corsOrigins !== undefined))
+    if (cameByTls(request, publicHttps)) reply.header('strict-transport-security', strictTransport)
+    return payload
+  })
+
   app.addHook('onResponse', async (request, reply) => {
+    const entry = audit && auditEntry(state, request, reply, clock.now())
+    if (entry) audit.record(entry)
     const name = request.routeOptions.url ?? 'none'
     measures.observe(request.method, name, reply.statusCode, reply.elapsedTime / 1000)
     logger.info(
@@ -125,13 +150,14 @@ export function apiServer(options: ApiOptions): ApiServer {
         status: reply.statusCode,
         durationMs: Math.round(reply.elapsedTime * 10) / 10,
         user: request.principal?.username ?? null,
+        ...(request.actor && { actor: request.actor.username }),
         signIn: request.principal?.method ?? null,
       },
       'answered',
     )
   })
 
-  // But for forms of PromQL no route reads a body; whatever comes is bounded and let go.
+  // But for forms of PromQL and what has a body by contract no route reads one; whatever comes is bounded and let go.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined))
 
@@ -139,7 +165,8 @@ export function apiServer(options: ApiOptions): ApiServer {
   app.setNotFoundHandler(async (request, reply) => {
     const path = pathOf(request)
     const isApi = /^\/(api|healthz|readyz|metrics)(\/|$)/.test(path)
-    if (/^\/api\/(v2|v1\/(clusters|custom-types))(\/|$)/.test(path) && !request.principal) throw unauthenticated()
+    const isGuarded = /^\/api\/(v2|v1\/(clusters|custom-types))(\/|$)/.test(path)
+    if (isGuarded && !(await admission.identify(request, reply))) throw unauthenticated()
     const allowed = known.filter((one) => one.pattern.test(path)).flatMap((one) => one.methods)
     if (allowed.length > 0) {
       reply.header('allow', [...new Set(allowed)].join(', '))
@@ -150,11 +177,10 @@ export function apiServer(options: ApiOptions): ApiServer {
     return pages.serve(request, reply, path)
   })
 
-  const { authentication } = config
-  const signOutUrl = authentication.mode === 'trusted-proxy' ? authentication.signOutUrl : undefined
   app.register(async (scope: FastifyInstance) => {
     probeRoutes(scope, parts, { version, metrics, readiness: options.readiness ?? {} })
-    sessionRoutes(scope, parts, { version, cors: crossOrigin, signOutUrl })
+    sessionRoutes(scope, parts, { version, identity })
+    accessRoutes(scope, parts, { identity, semantics: config.semantics ?? 'strict' })
     v1Routes(scope, parts, options.history)
     fleetRoutes(scope, parts)
     searchRoutes(scope, parts)
@@ -164,11 +190,15 @@ export function apiServer(options: ApiOptions): ApiServer {
       promQlRoutes(promql, parts, { history: options.history, cors: crossOrigin })
     })
     route(scope, parts, openStream, async ({ request, reply, query }) => {
-      await streams.open(principalOf(request), request, reply, query)
+      await streams.open(request, reply, query)
       return 'sent' as const
     })
   })
-  app.addHook('preClose', async () => streams[Symbol.asyncDispose]())
+  const offEnded = identity.onEnded((id) => streams.end(id))
+  app.addHook('preClose', async () => {
+    offEnded()
+    await streams[Symbol.asyncDispose]()
+  })
 
   let stopped: Promise<void> | undefined
   const stop = (): Promise<void> => {
@@ -177,20 +207,55 @@ export function apiServer(options: ApiOptions): ApiServer {
   }
   return {
     app,
+    registered: () => known.flatMap(({ url, methods, access }) => methods.map((method) => ({ method, url, access }))),
     start: () => app.listen({ host: config.host, port: config.port }),
     stop,
     [Symbol.asyncDispose]: stop,
   }
 }
 
-interface KnownRoute {
+/** Whether a caller's certificate makes it our proxy is decided in #identity: here it is only asked for. */
+const tlsOf = ({ cert, key, clientCa }: TlsConfig) => ({
+  cert,
+  key,
+  minVersion: 'TLSv1.2' as const,
+  ...(clientCa !== undefined && { ca: clientCa, requestCert: true, rejectUnauthorized: false }),
+})
+
+interface KnownRoute extends Pick<RegisteredRoute, 'url' | 'access'> {
   readonly pattern: RegExp
   readonly methods: readonly string[]
 }
 
-function knownRoute(url: string, methods: readonly string[]): KnownRoute {
+function knownRoute(url: string, methods: readonly string[], access: Rule): KnownRoute {
   const source = url.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[A-Za-z]+/g, '[^/]+')
-  return { pattern: new RegExp(`^${source}$`), methods }
+  return { url, access, methods, pattern: new RegExp(`^${source}$`) }
+}
+
+const codeOf = ({ code }: Problem): ProblemCode => (isProblemCode(code) ? code : 'unexpected')
+
+/** Some errors keep their reason from the caller. */
+function reasonOf(thrown: unknown, said: string): string {
+  const reason = (thrown as { readonly reason?: unknown } | undefined)?.reason
+  return typeof reason === 'string' ? reason : said
+}
+
+const challenge = (code: string): string =>
+  code === 'token_refused' ? 'Bearer realm="clusterpulse", error="invalid_token"' : 'Bearer realm="clusterpulse"'
+
+/** A proxy says so: ours by what it is, any other by the address under which people reach us. Who lies, lies to itself. */
+function cameByTls(request: FastifyRequest, publicHttps: boolean): boolean {
+  if (request.raw.socket instanceof TLSSocket) return true
+  const believed = publicHttps || request.principal?.method === 'trusted-proxy'
+  return believed && request.headers['x-forwarded-proto'] === 'https'
+}
+
+/** What an answer depends on besides its address. */
+function varyOf(known: unknown, { routeOptions: { config } }: FastifyRequest, crossOrigin: boolean): string {
+  const names = new Set(typeof known === 'string' ? known.split(', ') : [])
+  if (config.access !== undefined) names.add('Cookie').add('Authorization')
+  if (crossOrigin) names.add('Origin')
+  return [...names].join(', ')
 }
 
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? url

@@ -1,52 +1,47 @@
 import type { FastifyInstance } from 'fastify'
-import type { AccessFilter } from '#access'
+import type { Access, Semantics } from '#access'
+import type { AuditTrail } from '#audit'
 import type { EventBus } from '#events'
 import type { HistoryStore } from '#history'
+import type { Access as Rule } from '#http'
+import type { Identity, IdentityConfig } from '#identity'
 import type { Clock } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
 
-/**
- * How a request gets its principal. Headers are never believed by default: in `trusted-proxy` the peer's address must be
- * listed, or it must know the secret, or both where both are given.
- */
-export type AuthenticationConfig =
-  /** whoever reaches the port is the administrator: for loopback only, refused elsewhere */
-  | { readonly mode: 'local-administrator'; readonly username?: string }
-  | {
-      readonly mode: 'trusted-proxy'
-      /** default X-Forwarded-User */
-      readonly userHeader?: string
-      /** default X-Forwarded-Email */
-      readonly emailHeader?: string
-      /** comma list; default X-Forwarded-Groups */
-      readonly groupsHeader?: string
-      /** addresses or CIDR blocks of the proxies */
-      readonly trustedPeers: readonly string[]
-      readonly sharedSecret?: { readonly header: string; readonly value: string }
-      /** the proxy's sign-out page; none: logout says nothing of it */
-      readonly signOutUrl?: string
-    }
-  /** the documented development user; all three conditions are stated, so that none is met by accident */
-  | {
-      readonly mode: 'development'
-      readonly environment: 'development'
-      readonly proxyEnabled: false
-      readonly developmentUserEnabled: true
-    }
+/** A bucket that fills at `perSecond` and holds `burst`: per person, and per address for those we do not know. */
+export interface RateLimit {
+  readonly perSecond: number
+  readonly burst: number
+}
+
+/** PEM texts. */
+export interface TlsConfig {
+  readonly cert: string
+  readonly key: string
+  /** asks callers for a certificate; who signed it is judged where the proxy is believed or not (#identity) */
+  readonly clientCa?: string
+}
 
 export interface ApiConfig {
   readonly host: string
   /** 0: any free port */
   readonly port: number
-  readonly authentication: AuthenticationConfig
+  /** as given to `openIdentity`: a server on which nobody signs in answers on loopback only */
+  readonly identity: Pick<IdentityConfig, 'localAdministrator' | 'publicUrl'>
+  /** without it the server speaks plain HTTP, for loopback and behind proxies */
+  readonly tls?: TlsConfig
   /** origins that may read across sites; trimmed; "*" alone is anyone, without credentials; default none */
   readonly corsOrigins?: readonly string[]
   /** names besides localhost that a loopback server answers to */
   readonly allowedHosts?: readonly string[]
   /** of one request; default 30 s */
   readonly requestTimeoutMs?: number
-  /** of one request body; default 16 KiB: no route reads one */
+  /** as given to `openAccess`, for administrators to read; default strict */
+  readonly semantics?: Semantics
+  /** default 200 requests per second, bursts of 400; a local administrator has no limit */
+  readonly rateLimit?: RateLimit
+  /** of one request body where the route says nothing else; default 16 KiB */
   readonly bodyLimitBytes?: number
   /** of encoded answers kept; default 64 MiB */
   readonly bodyCacheBytes?: number
@@ -63,7 +58,10 @@ export interface ApiConfig {
 export interface ApiOptions {
   readonly state: StateReader
   readonly events: EventBus
-  readonly access: AccessFilter
+  readonly identity: Identity
+  readonly access: Access
+  /** what was refused and, as it is configured, what was asked; without it nothing is kept */
+  readonly audit?: AuditTrail
   /** without it, routes of history answer 501 */
   readonly history?: HistoryStore
   readonly config: ApiConfig
@@ -78,9 +76,17 @@ export interface ApiOptions {
   readonly readiness?: Readonly<Record<string, () => string | undefined>>
 }
 
+export interface RegisteredRoute {
+  readonly method: string
+  readonly url: string
+  readonly access: Rule
+}
+
 export interface ApiServer extends AsyncDisposable {
   /** For tests and for further routes before `start`. */
   readonly app: FastifyInstance
+  /** Every route that is served, after `app.ready()`, with who may call it. */
+  registered(): readonly RegisteredRoute[]
   /**
    * Listens.
    * @returns the address, such as http://127.0.0.1:8080

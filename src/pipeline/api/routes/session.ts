@@ -1,21 +1,45 @@
-import type { FastifyInstance } from 'fastify'
-import type { Principal } from '#access'
-import { authLogout, authMe, authPermissions, authStatus, getSession, v1ListRegistries } from '#http'
-import { type Cors, requireSameSite } from '../gate.ts'
-import { type Parts, principalOf, route, visibleClusters } from '../route.ts'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { type Decider, type Principal, type StoredPolicy, standardTypes } from '#access'
+import {
+  authCacheClear,
+  authCallback,
+  authLogin,
+  authLogout,
+  authMe,
+  authPassword,
+  authPermissions,
+  authPolicies,
+  authStatus,
+  getSession,
+  v1ListRegistries,
+} from '#http'
+import { type Identity, type SignInAnswer, SignInFailedError } from '#identity'
+import { acceptJson, bodyOf } from '../body.ts'
+import { RefusedError } from '../problem.ts'
+import { type Answer, type Parts, principalOf, route, sightOf, visibleClusters } from '../route.ts'
 
 export interface SessionFacts {
   readonly version: string
-  readonly cors: Cors
-  readonly signOutUrl: string | undefined
+  readonly identity: Identity
 }
 
-/** Who am I, what may I see, where do I sign out. The server keeps no sign-in of its own. */
-export function sessionRoutes(app: FastifyInstance, parts: Parts, { version, cors, signOutUrl }: SessionFacts): void {
-  route(app, parts, getSession, ({ request: { principal } }) => ({
+const maxBodyBytes = 16 * 1024
+
+/** Who am I, what may I see, how do I come in and go out. */
+export function sessionRoutes(app: FastifyInstance, parts: Parts, { version, identity }: SessionFacts): void {
+  const { access } = parts
+
+  route(app, parts, getSession, ({ request: { principal, actor, session } }) => ({
     fresh: {
       authenticated: principal !== null,
-      user: principal && { ...user(principal), method: principal.method },
+      user: principal && {
+        ...user(principal),
+        method: principal.method,
+        administrator: access.isAdministrator(principal),
+      },
+      actor: actor?.username ?? null,
+      sessionEndsAt: session?.expiresAt ?? null,
+      signIn: identity.methods().map(({ method, title }) => ({ method, title })),
       version,
     },
   }))
@@ -29,24 +53,87 @@ export function sessionRoutes(app: FastifyInstance, parts: Parts, { version, cor
   route(app, parts, authMe, ({ request }) => ({ fresh: user(principalOf(request)) }))
 
   route(app, parts, authPermissions, ({ request, now }) => {
-    const principal = principalOf(request)
-    const names = visibleClusters(parts, principal).map(({ state }) => state.name)
-    // Whoever sees a cluster today sees all of it; access policies will make finer levels.
-    const full = { permissions: ['view', 'view_metrics'], access_level: 'full' }
+    const sight = sightOf(request)
+    const clusters = visibleClusters(parts, sight).map(({ state }) => {
+      const { permissions, level, decidedBy, filters } = sight.permissions(state)
+      const types = [...new Set([...standardTypes, ...Object.keys(filters)])]
+      const visibility = Object.fromEntries(types.map((type) => [type, filters[type]?.visibility ?? 'all']))
+      const decided_by = decidedBy && deciderView(decidedBy)
+      return [state.name, { permissions: permissions.toSorted(), access_level: level, visibility, filters, decided_by }]
+    })
+    const names = clusters.map(([name]) => name)
     return {
       fresh: {
-        user: user(principal),
+        user: user(principalOf(request)),
         summary: { total_clusters: names.length, accessible_clusters: names.length },
-        clusters: Object.fromEntries(names.map((name) => [name, full])),
+        clusters: Object.fromEntries(clusters),
         accessible_cluster_names: names,
-        evaluated_at: new Date(now).toISOString().replace(/\.\d+Z$/, 'Z'),
+        evaluated_at: wholeSeconds(now),
       },
     }
   })
 
-  route(app, parts, authLogout, ({ request }) => {
-    requireSameSite(request.headers, cors)
-    return { fresh: { message: 'Logout successful', ...(signOutUrl && { redirect: signOutUrl }) } }
+  route(app, parts, authPolicies, async ({ request, now }) => {
+    const principal = principalOf(request)
+    const own = await access.policiesOf(principal)
+    return {
+      fresh: {
+        user: { username: principal.username, groups: principal.groups },
+        total_policies: own.length,
+        policies: own.map(({ source, policy, state, message }) => ({
+          source,
+          policy: aboutOnly(principal, policy),
+          priority: policy.document.priority,
+          state,
+          message,
+        })),
+        evaluation_order: own.map(({ policy }) => policy.document.policy_name),
+        retrieved_at: wholeSeconds(now),
+      },
+    }
+  })
+
+  route(app, parts, authCacheClear, ({ request }) => {
+    const principal = principalOf(request)
+    return {
+      fresh: {
+        message: 'Cache cleared successfully',
+        rbac_entries_cleared: identity.forget(principal),
+        user: principal.username,
+      },
+    }
+  })
+
+  route(app, parts, authLogin, async ({ request, reply, query }) => {
+    if (!identity.methods().some(({ method }) => method === 'oidc'))
+      throw new RefusedError('sign_in_off', 'signing in by an identity provider is not configured here')
+    return signedIn(reply, await identity.begin(pathOnly(query.returnTo), request.raw))
+  })
+
+  route(app, parts, authCallback, async ({ request, reply }) => {
+    request.auditNote = { kind: 'sign_in_failed', method: 'oidc' }
+    const answer = await identity.callback(new URL(request.url, 'http://callback'), request.raw)
+    request.auditNote = signInNote(answer, 'oidc')
+    return signedIn(reply, answer)
+  })
+
+  app.register(async (bodies: FastifyInstance) => {
+    acceptJson(bodies, maxBodyBytes)
+    route(bodies, parts, authPassword, async ({ request, reply }) => {
+      const { username, password } = bodyOf(authPassword, request)
+      request.auditNote = { kind: 'sign_in_failed', method: 'password', username }
+      const answer = await identity.password(username, password, request.raw)
+      if (answer.status >= 400) throw new SignInFailedError('user name or password is wrong')
+      request.auditNote = { username, ...signInNote(answer, 'password') }
+      return signedIn(reply, { ...answer, body: answer.body ?? { message: 'Signed in' } })
+    })
+  })
+
+  route(app, parts, authLogout, async ({ request, reply }) => {
+    request.auditNote = { kind: 'sign_out' }
+    const { cookies, redirect } = await identity.signOut(request.raw)
+    setCookies(reply, cookies)
+    return { fresh: { message: 'Logout successful', ...(redirect !== undefined && { redirect }) } }
   })
 
   // True as long as no registry can be registered.
@@ -54,3 +141,45 @@ export function sessionRoutes(app: FastifyInstance, parts: Parts, { version, cor
 }
 
 const user = ({ username, email, groups }: Principal) => ({ username, email, groups })
+
+const wholeSeconds = (at: number): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z')
+
+const deciderView = ({ policy, hash, effect, priority, rule, selectedBy }: Decider) => ({
+  policy,
+  hash,
+  effect,
+  priority,
+  rule,
+  selected_by: selectedBy,
+})
+
+/** Who else a policy names is nobody's business. */
+function aboutOnly({ username, email, groups }: Principal, { document }: StoredPolicy) {
+  const own = new Set([username, email])
+  return {
+    ...document,
+    users: document.users.filter((name) => own.has(name)),
+    groups: document.groups.filter((name) => groups.includes(name)),
+    service_accounts: document.service_accounts.filter((name) => name === username),
+  }
+}
+
+/** A path of this page, so that signing in sends nobody elsewhere. */
+const pathOnly = (text = '/'): string => (/^\/(?![/\\])[^\s\\]*$/.test(text) ? text : '/')
+
+const signInNote = ({ principal }: SignInAnswer, method: string) => ({
+  kind: 'sign_in' as const,
+  method,
+  ...(principal && { username: principal.username, groups: principal.groups }),
+})
+
+function setCookies(reply: FastifyReply, cookies: readonly string[]): void {
+  if (cookies.length > 0) reply.header('set-cookie', [...cookies])
+}
+
+/** Sends what #identity decided: a redirect, or an answer, with its cookies. */
+export function signedIn(reply: FastifyReply, { status, location, cookies, body = {} }: SignInAnswer): Answer {
+  setCookies(reply, cookies)
+  if (location !== undefined) reply.header('location', location)
+  return { fresh: body, status }
+}
