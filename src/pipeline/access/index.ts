@@ -1,9 +1,54 @@
 /**
- * Who may see what. A principal is whoever asks; the filter stands between the store and everything else, before counts,
- * cursors, searches and streams, so that nothing tells of what was hidden. Deny is the default.
+ * Who may see what. Policies are compiled once per change, prepared once per generation, and asked on every request and every
+ * frame of a stream; a principal's Sight stands between the store and everything else, before counts, cursors, searches and
+ * streams, so that nothing tells of what was hidden. Deny is the default, and what cannot be read counts against the reader.
+ *
+ *   MonitorAccessPolicy → compile → PolicyDocument → (store) → StoredPolicy → generation → prepared → Sight → rows
  */
+export {
+  type AccessChange,
+  asPrincipal,
+  type Comparison,
+  type Counts,
+  compareAccess,
+  countsOf,
+  subjectsOf,
+} from './compare.ts'
+export { compilePolicy } from './compile.ts'
+export { readStoredPolicy } from './document.ts'
 export { PoliciesUnavailableError } from './errors.ts'
-export { type Administrators, administratorsOnly } from './filter.ts'
+export { type ManifestPolicies, policiesOfManifest } from './manifest.ts'
+export { type AccessOptions, type Administrators, openAccess } from './open-access.ts'
 export { MemoryPolicies } from './policies-memory.ts'
-export { RedisPolicies, type RedisPoliciesOptions } from './policies-redis.ts'
-export type { AccessFilter, Principal } from './types.ts'
+export { type SurveyedPolicy, surveyPolicies } from './survey.ts'
+export type {
+  Access,
+  Action,
+  ClusterPermissions,
+  Compilation,
+  CustomItem,
+  CustomSight,
+  Decider,
+  Decision,
+  Explanation,
+  FilterSummary,
+  Finding,
+  ListSummary,
+  OwnPolicy,
+  PolicyDocument,
+  PolicyGeneration,
+  PolicyObject,
+  PolicySource,
+  PolicyWriter,
+  Principal,
+  Question,
+  SelectedCluster,
+  Semantics,
+  Sight,
+  SignInMethod,
+  SkippedPolicy,
+  SkipReason,
+  StandardType,
+  StoredPolicy,
+} from './types.ts'
+export { standardTypes } from './types.ts'

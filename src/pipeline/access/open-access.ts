@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { Clock } from '#model'
+import { PoliciesUnavailableError } from './errors.ts'
+import { explain, ownPolicies } from './explain.ts'
+import { type PreparedGeneration, type PreparedPolicy, prepareGeneration } from './prepare.ts'
+import { AdministratorSight, PolicySight, SharedSight } from './sight.ts'
+import { principalKey, skipNow, stableSpan, touching } from './touching.ts'
+import type {
+  Access,
+  Explanation,
+  OwnPolicy,
+  PolicyGeneration,
+  PolicySource,
+  Principal,
+  Question,
+  Semantics,
+  Sight,
+  StoredPolicy,
+} from './types.ts'
+
+/** Who sees the whole fleet, besides the local administrator: names compared exactly; an empty name is nobody's. */
+export interface Administrators {
+  readonly users: readonly string[]
+  readonly groups: readonly string[]
+}
+
+export interface AccessOptions {
+  readonly source: PolicySource
+  readonly semantics: Semantics
+  readonly administrators: Administrators
+  readonly clock: Clock
+}
+
+/** Open streams go by what was verified within this time. */
+const maxAgeMs = 5000
+/** Principals of one generation whose policies are remembered. */
+const maxPrincipals = 10_000
+/** Lists of policies whose decisions are remembered. */
+const maxShared = 500
+
+/** Opens the access decision over a source of policies. Holds no connection of its own: the source is closed by who opened it. */
+export function openAccess(options: AccessOptions): Access {
+  return new PolicyAccess(options)
+}
+
+/** All that is derived from one generation. */
+interface Epoch {
+  readonly prepared: PreparedGeneration
+  readonly principals: LRUCache<string, Standing>
+}
+
+/** What a principal's policies come to between two turns of the clock. */
+interface Standing {
+  readonly from: number
+  readonly sight: Sight
+}
+
+class PolicyAccess implements Access {
+  readonly #source: PolicySource
+  readonly #semantics: Semantics
+  readonly #clock: Clock
+  readonly #administrators: Administrators
+  readonly #users: ReadonlySet<string>
+  readonly #groups: ReadonlySet<string>
+  readonly #shared = new LRUCache<string, SharedSight>({ max: maxShared })
+  #epoch: Epoch | undefined
+
+  constructor({ source, semantics, administrators, clock }: AccessOptions) {
+    this.#source = source
+    this.#semantics = semantics
+    this.#clock = clock
+    this.#administrators = administrators
+    this.#users = new Set(administrators.users.filter(Boolean))
+    this.#groups = new Set(administrators.groups.filter(Boolean))
+  }
+
+  async sight(principal: Principal, signal?: AbortSignal): Promise<Sight> {
+    if (this.isAdministrator(principal)) return this.#administratorSight()
+    return this.#sightIn(await this.#source.current(signal), principal)
+  }
+
+  sightNow(principal: Principal): Sight {
+    if (this.isAdministrator(principal)) return this.#administratorSight()
+    return this.#sightIn(this.#source.latest(maxAgeMs), principal)
+  }
+
+  async explain(principal: Principal, question: Question): Promise<Explanation> {
+    const generation = await this.#source.current()
+    const { prepared } = this.#epochOf(generation)
+    return explain({
+      principal,
+      question,
+      semantics: this.#semantics,
+      generation: generation.generation,
+      now: this.#clock.now(),
+      policies: this.isAdministrator(principal) ? null : this.#touching(prepared, principal),
+    })
+  }
+
+  async policiesOf(principal: Principal): Promise<readonly OwnPolicy[]> {
+    const { prepared } = this.#epochOf(await this.#source.current())
+    const policies = this.#touching(prepared, principal)
+    return ownPolicies(policies, principal, this.#semantics, this.#clock.now())
+  }
+
+  policies(): Promise<PolicyGeneration> {
+    return this.#source.current()
+  }
+
+  /** Whoever is looked at by "view as" is no administrator through the eyes that look. */
+  isAdministrator({ username, groups, method, actor }: Principal): boolean {
+    const signedInAsOne = actor === undefined && (method === 'local-administrator' || method === 'password')
+    return signedInAsOne || this.#users.has(username) || groups.some((group) => this.#groups.has(group))
+  }
+
+  withPolicies(policies: readonly StoredPolicy[]): Access {
+    return new PolicyAccess({
+      source: fixedSource(policies),
+      semantics: this.#semantics,
+      administrators: this.#administrators,
+      clock: this.#clock,
+    })
+  }
+
+  onChange(listener: () => void): () => void {
+    return this.#source.onChange(listener)
+  }
+
+  /** No policy is about administrators: they are let in to mend what nobody else can get past. */
+  #administratorSight(): Sight {
+    return new AdministratorSight(this.#epoch?.prepared.generation ?? '')
+  }
+
+  #epochOf(generation: PolicyGeneration): Epoch {
+    if (this.#epoch?.prepared.source === generation) return this.#epoch
+    const epoch: Epoch = {
+      prepared: prepareGeneration(generation, this.#semantics),
+      principals: new LRUCache({ max: maxPrincipals }),
+    }
+    this.#epoch = epoch
+    return epoch
+  }
+
+  #touching(prepared: PreparedGeneration, principal: Principal): readonly PreparedPolicy[] {
+    // The original passed over what it could not read (RBAC-Q37); it may have been a Deny, and about anybody.
+    if (prepared.unreadable.length > 0 && this.#semantics === 'strict') {
+      throw new PoliciesUnavailableError('a stored policy cannot be read')
+    }
+    return touching(prepared, principal, this.#semantics)
+  }
+
+  #sightIn(generation: PolicyGeneration, principal: Principal): Sight {
+    const { prepared, principals } = this.#epochOf(generation)
+    const now = this.#clock.now()
+    const key = principalKey(principal, this.#semantics)
+    const known = principals.get(key)
+    // Clocks are set back, too: a standing counts within its span only.
+    if (known && now >= known.from && now < known.sight.validUntil) return known.sight
+    const policies = this.#touching(prepared, principal)
+    const { from, until } = stableSpan(policies, now)
+    const effective = policies.filter((policy) => skipNow(policy, now) === null)
+    const sight = new PolicySight(this.#sharedOf(effective), effective, prepared.generation, until)
+    principals.set(key, { from, sight })
+    return sight
+  }
+
+  #sharedOf(policies: readonly PreparedPolicy[]): SharedSight {
+    const fingerprint = fingerprintOf(policies, this.#semantics)
+    const known = this.#shared.get(fingerprint)
+    if (known) return known
+    const made = new SharedSight(fingerprint, policies, this.#semantics)
+    this.#shared.set(fingerprint, made)
+    return made
+  }
+}
+
+function fingerprintOf(policies: readonly PreparedPolicy[], semantics: Semantics): string {
+  const hash = createHash('sha256').update(semantics)
+  for (const policy of policies) hash.update('\n').update(policy.content())
+  return hash.digest('base64url').slice(0, 32)
+}
+
+function fixedSource(policies: readonly StoredPolicy[]): PolicySource {
+  const sorted = policies.toSorted((a, b) => (a.key < b.key ? -1 : 1))
+  const content = sorted.map(({ key, document, faults }) => JSON.stringify([key, document, faults]))
+  const hash = createHash('sha256').update(content.join('\n')).digest('base64url')
+  const generation: PolicyGeneration = { generation: `dry-${hash.slice(0, 16)}`, policies: sorted }
+  return {
+    current: (signal) => {
+      signal?.throwIfAborted()
+      return Promise.resolve(generation)
+    },
+    latest: () => generation,
+    onChange: () => () => {},
+  }
+}

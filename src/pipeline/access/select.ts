@@ -1,0 +1,56 @@
+import type { PreparedPolicy, PreparedRule, PreparedSelector } from './prepare.ts'
+import type { SelectedCluster } from './types.ts'
+
+export type SelectedBy = 'name' | 'pattern' | 'labels' | 'fault'
+
+/** A rule that selects the cluster, and what of its selector does. */
+export interface Selected {
+  readonly rule: PreparedRule
+  readonly by: SelectedBy
+}
+
+/** Says of a rule whether it can answer the question at all. */
+export type Suits = (rule: PreparedRule) => boolean
+
+/**
+ * The one rule lookup, for clusters, their rows, custom types and registries: the first rule of the policy that selects the
+ * cluster and suits the question.
+ */
+export function firstRule(
+  { rules }: PreparedPolicy,
+  cluster: SelectedCluster,
+  suits?: Suits,
+  ignoresLabels = false,
+): Selected | undefined {
+  for (const rule of rules) {
+    if (suits && !suits(rule)) continue
+    const by = selectedBy(rule.selector, cluster, ignoresLabels)
+    if (by) return { rule, by }
+  }
+  return undefined
+}
+
+/** All of them, for a Deny: its first rule must not let a later one be missed. */
+export const everyRule = (policy: PreparedPolicy, cluster: SelectedCluster, suits: Suits): readonly Selected[] =>
+  policy.rules.flatMap((rule) => {
+    const by = suits(rule) ? selectedBy(rule.selector, cluster) : undefined
+    return by ? [{ rule, by }] : []
+  })
+
+/** Names, pattern and labels are alternatives, in this order. */
+export function selectedBy(
+  selector: PreparedSelector,
+  { name, labels }: SelectedCluster,
+  ignoresLabels = false,
+): SelectedBy | undefined {
+  if (selector.names.has(name)) return 'name'
+  for (const matches of selector.wildcards) if (matches(name)) return 'name'
+  if (selector.pattern?.(name)) return 'pattern'
+  if (!ignoresLabels && selector.labels && hasAll(labels, selector.labels)) return 'labels'
+  return selector.isFaulty ? 'fault' : undefined
+}
+
+function hasAll(labels: Readonly<Record<string, string>>, wanted: readonly (readonly [string, string])[]): boolean {
+  for (const [key, value] of wanted) if (!Object.hasOwn(labels, key) || labels[key] !== value) return false
+  return true
+}
