@@ -82,9 +82,14 @@ for await (const line of createInterface({ input: process.stdin })) {
         const agent = server.agents.facts(cluster)
         return !agent?.connected || (agent.bufferedBatches > 0 && (agent.oldestBufferedAt ?? 0) < asked)
       })
-    while (waiting().length > 0) await systemClock.sleep(100)
+    for (let turn = 0; waiting().length > 0; turn++) {
+      if (turn % 50 === 0) say('waiting', ...waiting())
+      await systemClock.sleep(100)
+    }
+    say('flushing')
     await ingester.flushed()
     const newest = log.lastIndex()
+    say('following', history.position(), newest)
     while (history.position() < newest) await systemClock.sleep(100)
     for (const cluster of clusters) {
       const known = state.cluster(cluster)
