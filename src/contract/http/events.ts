@@ -27,7 +27,8 @@ export const openStream = {
   contentType: 'text/event-stream',
   schema: {
     operationId: 'openStream',
-    summary: 'Server-sent events: a snapshot, then numbered changes; resumes after Last-Event-ID',
+    summary:
+      'Server-sent events: a snapshot, then changes. Administrators resume after Last-Event-ID; for others, from whom something may be hidden, it begins with a new snapshot',
     querystring: Type.Object({
       cluster: Type.Optional(
         Type.Array(Type.String({ minLength: 1, maxLength: 253 }), {
@@ -42,7 +43,7 @@ export const openStream = {
         }),
       ),
       lastEventId: Type.Optional(
-        Type.String({ maxLength: 200, description: 'as the header Last-Event-ID, for clients that cannot set it' }),
+        Type.String({ maxLength: 500, description: 'as the header Last-Event-ID, for clients that cannot set it' }),
       ),
     }),
     response: Type.String({ description: 'see StreamMessage' }),

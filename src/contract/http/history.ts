@@ -56,7 +56,8 @@ export const v1ClusterHistory = {
   access: 'filtered',
   schema: {
     operationId: 'v1ClusterHistory',
-    summary: 'Metrics of one cluster over time; refused to callers who see only part of it',
+    summary:
+      'Metrics of one cluster over time; refused to callers who see only part of it (history_filtered) or may not see measurements (metrics_not_permitted)',
     params: ClusterParams,
     querystring: Type.Object(HistoryQuery),
     response: HistoryViewSchema,
@@ -69,7 +70,7 @@ export const v1NodeHistory = {
   access: 'filtered',
   schema: {
     operationId: 'v1NodeHistory',
-    summary: 'Metrics of one node over time',
+    summary: 'Metrics of one node over time; without those that are summed over pods the caller may not see',
     params: Type.Object({ name: Name('cluster'), node: Name('node') }),
     querystring: Type.Object(HistoryQuery),
     response: HistoryViewSchema,

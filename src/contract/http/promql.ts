@@ -16,7 +16,7 @@ const Parameter = (description: string) => Type.Optional(Type.String({ maxLength
 const Query = Type.Optional(
   Type.String({
     maxLength: 8192,
-    description: 'required: PromQL; every selector is narrowed to what the caller may see',
+    description: 'required: PromQL; every selector is narrowed to the clusters whose measurements the caller may see',
   }),
 )
 const InstantQuery = Type.Object({

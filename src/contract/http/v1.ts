@@ -13,7 +13,9 @@ const ClusterDocument = {
   name: Type.String(),
   spec: Document('displayName, endpoint, labels, monitoring'),
   info: Document('api_url, version, platform and more'),
-  metrics: Document('nodes, nodes_ready, pods, pods_running, cpu_capacity, memory_capacity and more'),
+  metrics: Document(
+    'nodes, nodes_ready, pods, pods_running, cpu_capacity, memory_capacity and more, summed over what the caller sees; where that is not all, `filtered` is true and `filter_metadata` says by which filters',
+  ),
   status: Document('health, message, last_check, stale'),
   operator_count: Type.Integer(),
   freshness: Document('observed_at and received_at of the nodes; source'),
@@ -48,7 +50,7 @@ export const v1ListNodes = {
   access: 'filtered',
   schema: {
     operationId: 'v1ListNodes',
-    summary: 'Nodes of one cluster, by name',
+    summary: 'Nodes of one cluster, by name; fields of what the caller may not see are left out',
     params: ClusterParams,
     querystring: Type.Object({ role: Filter('exact'), status: Filter('exact') }),
     response: Type.Array(Document('node')),

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { createClient, type HistoryView, HistoryViewSchema } from '#http'
 import { metricsCatalogue, parseClusterName, type SampleSet } from '#model'
 import { gone, tooMany } from './test/memory-history.ts'
-import { partialAccess } from './test/partial-access.ts'
+import { allow, but, within } from './test/policies.ts'
 import { aNode, aWorld, complete, proxy, start, type World } from './test/world.ts'
 
 const every = 30_000
@@ -218,15 +218,19 @@ describe('history of several things', () => {
 })
 
 describe('a caller who sees a part', () => {
-  const access = partialAccess({
-    whole: { clusters: ['west'] },
-    half: { clusters: ['west'], hidden: ['node/west/b'] },
-    tenant: { clusters: ['west'], hidden: ['namespace/west/shop'] },
-  })
+  const ofWest = { clusters: ['west'] }
+  const policies = [
+    allow('whole', ofWest),
+    allow('half', { ...ofWest, resources: [but('nodes', 'b')] }),
+    // A filter counts although nothing is called so now.
+    allow('tenant', { ...ofWest, resources: [but('namespaces', 'shop')] }),
+    allow('unmeasured', { ...ofWest, metrics: false }),
+    allow('podless', { ...ofWest, resources: [within('pods', 'shop')] }),
+  ]
   const as = (user: string) => ({ 'x-forwarded-user': user })
 
   it('has 404 for hidden, removed and unknown nodes alike, and for clusters that are hidden or unknown', async () => {
-    await using world = await aWorld({ authentication: proxy }, { access })
+    await using world = await aWorld({ identity: proxy, policies })
     await fill(world)
     const url = (cluster: string, node: string) =>
       `/api/v1/clusters/${cluster}/nodes/${node}/metrics/history?metric=cpu_used`
@@ -252,7 +256,7 @@ describe('a caller who sees a part', () => {
   })
 
   it('has the series of visible nodes only, whoever asked the same before', async () => {
-    await using world = await aWorld({ authentication: proxy }, { access })
+    await using world = await aWorld({ identity: proxy, policies })
     await fill(world)
     for (const key of ['', '&key=a&key=b']) {
       const all = await historyOf(world, `${several}?metric=cpu_used${key}`, as('whole'))
@@ -264,7 +268,7 @@ describe('a caller who sees a part', () => {
   })
 
   it('has no totals of the cluster', async () => {
-    await using world = await aWorld({ authentication: proxy }, { access })
+    await using world = await aWorld({ identity: proxy, policies })
     await fill(world)
     for (const url of [`${west}?metric=cpu_used`, `${several}?scope=cluster&metric=cpu_used`]) {
       expect((await world.get(url, as('whole'))).status).toBe(200)
@@ -274,7 +278,7 @@ describe('a caller who sees a part', () => {
   })
 
   it('without a name is not served', async () => {
-    await using world = await aWorld({ authentication: proxy }, { access })
+    await using world = await aWorld({ identity: proxy, policies })
     await fill(world)
     for (const url of [west, nodeA, several]) expect((await world.get(`${url}?metric=cpu_used`)).status).toBe(401)
   })

@@ -75,17 +75,23 @@ const ofPods = /^pods_(total|running|pending|failed|succeeded)$|_requested(_byte
 const ofUsage = /_usage_percent$/
 
 /**
- * Without the metrics of nodes that are summed over pods which the caller may not see. A percentage is such a one where
- * nothing is measured.
- * @throws RefusedError `history_filtered` where none is left
+ * Metrics of nodes that are summed over pods which the caller may not see. A percentage is such a one where nothing is
+ * measured.
  */
-export function seenMetrics(cluster: VisibleCluster, metrics: readonly Metric[], keys: readonly string[]) {
+export function hidesOfNodes(cluster: VisibleCluster, keys: readonly string[]): (name: string) => boolean {
   const nodes = keys.flatMap((key) => cluster.rows('node').get(key)?.snapshot ?? [])
   const hidesPods = nodes.some(({ pods }) => pods === null)
   const hidesShares = nodes.some(({ requested, used }) => requested === null && used === null)
-  const isSeen = ({ scope, name }: Metric): boolean =>
-    scope !== 'node' || !((hidesPods && ofPods.test(name)) || (hidesShares && ofUsage.test(name)))
-  const seen = metrics.filter(isSeen)
+  return (name) => (hidesPods && ofPods.test(name)) || (hidesShares && ofUsage.test(name))
+}
+
+/**
+ * The metrics without those that tell of what is hidden.
+ * @throws RefusedError `history_filtered` where none is left
+ */
+export function seenMetrics(cluster: VisibleCluster, metrics: readonly Metric[], keys: readonly string[]) {
+  const hides = hidesOfNodes(cluster, keys)
+  const seen = metrics.filter(({ scope, name }) => scope !== 'node' || !hides(name))
   if (seen.length > 0) return seen
   throw new RefusedError(
     'history_filtered',

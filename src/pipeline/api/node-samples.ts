@@ -1,6 +1,6 @@
 import type { HistoryStore } from '#history'
 import { documentTime, metricPrefix, seconds } from '#model'
-import { askStore } from './history.ts'
+import { askStore, hidesOfNodes } from './history.ts'
 import type { VisibleCluster } from './views.ts'
 
 const maxSamples = 100
@@ -16,7 +16,7 @@ const fields = [
   ['pods_total', 'pods_total'],
 ] as const
 
-/** The last samples of one node, newest first, one per collection interval; usage that was not measured is null. */
+/** The last samples of one node, newest first, one per collection interval; what was not measured, or is not for the caller, is null. */
 export async function nodeSamples(
   store: HistoryStore,
   cluster: VisibleCluster,
@@ -36,10 +36,11 @@ export async function nodeSamples(
     stepMs,
     maxSeries: fields.length,
   }
+  const hides = hidesOfNodes(cluster, [node])
   const { start, series } = await askStore(store, (signal) => store.range(query, signal))
   const columns = fields.map(([field, metric]) => {
     const found = series.find((one) => one.metric === metricPrefix.node + metric && one.key === node)
-    return [field, found?.values ?? []] as const
+    return [field, found && !hides(metric) ? found.values : []] as const
   })
   const points = Math.max(0, ...columns.map(([, values]) => values.length))
   const samples = Array.from({ length: points }, (_, index) => ({

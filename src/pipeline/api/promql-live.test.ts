@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createClient } from '#http'
 import { narrowQuery } from './promql.ts'
 import { MemoryHistory } from './test/memory-history.ts'
-import { partialAccess } from './test/partial-access.ts'
+import { allow, but } from './test/policies.ts'
 import { promql } from './test/random-promql.ts'
 import { Victoria, victoriaPath } from './test/victoria.ts'
 import { aNode, aWorld, complete, proxy, start, type World } from './test/world.ts'
@@ -51,16 +51,16 @@ describe.skipIf(missing)('PromQL on a real VictoriaMetrics (skipped where there 
   let worldOfShared: World
   let worldOfOwn: World
 
-  const access = partialAccess({
-    ann: { clusters: ['west'] },
-    ben: { clusters: ['west', 'east'] },
-    eve: { clusters: [] },
-    half: { clusters: ['west'], hidden: ['node/west/b'] },
-  })
+  const policies = [
+    allow('ann', { clusters: ['west'] }),
+    allow('ben', { clusters: ['west', 'east'] }),
+    allow('eve', { clusters: [] }),
+    allow('half', { clusters: ['west'], resources: [but('nodes', 'b')] }),
+  ]
   async function worldOn(victoria: Victoria): Promise<World> {
     const history = new MemoryHistory()
     history.promql = victoria
-    const world = await aWorld({ authentication: proxy }, { access, history })
+    const world = await aWorld({ identity: proxy, policies }, { history })
     for (const cluster of ['west', 'east']) {
       await world.connect(cluster)
       await world.batch(cluster, [complete('node', [aNode('a'), aNode('b')])])

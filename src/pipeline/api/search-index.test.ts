@@ -43,7 +43,7 @@ describe('search', () => {
   })
 
   it('finds nothing for those who may see nothing, and does not count it either', async () => {
-    await using world = await aWorld({ authentication: proxy })
+    await using world = await aWorld({ identity: proxy })
     await world.connect('west')
     const { body } = await world.get('/api/v2/search?q=west', { 'x-forwarded-user': 'ann' })
     expect(body).toEqual({ items: [], total: 0, next: null, part: null })

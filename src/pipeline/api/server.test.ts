@@ -108,7 +108,7 @@ describe('every route of the fleet', () => {
   })
 
   it('shows an administrator what it shows nobody else: empty lists, and 404 for what is hidden', async () => {
-    await using world = await aWorld({ authentication: proxy })
+    await using world = await aWorld({ identity: proxy })
     await fill(world)
     for (const url of fleetUrls) {
       const admin = await world.get(url, { 'x-forwarded-user': 'admin' })
@@ -178,7 +178,7 @@ describe('every route of the fleet', () => {
   })
 
   it('are all registered, each under the access its contract names', async () => {
-    await using world = await aWorld({ authentication: proxy })
+    await using world = await aWorld({ identity: proxy })
     await world.server.app.ready()
     for (const route of routes) {
       expect(world.server.app.hasRoute({ url: route.url, method: route.method }), route.url).toBe(true)
@@ -365,7 +365,7 @@ describe('an answer that was given before', () => {
   })
 
   it('never crosses from one who sees all to one who sees nothing', async () => {
-    await using world = await aWorld({ authentication: proxy })
+    await using world = await aWorld({ identity: proxy })
     await fill(world)
     const admin = await world.get('/api/v2/clusters', { 'x-forwarded-user': 'admin' })
     const stranger = await world.get('/api/v2/clusters', {

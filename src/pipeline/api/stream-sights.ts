@@ -4,6 +4,8 @@ import type { Logger } from '#runtime'
 
 /** Asked again at least this often, whoever else says that nothing changed. */
 const maxAgeMs = seconds(2)
+/** The same while it could not be found out. */
+const retryMs = 500
 
 interface WatchParts {
   readonly access: Access
@@ -13,7 +15,6 @@ interface WatchParts {
 
 /**
  * When who sees what is to be asked again: policies changed or cannot be read, a policy begins or ends, or a while went by.
- * Blind is who cannot find out; a blind server tells nothing.
  */
 export class SightWatch implements Disposable {
   readonly #parts: WatchParts
@@ -21,7 +22,7 @@ export class SightWatch implements Disposable {
   #changed = false
   #askedAt: number
   #validUntil = Number.POSITIVE_INFINITY
-  #blindSince: number | undefined
+  #failed = false
 
   /** @param onChange is called when there is a reason to ask; it must not wait */
   constructor(parts: WatchParts, onChange: () => void) {
@@ -35,8 +36,9 @@ export class SightWatch implements Disposable {
 
   isDue(): boolean {
     const now = this.#parts.clock.now()
-    if (this.#changed || this.isBlind || now >= this.#validUntil) return true
-    return Math.abs(now - this.#askedAt) >= maxAgeMs
+    if (this.#changed || now >= this.#validUntil) return true
+    // Clocks are set back, too.
+    return Math.abs(now - this.#askedAt) >= (this.#failed ? retryMs : maxAgeMs)
   }
 
   /** Another sight is in use. */
@@ -44,34 +46,29 @@ export class SightWatch implements Disposable {
     this.#validUntil = Math.min(this.#validUntil, validUntil)
   }
 
-  get isBlind(): boolean {
-    return this.#blindSince !== undefined
-  }
-
-  blindForMs(): number {
-    return this.#blindSince === undefined ? 0 : this.#parts.clock.now() - this.#blindSince
-  }
-
-  /** A sight for each principal, each sort asked once; undefined where it cannot be found out. */
-  ask(principals: readonly Principal[]): readonly Sight[] | undefined {
-    const { access, clock, logger } = this.#parts
-    const now = clock.now()
+  /** A sight for each principal, each sort asked once; undefined for those of whom it cannot be found out now. */
+  ask(principals: readonly Principal[]): readonly (Sight | undefined)[] {
     this.#changed = false
-    this.#askedAt = now
-    const known = new Map<string, Sight>()
+    this.#askedAt = this.#parts.clock.now()
+    this.#validUntil = Number.POSITIVE_INFINITY
+    const known = new Map<string, Sight | undefined>()
+    const sights = principals.map((principal) => {
+      const key = keyOf(principal)
+      if (!known.has(key)) known.set(key, this.#sightOf(principal))
+      return known.get(key)
+    })
+    this.#failed = sights.includes(undefined)
+    for (const sight of known.values()) if (sight) this.note(sight)
+    return sights
+  }
+
+  #sightOf(principal: Principal): Sight | undefined {
+    const { access, logger } = this.#parts
     try {
-      const sights = principals.map((principal) => {
-        const key = keyOf(principal)
-        const sight = known.get(key) ?? access.sightNow(principal)
-        known.set(key, sight)
-        return sight
-      })
-      this.#validUntil = Math.min(...[...known.values()].map(({ validUntil }) => validUntil))
-      this.#blindSince = undefined
-      return sights
+      return access.sightNow(principal)
     } catch (error) {
-      if (!this.isBlind) logger.warn({ error: FleetError.from(error) }, 'streams wait: nobody can say who sees what')
-      this.#blindSince ??= now
+      if (!this.#failed) logger.warn({ error: FleetError.from(error) }, 'streams wait: nobody can say who sees what')
+      this.#failed = true
       return undefined
     }
   }
@@ -81,5 +78,5 @@ export class SightWatch implements Disposable {
   }
 }
 
-const keyOf = ({ username, email, emailVerified, groups, isServiceAccount, method }: Principal): string =>
-  JSON.stringify([username, email, emailVerified, groups, isServiceAccount, method])
+const keyOf = ({ username, email, emailVerified, groups, isServiceAccount, method, actor }: Principal): string =>
+  JSON.stringify([username, email, emailVerified, groups, isServiceAccount, method, actor])

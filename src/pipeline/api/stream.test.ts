@@ -64,7 +64,7 @@ describe('the stream', () => {
   })
 
   it('tells those who may see nothing of nothing, not even of a name that goes', async () => {
-    await using world = await aWorld({ authentication: proxy })
+    await using world = await aWorld({ identity: proxy })
     await world.connect('west')
     const url = await world.server.start()
     const all = await openStream(url, '?cluster=west&type=node', admin)
@@ -80,7 +80,7 @@ describe('the stream', () => {
   })
 
   it('does not resume with a number that another subscription or other eyes were given', async () => {
-    await using world = await aWorld({ authentication: proxy })
+    await using world = await aWorld({ identity: proxy })
     await world.connect('west')
     const url = await world.server.start()
     const first = await openStream(url, '', admin)

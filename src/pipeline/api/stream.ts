@@ -58,6 +58,8 @@ interface Group extends Subscription {
   readonly mark: string
   readonly clients: Set<Client>
   sight: Sight
+  /** since when it cannot be found out what they see: nothing is sent; undefined: it can */
+  blindSince: number | undefined
   /** the last snapshot, as long as nothing moved */
   snapshot:
     | { readonly frame: Buffer; readonly version: number; readonly last: EventId; readonly at: number }
@@ -221,10 +223,12 @@ export class StreamHub implements AsyncDisposable {
 
   /** One frame per group, one buffer for all of a group. */
   #flush(): void {
-    if (!this.#maySend() || this.#dirty.isEmpty) return
+    if (this.#sights.isDue()) this.#askAgain()
+    if (this.#dirty.isEmpty) return
     const dirty = this.#dirty
     this.#dirty = new Dirty()
-    for (const group of this.#groups.values()) this.#sendTo(group, dirty, dirty.isNumbered ? this.#last : undefined)
+    const place = dirty.isNumbered ? this.#last : undefined
+    for (const group of this.#groups.values()) if (group.blindSince === undefined) this.#sendTo(group, dirty, place)
   }
 
   /** Without a place the frame is none to resume at. */
@@ -243,7 +247,7 @@ export class StreamHub implements AsyncDisposable {
     if (!client.group.clients.has(client) || client.ready) return
     // What is gathered goes to the others first: the snapshot holds it already.
     this.#flush()
-    if (!this.#maySend()) {
+    if (client.group.blindSince !== undefined) {
       this.#waiting.add(client)
       return
     }
@@ -329,7 +333,8 @@ export class StreamHub implements AsyncDisposable {
     // A cluster that went while nobody told this client: whether it knew it is not known here.
     if (missed.length > maxReplay || dirty.removed.size > 0) return false
     this.#flush()
-    if (!this.#maySend() || client.group !== group || client.ready || !group.clients.has(client)) return false
+    const isMoved = client.group !== group || client.ready || !group.clients.has(client)
+    if (isMoved || group.blindSince !== undefined) return false
     this.#level(group)
     const now = clock.now()
     // That a cluster went stale has no number; it is said again.
@@ -343,22 +348,22 @@ export class StreamHub implements AsyncDisposable {
     return true
   }
 
-  /** Asks again who sees what where that is due. @returns false while nobody can tell */
-  #maySend(): boolean {
-    if (this.#sights.isDue()) this.#askAgain()
-    return !this.#sights.isBlind
-  }
-
   /** What each principal sees now; whoever sees something else goes to another group and begins anew. */
   #askAgain(): void {
     const clients = this.#clients()
+    const blind = new Set([...this.#groups.values()].filter(({ blindSince }) => blindSince !== undefined))
     const sights = this.#sights.ask(clients.map(({ principal }) => principal))
-    if (!sights) return
     for (const [index, client] of clients.entries()) {
       const sight = sights[index]
-      if (!sight) continue
-      if (sight.fingerprint === client.group.sight.fingerprint) client.group.sight = sight
-      else this.#move(client, sight)
+      if (sight && sight.fingerprint === client.group.sight.fingerprint) client.group.sight = sight
+      else if (sight) this.#move(client, sight)
+    }
+    const lost = new Set(clients.filter((_, index) => !sights[index]).map(({ group }) => group))
+    for (const group of this.#groups.values()) {
+      if (lost.has(group)) group.blindSince ??= this.#parts.clock.now()
+      else group.blindSince = undefined
+      // What moved meanwhile was not told.
+      if (blind.has(group) && group.blindSince === undefined) this.#level(group)
     }
   }
 
@@ -386,10 +391,10 @@ export class StreamHub implements AsyncDisposable {
       this.#drawing = false
       const since = performance.now()
       for (const client of [...this.#waiting]) {
-        if (this.#sights.isBlind || performance.now() - since > snapshotTurnMs) break
+        if (performance.now() - since > snapshotTurnMs) break
         this.#snapshot(client)
       }
-      if (!this.#sights.isBlind) this.#draw()
+      if ([...this.#waiting].some(({ group }) => group.blindSince === undefined)) this.#draw()
     })
   }
 
@@ -442,8 +447,9 @@ export class StreamHub implements AsyncDisposable {
     this.#steadyAt = now
     this.#flush()
     this.#draw()
-    if (this.#sights.blindForMs() > maxBlindMs) {
-      for (const client of this.#clients()) this.#reset(client, 'policies_unavailable')
+    for (const client of this.#clients()) {
+      const { blindSince } = client.group
+      if (blindSince !== undefined && now - blindSince > maxBlindMs) this.#reset(client, 'policies_unavailable')
     }
     if (now - this.#beatAt < heartbeatMs) return
     this.#beatAt = now
@@ -470,8 +476,8 @@ export class StreamHub implements AsyncDisposable {
   #groupOf(sight: Sight, clusters: ReadonlySet<string>, types: ReadonlySet<RowType>): Group {
     const { state, views } = this.#parts
     const key = JSON.stringify([sight.fingerprint, [...clusters].sort(), [...types].sort()])
-    const known = this.#groups.get(key)
     this.#sights.note(sight)
+    const known = this.#groups.get(key)
     if (known) {
       known.sight = sight
       return known
@@ -482,7 +488,12 @@ export class StreamHub implements AsyncDisposable {
     }
     const mark = createHash('sha256').update(key).digest('base64url').slice(0, 16)
     const held = new Held()
-    const group: Group = { key, mark, clients: new Set(), clusters, types, see, held, sight, snapshot: undefined }
+    const group: Group = {
+      ...{ key, mark, clusters, types, see, held, sight },
+      clients: new Set(),
+      blindSince: undefined,
+      snapshot: undefined,
+    }
     this.#groups.set(key, group)
     return group
   }

@@ -1,8 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { administratorsOnly } from '#access'
+import { MemoryPolicies, openAccess, type PolicyDocument } from '#access'
 import { InProcessEventBus } from '#events'
+import { type IdentityConfig, openIdentity } from '#identity'
 import {
   type AgentFacts,
   type Batch,
@@ -109,6 +110,8 @@ export interface World extends AsyncDisposable {
   readonly metrics: Metrics
   /** unless the test gave another */
   readonly history: MemoryHistory
+  /** what the access decision goes by; none to begin with */
+  readonly policies: MemoryPolicies
   readonly told: { availability: Availability; alerts: Readonly<Record<string, string>>[] }
   connect(cluster: string, changes?: Partial<ConnectionFacts>): Promise<void>
   batch(cluster: string, parts: readonly Part[], more?: Partial<Batch>): Promise<void>
@@ -118,12 +121,23 @@ export interface World extends AsyncDisposable {
 }
 type Headers = Readonly<Record<string, string | string[] | number | undefined>>
 
-export const localAdministrator = { mode: 'local-administrator' } as const
-export const proxy = { mode: 'trusted-proxy', trustedPeers: ['127.0.0.1'] } as const
+/** Whoever asks is the administrator. */
+export const localAdministrator: IdentityConfig = { localAdministrator: {} }
+/** Whoever asks says who they are. */
+export const proxy: IdentityConfig = { proxy: { trustedPeers: ['127.0.0.1'] } }
+
+/** What a test may choose besides: how people sign in, and the policies at the start. */
+export interface WorldConfig extends Omit<Partial<ApiConfig>, 'identity'> {
+  readonly identity?: IdentityConfig
+  readonly policies?: readonly PolicyDocument[]
+}
 
 const noResult = { status: 'success', data: { resultType: 'vector', result: [] } }
 
-export async function aWorld(config: Partial<ApiConfig> = {}, options: Partial<ApiOptions> = {}): Promise<World> {
+export async function aWorld(
+  { identity: ways = localAdministrator, policies: given = [], ...config }: WorldConfig = {},
+  options: Partial<ApiOptions> = {},
+): Promise<World> {
   const directory = await mkdtemp(join(tmpdir(), 'api-test-'))
   const clock: TestClock = { at: start, now: () => clock.at, sleep: systemClock.sleep }
   const store = await EmbeddedStateStore.open({ directory, clock })
@@ -145,17 +159,22 @@ export async function aWorld(config: Partial<ApiConfig> = {}, options: Partial<A
     cluster: (name) => store.cluster(name),
     alerts: () => told.alerts,
   }
+  const policies = new MemoryPolicies()
+  await policies.resync(given.map((document) => ({ document, status: {} })))
+  const administrators = { users: ['admin'], groups: ['admins'] }
+  const identity = await openIdentity({ config: ways, clock, logger: silentLogger, metrics })
   const server = apiServer({
     state,
     events: bus,
-    access: administratorsOnly({ users: ['admin'], groups: ['admins'] }),
+    identity,
+    access: openAccess({ source: policies, semantics: 'strict', administrators, clock }),
     logger: silentLogger,
     clock,
     version: '1.2.3',
     metrics,
     history,
     ...options,
-    config: { host: '127.0.0.1', port: 0, authentication: localAdministrator, streamGatherMs: 0, ...config },
+    config: { host: '127.0.0.1', port: 0, identity: ways, streamGatherMs: 0, ...config },
   })
   async function apply(record: StateRecord): Promise<void> {
     position += 1
@@ -168,6 +187,7 @@ export async function aWorld(config: Partial<ApiConfig> = {}, options: Partial<A
     state,
     metrics,
     history,
+    policies,
     told,
     connect: (cluster, changes) =>
       apply({
@@ -201,6 +221,7 @@ export async function aWorld(config: Partial<ApiConfig> = {}, options: Partial<A
     },
     [Symbol.asyncDispose]: async () => {
       await server.stop()
+      await identity[Symbol.asyncDispose]()
       await bus[Symbol.asyncDispose]()
       await store[Symbol.asyncDispose]()
       await rm(directory, { recursive: true })
