@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { UnsafeConfigurationError } from './authentication.ts'
+import { UnsafeConfigurationError } from '#identity'
 import { cors, hostCheck } from './gate.ts'
 import { aWorld, localAdministrator, proxy } from './test/world.ts'
 
-const loopback = { host: '127.0.0.1', port: 0, authentication: localAdministrator } as const
-const behindProxy = { host: '0.0.0.0', port: 0, authentication: proxy } as const
+const loopback = { host: '127.0.0.1', port: 0, identity: localAdministrator } as const
+const behindProxy = { host: '0.0.0.0', port: 0, identity: proxy } as const
 
 describe('the gate', () => {
   it.each(['0.0.0.0', '::', '192.168.1.5', 'hub.example.org'])(
@@ -34,7 +34,7 @@ describe('the gate', () => {
 
   it('lets a foreign origin read only where it is listed, spaces and all', async () => {
     await using world = await aWorld({
-      authentication: proxy,
+      identity: proxy,
       corsOrigins: [' https://a.example ', 'https://*.b.example'],
     })
     const allowed = async (origin: string) =>
@@ -47,7 +47,7 @@ describe('the gate', () => {
   })
 
   it('answers a preflight without asking who it is', async () => {
-    await using world = await aWorld({ authentication: proxy, corsOrigins: ['https://a.example'] })
+    await using world = await aWorld({ identity: proxy, corsOrigins: ['https://a.example'] })
     const response = await world.server.app.inject({
       method: 'OPTIONS',
       url: '/api/v1/clusters',
@@ -69,18 +69,22 @@ describe('the gate', () => {
     expect(() => cors({ ...behindProxy, corsOrigins: ['https://*.*.example'] })).toThrow(UnsafeConfigurationError)
   })
 
-  it('takes a logout from its own page and from a command line, not from another site', async () => {
-    await using world = await aWorld({ authentication: { ...proxy, signOutUrl: '/oauth2/sign_out' } })
+  it('takes a logout from its own page and from a command line that says so, not from another site', async () => {
+    await using world = await aWorld({
+      identity: { proxy: { trustedPeers: ['127.0.0.1'], signOutUrl: '/oauth2/sign_out' } },
+    })
     const logout = (headers: Record<string, string>) =>
       world.server.app.inject({
         method: 'POST',
         url: '/api/v1/auth/logout',
-        headers: { host: 'hub.example', 'x-forwarded-user': 'ann', ...headers },
+        headers: { host: 'hub.example', 'x-forwarded-user': 'ann', 'x-clusterpulse-request': '1', ...headers },
       })
     expect((await logout({})).json()).toEqual({ message: 'Logout successful', redirect: '/oauth2/sign_out' })
     expect((await logout({ origin: 'https://hub.example' })).statusCode).toBe(200)
     expect((await logout({ origin: 'https://evil.example' })).statusCode).toBe(403)
     expect((await logout({ 'sec-fetch-site': 'cross-site' })).statusCode).toBe(403)
+    expect((await logout({ 'sec-fetch-site': 'same-site' })).json()).toMatchObject({ code: 'csrf_refused' })
+    expect((await logout({ 'x-clusterpulse-request': '' })).json()).toMatchObject({ code: 'csrf_refused' })
   })
 
   it('puts the security headers on every sort of answer', async () => {

@@ -72,6 +72,7 @@ async function fill(world: World): Promise<void> {
 // What a route cannot answer without.
 const needed: Readonly<Record<string, string>> = {
   search: '?q=a',
+  authExplain: '?cluster=west',
   v1ClusterHistory: '?metric=pods_total',
   v1NodeHistory: '?metric=pods_total',
   getHistory: '?metric=pods_total',
@@ -115,9 +116,9 @@ describe('every route of the fleet', () => {
       const member = await world.get(url, { 'x-forwarded-user': 'ann', 'x-forwarded-groups': 'x,admins' })
       const stranger = await world.get(url, { 'x-forwarded-user': 'ann', 'x-forwarded-groups': 'admin' })
       expect(admin.status, url).toBe(200)
-      if (!url.includes('permissions')) expect(member.body, url).toEqual(admin.body)
-      if (url.includes('/west')) {
-        const unknown = await world.get(url.replace('/west', '/nowhere'), { 'x-forwarded-user': 'ann' })
+      if (!url.includes('/auth/')) expect(member.body, url).toEqual(admin.body) // who asks is part of those answers
+      if (url.includes('west')) {
+        const unknown = await world.get(url.replace('west', 'nowhere'), { 'x-forwarded-user': 'ann' })
         expect(stranger.status, url).toBe(404)
         expect({ ...(stranger.body as object), requestId: '' }, url).toEqual({
           ...(unknown.body as object),
@@ -188,7 +189,10 @@ describe('every route of the fleet', () => {
         url,
         headers: { host: 'localhost' },
       })
-      if (route.access === 'public') expect(statusCode, url).toBe(200)
+      // Without a way to sign in there is nothing to begin, and a POST that says nothing of where it comes from is none.
+      if (url.startsWith('/api/v1/auth/') && route.access === 'public')
+        expect([200, 403, 404], url).toContain(statusCode)
+      else if (route.access === 'public') expect(statusCode, url).toBe(200)
       else expect(statusCode, url).toBe(401)
     }
   })

@@ -182,7 +182,7 @@ function itemOf(sight: Sight, cluster: ClusterState, type: string, name: string)
 
 function explanationView(
   access: Access,
-  { question, principal, decidedBy, item = null, ...rest }: Explanation,
+  { question, principal, decidedBy, item, ...rest }: Explanation,
 ): ExplanationView {
   const { username, email, groups } = principal
   const { action, cluster, type = null, name = null } = question
@@ -203,7 +203,7 @@ function explanationView(
       detail,
     })),
     filters: mutable(rest.filters),
-    item,
+    item: item ?? null,
   }
 }
 
