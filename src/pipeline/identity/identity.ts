@@ -1,80 +1,218 @@
+import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { Principal } from '#access'
-import { SignInOffError, UnsafeConfigurationError } from './errors.ts'
+import { isIP } from 'node:net'
+import type { Principal, SignInMethod } from '#access'
+import { FleetError, minutes, seconds } from '#model'
+import { cookieJar } from './cookies.ts'
+import {
+  SignInFailedError,
+  SignInOffError,
+  SignInThrottledError,
+  TokenRefusedError,
+  UnsafeConfigurationError,
+} from './errors.ts'
+import { oidcWay } from './oidc.ts'
+import { openshiftGroups } from './openshift.ts'
+import { passwordWay } from './password.ts'
+import { plainAddress } from './peers.ts'
 import { trustedProxy } from './proxy.ts'
-import { localRevocations } from './revocations.ts'
-import type { Identified, Identity, IdentityConfig, IdentityOptions } from './types.ts'
+import { guarded, localRevocations } from './revocations.ts'
+import { sealer } from './sealed.ts'
+import { sessions as openSessions, type Session } from './sessions.ts'
+import { standingPrincipal } from './standing.ts'
+import { hubOf, tokenWay } from './tokens.ts'
+import type { Identified, Identity, IdentityOptions, SignInAnswer } from './types.ts'
+import { viewAs } from './view-as.ts'
+
+const defaultGroupTtlMs = seconds(60)
 
 /**
- * Checks the configuration as a whole and opens every way in it.
+ * Checks the configuration as a whole and opens every way in it. Providers are asked when somebody comes, not here.
  * @throws UnsafeConfigurationError for what would let in somebody it should not
  */
 export async function openIdentity(options: IdentityOptions): Promise<Identity> {
-  const { config, clock } = options
+  const { config, clock, logger, metrics } = options
   const standing = standingPrincipal(config)
-  const proxy = config.proxy && trustedProxy(config.proxy, clock)
-  const revocations = options.revocations ?? localRevocations(clock)
+  const revocations = guarded(options.revocations ?? localRevocations(clock))
+  const counted = metrics.counter(
+    'clusterpulse_identifications_total',
+    'requests by what said who asks, and its result',
+    ['method', 'result'],
+  )
+  const signIns = metrics.counter('clusterpulse_sign_ins_total', 'sign-ins of people, by method and result', [
+    'method',
+    'result',
+  ])
+  const publicUrl = config.publicUrl ?? config.oidc?.publicUrl
+  if (publicUrl !== undefined && !/^https?:\/\//i.test(publicUrl))
+    throw new UnsafeConfigurationError('the public address must begin with https:// or http://')
+  const seal = sealer(config.session?.secret)
+  const jar = cookieJar(publicUrl)
+  const sessions = openSessions({ seal, jar, revocations, clock }, config.session ?? {})
+  const views = viewAs(seal, jar, clock)
 
-  const identify = async (request: IncomingMessage): Promise<Identified | null> => {
+  const proxy = config.proxy && trustedProxy(config.proxy, clock)
+  const tokens = tokenWay(options, revocations)
+  const groups =
+    config.openshiftGroups &&
+    openshiftGroups(hubOf(options), config.openshiftGroups.cacheTtlMs ?? defaultGroupTtlMs, { clock, logger, metrics })
+  const sessionMs = config.session?.lifetimeMs ?? minutes(12 * 60)
+  const oidc = config.oidc && oidcWay(config.oidc, { seal, jar, revocations, clock, logger, sessionMs })
+  const password = config.password && passwordWay(config.password, clock)
+  const oidcBasis = createHash('sha256')
+    .update(JSON.stringify([config.oidc?.issuer, config.oidc?.clientId]))
+    .digest('hex')
+  /** What sessions of each method must stand on to count. */
+  const bases: Partial<Record<SignInMethod, string>> = {
+    ...(oidc && { oidc: oidcBasis.slice(0, 16) }),
+    ...(password && { password: password.basis }),
+  }
+
+  /** Under what name those came whom OpenShift calls by another. */
+  const origins = new WeakMap<Principal, Principal>()
+  const resolved = async (principal: Principal): Promise<Principal> => {
+    // Kubernetes has resolved whom it reviewed; a local administrator is no User of OpenShift.
+    if (!groups || principal.method === 'token-review' || principal.method === 'password') return principal
+    const found = await groups.resolve(principal)
+    origins.set(found, principal)
+    return found
+  }
+
+  const sessionOf = async (request: IncomingMessage): Promise<Session | null> => {
+    const session = await sessions.read(request)
+    return session && session.basis === bases[session.principal.method] ? session : null
+  }
+
+  const fromSession = async (session: Session): Promise<Identified> => ({
+    principal: await resolved(session.principal),
+    session: { id: session.id, expiresAt: session.idleEndsAt },
+    byCookie: true,
+    ...(session.renewal && { renewal: session.renewal }),
+  })
+
+  /** Who really asks, whoever they look as. */
+  const whoAsks = async (request: IncomingMessage): Promise<Identified | null> => {
+    const token = await tokens?.identify(request)
+    if (token) return { ...token, principal: await resolved(token.principal) }
     const fromProxy = proxy?.read(request) ?? 'no-proxy'
-    if (fromProxy === 'refused') return null
-    if (typeof fromProxy === 'object') return { principal: fromProxy, byCookie: true }
+    if (fromProxy === 'refused') {
+      counted.inc({ method: 'trusted-proxy', result: 'refused' })
+      return null
+    }
+    if (typeof fromProxy === 'object') return { principal: await resolved(fromProxy), byCookie: true }
+    const session = await sessionOf(request)
+    if (session) return await fromSession(session)
     return standing ? { principal: standing, byCookie: true } : null
   }
 
+  const throughTheirEyes = (found: Identified, request: IncomingMessage): Identified => {
+    const view = found.byCookie ? views.read(found.principal, request) : null
+    if (!view) return found
+    const expiresAt = Math.min(view.endsAt, found.session?.expiresAt ?? Number.POSITIVE_INFINITY)
+    return { ...found, principal: view.principal, session: { id: found.session?.id ?? view.id, expiresAt } }
+  }
+
+  const clientAddress = (request: IncomingMessage): string => {
+    const peer = plainAddress(request.socket.remoteAddress ?? '')
+    if (!proxy?.isProxy(request)) return peer
+    // The last entry is what our proxy saw; those before it are what it was told.
+    const told = [request.headers['x-forwarded-for'] ?? ''].flat().join(',').split(',').at(-1)?.trim() ?? ''
+    return isIP(told) === 0 ? peer : plainAddress(told)
+  }
+
+  const started = (principal: Principal, request: IncomingMessage): readonly string[] => {
+    const cookies = sessions.start(principal, bases[principal.method] ?? '', request)
+    logger.info({ username: principal.username, method: principal.method }, 'somebody signed in')
+    return [...cookies, ...views.clear(request)]
+  }
+
+  /** Counts how a person's sign-in ended. */
+  const signingIn = async (method: 'oidc' | 'password', work: () => Promise<SignInAnswer>): Promise<SignInAnswer> => {
+    try {
+      const answer = await work()
+      signIns.inc({ method, result: 'ok' })
+      return answer
+    } catch (error) {
+      signIns.inc({ method, result: resultOf(error) })
+      throw error
+    }
+  }
+
   return {
-    identify,
-    methods: () => [],
-    begin: async () => {
-      throw new SignInOffError('an identity provider')
+    async identify(request) {
+      try {
+        const found = await whoAsks(request)
+        if (!found) return null
+        counted.inc({ method: found.principal.method, result: 'ok' })
+        return throughTheirEyes(found, request)
+      } catch (error) {
+        counted.inc({ method: error instanceof TokenRefusedError ? 'bearer' : 'unknown', result: resultOf(error) })
+        throw error
+      }
     },
-    callback: async () => {
-      throw new SignInOffError('an identity provider')
+
+    methods: () => [
+      ...(oidc ? [{ method: 'oidc' as const, title: oidc.title }] : []),
+      ...(password ? [{ method: 'password' as const, title: 'Administrator' }] : []),
+    ],
+
+    async begin(returnTo, request) {
+      if (!oidc) throw new SignInOffError('an identity provider')
+      return await oidc.begin(returnTo, request)
     },
-    password: async () => {
-      throw new SignInOffError('password')
+
+    async callback(url, request) {
+      if (!oidc) throw new SignInOffError('an identity provider')
+      return await signingIn('oidc', async () => {
+        const { principal, returnTo, cookies } = await oidc.finish(url, request)
+        try {
+          return { status: 302, location: returnTo, cookies: [...cookies, ...started(principal, request)] }
+        } catch (error) {
+          throw error instanceof SignInFailedError ? new SignInFailedError(error.message, { cookies }) : error
+        }
+      })
     },
-    signOut: async () => ({
-      status: 200,
-      cookies: [],
-      ...(config.proxy?.signOutUrl && { redirect: config.proxy.signOutUrl }),
-    }),
-    forget: () => 0,
-    viewAs: () => ({ status: 200, cookies: [] }),
-    endViewAs: () => ({ status: 200, cookies: [] }),
+
+    async password(name, secret, request) {
+      if (!password) throw new SignInOffError('password')
+      return await signingIn('password', async () => {
+        const principal = await password.signIn(name, secret, clientAddress(request))
+        return { status: 200, cookies: started(principal, request), body: { message: 'signed in' } }
+      })
+    },
+
+    async signOut(request) {
+      if (await tokens?.signOut(request)) return { status: 200, cookies: [] }
+      const session = await sessionOf(request)
+      if (session) await sessions.end(session)
+      const fromProvider = session?.principal.method === 'oidc' ? await oidc?.signOut(request) : undefined
+      const redirect = fromProvider?.redirect ?? (session ? undefined : config.proxy?.signOutUrl)
+      return {
+        status: 200,
+        cookies: [...sessions.clear(request), ...views.clear(request), ...(fromProvider?.cookies ?? [])],
+        ...(redirect !== undefined && { redirect }),
+      }
+    },
+
+    forget(principal) {
+      const origin = origins.get(principal) ?? principal
+      return (groups?.forget(origin) ?? 0) + (tokens?.forget(origin) ?? 0)
+    },
+
+    viewAs: (actor, as, request) => ({ status: 200, cookies: views.write(actor, as, request) }),
+    endViewAs: (request) => ({ status: 200, cookies: views.clear(request) }),
     onEnded: (listener) => revocations.onRevoked(listener),
-    [Symbol.asyncDispose]: async () => undefined,
+
+    async [Symbol.asyncDispose]() {
+      tokens?.[Symbol.dispose]()
+      groups?.[Symbol.dispose]()
+      oidc?.[Symbol.dispose]()
+    },
   }
 }
 
-/** Who everybody is that comes without anything: where the port itself is the wall. */
-function standingPrincipal({ localAdministrator, development, ...others }: IdentityConfig): Principal | undefined {
-  if (!localAdministrator && !development) return undefined
-  if (localAdministrator && development)
-    throw new UnsafeConfigurationError('choose one: the local administrator or the development user')
-  const second = (['proxy', 'oidc', 'password'] as const).find((way) => others[way])
-  if (second)
-    throw new UnsafeConfigurationError(
-      `whoever reaches the port is signed in already, so signing in by ${second} protects nothing: choose one of them`,
-    )
-  if (localAdministrator) return administrator(localAdministrator.username ?? 'local-administrator')
-  // The type says so already; a configuration from outside may not.
-  if (development?.environment !== 'development' || development.proxyEnabled || !development.developmentUserEnabled)
-    throw new UnsafeConfigurationError('the development user needs all three of its conditions')
-  return {
-    username: 'dev-user',
-    email: 'dev@clusterpulse.local',
-    emailVerified: true,
-    groups: ['developers', 'cluster-viewers'],
-    isServiceAccount: false,
-    method: 'development',
-  }
+function resultOf(error: unknown): string {
+  if (error instanceof SignInThrottledError) return 'throttled'
+  if (error instanceof TokenRefusedError || error instanceof SignInFailedError) return 'refused'
+  return error instanceof FleetError ? 'unavailable' : 'failed'
 }
-
-const administrator = (username: string): Principal => ({
-  username,
-  email: '',
-  groups: [],
-  isServiceAccount: false,
-  method: 'local-administrator',
-})

@@ -1,4 +1,5 @@
 import type { Clock } from '#model'
+import { IdentityUnavailableError } from './errors.ts'
 import type { RevocationStore, SharedMarks } from './types.ts'
 
 const maxRemembered = 100_000
@@ -44,6 +45,24 @@ export function revocationsOver(marks: SharedMarks, clock: Clock): RevocationSto
     },
     isRevoked: (id) => marks.has(keyOf(id)),
     onRevoked: (listener) => marks.subscribe(listener),
+  }
+}
+
+/** A store that does not answer lets nobody in on a guess. */
+export function guarded(store: RevocationStore): RevocationStore {
+  const asked = async <T>(question: Promise<T>): Promise<T> => {
+    try {
+      return await question
+    } catch (error) {
+      throw new IdentityUnavailableError('whether you signed out cannot be found out now: try again shortly', {
+        cause: error,
+      })
+    }
+  }
+  return {
+    revoke: (id, until) => asked(store.revoke(id, until)),
+    isRevoked: (id) => asked(store.isRevoked(id)),
+    onRevoked: (listener) => store.onRevoked(listener),
   }
 }
 

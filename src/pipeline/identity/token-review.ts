@@ -1,0 +1,63 @@
+import type { Principal } from '#access'
+import type { KubeClient } from '#kube'
+import type { Clock } from '#model'
+import { Lookups } from './lookups.ts'
+import { cleanGroups, cleanName, isServiceAccountName } from './names.ts'
+import { tokenKey } from './token.ts'
+
+const path = '/apis/authentication.k8s.io/v1/tokenreviews'
+const knownMs = 60_000
+const refusedMs = 5000
+
+/** What the hub's Kubernetes says of a token; null: not one of its own. */
+export interface TokenReviewer extends Disposable {
+  /** @throws IdentityUnavailableError where it does not say */
+  review(token: string): Promise<Principal | null>
+  forget(matches: (principal: Principal) => boolean): number
+}
+
+export function tokenReviewer(
+  kube: KubeClient,
+  { audiences = [] }: { readonly audiences?: readonly string[] },
+  { clock, onFailure }: { readonly clock: Clock; readonly onFailure: (error: unknown) => void },
+): TokenReviewer {
+  const lookups = new Lookups<Principal | null>({
+    clock,
+    onFailure,
+    ttlMs: (principal) => (principal ? knownMs : refusedMs),
+  })
+  const ask = async (token: string, signal: AbortSignal): Promise<Principal | null> => {
+    const body = {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenReview',
+      spec: { token, ...(audiences.length > 0 && { audiences }) },
+    }
+    return readReview(await kube.request('POST', path, { body, signal }), audiences)
+  }
+  return {
+    // The token itself is needed for the question alone; what is kept is named by its hash.
+    review: async (token) => (await lookups.get(tokenKey(token), (signal) => ask(token, signal))).value,
+    forget: (matches) => lookups.forgetWhere((principal) => principal !== null && matches(principal)),
+    [Symbol.dispose]: () => lookups.close(),
+  }
+}
+
+interface Review {
+  readonly status?: {
+    readonly authenticated?: unknown
+    readonly audiences?: unknown
+    readonly user?: { readonly username?: unknown; readonly groups?: unknown }
+  }
+}
+
+function readReview(answer: unknown, audiences: readonly string[]): Principal | null {
+  const { status } = (answer ?? {}) as Review // every field is looked at below
+  if (status?.authenticated !== true) return null
+  // A server that knows no audiences answers "authenticated" to every one of its tokens: whoever asks must compare.
+  const granted: readonly unknown[] = Array.isArray(status.audiences) ? status.audiences : []
+  if (audiences.length > 0 && !audiences.some((audience) => granted.includes(audience))) return null
+  const username = cleanName(status.user?.username)
+  const groups = cleanGroups(Array.isArray(status.user?.groups) ? status.user.groups : [])
+  if (!username || !groups) return null
+  return { username, email: '', groups, isServiceAccount: isServiceAccountName(username), method: 'token-review' }
+}
