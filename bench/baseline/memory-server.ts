@@ -1,10 +1,12 @@
-import { administratorsOnly } from '#access'
 import { apiServer } from '#api'
 import { openEvents } from '#events'
 import { systemClock } from '#model'
 import { Metrics, silentLogger } from '#runtime'
 import { EmbeddedStateStore, type StateRecord } from '#state'
+import { localAdministrator } from '../../test/local-administrator.ts'
 import { batchOf, clusterName, connectionOf, serveBench } from './fleet.ts'
+
+const administrator = await localAdministrator()
 
 const [clusters = 1000, nodes = 10, batchesPerSecond = 33] = process.argv.slice(2, 5).map(Number)
 const directory = `${process.argv[5]}/state-${process.pid}`
@@ -30,8 +32,8 @@ for (let index = 0; index < clusters; index++) {
 const server = apiServer({
   state,
   events,
-  access: administratorsOnly({ users: [], groups: [] }),
-  config: { host: '127.0.0.1', port: 0, authentication: { mode: 'local-administrator' } },
+  ...administrator,
+  config: { host: '127.0.0.1', port: 0, ...administrator.config },
   logger: silentLogger,
   clock: systemClock,
   version: 'bench',

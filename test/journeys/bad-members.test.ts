@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { administratorsOnly } from '#access'
 import { type ApiServer, apiServer } from '#api'
 import { type ClusterView, createClient } from '#http'
 import { secrets } from '#kube'
@@ -18,6 +17,9 @@ import {
   type World,
   writeSecret,
 } from '../../src/control/connections/testing/world.ts'
+import { localAdministrator } from '../local-administrator.ts'
+
+const administrator = await localAdministrator()
 
 /*
  * A whole hub (objects, collection, log, state, API) in this process before simulated clusters that fail on purpose. For
@@ -42,8 +44,8 @@ beforeAll(async () => {
   api = apiServer({
     state: world.state,
     events: world.events,
-    access: administratorsOnly({ users: [], groups: [] }),
-    config: { host: '127.0.0.1', port: 0, authentication: { mode: 'local-administrator' } },
+    ...administrator,
+    config: { host: '127.0.0.1', port: 0, ...administrator.config },
     logger: silentLogger,
     clock: systemClock,
     version: 'test',

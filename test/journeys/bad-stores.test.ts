@@ -1,6 +1,5 @@
 import { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
-import { administratorsOnly } from '#access'
 import { type ApiServer, apiServer } from '#api'
 import { createClient } from '#http'
 import { systemClock } from '#model'
@@ -18,7 +17,10 @@ import {
   type World,
 } from '../../src/control/connections/testing/world.ts'
 import { redisMissing, startRedis } from '../../src/pipeline/state/test/redis-server.ts'
+import { localAdministrator } from '../local-administrator.ts'
 import { smallDisk } from '../small-disk.ts'
+
+const administrator = await localAdministrator()
 
 const defaults = { intervalMs: 150, timeoutMs: 2000, operatorScanIntervalMs: 300_000 }
 
@@ -26,8 +28,8 @@ function anApi(world: World): ApiServer {
   return apiServer({
     state: world.state,
     events: world.events,
-    access: administratorsOnly({ users: [], groups: [] }),
-    config: { host: '127.0.0.1', port: 0, authentication: { mode: 'local-administrator' }, storeGraceMs: 100 },
+    ...administrator,
+    config: { host: '127.0.0.1', port: 0, ...administrator.config, storeGraceMs: 100 },
     logger: silentLogger,
     clock: systemClock,
     version: 'test',

@@ -1,6 +1,5 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { administratorsOnly } from '#access'
 import { type ApiServer, apiServer } from '#api'
 import { createClient } from '#http'
 import type { KubeObject } from '#kube'
@@ -18,6 +17,9 @@ import {
   type World,
 } from '../../src/control/connections/testing/world.ts'
 import { buildPage, noBrowser, openBrowser } from '../../web/testing/browser.ts'
+import { localAdministrator } from '../local-administrator.ts'
+
+const administrator = await localAdministrator()
 
 /*
  * Everything a member says is a stranger's word: names, labels and messages that are markup, code, escapes of a terminal or
@@ -65,8 +67,8 @@ describe('a hostile member', () => {
     api = apiServer({
       state: world.state,
       events: world.events,
-      access: administratorsOnly({ users: [], groups: [] }),
-      config: { host: '127.0.0.1', port: 0, authentication: { mode: 'local-administrator' } },
+      ...administrator,
+      config: { host: '127.0.0.1', port: 0, ...administrator.config },
       logger: silentLogger,
       clock: systemClock,
       version: 'test',

@@ -98,6 +98,8 @@ function servePart(
         ...opened(),
         config: {
           host: web.host,
+          identity: web.access.identity,
+          semantics,
           port: web.port,
           corsOrigins: web.corsOrigins,
           ...(tls && {
