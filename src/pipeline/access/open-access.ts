@@ -192,6 +192,6 @@ function fixedSource(policies: readonly StoredPolicy[]): PolicySource {
       return Promise.resolve(generation)
     },
     latest: () => generation,
-    onChange: () => () => {},
+    onChange: () => () => undefined,
   }
 }
