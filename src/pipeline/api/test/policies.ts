@@ -10,6 +10,8 @@ export interface Words {
   readonly groups?: readonly string[]
   /** names of clusters, or a pattern; default all */
   readonly clusters?: readonly string[] | string
+  /** instead of `clusters` */
+  readonly labels?: Readonly<Record<string, string>>
   readonly metrics?: boolean
   readonly resources?: readonly ResourceDocument[]
   readonly priority?: number
@@ -23,6 +25,8 @@ export const deny = (name: string, words: Words = {}): PolicyDocument => policy(
 
 function policy(name: string, effect: string, words: Words): PolicyDocument {
   const { users = words.groups ? [] : [name], groups = [], clusters = '.*', metrics = true, resources = null } = words
+  const named = typeof clusters === 'string' ? { matchPattern: clusters } : { matchNames: clusters }
+  const selector = words.labels ? { matchLabels: words.labels } : named
   return {
     policy_name: name,
     namespace: 'test',
@@ -35,7 +39,7 @@ function policy(name: string, effect: string, words: Words): PolicyDocument {
     default_cluster_access: 'none',
     cluster_rules: [
       {
-        cluster_selector: typeof clusters === 'string' ? { matchPattern: clusters } : { matchNames: clusters },
+        cluster_selector: selector,
         permissions: { view: true, viewMetrics: metrics },
         resources,
       },
