@@ -129,7 +129,8 @@ function aPrincipal(chance: Chance): Principal {
 function aPolicy(chance: Chance, semantics: Semantics, index: number, now: number): WrittenPolicy {
   const byHand = chance.often(semantics === 'strict' ? 0.2 : 0.3)
   const faulty = chance.often(byHand ? 0.5 : 0.08)
-  const rules = Array.from({ length: chance.one([0, 1, 1, 1, 2, 3]) }, () => aRule(chance, semantics))
+  const effect = chance.often(0.7) ? 'Allow' : 'Deny'
+  const rules = Array.from({ length: chance.one([0, 1, 1, 1, 2, 3]) }, () => aRule(chance, semantics, effect))
   const bounds = chance.often(0.3) ? someBounds(chance, now) : undefined
   const spec: MonitorAccessPolicySpec = {
     identity: {
@@ -140,7 +141,7 @@ function aPolicy(chance: Chance, semantics: Semantics, index: number, now: numbe
       },
       ...(chance.often(0.8) && { priority: chance.one([1, 50, 100, 100, 200, 300]) }),
     },
-    access: { effect: chance.often(0.7) ? 'Allow' : 'Deny', ...(chance.often(0.1) && { enabled: chance.often(0.3) }) },
+    access: { effect, ...(chance.often(0.1) && { enabled: chance.often(0.3) }) },
     scope: {
       clusters: { ...(chance.often(0.3) && { default: chance.one(['allow', 'deny', 'none'] as const) }), rules },
     },
@@ -148,11 +149,13 @@ function aPolicy(chance: Chance, semantics: Semantics, index: number, now: numbe
   }
   const policy = {
     namespace: chance.one(['clusterpulse', 'team']),
-    name: `p${index}${chance.one(['', ':x', '-*'])}`,
+    name: `p${index}${byHand ? chance.one(['', ':x', '-*', '\n']) : ''}`,
     spec,
     byHand,
   }
-  return faulty ? withFault(chance, policy) : policy
+  // The compiler refuses a line break wherever it stands; such policies mostly come by hand.
+  const written = { ...policy, byHand: byHand || (JSON.stringify(spec).includes('\\n') && chance.often(0.95)) }
+  return faulty ? withFault(chance, written) : written
 }
 
 /** One thing that no compiler lets pass. */
@@ -192,7 +195,7 @@ function someBounds(chance: Chance, now: number) {
   }
 }
 
-function aRule(chance: Chance, semantics: Semantics): Rule {
+function aRule(chance: Chance, semantics: Semantics, effect: 'Allow' | 'Deny'): Rule {
   const resources = Array.from({ length: chance.one([0, 0, 1, 1, 2, 3]) }, () => aResource(chance, semantics))
   return {
     selector: {
@@ -200,7 +203,7 @@ function aRule(chance: Chance, semantics: Semantics): Rule {
       ...(chance.often(0.4) && { matchPattern: chance.one(Object.keys(patterns).filter(Boolean)) }),
       ...(chance.often(0.3) && { matchLabels: someLabels(chance, 1) }),
     },
-    ...(chance.often(0.6) && {
+    ...(chance.often(effect === 'Deny' ? 0 : 0.6) && {
       permissions: chance.one([
         {},
         { view: true },

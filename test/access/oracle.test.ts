@@ -84,7 +84,8 @@ const both = (is: boolean): Seen => [is, is]
 
 describe('the oracle answers the worked examples about clusters', () => {
   const withLabels = { labels: { env: 'prod' } }
-  const cases: readonly (readonly [number, string, readonly Short[], string, Seen, Partial<Principal>?])[] = [
+  type Case = readonly [number, string, readonly Short[], string, Seen, Partial<Principal>?]
+  const cases: readonly Case[] = [
     [1, 'nothing without policies', [], 'c1', both(false)],
     [2, 'what a policy names', [{ names: ['c1'] }], 'c1', both(true)],
     [3, 'not what it does not name', [{ names: ['c1'] }], 'c2', both(false)],
@@ -207,13 +208,17 @@ describe('the oracle answers the worked examples about clusters', () => {
     [42, 'priority 0', [{ priority: 0, names: ['c1'], byHand: false }], 'c1', both(false)],
     [44, 'after the last second', [{ names: ['c1'], notAfter: '2026-03-01T11:59:59.999Z' }], 'c1', both(false)],
   ]
-  it.each(cases)('%i: %s', (_, __, policies, name, [original, strict], principal) => {
-    const state = cluster(name, name === 'c1' ? withLabels : {})
-    expect([
-      eyes('original', policies, principal).canSee(state),
-      eyes('strict', policies, principal).canSee(state),
-    ]).toEqual([original, strict])
-  })
+  it.each(cases.map((one) => [one[0], one[1], one] as const))(
+    '%i: %s',
+    (_, __, [, , policies, name, seen, principal]) => {
+      const [original, strict] = seen
+      const state = cluster(name, name === 'c1' ? withLabels : {})
+      expect([
+        eyes('original', policies, principal).canSee(state),
+        eyes('strict', policies, principal).canSee(state),
+      ]).toEqual([original, strict])
+    },
+  )
 })
 
 describe('the oracle answers the worked examples about rows', () => {

@@ -63,6 +63,9 @@ export function isRefused({ spec }: WrittenPolicy): boolean {
   return (
     priority < 1 ||
     priority > 10_000 ||
+    (notBefore && notAfter && (timeOf(notAfter) ?? 0) < (timeOf(notBefore) ?? 0)) ||
+    // A character that nobody sees is no part of a name.
+    /\\[nrtbfu]/.test(JSON.stringify(spec)) ||
     [notBefore, notAfter].some((text) => text !== undefined && text !== '' && timeOf(text) === undefined) ||
     (spec.scope.clusters.rules ?? []).some(
       ({ selector }) => selector.matchPattern !== undefined && !own(patterns, selector.matchPattern),
@@ -119,11 +122,11 @@ export class Oracle {
     )
   }
 
-  isAdministrator({ method, username, groups }: Principal): boolean {
+  isAdministrator({ method, username, groups, actor }: Principal): boolean {
     const { administrators } = this.#world
     return (
-      method === 'local-administrator' ||
-      method === 'password' ||
+      // Who is looked through did not sign in.
+      (actor === undefined && (method === 'local-administrator' || method === 'password')) ||
       administrators.users.some((user) => user !== '' && user === username) ||
       administrators.groups.some((group) => group !== '' && groups.includes(group))
     )
@@ -254,6 +257,24 @@ const isOpen = ({ visibility = 'all', filters = {} }: Entry): boolean => {
   return visibility === 'all' && lists.length === 0 && Object.keys(labels ?? {}).length === 0
 }
 
+/** none, or filtered by nothing */
+const leavesNothing = ({ visibility = 'all', filters = {} }: Entry): boolean => {
+  const { names, namespaces, labels, fields } = filters
+  const lists = [names, namespaces, ...Object.values(fields ?? {})]
+  const texts = lists.flatMap((one) => [...(one?.allowed ?? []), ...(one?.denied ?? [])])
+  const isEmpty = texts.length + Object.keys(labels ?? {}).length === 0
+  return visibility === 'none' || (visibility === 'filtered' && isEmpty)
+}
+
+const leavesNoPods = ({ visibility = 'all', filters = {} }: Entry): boolean => {
+  const count = (lists: Lists | undefined): number => (lists?.allowed ?? []).length + (lists?.denied ?? []).length
+  const fields = Object.values(filters.fields ?? {}).reduce((sum, lists) => sum + count(lists), 0)
+  const others = count(filters.names) + Object.keys(filters.labels ?? {}).length + fields
+  return visibility === 'none' || others > 0 || (visibility === 'filtered' && count(filters.namespaces) === 0)
+}
+
+const standardTypes = ['nodes', 'operators', 'namespaces', 'pods', 'alerts', 'events']
+
 /** What one principal sees. */
 export class Eyes {
   readonly #oracle: Oracle
@@ -278,21 +299,32 @@ export class Eyes {
   #decideStrict(action: Action, cluster: ClusterState, type: string | null): Verdict {
     const oracle = this.#oracle
     const policies = oracle.policiesOf(this.principal).filter((policy) => oracle.isActive(policy))
+    let isSelected = false
     for (const policy of policies) {
-      const index = rulesOf(policy).findIndex((rule) => oracle.selects(policy, rule, cluster))
-      const rule = rulesOf(policy)[index]
-      if (!rule || !actionsOf(rule).includes(action)) continue
-      const resources = rule.resources ?? []
+      const rules = rulesOf(policy)
       if (isDeny(policy)) {
-        const meant = resources.length === 0 || (type !== null && resources.some((entry) => entry.type === type))
-        if (meant) return { ...denied, policy: keyOf(policy), rule: index }
-      } else {
-        const entries = resources.filter((entry) => entry.type === type)
-        return { allowed: true, policy: keyOf(policy), rule: index, permissions: actionsOf(rule), entries }
+        // Of a Deny every rule counts that selects the cluster and is meant for what is asked.
+        const index = rules.findIndex(
+          (rule) =>
+            oracle.selects(policy, rule, cluster) &&
+            actionsOf(rule).includes(action) &&
+            ((rule.resources ?? []).length === 0 || (rule.resources ?? []).some((entry) => entry.type === type)),
+        )
+        if (index >= 0) return { ...denied, policy: keyOf(policy), rule: index }
+        continue
       }
+      // Of an Allow the first rule that selects the cluster. What it shows it answers for: nothing adds up (example 10).
+      const index = rules.findIndex((rule) => oracle.selects(policy, rule, cluster))
+      const rule = rules[index]
+      if (!rule) continue
+      isSelected = true
+      const permissions = actionsOf(rule)
+      if (!permissions.includes('view')) continue
+      const entries = (rule.resources ?? []).filter((entry) => entry.type === type)
+      return { allowed: permissions.includes(action), policy: keyOf(policy), rule: index, permissions, entries }
     }
     const open = policies.find((policy) => !isDeny(policy) && policy.spec.scope.clusters.default === 'allow')
-    if (!open || action !== 'view') return denied
+    if (!open || isSelected || action !== 'view') return denied
     return { allowed: true, policy: keyOf(open), rule: null, permissions: ['view'], entries: [] }
   }
 
@@ -342,12 +374,14 @@ export class Eyes {
     return allowed && entries.every(isOpen)
   }
 
+  /** Of no type anything can be hidden, whoever collects it. */
   whole(cluster: ClusterState): boolean {
     if (this.administrator) return true
     if (!this.canSee(cluster)) return false
-    return ['nodes', 'operators', 'namespaces', 'pods', 'alerts', 'events'].every((type) =>
-      this.isWholeType(cluster, type),
-    )
+    const named = this.#oracle
+      .policiesOf(this.principal)
+      .flatMap((policy) => rulesOf(policy).flatMap(({ resources = [] }) => resources.map(({ type }) => type)))
+    return [...new Set([...standardTypes, ...named])].every((type) => this.isWholeType(cluster, type))
   }
 
   shows(cluster: ClusterState, type: string, item: Item): boolean {
@@ -419,31 +453,26 @@ export class Eyes {
 
   /** every pod of the cluster, whichever namespace it is in */
   allPods(cluster: ClusterState): boolean {
-    return this.isWholeType(cluster, 'pods') && this.isWholeType(cluster, 'namespaces')
+    return (!this.#oracle.strict || this.isWholeType(cluster, 'pods')) && this.isWholeType(cluster, 'namespaces')
   }
 
   podSummary(cluster: ClusterState): readonly SeenOf<'podSummary'>[] {
     const [summary] = cluster.parts.podSummary?.items.values() ?? []
     if (!summary || !this.canSee(cluster)) return []
     if (this.allPods(cluster)) return [summary]
-    const { allowed, entries } = this.decide('view', cluster, 'pods')
-    if (!allowed || entries.some(({ visibility }) => visibility === 'none')) return []
+    // In the original a filter of pods has no effect. In ours counts have no names and no labels to compare: such a filter
+    // leaves nothing at all, like one that is empty.
+    const { allowed, entries } = this.#oracle.strict
+      ? this.decide('view', cluster, 'pods')
+      : { allowed: true, entries: [] }
+    if (!allowed || entries.some(leavesNoPods)) return []
     const byNamespace = Object.fromEntries(
       Object.entries(summary.byNamespace).filter(
         ([namespace]) =>
           this.showsNamespace(cluster, namespace) &&
-          // Counts have no names and no labels to compare: such a filter leaves nothing.
-          entries.every((entry) => {
-            const { names, labels, fields } = entry.filters ?? {}
-            const more =
-              (names?.allowed ?? []).length +
-              (names?.denied ?? []).length +
-              Object.keys(labels ?? {}).length +
-              Object.keys(fields ?? {}).length
-            return (
-              more === 0 && this.#oracle.entryPasses(entry, { names: [], namespaces: [namespace], labels: undefined })
-            )
-          }),
+          entries.every((entry) =>
+            this.#oracle.entryPasses(entry, { names: [], namespaces: [namespace], labels: undefined }),
+          ),
       ),
     )
     const counts: PodCounts = { total: 0, running: 0, pending: 0, failed: 0, succeeded: 0, unknown: 0 }
@@ -513,9 +542,11 @@ export class Eyes {
       return typeof value === 'string' ? value : undefined
     }
     const [node, operator, namespace] = [text('node'), text('operator'), text('namespace')]
+    // The original stored neither a name nor a namespace of an event.
+    const strict = this.#oracle.strict
     const item = {
-      names: [type, node, operator].filter((name) => name !== undefined),
-      namespaces: namespace === undefined ? undefined : [namespace],
+      names: strict ? [type, node, operator].filter((name) => name !== undefined) : [],
+      namespaces: !strict || namespace === undefined ? undefined : [namespace],
       labels: undefined,
     }
     if (!this.shows(cluster, 'events', item)) return false
@@ -535,7 +566,7 @@ export class Eyes {
     if (known) return this.showsOperator(cluster, known)
     const csv = name.slice(name.indexOf('/') + 1)
     return this.shows(cluster, 'operators', {
-      names: [csv, displayName].filter((one) => one !== undefined),
+      names: [csv, this.#oracle.strict ? displayName : undefined].filter((one) => one !== undefined),
       namespaces: undefined,
       labels: undefined,
     })
@@ -549,8 +580,7 @@ export class Eyes {
       namespaces: namespace === undefined ? undefined : [namespace],
       labels: undefined,
     }
-    if (!this.shows(cluster, 'alerts', item)) return false
-    if (!this.#oracle.strict) return true
+    if (!this.shows(cluster, 'alerts', this.#oracle.strict ? item : { ...item, namespaces: undefined })) return false
     return (
       (node === undefined || this.showsNode(cluster, node)) &&
       (namespace === undefined || this.showsNamespace(cluster, namespace))
@@ -565,15 +595,17 @@ export class Eyes {
     const oracle = this.#oracle
     for (const policy of oracle.policiesOf(this.principal).filter((one) => oracle.isActive(one))) {
       for (const rule of rulesOf(policy).filter((one) => oracle.selects(policy, one, cluster))) {
-        if (oracle.strict && !actionsOf(rule).includes('view')) continue
         const entries = (rule.resources ?? []).filter((entry) => entry.type === type)
         if (isDeny(policy)) {
-          if (entries.length > 0 || (oracle.strict && (rule.resources ?? []).length === 0)) return hidden
+          const meant = entries.length > 0 || (oracle.strict && (rule.resources ?? []).length === 0)
+          if (meant && (!oracle.strict || actionsOf(rule).includes('view'))) return hidden
           continue
         }
+        // The first rule of an Allow that names the type counts for it.
+        if (oracle.strict && entries.length > 0 && !actionsOf(rule).includes('view')) break
         const counted = oracle.strict ? entries : entries.filter(({ visibility }) => visibility !== 'none').slice(0, 1)
         if (counted.length === 0) continue
-        if (counted.some(({ visibility }) => visibility === 'none')) return hidden
+        if (oracle.strict && counted.some(leavesNothing)) return hidden
         return {
           allowed: true,
           shows: ({ name, namespace, labels, values }) =>

@@ -26,9 +26,8 @@ export class Chance {
   }
 
   one<T>(of: readonly T[]): T {
-    const found = of[Math.floor(this.next() * of.length)]
-    if (found === undefined) throw new Error('nothing to choose from')
-    return found
+    if (of.length === 0) throw new Error('nothing to choose from')
+    return of[Math.floor(this.next() * of.length)] as T // within the list
   }
 
   /** some of them, each at most once, in a random order */

@@ -1,0 +1,214 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type Access, openAccess, type Sight } from '#access'
+import type { ClusterState, SnapshotType } from '#model'
+import { type Eyes, Oracle } from './oracle.ts'
+import { CompileDifference, stored, ToldPolicies } from './source.ts'
+import { type PlainCluster, stateOf, type World } from './world.ts'
+
+/** Where the oracle and the access core part. `kind` says which question, so that a smaller world can be asked the same. */
+export interface Difference {
+  readonly kind: string
+  readonly detail: string
+}
+
+class Differs extends Error {
+  readonly difference: Difference
+  constructor(kind: string, detail: string) {
+    super(`${kind}: ${detail}`)
+    this.difference = { kind, detail }
+  }
+}
+
+const types: readonly SnapshotType[] = [
+  'cluster',
+  'node',
+  'podSummary',
+  'namespace',
+  'deployment',
+  'operator',
+  'clusterOperator',
+]
+const customTypes = ['pvc', 'vm', '__proto__', 'deployments']
+const aggregations = ['total', 'cost', 'count', 'other']
+
+const short = (value: unknown): string => JSON.stringify(value)?.slice(0, 600) ?? 'undefined'
+
+function same(kind: string, actual: unknown, expected: unknown, where: string): void {
+  if (!isDeepStrictEqual(actual, expected))
+    throw new Differs(kind, `${where}: is ${short(actual)}, must be ${short(expected)}`)
+}
+
+const sorted = <T>(rows: readonly T[]): T[] => [...rows].sort((left, right) => (nameOf(left) < nameOf(right) ? -1 : 1))
+const nameOf = (row: unknown): string => (row as { readonly name: string }).name
+
+/** What a sight says of a cluster, as a value that can be compared. */
+function told(sight: Sight, cluster: ClusterState, plain: PlainCluster): unknown {
+  return {
+    canSee: sight.canSee(cluster),
+    usage: sight.usage(cluster),
+    history: sight.history(cluster),
+    whole: sight.whole(cluster),
+    rows: types.map((type) => sorted(sight.visible(cluster, type))),
+    events: cluster.events.map((event) => sight.showsEvent(cluster, event)),
+    alerts: plain.alerts.map((alert) => sight.showsAlert(cluster, alert)),
+    permissions: sight.permissions(cluster).permissions,
+    level: sight.permissions(cluster).level,
+    custom: customTypes.map((type) => {
+      const custom = sight.custom(cluster, type)
+      const shown = plain.custom.filter((item) => item.type === type).map((item) => custom.shows(item))
+      return [custom.result, shown, aggregations.map((name) => custom.aggregation(name))]
+    }),
+  }
+}
+
+/**
+ * Asks the access core and the oracle everything about a world.
+ * @returns the first difference; undefined where they agree
+ */
+export async function compareSights(world: World): Promise<Difference | undefined> {
+  try {
+    await compareAll(world)
+    return undefined
+  } catch (thrown) {
+    if (thrown instanceof Differs) return thrown.difference
+    if (thrown instanceof CompileDifference) return { kind: 'compile', detail: thrown.message }
+    if (thrown instanceof Error) return { kind: `thrown ${thrown.name}`, detail: thrown.stack ?? thrown.message }
+    throw thrown
+  }
+}
+
+async function compareAll(world: World): Promise<void> {
+  const clock = { now: () => world.now, sleep: () => Promise.resolve() }
+  const source = new ToldPolicies()
+  source.set(stored(world.policies, world.now))
+  const access = openAccess({ source, semantics: world.semantics, administrators: world.administrators, clock })
+  const oracle = new Oracle(world)
+  const clusters = world.clusters.map((plain) => [plain, stateOf(plain)] as const)
+  const byFingerprint = new Map<string, unknown>()
+  for (const [index, principal] of world.principals.entries()) {
+    const sight = await access.sight(principal)
+    const eyes = oracle.eyes(principal)
+    const who = `principal ${index} (${principal.username})`
+    same('administrator', sight.administrator, eyes.administrator, who)
+    same('isAdministrator', access.isAdministrator(principal), eyes.administrator, who)
+    if (!(sight.validUntil > world.now)) throw new Differs('validUntil', `${who}: is over already`)
+    if (!eyes.administrator && sight.validUntil > eyes.validUntilAtMost())
+      throw new Differs(
+        'validUntil',
+        `${who}: is ${sight.validUntil}, a policy begins or ends at ${eyes.validUntilAtMost()}`,
+      )
+    for (const [plain, state] of clusters) compareCluster(world, sight, eyes, state, plain, `${who} on ${state.name}`)
+    const all = clusters.map(([plain, state]) => told(sight, state, plain))
+    const before = byFingerprint.get(sight.fingerprint)
+    if (before !== undefined) same('fingerprint', all, before, `${who} has the fingerprint of another`)
+    byFingerprint.set(sight.fingerprint, all)
+    same('sightNow', access.sightNow(principal).fingerprint, sight.fingerprint, who)
+    await compareExplanations(access, eyes, principal, clusters, who)
+  }
+}
+
+function compareCluster(
+  world: World,
+  sight: Sight,
+  eyes: Eyes,
+  state: ClusterState,
+  plain: PlainCluster,
+  where: string,
+): void {
+  const strict = world.semantics === 'strict'
+  same('canSee', sight.canSee(state), eyes.canSee(state), where)
+  same('usage', sight.usage(state), eyes.usage(state), where)
+  same('history', sight.history(state), eyes.history(state), where)
+  same('whole', sight.whole(state), eyes.whole(state), where)
+  for (const type of types) {
+    const actual = sorted(sight.visible(state, type))
+    const expected = sorted(eyes.rows(state, type))
+    // Which rows there are, in both semantics; what they hold, in ours.
+    same(`rows ${type}`, actual.map(nameOf), expected.map(nameOf), where)
+    if (strict) same(`fields ${type}`, actual, expected, where)
+  }
+  for (const event of state.events)
+    same(
+      `event ${event.type}`,
+      sight.showsEvent(state, event),
+      eyes.showsEvent(state, event),
+      `${where} ${short(event)}`,
+    )
+  for (const alert of plain.alerts)
+    same('alert', sight.showsAlert(state, alert), eyes.showsAlert(state, alert), `${where} ${short(alert)}`)
+  for (const type of customTypes) {
+    const actual = sight.custom(state, type)
+    const expected = eyes.custom(state, type)
+    same('custom result', actual.result !== 'deny', expected.allowed, `${where} ${type}`)
+    for (const item of plain.custom.filter((one) => one.type === type))
+      same('custom item', actual.shows(item), expected.shows(item), `${where} ${short(item)}`)
+    for (const name of aggregations)
+      same('aggregation', actual.aggregation(name), expected.aggregation(name), `${where} ${type} ${name}`)
+  }
+  comparePermissions(sight, eyes, state, where)
+}
+
+function comparePermissions(sight: Sight, eyes: Eyes, state: ClusterState, where: string): void {
+  const { permissions, level, decidedBy } = sight.permissions(state)
+  const canSee = eyes.canSee(state)
+  const expected = [...(canSee ? ['view'] : []), ...(canSee && eyes.usage(state) ? ['view_metrics'] : [])]
+  if (eyes.administrator || !canSee || level !== 'limited') {
+    const full = canSee && eyes.usage(state) && eyes.whole(state)
+    same('level', level, full ? 'full' : canSee ? 'limited' : 'none', where)
+  }
+  same('permissions', [...permissions].sort(), expected, where)
+  if (eyes.administrator || !canSee) return
+  const verdict = eyes.decide('view', state, null)
+  same('decided by', [decidedBy?.policy ?? null, decidedBy?.rule ?? null], [verdict.policy, verdict.rule], where)
+}
+
+type Clusters = readonly (readonly [PlainCluster, ClusterState])[]
+
+async function compareExplanations(
+  access: Access,
+  eyes: Eyes,
+  principal: Eyes['principal'],
+  clusters: Clusters,
+  who: string,
+): Promise<void> {
+  for (const [, state] of clusters) {
+    const cluster = { name: state.name, labels: state.connection?.labels ?? {} }
+    const about = await access.explain(principal, { action: 'view', cluster })
+    same('explain', about.result !== 'deny', eyes.canSee(state), `${who} on ${state.name}`)
+    if (!eyes.administrator) {
+      const verdict = eyes.decide('view', state, null)
+      same(
+        'explain decided by',
+        [about.decidedBy?.policy ?? null, about.decidedBy?.rule ?? null],
+        [verdict.policy, verdict.rule],
+        `${who} on ${state.name}`,
+      )
+    }
+    for (const node of state.parts.node?.items.values() ?? []) {
+      const question = { action: 'view', cluster, type: 'nodes', name: node.name, labels: node.labels } as const
+      const { item } = await access.explain(principal, question)
+      same(
+        'explain node',
+        item?.shown ?? false,
+        eyes.showsNode(state, node.name) && eyes.canSee(state),
+        `${who} ${state.name}/${node.name}`,
+      )
+    }
+    for (const namespace of state.parts.namespace?.items.values() ?? []) {
+      const question = {
+        action: 'view',
+        cluster,
+        type: 'namespaces',
+        name: namespace.name,
+        labels: namespace.labels,
+      } as const
+      const { item } = await access.explain(principal, question)
+      same(
+        'explain namespace',
+        item?.shown ?? false,
+        eyes.showsNamespace(state, namespace.name) && eyes.canSee(state),
+        `${who} ${state.name}/${namespace.name}`,
+      )
+    }
+  }
+}
