@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { type Access, type Question, type SelectedCluster, type Semantics, standardTypes } from '#access'
-import { type Answer, accessOver, notesOf, principalOf } from './access.ts'
+import { type Access, asPrincipal, type Question, type SelectedCluster, type Semantics, standardTypes } from '#access'
+import { type Answer, accessOver, notesOf } from './access.ts'
 import { ManifestError, readPolicyFiles, readYaml } from './policy-files.ts'
 
 export interface TestOptions {
@@ -64,7 +64,7 @@ interface Result {
 /** Holds policies against what they are expected to show, for a pull request. A policy with errors fails as well. */
 export async function testPolicies({ files, cases: path, semantics, output }: TestOptions): Promise<Answer> {
   const given = readPolicyFiles(files, Date.now())
-  const value = readYaml(path)[0]?.value
+  const value = readYaml(path)
   if (!cases.Check(value)) {
     const [fault] = cases.Errors(value)
     throw new ManifestError(
@@ -81,7 +81,7 @@ export async function testPolicies({ files, cases: path, semantics, output }: Te
   }
   const errors = given.findings.filter(({ finding }) => finding.severity === 'error').length
   const failed = results.filter(({ faults }) => faults.length > 0).length
-  const summary = `${results.length - failed} passed, ${failed} failed${errors > 0 ? `, ${errors} errors in policies` : ''}`
+  const summary = `${results.length - failed} passed, ${failed} failed${errors > 0 ? `, ${errors} error${errors === 1 ? '' : 's'} in policies` : ''}`
   const text =
     output === 'json'
       ? JSON.stringify({ results, findings: given.findings }, null, 2)
@@ -97,10 +97,7 @@ export async function testPolicies({ files, cases: path, semantics, output }: Te
 }
 
 async function faultsOf(access: Access, one: Case, clusters: readonly SelectedCluster[]): Promise<string[]> {
-  const principal = principalOf(one.as ?? '', {
-    ...(one.email !== undefined && { email: one.email }),
-    ...(one.groups && { groups: one.groups }),
-  })
+  const principal = asPrincipal({ username: one.as ?? '', email: one.email, groups: one.groups })
   const clusterOf = (name: string): SelectedCluster =>
     clusters.find((cluster) => cluster.name === name) ?? { name, labels: {} }
   const faults: string[] = []

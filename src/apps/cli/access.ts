@@ -1,11 +1,11 @@
 import {
   type Access,
   type Action,
+  asPrincipal,
   type Explanation,
   type FilterSummary,
   MemoryPolicies,
   openAccess,
-  type Principal,
   type SelectedCluster,
   type Semantics,
 } from '#access'
@@ -93,7 +93,7 @@ async function explainFiles(options: ExplainOptions): Promise<Answer> {
   if (Number.isNaN(now)) throw new UsageError(`--at ${options.at} is no time: write 2026-01-31T08:00:00Z`)
   const files = readPolicyFiles(options.files, now)
   const access = await accessOver(files, { semantics: options.semantics, now })
-  const principal = principalOf(options.as ?? '', options)
+  const principal = asPrincipal({ username: options.as ?? '', email: options.email, groups: options.groups })
   const clusters = chosen(files, options)
   const explanations = await Promise.all(
     clusters.map((cluster) =>
@@ -107,8 +107,7 @@ async function explainFiles(options: ExplainOptions): Promise<Answer> {
   const views = explanations.map(viewOf)
   const text =
     options.output === 'json' ? JSON.stringify(views, null, 2) : views.map((view) => sentences(view)).join('\n\n')
-  const failed = files.findings.some(({ finding }) => finding.severity === 'error')
-  return { text, notes: notesOf(files), failed }
+  return { text, notes: notesOf(files) }
 }
 
 function chosen(files: PolicyFiles, { cluster, labels }: ExplainOptions): readonly SelectedCluster[] {
@@ -147,26 +146,10 @@ export async function accessOver(
   })
 }
 
-export const principalOf = (
-  username: string,
-  { email = '', groups = [] }: { readonly email?: string; readonly groups?: readonly string[] },
-): Principal => ({
-  username,
-  email,
-  emailVerified: email !== '',
-  groups,
-  isServiceAccount: username.startsWith('system:serviceaccount:'),
-  method: 'trusted-proxy',
-})
-
-export function notesOf({ findings, ignored }: PolicyFiles): string[] {
-  return [
-    ...findings.map(
-      ({ policy, finding }) => `${finding.severity}: ${policy}: ${finding.path} ${finding.message} (${finding.code})`,
-    ),
-    ...(ignored > 0 ? [`${ignored} objects of other kinds were left out`] : []),
-  ]
-}
+export const notesOf = ({ findings }: PolicyFiles): string[] =>
+  findings.map(
+    ({ policy, finding }) => `${finding.severity}: ${policy}: ${finding.path} ${finding.message} (${finding.code})`,
+  )
 
 function viewOf({ question, principal, item, decidedBy, ...rest }: Explanation): ExplanationView {
   return {

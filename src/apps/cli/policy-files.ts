@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { LineCounter, parseAllDocuments } from 'yaml'
-import { compilePolicy, type Finding, type PolicyDocument, type PolicyObject, type SelectedCluster } from '#access'
-import { clusterConnection, monitorAccessPolicy } from '#kinds'
+import { parseAllDocuments } from 'yaml'
+import { type ManifestPolicies, policiesOfManifest, type SelectedCluster } from '#access'
+import { clusterConnection } from '#kinds'
 import { FleetError } from '#model'
 
 /** A file of manifests or of cases cannot be used; says where and why. */
@@ -12,76 +12,61 @@ export class ManifestError extends FleetError {
 }
 
 /** What the files hold: compiled policies with what was found, and clusters with their labels. */
-export interface PolicyFiles {
-  readonly policies: readonly PolicyDocument[]
-  readonly findings: readonly { readonly policy: string; readonly finding: Finding }[]
+export interface PolicyFiles extends ManifestPolicies {
   readonly clusters: readonly SelectedCluster[]
-  /** documents of other kinds, left out */
-  readonly ignored: number
-}
-
-interface Manifest {
-  readonly place: string
-  readonly object: Readonly<Record<string, unknown>>
 }
 
 /**
  * Reads MonitorAccessPolicies (and ClusterConnections, for the labels of clusters) out of YAML or JSON files, `-` is standard
- * input. Policies with errors are left out: their findings say why.
+ * input; other kinds are left out. Policies with errors are left out as well: their findings say why.
  * @throws ManifestError where a file cannot be read or is no YAML
  */
 export function readPolicyFiles(paths: readonly string[], now: number): PolicyFiles {
-  const policies: PolicyDocument[] = []
-  const findings: { policy: string; finding: Finding }[] = []
-  const clusters: SelectedCluster[] = []
-  let ignored = 0
-  for (const { object } of paths.flatMap(manifestsOf)) {
-    const { name = '', namespace = 'clusterpulse' } = (object.metadata ?? {}) as { name?: string; namespace?: string }
-    if (isOf(object, monitorAccessPolicy)) {
-      const whole = { ...object, metadata: { ...(object.metadata as object), name, namespace } }
-      const compiled = compilePolicy(whole as unknown as PolicyObject, { now }) // faults of its shape are findings
-      for (const finding of compiled.findings) findings.push({ policy: `${namespace}/${name}`, finding })
-      if (compiled.document) policies.push(compiled.document)
-    } else if (isOf(object, clusterConnection)) {
-      const { labels = {} } = (object.spec ?? {}) as { labels?: Record<string, string> }
-      clusters.push({ name, labels })
-    } else ignored += 1
-  }
-  return { policies, findings, clusters, ignored }
-}
-
-const isOf = (object: Manifest['object'], kind: { readonly apiVersion: string; readonly kind: string }): boolean =>
-  object.apiVersion === kind.apiVersion && object.kind === kind.kind
-
-function manifestsOf(path: string): Manifest[] {
-  return readYaml(path).flatMap(({ place, value }) => {
-    if (value === null) return []
-    if (!isRecord(value)) throw new ManifestError(`${place} holds no object`)
-    // kubectl get -o yaml prints lists.
-    const items = Array.isArray(value.items) && /List$/.test(String(value.kind)) ? value.items : [value]
-    return items.filter(isRecord).map((object) => ({ place, object }))
+  const read = paths.map((path) => {
+    const text = textOf(path)
+    const { policies, findings } = policiesOfManifest(text, { now })
+    return {
+      policies,
+      findings: findings.filter(({ finding }) => finding.code !== 'not_a_policy'),
+      clusters: yamlOf(path, text).flatMap(clustersOf),
+    }
   })
+  return {
+    policies: read.flatMap(({ policies }) => policies),
+    findings: read.flatMap(({ findings }) => findings),
+    clusters: read.flatMap(({ clusters }) => clusters),
+  }
 }
 
-/** The documents of a YAML file. @throws ManifestError with file, line and column */
-export function readYaml(path: string): { readonly place: string; readonly value: unknown }[] {
-  let text: string
+/** The first document of a YAML file. @throws ManifestError with file, line and column */
+export const readYaml = (path: string): unknown => yamlOf(path, textOf(path))[0]
+
+function clustersOf(value: unknown): SelectedCluster[] {
+  if (!isRecord(value)) return []
+  if (Array.isArray(value.items)) return value.items.flatMap(clustersOf)
+  if (value.kind !== clusterConnection.kind || value.apiVersion !== clusterConnection.apiVersion) return []
+  const { name } = (value.metadata ?? {}) as { name?: unknown }
+  const { labels } = (value.spec ?? {}) as { labels?: unknown }
+  const pairs = Object.entries(isRecord(labels) ? labels : {}).map(([key, text]) => [key, String(text)])
+  return typeof name === 'string' ? [{ name, labels: Object.fromEntries(pairs) }] : []
+}
+
+function textOf(path: string): string {
   try {
-    text = readFileSync(path === '-' ? 0 : path, 'utf8')
+    return readFileSync(path === '-' ? 0 : path, 'utf8')
   } catch (cause) {
-    throw new ManifestError(`${path} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, {
-      cause,
-    })
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new ManifestError(`${path} cannot be read: ${why}`, { cause })
   }
-  const lines = new LineCounter()
-  const documents = parseAllDocuments(text, { lineCounter: lines, uniqueKeys: true })
-  return [...documents].map((document) => {
+}
+
+function yamlOf(path: string, text: string): unknown[] {
+  return [...parseAllDocuments(text, { uniqueKeys: true, logLevel: 'silent' })].map((document) => {
     const [fault] = document.errors
     if (fault) throw new ManifestError(`${path}: ${fault.message.split('\n', 1)[0]?.replace(/:$/, '')}`)
-    const { line } = lines.linePos(document.range[0])
-    return { place: `${path}, line ${line}`, value: document.toJS({ maxAliasCount: 100 }) as unknown }
+    return document.toJS({ maxAliasCount: 100 }) as unknown
   })
 }
 
-export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
