@@ -1,9 +1,9 @@
 import { type MonitorAccessPolicySpec, monitorAccessPolicy } from '#kinds'
+import { parseInstant } from './bounds.ts'
 import { checkRules } from './check-rules.ts'
 import { policyDocument } from './document.ts'
 import { checkPlain, FindingList } from './findings.ts'
 import { memberPath, quoted } from './texts.ts'
-import { parseTime } from './time.ts'
 import type { Compilation, PolicyObject } from './types.ts'
 
 /**
@@ -161,7 +161,7 @@ function checkValidity(validity: Validity, now: number, findings: FindingList): 
   const bound = (name: keyof Validity): number | undefined => {
     const text = validity[name]
     if (!text) return undefined
-    const at = parseTime(text)
+    const at = parseInstant(text)
     if (at === undefined) {
       findings.error(
         'time_invalid',

@@ -2,7 +2,6 @@ import type { MonitorAccessPolicySpec } from '#kinds'
 import { specHash } from './hash.ts'
 import { documentPattern, isWildcard } from './pattern.ts'
 import { FaultList, filled, orNull, StoredReader } from './stored-reader.ts'
-import { writeTime } from './time.ts'
 import {
   type DocumentPattern,
   type PolicyDocument,
@@ -48,7 +47,7 @@ export function policyDocument({ metadata, spec }: PolicyObject, now: number): P
     cluster_rules: orNull(rules.map(ruleDocument)),
     not_before: lifecycle?.validity?.notBefore || null,
     not_after: lifecycle?.validity?.notAfter || null,
-    compiled_at: writeTime(now),
+    compiled_at: `${new Date(now).toISOString().slice(0, 19)}Z`,
     hash: specHash(spec),
     custom_resource_types: orNull([...new Set(types)].sort()),
   }

@@ -1,6 +1,6 @@
+import { parseInstant } from './bounds.ts'
 import { re2, storedPattern } from './pattern.ts'
 import { hasControlCharacter, memberPath, quoted } from './texts.ts'
-import { parseTime } from './time.ts'
 import {
   type DocumentPattern,
   type Finding,
@@ -153,7 +153,7 @@ export class StoredReader {
     const before = this.#wrong
     const text = this.#text(value, path)
     if (this.#wrong > before) return NO_TIME
-    if (text && parseTime(text) === undefined) {
+    if (text && parseInstant(text) === undefined) {
       this.#faults.add('time_invalid', path, `${show(text)} is no time such as 2027-01-31T00:00:00Z`)
     }
     return text || null
