@@ -75,6 +75,17 @@ export function decide(
   return semantics === 'strict' ? decideStrict(policies, cluster, trace) : decideOriginal(policies, cluster, trace)
 }
 
+/** The decision as it was for rows of standard types; ours is one for the cluster and all in it. */
+export function decideRows(
+  policies: readonly PreparedPolicy[],
+  cluster: SelectedCluster,
+  semantics: Semantics,
+  trace?: Trace,
+): Ruling {
+  if (semantics === 'strict') return decideStrict(policies, cluster, trace)
+  return originalRuling(firstOriginal(policies, cluster, true, trace))
+}
+
 const isReserved = (type: string): boolean =>
   type === 'registries' || standardTypes.some((standard) => standard === type)
 
@@ -203,16 +214,21 @@ function customGrant(by: Hit, rule: PreparedRule, type: string): CustomRuling {
 
 /** Section 8: the first policy that selects decides alone, once for the cluster and once, with defaults, for its rows. */
 function decideOriginal(policies: readonly PreparedPolicy[], cluster: SelectedCluster, trace?: Trace): Ruling {
-  const whole = firstOriginal(policies, cluster, false, trace)
-  if (!whole || whole.policy.effect === 'Deny') return denial(whole?.by ?? null)
-  const rows = firstOriginal(policies, cluster, true)
+  const ruling = originalRuling(firstOriginal(policies, cluster, false, trace))
+  if (!ruling.view) return ruling
+  return { ...ruling, filters: originalRuling(firstOriginal(policies, cluster, true)).filters }
+}
+
+function originalRuling(found: OriginalHit | undefined): Ruling {
+  if (found?.policy.effect !== 'Allow') return { ...denial(found?.by ?? null), filters: allClosed }
+  const { rule, by } = found
   return {
-    result: whole.rule?.namesTypes ? 'partial' : 'allow',
-    by: whole.by,
+    result: rule?.namesTypes ? 'partial' : 'allow',
+    by,
     view: true,
     usage: true, // the action is never compared (RBAC-Q01)
-    history: whole.rule?.viewMetrics ?? false,
-    filters: rows && rows.policy.effect !== 'Deny' ? (rows.rule?.filters ?? NO_FILTERS) : allClosed,
+    history: rule?.viewMetrics ?? false,
+    filters: rule?.filters ?? NO_FILTERS,
     denied: NO_HITS,
   }
 }

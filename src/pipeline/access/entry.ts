@@ -68,20 +68,21 @@ function strictEntry(document: ResourceDocument, faults: EntryFaults): Entry {
   const fields = Object.entries(document.field_filters ?? {}).map(
     ([name, lists]) => [name, strictTexts(fieldTexts(lists))] as const,
   )
-  const isFiltered = [names.filter, namespaces.filter, ...labels, ...fields].some((filter) => filter !== null)
+  const fieldFilters = fields.flatMap(([name, { filter }]) => (filter ? [[name, filter] as const] : []))
+  const isFiltered = [names.filter, namespaces.filter, ...labels, ...fieldFilters].some((filter) => filter !== null)
   const isKnown = visibility === 'all' || visibility === '' || visibility === 'filtered'
   const isClosed =
     faults.closes ||
     !isKnown ||
     (visibility === 'filtered' && !isFiltered) ||
     [names, namespaces, ...fields.map(([, texts]) => texts)].some(({ isBlind }) => isBlind) ||
-    (kind?.fields === false && fields.length > 0)
+    (kind?.fields === false && fieldFilters.length > 0)
   return entryOf(document, {
     visibility: isClosed ? 'none' : isFiltered ? 'filtered' : 'all',
     names: names.filter,
     namespaces: namespaces.filter,
     labels,
-    fields: fields.flatMap(([name, { filter }]) => (filter ? [[name, filter] as const] : [])),
+    fields: fieldFilters,
     aggregations: faults.aggregations ? noAggregations : aggregationsOf(document),
   })
 }

@@ -176,9 +176,11 @@ const examples: Readonly<Record<string, Example>> = {
     expect(await c('c1')).toMatchObject(strict ? deny : allow)
   },
   '19 default allow': async (s, strict) => {
-    const { c, l } = await look(s, [policy('Allow', [], { default: 'allow' })])
+    const { access, c, l } = await look(s, [policy('Allow', [], { default: 'allow' })])
     expect(await c('c1')).toMatchObject(strict ? allow : deny)
-    // Rows of a cluster that is not seen are not asked for in the original either; its decision about them said yes.
+    // The original's decision about rows says yes; of a cluster that is not seen we show none all the same.
+    const question = { action: 'view', cluster: { name: 'c1', labels: {} }, type: 'nodes', name: 'a' } as const
+    expect(await access.explain(alice, question)).toMatchObject({ result: 'allow', item: { shown: true } })
     expect(l('node', nodes('a'))).toEqual(strict ? ['a'] : [])
   },
   '20 a default above a rule': async (s, strict) => {

@@ -1,4 +1,4 @@
-import { decide, decideCustom, type Hit, type Ruling } from './decide.ts'
+import { decide, decideCustom, decideRows, type Hit, type Ruling } from './decide.ts'
 import type { PreparedPolicy } from './prepare.ts'
 import {
   type RowRules,
@@ -93,7 +93,10 @@ type Tell = (at: number, why: SkipReason) => void
 function answerOf(question: Question, policies: readonly PreparedPolicy[], semantics: Semantics, tell: Tell): Answer {
   const { type, cluster } = question
   const isCustom = type !== undefined && type !== 'registries' && !isStandard(type)
-  if (!isCustom) return standardAnswer(question, decide(policies, cluster, semantics, tell), policies, semantics)
+  if (!isCustom) {
+    const ask = type === undefined ? decide : decideRows
+    return standardAnswer(question, ask(policies, cluster, semantics, tell), policies, semantics)
+  }
   const ruling = decide(policies, cluster, semantics)
   if (!ruling.view) {
     decide(policies, cluster, semantics, tell)
