@@ -12,7 +12,7 @@ import {
   routes,
 } from '#http'
 import type { Identified, Identity } from '#identity'
-import { FleetError } from '#model'
+import { FleetError, invariant } from '#model'
 import { type Cors, requireIntent, requireSameSite } from './gate.ts'
 import { RefusedError, unauthenticated } from './problem.ts'
 import type { RateLimiter } from './rate-limit.ts'
@@ -110,6 +110,7 @@ export class Admission {
       return null
     }
     const { principal, actor, session = null, renewal = [] } = identified
+    invariant(principal.actor === undefined || actor, 'whoever looks through other eyes is known by their own')
     request.session = session
     // A cookie says that an administrator looks through another's eyes; whether they still are one is asked every time.
     request.actor = actor && access.isAdministrator(actor) ? actor : null

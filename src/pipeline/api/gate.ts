@@ -67,13 +67,18 @@ export function cors({ corsOrigins = [], identity }: ApiConfig): Cors {
   if (origins.includes('*') && identity.localAdministrator)
     throw new UnsafeConfigurationError('without a sign-in method every web site could read the fleet: name the origins')
   const patterns = origins.map(originPattern)
-  const hosts = identity.publicUrl === undefined ? [] : [new URL(identity.publicUrl).host]
+  const publicUrl = publicUrlOf(identity)
+  const hosts = publicUrl === undefined ? [] : [new URL(publicUrl).host]
   return {
     isOwn: ({ origin = '', host = '' }) => URL.canParse(origin) && [host, ...hosts].includes(new URL(origin).host),
     allows: (origin) => patterns.some((pattern) => pattern.test(origin)),
     credentials: origins[0] !== '*',
   }
 }
+
+/** As people reach us, where that is known. */
+export const publicUrlOf = ({ publicUrl, oidc }: ApiConfig['identity']): string | undefined =>
+  publicUrl ?? oidc?.publicUrl
 
 /** One `*` stands for any text without a slash. */
 function originPattern(origin: string): RegExp {

@@ -6,7 +6,7 @@ import { SignInFailedError } from '#identity'
 import { Admission } from './admission.ts'
 import { auditEntry } from './audit-entry.ts'
 import { BodyCache } from './bodies.ts'
-import { cors, corsHeaders, hostCheck, securityHeaders, strictTransport } from './gate.ts'
+import { cors, corsHeaders, hostCheck, publicUrlOf, securityHeaders, strictTransport } from './gate.ts'
 import { Pages } from './pages.ts'
 import { problemOf, RefusedError, unauthenticated } from './problem.ts'
 import { RateLimiter } from './rate-limit.ts'
@@ -46,7 +46,7 @@ export function apiServer(options: ApiOptions): ApiServer {
   const requestTimeoutMs = config.requestTimeoutMs ?? 30_000
   const limiter = new RateLimiter(config.rateLimit ?? { perSecond: 200, burst: 400 }, clock)
   const admission = new Admission({ identity, access, limiter, cors: crossOrigin, requireState })
-  const publicHttps = config.identity.publicUrl?.startsWith('https:') ?? false
+  const publicHttps = publicUrlOf(config.identity)?.startsWith('https:') ?? false
 
   const { tls } = config
   const built = fastify({

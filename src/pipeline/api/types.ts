@@ -28,7 +28,7 @@ export interface ApiConfig {
   /** 0: any free port */
   readonly port: number
   /** as given to `openIdentity`: a server on which nobody signs in answers on loopback only */
-  readonly identity: Pick<IdentityConfig, 'localAdministrator' | 'publicUrl'>
+  readonly identity: Pick<IdentityConfig, 'localAdministrator' | 'publicUrl' | 'oidc'>
   /** without it the server speaks plain HTTP, for loopback and behind proxies */
   readonly tls?: TlsConfig
   /** origins that may read across sites; trimmed; "*" alone is anyone, without credentials; default none */

@@ -109,7 +109,12 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     const view = found.byCookie ? views.read(found.principal, request) : null
     if (!view) return found
     const expiresAt = Math.min(view.endsAt, found.session?.expiresAt ?? Number.POSITIVE_INFINITY)
-    return { ...found, principal: view.principal, session: { id: found.session?.id ?? view.id, expiresAt } }
+    return {
+      ...found,
+      actor: found.principal,
+      principal: view.principal,
+      session: { id: found.session?.id ?? view.id, expiresAt },
+    }
   }
 
   const clientAddress = (request: IncomingMessage): string => {
@@ -166,7 +171,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
       return await signingIn('oidc', async () => {
         const { principal, returnTo, cookies } = await oidc.finish(url, request)
         try {
-          return { status: 302, location: returnTo, cookies: [...cookies, ...started(principal, request)] }
+          return { status: 302, location: returnTo, cookies: [...cookies, ...started(principal, request)], principal }
         } catch (error) {
           throw error instanceof SignInFailedError ? new SignInFailedError(error.message, { cookies }) : error
         }
@@ -177,7 +182,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
       if (!password) throw new SignInOffError('password')
       return await signingIn('password', async () => {
         const principal = await password.signIn(name, secret, clientAddress(request))
-        return { status: 200, cookies: started(principal, request), body: { message: 'signed in' } }
+        return { status: 200, cookies: started(principal, request), body: { message: 'signed in' }, principal }
       })
     },
 

@@ -73,7 +73,7 @@ export function accessRoutes(
 
   route(app, parts, endViewAs, ({ request, reply }) => {
     request.auditNote = { kind: 'view_as', reason: 'ended' }
-    const answer = identity.endViewAs()
+    const answer = identity.endViewAs(request.raw)
     return signedIn(reply, { ...answer, body: answer.body ?? { message: 'These are your own eyes again' } })
   })
 
@@ -94,7 +94,7 @@ export function accessRoutes(
       request.auditNote = { kind: 'view_as', resource: describe(subject.username, subject.groups), reason: 'began' }
       const { username, email, groups, isServiceAccount } = asPrincipal(subject)
       const as = { username, groups, isServiceAccount, ...(email !== '' && { email }) }
-      const answer = identity.viewAs(principalOf(request), as)
+      const answer = identity.viewAs(principalOf(request), as, request.raw)
       return signedIn(reply, { ...answer, body: answer.body ?? { message: `These are the eyes of ${username} now` } })
     })
 
