@@ -106,9 +106,8 @@ export class KeySet {
   }
 
   async #refresh(): Promise<void> {
-    const { now } = this.#clock
-    if (this.#failure && Math.abs(now() - this.#failure.at) < pauseAfterFailureMs)
-      throw unavailable(this.#failure.error)
+    const failure = this.#failure
+    if (failure && Math.abs(this.#clock.now() - failure.at) < pauseAfterFailureMs) throw unavailable(failure.error)
     this.#running ??= this.#load().finally(() => {
       this.#running = undefined
     })
