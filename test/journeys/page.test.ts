@@ -81,10 +81,10 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 60_000 }, () => {
 
     it('tells somebody without access who they are, and not that there is nothing', async () => {
       hub.fill([])
-      const user = { username: 'eve', email: '', groups: ['guests'], method: 'trusted-proxy' }
-      hub.behaviour.session = { authenticated: true, user, version: '1' }
+      const user = { username: 'eve', email: '', groups: ['guests'], method: 'trusted-proxy', administrator: false }
+      hub.behaviour.session = { ...hub.behaviour.session, user }
       const page = await visit('/')
-      await page.getByText('No cluster is visible to you').waitFor()
+      await page.getByText('No cluster is shown to you').waitFor()
       expect(await text(page)).toMatch(/known as eve in guests/)
     })
 

@@ -1,10 +1,6 @@
 // The page's one door to the contract: everything else in here imports from this file.
 // Types vanish in the build; the client is the only code that is taken along.
 
-import type { AnswerOf, authPermissions, authPolicies } from '../../src/contract/http/index.ts'
-
-export type PermissionsView = AnswerOf<typeof authPermissions>
-export type OwnPoliciesView = AnswerOf<typeof authPolicies>
 export type {
   AccessChangeView,
   AccessOfView,
@@ -13,6 +9,7 @@ export type {
   ClusterView,
   DeploymentView,
   EventView,
+  ExplainQuery,
   ExplanationView,
   FindingView,
   HistoryQuery,
@@ -20,7 +17,9 @@ export type {
   NamespaceView,
   NodeView,
   OperatorView,
+  OwnPoliciesView,
   PartView,
+  PermissionsView,
   PoliciesView,
   PolicyView,
   PreviewView,

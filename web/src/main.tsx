@@ -16,14 +16,20 @@ import { basePath } from './router.tsx'
 const client = createClient({
   baseUrl: basePath,
   fetch: async (input, init) => {
-    const response = await fetch(input, { ...init, credentials: 'same-origin' })
+    const response = await fetch(input, init)
     // Whatever was asked: somebody who is not known any more is to sign in again. A wrong password is no such end.
     if (response.status === 401 && hub.session.current()?.authenticated) hub.session.ask()
     return response
   },
 })
 const store = new LiveStore({ client })
-const session = new SessionStore({ ask: (signal) => client.session(signal), now: () => store.clock.now() })
+const session = new SessionStore({
+  ask: (signal) => client.session(signal),
+  now: () => store.clock.now(),
+  onRenewed: () => store.reopen(),
+})
+for (const use of ['pointerdown', 'keydown'])
+  document.addEventListener(use, session.use, { capture: true, passive: true })
 const hub: Hub = { client, store, session }
 const root = document.getElementById('root')
 if (!root) throw new Error('index.html has no #root')

@@ -8,6 +8,12 @@ export function useSession(): SessionView | null {
   return useSyncExternalStore(session.subscribe, session.current)
 }
 
+/**
+ * Whoever looks sees everything, so what is gone has been removed. For others it may have been taken out of sight: of that
+ * nothing may stay on the page, not even while a list holds still.
+ */
+export const useSeesAll = (): boolean => useSession()?.user?.administrator === true
+
 /** How the hub knows somebody, in words. */
 export const methodWord: Readonly<Record<string, string>> = {
   'local-administrator': 'the local address of this hub',

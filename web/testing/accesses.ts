@@ -1,6 +1,8 @@
 import type {
   AccessOfView,
   ExplanationView,
+  OwnPoliciesView,
+  PermissionsView,
   PoliciesView,
   PolicyView,
   PreviewView,
@@ -12,8 +14,8 @@ import type {
 export interface FakeAccess {
   policies: PoliciesView
   explain: (question: URLSearchParams) => ExplanationView | null
-  permissions: Record<string, { permissions: string[]; access_level: string }>
-  own: { source: string; priority: number; state: string; message: string; policy: object }[]
+  permissions: PermissionsView['clusters']
+  own: OwnPoliciesView['policies']
   seen: (subject: SubjectView) => AccessOfView['items']
   preview: (asked: { manifest: string; remove?: string[]; subjects?: SubjectView[] }) => PreviewView | string
   /** the one that signs in */
@@ -239,8 +241,20 @@ export function anAccess(session: { session: SessionView }): FakeAccess {
     },
     policies: { items, generation: 'g-17', semantics: 'strict' },
     permissions: {
-      'eu-prod-1': { permissions: ['view'], access_level: 'limited' },
-      'us-stage': { permissions: ['view', 'view_metrics'], access_level: 'full' },
+      'eu-prod-1': {
+        permissions: ['view'],
+        access_level: 'limited',
+        visibility: { namespaces: 'filtered', operators: 'none' },
+        filters,
+        decided_by: null,
+      },
+      'us-stage': {
+        permissions: ['view', 'view_metrics'],
+        access_level: 'full',
+        visibility: {},
+        filters: {},
+        decided_by: null,
+      },
     },
     own: [
       {

@@ -148,6 +148,11 @@ export class FakeHub {
     }
   }
 
+  /** What a stream begins with, to every stream: what follows an `access`. */
+  snapshot(): void {
+    for (const [stream, { clusters, types }] of this.#streams) this.#writeSnapshot(stream, clusters, types)
+  }
+
   /** Breaks every stream off. */
   cut(): void {
     for (const stream of this.#streams.keys()) stream.destroy()
@@ -166,6 +171,12 @@ export class FakeHub {
     if (!path.startsWith('/api/')) return this.#file(path, response)
     while (this.behaviour.hold) await new Promise((resolve) => setTimeout(resolve, 10))
     if (path === '/api/v1/session') return json(response, 200, this.behaviour.session)
+    if (request.method === 'POST' && request.headers['x-clusterpulse-request'] === undefined)
+      return json(response, 403, {
+        error: 'it may come from another site',
+        code: 'csrf_refused',
+        requestId: 'req-4711',
+      })
     const told = answerAccess(this.access, { path, url, body: await bodyOf(request), now: this.now() })
     if (told?.always) return json(response, told.status, told.body, told.headers)
     const { refuse } = this.behaviour
@@ -235,6 +246,10 @@ export class FakeHub {
     response.write('retry: 300\n\n')
     this.#streams.set(response, { clusters, types: wanted })
     response.on('close', () => this.#streams.delete(response))
+    this.#writeSnapshot(response, clusters, wanted)
+  }
+
+  #writeSnapshot(response: ServerResponse, clusters: ReadonlySet<string>, wanted: ReadonlySet<string>): void {
     const rows = [...clusters].flatMap((cluster) => {
       const world = this.worlds.get(cluster)
       if (!world) return []

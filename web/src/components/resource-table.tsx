@@ -16,6 +16,7 @@ import { compileFilter, type Field, type FieldKind, type Value } from '../model/
 import { formatCount } from '../model/format.ts'
 import { usePreference } from '../preferences.ts'
 import { setQuery, usePlace, useQueryValue } from '../router.tsx'
+import { useSeesAll } from '../session.ts'
 import { download } from './download.ts'
 import { FilterBox } from './filter-box.tsx'
 import { Menu } from './menu.tsx'
@@ -259,6 +260,7 @@ function Grid<T>({
 }: GridProps<T>): ReactNode {
   const scroller = useRef<HTMLElement>(null)
   const { key } = usePlace()
+  const blank = !useSeesAll()
   const { from, to } = useWindow(scroller, lines.length, rowHeight)
   useLayoutEffect(() => {
     const box = scroller.current
@@ -334,6 +336,7 @@ function Grid<T>({
                 index={from + offset}
                 dim={dim?.(line.row) ?? false}
                 gone={gone.has(line.key)}
+                blank={blank && gone.has(line.key)}
               />
             ),
           )}
@@ -357,6 +360,8 @@ interface RowProps {
   readonly index: number
   readonly dim: boolean
   readonly gone: boolean
+  /** only its place is kept */
+  readonly blank: boolean
 }
 
 /** Anywhere on a row follows the row's link; by keyboard the link itself does. */
@@ -366,7 +371,13 @@ function followRow(event: { target: EventTarget; currentTarget: Element }): void
   event.currentTarget.querySelector<HTMLAnchorElement>('[data-row-link]')?.click()
 }
 
-const Row = memo(function Row({ row, columns, index, dim, gone }: RowProps): ReactNode {
+const Row = memo(function Row({ row, columns, index, dim, gone, blank }: RowProps): ReactNode {
+  if (blank)
+    return (
+      <tr data-index={index} aria-rowindex={index + 2} className="blank">
+        <td colSpan={columns.length}>no longer here</td>
+      </tr>
+    )
   return (
     <tr
       data-index={index}

@@ -100,6 +100,47 @@ describe('applyMessage', () => {
       }),
     ))
 
+  it('keeps nothing of what was told before access changed, once the new picture is there', () => {
+    const event = (cluster: string) => ({ type: 't', cluster, at: now, data: null })
+    const before = applyMessage(
+      applyMessage(emptyFleet, snapshotOf({ a: { mark: '', nodes: { n: 1 } }, b: { mark: '', nodes: {} } })),
+      {
+        kind: 'change',
+        now,
+        changes: [{ op: 'event', type: 'event', view: event('b') }],
+      },
+    )
+    const told = applyMessage(before, { kind: 'access', reason: 'policies', now })
+    expect([told.clusters.size, told.epoch]).toEqual([2, 0])
+    const after = applyMessage(told, snapshotOf({ b: { mark: '', nodes: {} } }))
+    expect(after).toMatchObject({ epoch: 1, isOutdated: false, events: [] })
+    expect([...after.clusters.keys()]).toEqual(['b'])
+    expect([...after.rows.keys()]).toEqual(['b/node'])
+  })
+
+  it.each(['change', 'snapshot'])('forgets the events of a cluster that a %s takes away', (kind) => {
+    const event = (cluster: string) => ({ type: 't', cluster, at: now, data: null })
+    const fleet = applyMessage(
+      applyMessage(emptyFleet, snapshotOf({ a: { mark: '', nodes: {} }, b: { mark: '', nodes: {} } })),
+      {
+        kind: 'change',
+        now,
+        changes: [
+          { op: 'event', type: 'event', view: event('a') },
+          { op: 'event', type: 'event', view: event('b') },
+        ],
+      },
+    )
+    const after = applyMessage(
+      fleet,
+      kind === 'change'
+        ? { kind, now, changes: [{ op: 'remove', type: 'cluster', cluster: 'a' }] }
+        : snapshotOf({ b: { mark: '', nodes: {} } }),
+    )
+    expect(after.events.map(({ cluster }) => cluster)).toEqual(['b'])
+    expect(after.epoch).toBe(0)
+  })
+
   it('lets a message of a newer hub pass', () => {
     const message = { kind: 'weather', sun: true } as unknown as StreamMessage
     expect(applyMessage(emptyFleet, message)).toBe(emptyFleet)

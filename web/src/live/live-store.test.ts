@@ -132,6 +132,61 @@ describe('LiveStore', () => {
     await vi.waitFor(() => expect(fleet().rows.size).toBe(0))
   })
 
+  it('says that access changed when the new picture is there, until that was read', async () => {
+    store.start()
+    await vi.waitFor(() => expect(link()).toBe('live'))
+    hub.say({ kind: 'access', reason: 'policies', now: hub.now() })
+    hub.fill([aCluster('east', Date.now())])
+    hub.snapshot()
+    await vi.waitFor(() => expect([...fleet().clusters.keys()]).toEqual(['east']))
+    expect(store.current().accessChangedAt).not.toBeNull()
+    store.noteRead()
+    expect(store.current().accessChangedAt).toBeNull()
+  })
+
+  it('shows nothing while policies cannot be read, and everything soon after they can', async () => {
+    store.start()
+    await vi.waitFor(() => expect(link()).toBe('live'))
+    hub.behaviour.refuse = { status: 503, code: 'policies_unavailable', error: 'the policies cannot be read' }
+    hub.say({ kind: 'reset', reason: 'policies_unavailable' })
+    await vi.waitFor(() => expect(store.current().problem?.code).toBe('policies_unavailable'))
+    expect(fleet()).toMatchObject({ loaded: false, clusters: new Map(), rows: new Map(), events: [] })
+    hub.behaviour.refuse = null
+    await vi.waitFor(() => expect(link()).toBe('live'), { timeout: 10_000 })
+    expect(fleet().clusters.size).toBe(2)
+  })
+
+  it('keeps nothing of a session that ended', async () => {
+    store.start()
+    await vi.waitFor(() => expect(link()).toBe('live'))
+    hub.behaviour.refuse = { status: 401, code: 'unauthenticated', error: 'sign in' }
+    hub.say({ kind: 'reset', reason: 'session_ended' })
+    await vi.waitFor(() => expect(link()).toBe('refused'))
+    expect(fleet()).toMatchObject({ loaded: false, clusters: new Map() })
+  })
+
+  it('begins again where a stream was ended for being slow', async () => {
+    store.start()
+    await vi.waitFor(() => expect(link()).toBe('live'))
+    hub.say({ kind: 'reset', reason: 'too slow: begin again' })
+    hub.cut()
+    hub.worlds.delete('west')
+    await vi.waitFor(() => expect(fleet().clusters.size).toBe(1))
+    await vi.waitFor(() => expect(link()).toBe('live'))
+  })
+
+  it('opens the stream anew when the session was renewed, without a gap in what is shown', async () => {
+    store.start()
+    await vi.waitFor(() => expect(link()).toBe('live'))
+    const opened = hub.requests.filter((path) => path.startsWith('/api/v1/stream')).length
+    store.reopen()
+    await vi.waitFor(() =>
+      expect(hub.requests.filter((path) => path.startsWith('/api/v1/stream'))).toHaveLength(opened + 1),
+    )
+    expect(hub.requests.at(-1)).toContain('lastEventId=')
+    expect([link(), fleet().clusters.size]).toEqual(['live', 2])
+  })
+
   it('rests after a long time hidden, and wakes when shown', async () => {
     store.stop()
     store = new LiveStore({

@@ -157,6 +157,11 @@ export class LiveStore {
     this.#open()
   }
 
+  /** Opens the stream anew where it stands: the old one would end with the session that has been renewed since. */
+  reopen(): void {
+    if (this.#source && this.#live.link.state === 'live') this.#open()
+  }
+
   /** The change of access was read; it need not be told any longer. */
   noteRead(): void {
     this.#set({ accessChangedAt: null })

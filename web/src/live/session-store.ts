@@ -4,23 +4,36 @@ interface SessionStoreOptions {
   readonly ask: (signal: AbortSignal) => Promise<SessionView>
   /** by the hub's clock */
   readonly now?: () => number
+  /** the session lasts longer than was known: what ends with it can be begun anew */
+  readonly onRenewed?: () => void
 }
 
 const soonestMs = 1000
+/** a session is not renewed more often than this */
+const renewAfterMs = 60_000
 /** beyond this a browser's timer would overflow and fire at once */
 const longestMs = 2 ** 31 - 1
 
-/** Who looks, as the hub last said. Asked again whenever it may have become somebody else, or nobody. */
+/**
+ * Who looks, as the hub last said. Asked again whenever it may have become somebody else, or nobody.
+ *
+ * A session ends when nobody uses the page for a while. The stream alone is no use: it would keep a forgotten screen signed
+ * in for ever. So the first key or click in the second half of what is left asks again, which renews it.
+ */
 export class SessionStore {
   readonly #ask: SessionStoreOptions['ask']
   readonly #now: () => number
+  readonly #onRenewed: () => void
   readonly #listeners = new Set<() => void>()
   #session: SessionView | null = null
   #hadUser = false
   #asking: AbortController | undefined
   #end: ReturnType<typeof setTimeout> | undefined
+  #half: ReturnType<typeof setTimeout> | undefined
+  #used: 'no' | 'yes' | 'renews' = 'no'
 
-  constructor({ ask, now = Date.now }: SessionStoreOptions) {
+  constructor({ ask, now = Date.now, onRenewed = () => undefined }: SessionStoreOptions) {
+    this.#onRenewed = onRenewed
     this.#ask = ask
     this.#now = now
   }
@@ -52,19 +65,43 @@ export class SessionStore {
     )
   }
 
+  /** Somebody pressed a key or a button. */
+  readonly use = (): void => {
+    if (this.#used === 'renews') this.#renew()
+    else this.#used = 'yes'
+  }
+
   stop(): void {
     this.#asking?.abort()
     clearTimeout(this.#end)
+    clearTimeout(this.#half)
+  }
+
+  #renew(): void {
+    this.#used = 'no'
+    this.ask()
   }
 
   #take(session: SessionView): void {
+    const endBefore = this.#session?.sessionEndsAt
     this.#session = session
     this.#hadUser ||= session.authenticated
     clearTimeout(this.#end)
+    clearTimeout(this.#half)
     if (session.authenticated && session.sessionEndsAt !== null) {
-      const wait = Math.min(Math.max(soonestMs, session.sessionEndsAt - this.#now() + soonestMs), longestMs)
-      this.#end = setTimeout(() => this.ask(), wait)
+      const left = session.sessionEndsAt - this.#now()
+      this.#end = setTimeout(() => this.ask(), within(soonestMs, left + soonestMs))
+      // Looking through other eyes ends when it ends.
+      if (session.actor === null) this.#half = setTimeout(() => this.#atHalf(), within(renewAfterMs, left / 2))
+      if (endBefore != null && session.sessionEndsAt > endBefore) this.#onRenewed()
     }
     for (const listener of this.#listeners) listener()
   }
+
+  #atHalf(): void {
+    if (this.#used === 'yes') this.#renew()
+    else this.#used = 'renews'
+  }
 }
+
+const within = (least: number, ms: number): number => Math.min(Math.max(least, ms), longestMs)

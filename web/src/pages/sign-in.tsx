@@ -1,7 +1,6 @@
 import '../styles/access.css'
 import { IconLogin2 } from '@tabler/icons-react'
 import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react'
-import { accessClient } from '../access-client.ts'
 import type { ApiProblem, SessionView } from '../contract.ts'
 import { useAtTime, useHub } from '../live/hooks.ts'
 import { problemOf } from '../live/problem.ts'
@@ -17,6 +16,7 @@ interface SignInProps {
 export function SignIn({ methods, ended }: SignInProps): ReactNode {
   const providers = methods.filter(({ method }) => method === 'oidc')
   const password = methods.find(({ method }) => method === 'password')
+  const { client } = useHub()
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     document.title = 'Sign in · ClusterPulse'
@@ -35,7 +35,7 @@ export function SignIn({ methods, ended }: SignInProps): ReactNode {
             : 'What you see depends on who you are.'}
         </p>
         {providers.map(({ title }) => (
-          <a key={title} className="button is-primary" href={accessClient.loginUrl(`${pathname}${search}`)}>
+          <a key={title} className="button is-primary" href={client.signInUrl(`${pathname}${search}`)}>
             <IconLogin2 size={17} aria-hidden="true" /> Sign in with {title}
           </a>
         ))}
@@ -47,7 +47,7 @@ export function SignIn({ methods, ended }: SignInProps): ReactNode {
 }
 
 function PasswordForm({ title, first }: { title: string; first: boolean }): ReactNode {
-  const { store } = useHub()
+  const { client, store } = useHub()
   const id = useId()
   const [name, setName] = useState('')
   const [word, setWord] = useState('')
@@ -65,7 +65,7 @@ function PasswordForm({ title, first }: { title: string; first: boolean }): Reac
     if (busy || wait) return
     setBusy(true)
     setProblem(null)
-    accessClient.password(name, word).then(
+    client.signIn(name, word).then(
       // Loaded anew: nothing of whoever looked before is kept.
       () => window.location.reload(),
       (cause: unknown) => {

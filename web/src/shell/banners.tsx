@@ -30,7 +30,7 @@ export function Banners({ route }: { route: Route }): ReactNode {
         <p className="banner is-unhealthy">
           <IconLock size={18} aria-hidden="true" />
           <span>
-            <b>The policies cannot be read.</b> No cluster is shown until they can. {problem.message}
+            <b>The policies cannot be read.</b> No cluster is shown until they can. <code>{problem.code}</code>
           </span>
           <button type="button" className="text-button" onClick={() => store.refresh()}>
             Retry now

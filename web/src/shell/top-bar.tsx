@@ -1,8 +1,7 @@
 import { IconEye, IconHelp, IconLogout, IconSearch, IconShieldLock, IconUser } from '@tabler/icons-react'
 import { type ReactNode, useState } from 'react'
-import { accessClient } from '../access-client.ts'
 import { Menu } from '../components/menu.tsx'
-import { useAtTime, useCluster } from '../live/hooks.ts'
+import { useAtTime, useCluster, useHub } from '../live/hooks.ts'
 import { formatSpan } from '../model/format.ts'
 import { type AccessTab, accessPath, clusterPath, Link, type Route } from '../router.tsx'
 import { methodWord, useSession } from '../session.ts'
@@ -120,6 +119,7 @@ function AccessCrumbs({ tab, policy }: { tab: AccessTab; policy: string | null }
 
 function UserMenu(): ReactNode {
   const session = useSession()
+  const { client } = useHub()
   const [fault, setFault] = useState('')
   const endsIn = useAtTime((now) => (session?.sessionEndsAt == null ? '' : formatSpan(session.sessionEndsAt - now)))
   const user = session?.user
@@ -128,7 +128,7 @@ function UserMenu(): ReactNode {
   const leave = async () => {
     let redirect: string | undefined
     try {
-      ;({ redirect } = await accessClient.logout())
+      ;({ redirect } = await client.logout())
     } catch (cause) {
       setFault(cause instanceof Error ? cause.message : String(cause))
       return

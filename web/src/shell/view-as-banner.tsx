@@ -1,20 +1,20 @@
 import { IconEye } from '@tabler/icons-react'
 import { type ReactNode, useState } from 'react'
-import { accessClient } from '../access-client.ts'
-import { useAtTime } from '../live/hooks.ts'
+import { useAtTime, useHub } from '../live/hooks.ts'
 import { formatCountdown } from '../model/format.ts'
 import { useSession } from '../session.ts'
 
 /** Above every page while an administrator looks through the eyes of somebody else: it must never be forgotten. */
 export function ViewAsBanner(): ReactNode {
   const session = useSession()
+  const { client } = useHub()
   const [state, setState] = useState<{ busy: boolean; fault: string }>({ busy: false, fault: '' })
   const left = useAtTime((now) => (session?.sessionEndsAt == null ? '' : formatCountdown(session.sessionEndsAt - now)))
   if (session?.actor == null || !session.user) return null
   const { username, groups } = session.user
   const stop = () => {
     setState({ busy: true, fault: '' })
-    accessClient.endViewAs().then(
+    client.endViewAs().then(
       // Loaded anew: nothing that was read through the eyes of one is kept for the other.
       () => window.location.reload(),
       (cause: unknown) => setState({ busy: false, fault: cause instanceof Error ? cause.message : String(cause) }),

@@ -2,6 +2,7 @@ import '../../styles/access.css'
 import { IconShieldLock } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import { Empty, ErrorBoundary, Skeleton } from '../../components/states.tsx'
+import { Tabs } from '../../components/tabs.tsx'
 import { type AccessTab, accessPath, accessTabs, Link } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { PageHeading } from '../../shell/page-heading.tsx'
@@ -30,15 +31,12 @@ export function AccessPage({ tab, policy }: { tab: AccessTab; policy: string | n
   return (
     <>
       <PageHeading title={title}>{title}</PageHeading>
-      <nav className="tabs" aria-label="Access">
-        {accessTabs
+      <Tabs
+        label="Access"
+        tabs={accessTabs
           .filter((each) => administrator || own.includes(each))
-          .map((each) => (
-            <Link key={each} to={accessPath(each)} {...(each === tab && { 'aria-current': 'page' as const })}>
-              {accessWord[each]}
-            </Link>
-          ))}
-      </nav>
+          .map((each) => ({ to: accessPath(each), word: accessWord[each], isCurrent: each === tab }))}
+      />
       <ErrorBoundary key={`${tab} ${policy}`} view={`access ${tab}`}>
         {session === null ? (
           <Skeleton label="Loading who you are" />

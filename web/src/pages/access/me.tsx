@@ -1,11 +1,11 @@
 import { IconEyeOff } from '@tabler/icons-react'
 import { type ReactNode, useCallback, useMemo } from 'react'
-import { accessClient } from '../../access-client.ts'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { Empty, Skeleton } from '../../components/states.tsx'
 import type { OwnPoliciesView, PermissionsView } from '../../contract.ts'
-import { permissionText, rulesOfDocument } from '../../model/access.ts'
+import { useHub } from '../../live/hooks.ts'
+import { filterLines, permissionText, rulesOfDocument } from '../../model/access.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import { clusterPath, Link, whyPath } from '../../router.tsx'
 import { methodWord, useSession } from '../../session.ts'
@@ -17,6 +17,7 @@ interface Line {
   readonly cluster: string
   readonly level: string
   readonly permissions: readonly string[]
+  readonly filters: PermissionsView['clusters'][string]['filters']
 }
 
 const columns: readonly Column<Line>[] = [
@@ -36,29 +37,48 @@ const columns: readonly Column<Line>[] = [
   {
     id: 'may',
     header: 'You may',
-    width: 300,
+    width: 250,
     value: ({ permissions }) => permissions,
     cell: ({ permissions }) => permissionText(permissions),
   },
   {
+    id: 'filtered',
+    header: 'Shown in part, or not',
+    width: 300,
+    value: ({ filters }) =>
+      Object.entries(filters).map(([type, filter]) => `${type}: ${filterLines(filter).join(', ')}`),
+    cell: ({ filters }) => <FilterWords filters={filters} />,
+  },
+  {
     id: 'why',
     header: 'Why',
-    width: 130,
+    width: 110,
     value: () => null,
     cell: ({ cluster }) => (
       <Link to={whyPath({ cluster })}>
-        filters, reason<span className="vh"> for {cluster}</span>
+        the reason<span className="vh"> for {cluster}</span>
       </Link>
     ),
   },
 ]
 const nameOf = ({ cluster }: Line) => cluster
 
+function FilterWords({ filters }: Pick<Line, 'filters'>): ReactNode {
+  const texts = Object.entries(filters).map(([type, filter]) => `${type}: ${filterLines(filter).join(', ')}`)
+  if (texts.length === 0) return <span className="quiet">nothing: all of it is shown</span>
+  return (
+    <span className="clip" data-tip={texts.join('; ')}>
+      {texts.join('; ')}
+    </span>
+  )
+}
+
 /** Who I am to this hub, what I may see because of it, and by which policies. */
 export function MePage(): ReactNode {
+  const { client } = useHub()
   const ask = useCallback(
-    (signal: AbortSignal) => Promise.all([accessClient.permissions(signal), accessClient.policies(signal)]),
-    [],
+    (signal: AbortSignal) => Promise.all([client.permissions(signal), client.ownPolicies(signal)]),
+    [client],
   )
   const [answer, again] = useAnswer(ask)
   useAgainOnChange(again)
@@ -99,10 +119,12 @@ function Clusters({ permissions }: { permissions: PermissionsView }): ReactNode 
   const rows = useMemo(
     () =>
       new Map(
-        Object.entries(permissions.clusters).map(([cluster, { access_level, permissions }]): [string, Line] => [
-          cluster,
-          { cluster, level: access_level, permissions },
-        ]),
+        Object.entries(permissions.clusters).map(
+          ([cluster, { access_level, permissions, filters }]): [string, Line] => [
+            cluster,
+            { cluster, level: access_level, permissions, filters },
+          ],
+        ),
       ),
     [permissions],
   )

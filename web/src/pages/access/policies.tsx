@@ -1,10 +1,10 @@
 import { IconShieldPlus } from '@tabler/icons-react'
 import { type ReactNode, useCallback, useMemo } from 'react'
-import { accessClient } from '../../access-client.ts'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { Empty, Skeleton } from '../../components/states.tsx'
 import type { PolicyView } from '../../contract.ts'
+import { useHub } from '../../live/hooks.ts'
 import { countFindings, subjectCount } from '../../model/access.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import { accessPath, Link, policyPath } from '../../router.tsx'
@@ -112,7 +112,8 @@ const wordsOf = ({ key, users, groups }: Line) => `${key} ${users.join(' ')} ${g
 
 /** All policies, in the order in which they are looked at. */
 export function PoliciesPage(): ReactNode {
-  const ask = useCallback((signal: AbortSignal) => accessClient.listPolicies(signal), [])
+  const { client } = useHub()
+  const ask = useCallback((signal: AbortSignal) => client.policies(signal), [client])
   const [answer, again] = useAnswer(ask)
   useAgainOnChange(again)
   const rows = useMemo(

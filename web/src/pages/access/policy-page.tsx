@@ -1,8 +1,8 @@
 import { type ReactNode, useCallback } from 'react'
-import { accessClient } from '../../access-client.ts'
 import { Empty, Skeleton } from '../../components/states.tsx'
 import { Age, Missing } from '../../components/text.tsx'
 import type { PolicyView } from '../../contract.ts'
+import { useHub } from '../../live/hooks.ts'
 import { plural } from '../../model/format.ts'
 import { accessPath, clusterPath, Link } from '../../router.tsx'
 import { useAnswer } from '../cluster/use-answer.ts'
@@ -11,7 +11,8 @@ import { Rules } from './rules.tsx'
 
 /** One policy in words. */
 export function PolicyPage({ name }: { name: string }): ReactNode {
-  const ask = useCallback((signal: AbortSignal) => accessClient.listPolicies(signal), [])
+  const { client } = useHub()
+  const ask = useCallback((signal: AbortSignal) => client.policies(signal), [client])
   const [answer, again] = useAnswer(ask)
   useAgainOnChange(again)
   if (answer.state === 'waiting') return <Skeleton label="Loading the policy" />

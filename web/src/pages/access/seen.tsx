@@ -1,11 +1,11 @@
 import { IconEye, IconUserQuestion } from '@tabler/icons-react'
 import { type FormEvent, type ReactNode, useCallback, useMemo, useState } from 'react'
-import { accessClient } from '../../access-client.ts'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { Empty, Skeleton } from '../../components/states.tsx'
 import { Missing } from '../../components/text.tsx'
 import type { AccessOfView, SeenView, SubjectView } from '../../contract.ts'
+import { useHub } from '../../live/hooks.ts'
 import { problemOf } from '../../live/problem.ts'
 import { countedTypes, permissionText, splitList, subjectText } from '../../model/access.ts'
 import { formatCount, plural } from '../../model/format.ts'
@@ -59,7 +59,8 @@ function SubjectForm(asked: { user: string; groups: string }): ReactNode {
 
 function Seen({ user, groups }: { user: string; groups: string }): ReactNode {
   const subject = useMemo((): SubjectView => ({ username: user, groups: splitList(groups) }), [user, groups])
-  const ask = useCallback((signal: AbortSignal) => accessClient.accessOf(subject, signal), [subject])
+  const { client } = useHub()
+  const ask = useCallback((signal: AbortSignal) => client.accessOf(subject, signal), [client, subject])
   const [answer, again] = useAnswer(ask)
   useAgainOnChange(again)
   if (answer.state === 'waiting') return <Skeleton label="Loading what they see" />
@@ -165,10 +166,11 @@ function Shown({ count }: { count: { shown: number; of: number } | undefined }):
 }
 
 function ViewAs({ subject }: { subject: SubjectView }): ReactNode {
+  const { client } = useHub()
   const [state, setState] = useState<{ busy: boolean; fault: string }>({ busy: false, fault: '' })
   const look = () => {
     setState({ busy: true, fault: '' })
-    accessClient.viewAs(subject).then(
+    client.viewAs(subject).then(
       // Loaded anew: what the administrator read does not stay beside what the other one sees.
       () => window.location.assign(hrefOf('/')),
       (cause: unknown) => setState({ busy: false, fault: problemOf(cause).message }),

@@ -1,10 +1,10 @@
 import { IconArrowNarrowRight, IconFileImport, IconScale } from '@tabler/icons-react'
 import { type DragEvent, type FormEvent, type ReactNode, useEffect, useId, useMemo, useRef, useState } from 'react'
-import { accessClient } from '../../access-client.ts'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { Empty, Skeleton } from '../../components/states.tsx'
 import type { AccessChangeView, ApiProblem, PreviewView } from '../../contract.ts'
+import { useHub } from '../../live/hooks.ts'
 import { problemOf } from '../../live/problem.ts'
 import { countedTypes, directionOf, splitList, subjectText } from '../../model/access.ts'
 import { formatCount, plural } from '../../model/format.ts'
@@ -35,6 +35,7 @@ type Outcome =
 
 /** A change of policies on trial: what would be different, for whom, over the fleet as it is now. */
 export function TryPage(): ReactNode {
+  const { client } = useHub()
   const { query } = usePlace()
   const [manifest, setManifest] = useState(kept.manifest)
   const [user, setUser] = useState(kept.user)
@@ -55,7 +56,7 @@ export function TryPage(): ReactNode {
     setOutcome({ state: 'busy' })
     const subject = { username: user.trim(), groups: splitList(groups) }
     const named = subject.username !== '' || subject.groups.length > 0
-    accessClient
+    client
       .previewPolicies({ manifest, remove: splitList(remove), ...(named && { subjects: [subject] }) }, own.signal)
       .then(
         (preview) => setOutcome({ state: 'here', preview }),
@@ -70,7 +71,13 @@ export function TryPage(): ReactNode {
         <Manifest text={manifest} onText={setManifest} />
         <div className="fields">
           <Remove value={remove} onChange={setRemove} />
-          <SubjectFields user={user} groups={groups} onUser={setUser} onGroups={setGroups} userLabel="Also compare" />
+          <SubjectFields
+            user={user}
+            groups={groups}
+            onUser={setUser}
+            onGroups={setGroups}
+            userLabel="Also compare a person"
+          />
         </div>
         <p className="form-end">
           <button type="submit" className="button is-primary" disabled={nothing || outcome.state === 'busy'}>
@@ -90,7 +97,7 @@ function Remove({ value, onChange }: { value: string; onChange: (value: string) 
     <Field
       id={id}
       label="Take away"
-      hint="policies, namespace/name, comma between them"
+      hint="namespace/name of policies"
       value={value}
       onChange={onChange}
       placeholder="clusterpulse/old-policy"

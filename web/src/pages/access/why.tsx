@@ -1,10 +1,9 @@
 import { IconHelpCircle } from '@tabler/icons-react'
 import { type FormEvent, type ReactNode, useCallback, useEffect, useId, useState } from 'react'
-import { accessClient, type ExplainQuestion } from '../../access-client.ts'
 import { Empty, Skeleton } from '../../components/states.tsx'
-import type { ExplanationView } from '../../contract.ts'
-import { useClusters } from '../../live/hooks.ts'
-import { answerText, permissionText, selectedBy, skipWord } from '../../model/access.ts'
+import type { ExplainQuery, ExplanationView } from '../../contract.ts'
+import { useClusters, useHub } from '../../live/hooks.ts'
+import { answerText, permissionText, selectedBy, skipWord, splitList } from '../../model/access.ts'
 import { accessPath, Link, pushQuery, usePlace } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { useAnswer } from '../cluster/use-answer.ts'
@@ -77,7 +76,9 @@ function QuestionForm({ asked }: { asked: Asked }): ReactNode {
             <option value="view_metrics">its usage and history</option>
           </select>
         </label>
-        {administrator && (
+      </div>
+      {administrator && (
+        <div className="fields">
           <SubjectFields
             user={draft.as}
             groups={draft.groups}
@@ -85,8 +86,8 @@ function QuestionForm({ asked }: { asked: Asked }): ReactNode {
             onGroups={set('groups')}
             userLabel="As somebody else"
           />
-        )}
-      </div>
+        </div>
+      )}
       <p className="form-end">
         <button type="submit" className="button is-primary">
           Explain
@@ -102,13 +103,23 @@ const NotAsked = (): ReactNode => (
   </Empty>
 )
 
+const questionOf = ({ cluster, action, type, name, namespace, as, groups }: Asked): ExplainQuery => ({
+  cluster,
+  ...(action === 'view_metrics' && { action }),
+  ...(type && { type }),
+  ...(name && { name }),
+  ...(namespace && { namespace }),
+  ...(as && { as }),
+  ...(groups && { groups: splitList(groups) }),
+})
+
 function Answer({ query }: { query: string }): ReactNode {
+  const { client } = useHub()
   const ask = useCallback(
     (signal: AbortSignal) => {
-      const question = Object.fromEntries(Object.entries(readAsked(query)).filter(([, value]) => value !== ''))
-      return accessClient.explain(question as unknown as ExplainQuestion, signal) // a cluster is asked for above
+      return client.explain(questionOf(readAsked(query)), signal)
     },
-    [query],
+    [client, query],
   )
   const [answer, again] = useAnswer(ask)
   const [shown, setShown] = useState('')
@@ -153,7 +164,7 @@ function Explanation({ explanation }: { explanation: ExplanationView }): ReactNo
           Asked for {self ? 'you, ' : ''}
           <b>{principal.username || 'nobody by name'}</b>
           {principal.groups.length > 0 ? ` in ${principal.groups.join(', ')}` : ', in no group'}
-          {principal.administrator && ', an administrator: they see everything, whatever policies say'}
+          {principal.administrator && ', an administrator, who sees everything, whatever policies say'}.
         </p>
       </section>
       <div className="answer-parts">

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react'
 import { FilteredTag } from '../../components/filtered.tsx'
 import { Empty, ErrorBoundary } from '../../components/states.tsx'
+import { Tabs } from '../../components/tabs.tsx'
 import { Age } from '../../components/text.tsx'
 import type { ClusterView } from '../../contract.ts'
 import { useAtTime, useCluster } from '../../live/hooks.ts'
@@ -69,17 +70,18 @@ export function ClusterPage({ name, tab, node }: { name: string; tab: ClusterTab
       <PageHeading title={`${cluster.displayName || name} · ${tabWord[tab]}`} after={<Standing cluster={cluster} />}>
         {cluster.displayName || name}
       </PageHeading>
-      <nav className="tabs" aria-label="Parts of this cluster">
-        {clusterTabs.map((each) => {
+      <Tabs
+        label="Parts of this cluster"
+        tabs={clusterTabs.map((each) => {
           const count = tabCount(cluster, each)
-          return (
-            <Link key={each} to={clusterPath(name, each)} {...(each === tab && { 'aria-current': 'page' as const })}>
-              {tabWord[each]}
-              {count !== null && <span className="tab-count">{formatCount(count)}</span>}
-            </Link>
-          )
+          return {
+            to: clusterPath(name, each),
+            word: tabWord[each],
+            isCurrent: each === tab,
+            ...(count !== null && { after: <span className="tab-count">{formatCount(count)}</span> }),
+          }
         })}
-      </nav>
+      />
       <ErrorBoundary key={`${name} ${tab}`} view={`cluster ${tab}`}>
         <TabView cluster={cluster} tab={tab} node={node} />
       </ErrorBoundary>

@@ -27,13 +27,15 @@ export function Attention({ clusters, losses, now }: StripProps): ReactNode {
   // However many clusters are ill, one line is for the agents.
   const shownNeedy = needy.slice(0, shownAtMost - Math.min(agents.length, 1))
   const shownAgents = agents.slice(0, shownAtMost - shownNeedy.length)
+  const partly = clusters.some(({ filtered }) => filtered)
   const [moreNeedy, moreAgents] = [needy.length - shownNeedy.length, agents.length - shownAgents.length]
   return (
     <section className="panel attention" aria-labelledby="attention">
       <h2 id="attention">Needs attention</h2>
       {needy.length + agents.length === 0 ? (
         <p className="calm">
-          <HealthMark need="healthy" bare word="" /> Every cluster is healthy and was read on time.
+          <HealthMark need="healthy" bare word="" /> Every cluster is healthy and was read on time
+          {partly && ', as far as you see it'}.
         </p>
       ) : (
         <ul>

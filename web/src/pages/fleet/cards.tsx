@@ -10,6 +10,7 @@ import { Age, Missing } from '../../components/text.tsx'
 import type { ClusterView } from '../../contract.ts'
 import { factsAt, isHidden } from '../../model/cluster.ts'
 import { clusterPath } from '../../router.tsx'
+import { useSeesAll } from '../../session.ts'
 import { ClusterHealth, versionOf } from './columns.tsx'
 
 const portion = 60
@@ -23,6 +24,7 @@ export function ClusterCards({
   const [limit, setLimit] = useState(portion)
   const end = useRef<HTMLDivElement>(null)
   const more = lines.length > limit
+  const blank = !useSeesAll()
   useEffect(() => {
     if (!more || !end.current) return
     const watch = new IntersectionObserver(
@@ -44,7 +46,7 @@ export function ClusterCards({
             </li>
           ) : (
             <li key={line.key} className={gone.has(line.key) ? 'card gone' : 'card'}>
-              <Card cluster={line.row} />
+              {blank && gone.has(line.key) ? <article>no longer here</article> : <Card cluster={line.row} />}
             </li>
           ),
         )}

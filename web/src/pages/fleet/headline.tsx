@@ -1,10 +1,10 @@
 import { type ReactNode, useMemo } from 'react'
 import { HealthMark } from '../../components/health.tsx'
 import { LoadMeter } from '../../components/meter.tsx'
-import { Flash, Missing } from '../../components/text.tsx'
+import { Flash, Missing, NotShown } from '../../components/text.tsx'
 import type { ClusterView } from '../../contract.ts'
 import { loadOf, type Need, needOf, needWord, sumAmounts } from '../../model/cluster.ts'
-import { formatBytes, formatCores, formatCount } from '../../model/format.ts'
+import { formatBytes, formatCores, formatCount, plural } from '../../model/format.ts'
 import { compareVersions, releaseOf } from '../../model/versions.ts'
 import { Link, setQuery } from '../../router.tsx'
 import { versionOf } from './columns.tsx'
@@ -53,11 +53,11 @@ export function Headline({ clusters, now }: { clusters: readonly ClusterView[]; 
           ))}
         </ul>
       </div>
-      <Ready title="Nodes ready" sums={nodes} of={clusters.length} query="notready>0" rest="not ready" />
+      <Ready title="Nodes ready" sums={nodes} clusters={clusters} query="notready>0" rest="not ready" />
       <Ready
         title="Pods running"
         sums={pods}
-        of={clusters.length}
+        clusters={clusters}
         query={(pods?.failed ?? 0) > 0 ? 'failed>0' : 'pending>0'}
         rest="not running"
       />
@@ -67,6 +67,14 @@ export function Headline({ clusters, now }: { clusters: readonly ClusterView[]; 
     </section>
   )
 }
+
+/** No cluster tells it: kept from whoever looks, or not known. */
+const NoSum = ({ clusters, what }: { clusters: readonly ClusterView[]; what: string }): ReactNode =>
+  clusters.some(({ filtered }) => filtered) ? (
+    <NotShown what={what} focusable />
+  ) : (
+    <Missing why="no cluster has told it yet" focusable />
+  )
 
 type Counts = Readonly<Record<Need, number>>
 
@@ -112,21 +120,22 @@ function sumOf(
 function Ready({
   title,
   sums,
-  of,
+  clusters,
   query,
   rest,
 }: {
   title: string
   sums: Sums | null
-  of: number
+  clusters: readonly ClusterView[]
   query: string
   rest: string
 }): ReactNode {
+  const of = clusters.length
   return (
     <div className="ledger-cell">
       <h2>{title}</h2>
       {sums === null ? (
-        <Missing why="no cluster has told it yet" focusable />
+        <NoSum clusters={clusters} what={title.toLowerCase()} />
       ) : (
         <>
           <Count query={query}>
@@ -152,16 +161,22 @@ function Ready({
 function Capacity({ title, clusters }: { title: 'CPU' | 'Memory'; clusters: readonly ClusterView[] }): ReactNode {
   const key = title === 'CPU' ? 'cpuCores' : 'memoryBytes'
   const say = title === 'CPU' ? formatCores : formatBytes
-  // A cluster that is not measured would make the sum of use look like less use than there is.
-  const total = useMemo(() => sumAmounts(clusters.map((cluster) => cluster[key])), [clusters, key])
-  const measured = clusters.filter((cluster) => cluster[key].used !== null)
-  const sums = measured.length === clusters.length ? total : { ...total, used: null }
+  // A cluster that is not measured, or tells nothing, would make the sum of use look like less use than there is.
+  const told = useMemo(() => clusters.filter((cluster) => loadOf(cluster[key]) !== null), [clusters, key])
+  const total = useMemo(() => sumAmounts(told.map((cluster) => cluster[key])), [told, key])
+  const measured = told.filter((cluster) => cluster[key].used !== null)
+  const asked = told.every((cluster) => cluster[key].requested !== null)
+  const sums = {
+    ...total,
+    used: measured.length === told.length ? total.used : null,
+    requested: asked ? total.requested : null,
+  }
   const load = loadOf(sums)
   return (
     <div className="ledger-cell">
       <h2>{title}</h2>
       {load === null ? (
-        <Missing why="no cluster has told it yet" focusable />
+        <NoSum clusters={clusters} what={title} />
       ) : (
         <>
           <Count query={`${title.toLowerCase()}>80`}>
@@ -171,6 +186,8 @@ function Capacity({ title, clusters }: { title: 'CPU' | 'Memory'; clusters: read
           <p className="fine">
             {say(load.amount)} {load.basis} of {say(load.limit)}
             {sums.used === null && measured.length > 0 && ` · measured in ${measured.length} of ${clusters.length}`}
+            {told.length < clusters.length &&
+              ` · from ${formatCount(told.length)} of ${plural(clusters.length, 'cluster')}`}
           </p>
         </>
       )}
