@@ -94,18 +94,16 @@ describe('a stored policy', () => {
       fc.property(documents, (document) => {
         expect(read(document)).toEqual({ key: KEY, document, faults: [] })
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   })
 
   it('does not tell null, absent and empty apart, and ignores keys it does not know', () => {
-    const empty = [[], {}, null, undefined]
     for (const [list, map] of [
       [[], {}],
       [null, null],
       [undefined, undefined],
     ]) {
-      expect(empty).toContainEqual(list)
       const { document, faults } = read({
         ...aDocument('p'),
         users: list,
@@ -369,7 +367,7 @@ describe('any text at all', () => {
         ),
         (value) => isShaped(readStoredPolicy(KEY, value).document),
       ),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     )
   })
 
@@ -396,7 +394,7 @@ describe('any text at all', () => {
           expect(again.faults.filter(({ code, path }) => code === 'type_wrong' && !path.endsWith('.type'))).toEqual([])
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: 500 },
     )
   })
 
