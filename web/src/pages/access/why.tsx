@@ -151,7 +151,7 @@ function Explanation({ explanation }: { explanation: ExplanationView }): ReactNo
   const self = session?.user?.username === principal.username && session.user.groups.join() === principal.groups.join()
   const { verdict, text } = answerText(explanation, self ? 'You' : principal.username || 'Whoever that is')
   return (
-    <section className="stack" aria-label="The answer">
+    <section className="stack" aria-label="Explanation">
       <section className="panel answer" aria-labelledby="answer">
         <h2 id="answer" className="vh">
           The answer
