@@ -20,7 +20,8 @@ export { PoliciesUnavailableError } from './errors.ts'
 export { type ManifestPolicies, policiesOfManifest } from './manifest.ts'
 export { type AccessOptions, type Administrators, openAccess } from './open-access.ts'
 export { MemoryPolicies } from './policies-memory.ts'
-export { RedisPolicies } from './policies-redis.ts'
+export { RedisPolicies, type RedisPoliciesOptions } from './policies-redis.ts'
+export { type AccessReconcilersOptions, accessPolicyResource, accessReconcilers } from './reconciler.ts'
 export { type SurveyedPolicy, surveyPolicies } from './survey.ts'
 export type {
   Access,

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
+import { documentText } from '#model'
+import { readStoredPolicy } from './document.ts'
 import { PoliciesUnavailableError } from './errors.ts'
 import { Listeners } from './listeners.ts'
 import { keyOf, mergedStatus } from './redis-layout.ts'
@@ -78,6 +80,10 @@ export class MemoryPolicies implements PolicySource, PolicyWriter {
     return Promise.resolve(mended.sort())
   }
 
+  stored(key: string): Promise<PolicyDocument | undefined> {
+    return Promise.resolve(this.#policies.get(key)?.document)
+  }
+
   /** the small document beside a policy; undefined where there is none */
   statusOf(key: string): Status | undefined {
     return this.#statuses.get(key)
@@ -85,8 +91,10 @@ export class MemoryPolicies implements PolicySource, PolicyWriter {
 
   #set(document: PolicyDocument): boolean {
     const key = keyOf(document)
-    if (isDeepStrictEqual(this.#policies.get(key)?.document, document)) return false
-    this.#policies.set(key, { key, document, faults: [] })
+    // Read as from any other store: a fault counts against it here too.
+    const policy = readStoredPolicy(key, documentText(document))
+    if (isDeepStrictEqual(this.#policies.get(key), policy)) return false
+    this.#policies.set(key, policy)
     return true
   }
 

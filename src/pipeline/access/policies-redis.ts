@@ -114,12 +114,17 @@ export class RedisPolicies implements PolicySource, PolicyWriter, AsyncDisposabl
     return (await this.#writing()).putStatus(key, status)
   }
 
+  async stored(key: string): Promise<PolicyDocument | undefined> {
+    const text = await (await this.#writing()).text(key)
+    if (text === undefined) return undefined
+    const { document, faults } = readStoredPolicy(key, text)
+    return faults.length === 0 ? document : undefined
+  }
+
   async resync(
     policies: readonly { readonly document: PolicyDocument; readonly status: Status }[],
   ): Promise<readonly string[]> {
-    const writer = await this.#writing()
-    if (!this.#isWriting) await writer.clearOldCaches()
-    const mended = await writer.resync(policies)
+    const mended = await (await this.#writing()).resync(policies)
     this.#isWriting = true
     return mended
   }

@@ -47,6 +47,7 @@ export class RedisPolicyWriter {
   /** counts connections: what was watched on an earlier one is not watched any more */
   #connection = 0
   #turn: Promise<unknown> = Promise.resolve()
+  #isClear = false
 
   /**
    * @param redis of its own, as it watches keys
@@ -89,17 +90,17 @@ export class RedisPolicyWriter {
   /** @returns keys of policies that were not there, differed, stood in a wrong index, or did not belong there */
   resync(policies: readonly { document: PolicyDocument; status: Status }[]): Promise<readonly string[]> {
     return this.#transact([GENERATION, ALL], async () => {
+      if (!this.#isClear) await this.#clearOldCaches()
       const held = await readEverything(this.#redis)
       const { commands, mended } = differences(held, policies, this.#clock.now())
       return { commands, value: mended }
     })
   }
 
-  /** Deletes what caches of older versions left: one walk over the keys for each. */
-  async clearOldCaches(): Promise<void> {
-    for (const prefix of OLD_CACHES) {
-      for await (const keys of scanKeys(this.#redis, `${prefix}*`)) await pipelined(this.#redis, [['UNLINK', ...keys]])
-    }
+  /** The stored document of this key; undefined: there is none. */
+  async text(key: string): Promise<string | undefined> {
+    const [text] = await pipelined(this.#redis, [['HGET', hashKey(key), 'data']])
+    return typeof text === 'string' ? text : undefined
   }
 
   #statusCommands(key: string, { fields }: Held, after: Status): readonly Command[] {
@@ -178,5 +179,13 @@ export class RedisPolicyWriter {
       if (error instanceof Error && error.message.startsWith('WRONGTYPE')) this.#onLost()
       throw redisUnavailable(error)
     }
+  }
+
+  /** Deletes what caches of older versions left: one walk over the keys for each, once. */
+  async #clearOldCaches(): Promise<void> {
+    for (const prefix of OLD_CACHES) {
+      for await (const keys of scanKeys(this.#redis, `${prefix}*`)) await pipelined(this.#redis, [['UNLINK', ...keys]])
+    }
+    this.#isClear = true
   }
 }

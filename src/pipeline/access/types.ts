@@ -155,6 +155,8 @@ export interface PolicyWriter {
   resync(
     policies: readonly { readonly document: PolicyDocument; readonly status: Readonly<Record<string, unknown>> }[],
   ): Promise<readonly string[]>
+  /** what the store holds under this key, if it can be read without a fault */
+  stored?(key: string): Promise<PolicyDocument | undefined>
   /** called where what the store holds is not what was written: it came back empty, or was edited; only a resync helps */
   onLost?(listener: () => void): () => void
 }

@@ -1,0 +1,405 @@
+import {
+  againAfter,
+  Controller,
+  done,
+  Informer,
+  keyText,
+  type Outcome,
+  onSpecChange,
+  type Reconciler,
+} from '#controller'
+import { type MonitorAccessPolicy, type MonitorAccessPolicyStatus, monitorAccessPolicy } from '#kinds'
+import { isKubeError, type KubeClient, type KubeObject, type ObjectKey, type Resource } from '#kube'
+import { type Clock, FleetError, minutes, seconds, systemClock } from '#model'
+import { backoffMs, type Logger, type Metrics } from '#runtime'
+import { parseBounds } from './bounds.ts'
+import { compilePolicy } from './compile.ts'
+import { policyDocument } from './document.ts'
+import { type InForce, policyStatus, statusPatch, storedStatus } from './policy-status.ts'
+import type { Compilation, PolicyDocument, PolicyWriter } from './types.ts'
+
+/** MonitorAccessPolicies, as the API server has them; what it keeps for itself is left out. */
+export const accessPolicyResource: Resource<KubeObject> = {
+  group: monitorAccessPolicy.group,
+  version: monitorAccessPolicy.version,
+  plural: monitorAccessPolicy.plural,
+  kind: monitorAccessPolicy.kind,
+  namespaced: true,
+  fromJson: ({ metadata: { managedFields: _, ...metadata }, ...object }) => ({ ...object, metadata }),
+}
+
+export interface AccessReconcilersOptions {
+  /** the hub's own API, where the policies are */
+  readonly hub: KubeClient
+  /** policies elsewhere are not looked at */
+  readonly namespace: string
+  readonly writer: PolicyWriter
+  readonly logger: Logger
+  readonly metrics?: Metrics
+  readonly clock?: Clock
+  readonly random?: () => number
+  /** how often the store is compared as a whole, ms; default 10 min */
+  readonly resyncEveryMs?: number
+}
+
+/** The controllers of this module, for a Manager: they make the store hold the policies of the hub, and say so in their status. */
+export function accessReconcilers(options: AccessReconcilersOptions): readonly Controller[] {
+  const { hub, namespace, writer, logger, metrics, clock = systemClock, random = Math.random } = options
+  const informer = new Informer<KubeObject>({ kube: hub, resource: accessPolicyResource, namespace, logger, clock })
+  const reconciler = new PolicyReconciler({
+    ...options,
+    policies: informer,
+    clock,
+    random,
+    resyncEveryMs: options.resyncEveryMs ?? minutes(10),
+    enqueue: (key) => controller.enqueue(key),
+  })
+  const controller: Controller = new Controller({
+    reconciler,
+    // One comparison of everything comes first; it asks for those whose status is to be written.
+    triggers: [{ ...onSpecChange(informer), keysAtStart: () => [everything(namespace)] }],
+    concurrency: 8,
+    logger,
+    clock,
+    random,
+  })
+  // As long as the store: both end with the process.
+  writer.onLost?.(() => {
+    reconciler.forgetWritten()
+    controller.enqueue(everything(namespace))
+  })
+  metrics?.gauge('clusterpulse_access_policies', 'Access policies by state.', ['state'], (gauge) => {
+    gauge.reset()
+    for (const { status } of informer.list())
+      gauge.inc({ state: (status as MonitorAccessPolicyStatus)?.state ?? 'Pending' })
+  })
+  return [controller]
+}
+
+/** Stands for all policies at once; no object can have this name. */
+const EVERYTHING = '*'
+const everything = (namespace: string): ObjectKey => ({ name: EVERYTHING, namespace })
+
+interface ReconcilerOptions extends AccessReconcilersOptions {
+  readonly policies: Pick<Informer<KubeObject>, 'get' | 'list'>
+  readonly clock: Clock
+  readonly random: () => number
+  readonly resyncEveryMs: number
+  readonly enqueue: (key: ObjectKey) => void
+}
+
+interface Compiled {
+  readonly uid: string | undefined
+  readonly generation: number | undefined
+  readonly compilation: Compilation
+}
+
+interface Written {
+  readonly document: PolicyDocument
+  readonly note: string
+}
+
+interface Brought {
+  readonly key: string
+  readonly inForce: InForce
+  readonly note: Readonly<Record<string, unknown>>
+}
+
+type Policy = MonitorAccessPolicy & { readonly metadata: KubeObject['metadata'] }
+
+/** Compiled in a row before others get a turn. */
+const SLICE = 50
+const STORE_BACKOFF = { fromMs: 500, toMs: seconds(15) }
+/** A clock that is set meanwhile is noticed within this time. */
+const LONGEST_WAIT_MS = minutes(1)
+
+/**
+ * Brings policies from the API to the store: object → compile → store → status. A faulty revision does not replace the one
+ * before it. What was deleted while nobody looked goes with the next comparison of everything, at the start at the latest.
+ */
+class PolicyReconciler implements Reconciler {
+  readonly name = 'access-policies'
+  readonly #options: ReconcilerOptions
+  readonly #compiled = new Map<string, Compiled>()
+  readonly #inForce = new Map<string, InForce>()
+  /** what the store took last */
+  readonly #written = new Map<string, Written>()
+  readonly #failures = new Map<string, number>()
+  /** statuses written over these versions */
+  readonly #said = new Map<string, { readonly over: string | undefined; readonly status: MonitorAccessPolicyStatus }>()
+  #isSynced = false
+  #resyncFailed = false
+
+  constructor(options: ReconcilerOptions) {
+    this.#options = options
+  }
+
+  reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
+    return key.name === EVERYTHING ? this.#resync(key, signal) : this.#bring(key, signal)
+  }
+
+  /** Whatever the store held, it is written again. */
+  forgetWritten(): void {
+    this.#written.clear()
+  }
+
+  async #bring(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
+    // Before the first comparison the store may hold a revision that a faulty one must not replace.
+    if (!this.#isSynced && !this.#resyncFailed) return done
+    const object = this.#options.policies.get(key)
+    if (!object || !isWanted(object)) return this.#remove(key)
+    const text = keyText(key)
+    const policy = this.#policyOf(object)
+    const wanted = this.#wanted(text, policy)
+    const status = this.#status(text, policy, wanted)
+    const trouble = await this.#store(text, wanted, status)
+    const said = trouble === undefined ? status : this.#status(text, policy, this.#earlier(text, policy), trouble)
+    await this.#say(key, policy, said, signal)
+    return trouble === undefined ? untilNextTurn(wanted, this.#options.clock.now()) : this.#tryAgain(text)
+  }
+
+  async #remove(key: ObjectKey): Promise<Outcome> {
+    const { writer, logger } = this.#options
+    const text = keyText(key)
+    try {
+      await writer.remove(text)
+    } catch (error) {
+      logger.warn(
+        { policy: text, error: FleetError.from(error).message },
+        'a deleted policy is still in the store; trying again',
+      )
+      return this.#tryAgain(text)
+    }
+    this.#forget(text)
+    return done
+  }
+
+  /** @returns why the store did not take it; undefined: it did */
+  async #store(
+    key: string,
+    wanted: InForce | undefined,
+    status: MonitorAccessPolicyStatus,
+  ): Promise<string | undefined> {
+    const { writer, logger } = this.#options
+    const known = this.#written.get(key)
+    if (!wanted && !known) return undefined
+    const note = storedStatus(status)
+    const written = wanted && { document: wanted.document, note: JSON.stringify(note) }
+    if (written && written.document === known?.document && written.note === known.note) return undefined
+    try {
+      if (wanted) await writer.put(wanted.document, note)
+      else await writer.remove(key)
+    } catch (error) {
+      const { message } = FleetError.from(error)
+      logger.warn({ policy: key, error: message }, 'the store did not take a policy; trying again')
+      return message
+    }
+    this.#failures.delete(key)
+    this.#keep(key, wanted, written)
+    return undefined
+  }
+
+  #keep(key: string, inForce: InForce | undefined, written: Written | undefined): void {
+    if (inForce) this.#inForce.set(key, inForce)
+    else this.#inForce.delete(key)
+    if (written) this.#written.set(key, written)
+    else this.#written.delete(key)
+  }
+
+  /** Writes what differs from the stored status. */
+  async #say(key: ObjectKey, policy: Policy, wanted: MonitorAccessPolicyStatus, signal: AbortSignal): Promise<void> {
+    const patch = statusPatch(policy.status, wanted)
+    if (!patch) return
+    try {
+      const body = { status: patch }
+      await this.#options.hub.patch(accessPolicyResource, key, body, { kind: 'merge', subresource: 'status', signal })
+      this.#said.set(keyText(key), { over: policy.metadata.resourceVersion, status: wanted })
+    } catch (error) {
+      if (!isKubeError(error, 'not_found')) throw error // deleted meanwhile: its key comes again
+    }
+  }
+
+  async #resync(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
+    const { writer, logger, resyncEveryMs } = this.#options
+    try {
+      await this.#prepare(signal)
+      // From here to the call nothing is awaited: what changes meanwhile is written after it, not before.
+      const brought = this.#all().flatMap((policy) => this.#brought(policy))
+      this.#synced(
+        brought,
+        await writer.resync(brought.map(({ inForce: { document }, note }) => ({ document, status: note }))),
+      )
+    } catch (error) {
+      if (signal.aborted) throw error
+      this.#resyncFailed = true
+      const { message } = FleetError.from(error)
+      logger.warn({ error: message }, 'the store of access policies could not be compared; trying again')
+      return this.#tryAgain(keyText(key))
+    }
+    this.#failures.delete(keyText(key))
+    return againAfter(resyncEveryMs)
+  }
+
+  /** Compiles what is new, and looks for the revisions that faulty ones must not replace. */
+  async #prepare(signal: AbortSignal): Promise<void> {
+    let compiled = 0
+    for (const policy of this.#all()) {
+      const key = keyText(policy.metadata)
+      if (!this.#isCompiled(key, policy) && ++compiled % SLICE === 0) {
+        await new Promise((resolve) => setImmediate(resolve))
+        signal.throwIfAborted()
+      }
+      const { document } = this.#compile(key, policy)
+      const { generationInForce, hash } = policy.status ?? {}
+      if (document || hash === undefined || this.#earlier(key, policy)) continue
+      const earlier = await this.#options.writer.stored?.(key)
+      // Only what the status tells of: anything else was put there by somebody else.
+      if (earlier?.hash !== hash) continue
+      this.#inForce.set(key, { document: earlier, generation: generationInForce, uid: policy.metadata.uid })
+    }
+  }
+
+  #brought(policy: Policy): Brought[] {
+    const key = keyText(policy.metadata)
+    const inForce = this.#wanted(key, policy)
+    return inForce ? [{ key, inForce, note: storedStatus(this.#status(key, policy, inForce)) }] : []
+  }
+
+  #synced(brought: readonly Brought[], mended: readonly string[]): void {
+    const { logger, enqueue, clock, metrics } = this.#options
+    if (this.#isSynced && mended.length > 0) {
+      metrics
+        ?.counter(
+          'clusterpulse_access_policies_mended_total',
+          'Policies written again, as the store was not as written.',
+        )
+        .inc(mended.length)
+      const facts = { count: mended.length, policies: mended.slice(0, 10) }
+      logger.warn(facts, 'the store of access policies was not as written; it is again')
+    }
+    this.#isSynced = true
+    this.#resyncFailed = false
+    const all = this.#all()
+    this.#forgetAllBut(new Set(all.map(({ metadata }) => keyText(metadata))))
+    for (const { key, inForce, note } of brought)
+      this.#keep(key, inForce, { document: inForce.document, note: JSON.stringify(note) })
+    for (const policy of all) {
+      const key = keyText(policy.metadata)
+      const inForce = this.#earlier(key, policy)
+      const isToSay = statusPatch(policy.status, this.#status(key, policy, inForce)) !== undefined
+      if (isToSay || nextTurn(inForce, clock.now()) < Number.POSITIVE_INFINITY) enqueue(objectKey(policy))
+    }
+  }
+
+  #all(): Policy[] {
+    return this.#options.policies
+      .list()
+      .filter(isWanted)
+      .map((object) => this.#policyOf(object))
+  }
+
+  /** The object with the status we wrote last, which the informer may not have seen yet. */
+  #policyOf(object: KubeObject): Policy {
+    const policy = object as unknown as Policy // served under our schema
+    const said = this.#said.get(keyText(object.metadata))
+    return said && said.over === object.metadata.resourceVersion ? { ...policy, status: said.status } : policy
+  }
+
+  #forget(key: string): void {
+    for (const map of [this.#compiled, this.#inForce, this.#written, this.#failures, this.#said]) map.delete(key)
+  }
+
+  #forgetAllBut(present: ReadonlySet<string>): void {
+    for (const key of [...this.#compiled.keys(), ...this.#inForce.keys()]) if (!present.has(key)) this.#forget(key)
+  }
+
+  /** What was in force of this very object, as far as we know. */
+  #earlier(key: string, { metadata: { uid } }: Policy): InForce | undefined {
+    const known = this.#inForce.get(key)
+    // Another object of the same name is another policy.
+    return known?.uid === uid ? known : undefined
+  }
+
+  /** What the store should hold of the policy now. */
+  #wanted(key: string, policy: Policy): InForce | undefined {
+    const { generation, uid } = policy.metadata
+    const { document } = this.#compile(key, policy)
+    if (document) return { document, generation, uid }
+    return this.#earlier(key, policy) ?? this.#closed(key, policy)
+  }
+
+  /**
+   * A faulty revision whose predecessor is lost: something was in force, and nobody knows what it said. An Allow grants
+   * nothing then; a Deny denies all that it could mean, which is how a store reads its faults.
+   */
+  #closed(key: string, policy: Policy): InForce | undefined {
+    const { metadata, status } = policy
+    const spec = policy.spec as Partial<MonitorAccessPolicy['spec']> | undefined // it is faulty
+    if (status?.hash === undefined || spec?.access?.effect !== 'Deny') return undefined
+    try {
+      const document = policyDocument(policy, this.#options.clock.now())
+      return { document, generation: metadata.generation, uid: metadata.uid, isClosed: true }
+    } catch (error) {
+      // Only where the API server does not keep to our schema.
+      this.#options.logger.error(
+        { policy: key, err: error },
+        'a Deny was in force, is lost, and what replaces it has no shape',
+      )
+      return undefined
+    }
+  }
+
+  #isCompiled(key: string, { metadata: { uid, generation } }: Policy): boolean {
+    const known = this.#compiled.get(key)
+    return known !== undefined && known.uid === uid && known.generation === generation && generation !== undefined
+  }
+
+  #compile(key: string, policy: Policy): Compilation {
+    const known = this.#compiled.get(key)
+    if (known && this.#isCompiled(key, policy)) return known.compilation
+    const { uid, generation } = policy.metadata
+    const fresh = compilePolicy(policy, { now: this.#options.clock.now() })
+    const { hash, compiledAt } = policy.status ?? {}
+    // The same as before a restart: it came into force then.
+    const isKnown = fresh.document && fresh.document.hash === hash && compiledAt !== undefined
+    const compilation = isKnown ? { ...fresh, document: { ...fresh.document, compiled_at: compiledAt } } : fresh
+    this.#compiled.set(key, { uid, generation, compilation })
+    return compilation
+  }
+
+  #status(key: string, policy: Policy, inForce: InForce | undefined, storeTrouble?: string): MonitorAccessPolicyStatus {
+    return policyStatus({
+      generation: policy.metadata.generation,
+      stored: policy.status,
+      findings: this.#compile(key, policy).findings,
+      inForce,
+      storeTrouble,
+      now: this.#options.clock.now(),
+    })
+  }
+
+  #tryAgain(key: string): Outcome {
+    const failures = this.#failures.get(key) ?? 0
+    this.#failures.set(key, failures + 1)
+    return againAfter(backoffMs(failures, { ...STORE_BACKOFF, random: this.#options.random }))
+  }
+}
+
+const isWanted = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp === undefined
+
+function objectKey({ metadata: { name, namespace } }: MonitorAccessPolicy): ObjectKey {
+  return namespace ? { name, namespace } : { name }
+}
+
+/** When the clock alone changes the state next, ms since the Unix epoch. */
+function nextTurn(inForce: InForce | undefined, now: number): number {
+  if (!inForce) return Number.POSITIVE_INFINITY
+  const { from, to } = parseBounds(inForce.document.not_before, inForce.document.not_after)
+  // Both are inclusive: it ends with the first millisecond after.
+  return Math.min(...[from, to + 1].filter((turn) => turn > now), Number.POSITIVE_INFINITY)
+}
+
+function untilNextTurn(inForce: InForce | undefined, now: number): Outcome {
+  const turn = nextTurn(inForce, now)
+  return turn === Number.POSITIVE_INFINITY ? done : againAfter(Math.min(turn - now, LONGEST_WAIT_MS))
+}
