@@ -9,9 +9,10 @@ import {
   type SelectedCluster,
   type Semantics,
 } from '#access'
-import { createClient, type ExplanationView } from '#http'
+import type { ExplanationView } from '#http'
 import { FleetError, systemClock } from '#model'
 import { type Column, printable, table } from './format.ts'
+import { clientOf } from './get.ts'
 import { type PolicyFiles, readPolicyFiles } from './policy-files.ts'
 
 export interface ExplainOptions {
@@ -29,6 +30,8 @@ export interface ExplainOptions {
   readonly semantics: Semantics
   readonly output: 'text' | 'json'
   readonly server: string
+  /** bearer token, for a hub that asks who calls */
+  readonly token?: string
 }
 
 /** Text for standard output, notes for standard error, and whether the command succeeded. */
@@ -49,8 +52,8 @@ export async function explain(options: ExplainOptions): Promise<Answer> {
   return options.files.length > 0 ? explainFiles(options) : explainHub(options)
 }
 
-async function explainHub({ cluster, action, output, server, ...options }: ExplainOptions): Promise<Answer> {
-  const client = createClient({ baseUrl: server })
+async function explainHub({ cluster, action, output, server, token, ...options }: ExplainOptions): Promise<Answer> {
+  const client = clientOf(server, token)
   if (cluster === undefined) {
     if (options.as === undefined) {
       const permissions = await client.permissions()

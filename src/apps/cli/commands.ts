@@ -105,7 +105,7 @@ export function program(actions: Actions, version: string): Command {
     .showHelpAfterError('(clusterpulse --help tells more)')
     .addHelpText(
       'after',
-      '\nSettings come from flags, then from environment variables: see docs/reference/settings.md.',
+      '\nSettings come from flags, then from environment variables: see docs/reference/settings.md. Commands that ask a hub show the\nbearer token in CLUSTERPULSE_TOKEN, where the hub asks who calls.',
     )
 
   cli

@@ -17,7 +17,13 @@ export interface GetOptions {
   readonly server: string
   readonly clusters: readonly string[]
   readonly output: OutputFormat
+  /** bearer token, for a hub that asks who calls */
+  readonly token?: string
 }
+
+/** A client of the hub at this address, as the bearer of the token. */
+export const clientOf = (server: string, token: string | undefined): Client =>
+  createClient({ baseUrl: server, ...(token && { headers: { authorization: `Bearer ${token}` } }) })
 
 /** What a command prints on standard output, and notes beside it for standard error. */
 export interface Printed {
@@ -26,8 +32,8 @@ export interface Printed {
 }
 
 /** @throws ApiProblem where the hub refuses or cannot be reached */
-export async function get({ noun, server, clusters, output }: GetOptions, now = Date.now()): Promise<Printed> {
-  const client = createClient({ baseUrl: server })
+export async function get({ noun, server, clusters, output, token }: GetOptions, now = Date.now()): Promise<Printed> {
+  const client = clientOf(server, token)
   const all = await collect(client.all((cursor) => client.clusters({ limit: 1000, ...(cursor && { cursor }) })))
   const unknown = clusters.filter((name) => !all.some((cluster) => cluster.name === name))
   if (unknown.length > 0) {

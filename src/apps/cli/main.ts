@@ -6,6 +6,9 @@ import { printable } from './format.ts'
 
 const version = process.env.CLUSTERPULSE_VERSION ?? '0.0.0-dev'
 
+const token = (): { token?: string } =>
+  process.env.CLUSTERPULSE_TOKEN ? { token: process.env.CLUSTERPULSE_TOKEN } : {}
+
 const actions: Actions = {
   async up(options) {
     const { readUpConfig, up } = await import('#hub')
@@ -51,7 +54,7 @@ const actions: Actions = {
 
   async get(noun, { cluster, output, server }) {
     const { get } = await import('./get.ts')
-    const { text, notes } = await get({ noun, server, clusters: cluster, output })
+    const { text, notes } = await get({ noun, server, clusters: cluster, output, ...token() })
     process.stdout.write(`${text}\n`)
     for (const note of notes) process.stderr.write(`note: ${printable(note)}\n`)
   },
@@ -86,7 +89,7 @@ const actions: Actions = {
 
   async explainAccess(options) {
     const { explain } = await import('./access.ts')
-    show(await explain(options))
+    show(await explain({ ...options, ...token() }))
   },
 
   async testAccess(options) {
