@@ -8,7 +8,9 @@ export const StatusCondition = Type.Object({
       '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$',
     description: 'what it is about, in CamelCase',
   }),
-  status: Type.Union([Type.Literal('True'), Type.Literal('False'), Type.Literal('Unknown')]),
+  status: Type.Union([Type.Literal('True'), Type.Literal('False'), Type.Literal('Unknown')], {
+    description: 'whether it is so',
+  }),
   observedGeneration: Type.Optional(
     Type.Integer({ minimum: 0, description: 'generation of the object that this was said of' }),
   ),
@@ -26,6 +28,7 @@ export type StatusCondition = Static<typeof StatusCondition>
 /** The conditions of a status: one per type. */
 export const StatusConditions = Type.Array(StatusCondition, {
   maxItems: 32,
+  description: 'what is so now and since when, one of each type',
   'x-kubernetes-list-type': 'map',
   'x-kubernetes-list-map-keys': ['type'],
 })

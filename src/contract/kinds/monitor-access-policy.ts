@@ -24,7 +24,8 @@ const Resource = Type.Object(
     type: Type.String({
       minLength: 1,
       maxLength: 253,
-      description: 'nodes, operators, namespaces, pods, alerts, events, registries, or the type a MetricSource collects',
+      description:
+        'nodes, operators, namespaces, pods, alerts, events, registries, or the type a MetricSource collects',
     }),
     visibility: Type.Optional(
       Type.Union([Type.Literal('all'), Type.Literal('none'), Type.Literal('filtered')], {
@@ -46,7 +47,9 @@ const Resource = Type.Object(
             ),
           ),
         },
-        { description: 'what an item must meet; all of them' },
+        {
+          description: 'what an item must meet to be shown; all of them. Ignored in a Deny, which hides the whole type',
+        },
       ),
     ),
     aggregations: Type.Optional(
@@ -80,7 +83,7 @@ const Rule = Type.Object(
           view: Type.Optional(Type.Boolean({ description: 'see that it is there, and its lists' })),
           viewMetrics: Type.Optional(Type.Boolean({ description: 'see usage, history and metric aggregations' })),
         },
-        { description: 'default: view' },
+        { description: 'what an Allow grants, default: view. A Deny denies everything, whatever stands here' },
       ),
     ),
     resources: Type.Optional(Type.Array(Resource, { maxItems: 1000, description: 'a type not named is shown whole' })),
@@ -99,8 +102,10 @@ const Spec = Type.Object(
             serviceAccounts: Type.Optional(
               Type.Array(
                 Type.Object({
-                  name: Type.String({ minLength: 1, maxLength: 253 }),
-                  namespace: Type.Optional(Type.String({ maxLength: 253, default: 'default' })),
+                  name: Type.String({ minLength: 1, maxLength: 253, description: 'name of the service account' }),
+                  namespace: Type.Optional(
+                    Type.String({ maxLength: 253, default: 'default', description: 'where the service account is' }),
+                  ),
                 }),
                 { maxItems: 10_000, description: 'service accounts of the hub' },
               ),
@@ -121,23 +126,29 @@ const Spec = Type.Object(
     ),
     access: Type.Object(
       {
-        effect: Type.Union([Type.Literal('Allow'), Type.Literal('Deny')], { description: 'Allow or Deny' }),
+        effect: Type.Union([Type.Literal('Allow'), Type.Literal('Deny')], {
+          description:
+            'Allow shows what the rules select, Deny hides it: its clusters, or where a rule names resources only those types',
+        }),
         enabled: Type.Optional(Type.Boolean({ default: true, description: 'false: as if it were not there' })),
       },
       { description: 'what the policy does' },
     ),
     scope: Type.Object(
       {
-        clusters: Type.Object({
-          default: Type.Optional(
-            Type.Union([Type.Literal('allow'), Type.Literal('deny'), Type.Literal('none')], {
-              default: 'none',
-              description:
-                'allow: view on every cluster that no rule of any policy selects; ignored in a Deny policy. deny and none mean the same',
-            }),
-          ),
-          rules: Type.Optional(Type.Array(Rule, { maxItems: 10_000, description: 'in order' })),
-        }),
+        clusters: Type.Object(
+          {
+            default: Type.Optional(
+              Type.Union([Type.Literal('allow'), Type.Literal('deny'), Type.Literal('none')], {
+                default: 'none',
+                description:
+                  'allow: view on every cluster that no rule of any policy selects; ignored in a Deny policy. deny and none mean the same',
+              }),
+            ),
+            rules: Type.Optional(Type.Array(Rule, { maxItems: 10_000, description: 'in order' })),
+          },
+          { description: 'which clusters, and what of them' },
+        ),
       },
       { description: 'where' },
     ),
@@ -180,16 +191,26 @@ const Status = Type.Object(
     hash: Type.Optional(Type.String({ maxLength: 64, description: 'of the spec in force' })),
     affectedUsers: Type.Optional(Type.Integer({ minimum: 0, description: 'number of users named' })),
     affectedGroups: Type.Optional(Type.Integer({ minimum: 0, description: 'number of groups named' })),
-    affectedServiceAccounts: Type.Optional(Type.Integer({ minimum: 0, description: 'number of service accounts named' })),
-    customResourceTypes: Type.Optional(Type.Integer({ minimum: 0, description: 'number of types of MetricSources named' })),
+    affectedServiceAccounts: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'number of service accounts named' }),
+    ),
+    customResourceTypes: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'number of types of MetricSources named' }),
+    ),
     customResourceWarnings: Type.Optional(
       Type.Array(Type.String(), { description: 'what is probably not meant, with its place in the spec' }),
     ),
-    evaluationCount: Type.Optional(Type.Integer({ minimum: 0, default: 0, description: 'kept for older readers; not written' })),
-    lastEvaluated: Type.Optional(Type.String({ format: 'date-time', description: 'kept for older readers; not written' })),
+    evaluationCount: Type.Optional(
+      Type.Integer({ minimum: 0, default: 0, description: 'kept for older readers; not written' }),
+    ),
+    lastEvaluated: Type.Optional(
+      Type.String({ format: 'date-time', description: 'kept for older readers; not written' }),
+    ),
     observedGeneration: Type.Optional(Type.Integer({ description: 'generation of the spec this status speaks of' })),
     generationInForce: Type.Optional(
-      Type.Integer({ description: 'generation that decisions use; older than observedGeneration after a faulty change' }),
+      Type.Integer({
+        description: 'generation that decisions use; older than observedGeneration after a faulty change',
+      }),
     ),
     conditions: Type.Optional(StatusConditions),
   },
