@@ -40,6 +40,8 @@ export interface Heartbeat {
   readonly at: number
   readonly health: Health
   readonly durationMs: number
+  /** set on an unhealthy end of a round that read the cluster: it was not the cluster that did not answer */
+  readonly answered?: true
 }
 
 /** What the hub knows of one type of snapshot of one cluster. `items` are those of the last complete read. */

@@ -69,4 +69,5 @@ function failureOf({ health, reasons: [first] }: ClusterStatus): { code: string;
 }
 
 /** A heartbeat then says only whether the cluster answered. */
-const answered = (beat: Heartbeat): Heartbeat => (beat.health === 'degraded' ? { ...beat, health: 'healthy' } : beat)
+const answered = (beat: Heartbeat): Heartbeat =>
+  beat.health === 'degraded' || beat.answered ? { ...beat, health: 'healthy' } : beat

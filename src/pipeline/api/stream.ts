@@ -17,9 +17,9 @@ import { rowTypes, staleAt, type Views, type VisibleCluster } from './views.ts'
 
 const heartbeatMs = seconds(15)
 const tickMs = 500
-/** A stream ends after this and resumes, so that who asks is asked again. */
+/** A stream ends after this, and whoever reads it comes again. */
 const maxLifeMs = minutes(60)
-/** The same for an administrator who looks through another's eyes. */
+/** So long may an administrator look through another's eyes. */
 const maxBorrowedMs = minutes(15)
 /** How long a client that was told to begin again may take to read it. */
 const farewellMs = seconds(5)
@@ -72,6 +72,8 @@ interface Client {
   readonly sessionId: string | undefined
   /** ms since the Unix epoch: when what the stream stands on ends */
   readonly endsAt: number
+  /** when it is to come again, so that who asks is asked again */
+  readonly closesAt: number
   readonly response: ServerResponse
   /** it has a snapshot, or resumed */
   ready: boolean
@@ -141,8 +143,9 @@ export class StreamHub implements AsyncDisposable {
       sessionId: request.session?.id,
       endsAt: Math.min(
         request.session?.expiresAt ?? Number.POSITIVE_INFINITY,
-        clock.now() + (request.actor ? maxBorrowedMs : maxLifeMs),
+        request.actor ? clock.now() + maxBorrowedMs : Number.POSITIVE_INFINITY,
       ),
+      closesAt: clock.now() + maxLifeMs,
       response,
       ready: false,
       limit: config.streamBufferBytes ?? 2 ** 20,
@@ -439,7 +442,10 @@ export class StreamHub implements AsyncDisposable {
       this.#toAll(this.#storeFrame())
       if (storeState !== 'loading') for (const client of this.#clients()) if (!client.ready) this.#waiting.add(client)
     }
-    for (const client of this.#clients()) if (now >= client.endsAt) this.#reset(client, 'session_ended')
+    for (const client of this.#clients()) {
+      if (now >= client.endsAt) this.#reset(client, 'session_ended')
+      else if (now >= client.closesAt) client.response.end()
+    }
     for (const cluster of state.clusters()) {
       const at = staleAt(cluster)
       if (at > this.#steadyAt && at <= now) this.#dirty.age(cluster.name)

@@ -181,7 +181,8 @@ export class VisibleCluster {
 
   #hides(type: SnapshotType): boolean {
     if (this.whole || type !== 'podSummary') return false
-    return this.visible('podSummary').length === 0
+    const { podSummary } = this.state.parts
+    return (podSummary?.items.size ?? 0) > 0 && this.visible('podSummary').length === 0
   }
 }
 

@@ -83,7 +83,12 @@ function applyBatch(
     checkedAt: batch.collectedAt,
     lastSyncAt: nodesRead && !batch.failure ? batch.collectedAt : before.status.lastSyncAt,
   }
-  const heartbeat: Heartbeat = { at: batch.collectedAt, health: verdict.health, durationMs: batch.durationMs }
+  const heartbeat: Heartbeat = {
+    at: batch.collectedAt,
+    health: verdict.health,
+    durationMs: batch.durationMs,
+    ...(verdict.health === 'unhealthy' && nodesRead && !batch.failure && { answered: true }),
+  }
   const after: ClusterState = {
     ...before,
     status,

@@ -157,7 +157,7 @@ export async function aWorld(
     version: () => store.version(),
     clusters: () => store.clusters(),
     cluster: (name) => store.cluster(name),
-    alerts: () => told.alerts,
+    alerts: (name) => told.alerts.filter(({ cluster = name }) => cluster === name),
   }
   const policies = new MemoryPolicies()
   await policies.resync(given.map((document) => ({ document, status: {} })))

@@ -1,0 +1,290 @@
+import { describe, expect, it } from 'vitest'
+import { type RouteContract, routes } from '#http'
+import { aHiddenWorld, canary, type Hidden } from './test/hidden-world.ts'
+import { StreamReader } from './test/stream-reader.ts'
+import { aNode, complete, type World } from './test/world.ts'
+
+/*
+ * What is hidden is as if it were not there. Two proofs: no byte of any answer names it, and no answer differs between fleets
+ * that differ only in what is hidden.
+ */
+
+const shapes: readonly Hidden[] = [
+  { there: false, well: true },
+  { there: true, well: true },
+  { there: true, well: false },
+]
+const [absent, , broken] = shapes as [Hidden, Hidden, Hidden]
+const as = (user: string) => ({ 'x-forwarded-user': user })
+
+const queries: Readonly<Record<string, readonly string[]>> = {
+  listClusters: ['', 'sort=health', 'sort=cpu&limit=1', 'health=healthy', 'health=degraded', 'sort=nodes&order=desc'],
+  listNodes: ['', 'sort=pods', 'sort=cpu&limit=1', 'role=control-plane', 'ready=notReady'],
+  listNamespaces: ['', 'sort=pods&limit=2', 'sort=deployments', 'phase=Terminating'],
+  listOperators: ['', 'namespace=canary-ns', 'status=Failed'],
+  listClusterOperators: ['', 'degraded=true'],
+  listEvents: ['', 'limit=1', 'type=node.not_ready', 'type=operator.failed', 'type=cluster.health'],
+  search: ['q=a', 'q=canary', 'q=o', 'q=canary-ns', 'q=shop'],
+  v1ListNodes: ['', 'role=canary-role', 'status=NotReady'],
+  v1GetNode: ['', 'include_metrics=true'],
+  v1ListOperators: ['', 'namespace=canary-ns', 'status=Failed'],
+  v1ListNamespaces: ['', 'with_operator_count=true&with_resource_counts=true'],
+  v1ListAlerts: ['', 'severity=warning'],
+  v1ClusterHistory: ['metric=pods_total'],
+  v1NodeHistory: [
+    'metric=cpu_used',
+    'metric=pods_total,cpu_used',
+    'metric=cpu_requested',
+    'metric=cpu_used&format=csv',
+  ],
+  getHistory: [
+    'metric=cpu_used',
+    'metric=cpu_used&key=canary-node',
+    'metric=cpu_used&format=csv',
+    'metric=pods_total&scope=cluster',
+    'metric=available&scope=clusterOperator',
+    'metric=installed&scope=operator',
+  ],
+  promQlQuery: ['query=up', 'query=sum(clusterpulse_cluster_pods_total)'],
+  promQlRange: ['query=up&start=1767225600&end=1767225700&step=30'],
+  readyz: ['', 'verbose'],
+}
+const params: Readonly<Record<string, readonly string[]>> = {
+  name: ['west', 'plain'],
+  node: ['node-a', 'node-b'],
+  label: ['__name__', 'cluster', 'node', 'operator', 'source'],
+}
+
+/** Every question about the fleet that the contract lets one ask by GET. Routes of signing in tell of policies, by design. */
+const questions: readonly string[] = routes
+  .filter(({ method, access, contentType, url }) => {
+    const isOurs = access === 'filtered' || access === 'public'
+    return method === 'GET' && isOurs && contentType !== 'text/event-stream' && !url.includes('/auth/')
+  })
+  .flatMap(urlsOf)
+
+function urlsOf({ url, schema }: RouteContract): string[] {
+  const paths = url.split('/').reduce<string[]>(
+    (before, piece) => {
+      const values = piece.startsWith(':') ? (params[piece.slice(1)] ?? ['?']) : [piece]
+      return before.flatMap((path) => values.map((value) => (path === '' ? value : `${path}/${value}`)))
+    },
+    [''],
+  )
+  return paths.flatMap((path) =>
+    (queries[schema.operationId] ?? ['']).map((query) => `/${path}${query && `?${query}`}`.replace('//', '/')),
+  )
+}
+
+interface Told {
+  readonly status: number
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly body: string
+}
+
+async function ask(world: World, url: string, user: string): Promise<Told> {
+  const headers = { host: 'localhost', 'x-request-id': 'the-request', ...as(user) }
+  const response = await world.server.app.inject({ method: 'GET', url, headers })
+  const { date: _, ...kept } = response.headers
+  return { status: response.statusCode, headers: kept, body: response.body }
+}
+
+const cursorOf = ({ body }: Told): string | undefined => /"next":"([^"]+)"/.exec(body)?.[1]
+
+/** The answer, and where it is a page the pages after it. */
+async function pages(world: World, url: string, user: string): Promise<Told[]> {
+  const first = await ask(world, url, user)
+  const next = cursorOf(first)
+  if (next === undefined) return [first]
+  return [first, ...(await pages(world, `${url.replace(/[?&]cursor=.*$/, '')}&cursor=${next}`, user))]
+}
+
+const own = /^\/(metrics|api\/v1\/openapi)/ // about the process, not about the fleet
+
+describe('what is hidden', () => {
+  it('is asked for by every route of the fleet', () => {
+    expect(questions.length).toBeGreaterThan(80)
+    expect(questions.filter((url) => url.includes('?:') || url.includes('/?/'))).toEqual([])
+  })
+
+  it.each(['ann', 'nobody'])('is in no byte of what %s is answered', async (user) => {
+    await using world = await aHiddenWorld(broken)
+    for (const url of questions) {
+      for (const { status, headers, body } of await pages(world, url, user)) {
+        expect(status, url).not.toBe(500)
+        expect(JSON.stringify(headers), url).not.toMatch(canary)
+        expect(body, url).not.toMatch(canary)
+      }
+    }
+  })
+
+  it.each(['ann', 'bob', 'nobody'])('makes no difference to any answer that %s gets', async (user) => {
+    const answers: Map<string, Told[]>[] = []
+    for (const shape of shapes) {
+      await using world = await aHiddenWorld(shape)
+      const told = new Map<string, Told[]>()
+      for (const url of questions) if (!own.test(url)) told.set(url, await pages(world, url, user))
+      answers.push(told)
+    }
+    const [without, ...others] = answers
+    for (const other of others) for (const [url, told] of other) expect(told, url).toEqual(without?.get(url))
+  })
+
+  it('can be told from nothing by no path: hidden and unknown get the same answer', async () => {
+    await using world = await aHiddenWorld(broken)
+    const hiddenAndUnknown = [
+      ['/api/v1/clusters/canary-cluster', '/api/v1/clusters/nowhere'],
+      ['/api/v2/clusters/canary-cluster', '/api/v2/clusters/nowhere'],
+      ['/api/v2/clusters/canary-cluster/nodes/canary-node-2', '/api/v2/clusters/nowhere/nodes/canary-node-2'],
+      ['/api/v2/clusters/canary-cluster/events', '/api/v2/clusters/nowhere/events'],
+      ['/api/v1/clusters/canary-cluster/alerts', '/api/v1/clusters/nowhere/alerts'],
+      ['/api/v1/clusters/canary-cluster/metrics/history?metric=x', '/api/v1/clusters/nowhere/metrics/history?metric=x'],
+      ['/api/v2/clusters/west/nodes/canary-node', '/api/v2/clusters/west/nodes/nowhere'],
+      ['/api/v1/clusters/west/nodes/canary-node', '/api/v1/clusters/west/nodes/nowhere'],
+      [
+        '/api/v1/clusters/west/nodes/canary-node/metrics/history?metric=cpu_used',
+        '/api/v1/clusters/west/nodes/nowhere/metrics/history?metric=cpu_used',
+      ],
+    ] as const
+    const blank = ({ status, body, headers: { 'content-length': _, ...headers } }: Told) => ({
+      status,
+      headers,
+      body: body.replaceAll(/canary-cluster|canary-node|nowhere/g, '…'),
+    })
+    for (const [hidden, unknown] of hiddenAndUnknown) {
+      const told = await ask(world, hidden, 'ann')
+      expect(told.status, hidden).toBe(404)
+      expect(blank(told), hidden).toEqual(blank(await ask(world, unknown, 'ann')))
+      expect((await ask(world, hidden, 'admin')).status, hidden).not.toBe(404)
+    }
+  })
+
+  it('is in no frame of a stream, neither in its snapshot nor when it comes, moves or goes', async () => {
+    await using world = await aHiddenWorld(broken)
+    const url = await world.server.start()
+    const types = ['node', 'namespace', 'deployment', 'operator', 'clusterOperator']
+      .map((type) => `&type=${type}`)
+      .join('')
+    const stream = `${url}/api/v1/stream?cluster=west&cluster=canary-cluster${types}`
+    const ann = await StreamReader.open(stream, as('ann'))
+    await ann.until((frames) => frames.some(({ event }) => event === 'snapshot'))
+    for (const nodes of [['node-a', 'canary-node', 'canary-new'], ['node-a'], ['node-a', 'node-c', 'canary-node']]) {
+      world.clock.at += 1000
+      await world.batch('canary-cluster', [
+        complete(
+          'node',
+          nodes.map((name) => aNode(name)),
+        ),
+      ])
+      await world.batch('west', [
+        complete(
+          'node',
+          nodes.map((name) => aNode(name)),
+        ),
+      ])
+    }
+    await world.remove('canary-cluster')
+    await ann.until((frames) => JSON.stringify(frames).includes('node-c'))
+    await world.remove('west')
+    await ann.until((frames) => JSON.stringify(frames.at(-1)).includes('"op":"remove"'))
+    expect(JSON.stringify(ann.frames)).not.toMatch(canary)
+    expect(new Set(ann.frames.flatMap(({ id }) => id?.length ?? [])).size).toBe(1)
+    ann.close()
+  })
+
+  it('is not even in the query that a backend gets', async () => {
+    await using world = await aHiddenWorld(broken)
+    const queries: string[] = []
+    world.history.promql = {
+      ask: async (_path, { query = '' }) => {
+        queries.push(query)
+        return { status: 200, body: { status: 'success', data: { resultType: 'vector', result: [] } } }
+      },
+    }
+    expect((await ask(world, '/api/v1/query?query=up', 'bob')).status).toBe(200)
+    expect(queries).toEqual(['up { cluster=~"plain" }'])
+    expect(await ask(world, '/api/v1/query?query=up', 'ann')).toMatchObject({ status: 403 })
+    expect((await ask(world, '/api/v1/query?query=up', 'cid')).status).toBe(200)
+    expect(queries).toHaveLength(1)
+  })
+})
+
+describe('what is seen of a part', () => {
+  it('is summed up from what is seen', async () => {
+    await using world = await aHiddenWorld(broken)
+    const json = async (url: string, user = 'ann') => JSON.parse((await ask(world, url, user)).body)
+    expect(await json('/api/v2/clusters/west')).toMatchObject({
+      filtered: true,
+      health: 'degraded',
+      message: expect.stringContaining('1 of 2 nodes not ready: node-b'),
+      nodes: { total: 2, ready: 1, notReady: 1 },
+      pods: { total: 6, running: 5, pending: 1 },
+      namespaces: 3,
+      deployments: { total: 2, ready: 1 },
+      operators: { total: 1, failing: 0 },
+      clusterOperators: { total: 1, degraded: 0, unavailable: 0 },
+      cpuCores: { capacity: 8, allocatable: 8, requested: null, used: 1.5 },
+      parts: { node: { count: 2 }, namespace: { count: 3 } },
+    })
+    expect(await json('/api/v2/clusters/plain')).toMatchObject({ filtered: false, cpuCores: { requested: 1 } })
+    expect(await json('/api/v2/clusters/west/nodes/node-a')).toMatchObject({ pods: null, requested: null, used: {} })
+    const { items } = await json('/api/v2/clusters/west/namespaces')
+    expect(
+      items.map(({ name, pods }: { name: string; pods: { total: number } | null }) => [name, pods?.total]),
+    ).toEqual([
+      ['shop', 4],
+      ['shop-db', 2],
+      ['tools', undefined], // its pods are hidden, which is not the same as none
+    ])
+    const { metrics } = await json('/api/v1/clusters/west')
+    expect(metrics).toMatchObject({
+      nodes: 2,
+      nodes_ready: 1,
+      namespaces: 3,
+      pods: 6,
+      deployments: 2,
+      cpu_capacity: 8,
+      filtered: true,
+      filter_metadata: {
+        filtered_types: ['alerts', 'events', 'namespaces', 'nodes', 'operators', 'pods'],
+        allowed_namespaces: ['shop', 'shop-db', 'tools'],
+      },
+    })
+    expect((await json('/api/v1/clusters/plain')).metrics).not.toHaveProperty('filtered')
+    expect(await json('/api/v1/clusters/west/nodes/node-a')).not.toHaveProperty('pods_total')
+    expect(await json('/api/v1/clusters/west/alerts')).toEqual([
+      { name: 'slow', severity: 'warning', cluster: 'west', namespace: 'shop' },
+    ])
+  })
+
+  it('has no measurements without view_metrics, and everything else', async () => {
+    await using world = await aHiddenWorld(broken)
+    const json = async (url: string) => JSON.parse((await ask(world, url, 'cid')).body)
+    expect(await json('/api/v2/clusters/west')).toMatchObject({
+      filtered: false,
+      nodes: { total: 3 },
+      cpuCores: { capacity: 7927, used: null },
+    })
+    expect(await json('/api/v2/clusters/west/nodes/node-a')).toMatchObject({ used: null, requested: {}, pods: {} })
+    const node = await json('/api/v1/clusters/west/nodes/node-a?include_metrics=true')
+    expect(node).toMatchObject({ cpu_requested: 7919, pods_total: 7919 })
+    for (const field of ['cpu_usage_percent', 'memory_usage_percent', 'usage_source', 'metrics_history'])
+      expect(node).not.toHaveProperty(field)
+    for (const url of [
+      '/api/v1/clusters/west/metrics/history?metric=pods_total',
+      '/api/v1/clusters/west/nodes/node-a/metrics/history?metric=cpu_used',
+      '/api/v2/clusters/west/history?metric=cpu_used',
+    ])
+      expect(await json(url), url).toMatchObject({ code: 'metrics_not_permitted' })
+  })
+
+  it('has no series that are summed over hidden pods', async () => {
+    await using world = await aHiddenWorld(absent)
+    const history = async (metric: string) =>
+      JSON.parse((await ask(world, `/api/v1/clusters/west/nodes/node-a/metrics/history?metric=${metric}`, 'ann')).body)
+    const both = await history('pods_total,cpu_used,cpu_requested')
+    expect(both.metrics.map(({ name }: { name: string }) => name)).toEqual(['cpu_used'])
+    expect(both.series.map(({ metric }: { metric: string }) => metric)).toEqual(['cpu_used'])
+    expect(await history('pods_total')).toMatchObject({ code: 'history_filtered' })
+  })
+})
