@@ -112,14 +112,11 @@ function decideStrict(policies: readonly PreparedPolicy[], cluster: SelectedClus
   let isSelected = false
   for (const [at, policy] of policies.entries()) {
     if (policy.effect === 'Deny') {
-      const found = firstRule(policy, cluster, deniesAll)
-      if (found) return ended(policies, at, denial(hit(at, found)), trace)
-      const types = deniedTypes(policy, at, cluster)
-      for (const [type, by] of types) {
-        denied ??= new Map()
-        if (!denied.has(type)) denied.set(type, by)
-      }
-      trace?.(at, types.length > 0 ? 'type_not_named' : 'no_rule_selects_the_cluster')
+      const selected = everyRule(policy, cluster)
+      const whole = selected.find(({ rule }) => deniesAll(rule))
+      if (whole) return ended(policies, at, denial(hit(at, whole)), trace)
+      if (selected.length > 0) denied = withTypes(denied, at, selected)
+      trace?.(at, selected.length > 0 ? 'type_not_named' : 'no_rule_selects_the_cluster')
       continue
     }
     const found = firstRule(policy, cluster)
@@ -143,12 +140,15 @@ function ended<T>(policies: readonly PreparedPolicy[], at: number, ruling: T, tr
 
 const hit = (at: number, { rule, by }: Selected): Hit => ({ at, rule: rule.index, by })
 const deniesAll = ({ namesTypes }: PreparedRule): boolean => !namesTypes
-const deniesTypes = ({ namesTypes }: PreparedRule): boolean => namesTypes
 
-const deniedTypes = (policy: PreparedPolicy, at: number, cluster: SelectedCluster): readonly [string, Hit][] =>
-  everyRule(policy, cluster, deniesTypes).flatMap((found) =>
-    [...found.rule.filters.keys()].map((type): [string, Hit] => [type, hit(at, found)]),
-  )
+/** The types that these rules of a Deny name, with the first rule that names each. */
+function withTypes(known: Map<string, Hit> | undefined, at: number, selected: readonly Selected[]): Map<string, Hit> {
+  const denied = known ?? new Map<string, Hit>()
+  for (const found of selected) {
+    for (const type of found.rule.filters.keys()) if (!denied.has(type)) denied.set(type, hit(at, found))
+  }
+  return denied
+}
 
 function granted(by: Hit, rule: PreparedRule, denied: ReadonlyMap<string, Hit>): Ruling {
   const filters = new Map(rule.filters)

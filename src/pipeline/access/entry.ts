@@ -63,6 +63,7 @@ function strictEntry(document: ResourceDocument, faults: EntryFaults): Entry {
   const { visibility } = document
   const kind = filterableOf(document.type)
   const names = strictTexts(namesOf(document))
+  const ignoresNamespaces = kind?.namespaces === false && !isEmpty(namespacesOf(document))
   const namespaces = kind?.namespaces === false ? NO_TEXTS : strictTexts(namespacesOf(document))
   const labels = Object.entries(document.labels ?? {})
   const fields = Object.entries(document.field_filters ?? {}).map(
@@ -78,7 +79,8 @@ function strictEntry(document: ResourceDocument, faults: EntryFaults): Entry {
     [names, namespaces, ...fields.map(([, texts]) => texts)].some(({ isBlind }) => isBlind) ||
     (kind?.fields === false && fieldFilters.length > 0)
   return entryOf(document, {
-    visibility: isClosed ? 'none' : isFiltered ? 'filtered' : 'all',
+    // A filter that is ignored hides nothing, and yet its author meant something to be hidden: no sums over that.
+    visibility: isClosed ? 'none' : isFiltered || ignoresNamespaces ? 'filtered' : 'all',
     names: names.filter,
     namespaces: namespaces.filter,
     labels,

@@ -180,7 +180,7 @@ const examples: Readonly<Record<string, Example>> = {
     expect(await c('c1')).toMatchObject(strict ? allow : deny)
     // The original's decision about rows says yes; of a cluster that is not seen we show none all the same.
     const question = { action: 'view', cluster: { name: 'c1', labels: {} }, type: 'nodes', name: 'a' } as const
-    expect(await access.explain(alice, question)).toMatchObject({ result: 'allow', item: { shown: true } })
+    expect(await access.explain(alice, question)).toMatchObject({ result: 'allow', item: { shown: strict } })
     expect(l('node', nodes('a'))).toEqual(strict ? ['a'] : [])
   },
   '20 a default above a rule': async (s, strict) => {

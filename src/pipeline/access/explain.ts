@@ -94,8 +94,9 @@ function answerOf(question: Question, policies: readonly PreparedPolicy[], seman
   const { type, cluster } = question
   const isCustom = type !== undefined && type !== 'registries' && !isStandard(type)
   if (!isCustom) {
-    const ask = type === undefined ? decide : decideRows
-    return standardAnswer(question, ask(policies, cluster, semantics, tell), policies, semantics)
+    const ruling = (type === undefined ? decide : decideRows)(policies, cluster, semantics, tell)
+    const isSeen = type === undefined || decide(policies, cluster, semantics).view
+    return { ...standardAnswer(question, ruling, policies, semantics), ...(!isSeen && noItem(question)) }
   }
   const ruling = decide(policies, cluster, semantics)
   if (!ruling.view) {

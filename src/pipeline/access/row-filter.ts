@@ -1,5 +1,5 @@
 import type { ClusterState, FleetEvent, PodCounts, SeenOf, SnapshotOf, SnapshotType } from '#model'
-import { closedFilter, openFilter, type TypeFilter, type Why, whyHidden } from './type-filter.ts'
+import { openFilter, type TypeFilter, type Why, whyHidden } from './type-filter.ts'
 import type { Semantics, StandardType } from './types.ts'
 
 /** What decides about the rows of one cluster. */
@@ -156,20 +156,19 @@ function podSummaries(rules: RowRules, cluster: ClusterState): readonly SeenOf<'
   const needsMore = pods.entries.some((entry) => entry.names !== null || entry.labels.length > 0)
   if (pods.isClosed || needsMore) return NONE
   return rows.map((row) => {
-    const byNamespace = Object.fromEntries(
-      Object.entries(row.byNamespace).filter(
-        ([name]) => showsNamespace(rules, cluster, name) && whyPodsHidden(rules, name) === null,
-      ),
-    )
-    return { ...row, byNamespace, counts: sum(Object.values(byNamespace)), unscheduled: null }
+    const kept: [string, PodCounts][] = []
+    const counts = { total: 0, running: 0, pending: 0, failed: 0, succeeded: 0, unknown: 0 }
+    for (const name of Object.keys(row.byNamespace)) {
+      const count = row.byNamespace[name]
+      if (!count || !showsNamespace(rules, cluster, name) || whyPodsHidden(rules, name) !== null) continue
+      kept.push([name, count])
+      for (const phase of phases) counts[phase] += count[phase]
+    }
+    return { ...row, byNamespace: Object.fromEntries(kept), counts, unscheduled: null }
   })
 }
 
-function sum(counts: readonly PodCounts[]): PodCounts {
-  const total = { total: 0, running: 0, pending: 0, failed: 0, succeeded: 0, unknown: 0 }
-  for (const count of counts) for (const key of Object.keys(total) as (keyof PodCounts)[]) total[key] += count[key]
-  return total
-}
+const phases = ['total', 'running', 'pending', 'failed', 'succeeded', 'unknown'] as const
 
 // ── operators ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -204,11 +203,9 @@ function operators(rules: RowRules, cluster: ClusterState): readonly SeenOf<'ope
   if (namespacesAreOpen(rules)) return keep(rows, filter.isOpen, shows)
   return reduce(rows, shows, (row) => {
     const { availableInNamespaces } = row
-    if (isEverywhere(availableInNamespaces)) return row
-    return {
-      ...row,
-      availableInNamespaces: availableInNamespaces.filter((name) => showsNamespace(rules, cluster, name)),
-    }
+    const isSeen = (name: string) => showsNamespace(rules, cluster, name)
+    if (isEverywhere(availableInNamespaces) || availableInNamespaces.every(isSeen)) return row
+    return { ...row, availableInNamespaces: availableInNamespaces.filter(isSeen) }
   })
 }
 
@@ -222,12 +219,12 @@ function clusterOperators(rules: RowRules, cluster: ClusterState): readonly Seen
   const rows = allRows(cluster, 'clusterOperator')
   const shows = ({ name }: Row<'clusterOperator'>) => whyClusterOperatorHidden(rules, name) === null
   if (namespacesAreOpen(rules)) return keep(rows, filter.isOpen, shows)
-  return reduce(rows, shows, (row) => ({
-    ...row,
-    relatedObjects: row.relatedObjects.filter(
-      ({ namespace }) => !namespace || showsNamespace(rules, cluster, namespace),
-    ),
-  }))
+  type Related = Row<'clusterOperator'>['relatedObjects'][number]
+  const isSeen = ({ namespace }: Related) => !namespace || showsNamespace(rules, cluster, namespace)
+  return reduce(rows, shows, (row) => {
+    const { relatedObjects } = row
+    return relatedObjects.every(isSeen) ? row : { ...row, relatedObjects: relatedObjects.filter(isSeen) }
+  })
 }
 
 // ── events and alerts ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -295,5 +292,3 @@ export function showsAlert(rules: RowRules, cluster: ClusterState, alert: Alert)
   if (namespace && !showsNamespace(rules, cluster, namespace)) return false
   return !node || showsNodeNamed(rules, cluster, node)
 }
-
-export const hidesAll: TypeFilter = closedFilter

@@ -31,11 +31,18 @@ export function firstRule(
 }
 
 /** All of them, for a Deny: its first rule must not let a later one be missed. */
-export const everyRule = (policy: PreparedPolicy, cluster: SelectedCluster, suits: Suits): readonly Selected[] =>
-  policy.rules.flatMap((rule) => {
-    const by = suits(rule) ? selectedBy(rule.selector, cluster) : undefined
-    return by ? [{ rule, by }] : []
-  })
+export function everyRule({ rules }: PreparedPolicy, cluster: SelectedCluster): readonly Selected[] {
+  let found: Selected[] | undefined
+  for (const rule of rules) {
+    const by = selectedBy(rule.selector, cluster)
+    if (!by) continue
+    found ??= []
+    found.push({ rule, by })
+  }
+  return found ?? NONE
+}
+
+const NONE: readonly Selected[] = []
 
 /** Names, pattern and labels are alternatives, in this order. */
 export function selectedBy(
