@@ -27,7 +27,7 @@ export function TopBar({ route, onSearch, onHelp, signedOut }: TopBarProps): Rea
         <span className="brand-word">ClusterPulse</span>
       </Link>
       {signedOut ? (
-        <span className="crumbs" />
+        <span className="top-gap" />
       ) : (
         <>
           <Breadcrumbs route={route} />

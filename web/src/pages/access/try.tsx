@@ -97,7 +97,7 @@ function Remove({ value, onChange }: { value: string; onChange: (value: string) 
     <Field
       id={id}
       label="Take away"
-      hint="namespace/name of policies"
+      hint="namespace/name"
       value={value}
       onChange={onChange}
       placeholder="clusterpulse/old-policy"
@@ -231,8 +231,10 @@ function Preview({ preview }: { preview: PreviewView }): ReactNode {
   return (
     <section className="stack" aria-label="What would change">
       <p className="answer-line" role="status">
-        {changes.length === 0 ? 'Nothing would change' : `${plural(changes.length, 'thing')} would change`} for{' '}
-        {plural(subjects, 'subject')} compared; {formatCount(unchanged)} pairs of subject and cluster stay as they are.
+        {changes.length === 0
+          ? 'Nobody would see anything else'
+          : `Something would change for ${formatCount(changes.length)} of ${plural(changes.length + unchanged, 'pair')} of subject and cluster`}{' '}
+        ({plural(subjects, 'subject')} compared).
         {truncated && ' There are more subjects than can be compared at once.'}
       </p>
       {findings.length > 0 && (
@@ -264,7 +266,7 @@ function Preview({ preview }: { preview: PreviewView }): ReactNode {
 
 const keyOf = ({ key }: Line) => key
 const wordsOf = ({ who, cluster }: Line) => `${who} ${cluster}`
-const directionWord = { more: '＋ more', less: '－ less', mixed: '± other' }
+const directionWord = { more: '+ more', less: '− less', mixed: '± other' }
 
 function changeColumns(types: readonly string[]): readonly Column<Line>[] {
   return [

@@ -1,6 +1,5 @@
 import { IconLock, IconPlugConnectedX, IconPuzzleOff } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
-import { FilteredTag } from '../../components/filtered.tsx'
 import { Empty, Skeleton } from '../../components/states.tsx'
 import { Age } from '../../components/text.tsx'
 import type { ClusterView, PartView, RowType, RowView } from '../../contract.ts'
@@ -89,12 +88,9 @@ export function PartGate<T extends RowView>({
     )
   }
   const note = (
-    <>
-      <span className="as-of">
-        as of <Age at={readAt} suffix=" ago" focusable />
-      </span>
-      {cluster.filtered && <FilteredTag cluster={cluster} />}
-    </>
+    <span className="as-of">
+      as of <Age at={readAt} suffix=" ago" focusable />
+    </span>
   )
   return (
     <>
