@@ -192,6 +192,17 @@ describe('what is hidden', () => {
     ann.close()
   })
 
+  it('is in no measurement of the process, nor is any name', async () => {
+    await using world = await aHiddenWorld(broken)
+    await ask(world, '/api/v2/clusters/plain', 'ann')
+    world.metrics.counter('told_total', 'by whom', ['user', 'result']).inc({ user: 'ann', result: 'good' })
+    world.metrics.counter('kept_total', 'by result', ['result']).inc({ result: 'good' })
+    const { body } = await ask(world, '/metrics', 'nobody')
+    expect(body).toContain('route="/api/v2/clusters/:name"')
+    expect(body).toContain('kept_total{result="good"} 1')
+    expect(body).not.toMatch(/canary|west|plain|"ann"/)
+  })
+
   it('is not even in the query that a backend gets', async () => {
     await using world = await aHiddenWorld(broken)
     const queries: string[] = []

@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest'
+import type { Principal } from '#access'
+import { type Identity, openIdentity } from '#identity'
+import { Metrics, silentLogger } from '#runtime'
+import { allow } from './test/policies.ts'
+import { StreamReader } from './test/stream-reader.ts'
+import { aNode, aWorld, complete, localAdministrator, start, type TestClock, type World } from './test/world.ts'
+
+/** Signs everybody in by the session that a header names, each until `expiresAt`. */
+async function sessions(expiresAt: number) {
+  const ended: ((id: string) => void)[] = []
+  const clock: TestClock = { at: start, now: () => start, sleep: async () => undefined }
+  const plain = await openIdentity({
+    config: localAdministrator,
+    clock,
+    logger: silentLogger,
+    metrics: new Metrics({}, { processMetrics: false }),
+  })
+  const principal: Principal = {
+    username: 'ann',
+    email: '',
+    groups: [],
+    isServiceAccount: false,
+    method: 'oidc',
+  }
+  const identity: Identity = {
+    ...plain,
+    identify: async ({ headers }) => ({
+      principal,
+      session: { id: String(headers['x-session']), expiresAt },
+      byCookie: true,
+      ...(headers['x-actor'] && { actor: { ...principal, username: 'admin', method: 'oidc' as const } }),
+    }),
+    onEnded: (listener) => {
+      ended.push(listener)
+      return () => undefined
+    },
+    [Symbol.asyncDispose]: async () => undefined,
+  }
+  return {
+    identity,
+    end: (id: string) => {
+      for (const listener of ended) listener(id)
+    },
+  }
+}
+
+async function aFleet(identity: Identity): Promise<World> {
+  const world = await aWorld({ policies: [allow('ann')] }, { identity })
+  await world.connect('west')
+  await world.batch('west', [complete('node', [aNode('a')])])
+  return world
+}
+
+async function open(url: string, headers: Record<string, string>): Promise<StreamReader> {
+  const reader = await StreamReader.open(`${url}/api/v1/stream`, headers)
+  await reader.until((frames) => frames.some(({ event }) => event === 'snapshot'))
+  return reader
+}
+
+describe('a stream', () => {
+  it('ends at once with the session it stands on, and no other does', async () => {
+    const { identity, end } = await sessions(Number.POSITIVE_INFINITY)
+    await using world = await aFleet(identity)
+    const url = await world.server.start()
+    const one = await open(url, { 'x-session': 'one' })
+    const other = await open(url, { 'x-session': 'other' })
+    const since = Date.now()
+    end('one')
+    await one.until(() => one.closed)
+    expect(Date.now() - since).toBeLessThan(2000)
+    expect(one.frames.at(-1)).toMatchObject({ event: 'reset', data: { reason: 'session_ended' } })
+    await world.batch('west', [complete('node', [aNode('a'), aNode('b')])])
+    await other.until((frames) => frames.at(-1)?.event === 'change')
+    expect(JSON.stringify(one.frames)).not.toContain('"total":2')
+    other.close()
+  })
+
+  it('ends when its session does, by the clock', async () => {
+    const { identity } = await sessions(start + 60_000)
+    await using world = await aFleet(identity)
+    const reader = await open(await world.server.start(), { 'x-session': 'one' })
+    world.clock.at += 60_000
+    await reader.until(() => reader.closed)
+    expect(reader.frames.at(-1)?.data).toEqual({ reason: 'session_ended' })
+  })
+
+  it('of an administrator who looks through another’s eyes shows what those see, and ends after a quarter of an hour', async () => {
+    const { identity } = await sessions(Number.POSITIVE_INFINITY)
+    await using world = await aFleet(identity)
+    await world.connect('east')
+    await world.policies.put(allow('ann', { clusters: ['west'] }), {})
+    const reader = await open(await world.server.start(), { 'x-session': 'one', 'x-actor': 'admin' })
+    expect(JSON.stringify(reader.frames)).not.toContain('"east"')
+    world.clock.at += 15 * 60_000
+    await reader.until(() => reader.closed)
+    expect(reader.frames.at(-1)?.data).toEqual({ reason: 'session_ended' })
+  })
+})
