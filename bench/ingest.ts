@@ -44,10 +44,19 @@ interface Case {
   readonly name: string
   readonly hub: 'ours' | 'writes-all'
   readonly mode: Mode
+  /** default: kept */
+  readonly history?: 'none'
 }
 
 const cases: readonly Case[] = [
   { id: 'baseline', name: 'writes everything before the ack, original protocol', hub: 'writes-all', mode: 'original' },
+  {
+    id: 'same',
+    name: 'ours, original protocol, writing what that hub writes (no history)',
+    hub: 'ours',
+    mode: 'original',
+    history: 'none',
+  },
   { id: 'original', name: 'ours, original protocol', hub: 'ours', mode: 'original' },
   { id: 'complete', name: 'ours, own protocol, complete', hub: 'ours', mode: 'complete' },
   { id: 'moving', name: 'ours, own protocol, differences, every node moves', hub: 'ours', mode: 'moving' },
@@ -128,7 +137,10 @@ function median(all: readonly Result[]): Result {
   }
 }
 
-async function measure({ name, hub: which, mode }: Case, { streams, nodes, seconds }: Options): Promise<Result> {
+async function measure(
+  { name, hub: which, mode, history }: Case,
+  { streams, nodes, seconds }: Options,
+): Promise<Result> {
   const directory = await mkdtemp(join(tmpdir(), 'bench-ingest-'))
   const redis = await startRedis(directory)
   try {
@@ -137,6 +149,7 @@ async function measure({ name, hub: which, mode }: Case, { streams, nodes, secon
       directory,
       redisPort: redis.port,
       streams,
+      history,
       ...files,
     })
     const { port } = await hub.hear<{ readonly port: number }>()

@@ -16,13 +16,15 @@ const options = JSON.parse(process.argv[2] ?? '{}') as {
   readonly streams: number
   readonly certFile: string
   readonly keyFile: string
+  readonly history?: 'none'
 }
 const { directory, redisPort, streams, certFile, keyFile } = options
 const log = await SegmentLog.open({ directory: join(directory, 'log') })
 const state = await RedisStateStore.open({ connection: { host: '127.0.0.1', port: redisPort } })
-const history = await openHistory({ kind: 'duckdb', directory: join(directory, 'history') })
+const history =
+  options.history === 'none' ? undefined : await openHistory({ kind: 'duckdb', directory: join(directory, 'history') })
 const events = openEvents({ kind: 'in-process' })
-const ingester = await Ingester.open({ log, state, events, history })
+const ingester = await Ingester.open({ log, state, events, ...(history && { history }) })
 
 const digest = (token: string) => createHash('sha256').update(token).digest('hex')
 const credentials = new Map<string, Verdict>()
