@@ -248,17 +248,16 @@ export class Oracle {
   }
 }
 
-const isOpen = ({ visibility = 'all', filters = {} }: Entry): boolean => {
+/** Leaves everything, whatever comes: a filter of namespaces on nodes is ignored. */
+const isOpen = ({ type, visibility = 'all', filters = {} }: Entry): boolean => {
   const { names, namespaces, labels, fields } = filters
-  const lists = [names, namespaces, ...Object.values(fields ?? {})].flatMap((one) => [
-    ...(one?.allowed ?? []),
-    ...(one?.denied ?? []),
-  ])
-  return visibility === 'all' && lists.length === 0 && Object.keys(labels ?? {}).length === 0
+  const lists = [names, type === 'nodes' ? undefined : namespaces, ...Object.values(fields ?? {})]
+  const texts = lists.flatMap((one) => [...(one?.allowed ?? []), ...(one?.denied ?? [])])
+  return visibility === 'all' && texts.length === 0 && Object.keys(labels ?? {}).length === 0
 }
 
 /** none, or filtered by nothing */
-const leavesNothing = ({ visibility = 'all', filters = {} }: Entry): boolean => {
+export const leavesNothing = ({ visibility = 'all', filters = {} }: Entry): boolean => {
   const { names, namespaces, labels, fields } = filters
   const lists = [names, namespaces, ...Object.values(fields ?? {})]
   const texts = lists.flatMap((one) => [...(one?.allowed ?? []), ...(one?.denied ?? [])])
@@ -285,6 +284,10 @@ export class Eyes {
     this.#oracle = oracle
     this.principal = principal
     this.administrator = oracle.isAdministrator(principal)
+  }
+
+  get strict(): boolean {
+    return this.#oracle.strict
   }
 
   validUntilAtMost(): number {
@@ -374,14 +377,17 @@ export class Eyes {
     return allowed && entries.every(isOpen)
   }
 
-  /** Of no type anything can be hidden, whoever collects it. */
-  whole(cluster: ClusterState): boolean {
-    if (this.administrator) return true
-    if (!this.canSee(cluster)) return false
+  /** standard ones, and whatever the policies name */
+  types(): readonly string[] {
     const named = this.#oracle
       .policiesOf(this.principal)
       .flatMap((policy) => rulesOf(policy).flatMap(({ resources = [] }) => resources.map(({ type }) => type)))
-    return [...new Set([...standardTypes, ...named])].every((type) => this.isWholeType(cluster, type))
+    return [...new Set([...standardTypes, ...named])]
+  }
+
+  /** Of no type anything can be hidden, whoever collects it. */
+  whole(cluster: ClusterState): boolean {
+    return this.administrator || (this.canSee(cluster) && this.types().every((type) => this.isWholeType(cluster, type)))
   }
 
   shows(cluster: ClusterState, type: string, item: Item): boolean {

@@ -1,0 +1,378 @@
+import { inspect, isDeepStrictEqual } from 'node:util'
+import { type Access, openAccess, type Principal, type Sight, standardTypes } from '#access'
+import { type ApiServer, apiServer } from '#api'
+import { InProcessEventBus } from '#events'
+import type { Identity } from '#identity'
+import type { ClusterState } from '#model'
+import { Metrics, silentLogger } from '#runtime'
+import type { Difference } from './compare.ts'
+import { left, openAccessOf, openSight } from './left.ts'
+import { Oracle } from './oracle.ts'
+import { Chance } from './random.ts'
+import { stored, ToldPolicies } from './source.ts'
+import { ToldHistory } from './told-history.ts'
+import { ToldState } from './told-state.ts'
+import { type PlainCluster, start, stateOf, type World } from './world.ts'
+
+/*
+ *  real:  everything in state ─ the real access core ─ the real API ─┐
+ *                                                                    ├─ must be the same bytes
+ *  left:  what the oracle leaves ─ a sight that hides nothing ─ API ─┘
+ *
+ * Both servers live for many worlds, so that what is kept too long is found as well.
+ */
+interface Side {
+  readonly state: ToldState
+  readonly history: ToldHistory
+  readonly bus: InProcessEventBus
+  readonly server: ApiServer
+}
+
+/** What a test tells both servers. */
+interface Told {
+  /** of the clock of both */
+  now: number
+  /** who asks */
+  principal: Principal | undefined
+  /** of the real side */
+  access: Access | undefined
+  /** of the other side */
+  sight: Sight | undefined
+  /** what the servers did not foresee */
+  readonly errors: unknown[]
+}
+
+export interface Servers {
+  readonly told: Told
+  readonly policies: ToldPolicies
+  readonly real: Side
+  readonly left: Side
+}
+
+function anIdentity(told: Told): Identity {
+  const known: Pick<Identity, 'identify' | 'methods' | 'onEnded' | 'forget'> = {
+    identify: async () => {
+      const { principal } = told
+      if (!principal) return null
+      const { actor } = principal
+      const behind = actor && { ...principal, username: actor, groups: [], email: '', isServiceAccount: false }
+      return { principal, byCookie: false, ...(behind && { actor: behind }) }
+    },
+    methods: () => [],
+    onEnded: () => () => undefined,
+    forget: () => 0,
+  }
+  return known as Identity // nobody signs in or out here
+}
+
+function aSide(told: Told, access: Access): Side {
+  const state = new ToldState()
+  const history = new ToldHistory()
+  const bus = new InProcessEventBus({ capacity: 10_000 })
+  const clock = {
+    now: () => told.now,
+    sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref()),
+  }
+  const server = apiServer({
+    state,
+    events: bus,
+    identity: anIdentity(told),
+    access,
+    history,
+    logger: { ...silentLogger, error: (...words: unknown[]) => void told.errors.push(words) },
+    clock,
+    version: '1.2.3',
+    metrics: new Metrics({}, { processMetrics: false }),
+    config: { host: '127.0.0.1', port: 0, identity: {}, streamGatherMs: 0, rateLimit: { perSecond: 1e9, burst: 1e9 } },
+  })
+  return { state, history, bus, server }
+}
+
+function told<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('nothing was told yet')
+  return value
+}
+
+function openServers(): Servers {
+  const words: Told = { now: start, principal: undefined, access: undefined, sight: undefined, errors: [] }
+  const policies = new ToldPolicies()
+  const current: Access = {
+    sight: (...given) => told(words.access).sight(...given),
+    sightNow: (...given) => told(words.access).sightNow(...given),
+    explain: (...given) => told(words.access).explain(...given),
+    policiesOf: (...given) => told(words.access).policiesOf(...given),
+    policies: () => told(words.access).policies(),
+    isAdministrator: (principal) => told(words.access).isAdministrator(principal),
+    withPolicies: (...given) => told(words.access).withPolicies(...given),
+    onChange: (listener) => policies.onChange(listener),
+  }
+  return {
+    told: words,
+    policies,
+    real: aSide(words, current),
+    left: aSide(
+      words,
+      openAccessOf(
+        () => told(words.sight),
+        (principal) => told(words.access).isAdministrator(principal),
+      ),
+    ),
+  }
+}
+
+let opened: Servers | undefined
+
+export function servers(): Servers {
+  opened ??= openServers()
+  return opened
+}
+
+export async function endServers(): Promise<void> {
+  const ended = opened
+  opened = undefined
+  await Promise.all([ended?.real.server.stop(), ended?.left.server.stop()])
+}
+
+class Differs extends Error {
+  readonly difference: Difference
+  constructor(kind: string, detail: string) {
+    super(detail)
+    this.difference = { kind, detail }
+  }
+}
+
+/**
+ * Asks the real API about a world, and again after something changed.
+ * @returns the first answer that is not what the oracle leaves
+ */
+export async function compareAnswers(world: World): Promise<Difference | undefined> {
+  try {
+    await compareAll(world)
+    return undefined
+  } catch (thrown) {
+    if (thrown instanceof Differs) return thrown.difference
+    if (thrown instanceof Error) return { kind: `thrown ${thrown.name}`, detail: thrown.stack ?? thrown.message }
+    throw thrown
+  }
+}
+
+async function compareAll(world: World): Promise<void> {
+  const both = servers()
+  const chance = new Chance(world.seed ^ 0x5eed)
+  const clock = { now: () => both.told.now, sleep: () => Promise.resolve() }
+  const begin = (of: World): void => {
+    both.told.now = of.now
+    both.told.errors.length = 0
+    both.policies.set(stored(of.policies, of.now))
+  }
+  both.told.access = openAccess({
+    source: both.policies,
+    semantics: world.semantics,
+    administrators: world.administrators,
+    clock,
+  })
+  begin(world)
+  let clusters = world.clusters.map((plain) => stateOf(plain, version()))
+  await ask(both, world, clusters, chance)
+  // Then something moves, and every answer with it.
+  const later = moved(world, chance)
+  begin(later)
+  clusters = later.clusters.map((plain, index) => {
+    const same = plain === world.clusters[index] ? clusters[index] : undefined
+    return same ?? stateOf(plain, version())
+  })
+  await ask(both, later, clusters, chance)
+}
+
+let versions = 0
+const version = (): number => {
+  versions += 1
+  return versions
+}
+
+/** The same world after policies, rows or the time moved; what did not move is the same object. */
+export function moved(world: World, chance: Chance): World {
+  const what = chance.int(0, 3)
+  if (what === 0) return { ...world, policies: chance.some(world.policies, world.policies.length) }
+  if (what === 1) return { ...world, now: world.now + chance.one([1, 1000, 86_400_000]) }
+  if (what === 2) return { ...world, clusters: world.clusters.map((plain) => fewerRows(plain, chance)) }
+  return { ...world, policies: world.policies.map((policy) => (chance.often(0.5) ? policy : turned(policy))) }
+}
+
+const turned = (policy: World['policies'][number]): World['policies'][number] => {
+  const effect = policy.spec.access.effect === 'Allow' ? 'Deny' : 'Allow'
+  return { ...policy, spec: { ...policy.spec, access: { ...policy.spec.access, effect } } }
+}
+
+const fewerRows = (plain: PlainCluster, chance: Chance): PlainCluster => ({
+  ...plain,
+  nodes: plain.nodes && chance.some(plain.nodes, plain.nodes.length),
+  namespaces: plain.namespaces && chance.some(plain.namespaces, plain.namespaces.length),
+})
+
+const alertsOf = (world: World): Map<string, readonly Readonly<Record<string, string>>[]> =>
+  new Map(world.clusters.map(({ name, alerts }) => [name, alerts]))
+
+async function ask(both: Servers, world: World, full: readonly ClusterState[], chance: Chance): Promise<void> {
+  const oracle = new Oracle(world)
+  both.real.state.set(full, alertsOf(world))
+  both.real.history.clusters = full
+  for (const [index, principal] of world.principals.entries()) {
+    const eyes = oracle.eyes(principal)
+    const seen = full.flatMap((state) => left(eyes, state) ?? [])
+    const alerts = world.clusters.flatMap(({ name, alerts: all }) => {
+      const state = full.find((one) => one.name === name)
+      return state ? [[name, all.filter((alert) => eyes.showsAlert(state, alert))] as const] : []
+    })
+    both.told.principal = principal
+    both.left.state.set(seen, new Map(alerts))
+    both.left.history.clusters = seen
+    both.told.sight = openSight(eyes, full)
+    const allowed = new Set(JSON.stringify([seen.map(plainState), alerts]).match(marks) ?? [])
+    for (const url of questions(world, full, chance))
+      await compareOne(both, url, allowed, `principal ${index} asks ${url}`)
+  }
+}
+
+const marks = /zq\d+x\d+qz/g
+
+/** With its maps as lists, for text. */
+const plainState = ({ parts, ...rest }: ClusterState): unknown => [
+  rest,
+  Object.values(parts).map(({ items }) => [...(items as ReadonlyMap<string, unknown>).values()]),
+]
+
+interface Got {
+  readonly status: number
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly body: string
+}
+
+async function get({ server }: Side, url: string): Promise<Got> {
+  const { statusCode, headers, body } = await server.app.inject({ method: 'GET', url, headers: { host: 'localhost' } })
+  return { status: statusCode, headers, body }
+}
+
+async function compareOne(both: Servers, url: string, allowed: ReadonlySet<string>, where: string): Promise<void> {
+  let next: string | null = url
+  for (let pages = 0; next !== null && pages < 20; pages++) {
+    const [actual, expected] = [await get(both.real, next), await get(both.left, next)]
+    const kind = `answer of ${url.replace(/\?.*/, '').replace(/clusters\/[^/]+(\/nodes\/[^/]+)?/, 'clusters/x$1')}`
+    for (const mark of `${actual.body} ${JSON.stringify(actual.headers)}`.match(marks) ?? [])
+      if (!allowed.has(mark)) throw new Differs(`leak in ${kind}`, `${where}: the answer holds ${mark}\n${actual.body}`)
+    const shown = (got: Got): unknown => [
+      got.status,
+      bare(got.body),
+      got.headers['cache-control'],
+      got.headers['content-type'],
+    ]
+    if (!isDeepStrictEqual(shown(actual), shown(expected)))
+      throw new Differs(
+        kind,
+        `${where}: is ${actual.status}, must be ${expected.status}\n${parting(actual.body, expected.body)}`,
+      )
+    if (actual.status === 500)
+      throw new Differs(`${kind} fails`, `${where}: ${inspect(both.told.errors, { depth: 4 })}`)
+    next = nextOf(url, actual.body)
+  }
+}
+
+/** Both texts around the place where they part. */
+function parting(actual: string, expected: string): string {
+  let at = 0
+  while (at < actual.length && actual[at] === expected[at]) at++
+  const around = (text: string): string => text.slice(Math.max(0, at - 150), at + 250)
+  return `is      …${around(actual)}\nmust be …${around(expected)}\nwhole: ${actual.slice(0, 4000)}`
+}
+
+/** Without what differs from one request to the next by itself, and without the words that explain a decision. */
+function bare(body: string): string {
+  const text = body.replace(/"(requestId|evaluated_at|retrieved_at)":"[^"]*"/g, '')
+  if (!body.includes('"accessible_cluster_names"')) return text
+  const explaining = new Set(['decided_by', 'filters', 'evaluated_at'])
+  return JSON.stringify(JSON.parse(body), (key, value: unknown) => {
+    if (key !== 'visibility') return explaining.has(key) ? undefined : value
+    return Object.entries(value as object).filter(([type]) => (standardTypes as readonly string[]).includes(type))
+  })
+}
+
+function nextOf(url: string, body: string): string | null {
+  const cursor = /"next":"([^"]+)"/.exec(body)?.[1]
+  return cursor === undefined ? null : `${url}${url.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(cursor)}`
+}
+
+/** Some of all there is to ask. */
+function questions(world: World, full: readonly ClusterState[], chance: Chance): readonly string[] {
+  const fleet = [
+    '/api/v2/clusters?limit=1',
+    '/api/v2/clusters?sort=health&order=desc&limit=2',
+    `/api/v2/clusters?sort=${chance.one(['nodes', 'cpu', 'memory'])}`,
+    `/api/v2/clusters?health=${chance.one(['healthy', 'degraded', 'unhealthy'])}`,
+    '/api/v2/clusters?label=env',
+    '/api/v1/clusters',
+    `/api/v2/search?q=${encodeURIComponent(chance.one(['app', 'a', 'prod', 'display', 'kube', 'zq', '1']))}&limit=${chance.one([2, 50])}`,
+    '/api/v1/auth/permissions',
+    '/api/v2/clusters/unknown',
+    '/api/v1/label/cluster/values',
+    '/api/v1/query?query=clusterpulse_cluster_nodes_total&time=1772366400',
+    '/api/v1/labels',
+  ]
+  const ofCluster = world.clusters.flatMap(({ name }) => {
+    const nodes = [...(full.find((one) => one.name === name)?.parts.node?.items.keys() ?? []), 'app-1']
+    const node = encodeURIComponent(chance.one(nodes))
+    const v1 = `/api/v1/clusters/${name}`
+    const v2 = `/api/v2/clusters/${name}`
+    const times = 'start=2026-03-01T11:50:00Z&end=2026-03-01T11:59:00Z&step=180'
+    return [
+      ...[
+        v1,
+        `${v1}/nodes`,
+        `${v1}/nodes?role=worker&status=Ready`,
+        `${v1}/nodes/${node}`,
+        `${v1}/nodes/${node}?include_metrics=true`,
+      ],
+      ...[`${v1}/operators`, `${v1}/operators?namespace=app-1`, `${v1}/cluster-operators`, `${v1}/namespaces`],
+      ...[
+        `${v1}/namespaces?with_operator_count=true&with_resource_counts=true`,
+        `${v1}/alerts`,
+        `${v1}/alerts?severity=critical`,
+      ],
+      ...[`${v1}/events`, `${v1}/events?limit=2`, `${v1}/metrics/history?metric=nodes_total,pods_total&${times}`],
+      `${v1}/nodes/${node}/metrics/history?metric=cpu_capacity,pods_total,cpu_usage_percent&${times}`,
+      ...[
+        v2,
+        `${v2}/nodes?limit=1`,
+        `${v2}/nodes?sort=cpu&order=desc&limit=2`,
+        `${v2}/nodes?sort=pods&limit=2`,
+        `${v2}/nodes?ready=ready`,
+      ],
+      ...[
+        `${v2}/nodes/${node}`,
+        `${v2}/namespaces?limit=2`,
+        `${v2}/namespaces?sort=pods&order=desc`,
+        `${v2}/deployments?limit=1`,
+      ],
+      ...[
+        `${v2}/deployments?namespace=app-1`,
+        `${v2}/operators?limit=1&sort=displayName`,
+        `${v2}/operators?namespace=app-1`,
+      ],
+      ...[
+        `${v2}/operators?status=Failed`,
+        `${v2}/cluster-operators`,
+        `${v2}/cluster-operators?degraded=true`,
+        `${v2}/events?limit=2`,
+      ],
+      ...[`${v2}/events?type=node.ready`, `${v2}/history?metric=cpu_capacity,pods_total&${times}`],
+      ...[
+        `${v2}/history?scope=operator&metric=installed&${times}`,
+        `${v2}/history?scope=cluster&metric=nodes_total&${times}&format=csv`,
+      ],
+      ...[
+        `${v2}/history?metric=cpu_usage_percent&${times}&format=csv`,
+        `${v2}/history?key=app-1&key=app-2&metric=cpu_capacity&${times}`,
+      ],
+    ]
+  })
+  return [...chance.some(fleet, 5, 5), ...chance.some(ofCluster, 14, 14)]
+}

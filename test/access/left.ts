@@ -1,0 +1,108 @@
+import type { Access, Explanation, FilterSummary, Sight } from '#access'
+import type { ClusterState, SeenOf, SnapshotType } from '#model'
+import { evaluateHealth } from '#state'
+import { type Eyes, leavesNothing } from './oracle.ts'
+import { snapshotTypesOfRows } from './world.ts'
+
+/*
+ * The fleet as the oracle leaves it to somebody: what is hidden is not in it. A server that holds nothing else and hides
+ * nothing must answer like one that holds everything and hides; whatever the latter takes from hidden things shows.
+ */
+
+const noPods = { total: 0, running: 0, pending: 0, failed: 0, succeeded: 0, unknown: 0 }
+const hiddenPods = { name: 'pods', counts: noPods, unscheduled: 0, byNamespace: {} }
+
+/** One cluster without what these eyes do not see; undefined: without the cluster. */
+export function left(eyes: Eyes, state: ClusterState): ClusterState | undefined {
+  if (!eyes.canSee(state)) return undefined
+  if (eyes.administrator) return state
+  const parts = Object.fromEntries(
+    snapshotTypesOfRows.flatMap((type) => {
+      const part = state.parts[type]
+      if (!part) return []
+      const rows = eyes.rows(state, type).map((row) => [(row as { readonly name: string }).name, row] as const)
+      // That there is a sum of pods may be known; the sight shows nothing of it.
+      const hidden = type === 'podSummary' && rows.length === 0 && part.items.size > 0
+      const items = new Map<string, unknown>(hidden ? [['pods', hiddenPods]] : rows)
+      return [[type, { ...part, items }]]
+    }),
+  ) as unknown as ClusterState['parts'] // rows may lack what is summed over hidden things, as in what a sight leaves
+  const verdict = evaluateHealth({ parts, failure: undefined, source: 'pull', checked: true })
+  const whole = eyes.whole(state)
+  return {
+    ...state,
+    parts,
+    status: whole ? state.status : { ...state.status, ...verdict },
+    heartbeats: whole
+      ? state.heartbeats
+      : state.heartbeats.map((beat) => (beat.health === 'degraded' ? { ...beat, health: 'healthy' } : beat)),
+    events: state.events.filter((event) => eyes.showsEvent(state, event)),
+  }
+}
+
+function summaries(eyes: Eyes, state: ClusterState): Record<string, FilterSummary> {
+  const reduced = eyes.types().filter((type) => !eyes.isWholeType(state, type))
+  return Object.fromEntries(
+    reduced.map((type) => {
+      const { allowed, entries } = eyes.decide('view', state, type)
+      const none =
+        !allowed || entries.some((entry) => (eyes.strict ? leavesNothing(entry) : entry.visibility === 'none'))
+      return [type, { visibility: none ? 'none' : 'filtered' }]
+    }),
+  )
+}
+
+let made = 0
+
+/** A sight over the fleet that is left: it shows whatever is there. `full` are the clusters as they are. */
+export function openSight(eyes: Eyes, full: readonly ClusterState[]): Sight {
+  const of = ({ name }: ClusterState): ClusterState => {
+    const found = full.find((one) => one.name === name)
+    if (!found) throw new Error(`no cluster ${name}`)
+    return found
+  }
+  made += 1
+  return {
+    fingerprint: `left ${made}`,
+    generation: '',
+    validUntil: Number.POSITIVE_INFINITY,
+    administrator: eyes.administrator,
+    canSee: ({ name }) => full.some((one) => one.name === name),
+    usage: (cluster) => eyes.usage(of(cluster)),
+    history: (cluster) => eyes.history(of(cluster)),
+    whole: (cluster) => eyes.whole(of(cluster)),
+    visible: <T extends SnapshotType>({ parts }: ClusterState, type: T) =>
+      [...(parts[type]?.items.values() ?? [])].filter(
+        (row) => (row as unknown) !== hiddenPods,
+      ) as unknown as readonly SeenOf<T>[],
+    showsEvent: () => true,
+    showsAlert: () => true,
+    showsRegistry: () => true,
+    custom: () => {
+      throw new Error('no route asks')
+    },
+    permissions: (cluster) => {
+      const state = of(cluster)
+      const level = eyes.usage(state) && eyes.whole(state) ? 'full' : 'limited'
+      const permissions = eyes.usage(state) ? (['view', 'view_metrics'] as const) : (['view'] as const)
+      return { permissions, level, decidedBy: null, filters: eyes.administrator ? {} : summaries(eyes, state) }
+    },
+  }
+}
+
+/** Always the sight that was told last. */
+export function openAccessOf(sight: () => Sight, isAdministrator: Access['isAdministrator']): Access {
+  const access: Access = {
+    sight: async () => sight(),
+    sightNow: () => sight(),
+    explain: async (): Promise<Explanation> => {
+      throw new Error('no question here')
+    },
+    policiesOf: async () => [],
+    policies: async () => ({ generation: '', policies: [] }),
+    isAdministrator,
+    withPolicies: () => access,
+    onChange: () => () => undefined,
+  }
+  return access
+}
