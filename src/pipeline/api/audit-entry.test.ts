@@ -3,6 +3,7 @@ import type { AuditEntry } from '#audit'
 import { routes } from '#http'
 import { aTrail, get, post } from './test/ask.ts'
 import { allow, deny, only } from './test/policies.ts'
+import { StreamReader } from './test/stream-reader.ts'
 import { aNode, aWorld, complete, proxy, start, type World, type WorldConfig } from './test/world.ts'
 
 const policies = [allow('ann', { clusters: ['west'], resources: [only('nodes', 'a')] }), deny('dora')]
@@ -123,6 +124,20 @@ describe('the audit', () => {
       ['administration', 'root', undefined, 'the eyes of carl'],
       ['administration', 'root', undefined, 'fleet'],
     ])
+  })
+
+  it('has a stream when it opens, once', async () => {
+    const { world, entries } = await audited()
+    await using _ = world
+    const address = await world.server.start()
+    const reader = await StreamReader.open(`${address}/api/v1/stream`, { 'x-forwarded-user': 'ann' })
+    await reader.until((frames) => frames.length > 0)
+    expect(entries).toMatchObject([{ kind: 'access', username: 'ann', route: 'GET /api/v1/stream', status: 200 }])
+    const refused = await StreamReader.open(`${address}/api/v1/stream`)
+    expect([refused.response.statusCode, entries[1]]).toMatchObject([401, { kind: 'denial', status: 401 }])
+    reader.close()
+    await world.server.stop()
+    expect(entries).toHaveLength(2)
   })
 
   it('is silent about probes, the page and who one is', async () => {

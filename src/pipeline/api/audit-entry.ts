@@ -19,6 +19,7 @@ export interface AuditNote {
 declare module 'fastify' {
   interface FastifyRequest {
     auditNote: AuditNote | null
+    isAudited: boolean
     /** why it was refused; the reason is for the audit and may say more than the answer did */
     refusal: { readonly code: ProblemCode; readonly reason: string } | null
   }

@@ -101,6 +101,7 @@ export function apiServer(options: ApiOptions): ApiServer {
   })
   for (const fact of ['principal', 'sight', 'session', 'actor', 'auditNote', 'refusal'] as const)
     app.decorateRequest(fact, null)
+  app.decorateRequest('isAudited', false)
 
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(securityHeaders).header('x-request-id', request.id)
@@ -136,9 +137,14 @@ export function apiServer(options: ApiOptions): ApiServer {
     return payload
   })
 
-  app.addHook('onResponse', async (request, reply) => {
-    const entry = audit && auditEntry(state, request, reply, clock.now())
+  function record(request: FastifyRequest, reply: FastifyReply): void {
+    const entry = audit && !request.isAudited && auditEntry(state, request, reply, clock.now())
     if (entry) audit.record(entry)
+    request.isAudited = true
+  }
+
+  app.addHook('onResponse', async (request, reply) => {
+    record(request, reply)
     const name = request.routeOptions.url ?? 'none'
     measures.observe(request.method, name, reply.statusCode, reply.elapsedTime / 1000)
     logger.info(
@@ -191,6 +197,7 @@ export function apiServer(options: ApiOptions): ApiServer {
     })
     route(scope, parts, openStream, async ({ request, reply, query }) => {
       await streams.open(request, reply, query)
+      record(request, reply) // its end may be an hour away
       return 'sent' as const
     })
   })
