@@ -4,7 +4,7 @@ import { type Logger, silentLogger } from '#runtime'
 import { readStoredPolicy } from './document.ts'
 import { PoliciesUnavailableError } from './errors.ts'
 import { Listeners } from './listeners.ts'
-import { CHANGES_CHANNEL } from './redis-layout.ts'
+import { CHANGES_CHANNEL, hashKey, keyOf, sha1Of } from './redis-layout.ts'
 import { PoliciesBrokenError, RedisPolicyReader } from './redis-reader.ts'
 import { RedisPolicyWriter } from './redis-writer.ts'
 import type { PolicyDocument, PolicyGeneration, PolicySource, PolicyWriter } from './types.ts'
@@ -56,8 +56,10 @@ export class RedisPolicies implements PolicySource, PolicyWriter, AsyncDisposabl
   #comparing: Promise<PolicyGeneration> | undefined
   #nextComparison: Promise<PolicyGeneration> | undefined
   #trouble: string | undefined = 'they were not read yet'
-  /** this process keeps what Redis holds as it should be */
-  #isWriting = false
+  /** digests of what this process wrote, by hash; undefined: it did not write all of them */
+  #expected: Map<string, string> | undefined
+  #writesBegun = 0
+  #writesEnded = 0
 
   private constructor(options: RedisPoliciesOptions) {
     const { connection, checkEveryMs = 1_500, clock = systemClock, logger = silentLogger } = options
@@ -70,7 +72,7 @@ export class RedisPolicies implements PolicySource, PolicyWriter, AsyncDisposabl
     this.#reader = new RedisPolicyReader(this.#redis, readStoredPolicy)
   }
 
-  /** Begins to read. Does not wait for Redis, which may be away: until it is there, nobody is answered. */
+  /** Begins with a first look, no longer than the timeouts of the connection. Redis may be away: then nobody is answered yet. */
   static async open(options: RedisPoliciesOptions): Promise<RedisPolicies> {
     const policies = new RedisPolicies(options)
     await policies.#start()
@@ -102,16 +104,32 @@ export class RedisPolicies implements PolicySource, PolicyWriter, AsyncDisposabl
     return this.#lostListeners.add(listener)
   }
 
-  async put(document: PolicyDocument, status: Status): Promise<void> {
-    return (await this.#writing()).put(document, status)
+  put(document: PolicyDocument, status: Status): Promise<void> {
+    return this.#write(async (writer) => {
+      await writer.put(document, status)
+      this.#expected?.set(hashKey(keyOf(document)), sha1Of(document))
+    })
   }
 
-  async remove(key: string): Promise<void> {
-    return (await this.#writing()).remove(key)
+  remove(key: string): Promise<void> {
+    return this.#write(async (writer) => {
+      await writer.remove(key)
+      this.#expected?.delete(hashKey(key))
+    })
   }
 
-  async putStatus(key: string, status: Status): Promise<void> {
-    return (await this.#writing()).putStatus(key, status)
+  putStatus(key: string, status: Status): Promise<void> {
+    return this.#write((writer) => writer.putStatus(key, status))
+  }
+
+  resync(
+    policies: readonly { readonly document: PolicyDocument; readonly status: Status }[],
+  ): Promise<readonly string[]> {
+    return this.#write(async (writer) => {
+      const mended = await writer.resync(policies)
+      this.#expected = new Map(policies.map(({ document }) => [hashKey(keyOf(document)), sha1Of(document)]))
+      return mended
+    })
   }
 
   async stored(key: string): Promise<PolicyDocument | undefined> {
@@ -119,14 +137,6 @@ export class RedisPolicies implements PolicySource, PolicyWriter, AsyncDisposabl
     if (text === undefined) return undefined
     const { document, faults } = readStoredPolicy(key, text)
     return faults.length === 0 ? document : undefined
-  }
-
-  async resync(
-    policies: readonly { readonly document: PolicyDocument; readonly status: Status }[],
-  ): Promise<readonly string[]> {
-    const mended = await (await this.#writing()).resync(policies)
-    this.#isWriting = true
-    return mended
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -213,16 +223,23 @@ export class RedisPolicies implements PolicySource, PolicyWriter, AsyncDisposabl
   async #load(): Promise<PolicyGeneration> {
     const began = performance.now()
     const announced = this.#announced
+    const [begun, ended] = [this.#writesBegun, this.#writesEnded]
     const before = this.#reader.loaded
     const loaded = await this.#reader.load().catch((error: unknown) => this.#fail(error))
     this.#covered = announced
     this.#comparedAt = began
     const isChanged = before?.digest !== loaded.digest
-    // Our writers count what they change: this was somebody else.
-    const isForeign = isChanged && before !== undefined && before.counter === loaded.counter
-    if (this.#isWriting && (isForeign || loaded.counter === undefined)) this.#lostListeners.tell()
+    // What was written meanwhile may be in or not: the next comparison tells.
+    const isQuiet = begun === ended && begun === this.#writesBegun
+    if (this.#expected && isQuiet && !this.#isAsWritten(this.#expected)) this.#lostListeners.tell()
     this.#found(began, isChanged)
     return loaded.generation
+  }
+
+  #isAsWritten(expected: ReadonlyMap<string, string>): boolean {
+    const { digests, loaded } = this.#reader
+    if (loaded?.counter === undefined || digests.size !== expected.size) return false
+    return [...digests].every(([hash, { sha1 }]) => expected.get(hash) === sha1)
   }
 
   #found(began: number, isChanged: boolean): void {
@@ -234,19 +251,32 @@ export class RedisPolicies implements PolicySource, PolicyWriter, AsyncDisposabl
   }
 
   #fail(error: unknown): never {
-    if (error instanceof PoliciesUnavailableError) this.#lost(error.reason)
-    if (error instanceof PoliciesBrokenError && this.#isWriting) this.#lostListeners.tell()
-    throw error
+    if (!(error instanceof PoliciesUnavailableError)) throw error
+    this.#lost(error.reason)
+    if (error instanceof PoliciesBrokenError && this.#expected) this.#lostListeners.tell()
+    const why = this.#trouble
+    if (why === undefined || why === error.reason) throw error
+    throw new PoliciesUnavailableError(`Redis is not available: ${why}`, { cause: error })
   }
 
   #lost(reason: string): void {
     if (this.#closing.signal.aborted) return
     const wasLost = this.#trouble !== undefined
     // The first reason says more than those that follow from it.
-    if (!wasLost || reason !== NO_CONNECTION) this.#trouble = reason
+    if (!wasLost || !reason.endsWith(NO_CONNECTION)) this.#trouble = reason
     if (wasLost) return
     this.#options.logger.warn({ reason }, 'access policies cannot be read from Redis')
     this.#listeners.tell()
+  }
+
+  async #write<T>(action: (writer: RedisPolicyWriter) => Promise<T>): Promise<T> {
+    const writer = await this.#writing()
+    this.#writesBegun++
+    try {
+      return await action(writer)
+    } finally {
+      this.#writesEnded++
+    }
   }
 
   async #writing(): Promise<RedisPolicyWriter> {

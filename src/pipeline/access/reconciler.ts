@@ -57,7 +57,15 @@ export function accessReconcilers(options: AccessReconcilersOptions): readonly C
   const controller: Controller = new Controller({
     reconciler,
     // One comparison of everything comes first; it asks for those whose status is to be written.
-    triggers: [{ ...onSpecChange(informer), keysAtStart: () => [everything(namespace)] }],
+    triggers: [
+      {
+        ...onSpecChange(informer),
+        keysAtStart: () => {
+          reconciler.begin()
+          return [everything(namespace)]
+        },
+      },
+    ],
     concurrency: 8,
     logger,
     clock,
@@ -136,6 +144,13 @@ class PolicyReconciler implements Reconciler {
 
   reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
     return key.name === EVERYTHING ? this.#resync(key, signal) : this.#bring(key, signal)
+  }
+
+  /** Nothing is known yet: while this process did not lead, another one wrote. */
+  begin(): void {
+    this.#isSynced = false
+    this.#resyncFailed = false
+    this.#forgetAllBut(new Set())
   }
 
   /** Whatever the store held, it is written again. */
@@ -310,7 +325,10 @@ class PolicyReconciler implements Reconciler {
   }
 
   #forgetAllBut(present: ReadonlySet<string>): void {
-    for (const key of [...this.#compiled.keys(), ...this.#inForce.keys()]) if (!present.has(key)) this.#forget(key)
+    const known = new Set(
+      [this.#compiled, this.#inForce, this.#written, this.#failures, this.#said].flatMap((map) => [...map.keys()]),
+    )
+    for (const key of known) if (!present.has(key)) this.#forget(key)
   }
 
   /** What was in force of this very object, as far as we know. */

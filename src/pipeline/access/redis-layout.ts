@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { documentText } from '#model'
 import type { Command } from '#redis'
 import type { PolicyDocument } from './types.ts'
@@ -42,6 +43,10 @@ export function fieldsOf(document: PolicyDocument): Readonly<Record<string, stri
     compiled_at: document.compiled_at,
   }
 }
+
+/** Digest of a stored document, as Redis itself computes it. */
+export const sha1Of = (document: PolicyDocument): string =>
+  createHash('sha1').update(documentText(document)).digest('hex')
 
 /** Membership of one policy in one index; with a score where the index is sorted. */
 export interface Entry {

@@ -73,6 +73,11 @@ export class RedisPolicyReader {
     return this.#loaded
   }
 
+  /** digest of each document loaded, by the name of its hash */
+  get digests(): ReadonlyMap<string, { readonly sha1: string }> {
+    return this.#held
+  }
+
   /** The counter of our writers; they raise it with every change. @throws PoliciesUnavailableError */
   async counter(): Promise<string | undefined> {
     const [counter] = await this.#ask([['get', GENERATION]])

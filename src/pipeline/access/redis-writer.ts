@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { type Clock, documentText, StoreUnavailableError } from '#model'
 import { type Command, pipelined, type Redis, redisUnavailable, scanKeys } from '#redis'
 import {
@@ -31,8 +32,9 @@ interface Held {
 }
 
 const FIELDS = ['data', 'priority', 'effect', 'enabled', 'hash', 'compiled_at', 'status'] as const
-/** Tries before a busy store counts as unavailable. */
-const ATTEMPTS = 8
+/** Tries before a store that others write counts as unavailable, and the longest pause between two, ms. */
+const ATTEMPTS = 20
+const PAUSE_MS = 20
 const LOST = 'it lost the policies; they are about to be written again as a whole'
 
 /**
@@ -97,10 +99,15 @@ export class RedisPolicyWriter {
     })
   }
 
-  /** The stored document of this key; undefined: there is none. */
+  /** The stored document of this key; undefined where there is none, or something that is no text. */
   async text(key: string): Promise<string | undefined> {
-    const [text] = await pipelined(this.#redis, [['HGET', hashKey(key), 'data']])
-    return typeof text === 'string' ? text : undefined
+    try {
+      const bytes = await this.#redis.hgetBuffer(hashKey(key), 'data')
+      return bytes && isUtf8(bytes) ? bytes.toString('utf8') : undefined
+    } catch (error) {
+      if (isWrongType(error)) return undefined
+      throw redisUnavailable(error)
+    }
   }
 
   #statusCommands(key: string, { fields }: Held, after: Status): readonly Command[] {
@@ -148,6 +155,7 @@ export class RedisPolicyWriter {
     const turn = this.#turn.then(async () => {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const connection = this.#connection
+        if (attempt > 0) await this.#clock.sleep(Math.random() * PAUSE_MS)
         await this.#watch(keys)
         const { commands, value } = await decide()
         if (connection !== this.#connection) continue
@@ -176,7 +184,7 @@ export class RedisPolicyWriter {
       return results !== null
     } catch (error) {
       // A key is not what it should be: the rest is written, and only a resync puts it right.
-      if (error instanceof Error && error.message.startsWith('WRONGTYPE')) this.#onLost()
+      if (isWrongType(error)) this.#onLost()
       throw redisUnavailable(error)
     }
   }
@@ -189,3 +197,5 @@ export class RedisPolicyWriter {
     this.#isClear = true
   }
 }
+
+const isWrongType = (error: unknown): boolean => error instanceof Error && error.message.startsWith('WRONGTYPE')
