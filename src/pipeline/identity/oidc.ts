@@ -10,7 +10,7 @@ import { SignInFailedError, TokenRefusedError } from './errors.ts'
 import { Lookups } from './lookups.ts'
 import { boundedFetch, requireSafeUrl } from './outbound.ts'
 import { localPath } from './return-to.ts'
-import type { Seal } from './sealed.ts'
+import { clockSkewMs, type Seal } from './sealed.ts'
 import type { OidcConfig, RevocationStore, SignInAnswer } from './types.ts'
 
 /** Where the provider sends people back to, below the public address. */
@@ -77,7 +77,7 @@ export function oidcWay(config: OidcConfig, parts: Parts): OidcWay {
     // What opens was written by `begin`.
     const attempt = text === undefined ? undefined : (seal.open('sign-in', text) as Attempt | undefined)
     const left = attempt ? attempt.endsAt - clock.now() : 0
-    return attempt?.state === state && left > 0 && left <= attemptMs ? attempt : undefined
+    return attempt?.state === state && left > 0 && left <= attemptMs + clockSkewMs ? attempt : undefined
   }
 
   const exchange = async (url: URL, attempt: Attempt): Promise<{ principal: Principal; idToken: string }> => {

@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { minutes } from '#model'
 import { UnsafeConfigurationError } from './errors.ts'
 
 /** What a sealed text is for; one for another purpose does not open. */
@@ -10,6 +11,9 @@ export interface Seal {
   /** undefined: not sealed by us for this purpose, or changed since. Times inside are the caller's to check. */
   open(purpose: Purpose, text: string): unknown
 }
+
+/** What the clocks of replicas may differ by: a document may seem to be from the future by as much. */
+export const clockSkewMs = minutes(1)
 
 const ivBytes = 12
 const tagBytes = 16

@@ -4,7 +4,7 @@ import type { Principal } from '#access'
 import { type Clock, minutes } from '#model'
 import type { CookieJar } from './cookies.ts'
 import { SignInFailedError } from './errors.ts'
-import type { Seal } from './sealed.ts'
+import { clockSkewMs, type Seal } from './sealed.ts'
 import type { RevocationStore } from './types.ts'
 
 /** As kept in the browser, sealed. Times are ms since the epoch. */
@@ -69,7 +69,7 @@ export function sessions(
       const now = clock.now()
       const idleEndsAt = Math.min(endsAt, seenAt + idleMs)
       // Also checked backwards: a clock set back must not lengthen a session beyond its whole life.
-      if (now >= idleEndsAt || endsAt - now > lifetimeMs) return null
+      if (now >= idleEndsAt || endsAt - now > lifetimeMs + clockSkewMs) return null
       if (await revocations.isRevoked(id)) return null
       const renew = now - seenAt >= renewAfterMs
       return {

@@ -4,7 +4,7 @@ import type { Principal } from '#access'
 import { type Clock, minutes } from '#model'
 import type { CookieJar } from './cookies.ts'
 import { SignInFailedError } from './errors.ts'
-import type { Seal } from './sealed.ts'
+import { clockSkewMs, type Seal } from './sealed.ts'
 
 /** How long one look through another's eyes lasts. */
 const lifetimeMs = minutes(15)
@@ -51,7 +51,7 @@ export function viewAs(seal: Seal, jar: CookieJar, clock: Clock): ViewAs {
       const document = text === undefined ? undefined : (seal.open('view-as', text) as ViewDocument | undefined)
       if (!document || document.actor !== person.username) return null
       const left = document.endsAt - clock.now()
-      if (left <= 0 || left > lifetimeMs) return null
+      if (left <= 0 || left > lifetimeMs + clockSkewMs) return null
       return { principal: throughEyes(document.as, person), id: document.id, endsAt: document.endsAt }
     },
   }
