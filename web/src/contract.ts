@@ -20,7 +20,6 @@ export type {
   OwnPoliciesView,
   PartView,
   PermissionsView,
-  PoliciesView,
   PolicyView,
   PreviewView,
   RowType,

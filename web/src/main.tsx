@@ -31,6 +31,10 @@ const session = new SessionStore({
 for (const use of ['pointerdown', 'keydown'])
   document.addEventListener(use, session.use, { capture: true, passive: true })
 const hub: Hub = { client, store, session }
+// A page that Back brings from memory shows what somebody saw who may have signed out since.
+window.addEventListener('pageshow', ({ persisted }) => {
+  if (persisted) window.location.reload()
+})
 const root = document.getElementById('root')
 if (!root) throw new Error('index.html has no #root')
 installTooltip()

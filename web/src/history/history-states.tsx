@@ -5,6 +5,7 @@ import { Age } from '../components/text.tsx'
 import type { ApiProblem } from '../contract.ts'
 import { useHub } from '../live/hooks.ts'
 import { useAnswer } from '../pages/cluster/use-answer.ts'
+import { Link, whyPath } from '../router.tsx'
 import { pictureOf } from './picture.ts'
 import type { Bounds } from './range.ts'
 import { askHistory, type Subject } from './use-history.ts'
@@ -12,10 +13,12 @@ import { askHistory, type Subject } from './use-history.ts'
 /** Why there is no picture: off, refused, gone, a wrong range and a backend that is down are five answers. */
 export function NoPicture({
   problem,
+  cluster,
   onRetry,
   onReset,
 }: {
   problem: ApiProblem
+  cluster: string
   onRetry: () => void
   onReset: () => void
 }): ReactNode {
@@ -43,6 +46,9 @@ export function NoPicture({
           <p>These are sums over everything in the cluster, and your access shows you only part of it.</p>
         )}
         {codes}
+        <Link to={whyPath({ cluster, action: 'view_metrics' })} className="button">
+          Why?
+        </Link>
       </Empty>
     )
   }

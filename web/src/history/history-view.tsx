@@ -116,6 +116,7 @@ export function HistoryView({ cluster, node, compact = false }: HistoryProps): R
         {shown.state === 'failed' && (
           <NoPicture
             problem={shown.problem}
+            cluster={cluster.name}
             onRetry={again}
             onReset={() => pushQuery({ range: null, from: null, to: null })}
           />

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { ExplanationView, PreviewView } from '../contract.ts'
 import {
   answerText,
+  changedTypes,
   countedTypes,
   directionOf,
   type FilterView,
@@ -106,27 +107,27 @@ describe('answerText', () => {
   })
   const nodes = { action: 'view', cluster: 'west', type: 'nodes', name: null }
   it.each<[Partial<ExplanationView>, string, string, string]>([
-    [{}, 'You', 'shown', 'You see cluster west'],
-    [{ result: 'partial' }, 'You', 'part', 'You see a part of cluster west'],
-    [{ result: 'deny' }, 'alice', 'hidden', 'alice does not see cluster west'],
-    [{ question: nodes }, 'You', 'shown', 'You see the nodes of west'],
+    [{}, 'You', 'shown', 'You may see cluster west'],
+    [{ result: 'partial' }, 'You', 'part', 'You may see a part of cluster west'],
+    [{ result: 'deny' }, 'alice', 'hidden', 'alice may not see cluster west'],
+    [{ question: nodes }, 'You', 'shown', 'You may see the nodes of west'],
     [
       { question: { ...nodes, action: 'view_metrics' }, result: 'deny' },
       'You',
       'hidden',
-      'You do not see usage and history of the nodes of west',
+      'You may not see usage and history of the nodes of west',
     ],
     [
       { question: { ...nodes, name: 'n1' }, result: 'partial', item: { shown: false, why: '' } },
       'alice',
       'hidden',
-      'alice does not see n1 among the nodes of west',
+      'alice may not see n1 among the nodes of west',
     ],
     [
       { question: { ...nodes, name: 'n1' }, result: 'partial', item: { shown: true, why: '' } },
       'You',
       'shown',
-      'You see n1 among the nodes of west',
+      'You may see n1 among the nodes of west',
     ],
   ])('answers %j for %s', (wish, who, verdict, text) =>
     expect(answerText(explanation(wish), who)).toEqual({ verdict, text }),
@@ -148,6 +149,14 @@ describe('changes', () => {
     ['mixed', change('limited', 'limited', { nodes: { before: 3, after: 2 }, operators: { before: 0, after: 1 } })],
     ['mixed', change('limited', 'limited', {})],
   ])('says %s', (direction, one) => expect(directionOf(one)).toBe(direction))
+
+  it('names only the types of which the amount would change', () =>
+    expect(
+      changedTypes([
+        change('full', 'limited', { nodes: { before: 3, after: 2 }, operators: { before: 1, after: 1 } }),
+        change('full', 'full', { events: { before: 0, after: 1 } }),
+      ]),
+    ).toEqual(['nodes', 'events']))
 
   it('counts types in their usual order, unknown ones last', () =>
     expect(

@@ -83,17 +83,16 @@ export interface Answered {
 /** The answer of `explain` in a sentence. `who` is "You", or the name of somebody else. */
 export function answerText({ result, question, item }: ExplanationView, who: string): Answered {
   const { cluster, type, name, action } = question
-  const [sees, doesNot] = who === 'You' ? ['see', 'do not see'] : ['sees', 'does not see']
   if (item && type && name)
     return {
       verdict: item.shown ? 'shown' : 'hidden',
-      text: `${who} ${item.shown ? sees : doesNot} ${name} among the ${type} of ${cluster}`,
+      text: `${who} ${item.shown ? 'may see' : 'may not see'} ${name} among the ${type} of ${cluster}`,
     }
   const what = action === 'view_metrics' ? 'usage and history of ' : ''
   const where = type ? `the ${type} of ${cluster}` : `cluster ${cluster}`
-  if (result === 'deny') return { verdict: 'hidden', text: `${who} ${doesNot} ${what}${where}` }
-  if (result === 'partial') return { verdict: 'part', text: `${who} ${sees} a part of ${what}${where}` }
-  return { verdict: 'shown', text: `${who} ${sees} ${what}${where}` }
+  if (result === 'deny') return { verdict: 'hidden', text: `${who} may not see ${what}${where}` }
+  if (result === 'partial') return { verdict: 'part', text: `${who} may see a part of ${what}${where}` }
+  return { verdict: 'shown', text: `${who} may see ${what}${where}` }
 }
 
 /** `dev, ops` as people type it. */
@@ -125,6 +124,12 @@ export const countFindings = (findings: readonly FindingView[]): { errors: numbe
   errors: findings.filter(({ severity }) => severity === 'error').length,
   warnings: findings.filter(({ severity }) => severity === 'warning').length,
 })
+
+/** Those of which some row counts more or less than before. */
+export const changedTypes = (changes: PreviewView['changes']): string[] =>
+  countedTypes(changes).filter((type) =>
+    changes.some(({ counts }) => counts[type] !== undefined && counts[type].before !== counts[type].after),
+  )
 
 /** Every type that any row counts, those of every cluster first, in their usual order. */
 export function countedTypes(

@@ -1,11 +1,12 @@
 import { useEffect, useRef } from 'react'
 import { preference } from '../preferences.ts'
-import { navigate } from '../router.tsx'
+import { accessPath, navigate } from '../router.tsx'
 
 export const shortcuts: readonly (readonly [keys: string, what: string])[] = [
   ['Ctrl K or /', 'search everything'],
   ['f', 'to the filter of the table'],
   ['g c', 'to the fleet'],
+  ['g a', 'to what you may see'],
   ['j and k', 'to the next and the previous row'],
   ['Enter', 'open the row'],
   ['Esc', 'close, or go up'],
@@ -52,6 +53,9 @@ export function useShortcuts(openers: Openers): void {
           return
         case 'c':
           if (going) navigate('/')
+          return
+        case 'a':
+          if (going) navigate(accessPath('me'))
           return
         case 'f':
           event.preventDefault()

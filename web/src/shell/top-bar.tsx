@@ -119,7 +119,7 @@ function AccessCrumbs({ tab, policy }: { tab: AccessTab; policy: string | null }
 
 function UserMenu(): ReactNode {
   const session = useSession()
-  const { client } = useHub()
+  const { client, store } = useHub()
   const [fault, setFault] = useState('')
   const endsIn = useAtTime((now) => (session?.sessionEndsAt == null ? '' : formatSpan(session.sessionEndsAt - now)))
   const user = session?.user
@@ -133,6 +133,7 @@ function UserMenu(): ReactNode {
       setFault(cause instanceof Error ? cause.message : String(cause))
       return
     }
+    store.leave() // the browser's Back would bring this page as it was left
     // Only a web address of the hub's own configuration is followed.
     if (redirect && /^(https?:\/\/|\/)/i.test(redirect)) window.location.assign(redirect)
     else window.location.reload()

@@ -3,6 +3,7 @@ import { IconShieldLock } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import { Empty, ErrorBoundary, Skeleton } from '../../components/states.tsx'
 import { Tabs } from '../../components/tabs.tsx'
+import { useLive } from '../../live/hooks.ts'
 import { type AccessTab, accessPath, accessTabs, Link } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { PageHeading } from '../../shell/page-heading.tsx'
@@ -51,6 +52,7 @@ export function AccessPage({ tab, policy }: { tab: AccessTab; policy: string | n
 }
 
 function Tab({ tab, policy }: { tab: AccessTab; policy: string | null }): ReactNode {
+  const epoch = useLive((live) => live.fleet.epoch)
   switch (tab) {
     case 'policies':
       return policy === null ? <PoliciesPage /> : <PolicyPage name={policy} />
@@ -59,7 +61,7 @@ function Tab({ tab, policy }: { tab: AccessTab; policy: string | null }): ReactN
     case 'try':
       return <TryPage />
     case 'me':
-      return <MePage />
+      return <MePage key={epoch} />
     case 'why':
       return <WhyPage />
   }

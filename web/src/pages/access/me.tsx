@@ -10,7 +10,7 @@ import { formatCount, plural } from '../../model/format.ts'
 import { clusterPath, Link, whyPath } from '../../router.tsx'
 import { methodWord, useSession } from '../../session.ts'
 import { useAnswer } from '../cluster/use-answer.ts'
-import { EffectMark, LevelMark, Refusal, StateMark, useAgainOnChange } from './parts.tsx'
+import { EffectMark, LevelMark, Refusal, StateMark } from './parts.tsx'
 import { Rules } from './rules.tsx'
 
 interface Line {
@@ -24,6 +24,7 @@ const columns: readonly Column<Line>[] = [
   {
     id: 'cluster',
     header: 'Cluster',
+    width: 260,
     value: ({ cluster }) => cluster,
     cell: ({ cluster }) => <RowLink to={clusterPath(cluster)}>{cluster}</RowLink>,
   },
@@ -44,7 +45,6 @@ const columns: readonly Column<Line>[] = [
   {
     id: 'filtered',
     header: 'Shown in part, or not',
-    width: 300,
     value: ({ filters }) =>
       Object.entries(filters).map(([type, filter]) => `${type}: ${filterLines(filter).join(', ')}`),
     cell: ({ filters }) => <FilterWords filters={filters} />,
@@ -65,7 +65,7 @@ const nameOf = ({ cluster }: Line) => cluster
 
 function FilterWords({ filters }: Pick<Line, 'filters'>): ReactNode {
   const texts = Object.entries(filters).map(([type, filter]) => `${type}: ${filterLines(filter).join(', ')}`)
-  if (texts.length === 0) return <span className="quiet">nothing: all of it is shown</span>
+  if (texts.length === 0) return <span className="quiet">no filter</span>
   return (
     <span className="clip" data-tip={texts.join('; ')}>
       {texts.join('; ')}
@@ -81,7 +81,6 @@ export function MePage(): ReactNode {
     [client],
   )
   const [answer, again] = useAnswer(ask)
-  useAgainOnChange(again)
   if (answer.state === 'waiting') return <Skeleton label="Loading what you may see" />
   if (answer.state === 'failed')
     return <Refusal problem={answer.problem} onRetry={again} title="What you may see could not be loaded" />
@@ -180,12 +179,12 @@ function OwnPolicies({ policies }: { policies: OwnPoliciesView }): ReactNode {
                     <span className="own-place">{place + 1}</span>
                     <span className="mono own-name">{name}</span>
                     <EffectMark effect={effect} />
-                    <StateMark state={textOf(each.state)} />
+                    <StateMark state={each.state} />
                     <span className="sub own-source">
                       priority {each.priority}, {sourceText(each.source)}
                     </span>
                   </summary>
-                  {textOf(each.message) && <p className="fine">{textOf(each.message)}</p>}
+                  {each.state !== 'Active' && each.message && <p className="fine">{each.message}</p>}
                   <Rules
                     rules={rulesOfDocument(policy)}
                     effect={effect}

@@ -160,6 +160,19 @@ export function Refusal({
   return <Failure problem={problem} onRetry={onRetry} title={title} />
 }
 
+const readAgainMs = 30_000
+
+/** Asks again every half minute while the tab is shown: no stream tells of policies. */
+export function useReadAgain(again: () => void): void {
+  useAgainOnChange(again)
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (!document.hidden) again()
+    }, readAgainMs)
+    return () => clearInterval(timer)
+  }, [again])
+}
+
 /** Asks again when what may be seen became another, without throwing away what somebody is writing. */
 export function useAgainOnChange(again: () => void): void {
   const epoch = useLive((live) => live.fleet.epoch)

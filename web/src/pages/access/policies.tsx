@@ -9,7 +9,7 @@ import { countFindings, subjectCount } from '../../model/access.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import { accessPath, Link, policyPath } from '../../router.tsx'
 import { useAnswer } from '../cluster/use-answer.ts'
-import { EffectMark, Refusal, StateMark, useAgainOnChange } from './parts.tsx'
+import { EffectMark, Refusal, StateMark, useReadAgain } from './parts.tsx'
 
 interface Line extends PolicyView {
   /** from 1: the place in the order of evaluation */
@@ -115,7 +115,7 @@ export function PoliciesPage(): ReactNode {
   const { client } = useHub()
   const ask = useCallback((signal: AbortSignal) => client.policies(signal), [client])
   const [answer, again] = useAnswer(ask)
-  useAgainOnChange(again)
+  useReadAgain(again)
   const rows = useMemo(
     () =>
       answer.state === 'here'

@@ -6,7 +6,7 @@ import { useHub } from '../../live/hooks.ts'
 import { plural } from '../../model/format.ts'
 import { accessPath, clusterPath, Link } from '../../router.tsx'
 import { useAnswer } from '../cluster/use-answer.ts'
-import { EffectMark, Findings, Refusal, StateMark, useAgainOnChange } from './parts.tsx'
+import { EffectMark, Findings, Refusal, StateMark, useReadAgain } from './parts.tsx'
 import { Rules } from './rules.tsx'
 
 /** One policy in words. */
@@ -14,7 +14,7 @@ export function PolicyPage({ name }: { name: string }): ReactNode {
   const { client } = useHub()
   const ask = useCallback((signal: AbortSignal) => client.policies(signal), [client])
   const [answer, again] = useAnswer(ask)
-  useAgainOnChange(again)
+  useReadAgain(again)
   if (answer.state === 'waiting') return <Skeleton label="Loading the policy" />
   if (answer.state === 'failed')
     return <Refusal problem={answer.problem} onRetry={again} title="The policy could not be loaded" />
@@ -44,7 +44,7 @@ function Policy({ policy, place, of }: { policy: PolicyView; place: number; of: 
         </span>
         {!policy.enabled && <span className="tag is-warning">▲ switched off</span>}
       </p>
-      {policy.message && <p>{policy.message}</p>}
+      {policy.state !== 'Active' && policy.message && <p>{policy.message}</p>}
       {findings.length > 0 && (
         <section className="panel" aria-labelledby="findings">
           <h2 id="findings">What its author should know</h2>

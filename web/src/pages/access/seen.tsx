@@ -142,6 +142,7 @@ function seenColumns(types: readonly string[], { username, groups = [] }: Subjec
       id: 'may',
       header: 'They may',
       width: 270,
+      extra: true,
       value: ({ permissions }) => permissions,
       cell: ({ permissions }) => permissionText(permissions),
     },

@@ -6,7 +6,7 @@ import { Empty, Skeleton } from '../../components/states.tsx'
 import type { AccessChangeView, ApiProblem, PreviewView } from '../../contract.ts'
 import { useHub } from '../../live/hooks.ts'
 import { problemOf } from '../../live/problem.ts'
-import { countedTypes, directionOf, splitList, subjectText } from '../../model/access.ts'
+import { changedTypes, directionOf, splitList, subjectText } from '../../model/access.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import { usePlace, whyPath } from '../../router.tsx'
 import { Field } from './field.tsx'
@@ -226,7 +226,7 @@ function Preview({ preview }: { preview: PreviewView }): ReactNode {
       ),
     [changes],
   )
-  const columns = useMemo(() => changeColumns(countedTypes(changes)), [changes])
+  const columns = useMemo(() => changeColumns(changedTypes(changes)), [changes])
   const errors = findings.some(({ severity }) => severity === 'error')
   return (
     <section className="stack" aria-label="What would change">

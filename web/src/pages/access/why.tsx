@@ -1,14 +1,14 @@
 import { IconHelpCircle } from '@tabler/icons-react'
-import { type FormEvent, type ReactNode, useCallback, useEffect, useId, useState } from 'react'
+import { type FormEvent, type ReactNode, useCallback, useId, useState } from 'react'
 import { Empty, Skeleton } from '../../components/states.tsx'
 import type { ExplainQuery, ExplanationView } from '../../contract.ts'
-import { useClusters, useHub } from '../../live/hooks.ts'
+import { useClusters, useHub, useLive } from '../../live/hooks.ts'
 import { answerText, permissionText, selectedBy, skipWord, splitList } from '../../model/access.ts'
 import { accessPath, Link, pushQuery, usePlace } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { useAnswer } from '../cluster/use-answer.ts'
 import { Field } from './field.tsx'
-import { EffectMark, Filters, PolicyName, Refusal, ruleText, useAgainOnChange, VerdictMark } from './parts.tsx'
+import { EffectMark, Filters, PolicyName, Refusal, ruleText, VerdictMark } from './parts.tsx'
 import { SubjectFields } from './subject-fields.tsx'
 
 const fields = ['cluster', 'action', 'type', 'name', 'namespace', 'as', 'groups'] as const
@@ -24,10 +24,11 @@ const readAsked = (query: string): Asked => {
 export function WhyPage(): ReactNode {
   const { query } = usePlace()
   const asked = readAsked(query)
+  const epoch = useLive((live) => live.fleet.epoch)
   return (
     <div className="why-page">
       <QuestionForm key={query} asked={asked} />
-      {asked.cluster === '' ? <NotAsked /> : <Answer query={query} />}
+      {asked.cluster === '' ? <NotAsked /> : <Answer key={`${query} ${epoch}`} query={query} />}
     </div>
   )
 }
@@ -122,12 +123,7 @@ function Answer({ query }: { query: string }): ReactNode {
     [client, query],
   )
   const [answer, again] = useAnswer(ask)
-  const [shown, setShown] = useState('')
-  useAgainOnChange(again)
-  useEffect(() => {
-    if (answer.state !== 'waiting') setShown(query)
-  }, [answer, query])
-  if (answer.state === 'waiting' || shown !== query) return <Skeleton label="Asking why" lines={4} />
+  if (answer.state === 'waiting') return <Skeleton label="Asking why" lines={4} />
   if (answer.state === 'here') return <Explanation explanation={answer.value} />
   if (answer.problem.status === 404) return <Unknown cluster={readAsked(query).cluster} />
   return <Refusal problem={answer.problem} onRetry={again} title="This could not be explained" />
@@ -159,7 +155,7 @@ function Explanation({ explanation }: { explanation: ExplanationView }): ReactNo
         <p className="answer-line" role="status">
           <VerdictMark verdict={verdict}>{text}</VerdictMark>
         </p>
-        <p>{item ? `${item.why}. ${reason}.` : `${reason}.`}</p>
+        <p>{item ? `${item.why}${item.shown ? ', if it is there' : ''}. ${reason}.` : `${reason}.`}</p>
         <p className="fine">
           Asked for {self ? 'you, ' : ''}
           <b>{principal.username || 'nobody by name'}</b>

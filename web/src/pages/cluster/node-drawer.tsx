@@ -6,6 +6,7 @@ import { Age, Missing, NotShown } from '../../components/text.tsx'
 import type { ClusterView, NodeView } from '../../contract.ts'
 import { useLive } from '../../live/hooks.ts'
 import { formatBytes, formatCores, formatCount } from '../../model/format.ts'
+import { Link, whyPath } from '../../router.tsx'
 import { History } from './history.tsx'
 import { amountsOf, NodeReady } from './node-status.tsx'
 
@@ -33,6 +34,9 @@ export function NodeDrawer({ cluster, name, node, stale, onClose }: DrawerProps)
             {cluster.displayName || cluster.name} has no node {name} that you may see. It may have been removed since
             this link was made.
           </p>
+          <Link to={whyPath({ cluster: cluster.name, type: 'nodes', name })} className="button">
+            Why do I not see it?
+          </Link>
         </Empty>
       )}
     </Dialog>
