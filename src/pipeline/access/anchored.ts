@@ -10,14 +10,15 @@ export function isAnchored(pattern: string): boolean {
 }
 
 /** Splits at the bars that are in no group, no class and not escaped. */
-function alternatives(pattern: string): readonly string[] {
+export function alternatives(pattern: string): readonly string[] {
   const cuts = [...syntax(pattern)]
     .filter(({ depth, character }) => depth === 0 && character === '|')
     .map(({ at }) => at)
   return [...cuts, pattern.length].map((end, i) => pattern.slice(i === 0 ? 0 : (cuts[i - 1] ?? 0) + 1, end))
 }
 
-const closing = (pattern: string): number =>
+/** Where the group that a pattern begins with ends; -1 where it does not. */
+export const closing = (pattern: string): number =>
   [...syntax(pattern)].find(({ depth, character }) => depth === 0 && character === ')')?.at ?? -1
 
 /** Characters that are syntax, with the depth of groups they stand in. */

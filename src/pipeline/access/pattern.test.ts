@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { RE2JS } from 're2js'
 import { describe, expect, it } from 'vitest'
 import { documentPattern, isWildcard, maxRegexLength, re2, storedPattern, wildcard } from './pattern.ts'
 
@@ -104,6 +105,66 @@ describe('re2', () => {
     ['', 'anything', true],
     ['^a.c$', 'a\nc', false],
   ])('finds %j in %j: %s', (text, value, expected) => expect(re2(text).matches?.(value)).toBe(expected))
+
+  it.each([
+    ['^ab?c', 'ac', true],
+    ['^ab*', 'a', true],
+    ['^ab{0,1}', 'a', true],
+    ['^ab+', 'a', false],
+    ['^a|b', 'xb', true],
+    ['^(a|b)', 'b', true],
+    ['^x(a|b)?', 'x', true],
+    ['^x(a|b*)', 'x', true],
+    ['^x(?:a|(b|c)d)', 'xcd', true],
+    ['^x(?i:a|b)', 'xB', true],
+    ['^x(a|b)', 'xc', false],
+    ['^a\\Q[\\E|b', 'xb', true],
+    ['^(a[]|b]c)', 'a]c', true],
+    ['^a\\|b', 'a|b', true],
+    ['^(?i)a', 'A', true],
+    ['^a(?i)b', 'aB', true],
+    ['^ü', 'ü', true],
+    ['^', '', true],
+    ['^a-b_1.', 'a-b_1x', true],
+  ])('takes no short cut past %j on %j: %s', (text, value, expected) =>
+    expect(re2(text).matches?.(value)).toBe(expected),
+  )
+
+  it('answers as the engine does, whatever it begins with', () => {
+    const parts = fc.array(
+      fc.constantFrom(
+        '^',
+        'a',
+        'b',
+        '-',
+        '?',
+        '*',
+        '+',
+        '|',
+        '(',
+        ')',
+        '[',
+        ']',
+        '\\',
+        '{2}',
+        '{0,1}',
+        '\\Q',
+        '\\E',
+        '(?:',
+        '.',
+        '$',
+      ),
+      { maxLength: 8 },
+    )
+    fc.assert(
+      fc.property(parts, fc.string({ unit: fc.constantFrom('a', 'b', '-'), maxLength: 4 }), (pattern, value) => {
+        const text = `^${pattern.join('')}`
+        const { matches } = re2(text)
+        if (matches) expect(matches(value)).toBe(RE2JS.compile(text).test(value))
+      }),
+      { numRuns: 3000 },
+    )
+  })
 
   it.each(['[invalid', '(?=a)', '(a)\\1', 'a{1001}', '(', '*a', '\\8', '(?<=a)b'])('returns a fault for %j', (text) => {
     const { fault, matches } = re2(text)

@@ -1,4 +1,5 @@
 import { RE2JS } from 're2js'
+import { alternatives, closing } from './anchored.ts'
 import type { DocumentPattern, Semantics } from './types.ts'
 
 /** Says of a text whether it matches. Never throws, never waits; time is linear in the text. */
@@ -25,7 +26,14 @@ export function wildcard(pattern: string): Matches {
   const pieces = pattern.split('*')
   if (!pattern.includes('?') && !BROKEN.test(pattern)) return literalPieces(pieces)
   const points = pieces.map(pieceOf)
-  return (text) => matchPoints(points, SURROGATE.test(text) ? [...text] : text)
+  const start = literalPrefix(pattern)
+  return (text) => text.startsWith(start) && matchPoints(points, SURROGATE.test(text) ? [...text] : text)
+}
+
+/** What every match begins with, so that most texts are refused by a comparison; '' where that is half a code point. */
+function literalPrefix(pattern: string): string {
+  const [prefix = ''] = pattern.split(/[*?]/, 1)
+  return BROKEN.test(prefix) ? '' : prefix
 }
 
 /** A code unit that is half of a code point, and one whose other half is missing. */
@@ -113,10 +121,36 @@ export function re2(text: string, semantics: Semantics = 'strict'): Pattern {
 function regex(text: string): Pattern {
   try {
     const compiled = RE2JS.compile(text)
-    return { matches: (value) => compiled.test(value) }
+    // Within \Q and \E brackets and bars are letters, and no part of the syntax as it is read here.
+    const isPlain = text.startsWith('^') && !text.includes('\\Q') && alternatives(text).length === 1
+    const starts = isPlain ? literalStarts(text.slice(1)) : []
+    if (starts.length === 0 || starts.includes('')) return { matches: (value) => compiled.test(value) }
+    return { matches: (value) => beginsWithAny(value, starts) && compiled.test(value) }
   } catch (error) {
     return { fault: error instanceof Error ? error.message.replace(/^error parsing regexp: /, '') : String(error) }
   }
+}
+
+/**
+ * What matches of an anchored expression begin with, one of them at least: letters that nothing makes optional, and those of
+ * the alternatives of a group behind them. Most texts are refused by comparing them, without the engine.
+ */
+function literalStarts(text: string): readonly string[] {
+  const [letters = ''] = /^[\w-]*/.exec(text) ?? []
+  const rest = text.slice(letters.length)
+  if (/^[?*{]/.test(rest)) return [letters.slice(0, -1)]
+  const [open] = /^\((?:\?:)?(?!\?)/.exec(rest) ?? []
+  const end = open === undefined ? -1 : closing(rest)
+  if (open === undefined || end < 0 || /^[?*{]/.test(rest.slice(end + 1))) return [letters]
+  const starts = alternatives(rest.slice(open.length, end)).flatMap(literalStarts)
+  return starts.length > MAX_STARTS ? [letters] : starts.map((start) => letters + start)
+}
+
+const MAX_STARTS = 16
+
+function beginsWithAny(text: string, starts: readonly string[]): boolean {
+  for (const start of starts) if (text.startsWith(start)) return true
+  return false
 }
 
 /** How a wildcard is stored: as written, and as a regular expression in which everything but "*" and "?" is escaped. */
