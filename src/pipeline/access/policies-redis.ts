@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '#model'
+import { type Clock, FleetError, systemClock } from '#model'
 import { closeRedis, NO_CONNECTION, type Redis, type RedisConnection, redisClient, redisUnavailable } from '#redis'
 import { type Logger, silentLogger } from '#runtime'
 import { readStoredPolicy } from './document.ts'
@@ -250,12 +250,13 @@ export class RedisPolicies implements PolicySource, PolicyWriter, AsyncDisposabl
     if (wasLost || isChanged) this.#listeners.tell()
   }
 
+  /** Whatever went wrong: nobody is answered, and the first telling reason is given. */
   #fail(error: unknown): never {
-    if (!(error instanceof PoliciesUnavailableError)) throw error
-    this.#lost(error.reason)
-    if (error instanceof PoliciesBrokenError && this.#expected) this.#lostListeners.tell()
+    const failure = error instanceof PoliciesUnavailableError ? error : unforeseen(error)
+    this.#lost(failure.reason)
+    if (failure instanceof PoliciesBrokenError && this.#expected) this.#lostListeners.tell()
     const why = this.#trouble
-    if (why === undefined || why === error.reason) throw error
+    if (why === undefined || why === failure.reason) throw failure
     throw new PoliciesUnavailableError(`Redis is not available: ${why}`, { cause: error })
   }
 
@@ -309,3 +310,5 @@ function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
 }
+
+const unforeseen = (error: unknown) => new PoliciesUnavailableError(FleetError.from(error).message, { cause: error })

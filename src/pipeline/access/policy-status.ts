@@ -129,30 +129,14 @@ const stays = (inForce: InForce | undefined): string =>
     : `${inForce.generation === undefined ? 'the one before' : `revision ${inForce.generation}`} stays in force`
 
 function conditionsOf(facts: StatusFacts, warnings: number): readonly Condition[] {
-  const { generation, stored, inForce, storeTrouble, now } = facts
-  const errors = errorsOf(facts)
+  const { generation, stored, inForce, now } = facts
   const observed = generation === undefined ? {} : { observedGeneration: generation }
-  const valid: Said =
-    errors.length > 0
-      ? ['False', 'InvalidSpec', errors.slice(0, 5).map(textOf).join('; ')]
-      : [
-          'True',
-          warnings > 0 ? 'CompiledWithWarnings' : 'Compiled',
-          warnings > 0 ? `${warnings} warnings` : 'The spec has no faults',
-        ]
-  const ready: Said =
-    errors.length > 0
-      ? ['False', 'InvalidSpec', insteadOf(facts)]
-      : storeTrouble !== undefined
-        ? ['False', 'StoreUnavailable', `The store did not take it; ${stays(inForce)}: ${storeTrouble}`]
-        : ['True', 'InForce', 'Decisions use this revision']
-  return (
-    [
-      ['Ready', ready],
-      ['Valid', valid],
-      ['Active', activity(inForce, now)],
-    ] as const
-  ).reduce<readonly Condition[]>(
+  const said: readonly (readonly [type: string, said: Said])[] = [
+    ['Ready', readiness(facts)],
+    ['Valid', validity(facts, warnings)],
+    ['Active', activity(inForce, now)],
+  ]
+  return said.reduce<readonly Condition[]>(
     (conditions, [type, [status, reason, message]]) =>
       setCondition(conditions, { type, status, reason, message: message.slice(0, MAX_TEXT), ...observed }, now),
     stored?.conditions ?? [],
@@ -161,12 +145,28 @@ function conditionsOf(facts: StatusFacts, warnings: number): readonly Condition[
 
 type Said = readonly [status: Condition['status'], reason: string, message: string]
 
+function readiness(facts: StatusFacts): Said {
+  const { inForce, storeTrouble } = facts
+  if (errorsOf(facts).length > 0) return ['False', 'InvalidSpec', insteadOf(facts)]
+  if (storeTrouble !== undefined) {
+    return ['False', 'StoreUnavailable', `The store did not take it; ${stays(inForce)}: ${storeTrouble}`]
+  }
+  return inForce ? ['True', 'InForce', 'Decisions use this revision'] : ['False', 'Pending', 'It is not stored yet']
+}
+
+function validity(facts: StatusFacts, warnings: number): Said {
+  const errors = errorsOf(facts)
+  if (errors.length > 0) return ['False', 'InvalidSpec', errors.slice(0, 5).map(textOf).join('; ')]
+  if (warnings === 0) return ['True', 'Compiled', 'The spec has no faults']
+  return ['True', 'CompiledWithWarnings', `${warnings} ${warnings === 1 ? 'warning' : 'warnings'}`]
+}
+
 function activity(inForce: InForce | undefined, now: number): Said {
   if (!inForce) return ['False', 'NotInForce', 'No revision is in force']
   const { state, message } = stateOf({ key: '', document: inForce.document, faults: [] }, now)
   if (state === 'Active') return ['True', 'Active', message]
   if (state === 'Expired') return ['False', 'Expired', message]
-  if (state === 'Inactive') return ['False', inForce.document.enabled ? 'NotYetValid' : 'Disabled', message]
+  if (state === 'Inactive') return ['False', message.includes('disabled') ? 'Disabled' : 'NotYetValid', message]
   return ['Unknown', 'Faulty', message]
 }
 
