@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Manager } from '#controller'
 import type { MonitorAccessPolicyStatus } from '#kinds'
@@ -7,6 +8,7 @@ import { MemoryPolicies } from './policies-memory.ts'
 import { type AccessReconcilersOptions, accessPolicyResource, accessReconcilers } from './reconciler.ts'
 import {
   aFaultySpec,
+  anEmbeddedHub,
   aSpec,
   declare,
   hubs,
@@ -358,3 +360,75 @@ for (const { title, skip, open } of hubs) {
     })
   })
 }
+
+describe('policies of a hub, whatever happens to them', () => {
+  const name = fc.constantFrom('a', 'b')
+  const step = fc.oneof(
+    {
+      weight: 3,
+      arbitrary: fc.record({ kind: fc.constant('valid' as const), name, priority: fc.integer({ min: 1, max: 9 }) }),
+    },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant('faulty' as const), name }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('delete' as const), name }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('stop' as const) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('start' as const) }) },
+  )
+
+  it('are in force as they were last seen without a fault, and gone when their object is', async () => {
+    const hub = await anEmbeddedHub()
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 9 }), async (steps) => {
+        const store = new MemoryPolicies()
+        const launch = async () => {
+          const controllers = accessReconcilers({
+            hub: hub.kube,
+            namespace: NAMESPACE,
+            writer: store,
+            logger: silentLogger,
+          })
+          const manager = new Manager({ controllers, logger: silentLogger })
+          await manager.start()
+          return manager
+        }
+        let manager: Manager | undefined = await launch()
+        /** per object: the priority in its spec (undefined: faulty), and that of the revision in force */
+        const objects = new Map<string, { priority: number | undefined; inForce: number | undefined }>()
+        const settled = () =>
+          until(async () => {
+            const policies = await hub.kube.listAll(accessPolicyResource)
+            for (const { metadata, status } of policies)
+              expect((status as MonitorAccessPolicyStatus | undefined)?.observedGeneration).toBe(metadata.generation)
+            for (const object of objects.values()) object.inForce = object.priority ?? object.inForce
+            const wanted = [...objects].flatMap(([of, { inForce }]) =>
+              inForce === undefined ? [] : [[key(of), inForce]],
+            )
+            const held = (await store.current()).policies.map(({ key: of, document }) => [of, document.priority])
+            expect(held).toEqual(wanted.sort())
+          })
+        for (const one of steps) {
+          if (one.kind === 'valid') {
+            const { subjects } = aSpec().identity
+            await declare(hub, one.name, aSpec({ identity: { subjects, priority: one.priority } }))
+            objects.set(one.name, { priority: one.priority, inForce: objects.get(one.name)?.inForce })
+          } else if (one.kind === 'faulty') {
+            await declare(hub, one.name, aFaultySpec())
+            objects.set(one.name, { priority: undefined, inForce: objects.get(one.name)?.inForce })
+          } else if (one.kind === 'delete') {
+            if (objects.delete(one.name)) await undeclare(hub, one.name)
+          } else if (one.kind === 'stop') {
+            await manager?.stop()
+            manager = undefined
+          } else manager ??= await launch()
+          if (manager) await settled()
+        }
+        manager ??= await launch()
+        await settled()
+        for (const of of objects.keys()) await undeclare(hub, of)
+        await until(async () => expect((await store.current()).policies).toEqual([]))
+        await manager.stop()
+      }),
+      { numRuns: 12 },
+    )
+    await hub[Symbol.asyncDispose]()
+  }, 60_000)
+})
