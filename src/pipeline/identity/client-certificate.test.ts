@@ -63,7 +63,6 @@ describe('a proxy with a client certificate', () => {
   const answers = () => (server.address() as AddressInfo).port
 
   beforeAll(async () => {
-    x509.cryptoProvider.set(webcrypto as unknown as Crypto)
     ca = await make({ name: 'CA of the proxy', ca: true })
     serving = await make({ name: 'localhost', usage: '1.3.6.1.5.5.7.3.1' })
     // Whatever TLS accepts: who signed is decided by identity.

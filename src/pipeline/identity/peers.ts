@@ -66,12 +66,11 @@ function readAuthorities(pem: string): readonly X509Certificate[] {
 }
 
 function namesOf(certificate: X509Certificate): readonly string[] {
-  const { subject, subjectAltName = '' } = certificate.toLegacyObject() as unknown as {
-    readonly subject?: { readonly CN?: string | readonly string[] }
-    readonly subjectAltName?: string
-  }
+  // Node types the legacy object as empty; a name that stands twice is a list there.
+  const { subject } = certificate.toLegacyObject() as unknown as { readonly subject?: { readonly CN?: unknown } }
   const common = typeof subject?.CN === 'string' ? [subject.CN] : []
-  // A quoted entry hides a comma or a quote inside a name; such a name is none of ours.
-  const dns = [...(subjectAltName ?? '').matchAll(/(?:^|, )DNS:([^",]+)(?=, |$)/g)].map(([, name = '']) => name)
-  return subjectAltName.includes('"') ? common : [...common, ...dns]
+  const alternatives = certificate.subjectAltName ?? ''
+  // A quoted entry hides a comma or a quote inside a name: such a certificate counts by its common name alone.
+  if (alternatives.includes('"')) return common
+  return [...common, ...[...alternatives.matchAll(/(?:^|, )DNS:([^,]+)/g)].map(([, name = '']) => name)]
 }
