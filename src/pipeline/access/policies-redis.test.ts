@@ -295,6 +295,34 @@ describe.skipIf(redisMissing)(`policies in a real Redis${redisMissing ? ` (skipp
     expect(String(error)).not.toContain('"wrong"')
   })
 
+  it('need no more rights than the specification names', async () => {
+    const rights = '~policy:* ~policies:* resetchannels &policy-changes &policy-events +@connection +info'
+    const user = async (username: string, more: string) => {
+      await hand.call('ACL', 'SETUSER', username, 'reset', 'on', '>secret', ...rights.split(' '), ...more.split(' '))
+      return { connection: { host: server.host, port: server.port, username, password: 'secret' } }
+    }
+    const manager = await open(
+      await user('manager', '~rbac:* +@read +@write +@transaction +eval +scan +publish +subscribe -@dangerous +info'),
+    )
+    await hand.set('rbac:decision:x', 'x')
+    await manager.resync(every([aDocument('a')]))
+    await manager.put(aDocument('b'), active)
+    await manager.remove(key('a'))
+    const api = await open({
+      ...(await user('api', '+@read +eval +subscribe -@dangerous +info')),
+      checkEveryMs: 60_000,
+    })
+    expect(await keysOf(api)).toEqual([key('b')])
+    let told = 0
+    api.onChange(() => told++)
+    await eventually('the announcement is heard', async () => {
+      await manager.put(aDocument('c', { priority: (told % 9) + 1 }), active)
+      return told > 0
+    })
+    await expect(api.put(aDocument('d'), active)).rejects.toBeInstanceOf(StoreUnavailableError)
+    expect(await keysOf(api)).toEqual([key('b'), key('c')])
+  })
+
   describe('written by the original', () => {
     it('are read without a generation', async () => {
       await storeAsOriginal(hand, aDocument('a'))

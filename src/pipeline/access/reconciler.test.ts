@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Manager } from '#controller'
 import type { MonitorAccessPolicyStatus } from '#kinds'
 import { StoreUnavailableError } from '#model'
-import { silentLogger } from '#runtime'
+import { Metrics, silentLogger } from '#runtime'
 import { MemoryPolicies } from './policies-memory.ts'
 import { type AccessReconcilersOptions, accessPolicyResource, accessReconcilers } from './reconciler.ts'
 import {
@@ -43,7 +43,13 @@ class BreakableStore extends MemoryPolicies {
     this.writes++
     return this.#unless(() => super.remove(removed))
   }
-  override resync(...args: Parameters<MemoryPolicies['resync']>) {
+  /** holds a resync back after it was made up */
+  gate: Promise<void> = Promise.resolve()
+  resyncs = 0
+
+  override async resync(...args: Parameters<MemoryPolicies['resync']>) {
+    this.resyncs++
+    await this.gate
     return this.#unless(() => super.resync(...args))
   }
   onLost(listener: () => void) {
@@ -341,6 +347,26 @@ for (const { title, skip, open } of hubs) {
       await store.remove(key('two'))
       store.lose()
       await until(async () => expect(await keysOf(store)).toEqual([key('one'), key('two')]))
+    })
+
+    it('does not keep what was deleted or changed while the store took everything', async () => {
+      for (const name of ['gone', 'moved']) await declare(hub, name)
+      const store = new BreakableStore()
+      let openGate: () => void = () => undefined
+      store.gate = new Promise((resolve) => {
+        openGate = resolve
+      })
+      const metrics = new Metrics({}, { processMetrics: false })
+      await start({ writer: store, metrics })
+      await until(() => expect(store.resyncs).toBe(1))
+      await declare(hub, 'moved', aSpec({ identity: { subjects: { users: ['ann'] }, priority: 9 } }))
+      await undeclare(hub, 'gone')
+      await until(async () =>
+        expect(await metrics.registry.metrics()).toContain('clusterpulse_access_policies{state="Pending"} 1'),
+      )
+      openGate()
+      await until(async () => expect(await keysOf(store)).toEqual([key('moved')]))
+      await until(async () => expect(await documentOf(store, 'moved')).toMatchObject({ users: ['ann'] }))
     })
 
     it('leaves policies of other namespaces alone', async () => {

@@ -109,6 +109,7 @@ interface Written {
 
 interface Brought {
   readonly key: string
+  readonly of: ObjectKey
   readonly inForce: InForce
   readonly note: Readonly<Record<string, unknown>>
 }
@@ -277,7 +278,9 @@ class PolicyReconciler implements Reconciler {
   #brought(policy: Policy): Brought[] {
     const key = keyText(policy.metadata)
     const inForce = this.#wanted(key, policy)
-    return inForce ? [{ key, inForce, note: storedStatus(this.#status(key, policy, inForce)) }] : []
+    return inForce
+      ? [{ key, of: objectKey(policy), inForce, note: storedStatus(this.#status(key, policy, inForce)) }]
+      : []
   }
 
   #synced(brought: readonly Brought[], mended: readonly string[]): void {
@@ -295,9 +298,13 @@ class PolicyReconciler implements Reconciler {
     this.#isSynced = true
     this.#resyncFailed = false
     const all = this.#all()
-    this.#forgetAllBut(new Set(all.map(({ metadata }) => keyText(metadata))))
-    for (const { key, inForce, note } of brought)
+    const present = new Set(all.map(({ metadata }) => keyText(metadata)))
+    this.#forgetAllBut(present)
+    for (const { key, inForce, note, of } of brought) {
       this.#keep(key, inForce, { document: inForce.document, note: JSON.stringify(note) })
+      // Deleted while the store took everything: its own key may have come and gone before we were ready for it.
+      if (!present.has(key)) enqueue(of)
+    }
     for (const policy of all) {
       const key = keyText(policy.metadata)
       const inForce = this.#earlier(key, policy)
