@@ -35,13 +35,6 @@ export interface Aggregations {
   shows(name: string): boolean
 }
 
-/** What a fault of the stored document says of an entry. */
-export interface EntryFaults {
-  readonly closes: boolean
-  readonly aggregations: boolean
-}
-const noFaults: EntryFaults = { closes: false, aggregations: false }
-
 /** Which filters have a meaning for a type; the others must not let anything through in its name. */
 const filterable: Readonly<Record<string, { readonly namespaces: boolean; readonly fields: boolean }>> = {
   nodes: { namespaces: false, fields: false },
@@ -54,12 +47,13 @@ const filterable: Readonly<Record<string, { readonly namespaces: boolean; readon
 }
 const filterableOf = (type: string) => (Object.hasOwn(filterable, type) ? filterable[type] : undefined)
 
-export function prepareEntry(document: ResourceDocument, semantics: Semantics, faults: EntryFaults = noFaults): Entry {
-  return semantics === 'strict' ? strictEntry(document, faults) : originalEntry(document)
+/** @param hasFault something of the entry could not be read; the original never looked */
+export function prepareEntry(document: ResourceDocument, semantics: Semantics, hasFault = false): Entry {
+  return semantics === 'strict' ? strictEntry(document, hasFault) : originalEntry(document)
 }
 
 /** Elements that cannot be read count against the reader: an include matches nothing, an exclude matches everything. */
-function strictEntry(document: ResourceDocument, faults: EntryFaults): Entry {
+function strictEntry(document: ResourceDocument, hasFault: boolean): Entry {
   const { visibility } = document
   const kind = filterableOf(document.type)
   const names = strictTexts(namesOf(document))
@@ -73,7 +67,7 @@ function strictEntry(document: ResourceDocument, faults: EntryFaults): Entry {
   const isFiltered = [names.filter, namespaces.filter, ...labels, ...fieldFilters].some((filter) => filter !== null)
   const isKnown = visibility === 'all' || visibility === '' || visibility === 'filtered'
   const isClosed =
-    faults.closes ||
+    hasFault ||
     !isKnown ||
     (visibility === 'filtered' && !isFiltered) ||
     [names, namespaces, ...fields.map(([, texts]) => texts)].some(({ isBlind }) => isBlind) ||
@@ -85,7 +79,7 @@ function strictEntry(document: ResourceDocument, faults: EntryFaults): Entry {
     namespaces: namespaces.filter,
     labels,
     fields: fieldFilters,
-    aggregations: faults.aggregations ? noAggregations : aggregationsOf(document),
+    aggregations: aggregationsOf(document),
   })
 }
 
@@ -137,8 +131,6 @@ export const closedEntry: Entry = {
   aggregations: null,
   summary: { visibility: 'none' },
 }
-
-const noAggregations: Aggregations = { shows: () => false }
 
 /** Excluded wins over included (RBAC-Q21). */
 function aggregationsOf({ aggregation_rules: rules }: ResourceDocument): Aggregations | null {

@@ -1,4 +1,3 @@
-import type { EntryFaults } from './entry.ts'
 import type { StoredPolicy } from './types.ts'
 
 /** What the faults of one stored policy are about. Whatever cannot be placed is about the whole policy. */
@@ -20,7 +19,7 @@ export interface RuleFaults {
   readonly resources: boolean
   /** the type of an entry is unknown: it could be about any */
   type(index: number): boolean
-  entry(index: number): EntryFaults
+  entry(index: number): boolean
 }
 
 /** This of a stored document says nothing that a decision uses. */
@@ -71,14 +70,13 @@ export function placeFaults({ faults }: StoredPolicy): Faults {
   }
 }
 
-const soundEntry: EntryFaults = { closes: false, aggregations: false }
 const soundRule: RuleFaults = {
   whole: false,
   selector: false,
   permissions: false,
   resources: false,
   type: () => false,
-  entry: () => soundEntry,
+  entry: () => false,
 }
 
 function ruleFaults(rests: readonly string[]): RuleFaults {
@@ -92,16 +90,12 @@ function ruleFaults(rests: readonly string[]): RuleFaults {
   })
   const placed = /^\.((cluster_)?selector\b|permissions\b|resources$|resources\[)/
   const of = (index: number) => entries.filter((entry) => entry.index === index)
-  const isAboutAggregations = ({ rest }: { readonly rest: string }) => /^\.aggregation(s|_rules)\b/.test(rest)
   return {
     whole: rests.some((rest) => !placed.test(rest)),
     selector,
     permissions,
     resources,
     type: (index) => of(index).some(({ rest }) => rest === '' || rest === '.type'),
-    entry: (index) => ({
-      closes: of(index).some((entry) => !isAboutAggregations(entry)),
-      aggregations: of(index).some(isAboutAggregations),
-    }),
+    entry: (index) => of(index).length > 0,
   }
 }
