@@ -180,10 +180,35 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 90_000 }, () => {
       hub.snapshot()
       await expect.poll(() => rowNames(page), { timeout: 2000, interval: 20 }).toEqual(['lab'])
       expect(Date.now() - began).toBeLessThan(2000)
+      expect(await page.locator('tr[data-index]').count()).toBe(1)
       expect(await text(page)).not.toMatch(/Europe|edge-07|us-stage/)
       await page.getByRole('status').getByText('What you may see has changed.').waitFor()
       await page.getByRole('button', { name: 'Dismiss' }).click()
       await page.getByText('What you may see has changed.').waitFor({ state: 'detached' })
+    })
+
+    it('keeps the keyboard in the page when what had the focus goes', async () => {
+      lookAs(alice)
+      const page = await visit('/')
+      await expect.poll(() => rowNames(page), patient).toHaveLength(6)
+      await page.keyboard.press('j')
+      hub.fill([aCluster('lab', Date.now())])
+      hub.say({ kind: 'access', reason: 'policies', now: hub.now() })
+      hub.snapshot()
+      await expect.poll(() => rowNames(page), patient).toEqual(['lab'])
+      await expect.poll(() => page.evaluate<string>('document.activeElement.id'), patient).toBe('main')
+    })
+
+    it('leads from refused history and from a node that is not shown to the reason', async () => {
+      lookAs(alice)
+      hub.behaviour.refuseHistory = { status: 403, code: 'metrics_not_permitted', error: 'no policy shows you usage' }
+      const page = await visit('/clusters/eu-prod-1/history')
+      await page.getByText('You may not see this history').waitFor()
+      await page.getByRole('link', { name: 'Why?', exact: true }).click()
+      await page.getByText('You may see a part of usage and history of cluster eu-prod-1').waitFor()
+      await page.goto(`${base}/clusters/eu-prod-1/nodes/hidden-1`)
+      await page.getByRole('dialog').getByRole('link', { name: 'Why do I not see it?' }).click()
+      await page.getByText('You may see hidden-1 among the nodes of eu-prod-1').waitFor()
     })
 
     it('turns the open page of a cluster that may no longer be seen into one of none', async () => {
@@ -573,6 +598,11 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 90_000 }, () => {
       await page.keyboard.press('Enter')
       await heading(page, 'clusterpulse/audit-week')
       await expect.poll(focused, patient).toBe('clusterpulse/audit-week')
+      await page.keyboard.press('g')
+      await page.keyboard.press('a')
+      await heading(page, 'What may I see?')
+      await page.goBack()
+      await heading(page, 'clusterpulse/audit-week')
       await page.keyboard.press('Control+k')
       await page.keyboard.type('what may')
       await page.getByRole('option', { name: /What may I see/, selected: true }).waitFor()

@@ -1,4 +1,4 @@
-import { lazy, type ReactNode, Suspense, useCallback, useEffect, useState } from 'react'
+import { lazy, type ReactNode, Suspense, useCallback, useEffect, useRef, useState } from 'react'
 import { Empty, ErrorBoundary, Failure, Refused, Skeleton } from './components/states.tsx'
 import { useHub, useLive } from './live/hooks.ts'
 import { FleetPage } from './pages/fleet/fleet-page.tsx'
@@ -43,6 +43,14 @@ export function App(): ReactNode {
     // Fetched beside the first snapshot, not after it; on the fleet it is there before the first click.
     loadClusterPage().catch((cause: unknown) => console.warn('the cluster page is not loaded yet', cause))
   }, [])
+
+  const shownEpoch = useRef(epoch)
+  useEffect(() => {
+    if (shownEpoch.current === epoch) return
+    shownEpoch.current = epoch
+    // What had the focus may be gone; it does not fall back to the top of the page.
+    if (document.activeElement === document.body) document.getElementById('main')?.focus({ preventScroll: true })
+  }, [epoch])
 
   useEffect(() => {
     if (signedOut) {

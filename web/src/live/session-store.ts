@@ -10,7 +10,7 @@ interface SessionStoreOptions {
 
 const soonestMs = 1000
 /** a session is not renewed more often than this */
-const renewAfterMs = 60_000
+const renewAfterMs = 15_000
 /** beyond this a browser's timer would overflow and fire at once */
 const longestMs = 2 ** 31 - 1
 

@@ -305,6 +305,13 @@ function changeColumns(types: readonly string[]): readonly Column<Line>[] {
         </span>
       ),
     },
+    {
+      id: 'policy',
+      header: 'Then decided by',
+      width: 230,
+      value: ({ decidedBy }) => decidedBy?.policy ?? null,
+      cell: ({ decidedBy }) => <DeciderCell decider={decidedBy} />,
+    },
     ...types.map(
       (type): Column<Line> => ({
         id: type.toLowerCase(),
@@ -316,13 +323,6 @@ function changeColumns(types: readonly string[]): readonly Column<Line>[] {
         cell: ({ counts }) => <Counted count={counts[type]} />,
       }),
     ),
-    {
-      id: 'policy',
-      header: 'Then decided by',
-      width: 230,
-      value: ({ decidedBy }) => decidedBy?.policy ?? null,
-      cell: ({ decidedBy }) => <DeciderCell decider={decidedBy} />,
-    },
   ]
 }
 
