@@ -77,7 +77,7 @@ describe('signing in at an OpenID provider', () => {
     const browser = new Browser()
     expect(await whoIs(world, browser)).toBeNull()
     const answer = await signIn(world, browser, '/clusters/east?tab=nodes')
-    expect(answer).toMatchObject({ status: 302, location: '/clusters/east?tab=nodes' })
+    expect(answer).toMatchObject({ status: 302, location: '/clusters/east?tab=nodes', principal: { username: 'ann' } })
     expect(await whoIs(world, browser)).toMatchObject({
       byCookie: true,
       principal: {
@@ -104,6 +104,16 @@ describe('signing in at an OpenID provider', () => {
     // Nothing of what must stay secret can be read from the cookie.
     expect(cookies).toHaveLength(1)
     expect(cookies[0]).not.toContain(asked.get('state') ?? '')
+  })
+
+  it('asks for no groups where the provider knows none, unless told to', async () => {
+    const claims = { openid: ['sub'], email: ['email', 'email_verified'], profile: ['preferred_username'] }
+    const scopesOf = async (oidc: Partial<OidcConfig>) => {
+      const world = await aWorld({ configuration: { claims } }, oidc)
+      return new URL((await world.identity.begin('/', aRequest())).location ?? '').searchParams.get('scope')
+    }
+    expect(await scopesOf({})).toBe('openid profile email')
+    expect(await scopesOf({ scopes: ['profile', 'teams'] })).toBe('openid profile teams')
   })
 
   it('keeps its cookies from scripts, from other sites and from plain connections', async () => {

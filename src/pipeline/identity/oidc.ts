@@ -199,11 +199,13 @@ function authentication(secret: string | undefined): client.ClientAuth {
   }
 }
 
-/** The default asks for what the provider offers; what is configured is asked for as it stands. */
-function scopesFor({ scopes }: OidcConfig, supported: readonly string[] | undefined): readonly string[] {
-  if (scopes && scopes.length > 0) return scopes.includes('openid') ? scopes : ['openid', ...scopes]
-  const wanted = ['openid', 'profile', 'email', 'groups']
-  return supported ? wanted.filter((scope) => scope === 'openid' || supported.includes(scope)) : wanted
+const usualScopes = ['openid', 'profile', 'email', 'groups']
+
+/** The usual ones as far as the provider offers them, as some refuse what they do not know; others as configured. */
+function scopesFor({ scopes = [] }: OidcConfig, supported: readonly string[] | undefined): readonly string[] {
+  const usual = scopes.length === 0 || scopes.join(' ') === usualScopes.join(' ')
+  if (!usual) return scopes.includes('openid') ? scopes : ['openid', ...scopes]
+  return usualScopes.filter((scope) => scope === 'openid' || !supported || supported.includes(scope))
 }
 
 /** Some providers tell names and groups at their user info endpoint alone. What the signed token says goes first. */

@@ -213,6 +213,7 @@ describe('a look through the eyes of another', () => {
       method: 'oidc',
       actor: 'admin',
     })
+    expect(found?.actor).toMatchObject({ username: 'admin', method: 'password' })
   })
 
   it('never has the sign-in method of the administrator, which opens everything', async () => {
