@@ -277,6 +277,32 @@ describe('a caller who sees a part', () => {
     }
   })
 
+  it('has no measurements where no policy grants them, whoever asked the same before', async () => {
+    await using world = await aWorld({ identity: proxy, policies })
+    await fill(world)
+    for (const url of [`${west}?metric=cpu_used`, `${nodeA}?metric=cpu_used`, `${several}?metric=cpu_used`]) {
+      expect((await world.get(url, as('whole'))).status).toBe(200)
+      expect(await world.get(url, as('unmeasured')), url).toMatchObject({
+        status: 403,
+        body: { code: 'metrics_not_permitted' },
+      })
+    }
+    const url = '/api/v1/clusters/west/nodes/a?include_metrics=true'
+    expect((await world.get(url, as('unmeasured'))).body).not.toHaveProperty('metrics_history')
+  })
+
+  it('has nothing that is summed over pods that are hidden, whoever asked the same before', async () => {
+    await using world = await aWorld({ identity: proxy, policies })
+    await fill(world)
+    const metrics = ({ series }: HistoryView) => series.map(({ metric }) => metric)
+    const url = `${nodeA}?metric=cpu_used,pods_total`
+    expect(metrics(await historyOf(world, url, as('whole')))).toEqual(['cpu_used', 'pods_total'])
+    expect(metrics(await historyOf(world, url, as('podless')))).toEqual(['cpu_used'])
+    const sample = (user: string) => world.get('/api/v1/clusters/west/nodes/a?include_metrics=true', as(user))
+    expect(JSON.stringify((await sample('whole')).body)).toMatch(/"pods_total":120/)
+    expect(JSON.stringify((await sample('podless')).body)).not.toMatch(/"pods_total":\d/)
+  })
+
   it('without a name is not served', async () => {
     await using world = await aWorld({ identity: proxy, policies })
     await fill(world)

@@ -1,19 +1,18 @@
-import { createHash } from 'node:crypto'
-import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Access, Principal, Sight } from '#access'
+import type { Access, Sight } from '#access'
 import type { Subscription as BusSubscription, EventBus, EventId, NumberedChange } from '#events'
 import type { RowType } from '#http'
 import { type Clock, minutes, seconds } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
-import { changeTexts, Dirty, Held, hold, movedTexts, type Subscription } from './dirty.ts'
+import { Dirty } from './dirty.ts'
 import { RefusedError } from './problem.ts'
 import { principalOf, sightOf } from './route.ts'
+import { type Asked, type Client, groupKey, StreamGroup } from './stream-group.ts'
 import { StreamIds } from './stream-ids.ts'
 import { SightWatch } from './stream-sights.ts'
 import type { ApiConfig } from './types.ts'
-import { rowTypes, staleAt, type Views, type VisibleCluster } from './views.ts'
+import { staleAt, type Views } from './views.ts'
 
 const heartbeatMs = seconds(15)
 const tickMs = 500
@@ -29,8 +28,6 @@ const shortFarewellMs = seconds(1)
 const maxBlindMs = seconds(10)
 /** Above this a snapshot is the shorter way. */
 const maxReplay = 10_000
-/** One snapshot serves all who come within this while nothing moved. */
-const sameSnapshotMs = 250
 /** Snapshots are made for this long at a time, then others have their turn. */
 const snapshotTurnMs = 25
 
@@ -51,36 +48,6 @@ interface StreamParts {
   readonly config: ApiConfig
 }
 
-/** Everyone who gets the same bytes: the same question by the same sight. */
-interface Group extends Subscription {
-  readonly key: string
-  /** part of the ids of this group: another subscription or another sight cannot resume with them */
-  readonly mark: string
-  readonly clients: Set<Client>
-  sight: Sight
-  /** since when it cannot be found out what they see: nothing is sent; undefined: it can */
-  blindSince: number | undefined
-  /** the last snapshot, as long as nothing moved */
-  snapshot:
-    | { readonly frame: Buffer; readonly version: number; readonly last: EventId; readonly at: number }
-    | undefined
-}
-
-interface Client {
-  group: Group
-  readonly principal: Principal
-  readonly sessionId: string | undefined
-  /** ms since the Unix epoch: when what the stream stands on ends */
-  readonly endsAt: number
-  /** when it is to come again, so that who asks is asked again */
-  readonly closesAt: number
-  readonly response: ServerResponse
-  /** it has a snapshot, or resumed */
-  ready: boolean
-  /** unsent bytes above which it is too slow */
-  limit: number
-}
-
 /**
  * Server-sent events: what is true, then what moves.
  *
@@ -95,7 +62,7 @@ export class StreamHub implements AsyncDisposable {
   readonly #parts: StreamParts
   readonly #ids = new StreamIds()
   readonly #sights: SightWatch
-  readonly #groups = new Map<string, Group>()
+  readonly #groups = new Map<string, StreamGroup>()
   readonly #closing = new AbortController()
   readonly #waits = new Set<Promise<void>>()
   readonly #overflows: { inc(): void }
@@ -136,7 +103,7 @@ export class StreamHub implements AsyncDisposable {
     const after = typeof header === 'string' && header !== '' ? header : query.lastEventId
     reply.hijack()
     const response = reply.raw
-    const group = this.#groupOf(sightOf(request), new Set(query.cluster), new Set(query.type))
+    const group = this.#groupOf(sightOf(request), { clusters: new Set(query.cluster), types: new Set(query.type) })
     const client: Client = {
       group,
       principal: principalOf(request),
@@ -231,26 +198,22 @@ export class StreamHub implements AsyncDisposable {
     const dirty = this.#dirty
     this.#dirty = new Dirty()
     const place = dirty.isNumbered ? this.#last : undefined
-    for (const group of this.#groups.values()) if (group.blindSince === undefined) this.#sendTo(group, dirty, place)
+    for (const group of this.#groups.values()) if (!group.isBlind) this.#sendTo(group, dirty, place)
   }
 
   /** Without a place the frame is none to resume at. */
-  #sendTo(group: Group, dirty: Dirty, place: EventId | undefined): void {
-    const ready = [...group.clients].filter((client) => client.ready)
+  #sendTo(group: StreamGroup, dirty: Dirty, place: EventId | undefined): void {
+    const { ready } = group
     if (ready.length === 0) return // whoever comes is given all of it
-    const now = this.#parts.clock.now()
-    const texts = changeTexts(dirty, group, now)
-    if (texts.length === 0) return
-    group.snapshot = undefined
-    const frame = changeFrame(texts, now, place && this.#ids.seal({ place, mark: group.mark }))
-    for (const client of ready) this.#write(client, frame)
+    const frame = group.changes(dirty, this.#parts.clock.now(), place)
+    if (frame) for (const client of ready) this.#write(client, frame)
   }
 
   #snapshot(client: Client): void {
     if (!client.group.clients.has(client) || client.ready) return
     // What is gathered goes to the others first: the snapshot holds it already.
     this.#flush()
-    if (client.group.blindSince !== undefined) {
+    if (client.group.isBlind) {
       this.#waiting.add(client)
       return
     }
@@ -261,47 +224,19 @@ export class StreamHub implements AsyncDisposable {
     this.#write(client, frame)
   }
 
-  #snapshotOf(group: Group): Buffer {
-    const { state, clock } = this.#parts
-    const now = clock.now()
-    const known = group.snapshot
-    const isSame = known && known.version === state.version() && known.last === this.#last
-    if (isSame && now - known.at < sameSnapshotMs) return known.frame
+  #snapshotOf(group: StreamGroup): Buffer {
+    const now = this.#parts.clock.now()
+    const kept = group.kept(this.#last, now)
+    if (kept) return kept
     this.#level(group)
-    const clusters = state.clusters().flatMap(({ name }) => group.see(name) ?? [])
-    const rows = [...group.clusters].flatMap((name) => {
-      const cluster = group.see(name)
-      return cluster ? rowTypes.filter((type) => group.types.has(type)).map((type) => rowsText(cluster, type)) : []
-    })
-    const texts = clusters.map((cluster) => cluster.json(now)).join(',')
-    const id = this.#ids.seal({ place: this.#last, mark: group.mark })
-    const frame = Buffer.from(
-      `id: ${id}\nevent: snapshot\ndata: {"clusters":[${texts}],"rows":[${rows.join(',')}],"now":${now}}\n\n`,
-    )
-    group.snapshot = { frame, version: state.version(), last: this.#last, at: now }
-    return frame
+    return group.snapshot(this.#last, now)
   }
 
-  /**
-   * Brings everyone in the group to the state of this moment, so that all of them hold the same: state may be ahead of what
-   * the bus has told so far.
-   */
-  #level(group: Group): void {
-    const { state } = this.#parts
-    const { held } = group
-    if (![...group.clients].some(({ ready }) => ready)) {
-      held.clear()
-      for (const { name } of state.clusters()) {
-        const cluster = group.see(name)
-        if (cluster) hold(group, cluster)
-      }
-      return
-    }
-    const ahead = new Dirty()
-    for (const cluster of state.clusters())
-      if (held.clusters.get(cluster.name) !== cluster) ahead.clusters.add(cluster.name)
-    for (const name of held.clusters.keys()) if (!state.cluster(name)) ahead.clusters.add(name)
-    if (!ahead.isEmpty) this.#sendTo(group, ahead, undefined)
+  /** Brings everyone in the group to the state of this moment, so that all of them hold the same. */
+  #level(group: StreamGroup): void {
+    const ahead = group.ahead()
+    if (group.ready.length === 0) group.fill()
+    else if (!ahead.isEmpty) this.#sendTo(group, ahead, undefined)
   }
 
   /**
@@ -337,15 +272,14 @@ export class StreamHub implements AsyncDisposable {
     if (missed.length > maxReplay || dirty.removed.size > 0) return false
     this.#flush()
     const isMoved = client.group !== group || client.ready || !group.clients.has(client)
-    if (isMoved || group.blindSince !== undefined) return false
+    if (isMoved || group.isBlind) return false
     this.#level(group)
     const now = clock.now()
     // That a cluster went stale has no number; it is said again.
     for (const cluster of state.clusters()) if (staleAt(cluster) <= now) dirty.age(cluster.name)
     client.ready = true
-    const texts = movedTexts(dirty, group, now)
-    if (texts.length === 0) return true
-    const frame = changeFrame(texts, now, this.#ids.seal({ place: missed.at(-1)?.id ?? replay.head, mark: group.mark }))
+    const frame = group.missed(dirty, now, missed.at(-1)?.id ?? replay.head)
+    if (!frame) return true
     client.limit += frame.length
     this.#write(client, frame)
     return true
@@ -354,7 +288,7 @@ export class StreamHub implements AsyncDisposable {
   /** What each principal sees now; whoever sees something else goes to another group and begins anew. */
   #askAgain(): void {
     const clients = this.#clients()
-    const blind = new Set([...this.#groups.values()].filter(({ blindSince }) => blindSince !== undefined))
+    const blind = new Set([...this.#groups.values()].filter(({ isBlind }) => isBlind))
     const sights = this.#sights.ask(clients.map(({ principal }) => principal))
     for (const [index, client] of clients.entries()) {
       const sight = sights[index]
@@ -366,13 +300,13 @@ export class StreamHub implements AsyncDisposable {
       if (lost.has(group)) group.blindSince ??= this.#parts.clock.now()
       else group.blindSince = undefined
       // What moved meanwhile was not told.
-      if (blind.has(group) && group.blindSince === undefined) this.#level(group)
+      if (blind.has(group) && !group.isBlind) this.#level(group)
     }
   }
 
   #move(client: Client, sight: Sight): void {
     const before = client.group
-    client.group = this.#groupOf(sight, before.clusters, before.types)
+    client.group = this.#groupOf(sight, before)
     this.#leave(before, client)
     client.group.clients.add(client)
     if (!client.ready) return // its snapshot is yet to come, and will be the new one
@@ -397,7 +331,7 @@ export class StreamHub implements AsyncDisposable {
         if (performance.now() - since > snapshotTurnMs) break
         this.#snapshot(client)
       }
-      if ([...this.#waiting].some(({ group }) => group.blindSince === undefined)) this.#draw()
+      if ([...this.#waiting].some(({ group }) => !group.isBlind)) this.#draw()
     })
   }
 
@@ -427,7 +361,7 @@ export class StreamHub implements AsyncDisposable {
     this.#count -= 1
   }
 
-  #leave(group: Group, client: Client): void {
+  #leave(group: StreamGroup, client: Client): void {
     group.clients.delete(client)
     if (group.clients.size === 0 && this.#groups.get(group.key) === group) this.#groups.delete(group.key)
   }
@@ -444,7 +378,10 @@ export class StreamHub implements AsyncDisposable {
     }
     for (const client of this.#clients()) {
       if (now >= client.endsAt) this.#reset(client, 'session_ended')
-      else if (now >= client.closesAt) client.response.end()
+      else if (now >= client.closesAt) {
+        this.#forget(client)
+        client.response.end()
+      }
     }
     for (const cluster of state.clusters()) {
       const at = staleAt(cluster)
@@ -479,39 +416,16 @@ export class StreamHub implements AsyncDisposable {
     return Buffer.from(`event: store\ndata: ${JSON.stringify({ state: availability.state, since, reason })}\n\n`)
   }
 
-  #groupOf(sight: Sight, clusters: ReadonlySet<string>, types: ReadonlySet<RowType>): Group {
-    const { state, views } = this.#parts
-    const key = JSON.stringify([sight.fingerprint, [...clusters].sort(), [...types].sort()])
+  #groupOf(sight: Sight, asked: Asked): StreamGroup {
     this.#sights.note(sight)
-    const known = this.#groups.get(key)
+    const known = this.#groups.get(groupKey(sight, asked))
     if (known) {
       known.sight = sight
       return known
     }
-    const see = (name: string): VisibleCluster | undefined => {
-      const cluster = state.cluster(name)
-      return cluster && views.of(group.sight, cluster)
-    }
-    const mark = createHash('sha256').update(key).digest('base64url').slice(0, 16)
-    const held = new Held()
-    const group: Group = {
-      ...{ key, mark, clusters, types, see, held, sight },
-      clients: new Set(),
-      blindSince: undefined,
-      snapshot: undefined,
-    }
-    this.#groups.set(key, group)
-    return group
+    const { state, views } = this.#parts
+    const made = new StreamGroup({ state, views, ids: this.#ids }, sight, asked)
+    this.#groups.set(made.key, made)
+    return made
   }
-}
-
-function changeFrame(texts: readonly string[], now: number, id: string | undefined): Buffer {
-  const head = id === undefined ? '' : `id: ${id}\n`
-  return Buffer.from(`${head}event: change\ndata: {"changes":[${texts.join(',')}],"now":${now}}\n\n`)
-}
-
-function rowsText(cluster: VisibleCluster, type: RowType): string {
-  const items = [...cluster.rows(type).values()].map(({ json }) => json).join(',')
-  const name = JSON.stringify(cluster.state.name)
-  return `{"type":"${type}","cluster":${name},"items":[${items}],"part":${JSON.stringify(cluster.part(type))}}`
 }
