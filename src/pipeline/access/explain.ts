@@ -54,8 +54,10 @@ export function explain({ principal, question, semantics, generation, now, polic
     const policy = effective[at]
     if (policy) skip(policy, why, details[why])
   })
-  skipped.sort((a, b) => a.order - b.order)
-  return { ...about, ...answer, skipped: skipped.map((entry) => entry.skipped) }
+  // A policy that was passed over on the way, and was come back to in the end, is not one that was passed over.
+  const others = skipped.filter((entry) => entry.skipped.policy !== answer.decidedBy?.policy)
+  others.sort((a, b) => a.order - b.order)
+  return { ...about, ...answer, skipped: others.map((entry) => entry.skipped) }
 }
 
 const unrestricted: Decision = {
@@ -95,6 +97,8 @@ function answerOf(question: Question, policies: readonly PreparedPolicy[], seman
   const isCustom = type !== undefined && type !== 'registries' && !isStandard(type)
   if (!isCustom) {
     const ruling = (type === undefined ? decide : decideRows)(policies, cluster, semantics, tell)
+    // The policy that shows the cluster comes too late for a type that a Deny above it hides.
+    if (type !== undefined && ruling.by && ruling.denied.has(type)) tell(ruling.by.at, 'lower_than_the_deciding')
     const isSeen = type === undefined || decide(policies, cluster, semantics).view
     return { ...standardAnswer(question, ruling, policies, semantics), ...(!isSeen && noItem(question)) }
   }
