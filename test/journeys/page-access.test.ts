@@ -98,6 +98,18 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 90_000 }, () => {
       expect(page.url()).toBe(`${base}/clusters/lab/nodes?q=role%3Aworker`)
     })
 
+    it('tells once what went wrong at the provider', async () => {
+      signOutEverybody()
+      const page = await visit('/clusters/lab?sign_in=identity_unavailable')
+      await page.getByRole('alert').getByText('The identity provider does not answer.').waitFor()
+      await expect.poll(() => page.url(), patient).toBe(`${base}/clusters/lab`)
+      const link = page.getByRole('link', { name: 'Sign in with Example SSO' })
+      await expect.poll(() => link.getAttribute('href'), patient).toBe('/api/v1/auth/login?returnTo=%2Fclusters%2Flab')
+      await page.reload()
+      await link.waitFor()
+      expect(await page.getByText('does not answer').count()).toBe(0)
+    })
+
     it('takes the password of the local administrator, says when it is wrong, and how long to wait', async () => {
       signOutEverybody()
       const page = await visit('/')

@@ -5,11 +5,18 @@ import type { ApiProblem, SessionView } from '../contract.ts'
 import { useAtTime, useHub } from '../live/hooks.ts'
 import { problemOf } from '../live/problem.ts'
 import { formatCountdown } from '../model/format.ts'
+import { hrefOf, setQuery, usePlace } from '../router.tsx'
 
 interface SignInProps {
   readonly methods: SessionView['signIn']
   /** somebody was signed in on this page until now */
   readonly ended: boolean
+}
+
+const refusedParameter = 'sign_in'
+const refusals: Readonly<Record<string, string>> = {
+  sign_in_failed: 'The identity provider did not sign you in, or it took longer than ten minutes.',
+  identity_unavailable: 'The identity provider does not answer.',
 }
 
 /** Stands in the place of every page while nobody is signed in; the address stays, so that signing in leads back to it. */
@@ -22,7 +29,13 @@ export function SignIn({ methods, ended }: SignInProps): ReactNode {
     document.title = 'Sign in · ClusterPulse'
     if (ended) heading.current?.focus()
   }, [ended])
-  const { pathname, search } = window.location
+  // The hub sends a browser back with the code of what went wrong at the provider; it is told once, and leaves the address.
+  const [refused] = useState(() => new URLSearchParams(window.location.search).get(refusedParameter))
+  useEffect(() => {
+    if (refused !== null) setQuery({ [refusedParameter]: null })
+  }, [refused])
+  const { path, query } = usePlace()
+  const returnTo = hrefOf(query === '' ? path : `${path}?${query}`)
   return (
     <main id="main" className="page" tabIndex={-1}>
       <div className="sign-in">
@@ -34,8 +47,13 @@ export function SignIn({ methods, ended }: SignInProps): ReactNode {
             ? 'Nothing that was shown is kept. Sign in again and you are back where you were.'
             : 'What you see depends on who you are.'}
         </p>
+        {refused !== null && (
+          <div className="sign-in-problem" role="alert">
+            <p>{refusals[refused] ?? 'Signing in did not succeed.'} Try again.</p>
+          </div>
+        )}
         {providers.map(({ title }) => (
-          <a key={title} className="button is-primary" href={client.signInUrl(`${pathname}${search}`)}>
+          <a key={title} className="button is-primary" href={client.signInUrl(returnTo)}>
             <IconLogin2 size={17} aria-hidden="true" /> Sign in with {title}
           </a>
         ))}
