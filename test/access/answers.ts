@@ -3,13 +3,14 @@ import { type Access, openAccess, type Principal, type Sight, standardTypes } fr
 import { type ApiServer, apiServer } from '#api'
 import { InProcessEventBus } from '#events'
 import type { Identity } from '#identity'
-import type { ClusterState } from '#model'
+import { type ClusterState, systemClock } from '#model'
 import { Metrics, silentLogger } from '#runtime'
 import type { Difference } from './compare.ts'
 import { left, openAccessOf, openSight } from './left.ts'
 import { Oracle } from './oracle.ts'
 import { Chance } from './random.ts'
 import { stored, ToldPolicies } from './source.ts'
+import { changesBetween, Streams } from './streams.ts'
 import { ToldHistory } from './told-history.ts'
 import { ToldState } from './told-state.ts'
 import { type PlainCluster, start, stateOf, type World } from './world.ts'
@@ -21,7 +22,7 @@ import { type PlainCluster, start, stateOf, type World } from './world.ts'
  *
  * Both servers live for many worlds, so that what is kept too long is found as well.
  */
-interface Side {
+export interface Side {
   readonly state: ToldState
   readonly history: ToldHistory
   readonly bus: InProcessEventBus
@@ -38,6 +39,7 @@ interface Told {
   access: Access | undefined
   /** of the other side */
   sight: Sight | undefined
+  world: World | undefined
   /** what the servers did not foresee */
   readonly errors: unknown[]
 }
@@ -71,7 +73,7 @@ function aSide(told: Told, access: Access): Side {
   const bus = new InProcessEventBus({ capacity: 10_000 })
   const clock = {
     now: () => told.now,
-    sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref()),
+    sleep: systemClock.sleep,
   }
   const server = apiServer({
     state,
@@ -94,7 +96,14 @@ function told<T>(value: T | undefined): T {
 }
 
 function openServers(): Servers {
-  const words: Told = { now: start, principal: undefined, access: undefined, sight: undefined, errors: [] }
+  const words: Told = {
+    now: start,
+    principal: undefined,
+    access: undefined,
+    sight: undefined,
+    world: undefined,
+    errors: [],
+  }
   const policies = new ToldPolicies()
   const current: Access = {
     sight: (...given) => told(words.access).sight(...given),
@@ -160,28 +169,77 @@ async function compareAll(world: World): Promise<void> {
   const both = servers()
   const chance = new Chance(world.seed ^ 0x5eed)
   const clock = { now: () => both.told.now, sleep: () => Promise.resolve() }
-  const begin = (of: World): void => {
-    both.told.now = of.now
-    both.told.errors.length = 0
-    both.policies.set(stored(of.policies, of.now))
-  }
   both.told.access = openAccess({
     source: both.policies,
     semantics: world.semantics,
     administrators: world.administrators,
     clock,
   })
-  begin(world)
-  let clusters = world.clusters.map((plain) => stateOf(plain, version()))
-  await ask(both, world, clusters, chance)
-  // Then something moves, and every answer with it.
-  const later = moved(world, chance)
-  begin(later)
-  clusters = later.clusters.map((plain, index) => {
-    const same = plain === world.clusters[index] ? clusters[index] : undefined
-    return same ?? stateOf(plain, version())
+  const before = world.clusters.map((plain) => stateOf(plain, version()))
+  begin(both, world, before)
+  await ask(both, world, before, chance)
+  const follows = chance.often(0.25)
+  const names = world.clusters.map(({ name }) => name)
+  const streams = follows ? await Streams.open(both, world.principals, names) : undefined
+  try {
+    const asked = await streams?.differ(before)
+    if (asked) throw new Differs(asked.kind, asked.detail)
+    checkFrames(both, world, streams, [before])
+    // Then something moves, and every answer with it.
+    const later = moved(world, chance)
+    const after = later.clusters.map((plain, index) => {
+      const same = plain === world.clusters[index] ? before[index] : undefined
+      return same ?? stateOf(plain, version())
+    })
+    begin(both, later, after)
+    await both.real.bus.publish(changesBetween(before, after, later.now))
+    await ask(both, later, after, chance)
+    const moving = await streams?.differ(after)
+    if (moving) throw new Differs(`${moving.kind} after something moved`, moving.detail)
+  } finally {
+    streams?.close()
+  }
+}
+
+/** From now on this is the world. */
+function begin(both: Servers, world: World, full: readonly ClusterState[]): void {
+  both.told.now = world.now
+  both.told.errors.length = 0
+  both.told.world = world
+  both.real.state.set(full, alertsOf(world))
+  both.real.history.clusters = full
+  both.policies.set(stored(world.policies, world.now))
+}
+
+function checkFrames(
+  both: Servers,
+  world: World,
+  streams: Streams | undefined,
+  fleets: readonly (readonly ClusterState[])[],
+): void {
+  for (const { principal, text } of streams?.taken() ?? []) {
+    const eyes = new Oracle(world).eyes(principal)
+    const seen = fleets.flatMap((full) => full.flatMap((state) => left(eyes, state) ?? []))
+    const allowed = new Set(JSON.stringify(seen.map(plainState)).match(marks) ?? [])
+    const leaked = text.match(marks)?.find((mark) => !allowed.has(mark))
+    if (leaked) throw new Differs('leak in the stream', `${principal.username} reads ${leaked} at ${both.told.now}`)
+  }
+}
+
+/** From now on this one asks, and the other server holds what is left for these eyes. */
+export function see(both: Servers, principal: Principal, full: readonly ClusterState[]): ReadonlySet<string> {
+  const world = told(both.told.world)
+  const eyes = new Oracle(world).eyes(principal)
+  const seen = full.flatMap((state) => left(eyes, state) ?? [])
+  const alerts = world.clusters.flatMap(({ name, alerts: all }) => {
+    const state = full.find((one) => one.name === name)
+    return state ? [[name, all.filter((alert) => eyes.showsAlert(state, alert))] as const] : []
   })
-  await ask(both, later, clusters, chance)
+  both.told.principal = principal
+  both.left.state.set(seen, new Map(alerts))
+  both.left.history.clusters = seen
+  both.told.sight = openSight(eyes, full)
+  return new Set(JSON.stringify([seen.map(plainState), alerts]).match(marks) ?? [])
 }
 
 let versions = 0
@@ -194,7 +252,7 @@ const version = (): number => {
 export function moved(world: World, chance: Chance): World {
   const what = chance.int(0, 3)
   if (what === 0) return { ...world, policies: chance.some(world.policies, world.policies.length) }
-  if (what === 1) return { ...world, now: world.now + chance.one([1, 1000, 86_400_000]) }
+  if (what === 1) return { ...world, now: world.now + chance.one([1, 1000, 2000]) }
   if (what === 2) return { ...world, clusters: world.clusters.map((plain) => fewerRows(plain, chance)) }
   return { ...world, policies: world.policies.map((policy) => (chance.often(0.5) ? policy : turned(policy))) }
 }
@@ -214,21 +272,8 @@ const alertsOf = (world: World): Map<string, readonly Readonly<Record<string, st
   new Map(world.clusters.map(({ name, alerts }) => [name, alerts]))
 
 async function ask(both: Servers, world: World, full: readonly ClusterState[], chance: Chance): Promise<void> {
-  const oracle = new Oracle(world)
-  both.real.state.set(full, alertsOf(world))
-  both.real.history.clusters = full
   for (const [index, principal] of world.principals.entries()) {
-    const eyes = oracle.eyes(principal)
-    const seen = full.flatMap((state) => left(eyes, state) ?? [])
-    const alerts = world.clusters.flatMap(({ name, alerts: all }) => {
-      const state = full.find((one) => one.name === name)
-      return state ? [[name, all.filter((alert) => eyes.showsAlert(state, alert))] as const] : []
-    })
-    both.told.principal = principal
-    both.left.state.set(seen, new Map(alerts))
-    both.left.history.clusters = seen
-    both.told.sight = openSight(eyes, full)
-    const allowed = new Set(JSON.stringify([seen.map(plainState), alerts]).match(marks) ?? [])
+    const allowed = see(both, principal, full)
     for (const url of questions(world, full, chance))
       await compareOne(both, url, allowed, `principal ${index} asks ${url}`)
   }
@@ -278,7 +323,7 @@ async function compareOne(both: Servers, url: string, allowed: ReadonlySet<strin
 }
 
 /** Both texts around the place where they part. */
-function parting(actual: string, expected: string): string {
+export function parting(actual: string, expected: string): string {
   let at = 0
   while (at < actual.length && actual[at] === expected[at]) at++
   const around = (text: string): string => text.slice(Math.max(0, at - 150), at + 250)
@@ -374,5 +419,5 @@ function questions(world: World, full: readonly ClusterState[], chance: Chance):
       ],
     ]
   })
-  return [...chance.some(fleet, 5, 5), ...chance.some(ofCluster, 14, 14)]
+  return [...chance.some(fleet, 4, 4), ...chance.some(ofCluster, 9, 9)]
 }

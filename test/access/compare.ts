@@ -33,9 +33,12 @@ const aggregations = ['total', 'cost', 'count', 'other']
 
 const short = (value: unknown): string => JSON.stringify(value)?.slice(0, 600) ?? 'undefined'
 
-function same(kind: string, actual: unknown, expected: unknown, where: string): void {
+function same(kind: string, actual: unknown, expected: unknown, where: string, what?: unknown): void {
   if (!isDeepStrictEqual(actual, expected))
-    throw new Differs(kind, `${where}: is ${short(actual)}, must be ${short(expected)}`)
+    throw new Differs(
+      kind,
+      `${where} ${what === undefined ? '' : short(what)}: is ${short(actual)}, must be ${short(expected)}`,
+    )
 }
 
 const sorted = <T>(rows: readonly T[]): T[] => [...rows].sort((left, right) => (nameOf(left) < nameOf(right) ? -1 : 1))
@@ -128,20 +131,15 @@ function compareCluster(
     if (strict) same(`fields ${type}`, actual, expected, where)
   }
   for (const event of state.events)
-    same(
-      `event ${event.type}`,
-      sight.showsEvent(state, event),
-      eyes.showsEvent(state, event),
-      `${where} ${short(event)}`,
-    )
+    same(`event ${event.type}`, sight.showsEvent(state, event), eyes.showsEvent(state, event), where, event)
   for (const alert of plain.alerts)
-    same('alert', sight.showsAlert(state, alert), eyes.showsAlert(state, alert), `${where} ${short(alert)}`)
+    same('alert', sight.showsAlert(state, alert), eyes.showsAlert(state, alert), where, alert)
   for (const type of customTypes) {
     const actual = sight.custom(state, type)
     const expected = eyes.custom(state, type)
     same('custom result', actual.result !== 'deny', expected.allowed, `${where} ${type}`)
     for (const item of plain.custom.filter((one) => one.type === type))
-      same('custom item', actual.shows(item), expected.shows(item), `${where} ${short(item)}`)
+      same('custom item', actual.shows(item), expected.shows(item), where, item)
     for (const name of aggregations)
       same('aggregation', actual.aggregation(name), expected.aggregation(name), `${where} ${type} ${name}`)
   }

@@ -21,12 +21,13 @@ const users = [
   'ålice\n',
   'alice@example.com',
 ]
-const groups = ['dev', 'ops', 'x,y', 'x', 'constructor', 'dev*', 'γ']
+const groups = ['dev', 'ops', 'x,y', 'x', 'y', 'constructor', 'dev*', 'γ']
 const emails = ['alice@example.com', 'bob@example.com', '']
-const clusterNames = ['prod-1', 'prod-2', 'dev-1', 'nonprod-1', 'c1']
+const clusterNames = ['prod-1', 'prod-2', 'prod-12', 'dev-1', 'nonprod-1', 'c1', 'p']
 const names = [
   'app-1',
   'app-2',
+  'app-12',
   'a.b',
   'axb',
   'a:b',
@@ -66,6 +67,10 @@ const badTimes = [
   '1772366400',
 ]
 
+/** Expressions that another engine, that of the language, reads alike. */
+const judgedByOurs = (...texts: readonly string[]) =>
+  Object.fromEntries(texts.map((text) => [text, (name: string) => new RegExp(text, 'u').test(name)] as const))
+
 /** The patterns that policies use, each with what it finds: written by hand, so that no expression engine judges another. */
 export const patterns: Readonly<Record<string, (name: string) => boolean>> = {
   '^prod-': (name) => name.startsWith('prod-'),
@@ -75,8 +80,29 @@ export const patterns: Readonly<Record<string, (name: string) => boolean>> = {
   '^(dev|c)': (name) => name.startsWith('dev') || name.startsWith('c'),
   '^prod-[12]$': (name) => name === 'prod-1' || name === 'prod-2',
   '(?i)PROD-1': (name) => name.includes('prod-1'),
-  '\\d\\d': () => false,
   '^\\pL+-\\d$': (name) => ['prod-1', 'prod-2', 'dev-1', 'nonprod-1'].includes(name),
+  ...judgedByOurs(
+    '\\d\\d',
+    '^p?rod',
+    '^prod?-1',
+    '^(prod|dev)-1$',
+    '^prod-1$|c1',
+    '^(?:non)?prod',
+    '^(?:prod|non).*2',
+    '^(prod-1)?$',
+  ),
+  ...judgedByOurs(
+    '^prod{1}-',
+    '^[pc]',
+    '^(c|d)*ev',
+    '^p|^c',
+    '^(a|)prod-1',
+    '^(?:(?:pro|de)[dv])-1$',
+    'd-1+$',
+    '^p(?:rod-1)*$',
+    '^p+',
+    '^\\w+$',
+  ),
   '': () => false, // as if it were not there
 }
 
@@ -95,7 +121,7 @@ export function worldOf(seed: number): World {
       ? { users: ['root', 'bob'], groups: ['ops'] }
       : { users: ['root'], groups: ['admins'] },
     policies: semantics === 'original' ? distinctPriorities(policies) : policies,
-    principals: Array.from({ length: chance.int(2, 4) }, () => aPrincipal(chance)),
+    principals: somePrincipals(chance),
     clusters,
   }
 }
@@ -111,6 +137,15 @@ const distinctPriorities = (policies: readonly WrittenPolicy[]): WrittenPolicy[]
       spec: { ...policy.spec, identity: { ...identity, priority: known ? priority : priority * 10 + index } },
     }
   })
+
+/** Now and then two whose groups read the same once they are joined. */
+function somePrincipals(chance: Chance): Principal[] {
+  const all = Array.from({ length: chance.int(2, 4) }, () => aPrincipal(chance))
+  const [first] = all
+  if (!first || !chance.often(0.15)) return all
+  const twin = (joined: boolean): Principal => ({ ...first, groups: joined ? ['x,y'] : ['x', 'y'] })
+  return [twin(true), twin(false), ...all.slice(2)]
+}
 
 function aPrincipal(chance: Chance): Principal {
   const username = chance.often(0.5) ? 'alice' : chance.one([...users, 'root'])

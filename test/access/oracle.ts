@@ -83,12 +83,13 @@ function actionsOf({ permissions }: Rule): readonly Action[] {
 
 // ── texts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** "*" is any text, "?" is one character, all else is itself. */
+/** "*" is any text, "?" is one character, both within a line (section 3); all else is itself. */
 export function fits(wildcard: readonly string[], text: readonly string[]): boolean {
   const [first, ...rest] = wildcard
-  if (first === undefined) return text.length === 0
-  if (first === '*') return fits(rest, text) || (text.length > 0 && fits(wildcard, text.slice(1)))
-  return text.length > 0 && (first === '?' || first === text[0]) && fits(rest, text.slice(1))
+  const [here] = text
+  if (first === undefined) return here === undefined
+  if (first === '*') return fits(rest, text) || (here !== undefined && here !== '\n' && fits(wildcard, text.slice(1)))
+  return here !== undefined && (first === '?' ? here !== '\n' : first === here) && fits(rest, text.slice(1))
 }
 
 /** As the original translates it: "." of an expression stops at the end of a line. */
@@ -248,10 +249,10 @@ export class Oracle {
   }
 }
 
-/** Leaves everything, whatever comes: a filter of namespaces on nodes is ignored. */
-const isOpen = ({ type, visibility = 'all', filters = {} }: Entry): boolean => {
+/** Leaves everything, whatever comes, and nobody meant anything else: a filter that is ignored was meant to hide. */
+const isOpen = ({ visibility = 'all', filters = {} }: Entry): boolean => {
   const { names, namespaces, labels, fields } = filters
-  const lists = [names, type === 'nodes' ? undefined : namespaces, ...Object.values(fields ?? {})]
+  const lists = [names, namespaces, ...Object.values(fields ?? {})]
   const texts = lists.flatMap((one) => [...(one?.allowed ?? []), ...(one?.denied ?? [])])
   return visibility === 'all' && texts.length === 0 && Object.keys(labels ?? {}).length === 0
 }

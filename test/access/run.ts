@@ -61,7 +61,7 @@ async function failureOf(
   const small = await reduced(
     world,
     async (smaller) => (await ask(smaller))?.kind === difference.kind,
-    level === 'api' ? 400 : 3000,
+    difference.kind.startsWith('stream') ? 25 : level === 'api' ? 300 : 3000,
   )
   const again = await ask(small)
   // What shows only after other worlds (something kept too long) is not there a second time.
