@@ -9,6 +9,7 @@ import type { CookieJar } from './cookies.ts'
 import { SignInFailedError, TokenRefusedError } from './errors.ts'
 import { Lookups } from './lookups.ts'
 import { boundedFetch, requireSafeUrl } from './outbound.ts'
+import { rarely } from './rarely.ts'
 import { localPath } from './return-to.ts'
 import { clockSkewMs, type Seal } from './sealed.ts'
 import type { OidcConfig, RevocationStore, SignInAnswer } from './types.ts'
@@ -61,12 +62,16 @@ export function oidcWay(config: OidcConfig, parts: Parts): OidcWay {
   requireSafeUrl('OIDC_ISSUER', config.issuer)
   const { seal, jar, revocations, clock, logger } = parts
   const base = config.publicUrl.replace(/\/+$/, '')
+  const mayWarn = rarely(clock, minutes(1))
   const provider = new Lookups<client.Configuration>({
     clock,
     ttlMs: () => minutes(10),
     staleMs: minutes(50),
     timeoutMs: 10_000,
-    onFailure: (error) => logger.warn({ error, issuer: config.issuer }, 'the identity provider does not answer'),
+    onFailure: (error) => {
+      if (mayWarn())
+        logger.warn({ reason: reasonOf(error), issuer: config.issuer }, 'the identity provider does not answer')
+    },
   })
   const discover = (): Promise<client.Configuration> => discovered(config)
   const cookieOf = (state: string): string =>

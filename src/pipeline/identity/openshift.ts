@@ -3,6 +3,7 @@ import { type KubeClient, type KubeObject, type Resource, whole } from '#kube'
 import { type Clock, minutes, seconds } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import { Lookups } from './lookups.ts'
+import { rarely } from './rarely.ts'
 
 const kind = (plural: string, name: string): Resource<KubeObject> =>
   whole({ group: 'user.openshift.io', version: 'v1', plural, kind: name, namespaced: false })
@@ -43,11 +44,9 @@ export function openshiftGroups(kube: KubeClient, ttlMs: number, { clock, logger
     'clusterpulse_identity_stale_total',
     'people resolved from groups older than configured',
   )
-  let warnedAt = Number.NEGATIVE_INFINITY
+  const mayWarn = rarely(clock, minutes(1))
   const onFailure = (error: unknown): void => {
-    if (Math.abs(clock.now() - warnedAt) < minutes(1)) return
-    warnedAt = clock.now()
-    logger.warn({ error }, 'Users and Groups of OpenShift cannot be read')
+    if (mayWarn()) logger.warn({ error }, 'Users and Groups of OpenShift cannot be read')
   }
   const shared = { clock, onFailure, staleMs }
   const people = new Lookups<readonly string[] | null>({

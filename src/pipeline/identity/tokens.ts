@@ -4,6 +4,7 @@ import { minutes } from '#model'
 import { bearerWay } from './bearer.ts'
 import { TokenRefusedError, UnsafeConfigurationError } from './errors.ts'
 import { bearerToken } from './headers.ts'
+import { rarely } from './rarely.ts'
 import { parseStrictObject } from './strict-json.ts'
 import { maxTokenBytes, tokenId, tokenParts } from './token.ts'
 import { tokenReviewer } from './token-review.ts'
@@ -34,7 +35,10 @@ export function tokenWay(options: IdentityOptions, revocations: RevocationStore)
   const issuers = config.bearer ?? []
   if (issuers.length === 0 && !config.tokenReview) return undefined
   const bearer = bearerWay(issuers, clock)
-  const onFailure = (error: unknown): void => logger.warn({ error }, 'the hub cannot have a token reviewed')
+  const [mayWarn, mayTell] = [rarely(clock, minutes(1)), rarely(clock, 1000)]
+  const onFailure = (error: unknown): void => {
+    if (mayWarn()) logger.warn({ error }, 'the hub cannot have tokens reviewed')
+  }
   const reviewer = config.tokenReview && tokenReviewer(hubOf(options), config.tokenReview, { clock, onFailure })
 
   const decide = async (token: string): Promise<{ readonly principal: Principal; readonly expiresAt: number }> => {
@@ -52,14 +56,25 @@ export function tokenWay(options: IdentityOptions, revocations: RevocationStore)
     return token
   }
 
+  const identify = async (request: IncomingMessage): Promise<Identified | undefined> => {
+    const token = tokenOf(request)
+    if (token === null) return undefined
+    const { principal, expiresAt } = await decide(token)
+    const id = tokenId(token)
+    if (await revocations.isRevoked(id)) throw new TokenRefusedError('signed out')
+    return { principal, session: { id, expiresAt }, byCookie: false }
+  }
+
   return {
     async identify(request) {
-      const token = tokenOf(request)
-      if (token === null) return undefined
-      const { principal, expiresAt } = await decide(token)
-      const id = tokenId(token)
-      if (await revocations.isRevoked(id)) throw new TokenRefusedError('signed out')
-      return { principal, session: { id, expiresAt }, byCookie: false }
+      try {
+        return await identify(request)
+      } catch (error) {
+        // The answer does not say why: whoever forges learns nothing from it.
+        if (error instanceof TokenRefusedError && mayTell())
+          logger.info({ reason: error.reason, address: request.socket.remoteAddress }, 'a bearer token was refused')
+        throw error
+      }
     },
     async signOut(request) {
       const token = tokenOf(request)
