@@ -40,8 +40,9 @@ export class ClusterSight {
   readonly rules: RowRules
   readonly whole: boolean
   readonly #needsNamespaces: boolean
-  readonly #custom = new Map<string, CustomRuling>()
-  readonly #rows = new WeakMap<object, { readonly namespaces: unknown; readonly rows: readonly unknown[] }>()
+  // Most clusters are never asked for more than whether they are seen: what remembers more is made when it is needed.
+  #custom: Map<string, CustomRuling> | undefined
+  #rows: WeakMap<object, { readonly namespaces: unknown; readonly rows: readonly unknown[] }> | undefined
 
   constructor(ruling: Ruling, labels: Readonly<Record<string, string>>, semantics: Semantics) {
     this.ruling = ruling
@@ -55,6 +56,7 @@ export class ClusterSight {
     const items = cluster.parts[type]?.items
     if (!items || !this.ruling.view) return []
     const namespaces = this.#needsNamespaces ? cluster.parts.namespace?.items : undefined
+    this.#rows ??= new WeakMap()
     const known = this.#rows.get(items)
     if (known && known.namespaces === namespaces) return known.rows as readonly SeenOf<T>[] // stored below, for the same part
     const rows = visibleRows(this.rules, cluster, type)
@@ -63,6 +65,7 @@ export class ClusterSight {
   }
 
   custom(type: string, make: () => CustomRuling): CustomRuling {
+    this.#custom ??= new Map()
     const known = this.#custom.get(type)
     if (known) return known
     if (this.#custom.size >= maxCustomTypes) this.#custom.clear()
