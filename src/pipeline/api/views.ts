@@ -58,13 +58,14 @@ export class Views {
     const known = bySight.get(sight.fingerprint)
     if (known) return known
     if (!sight.canSee(cluster)) return undefined
+    // Whoever sees all of a cluster and its measurements sees the same, and does not push others out.
+    const isWhole = sight.whole(cluster) && sight.usage(cluster)
+    const key = isWhole ? `whole, ${sight.history(cluster) ? 'with' : 'without'} history` : sight.fingerprint
+    const shared = bySight.get(key)
+    if (shared) return shared
+    const made = new VisibleCluster(cluster, sight)
     this.#known.set(cluster, bySight)
-    const own = new VisibleCluster(cluster, sight)
-    // Whoever sees all of a cluster and its measurements sees the same.
-    const everyones = own.whole && own.usage ? `whole, ${own.history ? 'with' : 'without'} history` : undefined
-    const made = (everyones !== undefined && bySight.get(everyones)) || own
-    if (everyones !== undefined && made === own) this.#keep(bySight, everyones, made)
-    this.#keep(bySight, sight.fingerprint, made)
+    this.#keep(bySight, key, made)
     return made
   }
 
