@@ -17,11 +17,12 @@ export {
 export { compilePolicy } from './compile.ts'
 export { readStoredPolicy } from './document.ts'
 export { PoliciesUnavailableError } from './errors.ts'
-export { type ManifestPolicies, policiesOfManifest } from './manifest.ts'
+export { type ManifestPolicies, policiesOfForeignManifest, policiesOfManifest } from './manifest.ts'
 export { type AccessOptions, type Administrators, openAccess } from './open-access.ts'
 export { MemoryPolicies } from './policies-memory.ts'
 export { RedisPolicies, type RedisPoliciesOptions } from './policies-redis.ts'
-export { type AccessReconcilersOptions, accessPolicyResource, accessReconcilers } from './reconciler.ts'
+export { accessPolicyResource } from './policy-resource.ts'
+export { type AccessReconcilersOptions, accessReconcilers } from './reconciler.ts'
 export { type SurveyedPolicy, surveyPolicies } from './survey.ts'
 export type {
   Access,

@@ -4,7 +4,7 @@ import { type Logger, silentLogger } from '#runtime'
 import { readStoredPolicy } from './document.ts'
 import { PoliciesUnavailableError } from './errors.ts'
 import { Listeners } from './listeners.ts'
-import { CHANGES_CHANNEL, hashKey, keyOf, sha1Of } from './redis-layout.ts'
+import { CHANGES_CHANNEL } from './redis-layout.ts'
 import { PoliciesBrokenError, RedisPolicyReader } from './redis-reader.ts'
 import { RedisPolicyWriter } from './redis-writer.ts'
 import type { PolicyDocument, PolicyGeneration, PolicySource, PolicyWriter } from './types.ts'
@@ -24,6 +24,8 @@ export interface RedisPoliciesOptions {
 
 /** Looks caused by announcements keep this distance, ms: a thousand changes in a row are a few looks. */
 const CALM_MS = 50
+/** While Redis is away. */
+const RETRY_MS = 250
 /** A question that is not answered by then has failed: better a clear refusal than a page that hangs. */
 const ANSWER_MS = 3_000
 
@@ -40,10 +42,10 @@ export class RedisPolicies implements PolicySource, PolicyWriter, AsyncDisposabl
   readonly #redis: Redis
   readonly #subscriber: Redis
   readonly #reader: RedisPolicyReader
+  readonly #writer: RedisPolicyWriter
   readonly #listeners = new Listeners()
   readonly #lostListeners = new Listeners()
   readonly #closing = new AbortController()
-  #writer: Promise<{ readonly redis: Redis; readonly writer: RedisPolicyWriter }> | undefined
   #loop: Promise<void> | undefined
   #wake: (() => void) | undefined
   /** announcements heard, and how many of them the last comparison covers */
@@ -56,10 +58,6 @@ export class RedisPolicies implements PolicySource, PolicyWriter, AsyncDisposabl
   #comparing: Promise<PolicyGeneration> | undefined
   #nextComparison: Promise<PolicyGeneration> | undefined
   #trouble: string | undefined = 'they were not read yet'
-  /** digests of what this process wrote, by hash; undefined: it did not write all of them */
-  #expected: Map<string, string> | undefined
-  #writesBegun = 0
-  #writesEnded = 0
 
   private constructor(options: RedisPoliciesOptions) {
     const { connection, checkEveryMs = 1_500, clock = systemClock, logger = silentLogger } = options
@@ -70,6 +68,7 @@ export class RedisPolicies implements PolicySource, PolicyWriter, AsyncDisposabl
       logger.debug({ reason }, 'announcements of policy changes are not heard')
     })
     this.#reader = new RedisPolicyReader(this.#redis, readStoredPolicy)
+    this.#writer = new RedisPolicyWriter(this.#options, () => this.#lostListeners.tell())
   }
 
   /** Begins with a first look, no longer than the timeouts of the connection. Redis may be away: then nobody is answered yet. */
@@ -105,35 +104,25 @@ export class RedisPolicies implements PolicySource, PolicyWriter, AsyncDisposabl
   }
 
   put(document: PolicyDocument, status: Status): Promise<void> {
-    return this.#write(async (writer) => {
-      await writer.put(document, status)
-      this.#expected?.set(hashKey(keyOf(document)), sha1Of(document))
-    })
+    return this.#writer.put(document, status)
   }
 
   remove(key: string): Promise<void> {
-    return this.#write(async (writer) => {
-      await writer.remove(key)
-      this.#expected?.delete(hashKey(key))
-    })
+    return this.#writer.remove(key)
   }
 
   putStatus(key: string, status: Status): Promise<void> {
-    return this.#write((writer) => writer.putStatus(key, status))
+    return this.#writer.putStatus(key, status)
   }
 
   resync(
     policies: readonly { readonly document: PolicyDocument; readonly status: Status }[],
   ): Promise<readonly string[]> {
-    return this.#write(async (writer) => {
-      const mended = await writer.resync(policies)
-      this.#expected = new Map(policies.map(({ document }) => [hashKey(keyOf(document)), sha1Of(document)]))
-      return mended
-    })
+    return this.#writer.resync(policies)
   }
 
   async stored(key: string): Promise<PolicyDocument | undefined> {
-    const text = await (await this.#writing()).text(key)
+    const text = await this.#writer.text(key)
     if (text === undefined) return undefined
     const { document, faults } = readStoredPolicy(key, text)
     return faults.length === 0 ? document : undefined
@@ -143,10 +132,8 @@ export class RedisPolicies implements PolicySource, PolicyWriter, AsyncDisposabl
     if (this.#closing.signal.aborted) return
     this.#closing.abort()
     this.#wake?.()
-    await Promise.all([closeRedis(this.#redis), closeRedis(this.#subscriber)])
+    await Promise.all([closeRedis(this.#redis), closeRedis(this.#subscriber), this.#writer[Symbol.asyncDispose]()])
     await this.#loop
-    const writing = await this.#writer?.catch(() => undefined) // it never came about
-    if (writing) await closeRedis(writing.redis)
   }
 
   async #start(): Promise<void> {
@@ -174,10 +161,14 @@ export class RedisPolicies implements PolicySource, PolicyWriter, AsyncDisposabl
     const { clock, checkEveryMs } = this.#options
     const { signal } = this.#closing
     while (!signal.aborted) {
-      await clock.sleep(CALM_MS, signal)
+      if (this.#announced === this.#covered) await this.#sleep(checkEveryMs)
       if (signal.aborted) return
-      if (this.#announced === this.#covered) await this.#sleep(checkEveryMs - CALM_MS)
-      if (!signal.aborted) await this.#compare().catch(() => undefined) // kept as trouble, and told
+      // A failure is kept as trouble, and told.
+      const isRead = await this.#compare().then(
+        () => true,
+        () => false,
+      )
+      await clock.sleep(isRead ? CALM_MS : RETRY_MS, signal)
     }
   }
 
@@ -223,23 +214,16 @@ export class RedisPolicies implements PolicySource, PolicyWriter, AsyncDisposabl
   async #load(): Promise<PolicyGeneration> {
     const began = performance.now()
     const announced = this.#announced
-    const [begun, ended] = [this.#writesBegun, this.#writesEnded]
+    const mark = this.#writer.mark()
     const before = this.#reader.loaded
     const loaded = await this.#reader.load().catch((error: unknown) => this.#fail(error))
     this.#covered = announced
     this.#comparedAt = began
     const isChanged = before?.digest !== loaded.digest
-    // What was written meanwhile may be in or not: the next comparison tells.
-    const isQuiet = begun === ended && begun === this.#writesBegun
-    if (this.#expected && isQuiet && !this.#isAsWritten(this.#expected)) this.#lostListeners.tell()
+    const isUncounted = loaded.counter === undefined && this.#writer.hasWrittenAll
+    if (isUncounted || this.#writer.contradicts(mark, this.#reader.digests)) this.#lostListeners.tell()
     this.#found(began, isChanged)
     return loaded.generation
-  }
-
-  #isAsWritten(expected: ReadonlyMap<string, string>): boolean {
-    const { digests, loaded } = this.#reader
-    if (loaded?.counter === undefined || digests.size !== expected.size) return false
-    return [...digests].every(([hash, { sha1 }]) => expected.get(hash) === sha1)
   }
 
   #found(began: number, isChanged: boolean): void {
@@ -254,7 +238,7 @@ export class RedisPolicies implements PolicySource, PolicyWriter, AsyncDisposabl
   #fail(error: unknown): never {
     const failure = error instanceof PoliciesUnavailableError ? error : unforeseen(error)
     this.#lost(failure.reason)
-    if (failure instanceof PoliciesBrokenError && this.#expected) this.#lostListeners.tell()
+    if (failure instanceof PoliciesBrokenError && this.#writer.hasWrittenAll) this.#lostListeners.tell()
     const why = this.#trouble
     if (why === undefined || why === failure.reason) throw failure
     throw new PoliciesUnavailableError(`Redis is not available: ${why}`, { cause: error })
@@ -268,37 +252,6 @@ export class RedisPolicies implements PolicySource, PolicyWriter, AsyncDisposabl
     if (wasLost) return
     this.#options.logger.warn({ reason }, 'access policies cannot be read from Redis')
     this.#listeners.tell()
-  }
-
-  async #write<T>(action: (writer: RedisPolicyWriter) => Promise<T>): Promise<T> {
-    const writer = await this.#writing()
-    this.#writesBegun++
-    try {
-      return await action(writer)
-    } finally {
-      this.#writesEnded++
-    }
-  }
-
-  async #writing(): Promise<RedisPolicyWriter> {
-    this.#writer ??= this.#openWriter().catch((error: unknown) => {
-      this.#writer = undefined
-      throw redisUnavailable(error)
-    })
-    return (await this.#writer).writer
-  }
-
-  async #openWriter(): Promise<{ readonly redis: Redis; readonly writer: RedisPolicyWriter }> {
-    const { connection, clock, logger } = this.#options
-    const redis = redisClient(connection, (reason) => logger.debug({ reason }, 'no connection to write policies'))
-    try {
-      this.#closing.signal.throwIfAborted()
-      await redis.connect()
-    } catch (error) {
-      await closeRedis(redis)
-      throw error
-    }
-    return { redis, writer: new RedisPolicyWriter(redis, clock, () => this.#lostListeners.tell()) }
   }
 }
 

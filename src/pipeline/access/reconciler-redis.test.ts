@@ -4,7 +4,8 @@ import { closeRedis, type Redis, redisClient } from '#redis'
 import { Metrics, silentLogger } from '#runtime'
 import { redisMissing, startRedis, type TestRedis } from '../state/test/redis-server.ts'
 import { RedisPolicies } from './policies-redis.ts'
-import { accessPolicyResource, accessReconcilers } from './reconciler.ts'
+import { accessPolicyResource } from './policy-resource.ts'
+import { accessReconcilers } from './reconciler.ts'
 import { anEmbeddedHub, aSpec, declare, NAMESPACE, statusOf, type TestHub, undeclare, until } from './testing/hub.ts'
 
 const key = (name: string) => `${NAMESPACE}/${name}`

@@ -2,10 +2,11 @@ import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Manager } from '#controller'
 import type { MonitorAccessPolicyStatus } from '#kinds'
-import { StoreUnavailableError } from '#model'
+import { type Clock, StoreUnavailableError, systemClock } from '#model'
 import { Metrics, silentLogger } from '#runtime'
 import { MemoryPolicies } from './policies-memory.ts'
-import { type AccessReconcilersOptions, accessPolicyResource, accessReconcilers } from './reconciler.ts'
+import { accessPolicyResource } from './policy-resource.ts'
+import { type AccessReconcilersOptions, accessReconcilers } from './reconciler.ts'
 import {
   aFaultySpec,
   anEmbeddedHub,
@@ -33,10 +34,12 @@ const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000).toI
 class BreakableStore extends MemoryPolicies {
   broken = false
   writes = 0
+  onPut = (): void => undefined
   #lost: (() => void) | undefined
 
   override put(...args: Parameters<MemoryPolicies['put']>) {
     this.writes++
+    this.onPut()
     return this.#unless(() => super.put(...args))
   }
   override remove(removed: string) {
@@ -308,6 +311,20 @@ for (const { title, skip, open } of hubs) {
       expect(condition(await statusOf(hub, 'soon'), 'Active')).toMatchObject({ status: 'False', reason: 'Expired' })
       expect(store.statusOf(key('soon'))).toMatchObject({ state: 'Expired' })
       expect(await keysOf(store)).toEqual([key('soon')])
+    })
+
+    it('notices a bound that passes while the store takes the policy', async () => {
+      let skewMs = 0
+      const clock: Clock = { now: () => Date.now() + skewMs, sleep: (ms, signal) => systemClock.sleep(ms, signal) }
+      const store = new BreakableStore()
+      store.onPut = () => {
+        skewMs = 3_600_000
+      }
+      await start({ writer: store, clock })
+      await until(async () => expect(await keysOf(store)).toEqual([]))
+      await declare(hub, 'slow', aSpec({ lifecycle: { validity: { notAfter: inSeconds(1_800) } } }))
+      await until(async () => expect((await statusOf(hub, 'slow')).state).toBe('Expired'))
+      expect(store.statusOf(key('slow'))).toMatchObject({ state: 'Expired' })
     })
 
     it('says that the store does not take it, and brings it as soon as it does', async () => {

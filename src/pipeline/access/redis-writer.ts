@@ -1,6 +1,16 @@
 import { isUtf8 } from 'node:buffer'
 import { type Clock, documentText, StoreUnavailableError } from '#model'
-import { type Command, pipelined, type Redis, redisUnavailable, scanKeys } from '#redis'
+import {
+  type Command,
+  closeRedis,
+  pipelined,
+  type Redis,
+  type RedisConnection,
+  redisClient,
+  redisUnavailable,
+  scanKeys,
+} from '#redis'
+import type { Logger } from '#runtime'
 import {
   ALL,
   announce,
@@ -16,6 +26,7 @@ import {
   mergedStatus,
   OLD_CACHES,
   readStatus,
+  sha1Of,
   transitionOf,
   withdraw,
 } from './redis-layout.ts'
@@ -37,35 +48,44 @@ const ATTEMPTS = 20
 const PAUSE_MS = 20
 const LOST = 'it lost the policies; they are about to be written again as a whole'
 
+export interface WriterOptions {
+  readonly connection: RedisConnection
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
 /**
  * Writes policies, one transaction per call: hash, indexes, generation and announcements at once, and only if nobody else
  * wrote in between. Where Redis lost its memory nothing but a resync is accepted: a few policies alone, perhaps without a
  * Deny, would pass for all of them.
  */
 export class RedisPolicyWriter {
+  /** of its own, as it watches keys; opened by the first write */
   readonly #redis: Redis
   readonly #clock: Clock
   readonly #onLost: () => void
+  #connecting: Promise<void> | undefined
   /** counts connections: what was watched on an earlier one is not watched any more */
   #connection = 0
   #turn: Promise<unknown> = Promise.resolve()
   #isClear = false
+  /** digests of all documents by hash, as written; undefined: this process did not write all of them */
+  #written: Map<string, string> | undefined
+  #begun = 0
+  #ended = 0
 
-  /**
-   * @param redis of its own, as it watches keys
-   * @param onLost told where only a resync can help
-   */
-  constructor(redis: Redis, clock: Clock, onLost: () => void) {
-    this.#redis = redis
+  /** @param onLost told where only a resync can help */
+  constructor({ connection, clock, logger }: WriterOptions, onLost: () => void) {
+    this.#redis = redisClient(connection, (reason) => logger.debug({ reason }, 'no connection to write policies'))
     this.#clock = clock
     this.#onLost = onLost
-    redis.on('close', () => this.#connection++)
+    this.#redis.on('close', () => this.#connection++)
   }
 
   put(document: PolicyDocument, status: Status): Promise<void> {
     const key = keyOf(document)
     const fields = fieldsOf(document)
-    return this.#writeOne(key, (held) => {
+    const done = this.#writeOne(key, (held) => {
       const isChanged = Object.entries(fields).some(([field, value]) => held.fields.get(field) !== value)
       return [
         ...this.#statusCommands(key, held, mergedStatus({}, status)),
@@ -73,12 +93,14 @@ export class RedisPolicyWriter {
         ...(isChanged ? this.#move(key, held, entriesOf(document), 'compiled') : []),
       ]
     })
+    return done.then(() => void this.#written?.set(hashKey(key), sha1Of(document)))
   }
 
   remove(key: string): Promise<void> {
-    return this.#writeOne(key, (held) =>
+    const done = this.#writeOne(key, (held) =>
       held.isKnown ? [['DEL', hashKey(key)], ...this.#move(key, held, [], 'deleted')] : [],
     )
+    return done.then(() => void this.#written?.delete(hashKey(key)))
   }
 
   putStatus(key: string, status: Status): Promise<void> {
@@ -90,17 +112,20 @@ export class RedisPolicyWriter {
   }
 
   /** @returns keys of policies that were not there, differed, stood in a wrong index, or did not belong there */
-  resync(policies: readonly { document: PolicyDocument; status: Status }[]): Promise<readonly string[]> {
-    return this.#transact([GENERATION, ALL], async () => {
+  async resync(policies: readonly { document: PolicyDocument; status: Status }[]): Promise<readonly string[]> {
+    const mended = await this.#transact([GENERATION, ALL], async () => {
       if (!this.#isClear) await this.#clearOldCaches()
       const held = await readEverything(this.#redis)
       const { commands, mended } = differences(held, policies, this.#clock.now())
       return { commands, value: mended }
     })
+    this.#written = new Map(policies.map(({ document }) => [hashKey(keyOf(document)), sha1Of(document)]))
+    return mended
   }
 
   /** The stored document of this key; undefined where there is none, or something that is no text. */
   async text(key: string): Promise<string | undefined> {
+    await this.#connected()
     try {
       const bytes = await this.#redis.hgetBuffer(hashKey(key), 'data')
       return bytes && isUtf8(bytes) ? bytes.toString('utf8') : undefined
@@ -108,6 +133,28 @@ export class RedisPolicyWriter {
       if (isWrongType(error)) return undefined
       throw redisUnavailable(error)
     }
+  }
+
+  /** this process wrote all that Redis should hold */
+  get hasWrittenAll(): boolean {
+    return this.#written !== undefined
+  }
+
+  /** Before a look at Redis: a mark for `contradicts`; undefined while something is being written. */
+  mark(): number | undefined {
+    return this.#begun === this.#ended ? this.#begun : undefined
+  }
+
+  /** Whether somebody else wrote: Redis holds other documents than we wrote, and we wrote nothing since the mark. */
+  contradicts(mark: number | undefined, digests: ReadonlyMap<string, { readonly sha1: string }>): boolean {
+    const written = this.#written
+    if (!written || mark !== this.#begun) return false
+    return written.size !== digests.size || [...digests].some(([hash, { sha1 }]) => written.get(hash) !== sha1)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await closeRedis(this.#redis)
+    await this.#turn
   }
 
   #statusCommands(key: string, { fields }: Held, after: Status): readonly Command[] {
@@ -152,19 +199,38 @@ export class RedisPolicyWriter {
 
   /** Reads and decides while these keys are watched, then writes; from the start again where they moved meanwhile. */
   #transact<T>(keys: string[], decide: () => Promise<{ commands: readonly Command[]; value: T }>): Promise<T> {
-    const turn = this.#turn.then(async () => {
-      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-        const connection = this.#connection
-        if (attempt > 0) await this.#clock.sleep(Math.random() * PAUSE_MS)
-        await this.#watch(keys)
-        const { commands, value } = await decide()
-        if (connection !== this.#connection) continue
-        if (commands.length === 0 || (await this.#execute(commands))) return value
-      }
-      throw new StoreUnavailableError('Redis', 'others keep writing the policies at the same time')
-    })
+    this.#begun++
+    const turn = this.#turn
+      .then(() => this.#attempts(keys, decide))
+      .finally(() => {
+        this.#ended++
+      })
     this.#turn = turn.catch(() => undefined) // told to whoever asked; the next in line begins anew
     return turn
+  }
+
+  async #attempts<T>(keys: string[], decide: () => Promise<{ commands: readonly Command[]; value: T }>): Promise<T> {
+    await this.#connected()
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const connection = this.#connection
+      if (attempt > 0) await this.#clock.sleep(Math.random() * PAUSE_MS)
+      await this.#watch(keys)
+      const { commands, value } = await decide()
+      if (connection !== this.#connection) continue
+      if (commands.length === 0 || (await this.#execute(commands))) return value
+    }
+    throw new StoreUnavailableError('Redis', 'others keep writing the policies at the same time')
+  }
+
+  /** The first connection is waited for; later ones come by themselves. */
+  async #connected(): Promise<void> {
+    if (this.#redis.status === 'wait') this.#connecting = this.#redis.connect()
+    try {
+      await this.#connecting
+    } catch (error) {
+      this.#connecting = undefined
+      throw redisUnavailable(error)
+    }
   }
 
   async #watch(keys: string[]): Promise<void> {

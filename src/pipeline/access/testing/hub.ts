@@ -16,7 +16,7 @@ import {
   whole,
 } from '#kube'
 import { noRealApiServer, startRealApiServer } from '../../../../test/real-apiserver.ts'
-import { accessPolicyResource } from '../reconciler.ts'
+import { accessPolicyResource } from '../policy-resource.ts'
 
 export const NAMESPACE = 'clusterpulse'
 
