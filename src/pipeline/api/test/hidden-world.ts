@@ -219,7 +219,10 @@ const alert = (name: string, labels: Readonly<Record<string, string>> = {}) => (
 export async function aHiddenWorld(hidden: Hidden, config: WorldConfig = {}): Promise<World> {
   const world = await aWorld({ identity: proxy, policies, ...config })
   for (const cluster of ['west', 'plain', ...(hidden.there ? ['canary-cluster'] : [])]) await world.connect(cluster)
-  await world.batch('plain', [complete('node', [aNode('p1')]), complete('namespace', [namespace('shop')])])
+  await world.batch('plain', [
+    complete('node', [aNode('p1'), aNode('p2', { ready: 'notReady' })]),
+    complete('namespace', [namespace('shop')]),
+  ])
   if (hidden.there) {
     world.told.alerts = [
       alert('canary-alert'),
