@@ -295,6 +295,22 @@ describe.skipIf(redisMissing)(`policies in a real Redis${redisMissing ? ` (skipp
     expect(String(error)).not.toContain('"wrong"')
   })
 
+  it('are asked once for all who ask at the same time', async () => {
+    const manager = await open({ checkEveryMs: 60_000 })
+    await manager.resync(every([aDocument('a')]))
+    const api = await open({ checkEveryMs: 60_000 })
+    // The announcement of the resync is behind us once another change of the same sort was told.
+    await manager.put(aDocument('b'), active)
+    await eventually(
+      'both know b',
+      async () => (await keysOf(api)).length === 2 && (await keysOf(manager)).length === 2,
+    )
+    const asked = async () => Number(/cmdstat_get:calls=(\d+)/.exec(await hand.info('commandstats'))?.[1] ?? 0)
+    const before = await asked()
+    await Promise.all(Array.from({ length: 200 }, () => api.current()))
+    expect((await asked()) - before).toBeLessThanOrEqual(4)
+  })
+
   it('need no more rights than the specification names', async () => {
     const rights = '~policy:* ~policies:* resetchannels &policy-changes &policy-events +@connection +info'
     const user = async (username: string, more: string) => {
