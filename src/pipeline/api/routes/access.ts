@@ -8,7 +8,7 @@ import {
   countsOf,
   type Explanation,
   type Principal,
-  policiesOfManifest,
+  policiesOfForeignManifest,
   type Question,
   readStoredPolicy,
   type Semantics,
@@ -40,7 +40,7 @@ const maxBodyBytes = 4 * 2 ** 20
 /** What one preview compares and tells; beyond, it says that there is more. */
 const maxSubjects = 500
 const maxChanges = 5000
-const maxPreviewMs = 15_000
+const maxPreviewMs = 5000
 
 /** Why somebody sees something; for administrators: the policies, what others see, and what would change. */
 export function accessRoutes(
@@ -100,7 +100,7 @@ export function accessRoutes(
 
     route(bodies, parts, previewPolicies, async ({ request, now }) => {
       const { manifest, remove = [], subjects = [] } = bodyOf(previewPolicies, request)
-      const { policies, findings } = policiesOfManifest(manifest, { now })
+      const { policies, findings } = await policiesOfForeignManifest(manifest, { now })
       const before = (await access.policies()).policies
       const after = new Map(before.map((policy) => [policy.key, policy]))
       for (const key of remove) after.delete(key)
