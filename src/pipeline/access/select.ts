@@ -50,9 +50,11 @@ export function selectedBy(
   { name, labels }: SelectedCluster,
   ignoresLabels = false,
 ): SelectedBy | undefined {
-  if (selector.names.has(name)) return 'name'
-  for (const matches of selector.wildcards) if (matches(name)) return 'name'
-  if (selector.pattern?.(name)) return 'pattern'
+  const { names, wildcards, pattern } = selector
+  if (names.size > 0 && names.has(name)) return 'name'
+  // This is asked of every rule of every policy of somebody: an iterator would cost more than what it walks over.
+  for (let i = 0; i < wildcards.length; i++) if (wildcards[i]?.(name)) return 'name'
+  if (pattern?.(name)) return 'pattern'
   if (!ignoresLabels && selector.labels && hasAll(labels, selector.labels)) return 'labels'
   return selector.isFaulty ? 'fault' : undefined
 }
