@@ -368,12 +368,30 @@ describe('a bearer token', () => {
     it('do not count where two have one name', async () => {
       issuer.keys = [key.jwk, stranger.jwk]
       await expect(show(await token({}, {}, stranger))).rejects.toThrow(TokenRefusedError)
+      await expect(show(await token())).rejects.toThrow(TokenRefusedError)
     })
 
     it('need no name where there is one key', async () => {
       issuer.keys = [key.jwk]
       expect(await show(await token({}, { kid: undefined }))).not.toBeNull()
     })
+  })
+
+  it('is for who holds it, also in a browser that looks through the eyes of another', async () => {
+    const good = await token()
+    const found = await show(good)
+    const cookies = identity.viewAs(found!.principal, { username: 'bob', groups: ['admins'] }).cookies
+    const again = await show(good, ['Cookie', cookies.map((line) => line.split(';')[0]).join('; ')])
+    expect(again?.principal).toEqual(found?.principal)
+  })
+
+  it('of an algorithm that is not allowed is refused before any key is asked for', async () => {
+    const before = issuer.asked
+    for (const alg of ['none', 'HS256', 'HS512', 'RS1', 'ES256K', 'dir', ''])
+      await expect(show(`${text({ alg, kid: 'k1' })}.${text(goodClaims())}.AAAA`)).rejects.toMatchObject({
+        reason: 'the algorithm is not allowed',
+      })
+    expect(issuer.asked).toBe(before)
   })
 
   it.each(['http://issuer.example', 'ftp://127.0.0.1', 'nonsense', 'https://user:pw@issuer.example'])(
