@@ -4,8 +4,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { StoreUnavailableError } from '#model'
 import { closeRedis, pipelined, type Redis, redisClient } from '#redis'
 import { eventually, redisMissing, startRedis, type TestRedis } from '../state/test/redis-server.ts'
+import { readStoredPolicy } from './document.ts'
 import { PoliciesUnavailableError } from './errors.ts'
 import { RedisPolicies, type RedisPoliciesOptions } from './policies-redis.ts'
+import { RedisPolicyReader } from './redis-reader.ts'
 import { removeAsOriginal, storeAsOriginal } from './testing/original-writer.ts'
 import { aDocument } from './testing/policies.ts'
 import type { PolicyDocument, PolicySource } from './types.ts'
@@ -293,6 +295,42 @@ describe.skipIf(redisMissing)(`policies in a real Redis${redisMissing ? ` (skipp
     expect(error).toBeInstanceOf(PoliciesUnavailableError)
     expect(String(error)).toContain('WRONGPASS')
     expect(String(error)).not.toContain('"wrong"')
+  })
+
+  it('are seen with the next question where no announcement is heard', async () => {
+    const manager = await open()
+    await manager.resync([])
+    const rights = 'reset on >secret ~policy:* ~policies:* resetchannels +@connection +info +@read +eval'
+    await hand.call('ACL', 'SETUSER', 'deaf', ...rights.split(' '))
+    const connection = { host: server.host, port: server.port, username: 'deaf', password: 'secret' }
+    const api = await open({ connection, checkEveryMs: 60_000 })
+    for (let priority = 1; priority <= 20; priority++) {
+      await manager.put(aDocument('a', { priority }), active)
+      expect((await api.current()).policies[0]?.document.priority).toBe(priority)
+    }
+  })
+
+  it('are read again where one changes between its digest and its document', async () => {
+    const manager = await open()
+    await manager.resync(every([aDocument('a'), aDocument('b')]))
+    let meddlings = 3
+    const meddled = {
+      pipeline: (commands: string[][]) => ({
+        exec: async () => {
+          if (commands[0]?.[0] === 'hgetBuffer' && meddlings-- > 0) {
+            for (const name of ['a', 'b']) await manager.put(aDocument(name, { priority: 5 + meddlings }), active)
+          }
+          return hand.pipeline(commands).exec()
+        },
+      }),
+    }
+    const reader = new RedisPolicyReader(meddled as unknown as Redis, readStoredPolicy) // all that it uses
+    const { generation } = await reader.load()
+    expect(generation).toEqual(await manager.current())
+    expect(generation.policies.map(({ document }) => document.priority)).toEqual([5, 5])
+    meddlings = 1_000
+    await manager.put(aDocument('a', { priority: 2_000 }), active)
+    await expect(reader.load()).rejects.toBeInstanceOf(PoliciesUnavailableError)
   })
 
   it('are asked once for all who ask at the same time', async () => {
