@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { MemoryPolicies, openAccess, type Principal } from '#access'
 import { routes } from '#http'
-import { type Identified, type Identity, IdentityUnavailableError, openIdentity, TokenRefusedError } from '#identity'
+import {
+  type Identified,
+  type Identity,
+  IdentityUnavailableError,
+  openIdentity,
+  SignInFailedError,
+  TokenRefusedError,
+} from '#identity'
 import { Metrics, silentLogger } from '#runtime'
 import { get, post } from './test/ask.ts'
 import { allow, deny } from './test/policies.ts'
@@ -145,6 +152,63 @@ describe('a session', () => {
     await using world = await aWorld({ identity: withPassword })
     expect((await get(world, '/api/v1/auth/login')).body).toMatchObject({ code: 'sign_in_off' })
     expect((await get(world, '/api/v1/auth/callback?code=x&state=y')).body).toMatchObject({ code: 'sign_in_off' })
+  })
+
+  it('that fails between us and the provider is explained to a person, and to a program as JSON', async () => {
+    const told = '<script>alert(1)</script> & "more"'
+    const fake = {
+      ...(await anIdentity(async () => null)),
+      methods: () => [{ method: 'oidc' as const, title: 'Provider' }],
+      begin: async () => {
+        throw new IdentityUnavailableError('the provider does not answer')
+      },
+      callback: async () => {
+        throw new SignInFailedError(told, { cookies: ['state=; Max-Age=0'] })
+      },
+    }
+    await using world = await aWorld({ identity: proxy }, { identity: fake })
+    const ask = (url: string, accept: string) => world.server.app.inject({ url, headers: { accept } })
+    const page = await ask('/api/v1/auth/callback?code=a&state=b', 'text/html,application/xhtml+xml')
+    expect([page.statusCode, page.headers['content-type'], page.headers['set-cookie']]).toEqual([
+      401,
+      'text/html; charset=utf-8',
+      ['state=; Max-Age=0'],
+    ])
+    expect(page.body).toContain('&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;more&quot;')
+    expect(page.body).not.toContain('<script')
+    expect(page.headers['content-security-policy']).toContain("default-src 'none'")
+    expect((await ask('/api/v1/auth/login', 'text/html')).statusCode).toBe(503)
+    const program = await ask('/api/v1/auth/callback?code=a&state=b', '*/*')
+    expect([program.statusCode, program.json()]).toMatchObject([401, { code: 'sign_in_failed', error: told }])
+  })
+
+  it.each([
+    ['/clusters/west?tab=nodes', '/clusters/west?tab=nodes'],
+    ['//evil.example', '/'],
+    ['https://evil.example', '/'],
+    ['/\\\\evil.example', '/'],
+    ['javascript:alert(1)', '/'],
+    ['/a b', '/'],
+    [undefined, '/'],
+  ])('comes back from the provider to %s as %s: nowhere but here', async (asked, expected) => {
+    const asking: string[] = []
+    const fake: Identity = {
+      ...(await anIdentity(async () => null)),
+      methods: () => [{ method: 'oidc', title: 'Provider' }],
+      begin: async (returnTo) => {
+        asking.push(returnTo)
+        return { status: 302, location: 'https://idp.example/auth', cookies: ['state=x'] }
+      },
+    }
+    await using world = await aWorld({ identity: proxy }, { identity: fake })
+    const query = asked === undefined ? '' : `?returnTo=${encodeURIComponent(asked)}`
+    const { status, headers } = await get(world, `/api/v1/auth/login${query}`)
+    expect([status, headers.location, headers['set-cookie'], asking]).toEqual([
+      302,
+      'https://idp.example/auth',
+      ['state=x'],
+      [expected],
+    ])
   })
 
   it('moves nothing without the word of our own page', async () => {

@@ -54,6 +54,13 @@ export function problemOf(thrown: unknown, requestId: string): ProblemAnswer {
   return { status: problemStatus[code], body, unexpected: code === 'unexpected' }
 }
 
+/** What was refused, for the audit: some errors keep their reason from the caller. */
+export function refusalOf(thrown: unknown): { readonly code: ProblemCode; readonly reason: string } {
+  const { code, message } = describe(thrown)
+  const reason = (thrown as { readonly reason?: unknown } | undefined)?.reason
+  return { code, reason: typeof reason === 'string' ? reason : message }
+}
+
 function describe(thrown: unknown): { code: ProblemCode; message: string; retryAfterSeconds?: number | undefined } {
   if (thrown instanceof RefusedError) return thrown
   // Why a token was refused helps whoever forges them: it stands in the log.

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { TLSSocket } from 'node:tls'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
-import { isProblemCode, openStream, type Problem, type ProblemCode, type Access as Rule } from '#http'
+import { openStream, type Access as Rule } from '#http'
 import { SignInFailedError } from '#identity'
 import { Admission } from './admission.ts'
 import { auditEntry } from './audit-entry.ts'
 import { BodyCache } from './bodies.ts'
 import { cors, corsHeaders, hostCheck, publicUrlOf, securityHeaders, strictTransport } from './gate.ts'
 import { Pages } from './pages.ts'
-import { problemOf, RefusedError, unauthenticated } from './problem.ts'
+import { problemOf, RefusedError, refusalOf, unauthenticated } from './problem.ts'
 import { RateLimiter } from './rate-limit.ts'
 import { type Parts, route } from './route.ts'
 import { accessRoutes } from './routes/access.ts'
@@ -78,7 +78,7 @@ export function apiServer(options: ApiOptions): ApiServer {
     marksOf: (status: number) => object = () => ({}),
   ): FastifyReply {
     const { status, body, unexpected } = problemOf(thrown, request.id)
-    request.refusal = { code: codeOf(body), reason: reasonOf(thrown, body.error) }
+    request.refusal = refusalOf(thrown)
     if (unexpected)
       logger.error({ requestId: request.id, url: pathOf(request), error: thrown }, 'a request met an error')
     else if (status > 501 && thrown instanceof RefusedError && thrown.cause !== undefined)
@@ -237,14 +237,6 @@ interface KnownRoute extends Pick<RegisteredRoute, 'url' | 'access'> {
 function knownRoute(url: string, methods: readonly string[], access: Rule): KnownRoute {
   const source = url.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[A-Za-z]+/g, '[^/]+')
   return { url, access, methods, pattern: new RegExp(`^${source}$`) }
-}
-
-const codeOf = ({ code }: Problem): ProblemCode => (isProblemCode(code) ? code : 'unexpected')
-
-/** Some errors keep their reason from the caller. */
-function reasonOf(thrown: unknown, said: string): string {
-  const reason = (thrown as { readonly reason?: unknown } | undefined)?.reason
-  return typeof reason === 'string' ? reason : said
 }
 
 const challenge = (code: string): string =>

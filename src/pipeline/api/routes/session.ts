@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Decider, type Principal, type StoredPolicy, standardTypes } from '#access'
 import {
   authCacheClear,
@@ -15,8 +15,9 @@ import {
 } from '#http'
 import { type Identity, type SignInAnswer, SignInFailedError } from '#identity'
 import { acceptJson, bodyOf } from '../body.ts'
-import { RefusedError } from '../problem.ts'
+import { RefusedError, refusalOf } from '../problem.ts'
 import { type Answer, type Parts, principalOf, route, sightOf, visibleClusters } from '../route.ts'
+import { explainToPerson } from '../sign-in-page.ts'
 
 export interface SessionFacts {
   readonly version: string
@@ -104,18 +105,33 @@ export function sessionRoutes(app: FastifyInstance, parts: Parts, { version, ide
     }
   })
 
-  route(app, parts, authLogin, async ({ request, reply, query }) => {
-    if (!identity.methods().some(({ method }) => method === 'oidc'))
-      throw new RefusedError('sign_in_off', 'signing in by an identity provider is not configured here')
-    return signedIn(reply, await identity.begin(pathOnly(query.returnTo), request.raw))
-  })
+  /** A person is on the way between us and the provider: what goes wrong is told to them. */
+  async function onTheWay(request: FastifyRequest, reply: FastifyReply, go: () => Promise<SignInAnswer>) {
+    try {
+      return signedIn(reply, await go())
+    } catch (error) {
+      if (!explainToPerson(error, request, reply)) throw error
+      request.refusal = refusalOf(error)
+      return 'sent' as const
+    }
+  }
 
-  route(app, parts, authCallback, async ({ request, reply }) => {
-    request.auditNote = { kind: 'sign_in_failed', method: 'oidc' }
-    const answer = await identity.callback(new URL(request.url, 'http://callback'), request.raw)
-    request.auditNote = signInNote(answer, 'oidc')
-    return signedIn(reply, answer)
-  })
+  route(app, parts, authLogin, ({ request, reply, query }) =>
+    onTheWay(request, reply, async () => {
+      if (!identity.methods().some(({ method }) => method === 'oidc'))
+        throw new RefusedError('sign_in_off', 'signing in by an identity provider is not configured here')
+      return await identity.begin(pathOnly(query.returnTo), request.raw)
+    }),
+  )
+
+  route(app, parts, authCallback, ({ request, reply }) =>
+    onTheWay(request, reply, async () => {
+      request.auditNote = { kind: 'sign_in_failed', method: 'oidc' }
+      const answer = await identity.callback(new URL(request.url, 'http://callback'), request.raw)
+      request.auditNote = signInNote(answer, 'oidc')
+      return answer
+    }),
+  )
 
   app.register(async (bodies: FastifyInstance) => {
     acceptJson(bodies, maxBodyBytes)
