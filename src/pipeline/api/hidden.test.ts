@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type RouteContract, routes } from '#http'
 import { aHiddenWorld, canary, type Hidden } from './test/hidden-world.ts'
+import { allow, none, only } from './test/policies.ts'
 import { StreamReader } from './test/stream-reader.ts'
 import { aNode, complete, type World } from './test/world.ts'
 
@@ -291,6 +292,21 @@ describe('what is seen of a part', () => {
       '/api/v2/clusters/west/history?metric=cpu_used',
     ])
       expect(await json(url), url).toMatchObject({ code: 'metrics_not_permitted' })
+  })
+
+  it('has no pods where all of them are hidden, which is not the same as none', async () => {
+    await using world = await aHiddenWorld(broken)
+    await world.policies.put(
+      allow('dan', { clusters: ['west'], resources: [none('pods'), only('nodes', 'nowhere'), none('operators')] }),
+      {},
+    )
+    const json = async (url: string) => JSON.parse((await ask(world, url, 'dan')).body)
+    const west = await json('/api/v2/clusters/west')
+    expect(west).toMatchObject({ pods: null, nodes: { total: 0 }, health: 'healthy', operators: { total: 0 } })
+    expect(west.parts).not.toHaveProperty('podSummary')
+    const { items } = await json('/api/v2/clusters/west/namespaces')
+    expect(items.map(({ pods }: { pods: unknown }) => pods)).toEqual([null, null, null, null])
+    expect((await json('/api/v1/clusters/west')).metrics).toMatchObject({ pods: 0, pods_running: 0, nodes: 0 })
   })
 
   it('has no series that are summed over hidden pods', async () => {

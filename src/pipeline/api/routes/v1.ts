@@ -186,8 +186,7 @@ function metricsOf(cluster: VisibleCluster) {
     namespaces: visible('namespace'),
     deployments: state.parts.deployment ? visible('deployment') : null,
   })
-  const shown = { ...totals, pods: cluster.hidesPods ? null : totals.pods }
-  const document = metricsDocument(shown, visible('node'), observedAt(cluster, 'node'))
+  const document = metricsDocument(totals, visible('node'), observedAt(cluster, 'node'))
   return cluster.whole ? document : { ...document, filtered: true, filter_metadata: filterMetadata(cluster) }
 }
 
