@@ -473,5 +473,11 @@ describe('the description', () => {
     expect(JSON.stringify(paths['/api/v2/clusters/{name}/nodes/{node}'])).toContain(
       '"name":"node","in":"path","required":true',
     )
+    const operation = (path: string) => JSON.stringify(paths[path])
+    expect(operation('/api/v2/access/preview')).toContain(
+      '"requestBody":{"required":true,"content":{"application/json"',
+    )
+    expect(operation('/api/v2/access/preview')).toContain('"security":[{"proxy":[]},{"bearer":[]},{"session":[]}]')
+    expect(operation('/api/v1/auth/password')).toContain('"security":[]')
   })
 })

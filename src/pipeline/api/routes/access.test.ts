@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { Compile } from 'typebox/compile'
 import { describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
@@ -328,5 +329,46 @@ describe('a preview', () => {
       ...(payload !== undefined && { payload }),
     })
     expect(response.json()).toMatchObject({ code })
+  })
+})
+
+describe('whatever is sent', () => {
+  it('is answered or refused, and never met by surprise', async () => {
+    await using world = await aWorld({ identity: proxy, policies, rateLimit: { perSecond: 1e6, burst: 1e6 } })
+    await world.connect('west')
+    const subject = fc.record({ username: fc.string(), email: fc.string(), groups: fc.array(fc.string()) })
+    const body = fc.oneof(
+      fc.jsonValue(),
+      subject,
+      fc.record({
+        manifest: fc.string(),
+        remove: fc.array(fc.string()),
+        subjects: fc.array(subject, { maxLength: 5 }),
+      }),
+    )
+    const url = fc.constantFrom('seen', 'view-as', 'preview')
+    await fc.assert(
+      fc.asyncProperty(url, body, async (where, sent) => {
+        const response = await world.server.app.inject({
+          method: 'POST',
+          url: `/api/v2/access/${where}`,
+          headers: { 'x-forwarded-user': 'admin', 'x-clusterpulse-request': '1', 'content-type': 'application/json' },
+          payload: JSON.stringify(sent),
+        })
+        expect(response.statusCode, response.body).toBeLessThan(500)
+      }),
+      { numRuns: 150 },
+    )
+    const query = fc.dictionary(
+      fc.constantFrom('cluster', 'action', 'type', 'name', 'namespace', 'as', 'groups'),
+      fc.oneof(fc.string(), fc.constantFrom('west', 'nodes', 'view', '*', '__proto__', 'constructor')),
+    )
+    await fc.assert(
+      fc.asyncProperty(query, fc.constantFrom('ann', 'admin'), async (asked, as) => {
+        const { status, body: told } = await get(world, `/api/v1/auth/explain?${new URLSearchParams(asked)}`, { as })
+        expect(status, JSON.stringify(told)).toBeLessThan(500)
+      }),
+      { numRuns: 150 },
+    )
   })
 })
