@@ -110,7 +110,9 @@ function decideStrict(policies: readonly PreparedPolicy[], cluster: SelectedClus
   let denied: Map<string, Hit> | undefined
   let byDefault = -1
   let isSelected = false
-  for (const [at, policy] of policies.entries()) {
+  let at = -1
+  for (const policy of policies) {
+    at++
     if (policy.effect === 'Deny') {
       const selected = everyRule(policy, cluster)
       const whole = selected.find(({ rule }) => deniesAll(rule))
@@ -151,12 +153,17 @@ function withTypes(known: Map<string, Hit> | undefined, at: number, selected: re
 }
 
 function granted(by: Hit, rule: PreparedRule, denied: ReadonlyMap<string, Hit>): Ruling {
+  const { viewMetrics } = rule
+  const filters = rule.hidesAll || denied.size > 0 ? reduced(rule, denied) : rule.filters
+  const result = rule.namesTypes || rule.hidesAll || denied.size > 0 ? 'partial' : 'allow'
+  return { result, by, view: true, usage: viewMetrics, history: viewMetrics, filters, denied }
+}
+
+function reduced(rule: PreparedRule, denied: ReadonlyMap<string, Hit>): ReadonlyMap<string, TypeFilter> {
   const filters = new Map(rule.filters)
   if (rule.hidesAll) for (const type of standardTypes) filters.set(type, closedFilter)
   for (const type of denied.keys()) filters.set(type, closedFilter)
-  const { viewMetrics } = rule
-  const result = rule.namesTypes || rule.hidesAll || denied.size > 0 ? 'partial' : 'allow'
-  return { result, by, view: true, usage: viewMetrics, history: viewMetrics, filters, denied }
+  return filters
 }
 
 function defaultGrant(at: number, denied: ReadonlyMap<string, Hit>): Ruling {
