@@ -28,7 +28,8 @@ export interface CollectingOptions {
   readonly policies: () => PolicyWriter
   /** opened as state is; absent: no history is kept */
   readonly openHistory?: () => Promise<HistoryStore>
-  readonly election?: () => LeaderElection
+  /** of the controllers of this name */
+  readonly election?: (name: 'connections' | 'access') => LeaderElection
   /** Secrets may name kubeconfigs of this machine: only where the person at it rules the hub. */
   readonly allowLocalKubeconfig: boolean
   readonly metrics: Metrics
@@ -45,6 +46,8 @@ export interface Collecting {
   history(): HistoryStore | undefined
   events(): EventBus
   manager(): Manager
+  /** every access policy of the hub was read */
+  policiesRead(): boolean
   /** why agents are not received; undefined where they are, or are not to be */
   receivingFault(): string | undefined
   /** why nothing can be kept, such as a full disk; undefined where it can */
@@ -107,37 +110,27 @@ export function collecting(options: CollectingOptions): Collecting {
   const connections: Part = {
     name: 'connections',
     async start() {
-      const election = options.election?.()
+      const election = options.election?.('connections')
       manager = new Manager({
         name: 'connections',
-        controllers: [
-          ...accessReconcilers({
-            hub: options.hub(),
-            namespace: options.namespace,
-            writer: options.policies(),
-            logger: logger.child({ part: 'access' }),
-            metrics,
-            clock: systemClock,
+        controllers: connectionReconcilers({
+          hub: options.hub(),
+          namespace: options.namespace,
+          clients: clients.get(),
+          ingester: ingester.get(),
+          state: state.get(),
+          defaults,
+          ...(receiving && {
+            agents: receiving.get().agents,
+            agentInstall: receiving.get().install(),
+            credentials: receiving.get().credentials,
           }),
-          ...connectionReconcilers({
-            hub: options.hub(),
-            namespace: options.namespace,
-            clients: clients.get(),
-            ingester: ingester.get(),
-            state: state.get(),
-            defaults,
-            ...(receiving && {
-              agents: receiving.get().agents,
-              agentInstall: receiving.get().install(),
-              credentials: receiving.get().credentials,
-            }),
-            allowLocalKubeconfig: options.allowLocalKubeconfig,
-            concurrency: collection.concurrency,
-            logger: logger.child({ part: 'connections' }),
-            metrics,
-            clock: systemClock,
-          }),
-        ],
+          allowLocalKubeconfig: options.allowLocalKubeconfig,
+          concurrency: collection.concurrency,
+          logger: logger.child({ part: 'connections' }),
+          metrics,
+          clock: systemClock,
+        }),
         ...(election && { election }),
         ...(receiving && { whileLeading: (signal: AbortSignal) => receiving.get().whileLeading(signal) }),
         logger,
@@ -146,8 +139,32 @@ export function collecting(options: CollectingOptions): Collecting {
     },
     stop: async () => manager?.stop(),
   }
+  // A manager of its own: where the kind is not installed yet, connections go on all the same.
+  let policies: Manager | undefined
+  const access: Part = {
+    name: 'access',
+    async start() {
+      const election = options.election?.('access')
+      policies = new Manager({
+        name: 'access',
+        controllers: accessReconcilers({
+          hub: options.hub(),
+          namespace: options.namespace,
+          writer: options.policies(),
+          logger: logger.child({ part: 'access' }),
+          metrics,
+          clock: systemClock,
+        }),
+        ...(election && { election }),
+        logger,
+      })
+      await policies.start()
+    },
+    stop: async () => policies?.stop(),
+  }
   return {
     parts: [
+      access,
       log,
       state,
       ...(history ? [history] : []),
@@ -160,6 +177,7 @@ export function collecting(options: CollectingOptions): Collecting {
     state: state.get,
     history: () => history?.get(),
     events: events.get,
+    policiesRead: () => policies?.isSynced ?? false,
     receivingFault: () => receiving?.get().fault(),
     logFault: () => ingester.get().logFault(),
     manager() {

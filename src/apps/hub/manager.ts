@@ -15,7 +15,10 @@ import { probesPart } from './probes.ts'
 import { redisConnection } from './redis.ts'
 import { HUB_CLIENT, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
 
-const LEASE = 'cluster-controller.clusterpulse.io'
+const LEASES = {
+  connections: 'cluster-controller.clusterpulse.io',
+  access: 'policy-controller.clusterpulse.io',
+} as const
 
 /** The collecting half of a hub on Kubernetes: reads ClusterConnections and their clusters, writes Redis and statuses. */
 export async function manager({ config, warnings, version }: RoleOptions<ManagerConfig>): Promise<void> {
@@ -52,8 +55,8 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
         logger: logger.child({ part: 'state' }),
       }),
     ...(config.leaderElection && {
-      election: () =>
-        new LeaderElection({ kube: hub.get(), namespace: config.namespace, name: LEASE, identity, logger }),
+      election: (name: keyof typeof LEASES) =>
+        new LeaderElection({ kube: hub.get(), namespace: config.namespace, name: LEASES[name], identity, logger }),
     }),
     version,
     ingester: config.ingester,
@@ -75,6 +78,7 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
       log: () => collect.logFault(),
       agents: () => collect.receivingFault(),
       objects: () => (collect.manager().isSynced ? undefined : 'the objects of the hub are not read yet'),
+      policies: () => (collect.policiesRead() ? undefined : 'the access policies of the hub are not read yet'),
     },
   })
   const parts: readonly Part[] = [probes, hub, policies, ...collect.parts]
