@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http'
+import { inspect } from 'node:util'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { type Logger, Metrics } from '#runtime'
 import { SignInFailedError, UnsafeConfigurationError } from './errors.ts'
 import { Browser } from './test/browser.ts'
 import { TestClock } from './test/clock.ts'
@@ -310,6 +312,39 @@ describe('signing in at an OpenID provider', () => {
     expect(browser.names.length).toBeLessThanOrEqual(5)
     await signIn(world, browser)
     expect(await whoIs(world, browser)).not.toBeNull()
+  })
+
+  it('tells the log and the metrics how it went, and neither of them a secret', async () => {
+    const lines: string[] = []
+    const write = (facts: object, sentence: string) => void lines.push(`${sentence} ${inspect(facts, { depth: 10 })}`)
+    const logger: Logger = { trace: write, debug: write, info: write, warn: write, error: write, child: () => logger }
+    const metrics = new Metrics({}, { processMetrics: false })
+    const world = await aWorld({}, {}, { options: { logger, metrics } })
+    const browser = new Browser()
+    const url = await toProviderAndBack(world, browser)
+    const request = requestOf(browser, '/api/v1/auth/callback')
+    browser.take((await world.identity.callback(url, request)).cookies)
+    const second = await toProviderAndBack(world, browser)
+    second.searchParams.set('code', 'made-up-code')
+    await world.identity.callback(second, requestOf(browser, '/api/v1/auth/callback')).catch(() => null)
+    await whoIs(world, browser)
+
+    expect(lines.join('\n')).toContain('somebody signed in')
+    expect(lines.join('\n')).toContain('invalid_grant')
+    const cookies = browser.cookieHeader('/api/v1/auth/logout').split('; ')
+    const secrets = [
+      clientSecret,
+      'made-up-code',
+      ...[url, second].flatMap(({ searchParams }) => searchParams.getAll('state')),
+      ...url.searchParams.getAll('code'),
+      ...cookies.map((pair) => pair.slice(pair.indexOf('=') + 1).slice(0, 40)),
+    ]
+    expect(secrets.length).toBeGreaterThan(6)
+    for (const secret of secrets) expect(lines.join('\n')).not.toContain(secret)
+    const counted = await metrics.registry.metrics()
+    expect(counted).toContain('clusterpulse_sign_ins_total{method="oidc",result="ok"} 1')
+    expect(counted).toContain('clusterpulse_sign_ins_total{method="oidc",result="refused"} 1')
+    expect(counted).toContain('clusterpulse_identifications_total{method="oidc",result="ok"} 1')
   })
 
   it('is off where it is not configured', async () => {
