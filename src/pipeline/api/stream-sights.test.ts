@@ -114,6 +114,15 @@ describe('who sees what', () => {
       expect(reader.frames.find(({ event }) => event === 'access')?.data.reason).toBe('time')
   })
 
+  it('ends on the second also where the policy that says so came later', async () => {
+    await using world = await aFleet([allow('ann')])
+    const ann = await open(await world.server.start(), 'ann')
+    await world.policies.put(allow('ann', { clusters: ['west'], until: start + 1500 }), {})
+    await ann.until(() => clustersOf(ann).length === 1)
+    world.clock.at += 1501
+    await ann.until(() => clustersOf(ann).length === 0)
+  })
+
   it('changes with the labels of a cluster, rows and all', async () => {
     await using world = await aFleet([allow('ann', { labels: { env: 'dev' } }), allow('bea', { clusters: ['west'] })])
     const ann = await open(await world.server.start(), 'ann')
