@@ -42,7 +42,12 @@ export function access(read: ConfigReader, host: string): AccessConfig {
   const clientCaPem = proxy?.clientCa?.pem
   if (clientCaPem !== undefined && !tls)
     read.fault('TRUSTED_PROXY_CA_FILE needs a server that speaks TLS itself: give API_TLS_CERT and API_TLS_KEY')
-  const oidc = oidcOf(read)
+  const publicUrl = read.optionalText('PUBLIC_URL', {
+    meaning:
+      'address people reach the page under, such as https://pulse.example.com; with https cookies are for https alone; an identity provider sends people back to /api/v1/auth/callback there',
+  })
+  if (publicUrl !== undefined) requireWebAddress(read, 'PUBLIC_URL', publicUrl)
+  const oidc = oidcOf(read, publicUrl)
   const bearer = bearerOf(read)
   const password = passwordOf(read)
   const tokenReview = read.flag('TOKEN_REVIEW', {
@@ -86,6 +91,7 @@ export function access(read: ConfigReader, host: string): AccessConfig {
     ...(bearer && { bearer: [bearer] }),
     ...(tokenReview && { tokenReview: { ...(audiences.length > 0 && { audiences }) } }),
     ...optional('password', password),
+    ...optional('publicUrl', publicUrl),
     ...(openshiftGroups && { openshiftGroups: { cacheTtlMs: groupTtlMs } }),
     session: session(read),
   }
@@ -141,15 +147,11 @@ function proxyOf(read: ConfigReader): ProxyConfig | undefined {
   return trustedPeers.length > 0 || secret !== undefined || pem !== undefined ? config : undefined
 }
 
-function oidcOf(read: ConfigReader): OidcConfig | undefined {
+function oidcOf(read: ConfigReader, publicUrl: string | undefined): OidcConfig | undefined {
   const issuer = read.optionalText('OIDC_ISSUER', { meaning: 'address of the identity provider people sign in with' })
   const clientId = read.text('OIDC_CLIENT_ID', { default: 'clusterpulse', meaning: 'our name at the provider' })
   const clientSecret = read.secret('OIDC_CLIENT_SECRET', {
     meaning: 'our secret there; without it a public client with PKCE alone',
-  })
-  const publicUrl = read.optionalText('PUBLIC_URL', {
-    meaning:
-      'address people reach the page under, such as https://pulse.example.com; the provider sends them back to /api/v1/auth/callback there',
   })
   const scopes = read.list('OIDC_SCOPES', {
     default: ['openid', 'profile', 'email', 'groups'],
@@ -163,7 +165,6 @@ function oidcOf(read: ConfigReader): OidcConfig | undefined {
     read.fault('OIDC_ISSUER needs PUBLIC_URL, the address people reach this page under')
     return undefined
   }
-  requireWebAddress(read, 'PUBLIC_URL', publicUrl)
   return {
     issuer,
     clientId,

@@ -65,7 +65,14 @@ describe('readApiConfig', () => {
       LOCAL_ADMIN_PASSWORD: 'correct horse battery',
       API_HOST: '127.0.0.1',
     }).config.web
-    expect(Object.keys(access.identity).sort()).toEqual(['bearer', 'oidc', 'password', 'session', 'tokenReview'])
+    expect(Object.keys(access.identity).sort()).toEqual([
+      'bearer',
+      'oidc',
+      'password',
+      'publicUrl',
+      'session',
+      'tokenReview',
+    ])
     expect(access.needsHub).toBe(true)
   })
 
