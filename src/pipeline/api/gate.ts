@@ -70,7 +70,13 @@ export function cors({ corsOrigins = [], identity }: ApiConfig): Cors {
   const publicUrl = publicUrlOf(identity)
   const hosts = publicUrl === undefined ? [] : [new URL(publicUrl).host]
   return {
-    isOwn: ({ origin = '', host = '' }) => URL.canParse(origin) && [host, ...hosts].includes(new URL(origin).host),
+    isOwn: ({ origin = '', host = '' }) => {
+      if (!URL.canParse(origin)) return false
+      const { protocol, host: from } = new URL(origin)
+      // A port that goes without saying may be said in one and not in the other.
+      const here = host.toLowerCase().replace(protocol === 'https:' ? /:443$/ : /:80$/, '')
+      return from === here || hosts.includes(from)
+    },
     allows: (origin) => patterns.some((pattern) => pattern.test(origin)),
     credentials: origins[0] !== '*',
   }
