@@ -80,11 +80,31 @@ export async function compareSights(world: World): Promise<Difference | undefine
   }
 }
 
-async function compareAll(world: World): Promise<void> {
-  const clock = { now: () => world.now, sleep: () => Promise.resolve() }
+interface Core {
+  readonly source: ToldPolicies
+  readonly access: Access
+  now: number
+}
+
+/** Each lives for many worlds, so that what it keeps too long is found as well. */
+const cores = new Map<string, Core>()
+
+function coreOf({ semantics, administrators }: World): Core {
+  const key = JSON.stringify([semantics, administrators])
+  const known = cores.get(key)
+  if (known) return known
   const source = new ToldPolicies()
-  source.set(stored(world.policies, world.now))
-  const access = openAccess({ source, semantics: world.semantics, administrators: world.administrators, clock })
+  const clock = { now: () => made.now, sleep: () => Promise.resolve() }
+  const made: Core = { source, access: openAccess({ source, semantics, administrators, clock }), now: 0 }
+  cores.set(key, made)
+  return made
+}
+
+async function compareAll(world: World): Promise<void> {
+  const core = coreOf(world)
+  const { access } = core
+  core.now = world.now
+  core.source.set(stored(world.policies, world.now))
   const oracle = new Oracle(world)
   const clusters = world.clusters.map((plain) => [plain, stateOf(plain)] as const)
   const byFingerprint = new Map<string, unknown>()

@@ -9,7 +9,204 @@ export interface Fault {
   readonly apiEvery: number
 }
 
-export const faults: readonly Fault[] = []
+const access = 'src/pipeline/access'
+const api = 'src/pipeline/api'
+
+/** A mistake in one place. */
+const one = (name: string, apiEvery: number, file: string, text: string, instead: string): Fault => ({
+  name,
+  apiEvery,
+  mutations: [{ file, text, instead }],
+})
+const core = (name: string, file: string, text: string, instead: string): Fault =>
+  one(name, 0, `${access}/${file}`, text, instead)
+const served = (name: string, file: string, text: string, instead: string): Fault => one(name, 1, file, text, instead)
+
+export const faults: readonly Fault[] = [
+  // ── decisions ──
+  core('an expired policy counts', 'touching.ts', 'if (now > bounds.to) return', 'if (now > bounds.to + 1e12) return'),
+  core(
+    'a policy counts before its time',
+    'touching.ts',
+    'if (now < bounds.from) return',
+    'if (now < bounds.from - 1e12) return',
+  ),
+  core(
+    'the end of a policy is not foreseen',
+    'touching.ts',
+    'for (const turn of [bounds.from, bounds.to + 1]) {',
+    'for (const turn of [bounds.from]) {',
+  ),
+  core(
+    'Deny comes after Allow at equal priority',
+    'prepare.ts',
+    "Number(b.effect === 'Deny') - Number(a.effect === 'Deny')",
+    "Number(a.effect === 'Deny') - Number(b.effect === 'Deny')",
+  ),
+  core(
+    'a Deny with bounds that cannot be read is skipped',
+    'prepare.ts',
+    'deniesWithoutBounds: true,',
+    'deniesWithoutBounds: false,',
+  ),
+  core(
+    'the beginning of a cluster name is enough',
+    'select.ts',
+    "if (names.size > 0 && names.has(name)) return 'name'",
+    "for (const known of names) if (name.startsWith(known)) return 'name'",
+  ),
+  core(
+    'a rule without view shows the cluster',
+    'decide.ts',
+    'if (found?.rule.view) return ended(policies, at, granted(',
+    'if (found) return ended(policies, at, granted(',
+  ),
+  core(
+    'a default speaks against a rule',
+    'decide.ts',
+    'if (byDefault < 0 || isSelected) return denial(null)',
+    'if (byDefault < 0) return denial(null)',
+  ),
+  core(
+    'only the first type that a Deny names is denied',
+    'decide.ts',
+    'for (const type of found.rule.filters.keys()) if',
+    'for (const type of [...found.rule.filters.keys()].slice(0, 1)) if',
+  ),
+  core(
+    'an address counts that nobody verified',
+    'touching.ts',
+    "semantics === 'strict' && emailVerified === true ? email : ''",
+    "semantics === 'strict' ? email : ''",
+  ),
+  core('anybody may call himself a service account', 'touching.ts', 'if (principal.isServiceAccount) add(', 'add('),
+  core(
+    'groups are told apart by a comma',
+    'touching.ts',
+    '[...new Set(principal.groups)].sort(),',
+    "[...new Set(principal.groups)].sort().join(','),",
+  ),
+  core(
+    'sights are told apart by the number of their policies',
+    'open-access.ts',
+    "hash.update('\\n').update(policy.content())",
+    "hash.update('\\n').update(policy.effect)",
+  ),
+  // ── rows ──
+  core(
+    'excluded does not win',
+    'entry.ts',
+    'passes: (text) => !isDenied(text) && isAllowed(text),',
+    'passes: (text) => isAllowed(text) || !(isDenied(text) || !takesAny),',
+  ),
+  core('filtered without a filter shows all', 'entry.ts', "(visibility === 'filtered' && !isFiltered) ||", ''),
+  core(
+    'one of two entries of a type is enough',
+    'type-filter.ts',
+    'isClosed: entries.some(({ isClosed }) => isClosed),',
+    'isClosed: entries.every(({ isClosed }) => isClosed),',
+  ),
+  core('usage is shown without view_metrics', 'row-filter.ts', '...(!rules.usage && { used: null }),', ''),
+  core(
+    'the pods of a node are counted over hidden namespaces',
+    'row-filter.ts',
+    '...(!showsPods && { pods: null, requested: null }),',
+    '',
+  ),
+  core(
+    'events of hidden nodes are shown',
+    'row-filter.ts',
+    'if (node !== undefined && !showsNodeNamed(rules, cluster, text(node))) return false',
+    '',
+  ),
+  core(
+    'sums are told to those who see a part',
+    'row-filter.ts',
+    'if (SUMMARIES.has(event.type) && !isWhole) return false',
+    '',
+  ),
+  core('absence equals an empty label', 'type-filter.ts', "semantics === 'original' ? '' : undefined", "''"),
+  // ── answers ──
+  served(
+    'an encoded list is kept for everybody',
+    `${api}/route.ts`,
+    'const key = questionOf(contract.schema.operationId, sight.fingerprint, query)',
+    "const key = questionOf(contract.schema.operationId, '', query)",
+  ),
+  served(
+    'an encoded answer about a cluster is kept for everybody',
+    `${api}/route.ts`,
+    'const key = questionOf(contract.schema.operationId, sight.fingerprint, [params, query])',
+    "const key = questionOf(contract.schema.operationId, '', [params, query])",
+  ),
+  served(
+    'history is kept for everybody',
+    `${api}/routes/history.ts`,
+    'JSON.stringify([csv, sight.fingerprint, name,',
+    'JSON.stringify([csv, name,',
+  ),
+  served(
+    'views are kept for everybody',
+    `${api}/views.ts`,
+    'const known = bySight.get(sight.fingerprint)',
+    'const known = bySight.values().next().value',
+  ),
+  served(
+    'policies of an older generation are kept',
+    `${access}/open-access.ts`,
+    'if (this.#epoch?.prepared.source === generation) return this.#epoch',
+    'if (this.#epoch) return this.#epoch',
+  ),
+  {
+    name: 'hidden events are taken out after the page was cut',
+    apiEvery: 1,
+    mutations: [
+      {
+        file: `${api}/routes/fleet.ts`,
+        text: 'const events = cluster.events.filter(',
+        instead: 'const events = cluster.state.events.filter(',
+      },
+      {
+        file: `${api}/routes/fleet.ts`,
+        text: 'return pageBody(eventPage(events, call.query), eventJson, null)',
+        instead:
+          'const cut = eventPage(events, call.query)\n      return pageBody({ ...cut, items: cut.items.filter((event) => cluster.sight.showsEvent(cluster.state, event)) }, eventJson, null)',
+      },
+    ],
+  },
+  served(
+    'totals are taken over hidden nodes',
+    `${api}/views.ts`,
+    "nodes: wasRead('node') ? visible('node') : null,",
+    "nodes: wasRead('node') ? ([...(state.parts.node?.items.values() ?? [])] as ReturnType<typeof visible<'node'>>) : null,",
+  ),
+  served(
+    'search looks at hidden nodes',
+    `${api}/search-index.ts`,
+    "of visible('node')) {",
+    'of state.parts.node?.items.values() ?? []) {',
+  ),
+  served(
+    'health speaks of what is hidden',
+    `${api}/seen-status.ts`,
+    'if (whole) return {',
+    'if (whole || status.health) return {',
+  ),
+  served('alerts are not filtered', `${api}/routes/v1.ts`, '.filter((alert) => sight.showsAlert(state, alert))', ''),
+  served('the history of hidden nodes is read', `${api}/routes/history.ts`, '.filter((name) => seen.has(name))', ''),
+  served(
+    'totals over time are shown to those who see a part',
+    `${api}/whole.ts`,
+    'if (whole) return\n',
+    'if (whole || state) return\n',
+  ),
+  served(
+    'a stream goes on by its old sight',
+    `${api}/stream.ts`,
+    'else if (sight) this.#move(client, sight)',
+    'else if (sight) client.ready = true',
+  ),
+]
 
 /** Runs the fuzz over the source with this mistake in it. */
 export async function runFault(
