@@ -43,13 +43,19 @@ const benches: Readonly<Record<string, Bench>> = {
     arguments: '--clusters 1 --nodes 10 --days 30 --questions 21',
     load: () => import('./history.ts'),
   },
+  access: {
+    summary:
+      'access policies: compile, decide, filter; GET /clusters for people who see less; 1000 streams told of a change',
+    arguments: '--own 200 --rows 10000 --policies 5000 --clusters 1000 --nodes 10 --streams 1000',
+    load: () => import('./access.ts'),
+  },
 }
 
 function help(): string {
   const lines = Object.entries(benches).map(
     ([name, bench]) => `  ${name.padEnd(8)}${bench.summary}\n          ${bench.arguments}`,
   )
-  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull, rounds and history also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
+  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull, rounds, history and access also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
 }
 
 async function main([name, ...args]: readonly string[]): Promise<void> {
