@@ -190,7 +190,7 @@ export const faults: readonly Fault[] = [
     'health speaks of what is hidden',
     `${api}/seen-status.ts`,
     'if (whole) return {',
-    'if (whole || status.health) return {',
+    'if (whole || health) return {',
   ),
   served('alerts are not filtered', `${api}/routes/v1.ts`, '.filter((alert) => sight.showsAlert(state, alert))', ''),
   served('the history of hidden nodes is read', `${api}/routes/history.ts`, '.filter((name) => seen.has(name))', ''),

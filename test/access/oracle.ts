@@ -257,12 +257,15 @@ const isOpen = ({ visibility = 'all', filters = {} }: Entry): boolean => {
   return visibility === 'all' && texts.length === 0 && Object.keys(labels ?? {}).length === 0
 }
 
-/** none, or filtered by nothing */
-export const leavesNothing = ({ visibility = 'all', filters = {} }: Entry): boolean => {
+/** none, filtered by nothing, or by fields of a type that declares none */
+export const leavesNothing = ({ type, visibility = 'all', filters = {} }: Entry): boolean => {
   const { names, namespaces, labels, fields } = filters
-  const lists = [names, namespaces, ...Object.values(fields ?? {})]
-  const texts = lists.flatMap((one) => [...(one?.allowed ?? []), ...(one?.denied ?? [])])
-  const isEmpty = texts.length + Object.keys(labels ?? {}).length === 0
+  const texts = (lists: readonly (Lists | undefined)[]): number =>
+    lists.flatMap((one) => [...(one?.allowed ?? []), ...(one?.denied ?? [])]).length
+  const ofFields = texts(Object.values(fields ?? {}))
+  const isEmpty =
+    texts([names, type === 'nodes' ? undefined : namespaces]) + ofFields + Object.keys(labels ?? {}).length === 0
+  if (standardTypes.includes(type) && ofFields > 0) return true
   return visibility === 'none' || (visibility === 'filtered' && isEmpty)
 }
 
@@ -531,9 +534,10 @@ export class Eyes {
           .filter(({ name }) => this.showsClusterOperator(cluster, name))
           .map((operator) => ({
             ...operator,
-            relatedObjects: operator.relatedObjects.filter(
-              ({ namespace }) => namespace === '' || this.showsNamespace(cluster, namespace),
-            ),
+            relatedObjects: operator.relatedObjects.filter(({ group, resource, namespace, name }) => {
+              if (namespace !== '') return this.showsNamespace(cluster, namespace)
+              return group !== '' || resource !== 'namespaces' || this.showsNamespace(cluster, name)
+            }),
           }))
     }
   }

@@ -177,12 +177,11 @@ const clusterOperatorOf = (operator: PlainClusterOperator): ClusterOperatorSnaps
   lastTransitionAt: null,
   conditions: [],
   versions: [],
-  relatedObjects: operator.related.map((namespace) => ({
-    group: 'apps',
-    resource: 'deployments',
-    namespace,
-    name: 'thing',
-  })),
+  // As OpenShift lists them: what is in a namespace, and the namespace itself.
+  relatedObjects: operator.related.flatMap((namespace) => [
+    { group: 'apps', resource: 'deployments', namespace, name: 'thing' },
+    { group: '', resource: 'namespaces', namespace: '', name: namespace },
+  ]),
 })
 
 export function stateOf(cluster: PlainCluster, version = 1): ClusterState {
