@@ -220,7 +220,11 @@ function clusterOperators(rules: RowRules, cluster: ClusterState): readonly Seen
   const shows = ({ name }: Row<'clusterOperator'>) => whyClusterOperatorHidden(rules, name) === null
   if (namespacesAreOpen(rules)) return keep(rows, filter.isOpen, shows)
   type Related = Row<'clusterOperator'>['relatedObjects'][number]
-  const isSeen = ({ namespace }: Related) => !namespace || showsNamespace(rules, cluster, namespace)
+  // OpenShift names the namespaces of an operator as objects of their own.
+  const isSeen = ({ group, resource, namespace, name }: Related) => {
+    const about = namespace || (group === '' && resource === 'namespaces' ? name : '')
+    return !about || showsNamespace(rules, cluster, about)
+  }
   return reduce(rows, shows, (row) => {
     const { relatedObjects } = row
     return relatedObjects.every(isSeen) ? row : { ...row, relatedObjects: relatedObjects.filter(isSeen) }
