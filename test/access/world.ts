@@ -180,7 +180,7 @@ const clusterOperatorOf = (operator: PlainClusterOperator): ClusterOperatorSnaps
   // As OpenShift lists them: what is in a namespace, and the namespace itself.
   relatedObjects: operator.related.flatMap((namespace) => [
     { group: 'apps', resource: 'deployments', namespace, name: 'thing' },
-    { group: '', resource: 'namespaces', namespace: '', name: namespace },
+    ...(namespace === '' ? [] : [{ group: '', resource: 'namespaces', namespace: '', name: namespace }]),
   ]),
 })
 
