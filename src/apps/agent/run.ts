@@ -88,6 +88,8 @@ function signalled(): Promise<NodeJS.Signals> {
         resolve(signal)
       })
     }
+    // Started by a hub for its simulated cluster: without that hub, killed as it may be, there is nothing to push for.
+    process.once('disconnect', () => resolve('SIGTERM'))
   })
 }
 

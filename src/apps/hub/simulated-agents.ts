@@ -146,7 +146,8 @@ export class SimulatedAgents implements AsyncDisposable {
         HEALTH_ADDRESS: '127.0.0.1:0',
         LOG_LEVEL: env.LOG_LEVEL ?? 'warn',
       },
-      stdio: ['ignore', 'ignore', said.fd],
+      // The channel ends with this process, and the agent with the channel.
+      stdio: ['ignore', 'ignore', said.fd, 'ipc'],
     })
     this.#running.set(cluster.name, { wanted, child })
     const forget = () => {
