@@ -188,7 +188,7 @@ export function whyOperatorHidden(
   const filter = filterFor(rules, 'operators')
   const everywhere = isEverywhere(availableInNamespaces)
   if (rules.semantics === 'strict') {
-    return whyHidden(filter, 'strict', csv, displayName, everywhere ? null : availableInNamespaces, null)
+    return whyHidden(filter, 'strict', csv, displayName || null, everywhere ? null : availableInNamespaces, null)
   }
   const stored = clusterWide ? availableInNamespaces : availableInNamespaces.slice(0, NAMESPACES_STORED)
   const spaces = everywhere || stored.length === 0 ? null : stored

@@ -173,6 +173,12 @@ describe('operators', () => {
     expect(await shown({ names: { allowed: ['etcd.*'], denied: ['Et*'] } })).toEqual([])
   })
 
+  it('without a display name have one name only, so that a wildcard for no text lets none in', async () => {
+    const odd = cluster('c1', { operator: [operator('mesh\n.v2', ['*'], '')] })
+    const sight = await seeing([{ type: 'operators', filters: { names: { allowed: ['*'] } } }])
+    expect(sight.visible(odd, 'operator')).toEqual([])
+  })
+
   it('pass a filter of namespaces with one of theirs, or everywhere, and not with none', async () => {
     expect(await shown({ namespaces: { allowed: ['bank'] } })).toEqual(['etcd.v1', 'mesh.v2'])
     expect(await shown({ namespaces: { denied: ['bank'] } })).toEqual(['etcd.v1', 'mesh.v2'])
