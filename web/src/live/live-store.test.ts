@@ -144,6 +144,15 @@ describe('LiveStore', () => {
     expect(store.current().accessChangedAt).toBeNull()
   })
 
+  it('shows nothing a second after access changed, even if the new picture takes longer', async () => {
+    store.start()
+    await vi.waitFor(() => expect(link()).toBe('live'))
+    hub.say({ kind: 'access', reason: 'policies', now: hub.now() })
+    await vi.waitFor(() => expect(fleet().clusters.size).toBe(0), { timeout: 3_000 })
+    hub.snapshot()
+    await vi.waitFor(() => expect(fleet().clusters.size).toBeGreaterThan(0))
+  })
+
   it('shows nothing while policies cannot be read, and everything soon after they can', async () => {
     store.start()
     await vi.waitFor(() => expect(link()).toBe('live'))

@@ -52,6 +52,8 @@ const defaultTiming = {
   pollMs: 30_000,
   mostMs: 300_000,
   mostAwayMs: 8_000,
+  /** how long what was shown may stay after it was said that access changed */
+  outdatedMs: 1_000,
   /** somebody sits before an empty page: what can be shown again is shown soon */
   mostBlindMs: 15_000,
   hiddenMs: 300_000,
@@ -250,6 +252,8 @@ export class LiveStore {
       link: live ? { state: 'live' } : this.#live.link,
       ...(fleet.epoch > this.#live.fleet.epoch && { accessChangedAt: this.clock.now() }),
     })
+    if (!fleet.isOutdated) this.#cancel('outdated')
+    else if (message.kind === 'access') this.#later('outdated', this.#timing.outdatedMs, () => this.#forget())
   }
 
   /** The last frame of a stream. The hub says at once why it refuses a new one, if it does: a poll asks for that. */
