@@ -238,7 +238,7 @@ function aRule(chance: Chance, semantics: Semantics, effect: 'Allow' | 'Deny'): 
       ...(chance.often(0.4) && { matchPattern: chance.one(Object.keys(patterns).filter(Boolean)) }),
       ...(chance.often(0.3) && { matchLabels: someLabels(chance, 1) }),
     },
-    ...(chance.often(effect === 'Deny' ? 0 : 0.6) && {
+    ...(chance.often(effect === 'Deny' ? 0.3 : 0.6) && {
       permissions: chance.one([
         {},
         { view: true },

@@ -310,11 +310,11 @@ export class Eyes {
     for (const policy of policies) {
       const rules = rulesOf(policy)
       if (isDeny(policy)) {
-        // Of a Deny every rule counts that selects the cluster and is meant for what is asked.
+        // Of a Deny every rule counts that selects the cluster and is meant for what is asked. Its permissions are not looked
+        // at: stricter than step 4 of section 16, so that no Deny is weaker than it reads.
         const index = rules.findIndex(
           (rule) =>
             oracle.selects(policy, rule, cluster) &&
-            actionsOf(rule).includes(action) &&
             ((rule.resources ?? []).length === 0 || (rule.resources ?? []).some((entry) => entry.type === type)),
         )
         if (index >= 0) return { ...denied, policy: keyOf(policy), rule: index }
@@ -609,7 +609,7 @@ export class Eyes {
         const entries = (rule.resources ?? []).filter((entry) => entry.type === type)
         if (isDeny(policy)) {
           const meant = entries.length > 0 || (oracle.strict && (rule.resources ?? []).length === 0)
-          if (meant && (!oracle.strict || actionsOf(rule).includes('view'))) return hidden
+          if (meant) return hidden
           continue
         }
         // The first rule of an Allow that names the type counts for it.
