@@ -50,7 +50,7 @@ const demoPolicies: readonly ApiObject[] = [
               {
                 type: 'nodes',
                 visibility: 'filtered',
-                filters: { names: { denied: ['*master*', '*control-plane*'] } },
+                filters: { names: { denied: ['*-control-*'] } },
               },
             ],
           },
