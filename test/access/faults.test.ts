@@ -26,7 +26,7 @@ describe('a mistake in access', () => {
     expect(missing).toEqual([])
   })
 
-  it.each(quick)('is found', { timeout: 180_000 }, async (name) => {
+  it.each(quick)('is found: %s', { timeout: 180_000 }, async (name) => {
     const fault = faults.find((one) => one.name === name)
     if (!fault) throw new Error(`no fault is called ${name}`)
     expect(await runFault(fault, directory, 1500)).toMatchObject({ found: true })

@@ -142,8 +142,8 @@ export const faults: readonly Fault[] = [
   served(
     'history is kept for everybody',
     `${api}/routes/history.ts`,
-    'JSON.stringify([csv, sight.fingerprint, name,',
-    'JSON.stringify([csv, name,',
+    'JSON.stringify([csv, sight.fingerprint, name, scope, names, keys, window])',
+    'JSON.stringify([csv, name, scope, names, window])',
   ),
   served(
     'views are kept for everybody',

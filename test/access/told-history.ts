@@ -28,6 +28,12 @@ export class ToldHistory implements HistoryStore {
     return scope === 'clusterOperator' ? [...(parts.clusterOperator?.items.keys() ?? [])] : []
   }
 
+  /** Totals over time tell how many rows there are. */
+  #sum(cluster: string): string {
+    const parts: ClusterState['parts'] = this.clusters.find(({ name }) => name === cluster)?.parts ?? {}
+    return JSON.stringify(Object.values(parts).map(({ items }) => items.size))
+  }
+
   async range({ cluster, scope, metrics, keys, from, to, stepMs }: RangeQuery): Promise<RangeAnswer> {
     const start = Math.ceil(from / stepMs) * stepMs
     const points = Math.floor(to / stepMs) - start / stepMs + 1
@@ -36,7 +42,9 @@ export class ToldHistory implements HistoryStore {
       known.map((key) => ({
         metric,
         key,
-        values: Array.from({ length: points }, () => numberOf(cluster, metric, key)),
+        values: Array.from({ length: points }, () =>
+          numberOf(cluster, metric, key, scope === 'cluster' ? this.#sum(cluster) : ''),
+        ),
       })),
     )
     return { start, stepMs, points, series }
