@@ -347,8 +347,13 @@ function nextOf(url: string, body: string): string | null {
   return cursor === undefined ? null : `${url}${url.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(cursor)}`
 }
 
+let asked = 0
+
 /** Some of all there is to ask. */
 function questions(world: World, full: readonly ClusterState[], chance: Chance): readonly string[] {
+  // An answer out of history is kept for a while: each time asks about another hour, or it is that of another world.
+  asked += 1
+  const windowAt = 1_772_000_000 - (1_772_000_000 % 180) - asked * 720
   const fleet = [
     '/api/v2/clusters?limit=1',
     '/api/v2/clusters?sort=health&order=desc&limit=2',
@@ -367,7 +372,7 @@ function questions(world: World, full: readonly ClusterState[], chance: Chance):
     const node = encodeURIComponent(chance.one(nodes))
     const v1 = `/api/v1/clusters/${name}`
     const v2 = `/api/v2/clusters/${name}`
-    const times = 'start=2026-03-01T11:50:00Z&end=2026-03-01T11:59:00Z&step=180'
+    const times = `start=${windowAt}&end=${windowAt + 540}&step=180`
     return [
       ...[
         v1,
