@@ -31,7 +31,11 @@ export class ToldHistory implements HistoryStore {
   /** Totals over time tell how many rows there are. */
   #sum(cluster: string): string {
     const parts: ClusterState['parts'] = this.clusters.find(({ name }) => name === cluster)?.parts ?? {}
-    return JSON.stringify(Object.values(parts).map(({ items }) => items.size))
+    return JSON.stringify(
+      Object.entries(parts)
+        .map(([type, { items }]) => [type, items.size])
+        .sort(),
+    )
   }
 
   async range({ cluster, scope, metrics, keys, from, to, stepMs }: RangeQuery): Promise<RangeAnswer> {
