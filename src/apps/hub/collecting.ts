@@ -46,8 +46,6 @@ export interface Collecting {
   history(): HistoryStore | undefined
   events(): EventBus
   manager(): Manager
-  /** every access policy of the hub was read */
-  policiesRead(): boolean
   /** why agents are not received; undefined where they are, or are not to be */
   receivingFault(): string | undefined
   /** why nothing can be kept, such as a full disk; undefined where it can */
@@ -177,7 +175,6 @@ export function collecting(options: CollectingOptions): Collecting {
     state: state.get,
     history: () => history?.get(),
     events: events.get,
-    policiesRead: () => policies?.isSynced ?? false,
     receivingFault: () => receiving?.get().fault(),
     logFault: () => ingester.get().logFault(),
     manager() {

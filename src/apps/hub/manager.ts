@@ -78,7 +78,6 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
       log: () => collect.logFault(),
       agents: () => collect.receivingFault(),
       objects: () => (collect.manager().isSynced ? undefined : 'the objects of the hub are not read yet'),
-      policies: () => (collect.policiesRead() ? undefined : 'the access policies of the hub are not read yet'),
     },
   })
   const parts: readonly Part[] = [probes, hub, policies, ...collect.parts]
