@@ -70,6 +70,12 @@ if (first) {
             assertionResults.some(({ fullName, status }) => fullName === test && status === 'passed'),
           ),
         )
+      // A file whose tests all passed may still fail, before or after them.
+      for (const { name, assertionResults } of first.result.testResults) {
+        if (!failed.includes(name) || assertionResults.some(({ status }) => status === 'failed')) continue
+        if (again.result.testResults.some((file) => file.name === name && file.status === 'passed'))
+          unsteady.push(relative(root, name))
+      }
       first.result = { testResults: [...kept, ...again.result.testResults] }
     }
   }

@@ -17,7 +17,8 @@ beforeAll(async () => {
 afterEach(async () => {
   await Promise.all(running.splice(0).map((process) => process[Symbol.asyncDispose]()))
 })
-afterAll(() => rm(folder, { recursive: true, force: true }))
+// The agent of a hub that was killed writes for a moment more.
+afterAll(() => rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }))
 
 function start(...args: string[]): Running {
   const process = clusterpulse(args)
