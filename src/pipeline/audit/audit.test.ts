@@ -1,4 +1,4 @@
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -103,6 +103,19 @@ describe('the audit file', () => {
     const forged = newPath()
     await write(forged, [entry(0, { username: 'bob' })])
     expect(await verifyAudit(forged, { key })).toMatchObject({ ok: false })
+  })
+
+  it('counts nothing as missing whose lines are kept, where only the head beside them cannot be written', async () => {
+    const path = newPath()
+    mkdirSync(`${path}.head.new`)
+    const metrics = new Metrics({}, { processMetrics: false })
+    await using trail = await openAudit({ config: { level: 'all', file: { path } }, logger: silentLogger, metrics })
+    trail.record(entry(0))
+    await trail.flush()
+    trail.record(entry(1))
+    await trail.flush()
+    expect(await verifyAudit(path)).toEqual({ ok: true, entries: 2 })
+    expect(await metrics.registry.getSingleMetricAsString('clusterpulse_audit_missed_total')).not.toMatch(/file/)
   })
 
   it('cuts off a line that a crash left half, says so in the next, and goes on', async () => {

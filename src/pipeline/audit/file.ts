@@ -80,13 +80,20 @@ export class AuditFile implements AsyncDisposable {
   }
 
   async #keepHead(): Promise<void> {
-    await writeFile(`${this.#path}.head`, `${JSON.stringify({ ...this.#head, first: this.#first })}\n`, { mode: 0o600 })
+    const text = `${JSON.stringify({ ...this.#head, first: this.#first })}\n`
+    try {
+      await writeFile(`${this.#path}.head.new`, text, { mode: 0o600 })
+      await rename(`${this.#path}.head.new`, `${this.#path}.head`)
+    } catch {
+      // The lines themselves are kept: an older head verifies as well, and the next append writes a newer one.
+    }
   }
 
   async #rotate(): Promise<void> {
-    await this.#file.close()
+    const full = this.#file
     await rename(this.#path, `${this.#path}.${String(this.#first).padStart(12, '0')}`)
     this.#file = await open(this.#path, 'a', 0o600)
+    await full.close()
     this.#bytes = 0
     this.#first = this.#head.seq + 1
   }
