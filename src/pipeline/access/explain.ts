@@ -11,6 +11,7 @@ import {
   whyPodsHidden,
 } from './row-filter.ts'
 import { actionsOf, customReason, deciderOf, filtersOf, reasonOf, whyItemHidden, whyRegistryHidden } from './sight.ts'
+import { stateOf } from './survey.ts'
 import { skipNow, verifiedEmail } from './touching.ts'
 import { filterSummary, type Why } from './type-filter.ts'
 import type {
@@ -245,7 +246,7 @@ export function ownPolicies(
   return policies.map((policy) => ({
     source: sourceOf(policy, principal, semantics),
     policy: policy.stored,
-    ...stateOf(policy, now),
+    ...stateOf(policy.stored, now),
   }))
 }
 
@@ -256,17 +257,4 @@ function sourceOf({ stored }: PreparedPolicy, principal: Principal, semantics: S
   const group = principal.groups.find((name) => groups?.includes(name))
   if (group !== undefined) return `group:${group}`
   return service_accounts?.includes(principal.username) ? 'serviceaccount' : 'user'
-}
-
-function stateOf(policy: PreparedPolicy, now: number): Pick<OwnPolicy, 'state' | 'message'> {
-  const skip = skipNow(policy, now)
-  if (!skip) {
-    const faults = policy.stored.faults.filter(({ severity }) => severity === 'error')
-    if (faults.length === 0) return { state: 'Active', message: 'Policy is active' }
-    return { state: 'Error', message: faults.map(({ message }) => message).join('; ') }
-  }
-  if (skip.why === 'not_yet_valid') return { state: 'Inactive', message: 'Policy not yet valid' }
-  if (skip.why === 'expired') return { state: 'Expired', message: 'Policy expired' }
-  if (skip.why === 'disabled') return { state: 'Inactive', message: 'Policy is disabled' }
-  return { state: 'Error', message: skip.detail }
 }
