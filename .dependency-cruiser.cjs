@@ -11,17 +11,28 @@ const modules = {
   },
   pipeline: {
     collect: ['runtime', 'kube'],
+    expression: [],
+    metricsource: ['kinds', 'runtime', 'kube', 'collect', 'expression'],
+    catalog: ['runtime', 'redis', 'metricsource'],
+    registry: ['runtime', 'redis'],
     state: ['runtime', 'redis'],
     events: ['runtime', 'state'],
     history: ['runtime', 'state'],
-    agent: ['runtime', 'wire', 'kube', 'collect'],
+    agent: ['runtime', 'wire', 'kube', 'collect', 'metricsource'],
     ingest: ['wire', 'runtime', 'state', 'history', 'events'],
     access: ['kinds', 'runtime', 'redis', 'kube', 'controller'],
     audit: ['runtime', 'redis'],
     identity: ['runtime', 'kube', 'access'],
-    api: ['http', 'runtime', 'state', 'history', 'events', 'access', 'identity', 'audit'],
+    api: [
+      ...['http', 'runtime', 'state', 'history', 'events', 'access', 'identity', 'audit'],
+      ...['expression', 'metricsource', 'catalog', 'registry', 'kinds'],
+    ],
   },
-  control: { connections: ['kinds', 'kube', 'controller', 'runtime', 'collect', 'ingest', 'state'] },
+  control: {
+    connections: ['kinds', 'kube', 'controller', 'runtime', 'collect', 'metricsource', 'catalog', 'ingest', 'state'],
+    metricsources: ['kinds', 'kube', 'controller', 'runtime', 'metricsource', 'catalog', 'ingest', 'state'],
+    registries: ['kinds', 'kube', 'controller', 'runtime', 'registry', 'events'],
+  },
 }
 const layerOf = Object.fromEntries(
   Object.entries(modules).flatMap(([layer, names]) => Object.keys(names).map((name) => [name, layer])),
@@ -74,11 +85,11 @@ for (const [name, may] of Object.entries(Object.assign({}, ...Object.values(modu
 // A driver library stands behind one file, or behind one module that is about it.
 const drivers = {
   ioredis: '^src/platform/redis/',
-  re2js: '^src/pipeline/access/',
+  re2js: '^src/pipeline/(access|metricsource)/',
   jose: '^src/pipeline/identity/',
   'openid-client': '^src/pipeline/identity/',
   lmdb: '^src/pipeline/state/|^src/platform/apiserver/',
-  undici: '^src/platform/kube/',
+  undici: '^src/platform/kube/|^src/pipeline/registry/',
   '@grpc/grpc-js': '^src/pipeline/(agent|ingest)/',
   '@duckdb/node-api': '^src/pipeline/history/',
   '@bufbuild/protobuf': '^src/contract/wire/',

@@ -33,6 +33,7 @@ const clusterWith = (name: string, nodes: readonly NodeSnapshot[] = []): Cluster
       items: new Map(nodes.map((node) => [node.name, node])),
     },
   },
+  custom: new Map(),
   heartbeats: [],
   events: [],
   version: 1,

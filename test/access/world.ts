@@ -230,6 +230,7 @@ export function stateOf(cluster: PlainCluster, version = 1): ClusterState {
     source: 'pull',
     agent: null,
     parts: known,
+    custom: new Map(),
     heartbeats: cluster.heartbeats.map((health, index) => ({ at: start - index * 1000, health, durationMs: 7 })),
     events: eventsOf(cluster),
     version,

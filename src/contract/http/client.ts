@@ -1,7 +1,9 @@
 import type { AccessOfView, ExplanationView, PoliciesView, PreviewView, SubjectView } from './access.ts'
 import type { HistoryView } from './history.ts'
 import type { PromQlAnswer } from './promql.ts'
+import type { RegistryDetailView, RegistryView } from './registries.ts'
 import type { OwnPoliciesView, PermissionsView } from './session.ts'
+import type { CustomPageView, SourcesView, SourceTrialView, TypeView } from './types.ts'
 import type {
   ClusterOperatorView,
   ClusterView,
@@ -69,6 +71,18 @@ export interface HistoryQuery {
 export interface ScopeHistoryQuery extends HistoryQuery {
   readonly scope?: 'cluster' | 'node' | 'operator' | 'clusterOperator'
   readonly key?: readonly string[]
+}
+
+/** Which rows of a type; see the route for the forms of `where`. */
+export interface CustomRowsQuery {
+  readonly limit?: number
+  readonly cursor?: string
+  readonly order?: 'asc' | 'desc'
+  readonly sort?: string
+  readonly source?: string
+  readonly namespace?: string
+  readonly q?: string
+  readonly where?: readonly string[]
 }
 
 /** One question of "why do I see, or not see, this?". */
@@ -166,6 +180,23 @@ export interface Client {
     over: { start: number | string; end: number | string; step: number | string },
     signal?: AbortSignal,
   ): Promise<PromQlAnswer>
+  /** Types that MetricSources collect, as far as the caller sees them. */
+  types(query?: { cluster?: string }, signal?: AbortSignal): Promise<{ items: readonly TypeView[] }>
+  type(type: string, signal?: AbortSignal): Promise<TypeView>
+  customRows(cluster: string, type: string, query?: CustomRowsQuery, signal?: AbortSignal): Promise<CustomPageView>
+  /** The address of the same rows as CSV, all of them, for a link. */
+  customRowsCsvUrl(cluster: string, type: string, query?: CustomRowsQuery): string
+  typeHistory(
+    cluster: string,
+    type: string,
+    query: HistoryQuery & { source?: string },
+    signal?: AbortSignal,
+  ): Promise<HistoryView>
+  registries(signal?: AbortSignal): Promise<{ items: readonly RegistryView[] }>
+  registry(name: string, signal?: AbortSignal): Promise<RegistryDetailView>
+  /** For administrators: what a MetricSource would give; nothing is stored. */
+  trySource(question: { manifest: string; cluster?: string }, signal?: AbortSignal): Promise<SourceTrialView>
+  sources(signal?: AbortSignal): Promise<SourcesView>
   search(q: string, query?: { limit?: number }, signal?: AbortSignal): Promise<PageView<SearchHit>>
   logout(signal?: AbortSignal): Promise<{ message: string; redirect?: string }>
   /** Every item of a paged list, page by page, without holding them all. */
@@ -258,6 +289,18 @@ export function createClient({ baseUrl, fetch: request = fetch, headers = {} }: 
       `${base}${inCluster(cluster, 'history')}${queryText({ ...historyQuery(query), format: 'csv' })}`,
     promQl: (query, at = {}, signal) => call('POST', '/api/v1/query', {}, signal, form({ query, ...at })),
     promQlRange: (query, over, signal) => call('POST', '/api/v1/query_range', {}, signal, form({ query, ...over })),
+    types: (query, signal) => get('/api/v2/types', { ...query }, signal),
+    type: (type, signal) => get(`/api/v2/types/${encodeURIComponent(type)}`, {}, signal),
+    customRows: (cluster, type, query, signal) =>
+      get(inCluster(cluster, `types/${encodeURIComponent(type)}`), { ...query }, signal),
+    customRowsCsvUrl: (cluster, type, query) =>
+      `${base}${inCluster(cluster, `types/${encodeURIComponent(type)}`)}${queryText({ ...query, format: 'csv' })}`,
+    typeHistory: (cluster, type, query, signal) =>
+      get(inCluster(cluster, `types/${encodeURIComponent(type)}/history`), historyQuery(query), signal),
+    registries: (signal) => get('/api/v2/registries', {}, signal),
+    registry: (name, signal) => get(`/api/v2/registries/${encodeURIComponent(name)}`, {}, signal),
+    trySource: (question, signal) => post('/api/v2/metric-sources/try', question, signal),
+    sources: (signal) => get('/api/v2/metric-sources', {}, signal),
     search: (q, query, signal) => get('/api/v2/search', { q, ...query }, signal),
     logout: (signal) => post('/api/v1/auth/logout', undefined, signal),
     async *all(page) {
@@ -272,7 +315,10 @@ export function createClient({ baseUrl, fetch: request = fetch, headers = {} }: 
   }
 }
 
-const historyQuery = ({ metric, ...rest }: ScopeHistoryQuery): Query => ({ metric: metric.join(','), ...rest })
+const historyQuery = ({ metric, ...rest }: ScopeHistoryQuery & { readonly source?: string }): Query => ({
+  metric: metric.join(','),
+  ...rest,
+})
 
 const form = (values: Readonly<Record<string, string | number | undefined>>): URLSearchParams => {
   const given = new URLSearchParams()

@@ -101,3 +101,21 @@ export const getHistory = {
     response: HistoryViewSchema,
   },
 } as const satisfies RouteContract
+
+/** Aggregations of a MetricSource; metric names are those of its aggregations. */
+export const typeHistory = {
+  method: 'GET',
+  url: '/api/v2/clusters/:name/types/:type/history',
+  access: 'filtered',
+  schema: {
+    operationId: 'typeHistory',
+    summary:
+      'Aggregations of one type on one cluster over time; refused to callers who see only some of its rows (history_filtered)',
+    params: Type.Object({ name: Name('cluster'), type: Name('resource type') }),
+    querystring: Type.Object({
+      source: Text(507, 'where several MetricSources have this type name: namespace/name of the one'),
+      ...HistoryQuery,
+    }),
+    response: HistoryViewSchema,
+  },
+} as const satisfies RouteContract

@@ -31,6 +31,7 @@ export {
   ApiProblem,
   type Client,
   type ClientOptions,
+  type CustomRowsQuery,
   createClient,
   type ExplainQuery,
   type HistoryQuery,
@@ -46,6 +47,7 @@ export {
   maxHistoryPoints,
   maxHistorySeries,
   type SpanView,
+  typeHistory,
   v1ClusterHistory,
   v1NodeHistory,
 } from './history.ts'
@@ -65,6 +67,13 @@ export {
   promQlRange,
   promQlRangeForm,
 } from './promql.ts'
+export {
+  getRegistry,
+  listRegistries,
+  type RegistryDetailView,
+  type RegistryView,
+  v1RegistriesStatus,
+} from './registries.ts'
 export { routes } from './routes.ts'
 export { search } from './search.ts'
 export {
@@ -76,6 +85,28 @@ export {
   type OwnPoliciesView,
   type PermissionsView,
 } from './session.ts'
+export {
+  type AggregatedView,
+  type AggregationInfoView,
+  type ColumnView,
+  type CustomPageView,
+  type CustomRowView,
+  type DeclaredSourceView,
+  getType,
+  listCustomRows,
+  listSources,
+  listTypes,
+  type SourceFindingView,
+  type SourcesView,
+  type SourceTrialView,
+  type SourceView,
+  type TypeOnClusterView,
+  type TypeView,
+  trySource,
+  v1CustomResources,
+  v1CustomTypeClusters,
+  v1CustomTypes,
+} from './types.ts'
 export {
   v1GetCluster,
   v1GetNode,

@@ -24,8 +24,20 @@ export {
   type KindObject,
 } from './kind.ts'
 export {
+  type MetricSource,
+  type MetricSourceSpec,
+  type MetricSourceStatus,
+  metricSource,
+} from './metric-source.ts'
+export {
   type MonitorAccessPolicy,
   type MonitorAccessPolicySpec,
   type MonitorAccessPolicyStatus,
   monitorAccessPolicy,
 } from './monitor-access-policy.ts'
+export {
+  type RegistryConnection,
+  type RegistryConnectionSpec,
+  type RegistryConnectionStatus,
+  registryConnection,
+} from './registry-connection.ts'

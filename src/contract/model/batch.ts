@@ -1,3 +1,4 @@
+import type { CustomPart, CustomRows, SourceId } from './custom.ts'
 import type { ClusterName } from './names.ts'
 import type { SnapshotOf, SnapshotType } from './snapshots.ts'
 
@@ -69,9 +70,18 @@ export interface Batch {
   readonly collectedAt: number
   readonly durationMs: number
   readonly parts: readonly Part[]
+  /** what MetricSources saw; each source at most once. Sources not named keep what they had */
+  readonly custom?: readonly CustomPart[]
+  /**
+   * Made between two rounds, for MetricSources alone: it says nothing of the cluster's health, and is no heartbeat.
+   * Such a batch has no `parts` and no `failure`.
+   */
+  readonly partial?: boolean
   /** Set when the round as a whole failed (no connection, no credentials): why, for people. */
   readonly failure?: { readonly code: string; readonly message: string }
 }
 
 /** All items of each type as of one batch: what `changed` parts of the next are a difference to. */
-export type BatchView = { readonly [T in SnapshotType]?: ReadonlyMap<string, SnapshotOf<T>> }
+export type BatchView = { readonly [T in SnapshotType]?: ReadonlyMap<string, SnapshotOf<T>> } & {
+  readonly custom?: ReadonlyMap<SourceId, CustomRows>
+}

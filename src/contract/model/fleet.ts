@@ -1,5 +1,6 @@
 import type { AgentFacts } from './agent.ts'
 import type { Freshness, Outcome, Source } from './batch.ts'
+import type { CustomState, SourceId } from './custom.ts'
 import type { ClusterName } from './names.ts'
 import type { SnapshotOf, SnapshotType } from './snapshots.ts'
 
@@ -79,6 +80,8 @@ export interface ClusterState {
   /** the agent beside the cluster; null where none ever was */
   readonly agent: AgentFacts | null
   readonly parts: { readonly [T in SnapshotType]?: PartState<T> }
+  /** by MetricSource, in no order */
+  readonly custom: ReadonlyMap<SourceId, CustomState>
   /** oldest first, at most 60 */
   readonly heartbeats: readonly Heartbeat[]
   /** newest first, at most 100 */
@@ -94,6 +97,15 @@ export type Change =
       readonly cluster: ClusterName
       readonly type: SnapshotType
       readonly name: string
+      readonly op: 'put' | 'remove'
+      readonly at: number
+    }
+  /** rows, facts or freshness of one MetricSource on the cluster; `rows` where rows came, went or changed */
+  | {
+      readonly kind: 'custom'
+      readonly cluster: ClusterName
+      readonly source: SourceId
+      readonly rows: boolean
       readonly op: 'put' | 'remove'
       readonly at: number
     }

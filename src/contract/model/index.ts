@@ -9,6 +9,7 @@
 export * from './agent.ts'
 export * from './batch.ts'
 export * from './clock.ts'
+export * from './custom.ts'
 export * from './documents.ts'
 export * from './errors.ts'
 export * from './fleet.ts'

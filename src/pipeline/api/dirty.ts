@@ -33,7 +33,7 @@ export class Dirty {
       } else if (change.kind === 'cluster') {
         this.clusters.add(change.cluster)
         if (change.op === 'remove') this.removed.add(change.cluster)
-      } else {
+      } else if (change.kind === 'snapshot') {
         this.#addRow(change.cluster, change.type, change.name)
       }
     }

@@ -1,11 +1,14 @@
 import type { FastifyInstance } from 'fastify'
 import type { Access, Semantics } from '#access'
 import type { AuditTrail } from '#audit'
+import type { SourceCatalog } from '#catalog'
 import type { EventBus } from '#events'
 import type { HistoryStore } from '#history'
 import type { Access as Rule } from '#http'
 import type { Identity, IdentityConfig } from '#identity'
-import type { Clock } from '#model'
+import type { CompiledSource } from '#metricsource'
+import type { Clock, CustomPart } from '#model'
+import type { RegistryReader } from '#registry'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
 
@@ -55,6 +58,16 @@ export interface ApiConfig {
   readonly storeGraceMs?: number
 }
 
+/**
+ * Collects from a cluster through the hub's own way in.
+ * @returns undefined: the hub has no way into this cluster (an agent pushes, or another process of the hub reads it)
+ */
+export type SourceTrial = (
+  cluster: string,
+  source: CompiledSource,
+  options: { readonly limit: number; readonly signal: AbortSignal },
+) => Promise<CustomPart | undefined>
+
 export interface ApiOptions {
   readonly state: StateReader
   readonly events: EventBus
@@ -62,6 +75,12 @@ export interface ApiOptions {
   readonly access: Access
   /** what was refused and, as it is configured, what was asked; without it nothing is kept */
   readonly audit?: AuditTrail
+  /** which MetricSources are in force; without it there are no types */
+  readonly catalog?: SourceCatalog
+  /** without it there are no registries */
+  readonly registries?: RegistryReader
+  /** reads a cluster once with a source that is in force nowhere; without it nothing can be tried against a cluster here */
+  readonly trySource?: SourceTrial
   /** without it, routes of history answer 501 */
   readonly history?: HistoryStore
   readonly config: ApiConfig

@@ -350,6 +350,7 @@ export const nobody = (name: string): ClusterState => ({
   source: 'pull',
   agent: null,
   parts: {},
+  custom: new Map(),
   heartbeats: [],
   events: [],
   version: 0,

@@ -53,6 +53,8 @@ export function applyRecord(previous: ClusterState | undefined, record: StateRec
       return applyAgent(previous, record, version)
     case 'lost':
       return applyLost(previous, record, version)
+    case 'source-removed':
+      return applySourceRemoved(previous, record, version)
   }
 }
 
@@ -147,6 +149,19 @@ function applyLost(
   const data = { from, to, cause, count, kept_every_ms: keptEveryMs, origin, sequence }
   const event: FleetEvent = { type: 'collection.lost', cluster: previous.name, at, data }
   return withEvents(previous, { ...previous, version }, [], at, [event])
+}
+
+function applySourceRemoved(
+  previous: ClusterState | undefined,
+  { source, at }: Extract<StateRecord, { kind: 'source-removed' }>,
+  version: number,
+): Applied {
+  if (!previous?.custom.has(source)) return { next: previous, changes: [] }
+  const custom = new Map(previous.custom)
+  custom.delete(source)
+  const applied = withEvents(previous, { ...previous, custom, version }, [], at)
+  const change: Change = { kind: 'custom', cluster: previous.name, source, rows: true, op: 'remove', at }
+  return { ...applied, changes: [change, ...applied.changes] }
 }
 
 function applyConnection(
@@ -289,6 +304,7 @@ function emptyCluster(name: ClusterName, connection: ConnectionFacts | null): Cl
     agent: null,
     source: connection?.mode ?? 'pull',
     parts: {},
+    custom: new Map(),
     heartbeats: [],
     events: [],
     version: 0,

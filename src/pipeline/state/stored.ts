@@ -28,7 +28,7 @@ export function changedFields(before: ClusterState | undefined, after: ClusterSt
 }
 
 // Outcome and freshness of every part go with meta: they move every round, the items often do not.
-function encodeMeta({ parts, ...rest }: ClusterState): string {
+function encodeMeta({ parts, custom: _, ...rest }: ClusterState): string {
   const heads = Object.fromEntries(
     Object.entries(parts).map(([type, { outcome, code, message, attemptedAt, freshness }]) => [
       type,
@@ -55,7 +55,13 @@ export function decodeCluster(
       if (head) parts[type] = { ...head, items: itemsOf(fields[partField(type)], before?.parts[type]?.items) }
     }
     // A former version wrote neither who numbered its batches nor an agent: there was only the hub.
-    return { ...meta, origin: meta.origin ?? '', agent: meta.agent ?? null, parts: parts as ClusterState['parts'] }
+    return {
+      ...meta,
+      custom: before?.custom ?? new Map(),
+      origin: meta.origin ?? '',
+      agent: meta.agent ?? null,
+      parts: parts as ClusterState['parts'],
+    }
   } catch {
     return undefined // written by another version, or damaged
   }

@@ -1,4 +1,4 @@
-import type { AgentFacts, Batch, Change, ClusterName, ClusterState, ConnectionFacts, Loss } from '#model'
+import type { AgentFacts, Batch, Change, ClusterName, ClusterState, ConnectionFacts, Loss, SourceId } from '#model'
 
 /** What the log keeps and a store applies, in order. `receivedAt`/`at`: the hub's clock, ms. */
 export type StateRecord =
@@ -17,6 +17,8 @@ export type StateRecord =
       readonly connection: ConnectionFacts
       readonly at: number
     }
+  /** a MetricSource is gone: what it saw on this cluster goes */
+  | { readonly kind: 'source-removed'; readonly cluster: ClusterName; readonly source: SourceId; readonly at: number }
   /** the ClusterConnection is gone: every trace of the cluster goes */
   | { readonly kind: 'removed'; readonly cluster: ClusterName; readonly at: number }
 

@@ -131,6 +131,7 @@ export function cluster(name: string, rows: Rows = {}, labels: Readonly<Record<s
     agent: null,
     source: 'pull',
     parts: parts as ClusterState['parts'], // made of rows under the key of their type
+    custom: new Map(),
     heartbeats: [],
     events: [],
     version: 1,

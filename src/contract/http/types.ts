@@ -1,0 +1,295 @@
+import { type Static, Type } from 'typebox'
+import type { RouteContract } from './contract.ts'
+import { Filter, Name, PageQuery } from './parameters.ts'
+import { PartViewSchema } from './views.ts'
+
+/**
+ * What MetricSources collect, as the API shows it: types (by `resourceTypeName`), their rows on one cluster, their aggregations.
+ * Which types somebody sees is a matter of policies: without a grant a type does not exist for them.
+ */
+const nullable = <T extends import('typebox').TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])
+const Document = (description: string) =>
+  Type.Object({}, { additionalProperties: true, description: `${description}; readers ignore unknown fields` })
+
+const UnitSchema = Type.Enum(['none', 'bytes', 'cores', 'percent', 'seconds', 'time'])
+
+export const ColumnViewSchema = Type.Object({
+  name: Type.String(),
+  kind: Type.Enum(['string', 'number', 'boolean', 'null', 'any']),
+  unit: UnitSchema,
+  computed: Type.Boolean(),
+})
+export type ColumnView = Static<typeof ColumnViewSchema>
+
+export const AggregationInfoViewSchema = Type.Object({
+  name: Type.String(),
+  function: Type.String(),
+  field: nullable(Type.String()),
+  groupBy: nullable(Type.String()),
+  unit: UnitSchema,
+  hasHistory: Type.Boolean({ description: 'kept over time: a metric of scope custom' }),
+})
+export type AggregationInfoView = Static<typeof AggregationInfoViewSchema>
+
+/** A value, or one per group; null: of nothing. */
+export const AggregatedSchema = Type.Union([Scalar, Type.Record(Type.String(), Scalar)])
+export type AggregatedView = Static<typeof AggregatedSchema>
+
+/** One MetricSource that is in force, without anything of the clusters. */
+export const SourceViewSchema = Type.Object({
+  id: Type.String({ description: 'namespace/name' }),
+  type: Type.String(),
+  apiVersion: Type.String(),
+  kind: Type.String(),
+  scope: Type.Union([Type.Literal('Namespaced'), Type.Literal('Cluster')]),
+  hash: Type.String(),
+  intervalMs: Type.Integer(),
+  watch: Type.Boolean(),
+  columns: Type.Array(ColumnViewSchema),
+  aggregations: Type.Array(AggregationInfoViewSchema, { description: 'those the caller may see somewhere' }),
+})
+export type SourceView = Static<typeof SourceViewSchema>
+
+/** A type on one cluster, for the caller. */
+export const TypeOnClusterSchema = Type.Object({
+  cluster: Type.String(),
+  displayName: Type.String(),
+  part: PartViewSchema,
+  truncated: Type.Boolean({ description: 'there are more objects than the source takes' }),
+  errors: Type.Array(
+    Type.Object({ namespace: Type.String(), outcome: Type.String(), code: Type.String(), message: Type.String() }),
+    {
+      description: 'namespaces that could not be read, as far as the caller may know of them',
+    },
+  ),
+  errorCount: Type.Integer(),
+  outdated: Type.Boolean({ description: 'collected by an older version of the declaration' }),
+  stale: Type.Boolean({ description: 'older than three intervals' }),
+  filtered: Type.Boolean({ description: 'policies hide rows: counts and aggregations are over what is shown' }),
+  aggregations: nullable(
+    Type.Record(Type.String(), AggregatedSchema, { description: 'null: measurements are not for the caller' }),
+  ),
+})
+export type TypeOnClusterView = Static<typeof TypeOnClusterSchema>
+
+export const TypeViewSchema = Type.Object({
+  type: Type.String(),
+  sources: Type.Array(SourceViewSchema, { description: 'of one type name there should be one; the first is shown' }),
+  clusters: Type.Array(TypeOnClusterSchema, { description: 'clusters the caller sees it on, by name' }),
+  count: Type.Integer({ description: 'rows the caller may see, over all clusters' }),
+})
+export type TypeView = Static<typeof TypeViewSchema>
+
+export const CustomRowViewSchema = Type.Object({
+  id: Type.String({ description: 'namespace/name, or name' }),
+  namespace: Type.String({ description: 'empty for objects of the cluster' }),
+  name: Type.String(),
+  labels: Type.Record(Type.String(), Type.String()),
+  values: Type.Record(Type.String(), Scalar),
+})
+export type CustomRowView = Static<typeof CustomRowViewSchema>
+
+/** Rows of one type on one cluster, with what goes for all of them. */
+export const CustomPageSchema = Type.Object({
+  items: Type.Array(CustomRowViewSchema),
+  total: Type.Integer({ description: 'rows the caller may see that pass the filters of the question' }),
+  next: nullable(Type.String()),
+  source: SourceViewSchema,
+  on: TypeOnClusterSchema,
+})
+export type CustomPageView = Static<typeof CustomPageSchema>
+
+const TypeName = Type.String({ minLength: 1, maxLength: 63, description: 'resource type name' })
+
+export const listTypes = {
+  method: 'GET',
+  url: '/api/v2/types',
+  access: 'filtered',
+  schema: {
+    operationId: 'listTypes',
+    summary: 'Types that MetricSources collect, with what the caller sees of them on each cluster',
+    querystring: Type.Object({ cluster: Filter('only what is on this cluster') }),
+    response: Type.Object({ items: Type.Array(TypeViewSchema) }),
+  },
+} as const satisfies RouteContract
+
+export const getType = {
+  method: 'GET',
+  url: '/api/v2/types/:type',
+  access: 'filtered',
+  schema: {
+    operationId: 'getType',
+    summary: 'One type',
+    params: Type.Object({ type: TypeName }),
+    response: TypeViewSchema,
+  },
+} as const satisfies RouteContract
+
+export const listCustomRows = {
+  method: 'GET',
+  url: '/api/v2/clusters/:name/types/:type',
+  access: 'filtered',
+  schema: {
+    operationId: 'listCustomRows',
+    summary: 'Rows of one type on one cluster; with format=csv or Accept: text/csv all of them as CSV',
+    params: Type.Object({ name: Name('cluster'), type: TypeName }),
+    querystring: Type.Object({
+      source: Filter('where several MetricSources have this type name: namespace/name of the one'),
+      namespace: Filter('exact'),
+      q: Type.Optional(
+        Type.String({ maxLength: 200, description: 'words; each must occur in the name, namespace or a value' }),
+      ),
+      where: Type.Optional(
+        Type.Array(Type.String({ minLength: 3, maxLength: 512 }), {
+          maxItems: 10,
+          description: '`field=text`, `field!=text`, `field>number`, `field<number` (repeatable, all must hold)',
+        }),
+      ),
+      sort: Type.Optional(Type.String({ maxLength: 128, description: 'name, namespace or a column; default name' })),
+      format: Type.Optional(Type.Union([Type.Literal('json'), Type.Literal('csv')])),
+      ...PageQuery,
+    }),
+    response: CustomPageSchema,
+  },
+} as const satisfies RouteContract
+
+// ── administrators: declarations ─────────────────────────────────────────────────────────────────────────────────────
+
+export const SourceFindingSchema = Type.Object({
+  severity: Type.Union([Type.Literal('error'), Type.Literal('warning')]),
+  code: Type.String(),
+  path: Type.String(),
+  message: Type.String(),
+  at: nullable(Type.Object({ text: Type.String(), from: Type.Integer(), to: Type.Integer() })),
+  suggestion: nullable(Type.String()),
+})
+export type SourceFindingView = Static<typeof SourceFindingSchema>
+
+export const SourceTrialSchema = Type.Object({
+  findings: Type.Array(SourceFindingSchema),
+  source: nullable(SourceViewSchema),
+  /** null where nothing was read: findings are errors, no cluster was named, or it cannot be read from here */
+  result: nullable(
+    Type.Object({
+      part: PartViewSchema,
+      truncated: Type.Boolean(),
+      durationMs: Type.Integer(),
+      items: Type.Array(CustomRowViewSchema, { description: 'the first 200' }),
+      total: Type.Integer(),
+      aggregations: Type.Record(Type.String(), AggregatedSchema),
+      reports: Type.Array(
+        Type.Object({
+          field: Type.String(),
+          missing: Type.Integer(),
+          malformed: Type.Integer(),
+          example: Type.String(),
+        }),
+      ),
+      errors: Type.Array(
+        Type.Object({ namespace: Type.String(), outcome: Type.String(), code: Type.String(), message: Type.String() }),
+      ),
+    }),
+  ),
+  /** why nothing was read, for people; null where something was, or nothing was asked for */
+  note: nullable(Type.String()),
+})
+export type SourceTrialView = Static<typeof SourceTrialSchema>
+
+/** Compiles, and reads a chosen cluster once; stores nothing. */
+export const trySource = {
+  method: 'POST',
+  url: '/api/v2/metric-sources/try',
+  access: 'administrator',
+  schema: {
+    operationId: 'trySource',
+    summary:
+      'What a MetricSource would give: findings, and rows and aggregations of a chosen cluster; nothing is stored',
+    body: Type.Object({
+      manifest: Type.String({ minLength: 1, maxLength: 262_144, description: 'YAML or JSON, one MetricSource' }),
+      cluster: Type.Optional(Type.String({ minLength: 1, maxLength: 253 })),
+    }),
+    response: SourceTrialSchema,
+  },
+} as const satisfies RouteContract
+
+export const DeclaredSourceSchema = Type.Object({
+  source: SourceViewSchema,
+  manifest: Type.String({ description: 'as YAML, ready for kubectl apply' }),
+  clusters: Type.Integer({ description: 'that have rows of it' }),
+  rows: Type.Integer(),
+  errors: Type.Integer({ description: 'clusters whose last collection failed or was not whole' }),
+})
+export type DeclaredSourceView = Static<typeof DeclaredSourceSchema>
+
+export const listSources = {
+  method: 'GET',
+  url: '/api/v2/metric-sources',
+  access: 'administrator',
+  schema: {
+    operationId: 'listSources',
+    summary: 'MetricSources that are in force, with their declarations; and functions of the expression language',
+    response: Type.Object({
+      items: Type.Array(DeclaredSourceSchema),
+      functions: Type.Array(Type.Object({ name: Type.String(), signature: Type.String(), description: Type.String() })),
+    }),
+  },
+} as const satisfies RouteContract
+export type SourcesView = Static<(typeof listSources)['schema']['response']>
+
+// ── the documented routes ────────────────────────────────────────────────────────────────────────────────────────────
+
+export const v1CustomResources = {
+  method: 'GET',
+  url: '/api/v1/clusters/:name/custom/:type',
+  access: 'filtered',
+  schema: {
+    operationId: 'v1CustomResources',
+    summary: 'Rows of one type on one cluster, with its aggregations',
+    params: Type.Object({ name: Name('cluster'), type: TypeName }),
+    querystring: Type.Object({
+      namespace: Filter('exact'),
+      sort_by: Filter('_name, _namespace, _id, or a field'),
+      sort_order: Filter('desc reverses'),
+      page: Filter('from 1; what is no positive number counts as 1'),
+      page_size: Filter('1 to 10 000; what is no positive number counts as 100'),
+      include_aggregations: Filter('false leaves them out'),
+    }),
+    response: Document('resourceTypeName, cluster, items, filtered, pagination, collectedAt, truncated, aggregations'),
+  },
+} as const satisfies RouteContract
+
+export const v1CustomTypes = {
+  method: 'GET',
+  url: '/api/v1/custom-types',
+  access: 'filtered',
+  schema: {
+    operationId: 'v1CustomTypes',
+    summary: 'Types the caller sees on some cluster, by name',
+    querystring: Type.Object({
+      include_source_details: Filter('exactly true'),
+      include_cluster_availability: Filter('exactly true'),
+    }),
+    response: Type.Array(Document('resourceTypeName, sourceId')),
+  },
+} as const satisfies RouteContract
+
+export const v1CustomTypeClusters = {
+  method: 'GET',
+  url: '/api/v1/custom-types/clusters',
+  access: 'filtered',
+  schema: {
+    operationId: 'v1CustomTypeClusters',
+    summary: 'Counts and aggregations of types, cluster by cluster',
+    querystring: Type.Object({
+      type: Type.Optional(
+        Type.Array(Type.String({ maxLength: 253 }), { maxItems: 100, description: 'required; repeatable' }),
+      ),
+      clusters: Type.Optional(
+        Type.Array(Type.String({ maxLength: 253 }), { maxItems: 1000, description: 'repeatable; default all' }),
+      ),
+      include_aggregations: Filter('exactly true'),
+    }),
+    response: Type.Array(Document('cluster, resourceTypeName, count, lastCollection, aggregations')),
+  },
+} as const satisfies RouteContract

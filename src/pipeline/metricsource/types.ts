@@ -1,0 +1,151 @@
+import type { Kind } from '#expression'
+import type { MetricSource, MetricSourceSpec } from '#kinds'
+import type { KubeClient, KubeObject } from '#kube'
+import type { Aggregated, Clock, ClusterName, CustomPart, CustomRow, CustomRows, FieldReport, SourceId } from '#model'
+import type { Logger, Metrics } from '#runtime'
+
+// ── compile ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export type FieldType = NonNullable<MetricSourceSpec['fields'][number]['type']>
+export type AggregationFunction = NonNullable<MetricSourceSpec['aggregations']>[number]['function']
+export type FilterOperator = NonNullable<NonNullable<MetricSourceSpec['aggregations']>[number]['filter']>['operator']
+
+/** Something about a declaration that its author should know. An `error` keeps it from coming into force. */
+export interface Finding {
+  readonly severity: 'error' | 'warning'
+  /** stable, snake case, such as `field_path_invalid`, `expression_unknown_name`, `filter_unknown_field` */
+  readonly code: string
+  /** as people write it: `spec.computed[0].expression` */
+  readonly path: string
+  /** a sentence with the cause and what to do */
+  readonly message: string
+  /** the place within the text at `path`: UTF-16 offsets, `to` exclusive */
+  readonly at?: { readonly text: string; readonly from: number; readonly to: number }
+  readonly suggestion?: string
+}
+
+export interface CompilationResult {
+  /** undefined where a finding is an error */
+  readonly source: CompiledSource | undefined
+  readonly findings: readonly Finding[]
+}
+
+/** One column of rows: a field or a computed value. */
+export interface ColumnInfo {
+  readonly name: string
+  /** as declared; of computed ones what the expression gives */
+  readonly kind: Kind
+  readonly type: FieldType | 'any'
+  readonly isComputed: boolean
+  /** how people read it: from the type, and from names such as …Bytes, …Percent, …Seconds */
+  readonly unit: 'none' | 'bytes' | 'cores' | 'percent' | 'seconds' | 'time'
+}
+
+export interface AggregationInfo {
+  readonly name: string
+  readonly function: AggregationFunction
+  readonly field: string | undefined
+  readonly groupBy: string | undefined
+  readonly unit: ColumnInfo['unit']
+  /** numbers kept over time: not grouped, and of a function that gives a number */
+  readonly hasHistory: boolean
+}
+
+/** The compiled definition as documented in Redis and sent to agents (specification: state 5.1). Plain JSON. */
+export type SourceDefinition = Readonly<Record<string, unknown>>
+
+/** A MetricSource that can be run. Immutable; made by compileMetricSource or readDefinition. */
+export interface CompiledSource {
+  /** `namespace/name` */
+  readonly id: SourceId
+  readonly namespace: string
+  readonly name: string
+  /** 16 hex digits over the spec; equal hashes collect the same */
+  readonly hash: string
+  /** name of the rows in policies, API and page; the lower-case kind where none is declared */
+  readonly typeName: string
+  readonly target: {
+    readonly apiVersion: string
+    readonly group: string
+    readonly version: string
+    readonly kind: string
+    readonly scope: 'Namespaced' | 'Cluster'
+    /** as declared, else guessed from the kind: only where the cluster's discovery cannot be asked */
+    readonly plural: string
+    readonly isPluralDeclared: boolean
+  }
+  /** text for the API; undefined: all */
+  readonly labelSelector: string | undefined
+  /** whether objects of this namespace are wanted; pure, linear time */
+  readonly wantsNamespace: (name: string) => boolean
+  /** the namespaces named without wildcards, where nothing else is included; undefined: patterns, or all */
+  readonly exactNamespaces: readonly string[] | undefined
+  /** every namespace is wanted */
+  readonly wantsAllNamespaces: boolean
+  readonly columns: readonly ColumnInfo[]
+  readonly aggregations: readonly AggregationInfo[]
+  /** policies may filter by these; undefined: by all */
+  readonly filterableFields: readonly string[] | undefined
+  /** aggregations are computed anew for people who see only a part */
+  readonly filterAggregations: boolean
+  readonly collection: {
+    readonly intervalMs: number
+    readonly timeoutMs: number
+    readonly maxResources: number
+    readonly batchSize: number
+    readonly retryAttempts: number
+    readonly parallelism: number
+    readonly watch: boolean
+  }
+  readonly definition: SourceDefinition
+  /** Begins one collection: objects go in, one by one, and nothing of them is kept but their values. */
+  collect(now: number): Collecting
+  /** All aggregations over these rows in one pass; of any rows with the columns of this source. */
+  aggregate(rows: CustomRows): Readonly<Record<string, Aggregated>>
+}
+
+/** One collection under way. */
+export interface Collecting {
+  readonly size: number
+  add(object: KubeObject): void
+  /** Puts in place of its older self, for watches. */
+  remove(namespace: string, name: string): void
+  rows(): CustomRows
+  reports(): readonly FieldReport[]
+  /** one object on its own, for previews */
+  row(object: KubeObject): CustomRow
+}
+
+/** A declaration as applied, or as somebody wrote it into a file. */
+export type SourceObject = Pick<MetricSource, 'metadata' | 'spec'>
+
+// ── run ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface CollectSourceOptions {
+  readonly kube: KubeClient
+  readonly source: CompiledSource
+  /** ends it; its own limit is `source.collection.timeoutMs` */
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  /** at most this many rows, whatever the source says; for previews */
+  readonly limit?: number
+  /** told of rows so far, for progress */
+  readonly onProgress?: (rows: number) => void
+}
+
+export interface SourceLoopOptions {
+  readonly cluster: ClusterName
+  /** the cluster's client; asked for each collection; undefined: there is no way in now */
+  readonly kube: () => Promise<KubeClient | undefined>
+  /**
+   * Takes what was collected, one or several sources at once; the next collection of these waits for it. Never throws.
+   * @param collectedAt by the collector's clock, when the oldest of them began
+   */
+  readonly onParts: (parts: readonly CustomPart[], collectedAt: number) => Promise<void>
+  readonly clock: Clock
+  readonly random?: () => number
+  /** shared by many loops: bounds the collections that read at once */
+  readonly turn?: <T>(read: () => Promise<T>) => Promise<T>
+  readonly logger: Logger
+  readonly metrics?: Metrics
+}
