@@ -1,4 +1,5 @@
 import type { ApiServer } from '#apiserver'
+import { certificateObjects } from './objects/certificates.ts'
 import { crdObjects } from './objects/crds.ts'
 import { nodeMetrics, podMetrics } from './objects/metrics.ts'
 import { routeObject } from './objects/openshift.ts'
@@ -13,8 +14,10 @@ export async function seedCluster(world: World, server: ApiServer, now: () => nu
   const openshift = scenario.distribution === 'openshift'
   const olm = openshift || scenario.operators.length > 0
   const bornAt = Math.min(...[...world.nodes.values()].map(({ createdAt }) => createdAt), now())
-  for (const crd of crdObjects({ olm, openshift }, bornAt)) await server.objects.put(crd)
+  const certManager = scenario.operators.includes('cert-manager')
+  for (const crd of crdObjects({ olm, openshift, certManager }, bornAt)) await server.objects.put(crd)
   await writeChanges(world, sinkOf(server))
+  if (certManager) for (const one of certificateObjects(world, now())) await server.objects.put(one)
   if (openshift) await server.objects.put(routeObject(scenario, bornAt))
   if (scenario.metrics) serveMetrics(world, server, now)
 }

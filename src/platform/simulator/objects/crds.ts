@@ -71,9 +71,26 @@ const OPENSHIFT: readonly CrdNames[] = [
   },
 ]
 
-/** What serves the kinds of OLM and OpenShift: their schemas take any field. */
-export const crdObjects = (which: { olm: boolean; openshift: boolean }, createdAt: number): ApiObject[] =>
-  [...(which.olm ? OLM : []), ...(which.openshift ? OPENSHIFT : [])].map((names) => crdObject(names, createdAt))
+const CERT_MANAGER: readonly CrdNames[] = [
+  {
+    group: 'cert-manager.io',
+    version: 'v1',
+    kind: 'Certificate',
+    plural: 'certificates',
+    namespaced: true,
+    shortNames: ['cert', 'certs'],
+    columns: { Ready: '.status.conditions[?(@.type=="Ready")].status', Secret: '.spec.secretName' },
+  },
+]
+
+/** What serves the kinds of OLM, OpenShift and cert-manager: their schemas take any field. */
+export const crdObjects = (
+  which: { olm: boolean; openshift: boolean; certManager: boolean },
+  createdAt: number,
+): ApiObject[] =>
+  [...(which.olm ? OLM : []), ...(which.openshift ? OPENSHIFT : []), ...(which.certManager ? CERT_MANAGER : [])].map(
+    (names) => crdObject(names, createdAt),
+  )
 
 function crdObject(names: CrdNames, createdAt: number): ApiObject {
   const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
