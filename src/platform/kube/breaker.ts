@@ -43,18 +43,20 @@ export class Breaker {
 
   /**
    * Runs the call, or refuses it.
+   * @param isTrouble which failures count
    * @throws KubeError `breaker_open` where it refuses, with the time to wait.
    */
-  async run<T>(call: () => Promise<T>): Promise<T> {
+  async run<T>(call: () => Promise<T>, isTrouble: (error: unknown) => boolean = isClusterTrouble): Promise<T> {
     const probe = this.#enter()
     try {
       const value = await call()
       this.#succeeded()
       return value
     } catch (error) {
-      if (isClusterTrouble(error)) this.#failed(probe, error)
+      if (isTrouble(error)) this.#failed(probe, error)
       // Any other answer proves that it lives; a call that its caller or our own side ended says nothing.
-      else if (error instanceof KubeError && error.httpStatus !== undefined) this.#succeeded()
+      else if (!isClusterTrouble(error) && error instanceof KubeError && error.httpStatus !== undefined)
+        this.#succeeded()
       throw error
     } finally {
       if (probe) this.#probing = false

@@ -12,6 +12,7 @@ import type {
   ObjectKey,
   PatchKind,
   Resource,
+  ServedKind,
   ServerVersion,
   WatchOptions,
 } from './types.ts'
@@ -53,8 +54,14 @@ export class Client implements KubeClient {
     return this.#transport.lastUsedAt
   }
 
-  list<T>(resource: Resource<T>, options?: ListOptions) {
-    return listPages(this.#transport, resource, options)
+  async *list<T>(resource: Resource<T>, options?: ListOptions) {
+    try {
+      yield* listPages(this.#transport, resource, options)
+    } catch (error) {
+      // An empty namespace has an empty list: it is the resource that is not there (any more).
+      if (isKubeError(error, 'not_found')) this.#discovery.forget(resource)
+      throw error
+    }
   }
 
   async listAll<T>(resource: Resource<T>, options?: ListOptions): Promise<T[]> {
@@ -117,6 +124,10 @@ export class Client implements KubeClient {
 
   serves(resource: Pick<Resource, 'group' | 'version' | 'plural'>, signal?: AbortSignal): Promise<boolean> {
     return this.#discovery.serves(resource, signal)
+  }
+
+  find(group: string, version: string, kind: string, signal?: AbortSignal): Promise<ServedKind | undefined> {
+    return this.#discovery.find({ group, version, kind }, signal)
   }
 
   async ping(signal?: AbortSignal): Promise<void> {

@@ -1,62 +1,112 @@
-import { minutes } from '#model'
+import { minutes, seconds } from '#model'
 import { orAborted } from './credentials.ts'
 import { notKubernetes, parseJson } from './decode.ts'
 import { isKubeError } from './errors.ts'
+import { fieldsOf } from './facts.ts'
 import { groupPath } from './paths.ts'
 import type { Transport } from './transport.ts'
-import type { Resource } from './types.ts'
+import type { Resource, ServedKind } from './types.ts'
 
 const KEPT_MS = minutes(10)
 /** Far more groups than any cluster has; the bound is against a caller's mistake. */
 const MAX_KEPT = 1000
 
+/** A kind that somebody waits for may have been installed meanwhile. */
+const MISSING_KEPT_MS = seconds(30)
+
 /** As JSON from anywhere: its items may be anything. */
 interface ResourceList {
   readonly kind: unknown
-  readonly resources: readonly ({ readonly name?: string } | null)[]
+  readonly resources: readonly Readonly<Record<string, unknown>>[]
 }
+
+/** What one version of a group serves. */
+interface Served {
+  readonly plurals: ReadonlySet<string>
+  readonly kinds: ReadonlyMap<string, ServedKind>
+}
+
+interface Kept extends Served {
+  readonly askedAt: number
+}
+
+const NOTHING: Served = { plurals: new Set(), kinds: new Map() }
 
 /** Which resources a cluster serves. An absent group is an answer and kept; forbidden and unreachable are thrown. */
 export class Discovery {
   readonly #transport: Transport
-  readonly #kept = new Map<string, { plurals: ReadonlySet<string>; until: number }>()
-  readonly #running = new Map<string, Promise<ReadonlySet<string>>>()
+  readonly #kept = new Map<string, Kept>()
+  readonly #running = new Map<string, Promise<Kept>>()
 
   constructor(transport: Transport) {
     this.#transport = transport
   }
 
   async serves(resource: Pick<Resource, 'group' | 'version' | 'plural'>, signal?: AbortSignal): Promise<boolean> {
-    const path = groupPath(resource)
+    return (await this.#served(groupPath(resource), KEPT_MS, signal)).plurals.has(resource.plural)
+  }
+
+  /** What the kind is called; undefined: it is not served. */
+  async find(
+    { group, version, kind }: Pick<Resource, 'group' | 'version' | 'kind'>,
+    signal?: AbortSignal,
+  ): Promise<ServedKind | undefined> {
+    const path = groupPath({ group, version })
+    const known = (await this.#served(path, KEPT_MS, signal)).kinds.get(kind)
+    return known ?? (await this.#served(path, MISSING_KEPT_MS, signal)).kinds.get(kind)
+  }
+
+  /** What was kept of this version of a group is old: a call has shown it. */
+  forget(resource: Pick<Resource, 'group' | 'version'>): void {
+    this.#kept.delete(groupPath(resource))
+  }
+
+  async #served(path: string, maxAgeMs: number, signal?: AbortSignal): Promise<Served> {
     const kept = this.#kept.get(path)
-    if (kept && this.#transport.clock.now() < kept.until) return kept.plurals.has(resource.plural)
+    if (kept && this.#transport.clock.now() < kept.askedAt + maxAgeMs) return kept
     let running = this.#running.get(path)
     if (!running) {
       // Shared by all who ask meanwhile, so no single caller's signal may end it; the client's timeout does.
       running = this.#ask(path).finally(() => this.#running.delete(path))
       this.#running.set(path, running)
     }
-    return (await orAborted(running, signal)).has(resource.plural)
+    return orAborted(running, signal)
   }
 
-  async #ask(path: string): Promise<ReadonlySet<string>> {
-    const plurals = await this.#plurals(path)
+  async #ask(path: string): Promise<Kept> {
+    const kept = { ...(await this.#read(path)), askedAt: this.#transport.clock.now() }
     if (this.#kept.size >= MAX_KEPT) this.#kept.clear()
-    this.#kept.set(path, { plurals, until: this.#transport.clock.now() + KEPT_MS })
-    return plurals
+    this.#kept.set(path, kept)
+    return kept
   }
 
-  async #plurals(path: string): Promise<ReadonlySet<string>> {
+  async #read(path: string): Promise<Served> {
     const call = { method: 'GET', path }
     try {
       const read = ({ body }: { body: Buffer }) => parseJson(call, body) as Partial<ResourceList> | null | undefined
       const answer = await this.#transport.call(call, read)
       // "Not served" is believed from such a list only, not from whatever else has an answer for every path.
       if (answer?.kind !== 'APIResourceList' || !Array.isArray(answer.resources)) throw notKubernetes(call)
-      return new Set(answer.resources.map((resource) => resource?.name ?? ''))
+      return servedBy(answer.resources)
     } catch (error) {
-      if (isKubeError(error, 'not_found')) return new Set()
+      if (isKubeError(error, 'not_found')) return NOTHING
       throw error
     }
   }
+}
+
+function servedBy(resources: readonly unknown[]): Served {
+  const plurals = new Set<string>()
+  const kinds = new Map<string, ServedKind>()
+  for (const resource of resources) {
+    const { name, kind, namespaced, verbs } = fieldsOf(resource)
+    if (typeof name !== 'string') continue
+    plurals.add(name)
+    // Subresources have kinds of their own, and some resources can only be created.
+    const isListed = !name.includes('/') && (!Array.isArray(verbs) || verbs.includes('list'))
+    if (isListed && typeof kind === 'string' && !kinds.has(kind)) {
+      kinds.set(kind, { plural: name, namespaced: namespaced === true })
+    }
+  }
+  return { plurals, kinds }
 }

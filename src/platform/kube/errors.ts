@@ -81,6 +81,11 @@ export function isClusterTrouble(error: unknown): boolean {
   return error instanceof KubeError && ['unreachable', 'timeout', 'tls', 'server'].includes(error.reason)
 }
 
+/** Whether this says that nobody was reached at all. */
+export function isConnectionTrouble(error: unknown): boolean {
+  return error instanceof KubeError && ['unreachable', 'tls'].includes(error.reason)
+}
+
 /** What a call was, for messages: the method and the path without its query. */
 export function describeCall(method: string, path: string): string {
   return `${method} ${path.split('?', 1)[0]}`

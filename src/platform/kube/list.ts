@@ -23,7 +23,7 @@ export async function* listPages<T>(
   options: ListOptions = {},
 ): AsyncGenerator<Page<T>, void, undefined> {
   let limit = options.pageSize ?? PAGE_SIZE
-  let next = ''
+  let next = options.continue ?? ''
   let taken = 0
   for (;;) {
     const call: Call = {
@@ -31,6 +31,7 @@ export async function* listPages<T>(
       path: collectionPath(resource, options.namespace) + listQuery(options, limit, next),
       accept: acceptFor(resource),
       signal: options.signal,
+      ...(options.isolated && { isolated: true }),
     }
     let page: ReturnType<typeof decodeList<T>>
     try {
@@ -46,7 +47,7 @@ export async function* listPages<T>(
     taken += Math.max(1, items.length)
     if (taken > MAX_OBJECTS) throw endless(call, `more than ${MAX_OBJECTS} objects`)
     next = page.next
-    yield { items, resourceVersion, ...(remaining === undefined ? {} : { remaining }) }
+    yield { items, resourceVersion, next, ...(remaining === undefined ? {} : { remaining }) }
     if (next === '') return
   }
 }

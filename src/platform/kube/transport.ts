@@ -4,7 +4,14 @@ import { type Clock, systemClock } from '#model'
 import { backoffMs } from '#runtime'
 import { Breaker } from './breaker.ts'
 import { type Credential, type CredentialSource, credentialSource, orAborted } from './credentials.ts'
-import { describeCall, errorOfAnswer, errorOfConnection, isBrokenConnection, KubeError } from './errors.ts'
+import {
+  describeCall,
+  errorOfAnswer,
+  errorOfConnection,
+  isBrokenConnection,
+  isConnectionTrouble,
+  KubeError,
+} from './errors.ts'
 import {
   type Answer,
   type AnswerStream,
@@ -47,6 +54,8 @@ export interface Call {
   readonly signal?: AbortSignal | undefined
   /** instead of the client's, ms */
   readonly timeoutMs?: number
+  /** 5xx and timeouts say nothing of the cluster */
+  readonly isolated?: boolean
 }
 
 const MAX_RETRIES = 3
@@ -108,7 +117,8 @@ export class Transport implements AsyncDisposable {
   async call<T>(call: Call, read: (answer: Answer) => T): Promise<T> {
     return this.#used(async () => {
       await this.#limit.take(call.signal)
-      return this.breaker.run(() => this.#withDeadline(call, (signal) => this.#attempts(call, read, signal)))
+      const attempts = () => this.#withDeadline(call, (signal) => this.#attempts(call, read, signal))
+      return call.isolated ? this.breaker.run(attempts, isConnectionTrouble) : this.breaker.run(attempts)
     })
   }
 

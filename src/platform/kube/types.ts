@@ -42,12 +42,18 @@ export interface ListOptions {
   readonly fieldSelector?: string
   /** objects per page; default 500 */
   readonly pageSize?: number
+  /** begins after the page that gave this as its `next`, with the same selectors */
+  readonly continue?: string
+  /** 5xx and timeouts are this resource's own trouble, such as that of an aggregated API: the circuit breaker does not count them */
+  readonly isolated?: boolean
   readonly signal?: AbortSignal
 }
 
 export interface Page<T> {
   readonly items: readonly T[]
   readonly resourceVersion: string
+  /** where the next page begins; '' after the last */
+  readonly next: string
   /** further objects on the server, if it tells */
   readonly remaining?: number
 }
@@ -57,7 +63,15 @@ export type WatchEvent<T> =
   | { readonly type: 'reset'; readonly items: readonly T[]; readonly resourceVersion: string }
   | { readonly type: 'added' | 'modified' | 'deleted'; readonly object: T }
 
+/** How a kind is called in paths. */
+export interface ServedKind {
+  readonly plural: string
+  readonly namespaced: boolean
+}
+
 export interface WatchOptions extends ListOptions {
+  /** Begins there instead of listing first: what came after this version of a list is given, and a `reset` only where it is gone. */
+  readonly resourceVersion?: string
   /** Called when the watch had to wait or re-list: for logs and status. The watch goes on by itself. */
   readonly onTrouble?: (error: Error) => void
 }
@@ -102,6 +116,11 @@ export interface KubeClient extends AsyncDisposable {
   version(signal?: AbortSignal): Promise<ServerVersion>
   /** Whether the server serves this resource (discovery, kept for ten minutes). */
   serves(resource: Pick<Resource, 'group' | 'version' | 'plural'>, signal?: AbortSignal): Promise<boolean>
+  /**
+   * What a kind is called (discovery, kept as for `serves`; that it is missing is believed for half a minute).
+   * @returns undefined: the cluster does not serve it
+   */
+  find(group: string, version: string, kind: string, signal?: AbortSignal): Promise<ServedKind | undefined>
   /** Cheapest authenticated call (namespaces, limit 1): resolves when the cluster answers and lets us in. */
   ping(signal?: AbortSignal): Promise<void>
   /** A JSON request to any path of the API server; throws KubeError on any status of 400 or more. */

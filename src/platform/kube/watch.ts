@@ -38,7 +38,7 @@ export async function* watchForever<T>(
   settings: WatchSettings = {},
 ): AsyncGenerator<WatchEvent<T>, void, undefined> {
   const { signal } = options
-  let version: string | undefined
+  let version = options.resourceVersion
   let faults = 0
   const trouble = async (error: Error, pause: boolean) => {
     options.onTrouble?.(error)
