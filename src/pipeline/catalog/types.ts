@@ -24,6 +24,8 @@ export interface CatalogWriter {
   remove(id: SourceId): Promise<void>
   /** Makes the store hold exactly these. */
   resync(definitions: readonly SourceDefinition[]): Promise<void>
+  /** what the store holds of this id, asked for there and now; undefined: nothing that can be read */
+  stored?(id: SourceId): Promise<SourceDefinition | undefined>
   /** called where the store came back empty or was changed by others: only a resync helps */
   onLost?(listener: () => void): () => void
   /** tells other programs on channel `metricsource-events`: `reconciled` {resources, clusters, errors}, `deleted` null */

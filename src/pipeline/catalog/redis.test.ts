@@ -1,0 +1,253 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { StoreUnavailableError } from '#model'
+import { closeRedis, type Redis, redisClient } from '#redis'
+import { type Logger, silentLogger } from '#runtime'
+import { eventually, redisMissing, startRedis, type TestRedis } from '../state/test/redis-server.ts'
+import { RedisCatalog, type RedisCatalogOptions } from './index.ts'
+import { aDefinition, readShallow } from './testing/definitions.ts'
+
+const ids = (catalog: RedisCatalog) => catalog.sources().map(({ id }) => id)
+const documentOf = (name: string) => `metricsource:clusterpulse:${name}`
+
+describe.skipIf(redisMissing)(`a catalog in a real Redis${redisMissing ? ` (not run: ${redisMissing})` : ''}`, () => {
+  let server: TestRedis
+  /** of somebody with redis-cli */
+  let hand: Redis
+  const opened: AsyncDisposable[] = []
+
+  beforeAll(async () => {
+    server = await startRedis()
+    hand = redisClient({ host: server.host, port: server.port }, () => undefined)
+    await hand.connect()
+  })
+  beforeEach(async () => {
+    await eventually('the hand is connected', () => hand.status === 'ready')
+    await hand.flushall()
+  })
+  afterEach(async () => {
+    for (const one of opened.splice(0)) await one[Symbol.asyncDispose]()
+  })
+  afterAll(async () => {
+    await closeRedis(hand)
+    await server[Symbol.asyncDispose]()
+  })
+
+  async function open(over: Partial<RedisCatalogOptions> = {}): Promise<RedisCatalog> {
+    const { host, port } = server
+    const catalog = await RedisCatalog.open({ connection: { host, port }, read: readShallow, ...over })
+    opened.push(catalog)
+    return catalog
+  }
+
+  /** A writer that does again what was lost, as the reconciler does, and one that only reads. */
+  async function writerAndReader(names: readonly string[]) {
+    const writer = await open()
+    await writer.resync(names.map((name) => aDefinition(name)))
+    return { writer, reader: await open() }
+  }
+
+  async function contents(): Promise<Record<string, unknown>> {
+    const all: Record<string, unknown> = {}
+    for (const key of (await hand.keys('*')).sort()) {
+      const type = await hand.type(key)
+      if (type === 'hash') all[key] = await hand.hgetall(key)
+      else all[key] = type === 'set' ? (await hand.smembers(key)).sort() : await hand.get(key)
+    }
+    return all
+  }
+
+  it('writes the documented keys, and takes all of them away again', async () => {
+    const catalog = await open()
+    await catalog.put(aDefinition('disks', { typeName: 'pvc' }))
+    expect(await contents()).toEqual({
+      'metricsource:clusterpulse:disks': JSON.stringify(aDefinition('disks', { typeName: 'pvc' })),
+      'metricsource:clusterpulse:disks:meta': {
+        compiledAt: '2026-05-04T10:00:00Z',
+        hash: '0123456789abcdef',
+        kind: 'ConfigMap',
+        apiVersion: 'v1',
+        resourceTypeName: 'pvc',
+      },
+      'metricsources:all': ['clusterpulse/disks'],
+      'metricsources:by:resourcetype:pvc': ['clusterpulse/disks'],
+      'metricsources:enabled': ['clusterpulse/disks'],
+      'metricsources:generation': '1',
+    })
+    await catalog.remove('clusterpulse/disks')
+    expect(await contents()).toEqual({ 'metricsources:generation': '2' })
+  })
+
+  it('leaves no entry of an old type name behind', async () => {
+    const catalog = await open()
+    await catalog.put(aDefinition('disks', { typeName: 'old' }))
+    await catalog.put(aDefinition('other', { typeName: 'old' }))
+    await catalog.put(aDefinition('disks', { typeName: 'new' }))
+    expect(await hand.smembers('metricsources:by:resourcetype:old')).toEqual(['clusterpulse/other'])
+    expect(await hand.smembers('metricsources:by:resourcetype:new')).toEqual(['clusterpulse/disks'])
+    // Left by another writer: only a resync looks for it.
+    await hand.sadd('metricsources:by:resourcetype:older', 'clusterpulse/disks')
+    await catalog.resync([aDefinition('disks', { typeName: 'new' })])
+    expect(await hand.keys('metricsources:by:*')).toEqual(['metricsources:by:resourcetype:new'])
+    expect(await hand.keys('metricsource:*other*')).toEqual([])
+  })
+
+  it('writes nothing where a resync finds everything right', async () => {
+    const { writer } = await writerAndReader(['a', 'b'])
+    const before = await contents()
+    await writer.resync([aDefinition('b', { compiledAt: '2030-01-01T00:00:00Z' }), aDefinition('a')])
+    expect(await contents()).toEqual(before)
+  })
+
+  it('mends keys that are something else than they should be', async () => {
+    const { writer, reader } = await writerAndReader(['a', 'b'])
+    const right = await contents()
+    let lost = 0
+    writer.onLost(() => {
+      lost++
+      void writer.resync([aDefinition('a'), aDefinition('b')])
+    })
+    await hand.del('metricsources:enabled', documentOf('a'), `${documentOf('b')}:meta`)
+    await hand.set('metricsources:enabled', 'a text')
+    await hand.hset(documentOf('a'), 'a', 'hash')
+    await hand.lpush(`${documentOf('b')}:meta`, 'a list')
+    await expect
+      .poll(async () => ({ ...(await contents()), 'metricsources:generation': '' }), { timeout: 8_000 })
+      .toEqual({ ...right, 'metricsources:generation': '' })
+    expect(lost).toBeGreaterThan(0)
+    await expect.poll(() => reader.unavailable()).toBeUndefined()
+    expect(ids(reader)).toEqual(['clusterpulse/a', 'clusterpulse/b'])
+  })
+
+  it('is followed by another process at once', async () => {
+    const { writer, reader } = await writerAndReader(['a'])
+    expect(ids(reader)).toEqual(['clusterpulse/a'])
+    const kept = reader.source('clusterpulse/a')
+    let told = 0
+    reader.onChange(() => told++)
+    await eventually('it listens', async () => (await hand.pubsub('NUMSUB', 'metricsource-events'))[1] === 2)
+    const began = performance.now()
+    await writer.put(aDefinition('b'))
+    await eventually('b is seen', () => reader.source('clusterpulse/b') !== undefined)
+    expect(performance.now() - began).toBeLessThan(1_500) // sooner than the next look
+    await writer.remove('clusterpulse/b')
+    await writer.announce('deleted', 'clusterpulse/b', null)
+    await eventually('b is gone', () => reader.source('clusterpulse/b') === undefined)
+    expect(reader.source('clusterpulse/a')).toBe(kept)
+    expect(told).toBe(2)
+  })
+
+  it('sees what nobody announced at the next look', async () => {
+    const reader = await open({ checkEveryMs: 50 })
+    expect(reader.unavailable()).toMatchObject({ reason: expect.stringContaining('not written yet') })
+    // As the original wrote: no generation, no event.
+    await hand.set(documentOf('a'), JSON.stringify(aDefinition('a')))
+    await hand.sadd('metricsources:enabled', 'clusterpulse/a')
+    await eventually('a is seen', () => reader.source('clusterpulse/a') !== undefined)
+    expect(reader.unavailable()).toBeUndefined()
+  })
+
+  it('tells other programs on the documented channel', async () => {
+    const writer = await open()
+    const heard: unknown[] = []
+    const ear = redisClient({ host: server.host, port: server.port }, () => undefined)
+    opened.push({ [Symbol.asyncDispose]: () => closeRedis(ear) })
+    await ear.connect()
+    ear.on('message', (_, text) => heard.push(JSON.parse(text)))
+    await ear.subscribe('metricsource-events')
+    await writer.announce('reconciled', 'clusterpulse/a', { resources: 3, clusters: 2, errors: 0 })
+    await eventually('it was heard', () => heard.length > 0)
+    expect(heard).toEqual([
+      {
+        type: 'reconciled',
+        sourceId: 'clusterpulse/a',
+        timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+        data: { resources: 3, clusters: 2, errors: 0 },
+      },
+    ])
+  })
+
+  it('skips definitions that cannot be used, says so once each, and shows the others', async () => {
+    const said: unknown[] = []
+    const logger: Logger = { ...silentLogger, warn: (facts: unknown) => void said.push(facts) }
+    const bad: Readonly<Record<string, string | Buffer>> = {
+      'no-json': '{',
+      'no-object': '[]',
+      'no-text': Buffer.from([0xff, 0xfe]),
+      'no-fields': JSON.stringify({ ...aDefinition('no-fields'), fields: null }),
+      'of-another': JSON.stringify(aDefinition('b')),
+    }
+    for (const [name, text] of Object.entries(bad)) await hand.set(documentOf(name), text)
+    await hand.set(documentOf('a'), JSON.stringify(aDefinition('a')))
+    const names = [...Object.keys(bad), 'missing', 'a']
+    await hand.sadd('metricsources:enabled', 'odd', ...names.map((name) => `clusterpulse/${name}`))
+    const reader = await open({ logger, checkEveryMs: 20 })
+    expect(ids(reader)).toEqual(['clusterpulse/a'])
+    await hand.set(documentOf('missing'), JSON.stringify(aDefinition('missing')))
+    await eventually('it is there', () => reader.source('clusterpulse/missing') !== undefined)
+    expect(said.map((facts) => (facts as { source: string }).source).sort()).toEqual(
+      ['odd', ...Object.keys(bad).map((name) => `clusterpulse/${name}`), 'clusterpulse/missing'].sort(),
+    )
+  })
+
+  it('keeps the last picture while Redis is away, says so, and comes back by itself', async () => {
+    const { writer, reader } = await writerAndReader(['a'])
+    const lost: string[] = []
+    writer.onLost(() => lost.push('lost'))
+    const [before, version] = [Date.now(), reader.version()]
+    await server.kill()
+    await eventually('it is noticed', () => reader.unavailable() !== undefined)
+    expect(reader.unavailable()?.since).toBeGreaterThanOrEqual(before)
+    expect(reader.version()).toBeGreaterThan(version)
+    expect(ids(reader)).toEqual(['clusterpulse/a'])
+    await expect(writer.put(aDefinition('b'))).rejects.toThrow(StoreUnavailableError)
+    await server.start()
+    // Empty: its memory is gone, and the reader does not take that for an answer.
+    await eventually('the writer notices', () => lost.length > 0)
+    await eventually('the reader notices', () => reader.unavailable()?.reason.includes('not written yet') === true)
+    expect(ids(reader)).toEqual(['clusterpulse/a'])
+    await expect(writer.put(aDefinition('b'))).rejects.toThrow('written again as a whole')
+    await writer.resync([aDefinition('a'), aDefinition('b')])
+    await eventually('the reader is back', () => reader.unavailable() === undefined)
+    expect(ids(reader)).toEqual(['clusterpulse/a', 'clusterpulse/b'])
+  })
+
+  it('notices a flush, and definitions that somebody else changed', async () => {
+    const { writer, reader } = await writerAndReader(['a', 'b'])
+    const all = [aDefinition('a'), aDefinition('b')]
+    let lost = 0
+    writer.onLost(() => {
+      lost++
+      void writer.resync(all)
+    })
+    await hand.flushall()
+    await eventually('it was written again', async () => (await hand.scard('metricsources:all')) === 2)
+    await eventually('the reader is back', () => reader.unavailable() === undefined)
+    const told = lost
+    await hand.set(documentOf('a'), JSON.stringify(aDefinition('a', { hash: 'eeeeeeeeeeeeeeee' })))
+    await eventually('it was put right', async () => (await hand.get(documentOf('a'))) === JSON.stringify(all[0]))
+    expect(lost).toBeGreaterThan(told)
+  })
+
+  it('opens while Redis is away, knowing nothing, and learns when it comes', async () => {
+    await (await open()).resync([aDefinition('a')])
+    await server.kill()
+    const reader = await open()
+    expect(reader.sources()).toEqual([])
+    expect(reader.unavailable()).toBeDefined()
+    await server.start()
+    await eventually('the hand is connected', () => hand.status === 'ready')
+    await hand.set(documentOf('b'), JSON.stringify(aDefinition('b')))
+    await hand.sadd('metricsources:enabled', 'clusterpulse/b')
+    await eventually('b is seen', () => reader.source('clusterpulse/b') !== undefined)
+  })
+
+  it('is written by one of two at a time, and holds what both wrote', async () => {
+    const [one, other] = [await open(), await open()]
+    await one.resync([])
+    const names = Array.from({ length: 10 }, (_, i) => `s${i}`)
+    await Promise.all(names.flatMap((name) => [one.put(aDefinition(name)), other.put(aDefinition(`t-${name}`))]))
+    await eventually('one has all', () => one.sources().length === 20)
+    expect(await hand.scard('metricsources:all')).toBe(20)
+    expect(await hand.get('metricsources:generation')).toBe('21')
+  })
+})
