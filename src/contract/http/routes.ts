@@ -17,6 +17,7 @@ import {
 } from './promql.ts'
 import { search } from './search.ts'
 import { authLogout, authMe, authPermissions, authStatus, getSession } from './session.ts'
+import { getType, listCustomRows, listTypes } from './types.ts'
 import { routesV1 } from './v1.ts'
 
 /** Every route of the API. The OpenAPI document is made of these, and the server registers exactly these. */
@@ -51,5 +52,8 @@ export const routes: readonly RouteContract[] = [
   listOperators,
   listClusterOperators,
   listEvents,
+  listTypes,
+  getType,
+  listCustomRows,
   search,
 ]

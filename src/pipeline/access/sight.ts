@@ -199,6 +199,7 @@ export class PolicySight implements Sight {
     return {
       result: ruling.result,
       reason: customReason(ruling, this.canSee(cluster), cluster.name, type, this.#policies),
+      whole: ruling.result !== 'deny' && ruling.filter.isOpen,
       metrics: ruling.viewMetrics,
       shows: (item) => ruling.result !== 'deny' && whyItemHidden(ruling.filter, item, semantics) === null,
       aggregation: (name) => ruling.result !== 'deny' && showsAggregation(ruling.filter, name),
@@ -270,6 +271,7 @@ export function customReason(
 const everything: CustomSight = {
   result: 'allow',
   reason: 'Administrators see everything',
+  whole: true,
   metrics: true,
   shows: (_: CustomItem) => true,
   aggregation: () => true,

@@ -268,6 +268,8 @@ export interface CustomItem {
 export interface CustomSight {
   readonly result: 'allow' | 'partial' | 'deny'
   readonly reason: string
+  /** no filter can hide a row of it, now or later: sums over all rows may be shown. Aggregations may be kept back all the same */
+  readonly whole: boolean
   /** values of metric kind may be shown */
   readonly metrics: boolean
   shows(item: CustomItem): boolean

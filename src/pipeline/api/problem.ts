@@ -23,6 +23,10 @@ export const clusterNotFound = (name: string): RefusedError =>
 export const nodeNotFound = (cluster: string, node: string): RefusedError =>
   new RefusedError('node_not_found', `cluster ${cluster} has no node ${JSON.stringify(node)} that you may see`)
 
+/** The same for types: without a grant there is none. */
+export const typeNotFound = (type: string): RefusedError =>
+  new RefusedError('type_not_found', `Custom resource type '${type.slice(0, 80)}' not found`)
+
 export const unauthenticated = (): RefusedError => new RefusedError('unauthenticated', 'authentication required')
 
 const fastifyCodes: Readonly<Record<string, ProblemCode>> = {

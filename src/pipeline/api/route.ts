@@ -6,6 +6,7 @@ import type { StateReader } from '#state'
 import { type Body, type BodyCache, type Origin, textBody } from './bodies.ts'
 import { clusterNotFound } from './problem.ts'
 import { nobody, steadyUntil, type Views, type VisibleCluster } from './views.ts'
+import type { VisibleTypes } from './visible-types.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -24,6 +25,7 @@ export interface Parts {
   readonly state: StateReader
   readonly access: Access
   readonly views: Views
+  readonly types: VisibleTypes
   readonly bodies: BodyCache
   readonly clock: Clock
 }
@@ -138,7 +140,7 @@ export function originOf(tag: unknown, clusters: readonly VisibleCluster[], sigh
   return { tag, validUntil }
 }
 
-const questionOf = (name: string, fingerprint: string, question: unknown): string =>
+export const questionOf = (name: string, fingerprint: string, question: unknown): string =>
   `${name} ${fingerprint} ${JSON.stringify(question)}`
 
 /** An answer about the whole visible fleet, encoded once per state version and sight. */

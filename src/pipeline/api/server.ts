@@ -18,10 +18,12 @@ import { probeRoutes } from './routes/probes.ts'
 import { promQlMarks, promQlRoutes } from './routes/promql.ts'
 import { searchRoutes } from './routes/search.ts'
 import { sessionRoutes } from './routes/session.ts'
+import { typeRoutes } from './routes/types.ts'
 import { v1Routes } from './routes/v1.ts'
 import { StreamHub } from './stream.ts'
 import type { ApiOptions, ApiServer, RegisteredRoute, TlsConfig } from './types.ts'
 import { Views } from './views.ts'
+import { VisibleTypes } from './visible-types.ts'
 
 const requestIdShape = /^[A-Za-z0-9._:-]{1,100}$/
 
@@ -39,7 +41,8 @@ export function apiServer(options: ApiOptions): ApiServer {
   const crossOrigin = cors(config)
   const views = new Views()
   const bodies = new BodyCache(config.bodyCacheBytes ?? 64 * 2 ** 20)
-  const parts: Parts = { state, access, views, bodies, clock }
+  const types = new VisibleTypes(options.catalog)
+  const parts: Parts = { state, access, views, types, bodies, clock }
   const pages = new Pages(options.webRoot)
   const measures = measurements(options, bodies)
   const streams = new StreamHub({ ...parts, events, logger, metrics, config })
@@ -189,6 +192,7 @@ export function apiServer(options: ApiOptions): ApiServer {
     accessRoutes(scope, parts, { identity, semantics: config.semantics ?? 'strict' })
     v1Routes(scope, parts, options.history)
     fleetRoutes(scope, parts)
+    typeRoutes(scope, parts)
     searchRoutes(scope, parts)
     historyRoutes(scope, parts, options.history)
     scope.register(async (promql: FastifyInstance) => {

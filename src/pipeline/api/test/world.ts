@@ -8,7 +8,9 @@ import {
   type AgentFacts,
   type Batch,
   type Clock,
+  type ClusterState,
   type ConnectionFacts,
+  type CustomState,
   type NodeSnapshot,
   type Part,
   parseClusterName,
@@ -110,6 +112,8 @@ export interface World extends AsyncDisposable {
   readonly metrics: Metrics
   /** unless the test gave another */
   readonly history: MemoryHistory
+  /** Says what a source saw on a cluster. */
+  collected(cluster: string, state: CustomState): void
   /** what the access decision goes by; none to begin with */
   readonly policies: MemoryPolicies
   readonly told: { availability: Availability; alerts: Readonly<Record<string, string>>[] }
@@ -152,11 +156,27 @@ export async function aWorld(
     availability: { state: 'available' },
     alerts: [],
   }
+  // By cluster; a new map with everything that is told.
+  const custom = new Map<string, ReadonlyMap<string, CustomState>>()
+  const whole = new WeakMap<ClusterState, { readonly custom: unknown; readonly state: ClusterState }>()
+  let tellings = 0
+  function withCustom(state: ClusterState): ClusterState {
+    const collected = custom.get(state.name)
+    if (!collected) return state
+    const known = whole.get(state)
+    if (known?.custom === collected) return known.state
+    const made = { ...state, custom: collected }
+    whole.set(state, { custom: collected, state: made })
+    return made
+  }
   const state: StateReader = {
     availability: () => told.availability,
-    version: () => store.version(),
-    clusters: () => store.clusters(),
-    cluster: (name) => store.cluster(name),
+    version: () => store.version() + tellings,
+    clusters: () => store.clusters().map(withCustom),
+    cluster: (name) => {
+      const found = store.cluster(name)
+      return found && withCustom(found)
+    },
     alerts: (name) => told.alerts.filter(({ cluster = name }) => cluster === name),
   }
   const policies = new MemoryPolicies()
@@ -212,6 +232,10 @@ export async function aWorld(
     },
     agent: (cluster, changes) =>
       apply({ kind: 'agent', cluster: parseClusterName(cluster), agent: { ...anAgent, ...changes }, at: clock.at }),
+    collected: (cluster, seen) => {
+      tellings += 1
+      custom.set(cluster, new Map([...(custom.get(cluster) ?? []), [seen.source, seen]]))
+    },
     remove: (cluster) => apply({ kind: 'removed', cluster: parseClusterName(cluster), at: clock.at }),
     get: async (url, headers = {}) => {
       const response = await server.app.inject({ method: 'GET', url, headers: { host: 'localhost', ...headers } })
