@@ -1,4 +1,4 @@
-import type { CustomPart, CustomRows, SourceId } from './custom.ts'
+import type { CustomFacts, CustomPart, CustomRows, SourceId } from './custom.ts'
 import type { ClusterName } from './names.ts'
 import type { SnapshotOf, SnapshotType } from './snapshots.ts'
 
@@ -84,4 +84,6 @@ export interface Batch {
 /** All items of each type as of one batch: what `changed` parts of the next are a difference to. */
 export type BatchView = { readonly [T in SnapshotType]?: ReadonlyMap<string, SnapshotOf<T>> } & {
   readonly custom?: ReadonlyMap<SourceId, CustomRows>
+  /** what the last complete collection of each said besides, so that it is told once */
+  readonly customFacts?: ReadonlyMap<SourceId, CustomFacts & { readonly hash: string }>
 }

@@ -20,7 +20,10 @@ export interface CustomRow {
   readonly values: Readonly<Record<string, CustomValue>>
 }
 
-/** Names the row within its source and cluster: `namespace/name`, or `name` for objects of the cluster. */
+/**
+ * Names the row within its source and cluster: `namespace/name`, or `name` for objects of the cluster. No two rows share one
+ * as long as neither has a `/`, which no name of Kubernetes has; batches with others are refused.
+ */
 export function customRowId(namespace: string, name: string): string {
   return namespace === '' ? name : `${namespace}/${name}`
 }
@@ -62,29 +65,33 @@ export class CustomRows {
       namespaces: sorted.map(({ namespace }) => namespace),
       names: sorted.map(({ name }) => name),
       labels: sorted.map(({ labels }) => sharedLabels(labels, shared)),
-      values: fields.map((field) => sorted.map(({ values }) => values[field] ?? null)),
+      values: fields.map((field) =>
+        // A field may be called like something every object has.
+        sorted.map(({ values }) => (Object.hasOwn(values, field) ? (values[field] ?? null) : null)),
+      ),
     })
   }
 
   /**
-   * From what `columns` gave, or somebody else wrote.
+   * From what `columns` gave, or somebody else wrote. Of two rows with the same namespace and name the later counts.
    * @returns undefined where it is nothing of the sort: lists of unlike length, values that are no scalars
    */
   static from(columns: CustomColumns): CustomRows | undefined {
+    if (typeof columns !== 'object' || columns === null) return undefined
     const { namespaces, names, labels, fields, values } = columns
+    if (!areTexts(names) || !areTexts(namespaces) || !areTexts(fields)) return undefined
     const count = names.length
     const fits =
       namespaces.length === count &&
+      areLabels(labels) &&
       labels.length === count &&
+      Array.isArray(values) &&
       values.length === fields.length &&
-      new Set(fields).size === fields.length &&
-      names.every(isText) &&
-      namespaces.every(isText) &&
-      fields.every(isText) &&
-      labels.every(isLabels) &&
-      values.every((column) => column.length === count && column.every(isScalar))
+      values.every((column) => areScalars(column) && column.length === count) &&
+      new Set(fields).size === fields.length
     if (!fits) return undefined
-    return isSorted(namespaces, names) ? new CustomRows(columns) : CustomRows.of(fields, new CustomRows(columns).rows())
+    const rows = new CustomRows({ namespaces, names, labels, fields, values })
+    return isSorted(namespaces, names) ? rows : CustomRows.of(fields, rows.rows())
   }
 
   get size(): number {
@@ -117,14 +124,7 @@ export class CustomRows {
     const name = names[row]
     if (namespace === undefined || name === undefined) throw new RangeError(`there is no row ${row}`)
     const made: Record<string, CustomValue> = {}
-    for (const [place, field] of fields.entries()) {
-      Object.defineProperty(made, field, {
-        value: values[place]?.[row] ?? null,
-        enumerable: true,
-        configurable: true,
-        writable: true,
-      })
-    }
+    for (const [place, field] of fields.entries()) setOwn(made, field, values[place]?.[row] ?? null)
     return { namespace, name, labels: labels[row] ?? NO_LABELS, values: made }
   }
 
@@ -160,18 +160,16 @@ export class CustomRows {
     })
   }
 
-  /** With these rows put in place of their older selves, and those of these ids gone. Fields are those of `put` where it has any. */
+  /**
+   * With these rows put in place of their older selves, and those of these ids gone. Fields are those of `put` where it has
+   * rows or fields.
+   */
   patched(put: CustomRows, removed: Iterable<string>): CustomRows {
-    const gone = new Set(removed)
-    if (put.size === 0 && gone.size === 0) return this
-    const fields = put.size > 0 ? put.fields : this.fields
-    const replaced = new Set(Array.from({ length: put.size }, (_, row) => put.idAt(row)))
-    const kept: number[] = []
-    for (let row = 0; row < this.size; row++) {
-      const id = this.idAt(row)
-      if (!gone.has(id) && !replaced.has(id)) kept.push(row)
-    }
-    return merged(fields, this.only(kept), put)
+    const fields = put.size > 0 || put.fields.length > 0 ? put.fields : this.fields
+    const gone = this.#placesOf(removed)
+    const isSame = sameTexts(fields, this.fields)
+    if (put.size === 0 && gone.size === 0 && isSame) return this
+    return this.#merged(put, gone, isSame ? this.fields : fields)
   }
 
   /** What must be put and removed so that `older` becomes this. Everything, where the fields differ. */
@@ -194,14 +192,58 @@ export class CustomRows {
     return { put: this.only(put), removed }
   }
 
-  /** Equal fields and rows. */
+  /** Equal fields and rows. 0 and -0 are one number. */
   equals(other: CustomRows): boolean {
     if (other === this) return true
-    if (other.size !== this.size || !sameTexts(other.fields, this.fields)) return false
-    for (let row = 0; row < this.size; row++) {
-      if (this.#orderOf(other, row, row) !== 0 || !this.#sameRow(other, row, row)) return false
+    if (other.size !== this.size) return false
+    const [theirs, ours] = [other.#columns, this.#columns]
+    return (
+      sameTexts(theirs.fields, ours.fields) &&
+      sameColumn(theirs.names, ours.names) &&
+      sameColumn(theirs.namespaces, ours.namespaces) &&
+      ours.values.every((column, place) => sameColumn(theirs.values[place], column)) &&
+      (theirs.labels === ours.labels ||
+        ours.labels.every((labels, row) => sameLabels(theirs.labels[row] ?? NO_LABELS, labels)))
+    )
+  }
+
+  #placesOf(ids: Iterable<string>): ReadonlySet<number> {
+    const places = new Set<number>()
+    for (const id of ids) {
+      const slash = id.indexOf('/')
+      const found = [this.indexOf('', id), slash < 0 ? -1 : this.indexOf(id.slice(0, slash), id.slice(slash + 1))]
+      for (const place of found) if (place >= 0) places.add(place)
     }
-    return true
+    return places
+  }
+
+  #merged(put: CustomRows, gone: ReadonlySet<number>, fields: readonly string[]): CustomRows {
+    // Rows of ours by their place, rows of `put` by -1 - place.
+    const order: number[] = []
+    let isInPlace = true
+    let [a, b] = [0, 0]
+    while (a < this.size || b < put.size) {
+      const side = put.#orderOf(this, a, b)
+      if (side < 0) {
+        if (gone.has(a)) isInPlace = false
+        else order.push(a)
+        a++
+        continue
+      }
+      order.push(-1 - b++)
+      if (side === 0) a++
+      else isInPlace = false
+    }
+    const [ours, theirs] = [this.#columns, put.#columns]
+    const take = <T>(mine: readonly T[] | undefined, other: readonly T[] | undefined, blank: T): readonly T[] =>
+      order.map((place) => (place >= 0 ? mine?.[place] : other?.[-1 - place]) ?? blank)
+    return new CustomRows({
+      fields,
+      namespaces: isInPlace ? ours.namespaces : take(ours.namespaces, theirs.namespaces, ''),
+      names: isInPlace ? ours.names : take(ours.names, theirs.names, ''),
+      labels: take(ours.labels, theirs.labels, NO_LABELS),
+      values: fields.map((field) => take(this.column(field), put.column(field), null)),
+    })
   }
 
   #orderOf(older: CustomRows, a: number, b: number): number {
@@ -214,7 +256,7 @@ export class CustomRows {
   #sameRow(older: CustomRows, a: number, b: number): boolean {
     const [theirs, ours] = [older.#columns, this.#columns]
     for (let place = 0; place < ours.values.length; place++) {
-      if (!Object.is(theirs.values[place]?.[a], ours.values[place]?.[b])) return false
+      if (theirs.values[place]?.[a] !== ours.values[place]?.[b]) return false
     }
     return sameLabels(theirs.labels[a] ?? NO_LABELS, ours.labels[b] ?? NO_LABELS)
   }
@@ -243,32 +285,6 @@ function isSorted(namespaces: readonly string[], names: readonly string[]): bool
   return true
 }
 
-/** Two sorted sets without a common key, as one. */
-function merged(fields: readonly string[], left: CustomRows, right: CustomRows): CustomRows {
-  const [a, b] = [left.columns, right.columns]
-  const from: { readonly columns: CustomColumns; readonly side: CustomRows; readonly row: number }[] = []
-  let [i, j] = [0, 0]
-  while (i < left.size || j < right.size) {
-    const takesLeft =
-      j >= right.size ||
-      (i < left.size &&
-        compareKeys(a.namespaces[i] ?? '', a.names[i] ?? '', b.namespaces[j] ?? '', b.names[j] ?? '') < 0)
-    from.push(takesLeft ? { columns: a, side: left, row: i++ } : { columns: b, side: right, row: j++ })
-  }
-  // Both ends of a comparison must agree on who has which column.
-  const rows = CustomRows.from({
-    fields,
-    namespaces: from.map(({ columns, row }) => columns.namespaces[row] ?? ''),
-    names: from.map(({ columns, row }) => columns.names[row] ?? ''),
-    labels: from.map(({ columns, row }) => columns.labels[row] ?? NO_LABELS),
-    values: fields.map((field) => {
-      const columnOf = new Map([left, right].map((side) => [side, side.column(field)]))
-      return from.map(({ side, row }) => columnOf.get(side)?.[row] ?? null)
-    }),
-  })
-  return rows ?? CustomRows.empty
-}
-
 function sharedLabels(
   labels: Readonly<Record<string, string>>,
   shared: Map<string, Readonly<Record<string, string>>>,
@@ -286,9 +302,23 @@ function sameLabels(a: Readonly<Record<string, string>>, b: Readonly<Record<stri
   return keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && a[key] === b[key])
 }
 
+/** Sets a property of any name: an assignment to `__proto__` would make none. */
+function setOwn(made: Record<string, CustomValue>, field: string, value: CustomValue): void {
+  if (field !== '__proto__') made[field] = value
+  else Object.defineProperty(made, field, { value, enumerable: true, configurable: true, writable: true })
+}
+
+function sameColumn<T>(a: readonly T[] | undefined, b: readonly T[]): boolean {
+  if (a === b) return true
+  for (let row = 0; row < b.length; row++) if (a?.[row] !== b[row]) return false
+  return true
+}
+
 const sameTexts = (a: readonly string[], b: readonly string[]) =>
   a === b || (a.length === b.length && a.every((text, i) => text === b[i]))
 const isText = (value: unknown): value is string => typeof value === 'string'
+const areTexts = (list: unknown): list is readonly string[] => areAll(list, isText)
+const areScalars = (list: unknown) => areAll(list, isScalar)
 const isScalar = (value: unknown) =>
   value === null ||
   typeof value === 'string' ||
@@ -296,6 +326,24 @@ const isScalar = (value: unknown) =>
   (typeof value === 'number' && Number.isFinite(value))
 const isLabels = (value: unknown) =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).every(isText)
+
+/** Most rows have the labels of another: one object, looked at once. */
+function areLabels(list: unknown): boolean {
+  const known = new Set<unknown>()
+  return areAll(list, (labels) => {
+    if (known.has(labels)) return true
+    if (!isLabels(labels)) return false
+    known.add(labels)
+    return true
+  })
+}
+
+/** Of holes in a list, too, which `every` passes over. */
+function areAll(list: unknown, is: (value: unknown) => boolean): boolean {
+  if (!Array.isArray(list)) return false
+  for (let i = 0; i < list.length; i++) if (!is(list[i])) return false
+  return true
+}
 
 /** The result of one aggregation: a value, or a value per group. */
 export type Aggregated = CustomValue | Readonly<Record<string, CustomValue>>

@@ -1,7 +1,8 @@
-import { type Batch, type BatchView, invariant, type Part, type SnapshotType } from '#model'
+import { type Batch, type BatchView, type CustomPart, invariant, type Part, type SnapshotType } from '#model'
 import { Reader, Writer } from './bytes.ts'
 import { readChanges, writeChanges } from './changes.ts'
 import { Decoding, Encoding, readColumn, writeColumn } from './column.ts'
+import { checkSources, readCustomPart, writeCustomPart } from './custom.ts'
 import { WireError } from './errors.ts'
 import { numberCodec } from './scalars.ts'
 import { readSlot, type Table } from './table.ts'
@@ -15,6 +16,9 @@ export type BodyHead = Pick<Batch, 'cluster' | 'origin' | 'sequence' | 'collecte
 const FORMAT = 1
 const HAS_BASE = 1
 const HAS_FAILURE = 2
+/** Slots among the parts that are none; readers before them pass over both. */
+const CUSTOM = 'custom'
+const PARTIAL = 'partial'
 const outcomes = ['complete', 'changed', 'absent', 'forbidden', 'unreachable'] as const
 
 const duration = numberCodec(false, false)
@@ -27,16 +31,25 @@ const duration = numberCodec(false, false)
  */
 export function encodeBody(batch: Batch, base?: BatchView): Uint8Array {
   const rest = new Encoding()
-  const { durationMs, failure, parts } = batch
+  const { durationMs, failure, parts, custom = [], partial } = batch
+  checkSources(custom)
   writeColumn(duration, [durationMs], rest)
   if (failure) {
     rest.text(failure.code)
     rest.text(failure.message)
   }
-  rest.to.varint(parts.length)
+  rest.to.varint(parts.length + custom.length + (partial ? 1 : 0))
   for (const part of parts) {
     rest.text(part.type)
     rest.to.sized(() => writePart(part, isToldOnce(part, parts) ? base : undefined, rest))
+  }
+  for (const part of custom) {
+    rest.text(CUSTOM)
+    rest.to.sized(() => writeCustomPart(part, base, rest))
+  }
+  if (partial) {
+    rest.text(PARTIAL)
+    rest.to.varint(0)
   }
   const body = new Writer()
   body.u8(FORMAT)
@@ -95,14 +108,35 @@ export function decodeBody(
   const durationMs = readDuration(out)
   const failure = flags & HAS_FAILURE ? { code: out.text(), message: out.text() } : undefined
   const parts: Part[] = []
+  const custom: CustomPart[] = []
+  // Set by a callback, which the compiler does not see.
+  let partial = false as boolean
+  const known = flags & HAS_BASE ? base : undefined
   for (let left = from.varint(); left > 0; left--) {
     readSlot(out, (type) => {
-      const known = snapshotTable(type)
-      if (known) parts.push(readPart(known.type, known.table, parts, flags & HAS_BASE ? base : undefined, out))
+      const table = snapshotTable(type)
+      if (table) parts.push(readPart(table.type, table.table, parts, known, out))
+      else if (type === CUSTOM) custom.push(readCustomPart(known, out))
+      else if (type === PARTIAL) partial = true
     })
   }
-  const batch = batchOf(head, durationMs, parts, failure)
+  checkSources(custom)
+  const batch = {
+    ...batchOf(head, durationMs, parts, failure),
+    ...(custom.length > 0 && { custom }),
+    ...(partial && { partial }),
+  }
   return { batch, view: viewOf(batch, base) }
+}
+
+/**
+ * The batch for a hub that has no `custom-parts`: without what MetricSources saw. undefined: nothing would be left of it, and
+ * such a hub would take it for a round that read nothing.
+ */
+export function withoutCustom(batch: Batch): Batch | undefined {
+  const { custom, partial, ...rest } = batch
+  if (partial) return undefined
+  return custom ? rest : batch
 }
 
 function batchOf(head: BodyHead, durationMs: number, parts: readonly Part[], failure: Batch['failure']): Batch {

@@ -106,7 +106,7 @@ function readChangedColumn({ codec, optional, get }: Leaf, before: readonly Item
 }
 
 /** Rising places, each as the distance to the one before. */
-function writePlaces(places: readonly number[], to: Writer): void {
+export function writePlaces(places: readonly number[], to: Writer): void {
   to.varint(places.length)
   let before = -1
   for (const place of places) {
@@ -115,7 +115,7 @@ function writePlaces(places: readonly number[], to: Writer): void {
   }
 }
 
-function readPlaces(size: number, from: Reader): number[] {
+export function readPlaces(size: number, from: Reader): number[] {
   const count = from.varint()
   if (count > size || count > from.left) throw new WireError('there are more places than rows')
   const places: number[] = new Array(count)

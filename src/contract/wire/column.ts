@@ -88,6 +88,7 @@ export const kinds = {
   lists: 5,
   records: 6,
   rows: 7,
+  mixed: 8,
 } as const
 export type Kind = (typeof kinds)[keyof typeof kinds]
 

@@ -120,7 +120,7 @@ function readRecords(layouts: readonly string[][], values: Codec, out: Decoding)
 }
 
 /** Sets a property of any name: an assignment to `__proto__` would make none. */
-function setOwn(record: Record<string, unknown>, name: string, value: unknown): void {
+export function setOwn(record: Record<string, unknown>, name: string, value: unknown): void {
   if (name !== '__proto__') record[name] = value
   else Object.defineProperty(record, name, { value, enumerable: true, configurable: true, writable: true })
 }

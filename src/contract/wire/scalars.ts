@@ -1,5 +1,14 @@
 import { LARGEST, varintSize, zigzag } from './bytes.ts'
-import { type Codec, type Decoding, type Encoding, kinds, wrongKind } from './column.ts'
+import {
+  type Codec,
+  type Decoding,
+  type Encoding,
+  type Kind,
+  kinds,
+  readColumn,
+  writeColumn,
+  wrongKind,
+} from './column.ts'
 import { WireError } from './errors.ts'
 
 export function booleanCodec(nullable: boolean): Codec {
@@ -164,6 +173,69 @@ function parsed(json: string): unknown {
   } catch (cause) {
     throw new WireError('a value is no JSON', { cause })
   }
+}
+
+/**
+ * Any scalar: values of one sort as a column of that sort, else which of them are texts, which of the others numbers, and a
+ * column of each sort.
+ */
+export function scalarCodec(): Codec {
+  const sorts: Record<string, Codec> = {
+    boolean: booleanCodec(false),
+    number: numberCodec(false, false),
+    string: textCodec(false, undefined),
+  }
+  const codecOf = (sort: string): Codec => {
+    const codec = sorts[sort]
+    if (!codec) throw new WireError(`a value of ${sort} is no scalar to send`)
+    return codec
+  }
+  const bySort: Readonly<Record<number, Codec>> = {
+    [kinds.bits]: codecOf('boolean'),
+    [kinds.integers]: codecOf('number'),
+    [kinds.doubles]: codecOf('number'),
+    [kinds.texts]: codecOf('string'),
+  }
+  return {
+    nullable: true,
+    blank: null,
+    equal: Object.is,
+    key: (value) => codecOf(typeof value).key(value),
+    write(values, into): Kind {
+      const sort = typeof values[0]
+      if (values.every((value) => typeof value === sort)) return codecOf(sort).write(values, into)
+      const rest = values.filter((value) => typeof value !== 'string')
+      into.to.bits(values.map((value) => typeof value === 'string'))
+      into.to.bits(rest.map((value) => typeof value === 'number'))
+      for (const one of MIXED) {
+        const some = values.filter((value) => typeof value === one)
+        if (some.length > 0) writeColumn(codecOf(one), some, into)
+      }
+      return kinds.mixed
+    },
+    read(kind, count, out) {
+      const only = bySort[kind]
+      if (only) return only.read(kind, count, out)
+      if (kind !== kinds.mixed) throw wrongKind(kind)
+      return readMixed(count, codecOf, out)
+    },
+  }
+}
+
+const MIXED = ['string', 'number', 'boolean'] as const
+
+function readMixed(count: number, codecOf: (sort: string) => Codec, out: Decoding): unknown[] {
+  const isText = out.from.bits(count)
+  const isNumber = out.from.bits(isText.filter((is) => !is).length)
+  let other = 0
+  const sorts = isText.map((is): string => (is ? 'string' : isNumber[other++] ? 'number' : 'boolean'))
+  const columns = new Map(
+    MIXED.map((sort) => {
+      const some = sorts.filter((one) => one === sort).length
+      return [sort as string, (some === 0 ? [] : readColumn(codecOf(sort), false, some, out)).values()]
+    }),
+  )
+  return sorts.map((sort) => columns.get(sort)?.next().value)
 }
 
 /** Places in the table of texts. 0 is the next that this column is the first to use, else the place plus one. */

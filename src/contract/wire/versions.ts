@@ -4,10 +4,10 @@ export const WIRE_VERSION = 1
 const OLDEST_VERSION = Math.max(1, WIRE_VERSION - 1)
 
 /** What an end can do beyond the messages of the original. */
-export type Capability = 'frames' | 'deltas' | 'deflate' | 'loss' | 'plan'
+export type Capability = 'frames' | 'deltas' | 'deflate' | 'loss' | 'plan' | 'custom-parts'
 
 /** Everything this code can do, in the order it is told. */
-export const capabilities: readonly Capability[] = ['frames', 'deltas', 'deflate', 'loss', 'plan']
+export const capabilities: readonly Capability[] = ['frames', 'deltas', 'deflate', 'loss', 'plan', 'custom-parts']
 
 /** Versions from `minVersion` to `maxVersion`, and abilities by name; names we do not know are newer than we are. */
 export interface Offer {

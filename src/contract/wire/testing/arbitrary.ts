@@ -41,12 +41,12 @@ function knownValue(shape: Shape): fc.Arbitrary<unknown> {
   }
 }
 
-const names = fc.oneof(
+export const names = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom('a', 'app', 'kubernetes.io/hostname', 'zone') },
   fc.constantFrom('__proto__', 'constructor', '', 'toString', '0', '-1'),
   fc.string({ unit: 'binary', maxLength: 8 }),
 )
-const texts = fc.oneof(
+export const texts = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom('', 'True', 'worker', 'node-1', 'v1.33.2') },
   fc.string({ unit: 'grapheme', maxLength: 12 }),
   fc.string({ unit: 'binary', maxLength: 12 }),

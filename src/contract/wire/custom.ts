@@ -1,0 +1,424 @@
+import {
+  type Aggregated,
+  type BatchView,
+  type CustomError,
+  type CustomFacts,
+  type CustomPart,
+  CustomRows,
+  type FieldReport,
+  invariant,
+} from '#model'
+import { readPlaces, writePlaces } from './changes.ts'
+import { type Codec, type Decoding, ELEMENT_COST, type Encoding, readColumn, writeColumn } from './column.ts'
+import { WireError } from './errors.ts'
+import { recordCodec, setOwn } from './nested.ts'
+import { numberCodec, scalarCodec, textCodec } from './scalars.ts'
+
+/*
+ * What a MetricSource saw, as the slot `custom` among the parts of a body: rows in columns whose names come with them. A
+ * difference tells of rows what those of a snapshot do, and of the facts what is not as in the base.
+ */
+type Told = Extract<CustomPart, { outcome: 'complete' | 'changed' }>
+type Complete = Extract<CustomPart, { outcome: 'complete' }>
+export type CustomSeen = CustomFacts & { readonly hash: string }
+
+/** Rows of one part. */
+const MAX_ROWS = 200_000
+const MAX_FIELDS = 512
+const MAX_SOURCES = 200
+/** Of one row, besides 1 for each of its values: it is no object, but a place in every column. */
+const ROW_COST = 8
+
+const outcomes = ['complete', 'changed', 'absent', 'forbidden', 'unreachable'] as const
+const unread = ['absent', 'forbidden', 'unreachable'] as const
+
+const scalar = scalarCodec()
+const text = textCodec(false, undefined)
+const count = numberCodec(false, true)
+const duration = numberCodec(false, false)
+const labelMap = recordCodec(false, text)
+const group = recordCodec(false, scalar)
+
+/** What of the facts is as the base has it. */
+const SAME_HASH = 1
+const SAME_AGGREGATIONS = 2
+const SAME_ERRORS = 4
+const SAME_REPORTS = 8
+const TRUNCATED = 16
+
+export function writeCustomPart(part: CustomPart, base: BatchView | undefined, into: Encoding): void {
+  invariant(part.outcome !== 'changed', 'a batch to be sent has complete parts')
+  const known = part.outcome === 'complete' ? base?.custom?.get(part.source) : undefined
+  const isChange = part.outcome === 'complete' && known !== undefined && sameTexts(known.fields, part.rows.fields)
+  into.to.u8(outcomes.indexOf(isChange ? 'changed' : part.outcome))
+  into.text(part.source)
+  writeColumn(duration, [part.durationMs], into)
+  if (part.outcome !== 'complete') {
+    into.text(part.hash)
+    into.text(part.code)
+    into.text(part.message)
+    return
+  }
+  writeFacts(part, isChange ? base?.customFacts?.get(part.source) : undefined, into)
+  if (isChange) writeRowChanges(part.rows, known, into)
+  else {
+    writeTexts(part.rows.fields, into)
+    writeRows(part.rows, into)
+  }
+}
+
+export function readCustomPart(base: BatchView | undefined, out: Decoding): CustomPart {
+  const outcome = outcomes[out.from.u8()]
+  if (!outcome) throw new WireError('the outcome of a part is unknown')
+  // One value that is neither null nor absent.
+  const head = { source: out.text(), durationMs: readColumn(duration, false, 1, out)[0] as number }
+  if (outcome !== 'complete' && outcome !== 'changed')
+    return { ...head, hash: out.text(), outcome, code: out.text(), message: out.text() }
+  const isChange = outcome === 'changed'
+  const rows = isChange ? base?.custom?.get(head.source) : undefined
+  if (isChange && !rows)
+    throw new WireError(`the base has no rows of ${head.source.slice(0, 80)}`, { code: 'base_mismatch' })
+  const facts = readFacts(isChange ? base?.customFacts?.get(head.source) : undefined, out)
+  if (rows) return { ...head, ...facts, outcome: 'changed', ...readRowChanges(rows, out) }
+  return { ...head, ...facts, outcome: 'complete', rows: readRows(readTexts(MAX_FIELDS, out), out) }
+}
+
+/** Rows and facts of every source after the batch; nothing where no source ever was. */
+export function customViewOf(
+  parts: readonly CustomPart[] = [],
+  base: BatchView = {},
+): Pick<BatchView, 'custom' | 'customFacts'> {
+  const told = parts.filter((part): part is Told => part.outcome === 'complete' || part.outcome === 'changed')
+  if (told.length === 0) return {}
+  const custom = new Map(base.custom)
+  const customFacts = new Map(base.customFacts)
+  for (const part of told) {
+    const { source } = part
+    const before = custom.get(source) ?? CustomRows.empty
+    custom.set(source, part.outcome === 'complete' ? part.rows : before.patched(part.put, part.removed))
+    customFacts.set(source, seenOf(part))
+  }
+  return { custom, customFacts }
+}
+
+const seenOf = ({ hash, aggregations, truncated, errors, errorCount, reports }: Told): CustomSeen => ({
+  hash,
+  aggregations,
+  truncated,
+  errors,
+  errorCount,
+  reports,
+})
+
+/** @throws WireError where there are more than a batch may have, or one is there twice */
+export function checkSources(parts: readonly CustomPart[]): void {
+  if (parts.length > MAX_SOURCES) throw new WireError('the batch has too many sources')
+  if (new Set(parts.map(({ source }) => source)).size < parts.length) throw new WireError('a source is there twice')
+}
+
+// Facts
+
+function writeFacts(part: Complete, base: CustomSeen | undefined, into: Encoding): void {
+  const same =
+    (base?.hash === part.hash ? SAME_HASH : 0) |
+    (base && sameAggregations(base.aggregations, part.aggregations) ? SAME_AGGREGATIONS : 0) |
+    (base && base.errorCount === part.errorCount && sameList(base.errors, part.errors) ? SAME_ERRORS : 0) |
+    (base && sameList(base.reports, part.reports) ? SAME_REPORTS : 0)
+  into.to.u8(same | (part.truncated ? TRUNCATED : 0))
+  if (!(same & SAME_HASH)) into.text(part.hash)
+  if (!(same & SAME_AGGREGATIONS)) writeAggregations(part.aggregations, into)
+  if (!(same & SAME_ERRORS)) writeErrors(part, into)
+  if (!(same & SAME_REPORTS)) writeReports(part.reports, into)
+}
+
+function readFacts(base: CustomSeen | undefined, out: Decoding): CustomSeen {
+  const same = out.from.u8()
+  if (same > (SAME_HASH | SAME_AGGREGATIONS | SAME_ERRORS | SAME_REPORTS | TRUNCATED))
+    throw new WireError('a part says things of itself that are unknown')
+  const known = (bit: number): CustomSeen | undefined => {
+    if (!(same & bit)) return undefined
+    if (!base) throw new WireError('the base has no such facts', { code: 'base_mismatch' })
+    return base
+  }
+  const hash = known(SAME_HASH)?.hash ?? out.text()
+  const aggregations = known(SAME_AGGREGATIONS)?.aggregations ?? readAggregations(out)
+  const { errors, errorCount } = known(SAME_ERRORS) ?? readErrors(out)
+  const reports = known(SAME_REPORTS)?.reports ?? readReports(out)
+  return { hash, aggregations, truncated: (same & TRUNCATED) !== 0, errors, errorCount, reports }
+}
+
+function writeAggregations(aggregations: CustomFacts['aggregations'], into: Encoding): void {
+  const names = Object.keys(aggregations)
+  const values = Object.values(aggregations)
+  writeTexts(names, into)
+  into.to.bits(values.map(isGroup))
+  writeList(
+    scalar,
+    values.filter((value) => !isGroup(value)),
+    into,
+  )
+  writeList(group, values.filter(isGroup), into)
+}
+
+function readAggregations(out: Decoding): CustomFacts['aggregations'] {
+  const names = readTexts(Number.POSITIVE_INFINITY, out)
+  const grouped = out.from.bits(names.length)
+  const groups = grouped.filter((isGrouped) => isGrouped).length
+  const scalars = readList(scalar, names.length - groups, out).values()
+  const maps = readList(group, groups, out).values()
+  const made: Record<string, Aggregated> = {}
+  for (const [place, name] of names.entries())
+    setOwn(made, name, (grouped[place] ? maps : scalars).next().value as Aggregated)
+  return made
+}
+
+function writeErrors({ errors, errorCount }: CustomFacts, into: Encoding): void {
+  into.to.varint(errorCount)
+  into.to.varint(errors.length)
+  into.charge(errors.length * 4 * ELEMENT_COST)
+  for (const { namespace, outcome, code, message } of errors) {
+    into.text(namespace)
+    into.to.u8(unread.indexOf(outcome))
+    into.text(code)
+    into.text(message)
+  }
+}
+
+function readErrors(out: Decoding): Pick<CustomFacts, 'errors' | 'errorCount'> {
+  const errorCount = out.from.varint()
+  const errors: CustomError[] = []
+  const told = out.from.varint()
+  out.charge(told * 4 * ELEMENT_COST)
+  for (let i = 0; i < told; i++) {
+    const namespace = out.text()
+    const outcome = unread[out.from.u8()]
+    if (!outcome) throw new WireError('the outcome of a namespace is unknown')
+    errors.push({ namespace, outcome, code: out.text(), message: out.text() })
+  }
+  return { errors, errorCount }
+}
+
+function writeReports(reports: readonly FieldReport[], into: Encoding): void {
+  writeTexts(
+    reports.map(({ field }) => field),
+    into,
+  )
+  into.charge(reports.length * 3 * ELEMENT_COST)
+  const columns = [
+    writeOf(count, ({ missing }) => missing),
+    writeOf(count, ({ malformed }) => malformed),
+    writeOf(text, ({ example }) => example),
+  ]
+  if (reports.length > 0) for (const write of columns) write()
+
+  function writeOf(codec: Codec, get: (report: FieldReport) => unknown) {
+    return () => writeColumn(codec, reports.map(get), into)
+  }
+}
+
+function readReports(out: Decoding): readonly FieldReport[] {
+  const fields = readTexts(Number.POSITIVE_INFINITY, out)
+  out.charge(fields.length * 3 * ELEMENT_COST)
+  if (fields.length === 0) return []
+  const missing = readColumn(count, false, fields.length, out) as number[]
+  const malformed = readColumn(count, false, fields.length, out) as number[]
+  const examples = readColumn(text, false, fields.length, out) as string[]
+  return fields.map((field, i) => ({
+    field,
+    missing: missing[i] ?? 0,
+    malformed: malformed[i] ?? 0,
+    example: examples[i] ?? '',
+  }))
+}
+
+// Rows
+
+function writeRows(rows: CustomRows, into: Encoding): void {
+  const { to } = into
+  const { namespaces, names, labels, values } = rows.columns
+  if (rows.size > MAX_ROWS || values.length > MAX_FIELDS) throw new WireError('a source has more than a part may hold')
+  to.varint(rows.size)
+  into.charge(rows.size * (ROW_COST + values.length))
+  if (rows.size === 0) return
+  writeColumn(text, namespaces, into)
+  writeColumn(text, names, into)
+  writeColumn(labelMap, labels, into)
+  for (const column of values) writeColumn(scalar, column, into)
+}
+
+function readRows(fields: readonly string[], out: Decoding): CustomRows {
+  const size = out.from.varint()
+  if (size > MAX_ROWS) throw new WireError('a source has more rows than a part may hold')
+  out.charge(size * (ROW_COST + fields.length))
+  const column = (codec: Codec) => (size === 0 ? [] : readColumn(codec, false, size, out))
+  return checked({
+    fields,
+    namespaces: column(text) as string[],
+    names: column(text) as string[],
+    labels: column(labelMap) as Record<string, string>[],
+    values: fields.map(() => column(scalar) as (string | number | boolean | null)[]),
+  })
+}
+
+function checked(columns: CustomRows['columns']): CustomRows {
+  const rows = CustomRows.from(columns)
+  if (!rows) throw new WireError('the rows of a source make no table')
+  return rows
+}
+
+const ALL_ROWS = 0
+const SOME_ROWS = 1
+
+function writeRowChanges(rows: CustomRows, base: CustomRows, into: Encoding): void {
+  const { to } = into
+  const { put, removed } = rows.since(base)
+  const [changed, added]: [number[], number[]] = [[], []]
+  const before: number[] = []
+  for (let row = 0; row < put.size; row++) {
+    const place = base.indexOf(put.columns.namespaces[row] ?? '', put.columns.names[row] ?? '')
+    if (place < 0) added.push(row)
+    else {
+      changed.push(row)
+      before.push(place)
+    }
+  }
+  to.varint(base.size)
+  to.u32(checkOf(base))
+  writePlaces(removedPlaces(base, rows, removed.length), to)
+  writePlaces(before, to)
+  if (changed.length > 0) writeChangedColumns(base.only(before), put.only(changed), into)
+  writeRows(put.only(added), into)
+}
+
+/** Ids are for people; places are exact whatever the names. */
+function removedPlaces(base: CustomRows, rows: CustomRows, most: number): number[] {
+  const places: number[] = []
+  const { namespaces, names } = base.columns
+  for (let place = 0; place < base.size && places.length < most; place++)
+    if (rows.indexOf(namespaces[place] ?? '', names[place] ?? '') < 0) places.push(place)
+  return places
+}
+
+function writeChangedColumns(before: CustomRows, after: CustomRows, into: Encoding): void {
+  const { to } = into
+  into.charge(after.size * (ROW_COST + after.fields.length))
+  const columns = [
+    { codec: labelMap, old: before.columns.labels, now: after.columns.labels },
+    ...after.columns.values.map((now, i) => ({ codec: scalar, old: before.columns.values[i] ?? [], now })),
+  ].map(({ codec, old, now }) => ({ codec, now, differs: now.map((value, i) => !sameValue(codec, old[i], value)) }))
+  to.bits(columns.map(({ differs }) => differs.includes(true)))
+  for (const { codec, now, differs } of columns) {
+    if (!differs.includes(true)) continue
+    const isAll = !differs.includes(false)
+    to.u8(isAll ? ALL_ROWS : SOME_ROWS)
+    if (!isAll) to.bits(differs)
+    writeColumn(codec, isAll ? now : (now as readonly unknown[]).filter((_, i) => differs[i]), into)
+  }
+}
+
+function readRowChanges(
+  base: CustomRows,
+  out: Decoding,
+): { readonly put: CustomRows; readonly removed: readonly string[] } {
+  const { from } = out
+  if (from.varint() !== base.size || from.u32() !== checkOf(base))
+    throw new WireError('the difference is to another base', { code: 'base_mismatch' })
+  const removed = readPlaces(base.size, from).map((place) => base.idAt(place))
+  const places = readPlaces(base.size, from)
+  const before = base.only(places)
+  const changed = places.length > 0 ? readChangedColumns(before, out) : before
+  const added = readRows(base.fields, out)
+  return { put: changed.patched(added, []), removed }
+}
+
+function readChangedColumns(before: CustomRows, out: Decoding): CustomRows {
+  const { columns, size } = before
+  out.charge(size * (ROW_COST + before.fields.length))
+  const told = out.from.bits(1 + before.fields.length)
+  const column = <T>(codec: Codec, place: number, old: readonly T[]): readonly T[] => {
+    if (!told[place]) return old
+    const rows = out.from.u8()
+    // The codec of the column gives values of its kind.
+    if (rows === ALL_ROWS) return readColumn(codec, false, size, out) as T[]
+    if (rows !== SOME_ROWS) throw new WireError(`the choice ${rows} of rows is unknown`)
+    const differs = out.from.bits(size)
+    const values = readList(codec, differs.filter((differ) => differ).length, out) as T[]
+    let next = 0
+    return old.map((value, row) => (differs[row] ? (values[next++] as T) : value))
+  }
+  const labels = column(labelMap, 0, columns.labels)
+  return checked({ ...columns, labels, values: columns.values.map((old, i) => column(scalar, i + 1, old)) })
+}
+
+const checks = new WeakMap<CustomRows, number>()
+
+/** FNV-1a over the keys of the rows and the fields: tells a base of others from the right one. */
+function checkOf(rows: CustomRows): number {
+  const known = checks.get(rows)
+  if (known !== undefined) return known
+  const { fields, namespaces, names } = rows.columns
+  let hash = 0x811c9dc5
+  for (const list of [fields, namespaces, names]) {
+    for (const one of list) {
+      for (let i = 0; i < one.length; i++) hash = Math.imul(hash ^ one.charCodeAt(i), 0x01000193)
+      // No unit of UTF-16: the end of a text.
+      hash = Math.imul(hash ^ 0x10000, 0x01000193)
+    }
+  }
+  checks.set(rows, hash >>> 0)
+  return hash >>> 0
+}
+
+// Small things
+
+function writeTexts(texts: readonly string[], into: Encoding): void {
+  into.to.varint(texts.length)
+  into.charge(texts.length * ELEMENT_COST)
+  for (const one of texts) into.text(one)
+}
+
+function readTexts(most: number, out: Decoding): readonly string[] {
+  const size = out.from.varint()
+  if (size > most) throw new WireError('there are more names than a part may hold')
+  out.charge(size * ELEMENT_COST)
+  const texts: string[] = []
+  for (let i = 0; i < size; i++) texts.push(out.text())
+  return texts
+}
+
+/** A column that may be of no rows. */
+function writeList(codec: Codec, values: readonly unknown[], into: Encoding): void {
+  if (values.length > 0) writeColumn(codec, values, into)
+}
+
+function readList(codec: Codec, size: number, out: Decoding): unknown[] {
+  return size === 0 ? [] : readColumn(codec, false, size, out)
+}
+
+const isGroup = (value: Aggregated | undefined): value is Readonly<Record<string, string | number | boolean | null>> =>
+  typeof value === 'object' && value !== null
+const sameTexts = (a: readonly string[], b: readonly string[]) =>
+  a.length === b.length && a.every((one, i) => one === b[i])
+const sameValue = (codec: Codec, a: unknown, b: unknown) =>
+  Object.is(a, b) || (a != null && b != null && codec.equal(a, b))
+
+/** Of flat objects, in order. */
+const sameList = (a: readonly object[], b: readonly object[]) =>
+  a === b || (a.length === b.length && a.every((one, i) => sameFlat(one, b[i] ?? {})))
+
+function sameFlat(a: object, b: object): boolean {
+  const [names, others] = [Object.keys(a), Object.keys(b)]
+  if (!sameTexts(names, others)) return false
+  const theirs = Object.values(b)
+  return Object.values(a).every((value, i) => Object.is(value, theirs[i]))
+}
+
+function sameAggregations(a: CustomFacts['aggregations'], b: CustomFacts['aggregations']): boolean {
+  if (a === b) return true
+  if (!sameTexts(Object.keys(a), Object.keys(b))) return false
+  const theirs = Object.values(b)
+  return Object.values(a).every((value, i) => {
+    const other = theirs[i]
+    return isGroup(value) ? isGroup(other) && sameFlat(value, other) : Object.is(value, other)
+  })
+}
