@@ -30,7 +30,7 @@ const modules = {
   },
   control: {
     connections: ['kinds', 'kube', 'controller', 'runtime', 'collect', 'metricsource', 'catalog', 'ingest', 'state'],
-    metricsources: ['kinds', 'kube', 'controller', 'runtime', 'metricsource', 'catalog', 'ingest', 'state'],
+    metricsources: ['kinds', 'kube', 'controller', 'runtime', 'metricsource', 'catalog', 'ingest', 'state', 'events'],
     registries: ['kinds', 'kube', 'controller', 'runtime', 'registry', 'events'],
   },
 }
