@@ -1,0 +1,70 @@
+import { type Clock, type CustomPart, FleetError } from '#model'
+import type { Logger } from '#runtime'
+
+interface Waiting {
+  readonly part: CustomPart
+  readonly collectedAt: number
+  readonly signal: AbortSignal
+  readonly told: () => void
+}
+
+/** What finishes within this time travels together, ms. */
+const GATHER_MS = 100
+
+export interface DeliveryOptions {
+  readonly onParts: (parts: readonly CustomPart[], collectedAt: number) => Promise<void>
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** Hands over what was collected: gathered, one hand-over at a time, in the order of arrival. Each source waits for its own. */
+export class Delivery {
+  readonly #options: DeliveryOptions
+  #waiting: Waiting[] = []
+  readonly #hurry = new AbortController()
+  #running: Promise<void> | undefined
+
+  constructor(options: DeliveryOptions) {
+    this.#options = options
+  }
+
+  /** Resolves when the part was taken; at once when it is not wanted any more. One of a source at a time. */
+  async deliver(part: CustomPart, collectedAt: number, signal: AbortSignal): Promise<void> {
+    await new Promise<void>((told) => {
+      this.#waiting.push({ part, collectedAt, signal, told })
+      this.#running ??= this.#run().finally(() => {
+        this.#running = undefined
+      })
+    })
+  }
+
+  /** Nothing more is gathered: what waits goes at once. */
+  hurry(): void {
+    this.#hurry.abort()
+  }
+
+  async #run(): Promise<void> {
+    const { clock } = this.#options
+    while (this.#waiting.length > 0) {
+      await clock.sleep(GATHER_MS, this.#hurry.signal)
+      const taken = this.#waiting
+      this.#waiting = []
+      await this.#tell(taken.filter(({ signal }) => !signal.aborted))
+      for (const { told } of taken) told()
+    }
+  }
+
+  async #tell(wanted: readonly Waiting[]): Promise<void> {
+    if (wanted.length === 0) return
+    const collectedAt = Math.min(...wanted.map((one) => one.collectedAt))
+    try {
+      await this.#options.onParts(
+        wanted.map(({ part }) => part),
+        collectedAt,
+      )
+    } catch (error) {
+      // The next collection says it again.
+      this.#options.logger.error({ err: FleetError.from(error) }, 'what sources collected could not be handed over')
+    }
+  }
+}
