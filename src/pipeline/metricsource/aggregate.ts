@@ -1,0 +1,206 @@
+import type { Aggregated, CustomRows, CustomValue } from '#model'
+import { textForm } from './convert.ts'
+import { numericOf, type Test } from './filter.ts'
+import type { AggregationFunction } from './types.ts'
+
+/** One aggregation, ready to run. */
+export interface AggregationPlan {
+  readonly name: string
+  readonly function: AggregationFunction
+  readonly field: string | undefined
+  readonly filter:
+    | { readonly field: string; readonly test: Test /** equal keys filter equally */; readonly key: string }
+    | undefined
+  readonly groupBy: string | undefined
+  /** 0 to 100 */
+  readonly percentile: number
+  /** it names what does not exist: always null, so that nobody takes it for a measurement */
+  readonly isVoid: boolean
+}
+
+/** Groups that are named; rows of any further ones are one group. */
+export const MAX_GROUPS = 1000
+export const OTHER_GROUP = '_other_'
+/** of rows without a value */
+export const UNKNOWN_GROUP = '_unknown_'
+const MAX_KEY = 256
+
+/** What can be named besides columns: where an object lives, and what it is called. */
+export const IDENTITY_COLUMNS: readonly string[] = ['_namespace', '_name']
+
+/**
+ * All aggregations over these rows. Filters and groups that several share are worked out once, and each aggregation goes once
+ * over the column it is of. Results are finite or null.
+ */
+export function aggregate(plans: readonly AggregationPlan[], rows: CustomRows): Readonly<Record<string, Aggregated>> {
+  const selections = new Map<string, Selection>()
+  const results = plans.map(({ filter, groupBy, ...plan }): readonly [string, Aggregated] => {
+    if (plan.isVoid) return [plan.name, null]
+    const key = JSON.stringify([filter?.key, groupBy])
+    const selection = selections.get(key) ?? select(rows, filter, groupBy)
+    selections.set(key, selection)
+    const values = evaluate({ filter, groupBy, ...plan }, rows, selection)
+    if (groupBy === undefined) return [plan.name, values[0] ?? null]
+    const named = (selection.keys ?? []).map((group, i): readonly [string, CustomValue] => [group, values[i] ?? null])
+    return [plan.name, Object.fromEntries(named.toSorted(([a], [b]) => (a < b ? -1 : 1)))]
+  })
+  return Object.fromEntries(results)
+}
+
+/** Which rows count, and for whom. */
+interface Selection {
+  /** places of the rows that pass; undefined: all */
+  readonly places: Uint32Array | undefined
+  readonly count: number
+  /** group of each of them; undefined: one for all */
+  readonly groupOf: Uint32Array | undefined
+  readonly keys: readonly string[] | undefined
+}
+
+function select(rows: CustomRows, filter: AggregationPlan['filter'], groupBy: string | undefined): Selection {
+  const places = filter && passing(columnOf(rows, filter.field), rows.size, filter.test)
+  const count = places?.length ?? rows.size
+  if (groupBy === undefined) return { places, count, groupOf: undefined, keys: undefined }
+  return { places, count, ...grouped(columnOf(rows, groupBy), places, count) }
+}
+
+function passing(column: readonly CustomValue[] | undefined, size: number, test: Test): Uint32Array {
+  const places = new Uint32Array(size)
+  let count = 0
+  for (let row = 0; row < size; row++) if (test(column?.[row] ?? null)) places[count++] = row
+  return places.subarray(0, count)
+}
+
+function grouped(column: readonly CustomValue[] | undefined, places: Uint32Array | undefined, count: number) {
+  const groupOf = new Uint32Array(count)
+  const numbers = new Map<string, number>()
+  for (let i = 0; i < count; i++) {
+    const key = groupKey(column?.[places?.[i] ?? i] ?? null)
+    let group = numbers.get(key)
+    if (group === undefined) {
+      const name = numbers.size >= MAX_GROUPS ? OTHER_GROUP : key
+      group = numbers.get(name) ?? numbers.size
+      numbers.set(name, group)
+    }
+    groupOf[i] = group
+  }
+  return { groupOf, keys: [...numbers.keys()] }
+}
+
+function groupKey(value: CustomValue): string {
+  if (value === null) return UNKNOWN_GROUP
+  const text = textForm(value)
+  return text.length <= MAX_KEY ? text : `${text.slice(0, MAX_KEY - 1)}…`
+}
+
+function columnOf(rows: CustomRows, name: string): readonly CustomValue[] | undefined {
+  const column = rows.column(name)
+  if (column) return column
+  if (name === '_namespace') return rows.columns.namespaces
+  return name === '_name' ? rows.columns.names : undefined
+}
+
+/** A result per group; of the one group where nothing is grouped. */
+function evaluate(plan: AggregationPlan, rows: CustomRows, selection: Selection): readonly CustomValue[] {
+  const groups = selection.keys?.length ?? 1
+  if (plan.function === 'count') return counts(selection, groups)
+  const column = plan.field === undefined ? undefined : columnOf(rows, plan.field)
+  const each: Each = (visit) => {
+    if (!column) return
+    const { places, count, groupOf } = selection
+    for (let i = 0; i < count; i++) {
+      const value = column[places ? (places[i] ?? 0) : i]
+      if (value !== null && value !== undefined) visit(groupOf ? (groupOf[i] ?? 0) : 0, value)
+    }
+  }
+  switch (plan.function) {
+    case 'sum':
+      return sums(each, groups).map(({ sum }) => finite(sum))
+    case 'avg':
+      return sums(each, groups).map(({ sum, count }) => (count === 0 ? null : finite(sum / count)))
+    case 'min':
+      return extremes(each, groups, -1)
+    case 'max':
+      return extremes(each, groups, 1)
+    case 'percentile':
+      return percentiles(each, groups, plan.percentile)
+    case 'distinct':
+      return distinct(each, groups)
+  }
+}
+
+/** Visits every value that is there, in the order of the rows. */
+type Each = (visit: (group: number, value: Exclude<CustomValue, null>) => void) => void
+
+function counts({ groupOf, count }: Selection, groups: number): readonly number[] {
+  if (!groupOf) return [count]
+  const result = new Array<number>(groups).fill(0)
+  for (const group of groupOf) result[group] = (result[group] ?? 0) + 1
+  return result
+}
+
+/** With what rounding loses carried along (Neumaier), so that 0.1 taken ten times is 1 and order hardly matters. */
+function sums(each: Each, groups: number): readonly { readonly sum: number; readonly count: number }[] {
+  const sum = new Float64Array(groups)
+  const lost = new Float64Array(groups)
+  const count = new Uint32Array(groups)
+  each((group, value) => {
+    const number = numericOf(value)
+    if (number === undefined) return
+    const before = sum[group] ?? 0
+    const after = before + number
+    const loss = Math.abs(before) >= Math.abs(number) ? before - after + number : number - after + before
+    sum[group] = after
+    lost[group] = (lost[group] ?? 0) + loss
+    count[group] = (count[group] ?? 0) + 1
+  })
+  return Array.from(sum, (total, group) => {
+    const exact = total + (lost[group] ?? 0)
+    return { sum: Number.isNaN(exact) ? total : exact, count: count[group] ?? 0 }
+  })
+}
+
+/** Of numbers; by letters where all values are text. */
+function extremes(each: Each, groups: number, sign: 1 | -1): readonly CustomValue[] {
+  const numbers = new Array<number | undefined>(groups).fill(undefined)
+  const texts = new Array<string | undefined>(groups).fill(undefined)
+  const hasOther = new Uint8Array(groups)
+  each((group, value) => {
+    if (typeof value === 'string') {
+      const best = texts[group]
+      if (best === undefined || (sign < 0 ? value < best : value > best)) texts[group] = value
+    } else hasOther[group] = 1
+    const number = numericOf(value)
+    const best = numbers[group]
+    if (number !== undefined && (best === undefined || (number - best) * sign > 0)) numbers[group] = number
+  })
+  return numbers.map((number, group) => (hasOther[group] === 1 ? number : texts[group]) ?? null)
+}
+
+/** Between the two neighbours of the place p/100 × (n − 1), in proportion. */
+function percentiles(each: Each, groups: number, percentile: number): readonly CustomValue[] {
+  const values = Array.from({ length: groups }, (): number[] => [])
+  each((group, value) => {
+    const number = numericOf(value)
+    if (number !== undefined) values[group]?.push(number)
+  })
+  return values.map((list) => {
+    if (list.length === 0 || !(percentile >= 0 && percentile <= 100)) return null
+    const sorted = Float64Array.from(list).sort()
+    const place = (percentile * (sorted.length - 1)) / 100
+    const below = sorted[Math.floor(place)] ?? 0
+    const above = sorted[Math.ceil(place)] ?? below
+    const share = place - Math.floor(place)
+    const between = below + (above - below) * share
+    return finite(Number.isFinite(between) ? between : below * (1 - share) + above * share)
+  })
+}
+
+/** Numbers are the same where they are equal; a text is never the same as a number. */
+function distinct(each: Each, groups: number): readonly number[] {
+  const seen = Array.from({ length: groups }, () => new Set<CustomValue>())
+  each((group, value) => seen[group]?.add(value))
+  return seen.map(({ size }) => size)
+}
+
+const finite = (number: number): number | null => (Number.isFinite(number) ? number + 0 : null)

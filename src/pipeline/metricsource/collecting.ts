@@ -1,0 +1,322 @@
+import type { Expression, Value } from '#expression'
+import type { KubeObject } from '#kube'
+import { type CustomRow, CustomRows, type CustomValue, customRowId, type FieldReport, invariant } from '#model'
+import { MAX_TEXT } from './convert.ts'
+import { cut } from './draft.ts'
+import { MISSING } from './find.ts'
+import { exampleOf, type FieldPlan, MALFORMED, readField } from './read-field.ts'
+import type { Collecting } from './types.ts'
+
+/** A computed value, ready to be evaluated. */
+export interface ComputedPlan {
+  readonly name: string
+  readonly expression: Expression
+  /** makes the result what was declared; undefined: it cannot be */
+  readonly convert: (value: Exclude<Value, null>) => CustomValue | undefined
+}
+
+export interface RowPlan {
+  readonly fields: readonly FieldPlan[]
+  readonly computed: readonly ComputedPlan[]
+  /** of fields, then computed */
+  readonly names: readonly string[]
+}
+
+/** How each value of a row came to be, one letter for each: kept beside the rows as one more column. */
+const STATUS = '\0status'
+const [FINE, NOTHING, UNFIT] = ['.', '-', '!']
+
+/** Labels of an object that are kept; more are a way to fill our memory. */
+const MAX_LABELS = 256
+const NO_LABELS: Readonly<Record<string, string>> = Object.freeze({})
+/** Equal texts and labels are kept once, as long as there are not many. */
+const MAX_SHARED = 4096
+const MAX_SHARED_TEXT = 64
+
+/**
+ * Takes objects apart into columns; an object is garbage when `add` returns.
+ *
+ * A list is appended and put in order when rows are asked for. From then on (or from the first removal) the rows stand, and
+ * what comes is kept by name until it is asked for again: the life of a watch.
+ */
+export class ColumnCollecting implements Collecting {
+  readonly #plan: RowPlan
+  readonly #slots: Value[]
+  readonly #codes: string[]
+  readonly #examples = new Map<number, string>()
+  readonly #texts = new Map<string, string>()
+  readonly #labelSets = new Map<string, Readonly<Record<string, string>>>()
+  readonly #context: { readonly now: number; readonly exceeded: () => void }
+  #isExceeded = false
+
+  #base: CustomRows = CustomRows.empty
+  #shown: CustomRows | undefined
+  #columns: Columns
+  /** by id: the places of rows that came since; undefined while the first list is read */
+  #places: Map<string, number> | undefined
+  #free: number[] = []
+  #removed = new Set<string>()
+  #size = 0
+
+  constructor(plan: RowPlan, now: number) {
+    this.#plan = plan
+    this.#slots = plan.names.map(() => null)
+    this.#codes = plan.names.map(() => FINE)
+    this.#columns = emptyColumns(plan.names.length)
+    this.#context = { now, exceeded: () => (this.#isExceeded = true) }
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  add(object: KubeObject): void {
+    const identity = identityOf(object)
+    if (!identity) return
+    this.#shown = undefined
+    const status = this.#evaluate(object)
+    const place = this.#placeFor(identity)
+    const { namespaces, names, labels, values, statuses } = this.#columns
+    namespaces[place] = this.#sharedText(identity.namespace)
+    names[place] = identity.name
+    labels[place] = this.#sharedLabels(object.metadata.labels)
+    for (let i = 0; i < values.length; i++) (values[i] as CustomValue[])[place] = this.#slots[i] ?? null
+    statuses[place] = status
+  }
+
+  remove(namespace: string, name: string): void {
+    const places = this.#byName()
+    const id = customRowId(namespace, name)
+    const place = places.get(id)
+    if (place === undefined && (this.#removed.has(id) || this.#base.indexOf(namespace, name) < 0)) return
+    if (place !== undefined) {
+      places.delete(id)
+      this.#free.push(place)
+    }
+    this.#removed.add(id)
+    this.#shown = undefined
+    this.#size--
+  }
+
+  rows(): CustomRows {
+    if (this.#shown) return this.#shown
+    this.#settle()
+    const { namespaces, names, labels, values } = this.#base.columns
+    const shown = CustomRows.from({ namespaces, names, labels, fields: this.#plan.names, values: values.slice(0, -1) })
+    invariant(shown || this.#base.size === 0, 'columns of rows without one are rows')
+    this.#shown = shown ?? emptyRows(this.#plan.names)
+    return this.#shown
+  }
+
+  reports(): readonly FieldReport[] {
+    this.#settle()
+    const numbers = new Map<CustomValue, number>()
+    for (const status of this.#base.column(STATUS) ?? []) {
+      if (status !== null) numbers.set(status, (numbers.get(status) ?? 0) + 1)
+    }
+    const count = (place: number, code: string | undefined) => {
+      let sum = 0
+      for (const [status, rows] of numbers) if (String(status)[place] === code) sum += rows
+      return sum
+    }
+    return this.#plan.names.map((field, place) => ({
+      field,
+      missing: count(place, NOTHING),
+      malformed: count(place, UNFIT),
+      example: count(place, UNFIT) > 0 ? (this.#examples.get(place) ?? '') : '',
+    }))
+  }
+
+  row(object: KubeObject): CustomRow {
+    this.#evaluate(object)
+    const entries = this.#plan.names.map((name, i): readonly [string, CustomValue] => [name, this.#slots[i] ?? null])
+    return {
+      namespace: identityOf(object)?.namespace ?? '',
+      name: identityOf(object)?.name ?? '',
+      labels: checkedLabels(object.metadata?.labels),
+      values: Object.fromEntries(entries),
+    }
+  }
+
+  /** Fills the slots; null where every value is as it should be, else how each came to be. */
+  #evaluate(object: KubeObject): string | null {
+    const { fields, computed } = this.#plan
+    const codes = this.#codes
+    let isFine = true
+    for (let i = 0; i < fields.length; i++) {
+      const field = fields[i] as FieldPlan
+      const value = readField(field, object)
+      const isFound = typeof value !== 'symbol'
+      codes[i] = isFound ? FINE : value === MISSING ? NOTHING : UNFIT
+      this.#slots[i] = isFound ? this.#kept(value) : field.fallback
+      isFine &&= isFound
+      if (value === MALFORMED && !this.#examples.has(i)) this.#examples.set(i, exampleOf(field, object))
+    }
+    for (let i = 0; i < computed.length; i++) {
+      const place = fields.length + i
+      const isGood = this.#compute(computed[i] as ComputedPlan, place)
+      codes[place] = isGood ? FINE : UNFIT
+      isFine &&= isGood
+    }
+    return isFine ? null : (this.#sharedText(codes.join('')) ?? null)
+  }
+
+  /** Whether the result could be kept. */
+  #compute({ expression, convert }: ComputedPlan, place: number): boolean {
+    this.#isExceeded = false
+    // What came before it in the row is known; what comes after it is from another object.
+    for (let i = place; i < this.#slots.length; i++) this.#slots[i] = null
+    const result = expression.evaluate(this.#slots, this.#context)
+    if (this.#isExceeded) return this.#unfit(place, 'it costs more than an expression may')
+    if (result === null) return true
+    const value = convert(result)
+    if (value === undefined) return this.#unfit(place, String(result))
+    if (typeof value === 'string' && value.length > MAX_TEXT) return this.#unfit(place, value)
+    this.#slots[place] = this.#kept(value)
+    return true
+  }
+
+  #unfit(place: number, example: string): false {
+    if (!this.#examples.has(place)) this.#examples.set(place, cut(example))
+    return false
+  }
+
+  #kept(value: CustomValue): CustomValue {
+    return typeof value === 'string' ? this.#sharedText(value) : value
+  }
+
+  #sharedText(text: string): string {
+    if (text.length > MAX_SHARED_TEXT) return text
+    const known = this.#texts.get(text)
+    if (known !== undefined) return known
+    if (this.#texts.size < MAX_SHARED) this.#texts.set(text, text)
+    return text
+  }
+
+  #sharedLabels(given: unknown): Readonly<Record<string, string>> {
+    const labels = checkedLabels(given)
+    if (labels === NO_LABELS) return labels
+    let key = ''
+    for (const name of Object.keys(labels)) key += `${name}=${labels[name]}\n`
+    const known = this.#labelSets.get(key)
+    if (known) return known
+    if (this.#labelSets.size < MAX_SHARED) this.#labelSets.set(key, labels)
+    return labels
+  }
+
+  #placeFor({ namespace, name }: Identity): number {
+    if (!this.#places) {
+      this.#size++
+      return this.#columns.names.length
+    }
+    const id = customRowId(namespace, name)
+    const known = this.#places.get(id)
+    if (known !== undefined) return known
+    if (this.#removed.has(id) || this.#base.indexOf(namespace, name) < 0) this.#size++
+    this.#removed.delete(id)
+    const place = this.#free.pop() ?? this.#columns.names.length
+    this.#places.set(id, place)
+    return place
+  }
+
+  #byName(): Map<string, number> {
+    if (!this.#places) this.#settle()
+    invariant(this.#places, 'rows that stand are known by name')
+    return this.#places
+  }
+
+  /** Puts what came into the rows. */
+  #settle(): void {
+    if (this.#places?.size === 0 && this.#removed.size === 0) return
+    const kept = this.#places && [...this.#places.values()]
+    const put = rowsOf(this.#columns, [...this.#plan.names, STATUS], kept)
+    this.#base = this.#places ? this.#base.patched(put, this.#removed) : put
+    this.#columns = emptyColumns(this.#plan.names.length)
+    this.#places = new Map()
+    this.#free = []
+    this.#removed = new Set()
+    this.#size = this.#base.size
+  }
+}
+
+interface Identity {
+  readonly namespace: string
+  readonly name: string
+}
+
+/** undefined where it has no name, as nothing has that an API server sends. */
+function identityOf(object: unknown): Identity | undefined {
+  if (typeof object !== 'object' || object === null) return undefined
+  const metadata = (object as Partial<KubeObject>).metadata as Partial<KubeObject['metadata']> | null | undefined
+  if (typeof metadata !== 'object' || metadata === null) return undefined
+  const { name, namespace } = metadata
+  if (typeof name !== 'string' || name === '') return undefined
+  return { name, namespace: typeof namespace === 'string' ? namespace : '' }
+}
+
+function checkedLabels(given: unknown): Readonly<Record<string, string>> {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return NO_LABELS
+  const entries = Object.entries(given)
+  if (entries.length === 0) return NO_LABELS
+  if (entries.length <= MAX_LABELS && entries.every(([, value]) => typeof value === 'string')) {
+    return given as Readonly<Record<string, string>>
+  }
+  const kept = entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string').slice(0, MAX_LABELS)
+  return Object.fromEntries(kept)
+}
+
+interface Columns {
+  readonly namespaces: string[]
+  readonly names: string[]
+  readonly labels: Readonly<Record<string, string>>[]
+  readonly values: CustomValue[][]
+  readonly statuses: (string | null)[]
+}
+
+const emptyColumns = (count: number): Columns => ({
+  namespaces: [],
+  names: [],
+  labels: [],
+  values: Array.from({ length: count }, () => []),
+  statuses: [],
+})
+
+const emptyRows = (fields: readonly string[]): CustomRows => CustomRows.of(fields, [])
+
+/** In order, each once (the later one counts); only those at these places, where some are named. */
+function rowsOf(columns: Columns, fields: readonly string[], kept: readonly number[] | undefined): CustomRows {
+  const { namespaces, names, labels, statuses } = columns
+  const values = [...columns.values, statuses]
+  const places = kept ?? (isInOrder(columns) ? undefined : Array.from(names.keys()))
+  const order = places && inOrder(columns, places)
+  const take = <T>(column: readonly T[]): readonly T[] => (order ? order.map((place) => column[place] as T) : column)
+  const rows = CustomRows.from({
+    fields,
+    namespaces: take(namespaces),
+    names: take(names),
+    labels: take(labels),
+    values: values.map((column) => take<CustomValue>(column)),
+  })
+  invariant(rows, 'columns are of equal length and hold scalars')
+  return rows
+}
+
+function isInOrder(columns: Columns): boolean {
+  for (let i = 1; i < columns.names.length; i++) if (compare(columns, i - 1, i) >= 0) return false
+  return true
+}
+
+function inOrder(columns: Columns, places: readonly number[]): readonly number[] {
+  const sorted = places.toSorted((a, b) => compare(columns, a, b))
+  return sorted.filter((place, i) => {
+    const next = sorted[i + 1]
+    return next === undefined || compare(columns, place, next) !== 0
+  })
+}
+
+function compare({ namespaces, names }: Columns, a: number, b: number): number {
+  const [left, right] = [namespaces[a] as string, namespaces[b] as string]
+  if (left !== right) return left < right ? -1 : 1
+  const [first, second] = [names[a] as string, names[b] as string]
+  return first === second ? 0 : first < second ? -1 : 1
+}

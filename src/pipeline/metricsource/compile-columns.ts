@@ -1,0 +1,182 @@
+import { compileExpression, convertTo, type Expression, type Kind, type Problem } from '#expression'
+import type { CustomValue } from '#model'
+import type { ComputedPlan, RowPlan } from './collecting.ts'
+import { convert } from './convert.ts'
+import type { Draft, DraftComputed, DraftField } from './draft.ts'
+import { cut } from './draft.ts'
+import type { Findings } from './findings.ts'
+import { type ParsedPath, parsePath } from './path.ts'
+import { readWhole } from './quantity.ts'
+import type { FieldPlan } from './read-field.ts'
+import type { ColumnInfo } from './types.ts'
+import { unitOfColumn } from './units.ts'
+
+export interface CompiledColumns {
+  readonly plan: RowPlan
+  readonly columns: readonly ColumnInfo[]
+  /** of the paths of the fields, as documents hold them */
+  readonly paths: readonly ParsedPath[]
+}
+
+/** Fields and computed values of a declaration, in order; whole only where nothing found is an error. */
+export function compileColumns(draft: Draft, findings: Findings): CompiledColumns {
+  checkNames(draft, findings)
+  if (draft.fields.length === 0) {
+    findings.error('fields_missing', 'spec.fields', 'there must be at least one field')
+  }
+  const compiled = draft.fields.map((field) => compileField(field, findings))
+  const columns: ColumnInfo[] = draft.fields.map((field) => columnOf(field))
+  const computed = draft.computed.flatMap((one) => {
+    const plan = compileComputed(one, columns, draft, findings)
+    columns.push(computedColumn(one, plan?.expression))
+    return plan ? [plan] : []
+  })
+  const plan = { fields: compiled.map(({ plan }) => plan), computed, names: columns.map(({ name }) => name) }
+  return { plan, columns, paths: compiled.map(({ path }) => path) }
+}
+
+/** What expressions can name. */
+const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/
+const KEYWORD = /^(?:true|false|null|nil)$/i
+
+function checkNames({ fields, computed }: Draft, findings: Findings): void {
+  const known = new Map<string, string>()
+  for (const { name, at } of [...fields, ...computed]) {
+    if (name === '') continue
+    const first = known.get(name)
+    if (first !== undefined) {
+      findings.error('name_duplicate', `${at}.name`, `${JSON.stringify(cut(name))} is already the name of ${first}`)
+    } else known.set(name, at)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+    if (/[\u0000-\u001f\u007f]/.test(name)) {
+      findings.error('name_invalid', `${at}.name`, 'a name may not have control characters')
+    } else if (!isName(name)) {
+      const message = `${JSON.stringify(cut(name))} cannot be named in expressions: use letters, digits and "_"`
+      findings.warning('name_not_identifier', `${at}.name`, message)
+    }
+  }
+}
+
+// What the language takes as a name beyond ASCII is for it to say; a warning too few is no harm.
+const isName = (name: string) =>
+  (IDENTIFIER.test(name) || /^[\p{L}_][\p{L}\p{N}_]*$/u.test(name)) && !KEYWORD.test(name)
+
+function compileField(field: DraftField, findings: Findings): { readonly plan: FieldPlan; readonly path: ParsedPath } {
+  const { path = NOWHERE, fault } = field.path === '' ? { path: NOWHERE } : parsePath(field.path)
+  if (fault) {
+    const { message, from, to, suggestion } = fault
+    const at = { text: field.path, from, to }
+    findings.error(
+      'field_path_invalid',
+      `${field.at}.path`,
+      message,
+      suggestion === undefined ? { at } : { at, suggestion },
+    )
+  } else if (path.emptyKeyAt !== undefined) {
+    const at = { text: field.path, from: path.emptyKeyAt, to: path.emptyKeyAt + 2 }
+    const message = '".." does not search in all depths here: it is read as one "."'
+    findings.warning('field_path_empty_key', `${field.at}.path`, message, { at })
+  }
+  const { type } = field
+  const fallback = defaultOf(field, findings)
+  return { path, plan: { ...path, name: field.name, type, convert: convert[type], fallback } }
+}
+
+const NOWHERE: ParsedPath = { segments: [], isSingle: true, texts: [], emptyKeyAt: undefined }
+
+/** Read as if it had been found; a length is written in digits. */
+function defaultOf({ at, type, default: text }: DraftField, findings: Findings): CustomValue {
+  if (text === undefined) return null
+  const value = type === 'arrayLength' ? readWhole(text) : convert[type](text)
+  if (value !== undefined) return value
+  findings.warning(
+    'field_default_invalid',
+    `${at}.default`,
+    `${JSON.stringify(cut(text))} does not fit type ${type}: null is taken`,
+  )
+  return null
+}
+
+function columnOf({ name, type }: DraftField): ColumnInfo {
+  const kind: Kind = type === 'string' || type === 'timestamp' ? 'string' : type === 'boolean' ? 'boolean' : 'number'
+  return { name, kind, type, isComputed: false, unit: unitOfColumn({ name, kind, type }) }
+}
+
+function computedColumn({ name, type: declared }: DraftComputed, expression: Expression | undefined): ColumnInfo {
+  const given = expression?.kind === 'null' ? 'any' : (expression?.kind ?? 'any')
+  const type = declared ?? (given === 'number' ? 'float' : given)
+  const kind: Kind = type === 'string' || type === 'boolean' || type === 'any' ? type : 'number'
+  return { name, kind, type, isComputed: true, unit: unitOfColumn({ name, kind, type }) }
+}
+
+function compileComputed(
+  computed: DraftComputed,
+  known: readonly ColumnInfo[],
+  draft: Draft,
+  findings: Findings,
+): ComputedPlan | undefined {
+  const { at, name, expression: text, type } = computed
+  if (text === '') return undefined
+  const { expression, problems } = compileExpression(text, { names: known })
+  for (const problem of problems) report(problem, computed, draft, findings)
+  if (!expression) return undefined
+  if (type !== undefined && type !== 'string' && expression.kind === 'string' && type !== 'boolean') {
+    const message = `the expression gives text, and type ${type} keeps it only where it is a number`
+    findings.warning('computed_type_unlikely', `${at}.type`, message)
+  }
+  return {
+    name,
+    expression,
+    convert: type === undefined ? (value) => value : (value) => convertTo(value, type) ?? undefined,
+  }
+}
+
+function report(
+  problem: Problem,
+  { at: path, name, expression: text }: DraftComputed,
+  draft: Draft,
+  findings: Findings,
+): void {
+  const { severity, from, to, suggestion } = problem
+  const named = text.slice(from, to)
+  const later = problem.code === 'unknown_name' ? draft.computed.find((one) => one.name === named) : undefined
+  const more = { at: { text, from, to }, ...(suggestion === undefined || later ? {} : { suggestion }) }
+  const place = `${path}.expression`
+  if (!later) findings[severity](`expression_${problem.code}`, place, problem.message, more)
+  else {
+    const circle = circleFrom(name, draft.computed)
+    if (circle) findings.error('computed_circle', place, `it needs itself: ${circle.join(' → ')}`, more)
+    else findings.error('computed_order', place, `${named} is computed after it: put ${named} above ${name}`, more)
+  }
+}
+
+/** The names along which a computed value needs itself; undefined where it does not. */
+function circleFrom(start: string, computed: readonly DraftComputed[]): readonly string[] | undefined {
+  const names = computed.map(({ name }) => name)
+  const needs = new Map(
+    computed.map(({ name, expression }) => {
+      const words = new Set(expression.match(/[\p{L}_][\p{L}\p{N}_]*/gu))
+      return [name, names.filter((one) => words.has(one))] as const
+    }),
+  )
+  const cameFrom = new Map<string, string>()
+  const queue = [start]
+  for (let name = queue.shift(); name !== undefined; name = queue.shift()) {
+    for (const next of needs.get(name) ?? []) {
+      if (next === start) return [...backTo(start, name, cameFrom), start]
+      if (cameFrom.has(next)) continue
+      cameFrom.set(next, name)
+      queue.push(next)
+    }
+  }
+  return undefined
+}
+
+function backTo(start: string, end: string, cameFrom: ReadonlyMap<string, string>): readonly string[] {
+  const way = [end]
+  for (let name = end; name !== start; ) {
+    name = cameFrom.get(name) ?? start
+    way.unshift(name)
+  }
+  return way
+}

@@ -1,0 +1,149 @@
+import type { Condition, Operand, Segment } from './path.ts'
+import { readDecimal } from './quantity.ts'
+
+/** Nothing was there: not the same as null, which somebody wrote. */
+export const MISSING = Symbol('missing')
+
+/** More matches than this are too many to be a value. */
+export const MAX_MATCHES = 10_000
+
+/**
+ * What stands at the end of a path that leads to one place at most. Only what an object says itself counts, nothing it inherits.
+ * @returns MISSING where a step leads nowhere
+ */
+export function findOne(object: unknown, segments: readonly Segment[]): unknown {
+  let current: unknown = object
+  for (let i = 0; i < segments.length; i++) {
+    current = step(current, segments[i])
+    if (current === MISSING) return MISSING
+  }
+  return current
+}
+
+function step(current: unknown, segment: Segment | undefined): unknown {
+  if (typeof current !== 'object' || current === null || segment === undefined) return MISSING
+  if (segment.kind === 'key') {
+    if (Array.isArray(current) || !Object.hasOwn(current, segment.key)) return MISSING
+    return (current as Record<string, unknown>)[segment.key]
+  }
+  if (segment.kind !== 'index' || !Array.isArray(current)) return MISSING
+  const index = segment.index < 0 ? segment.index + current.length : segment.index
+  return index >= 0 && index < current.length ? current[index] : MISSING
+}
+
+/** What a path of several ways found. `reached`: something was there to choose from, even where nothing fitted. */
+export interface Matches {
+  readonly values: readonly unknown[]
+  readonly reached: boolean
+  readonly isTooMany: boolean
+}
+
+/** Everything at the ends of a path, in the order of the object. null and what leads nowhere are left out. */
+export function findAll(object: unknown, segments: readonly Segment[]): Matches {
+  let current: unknown[] = [object]
+  let reached = false
+  for (const segment of segments) {
+    const next: unknown[] = []
+    for (const value of current) {
+      if (choose(value, segment, next)) reached = true
+      if (next.length > MAX_MATCHES) return { values: [], reached: true, isTooMany: true }
+    }
+    current = next
+  }
+  return { values: current.filter((value) => value !== null && value !== undefined), reached, isTooMany: false }
+}
+
+/** Adds what the step finds; tells whether there was a list or an object to choose from. */
+function choose(value: unknown, segment: Segment, into: unknown[]): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  switch (segment.kind) {
+    case 'key':
+    case 'index': {
+      const found = step(value, segment)
+      if (found !== MISSING) into.push(found)
+      return false
+    }
+    case 'items':
+      for (const item of segment.items) {
+        const found = step(
+          value,
+          typeof item === 'string' ? { kind: 'key', key: item } : { kind: 'index', index: item },
+        )
+        if (found !== MISSING) into.push(found)
+      }
+      return true
+    case 'slice':
+      if (!Array.isArray(value)) return false
+      for (const entry of sliced(value, segment)) into.push(entry)
+      return true
+    case 'all':
+    case 'filter': {
+      const entries: readonly unknown[] = Array.isArray(value) ? value : Object.values(value)
+      for (const entry of entries) {
+        if (segment.kind === 'filter' && !holds(segment.condition, entry)) continue
+        into.push(entry)
+        if (into.length > MAX_MATCHES) return true
+      }
+      return true
+    }
+  }
+}
+
+function sliced(
+  list: readonly unknown[],
+  { from, to, step: by }: Extract<Segment, { kind: 'slice' }>,
+): readonly unknown[] {
+  const entries = list.slice(from, to)
+  return by === 1 ? entries : entries.filter((_, i) => i % by === 0)
+}
+
+function holds(condition: Condition, entry: unknown): boolean {
+  switch (condition.kind) {
+    case 'and':
+      return holds(condition.left, entry) && holds(condition.right, entry)
+    case 'or':
+      return holds(condition.left, entry) || holds(condition.right, entry)
+    case 'not':
+      return !holds(condition.of, entry)
+    case 'exists':
+      return amountIn(condition.operand, entry) !== null
+    case 'compare': {
+      const left = amountIn(condition.left, entry)
+      const right = amountIn(condition.right, entry)
+      if (condition.operator === '==') return isEqual(left, right)
+      if (condition.operator === '!=') return !isEqual(left, right)
+      const order = orderOf(left, right)
+      if (order === undefined) return false
+      if (condition.operator === '<') return order < 0
+      if (condition.operator === '<=') return order <= 0
+      return condition.operator === '>' ? order > 0 : order >= 0
+    }
+  }
+}
+
+/** What is missing is null. */
+function amountIn(operand: Operand, entry: unknown): unknown {
+  if (operand.kind === 'literal') return operand.value
+  const found = findOne(entry, operand.segments)
+  return found === MISSING || found === undefined ? null : found
+}
+
+function isEqual(a: unknown, b: unknown): boolean {
+  if (a === b) return true
+  if (typeof a === 'boolean' && typeof b === 'string') return String(a) === b
+  if (typeof a === 'string' && typeof b === 'boolean') return a === String(b)
+  if (typeof a === typeof b) return false
+  return orderOf(a, b) === 0
+}
+
+/** Two texts by their letters; where a number is one of them, as numbers; undefined where they cannot be compared. */
+function orderOf(a: unknown, b: unknown): number | undefined {
+  if (typeof a === 'string' && typeof b === 'string') return a === b ? 0 : a < b ? -1 : 1
+  const [left, right] = [numberOf(a), numberOf(b)]
+  return left === undefined || right === undefined ? undefined : left - right
+}
+
+function numberOf(value: unknown): number | undefined {
+  if (typeof value === 'number') return value
+  return typeof value === 'string' ? readDecimal(value) : undefined
+}
