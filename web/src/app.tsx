@@ -14,6 +14,8 @@ import { ViewAsBanner } from './shell/view-as-banner.tsx'
 const loadClusterPage = () => import('./pages/cluster/cluster-page.tsx')
 const ClusterPage = lazy(async () => ({ default: (await loadClusterPage()).ClusterPage }))
 const AccessPage = lazy(async () => ({ default: (await import('./pages/access/access-page.tsx')).AccessPage }))
+const TypesPage = lazy(async () => ({ default: (await import('./pages/types/types-page.tsx')).TypesPage }))
+const EditorPage = lazy(async () => ({ default: (await import('./pages/types/editor-page.tsx')).EditorPage }))
 const SignIn = lazy(async () => ({ default: (await import('./pages/sign-in.tsx')).SignIn }))
 const HelpSheet = lazy(async () => ({ default: (await import('./shell/help-sheet.tsx')).HelpSheet }))
 
@@ -110,8 +112,17 @@ export function App(): ReactNode {
 }
 
 /** Another epoch is another page: whatever a view kept of the one before goes with it. What is being written stays. */
-const viewKey = (route: Route, epoch: number): string =>
-  route.page === 'cluster' ? `${route.name} ${epoch}` : route.page === 'fleet' ? `fleet ${epoch}` : route.page
+function viewKey(route: Route, epoch: number): string {
+  switch (route.page) {
+    case 'cluster':
+      return `${route.name} ${epoch}`
+    case 'fleet':
+    case 'types':
+      return `${route.page} ${epoch}`
+    default:
+      return route.page
+  }
+}
 
 function View({ route }: { route: Route }): ReactNode {
   const { store } = useHub()
@@ -155,7 +166,16 @@ function View({ route }: { route: Route }): ReactNode {
     )
   }
   if (!loaded) return <Loading />
-  return route.page === 'fleet' ? <FleetPage /> : <ClusterPage name={route.name} tab={route.tab} node={route.node} />
+  switch (route.page) {
+    case 'fleet':
+      return <FleetPage />
+    case 'types':
+      return <TypesPage type={route.type} />
+    case 'type-editor':
+      return <EditorPage isNew={route.isNew} />
+    case 'cluster':
+      return <ClusterPage name={route.name} tab={route.tab} node={route.node} type={route.type} />
+  }
 }
 
 function Loading(): ReactNode {

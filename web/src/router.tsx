@@ -11,6 +11,7 @@ export const clusterTabs = [
   'operators',
   'cluster-operators',
   'events',
+  'types',
   'history',
 ] as const
 export type ClusterTab = (typeof clusterTabs)[number]
@@ -21,7 +22,15 @@ export type AccessTab = (typeof accessTabs)[number]
 export type Route =
   | { readonly page: 'fleet' }
   | { readonly page: 'access'; readonly tab: AccessTab; readonly policy: string | null }
-  | { readonly page: 'cluster'; readonly name: string; readonly tab: ClusterTab; readonly node: string | null }
+  | {
+      readonly page: 'cluster'
+      readonly name: string
+      readonly tab: ClusterTab
+      readonly node: string | null
+      readonly type: string | null
+    }
+  | { readonly page: 'types'; readonly type: string | null }
+  | { readonly page: 'type-editor'; readonly isNew: boolean }
   | { readonly page: 'missing'; readonly path: string }
 
 export function parseRoute(path: string): Route {
@@ -32,20 +41,43 @@ export function parseRoute(path: string): Route {
   } catch {
     return { page: 'missing', path } // a "%" that encodes nothing
   }
-  const [first, name, tab = 'overview', node, ...more] = words
+  const [first, name, tab = 'overview', item, ...more] = words
   if (first === undefined) return { page: 'fleet' }
   if (first === 'access') return accessRoute(words.slice(1)) ?? { page: 'missing', path }
+  if (first === 'types') return typesRoute(words.slice(1)) ?? { page: 'missing', path }
   const isTab = (clusterTabs as readonly string[]).includes(tab)
-  if (first !== 'clusters' || !name || !isTab || more.length > 0 || (node !== undefined && tab !== 'nodes')) {
+  const hasItem = tab === 'nodes' || tab === 'types'
+  if (first !== 'clusters' || !name || !isTab || more.length > 0 || (item !== undefined && !hasItem)) {
     return { page: 'missing', path }
   }
-  return { page: 'cluster', name, tab: tab as ClusterTab, node: node ?? null } // isTab
+  return {
+    page: 'cluster',
+    name,
+    tab: tab as ClusterTab, // isTab
+    node: tab === 'nodes' ? (item ?? null) : null,
+    type: tab === 'types' ? (item ?? null) : null,
+  }
 }
 
-export function clusterPath(name: string, tab: ClusterTab = 'overview', node?: string): string {
+/** @param item a node, or a type */
+export function clusterPath(name: string, tab: ClusterTab = 'overview', item?: string): string {
   const path = `/clusters/${encodeURIComponent(name)}${tab === 'overview' ? '' : `/${tab}`}`
-  return node === undefined ? path : `${path}/${encodeURIComponent(node)}`
+  return item === undefined ? path : `${path}/${encodeURIComponent(item)}`
 }
+
+/** `new` and `edit` are pages: a type of such a name is reached on its clusters. */
+function typesRoute([type, ...more]: readonly string[]): Route | undefined {
+  if (more.length > 0) return undefined
+  if (type === 'new' || type === 'edit') return { page: 'type-editor', isNew: type === 'new' }
+  return { page: 'types', type: type ?? null }
+}
+
+export const typesPath = (type?: string): string =>
+  type === undefined ? '/types' : `/types/${encodeURIComponent(type)}`
+
+/** @param source `<namespace>/<name>` of a MetricSource; undefined: a new one */
+export const typeEditorPath = (source?: string): string =>
+  source === undefined ? '/types/new' : `/types/edit?source=${encodeURIComponent(source)}`
 
 function accessRoute([tab = 'policies', namespace, policy, ...more]: readonly string[]): Route | undefined {
   if (more.length > 0 || !(accessTabs as readonly string[]).includes(tab)) return undefined

@@ -12,6 +12,7 @@ import type {
   StreamMessage,
 } from '../../src/contract/http/index.ts'
 import { anAccess, answerAccess, type FakeAccess } from './accesses.ts'
+import { answerCustoms, type FakeCustoms, someCustoms } from './customs.ts'
 import { answerHistory, aPast, type Past } from './histories.ts'
 import type { World } from './worlds.ts'
 
@@ -82,6 +83,8 @@ export class FakeHub {
   }
   /** policies, sign-in and what is asked of them */
   readonly access: FakeAccess = anAccess(this.behaviour)
+  /** what is collected by declaration; none until a test says so */
+  customs: FakeCustoms = { ...someCustoms(Date.now()), types: new Map() }
   readonly #root: string
   readonly #prefix: string
   readonly #streams = new Map<ServerResponse, { clusters: Set<string>; types: Set<string> }>()
@@ -177,7 +180,18 @@ export class FakeHub {
         code: 'csrf_refused',
         requestId: 'req-4711',
       })
-    const told = answerAccess(this.access, { path, url, body: await bodyOf(request), now: this.now() })
+    const body = await bodyOf(request)
+    const told =
+      answerAccess(this.access, { path, url, body, now: this.now() }) ??
+      (this.behaviour.refuse
+        ? undefined
+        : answerCustoms(this.customs, {
+            path,
+            url,
+            body,
+            now: this.now(),
+            displayName: (cluster) => this.worlds.get(cluster)?.view.displayName,
+          }))
     if (told?.always) return json(response, told.status, told.body, told.headers)
     const { refuse } = this.behaviour
     if (refuse) {
@@ -299,7 +313,7 @@ export class FakeHub {
   }
 
   async #file(path: string, response: ServerResponse): Promise<void> {
-    const isFile = types[extname(path)] !== undefined && !/^\/(clusters|access)\//.test(path)
+    const isFile = types[extname(path)] !== undefined && !/^\/(clusters|access|types)\//.test(path)
     const file = join(this.#root, isFile ? path.replaceAll('..', '') : 'index.html')
     let content = await readFile(file).catch(() => undefined)
     if (!content) return void response.writeHead(404).end()

@@ -180,7 +180,7 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
   )
 }
 
-function NoMatch({ noun, onClear }: { noun: string; onClear: () => void }): ReactNode {
+export function NoMatch({ noun, onClear }: { noun: string; onClear: () => void }): ReactNode {
   return (
     <div className="state">
       <p className="state-title">No {noun} match this filter</p>
@@ -194,12 +194,12 @@ function NoMatch({ noun, onClear }: { noun: string; onClear: () => void }): Reac
 }
 
 /** The choice is kept as the ids that differ from the default, so that new columns appear for everybody. */
-function visibleColumns<T>(columns: readonly Column<T>[], chosen: string): readonly Column<T>[] {
+export function visibleColumns<T>(columns: readonly Column<T>[], chosen: string): readonly Column<T>[] {
   const turned = new Set(chosen.split(' '))
   return columns.filter((column, index) => index === 0 || turned.has(column.id) === (column.extra === true))
 }
 
-function ColumnMenu<T>({
+export function ColumnMenu<T>({
   columns,
   visible,
   onChange,
@@ -239,15 +239,20 @@ function ColumnMenu<T>({
   )
 }
 
-interface GridProps<T> extends ResourceTableProps<T> {
+interface GridProps<T> extends Pick<ResourceTableProps<T>, 'caption' | 'columns' | 'dim' | 'group'> {
   readonly lines: readonly Line<T>[]
   readonly gone: ReadonlySet<string>
   readonly rowHeight: number
   readonly sortBy: string
   readonly descending: boolean
+  /** of all, where `lines` are only those that are loaded */
+  readonly rowCount?: number
+  /** how far somebody sees, as lines come into view */
+  readonly onSeen?: (to: number) => void
 }
 
-function Grid<T>({
+/** The table itself: only the lines in view are rendered, all of one height. */
+export function Grid<T>({
   caption,
   columns,
   lines,
@@ -257,6 +262,8 @@ function Grid<T>({
   descending,
   dim,
   group,
+  rowCount,
+  onSeen,
 }: GridProps<T>): ReactNode {
   const scroller = useRef<HTMLElement>(null)
   const { key } = usePlace()
@@ -273,6 +280,7 @@ function Grid<T>({
     return () => box?.removeEventListener('scroll', remember)
   }, [key, caption])
   useRowKeys(scroller, lines, rowHeight)
+  useEffect(() => onSeen?.(to), [onSeen, to])
 
   const sort = useCallback(
     (column: Column<T>) => {
@@ -287,7 +295,7 @@ function Grid<T>({
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
     <section className="table-scroll" ref={scroller} tabIndex={0} aria-label={`${caption}, scrolls`}>
       <table
-        aria-rowcount={lines.length + 1}
+        aria-rowcount={(rowCount ?? lines.length) + 1}
         style={{ minWidth: `${width}px`, '--row': `${rowHeight}px` } as CSSProperties}
       >
         <caption className="vh">{caption}</caption>

@@ -13,12 +13,12 @@ import { askHistory, type Subject } from './use-history.ts'
 /** Why there is no picture: off, refused, gone, a wrong range and a backend that is down are five answers. */
 export function NoPicture({
   problem,
-  cluster,
+  subject: { cluster, type },
   onRetry,
   onReset,
 }: {
   problem: ApiProblem
-  cluster: string
+  subject: Subject
   onRetry: () => void
   onReset: () => void
 }): ReactNode {
@@ -43,10 +43,14 @@ export function NoPicture({
       <Empty title="You may not see this history" icon={<IconLock size={30} aria-hidden="true" />}>
         <p>{problem.message}</p>
         {problem.code === 'history_filtered' && (
-          <p>These are sums over everything in the cluster, and your access shows you only part of it.</p>
+          <p>
+            {type
+              ? 'These are numbers over all rows in the cluster, and your access shows you only some of them.'
+              : 'These are sums over everything in the cluster, and your access shows you only part of it.'}
+          </p>
         )}
         {codes}
-        <Link to={whyPath({ cluster, action: 'view_metrics' })} className="button">
+        <Link to={whyPath({ cluster, action: 'view_metrics', ...(type && { type: type.name }) })} className="button">
           Why?
         </Link>
       </Empty>
@@ -96,18 +100,17 @@ export function NoSamples({
   onShow: (bounds: Bounds) => void
 }): ReactNode {
   const { client } = useHub()
-  const { cluster, node } = subject
   const metric = metrics.join(',')
   const ask = useCallback(
     async (signal: AbortSignal) => {
       const query = { metric: metric.split(','), range: '30d', step: probeStepMs / 1000 }
-      const picture = pictureOf(await askHistory(client, { cluster, node }, query, signal))
+      const picture = pictureOf(await askHistory(client, subject, query, signal))
       const known = picture.times.filter((_, index) =>
         [...picture.columns.values()].some((values) => (values[index] ?? null) !== null),
       )
       return { first: known[0] ?? null, last: known.at(-1) ?? null, to: picture.to }
     },
-    [client, cluster, node, metric],
+    [client, subject, metric],
   )
   const [answer] = useAnswer(ask)
   const found = answer.state === 'here' ? answer.value : null

@@ -30,18 +30,21 @@ import { type Bounds, clampBounds, formatIso, pan, parseRange, type Range, range
 import { RangeBar, type RangeMoves } from './range-bar.tsx'
 import { Readout } from './readout.tsx'
 import { SpanSwatch } from './swatch.tsx'
-import { type Shown, useHistory } from './use-history.ts'
+import { type Shown, type Subject, useHistory } from './use-history.ts'
 import { useMedia } from './use-media.ts'
 
 interface HistoryProps {
+  /** its interval and the age at which it is stale are those of what is drawn */
   readonly cluster: ClusterView
   readonly node?: string
+  /** what a MetricSource keeps of this cluster, instead of the cluster itself */
+  readonly of?: { readonly type: string; readonly source: string; readonly plans: readonly ChartPlan[] }
   /** beside other things: one column, the values at the charts */
   readonly compact?: boolean
 }
 
 /** What was, of a cluster or of one of its nodes. The range is in the address. */
-export function HistoryView({ cluster, node, compact = false }: HistoryProps): ReactNode {
+export function HistoryView({ cluster, node, of, compact = false }: HistoryProps): ReactNode {
   const { store } = useHub()
   const { query } = usePlace()
   const { range, fault } = useMemo(() => parseRange(query), [query])
@@ -49,8 +52,16 @@ export function HistoryView({ cluster, node, compact = false }: HistoryProps): R
   const [crosshair] = useState(() => new Crosshair())
   const narrow = useMedia('(max-width: 1100px)')
   const small = useMedia('(max-width: 700px)')
-  const subject = useMemo(() => ({ cluster: cluster.name, node: node ?? null }), [cluster.name, node])
-  const plans = node === undefined ? clusterCharts : nodeCharts
+  const [type, source] = [of?.type, of?.source]
+  const subject = useMemo(
+    (): Subject => ({
+      cluster: cluster.name,
+      node: node ?? null,
+      ...(type !== undefined && source !== undefined && { type: { name: type, source } }),
+    }),
+    [cluster.name, node, type, source],
+  )
+  const plans = of?.plans ?? (node === undefined ? clusterCharts : nodeCharts)
   const metrics = useMemo(() => metricsOf(plans), [plans])
   const spanMs = range.kind === 'live' ? range.preset.ms : range.to - range.from
   const stepMs = stepFor(spanMs, cluster.intervalMs, small ? 180 : compact ? 240 : 360)
@@ -89,7 +100,7 @@ export function HistoryView({ cluster, node, compact = false }: HistoryProps): R
     zoom: (factor, about: number | null = null) => zoomBy(factor, about),
     pan: (direction) => fix(pan(bounds(), direction, now())),
   }
-  const name = node ?? cluster.name
+  const name = node ?? (type === undefined ? cluster.name : `${cluster.name}-${type}`)
   const save = (of: Picture) =>
     download(
       `${name}-${formatIso(of.from).replaceAll(':', '')}.csv`,
@@ -116,7 +127,7 @@ export function HistoryView({ cluster, node, compact = false }: HistoryProps): R
         {shown.state === 'failed' && (
           <NoPicture
             problem={shown.problem}
-            cluster={cluster.name}
+            subject={subject}
             onRetry={again}
             onReset={() => pushQuery({ range: null, from: null, to: null })}
           />

@@ -165,6 +165,15 @@ export function largestOf(picture: Picture, { lines }: ChartPlan): number {
   return largest
 }
 
+/** The smallest value that a chart shows, if it is below 0; else 0. */
+export function smallestOf(picture: Picture, { lines }: ChartPlan): number {
+  let smallest = 0
+  for (const { metric } of lines) {
+    for (const value of picture.columns.get(metric) ?? []) if (value !== null && value < smallest) smallest = value
+  }
+  return smallest
+}
+
 /** The point nearest to a moment; -1 where there is none. */
 export function nearest(times: readonly number[], at: number): number {
   let [low, high] = [0, times.length - 1]
@@ -260,7 +269,15 @@ export interface PictureColumn {
   readonly values: Values
 }
 
-const suffix: Readonly<Record<Unit, string>> = { cores: '_cores', bytes: '_bytes', percent: '', count: '', flag: '' }
+const suffix: Readonly<Record<Unit, string>> = {
+  cores: '_cores',
+  bytes: '_bytes',
+  seconds: '_seconds',
+  percent: '',
+  count: '',
+  flag: '',
+  amount: '',
+}
 
 export function columnsOf(picture: Picture, plans: readonly ChartPlan[]): PictureColumn[] {
   return plans.flatMap((chart) =>

@@ -1,7 +1,7 @@
 import uPlot from 'uplot'
 import type { Crosshair } from './crosshair.ts'
 import { dashes, paintSpans, paintSpanWords, palette } from './paint.ts'
-import { type ChartPlan, largestOf, nearest, type Picture, valuesOf } from './picture.ts'
+import { type ChartPlan, largestOf, nearest, type Picture, smallestOf, valuesOf } from './picture.ts'
 import type { Bounds } from './range.ts'
 import { timeLabel, timeTicks, type ValueAxis, valueAxis } from './units.ts'
 
@@ -35,7 +35,7 @@ export class Plot {
     this.#plan = plan
     this.#picture = picture
     this.#crosshair = crosshair
-    this.#axis = valueAxis(plan.unit, largestOf(picture, plan))
+    this.#axis = axisOf(picture, plan)
     this.#plot = new uPlot(this.#options(into.clientWidth, onBrush, onReset), this.#data(), into)
     this.#endings.push(crosshair.subscribe(() => this.#follow()))
     this.#watchSize(into)
@@ -45,7 +45,7 @@ export class Plot {
 
   show(picture: Picture): void {
     this.#picture = picture
-    this.#axis = valueAxis(this.#plan.unit, largestOf(picture, this.#plan))
+    this.#axis = axisOf(picture, this.#plan)
     this.#plot.setData(this.#data())
     queueMicrotask(() => this.#follow()) // after uPlot has taken the new scale, in a microtask of its own
   }
@@ -69,7 +69,7 @@ export class Plot {
       legend: { show: false },
       scales: {
         x: { time: false, range: () => [this.#picture.from / 1000, this.#picture.to / 1000] },
-        y: { range: () => [0, this.#axis.max] },
+        y: { range: () => [this.#axis.min, this.#axis.max] },
       },
       axes: [this.#timeAxis(), this.#valueAxis()],
       series: [{}, ...this.#plan.lines.map((line, index) => this.#series(line.stroke, index))],
@@ -226,6 +226,9 @@ export class Plot {
     over.addEventListener('pointermove', point)
   }
 }
+
+const axisOf = (picture: Picture, plan: ChartPlan): ValueAxis =>
+  valueAxis(plan.unit, largestOf(picture, plan), 4, smallestOf(picture, plan))
 
 const nothing = { left: 0, top: 0, width: 0, height: 0 }
 

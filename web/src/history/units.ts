@@ -1,7 +1,9 @@
 import type { MetricUnit } from '../contract.ts'
+import { formatSeconds } from '../model/custom.ts'
 import { formatBytes, formatCores, formatCount } from '../model/format.ts'
 
-export type Unit = MetricUnit
+/** `amount` is a number of the declaration's own meaning. Both may be below nothing. */
+export type Unit = MetricUnit | 'amount' | 'seconds'
 
 const one = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 })
 const few = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 4 })
@@ -17,6 +19,10 @@ export function formatValue(unit: Unit, value: number): string {
       return `${one.format(value)} %`
     case 'flag':
       return value >= 1 ? 'yes' : value <= 0 ? 'no' : `${one.format(value * 100)} % of the time`
+    case 'seconds':
+      return formatSeconds(value)
+    case 'amount':
+      return few.format(value)
     case 'count':
       return one.format(value)
   }
@@ -28,23 +34,50 @@ export const unitWord: Readonly<Record<Unit, string>> = {
   percent: '%',
   flag: 'yes or no',
   count: 'count',
+  amount: 'as declared',
+  seconds: 'seconds',
 }
 
 export interface ValueAxis {
+  /** 0, or below it where a value is */
+  readonly min: number
   readonly max: number
   readonly ticks: readonly number[]
   readonly labels: readonly string[]
 }
 
-/** From 0 to a round number above the largest value, in round steps: powers of ten for numbers, of two for bytes. */
-export function valueAxis(unit: Unit, largest: number, most = 4): ValueAxis {
-  if (unit === 'flag') return { max: 1, ticks: [0, 1], labels: ['no', 'yes'] }
-  const least = unit === 'count' ? 4 : unit === 'percent' ? 100 : unit === 'bytes' ? 1024 : 0.1
-  const top = Number.isFinite(largest) ? Math.max(largest * 1.02, least) : least
-  const step = unit === 'bytes' ? binaryStep(top / most) : decimalStep(top / most, unit === 'count' ? 1 : 0)
-  const count = Math.ceil(top / step - 1e-9)
-  const ticks = Array.from({ length: count + 1 }, (_, index) => Number((index * step).toPrecision(12)))
-  return { max: count * step, ticks, labels: ticks.map((value) => label(unit, value, step)) }
+/** The least that an axis goes up to, where values are small. */
+const leastTop: Readonly<Record<Unit, number>> = {
+  count: 4,
+  percent: 100,
+  bytes: 1024,
+  cores: 0.1,
+  flag: 1,
+  amount: 0,
+  seconds: 0,
+}
+
+/**
+ * From 0 to a round number above the largest value, in round steps: powers of ten for numbers, of two for bytes.
+ * @param smallest where it is below 0 the axis goes down to it
+ */
+export function valueAxis(unit: Unit, largest: number, most = 4, smallest = 0): ValueAxis {
+  if (unit === 'flag') return { min: 0, max: 1, ticks: [0, 1], labels: ['no', 'yes'] }
+  const least = leastTop[unit] || (largest > 0 || smallest < 0 ? 0 : 1)
+  const top = Number.isFinite(largest) ? Math.max(largest * 1.02, least) : Math.max(least, 1)
+  const bottom = Number.isFinite(smallest) ? Math.max(0, -smallest * 1.02) : 0
+  const span = top + bottom
+  const step = unit === 'bytes' ? binaryStep(span / most) : decimalStep(span / most, unit === 'count' ? 1 : 0)
+  const [below, above] = [Math.ceil(bottom / step - 1e-9), Math.ceil(top / step - 1e-9)]
+  const ticks = Array.from({ length: below + above + 1 }, (_, index) =>
+    Number(((index - below) * step).toPrecision(12)),
+  )
+  return {
+    min: below === 0 ? 0 : -below * step,
+    max: above * step,
+    ticks,
+    labels: ticks.map((value) => label(unit, value, step)),
+  }
 }
 
 function decimalStep(least: number, smallest: number): number {
@@ -64,6 +97,7 @@ function label(unit: Unit, value: number, step: number): string {
   if (value === 0) return '0'
   if (unit === 'percent') return `${few.format(value)} %`
   if (unit === 'bytes') return formatBytes(value)
+  if (unit === 'seconds') return formatSeconds(value)
   return step >= 1 ? formatCount(value) : few.format(value)
 }
 

@@ -6,10 +6,11 @@ import type { Crosshair } from './crosshair.ts'
 import { type Picture, pictureOf } from './picture.ts'
 import { type Range, refreshMs } from './range.ts'
 
-/** Whose history: a cluster, or one of its nodes. */
+/** Whose history: a cluster, one of its nodes, or what one MetricSource counts there. */
 export interface Subject {
   readonly cluster: string
   readonly node: string | null
+  readonly type?: { readonly name: string; readonly source: string }
 }
 
 export type Shown =
@@ -35,10 +36,11 @@ interface Wish {
 
 export function askHistory(
   client: Client,
-  { cluster, node }: Subject,
+  { cluster, node, type }: Subject,
   query: HistoryQuery,
   signal: AbortSignal,
 ): Promise<HistoryView> {
+  if (type) return client.typeHistory(cluster, type.name, { ...query, source: type.source }, signal)
   return node === null
     ? client.clusterHistory(cluster, query, signal)
     : client.nodeHistory(cluster, node, query, signal)

@@ -3,8 +3,9 @@ import { type ReactNode, useState } from 'react'
 import { Menu } from '../components/menu.tsx'
 import { useAtTime, useCluster, useHub } from '../live/hooks.ts'
 import { formatSpan } from '../model/format.ts'
-import { type AccessTab, accessPath, clusterPath, Link, type Route } from '../router.tsx'
+import { type AccessTab, accessPath, clusterPath, Link, type Route, typesPath } from '../router.tsx'
 import { methodWord, useSession } from '../session.ts'
+import { useSeesTypes } from '../types-seen.ts'
 import { LinkIndicator } from './link-indicator.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
 
@@ -31,6 +32,7 @@ export function TopBar({ route, onSearch, onHelp, signedOut }: TopBarProps): Rea
       ) : (
         <>
           <Breadcrumbs route={route} />
+          <Pages route={route} />
           <button type="button" className="search-button" onClick={onSearch} aria-keyshortcuts="Control+K /">
             <IconSearch size={16} aria-hidden="true" />
             <span className="search-word">Search everything</span>
@@ -56,10 +58,30 @@ export function TopBar({ route, onSearch, onHelp, signedOut }: TopBarProps): Rea
   )
 }
 
+/** Pages beside the fleet; of some there may be nothing to see. */
+function Pages({ route }: { route: Route }): ReactNode {
+  const seesTypes = useSeesTypes()
+  const pages = [{ to: typesPath(), word: 'Types', isShown: seesTypes, isCurrent: route.page.startsWith('type') }]
+  return (
+    <nav className="top-pages" aria-label="Pages">
+      {pages.map(
+        ({ to, word, isShown, isCurrent }) =>
+          isShown && (
+            <Link key={to} to={to} {...(isCurrent && { 'aria-current': 'true' as const })}>
+              {word}
+            </Link>
+          ),
+      )}
+    </nav>
+  )
+}
+
 function Breadcrumbs({ route }: { route: Route }): ReactNode {
   const name = route.page === 'cluster' ? route.name : ''
   const displayName = useCluster(name)?.displayName
   if (route.page === 'access') return <AccessCrumbs tab={route.tab} policy={route.policy} />
+  if (route.page === 'types') return <TypeCrumbs last={route.type} />
+  if (route.page === 'type-editor') return <TypeCrumbs last={route.isNew ? 'new' : 'edit'} />
   if (route.page !== 'cluster')
     return (
       <nav className="crumbs" aria-label="Where you are">
@@ -68,6 +90,7 @@ function Breadcrumbs({ route }: { route: Route }): ReactNode {
         </ol>
       </nav>
     )
+  const item = route.node ?? route.type
   return (
     <nav className="crumbs" aria-label="Where you are">
       <ol>
@@ -78,15 +101,11 @@ function Breadcrumbs({ route }: { route: Route }): ReactNode {
           {route.tab === 'overview' ? displayName || name : <Link to={clusterPath(name)}>{displayName || name}</Link>}
         </li>
         {route.tab !== 'overview' && (
-          <li {...(route.node === null && { 'aria-current': 'page' as const })}>
-            {route.node === null ? (
-              route.tab.replace('-', ' ')
-            ) : (
-              <Link to={clusterPath(name, route.tab)}>{route.tab}</Link>
-            )}
+          <li {...(item === null && { 'aria-current': 'page' as const })}>
+            {item === null ? route.tab.replace('-', ' ') : <Link to={clusterPath(name, route.tab)}>{route.tab}</Link>}
           </li>
         )}
-        {route.node !== null && <li aria-current="page">{route.node}</li>}
+        {item !== null && <li aria-current="page">{item}</li>}
       </ol>
     </nav>
   )
@@ -112,6 +131,22 @@ function AccessCrumbs({ tab, policy }: { tab: AccessTab; policy: string | null }
           {policy === null ? accessWord[tab] : <Link to={accessPath(tab)}>{accessWord[tab]}</Link>}
         </li>
         {policy !== null && <li aria-current="page">{policy}</li>}
+      </ol>
+    </nav>
+  )
+}
+
+function TypeCrumbs({ last }: { last: string | null }): ReactNode {
+  return (
+    <nav className="crumbs" aria-label="Where you are">
+      <ol>
+        <li>
+          <Link to="/">Fleet</Link>
+        </li>
+        <li {...(last === null && { 'aria-current': 'page' as const })}>
+          {last === null ? 'Types' : <Link to={typesPath()}>Types</Link>}
+        </li>
+        {last !== null && <li aria-current="page">{last}</li>}
       </ol>
     </nav>
   )

@@ -1,6 +1,6 @@
-import type { ReactNode } from 'react'
+import { lazy, type ReactNode, Suspense } from 'react'
 import { FilteredTag } from '../../components/filtered.tsx'
-import { Empty, ErrorBoundary } from '../../components/states.tsx'
+import { Empty, ErrorBoundary, Skeleton } from '../../components/states.tsx'
 import { Tabs } from '../../components/tabs.tsx'
 import { Age } from '../../components/text.tsx'
 import type { ClusterView } from '../../contract.ts'
@@ -9,6 +9,7 @@ import { factsAt, isStale } from '../../model/cluster.ts'
 import { formatCount } from '../../model/format.ts'
 import { type ClusterTab, clusterPath, clusterTabs, Link, whyPath } from '../../router.tsx'
 import { PageHeading } from '../../shell/page-heading.tsx'
+import { useSeesTypes } from '../../types-seen.ts'
 import { ClusterHealth } from '../fleet/columns.tsx'
 import { PushStanding } from './agent.tsx'
 import { EventsTab } from './events.tsx'
@@ -16,6 +17,8 @@ import { History } from './history.tsx'
 import { NodesTab } from './nodes.tsx'
 import { OverviewTab } from './overview.tsx'
 import { ClusterOperatorsTab, DeploymentsTab, NamespacesTab, OperatorsTab } from './rows.tsx'
+
+const TypesTab = lazy(async () => ({ default: (await import('../types/cluster-types.tsx')).ClusterTypes }))
 
 const tabWord: Readonly<Record<ClusterTab, string>> = {
   overview: 'Overview',
@@ -25,6 +28,7 @@ const tabWord: Readonly<Record<ClusterTab, string>> = {
   operators: 'Operators',
   'cluster-operators': 'Cluster operators',
   events: 'Events',
+  types: 'Types',
   history: 'History',
 }
 
@@ -45,8 +49,16 @@ function tabCount(cluster: ClusterView, tab: ClusterTab): number | null {
   }
 }
 
-export function ClusterPage({ name, tab, node }: { name: string; tab: ClusterTab; node: string | null }): ReactNode {
+interface ClusterPageProps {
+  readonly name: string
+  readonly tab: ClusterTab
+  readonly node: string | null
+  readonly type: string | null
+}
+
+export function ClusterPage({ name, tab, node, type }: ClusterPageProps): ReactNode {
   const cluster = useCluster(name)
+  const seesTypes = useSeesTypes()
   if (!cluster) {
     return (
       <>
@@ -67,29 +79,39 @@ export function ClusterPage({ name, tab, node }: { name: string; tab: ClusterTab
   }
   return (
     <>
-      <PageHeading title={`${cluster.displayName || name} · ${tabWord[tab]}`} after={<Standing cluster={cluster} />}>
+      <PageHeading
+        title={`${cluster.displayName || name} · ${type ?? tabWord[tab]}`}
+        after={<Standing cluster={cluster} />}
+      >
         {cluster.displayName || name}
       </PageHeading>
       <Tabs
         label="Parts of this cluster"
-        tabs={clusterTabs.map((each) => {
-          const count = tabCount(cluster, each)
-          return {
-            to: clusterPath(name, each),
-            word: tabWord[each],
-            isCurrent: each === tab,
-            ...(count !== null && { after: <span className="tab-count">{formatCount(count)}</span> }),
-          }
-        })}
+        tabs={clusterTabs
+          .filter((each) => each !== 'types' || seesTypes || tab === 'types')
+          .map((each) => {
+            const count = tabCount(cluster, each)
+            return {
+              to: clusterPath(name, each),
+              word: tabWord[each],
+              isCurrent: each === tab,
+              ...(count !== null && { after: <span className="tab-count">{formatCount(count)}</span> }),
+            }
+          })}
       />
       <ErrorBoundary key={`${name} ${tab}`} view={`cluster ${tab}`}>
-        <TabView cluster={cluster} tab={tab} node={node} />
+        <TabView cluster={cluster} tab={tab} node={node} type={type} />
       </ErrorBoundary>
     </>
   )
 }
 
-function TabView({ cluster, tab, node }: { cluster: ClusterView; tab: ClusterTab; node: string | null }): ReactNode {
+function TabView({
+  cluster,
+  tab,
+  node,
+  type,
+}: Omit<ClusterPageProps, 'name'> & { readonly cluster: ClusterView }): ReactNode {
   switch (tab) {
     case 'overview':
       return <OverviewTab cluster={cluster} />
@@ -105,6 +127,12 @@ function TabView({ cluster, tab, node }: { cluster: ClusterView; tab: ClusterTab
       return <ClusterOperatorsTab cluster={cluster} />
     case 'events':
       return <EventsTab cluster={cluster} />
+    case 'types':
+      return (
+        <Suspense fallback={<Skeleton label="Loading the page" />}>
+          <TypesTab key={type} cluster={cluster} type={type} />
+        </Suspense>
+      )
     case 'history':
       return <History cluster={cluster} />
   }

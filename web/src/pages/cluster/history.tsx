@@ -1,11 +1,11 @@
-import { lazy, type ReactNode, Suspense } from 'react'
+import { type ComponentProps, lazy, type ReactNode, Suspense } from 'react'
 import { Skeleton } from '../../components/states.tsx'
-import type { ClusterView } from '../../contract.ts'
+import type { HistoryView } from '../../history/history-view.tsx'
 
 // The drawing library comes with the first chart, and never before.
 const View = lazy(async () => ({ default: (await import('../../history/history-view.tsx')).HistoryView }))
 
-export function History(props: { cluster: ClusterView; node?: string; compact?: boolean }): ReactNode {
+export function History(props: ComponentProps<typeof HistoryView>): ReactNode {
   return (
     <Suspense fallback={<Skeleton label="Loading the charts" lines={6} />}>
       <View {...props} />

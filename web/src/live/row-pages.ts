@@ -1,0 +1,124 @@
+import type { ApiProblem, CustomPageView, CustomRowView } from '../contract.ts'
+import { problemOf } from './problem.ts'
+import { mayKeep } from './use-fresh.ts'
+
+export const firstPageSize = 200
+export const pageSize = 1000
+
+export type Paged =
+  | { readonly state: 'waiting' }
+  | { readonly state: 'failed'; readonly problem: ApiProblem }
+  | {
+      readonly state: 'here'
+      /** from the first on, without a hole */
+      readonly rows: ReadonlyMap<string, CustomRowView>
+      /** the newest answer: what goes for all rows */
+      readonly page: CustomPageView
+      readonly isWhole: boolean
+      /** why the last look brought nothing new */
+      readonly problem: ApiProblem | null
+    }
+
+interface RowPagesOptions {
+  readonly ask: (page: { cursor?: string; limit: number }, signal: AbortSignal) => Promise<CustomPageView>
+  readonly onChange: (paged: Paged) => void
+}
+
+/**
+ * Rows of one question, page after page as far as somebody looks. A refresh reads what is loaded anew and puts it in place at
+ * once, so that nothing is shown twice or missing between two pages of different times.
+ */
+export class RowPages {
+  readonly #options: RowPagesOptions
+  readonly #asking = new AbortController()
+  #pages: readonly CustomPageView[] = []
+  #shown: Paged = { state: 'waiting' }
+  #wanted = 1
+  #stale = true
+  #running = false
+
+  constructor(options: RowPagesOptions) {
+    this.#options = options
+  }
+
+  /** At least so many rows, as far as there are. */
+  want(count: number): void {
+    if (count <= this.#wanted) return
+    this.#wanted = count
+    void this.#run()
+  }
+
+  refresh(): void {
+    this.#stale = true
+    void this.#run()
+  }
+
+  end(): void {
+    this.#asking.abort()
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#asking
+    if (this.#running || signal.aborted) return
+    this.#running = true
+    try {
+      while (!signal.aborted) {
+        if (this.#stale) {
+          this.#stale = false
+          this.#pages = await this.#read([], Math.max(this.#loaded, 1))
+        } else if (this.#loaded < this.#wanted && this.#next !== null) {
+          this.#pages = await this.#read(this.#pages, this.#loaded + 1)
+        } else break
+        this.#show()
+      }
+    } catch (cause) {
+      if (!signal.aborted) this.#fail(problemOf(cause))
+    } finally {
+      this.#running = false
+    }
+  }
+
+  /** These pages and further ones, until there are so many rows. */
+  async #read(before: readonly CustomPageView[], count: number): Promise<readonly CustomPageView[]> {
+    const pages = [...before]
+    let loaded = pages.reduce((sum, { items }) => sum + items.length, 0)
+    let next = pages.at(-1)?.next
+    while (loaded < count && next !== null) {
+      const page = await this.#options.ask(
+        { limit: pages.length === 0 ? firstPageSize : pageSize, ...(next !== undefined && { cursor: next }) },
+        this.#asking.signal,
+      )
+      pages.push(page)
+      loaded += page.items.length
+      next = page.items.length === 0 ? null : page.next
+    }
+    return pages
+  }
+
+  get #loaded(): number {
+    return this.#pages.reduce((sum, { items }) => sum + items.length, 0)
+  }
+
+  get #next(): string | null {
+    return this.#pages.at(-1)?.next ?? null
+  }
+
+  #show(): void {
+    const [first, last] = [this.#pages[0], this.#pages.at(-1)]
+    if (!first || !last) return
+    const rows = new Map<string, CustomRowView>()
+    // A row that moved between two answers comes with both; the later one is true, its first place stays.
+    for (const { items } of this.#pages) for (const row of items) rows.set(row.id, row)
+    this.#tell({ state: 'here', rows, page: last, isWhole: this.#next === null, problem: null })
+  }
+
+  #fail(problem: ApiProblem): void {
+    if (this.#shown.state === 'here' && mayKeep(problem)) this.#tell({ ...this.#shown, problem })
+    else this.#tell({ state: 'failed', problem })
+  }
+
+  #tell(shown: Paged): void {
+    this.#shown = shown
+    this.#options.onChange(shown)
+  }
+}

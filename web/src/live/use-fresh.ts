@@ -1,0 +1,41 @@
+import { useCallback, useEffect, useState } from 'react'
+import type { ApiProblem } from '../contract.ts'
+import { problemOf } from './problem.ts'
+
+export type Fresh<T> =
+  | { readonly state: 'waiting' }
+  | { readonly state: 'failed'; readonly problem: ApiProblem }
+  /** `problem`: why the last look brought nothing new; what is shown is from before it */
+  | { readonly state: 'here'; readonly value: T; readonly problem: ApiProblem | null }
+
+/** The hub does not answer now; what it answered before may stay. A refusal is an answer. */
+export const mayKeep = ({ status }: ApiProblem): boolean => status === 0 || status === 429 || status >= 500
+
+/** Asks, and again on demand; what was answered stays while the hub cannot be asked. */
+export function useFresh<T>(ask: (signal: AbortSignal) => Promise<T>): [fresh: Fresh<T>, again: () => void] {
+  const [fresh, setFresh] = useState<{ ask: unknown; shown: Fresh<T> }>({ ask, shown: { state: 'waiting' } })
+  const [attempt, setAttempt] = useState(0)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt asks again
+  useEffect(() => {
+    const asking = new AbortController()
+    ask(asking.signal).then(
+      (value) => setFresh({ ask, shown: { state: 'here', value, problem: null } }),
+      (cause: unknown) => {
+        if (asking.signal.aborted) return
+        const problem = problemOf(cause)
+        setFresh(({ ask: of, shown }) => ({
+          ask,
+          shown:
+            of === ask && shown.state === 'here' && mayKeep(problem)
+              ? { ...shown, problem }
+              : { state: 'failed', problem },
+        }))
+      },
+    )
+    return () => asking.abort()
+  }, [ask, attempt])
+  return [
+    fresh.ask === ask ? fresh.shown : { state: 'waiting' },
+    useCallback(() => setAttempt((count) => count + 1), []),
+  ]
+}

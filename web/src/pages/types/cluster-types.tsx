@@ -1,0 +1,183 @@
+import '../../styles/types.css'
+import { IconTableOff } from '@tabler/icons-react'
+import { type ReactNode, useCallback, useMemo } from 'react'
+import { type Column, ResourceTable } from '../../components/resource-table.tsx'
+import { RowLink } from '../../components/row-link.tsx'
+import { Empty, Failure, Skeleton } from '../../components/states.tsx'
+import { Age, Missing } from '../../components/text.tsx'
+import type { ClusterView, TypeOnClusterView, TypeView } from '../../contract.ts'
+import { useHub } from '../../live/hooks.ts'
+import type { Live } from '../../live/live-store.ts'
+import { useRefresh } from '../../live/refresh.ts'
+import { useFresh } from '../../live/use-fresh.ts'
+import { hasRows, isGroups, sourceOf, standingOf, standingWord, titleOf } from '../../model/custom.ts'
+import { formatCount } from '../../model/format.ts'
+import { clusterPath, Link, typeEditorPath, typesPath } from '../../router.tsx'
+import { useSession } from '../../session.ts'
+import { NotUpdated } from './not-updated.tsx'
+import { AggregatedText, StandingMark, StandingNotes } from './parts.tsx'
+import { TypeOnCluster } from './rows-page.tsx'
+
+/** The tab of a cluster: its types, or the rows of one. */
+export function ClusterTypes({ cluster, type }: { cluster: ClusterView; type: string | null }): ReactNode {
+  return type === null ? <TypesOf cluster={cluster} /> : <TypeOnCluster cluster={cluster} type={type} />
+}
+
+interface Line {
+  readonly type: TypeView
+  readonly on: TypeOnClusterView
+}
+
+function TypesOf({ cluster }: { cluster: ClusterView }): ReactNode {
+  const { client } = useHub()
+  const { name } = cluster
+  const administrator = useSession()?.user?.administrator === true
+  const ask = useCallback((signal: AbortSignal) => client.types({ cluster: name }, signal), [client, name])
+  const [fresh, again] = useFresh(ask)
+  useRefresh(
+    useCallback((live: Live) => live.fleet.clusters.get(name), [name]),
+    again,
+  )
+  const items = fresh.state === 'here' ? fresh.value.items : null
+  const rows = useMemo(
+    () =>
+      new Map(
+        (items ?? []).flatMap((type): [string, Line][] => {
+          const on = type.clusters.find(({ cluster: of }) => of === name)
+          return on ? [[type.type, { type, on }]] : []
+        }),
+      ),
+    [items, name],
+  )
+  const columns = useMemo(() => lineColumns(name), [name])
+  if (fresh.state === 'waiting') return <Skeleton label="Loading the types" />
+  if (fresh.state === 'failed')
+    return <Failure problem={fresh.problem} onRetry={again} title="The types could not be loaded" />
+  return (
+    <>
+      <NotUpdated problem={fresh.problem} onRetry={again} />
+      <ResourceTable
+        caption={`Types of ${name}`}
+        id="cluster-types"
+        noun={rows.size === 1 ? 'type' : 'types'}
+        rows={rows}
+        columns={columns}
+        words={wordsOf}
+        rowKey={keyOf}
+        sort="type"
+        rowHeight={48}
+        example="-state:Collected rows>100"
+        dim={({ on }) => on.stale}
+        controls={
+          <Link to={typesPath()} className="button">
+            All clusters
+          </Link>
+        }
+        empty={
+          <Empty title="No type is collected here" icon={<IconTableOff size={30} aria-hidden="true" />}>
+            <p>
+              {administrator
+                ? 'No MetricSource is in force, or this cluster was not asked yet.'
+                : 'None is declared, or your access to this cluster reaches none of them.'}
+            </p>
+            {administrator && (
+              <Link to={typeEditorPath()} className="button">
+                Declare a type
+              </Link>
+            )}
+          </Empty>
+        }
+      />
+    </>
+  )
+}
+
+const keyOf = ({ type }: Line) => type.type
+const wordsOf = ({ type }: Line) =>
+  `${type.type} ${type.sources.map(({ kind, apiVersion }) => `${kind} ${apiVersion}`)}`
+
+const lineColumns = (cluster: string): readonly Column<Line>[] => [
+  {
+    id: 'type',
+    header: 'Type',
+    value: keyOf,
+    cell: ({ type }) => (
+      <span className="name-cell">
+        <RowLink to={clusterPath(cluster, 'types', type.type)}>{type.type}</RowLink>
+        <span className="sub">
+          {sourceOf(type)?.kind} · <span className="mono">{sourceOf(type)?.apiVersion}</span>
+        </span>
+      </span>
+    ),
+  },
+  {
+    id: 'state',
+    header: 'State',
+    width: 140,
+    value: ({ on }) => standingWord[standingOf(on)],
+    cell: ({ on }) => <StandingMark on={on} />,
+  },
+  {
+    id: 'rows',
+    header: 'Rows',
+    width: 90,
+    align: 'end',
+    kind: 'number',
+    descendingFirst: true,
+    value: ({ on }) => (hasRows(on) ? on.part.count : null),
+    cell: ({ on }) => (hasRows(on) ? formatCount(on.part.count) : <Missing why="there is nothing to count" />),
+  },
+  {
+    id: 'numbers',
+    header: 'Numbers',
+    width: 460,
+    value: () => null,
+    cell: ({ type, on }) => <Numbers type={type} on={on} />,
+  },
+  {
+    id: 'age',
+    header: 'As of',
+    width: 100,
+    align: 'end',
+    kind: 'number',
+    value: ({ on }) => (on.part.freshness === null ? null : -on.part.freshness.observedAt),
+    cell: ({ on }) =>
+      on.part.freshness === null ? (
+        <Missing why="it was never read" />
+      ) : (
+        <Age at={on.part.freshness.observedAt} suffix=" ago" />
+      ),
+  },
+  {
+    id: 'notes',
+    header: 'Notes',
+    width: 230,
+    value: ({ on }) => [...(on.truncated ? ['truncated'] : []), ...(on.outdated ? ['outdated'] : [])],
+    cell: ({ on }) => (
+      <span className="row-notes">
+        <StandingNotes on={on} />
+      </span>
+    ),
+  },
+]
+
+function Numbers({ type, on }: Line): ReactNode {
+  if (on.aggregations === null) return <Missing why="measurements of this cluster are not shown to you" />
+  const told = (sourceOf(type)?.aggregations ?? []).filter(({ name, groupBy }) => {
+    const value = on.aggregations?.[name]
+    return groupBy === null && value !== undefined && value !== null && !isGroups(value)
+  })
+  if (told.length === 0) return <Missing why="no number is declared, or none has a value" />
+  return (
+    <span className="highlights">
+      {told.slice(0, 3).map(({ name, unit }) => (
+        <span key={name} className="highlight">
+          <b>
+            <AggregatedText value={on.aggregations?.[name]} unit={unit} />
+          </b>{' '}
+          <span className="sub">{titleOf(name, unit).toLowerCase()}</span>
+        </span>
+      ))}
+    </span>
+  )
+}

@@ -1,0 +1,417 @@
+import { IconLock, IconPencil, IconPlugConnectedX, IconPuzzleOff, IconTableOff } from '@tabler/icons-react'
+import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react'
+import { Empty, Failure, Skeleton } from '../../components/states.tsx'
+import { Age, Missing } from '../../components/text.tsx'
+import type {
+  ClusterView,
+  CustomPageView,
+  CustomRowView,
+  SourceView,
+  TypeOnClusterView,
+  TypeView,
+} from '../../contract.ts'
+import { useHub } from '../../live/hooks.ts'
+import type { Live } from '../../live/live-store.ts'
+import { useRefresh } from '../../live/refresh.ts'
+import { useFresh } from '../../live/use-fresh.ts'
+import { customCharts } from '../../model/custom-charts.ts'
+import { termText } from '../../model/filter.ts'
+import { formatCount, formatSpan, plural } from '../../model/format.ts'
+import { clusterPath, Link, navigate, setQuery, typeEditorPath, typesPath, usePlace, whyPath } from '../../router.tsx'
+import { useSession } from '../../session.ts'
+import { History } from '../cluster/history.tsx'
+import { NotUpdated } from './not-updated.tsx'
+import { AsOf, StandingMark, StandingNotes } from './parts.tsx'
+import { RowDrawer } from './row-drawer.tsx'
+import { RowsTable, rowPath } from './rows-table.tsx'
+import { Tiles } from './tiles.tsx'
+import { NoSuchType } from './type-page.tsx'
+
+/** One type of one cluster: its numbers, its rows, its past. */
+export function TypeOnCluster({ cluster, type }: { cluster: ClusterView; type: string }): ReactNode {
+  const { client } = useHub()
+  const { name } = cluster
+  const ask = useCallback((signal: AbortSignal) => client.types({ cluster: name }, signal), [client, name])
+  const [fresh, again] = useFresh(ask)
+  useRefresh(
+    useCallback((live: Live) => live.fleet.clusters.get(name), [name]),
+    again,
+  )
+  if (fresh.state === 'waiting') return <Skeleton label="Loading the type" />
+  if (fresh.state === 'failed')
+    return <Failure problem={fresh.problem} onRetry={again} title="The type could not be loaded" />
+  const view = fresh.value.items.find((each) => each.type === type)
+  const on = view?.clusters.find(({ cluster: of }) => of === name)
+  const [first] = view?.sources ?? []
+  if (!view || !on || !first) return <NoSuchType type={type} cluster={name} />
+  return (
+    <>
+      <NotUpdated problem={fresh.problem} onRetry={again} />
+      <OfCluster cluster={cluster} view={view} first={{ source: first, on }} />
+    </>
+  )
+}
+
+interface Facts {
+  readonly source: SourceView
+  readonly on: TypeOnClusterView
+}
+
+function OfCluster({ cluster, view, first }: { cluster: ClusterView; view: TypeView; first: Facts }): ReactNode {
+  const { query } = usePlace()
+  const asked = new URLSearchParams(query)
+  const wanted = asked.get('source') ?? ''
+  const chosen = view.sources.find(({ id }) => id === wanted) ?? first.source
+  const isFirst = chosen === view.sources[0]
+  // Facts of the first source come with the list of types; of another one only with its rows.
+  const [told, setTold] = useState<{ page: CustomPageView; rows: ReadonlyMap<string, CustomRowView> } | null>(null)
+  const onPage = useCallback(
+    (page: CustomPageView, rows: ReadonlyMap<string, CustomRowView>) => setTold({ page, rows }),
+    [],
+  )
+  const own = told && told.page.source.id === chosen.id ? told : null
+  const facts: Facts = isFirst ? { source: chosen, on: first.on } : { source: chosen, on: own?.page.on ?? first.on }
+  const { on, source } = facts
+  const plans = useMemo(() => customCharts(source.aggregations), [source.aggregations])
+  const isHistory = asked.get('view') === 'history' && plans.length > 0
+  const groupLink = useCallback(
+    (field: string, group: string) => {
+      const changed = new URLSearchParams(query)
+      changed.set('q', termText(field, ':', group))
+      changed.delete('view')
+      return `${clusterPath(cluster.name, 'types', view.type)}?${changed.toString()}`
+    },
+    [query, cluster.name, view.type],
+  )
+  const head = <Head cluster={cluster} view={view} facts={facts} />
+  if (on.part.outcome === 'absent')
+    return (
+      <>
+        {head}
+        <Empty
+          title={`This cluster does not serve ${source.kind} (${source.apiVersion})`}
+          icon={<IconPuzzleOff size={30} aria-hidden="true" />}
+        >
+          <p>
+            Nothing is wrong: there is nothing of this kind to show. It appears here by itself once it is installed.
+          </p>
+          <p className="fine">
+            Looked for <Age at={on.part.attemptedAt} suffix=" ago" focusable />, every {formatSpan(source.intervalMs)}.
+          </p>
+        </Empty>
+      </>
+    )
+  const failure = on.part.outcome === 'complete' ? null : <PartFailure facts={facts} />
+  if (on.part.freshness === null)
+    return (
+      <>
+        {head}
+        {failure ?? (
+          <Empty title="It has not been read yet">
+            <p>The first collection of this cluster has not ended. Its rows appear here by themselves.</p>
+          </Empty>
+        )}
+      </>
+    )
+  const stale = on.stale || failure !== null
+  return (
+    <div className="stack type-stack">
+      {head}
+      {failure}
+      <Errors on={on} />
+      <Tiles aggregations={source.aggregations} values={on.aggregations} dim={stale} groupLink={groupLink} />
+      {plans.length > 0 && (
+        <nav className="view-switch" aria-label="Rows or history">
+          <Link
+            to={viewPath(cluster.name, view.type, query, null)}
+            {...(!isHistory && { 'aria-current': 'true' as const })}
+          >
+            Rows
+          </Link>
+          <Link
+            to={viewPath(cluster.name, view.type, query, 'history')}
+            {...(isHistory && { 'aria-current': 'true' as const })}
+          >
+            History
+          </Link>
+        </nav>
+      )}
+      {isHistory ? (
+        <Past cluster={cluster} facts={facts} plans={plans} type={view.type} />
+      ) : (
+        <>
+          <RowsTable
+            key={source.id}
+            cluster={cluster.name}
+            type={view.type}
+            source={view.sources.length > 1 ? source.id : ''}
+            info={source}
+            onPage={onPage}
+            dim={stale}
+            empty={<NoRows cluster={cluster} type={view.type} on={on} />}
+          />
+          <Drawer cluster={cluster.name} type={view.type} facts={facts} rows={own?.rows ?? null} />
+        </>
+      )}
+    </div>
+  )
+}
+
+function viewPath(cluster: string, type: string, query: string, to: 'history' | null): string {
+  const changed = new URLSearchParams(query)
+  changed.delete('row')
+  if (to === null) changed.delete('view')
+  else changed.set('view', to)
+  const text = changed.toString()
+  return `${clusterPath(cluster, 'types', type)}${text && `?${text}`}`
+}
+
+function Head({
+  cluster,
+  view,
+  facts: { source, on },
+}: {
+  cluster: ClusterView
+  view: TypeView
+  facts: Facts
+}): ReactNode {
+  const administrator = useSession()?.user?.administrator === true
+  return (
+    <div className="type-head">
+      <h2>{view.type}</h2>
+      <p className="standing">
+        <StandingMark on={on} />
+        <span>
+          {source.kind} <span className="mono sub-inline">{source.apiVersion}</span>
+        </span>
+        <AsOf on={on} />
+        <span className="as-of">
+          {source.watch ? 'watched, and ' : ''}every {formatSpan(source.intervalMs)}
+        </span>
+        {on.filtered ? (
+          <>
+            <StandingNotes on={{ ...on, filtered: false }} />
+            <Link
+              className="tag"
+              to={whyPath({ cluster: cluster.name, type: view.type })}
+              data-tip="Policies hide rows: counts and numbers are over what you may see."
+            >
+              filtered · why?
+            </Link>
+          </>
+        ) : (
+          <StandingNotes on={on} />
+        )}
+      </p>
+      <p className="type-ways">
+        {view.sources.length > 1 && (
+          <label className="select">
+            MetricSource
+            <select value={source.id} onChange={(event) => setQuery({ source: event.target.value })}>
+              {view.sources.map(({ id }) => (
+                <option key={id}>{id}</option>
+              ))}
+            </select>
+          </label>
+        )}
+        <Link to={typesPath(view.type)} className="button">
+          All clusters
+        </Link>
+        {administrator && (
+          <Link to={typeEditorPath(source.id)} className="button">
+            <IconPencil size={15} aria-hidden="true" /> Declaration
+          </Link>
+        )}
+      </p>
+    </div>
+  )
+}
+
+/** The rule that lets us read it; the plural is what kinds are mostly called. */
+function grantOf({ apiVersion, kind }: SourceView): string {
+  const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : ''
+  const low = kind.toLowerCase()
+  const plural = low.endsWith('s') ? `${low}es` : low.endsWith('y') ? `${low.slice(0, -1)}ies` : `${low}s`
+  return `apiGroups: ["${group}"]\nresources: ["${plural}"]\nverbs: ["get", "list", "watch"]`
+}
+
+function PartFailure({ facts: { source, on } }: { facts: Facts }): ReactNode {
+  const { part } = on
+  const kept = part.freshness ? ' What is shown was read before.' : ''
+  const tried = (
+    <>
+      <code>{part.code}</code> tried <Age at={part.attemptedAt} suffix=" ago" focusable />
+    </>
+  )
+  if (part.outcome === 'forbidden')
+    return (
+      <div className="notice is-degraded">
+        <IconLock size={20} aria-hidden="true" />
+        <div>
+          <p>
+            <b>ClusterPulse may not read {source.kind} on this cluster.</b> {part.message} {tried}.{kept}
+          </p>
+          <p>Give its account a ClusterRole with this rule:</p>
+          <pre>{grantOf(source)}</pre>
+        </div>
+      </div>
+    )
+  return (
+    <div className="notice is-unhealthy">
+      <IconPlugConnectedX size={20} aria-hidden="true" />
+      <p>
+        <b>{source.kind} could not be read.</b> {part.message} {tried}; the next collection tries again.{kept}
+      </p>
+    </div>
+  )
+}
+
+/** Namespaces that could not be read, each with its cause. */
+function Errors({ on: { errors, errorCount } }: { on: TypeOnClusterView }): ReactNode {
+  if (errorCount === 0) return null
+  return (
+    <details className="notice is-degraded custom-errors" open={errors.length <= 3}>
+      <summary>
+        <b>{plural(errorCount, 'namespace')} could not be read.</b> Rows of them are missing here.
+      </summary>
+      <table className="facts">
+        <thead>
+          <tr>
+            <th scope="col">Namespace</th>
+            <th scope="col">Outcome</th>
+            <th scope="col">Why</th>
+          </tr>
+        </thead>
+        <tbody>
+          {errors.map(({ namespace, outcome, code, message }) => (
+            <tr key={`${namespace} ${code}`}>
+              <th scope="row" className="mono">
+                {namespace || 'all'}
+              </th>
+              <td>{outcome}</td>
+              <td>
+                {message} <code>{code}</code>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {errorCount > errors.length && <p className="fine">and {formatCount(errorCount - errors.length)} more</p>}
+    </details>
+  )
+}
+
+function NoRows({ cluster, type, on }: { cluster: ClusterView; type: string; on: TypeOnClusterView }): ReactNode {
+  return (
+    <Empty
+      title={on.filtered ? 'No row is shown to you' : 'None there'}
+      icon={<IconTableOff size={30} aria-hidden="true" />}
+    >
+      <p>The cluster was read, and it has no {type} that you may see.</p>
+      {on.filtered && (
+        <Link to={whyPath({ cluster: cluster.name, type })} className="button">
+          Why?
+        </Link>
+      )}
+    </Empty>
+  )
+}
+
+/** Ages and steps are those of the collection, not of the cluster's rounds. */
+function Past({
+  cluster,
+  facts: { source },
+  plans,
+  type,
+}: {
+  cluster: ClusterView
+  facts: Facts
+  plans: ReturnType<typeof customCharts>
+  type: string
+}): ReactNode {
+  const { intervalMs, id } = source
+  const asCollected = useMemo(() => ({ ...cluster, intervalMs, staleAfterMs: 3 * intervalMs }), [cluster, intervalMs])
+  const of = useMemo(() => ({ type, source: id, plans }), [type, id, plans])
+  return <History cluster={asCollected} of={of} />
+}
+
+/** The row that the address names. One that is not among those loaded is asked for by its name. */
+function Drawer({
+  cluster,
+  type,
+  facts: { source, on },
+  rows,
+}: {
+  cluster: string
+  type: string
+  facts: Facts
+  rows: ReadonlyMap<string, CustomRowView> | null
+}): ReactNode {
+  const { query } = usePlace()
+  const id = new URLSearchParams(query).get('row')
+  const near = id === null ? undefined : rows?.get(id)
+  const [last, setLast] = useState<CustomRowView | undefined>()
+  useEffect(() => {
+    if (near) setLast(near)
+  }, [near])
+  if (id === null) return null
+  return (
+    <Found
+      key={id}
+      cluster={cluster}
+      type={type}
+      id={id}
+      source={source}
+      row={near ?? (last?.id === id && rows === null ? last : undefined)}
+      isLoading={rows === null}
+      asOf={on.part.freshness === null ? <Missing why="it was never read" /> : <AsOf on={on} />}
+    />
+  )
+}
+
+function Found({
+  row,
+  isLoading,
+  ...rest
+}: {
+  cluster: string
+  type: string
+  id: string
+  source: SourceView
+  row: CustomRowView | undefined
+  isLoading: boolean
+  asOf: ReactNode
+}): ReactNode {
+  const { client } = useHub()
+  const { cluster, type, id, source } = rest
+  const isNear = row !== undefined || isLoading
+  const ask = useCallback(
+    async (signal: AbortSignal) => {
+      if (isNear) return null
+      const slash = id.indexOf('/')
+      const { items } = await client.customRows(
+        cluster,
+        type,
+        {
+          limit: 1000,
+          source: source.id,
+          q: id.slice(slash + 1),
+          ...(slash > 0 && { namespace: id.slice(0, slash) }),
+        },
+        signal,
+      )
+      return items.find((each) => each.id === id) ?? null
+    },
+    [client, cluster, type, id, source.id, isNear],
+  )
+  const [far] = useFresh(ask)
+  const found = row ?? (far.state === 'here' ? (far.value ?? undefined) : undefined)
+  return (
+    <RowDrawer
+      {...rest}
+      row={found}
+      isLoading={isLoading || (!isNear && far.state === 'waiting')}
+      onClose={() => navigate(rowPath(cluster, type, null))}
+    />
+  )
+}

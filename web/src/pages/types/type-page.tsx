@@ -1,0 +1,284 @@
+import { IconPencil, IconTableOff } from '@tabler/icons-react'
+import { type ReactNode, useCallback, useMemo } from 'react'
+import { type Column, ResourceTable } from '../../components/resource-table.tsx'
+import { RowLink } from '../../components/row-link.tsx'
+import { Empty, Failure, Skeleton } from '../../components/states.tsx'
+import { Age, Missing } from '../../components/text.tsx'
+import type { AggregatedView, AggregationInfoView, TypeOnClusterView, TypeView } from '../../contract.ts'
+import { useHub } from '../../live/hooks.ts'
+import { useRefresh } from '../../live/refresh.ts'
+import { useFresh } from '../../live/use-fresh.ts'
+import {
+  type FleetTotal,
+  fleetTotal,
+  hasRows,
+  isGroups,
+  newestOf,
+  sourceOf,
+  standingOf,
+  standingWord,
+  titleOf,
+} from '../../model/custom.ts'
+import type { Value } from '../../model/filter.ts'
+import { formatCount, plural } from '../../model/format.ts'
+import { clusterPath, Link, typeEditorPath, typesPath, whyPath } from '../../router.tsx'
+import { useSession } from '../../session.ts'
+import { PageHeading } from '../../shell/page-heading.tsx'
+import { NotUpdated } from './not-updated.tsx'
+import { AggregatedText, StandingMark, StandingNotes } from './parts.tsx'
+import { Tiles } from './tiles.tsx'
+import { watchClusters } from './type-list.tsx'
+
+const leastMs = 2000
+
+/** One type on every cluster where somebody sees it. */
+export function TypeAcrossClusters({ type }: { type: string }): ReactNode {
+  const { client } = useHub()
+  const ask = useCallback((signal: AbortSignal) => client.type(type, signal), [client, type])
+  const [fresh, again] = useFresh(ask)
+  useRefresh(watchClusters, again, leastMs)
+  const view = fresh.state === 'here' ? fresh.value : null
+  return (
+    <>
+      <PageHeading title={type} after={view && <Standing view={view} />}>
+        {type}
+      </PageHeading>
+      {fresh.state === 'waiting' ? (
+        <Skeleton label="Loading the type" />
+      ) : fresh.state === 'failed' ? (
+        fresh.problem.status === 404 ? (
+          <NoSuchType type={type} />
+        ) : (
+          <Failure problem={fresh.problem} onRetry={again} title="The type could not be loaded" />
+        )
+      ) : (
+        <>
+          <NotUpdated problem={fresh.problem} onRetry={again} />
+          <Across view={fresh.value} />
+        </>
+      )}
+    </>
+  )
+}
+
+export function NoSuchType({ type, cluster }: { type: string; cluster?: string }): ReactNode {
+  return (
+    <Empty title="There is no such type, or you may not see it" icon={<IconTableOff size={30} aria-hidden="true" />}>
+      <p>Its MetricSource may have been removed since this link was made, or what you may see has changed.</p>
+      <p className="state-ways">
+        <Link to={typesPath()} className="button">
+          To the types
+        </Link>
+        {cluster !== undefined && (
+          <Link to={whyPath({ cluster, type })} className="button">
+            Why do I not see it?
+          </Link>
+        )}
+      </p>
+    </Empty>
+  )
+}
+
+function Standing({ view }: { view: TypeView }): ReactNode {
+  const administrator = useSession()?.user?.administrator === true
+  const source = sourceOf(view)
+  const newest = newestOf(view.clusters)
+  return (
+    <p className="standing">
+      {source && (
+        <span>
+          {source.kind} <span className="mono sub-inline">{source.apiVersion}</span>
+        </span>
+      )}
+      <span>{plural(view.count, 'row')}</span>
+      <span className="as-of">
+        {newest === null ? (
+          'never read'
+        ) : (
+          <>
+            newest of <Age at={newest} suffix=" ago" focusable />
+          </>
+        )}
+      </span>
+      {view.sources.length > 1 && (
+        <span className="tag is-warning" data-tip={view.sources.map(({ id }) => id).join(', ')}>
+          ▲ {view.sources.length} MetricSources have this name
+        </span>
+      )}
+      {source &&
+        (administrator ? (
+          <Link to={typeEditorPath(source.id)} className="tag">
+            <IconPencil size={12} aria-hidden="true" /> {source.id}
+          </Link>
+        ) : (
+          <span className="sub mono">{source.id}</span>
+        ))}
+    </p>
+  )
+}
+
+function Across({ view }: { view: TypeView }): ReactNode {
+  const source = sourceOf(view)
+  const aggregations = source?.aggregations ?? []
+  const totals = useMemo(() => {
+    const found = new Map<string, FleetTotal>()
+    for (const info of aggregations) {
+      const total = fleetTotal(info, view.clusters)
+      if (total) found.set(info.name, total)
+    }
+    return found
+  }, [aggregations, view.clusters])
+  const joined = aggregations.filter(({ name }) => totals.has(name))
+  const rest = aggregations.filter(({ name, groupBy }) => !totals.has(name) && groupBy === null)
+  const values = Object.fromEntries(joined.map(({ name }) => [name, totals.get(name)?.value ?? null]))
+  const truncated = view.clusters.some((on) => on.truncated)
+  const note = ({ name }: AggregationInfoView) => {
+    const total = totals.get(name)
+    const said = [
+      ...(total && total.missing > 0 ? [`without ${plural(total.missing, 'cluster')}`] : []),
+      ...(truncated ? ['truncated somewhere'] : []),
+    ]
+    return said.length === 0 ? null : said.join(', ')
+  }
+  const rows = useMemo(() => new Map(view.clusters.map((on) => [on.cluster, on])), [view.clusters])
+  const columns = useMemo(() => clusterColumns(view.type, aggregations), [view.type, aggregations])
+  return (
+    <div className="stack">
+      <h2 className="vh">Over all clusters</h2>
+      <Tiles aggregations={joined} values={values} note={note} />
+      {rest.length > 0 && (
+        <p className="fine">
+          {rest.map(({ name, unit }) => titleOf(name, unit)).join(', ')}: of each cluster, below; such numbers of
+          several clusters do not make one.
+        </p>
+      )}
+      <ResourceTable
+        caption={`${view.type} by cluster`}
+        id="type-clusters"
+        noun={rows.size === 1 ? 'cluster' : 'clusters'}
+        rows={rows}
+        columns={columns}
+        words={wordsOf}
+        rowKey={keyOf}
+        sort="cluster"
+        rowHeight={44}
+        example="state!=Collected rows>100"
+        dim={({ stale }) => stale}
+        empty={
+          <Empty title="On no cluster yet" icon={<IconTableOff size={30} aria-hidden="true" />}>
+            <p>The MetricSource is in force, and no cluster was asked for it so far. It appears here by itself.</p>
+          </Empty>
+        }
+      />
+    </div>
+  )
+}
+
+const keyOf = ({ cluster }: TypeOnClusterView) => cluster
+const wordsOf = ({ cluster, displayName }: TypeOnClusterView) => `${cluster} ${displayName}`
+
+const tableValue = (value: AggregatedView | undefined): Value =>
+  value === undefined ? null : isGroups(value) ? Object.keys(value).length : value
+
+function clusterColumns(
+  type: string,
+  aggregations: readonly AggregationInfoView[],
+): readonly Column<TypeOnClusterView>[] {
+  return [
+    {
+      id: 'cluster',
+      header: 'Cluster',
+      value: ({ cluster }) => cluster,
+      cell: ({ cluster, displayName }) => (
+        <span className="name-cell">
+          <RowLink to={clusterPath(cluster, 'types', type)}>{displayName || cluster}</RowLink>
+          {displayName && displayName !== cluster && <span className="sub mono">{cluster}</span>}
+        </span>
+      ),
+    },
+    {
+      id: 'state',
+      header: 'State',
+      width: 140,
+      value: (on) => standingWord[standingOf(on)],
+      cell: (on) => <StandingMark on={on} />,
+    },
+    {
+      id: 'rows',
+      header: 'Rows',
+      width: 90,
+      align: 'end',
+      kind: 'number',
+      descendingFirst: true,
+      value: (on) => (hasRows(on) ? on.part.count : null),
+      cell: (on) => (hasRows(on) ? formatCount(on.part.count) : <Missing why={noRowsWhy(on)} />),
+    },
+    ...aggregations
+      .filter(({ groupBy }) => groupBy === null)
+      .map(
+        (info, place): Column<TypeOnClusterView> => ({
+          id: info.name,
+          header: titleOf(info.name, info.unit),
+          width: Math.max(110, Math.min(220, titleOf(info.name, info.unit).length * 7.4 + 36)),
+          align: 'end',
+          kind: info.unit === 'bytes' ? 'bytes' : 'number',
+          descendingFirst: true,
+          extra: place >= 5,
+          value: ({ aggregations: values }) => tableValue(values?.[info.name]),
+          cell: (on) =>
+            on.aggregations === null ? (
+              <Missing why="measurements of this cluster are not shown to you" />
+            ) : hasRows(on) ? (
+              <AggregatedText value={on.aggregations[info.name]} unit={info.unit} />
+            ) : (
+              <Missing why={noRowsWhy(on)} />
+            ),
+        }),
+      ),
+    {
+      id: 'age',
+      header: 'As of',
+      width: 100,
+      align: 'end',
+      kind: 'number',
+      value: ({ part }) => (part.freshness === null ? null : -part.freshness.observedAt),
+      cell: (on) =>
+        on.part.freshness === null ? (
+          <Missing why="it was never read" />
+        ) : (
+          <span className={on.stale ? 'short' : ''}>
+            <Age at={on.part.freshness.observedAt} suffix=" ago" />
+          </span>
+        ),
+    },
+    {
+      id: 'notes',
+      header: 'Notes',
+      width: 250,
+      value: ({ truncated, outdated, filtered, errorCount }) => [
+        ...(truncated ? ['truncated'] : []),
+        ...(outdated ? ['outdated'] : []),
+        ...(errorCount > 0 ? ['errors'] : []),
+        ...(filtered ? ['filtered'] : []),
+      ],
+      cell: (on) => (
+        <span className="row-notes">
+          <StandingNotes on={on} />
+        </span>
+      ),
+    },
+  ]
+}
+
+const noRowsWhy = (on: TypeOnClusterView): string => {
+  switch (standingOf(on)) {
+    case 'absent':
+      return 'this cluster does not serve the kind'
+    case 'forbidden':
+      return 'ClusterPulse may not read it there'
+    case 'unreachable':
+      return 'the cluster could not be read'
+    default:
+      return 'it was not read yet'
+  }
+}
