@@ -37,6 +37,7 @@ const listenerRules: Readonly<Record<string, string>> = {
     "objects of a single-process hub: bearer tokens of its own kubeconfig (readable by the owner only) under Kubernetes' roles; loopback unless configured",
   'src/platform/simulator/faults.ts':
     'simulated members: passes requests on to their own API, for tests and demonstrations',
+  'src/platform/simulator/registry.ts': 'a simulated registry without images, on loopback, for demonstrations',
   'src/apps/hub/probes.ts': 'the manager: /healthz, /readyz and /metrics, without anything of the fleet but counts',
   'src/apps/agent/probes.ts': 'an agent: /healthz, /readyz and /metrics of itself',
 }
@@ -56,6 +57,9 @@ const commandRules: Readonly<Record<string, string>> = {
   'access explain': `${caller}; with -f: ${offline}`,
   'access test': offline,
   'audit verify': offline,
+  'metricsource eval': `${offline}; with --kubeconfig: asks that cluster as whoever the file says`,
+  'metricsource test': offline,
+  expression: offline,
   crds: 'prints what everybody may know',
   simulate: `${owner}; serves simulated members only`,
   probe: 'asks one address whether it answers',

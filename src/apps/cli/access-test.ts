@@ -2,7 +2,8 @@ import { type Static, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { type Access, asPrincipal, type Question, type SelectedCluster, type Semantics, standardTypes } from '#access'
 import { type Answer, accessOver, notesOf } from './access.ts'
-import { ManifestError, readPolicyFiles, readYaml } from './policy-files.ts'
+import { ManifestError, readYaml } from './manifest-files.ts'
+import { readPolicyFiles } from './policy-files.ts'
 
 export interface TestOptions {
   readonly files: readonly string[]

@@ -3,6 +3,7 @@ import type { ExplainOptions } from './access.ts'
 import type { TestOptions } from './access-test.ts'
 import { outputFormats } from './format.ts'
 import { nouns } from './get.ts'
+import type { SourceTestOptions } from './metricsource-test.ts'
 
 /** What each command does, handed in by main.ts: every one is loaded only when it is called. */
 export interface Actions {
@@ -18,6 +19,9 @@ export interface Actions {
   explainAccess(options: ExplainOptions): Promise<void>
   testAccess(options: TestOptions): Promise<void>
   verifyAudit(file: string): Promise<void>
+  evaluateSource(options: EvalSourceOptions): Promise<void>
+  testSource(options: SourceTestOptions): Promise<void>
+  expression(text: string | undefined, options: ExpressionOptions): Promise<void>
 }
 
 export interface UpOptions {
@@ -64,6 +68,20 @@ export interface ConnectOptions {
   readonly image?: string
   readonly output: 'command' | 'manifest'
   readonly revoke?: boolean
+}
+export interface EvalSourceOptions {
+  readonly file: readonly string[]
+  readonly objects?: readonly string[]
+  readonly kubeconfig?: string
+  readonly context?: string
+  readonly limit: number
+  readonly at?: string
+  readonly output: 'table' | 'json'
+}
+export interface ExpressionOptions {
+  readonly context: string
+  readonly at?: string
+  readonly functions?: boolean
 }
 export interface SimulateOptions {
   readonly clusters: number
@@ -249,6 +267,45 @@ export function program(actions: Actions, version: string): Command {
     .argument('<file>', 'the file being written (AUDIT_FILE); with AUDIT_KEY set where the chain is keyed')
     .action((file: string) => actions.verifyAudit(file))
 
+  const source = cli.command('metricsource').description('declare what else to collect: try MetricSources, test them')
+  source
+    .command('eval')
+    .description(
+      'compile MetricSources, name each mistake with its place, and show the rows and aggregations they give of objects in files (--objects) or of a cluster (--kubeconfig); nothing is stored',
+    )
+    .requiredOption('-f, --file <file>', 'MetricSources in YAML or JSON, - for standard input', gather)
+    .option(
+      '--objects <file>',
+      'objects in YAML or JSON, such as `kubectl get pvc -A -o yaml` prints; may be given again',
+      gather,
+    )
+    .option('--kubeconfig <file>', 'read this cluster instead, once')
+    .option('--context <name>', 'context of the kubeconfig (default: its current one)')
+    .addOption(new Option('--limit <n>', 'rows printed at most').argParser(count(0, 1_000_000)).default(100))
+    .option('--at <time>', 'as if it were then, for now() and age(), such as 2026-12-24T18:00:00Z')
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json']).default('table'))
+    .action((options: EvalSourceOptions) => actions.evaluateSource(options))
+  source
+    .command('test')
+    .description(
+      'hold MetricSources against a file of objects and expected rows and aggregations, for a pull request; exit status 1 where one is not met',
+    )
+    .requiredOption('-f, --file <file>', 'MetricSources in YAML or JSON', gather)
+    .requiredOption('--cases <file>', 'objects and what is expected of them; the guide shows the form')
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(['text', 'json']).default('text'))
+    .action(({ file, ...options }: Omit<SourceTestOptions, 'files'> & { file: readonly string[] }) =>
+      actions.testSource({ ...options, files: file }),
+    )
+
+  cli
+    .command('expression')
+    .description('evaluate one expression of the language of computed fields')
+    .argument('[text]', "such as 'round((used / capacity) * 100, 2)'")
+    .option('--context <values>', 'names and their values as JSON or YAML, or @file', '{}')
+    .option('--at <time>', 'as if it were then, for now() and age()')
+    .option('--functions', 'list the functions instead')
+    .action((text: string | undefined, options: ExpressionOptions) => actions.expression(text, options))
+
   cli
     .command('crds')
     .description('print the CustomResourceDefinitions: clusterpulse crds | kubectl apply -f -')
@@ -291,6 +348,9 @@ export function commandReference(): string {
       explainAccess: none,
       testAccess: none,
       verifyAudit: none,
+      evaluateSource: none,
+      testSource: none,
+      expression: none,
     },
     '',
   )

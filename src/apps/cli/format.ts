@@ -37,6 +37,9 @@ export function printable(text: string): string {
   return clean === '' ? '-' : clean
 }
 
+/** The same with its spaces kept, so that a caret stays under what it points at. */
+export const printableLine = (text: string): string => text.replace(UNSEEN, ' ').trimEnd()
+
 export function print<T>(format: OutputFormat, columns: readonly Column<T>[], rows: readonly T[]): string {
   if (format === 'json') return escaped(JSON.stringify(rows, null, 2))
   if (format === 'yaml') return yaml(rows)

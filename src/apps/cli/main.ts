@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { ApiProblem } from '#http'
 import { FleetError } from '#model'
 import { type Actions, program } from './commands.ts'
-import { printable } from './format.ts'
+import { printable, printableLine } from './format.ts'
 
 const version = process.env.CLUSTERPULSE_VERSION ?? '0.0.0-dev'
 
@@ -109,6 +109,24 @@ const actions: Actions = {
     }
   },
 
+  async evaluateSource({ file, at, ...options }) {
+    const { evaluate } = await import('./metricsource.ts')
+    const isTerminal = process.stderr.isTTY
+    const onProgress = (text: string) => void process.stderr.write(`\r${text}`)
+    show(await evaluate({ ...options, files: file, now: timeOf(at), ...(isTerminal && { onProgress }) }))
+  },
+
+  async testSource(options) {
+    const { testSources } = await import('./metricsource-test.ts')
+    show(testSources(options))
+  },
+
+  async expression(text, { context, at, functions }) {
+    const { evaluateExpression } = await import('./expression.ts')
+    const given = text === undefined ? {} : { text }
+    show(evaluateExpression({ ...given, context, now: timeOf(at), functions: functions ?? false }))
+  },
+
   async crds() {
     const { crdYaml } = await import('#kinds')
     process.stdout.write(crdYaml())
@@ -125,9 +143,27 @@ const actions: Actions = {
   },
 }
 
+/** ms since the Unix epoch; now where none is given */
+function timeOf(at: string | undefined): number {
+  const ms = at === undefined ? Date.now() : Date.parse(at)
+  if (Number.isNaN(ms)) throw new InvalidTimeError(at ?? '')
+  return ms
+}
+
+class InvalidTimeError extends FleetError {
+  override readonly name = 'InvalidTimeError'
+  readonly code = 'invalid_time'
+  readonly retryable = false
+
+  constructor(at: string) {
+    super(`--at ${at} is no time; write it like 2026-12-24T18:00:00Z`)
+  }
+}
+
 function show({ text, notes, failed }: { text: string; notes: readonly string[]; failed?: boolean }): void {
-  process.stdout.write(`${text}\n`)
-  for (const note of notes) process.stderr.write(`note: ${printable(note)}\n`)
+  if (text !== '') process.stdout.write(`${text}\n`)
+  // A place in a text is shown on lines of its own, with a caret under it.
+  for (const note of notes) process.stderr.write(`note: ${note.split('\n').map(printableLine).join('\n')}\n`)
   if (failed) process.exitCode = 1
 }
 

@@ -1,15 +1,6 @@
-import { readFileSync } from 'node:fs'
-import { parseAllDocuments } from 'yaml'
 import { type ManifestPolicies, policiesOfManifest, type SelectedCluster } from '#access'
 import { clusterConnection } from '#kinds'
-import { FleetError } from '#model'
-
-/** A file of manifests or of cases cannot be used; says where and why. */
-export class ManifestError extends FleetError {
-  override readonly name = 'ManifestError'
-  readonly code = 'invalid_manifest'
-  readonly retryable = false
-}
+import { isRecord, textOf, yamlOf } from './manifest-files.ts'
 
 /** What the files hold: compiled policies with what was found, and clusters with their labels. */
 export interface PolicyFiles extends ManifestPolicies {
@@ -38,9 +29,6 @@ export function readPolicyFiles(paths: readonly string[], now: number): PolicyFi
   }
 }
 
-/** The first document of a YAML file. @throws ManifestError with file, line and column */
-export const readYaml = (path: string): unknown => yamlOf(path, textOf(path))[0]
-
 function clustersOf(value: unknown): SelectedCluster[] {
   if (!isRecord(value)) return []
   if (Array.isArray(value.items)) return value.items.flatMap(clustersOf)
@@ -50,23 +38,3 @@ function clustersOf(value: unknown): SelectedCluster[] {
   const pairs = Object.entries(isRecord(labels) ? labels : {}).map(([key, text]) => [key, String(text)])
   return typeof name === 'string' ? [{ name, labels: Object.fromEntries(pairs) }] : []
 }
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path === '-' ? 0 : path, 'utf8')
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause)
-    throw new ManifestError(`${path} cannot be read: ${why}`, { cause })
-  }
-}
-
-function yamlOf(path: string, text: string): unknown[] {
-  return [...parseAllDocuments(text, { uniqueKeys: true, logLevel: 'silent' })].map((document) => {
-    const [fault] = document.errors
-    if (fault) throw new ManifestError(`${path}: ${fault.message.split('\n', 1)[0]?.replace(/:$/, '')}`)
-    return document.toJS({ maxAliasCount: 100 }) as unknown
-  })
-}
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
