@@ -1,0 +1,127 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { demoSources } from '../hub/demo-sources.ts'
+import { evaluateExpression } from './expression.ts'
+import { evaluate } from './metricsource.ts'
+import { testSources } from './metricsource-test.ts'
+
+const examples = 'deploy/examples/metric-sources'
+const fixtures = 'test/fixtures/metric-sources'
+const names = (await readdir(examples))
+  .filter((name) => name.endsWith('.yaml') && name !== 'kustomization.yaml')
+  .map((name) => name.replace('.yaml', ''))
+const now = Date.parse('2026-01-01T00:00:00Z')
+
+describe('the shipped examples', () => {
+  it.each(names)('%s gives of recorded objects what its cases expect', (name) => {
+    const answer = testSources({
+      files: [join(examples, `${name}.yaml`)],
+      cases: join(fixtures, `${name}.cases.yaml`),
+      output: 'text',
+    })
+    expect(answer, answer.text).toMatchObject({ failed: false, notes: [] })
+  })
+
+  it('are seven, and the demo declares three of them as they are', async () => {
+    expect(names).toHaveLength(7)
+    for (const [name, spec] of Object.entries(demoSources)) {
+      expect(spec, name).toEqual(parse(await readFile(join(examples, `${name}.yaml`), 'utf8')).spec)
+    }
+  })
+})
+
+describe('clusterpulse metricsource', () => {
+  let folder = ''
+  const file = async (name: string, text: string) => {
+    await writeFile(join(folder, name), text)
+    return join(folder, name)
+  }
+  const asked = { limit: 100, now, output: 'table' } as const
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'clusterpulse-metricsource-'))
+  })
+  afterAll(() => rm(folder, { recursive: true, force: true }))
+
+  const source = (expression: string) => `
+apiVersion: clusterpulse.io/v1alpha1
+kind: MetricSource
+metadata: { name: boxes, namespace: test }
+spec:
+  source: { apiVersion: v1, kind: ConfigMap, labelSelector: { matchLabels: { box: 'yes' } } }
+  fields: [{ name: used, path: .data.used, type: integer }, { name: capacity, path: .data.capacity, type: integer }]
+  computed: [{ name: percent, expression: '${expression}' }]
+  aggregations: [{ name: boxes, function: count }, { name: avg_percent, function: avg, field: percent }]
+`
+  const objects = JSON.stringify({
+    kind: 'ConfigMapList',
+    apiVersion: 'v1',
+    items: [
+      { metadata: { name: 'a', namespace: 'x', labels: { box: 'yes' } }, data: { used: '3', capacity: '8' } },
+      { metadata: { name: 'b', namespace: 'x', labels: { box: 'no' } }, data: { used: '1', capacity: '8' } },
+      { metadata: { name: 'c', namespace: 'y', labels: { box: 'yes' } }, data: { used: 'many', capacity: '8' } },
+    ],
+  })
+
+  it('shows rows, aggregations and how well each field could be read', async () => {
+    const files = [await file('good.yaml', source('round((used / capacity) * 100, 2)'))]
+    const answer = await evaluate({ ...asked, files, objects: [await file('objects.json', objects)] })
+    expect(answer.failed).toBe(false)
+    expect(answer.text).toMatch(/NAMESPACE +NAME +USED +CAPACITY +PERCENT\nx +a +3 +8 +37\.5\ny +c +- +8/)
+    expect(answer.text).toMatch(/boxes +2/)
+    expect(answer.notes.join('\n')).toMatch(/used: 1 of 2 do not fit its type, such as "many"/)
+  })
+
+  it('names each mistake with its line, a caret and what was meant, and evaluates nothing', async () => {
+    const files = [await file('bad.yaml', source('round((usd / capacity) * 100, 2)'))]
+    const answer = await evaluate({ ...asked, files, objects: [await file('objects.json', objects)] })
+    expect(answer).toMatchObject({ failed: true, text: '' })
+    expect(answer.notes.join('\n')).toMatch(/spec\.computed\[0\]\.expression[\s\S]*\^\^\^[\s\S]*used/)
+  })
+
+  it('says what to give where nothing is to be read, and where a file holds no MetricSource', async () => {
+    const files = [await file('good.yaml', source('used'))]
+    await expect(evaluate({ ...asked, files })).rejects.toThrow('--objects FILE')
+    const none = [await file('none.yaml', 'kind: ConfigMap')]
+    await expect(evaluate({ ...asked, files: none, objects: none })).rejects.toThrow('there is no MetricSource')
+  })
+
+  it('tells a failed case by what is different', async () => {
+    const files = [await file('good.yaml', source('used'))]
+    const cases = await file(
+      'cases.yaml',
+      `cases: [{ name: wrong, objectFiles: [${await file('objects.json', objects)}], expect: { count: 3, rows: { x/a: { used: 4 }, x/q: {} }, aggregations: { boxes: 1 } } }]`,
+    )
+    const answer = testSources({ files, cases, output: 'text' })
+    expect(answer.failed).toBe(true)
+    expect(answer.text).toContain('expected 3 rows, got 2')
+    expect(answer.text).toContain('x/a: used is 3, expected 4')
+    expect(answer.text).toContain('x/q: expected a row, there is none')
+    expect(answer.text).toContain('aggregations: boxes is 2, expected 1')
+    expect(answer.text).toMatch(/0 passed, 1 failed/)
+  })
+})
+
+describe('clusterpulse expression', () => {
+  it('evaluates with names from JSON or YAML', () => {
+    const asked = { text: 'round((used / capacity) * 100, 2)', now, functions: false }
+    expect(evaluateExpression({ ...asked, context: '{used: 3, capacity: 8}' })).toMatchObject({ text: '37.5' })
+    expect(evaluateExpression({ ...asked, context: '{"used": null, "capacity": 0}' })).toMatchObject({ text: 'null' })
+  })
+
+  it('shows the place of a mistake, and refuses a context that is none', () => {
+    const answer = evaluateExpression({ text: '1 + (2', context: '{}', now, functions: false })
+    expect(answer).toMatchObject({ failed: true, text: '' })
+    expect(answer.notes.join('\n')).toContain('^')
+    expect(() => evaluateExpression({ text: '1', context: '[1]', now, functions: false })).toThrow('must be an object')
+    expect(() => evaluateExpression({ text: '1', context: '{a: {b: 1}}', now, functions: false })).toThrow('a must be')
+  })
+
+  it('lists every function with an example that gives what it says', () => {
+    const list = evaluateExpression({ context: '{}', now, functions: true })
+    expect(list.text).toMatch(/round\(x \[, decimals\]\)/)
+  })
+})

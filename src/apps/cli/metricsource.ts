@@ -1,0 +1,214 @@
+import { metricSource } from '#kinds'
+import { accessForContext, createKubeClient, type KubeObject, loadKubeconfig } from '#kube'
+import {
+  type CompiledSource,
+  collectSource,
+  compileMetricSource,
+  type Finding,
+  printFinding,
+  type SourceObject,
+} from '#metricsource'
+import {
+  type Aggregated,
+  type CustomError,
+  type CustomRows,
+  type CustomValue,
+  type FieldReport,
+  seconds,
+  systemClock,
+} from '#model'
+import type { Answer } from './access.ts'
+import { age, type Column, printable, table } from './format.ts'
+import { isRecord, ManifestError, objectsOf } from './manifest-files.ts'
+import { isSelected } from './select-objects.ts'
+
+export interface EvalOptions {
+  /** MetricSources */
+  readonly files: readonly string[]
+  readonly objects?: readonly string[]
+  readonly kubeconfig?: string
+  readonly context?: string
+  /** rows printed at most */
+  readonly limit: number
+  /** ms, for now() and age() */
+  readonly now: number
+  readonly output: 'table' | 'json'
+  /** told of progress on long work */
+  readonly onProgress?: (text: string) => void
+}
+
+/** What a source gave of some objects, or of a cluster. */
+export interface Evaluated {
+  readonly rows: CustomRows
+  readonly aggregations: Readonly<Record<string, Aggregated>>
+  readonly reports: readonly FieldReport[]
+  readonly truncated: boolean
+  readonly errors: readonly CustomError[]
+}
+
+/** A declaration of a file with what the compiler said of it. */
+export interface Declared {
+  readonly object: SourceObject
+  readonly source: CompiledSource | undefined
+  readonly findings: readonly Finding[]
+}
+
+/**
+ * Compiles declarations and shows what they give.
+ * @throws ManifestError where a file cannot be used or holds no MetricSource; KubeError where the cluster cannot be read
+ */
+export async function evaluate(options: EvalOptions): Promise<Answer> {
+  if (!options.objects && options.kubeconfig === undefined) {
+    throw new ManifestError('say what to read: objects of a file (--objects FILE) or of a cluster (--kubeconfig FILE)')
+  }
+  const declared = readSources(options.files)
+  const shown: string[] = []
+  const results: Record<string, unknown>[] = []
+  const notes = declared.flatMap(({ findings }) => findings.map(printFinding))
+  for (const { object, source, findings } of declared) {
+    const evaluated = source && (await run(source, object, options))
+    if (source && evaluated) {
+      notes.push(...remarks(source, evaluated))
+      shown.push(printed(source, evaluated, options, declared.length > 1))
+    }
+    results.push(asJson(object, findings, evaluated))
+  }
+  const failed = declared.some(({ source }) => !source)
+  const text = options.output === 'json' ? JSON.stringify(results, null, 2) : shown.join('\n\n')
+  return { text, notes, failed }
+}
+
+/** @throws ManifestError */
+export function readSources(files: readonly string[]): readonly Declared[] {
+  const found = objectsOf(files).filter(({ kind }) => kind === metricSource.kind)
+  if (found.length === 0) throw new ManifestError(`${files.join(', ')}: there is no MetricSource in it`)
+  return found.map((object) => {
+    const metadata = isRecord(object.metadata) ? object.metadata : {}
+    const name = String(metadata.name ?? 'unnamed')
+    const faults = metricSource.faults(object)
+    const given = {
+      metadata: { name, namespace: String(metadata.namespace ?? 'default') },
+      spec: object.spec,
+    } as SourceObject // its faults are told below, and nothing is compiled where there are any
+    const findings = faults.map(
+      ({ path, message }): Finding => ({ severity: 'error', code: 'invalid_field', path, message }),
+    )
+    return findings.length > 0
+      ? { object: given, source: undefined, findings }
+      : { object: given, ...compileMetricSource(given) }
+  })
+}
+
+async function run(source: CompiledSource, object: SourceObject, options: EvalOptions): Promise<Evaluated> {
+  if (options.objects) return evaluateObjects(source, object, objectsOf(options.objects), options.now)
+  const config = await loadKubeconfig([options.kubeconfig ?? ''])
+  const context = options.context ?? config.currentContext
+  if (context === undefined)
+    throw new ManifestError(`${options.kubeconfig}: it names no current context; say which with --context`)
+  const access = await accessForContext(config, context)
+  await using kube = createKubeClient(access, { timeoutMs: seconds(30) })
+  const part = await collectSource({
+    kube,
+    source,
+    signal: new AbortController().signal,
+    clock: systemClock,
+    onProgress: (rows) => options.onProgress?.(`${source.target.kind}: ${rows} objects read`),
+  })
+  if (part.outcome === 'complete') return part
+  if (part.outcome === 'changed') throw new TypeError('a collection is complete')
+  const what = { absent: 'is not served', forbidden: 'may not be read', unreachable: 'could not be read' }[part.outcome]
+  throw new ManifestError(
+    `${source.target.apiVersion} ${source.target.kind} ${what} by context ${context}: ${part.message}`,
+  )
+}
+
+/** The same without a cluster: objects of other kinds, namespaces and labels are passed over. */
+export function evaluateObjects(
+  source: CompiledSource,
+  object: SourceObject,
+  objects: readonly Readonly<Record<string, unknown>>[],
+  now: number,
+): Evaluated {
+  const collecting = source.collect(now)
+  const wanted = objects.filter((one) => isSelected(source, object, one))
+  for (const one of wanted.slice(0, source.collection.maxResources)) collecting.add(one as unknown as KubeObject)
+  const rows = collecting.rows()
+  const truncated = wanted.length > source.collection.maxResources
+  return { rows, aggregations: source.aggregate(rows), reports: collecting.reports(), truncated, errors: [] }
+}
+
+function remarks(source: CompiledSource, { rows, reports, truncated, errors }: Evaluated): string[] {
+  const of = (count: number) => `${count} of ${rows.size}`
+  return [
+    ...(rows.size === 0 ? [`no object matched ${source.target.apiVersion} ${source.target.kind}`] : []),
+    ...(truncated ? [`only the first ${rows.size} objects were taken (spec.collection.maxResources)`] : []),
+    ...errors.map(({ namespace, message }) => `namespace ${namespace || 'all'}: ${message}`),
+    ...reports.flatMap(({ field, missing, malformed, example }) => [
+      ...(malformed > 0 ? [`${field}: ${of(malformed)} do not fit its type, such as ${JSON.stringify(example)}`] : []),
+      ...(missing > 0 && missing === rows.size ? [`${field}: nothing found in any object; is its path right?`] : []),
+    ]),
+  ]
+}
+
+function printed(
+  source: CompiledSource,
+  { rows, aggregations }: Evaluated,
+  options: EvalOptions,
+  named: boolean,
+): string {
+  const columns: Column<number>[] = [
+    ...(source.target.scope === 'Namespaced'
+      ? [{ header: 'NAMESPACE', value: (row: number) => rows.row(row).namespace }]
+      : []),
+    { header: 'NAME', value: (row) => rows.row(row).name },
+    ...source.columns.map(({ name, unit }) => ({
+      header: name.toUpperCase(),
+      value: (row: number) => cell(rows.column(name)?.[row] ?? null, unit, options.now),
+    })),
+  ]
+  const shown = Array.from({ length: Math.min(rows.size, options.limit) }, (_, row) => row)
+  const more = rows.size > shown.length ? [`… and ${rows.size - shown.length} more (--limit)`] : []
+  const sums = Object.entries(aggregations)
+  const aggregated = table<readonly [string, Aggregated]>(
+    [
+      { header: 'AGGREGATION', value: ([name]) => name },
+      { header: 'VALUE', value: ([, value]) => aggregatedText(value) },
+    ],
+    sums,
+  )
+  return [
+    ...(named ? [`# ${source.id}`] : []),
+    ...(rows.size > 0 ? [table(columns, shown), ...more] : []),
+    ...(sums.length > 0 ? ['', aggregated] : []),
+  ].join('\n')
+}
+
+function cell(value: CustomValue, unit: string, now: number): string | null {
+  if (value === null) return null
+  if (unit === 'time' && typeof value === 'string') {
+    const at = Date.parse(value)
+    if (!Number.isNaN(at)) return at <= now ? `${age(now - at)} ago` : `in ${age(at - now)}`
+  }
+  return String(value)
+}
+
+function aggregatedText(value: Aggregated): string | null {
+  if (value === null) return null
+  if (typeof value !== 'object') return String(value)
+  const groups = Object.entries(value).map(([group, one]) => `${printable(group)}=${one ?? '-'}`)
+  return groups.join(', ')
+}
+
+function asJson(object: SourceObject, findings: readonly Finding[], evaluated: Evaluated | undefined) {
+  return {
+    name: `${object.metadata.namespace}/${object.metadata.name}`,
+    findings,
+    ...(evaluated && {
+      rows: [...evaluated.rows.rows()],
+      aggregations: evaluated.aggregations,
+      fields: evaluated.reports,
+      truncated: evaluated.truncated,
+      errors: evaluated.errors,
+    }),
+  }
+}
