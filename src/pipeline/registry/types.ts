@@ -1,4 +1,5 @@
 import type { Clock, Health } from '#model'
+import type { Lookup } from './guard.ts'
 
 /** What is to be probed: a RegistryConnection with its credentials resolved. */
 export interface RegistryTarget {
@@ -36,7 +37,7 @@ export interface ProbeResult {
   /** of the API, as the registry says; '' */
   readonly version: string
   readonly features: Readonly<Record<string, boolean>>
-  /** null: not asked, or it could not be read */
+  /** counted as far as `isCatalogTruncated` says; null: not asked, or it could not be read */
   readonly repositoryCount: number | null
   /** there are more than were counted */
   readonly isCatalogTruncated: boolean
@@ -89,4 +90,6 @@ export interface RegistryStore extends RegistryReader, AsyncDisposable {
 export interface ProbeOptions {
   readonly signal: AbortSignal
   readonly clock: Clock
+  /** how names become addresses; default: as the system does it */
+  readonly lookup?: Lookup
 }
