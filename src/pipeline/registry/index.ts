@@ -10,4 +10,5 @@
 export { MAX_BACKOFF_INTERVALS, staleAt } from './board.ts'
 export { MemoryRegistries, type MemoryRegistriesOptions } from './memory-registries.ts'
 export { probeRegistry } from './probe.ts'
+export { RedisRegistries, type RedisRegistriesOptions } from './redis-registries.ts'
 export type * from './types.ts'
