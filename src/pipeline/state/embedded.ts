@@ -181,7 +181,7 @@ export class EmbeddedStateStore implements StateStore {
     const unwritten = this.#unwritten
     this.#dirty.clear()
     try {
-      const fields: (Map<string, string> | undefined)[] = []
+      const fields: (ReturnType<typeof changedFields> | undefined)[] = []
       for (const [i, state] of states.entries()) {
         if (i % SLICE === SLICE - 1) await nextTurn()
         fields.push(state && changedFields(this.#written.get(state.name), state))
@@ -207,13 +207,16 @@ export class EmbeddedStateStore implements StateStore {
     this.#safe = position
   }
 
-  #put(name: ClusterName, fields: ReadonlyMap<string, string> | undefined): void {
+  #put(name: ClusterName, fields: ReadonlyMap<string, string | undefined> | undefined): void {
     if (!fields || !this.#written.has(name)) {
       for (const key of [...this.#database.getKeys({ start: [name, ''], end: [name, '\uffff'] })]) {
         this.#database.removeSync(key)
       }
     }
-    for (const [field, text] of fields ?? []) this.#database.putSync([name, field], text)
+    for (const [field, text] of fields ?? []) {
+      if (text === undefined) this.#database.removeSync([name, field])
+      else this.#database.putSync([name, field], text)
+    }
   }
 }
 

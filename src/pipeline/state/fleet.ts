@@ -17,6 +17,7 @@ import {
 } from '#model'
 import { clusterEvents } from './cluster-events.ts'
 import { sameJson } from './equal.ts'
+import { applyCustom, isCustomBased } from './fleet-custom.ts'
 import { evaluateHealth } from './health.ts'
 import type { StateRecord } from './types.ts'
 
@@ -67,6 +68,17 @@ function applyBatch(
   if (!isOurs || !isNewer(batch, previous) || !isBased(batch, previous)) return { next: previous, changes: [] }
   const before = previous ?? emptyCluster(batch.cluster, null)
   const freshness: Freshness = { observedAt: batch.collectedAt, receivedAt, source: batch.source }
+  const { custom, changes: customChanges } = applyCustom(before.custom, batch, freshness)
+  const head = {
+    custom,
+    sequence: batch.sequence,
+    origin: batch.origin ?? '',
+    source: batch.source,
+    agent: heardFrom(before.agent, batch, receivedAt),
+    version,
+  }
+  // Between two rounds: nobody looked at the cluster's health.
+  if (batch.partial) return withEvents(previous, { ...before, ...head }, customChanges, receivedAt)
   const snapshotChanges: Change[] = []
   let parts = before.parts
   for (const part of batch.parts) {
@@ -93,16 +105,12 @@ function applyBatch(
   }
   const after: ClusterState = {
     ...before,
+    ...head,
     status,
     parts,
-    sequence: batch.sequence,
-    origin: batch.origin ?? '',
-    source: batch.source,
-    agent: heardFrom(before.agent, batch, receivedAt),
     heartbeats: [...before.heartbeats, heartbeat].slice(-HEARTBEATS_KEPT),
-    version,
   }
-  return withEvents(previous, after, snapshotChanges, receivedAt)
+  return withEvents(previous, after, [...snapshotChanges, ...customChanges], receivedAt)
 }
 
 /** A batch of an agent is a sign of life as well: its facts come seldom while nothing else moves. */
@@ -119,11 +127,12 @@ function isNewer({ origin = '', sequence, collectedAt }: Batch, previous: Cluste
 }
 
 // A difference to anything but what is here would make a state that never was: the whole batch is left out.
-function isBased({ origin = '', base, parts }: Batch, previous: ClusterState | undefined): boolean {
+function isBased(batch: Batch, previous: ClusterState | undefined): boolean {
+  const { origin = '', base, parts, custom = [] } = batch
   const differences = parts.filter(({ outcome }) => outcome === 'changed')
-  if (differences.length === 0) return true
+  if (differences.length === 0 && custom.every(({ outcome }) => outcome !== 'changed')) return true
   if (previous?.origin !== origin || previous.sequence !== base) return false
-  return differences.every(({ type }) => previous.parts[type]?.freshness)
+  return differences.every(({ type }) => previous.parts[type]?.freshness) && isCustomBased(batch, previous.custom)
 }
 
 function applyAgent(
@@ -159,9 +168,8 @@ function applySourceRemoved(
   if (!previous?.custom.has(source)) return { next: previous, changes: [] }
   const custom = new Map(previous.custom)
   custom.delete(source)
-  const applied = withEvents(previous, { ...previous, custom, version }, [], at)
   const change: Change = { kind: 'custom', cluster: previous.name, source, rows: true, op: 'remove', at }
-  return { ...applied, changes: [change, ...applied.changes] }
+  return withEvents(previous, { ...previous, custom, version }, [change], at)
 }
 
 function applyConnection(

@@ -321,13 +321,16 @@ export class RedisStateStore implements StateStore {
   async #put(before: ClusterState | undefined, after: ClusterState, { announce = true } = {}): Promise<void> {
     const now = this.#clock.now()
     const { name } = after
-    const fields = [...changedFields(before, after)].flat()
+    const fields = [...changedFields(before, after)]
+    const gone = fields.flatMap(([field, text]) => (text === undefined ? [field] : []))
+    const put = fields.flatMap(([field, text]) => (text === undefined ? [] : [field, text]))
     const known = this.#written.get(name)
     const { commands, written } = documentCommands(before, after, now, this.#settings, known)
     this.#written.delete(name)
     await transaction(this.#redis, [
       ...commands,
-      ['HSET', own.cluster(name), ...fields],
+      ['HSET', own.cluster(name), ...put],
+      ...(gone.length > 0 ? [['HDEL', own.cluster(name), ...gone] satisfies Command] : []),
       ...(before && known ? [] : [['SADD', own.clusters, name] satisfies Command]),
       this.#entry('put', name, after.version),
       ...(announce ? announcements(before, after, now) : []),

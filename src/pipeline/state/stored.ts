@@ -6,6 +6,7 @@ import {
   type SnapshotType,
   snapshotTypes,
 } from '#model'
+import { changedCustomFields, customOf } from './stored-custom.ts'
 
 /*
  * How a cluster is kept in a store: one field for what moves with every round, one per type of snapshot. Fields of one
@@ -14,9 +15,9 @@ import {
 export const META = 'meta'
 export const partField = (type: SnapshotType): string => `part:${type}`
 
-/** Fields that differ between two states, by name; all of them without a former state. */
-export function changedFields(before: ClusterState | undefined, after: ClusterState): Map<string, string> {
-  const fields = new Map<string, string>()
+/** Fields that differ between two states, by name; all of them without a former state. undefined: it is to be deleted. */
+export function changedFields(before: ClusterState | undefined, after: ClusterState): Map<string, string | undefined> {
+  const fields = new Map<string, string | undefined>()
   if (before === after) return fields
   fields.set(META, encodeMeta(after))
   for (const type of snapshotTypes) {
@@ -24,6 +25,7 @@ export function changedFields(before: ClusterState | undefined, after: ClusterSt
     if (part && part.items !== before?.parts[type]?.items)
       fields.set(partField(type), JSON.stringify([...part.items.values()]))
   }
+  for (const [field, text] of changedCustomFields(before?.custom, after.custom)) fields.set(field, text)
   return fields
 }
 
@@ -57,7 +59,7 @@ export function decodeCluster(
     // A former version wrote neither who numbered its batches nor an agent: there was only the hub.
     return {
       ...meta,
-      custom: before?.custom ?? new Map(),
+      custom: customOf(fields, before?.custom),
       origin: meta.origin ?? '',
       agent: meta.agent ?? null,
       parts: parts as ClusterState['parts'],
