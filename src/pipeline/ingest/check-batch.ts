@@ -13,6 +13,7 @@ import {
   PodSummarySchema,
   type SnapshotType,
 } from '#model'
+import { checkCustom } from './check-custom.ts'
 import { InvalidBatchError } from './errors.ts'
 
 const schemas: Readonly<Record<SnapshotType, TSchema>> = {
@@ -49,6 +50,7 @@ export function batchCheck(): (batch: Batch) => void {
   }
   return (batch) => {
     checkHead(batch)
+    if (batch.custom !== undefined) checkCustom(batch)
     const types = new Set<string>()
     let items = 0
     for (const [i, part] of batch.parts.entries()) {
@@ -91,6 +93,9 @@ function checkHead(batch: Batch): void {
   if (!isAmount(batch.durationMs, MAX_INSTANT)) refuse('durationMs', 'is no duration in milliseconds')
   if (!Array.isArray(batch.parts)) refuse('parts', 'is no list')
   if (batch.failure !== undefined && !isTold(batch.failure)) refuse('failure', 'has no code and message')
+  if (batch.partial !== undefined && typeof batch.partial !== 'boolean') refuse('partial', 'is neither true nor false')
+  if (batch.partial && batch.parts.length > 0) refuse('parts', 'are in a batch between two rounds, which has none')
+  if (batch.partial && batch.failure) refuse('failure', 'is that of a round, and this batch is of none')
 }
 
 function checkPart(part: Batch['parts'][number], where: string): void {

@@ -11,6 +11,7 @@ import {
   type Loss,
   type SampleSet,
   type SequenceRange,
+  type SourceId,
   StoreUnavailableError,
   systemClock,
 } from '#model'
@@ -18,13 +19,14 @@ import { backoffMs, LogFullError, type Logger, type Metrics, type SegmentLog, si
 import type { BatchUse, StateRecord, StateStore } from '#state'
 import { batchCheck, checkLoss } from './check-batch.ts'
 import { chooseUse, takesHistory, takesState } from './choose-use.ts'
-import { BaseMismatchError, ClusterNotConnectedError, IngestBusyError } from './errors.ts'
+import { BaseMismatchError, ClusterNotConnectedError, IngestBusyError, InvalidBatchError } from './errors.ts'
 import { type Ledger, PULL } from './ledger.ts'
 import { LedgerFile } from './ledger-file.ts'
 import { LogConsumer } from './log-consumer.ts'
 import { decodeLogEntry, encodeLogEntry, type LogEntry } from './log-record.ts'
 import { missingFrom, sizeOf } from './ranges.ts'
 import { historySink, stateSink } from './sinks.ts'
+import { hasChanges } from './stream/frames.ts'
 
 export interface IngesterOptions {
   readonly log: SegmentLog
@@ -54,6 +56,8 @@ interface Entry {
   agent: AgentFacts | null
   /** state does not have what the ledger calls the newest batch: no difference to it is taken */
   baseMissing: boolean
+  /** what state has of MetricSources, or will have: whether one was ever read */
+  sources: Map<SourceId, boolean>
   /** highest sequence given out by nextSequence */
   issued: number
   waiting: number
@@ -61,6 +65,8 @@ interface Entry {
   tail: Promise<unknown>
 }
 
+/** MetricSources of one cluster, whoever names them: rows and series of each stay until it is removed. */
+const MAX_SOURCES = 500
 const KEEP_LEDGER_EVERY_MS = 30_000
 /** An agent that was connected when a former process ended has so long to come back. */
 const AGENT_PATIENCE_MS = 120_000
@@ -213,6 +219,20 @@ export class Ingester implements AsyncDisposable {
     })
   }
 
+  /**
+   * A MetricSource is gone, or no longer of this cluster: what it saw there goes. Resolves when that is on disk; where nothing
+   * of it is here, at once. A batch that names it again brings it back.
+   * @throws IngestBusyError, StoreUnavailableError
+   */
+  async removeSource(cluster: ClusterName, source: SourceId): Promise<void> {
+    if (!this.#entries.has(cluster)) return
+    await this.#inTurn(cluster, async (entry) => {
+      if (!entry.sources.has(source)) return
+      await this.#append({ record: { kind: 'source-removed', cluster, source, at: this.#clock.now() } })
+      entry.sources.delete(source)
+    })
+  }
+
   /** For a round of the hub itself: a sequence above every one that was accepted or given out for this cluster. */
   nextSequence(cluster: ClusterName): number {
     const entry = this.#entries.get(cluster)
@@ -256,8 +276,9 @@ export class Ingester implements AsyncDisposable {
     const { cluster, origin = PULL, sequence } = given
     if (!entry.facts) throw new ClusterNotConnectedError(cluster)
     if (this.#ledger.has(cluster, origin, sequence)) return { sequence, duplicate: true }
-    const isDifference = given.parts.some(({ outcome }) => outcome === 'changed')
+    const isDifference = hasChanges(given)
     if (isDifference && !this.#isBased(entry, given)) throw new BaseMismatchError(cluster)
+    checkNewSources(entry, given)
     const receivedAt = this.#clock.now()
     // What was collected before it came cannot have been collected later.
     const batch = given.collectedAt > receivedAt ? { ...given, collectedAt: receivedAt } : given
@@ -273,12 +294,15 @@ export class Ingester implements AsyncDisposable {
       ...(numbers && takesHistory(use) && { samples: numbers }),
     })
     if (takesState(use) && !isDifference) entry.baseMissing = false
+    if (takesState(use)) noteSources(entry, given)
     this.#count.used(use)
     return { sequence, duplicate: false }
   }
 
-  #isBased({ baseMissing }: Entry, { cluster, origin = PULL, base }: Batch): boolean {
+  #isBased({ baseMissing, sources }: Entry, { cluster, origin = PULL, base, custom = [] }: Batch): boolean {
     const live = this.#ledger.live(cluster)
+    // A source that was removed meanwhile, or never taken, has no rows to differ from.
+    if (custom.some(({ outcome, source }) => outcome === 'changed' && !sources.get(source))) return false
     return !baseMissing && live?.origin === origin && live.sequence === base
   }
 
@@ -366,9 +390,10 @@ export class Ingester implements AsyncDisposable {
   /** Brings the ledger and what is known of clusters up to the end of the log. */
   async #readUp(state: StateStore, signal: AbortSignal | undefined): Promise<void> {
     const position = state.position()
-    for (const { name, connection, agent, origin, sequence, status } of state.clusters()) {
+    for (const { name, connection, agent, origin, sequence, status, custom } of state.clusters()) {
       if (!connection) continue
-      this.#entries.set(name, { ...newEntry(), facts: connection, agent })
+      const sources = new Map([...custom].map(([source, { freshness }]) => [source, freshness !== null]))
+      this.#entries.set(name, { ...newEntry(), facts: connection, agent, sources })
       const live = { origin, sequence, at: status.checkedAt ?? 0 }
       if (!this.#file.found) this.#ledger.seed(name, connection.intervalMs, live)
     }
@@ -408,13 +433,20 @@ export class Ingester implements AsyncDisposable {
   }
 
   #remember(record: StateRecord): void {
-    if (record.kind === 'batch' || record.kind === 'lost') return
+    if (record.kind === 'lost') return
+    if (record.kind === 'batch') {
+      const entry = this.#entries.get(record.batch.cluster)
+      if (entry && takesState(record.into ?? 'both')) noteSources(entry, record.batch)
+      return
+    }
     const { cluster } = record
     const entry = this.#entries.get(cluster)
     if (record.kind === 'connection') {
       this.#entries.set(cluster, { ...(entry ?? newEntry()), facts: record.connection })
     } else if (entry && record.kind === 'agent') {
       entry.agent = record.agent
+    } else if (record.kind === 'source-removed') {
+      entry?.sources.delete(record.source)
     } else if (entry) {
       this.#forget(entry, this.#ledger.newestPull(cluster))
       this.#entries.delete(cluster)
@@ -426,6 +458,7 @@ export class Ingester implements AsyncDisposable {
     entry.facts = undefined
     entry.agent = null
     entry.issued = 0
+    entry.sources.clear()
   }
 }
 
@@ -433,10 +466,25 @@ const newEntry = (): Entry => ({
   facts: undefined,
   agent: null,
   baseMissing: false,
+  sources: new Map(),
   issued: 0,
   waiting: 0,
   tail: Promise.resolve(),
 })
+
+function noteSources({ sources }: Entry, { custom = [] }: Batch): void {
+  for (const { source, outcome } of custom) {
+    const isRead = outcome === 'complete' || outcome === 'changed'
+    sources.set(source, isRead || sources.get(source) === true)
+  }
+}
+
+/** @throws InvalidBatchError where the cluster would have more than it may */
+function checkNewSources({ sources }: Entry, { custom = [] }: Batch): void {
+  const news = custom.filter(({ source }) => !sources.has(source)).length
+  if (news > 0 && sources.size + news > MAX_SOURCES)
+    throw new InvalidBatchError('custom', `names more sources than the ${MAX_SOURCES} a cluster may have`)
+}
 
 function counters(metrics: Metrics | undefined) {
   const batches = metrics?.counter('clusterpulse_ingest_batches_total', 'Batches by how they ended.', ['result'])

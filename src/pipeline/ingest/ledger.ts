@@ -106,6 +106,7 @@ export class Ledger {
         this.#books.delete(record.cluster)
         return
       case 'agent':
+      case 'source-removed':
     }
   }
 
@@ -119,7 +120,8 @@ export class Ledger {
     const book = this.#bookOf(cluster)
     if (takesState(into)) book.live = { origin, sequence, at }
     const known = book.origins.get(origin)
-    if (!known || !takesHistory(into)) return
+    // What MetricSources saw between two rounds is no reason to leave out a round of another origin.
+    if (!known || batch.partial || !takesHistory(into)) return
     known.covered = coveredWith(known.covered, at, book.intervalMs).slice(-MAX_SPANS)
   }
 

@@ -1,7 +1,8 @@
 import { decodeSamples, encodeSamples } from '#history'
-import type { Part, SampleSet, SnapshotType } from '#model'
+import type { Batch, Part, SampleSet, SnapshotType } from '#model'
 import type { StateRecord } from '#state'
 import { takesState } from './choose-use.ts'
+import { customOf, type StoredCustom, storedCustom } from './stored-custom.ts'
 
 /** One record of the hub's log: what state needs, and the samples for history. */
 export interface LogEntry {
@@ -14,11 +15,15 @@ const JSON_V1 = 0x31
 const BINARY_V2 = 0x32
 const START = 9
 
-const kinds: readonly StateRecord['kind'][] = ['batch', 'connection', 'removed', 'agent', 'lost']
+const kinds: readonly StateRecord['kind'][] = ['batch', 'connection', 'removed', 'agent', 'lost', 'source-removed']
 
 /** A changed part that names nothing, which is what most parts of a quiet cluster are. */
 type Quiet = readonly [type: SnapshotType, collector: string, durationMs: number]
 type StoredPart = Part | Quiet
+/** A list where there is nothing else, as former versions wrote it. */
+type StoredParts =
+  | readonly StoredPart[]
+  | { readonly parts: readonly StoredPart[]; readonly custom: readonly StoredCustom[] }
 
 /**
  * An entry as the hub's log keeps it, little endian:
@@ -58,8 +63,7 @@ export function decodeLogEntry(payload: Buffer, want: 'record' | 'samples' = 're
     const { record } = entry
     if (want === 'record') {
       const text = payload.toString('utf8', partsAt, samplesAt)
-      const parts = text === '' ? [] : (JSON.parse(text) as readonly StoredPart[]).map(partOf)
-      return { record: { ...record, batch: { ...record.batch, parts } } }
+      return { record: { ...record, batch: { ...record.batch, ...readParts(text) } } }
     }
     const samples = samplesAt < payload.length ? decodeSamples(payload.subarray(samplesAt)) : undefined
     return { record: { ...record, batch: { ...record.batch, parts: [] } }, ...(samples && { samples }) }
@@ -72,10 +76,19 @@ const checked = (record: StateRecord | null): LogEntry | undefined =>
   record && kinds.includes(record.kind) ? { record } : undefined
 
 function storedBatch(record: Extract<StateRecord, { kind: 'batch' }>): [head: string, parts: string] {
-  const { parts, failure, ...batch } = record.batch
+  const { parts, custom = [], failure, ...batch } = record.batch
   if (record.into && !takesState(record.into)) return [JSON.stringify({ ...record, batch }), '']
   const head = JSON.stringify({ ...record, batch: failure ? { ...batch, failure } : batch })
-  return [head, parts.length === 0 ? '' : JSON.stringify(parts.map(storedPart))]
+  const stored = parts.map(storedPart)
+  if (custom.length > 0) return [head, JSON.stringify({ parts: stored, custom: custom.map(storedCustom) })]
+  return [head, stored.length === 0 ? '' : JSON.stringify(stored)]
+}
+
+function readParts(text: string): Pick<Batch, 'parts' | 'custom'> {
+  if (text === '') return { parts: [] }
+  const stored = JSON.parse(text) as StoredParts
+  if (isList(stored)) return { parts: stored.map(partOf) }
+  return { parts: stored.parts.map(partOf), custom: stored.custom.map(customOf) }
 }
 
 function storedPart(part: Part): StoredPart {
@@ -89,4 +102,5 @@ function partOf(part: StoredPart): Part {
   return { type, collector, durationMs, outcome: 'changed', put: [], removed: [] }
 }
 
+const isList = (stored: StoredParts): stored is readonly StoredPart[] => Array.isArray(stored)
 const isQuiet = (part: StoredPart): part is Quiet => Array.isArray(part)

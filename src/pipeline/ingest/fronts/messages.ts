@@ -1,4 +1,5 @@
-import type { AgentFacts, Batch, ClusterName, Loss, Plan, SequenceRange } from '#model'
+import type { AgentFacts, ClusterName, Loss, Plan, SequenceRange } from '#model'
+import type { PlainBatch } from '../stored-custom.ts'
 import type { StreamLimits } from '../stream/limits.ts'
 import type { Place } from '../stream/session.ts'
 import type { Peer, Presented, ServerTls, Verdict } from '../stream/types.ts'
@@ -48,7 +49,7 @@ export type ToOwner =
   | {
       readonly kind: 'accept'
       readonly stream: number
-      readonly batch: Batch
+      readonly batch: PlainBatch
     }
   /** asked: an Accepted */
   | { readonly kind: 'lost'; readonly cluster: ClusterName; readonly loss: Loss }

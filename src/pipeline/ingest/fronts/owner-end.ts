@@ -1,6 +1,7 @@
 import { decodeSamples } from '#history'
 import { type AgentFacts, type ClusterName, invariant } from '#model'
 import type { Accepted } from '../ingester.ts'
+import { batchOf } from '../stored-custom.ts'
 import type { StreamIngester } from '../stream/ingest-port.ts'
 import type { Holder } from '../stream/places.ts'
 import type { LocalSeat, LocalSeats } from '../stream/seats.ts'
@@ -92,7 +93,7 @@ export class OwnerEnd {
     const stream = this.#streams.get(message.stream)
     invariant(stream, 'batches come of streams that were admitted and have not left')
     const samples = bytes.length > 0 ? decodeSamples(bytes) : undefined
-    const { batch } = message
+    const batch = batchOf(message.batch)
     if (batch.origin !== ORIGINAL_ORIGIN) return this.#options.ingester.accept(batch, stream.signal, samples)
     // Originals are numbered here: two streams of one cluster in two processes must not give one number twice.
     const { originals } = stream.place

@@ -4,6 +4,7 @@ import { invariant, systemClock } from '#model'
 import { type ConnectRequest, decodeRequest, negotiate } from '#wire'
 import { batchCheck } from '../check-batch.ts'
 import type { Accepted } from '../ingester.ts'
+import { plainBatch } from '../stored-custom.ts'
 import type { Holder } from '../stream/places.ts'
 import { addSequence } from '../stream/ranges.ts'
 import type { Changed, Seat, Seats } from '../stream/seats.ts'
@@ -220,7 +221,10 @@ class RemoteSeat implements Seat {
     const { id, channel, check } = this.#options
     check(batch)
     const accepted = await this.#onCredit(sizeOf(batch), () =>
-      channel.ask<Accepted>({ kind: 'accept', stream: id, batch }, samples && encodeSamples(samples)),
+      channel.ask<Accepted>(
+        { kind: 'accept', stream: id, batch: plainBatch(batch) },
+        samples && encodeSamples(samples),
+      ),
     )
     if (batch.origin === ORIGINAL_ORIGIN) setImmediate(() => this.#tellRecent())
     else this.#received = addSequence(this.#received, batch.sequence)
@@ -251,13 +255,18 @@ class RemoteSeat implements Seat {
 }
 
 /** Near enough for a bound: an item is about a kibibyte as text. */
-function sizeOf({ parts }: Batch): number {
+function sizeOf({ parts, custom = [] }: Batch): number {
   let items = 0
   for (const part of parts) {
     if (part.outcome === 'complete') items += part.items.length
     else if (part.outcome === 'changed') items += part.put.length + part.removed.length
   }
-  return 512 + 1024 * items
+  let values = 0
+  for (const part of custom) {
+    const rows = part.outcome === 'complete' ? part.rows : part.outcome === 'changed' ? part.put : undefined
+    values += 16 + (rows ? rows.size * (4 + rows.fields.length) : 0)
+  }
+  return 512 + 1024 * items + 16 * values
 }
 
 type Registration = Extract<ConnectRequest['payload'], { readonly case: 'register' }>['value']

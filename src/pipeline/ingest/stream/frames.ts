@@ -2,6 +2,7 @@ import { inflateRawSync } from 'node:zlib'
 import {
   type Batch,
   type BatchView,
+  type CustomPart,
   FleetError,
   type Loss,
   type Part,
@@ -81,8 +82,18 @@ export function decodeFrame(
 
 /** The same batch without a base: every part that was a difference is told whole. */
 export function withoutBase(batch: Batch, view: BatchView): Batch {
-  const { base: _, ...rest } = batch
-  return { ...rest, parts: batch.parts.map((part) => wholePart(part, view)) }
+  const { base: _, custom, ...rest } = batch
+  return {
+    ...rest,
+    parts: batch.parts.map((part) => wholePart(part, view)),
+    ...(custom && { custom: custom.map((part) => wholeCustom(part, view)) }),
+  }
+}
+
+function wholeCustom(part: CustomPart, view: BatchView): CustomPart {
+  if (part.outcome !== 'changed') return part
+  const { put, removed: _, ...rest } = part
+  return { ...rest, outcome: 'complete', rows: view.custom?.get(part.source) ?? put }
 }
 
 function wholePart(part: Part, view: BatchView): Part {
@@ -93,7 +104,8 @@ function wholePart(part: Part, view: BatchView): Part {
   return { type, collector, durationMs, outcome: 'complete', items } as Part<SnapshotType>
 }
 
-export const hasChanges = (batch: Batch) => batch.parts.some(({ outcome }) => outcome === 'changed')
+export const hasChanges = ({ parts, custom = [] }: Batch) =>
+  parts.some(({ outcome }) => outcome === 'changed') || custom.some(({ outcome }) => outcome === 'changed')
 
 const causes: ReadonlySet<string> = new Set<Loss['cause']>(['thinned', 'dropped', 'damaged'])
 

@@ -1,0 +1,132 @@
+import { type Batch, CUSTOM_ERRORS_KEPT, type CustomPart, CustomRows } from '#model'
+import { InvalidBatchError } from './errors.ts'
+
+const MAX_SOURCES = 200
+const MAX_ROWS = 200_000
+const MAX_FIELDS = 512
+/** 8 for a row and 1 for each of its values, over the batch; as the wire charges. */
+const MAX_VALUES = 8_000_000
+const MAX_AGGREGATIONS = 200
+const MAX_GROUPS = 20_000
+const MAX_LABELS = 256
+const MAX_NAME = 1024
+const MAX_TEXT = 16_384
+/** a namespace and a name, as Kubernetes has them */
+const SOURCE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/
+const outcomes = new Set(['complete', 'changed', 'absent', 'forbidden', 'unreachable'])
+const unread = new Set(['absent', 'forbidden', 'unreachable'])
+
+/** @throws InvalidBatchError with the first fault found */
+export function checkCustom({ custom, base }: Batch): void {
+  if (!Array.isArray(custom)) throw new InvalidBatchError('custom', 'is no list')
+  if (custom.length > MAX_SOURCES) throw new InvalidBatchError('custom', `holds more than ${MAX_SOURCES} sources`)
+  const sources = new Set<string>()
+  let values = 0
+  // Array.isArray makes it a list of anything.
+  for (const [i, part] of (custom as readonly CustomPart[]).entries()) {
+    const where = `custom[${i}]`
+    checkPart(part, where, base !== undefined)
+    if (sources.has(part.source)) throw new InvalidBatchError(where, 'names a source a second time')
+    sources.add(part.source)
+    values += valuesOf(part)
+    if (values > MAX_VALUES) throw new InvalidBatchError(where, `holds more than ${MAX_VALUES} values`)
+  }
+}
+
+function valuesOf(part: CustomPart): number {
+  if (part.outcome === 'complete') return part.rows.size * (8 + part.rows.fields.length)
+  return part.outcome === 'changed' ? part.put.size * (8 + part.put.fields.length) + part.removed.length : 0
+}
+
+function checkPart(part: CustomPart, where: string, hasBase: boolean): void {
+  const refuse = (at: string, what: string): never => {
+    throw new InvalidBatchError(at === '' ? where : `${where}.${at}`, what)
+  }
+  if (typeof part !== 'object' || part === null) refuse('', 'is no object')
+  if (typeof part.source !== 'string' || !SOURCE.test(part.source)) refuse('source', 'is no namespace and name')
+  if (typeof part.hash !== 'string' || part.hash.length > 128) refuse('hash', 'is no hash')
+  if (!isAmount(part.durationMs)) refuse('durationMs', 'is no duration in milliseconds')
+  if (!outcomes.has(part.outcome)) refuse('outcome', 'is unknown')
+  if (part.outcome !== 'complete' && part.outcome !== 'changed') {
+    if (!isTextOf(part.code, MAX_NAME) || !isTextOf(part.message, MAX_TEXT)) refuse('', 'has no code and message')
+    return
+  }
+  if (part.outcome === 'changed') {
+    if (!hasBase) refuse('', 'is a difference, and the batch names no base')
+    const isList = Array.isArray(part.removed) && part.removed.length <= MAX_ROWS
+    if (!isList || !part.removed.every((id) => isTextOf(id, 2 * MAX_NAME))) refuse('removed', 'is no list of rows')
+  }
+  checkRows(part.outcome === 'complete' ? part.rows : part.put, (what) => refuse(rowsName(part), what))
+  checkFacts(part, refuse)
+}
+
+const rowsName = ({ outcome }: CustomPart) => (outcome === 'complete' ? 'rows' : 'put')
+
+function checkRows(rows: CustomRows, refuse: (what: string) => never): void {
+  if (!(rows instanceof CustomRows)) refuse('are no rows')
+  const { namespaces, names, labels, fields, values } = rows.columns
+  if (rows.size > MAX_ROWS) refuse(`are more than ${MAX_ROWS}`)
+  if (fields.length > MAX_FIELDS) refuse(`have more than ${MAX_FIELDS} fields`)
+  if (!fields.every((field) => isTextOf(field, MAX_NAME) && field !== '')) refuse('have a field without a usable name')
+  if (!names.every((name) => isTextOf(name, MAX_NAME) && name !== '' && !name.includes('/')))
+    refuse('have one without a usable name')
+  if (!namespaces.every((name) => isTextOf(name, MAX_NAME) && !name.includes('/')))
+    refuse('have one without a usable namespace')
+  // Most rows have the labels of another, as one object.
+  for (const one of new Set(labels)) {
+    const entries = Object.entries(one)
+    if (entries.length > MAX_LABELS) refuse(`have one with more than ${MAX_LABELS} labels`)
+    if (!entries.every(([key, value]) => key.length <= MAX_NAME && isTextOf(value, MAX_NAME)))
+      refuse('have one whose labels are no texts of usable length')
+  }
+  for (const [i, column] of values.entries())
+    if (!column.every(isScalar)) refuse(`have a value of ${JSON.stringify(fields[i])} that is no scalar`)
+}
+
+type Facts = Extract<CustomPart, { outcome: 'complete' | 'changed' }>
+
+function checkFacts(part: Facts, refuse: (at: string, what: string) => never): void {
+  const { aggregations, truncated, errors, errorCount, reports } = part
+  if (typeof truncated !== 'boolean') refuse('truncated', 'is neither true nor false')
+  if (!isCount(errorCount)) refuse('errorCount', 'is no count')
+  if (!Array.isArray(errors) || errors.length > CUSTOM_ERRORS_KEPT || !errors.every(isError))
+    refuse('errors', `is no list of at most ${CUSTOM_ERRORS_KEPT} errors`)
+  if (!Array.isArray(reports) || reports.length > MAX_FIELDS || !reports.every(isReport))
+    refuse('reports', 'is no list of reports')
+  if (typeof aggregations !== 'object' || aggregations === null) refuse('aggregations', 'is no object')
+  const entries = Object.entries(aggregations)
+  if (entries.length > MAX_AGGREGATIONS) refuse('aggregations', `are more than ${MAX_AGGREGATIONS}`)
+  let groups = 0
+  for (const [name, value] of entries) {
+    if (name === '' || name.length > MAX_NAME) refuse('aggregations', 'have one without a usable name')
+    if (isScalar(value)) continue
+    if (typeof value !== 'object' || Array.isArray(value)) refuse('aggregations', 'have one that is no value')
+    const each = Object.entries(value as object)
+    groups += each.length
+    if (groups > MAX_GROUPS) refuse('aggregations', `have more than ${MAX_GROUPS} groups`)
+    if (!each.every(([key, one]) => key.length <= MAX_TEXT && isScalar(one)))
+      refuse('aggregations', 'have a group that is no value')
+  }
+}
+
+const isError = (error: unknown): boolean => {
+  if (typeof error !== 'object' || error === null) return false
+  const { namespace, outcome, code, message } = error as Readonly<Record<string, unknown>>
+  const isTold = isTextOf(namespace, MAX_NAME) && isTextOf(code, MAX_NAME) && isTextOf(message, MAX_TEXT)
+  return isTold && typeof outcome === 'string' && unread.has(outcome)
+}
+
+const isReport = (report: unknown): boolean => {
+  if (typeof report !== 'object' || report === null) return false
+  const { field, missing, malformed, example } = report as Readonly<Record<string, unknown>>
+  return isTextOf(field, MAX_NAME) && isCount(missing) && isCount(malformed) && isTextOf(example, MAX_TEXT)
+}
+
+const isTextOf = (value: unknown, most: number) => typeof value === 'string' && value.length <= most
+const isAmount = (value: unknown) => typeof value === 'number' && value >= 0 && value <= 8.64e15
+const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0
+const isScalar = (value: unknown) =>
+  value === null ||
+  typeof value === 'boolean' ||
+  (typeof value === 'number' && Number.isFinite(value)) ||
+  isTextOf(value, MAX_TEXT)
