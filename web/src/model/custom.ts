@@ -83,7 +83,7 @@ const functionWord: Readonly<Record<string, string>> = {
 
 /** What an aggregation is made of: "sum of capacity by storageClass". */
 export function explainAggregation({ function: name, field, groupBy }: AggregationInfoView): string {
-  const of = name === 'count' ? 'count of rows' : `${functionWord[name] ?? name} ${field ?? 'rows'}`
+  const of = name === 'count' ? 'count' : `${functionWord[name] ?? name} ${field ?? 'rows'}`
   return groupBy === null ? of : `${of} by ${groupBy}`
 }
 
@@ -197,10 +197,10 @@ export function fleetTotal(
     return { value: Object.fromEntries(groups), ...counts }
   }
   const numbers = told.filter((value) => typeof value === 'number')
-  return { value: numbers.length === 0 ? null : numbers.reduce(join), ...counts }
+  return { value: numbers.length === 0 ? null : numbers.reduce((sum, each) => join(sum, each)), ...counts }
 }
 
-/** Further kept from counting wrong: what a name means where a field is called as one of the built-in columns. */
+/** A field may be called as one of the built-in columns, which the hub then means: it is shown, and not sorted by. */
 export const columnId = (name: string): string => (name === 'name' || name === 'namespace' ? `value.${name}` : name)
 
 export interface RowsQuestion {
@@ -292,14 +292,22 @@ function askTerm(term: Extract<Term, { kind: 'field' }>, columns: readonly Colum
   const equal = term.op === ':' ? !term.not : term.not
   if (term.op === ':' || term.op === '!=') {
     if (column.name === 'namespace' && equal) return { namespace: value }
-    const written = column.kind === 'number' ? parseQuantityText(value, column.unit) : value
-    return { where: `${column.name}${equal ? '=' : '!='}${written ?? value}` }
+    return { where: `${column.name}${equal ? '=' : '!='}${writtenValue(value, column)}` }
   }
   if (term.op !== '<' && term.op !== '>') return left('only : != < > can be asked here')
   if (term.not) return left('turn the sign round instead')
   const amount = parseQuantityText(value, column.unit)
   if (amount === undefined) return left(`${value} is no number`)
   return { where: `${column.name}${term.op}${amount}` }
+}
+
+/** As the hub compares it: nothing is the empty text. */
+function writtenValue(value: string, { kind, unit }: ColumnView): string {
+  const low = value.toLowerCase()
+  if (low === 'none') return ''
+  if (kind === 'boolean') return { yes: 'true', no: 'false' }[low] ?? low
+  if (kind !== 'number') return value
+  return String(parseQuantityText(value, unit) ?? value)
 }
 
 /** The value of a cell as a table sorts and exports it. */

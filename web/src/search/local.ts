@@ -26,15 +26,19 @@ export function localHits(clusters: Iterable<ClusterView>, text: string, limit: 
 export function mergeHits(near: readonly SearchHit[], far: readonly SearchHit[], text: string): SearchHit[] {
   const words = wordsOf(text)
   const seen = new Set<string>()
-  const fitting = far.filter(({ kind, cluster, name, detail }) => {
-    const known = `${kind} ${cluster} ${name} ${detail}`.toLowerCase()
+  const fitting = far.filter(({ kind, cluster, name, detail, type = '', namespace = '' }) => {
+    const known = `${kind} ${cluster} ${name} ${detail} ${type} ${namespace}`.toLowerCase()
     return words.every((word) => known.includes(word))
   })
-  return [...near, ...fitting].filter(({ kind, cluster, name }) => {
-    const key = `${kind} ${cluster} ${name}`
+  return [...near, ...fitting].filter((hit) => {
+    const key = hitKey(hit)
     return !seen.has(key) && seen.add(key)
   })
 }
+
+/** Rows of two types may have the same name. */
+export const hitKey = ({ kind, cluster, name, type = '', namespace = '' }: SearchHit): string =>
+  [kind, cluster, type, namespace, name].join(' ')
 
 const wordsOf = (text: string): string[] =>
   text

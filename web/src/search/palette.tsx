@@ -5,9 +5,10 @@ import { HealthMark } from '../components/health.tsx'
 import { ApiProblem, type SearchHit } from '../contract.ts'
 import { useClusters, useHub } from '../live/hooks.ts'
 import { termText } from '../model/filter.ts'
-import { accessPath, clusterPath, navigate } from '../router.tsx'
+import { accessPath, clusterPath, navigate, typeEditorPath, typesPath } from '../router.tsx'
 import { useSession } from '../session.ts'
-import { localHits, mergeHits } from './local.ts'
+import { useTypesSeen } from '../types-seen.ts'
+import { hitKey, localHits, mergeHits } from './local.ts'
 
 interface Choice {
   readonly key: string
@@ -29,6 +30,7 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
   const list = useId()
   const { hits, note } = useHits(text)
   const administrator = useSession()?.user?.administrator === true
+  const types = useTypesSeen()
   const choices = useMemo(() => {
     const go = (to: string) => () => {
       onClose()
@@ -36,7 +38,7 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
     }
     const found = hits.map(
       (hit): Choice => ({
-        key: `${hit.kind} ${hit.cluster} ${hit.name}`,
+        key: hitKey(hit),
         hit,
         title: hit.name,
         detail: hit.detail || (hit.kind === 'cluster' ? '' : hit.cluster),
@@ -53,14 +55,40 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
       },
       { key: 'me', title: 'What may I see?', detail: 'page', run: go(accessPath('me')) },
       { key: 'why', title: 'Why do I see this, or not?', detail: 'page', run: go(accessPath('why')) },
+      ...(administrator || types.length > 0
+        ? [{ key: 'types', title: 'Collected types', detail: 'page', run: go(typesPath()) }]
+        : []),
+      ...types.map(({ name, kind }) => ({
+        key: `type ${name}`,
+        title: name,
+        detail: `type · ${kind}`,
+        run: go(typesPath(name)),
+      })),
+      ...(administrator
+        ? [
+            {
+              key: 'declare',
+              title: 'Declare a type (MetricSource editor)',
+              detail: 'page',
+              run: go(typeEditorPath()),
+            },
+          ]
+        : []),
       ...(administrator
         ? [{ key: 'policies', title: 'Access policies', detail: 'page', run: go(accessPath('policies')) }]
         : []),
       { key: 'help', title: 'Keyboard shortcuts', detail: 'action', run: onHelp },
     ]
     const words = text.toLowerCase().split(/\s+/)
-    return [...found, ...actions.filter(({ title }) => words.every((word) => title.toLowerCase().includes(word)))]
-  }, [hits, text, administrator, onClose, onHelp])
+    const isTyped = text.trim() !== ''
+    const fitting = actions.filter(
+      ({ key, title, detail }) =>
+        // A type is found by its kind too; without a word there would be nothing but types.
+        (isTyped || !key.startsWith('type ')) &&
+        words.every((word) => `${title} ${key.startsWith('type ') ? detail : ''}`.toLowerCase().includes(word)),
+    )
+    return [...found, ...fitting]
+  }, [hits, text, administrator, types, onClose, onHelp])
   const at = Math.min(place, choices.length - 1)
   const press = (event: KeyboardEvent) => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key]
@@ -85,8 +113,8 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
           aria-expanded="true"
           aria-controls={list}
           aria-activedescendant={choices.length > 0 ? `${list}-${at}` : undefined}
-          aria-label="Search clusters, nodes, namespaces and operators"
-          placeholder="Clusters, nodes, namespaces, operators…"
+          aria-label="Search clusters, nodes, namespaces, operators and rows of types"
+          placeholder="Clusters, nodes, namespaces, operators, rows of types…"
           value={text}
           spellCheck={false}
           autoComplete="off"
@@ -111,10 +139,10 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
             onPointerMove={() => setPlace(index)}
             onClick={choice.run}
           >
-            {choice.hit ? <HealthMark need={choice.hit.health} bare /> : <span className="palette-blank" />}
+            {choice.hit && choice.hit.kind !== 'custom' ? <HealthMark need={choice.hit.health} bare /> : <span className="palette-blank" />}
             <span className="palette-name">{choice.title}</span>
             <span className="palette-detail">{choice.detail}</span>
-            <span className="palette-kind">{choice.hit?.kind ?? ''}</span>
+            <span className="palette-kind">{choice.hit?.type ?? choice.hit?.kind ?? ''}</span>
           </div>
         ))}
       </div>
@@ -125,7 +153,7 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
   )
 }
 
-function pathOf({ kind, cluster, name }: SearchHit): string {
+function pathOf({ kind, cluster, name, type = '', namespace = '' }: SearchHit): string {
   switch (kind) {
     case 'cluster':
       return clusterPath(cluster)
@@ -135,6 +163,8 @@ function pathOf({ kind, cluster, name }: SearchHit): string {
       return `${clusterPath(cluster, 'deployments')}?q=${encodeURIComponent(termText('namespace', ':', name))}`
     case 'operator':
       return `${clusterPath(cluster, 'operators')}?q=${encodeURIComponent(termText('name', '~', name.slice(name.indexOf('/') + 1)))}`
+    case 'custom':
+      return `${clusterPath(cluster, 'types', type)}?row=${encodeURIComponent(namespace === '' ? name : `${namespace}/${name}`)}`
   }
 }
 

@@ -90,7 +90,7 @@ export function RowsTable({ cluster, type, source, info, onPage, dim, empty }: R
   const query = useMemo(
     () => ({
       ...question,
-      ...(sortBy !== 'name' && { sort: sortBy }),
+      ...(sortBy !== 'name' && !sortBy.startsWith('value.') && { sort: sortBy }),
       ...(descending && { order: 'desc' as const }),
       ...(source !== '' && { source }),
     }),

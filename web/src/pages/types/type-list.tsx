@@ -64,7 +64,7 @@ function typeColumns(administrator: boolean): readonly Column<TypeView>[] {
       ),
     },
     {
-      id: 'wrong',
+      id: 'trouble',
       header: 'Trouble',
       width: 120,
       kind: 'number',
@@ -203,7 +203,7 @@ export function TypeList(): ReactNode {
             rowKey={keyOf}
             sort="type"
             rowHeight={48}
-            example="wrong>0 cluster:prod-east"
+            example="trouble>0 cluster:prod-east"
             empty={administrator ? <NoTypes /> : <NothingShared />}
           />
         </>

@@ -131,14 +131,10 @@ function Across({ view }: { view: TypeView }): ReactNode {
   const joined = aggregations.filter(({ name }) => totals.has(name))
   const rest = aggregations.filter(({ name, groupBy }) => !totals.has(name) && groupBy === null)
   const values = Object.fromEntries(joined.map(({ name }) => [name, totals.get(name)?.value ?? null]))
-  const truncated = view.clusters.some((on) => on.truncated)
+  const truncated = view.clusters.filter((on) => on.truncated).length
   const note = ({ name }: AggregationInfoView) => {
-    const total = totals.get(name)
-    const said = [
-      ...(total && total.missing > 0 ? [`without ${plural(total.missing, 'cluster')}`] : []),
-      ...(truncated ? ['truncated somewhere'] : []),
-    ]
-    return said.length === 0 ? null : said.join(', ')
+    const missing = totals.get(name)?.missing ?? 0
+    return missing > 0 ? `without ${plural(missing, 'cluster')}` : null
   }
   const rows = useMemo(() => new Map(view.clusters.map((on) => [on.cluster, on])), [view.clusters])
   const columns = useMemo(() => clusterColumns(view.type, aggregations), [view.type, aggregations])
@@ -146,6 +142,12 @@ function Across({ view }: { view: TypeView }): ReactNode {
     <div className="stack">
       <h2 className="vh">Over all clusters</h2>
       <Tiles aggregations={joined} values={values} note={note} />
+      {truncated > 0 && joined.length > 0 && (
+        <p className="fine short">
+          ▲ Rows of {plural(truncated, 'cluster')} are cut off at the limit of the MetricSource: these numbers are of
+          what was taken.
+        </p>
+      )}
       {rest.length > 0 && (
         <p className="fine">
           {rest.map(({ name, unit }) => titleOf(name, unit)).join(', ')}: of each cluster, below; such numbers of
