@@ -1,6 +1,15 @@
 import pLimit from 'p-limit'
+import type { SourceCatalog } from '#catalog'
 import { collectors as builtIn, type Collector } from '#collect'
-import { Controller, changesSpec, Informer, onReferredChange, onSpecChange, type Trigger } from '#controller'
+import {
+  Controller,
+  type ControllerOptions,
+  changesSpec,
+  Informer,
+  onReferredChange,
+  onSpecChange,
+  type Trigger,
+} from '#controller'
 import type { Agents, Ingester } from '#ingest'
 import type { ClientPool, KubeClient, KubeObject, ObjectKey } from '#kube'
 import { type Clock, systemClock } from '#model'
@@ -14,6 +23,7 @@ import { connectionResource } from './connection-resource.ts'
 import { LocalKubeconfigs } from './local-kubeconfig.ts'
 import { ConnectionReconciler } from './reconciler.ts'
 import type { Defaults } from './settings.ts'
+import { SourceReading } from './source-reading.ts'
 
 export interface ConnectionsOptions {
   /** the hub's own API, where the objects are */
@@ -36,6 +46,10 @@ export interface ConnectionsOptions {
   /** rounds that read at once; default 16 */
   readonly concurrency?: number
   readonly collectors?: readonly Collector[]
+  /** which MetricSources are in force; without it none is read from here */
+  readonly catalog?: SourceCatalog
+  /** collections of MetricSources that read at once, over all clusters; default 8 */
+  readonly sourceConcurrency?: number
   readonly logger: Logger
   readonly metrics?: Metrics
   readonly clock?: Clock
@@ -45,6 +59,8 @@ export interface ConnectionsOptions {
 /** Above this many connections the first rounds are spread, so that later ones do not come all at once. */
 const SPREAD_ABOVE = 32
 const SPREAD_PER_KEY_MS = 15
+/** A client is made within a call's own limit. */
+const never = new AbortController().signal
 
 /** The controllers of this module, for a Manager. */
 export function connectionReconcilers(options: ConnectionsOptions): readonly Controller[] {
@@ -75,7 +91,20 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     random,
     logger,
   })
-  const reconciler = new ConnectionReconciler({
+  const sourceLimit = pLimit(options.sourceConcurrency ?? 8)
+  const sources =
+    options.catalog &&
+    new SourceReading({
+      catalog: options.catalog,
+      ingester: options.ingester,
+      kube: (cluster) => reconciler.clientOf(cluster, never),
+      turn: (read) => sourceLimit(read),
+      clock,
+      random,
+      logger,
+      ...(metrics && { metrics }),
+    })
+  const reconciler: ConnectionReconciler = new ConnectionReconciler({
     hub,
     connections,
     secrets,
@@ -86,6 +115,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     collectors,
     ...(agents && { agents }),
     installer,
+    ...(sources && { sources }),
     defaults: options.defaults,
     ...(options.allowLocalKubeconfig && { localKubeconfigs: new LocalKubeconfigs() }),
     turn: (read) => limit(read),
@@ -107,7 +137,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     for (const { name } of referring(change.key)) reconciler.interrupt(name)
   })
 
-  const controller = new Controller({
+  const controller = new ConnectionsController(sources, {
     reconciler,
     triggers: [
       withForgotten(onSpecChange(connections), state, namespace),
@@ -131,6 +161,26 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     controller.enqueue({ name, namespace })
   })
   return [controller]
+}
+
+/** With the reading of MetricSources, which begins and ends with it. */
+class ConnectionsController extends Controller {
+  readonly #sources: SourceReading | undefined
+
+  constructor(sources: SourceReading | undefined, options: ControllerOptions) {
+    super(options)
+    this.#sources = sources
+  }
+
+  override start(): void {
+    this.#sources?.start()
+    super.start()
+  }
+
+  override async stop(): Promise<void> {
+    await super.stop()
+    await this.#sources?.stop()
+  }
 }
 
 /** Clusters the hub still knows whose connection went while nobody looked: they are looked at once, and forgotten. */

@@ -8,6 +8,9 @@
  * (AgentInstall; joinManifest where the hub cannot get there), says what is to be collected (agentPlans), and reads the
  * cluster itself only while no agent delivers.
  *
+ * MetricSources in force are read from the same clusters beside the rounds (SourceReading), and are part of what agents are
+ * asked; the agent's role on the member follows them. sourceTrial reads a cluster once, for previews.
+ *
  * One round at a time per cluster, a bounded number over all. A round whose connection or credentials changed meanwhile, or
  * whose agent came back, is thrown away. A failing cluster touches no other and heals by itself.
  */
@@ -22,3 +25,4 @@ export { agentPlans } from './agent-plans.ts'
 export { type ConnectionsOptions, connectionReconcilers } from './controllers.ts'
 export { caFingerprints, type Joining, type JoiningByManifest, joinCommand, joinManifest } from './join.ts'
 export { type Defaults, MIN_INTERVAL_S, MIN_TIMEOUT_S } from './settings.ts'
+export { type SourceTrialOptions, sourceTrial } from './source-trial.ts'

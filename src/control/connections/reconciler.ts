@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Collector, collectRound, failureOf } from '#collect'
 import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
 import type { Agents, Ingester } from '#ingest'
-import { type ClusterConnection, clusterConnection } from '#kinds'
+import type { ClusterConnection } from '#kinds'
 import type { ClientPool, ClusterAccess, KubeClient, KubeObject, ObjectKey } from '#kube'
 import {
   type Batch,
@@ -16,12 +16,14 @@ import {
 import type { Logger } from '#runtime'
 import type { StateReader } from '#state'
 import type { AgentInstaller, Installed } from './agent-installer.ts'
-import { accessSecrets, decideAccess, isReachable, type SecretFacts, serverOf } from './cluster-access.ts'
+import { accessSecrets, isReachable, type SecretFacts, serverOf } from './cluster-access.ts'
 import { connectionResource } from './connection-resource.ts'
 import { type Collecting, decideCollecting } from './decide-collecting.ts'
 import type { LocalKubeconfigs } from './local-kubeconfig.ts'
-import { type Defaults, nextRoundMs, type Settings, settingsOf } from './settings.ts'
+import { type Defaults, nextRoundMs, type Settings } from './settings.ts'
+import type { SourceReading } from './source-reading.ts'
 import { type RoundEnd, statusPatch } from './status.ts'
+import { CLIENT, type Failed, poolKey, readConnection, type Way, wayIn } from './way-in.ts'
 
 export interface ReconcilerOptions {
   readonly hub: KubeClient
@@ -38,6 +40,8 @@ export interface ReconcilerOptions {
   readonly agents?: Agents
   /** brings agents to members and takes them away */
   readonly installer: AgentInstaller
+  /** MetricSources of the clusters that are read from here; absent: there are none */
+  readonly sources?: Pick<SourceReading, 'read' | 'leave'>
   /** absent: Secrets may not name files of this machine */
   readonly localKubeconfigs?: LocalKubeconfigs
   /** bounds the rounds that read at once */
@@ -67,8 +71,6 @@ interface Visit {
   lastPush: { readonly origin: string; readonly sequence: number; readonly at: number } | undefined
 }
 
-type Failed = Extract<RoundEnd, { kind: 'failed' }>
-
 /** One look at a connection: what it says, and what was decided from it. */
 interface Look {
   readonly object: KubeObject
@@ -79,9 +81,6 @@ interface Look {
   readonly way: Way
   readonly startedAt: number
 }
-
-/** How one round is to be made, or why it cannot. */
-type Way = { readonly access: ClusterAccess } | { readonly end: Failed }
 
 /** What of a stored state is worth waiting for before the status is written. */
 const STATE_PATIENCE_MS = seconds(2)
@@ -106,7 +105,9 @@ export class ConnectionReconciler implements Reconciler {
   /** An agent came or went. Where it delivers, what the hub reads by itself is not needed and must not be doubled. */
   agentChanged(cluster: string): void {
     const visit = this.#visits.get(cluster)
-    if (visit?.isReading && this.#options.agents?.isDelivering(cluster)) visit.running?.abort()
+    if (!visit || !this.#options.agents?.isDelivering(cluster)) return
+    this.#options.sources?.leave(parseClusterName(cluster))
+    if (visit.isReading) visit.running?.abort()
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
@@ -136,6 +137,7 @@ export class ConnectionReconciler implements Reconciler {
   async #remove(key: ObjectKey, object: KubeObject | undefined, signal: AbortSignal): Promise<Outcome> {
     const { ingester, clients, agents, installer, logger } = this.#options
     const cluster = parseClusterName(key.name)
+    this.#options.sources?.leave(cluster)
     await ingester.remove(cluster)
     // Only a living one: ending a stream is a change that asks for this look again.
     if (agents?.facts(cluster)?.connected) {
@@ -153,8 +155,8 @@ export class ConnectionReconciler implements Reconciler {
     const { defaults, clock, agents } = this.#options
     const cluster = parseClusterName(object.metadata.name)
     const startedAt = clock.now()
-    const { connection, settings, fault } = read(object, defaults, agents !== undefined)
-    const way: Way = fault ?? (isReachable(connection.spec) ? await this.#way(connection, signal) : NO_WAY)
+    const { connection, settings, fault } = readConnection(object, defaults, agents !== undefined)
+    const way: Way = fault ?? (await this.#way(connection, signal))
     if ('access' in way) visit.access = way.access
     const collecting = this.#decide(cluster, connection, settings, visit)
     const look: Look = { object, connection, cluster, settings, collecting, way, startedAt }
@@ -197,20 +199,20 @@ export class ConnectionReconciler implements Reconciler {
 
   /** Reads the cluster from here. */
   async #pull(look: Look, visit: Visit, signal: AbortSignal): Promise<Outcome> {
-    const { ingester, clock, onRound } = this.#options
+    const { sources, clock, onRound } = this.#options
     const { cluster, settings, way, object, collecting, startedAt } = look
     const { intervalMs, timeoutMs } = settings.facts
-    const sequence = ingester.nextSequence(cluster)
     visit.isReading = true
+    sources?.read(cluster)
     // Delivered meanwhile: whoever asked before the flag was up asked in vain.
     this.agentChanged(cluster)
     const read =
       'access' in way
-        ? await this.#collect(object.metadata, cluster, way.access, timeoutMs, sequence, visit, signal)
-        : { batch: failed(cluster, sequence, startedAt, way.end), end: way.end }
-    const { batch, end } = withAbsence(read, collecting)
+        ? await this.#collect(object.metadata, cluster, way.access, timeoutMs, visit, signal)
+        : { batch: failed(cluster, startedAt, way.end), end: way.end }
+    const { batch: unnumbered, end } = withAbsence(read, collecting)
     signal.throwIfAborted()
-    const refusal = await this.#accept(batch, visit, signal)
+    const { batch, refusal } = await this.#accept(unnumbered, visit, signal)
     visit.isReading = false
     if (end.kind === 'collected' && !refusal) visit.pulledAt = startedAt
     // Why a cluster cannot be read matters more than that the hub could not note it.
@@ -224,8 +226,9 @@ export class ConnectionReconciler implements Reconciler {
 
   /** Nothing is read from here: an agent does, or may in a moment, or nobody can. */
   async #leaveToAgent(look: Look, visit: Visit, signal: AbortSignal): Promise<Outcome> {
-    const { ingester, clock } = this.#options
+    const { sources, clock } = this.#options
     const { cluster, collecting, startedAt } = look
+    if (!visit.isPulling) sources?.leave(cluster)
     let againMs = collecting.againMs
     if (collecting.by === 'agent') {
       const isCurrent = await this.#pushed(cluster, signal)
@@ -235,8 +238,7 @@ export class ConnectionReconciler implements Reconciler {
     } else if (collecting.isLost) {
       const message = `${collecting.absence}; the hub has no way to this cluster itself`
       const end: Failed = { kind: 'failed', blame: 'agent', code: 'agent_away', message }
-      const batch = failed(cluster, ingester.nextSequence(cluster), startedAt, end)
-      const refusal = await this.#accept(batch, visit, signal)
+      const { batch, refusal } = await this.#accept(failed(cluster, startedAt, end), visit, signal)
       await this.#write(look, end, refusal ? undefined : batch)
     } else {
       await this.#write(look, { kind: 'waiting' }, undefined)
@@ -269,10 +271,16 @@ export class ConnectionReconciler implements Reconciler {
     })
   }
 
+  /** The client of a cluster as its connection says now; undefined where there is none, or no way in. */
+  async clientOf(cluster: ClusterName, signal: AbortSignal): Promise<KubeClient | undefined> {
+    const object = this.#options.connections.get({ name: cluster, namespace: this.#options.namespace })
+    return object && !object.metadata.deletionTimestamp ? this.#client(object, signal) : undefined
+  }
+
   /** A client of the member, as the connection says or last said; undefined where it never said a way that works. */
   async #client(object: KubeObject, signal: AbortSignal): Promise<KubeClient | undefined> {
     const { clients, defaults } = this.#options
-    const { connection, settings, fault } = read(object, defaults, true)
+    const { connection, settings, fault } = readConnection(object, defaults, true)
     if (fault) return undefined
     const way = await this.#way(connection, signal)
     const access = 'access' in way ? way.access : this.#visits.get(object.metadata.name)?.access
@@ -313,32 +321,17 @@ export class ConnectionReconciler implements Reconciler {
     return { kind: 'failed', blame: 'hub', code: err.code, message: `${prefix}${err.message}`.slice(0, 4000) }
   }
 
-  /** The Secret, then what it says. */
-  async #way({ metadata, spec }: ClusterConnection, signal: AbortSignal): Promise<Way> {
-    if (!isReachable(spec)) return NO_WAY
+  #way(connection: ClusterConnection, signal: AbortSignal): Promise<Way> {
     const { hub, secrets, namespace, localKubeconfigs } = this.#options
-    const { name } = spec.credentialsRef
-    const secretKey = { name, namespace: spec.credentialsRef.namespace || metadata.namespace || namespace }
-    const secretName = `${secretKey.namespace}/${name}`
-    let secret: SecretFacts | undefined
-    try {
-      secret =
-        secretKey.namespace === namespace ? secrets.get(secretKey) : await hub.get(accessSecrets, secretKey, signal)
-    } catch (error) {
-      signal.throwIfAborted()
-      const { code, message } = failureOf(`${CLIENT}the Secret ${secretName} cannot be read: `, error)
-      return { end: { kind: 'failed', blame: 'credentials', code, message } }
-    }
-    const path = secret?.access.kubeconfigPath
-    const decision = await decideAccess(spec, {
-      secretName,
-      secret,
-      localKubeconfig: path !== undefined && localKubeconfigs ? await localKubeconfigs.read(path.trim()) : undefined,
-      allowLocalKubeconfig: localKubeconfigs !== undefined,
-    })
-    if ('access' in decision) return decision
-    const { code, message } = decision.fault
-    return { end: { kind: 'failed', blame: 'credentials', code, message: `${CLIENT}${message}` } }
+    return wayIn(
+      connection,
+      {
+        namespace,
+        secret: async (key) => (key.namespace === namespace ? secrets.get(key) : hub.get(accessSecrets, key, signal)),
+        ...(localKubeconfigs && { localKubeconfigs }),
+      },
+      signal,
+    )
   }
 
   async #collect(
@@ -346,7 +339,6 @@ export class ConnectionReconciler implements Reconciler {
     cluster: ClusterName,
     access: ClusterAccess,
     timeoutMs: number,
-    sequence: number,
     visit: Visit,
     signal: AbortSignal,
   ): Promise<{ batch: Batch; end: RoundEnd }> {
@@ -358,7 +350,7 @@ export class ConnectionReconciler implements Reconciler {
     } catch (error) {
       signal.throwIfAborted()
       const end = { kind: 'failed' as const, blame: 'credentials' as const, ...failureOf(CLIENT, error) }
-      return { batch: failed(cluster, sequence, startedAt, end), end }
+      return { batch: failed(cluster, startedAt, end), end }
     }
     const malformed = new Set<string>()
     const batch = await collectRound({
@@ -366,7 +358,7 @@ export class ConnectionReconciler implements Reconciler {
       cluster,
       collectors: this.#due(visit, startedAt),
       source: 'pull',
-      sequence,
+      sequence: 0,
       signal,
       clock,
       turn,
@@ -389,21 +381,30 @@ export class ConnectionReconciler implements Reconciler {
     return name === 'operators' ? this.#options.defaults.operatorScanIntervalMs : everyMs
   }
 
-  /** Hands the batch in. @returns why the hub could not keep it; then what it knows stays, and everything is read anew. */
-  async #accept(batch: Batch, visit: Visit, signal: AbortSignal): Promise<Failed | undefined> {
+  /**
+   * Numbers the batch and hands it in, in one moment: of two batches the one that comes later must have the higher number.
+   * @returns why the hub could not keep it; then what it knows stays, and everything is read anew
+   */
+  async #accept(
+    unnumbered: Batch,
+    visit: Visit,
+    signal: AbortSignal,
+  ): Promise<{ readonly batch: Batch; readonly refusal: Failed | undefined }> {
     const { ingester } = this.#options
+    const batch = { ...unnumbered, sequence: ingester.nextSequence(unnumbered.cluster) }
     try {
       await ingester.accept(batch, signal)
     } catch (error) {
       signal.throwIfAborted()
-      return this.#ownFault(batch.cluster, 'the cluster was read, but the hub could not keep it: ', error)
+      const refusal = this.#ownFault(batch.cluster, 'the cluster was read, but the hub could not keep it: ', error)
+      return { batch, refusal }
     }
     for (const { collector, outcome } of batch.parts) {
       // Only what is in the hub counts as read; a collector that could not get through tries again next round.
       if (outcome !== 'unreachable') visit.readAt.set(collector, batch.collectedAt)
     }
     await this.#settled(batch, signal)
-    return undefined
+    return { batch, refusal: undefined }
   }
 
   /** Waits a little until the batch is in state, so that the status can say what the hub makes of it. */
@@ -447,17 +448,6 @@ export class ConnectionReconciler implements Reconciler {
   }
 }
 
-const CLIENT = 'failed to get cluster client: '
-
-const NO_WAY = {
-  end: {
-    kind: 'failed',
-    blame: 'spec',
-    code: 'no_access',
-    message: `${CLIENT}the connection names no endpoint and credentials; only an agent can read this cluster`,
-  },
-} as const satisfies Way
-
 const newVisit = (): Visit => ({
   running: undefined,
   access: undefined,
@@ -496,38 +486,17 @@ function withAbsence(read: { batch: Batch; end: RoundEnd }, { absence }: Collect
 }
 
 const keyOf = ({ metadata: { name, namespace } }: KubeObject): ObjectKey => (namespace ? { name, namespace } : { name })
-/** Never the display name: two clusters may share one. */
-const poolKey = ({ name, namespace }: ObjectKey) => `${namespace ?? ''}/${name}`
 /** As written, where that is what is asked. */
 const addressOf = ({ server }: ClusterAccess, written: string) =>
   server === serverOf(written) ? {} : { endpoint: server }
 const isUnverified = ({ server, verifyTls }: ClusterAccess) => !verifyTls || server.startsWith('http:')
 
-interface Reading {
-  readonly connection: ClusterConnection
-  readonly settings: Settings
-  readonly fault?: Extract<Way, { end: unknown }>
-}
-
-/** The connection as its kind describes it; where it does not fit, enough of it that people see which one and why. */
-function read(object: KubeObject, defaults: Defaults, receivesAgents: boolean): Reading {
-  try {
-    const connection = clusterConnection.parse(object)
-    return { connection, settings: settingsOf(connection, defaults, receivesAgents) }
-  } catch (error) {
-    const { code, message } = FleetError.from(error)
-    const connection = { ...object, apiVersion: clusterConnection.apiVersion, kind: clusterConnection.kind, spec: {} }
-    const end = { kind: 'failed' as const, blame: 'spec' as const, code, message: `${CLIENT}${message}` }
-    return { connection, settings: settingsOf(connection, defaults), fault: { end } }
-  }
-}
-
+/** Numbered when it is handed in. */
 function failed(
   cluster: ClusterName,
-  sequence: number,
   collectedAt: number,
   { code, message }: { readonly code: string; readonly message: string },
 ): Batch {
   const failure = { code, message: message.slice(0, 4000) }
-  return { cluster, sequence, source: 'pull', collectedAt, durationMs: 0, parts: [], failure }
+  return { cluster, sequence: 0, source: 'pull', collectedAt, durationMs: 0, parts: [], failure }
 }

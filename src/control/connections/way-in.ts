@@ -1,0 +1,85 @@
+import { failureOf } from '#collect'
+import { type ClusterConnection, clusterConnection } from '#kinds'
+import type { ClusterAccess, KubeObject, ObjectKey } from '#kube'
+import { FleetError } from '#model'
+import { decideAccess, isReachable, type SecretFacts } from './cluster-access.ts'
+import type { LocalKubeconfigs } from './local-kubeconfig.ts'
+import { type Defaults, type Settings, settingsOf } from './settings.ts'
+import type { RoundEnd } from './status.ts'
+
+export type Failed = Extract<RoundEnd, { kind: 'failed' }>
+
+/** How a cluster is asked by the hub itself, or why it cannot be. */
+export type Way = { readonly access: ClusterAccess } | { readonly end: Failed }
+
+/** What every reason begins with. */
+export const CLIENT = 'failed to get cluster client: '
+
+/** Names a cluster's client in the pool. Never the display name: two clusters may share one. */
+export const poolKey = ({ name, namespace }: ObjectKey): string => `${namespace ?? ''}/${name}`
+
+export interface Reading {
+  readonly connection: ClusterConnection
+  readonly settings: Settings
+  readonly fault?: Extract<Way, { end: unknown }>
+}
+
+/** The connection as its kind describes it; where it does not fit, enough of it that people see which one and why. */
+export function readConnection(object: KubeObject, defaults: Defaults, receivesAgents: boolean): Reading {
+  try {
+    const connection = clusterConnection.parse(object)
+    return { connection, settings: settingsOf(connection, defaults, receivesAgents) }
+  } catch (error) {
+    const { code, message } = FleetError.from(error)
+    const connection = { ...object, apiVersion: clusterConnection.apiVersion, kind: clusterConnection.kind, spec: {} }
+    const end = { kind: 'failed' as const, blame: 'spec' as const, code, message: `${CLIENT}${message}` }
+    return { connection, settings: settingsOf(connection, defaults), fault: { end } }
+  }
+}
+
+export interface WayInputs {
+  /** where Secrets are that name no namespace, and whose connections do not either */
+  readonly namespace: string
+  readonly secret: (key: ObjectKey) => Promise<SecretFacts | undefined>
+  /** absent: Secrets may not name files of this machine */
+  readonly localKubeconfigs?: LocalKubeconfigs
+}
+
+/** Reads the Secret of a connection, and what it says. */
+export async function wayIn(
+  { metadata, spec }: ClusterConnection,
+  { namespace, secret: read, localKubeconfigs }: WayInputs,
+  signal: AbortSignal,
+): Promise<Way> {
+  if (!isReachable(spec)) return NO_WAY
+  const { name } = spec.credentialsRef
+  const secretKey = { name, namespace: spec.credentialsRef.namespace || metadata.namespace || namespace }
+  const secretName = `${secretKey.namespace}/${name}`
+  let secret: SecretFacts | undefined
+  try {
+    secret = await read(secretKey)
+  } catch (error) {
+    signal.throwIfAborted()
+    const { code, message } = failureOf(`${CLIENT}the Secret ${secretName} cannot be read: `, error)
+    return { end: { kind: 'failed', blame: 'credentials', code, message } }
+  }
+  const path = secret?.access.kubeconfigPath
+  const decision = await decideAccess(spec, {
+    secretName,
+    secret,
+    localKubeconfig: path !== undefined && localKubeconfigs ? await localKubeconfigs.read(path.trim()) : undefined,
+    allowLocalKubeconfig: localKubeconfigs !== undefined,
+  })
+  if ('access' in decision) return decision
+  const { code, message } = decision.fault
+  return { end: { kind: 'failed', blame: 'credentials', code, message: `${CLIENT}${message}` } }
+}
+
+const NO_WAY = {
+  end: {
+    kind: 'failed',
+    blame: 'spec',
+    code: 'no_access',
+    message: `${CLIENT}the connection names no endpoint and credentials; only an agent can read this cluster`,
+  },
+} as const satisfies Way
