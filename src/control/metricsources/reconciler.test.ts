@@ -1,0 +1,383 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { MemoryCatalog } from '#catalog'
+import { Manager } from '#controller'
+import type { MetricSourceSpec } from '#kinds'
+import { type SourceId, StoreUnavailableError } from '#model'
+import { Metrics, silentLogger } from '#runtime'
+import { type MetricSourcesOptions, metricSourceReconcilers } from './index.ts'
+import { metricSourceResource } from './source-resource.ts'
+import { TestFleet } from './testing/fleet.ts'
+import {
+  aFaultySpec,
+  anEmbeddedHub,
+  aSpec,
+  conditionOf,
+  declare,
+  hubs,
+  NAMESPACE,
+  statusOf,
+  type TestHub,
+  undeclare,
+  until,
+} from './testing/hub.ts'
+
+const id = (name: string): SourceId => `${NAMESPACE}/${name}`
+const EXAMPLES = new URL('../../../deploy/examples/metric-sources/', import.meta.url)
+
+/** A memory catalog that a test may break, and that notes what it announces. */
+class BreakableCatalog extends MemoryCatalog {
+  isBroken = false
+  puts = 0
+  readonly announced: unknown[] = []
+  #lost: (() => void) | undefined
+
+  override put(...args: Parameters<MemoryCatalog['put']>) {
+    this.puts++
+    return this.#unless(() => super.put(...args))
+  }
+  override remove(removed: string) {
+    return this.#unless(() => super.remove(removed))
+  }
+  override resync(...args: Parameters<MemoryCatalog['resync']>) {
+    return this.#unless(() => super.resync(...args))
+  }
+  override announce(...args: readonly unknown[]): Promise<void> {
+    this.announced.push(args)
+    return Promise.resolve()
+  }
+  onLost(listener: () => void) {
+    this.#lost = listener
+    return () => undefined
+  }
+  lose() {
+    this.#lost?.()
+  }
+  #unless<T>(action: () => Promise<T>): Promise<T> {
+    return this.isBroken ? Promise.reject(new StoreUnavailableError('the store', 'it is broken')) : action()
+  }
+}
+
+for (const { title, skip, open } of hubs) {
+  describe.skipIf(skip)(`MetricSources of ${title}`, () => {
+    let hub: TestHub
+    const managers: Manager[] = []
+    beforeAll(async () => {
+      hub = await open()
+    }, 60_000)
+    afterAll(() => hub?.[Symbol.asyncDispose]())
+    afterEach(async () => {
+      for (const manager of managers.splice(0)) await manager.stop()
+      for (const { metadata } of await hub.kube.listAll(metricSourceResource)) {
+        await hub.kube.delete(metricSourceResource, { name: metadata.name, namespace: metadata.namespace ?? '' })
+      }
+    })
+
+    async function start(over: Partial<MetricSourcesOptions> = {}, fleet = new TestFleet('east', 'west')) {
+      const catalog = new BreakableCatalog()
+      const controllers = metricSourceReconcilers({
+        hub: hub.kube,
+        namespace: NAMESPACE,
+        catalog,
+        state: fleet,
+        ingester: fleet,
+        events: fleet.events,
+        logger: silentLogger,
+        lookEveryMs: 100,
+        ...over,
+      })
+      const manager = new Manager({ controllers, logger: silentLogger })
+      managers.push(manager)
+      await manager.start()
+      return { catalog, fleet, manager }
+    }
+
+    it('brings a source into force and says what every cluster told of it', async () => {
+      const { catalog, fleet } = await start()
+      await declare(hub, 'disks')
+      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Active'))
+      expect(catalog.ofType('pvc')?.id).toBe(id('disks'))
+      expect(await statusOf(hub, 'disks')).toMatchObject({
+        message: 'Waiting for the first collection',
+        resourcesCollected: 0,
+        clustersCollected: 0,
+        errorsLastRun: 0,
+      })
+      await fleet.tell('west', id('disks'), { rows: 3, durationMs: 1_234 }, catalog)
+      await fleet.tell('east', id('disks'), { rows: 2, durationMs: 20 }, catalog)
+      await until(async () => {
+        const status = await statusOf(hub, 'disks')
+        expect(status).toMatchObject({
+          phase: 'Active',
+          message: 'Collection successful',
+          resourcesCollected: 5,
+          clustersCollected: 2,
+          errorsLastRun: 0,
+          lastCollectionDuration: '1.234s',
+          lastCollectionTime: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+        })
+        expect(status.clusters?.map(({ name, collected, resources }) => [name, collected, resources])).toEqual([
+          ['east', true, 2],
+          ['west', true, 3],
+        ])
+        for (const type of ['Ready', 'Valid', 'Collected'])
+          expect(conditionOf(status, type)).toMatchObject({ status: 'True', observedGeneration: 1 })
+        expect(conditionOf(status, 'Ready')?.message).toBe('Collected 5 resources from 2 clusters')
+      })
+      expect(catalog.announced).toContainEqual(['reconciled', id('disks'), { resources: 5, clusters: 2, errors: 0 }])
+      expect(catalog.puts).toBe(1)
+    })
+
+    it('leaves the last good revision in force where a new one has faults, and names each of them', async () => {
+      const { catalog } = await start()
+      await declare(hub, 'disks')
+      await until(() => expect(catalog.source(id('disks'))).toBeDefined())
+      const good = catalog.source(id('disks'))
+      const fields = [...aSpec().fields, { name: 'app', path: '.metadata.labels[' }]
+      await declare(hub, 'disks', { ...aFaultySpec(), fields })
+      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Error'))
+      const status = await statusOf(hub, 'disks')
+      expect(status.message).toBe(
+        'spec.fields[2].path: "[" is not closed at 17 (and 1 more); revision 1 stays in force',
+      )
+      expect(conditionOf(status, 'Ready')).toMatchObject({ status: 'False', reason: 'InvalidSpec' })
+      expect(conditionOf(status, 'Valid')).toMatchObject({
+        status: 'False',
+        reason: 'InvalidSpec',
+        observedGeneration: 2,
+      })
+      expect(conditionOf(status, 'Valid')?.message).toBe(
+        'spec.fields[2].path: "[" is not closed at 17; spec.computed[0].expression: there is no field or computed value capcity at 7; did you mean "capacity"?',
+      )
+      expect(status.fieldValidation).toContainEqual(expect.objectContaining({ field: 'gib', status: 'invalid' }))
+      expect(catalog.source(id('disks'))).toBe(good)
+      await declare(hub, 'disks', aSpec({ rbac: { resourceTypeName: 'disk' } }))
+      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Active'))
+      expect(catalog.ofType('pvc')).toBeUndefined()
+      expect(catalog.ofType('disk')).toBeDefined()
+    })
+
+    it('says that nothing is in force where the first revision has faults already', async () => {
+      const { catalog } = await start()
+      await declare(hub, 'disks', aFaultySpec())
+      await until(async () => expect((await statusOf(hub, 'disks')).message).toMatch(/nothing is in force$/))
+      expect(catalog.sources()).toEqual([])
+    })
+
+    it('takes a deleted source and all that it collected away, and tells so', async () => {
+      const { catalog, fleet } = await start()
+      await declare(hub, 'disks')
+      await until(() => expect(catalog.source(id('disks'))).toBeDefined())
+      await fleet.tell('west', id('disks'), { rows: 1 }, catalog)
+      await fleet.tell('west', id('others'), { rows: 1 })
+      await declare(hub, 'others', aSpec({ rbac: { resourceTypeName: 'other' } }))
+      fleet.isBroken = true
+      await undeclare(hub, 'disks')
+      await until(() => expect(catalog.source(id('disks'))).toBeUndefined())
+      expect(fleet.holders(id('disks'))).toEqual(['west'])
+      fleet.isBroken = false
+      await until(() => expect(fleet.holders(id('disks'))).toEqual([]))
+      await until(() => expect(catalog.announced).toContainEqual(['deleted', id('disks'), null]))
+    })
+
+    it('takes away what comes in after its source is gone', async () => {
+      const { catalog, fleet } = await start()
+      await declare(hub, 'disks')
+      await until(() => expect(catalog.source(id('disks'))).toBeDefined())
+      await undeclare(hub, 'disks')
+      await until(() => expect(catalog.source(id('disks'))).toBeUndefined())
+      await fleet.tell('east', id('disks'), { rows: 1 })
+      await until(() => expect(fleet.holders(id('disks'))).toEqual([]))
+    })
+
+    it('cleans up at the start what was deleted while nobody looked, once state is loaded', async () => {
+      const fleet = new TestFleet('east', 'west')
+      await fleet.tell('east', id('gone'), { rows: 1 })
+      await fleet.tell('west', 'elsewhere/gone', { rows: 1 })
+      await fleet.tell('west', 'odd', { rows: 1 })
+      await fleet.tell('west', id('disks'), { rows: 1 })
+      await declare(hub, 'disks')
+      fleet.availabilityNow = { state: 'loading' }
+      const { catalog } = await start({}, fleet)
+      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Active'))
+      expect((await statusOf(hub, 'disks')).resourcesCollected).toBeUndefined()
+      fleet.availabilityNow = { state: 'available' }
+      await until(() => expect(fleet.holders(id('gone'))).toEqual([]))
+      await until(() => expect([fleet.holders('elsewhere/gone'), fleet.holders('odd')]).toEqual([[], []]))
+      expect(fleet.holders(id('disks'))).toEqual(['west'])
+      expect(catalog.source(id('disks'))).toBeDefined()
+    })
+
+    it('finds the catalog as it should be after a restart, and takes out what has no object any more', async () => {
+      await declare(hub, 'disks')
+      const first = await start()
+      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Active'))
+      await managers.splice(0)[0]?.stop()
+      const [old] = first.catalog.sources()
+      await first.catalog.put({ ...old?.definition, name: 'gone' })
+      const before = await hub.kube.get(metricSourceResource, { name: 'disks', namespace: NAMESPACE })
+      await start({ catalog: first.catalog }, first.fleet)
+      await until(() => expect(first.catalog.announced).toContainEqual(['deleted', id('gone'), null]))
+      expect(first.catalog.sources()).toEqual([old])
+      const after = await hub.kube.get(metricSourceResource, { name: 'disks', namespace: NAMESPACE })
+      expect(after?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion)
+    })
+
+    it('leaves a revision that another process brought in force, where the object has faults by now', async () => {
+      await declare(hub, 'disks')
+      const first = await start()
+      await until(() => expect(first.catalog.source(id('disks'))).toBeDefined())
+      await managers.splice(0)[0]?.stop()
+      await declare(hub, 'disks', aFaultySpec())
+      const good = first.catalog.source(id('disks'))
+      await start({ catalog: first.catalog }, first.fleet)
+      await until(async () =>
+        expect((await statusOf(hub, 'disks')).message).toMatch(/the revision before stays in force$/),
+      )
+      expect(first.catalog.source(id('disks'))).toBe(good)
+    })
+
+    it('writes everything again when the store lost its memory', async () => {
+      const { catalog } = await start()
+      await declare(hub, 'disks')
+      await declare(hub, 'others', aSpec({ rbac: { resourceTypeName: 'other' } }))
+      await until(() => expect(catalog.sources()).toHaveLength(2))
+      await catalog.resync([])
+      catalog.lose()
+      await until(() => expect(catalog.sources()).toHaveLength(2))
+    })
+
+    it('says that the store is away, and stores it when that is back', async () => {
+      const { catalog } = await start()
+      await declare(hub, 'disks')
+      await until(() => expect(catalog.source(id('disks'))).toBeDefined())
+      catalog.isBroken = true
+      await declare(hub, 'disks', aSpec({ rbac: { resourceTypeName: 'disk' } }))
+      await until(async () => {
+        const status = await statusOf(hub, 'disks')
+        expect(status).toMatchObject({ phase: 'Error', message: expect.stringContaining('it is broken') })
+        expect(conditionOf(status, 'Ready')).toMatchObject({ status: 'False', reason: 'StoreUnavailable' })
+      })
+      catalog.isBroken = false
+      await until(() => expect(catalog.ofType('disk')).toBeDefined())
+      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Active'))
+    })
+
+    it('tells the later of two sources with one type name, until that ends', async () => {
+      const { catalog } = await start({ lookEveryMs: 60_000 })
+      await declare(hub, 'b-disks')
+      await until(async () => expect((await statusOf(hub, 'b-disks')).phase).toBe('Active'))
+      expect(conditionOf(await statusOf(hub, 'b-disks'), 'TypeNameTaken')).toBeUndefined()
+      await declare(hub, 'a-disks')
+      await until(async () => {
+        const status = await statusOf(hub, 'b-disks')
+        expect(conditionOf(status, 'TypeNameTaken')).toMatchObject({ status: 'True', reason: 'DuplicateTypeName' })
+        expect(status.message).toContain(`the type name pvc means the rows of ${id('a-disks')}`)
+        expect(status.phase).toBe('Active')
+      })
+      expect(conditionOf(await statusOf(hub, 'a-disks'), 'TypeNameTaken')).toBeUndefined()
+      await undeclare(hub, 'a-disks')
+      await until(async () => expect(conditionOf(await statusOf(hub, 'b-disks'), 'TypeNameTaken')).toBeUndefined())
+      expect(catalog.ofType('pvc')?.id).toBe(id('b-disks'))
+    })
+
+    it('looks at no object in another namespace', async () => {
+      const { catalog } = await start()
+      await declare(hub, 'disks', aSpec(), 'elsewhere')
+      await declare(hub, 'disks')
+      await until(() => expect(catalog.sources()).toHaveLength(1))
+      expect(catalog.sources()[0]?.id).toBe(id('disks'))
+      await undeclare(hub, 'disks', 'elsewhere')
+    })
+
+    it('takes every shipped example without a warning', async () => {
+      const { catalog } = await start()
+      const files = (await readdir(EXAMPLES)).filter((name) => name.endsWith('.yaml') && name !== 'kustomization.yaml')
+      expect(files.length).toBeGreaterThanOrEqual(7)
+      const names: string[] = []
+      for (const file of files) {
+        const { metadata, spec } = parse(await readFile(new URL(file, EXAMPLES), 'utf8'))
+        names.push(metadata.name)
+        await declare(hub, metadata.name, spec as MetricSourceSpec)
+      }
+      await until(async () => {
+        for (const name of names)
+          expect(conditionOf(await statusOf(hub, name), 'Valid')).toMatchObject({ status: 'True', reason: 'Compiled' })
+      })
+      expect(catalog.sources().map((source) => source.name)).toEqual(names.sort())
+    })
+  })
+}
+
+describe('statuses of MetricSources', () => {
+  it('are written at once where they say something new, and counts alone at most once a minute', async () => {
+    await using hub = await anEmbeddedHub()
+    const fleet = new TestFleet('east', 'west')
+    const catalog = new MemoryCatalog()
+    const metrics = new Metrics()
+    let now = Date.parse('2026-05-04T10:00:00Z')
+    const controllers = metricSourceReconcilers({
+      ...{ hub: hub.kube, namespace: NAMESPACE, catalog, state: fleet, ingester: fleet, logger: silentLogger, metrics },
+      lookEveryMs: 20,
+      clock: { now: () => now, sleep: (_ms, signal) => soon(signal) },
+    })
+    const manager = new Manager({ controllers, logger: silentLogger })
+    await manager.start()
+    await declare(hub, 'disks')
+    await until(() => expect(catalog.source(id('disks'))).toBeDefined())
+    await fleet.tell('east', id('disks'), { rows: 1, at: now }, catalog)
+    await until(async () => expect((await statusOf(hub, 'disks')).resourcesCollected).toBe(1))
+    const version = async () =>
+      (await hub.kube.get(metricSourceResource, { name: 'disks', namespace: NAMESPACE }))?.metadata.resourceVersion
+    const written = await version()
+    now += 30_000
+    await fleet.tell('east', id('disks'), { rows: 2, at: now }, catalog)
+    // Something new is said of another source meanwhile: looks were taken in between.
+    await declare(hub, 'others', aSpec({ rbac: { resourceTypeName: 'other' } }))
+    await until(async () => expect((await statusOf(hub, 'others')).phase).toBe('Active'))
+    expect(await version()).toBe(written)
+    const since = conditionOf(await statusOf(hub, 'disks'), 'Collected')?.lastTransitionTime
+    now += 31_000
+    await until(async () => expect((await statusOf(hub, 'disks')).resourcesCollected).toBe(2))
+    expect(conditionOf(await statusOf(hub, 'disks'), 'Collected')?.lastTransitionTime).toBe(since)
+    const forbidden = { outcome: 'forbidden', code: 'kube_forbidden', message: 'may not list', at: now } as const
+    await fleet.tell('west', id('disks'), forbidden, catalog)
+    await until(async () => {
+      const status = await statusOf(hub, 'disks')
+      expect(status).toMatchObject({
+        phase: 'Active',
+        errorsLastRun: 1,
+        clustersCollected: 1,
+        message: 'Collected with 1 error, first on west: may not list',
+      })
+      expect(status.clusters?.[0]).toEqual({
+        ...{
+          name: 'west',
+          collected: false,
+          resources: 0,
+          errors: 1,
+          reason: 'kube_forbidden',
+          message: 'may not list',
+        },
+      })
+      expect(conditionOf(status, 'Collected')).toMatchObject({
+        ...{ status: 'False', reason: 'PartlyCollected', message: 'west: may not list' },
+        lastTransitionTime: '2026-05-04T10:01:01Z',
+      })
+      expect(conditionOf(status, 'Ready')?.status).toBe('True')
+    })
+    expect(await metrics.registry.metrics()).toContain('clusterpulse_metric_sources{phase="Active"} 2')
+    await manager.stop()
+  })
+})
+
+const soon = (signal?: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, 20)
+    const stop = () => {
+      clearTimeout(timer)
+      resolve()
+    }
+    signal?.addEventListener('abort', stop, { once: true })
+  })
