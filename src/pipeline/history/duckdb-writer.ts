@@ -4,7 +4,7 @@ import type { Loss, SampleGroup, SampleSet } from '#model'
 import { clusterFamily, type Family, families, familyOf, nodeFamily, otherFamily, tableOf } from './duckdb-tables.ts'
 import { metricWord, type Words } from './duckdb-words.ts'
 import { cleanMetric, cleanTime } from './series.ts'
-import { type Way, wayOf } from './spans.ts'
+import { isBetweenRounds, type Way, wayOf } from './spans.ts'
 import type { HistoryRecord } from './types.ts'
 
 export const wayCode: Readonly<Record<Way, number>> = { pulled: 0, pushed: 1, repaired: 2 }
@@ -85,7 +85,7 @@ export class RecordWriter {
     let values = 0
     // A row even without numbers of the cluster: it tells how the batch came.
     const own = set.groups.filter((group) => group.scope === 'cluster')
-    await this.#wide(clusterFamily, own, { cluster, at, way: wayCode[wayOf(set)] })
+    if (!isBetweenRounds(set)) await this.#wide(clusterFamily, own, { cluster, at, way: wayCode[wayOf(set)] })
     await this.#wide(
       nodeFamily,
       set.groups.filter((group) => group.scope === 'node'),

@@ -21,7 +21,8 @@ type Amount = number | null | undefined
 /**
  * The numbers of one batch, by the same rules as the documents, so that a chart and a table never disagree.
  * Types are taken from `view` where the part is `changed` or complete, else from the items of complete parts; a `changed`
- * part without a view says nothing. What is not known is NaN.
+ * part without a view says nothing. What is not known is NaN. Aggregations of MetricSources are numbers where they are finite
+ * and not grouped; a batch between two rounds has nothing else.
  * @returns undefined where the round failed or nothing in it makes a number
  */
 export function samplesOf(batch: Batch, view?: BatchView): SampleSet | undefined {
@@ -30,19 +31,22 @@ export function samplesOf(batch: Batch, view?: BatchView): SampleSet | undefined
   const nodes = read('node')
   const operators = read('operator')
   const clusterOperators = read('clusterOperator')
-  const groups = [
-    clusterGroup({
-      nodes: nodes ?? null,
-      podSummary: read('podSummary')?.[0] ?? null,
-      namespaces: read('namespace') ?? null,
-      deployments: read('deployment') ?? null,
-      operators: operators ?? null,
-      clusterOperators: clusterOperators ?? null,
-    }),
-    groupOf('node', nodes, (node) => node.name, nodeValues),
-    groupOf('operator', operators, (operator) => operator.csv, operatorValues),
-    groupOf('clusterOperator', clusterOperators, (operator) => operator.name, clusterOperatorValues),
-  ].filter((group) => group !== undefined)
+  const rounds = batch.partial
+    ? []
+    : [
+        clusterGroup({
+          nodes: nodes ?? null,
+          podSummary: read('podSummary')?.[0] ?? null,
+          namespaces: read('namespace') ?? null,
+          deployments: read('deployment') ?? null,
+          operators: operators ?? null,
+          clusterOperators: clusterOperators ?? null,
+        }),
+        groupOf('node', nodes, (node) => node.name, nodeValues),
+        groupOf('operator', operators, (operator) => operator.csv, operatorValues),
+        groupOf('clusterOperator', clusterOperators, (operator) => operator.name, clusterOperatorValues),
+      ]
+  const groups = [...rounds, ...customGroups(batch)].filter((group) => group !== undefined)
   if (groups.length === 0) return undefined
   return {
     cluster: batch.cluster,
@@ -51,6 +55,22 @@ export function samplesOf(batch: Batch, view?: BatchView): SampleSet | undefined
     repaired: batch.backfill === true,
     groups,
   }
+}
+
+/** One group per source: each has aggregations of its own. */
+function customGroups({ custom = [] }: Batch): SampleGroup[] {
+  return custom.flatMap((part): SampleGroup[] => {
+    if (part.outcome !== 'complete' && part.outcome !== 'changed') return []
+    const numbers = Object.entries(part.aggregations).filter((entry): entry is [string, number] =>
+      Number.isFinite(entry[1]),
+    )
+    if (numbers.length === 0) return []
+    const columns = numbers.map(([name, value]) => ({
+      metric: metricPrefix.custom + name,
+      values: Float64Array.of(value),
+    }))
+    return [{ scope: 'custom', keys: [part.source], columns }]
+  })
 }
 
 function itemsOf<T extends SnapshotType>(

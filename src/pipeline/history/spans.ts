@@ -15,6 +15,10 @@ export function wayOf({ source, repaired }: Pick<SampleSet, 'source' | 'repaired
   return source === 'push' ? 'pushed' : 'pulled'
 }
 
+/** What MetricSources saw between two rounds: how it came is told by the rounds beside it. */
+export const isBetweenRounds = ({ groups }: SampleSet): boolean =>
+  groups.length > 0 && groups.every(({ scope }) => scope === 'custom')
+
 /** Consecutive batches that came one way; ms. */
 export interface Run {
   readonly way: Way

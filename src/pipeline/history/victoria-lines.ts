@@ -1,6 +1,6 @@
 import { type MetricUnit, metricPrefix, metricsCatalogue, type SampleGroup, type SampleSet, scopeLabel } from '#model'
 import { cleanMetric, cleanTime } from './series.ts'
-import { wayOf } from './spans.ts'
+import { isBetweenRounds, wayOf } from './spans.ts'
 import type { HistoryRecord } from './types.ts'
 
 /** One line of the import. */
@@ -67,7 +67,8 @@ export function linesOf(record: HistoryRecord): readonly Line[] {
   if (at === undefined) return []
   const lines: Line[] = []
   for (const group of samples.groups) addGroup(lines, samples, group, at)
-  lines.push(new Line(labelled(samples.cluster, null, '', at), batchMetric[wayOf(samples)], '1'))
+  if (!isBetweenRounds(samples))
+    lines.push(new Line(labelled(samples.cluster, null, '', at), batchMetric[wayOf(samples)], '1'))
   return lines
 }
 
