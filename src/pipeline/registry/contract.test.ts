@@ -261,154 +261,170 @@ describe('the file of registries', () => {
   })
 })
 
-describe.skipIf(redisMissing !== undefined)(`registries in a shared Redis${redisMissing ? ` (${redisMissing})` : ''}`, () => {
-  const shared = async () => {
-    const connection = connectionOf(redis as TestRedis, db++)
-    const raw = redisClient(connection, () => undefined)
-    await raw.connect()
-    return {
-      connection,
-      raw,
-      open: (checkEveryMs = 60_000) => RedisRegistries.open({ connection, clock, checkEveryMs }),
-      [Symbol.asyncDispose]: async () => raw.disconnect(),
+describe.skipIf(redisMissing !== undefined)(
+  `registries in a shared Redis${redisMissing ? ` (${redisMissing})` : ''}`,
+  () => {
+    const shared = async () => {
+      const connection = connectionOf(redis as TestRedis, db++)
+      const raw = redisClient(connection, () => undefined)
+      await raw.connect()
+      return {
+        connection,
+        raw,
+        open: (checkEveryMs = 60_000) => RedisRegistries.open({ connection, clock, checkEveryMs }),
+        [Symbol.asyncDispose]: async () => raw.disconnect(),
+      }
     }
-  }
 
-  it('are followed by other processes as they are announced', async () => {
-    await using place = await shared()
-    await using writer = await place.open()
-    await using reader = await place.open()
-    await writer.declare(facts('harbor'))
-    await writer.record('harbor', result(start))
-    await eventually('the other sees it', () => reader.registry('harbor')?.last !== null && reader.registries().length > 0)
-    expect(reader.registry('harbor')).toMatchObject({ last: result(start), since: start })
-    expect(reader.measurements('harbor')).toHaveLength(1)
-    await writer.remove('harbor')
-    await eventually('the other forgets it', () => reader.registries().length === 0)
-  })
-
-  it('are found by comparing where nobody announced them', async () => {
-    await using place = await shared()
-    await using reader = await place.open(50)
-    const { raw } = place
-    await pipelined(raw, [
-      ['SET', 'registry:old:spec', JSON.stringify({ display_name: 'Old', endpoint: 'https://old', labels: null })],
-      [
-        'SET',
-        'registry:old:status',
-        JSON.stringify({
-          ...{ available: true, response_time: 33, version: 'registry/2.0', repository_count: 3 },
-          ...{ features: { catalog_accessible: true }, repositories: ['x'], last_check: '2026-01-01T00:00:00Z' },
-        }),
-      ],
-      ['ZADD', 'registry:old:metrics', start / 1000, `{"timestamp":${start / 1000},"response_time":33,"available":true}`],
-      ['SADD', 'registries:all', 'old', 'broken'],
-    ])
-    await eventually('it is seen', () => reader.registries().length === 1)
-    expect(reader.registry('old')).toMatchObject({
-      facts: { displayName: 'Old', labels: {}, intervalMs: 60_000 },
-      last: { at: start, health: 'healthy', responseMs: 33, repositoryCount: 3, repositories: ['x'] },
+    it('are followed by other processes as they are announced', async () => {
+      await using place = await shared()
+      await using writer = await place.open()
+      await using reader = await place.open()
+      await writer.declare(facts('harbor'))
+      await writer.record('harbor', result(start))
+      await eventually(
+        'the other sees it',
+        () => reader.registry('harbor')?.last !== null && reader.registries().length > 0,
+      )
+      expect(reader.registry('harbor')).toMatchObject({ last: result(start), since: start })
+      expect(reader.measurements('harbor')).toHaveLength(1)
+      await writer.remove('harbor')
+      await eventually('the other forgets it', () => reader.registries().length === 0)
     })
-    expect(reader.measurements('old')).toEqual([{ at: start, available: true, responseMs: 33 }])
-  })
 
-  it('are written under the documented keys, apart from those of clusters', async () => {
-    await using place = await shared()
-    await using writer = await place.open()
-    const { raw } = place
-    const heard: string[] = []
-    const listener = redisClient(place.connection, () => undefined)
-    await listener.connect()
-    listener.on('message', (_, text) => void heard.push(text))
-    await listener.subscribe('registry-events')
-    await writer.declare(facts('harbor', { intervalMs: minutes(30) }))
-    await writer.record('harbor', result(start))
-    await writer.record('harbor', result(start + seconds(60)))
-    expect((await raw.keys('*')).sort()).toEqual([
-      'registries:all',
-      'registry-events:harbor',
-      'registry:harbor:meta',
-      'registry:harbor:metrics',
-      'registry:harbor:metrics:latest',
-      'registry:harbor:spec',
-      'registry:harbor:status',
-    ])
-    expect(JSON.parse((await raw.get('registry:harbor:spec')) ?? '')).toMatchObject({
-      ...{ display_name: 'The harbor', endpoint: 'https://harbor.example', type: 'harbor', skip_tls: true },
-      monitoring: { interval: 1800, timeout: 10, check_catalog: true, max_catalog_entries: 100 },
-      credentials_ref: { name: 'the-secret', namespace: 'clusterpulse' },
+    it('are found by comparing where nobody announced them', async () => {
+      await using place = await shared()
+      await using reader = await place.open(50)
+      const { raw } = place
+      await pipelined(raw, [
+        ['SET', 'registry:old:spec', JSON.stringify({ display_name: 'Old', endpoint: 'https://old', labels: null })],
+        [
+          'SET',
+          'registry:old:status',
+          JSON.stringify({
+            ...{ available: true, response_time: 33, version: 'registry/2.0', repository_count: 3 },
+            ...{ features: { catalog_accessible: true }, repositories: ['x'], last_check: '2026-01-01T00:00:00Z' },
+          }),
+        ],
+        [
+          'ZADD',
+          'registry:old:metrics',
+          start / 1000,
+          `{"timestamp":${start / 1000},"response_time":33,"available":true}`,
+        ],
+        ['SADD', 'registries:all', 'old', 'broken'],
+      ])
+      await eventually('it is seen', () => reader.registries().length === 1)
+      expect(reader.registry('old')).toMatchObject({
+        facts: { displayName: 'Old', labels: {}, intervalMs: 60_000 },
+        last: { at: start, health: 'healthy', responseMs: 33, repositoryCount: 3, repositories: ['x'] },
+      })
+      expect(reader.measurements('old')).toEqual([{ at: start, available: true, responseMs: 33 }])
     })
-    const status = JSON.parse((await raw.get('registry:harbor:status')) ?? '')
-    expect(status).toMatchObject({
-      ...{ available: true, response_time: 12, repository_count: 2, last_check: '2026-01-01T00:01:00Z' },
-      ...{ health: 'healthy', phase: 'Connected', message: result(start).message },
+
+    it('are written under the documented keys, apart from those of clusters', async () => {
+      await using place = await shared()
+      await using writer = await place.open()
+      const { raw } = place
+      const heard: string[] = []
+      const listener = redisClient(place.connection, () => undefined)
+      await listener.connect()
+      listener.on('message', (_, text) => void heard.push(text))
+      await listener.subscribe('registry-events')
+      await writer.declare(facts('harbor', { intervalMs: minutes(30) }))
+      await writer.record('harbor', result(start))
+      await writer.record('harbor', result(start + seconds(60)))
+      expect((await raw.keys('*')).sort()).toEqual([
+        'registries:all',
+        'registry-events:harbor',
+        'registry:harbor:meta',
+        'registry:harbor:metrics',
+        'registry:harbor:metrics:latest',
+        'registry:harbor:spec',
+        'registry:harbor:status',
+      ])
+      expect(JSON.parse((await raw.get('registry:harbor:spec')) ?? '')).toMatchObject({
+        ...{ display_name: 'The harbor', endpoint: 'https://harbor.example', type: 'harbor', skip_tls: true },
+        monitoring: { interval: 1800, timeout: 10, check_catalog: true, max_catalog_entries: 100 },
+        credentials_ref: { name: 'the-secret', namespace: 'clusterpulse' },
+      })
+      const status = JSON.parse((await raw.get('registry:harbor:status')) ?? '')
+      expect(status).toMatchObject({
+        ...{ available: true, response_time: 12, repository_count: 2, last_check: '2026-01-01T00:01:00Z' },
+        ...{ health: 'healthy', phase: 'Connected', message: result(start).message },
+      })
+      expect(status).not.toHaveProperty('error')
+      expect(await raw.hgetall('registry:harbor:meta')).toEqual({
+        last_update: '2026-01-01T00:01:00Z',
+        available: 'true',
+      })
+      expect(await raw.zcard('registry:harbor:metrics')).toBe(2)
+      expect(await raw.ttl('registry:harbor:status')).toBeGreaterThanOrEqual((minutes(30) * 3) / 1000)
+      expect(await raw.ttl('registry:harbor:spec')).toBe(-1)
+      expect(await raw.lrange('registry-events:harbor', 0, -1)).toHaveLength(1)
+      await eventually('all three are announced', () => heard.length === 3)
+      expect(JSON.parse(heard[1] ?? '')).toMatchObject({
+        ...{ type: 'registry.reconciled', registry: 'harbor' },
+        data: { health: 'healthy', available: true, response_time: 12, display_name: 'The harbor', type: 'harbor' },
+      })
+      await writer.remove('harbor')
+      expect(await raw.keys('*')).toEqual([])
+      await eventually('the removal is announced', () => heard.length === 4)
+      expect(JSON.parse(heard[3] ?? '')).toMatchObject({ type: 'registry.deleted', data: null })
+      listener.disconnect()
     })
-    expect(status).not.toHaveProperty('error')
-    expect(await raw.hgetall('registry:harbor:meta')).toEqual({ last_update: '2026-01-01T00:01:00Z', available: 'true' })
-    expect(await raw.zrange('registry:harbor:metrics', 0, -1)).toHaveLength(2)
-    expect(await raw.ttl('registry:harbor:status')).toBeGreaterThanOrEqual((minutes(30) * 3) / 1000)
-    expect(await raw.ttl('registry:harbor:spec')).toBe(-1)
-    expect(await raw.lrange('registry-events:harbor', 0, -1)).toHaveLength(1)
-    await eventually('all three are announced', () => heard.length === 3)
-    expect(JSON.parse(heard[1] ?? '')).toMatchObject({
-      ...{ type: 'registry.reconciled', registry: 'harbor' },
-      data: { health: 'healthy', available: true, response_time: 12, display_name: 'The harbor', type: 'harbor' },
+
+    it('keep no measurement older than a day in Redis', async () => {
+      await using place = await shared()
+      await using writer = await place.open()
+      await writer.declare(facts('harbor'))
+      await writer.record('harbor', result(clock.now() - minutes(24 * 60) - 60_000))
+      await writer.record('harbor', result(start))
+      expect(await place.raw.zcard('registry:harbor:metrics')).toBe(1)
     })
-    await writer.remove('harbor')
-    expect(await raw.keys('*')).toEqual([])
-    await eventually('the removal is announced', () => heard.length === 4)
-    expect(JSON.parse(heard[3] ?? '')).toMatchObject({ type: 'registry.deleted', data: null })
-    listener.disconnect()
-  })
 
-  it('keep no measurement older than a day in Redis', async () => {
-    await using place = await shared()
-    await using writer = await place.open()
-    await writer.declare(facts('harbor'))
-    await writer.record('harbor', result(clock.now() - minutes(24 * 60) - 60_000))
-    await writer.record('harbor', result(start))
-    expect(await place.raw.zcard('registry:harbor:metrics')).toBe(1)
-  })
+    it('touch no registry whose name begins alike when one is removed', async () => {
+      await using place = await shared()
+      await using writer = await place.open()
+      for (const name of ['quay', 'quay-2']) {
+        await writer.declare(facts(name))
+        await writer.record(name, result(start))
+      }
+      await writer.remove('quay')
+      expect(await place.raw.smembers('registries:all')).toEqual(['quay-2'])
+      expect(await place.raw.exists('registry:quay-2:status', 'registry:quay-2:metrics')).toBe(2)
+    })
 
-  it('touch no registry whose name begins alike when one is removed', async () => {
-    await using place = await shared()
-    await using writer = await place.open()
-    for (const name of ['quay', 'quay-2']) {
-      await writer.declare(facts(name))
-      await writer.record(name, result(start))
-    }
-    await writer.remove('quay')
-    expect(await place.raw.smembers('registries:all')).toEqual(['quay-2'])
-    expect(await place.raw.exists('registry:quay-2:status', 'registry:quay-2:metrics')).toBe(2)
-  })
+    it('are shown as read last while Redis is away, say so, refuse writes, and come back whole', async () => {
+      await using own = await startRedis()
+      const connection = { host: own.host, port: own.port, commandTimeoutMs: 500 }
+      await using store = await RedisRegistries.open({ connection, clock, checkEveryMs: 50 })
+      await store.declare(facts('harbor'))
+      await store.record('harbor', result(start))
+      await own.kill()
+      await eventually('it is missed', () => store.unavailable() !== undefined)
+      expect(store.registries()).toHaveLength(1)
+      await expect(store.record('harbor', result(start + seconds(60)))).rejects.toMatchObject({
+        code: 'store_unavailable',
+      })
+      await own.start() // and it is empty
+      await eventually('it is back', () => store.unavailable() === undefined)
+      await store.declare(facts('harbor'))
+      await store.record('harbor', result(start + seconds(120)))
+      expect(store.registry('harbor')?.last?.at).toBe(start + seconds(120))
+    })
 
-  it('are shown as read last while Redis is away, say so, refuse writes, and come back whole', async () => {
-    await using own = await startRedis()
-    const connection = { host: own.host, port: own.port, commandTimeoutMs: 500 }
-    await using store = await RedisRegistries.open({ connection, clock, checkEveryMs: 50 })
-    await store.declare(facts('harbor'))
-    await store.record('harbor', result(start))
-    await own.kill()
-    await eventually('it is missed', () => store.unavailable() !== undefined)
-    expect(store.registries()).toHaveLength(1)
-    await expect(store.record('harbor', result(start + seconds(60)))).rejects.toMatchObject({ code: 'store_unavailable' })
-    await own.start() // and it is empty
-    await eventually('it is back', () => store.unavailable() === undefined)
-    await store.declare(facts('harbor'))
-    await store.record('harbor', result(start + seconds(120)))
-    expect(store.registry('harbor')?.last?.at).toBe(start + seconds(120))
-  })
-
-  it('are unavailable from the start where Redis is away, and come by themselves', async () => {
-    await using own = await startRedis()
-    await own.kill()
-    const connection = { host: own.host, port: own.port, connectTimeoutMs: 300, commandTimeoutMs: 300 }
-    await using store = await RedisRegistries.open({ connection, clock, checkEveryMs: 50 })
-    expect(store.unavailable()).toMatchObject({ since: 0 })
-    await own.start()
-    await eventually('it is there', () => store.unavailable() === undefined)
-  })
-})
+    it('are unavailable from the start where Redis is away, and come by themselves', async () => {
+      await using own = await startRedis()
+      await own.kill()
+      const connection = { host: own.host, port: own.port, connectTimeoutMs: 300, commandTimeoutMs: 300 }
+      await using store = await RedisRegistries.open({ connection, clock, checkEveryMs: 50 })
+      expect(store.unavailable()).toMatchObject({ since: 0 })
+      await own.start()
+      await eventually('it is there', () => store.unavailable() === undefined)
+    })
+  },
+)
 
 describe('silence about a registry', () => {
   it('is worth a mark after three intervals, and later where probes are spread by failures', () => {

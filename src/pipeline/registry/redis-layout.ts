@@ -69,9 +69,7 @@ export function readSpec(name: string, text: string): RegistryFacts | undefined 
     caPem: typeof document.ca_bundle === 'string' ? document.ca_bundle : undefined,
     allowPrivateRedirects: document.allow_private_redirects === true,
     credentialsRef:
-      typeof reference.name === 'string'
-        ? { name: reference.name, namespace: textOf(reference.namespace) }
-        : undefined,
+      typeof reference.name === 'string' ? { name: reference.name, namespace: textOf(reference.namespace) } : undefined,
     intervalMs: seconds(positive(monitoring.interval) ?? 60),
     timeoutMs: seconds(positive(monitoring.timeout) ?? 10),
     checkCatalog: monitoring.check_catalog === true,
@@ -115,15 +113,20 @@ function originalResult(document: Readonly<Record<string, unknown>>): ProbeResul
   const { available } = document
   const responseMs = numberOf(document.response_time) ?? 0
   const features = recordOf(document.features)
-  const names = Array.isArray(document.repositories) ? document.repositories.filter((name) => typeof name === 'string') : null
+  const names = Array.isArray(document.repositories)
+    ? document.repositories.filter((name) => typeof name === 'string')
+    : null
   const error = textOf(document.error)
   return {
     at,
     available,
     responseMs: responseMs > 0 ? responseMs : null,
     version: textOf(document.version),
-    features: Object.fromEntries(Object.entries(features).filter((entry): entry is [string, boolean] => typeof entry[1] === 'boolean')),
-    repositoryCount: features.catalog_accessible === true ? Math.max(0, Math.trunc(numberOf(document.repository_count) ?? 0)) : null,
+    features: Object.fromEntries(
+      Object.entries(features).filter((entry): entry is [string, boolean] => typeof entry[1] === 'boolean'),
+    ),
+    repositoryCount:
+      features.catalog_accessible === true ? Math.max(0, Math.trunc(numberOf(document.repository_count) ?? 0)) : null,
     isCatalogTruncated: false,
     repositories: names,
     health: available ? (responseMs > 5_000 ? 'degraded' : 'healthy') : 'unhealthy',
@@ -176,4 +179,6 @@ const positive = (value: unknown): number | undefined => {
   return number !== undefined && number > 0 ? number : undefined
 }
 const textsOf = (value: unknown): Record<string, string> =>
-  Object.fromEntries(Object.entries(recordOf(value)).filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
+  Object.fromEntries(
+    Object.entries(recordOf(value)).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  )

@@ -79,7 +79,10 @@ export class RedisRegistries implements RegistryStore {
   /** announced since the last look; 'all': something may have been missed */
   #news: Set<string> | 'all' = 'all'
   #isLoaded = false
-  #trouble: { readonly since: number; readonly reason: string } | undefined = { since: 0, reason: 'they were not read yet' }
+  #trouble: { readonly since: number; readonly reason: string } | undefined = {
+    since: 0,
+    reason: 'they were not read yet',
+  }
 
   private constructor(options: RedisRegistriesOptions) {
     const { connection, checkEveryMs = seconds(5), statusTtlMs = minutes(10) } = options
@@ -202,7 +205,11 @@ export class RedisRegistries implements RegistryStore {
     const { facts } = state
     const keys = keysOf(facts.name)
     const { clock, statusTtlMs } = this.#options
-    const measurement = measurementDocument({ at: result.at, available: result.available, responseMs: result.responseMs })
+    const measurement = measurementDocument({
+      at: result.at,
+      available: result.available,
+      responseMs: result.responseMs,
+    })
     const event = this.#event(state)
     return [
       ['HSET', keys.meta, 'last_update', rfc3339(result.at), 'available', String(result.available)],
@@ -305,7 +312,8 @@ export class RedisRegistries implements RegistryStore {
       for (const { facts } of gone) this.#forget(facts.name)
     }
     const wanted = present ?? [...(news as ReadonlySet<string>)]
-    for (let start = 0; start < wanted.length; start += SLICE) await this.#read(wanted.slice(start, start + SLICE), !present)
+    for (let start = 0; start < wanted.length; start += SLICE)
+      await this.#read(wanted.slice(start, start + SLICE), !present)
     this.#found()
   }
 
@@ -353,7 +361,10 @@ export class RedisRegistries implements RegistryStore {
       }
       const said = texts.status === null ? undefined : readStatus(texts.status)
       this.#texts.set(name, texts)
-      this.#board.put(name, { state: { facts, last: said?.last ?? null, since: said?.since ?? null, version: 0 }, journal })
+      this.#board.put(name, {
+        state: { facts, last: said?.last ?? null, since: said?.since ?? null, version: 0 },
+        journal,
+      })
     })
   }
 

@@ -1,0 +1,121 @@
+import { Controller, changesSpec, Informer, onReferredChange, onSpecChange, type Trigger } from '#controller'
+import type { KubeClient, KubeObject, ObjectKey } from '#kube'
+import { type Clock, systemClock } from '#model'
+import type { ProbeResult, RegistryStore } from '#registry'
+import type { Logger, Metrics } from '#runtime'
+import { RegistryReconciler } from './reconciler.ts'
+import { type CredentialSecret, credentialSecrets, registryResource } from './registry-resource.ts'
+
+export interface RegistriesOptions {
+  /** the hub's own API, where the objects are */
+  readonly hub: KubeClient
+  /** RegistryConnections elsewhere are not looked at */
+  readonly namespace: string
+  readonly store: RegistryStore
+  /** probes that run at once; default 8 */
+  readonly concurrency?: number
+  readonly logger: Logger
+  readonly metrics?: Metrics
+  readonly clock?: Clock
+  readonly random?: () => number
+}
+
+/** Above this many registries the first probes are spread, so that later ones do not come all at once. */
+const SPREAD_ABOVE = 16
+const SPREAD_PER_KEY_MS = 100
+const SPREAD_MAX_MS = 20_000
+
+/** The controllers of this module, for a Manager. */
+export function registryReconcilers(options: RegistriesOptions): readonly Controller[] {
+  const { hub, namespace, store, logger, metrics, concurrency = 8 } = options
+  const { clock = systemClock, random = Math.random } = options
+  const shared = { kube: hub, namespace, logger, clock }
+  const registries = new Informer<KubeObject>({ ...shared, resource: registryResource })
+  const secrets = new Informer<CredentialSecret>({ ...shared, resource: credentialSecrets })
+  const onProbe = probeMetrics(metrics, store)
+  const reconciler = new RegistryReconciler({
+    hub,
+    registries,
+    secrets,
+    namespace,
+    store,
+    onProbe,
+    clock,
+    random,
+    logger,
+  })
+  const referring = (secret: ObjectKey) =>
+    registries
+      .list()
+      .filter((object) => refersTo(object, secret))
+      .map(({ metadata }) => ({ name: metadata.name, namespace }))
+
+  registries.onChange((change) => {
+    if (changesSpec(change)) reconciler.interrupt(change.key.name)
+  })
+  secrets.onChange((change) => {
+    if (change.kind === 'changed' && sameCredentials(change.object, change.previous)) return
+    for (const { name } of referring(change.key)) reconciler.interrupt(name)
+  })
+  const controller: Controller = new Controller({
+    reconciler,
+    triggers: [
+      withForgotten(onSpecChange(registries), store, namespace),
+      onReferredChange(secrets, (change) =>
+        change.kind === 'changed' && sameCredentials(change.object, change.previous) ? [] : referring(change.key),
+      ),
+    ],
+    concurrency,
+    spreadStartMs: (keys) => (keys > SPREAD_ABOVE ? Math.min(SPREAD_MAX_MS, keys * SPREAD_PER_KEY_MS) : 0),
+    logger,
+    clock,
+    random,
+  })
+  // A store that is read late may hold what was deleted long ago. As long as the store: both end with the process.
+  store.onChange((name) => {
+    const key = { name, namespace }
+    if (registries.isSynced && store.registry(name) && !registries.get(key)) controller.enqueue(key)
+  })
+  return [controller]
+}
+
+/** Registries the hub still knows whose object went while nobody looked: they are looked at once, and forgotten. */
+function withForgotten(trigger: Trigger, store: RegistryStore, namespace: string): Trigger {
+  const keysAtStart = () => {
+    const keys = trigger.keysAtStart()
+    const present = new Set(keys.map(({ name }) => name))
+    const gone = store.registries().filter(({ facts }) => !present.has(facts.name))
+    return [...gone.map(({ facts }) => ({ name: facts.name, namespace })), ...keys]
+  }
+  return { ...trigger, keysAtStart }
+}
+
+function refersTo({ metadata, spec }: KubeObject, secret: ObjectKey): boolean {
+  const ref = (spec as { credentialsRef?: { name?: unknown; namespace?: unknown } } | undefined)?.credentialsRef
+  return (
+    ref?.name !== undefined && ref.name === secret.name && (ref.namespace || metadata.namespace) === secret.namespace
+  )
+}
+
+const sameCredentials = (a: CredentialSecret, b: CredentialSecret): boolean =>
+  a.username === b.username && a.password === b.password
+
+function probeMetrics(metrics: Metrics | undefined, store: RegistryStore) {
+  const probes = metrics?.counter('clusterpulse_registry_probes_total', 'Probes of registries by how they ended.', [
+    'result',
+  ])
+  const durations = metrics?.histogram(
+    'clusterpulse_registry_probe_duration_seconds',
+    'Time from the start of a probe to its status.',
+    [],
+    [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+  )
+  metrics?.gauge('clusterpulse_registries', 'Registries by health.', ['health'], (gauge) => {
+    gauge.reset()
+    for (const { last } of store.registries()) gauge.inc({ health: last?.health ?? 'unknown' })
+  })
+  return ({ available }: ProbeResult, durationMs: number): void => {
+    probes?.inc({ result: available ? 'available' : 'unavailable' })
+    durations?.observe(durationMs / 1000)
+  }
+}

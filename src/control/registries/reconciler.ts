@@ -1,0 +1,183 @@
+import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
+import { isKubeError, type KubeClient, type KubeObject, type ObjectKey } from '#kube'
+import { type Clock, FleetError } from '#model'
+import { type ProbeResult, probeRegistry, type RegistryStore, type RegistryTarget } from '#registry'
+import type { Logger } from '#runtime'
+import { type CredentialSecret, credentialSecrets, type Registry, registryResource } from './registry-resource.ts'
+import { statusPatch } from './status.ts'
+import { type Credentials, credentialsOf, nextProbeMs, type Settings, settingsOf } from './target.ts'
+
+export interface ReconcilerOptions {
+  readonly hub: KubeClient
+  readonly registries: Pick<Informer<KubeObject>, 'get'>
+  readonly secrets: Pick<Informer<CredentialSecret>, 'get'>
+  /** of both informers; Secrets elsewhere are read one by one */
+  readonly namespace: string
+  readonly store: RegistryStore
+  readonly onProbe: (result: ProbeResult, durationMs: number) => void
+  readonly clock: Clock
+  readonly random: () => number
+  readonly logger: Logger
+}
+
+/** What we remember of one registry between probes; a restart begins anew. */
+interface Visit {
+  /** ends the probe that runs now */
+  running: AbortController | undefined
+  /** in a row */
+  failures: number
+  wasAvailable: boolean | undefined
+  /** what we wrote last, over which version of the object: the informer may not have seen it yet */
+  said: { readonly over: string | undefined; readonly status: object } | undefined
+}
+
+/** Makes the hub know what a RegistryConnection says: the registry is probed, the result stored and written to its status. */
+export class RegistryReconciler implements Reconciler {
+  readonly name = 'registries'
+  readonly #options: ReconcilerOptions
+  readonly #visits = new Map<string, Visit>()
+
+  constructor(options: ReconcilerOptions) {
+    this.#options = options
+  }
+
+  /** Ends the probe of a registry that changed, or whose credentials did: its result must not be taken any more. */
+  interrupt(name: string): void {
+    const visit = this.#visits.get(name)
+    if (!visit) return
+    visit.failures = 0
+    visit.running?.abort()
+  }
+
+  async reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
+    const object = this.#options.registries.get(key)
+    if (!object || object.metadata.deletionTimestamp) {
+      await this.#options.store.remove(key.name)
+      this.#visits.delete(key.name)
+      return done
+    }
+    const visit = this.#visits.get(key.name) ?? newVisit()
+    this.#visits.set(key.name, visit)
+    const running = new AbortController()
+    visit.running = running
+    const end = () => running.abort(signal.reason)
+    signal.addEventListener('abort', end, { once: true })
+    if (signal.aborted) end()
+    try {
+      return await this.#visit(object as unknown as Registry, visit, running.signal) // served under our schema
+    } catch (error) {
+      if (running.signal.aborted && !signal.aborted) return done // the change that ended it has asked for the next look
+      throw error
+    } finally {
+      signal.removeEventListener('abort', end)
+      visit.running = undefined
+    }
+  }
+
+  async #visit(object: Registry, visit: Visit, signal: AbortSignal): Promise<Outcome> {
+    const { clock, random, namespace, onProbe } = this.#options
+    const startedAt = clock.now()
+    const settings = settingsOf(object, namespace)
+    const credentials = await this.#credentials(settings.target, signal)
+    const target: RegistryTarget =
+      credentials?.kind === 'found' ? { ...settings.target, credentials: credentials.credentials } : settings.target
+    await this.#keep(target.name, (store) => store.declare(settings.target))
+    await this.#write(object, visit, { settings, credentials, result: undefined }, signal)
+    const probed = await probeRegistry(target, { signal, clock })
+    const result = credentials?.kind === 'lacking' ? withWarning(probed, credentials) : probed
+    signal.throwIfAborted()
+    await this.#keep(target.name, (store) => store.record(target.name, result))
+    await this.#write(object, visit, { settings, credentials, result }, signal)
+    this.#note(target.name, visit, result)
+    const tookMs = clock.now() - startedAt
+    onProbe(result, tookMs)
+    return againAfter(nextProbeMs(target.intervalMs, visit.failures, tookMs, random()))
+  }
+
+  /** The Secret, as far as one is named. */
+  async #credentials({ credentialsRef }: RegistryTarget, signal: AbortSignal): Promise<Credentials | undefined> {
+    if (!credentialsRef) return undefined
+    const { hub, secrets, namespace } = this.#options
+    const name = `${credentialsRef.namespace}/${credentialsRef.name}`
+    try {
+      const secret =
+        credentialsRef.namespace === namespace
+          ? secrets.get(credentialsRef)
+          : await hub.get(credentialSecrets, credentialsRef, signal)
+      return credentialsOf(name, secret)
+    } catch (error) {
+      signal.throwIfAborted()
+      const { message } = FleetError.from(error)
+      return {
+        kind: 'lacking',
+        reason: 'SecretUnreadable',
+        message: `Secret ${name} cannot be read: ${message}; the registry is asked anonymously`,
+      }
+    }
+  }
+
+  /** A store that is away keeps no registry from being probed: the next probe brings everything again. */
+  async #keep(registry: string, write: (store: RegistryStore) => Promise<void>): Promise<void> {
+    try {
+      await write(this.#options.store)
+    } catch (error) {
+      const { message } = FleetError.from(error)
+      this.#options.logger.warn({ registry, error: message }, 'what is known of a registry could not be stored')
+    }
+  }
+
+  /** Writes what differs from the stored status. A failure to do so is logged: the next probe says it again. */
+  async #write(
+    object: Registry,
+    visit: Visit,
+    said: {
+      readonly settings: Settings
+      readonly credentials: Credentials | undefined
+      readonly result: ProbeResult | undefined
+    },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { hub, clock, logger, registries } = this.#options
+    const { name, namespace } = object.metadata
+    const key: ObjectKey = namespace ? { name, namespace } : { name }
+    const current = (registries.get(key) as unknown as Registry | undefined) ?? object
+    const version = current.metadata.resourceVersion
+    const stored = visit.said && visit.said.over === version ? visit.said.status : current.status
+    const { target, adjustments } = said.settings
+    const patch = statusPatch({
+      stored,
+      generation: object.metadata.generation,
+      target,
+      adjustments,
+      credentials: said.credentials,
+      result: said.result,
+      now: clock.now(),
+    })
+    if (!patch) return
+    try {
+      await hub.patch(registryResource, key, { status: patch }, { kind: 'merge', subresource: 'status', signal })
+      visit.said = { over: version, status: { ...stored, ...patch } }
+    } catch (error) {
+      signal.throwIfAborted()
+      if (isKubeError(error, 'not_found')) return // deleted meanwhile: its key comes again
+      logger.warn({ registry: name, err: FleetError.from(error) }, 'the status of a registry could not be written')
+    }
+  }
+
+  #note(registry: string, visit: Visit, { available, message, health }: ProbeResult): void {
+    const { logger } = this.#options
+    visit.failures = available ? 0 : visit.failures + 1
+    const facts = { registry, health, message }
+    if (visit.wasAvailable === available) logger.debug(facts, 'a registry was probed')
+    else if (available) logger.info(facts, 'a registry is available')
+    else logger.warn(facts, 'a registry is not available')
+    visit.wasAvailable = available
+  }
+}
+
+const newVisit = (): Visit => ({ running: undefined, failures: 0, wasAvailable: undefined, said: undefined })
+
+/** Whoever named a Secret that is not there did not mean to ask anonymously. */
+function withWarning(result: ProbeResult, { message }: Extract<Credentials, { kind: 'lacking' }>): ProbeResult {
+  return { ...result, warnings: [{ code: 'credentials_missing', message }, ...result.warnings] }
+}
