@@ -103,7 +103,8 @@ class PathReader {
     const segments: Segment[] = []
     const texts: string[] = []
     let emptyKeyAt: number | undefined
-    if (this.#peek() === '$') this.#at++
+    // `$ref` is a key; a `$` alone, or before a step, is the object.
+    if (/^\$(?:[.[\s]|$)/.test(this.#text.slice(this.#at, Math.min(this.#end, this.#at + 2)))) this.#at++
     while (this.#at < this.#end) {
       const from = this.#at
       if (this.#peek() === '[') segments.push(this.#bracket())
@@ -123,14 +124,24 @@ class PathReader {
 
   /** Spaces around it, and the braces of kubectl's templates. */
   #unwrap(): void {
-    while (this.#end > 0 && isSpace(this.#text[this.#end - 1])) this.#end--
+    this.#trimEnd()
     this.#spaces()
     if (this.#peek() !== '{') return
     if (this.#text[this.#end - 1] !== '}') this.#fail('"{" is not closed', this.#at, this.#at + 1)
     this.#at++
     this.#end--
     this.#spaces()
-    while (this.#end > this.#at && isSpace(this.#text[this.#end - 1])) this.#end--
+    this.#trimEnd()
+  }
+
+  /** A space behind a backslash is a letter of a key. */
+  #trimEnd(): void {
+    while (this.#end > this.#at && isSpace(this.#text[this.#end - 1])) {
+      let slashes = 0
+      while (this.#text[this.#end - 2 - slashes] === '\\') slashes++
+      if (slashes % 2 === 1) return
+      this.#end--
+    }
   }
 
   #key(): Segment {

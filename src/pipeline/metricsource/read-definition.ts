@@ -24,7 +24,7 @@ import type { CompiledSource } from './types.ts'
 export function readDefinition(document: unknown): CompiledSource | undefined {
   const findings = new Findings()
   const root = ObjectReader.of(readable(document), 'definition', findings)
-  if (!root) return undefined
+  if (!root?.has('source')) return undefined
   const draft = draftOf(root)
   if (draft.name === '' || findings.hasErrors) return undefined
   const [hash, compiledAt] = [root.raw('hash'), Date.parse(String(root.raw('compiledAt')))]
