@@ -117,6 +117,5 @@ export {
   v1ListNamespaces,
   v1ListNodes,
   v1ListOperators,
-  v1ListRegistries,
 } from './v1.ts'
 export * from './views.ts'

@@ -25,6 +25,7 @@ export const problemStatus = {
   cluster_not_found: 404,
   node_not_found: 404,
   type_not_found: 404,
+  registry_not_found: 404,
   policy_not_found: 404,
   sign_in_off: 404,
   method_not_allowed: 405,

@@ -2,7 +2,7 @@ import { routesAccess } from './access.ts'
 import { getCluster, listClusters } from './clusters.ts'
 import type { RouteContract } from './contract.ts'
 import { listEvents, openStream } from './events.ts'
-import { getHistory, v1ClusterHistory, v1NodeHistory } from './history.ts'
+import { getHistory, typeHistory, v1ClusterHistory, v1NodeHistory } from './history.ts'
 import { listDeployments, listNamespaces } from './namespaces.ts'
 import { getNode, listNodes } from './nodes.ts'
 import { listClusterOperators, listOperators } from './operators.ts'
@@ -15,9 +15,10 @@ import {
   promQlRange,
   promQlRangeForm,
 } from './promql.ts'
+import { getRegistry, listRegistries, v1RegistriesStatus } from './registries.ts'
 import { search } from './search.ts'
 import { authLogout, authMe, authPermissions, authStatus, getSession } from './session.ts'
-import { getType, listCustomRows, listTypes } from './types.ts'
+import { getType, listCustomRows, listTypes, v1CustomResources, v1CustomTypeClusters, v1CustomTypes } from './types.ts'
 import { routesV1 } from './v1.ts'
 
 /** Every route of the API. The OpenAPI document is made of these, and the server registers exactly these. */
@@ -36,6 +37,7 @@ export const routes: readonly RouteContract[] = [
   v1ClusterHistory,
   v1NodeHistory,
   getHistory,
+  typeHistory,
   promQlQuery,
   promQlQueryForm,
   promQlRange,
@@ -52,8 +54,14 @@ export const routes: readonly RouteContract[] = [
   listOperators,
   listClusterOperators,
   listEvents,
+  listRegistries,
+  getRegistry,
+  v1RegistriesStatus,
   listTypes,
   getType,
   listCustomRows,
+  v1CustomResources,
+  v1CustomTypes,
+  v1CustomTypeClusters,
   search,
 ]

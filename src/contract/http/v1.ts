@@ -136,19 +136,7 @@ export const v1ListEvents = {
   },
 } as const satisfies RouteContract
 
-export const v1ListRegistries = {
-  method: 'GET',
-  url: '/api/v1/registries/status',
-  access: 'authenticated',
-  schema: {
-    operationId: 'v1ListRegistries',
-    summary: 'Container registries; none can be registered yet, so the list is empty',
-    response: Type.Array(Document('name, spec, status')),
-  },
-} as const satisfies RouteContract
-
 export const routesV1: readonly RouteContract[] = [
-  v1ListRegistries,
   v1ListClusters,
   v1GetCluster,
   v1ListNodes,

@@ -16,10 +16,12 @@ import { fleetRoutes } from './routes/fleet.ts'
 import { historyRoutes } from './routes/history.ts'
 import { probeRoutes } from './routes/probes.ts'
 import { promQlMarks, promQlRoutes } from './routes/promql.ts'
+import { registryRoutes } from './routes/registries.ts'
 import { searchRoutes } from './routes/search.ts'
 import { sessionRoutes } from './routes/session.ts'
 import { typeRoutes } from './routes/types.ts'
 import { v1Routes } from './routes/v1.ts'
+import { v1TypeRoutes } from './routes/v1-types.ts'
 import { StreamHub } from './stream.ts'
 import type { ApiOptions, ApiServer, RegisteredRoute, TlsConfig } from './types.ts'
 import { Views } from './views.ts'
@@ -193,6 +195,8 @@ export function apiServer(options: ApiOptions): ApiServer {
     v1Routes(scope, parts, options.history)
     fleetRoutes(scope, parts)
     typeRoutes(scope, parts)
+    v1TypeRoutes(scope, parts, { semantics: config.semantics ?? 'strict' })
+    registryRoutes(scope, parts, { registries: options.registries, storeGraceMs: config.storeGraceMs ?? 10_000 })
     searchRoutes(scope, parts)
     historyRoutes(scope, parts, options.history)
     scope.register(async (promql: FastifyInstance) => {

@@ -333,14 +333,17 @@ export class RedisRegistries implements RegistryStore {
     )
     const width = asksMembership ? 3 : 2
     const changed: { name: string; texts: Texts; facts: RegistryFacts }[] = []
-    names.forEach((name, index) => {
+    for (const [index, name] of names.entries()) {
       const [spec, status, isMember = 1] = answers.slice(index * width, index * width + width)
       const facts = typeof spec === 'string' && isMember === 1 ? readSpec(name, spec) : undefined
-      if (!facts) return this.#forget(name)
+      if (!facts) {
+        this.#forget(name)
+        continue
+      }
       const texts = { spec: String(spec), status: typeof status === 'string' ? status : null }
       const known = this.#texts.get(name)
       if (known?.spec !== texts.spec || known.status !== texts.status) changed.push({ name, texts, facts })
-    })
+    }
     await this.#take(changed)
   }
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Decider, type Principal, type StoredPolicy, standardTypes } from '#access'
+import { type Decider, type Principal, type Sight, type StoredPolicy, standardTypes } from '#access'
 import {
   authCacheClear,
   authCallback,
@@ -11,9 +11,9 @@ import {
   authPolicies,
   authStatus,
   getSession,
-  v1ListRegistries,
 } from '#http'
 import { type Identity, type SignInAnswer, SignInFailedError } from '#identity'
+import type { ClusterState } from '#model'
 import { acceptJson, bodyOf } from '../body.ts'
 import { RefusedError, refusalOf } from '../problem.ts'
 import { type Answer, type Parts, principalOf, route, sightOf, visibleClusters } from '../route.ts'
@@ -58,7 +58,10 @@ export function sessionRoutes(app: FastifyInstance, parts: Parts, { version, ide
     const clusters = visibleClusters(parts, sight).map(({ state }) => {
       const { permissions, level, decidedBy, filters } = sight.permissions(state)
       const types = [...new Set([...standardTypes, ...Object.keys(filters)])]
-      const visibility = Object.fromEntries(types.map((type) => [type, filters[type]?.visibility ?? 'all']))
+      const visibility = Object.fromEntries([
+        ...types.map((type) => [type, filters[type]?.visibility ?? 'all'] as const),
+        ...customVisibility(parts, sight, state, types),
+      ])
       const decided_by = decidedBy && deciderView(decidedBy)
       return [state.name, { permissions: permissions.toSorted(), access_level: level, visibility, filters, decided_by }]
     })
@@ -151,9 +154,26 @@ export function sessionRoutes(app: FastifyInstance, parts: Parts, { version, ide
     setCookies(reply, cookies)
     return { fresh: { message: 'Logout successful', ...(redirect !== undefined && { redirect }) } }
   })
+}
 
-  // True as long as no registry can be registered.
-  route(app, parts, v1ListRegistries, () => ({ fresh: [] }))
+const reserved: ReadonlySet<string> = new Set([...standardTypes, 'registries'])
+
+/** Of types that MetricSources collect: those that are seen, and those that the own policies name. */
+function customVisibility(
+  { types }: Parts,
+  sight: Sight,
+  cluster: ClusterState,
+  named: readonly string[],
+): readonly (readonly [type: string, visibility: 'all' | 'filtered' | 'none'])[] {
+  const names = new Set([...types.sources().map(({ typeName }) => typeName), ...named])
+  const told: [string, 'all' | 'filtered' | 'none'][] = []
+  for (const name of names) {
+    if (reserved.has(name)) continue
+    const { result, whole } = sight.custom(cluster, name)
+    if (result !== 'deny') told.push([name, whole ? 'all' : 'filtered'])
+    else if (named.includes(name)) told.push([name, 'none'])
+  }
+  return told
 }
 
 const user = ({ username, email, groups }: Principal) => ({ username, email, groups })

@@ -1,0 +1,172 @@
+import type { FastifyInstance } from 'fastify'
+import type { Sight } from '#access'
+import { getRegistry, listRegistries, type RegistryDetailView, type RegistryView, v1RegistriesStatus } from '#http'
+import type { Clock } from '#model'
+import { documentTime } from '#model'
+import { type RegistryReader, type RegistryState, staleAt } from '#registry'
+import { type Body, textBody } from '../bodies.ts'
+import { RefusedError } from '../problem.ts'
+import { type Parts, route, sightOf } from '../route.ts'
+
+export interface RegistryRoutesOptions {
+  /** absent: this hub watches no registries, and every list is empty */
+  readonly registries: RegistryReader | undefined
+  /** how long a lost store is answered from memory, ms */
+  readonly storeGraceMs: number
+}
+
+type Encode = (seen: readonly RegistryState[], sight: Sight) => string
+
+/** Container registries, as far as policies show them. */
+export function registryRoutes(
+  app: FastifyInstance,
+  parts: Parts,
+  { registries, storeGraceMs }: RegistryRoutesOptions,
+): void {
+  const reader = (): RegistryReader | undefined => {
+    if (registries) requireCurrent(registries, parts.clock, storeGraceMs)
+    return registries
+  }
+
+  /** Encoded once per version and sight, until somebody falls silent. */
+  function listed(name: string, sight: Sight, now: number, encode: Encode): Body {
+    const found = reader()
+    const key = `${name} ${sight.fingerprint}`
+    const tag = found?.version() ?? 0
+    const known = parts.bodies.get(key, tag, now)
+    if (known) return known
+    const seen = (found?.registries() ?? []).filter((registry) => isShown(sight, registry))
+    const body = textBody(`${encode(seen, sight)}\n`)
+    parts.bodies.set(key, { tag, validUntil: Math.min(sight.validUntil, turnOf(seen, now)) }, body)
+    return body
+  }
+
+  route(app, parts, listRegistries, ({ request, now }) => ({
+    body: listed('listRegistries', sightOf(request), now, (seen, sight) =>
+      JSON.stringify({ items: seen.map((registry) => registryView(registry, sight, now)) }),
+    ),
+  }))
+
+  route(app, parts, v1RegistriesStatus, ({ request, now }) => ({
+    body: listed('v1RegistriesStatus', sightOf(request), now, (seen, sight) =>
+      JSON.stringify(seen.map((registry) => registryDocument(registry, sight, now))),
+    ),
+  }))
+
+  route(app, parts, getRegistry, ({ request, params, now }) => {
+    const found = reader()
+    const registry = found?.registry(params.name)
+    // Asked in both cases, so that hidden and absent take the same way.
+    const sight = sightOf(request)
+    const shown = isShown(sight, registry ?? nobody(params.name))
+    if (!found || !registry || !shown) throw registryNotFound(params.name)
+    const measurements = found
+      .measurements(params.name)
+      .map(({ at, responseMs, available }): RegistryDetailView['measurements'][number] => [at, responseMs, available])
+    return { body: textBody(`${JSON.stringify({ ...registryView(registry, sight, now), measurements })}\n`) }
+  })
+}
+
+const registryNotFound = (name: string): RefusedError =>
+  new RefusedError('registry_not_found', `there is no registry ${JSON.stringify(name)} that you may see`)
+
+function requireCurrent(registries: RegistryReader, clock: Clock, graceMs: number): void {
+  const lost = registries.unavailable()
+  if (!lost || clock.now() - lost.since <= graceMs) return
+  throw new RefusedError('store_unavailable', 'the store behind the hub does not answer', { retryAfterSeconds: 5 })
+}
+
+type Shown = Pick<RegistryState, 'facts'> | { readonly facts: { readonly name: string; readonly labels: object } }
+
+const isShown = (sight: Sight, { facts }: Shown): boolean =>
+  sight.showsRegistry({ name: facts.name, labels: facts.labels as Readonly<Record<string, string>> })
+
+const noLabels: Readonly<Record<string, string>> = {}
+const nobody = (name: string) => ({ facts: { name, labels: noLabels } })
+
+/** When time alone makes one of them stale, ms. */
+function turnOf(seen: readonly RegistryState[], now: number): number {
+  return Math.min(...seen.map(staleAt).filter((at) => at > now), Number.POSITIVE_INFINITY)
+}
+
+/** As it is at this moment: a health that nobody has confirmed for so long is not known, whatever it was. */
+function registryView(registry: RegistryState, sight: Sight, now: number): RegistryView {
+  const { facts, last, since } = registry
+  const stale = now >= staleAt(registry)
+  const say = (text: string) => (sight.administrator ? text : withoutSecret(text, registry))
+  return {
+    name: facts.name,
+    displayName: facts.displayName,
+    endpoint: facts.endpoint,
+    type: facts.type,
+    labels: { ...facts.labels },
+    skipTlsVerify: facts.skipTlsVerify,
+    insecure: facts.insecure,
+    intervalMs: facts.intervalMs,
+    health: last && !stale ? last.health : 'unknown',
+    message: say(messageOf(registry, stale)),
+    available: last?.available ?? null,
+    since,
+    checkedAt: last?.at ?? null,
+    stale,
+    responseMs: last?.responseMs ?? null,
+    version: last?.version ?? '',
+    features: { ...last?.features },
+    repositoryCount: last?.repositoryCount ?? null,
+    repositories: last?.repositories ? [...last.repositories] : null,
+    catalogTruncated: last?.isCatalogTruncated ?? false,
+    code: last?.code ?? '',
+    error: say(last?.error ?? ''),
+    warnings: (last?.warnings ?? []).map(({ code, message }) => ({ code, message: say(message) })),
+  }
+}
+
+/** Where credentials lie is for those who may change that. */
+function withoutSecret(text: string, { facts: { credentialsRef } }: RegistryState): string {
+  return credentialsRef ? text.replaceAll(` of Secret ${credentialsRef.namespace}/${credentialsRef.name}`, '') : text
+}
+
+function messageOf({ last }: RegistryState, stale: boolean): string {
+  if (!last) return 'Registry was not checked yet'
+  return stale ? `no news since ${documentTime(last.at)}; before that: ${last.message}` : last.message
+}
+
+/** The documented form. That there is a Secret is nobody's business, and its name is left out. */
+function registryDocument(registry: RegistryState, sight: Sight, now: number) {
+  const { facts, last } = registry
+  return {
+    name: facts.name,
+    spec: {
+      display_name: facts.displayName,
+      endpoint: facts.endpoint,
+      type: facts.type,
+      insecure: facts.insecure,
+      skip_tls: facts.skipTlsVerify,
+      labels: facts.labels,
+      monitoring: {
+        interval: Math.round(facts.intervalMs / 1000),
+        timeout: Math.round(facts.timeoutMs / 1000),
+        check_catalog: facts.checkCatalog,
+        max_catalog_entries: facts.catalogPageSize ?? -1,
+      },
+    },
+    status: last ? statusDocument(registryView(registry, sight, now), last) : {},
+  }
+}
+
+function statusDocument({ health, message, error, stale }: RegistryView, last: NonNullable<RegistryState['last']>) {
+  return {
+    available: last.available,
+    response_time: Math.round(last.responseMs ?? 0),
+    version: last.version,
+    repository_count: last.repositoryCount ?? 0,
+    features: last.features,
+    repositories: last.repositories,
+    last_check: documentTime(last.at),
+    ...(error !== '' && { error }),
+    health,
+    message,
+    phase: last.available ? 'Connected' : 'Error',
+    stale,
+  }
+}
