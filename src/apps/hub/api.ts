@@ -1,9 +1,11 @@
 import { RedisPolicies } from '#access'
+import { RedisCatalog } from '#catalog'
 import { openEvents } from '#events'
 import { revocationsOver } from '#identity'
 import { createKubeClient, type KubeClient } from '#kube'
 import { systemClock } from '#model'
 import { RedisMarks } from '#redis'
+import { RedisRegistries } from '#registry'
 import { Metrics } from '#runtime'
 import { RedisMirror } from '#state'
 import type { ApiConfig } from './config.ts'
@@ -30,6 +32,12 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
   const policies = part<RedisPolicies>('policies', () =>
     RedisPolicies.open({ connection, clock: systemClock, logger: logger.child({ part: 'policies' }) }),
   )
+  const catalog = part<RedisCatalog>('catalog', () =>
+    RedisCatalog.open({ connection, clock: systemClock, logger: logger.child({ part: 'catalog' }) }),
+  )
+  const registries = part<RedisRegistries>('registries', () =>
+    RedisRegistries.open({ connection, clock: systemClock, logger: logger.child({ part: 'registries' }) }),
+  )
   const marks = part('sessions', () =>
     Promise.resolve(
       new RedisMarks({
@@ -47,6 +55,8 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
   const serve = serving({
     web: config.web,
     policies: policies.get,
+    catalog: catalog.get,
+    registries: registries.get,
     revocations: () => revocationsOver(marks.get(), systemClock),
     redis: connection,
     ...(hub && { hub: hub.get }),
@@ -58,7 +68,17 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
     version,
   })
   await runUntilSignal(
-    [mirror, events, ...(history ? [history] : []), policies, marks, ...(hub ? [hub] : []), ...serve.parts],
+    [
+      mirror,
+      events,
+      ...(history ? [history] : []),
+      policies,
+      catalog,
+      registries,
+      marks,
+      ...(hub ? [hub] : []),
+      ...serve.parts,
+    ],
     logger,
     () => {
       process.stdout.write(

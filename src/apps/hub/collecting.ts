@@ -1,18 +1,25 @@
 import { join } from 'node:path'
 import { accessReconcilers, type PolicyWriter } from '#access'
+import type { CatalogWriter, SourceCatalog } from '#catalog'
 import { connectionReconcilers, type Defaults } from '#connections'
-import { type LeaderElection, Manager } from '#controller'
+import { type Controller, type LeaderElection, Manager } from '#controller'
 import { type EventBus, openEvents } from '#events'
 import type { HistoryStore } from '#history'
 import { Ingester } from '#ingest'
 import { ClientPool, type KubeClient } from '#kube'
+import { metricSourceReconcilers } from '#metricsources'
 import { seconds, systemClock } from '#model'
+import { registryReconcilers } from '#registries'
+import type { RegistryStore } from '#registry'
 import { type Metrics, type Part, SegmentLog } from '#runtime'
 import type { StateStore } from '#state'
 import type { CollectionConfig } from './config.ts'
 import type { IngesterConfig } from './config-push.ts'
 import { Receiving } from './receiving.ts'
 import { type HubLogger, part } from './run.ts'
+
+/** What is elected, and led, on its own. */
+export type ControllerName = 'connections' | 'access' | 'sources' | 'registries'
 
 export interface CollectingOptions {
   readonly dataDir: string
@@ -26,10 +33,14 @@ export interface CollectingOptions {
   readonly openState: (logId: string) => Promise<StateStore>
   /** where compiled access policies go */
   readonly policies: () => PolicyWriter
+  /** which MetricSources are in force */
+  readonly catalog: () => SourceCatalog & CatalogWriter
+  /** what is known of container registries */
+  readonly registries: () => RegistryStore
   /** opened as state is; absent: no history is kept */
   readonly openHistory?: () => Promise<HistoryStore>
   /** of the controllers of this name */
-  readonly election?: (name: 'connections' | 'access') => LeaderElection
+  readonly election?: (name: ControllerName) => LeaderElection
   /** Secrets may name kubeconfigs of this machine: only where the person at it rules the hub. */
   readonly allowLocalKubeconfig: boolean
   readonly metrics: Metrics
@@ -118,6 +129,7 @@ export function collecting(options: CollectingOptions): Collecting {
           ingester: ingester.get(),
           state: state.get(),
           defaults,
+          catalog: options.catalog(),
           ...(receiving && {
             agents: receiving.get().agents,
             agentInstall: receiving.get().install(),
@@ -137,32 +149,43 @@ export function collecting(options: CollectingOptions): Collecting {
     },
     stop: async () => manager?.stop(),
   }
-  // A manager of its own: where the kind is not installed yet, connections go on all the same.
-  let policies: Manager | undefined
-  const access: Part = {
-    name: 'access',
-    async start() {
-      const election = options.election?.('access')
-      policies = new Manager({
-        name: 'access',
-        controllers: accessReconcilers({
-          hub: options.hub(),
-          namespace: options.namespace,
-          writer: options.policies(),
-          logger: logger.child({ part: 'access' }),
-          metrics,
-          clock: systemClock,
-        }),
-        ...(election && { election }),
-        logger,
-      })
-      await policies.start()
-    },
-    stop: async () => policies?.stop(),
+  // Managers of their own: where a kind is not installed yet, connections go on all the same.
+  const ownManager = (name: ControllerName, controllers: () => readonly Controller[]): Part => {
+    let own: Manager | undefined
+    return {
+      name,
+      async start() {
+        const election = options.election?.(name)
+        own = new Manager({ name, controllers: controllers(), ...(election && { election }), logger })
+        await own.start()
+      },
+      stop: async () => own?.stop(),
+    }
   }
+  const shared = (name: string) => ({
+    hub: options.hub(),
+    namespace: options.namespace,
+    logger: logger.child({ part: name }),
+    metrics,
+    clock: systemClock,
+  })
+  const access = ownManager('access', () => accessReconcilers({ ...shared('access'), writer: options.policies() }))
+  const sources = ownManager('sources', () =>
+    metricSourceReconcilers({
+      ...shared('sources'),
+      catalog: options.catalog(),
+      state: state.get(),
+      ingester: ingester.get(),
+      events: events.get(),
+    }),
+  )
+  const registries = ownManager('registries', () =>
+    registryReconcilers({ ...shared('registries'), store: options.registries() }),
+  )
   return {
     parts: [
       access,
+      registries,
       log,
       state,
       ...(history ? [history] : []),
@@ -170,6 +193,7 @@ export function collecting(options: CollectingOptions): Collecting {
       ingester,
       clients,
       ...(receiving ? [receiving] : []),
+      sources,
       connections,
     ],
     state: state.get,

@@ -49,6 +49,11 @@ async function declareRegistry(server: ApiServer, name: string, spec: Record<str
   else await server.objects.put({ ...known, spec: { ...(known.spec as object), endpoint: spec.endpoint } })
 }
 
+/** What the demo's registry holds. */
+export const demoRepositories: readonly string[] = ['checkout', 'payments', 'catalog', 'search', 'identity'].flatMap(
+  (team) => ['api', 'worker', 'migrations'].map((part) => `${team}/${part}`),
+)
+
 /** As in deploy/examples/metric-sources; a test holds them to it. */
 export const demoSources: Readonly<Record<string, Record<string, unknown>>> = {
   'deployment-health': {

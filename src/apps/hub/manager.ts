@@ -1,13 +1,15 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { RedisPolicies } from '#access'
+import { RedisCatalog } from '#catalog'
 import { LeaderElection } from '#controller'
 import { isFront, runFront } from '#ingest'
 import { createKubeClient, type KubeClient } from '#kube'
 import { systemClock } from '#model'
+import { RedisRegistries } from '#registry'
 import { keepHeapTight, Metrics, type Part } from '#runtime'
 import { RedisStateStore } from '#state'
-import { collecting } from './collecting.ts'
+import { type ControllerName, collecting } from './collecting.ts'
 import type { ManagerConfig } from './config.ts'
 import { historyOf } from './history.ts'
 import { hubAccess } from './hub-access.ts'
@@ -18,7 +20,9 @@ import { HUB_CLIENT, part, type RoleOptions, roleLogger, runUntilSignal } from '
 const LEASES = {
   connections: 'cluster-controller.clusterpulse.io',
   access: 'policy-controller.clusterpulse.io',
-} as const
+  sources: 'metricsource-controller.clusterpulse.io',
+  registries: 'registry-controller.clusterpulse.io',
+} as const satisfies Record<ControllerName, string>
 
 /** The collecting half of a hub on Kubernetes: reads ClusterConnections and their clusters, writes Redis and statuses. */
 export async function manager({ config, warnings, version }: RoleOptions<ManagerConfig>): Promise<void> {
@@ -40,7 +44,23 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
       logger: logger.child({ part: 'policies' }),
     }),
   )
+  const catalog = part<RedisCatalog>('catalog', () =>
+    RedisCatalog.open({
+      connection: redisConnection(config.redis),
+      clock: systemClock,
+      logger: logger.child({ part: 'catalog' }),
+    }),
+  )
+  const registries = part<RedisRegistries>('registries-store', () =>
+    RedisRegistries.open({
+      connection: redisConnection(config.redis),
+      clock: systemClock,
+      logger: logger.child({ part: 'registries' }),
+    }),
+  )
   const collect = collecting({
+    catalog: catalog.get,
+    registries: registries.get,
     dataDir: config.dataDir,
     policies: policies.get,
     namespace: config.namespace,
@@ -55,7 +75,7 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
         logger: logger.child({ part: 'state' }),
       }),
     ...(config.leaderElection && {
-      election: (name: keyof typeof LEASES) =>
+      election: (name: ControllerName) =>
         new LeaderElection({ kube: hub.get(), namespace: config.namespace, name: LEASES[name], identity, logger }),
     }),
     version,
@@ -80,7 +100,7 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
       objects: () => (collect.manager().isSynced ? undefined : 'the objects of the hub are not read yet'),
     },
   })
-  const parts: readonly Part[] = [probes, hub, policies, ...collect.parts]
+  const parts: readonly Part[] = [probes, hub, policies, catalog, registries, ...collect.parts]
   await runUntilSignal(parts, logger, () => {
     logger.info({ hub: access.server, namespace: config.namespace, identity }, 'manager runs')
   })

@@ -1,13 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { type Access, openAccess, type PolicySource } from '#access'
-import { type ApiServer, apiServer } from '#api'
+import { type ApiServer, apiServer, type SourceTrial } from '#api'
 import { type AuditTrail, openAudit } from '#audit'
+import type { SourceCatalog } from '#catalog'
 import type { EventBus } from '#events'
 import type { HistoryStore } from '#history'
 import { type Identity, openIdentity, type RevocationStore } from '#identity'
 import type { KubeClient } from '#kube'
 import { FleetError, systemClock } from '#model'
 import type { RedisConnection } from '#redis'
+import type { RegistryReader } from '#registry'
 import type { Metrics, Part } from '#runtime'
 import type { StateReader } from '#state'
 import type { WebConfig } from './config.ts'
@@ -35,6 +37,10 @@ export interface ServeOptions {
   /** undefined: routes of history answer 501 */
   readonly history?: () => HistoryStore | undefined
   readonly policies: () => PolicySource
+  readonly catalog: () => SourceCatalog
+  readonly registries: () => RegistryReader
+  /** reads a cluster once for a preview; only where this process has the way in */
+  readonly trySource?: SourceTrial
   /** the API server of the hub, where tokens are reviewed and groups read */
   readonly hub?: () => KubeClient
   /** shared by replicas, so that a sign-out counts in each; default: this process */
@@ -95,6 +101,9 @@ function servePart(
         state: state(),
         events: events(),
         access,
+        catalog: options.catalog(),
+        registries: options.registries(),
+        ...(options.trySource && { trySource: options.trySource }),
         ...opened(),
         config: {
           host: web.host,

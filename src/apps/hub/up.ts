@@ -1,13 +1,18 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { MemoryPolicies } from '#access'
+import { MemoryCatalog } from '#catalog'
+import { systemClock } from '#model'
+import { MemoryRegistries } from '#registry'
 import { Metrics, type Part } from '#runtime'
+import { type SimulatedRegistry, simulateRegistry } from '#simulator'
 import { EmbeddedStateStore } from '#state'
 import { collecting } from './collecting.ts'
 import type { Env, UpConfig } from './config.ts'
 import { type ControlPlane, HUB_NAMESPACE, openControlPlane } from './control-plane.ts'
 import { simulatedMembers } from './demo.ts'
 import { declareDemoPolicies } from './demo-policies.ts'
+import { declareDemoRegistries, declareDemoSources, demoRepositories } from './demo-sources.ts'
 import { historyOf } from './history.ts'
 import { declareMembers, kubeconfigMembers, kubeconfigPaths, type Member } from './members.ts'
 import { part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
@@ -60,14 +65,31 @@ export async function up({
     async start() {
       members = given ?? simulation.get().members
       await declareMembers(controlPlane.get().server, members, logger)
-      if (given === undefined) await declareDemoPolicies(controlPlane.get().server)
+      const { server } = controlPlane.get()
+      if (given !== undefined) return
+      await declareDemoPolicies(server)
+      await declareDemoSources(server)
+      await declareDemoRegistries(server, demoRegistry.get().url)
     },
     stop: () => Promise.resolve(),
   }
   const policies = new MemoryPolicies()
+  const catalog = new MemoryCatalog()
+  const registries = part<MemoryRegistries>('registries-store', () =>
+    MemoryRegistries.open({
+      directory: join(dataDir, 'registries'),
+      clock: systemClock,
+      logger: logger.child({ part: 'registries' }),
+    }),
+  )
+  const demoRegistry = part<SimulatedRegistry>('demo-registry', () =>
+    simulateRegistry({ repositories: demoRepositories }),
+  )
   const collect = collecting({
     dataDir,
     policies: () => policies,
+    catalog: () => catalog,
+    registries: registries.get,
     namespace: HUB_NAMESPACE,
     collection: config.collection,
     hub: () => controlPlane.get().client,
@@ -84,6 +106,8 @@ export async function up({
   const serve = serving({
     web: config.web,
     policies: () => policies,
+    catalog: () => catalog,
+    registries: registries.get,
     hub: () => controlPlane.get().client,
     state: collect.state,
     events: collect.events,
@@ -94,12 +118,16 @@ export async function up({
     readiness: { log: () => collect.logFault(), agents: () => collect.receivingFault() },
   })
 
-  await runUntilSignal([controlPlane, simulation, declare, ...collect.parts, ...serve.parts], logger, () => {
-    const what = given
-      ? `${members.length} cluster${members.length === 1 ? '' : 's'} of ${paths.join(', ')}`
-      : 'a simulated fleet'
-    process.stdout.write(
-      `ClusterPulse shows ${what} on ${serve.address()}   (objects: kubectl --kubeconfig ${controlPlane.get().kubeconfigPath})\n`,
-    )
-  })
+  await runUntilSignal(
+    [controlPlane, simulation, ...(given ? [] : [demoRegistry]), registries, declare, ...collect.parts, ...serve.parts],
+    logger,
+    () => {
+      const what = given
+        ? `${members.length} cluster${members.length === 1 ? '' : 's'} of ${paths.join(', ')}`
+        : 'a simulated fleet'
+      process.stdout.write(
+        `ClusterPulse shows ${what} on ${serve.address()}   (objects: kubectl --kubeconfig ${controlPlane.get().kubeconfigPath})\n`,
+      )
+    },
+  )
 }
