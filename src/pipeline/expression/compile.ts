@@ -22,7 +22,7 @@ import { parse } from './parse.ts'
 import { nearest, Problems } from './problems.ts'
 import { joined, newRun, type Run } from './run.ts'
 import type { Compilation, CompileOptions, EvaluationContext, Expression, Value } from './types.ts'
-import { isEqual, isOrdered, ordered, textOf, toNumber } from './values.ts'
+import { isEqual, isOrdered, ordered, textOf, toNumber, truthOf } from './values.ts'
 
 const DEFAULT_MAX_LENGTH = 16_384
 
@@ -192,13 +192,15 @@ class Compiler {
       if (next) warnOfUnused(part, next, this.#problems)
     }
     const codes = parts.map(({ code }) => code)
-    return folded(firstOf(codes), codes)
+    return firstOf(codes)
   }
 
   /** Joined by `&&` or `||`: the first that is as `decisive` decides. */
   #connected(parts: readonly Argument[], decisive: boolean): Code {
     for (const part of parts) warnOfConstant(part, this.#problems)
-    const codes = parts.map(({ code }) => code)
+    const all = parts.map(({ code }) => code)
+    const end = all.findIndex(({ constant }) => constant !== undefined && truthOf(constant) === decisive)
+    const codes = end < 0 ? all : all.slice(0, end + 1)
     const truths = codes.map(({ truth }) => truth)
     const code = truthCode((run) => {
       for (const truth of truths) if (truth(run) === decisive) return decisive

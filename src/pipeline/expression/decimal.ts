@@ -6,7 +6,7 @@ const LARGEST_SURE = 2 ** 50
  * A number rounded half away from zero at a place of its decimal digits: those of the shortest decimal text that means this number,
  * so 1.005 is halfway between 1 and 1.01 although its binary neighbour is a little less.
  * @param decimals whole; negative: places before the point
- * @returns NaN where `x` is NaN, Infinity where the result is beyond all numbers
+ * @returns NaN where one of both is NaN, Infinity where the result is beyond all numbers
  */
 export function roundDecimal(x: number, decimals: number): number {
   const power = decimals < 0 ? POWERS[-decimals] : POWERS[decimals]
@@ -28,6 +28,7 @@ export function roundDecimal(x: number, decimals: number): number {
 }
 
 function roundDigits(x: number, decimals: number): number {
+  if (Number.isNaN(decimals)) return Number.NaN
   if (!Number.isFinite(x) || x === 0) return x
   const { negative, digits, exponent } = digitsOf(x)
   // digits · 10^exponent, where digits is a whole number: how many of them stay
@@ -55,8 +56,9 @@ const PLAIN_FROM = 1e-21
  * '' where it is not finite.
  */
 export function decimalText(x: number): string {
+  if (!Number.isFinite(x)) return ''
   const size = Math.abs(x)
-  if (size >= 1e-6 || size === 0 || size < PLAIN_FROM) return Number.isFinite(x) ? String(x) : ''
+  if (size >= 1e-6 || size < PLAIN_FROM) return String(x)
   const { negative, digits, exponent } = digitsOf(x)
   return `${negative ? '-' : ''}0.${'0'.repeat(-exponent - digits.length)}${digits}`
 }

@@ -3,6 +3,7 @@ import { requireNumber, requireTime, warnOfConstant } from './checks.ts'
 import {
   BOOLEAN,
   type Code,
+  folded,
   isOnly,
   mayBe,
   NULL,
@@ -319,19 +320,20 @@ function bytesText(bytes: number, run: Run): Value {
   return Math.abs(bytes) < MANY_DIGITS || spend(run, 4096) ? formatBytes(bytes) : ''
 }
 
-/** The first that is not null. */
+/** The first that is not null; what stands behind one that never is counts for nothing. */
 export function firstOf(codes: readonly Code[]): Code {
   const never = codes.findIndex((code) => !mayBe(code, NULL))
   const used = never < 0 ? codes : codes.slice(0, never + 1)
   const all = used.reduce((kinds, code) => kinds | code.kinds, 0)
   const values = used.map((code) => code.value)
-  return valueCode(never < 0 ? all : all & ~NULL, (run) => {
+  const code = valueCode(never < 0 ? all : all & ~NULL, (run) => {
     for (const value of values) {
       const found = value(run)
       if (found !== null) return found
     }
     return null
   })
+  return folded(code, used)
 }
 
 function choice(condition: Code, yes: Code, no: Code): Code {
