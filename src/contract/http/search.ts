@@ -8,7 +8,8 @@ export const search = {
   access: 'filtered',
   schema: {
     operationId: 'search',
-    summary: 'Clusters, nodes, namespaces and operators by name, best first',
+    summary:
+      'Clusters, nodes, namespaces, operators and what MetricSources collect by name, best first; of the latter up to 200 000 rows are looked at, types that would exceed that are passed over',
     querystring: Type.Object({
       q: Type.String({ maxLength: 200, description: 'words; each must occur' }),
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),

@@ -177,11 +177,14 @@ export const SearchHitSchema = Type.Object({
     Type.Literal('node'),
     Type.Literal('namespace'),
     Type.Literal('operator'),
+    Type.Literal('custom'),
   ]),
   cluster: Type.String(),
   name: Type.String(),
   detail: Type.String(),
   health: HealthSchema,
+  type: Type.Optional(Type.String({ description: 'of kind custom: its resource type name' })),
+  namespace: Type.Optional(Type.String({ description: 'of kind custom: empty for objects of the cluster' })),
 })
 export type SearchHit = Static<typeof SearchHitSchema>
 

@@ -25,7 +25,7 @@ const queries: Readonly<Record<string, readonly string[]>> = {
   listOperators: ['', 'namespace=canary-ns', 'status=Failed'],
   listClusterOperators: ['', 'degraded=true'],
   listEvents: ['', 'limit=1', 'type=node.not_ready', 'type=operator.failed', 'type=cluster.health'],
-  search: ['q=west', 'q=a', 'q=canary', 'q=o', 'q=canary-ns', 'q=shop'],
+  search: ['q=west', 'q=a', 'q=canary', 'q=o', 'q=canary-ns', 'q=shop', 'q=ca', 'q=pvc'],
   v1ListNodes: ['', 'role=canary-role', 'status=NotReady'],
   v1GetNode: ['', 'include_metrics=true'],
   v1ListOperators: ['', 'namespace=canary-ns', 'status=Failed'],
@@ -46,13 +46,43 @@ const queries: Readonly<Record<string, readonly string[]>> = {
     'metric=available&scope=clusterOperator',
     'metric=installed&scope=operator',
   ],
-  promQlQuery: ['query=up', 'query=sum(clusterpulse_cluster_pods_total)'],
+  listTypes: ['', 'cluster=west', 'cluster=canary-cluster'],
+  listCustomRows: [
+    '',
+    'limit=1&sort=size&order=desc',
+    'sort=phase',
+    'namespace=canary-ns',
+    'q=canary',
+    'q=shop',
+    'where=size>11',
+    'where=phase=Bound',
+    'format=csv',
+    'source=test/pvc',
+  ],
+  typeHistory: ['metric=total', 'metric=count,total&format=csv', 'metric=nothing', ''],
+  v1CustomResources: [
+    '',
+    'page_size=1&page=2',
+    'sort_by=size&sort_order=desc',
+    'namespace=canary-ns',
+    'include_aggregations=false',
+  ],
+  v1CustomTypes: ['', 'include_source_details=true&include_cluster_availability=true'],
+  v1CustomTypeClusters: [
+    'type=pvc&include_aggregations=true',
+    'type=canary-type&type=pvc',
+    'type=canary-type&clusters=west',
+    'type=pvc&clusters=canary-cluster&clusters=west',
+    '',
+  ],
+  promQlQuery: ['query=clusterpulse_custom_resource_total', 'query=up', 'query=sum(clusterpulse_cluster_pods_total)'],
   promQlRange: ['query=up&start=1767225600&end=1767225700&step=30'],
   readyz: ['', 'verbose'],
 }
 const params: Readonly<Record<string, readonly string[]>> = {
   name: ['west', 'plain'],
   node: ['node-a', 'node-b'],
+  type: ['pvc', 'canary-type'],
   label: ['__name__', 'cluster', 'node', 'operator', 'source'],
 }
 
@@ -115,7 +145,8 @@ describe('what is hidden', () => {
       for (const { status, headers, body } of await pages(world, url, user)) {
         expect(status, url).not.toBe(500)
         expect(JSON.stringify(headers), url).not.toMatch(canary)
-        expect(body, url).not.toMatch(canary)
+        // What was asked for is said again.
+        expect(body.replaceAll("'canary-type'", ''), url).not.toMatch(canary)
       }
     }
   })
@@ -150,11 +181,18 @@ describe('what is hidden', () => {
         '/api/v1/clusters/west/nodes/canary-node/metrics/history?metric=cpu_used',
         '/api/v1/clusters/west/nodes/nowhere/metrics/history?metric=cpu_used',
       ],
+      ['/api/v2/types/canary-type', '/api/v2/types/nowhere'],
+      ['/api/v2/clusters/west/types/canary-type', '/api/v2/clusters/west/types/nowhere'],
+      ['/api/v1/clusters/west/custom/canary-type', '/api/v1/clusters/west/custom/nowhere'],
+      [
+        '/api/v2/clusters/west/types/canary-type/history?metric=total',
+        '/api/v2/clusters/west/types/nowhere/history?metric=total',
+      ],
     ] as const
     const blank = ({ status, body, headers: { 'content-length': _, ...headers } }: Told) => ({
       status,
       headers,
-      body: body.replaceAll(/canary-cluster|canary-node|nowhere/g, '…'),
+      body: body.replaceAll(/canary-cluster|canary-node|canary-type|nowhere/g, '…'),
     })
     for (const [hidden, unknown] of hiddenAndUnknown) {
       const told = await ask(world, hidden, 'ann')
@@ -262,7 +300,7 @@ describe('what is seen of a part', () => {
       cpu_capacity: 8,
       filtered: true,
       filter_metadata: {
-        filtered_types: ['alerts', 'events', 'namespaces', 'nodes', 'operators', 'pods'],
+        filtered_types: ['alerts', 'events', 'namespaces', 'nodes', 'operators', 'pods', 'pvc'],
         allowed_namespaces: ['shop', 'shop-db', 'tools'],
       },
     })

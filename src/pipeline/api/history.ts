@@ -99,10 +99,15 @@ export function seenMetrics(cluster: VisibleCluster, metrics: readonly Metric[],
   )
 }
 
+/** A metric as an answer names it; of the catalogue, or an aggregation that somebody declared. */
+export interface ShownMetric extends Pick<Metric, 'name' | 'title'> {
+  readonly unit: string
+}
+
 export interface HistoryQuestion {
   readonly cluster: string
   readonly scope: MetricScope
-  readonly metrics: readonly Metric[]
+  readonly metrics: readonly ShownMetric[]
   /** already reduced to what the caller may see, sorted; [''] for the cluster itself */
   readonly keys: readonly string[]
   readonly window: Window

@@ -1,12 +1,17 @@
 import { parser } from '@prometheus-io/lezer-promql'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { clusterMatcher, maxQueryLength, narrowQuery, QueryRefusedError } from './promql.ts'
+import { clusterMatcher, maxQueryLength, narrowQuery, QueryRefusedError, type RightsOf } from './promql.ts'
 import { promql } from './test/random-promql.ts'
 
 const clusters = ['west', 'a.b-c']
 const matcher = 'cluster=~"west|a\\\\.b\\\\-c"'
-const narrowed = (query: string): string => narrowQuery(query, clusters).replaceAll(matcher, 'M')
+/** where no metric is named */
+const others = '__name__!~"clusterpulse_custom_resource_.*"'
+const narrowed = (query: string): string =>
+  narrowQuery(query, clusters).replaceAll(matcher, 'M').replaceAll(others, 'N')
+
+const spaced = (text: string): string => text.replace(/[=!]~/, ' $& ')
 
 interface Shape {
   /** of every node but braces, comments and the matcher itself, in order */
@@ -30,7 +35,7 @@ function shapeOf(query: string): Shape {
         if (matchers.some((one) => query.slice(one.from, one.to) === matcher)) count.carrying += 1
       }
       if (name === 'LabelMatchers' || name === 'LineComment') return true
-      if (query.slice(from, to) === matcher) return false
+      if (query.slice(from, to) === matcher || query.slice(from, to) === others) return false
       names.push(name)
       return true
     },
@@ -42,8 +47,8 @@ describe('a narrowed query', () => {
   it.each([
     ['up', 'up { M }'],
     ['up{}', 'up { M }'],
-    ['{}', '{ M }'],
-    ['{__name__=~"a|b"}', '{ M , __name__ =~ "a|b" }'],
+    ['{}', '{ M , N }'],
+    ['{__name__=~"a|b"}', '{ M , N , __name__ =~ "a|b" }'],
     ['up{cluster="east"}', 'up { M , cluster = "east" }'],
     ['up{cluster=~".*",}', 'up { M , cluster =~ ".*" , }'],
     ['rate(up[5m])', 'rate ( up { M } [ 5m ] )'],
@@ -84,10 +89,35 @@ describe('a narrowed query', () => {
     fc.assert(
       fc.property(promql, (query) => {
         const once = narrowQuery(query, clusters)
-        const twice = `${matcher} , ${matcher.replace('=~', ' =~ ')}`
-        expect(narrowQuery(once, clusters).replaceAll(twice, matcher)).toBe(once)
+        const again = narrowQuery(once, clusters)
+          .replaceAll(spaced(matcher), matcher)
+          .replaceAll(spaced(others), others)
+          .replaceAll(`${matcher} , ${others} , ${matcher} , ${others}`, `${matcher} , ${others}`)
+          .replaceAll(`${matcher} , ${matcher}`, matcher)
+        expect(again).toBe(once)
       }),
     ))
+
+  const rights: RightsOf = (aggregation, source = 'ns/a') =>
+    aggregation === 'total' && source === 'ns/a' ? { clusters: ['west'], sources: ['ns/a'] } : undefined
+  const own = 'cluster=~"west" , source=~"ns\\\\/a"'
+  const none = `${matcher} , source!~".*"`
+  const custom = 'clusterpulse_custom_resource_'
+
+  it.each([
+    [`${custom}total`, `${custom}total { ${own} }`],
+    [`${custom}total{source="ns/a"}`, `${custom}total { ${own} , source = "ns/a" }`],
+    [`${custom}total{source='ns/b'}`, `${custom}total { ${none} , source = "ns/b" }`],
+    [`${custom}cost`, `${custom}cost { ${none} }`],
+    [`${custom}total:rate`, `${custom}total:rate { ${none} }`],
+    [`{__name__="${custom}total"}`, `{ ${own} , __name__ = "${custom}total" }`],
+    [`{__name__='\\x63${custom.slice(1)}cost'}`, `{ ${none} , __name__ = "${custom}cost" }`],
+    [`{__name__=~"${custom}.*"}`, `{ ${matcher} , ${others} , __name__ =~ "${custom}.*" }`],
+    [`{__name__!="up"}`, `{ ${matcher} , ${others} , __name__ != "up" }`],
+    [`sum(rate(${custom}total[5m]) or up)`, `sum ( rate ( ${custom}total { ${own} } [ 5m ] ) or up { ${matcher} } )`],
+  ])('lets aggregations through as far as they are granted: %s', (query, expected) =>
+    expect(narrowQuery(query, clusters, rights)).toBe(expected),
+  )
 
   it('is made of any heap of tokens, or refused: nothing in between', () => {
     const tokens = [

@@ -1,6 +1,6 @@
 import type { SyntaxNodeRef } from '@lezer/common'
 import { parser } from '@prometheus-io/lezer-promql'
-import { FleetError, invariant } from '#model'
+import { FleetError, invariant, metricPrefix, scopeLabel } from '#model'
 
 /** The text is no PromQL that we let through; `position` counts characters from 0. */
 export class QueryRefusedError extends FleetError {
@@ -32,13 +32,33 @@ const token = /^(?:[-+]\s+)?[\x21-\x7e]+$/
 const punctuation = new Set('(){}[],:')
 
 /** The matcher that lets only these clusters through: never one without the label. At least one name. */
-export function clusterMatcher(clusters: readonly string[]): string {
-  invariant(clusters.length > 0, 'an empty alternation would match series without a cluster')
-  invariant(!clusters.includes(''), 'an empty name would match series without a cluster')
-  const plain = clusters.map(literal).join('|')
+export const clusterMatcher = (clusters: readonly string[]): string => matcherOf(clusterLabel, clusters)
+
+function matcherOf(label: string, names: readonly string[]): string {
+  invariant(names.length > 0, `an empty alternation would match series without a ${label}`)
+  invariant(!names.includes(''), `an empty name would match series without a ${label}`)
+  const plain = names.map(literal).join('|')
   // Backends look plain alternatives up, so a few stay plain; a fleet would not fit into a query.
-  return `${clusterLabel}=~${JSON.stringify(plain.length <= maxPlainLength ? plain : alternatives(clusters))}`
+  return `${label}=~${JSON.stringify(plain.length <= maxPlainLength ? plain : alternatives(names))}`
 }
+
+/** Whose series of one aggregation a caller may read. At least one of each. */
+export interface AggregationRights {
+  readonly clusters: readonly string[]
+  readonly sources: readonly string[]
+}
+
+/**
+ * Asked of each selector that names an aggregation.
+ * @param source which one the selector names besides, if it names exactly one
+ * @returns undefined: nobody's, as if there were none
+ */
+export type RightsOf = (aggregation: string, source: string | undefined) => AggregationRights | undefined
+
+const customPrefix = metricPrefix.custom
+const sourceLabel = scopeLabel.custom ?? 'source'
+const nothing = `${sourceLabel}!~".*"`
+const noAggregation = `__name__!~"${customPrefix}.*"`
 
 const literal = (text: string): string => text.replace(/[^A-Za-z0-9_]/g, '\\$&')
 
@@ -82,14 +102,23 @@ interface Leaf {
  *
  * Nothing of the caller's layout reaches the backend: no comment, one kind of string, one space between tokens. So no text can
  * mean one thing to this parser and another to the backend's.
+ *
+ * Aggregations of MetricSources are a matter of their type: a selector that names one is narrowed to the sources and clusters
+ * of which the caller may have it, and one that names no metric finds none of them.
  * @param clusters names that the caller may see; at least one
  * @throws QueryRefusedError for anything else than PromQL: MetricsQL's own syntax, quoted label names, info()
  */
-export function narrowQuery(query: string, clusters: readonly string[]): string {
+export function narrowQuery(query: string, clusters: readonly string[], rightsOf: RightsOf = () => undefined): string {
   if (query.length > maxQueryLength)
     throw new QueryRefusedError(`a query has at most ${maxQueryLength} characters`, '', 0)
   const matcher = clusterMatcher(clusters)
-  const reading = readQuery(query, matcher)
+  const matchersOf = (selector: Selector): readonly string[] => {
+    if (selector.metric === undefined) return [matcher, noAggregation]
+    if (!selector.metric.startsWith(customPrefix)) return [matcher]
+    const rights = rightsOf(selector.metric.slice(customPrefix.length), selector.source)
+    return rights ? [clusterMatcher(rights.clusters), matcherOf(sourceLabel, rights.sources)] : [matcher, nothing]
+  }
+  const reading = readQuery(query, matchersOf)
   const narrowed = writeQuery(query, reading)
   if (narrowed.length > maxNarrowedLength)
     throw new QueryRefusedError(
@@ -98,12 +127,41 @@ export function narrowQuery(query: string, clusters: readonly string[]): string 
       0,
     )
   const checked = selectorsOf(narrowed)
+  const meant = reading.matchers
   invariant(
-    checked?.length === reading.inserts.size && checked.every((first) => first.replaceAll(' ', '') === matcher),
-    'every selector of a narrowed query carries the matcher',
+    checked?.length === meant.length &&
+      checked.every((found, at) => meant[at]?.every((matcher, place) => found[place]?.replaceAll(' ', '') === matcher)),
+    'every selector of a narrowed query carries its matchers',
   )
   return narrowed
 }
+
+/** What a selector names exactly. */
+interface Selector {
+  readonly metric: string | undefined
+  readonly source: string | undefined
+}
+
+function selectorOf({ node, from, to }: SyntaxNodeRef, query: string): Selector {
+  const braces = node.getChild('LabelMatchers')
+  const named = query.slice(from, braces?.from ?? to).trim()
+  const equal = (label: string): string | undefined => {
+    for (const matcher of braces?.getChildren('UnquotedLabelMatcher') ?? []) {
+      const [name, text] = [matcher.getChild('LabelName'), matcher.getChild('StringLiteral')]
+      if (!name || !text || query.slice(name.from, name.to) !== label) continue
+      if (query.slice(name.to, text.from).trim() === '=') return stringOf(query, text.from, text.to)
+    }
+    return undefined
+  }
+  return { metric: named === '' ? equal('__name__') : named, source: equal(sourceLabel) }
+}
+
+const stringOf = (query: string, from: number, to: number): string =>
+  JSON.parse(
+    plainString(query.slice(from, to), (reason) => {
+      throw new QueryRefusedError(reason, query, from)
+    }),
+  ) as string
 
 /** What a query consists of: its tokens, what is skipped between them, and where the matcher goes. */
 interface Reading {
@@ -111,17 +169,21 @@ interface Reading {
   /** end of each comment, by its beginning */
   readonly comments: Map<number, number>
   readonly inserts: Map<number, string>
+  /** of each selector, in their order */
+  readonly matchers: (readonly string[])[]
 }
 
-function readQuery(query: string, matcher: string): Reading {
-  const reading: Reading = { leaves: [], comments: new Map(), inserts: new Map() }
+function readQuery(query: string, matchersOf: (selector: Selector) => readonly string[]): Reading {
+  const reading: Reading = { leaves: [], comments: new Map(), inserts: new Map(), matchers: [] }
   parser.parse(query).iterate({
     enter: (node) => {
       const foreign = foreignTo(node, query.slice(node.from, node.to))
       if (foreign !== undefined) throw new QueryRefusedError(foreign, query, node.from)
       if (node.name === 'VectorSelector') {
-        const [at, text] = insertOf(node, matcher)
+        const matchers = matchersOf(selectorOf(node, query))
+        const [at, text] = insertOf(node, matchers.join(' , '))
         reading.inserts.set(at, text)
+        reading.matchers.push(matchers)
       }
       if (node.name === 'LineComment') reading.comments.set(node.from, node.to)
       else if (isLeaf(node)) reading.leaves.push(leafOf(node, query))
@@ -192,19 +254,19 @@ function writeQuery(query: string, { leaves, comments, inserts }: Reading): stri
   return words.join(' ')
 }
 
-/** The first matcher of each selector; undefined where the text has a fault. */
-function selectorsOf(query: string): readonly string[] | undefined {
-  const first: string[] = []
+/** The matchers of each selector; undefined where the text has a fault. */
+function selectorsOf(query: string): readonly (readonly string[])[] | undefined {
+  const found: (readonly string[])[] = []
   let faulty = false
   parser.parse(query).iterate({
     enter: ({ name, type, node }) => {
       if (type.isError) faulty = true
       if (name !== 'VectorSelector') return
-      const matcher = node.getChild('LabelMatchers')?.getChild('UnquotedLabelMatcher')
-      first.push(matcher ? query.slice(matcher.from, matcher.to) : '')
+      const matchers = node.getChild('LabelMatchers')?.getChildren('UnquotedLabelMatcher') ?? []
+      found.push(matchers.map(({ from, to }) => query.slice(from, to)))
     },
   })
-  return faulty ? undefined : first
+  return faulty ? undefined : found
 }
 
 const escapes: Readonly<Record<string, string>> = {

@@ -1,6 +1,8 @@
 import type { SearchHit } from '#http'
 import type { ClusterState, Health, NodeSnapshot } from '#model'
+import { Best } from './best.ts'
 import { byText, type VisibleCluster } from './views.ts'
+import type { VisibleType } from './visible-types.ts'
 
 interface Entry {
   readonly text: string
@@ -13,7 +15,15 @@ interface ClusterIndex {
   readonly entries: readonly Entry[]
 }
 
-const kinds: Readonly<Record<SearchHit['kind'], number>> = { cluster: 0, node: 1, operator: 2, namespace: 3 }
+const kinds: Readonly<Record<SearchHit['kind'], number>> = { cluster: 0, node: 1, operator: 2, namespace: 3, custom: 4 }
+
+/** Rows of types that one search looks at; a type on a cluster that does not fit in is passed over. */
+export const maxSearchedRows = 200_000
+
+interface Ranked {
+  readonly hit: SearchHit
+  readonly rank: number
+}
 const nodeHealth: Readonly<Record<NodeSnapshot['ready'], Health>> = {
   ready: 'healthy',
   notReady: 'unhealthy',
@@ -23,37 +33,77 @@ const nodeHealth: Readonly<Record<NodeSnapshot['ready'], Health>> = {
 /**
  * Every word must occur in the name (or the detail); best first: the name itself, its beginning, the beginning of a word in
  * it, anywhere. The index of a cluster lives as long as that state of the cluster, so a change rebuilds one cluster only.
+ * @param types what is seen of types; that is no matter of the cluster's view, so it comes beside it
  * @returns the best `limit` hits, and how many there are in all
  */
 export function searchFleet(
   clusters: readonly VisibleCluster[],
+  types: Iterable<VisibleType>,
   text: string,
   limit: number,
 ): { items: SearchHit[]; total: number } {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean).slice(0, 10)
   if (words.length === 0) return { items: [], total: 0 }
-  const found: { readonly hit: SearchHit; readonly rank: number }[] = []
+  const best = new Best<Ranked>(limit, compareRanked)
+  let total = 0
+  const found = (hit: SearchHit): void => {
+    total += 1
+    best.add({ hit, rank: rankOf(hit, words) })
+  }
   for (const cluster of clusters) {
     const { all, entries } = cluster.memo('search', () => indexOf(cluster))
     if (!words.every((word) => all.includes(word))) continue
     for (const entry of entries) {
-      if (words.every((word) => entry.text.includes(word))) found.push({ hit: entry.hit, rank: rankOf(entry, words) })
+      if (words.every((word) => entry.text.includes(word))) found(entry.hit)
     }
   }
-  found.sort((left, right) => left.rank - right.rank || compareHits(left.hit, right.hit))
-  return { items: found.slice(0, limit).map(({ hit }) => hit), total: found.length }
+  searchTypes(types, words, found)
+  return { items: best.sorted().map(({ hit }) => hit), total }
 }
+
+function searchTypes(types: Iterable<VisibleType>, words: readonly string[], found: (hit: SearchHit) => void): void {
+  let left = maxSearchedRows
+  for (const type of types) {
+    const { count, places, rows, cluster, source } = type
+    if (count === 0 || count > left) continue
+    left -= count
+    const { names, namespaces } = rows.columns
+    const title = source.typeName.toLowerCase()
+    // No object is made for what does not match.
+    for (let at = 0; at < count; at++) {
+      const place = places ? (places[at] as number) : at // below its length
+      const [name = '', namespace = ''] = [names[place], namespaces[place]]
+      if (!words.every((word) => holds(name, word) || holds(namespace, word) || title.includes(word))) continue
+      const detail = namespace === '' ? source.typeName : `${source.typeName} in ${namespace}`
+      found({
+        kind: 'custom',
+        cluster: cluster.name,
+        name,
+        detail,
+        health: 'unknown',
+        type: source.typeName,
+        namespace,
+      })
+    }
+  }
+}
+
+const holds = (text: string, word: string): boolean => text.toLowerCase().includes(word)
+
+const compareRanked = (left: Ranked, right: Ranked): number =>
+  left.rank - right.rank || compareHits(left.hit, right.hit)
 
 function compareHits(left: SearchHit, right: SearchHit): number {
   return (
     kinds[left.kind] - kinds[right.kind] ||
     left.name.length - right.name.length ||
     byText(left.name, right.name) ||
-    byText(left.cluster, right.cluster)
+    byText(left.cluster, right.cluster) ||
+    byText(left.detail, right.detail)
   )
 }
 
-function rankOf({ hit }: Entry, words: readonly string[]): number {
+function rankOf(hit: SearchHit, words: readonly string[]): number {
   const name = hit.name.toLowerCase()
   return words.reduce((sum, word) => sum + rankOfWord(name, word), 0)
 }

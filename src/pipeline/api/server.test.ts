@@ -14,7 +14,8 @@ import {
   routes,
 } from '#http'
 import type { DeploymentSnapshot } from '#model'
-import { aNode, aWorld, complete, failed, proxy, start, type World } from './test/world.ts'
+import { aRow, aSource, seenBy, ToldCatalog } from './test/sources.ts'
+import { aNode, aWorld, complete, failed, proxy, start, type World, type WorldConfig } from './test/world.ts'
 
 const pods = { total: 5, running: 4, pending: 1, failed: 0, succeeded: 0, unknown: 0 }
 const aDeployment = (namespace: string, name: string, ready = 1): DeploymentSnapshot => ({
@@ -76,13 +77,16 @@ const needed: Readonly<Record<string, string>> = {
   v1ClusterHistory: '?metric=pods_total',
   v1NodeHistory: '?metric=pods_total',
   getHistory: '?metric=pods_total',
+  typeHistory: '?metric=count',
+  v1CustomTypeClusters: '?type=pvc',
   promQlQuery: '?query=up',
   promQlRange: '?query=up&start=1&end=2&step=1',
 }
 const fleetUrls = routes
   .filter(({ access, contentType, method }) => access === 'filtered' && contentType === undefined && method === 'GET')
+  .filter(({ schema }) => schema.operationId !== 'getRegistry') // there is none
   .map(({ url, schema }) => {
-    const path = url.replace(':name', 'west').replace(':node', 'a').replace(':label', 'cluster')
+    const path = url.replace(':name', 'west').replace(':node', 'a').replace(':label', 'cluster').replace(':type', 'pvc')
     return `${path}${needed[schema.operationId] ?? ''}`
   })
 const contractOf = (url: string): RouteContract =>
@@ -93,12 +97,20 @@ const contractOf = (url: string): RouteContract =>
         .split('?')[0]
         ?.replace('/west', '/:name')
         .replace('/nodes/a', '/nodes/:node')
-        .replace('/cluster/', '/:label/'),
+        .replace('/cluster/', '/:label/')
+        .replace('/pvc', '/:type'),
   )!
+
+/** With a type of which something was collected. */
+async function aTypedWorld(config: WorldConfig = {}): Promise<World> {
+  const world = await aWorld(config, { catalog: new ToldCatalog(aSource()) })
+  world.collected('west', seenBy(aSource(), [aRow('shop', 'cart', { size: 1, phase: 'Bound' })]))
+  return world
+}
 
 describe('every route of the fleet', () => {
   it('answers what its contract says', async () => {
-    await using world = await aWorld()
+    await using world = await aTypedWorld()
     await fill(world)
     for (const url of fleetUrls) {
       const { status, body } = await world.get(url)
@@ -109,7 +121,7 @@ describe('every route of the fleet', () => {
   })
 
   it('shows an administrator what it shows nobody else: empty lists, and 404 for what is hidden', async () => {
-    await using world = await aWorld({ identity: proxy })
+    await using world = await aTypedWorld({ identity: proxy })
     await fill(world)
     for (const url of fleetUrls) {
       const admin = await world.get(url, { 'x-forwarded-user': 'admin' })
@@ -126,14 +138,14 @@ describe('every route of the fleet', () => {
           requestId: '',
         })
       } else {
-        expect(stranger.status, url).toBe(200)
+        expect(stranger.status, url).toBe(url.includes('/pvc') ? 404 : 200)
         expect(JSON.stringify(stranger.body), url).not.toMatch(/west|east/)
       }
     }
   })
 
   it('never shows where credentials lie', async () => {
-    await using world = await aWorld()
+    await using world = await aTypedWorld()
     await fill(world)
     for (const url of fleetUrls) {
       expect(JSON.stringify((await world.get(url)).body), url).not.toMatch(/credential|the-secret/i)
@@ -141,7 +153,7 @@ describe('every route of the fleet', () => {
   })
 
   it('says 503 while state loads, answers from memory for a while when the store is gone, then says 503 again', async () => {
-    await using world = await aWorld()
+    await using world = await aTypedWorld()
     await fill(world)
     for (const url of fleetUrls) {
       world.told.availability = { state: 'loading' }
@@ -159,7 +171,7 @@ describe('every route of the fleet', () => {
   })
 
   it('answers HEAD as GET without a body, and a wrong method with 405', async () => {
-    await using world = await aWorld()
+    await using world = await aTypedWorld()
     await fill(world)
     for (const url of fleetUrls) {
       const head = await world.server.app.inject({ method: 'HEAD', url, headers: { host: 'localhost' } })

@@ -29,10 +29,11 @@ import {
   viewAs,
 } from '#http'
 import type { Identity } from '#identity'
-import type { ClusterState } from '#model'
+import type { ClusterState, CustomRow } from '#model'
 import { acceptJson, bodyOf } from '../body.ts'
 import { RefusedError } from '../problem.ts'
 import { type Parts, principalOf, route, sightOf, visibleCluster } from '../route.ts'
+import type { VisibleType, VisibleTypes } from '../visible-types.ts'
 import { signedIn } from './session.ts'
 
 /** A manifest of a megabyte, written as JSON text. */
@@ -62,7 +63,7 @@ export function accessRoutes(
     if (aboutOther) note(request, query.as ?? '', groups)
     const principal = aboutOther ? asPrincipal({ username: query.as ?? '', groups }) : principalOf(request)
     const { state: cluster } = visibleCluster(parts, asker, query.cluster)
-    const explanation = await explained(access, principal, cluster, query, asker)
+    const explanation = await explained(parts, principal, cluster, query, asker)
     return { fresh: explanationView(access, explanation) }
   })
 
@@ -125,7 +126,7 @@ interface ItemQuestion {
 
 /** An item is compared with all that is known of it, as far as the asker may know it. */
 async function explained(
-  access: Access,
+  { access, types }: Parts,
   principal: Principal,
   cluster: ClusterState,
   { action = 'view', type, name, namespace }: ItemQuestion,
@@ -138,9 +139,14 @@ async function explained(
     ...(name !== undefined && { name }),
   }
   if (name === undefined) return access.explain(principal, about)
-  const item = itemOf(asker, cluster, type ?? '', name)
+  const item =
+    itemOf(asker, cluster, type ?? '', name) ?? customItem(types, asker, cluster, type ?? '', name, namespace)
   const places = namespace === undefined ? item.namespaces : [namespace]
-  const whole = { ...about, ...(item.labels && { labels: item.labels }) }
+  const whole = {
+    ...about,
+    ...(item.labels && { labels: item.labels }),
+    ...(item.fields && { fields: item.fields }),
+  }
   // An operator is shown where one of its namespaces is visible.
   let explanation = await access.explain(principal, {
     ...whole,
@@ -158,10 +164,11 @@ const maxPlaces = 100
 interface KnownItem {
   readonly namespaces: readonly string[]
   readonly labels?: Readonly<Record<string, string>>
+  readonly fields?: Readonly<Record<string, unknown>>
 }
 
 /** Through the asker's eyes: what is hidden from them is as unknown here as what is not there. */
-function itemOf(sight: Sight, cluster: ClusterState, type: string, name: string): KnownItem {
+function itemOf(sight: Sight, cluster: ClusterState, type: string, name: string): KnownItem | undefined {
   switch (type) {
     case 'nodes': {
       const node = sight.visible(cluster, 'node').find((one) => one.name === name)
@@ -176,8 +183,35 @@ function itemOf(sight: Sight, cluster: ClusterState, type: string, name: string)
       return { namespaces: operator?.availableInNamespaces ?? [] }
     }
     default:
-      return { namespaces: [] }
+      return undefined
   }
+}
+
+/** A row of a type that a MetricSource collects; of several of this name, in several namespaces, the first. */
+function customItem(
+  types: VisibleTypes,
+  sight: Sight,
+  cluster: ClusterState,
+  typeName: string,
+  name: string,
+  namespace: string | undefined,
+): KnownItem {
+  const [source] = types.ofType(typeName)
+  const type = source && types.on(sight, cluster, source)
+  const row = type && rowNamed(type, name, namespace)
+  if (!row) return { namespaces: [] }
+  return { namespaces: row.namespace === '' ? [] : [row.namespace], labels: row.labels, fields: row.values }
+}
+
+function rowNamed(type: VisibleType, name: string, namespace: string | undefined): CustomRow | undefined {
+  const { rows } = type
+  const { namespaces, names } = rows.columns
+  for (const [place, other] of names.entries()) {
+    if (other !== name) continue
+    const within = namespaces[place] ?? ''
+    if ((namespace ?? within) === within && type.placeOf(within, name) >= 0) return rows.row(place)
+  }
+  return undefined
 }
 
 function explanationView(

@@ -1,7 +1,8 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { HistoryStore } from '#history'
 import type { RouteContract } from '#http'
-import { getHistory, v1ClusterHistory, v1NodeHistory } from '#http'
+import { getHistory, typeHistory, v1ClusterHistory, v1NodeHistory } from '#http'
+import type { AggregationInfo } from '#metricsource'
 import { type MetricScope, seconds } from '#model'
 import { textBody } from '../bodies.ts'
 import {
@@ -13,14 +14,17 @@ import {
   metricsOf,
   openStore,
   requireMetric,
+  type ShownMetric,
   seenKeys,
   seenMetrics,
 } from '../history.ts'
-import { nodeNotFound } from '../problem.ts'
+import { nodeNotFound, RefusedError } from '../problem.ts'
 import { type Answer, type Call, type Parts, route, sendBody, sightOf, visibleCluster } from '../route.ts'
 import { byText, type VisibleCluster } from '../views.ts'
-import { requireHistory, requireWhole } from '../whole.ts'
+import type { VisibleType } from '../visible-types.ts'
+import { requireHistory, requireWhole, requireWholeType } from '../whole.ts'
 import { type WindowQuery, windowOf } from '../window.ts'
+import { visibleType, wantsCsv } from './types.ts'
 
 type HistoryScope = Exclude<MetricScope, 'custom'>
 interface Asked extends WindowQuery {
@@ -50,15 +54,26 @@ export function historyRoutes(app: FastifyInstance, parts: Parts, history: Histo
     const store = openStore(history)
     const metrics = seenMetrics(cluster, metricsOf(scope, names), keys)
     const window = windowOf(query, now, cluster.state.connection?.intervalMs ?? seconds(30))
-    const question: HistoryQuestion = { cluster: name, scope, metrics, keys, window }
+    return send({ request, reply, now }, query, store, { cluster: name, scope, metrics, keys, window })
+  }
+
+  /** The kept answer, or the store's. */
+  async function send(
+    { request, reply, now }: Pick<Call<RouteContract>, 'request' | 'reply' | 'now'>,
+    query: Asked,
+    store: HistoryStore,
+    question: HistoryQuestion,
+  ): Promise<Answer> {
+    const { cluster, scope, metrics, keys, window } = question
+    const { fingerprint, validUntil } = sightOf(request)
     const csv = wantsCsv(request, query.format)
-    const key = JSON.stringify([csv, sight.fingerprint, name, scope, names, keys, window])
-    const body = await bodies.get(key, now, Math.min(keepMs(window.stepMs), sight.validUntil - now), async () => {
+    const key = JSON.stringify([csv, fingerprint, cluster, scope, metrics, keys, window])
+    const body = await bodies.get(key, now, Math.min(keepMs(window.stepMs), validUntil - now), async () => {
       const view = await historyView(store, question)
       return textBody(csv ? historyCsv(view) : `${JSON.stringify(view)}\n`)
     })
     if (!csv) return { body }
-    reply.header('content-disposition', `attachment; filename="${name}-${scope}-history.csv"`)
+    reply.header('content-disposition', `attachment; filename="${cluster}-${scope}-history.csv"`)
     await sendBody(request, reply, body, 'text/csv; charset=utf-8')
     return 'sent'
   }
@@ -73,6 +88,20 @@ export function historyRoutes(app: FastifyInstance, parts: Parts, history: Histo
       if (!cluster.rows('node').has(node)) throw nodeNotFound(name, node)
       return [node]
     })
+  })
+
+  route(app, parts, typeHistory, ({ request, reply, params, query, now }) => {
+    const names = requireMetric(query.metric)
+    const sight = sightOf(request)
+    const cluster = visibleCluster(parts, sight, params.name)
+    const type = visibleType(parts, sight, cluster.state, params.type, query.source)
+    requireHistory(cluster)
+    requireWholeType(type)
+    const store = openStore(history)
+    const metrics = aggregationsOf(type, names)
+    const window = windowOf(query, now, type.source.collection.intervalMs)
+    const question: HistoryQuestion = { cluster: params.name, scope: 'custom', metrics, keys: [type.source.id], window }
+    return send({ request, reply, now }, query, store, question)
   })
 
   route(app, parts, getHistory, (call) => {
@@ -91,5 +120,25 @@ function keysOf(cluster: VisibleCluster, scope: HistoryScope, asked: readonly st
   return [...new Set(asked ?? seen)].filter((name) => seen.has(name)).sort(byText)
 }
 
-const wantsCsv = ({ headers }: FastifyRequest, format: 'json' | 'csv' | undefined): boolean =>
-  format === 'csv' || (format === undefined && /^\s*text\/csv\b/i.test(headers.accept ?? ''))
+/**
+ * Aggregations that are kept over time and may be seen.
+ * @throws RefusedError `unknown_metric` with those there are
+ */
+function aggregationsOf({ source, custom }: VisibleType, names: readonly string[]): readonly ShownMetric[] {
+  const known = source.aggregations.filter((one) => one.hasHistory && custom.aggregation(one.name))
+  return names.map((name) => {
+    const found = known.find((one) => one.name === name)
+    if (!found)
+      throw new RefusedError(
+        'unknown_metric',
+        `there is no metric ${JSON.stringify(name.slice(0, 80))} here: use ${known.map((one) => one.name).join(', ') || 'none, nothing is kept over time'}`,
+      )
+    const counts = found.function === 'count' || found.function === 'distinct'
+    const unit = counts || found.unit === 'none' ? 'count' : found.unit
+    return { name, unit, title: titleOf(found) }
+  })
+}
+
+/** Such as `total_bytes (sum of capacity)`. */
+const titleOf = ({ name, function: by, field }: AggregationInfo): string =>
+  field === undefined ? name : `${name} (${by} of ${field})`

@@ -1,13 +1,15 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Sight } from '#access'
 import type { HistoryStore, PromQl } from '#history'
 import { promQlLabels, promQlLabelValues, promQlQuery, promQlQueryForm, promQlRange, promQlRangeForm } from '#http'
 import { metricPrefix, metricsCatalogue, scopeLabel } from '#model'
 import { type Cors, requireSameSite } from '../gate.ts'
 import { askStore, openStore, seenKeys } from '../history.ts'
 import { RefusedError } from '../problem.ts'
-import { narrowQuery } from '../promql.ts'
+import { narrowQuery, type RightsOf } from '../promql.ts'
 import { type Answer, type Parts, route, sightOf, visibleClusters } from '../route.ts'
 import { byText, type VisibleCluster } from '../views.ts'
+import { requireWholeType } from '../whole.ts'
 import { parseStep, parseTime } from '../window.ts'
 
 /** As Prometheus itself refuses more. */
@@ -41,10 +43,13 @@ export function promQlRoutes(
   ): Promise<Answer> {
     const store = openStore(history)
     const promql = requirePromQl(store)
-    const clusters = wholeClusters(visibleClusters(parts, sightOf(request)))
+    const sight = sightOf(request)
+    const seen = wholeClusters(visibleClusters(parts, sight))
+    const clusters = seen.map(({ state }) => state.name)
     const times = path === 'query' ? instantOf(given, now) : rangeOf(given)
     // Whoever sees no cluster asks the same way, and finds nothing.
-    const query = narrowQuery(required(given, 'query'), clusters.length > 0 ? clusters : ['none'])
+    const rights = aggregationRights(parts, sight, seen)
+    const query = narrowQuery(required(given, 'query'), clusters.length > 0 ? clusters : ['none'], rights)
     if (clusters.length === 0) return success({ resultType: path === 'query' ? 'vector' : 'matrix', result: [] })
     if (running >= maxRunning)
       throw new RefusedError('history_unavailable', 'too many queries at once', { retryAfterSeconds: 2 })
@@ -81,7 +86,7 @@ export function promQlRoutes(
   })
   route(app, parts, promQlLabelValues, ({ request, params }) => {
     requirePromQl(openStore(history))
-    return success(sorted(labelValues(params.label, visibleClusters(parts, sightOf(request)))))
+    return success(sorted(labelValues(params.label, parts, sightOf(request))))
   })
 }
 
@@ -98,14 +103,41 @@ function requirePromQl(store: HistoryStore): PromQl {
  * be served by narrowing, and to leave that cluster out in silence would make every sum wrong.
  * @throws RefusedError `history_filtered`
  */
-function wholeClusters(clusters: readonly VisibleCluster[]): readonly string[] {
+function wholeClusters(clusters: readonly VisibleCluster[]): readonly VisibleCluster[] {
   const measured = clusters.filter(({ history }) => history)
   const part = measured.find(({ whole }) => !whole)
-  if (!part) return measured.map(({ state }) => state.name)
+  if (!part) return measured
   throw new RefusedError(
     'history_filtered',
     `you see only a part of cluster ${part.state.name}, and PromQL cannot be narrowed to it: use the history of its nodes`,
   )
+}
+
+/**
+ * The aggregations of a type are kept over all its rows: they are for those from whom none can be hidden. Clusters on which the
+ * type is denied are left out, as it is not there; to leave one out that is seen in part would make every sum wrong.
+ */
+function aggregationRights({ types }: Parts, sight: Sight, clusters: readonly VisibleCluster[]): RightsOf {
+  return (aggregation, named) => {
+    const rights = types.sources().flatMap((source) => {
+      const isMeant = named === undefined || source.id === named
+      if (!isMeant || !source.aggregations.some((one) => one.hasHistory && one.name === aggregation)) return []
+      const shown = clusters.flatMap(({ state }) => {
+        const type = types.on(sight, state, source)
+        return type?.custom.metrics && type.custom.aggregation(aggregation) ? [type] : []
+      })
+      for (const type of shown) requireWholeType(type)
+      return shown.length > 0 ? [{ source: source.id, clusters: shown.map(({ cluster }) => cluster.name) }] : []
+    })
+    const [first] = rights
+    if (!first) return undefined
+    if (rights.some((one) => one.clusters.join() !== first.clusters.join()))
+      throw new RefusedError(
+        'query_refused',
+        `${aggregation} comes from several sources, which you see on different clusters: name one by {source="${first.source}"}`,
+      )
+    return { clusters: first.clusters, sources: rights.map(({ source }) => source) }
+  }
 }
 
 function required(given: Parameters, name: string): string {
@@ -183,12 +215,18 @@ function stringsOf(values: unknown): Parameters {
 
 const sorted = (names: Iterable<string>): readonly string[] => [...new Set(names)].sort(byText)
 
-function labelValues(label: string, clusters: readonly VisibleCluster[]): readonly string[] {
+function labelValues(label: string, parts: Parts, sight: Sight): readonly string[] {
+  const clusters = visibleClusters(parts, sight)
   const rows = (scope: 'node' | 'operator' | 'clusterOperator') =>
     clusters.flatMap((cluster) => [...seenKeys(cluster, scope)])
   switch (label) {
     case '__name__':
-      return metricsCatalogue.map(({ scope, name }) => metricPrefix[scope] + name)
+      return [
+        ...metricsCatalogue.map(({ scope, name }) => metricPrefix[scope] + name),
+        ...seenAggregations(parts, sight, clusters).map(([, name]) => metricPrefix.custom + name),
+      ]
+    case 'source':
+      return seenAggregations(parts, sight, clusters).map(([source]) => source)
     case 'cluster':
       return clusters.map(({ state }) => state.name)
     case 'node':
@@ -198,4 +236,16 @@ function labelValues(label: string, clusters: readonly VisibleCluster[]): readon
     default:
       return []
   }
+}
+
+function seenAggregations({ types }: Parts, sight: Sight, clusters: readonly VisibleCluster[]) {
+  const measured = clusters.filter(({ history, whole }) => history && whole)
+  return types.sources().flatMap((source) => {
+    const on = measured.flatMap(({ state }) => types.on(sight, state, source)?.custom ?? [])
+    return source.aggregations
+      .filter(
+        (one) => one.hasHistory && on.some((custom) => custom.whole && custom.metrics && custom.aggregation(one.name)),
+      )
+      .map(({ name }) => [source.id, name] as const)
+  })
 }

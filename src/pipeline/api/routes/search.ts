@@ -1,14 +1,18 @@
 import type { FastifyInstance } from 'fastify'
 import { search } from '#http'
 import { textBody } from '../bodies.ts'
-import { fleetBody, type Parts, route } from '../route.ts'
+import { type Parts, route } from '../route.ts'
 import { searchFleet } from '../search-index.ts'
+import { fleetOfTypes } from './types.ts'
 
 export function searchRoutes(app: FastifyInstance, parts: Parts): void {
   route(app, parts, search, (call) =>
-    fleetBody(parts, search, call, (clusters) => {
+    fleetOfTypes(parts, search, call, (sight, clusters) => {
       const { q, limit = 20 } = call.query
-      return textBody(`${JSON.stringify({ ...searchFleet(clusters, q, limit), next: null, part: null })}\n`)
+      const seen = clusters.flatMap(({ state }) =>
+        parts.types.sources().flatMap((source) => parts.types.on(sight, state, source) ?? []),
+      )
+      return textBody(`${JSON.stringify({ ...searchFleet(clusters, seen, q, limit), next: null, part: null })}\n`)
     }),
   )
 }

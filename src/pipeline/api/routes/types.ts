@@ -30,7 +30,7 @@ export function typeRoutes(app: FastifyInstance, parts: Parts): void {
     fleetOfTypes(parts, listTypes, call, (sight, clusters) => {
       const { cluster } = call.query
       const items = [...types.types().values()].flatMap((sources) => {
-        const view = typeView(types, sight, clusters, sources, call.now, (name) => (cluster ?? name) === name)
+        const view = typeView(types, sight, statesOf(clusters), sources, call.now, (name) => (cluster ?? name) === name)
         return view && (cluster === undefined || view.clusters.length > 0) ? [view] : []
       })
       return textBody(`${JSON.stringify({ items })}\n`)
@@ -41,7 +41,7 @@ export function typeRoutes(app: FastifyInstance, parts: Parts): void {
     fleetOfTypes(parts, getType, call, (sight, clusters) => {
       const { type } = call.params
       const [first, ...others] = types.ofType(type)
-      const view = first && typeView(types, sight, clusters, [first, ...others], call.now)
+      const view = first && typeView(types, sight, statesOf(clusters), [first, ...others], call.now)
       if (!view) throw typeNotFound(type)
       return textBody(`${JSON.stringify(view)}\n`)
     }),
@@ -89,12 +89,14 @@ function pageText(sight: Sight, type: VisibleType, query: Parameters<typeof page
   return `${JSON.stringify({ items, total, next, source, on: typeOnCluster(sight, type, now) })}\n`
 }
 
+const statesOf = (clusters: readonly VisibleCluster[]): readonly ClusterState[] => clusters.map(({ state }) => state)
+
 /** What is kept of one answer about types counts for one state of the fleet and one set of declarations. */
-function fleetOfTypes<C extends RouteContract>(
+export function fleetOfTypes<C extends RouteContract>(
   parts: Parts,
   contract: C,
   { request, params, query, now }: Call<C>,
-  encode: (sight: Sight, clusters: readonly ClusterState[]) => Body,
+  encode: (sight: Sight, clusters: readonly VisibleCluster[]) => Body,
 ): Answer {
   const sight = sightOf(request)
   const key = questionOf(contract.schema.operationId, sight.fingerprint, [params, query])
@@ -102,10 +104,7 @@ function fleetOfTypes<C extends RouteContract>(
   const known = parts.bodies.get(key, tag, now)
   if (known) return { body: known }
   const clusters = visibleClusters(parts, sight)
-  const body = encode(
-    sight,
-    clusters.map(({ state }) => state),
-  )
+  const body = encode(sight, clusters)
   const { validUntil } = originOf(tag, clusters, sight, now)
   const turns = clusters.flatMap(({ state }) => turnsOf(parts, state, now))
   parts.bodies.set(key, { tag, validUntil: Math.min(validUntil, ...turns) }, body)

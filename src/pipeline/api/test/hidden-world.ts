@@ -11,6 +11,7 @@ import {
   type SampleGroup,
 } from '#model'
 import { allow, but, within } from './policies.ts'
+import { aRow, aSource, seenBy, ToldCatalog } from './sources.ts'
 import { aNode, aWorld, complete, failed, proxy, start, type World, type WorldConfig } from './world.ts'
 
 // A fleet of which Ann sees a part. Everything she does not see is called canary, counts 7919, and may be there or not.
@@ -30,11 +31,35 @@ export const policies: readonly PolicyDocument[] = [
       within('pods', 'shop*'),
       but('alerts', 'canary*'),
       but('events', 'canary*'),
+      but('pvc', 'canary*'),
     ],
   }),
   allow('ann-plain', { users: ['ann', 'bob'], clusters: ['plain'] }),
-  allow('cid', { clusters: ['west', 'plain'], metrics: false }),
+  allow('cid', { clusters: ['west', 'plain'], metrics: false, resources: [{ type: 'pvc', visibility: 'all' }] }),
 ]
+
+const pvc = aSource('pvc')
+const secret = aSource('canary-type')
+
+/** Claims, some of which are hidden from Ann; and a type of which only administrators know. */
+function collect(world: World, { there, well }: Hidden): void {
+  const shown = [
+    aRow('shop', 'cart', { size: 10, phase: 'Bound' }),
+    aRow('tools', 'cache', { size: 20, phase: 'Bound' }),
+  ]
+  const hidden = [
+    aRow('canary-ns', 'canary', { size: canaryCount, phase: well ? 'Canary' : 'Lost' }, { canary: 'yes' }),
+    aRow('shop', 'canary-claim', { size: canaryCount, phase: 'Canary' }),
+  ]
+  const error = { outcome: 'forbidden', code: 'forbidden', message: 'no canary' } as const
+  const errors = [{ ...error, namespace: 'shop' }, ...(there ? [{ ...error, namespace: 'canary-ns' }] : [])]
+  const changes = { errors, errorCount: errors.length }
+  world.collected('west', seenBy(pvc, there ? [...shown, ...hidden] : shown, changes))
+  world.collected('plain', seenBy(pvc, shown))
+  if (!there) return
+  for (const cluster of ['west', 'plain', 'canary-cluster']) world.collected(cluster, seenBy(secret, hidden))
+  world.collected('canary-cluster', seenBy(pvc, hidden))
+}
 
 export const pods = (running: number, pending = 0): PodCounts => ({
   total: running + pending,
@@ -217,7 +242,9 @@ const alert = (name: string, labels: Readonly<Record<string, string>> = {}) => (
 
 /** The same history twice over: rounds in which what is hidden comes, breaks, and is well again or not. */
 export async function aHiddenWorld(hidden: Hidden, config: WorldConfig = {}): Promise<World> {
-  const world = await aWorld({ identity: proxy, policies, ...config })
+  const catalog = hidden.there ? new ToldCatalog(secret, pvc) : new ToldCatalog(pvc)
+  const world = await aWorld({ identity: proxy, policies, ...config }, { catalog })
+  collect(world, hidden)
   for (const cluster of ['west', 'plain', ...(hidden.there ? ['canary-cluster'] : [])]) await world.connect(cluster)
   await world.batch('plain', [
     complete('node', [aNode('p1'), aNode('p2', { ready: 'notReady' })]),
@@ -263,6 +290,14 @@ async function record({ clock, history }: World, { there }: Hidden): Promise<voi
       scope: 'cluster',
       keys: [''],
       columns: [{ metric: 'clusterpulse_cluster_pods_total', values: Float64Array.of(canaryCount) }],
+    },
+    {
+      scope: 'custom',
+      keys: [pvc.id, secret.id],
+      columns: [
+        { metric: 'clusterpulse_custom_resource_total', values: Float64Array.of(canaryCount, canaryCount) },
+        { metric: 'clusterpulse_custom_resource_count', values: Float64Array.of(canaryCount, canaryCount) },
+      ],
     },
   ]
   const at = clock.at - 60_000
