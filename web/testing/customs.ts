@@ -308,7 +308,7 @@ function aggregate(
       if (groupBy === null) return [info.name, one(info, rows)]
       const groups = new Map<string, CustomRowView[]>()
       for (const row of rows) {
-        const group = String(row.values[groupBy] ?? '')
+        const group = String(row.values[groupBy] ?? '_unknown_')
         groups.set(group, [...(groups.get(group) ?? []), row])
       }
       return [info.name, Object.fromEntries([...groups].map(([group, of]) => [group, one(info, of)]))]

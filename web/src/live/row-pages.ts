@@ -69,7 +69,7 @@ export class RowPages {
         } else if (this.#loaded < this.#wanted && this.#next !== null) {
           this.#pages = await this.#read(this.#pages, this.#loaded + 1)
         } else break
-        this.#show()
+        if (!signal.aborted) this.#show()
       }
     } catch (cause) {
       if (!signal.aborted) this.#fail(problemOf(cause))

@@ -69,7 +69,8 @@ function Values({ row, columns }: { row: CustomRowView; columns: readonly Column
       {columns.map(({ name, unit }) => {
         const value = row.values[name] ?? null
         const raw = value === null ? '' : String(value)
-        const isPlain = unit === 'none' || unit === 'percent' || raw === '' || raw === sayScalar(value, unit)
+        const isPlain =
+          unit !== 'time' && (unit === 'none' || unit === 'percent' || raw === '' || raw === sayScalar(value, unit))
         return (
           <div key={name}>
             <dt>{name}</dt>

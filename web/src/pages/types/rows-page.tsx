@@ -77,7 +77,7 @@ function OfCluster({ cluster, view, first }: { cluster: ClusterView; view: TypeV
   const groupLink = useCallback(
     (field: string, group: string) => {
       const changed = new URLSearchParams(query)
-      changed.set('q', termText(field, ':', group))
+      changed.set('q', termText({ _namespace: 'namespace', _name: 'name' }[field] ?? field, ':', group))
       changed.delete('view')
       return `${clusterPath(cluster.name, 'types', view.type)}?${changed.toString()}`
     },

@@ -96,8 +96,8 @@ export function BarChart({ info, groups, note, link }: BarChartProps): ReactNode
         <ol className="bars">
           {shown.map(({ group, value, share }) => (
             <li key={group}>
-              <span className="bar-name clip" data-tip={group === '' ? 'rows without a value' : group}>
-                {group === '' ? <i>no value</i> : link ? <Link to={link(group)}>{group}</Link> : group}
+              <span className="bar-name clip" data-tip={groupTip(group)}>
+                <GroupName group={group} {...(link && { link })} />
               </span>
               <span className="bar-track" aria-hidden="true">
                 <span style={{ width: `${share * 100}%` }} />
@@ -117,5 +117,20 @@ export function BarChart({ info, groups, note, link }: BarChartProps): ReactNode
   )
 }
 const mostBars = 200
+
+/** Names that the hub gives to groups which have none of their own. */
+const [unknownGroup, otherGroup] = ['_unknown_', '_other_']
+const groupTip = (group: string): string => {
+  if (group === unknownGroup || group === '') return 'rows without a value'
+  return group === otherGroup ? 'all further groups together' : group
+}
+
+function GroupName({ group, link }: { group: string; link?: (group: string) => string }): ReactNode {
+  if (group === otherGroup) return <i>all others</i>
+  const isNone = group === unknownGroup || group === ''
+  const name = isNone ? <i>no value</i> : group
+  // A name that was cut cannot be asked for.
+  return link && !group.endsWith('…') ? <Link to={link(isNone ? 'none' : group)}>{name}</Link> : name
+}
 
 const barText = (value: Scalar, unit: Unit): string => (value === null ? '–' : sayScalar(value, unit))
