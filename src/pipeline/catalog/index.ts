@@ -5,6 +5,7 @@
  *
  *   MetricSource → compile → definition → (memory | Redis) → CompiledSource → collectors, plans, API
  */
+export { type DeclaredType, type DeclaredTypes, declaredTypes } from './declared-types.ts'
 export { MemoryCatalog } from './memory.ts'
 export { RedisCatalog, type RedisCatalogOptions } from './redis.ts'
 export type { CatalogWriter, SourceCatalog } from './types.ts'

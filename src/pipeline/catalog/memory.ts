@@ -1,20 +1,30 @@
 import type { CompiledSource, SourceDefinition } from '#metricsource'
-import { invariant, type SourceId } from '#model'
+import { type Clock, invariant, type SourceId, systemClock } from '#model'
 import { idOf, type ReadDefinition, readByDefault, sameDefinition } from './definition.ts'
 import { Listeners } from './listeners.ts'
 import { Picture } from './picture.ts'
 import type { CatalogWriter, SourceCatalog } from './types.ts'
 
-/** The sources of a hub that is one process: written by its reconciler, read by its collectors and its API, gone with it. */
+/**
+ * The sources of a hub that is one process: written by its reconciler, read by its collectors and its API, gone with it.
+ *
+ *   loading ──first write──▶ ready
+ */
 export class MemoryCatalog implements SourceCatalog, CatalogWriter {
   readonly #read: ReadDefinition
   readonly #listeners = new Listeners()
   #picture = Picture.empty
   #version = 0
 
+  #loading: { readonly since: number; readonly reason: string } | undefined
+
   /** @param options.read how definitions are read; default: as everywhere */
-  constructor({ read = readByDefault }: { readonly read?: ReadDefinition } = {}) {
+  constructor({
+    read = readByDefault,
+    clock = systemClock,
+  }: { readonly read?: ReadDefinition; readonly clock?: Clock } = {}) {
     this.#read = read
+    this.#loading = { since: clock.now(), reason: 'they are still being loaded' }
   }
 
   sources(): readonly CompiledSource[] {
@@ -37,9 +47,9 @@ export class MemoryCatalog implements SourceCatalog, CatalogWriter {
     return this.#version
   }
 
-  /** Memory is always there. */
-  unavailable(): undefined {
-    return undefined
+  /** Once written, memory is always there. */
+  unavailable(): { readonly since: number; readonly reason: string } | undefined {
+    return this.#loading
   }
 
   onChange(listener: () => void): () => void {
@@ -86,7 +96,9 @@ export class MemoryCatalog implements SourceCatalog, CatalogWriter {
 
   #hold(sources: readonly CompiledSource[]): void {
     const picture = new Picture(sources)
-    if (picture.equals(this.#picture)) return
+    const begins = this.#loading !== undefined
+    this.#loading = undefined
+    if (!begins && picture.equals(this.#picture)) return
     this.#picture = picture
     this.#version++
     this.#listeners.tell()
