@@ -15,6 +15,7 @@ export {
   subjectsOf,
 } from './compare.ts'
 export { compilePolicy } from './compile.ts'
+export { type CustomType, type CustomTypes, customTypeFindings } from './custom-types.ts'
 export { readStoredPolicy } from './document.ts'
 export { PoliciesUnavailableError } from './errors.ts'
 export { type ManifestPolicies, policiesOfForeignManifest, policiesOfManifest } from './manifest.ts'

@@ -4,10 +4,11 @@ import { isKubeError, type KubeClient, type KubeObject, type ObjectKey } from '#
 import { type Clock, FleetError, minutes, seconds } from '#model'
 import { backoffMs, type Logger, type Metrics } from '#runtime'
 import { parseBounds } from './bounds.ts'
+import { type CustomTypes, customTypeFindings } from './custom-types.ts'
 import { accessPolicyResource, type Policy } from './policy-resource.ts'
 import { PolicyRevisions } from './policy-revisions.ts'
 import { type InForce, policyStatus, statusPatch, storedStatus } from './policy-status.ts'
-import type { PolicyDocument, PolicyWriter } from './types.ts'
+import type { Finding, PolicyDocument, PolicyWriter } from './types.ts'
 
 /** Stands for all policies at once; no object can have this name. */
 const EVERYTHING = '*'
@@ -21,6 +22,7 @@ export interface PolicyReconcilerOptions {
   readonly logger: Logger
   readonly metrics?: Metrics
   readonly policies: Pick<Informer<KubeObject>, 'get' | 'list'>
+  readonly types?: CustomTypes
   readonly clock: Clock
   readonly random: () => number
   readonly resyncEveryMs: number
@@ -75,6 +77,15 @@ export class PolicyReconciler implements Reconciler {
     this.#isSynced = false
     this.#resyncFailed = false
     this.#forgetAllBut(new Set())
+  }
+
+  /** What MetricSources collect changed: the policies that name such types may have to say something else. */
+  typesChanged(): void {
+    if (!this.#isSynced) return
+    for (const policy of this.#all()) {
+      const { document } = this.#revisions.compile(keyText(policy.metadata), policy)
+      if (document?.custom_resource_types) this.#options.enqueue(objectKey(policy))
+    }
   }
 
   /** Whatever the store held, it is written again. */
@@ -282,11 +293,18 @@ export class PolicyReconciler implements Reconciler {
     return policyStatus({
       generation: policy.metadata.generation,
       stored: policy.status,
-      findings: this.#revisions.compile(key, policy).findings,
+      findings: this.#findings(key, policy),
       inForce,
       storeTrouble,
       now,
     })
+  }
+
+  #findings(key: string, policy: Policy): readonly Finding[] {
+    const { document, findings } = this.#revisions.compile(key, policy)
+    const { types } = this.#options
+    // With a list of its own the compiled one stays the very same.
+    return document?.custom_resource_types && types ? [...findings, ...customTypeFindings(document, types)] : findings
   }
 
   #tryAgain(key: string): Outcome {

@@ -232,6 +232,34 @@ for (const { title, skip, open } of hubs) {
       await until(async () => expect(await statusOf(hub, 'one')).not.toHaveProperty('customResourceWarnings'))
     })
 
+    it('warns of types that no MetricSource collects, until one does', async () => {
+      const collected = new Set<string>()
+      const listeners = new Set<() => void>()
+      const types = {
+        ofType: (name: string) =>
+          collected.has(name) ? { fields: ['phase'], filterableFields: undefined, aggregations: [] } : undefined,
+        onChange: (listener: () => void) => {
+          listeners.add(listener)
+          return () => listeners.delete(listener)
+        },
+      }
+      await start({ types })
+      const rule = { selector: { matchNames: ['dev-*'] }, resources: [{ type: 'pvc' }, { type: 'pods' }] }
+      await declare(hub, 'one', aSpec({ scope: { clusters: { default: 'none', rules: [rule] } } }))
+      await until(async () =>
+        expect((await statusOf(hub, 'one')).customResourceWarnings).toEqual([
+          expect.stringMatching(
+            /^spec\.scope\.clusters\.rules\[0\]\.resources\[0\]\.type: no MetricSource collects "pvc"/,
+          ),
+        ]),
+      )
+      expect(await statusOf(hub, 'one')).toMatchObject({ state: 'Active', customResourceTypes: 1 })
+      collected.add('pvc')
+      for (const listener of listeners) listener()
+      await until(async () => expect(await statusOf(hub, 'one')).not.toHaveProperty('customResourceWarnings'))
+      expect((await statusOf(hub, 'one')).state).toBe('Active')
+    })
+
     it('removes a deleted policy, also one that was deleted while nobody looked', async () => {
       const { store, manager } = await start()
       for (const name of ['one', 'two', 'three']) await declare(hub, name)

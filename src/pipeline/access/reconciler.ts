@@ -3,6 +3,7 @@ import type { MonitorAccessPolicyStatus } from '#kinds'
 import type { KubeClient, KubeObject } from '#kube'
 import { type Clock, minutes, systemClock } from '#model'
 import type { Logger, Metrics } from '#runtime'
+import type { CustomTypes } from './custom-types.ts'
 import { everything, PolicyReconciler } from './policy-reconciler.ts'
 import { accessPolicyResource } from './policy-resource.ts'
 import type { PolicyWriter } from './types.ts'
@@ -13,6 +14,8 @@ export interface AccessReconcilersOptions {
   /** policies elsewhere are not looked at */
   readonly namespace: string
   readonly writer: PolicyWriter
+  /** what MetricSources collect, for warnings about policies that name it; absent: there are none */
+  readonly types?: CustomTypes
   readonly logger: Logger
   readonly metrics?: Metrics
   readonly clock?: Clock
@@ -55,6 +58,7 @@ export function accessReconcilers(options: AccessReconcilersOptions): readonly C
     reconciler.forgetWritten()
     controller.enqueue(everything(namespace))
   })
+  options.types?.onChange(() => reconciler.typesChanged())
   metrics?.gauge('clusterpulse_access_policies', 'Access policies by state.', ['state'], (gauge) => {
     gauge.reset()
     for (const { status } of informer.list())
