@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { collectors as builtIn, type Collector } from '#collect'
 import type { KubeClient } from '#kube'
+import { type CompiledSource, readDefinition, SourceLoop, type SourceStanding } from '#metricsource'
 import { type Batch, type Clock, type ClusterName, FleetError, type Plan, seconds, systemClock } from '#model'
 import { type Logger, type Metrics, silentLogger } from '#runtime'
 import { decodePlan, encodeBody } from '#wire'
@@ -9,6 +10,7 @@ import { BatchBuffer, type BufferOptions, type BufferStats } from './buffer.ts'
 import { type CollectionHealth, CollectLoop } from './collect-loop.ts'
 import { agentMetrics } from './metrics.ts'
 import { PlanFile } from './plan-file.ts'
+import { inTurn, laneOf, partialBatch, Unreadable } from './sources.ts'
 import type { Transport } from './types.ts'
 import { packed, Uplink, type UplinkStatus } from './uplink.ts'
 
@@ -40,6 +42,8 @@ export interface AgentStatus {
   readonly buffer: BufferStats
   /** version of the plan it works by; '' before the first */
   readonly plan: string
+  /** the MetricSources of the plan, as they stand here */
+  readonly sources: readonly SourceStanding[]
 }
 
 const DEFAULT_PLAN: Plan = {
@@ -51,6 +55,9 @@ const DEFAULT_PLAN: Plan = {
 }
 const FLUSH_MS = 5_000
 const ROUND_GRACE_MS = 2_000
+/** Collections of sources that read at once: the agent is a guest of its cluster. */
+const SOURCES_AT_ONCE = 2
+const MAX_PART_AGE_MS = 600_000
 
 /**
  * Collects on schedule, keeps every batch on disk, and sends it when there is a hub. Nothing leaves the disk before its ack.
@@ -59,6 +66,8 @@ export class Agent implements AsyncDisposable {
   readonly #buffer: BatchBuffer
   readonly #uplink: Uplink
   readonly #loop: CollectLoop
+  readonly #sources: SourceLoop
+  readonly #unreadable = new Unreadable()
   readonly #planFile: PlanFile
   readonly #stopping = new AbortController()
   readonly #givingUp = new AbortController()
@@ -66,6 +75,7 @@ export class Agent implements AsyncDisposable {
   readonly #logger: Logger
   readonly #tasks: Promise<void>[]
   #plan: Plan
+  #keeping: Promise<void> = Promise.resolve()
   #stopped: Promise<void> | undefined
 
   private constructor(options: AgentOptions, buffer: BatchBuffer, planFile: PlanFile, plan: Plan) {
@@ -107,6 +117,21 @@ export class Agent implements AsyncDisposable {
       monotonic,
       logger,
     })
+    this.#sources = new SourceLoop({
+      cluster,
+      kube: async () => kube(this.#plan.timeoutMs),
+      onParts: (parts, collectedAt) => {
+        // How long ago that was, by the clock of the wall: a jump of it must not make the batch a day old.
+        const ageMs = Math.min(Math.max(0, clock.now() - collectedAt), MAX_PART_AGE_MS)
+        return this.#keep(partialBatch(cluster, parts, collectedAt), monotonic.now() - ageMs)
+      },
+      turn: inTurn(SOURCES_AT_ONCE),
+      clock,
+      random,
+      logger,
+      ...(metrics && { metrics }),
+    })
+    this.#sources.replan(this.#readable(plan))
     if (metrics) agentMetrics(metrics, () => this.status(), clock)
     this.#uplink.start()
     this.#tasks = [this.#loop.run(this.#stopping.signal, this.#givingUp.signal), this.#flushes()]
@@ -136,6 +161,7 @@ export class Agent implements AsyncDisposable {
       collection: this.#loop.health,
       buffer: this.#buffer.stats(),
       plan: this.#plan.version,
+      sources: this.#sources.standings(),
     }
   }
 
@@ -158,7 +184,7 @@ export class Agent implements AsyncDisposable {
     this.#stopping.abort()
     const done = new AbortController()
     const late = this.#clock.sleep(ROUND_GRACE_MS, done.signal).then(() => this.#givingUp.abort())
-    await Promise.all(this.#tasks)
+    await Promise.all([...this.#tasks, this.#sources.stop()])
     done.abort()
     await late
     await this.#uplink.stop()
@@ -166,16 +192,37 @@ export class Agent implements AsyncDisposable {
     await this.#buffer[Symbol.asyncDispose]()
   }
 
-  async #keep(batch: Batch, stamp: number): Promise<void> {
+  /** One after the other, so that the uplink hears of batches in the order of their sequences. */
+  #keep(batch: Batch, stamp: number): Promise<void> {
+    this.#keeping = this.#keeping.then(() => this.#append(batch, stamp))
+    return this.#keeping
+  }
+
+  async #append(batch: Batch, stamp: number): Promise<void> {
     const { collectedAt } = batch
     try {
-      const record = await this.#buffer.append({ collectedAt, stamp, ...packed(encodeBody(batch)) })
+      const body = packed(encodeBody(batch))
+      const lane = laneOf(batch)
+      const record = await this.#buffer.append({ collectedAt, stamp, ...body, ...(lane > 0 && { lane }) })
       const { sequence } = record
       this.#uplink.collected({ ...batch, origin: this.#buffer.origin, sequence }, record)
     } catch (error) {
       // One batch that cannot be kept must not end the collecting of the others; its sequence is found missing, and declared.
       this.#logger.error({ err: FleetError.from(error) }, 'a batch could not be kept')
     }
+  }
+
+  /** The sources of a plan that this version understands. */
+  #readable({ sources }: Plan): readonly CompiledSource[] {
+    return sources.flatMap((definition) => {
+      const source = readDefinition(definition)
+      if (source) return [source]
+      const { namespace, name } = (definition ?? {}) as { readonly namespace?: unknown; readonly name?: unknown }
+      if (this.#unreadable.isNew(definition)) {
+        this.#logger.warn({ source: `${namespace}/${name}` }, 'a source of the plan cannot be read; it is left out')
+      }
+      return []
+    })
   }
 
   #replan(bytes: Uint8Array): void {
@@ -190,6 +237,7 @@ export class Agent implements AsyncDisposable {
     this.#plan = plan
     this.#logger.info({ plan: plan.version, intervalMs: plan.intervalMs }, 'a new plan holds')
     this.#loop.replan()
+    this.#sources.replan(this.#readable(plan))
     void this.#planFile.write(plan)
   }
 

@@ -368,6 +368,7 @@ export class BatchBuffer implements AsyncDisposable {
       bytes,
       stamp: sameBoot ? record.stamp : undefined,
       lost: kind === 'loss' ? record.loss.lost : [],
+      ...(kind === 'batch' && record.lane !== undefined && { lane: record.lane }),
       place,
     }
   }
@@ -540,18 +541,18 @@ export class BatchBuffer implements AsyncDisposable {
   async #thin(takes: (entry: Entry) => boolean): Promise<boolean> {
     const { keptEveryMs } = this.#options
     const oldest: Entry[] = []
-    let former: Entry | undefined
+    const former = new Map<number, Entry>()
     for (const entry of this.#entries.values()) {
       if (!('index' in entry.place)) continue
       if (entry.place.log === 'thinned') {
-        if (entry.kind === 'batch') former = entry
+        if (entry.kind === 'batch') former.set(entry.lane ?? 0, entry)
         continue
       }
       if (!takes(entry)) break
       oldest.push(entry)
     }
     if (oldest.length === 0) return false
-    const { kept, lost } = thin(oldest, keptEveryMs, this.#inFlight, former)
+    const { kept, lost } = thin(oldest, keptEveryMs, this.#inFlight, [...former.values()])
     const damaged: Entry[] = []
     for (const entry of kept) {
       const record = await this.#read(entry)

@@ -33,6 +33,14 @@ export function agentMetrics(metrics: Metrics, status: () => AgentStatus, clock:
     collection_duration_seconds: ['duration of the last round', ({ collection }) => collection.lastDurationMs / 1000],
     rounds: ['rounds since the start', ({ collection }) => collection.rounds],
     failed_rounds: ['rounds that failed since the start', ({ collection }) => collection.failedRounds],
+    sources: ['MetricSources of the plan that are collected', ({ sources }) => sources.length],
+    failing_sources: [
+      'MetricSources whose last collection could not be made, or not of all namespaces',
+      ({ sources }) =>
+        sources.filter(
+          ({ outcome, errorCount }) => (outcome && outcome !== 'complete' && outcome !== 'absent') || errorCount > 0,
+        ).length,
+    ],
     skipped_ticks: ['ticks that passed while a round was running', ({ collection }) => collection.skippedTicks],
   }
   for (const [name, [help, value]] of Object.entries(gauges)) {

@@ -5,20 +5,22 @@ export interface Held {
   readonly sequence: number
   readonly collectedAt: number
   readonly kind: 'batch' | 'loss'
+  /** batches of one lane speak of the same things: each lane keeps one of its own; absent: 0, the rounds */
+  readonly lane?: number
 }
 
 /**
- * One batch per `keptEveryMs` of collection time is kept, the first of each span; declarations and what `mustStay` names
- * are always kept. `former` was kept before these: its span has its one. Order and everything else stay as they are.
+ * One batch of each lane is kept per `keptEveryMs` of collection time, the first of each span; declarations and what `mustStay` names
+ * are always kept. `former` were kept before these: their spans have their one. Order and everything else stay as they are.
  */
 export function thin<T extends Held>(
   held: readonly T[],
   keptEveryMs: number,
   mustStay: (sequence: number) => boolean,
-  former?: Held,
+  former: readonly Held[] = [],
 ): { readonly kept: readonly T[]; readonly lost: readonly T[] } {
-  const spanOf = ({ collectedAt }: Held) => Math.floor(collectedAt / keptEveryMs)
-  const spans = new Set(former ? [spanOf(former)] : [])
+  const spanOf = ({ collectedAt, lane = 0 }: Held) => `${lane}:${Math.floor(collectedAt / keptEveryMs)}`
+  const spans = new Set(former.map(spanOf))
   const kept: T[] = []
   const lost: T[] = []
   for (const entry of held) {

@@ -31,10 +31,13 @@ type Step =
   | { readonly do: 'wait'; readonly ms: number }
   | { readonly do: 'goodbye'; readonly retryAfterMs: number }
   | { readonly do: 'old ack' }
+  /** a batch between two rounds, after which so many older ones say nothing new any more */
+  | { readonly do: 'collect beside'; readonly supersedes: number }
 
 const steps = fc.array(
   fc.oneof(
     { weight: 6, arbitrary: fc.constant<Step>({ do: 'collect' }) },
+    { weight: 6, arbitrary: fc.nat(2).map<Step>((supersedes) => ({ do: 'collect beside', supersedes })) },
     { weight: 8, arbitrary: fc.constant<Step>({ do: 'ack' }) },
     { weight: 6, arbitrary: fc.integer({ min: 1, max: 60_000 }).map<Step>((ms) => ({ do: 'wait', ms })) },
     { weight: 1, arbitrary: fc.nat(400_000).map<Step>((retryAfterMs) => ({ do: 'goodbye', retryAfterMs })) },
@@ -69,6 +72,7 @@ class World {
   pausedUntil = 0
   /** live frames of this stream that the agent knows to be acknowledged */
   ackedLive = new Set<number>()
+  fresh: number[] = []
   streamLive: number[] = []
   formerAcks: SequenceRange[] = []
   needComplete = true
@@ -107,7 +111,7 @@ class World {
         const item = [...this.buffer.values()].find(
           ({ sequence }) =>
             !(phase.kind === 'live' && phase.inFlight.has(sequence)) &&
-            !(sequence === this.state.live && this.registered),
+            !(this.state.live.includes(sequence) && this.registered),
         )
         return [{ type: 'fetched', item }]
       }
@@ -164,7 +168,7 @@ class World {
     if (as === 'backlog') {
       const { phase } = this.state
       const room = phase.kind === 'live' && phase.writable && this.way.size < this.maxUnacked
-      if (room) expect(this.state.live, 'live goes before backlog').toBe(0)
+      if (room) expect(this.state.live, 'live goes before backlog').toEqual([])
       const bytes = waiting.reduce((sum, other) => sum + other.bytes, 0)
       if (waiting.length > 0) expect(bytes + item.bytes).toBeLessThanOrEqual(WINDOW_BYTES)
       this.backlogBytes += item.bytes
@@ -172,7 +176,9 @@ class World {
       expect(this.backlogBytes - item.bytes, 'within the byte rate').toBeLessThanOrEqual(allowed)
     } else {
       expect(item.kind).toBe('batch')
-      expect([...this.buffer.keys()].filter((n) => n > sequence && this.buffer.get(n)?.kind === 'batch')).toEqual([])
+      expect(this.fresh, 'what a later batch says goes as backlog').toContain(sequence)
+      const waiting = this.state.live.filter((n) => n < sequence)
+      expect(waiting, 'live goes in order').toEqual([])
       if (base > 0) {
         expect([...this.way.values()].some((other) => other.as === 'live')).toBe(false)
         expect(base, 'the newest acknowledged live frame').toBe(Math.max(...this.ackedLive))
@@ -206,7 +212,17 @@ class World {
       case 'collect': {
         const sequence = ++this.used
         this.buffer.set(sequence, { sequence, bytes: 30_000, kind: 'batch' })
+        this.fresh = [sequence]
         this.send({ type: 'collected', sequence })
+        return
+      }
+      case 'collect beside': {
+        const sequence = ++this.used
+        this.buffer.set(sequence, { sequence, bytes: 1_000, kind: 'batch' })
+        // What is safe, or was told lost, is fresh no more.
+        const open = this.fresh.filter((n) => this.buffer.has(n))
+        this.fresh = [...open.slice(step.supersedes), sequence]
+        this.send({ type: 'collected', sequence, fresh: this.fresh })
         return
       }
       case 'ack':

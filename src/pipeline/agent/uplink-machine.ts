@@ -10,7 +10,8 @@ import { backoffMs } from '#runtime'
  *
  * Times are of a clock that never jumps. What is decided here is tested at random in uplink-machine.test.ts:
  *   1. a sequence leaves the buffer on an ack only (or is declared lost where the hub refuses it for good);
- *   2. live goes before backlog, and waits for WINDOW_BYTES or one message of backlog at most;
+ *   2. live goes before backlog, in the order of collection, and waits for WINDOW_BYTES or one message of backlog at most;
+ *      it is the newest round, and what MetricSources saw that nothing later says;
  *   3. never more than maxUnacked on their way; backlog within its byte rate;
  *   4. a difference is made to the newest acknowledged live frame of this stream, with no other live frame on its way;
  *   5. the wait between attempts grows until the first ack of a stream, never below what a goodbye asked for.
@@ -83,10 +84,10 @@ export type Phase =
 
 export interface State {
   readonly phase: Phase
-  /** the newest batch that was collected and is neither on its way nor safe; 0: none */
-  readonly live: number
-  /** the newest batch that was collected by this process; 0: none */
-  readonly newest: number
+  /** those of `fresh` that are not on their way, rising */
+  readonly live: readonly number[]
+  /** batches of this process that say something no later one says, and are not safe; rising */
+  readonly fresh: readonly number[]
   /** a hub at this address has spoken our protocol, so many silent registrations ago; undefined: never */
   readonly known: number | undefined
 }
@@ -118,7 +119,8 @@ export interface Acked {
 export type Event =
   | { readonly type: 'start' }
   | { readonly type: 'stop' }
-  | { readonly type: 'collected'; readonly sequence: number }
+  /** `fresh`: what still says something that no later one says, itself included; default: itself alone */
+  | { readonly type: 'collected'; readonly sequence: number; readonly fresh?: readonly number[] }
   /** something else came into the buffer */
   | { readonly type: 'stored' }
   | { readonly type: 'opened' }
@@ -151,7 +153,7 @@ export interface Moment {
   readonly random: () => number
 }
 
-export const initial: State = { phase: { kind: 'idle' }, live: 0, newest: 0, known: undefined }
+export const initial: State = { phase: { kind: 'idle' }, live: [], fresh: [], known: undefined }
 
 /** What follows from an event: the new state, and what is to be done, in order. */
 export function decide(state: State, event: Event, moment: Moment): { state: State; effects: readonly Effect[] } {
@@ -170,7 +172,7 @@ export function wakeAt({ phase, known, live }: State, now: number): number {
     case 'live': {
       const times = [healthDue(phase)]
       if (phase.inFlight.size > 0) times.push(silentAt(phase))
-      if ((live > 0 || phase.backlog || phase.emptyAt !== phase.news) && phase.pausedUntil > now)
+      if ((live.length > 0 || phase.backlog || phase.emptyAt !== phase.news) && phase.pausedUntil > now)
         times.push(phase.pausedUntil)
       if (phase.backlog && phase.tokens <= 0)
         times.push(phase.refilledAt + Math.ceil(((1 - phase.tokens) / phase.backlogRate) * 1000))
@@ -200,7 +202,7 @@ function step(state: State, event: Event, moment: Moment, effects: Effect[]): St
       effects.push({ type: 'close' })
       return { ...state, phase: { kind: 'stopped' } }
     case 'collected':
-      return { ...state, live: event.sequence, newest: event.sequence, phase: withNews(phase) }
+      return collected(state, event.sequence, event.fresh ?? [event.sequence])
     case 'stored':
       return { ...state, phase: withNews(phase) }
     case 'opened':
@@ -241,13 +243,25 @@ function step(state: State, event: Event, moment: Moment, effects: Effect[]): St
   }
 }
 
+/** What a later batch says as well comes from the buffer now, for history. */
+function collected(state: State, sequence: number, fresh: readonly number[]): State {
+  const live = [...state.live.filter((one) => fresh.includes(one)), sequence]
+  return { ...state, live, fresh: [...fresh], phase: withNews(state.phase) }
+}
+
+/** Without those that are safe. */
+function unsettled(state: State, received: readonly SequenceRange[]): Pick<State, 'live' | 'fresh'> {
+  const isOpen = (sequence: number) => !contains(received, sequence)
+  return { live: state.live.filter(isOpen), fresh: state.fresh.filter(isOpen) }
+}
+
 const withNews = (phase: Phase): Phase => (phase.kind === 'live' ? { ...phase, news: phase.news + 1 } : phase)
 
 function fetched(state: State, phase: Live, item: Item | undefined): Live {
   const read: Live = { ...phase, fetching: undefined }
   if (!item) return { ...read, emptyAt: phase.fetching ?? phase.emptyAt }
   // The read may have crossed a new batch, or one that was sent meanwhile.
-  const isTaken = phase.inFlight.has(item.sequence) || (phase.protocol === 'ours' && item.sequence === state.live)
+  const isTaken = phase.inFlight.has(item.sequence) || (phase.protocol === 'ours' && state.live.includes(item.sequence))
   return isTaken ? read : { ...read, backlog: item }
 }
 
@@ -258,7 +272,7 @@ function welcome(state: State, welcomed: Welcomed, { now }: Moment, effects: Eff
   const has = (name: string) => welcomed.capabilities.includes(name)
   return {
     ...state,
-    live: contains(welcomed.received, state.live) ? 0 : state.live,
+    ...unsettled(state, welcomed.received),
     known: 0,
     phase: {
       ...live(phase.failures, now),
@@ -314,7 +328,7 @@ function acked(state: State, phase: Live, ack: Acked, { now }: Moment, effects: 
     const backlog = phase.backlog && contains(ack.received, phase.backlog.sequence) ? undefined : phase.backlog
     return {
       ...state,
-      live: contains(ack.received, state.live) ? 0 : state.live,
+      ...unsettled(state, ack.received),
       phase: { ...heard, ...progress, base, backlog },
     }
   }
@@ -327,10 +341,10 @@ function acked(state: State, phase: Live, ack: Acked, { now }: Moment, effects: 
   return again({ ...state, phase: heard }, { ...heard, pausedUntil: Math.max(phase.pausedUntil, pausedUntil) }, named)
 }
 
-/** Sequences that were sent go back: the newest that was collected as live, the others come from the buffer. */
+/** Sequences that were sent go back: the fresh ones as live, the others come from the buffer. */
 function again(state: State, phase: Live, sent: readonly (readonly [number, Sent])[]): State {
-  const isNewest = sent.some(([sequence]) => sequence === state.newest)
-  const live = isNewest && state.live === 0 ? state.newest : state.live
+  const back = state.fresh.filter((fresh) => sent.some(([sequence]) => sequence === fresh))
+  const live = [...new Set([...state.live, ...back])].sort((a, b) => a - b)
   return { ...state, live, phase: { ...phase, backlog: undefined, news: phase.news + 1 } }
 }
 
@@ -390,12 +404,13 @@ function act(state: State, { now }: Moment, effects: Effect[]): State {
     return { ...state, phase: { kind: 'stopped' } }
   }
   const mayBeSent = () => phase.writable && now >= phase.pausedUntil && phase.inFlight.size < phase.maxUnacked
-  if (live > 0 && phase.protocol === 'ours' && mayBeSent()) {
+  for (let [first] = live; first !== undefined && phase.protocol === 'ours' && mayBeSent(); [first] = live) {
     const alone = ![...phase.inFlight.values()].some(({ as }) => as === 'live')
-    const base = phase.deltas && alone ? phase.base : 0
-    effects.push({ type: 'send', sequence: live, as: 'live', base })
-    phase = withSent(phase, live, { as: 'live', base, bytes: 0, at: now })
-    live = 0
+    // One that was held up and comes after a later one is no step from that one.
+    const base = phase.deltas && alone && first > phase.base ? phase.base : 0
+    effects.push({ type: 'send', sequence: first, as: 'live', base })
+    phase = withSent(phase, first, { as: 'live', base, bytes: 0, at: now })
+    live = live.slice(1)
   }
   if (phase.draining) return { ...state, live, phase }
   if (

@@ -15,6 +15,7 @@ import {
 import type { Monotonic } from './boot.ts'
 import type { BatchBuffer } from './buffer.ts'
 import type { BatchRecord, BufferRecord } from './buffer-record.ts'
+import { Fresh } from './fresh.ts'
 import type { Link, Transport } from './types.ts'
 import { decide, type Effect, type Event, initial, type State, wakeAt } from './uplink-machine.ts'
 
@@ -95,7 +96,7 @@ export class Uplink {
   #link: { readonly link: Link; readonly abort: AbortController } | undefined
   #attempt = 0
   #timer: { readonly at: number; readonly abort: AbortController } | undefined
-  #newest: { readonly batch: Batch; readonly record: BatchRecord } | undefined
+  readonly #fresh = new Fresh()
   #prefetched: BufferRecord | undefined
   /** of the live frames of this stream that may become a base */
   #views = new Map<number, BatchView>()
@@ -129,10 +130,10 @@ export class Uplink {
     this.#dispatch({ type: 'start' })
   }
 
-  /** A batch that was just collected and is in the buffer. */
+  /** A batch that was just collected and is in the buffer; in the order of their sequences. */
   collected(batch: Batch, record: BatchRecord): void {
-    this.#newest = { batch, record }
-    this.#dispatch({ type: 'collected', sequence: record.sequence })
+    this.#fresh.add(batch, record)
+    this.#dispatch({ type: 'collected', sequence: record.sequence, fresh: this.#fresh.sequences() })
   }
 
   /** The buffer may hold something new, such as a declaration. */
@@ -249,6 +250,7 @@ export class Uplink {
       case 'settle':
         if (effect.received.length > 0) this.#lastAckAt = this.#options.monotonic.now()
         buffer.settle(effect.received)
+        this.#fresh.keep((sequence) => buffer.has(sequence))
         this.#forgetViews()
         return
       case 'refuse':
@@ -340,7 +342,7 @@ export class Uplink {
   async #fetch(): Promise<void> {
     const attempt = this.#attempt
     const skip = (sequence: number) =>
-      this.#isInFlight(sequence) || (sequence === this.#state.live && this.#protocol() === 'ours')
+      this.#isInFlight(sequence) || (this.#state.live.includes(sequence) && this.#protocol() === 'ours')
     try {
       const record = await this.#options.buffer.next(skip)
       if (attempt !== this.#attempt) return
@@ -361,7 +363,8 @@ export class Uplink {
 
   #send({ sequence, as, base }: Extract<Effect, { type: 'send' }>): void {
     const { buffer } = this.#options
-    const record = this.#newest?.record.sequence === sequence ? this.#newest.record : this.#prefetched
+    const fresh = this.#fresh.get(sequence)
+    const record = fresh?.record ?? this.#prefetched
     if (!record || record.sequence !== sequence || !buffer.has(sequence)) {
       this.#dispatch({ type: 'unsent', sequence })
       return
@@ -374,10 +377,9 @@ export class Uplink {
       this.#sendLoss(record)
       return
     }
-    const { batch } = this.#newest ?? {}
-    const isNewest = batch !== undefined && this.#newest?.record === record
-    const view = as === 'live' && isNewest && base > 0 ? this.#views.get(base) : undefined
-    if (as === 'live' && isNewest) this.#remember(sequence, viewOf(batch, view))
+    const batch = as === 'live' ? fresh?.batch : undefined
+    const view = batch && base > 0 ? this.#views.get(base) : undefined
+    if (batch) this.#remember(sequence, viewOf(batch, view))
     const frame = view && batch ? packed(encodeBody(batch, view)) : record
     this.#sendFrame(record, frame, { base: view ? base : 0, backfill: as === 'backlog' })
   }
@@ -447,7 +449,8 @@ export class Uplink {
     const { cluster, buffer } = this.#options
     const { sequence, collectedAt } = record
     const { batch } = decodeBody(unpacked(record), { cluster, origin: buffer.origin, sequence, collectedAt })
-    if (batch.failure) {
+    // It takes every batch for a round.
+    if (batch.failure || batch.partial) {
       this.#settleUnsent(sequence)
       return
     }

@@ -1,0 +1,50 @@
+import type { Batch, SourceId } from '#model'
+import type { BatchRecord } from './buffer-record.ts'
+
+export interface FreshBatch {
+  readonly batch: Batch
+  readonly record: BatchRecord
+}
+
+interface Entry extends FreshBatch {
+  /** what it says of which no later batch spoke */
+  readonly sources: Set<SourceId>
+}
+
+/** A source that is said apart from others every time: beyond this the oldest goes as backlog. */
+const MAX_PARTIAL = 64
+
+/**
+ * Batches of this process that say something no later one says: the newest round, and the newest of each MetricSource. They are
+ * what the hub wants first, and what differences are made of.
+ */
+export class Fresh {
+  readonly #entries = new Map<number, Entry>()
+
+  /** In the order of their sequences. */
+  add(batch: Batch, record: BatchRecord): void {
+    const sources = new Set((batch.custom ?? []).map(({ source }) => source))
+    for (const [sequence, entry] of this.#entries) {
+      for (const source of sources) entry.sources.delete(source)
+      const isRound = entry.batch.partial !== true
+      if (isRound ? batch.partial !== true : entry.sources.size === 0) this.#entries.delete(sequence)
+    }
+    this.#entries.set(record.sequence, { batch, record, sources })
+    const partial = [...this.#entries].filter(([, entry]) => entry.batch.partial)
+    if (partial.length > MAX_PARTIAL && partial[0]) this.#entries.delete(partial[0][0])
+  }
+
+  /** rising */
+  sequences(): readonly number[] {
+    return [...this.#entries.keys()]
+  }
+
+  get(sequence: number): FreshBatch | undefined {
+    return this.#entries.get(sequence)
+  }
+
+  /** Lets go of the others. */
+  keep(isOpen: (sequence: number) => boolean): void {
+    for (const sequence of this.#entries.keys()) if (!isOpen(sequence)) this.#entries.delete(sequence)
+  }
+}
