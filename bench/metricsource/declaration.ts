@@ -39,7 +39,7 @@ export const declaration: SourceObject = {
   },
 }
 
-/** The i-th object as an API server gives it, with what nobody asked for: 1.5 KB of JSON. */
+/** The i-th object in the order of an API server, with what nobody asked for: 1.5 KB of JSON. */
 export function volume(i: number): KubeObject {
   const gib = 1 + (i % 97)
   return {
@@ -47,11 +47,11 @@ export function volume(i: number): KubeObject {
     kind: 'PersistentVolumeClaim',
     metadata: {
       name: `data-${String(i).padStart(6, '0')}`,
-      namespace: `team-${String(i % 200).padStart(3, '0')}`,
+      namespace: `team-${String(Math.floor(i / 50)).padStart(5, '0')}`,
       uid: `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`,
       resourceVersion: String(1_000_000 + i),
       creationTimestamp: new Date(1_700_000_000_000 + i * 1000).toISOString().replace('.000Z', 'Z'),
-      labels: { 'app.kubernetes.io/name': `app-${i % 40}`, team: `team-${i % 200}` },
+      labels: { 'app.kubernetes.io/name': `app-${i % 40}`, team: `team-${Math.floor(i / 50)}` },
       annotations: {
         'example.org/used': `${(gib * 1024 * (i % 101)) / 100}Mi`,
         'pv.kubernetes.io/bind-completed': 'yes',

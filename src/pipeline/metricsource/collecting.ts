@@ -5,6 +5,7 @@ import { MAX_TEXT } from './convert.ts'
 import { cut } from './draft.ts'
 import { MISSING } from './find.ts'
 import { exampleOf, type FieldPlan, MALFORMED, readField } from './read-field.ts'
+import { Shared } from './shared.ts'
 import type { Collecting } from './types.ts'
 
 /** A computed value, ready to be evaluated. */
@@ -29,9 +30,9 @@ const [FINE, NOTHING, UNFIT] = ['.', '-', '!']
 /** Labels of an object that are kept; more are a way to fill our memory. */
 const MAX_LABELS = 256
 const NO_LABELS: Readonly<Record<string, string>> = Object.freeze({})
-/** Equal texts and labels are kept once, as long as there are not many. */
-const MAX_SHARED = 4096
+/** Longer texts are rarely equal, and looking costs more. */
 const MAX_SHARED_TEXT = 64
+const MAX_SHARED_NAMESPACES = 10_000
 
 /**
  * Takes objects apart into columns; an object is garbage when `add` returns.
@@ -44,8 +45,11 @@ export class ColumnCollecting implements Collecting {
   readonly #slots: Value[]
   readonly #codes: string[]
   readonly #examples = new Map<number, string>()
-  readonly #texts = new Map<string, string>()
-  readonly #labelSets = new Map<string, Readonly<Record<string, string>>>()
+  /** of each column: most hold a few words again and again */
+  readonly #texts: readonly Shared<string>[]
+  readonly #statuses = new Shared<string>()
+  readonly #namespaces = new Shared<string>(MAX_SHARED_NAMESPACES)
+  readonly #labelSets = new Shared<Readonly<Record<string, string>>>()
   readonly #context: { readonly now: number; readonly exceeded: () => void }
   #isExceeded = false
 
@@ -62,6 +66,7 @@ export class ColumnCollecting implements Collecting {
     this.#plan = plan
     this.#slots = plan.names.map(() => null)
     this.#codes = plan.names.map(() => FINE)
+    this.#texts = plan.names.map(() => new Shared())
     this.#columns = emptyColumns(plan.names.length)
     this.#context = { now, exceeded: () => (this.#isExceeded = true) }
   }
@@ -77,7 +82,7 @@ export class ColumnCollecting implements Collecting {
     const status = this.#evaluate(object)
     const place = this.#placeFor(identity)
     const { namespaces, names, labels, values, statuses } = this.#columns
-    namespaces[place] = this.#sharedText(identity.namespace)
+    namespaces[place] = this.#namespaces.of(identity.namespace, identity.namespace)
     names[place] = identity.name
     labels[place] = this.#sharedLabels(object.metadata.labels)
     for (let i = 0; i < values.length; i++) (values[i] as CustomValue[])[place] = this.#slots[i] ?? null
@@ -148,9 +153,9 @@ export class ColumnCollecting implements Collecting {
       const value = readField(field, object)
       const isFound = typeof value !== 'symbol'
       codes[i] = isFound ? FINE : value === MISSING ? NOTHING : UNFIT
-      this.#slots[i] = isFound ? this.#kept(value) : field.fallback
+      this.#slots[i] = isFound ? this.#kept(i, value) : field.fallback
       isFine &&= isFound
-      if (value === MALFORMED && !this.#examples.has(i)) this.#examples.set(i, exampleOf(field, object))
+      if (value === MALFORMED && !this.#examples.has(i)) this.#keepExample(i, exampleOf(field, object))
     }
     for (let i = 0; i < computed.length; i++) {
       const place = fields.length + i
@@ -158,50 +163,47 @@ export class ColumnCollecting implements Collecting {
       codes[place] = isGood ? FINE : UNFIT
       isFine &&= isGood
     }
-    return isFine ? null : (this.#sharedText(codes.join('')) ?? null)
+    if (isFine) return null
+    const status = codes.join('')
+    return this.#statuses.of(status, status)
   }
 
   /** Whether the result could be kept. */
   #compute({ expression, convert }: ComputedPlan, place: number): boolean {
     this.#isExceeded = false
-    // What came before it in the row is known; what comes after it is from another object.
-    for (let i = place; i < this.#slots.length; i++) this.#slots[i] = null
+    // What is there is of the object before. Later names no expression can read.
+    this.#slots[place] = null
     const result = expression.evaluate(this.#slots, this.#context)
     if (this.#isExceeded) return this.#unfit(place, 'it costs more than an expression may')
     if (result === null) return true
     const value = convert(result)
     if (value === undefined) return this.#unfit(place, String(result))
     if (typeof value === 'string' && value.length > MAX_TEXT) return this.#unfit(place, value)
-    this.#slots[place] = this.#kept(value)
+    this.#slots[place] = this.#kept(place, value)
     return true
   }
 
   #unfit(place: number, example: string): false {
-    if (!this.#examples.has(place)) this.#examples.set(place, cut(example))
+    if (!this.#examples.has(place)) this.#keepExample(place, cut(example))
     return false
   }
 
-  #kept(value: CustomValue): CustomValue {
-    return typeof value === 'string' ? this.#sharedText(value) : value
+  /** By itself: a piece of a text can hold on to the whole of it. */
+  #keepExample(place: number, text: string): void {
+    this.#examples.set(place, JSON.parse(JSON.stringify(text)))
   }
 
-  #sharedText(text: string): string {
-    if (text.length > MAX_SHARED_TEXT) return text
-    const known = this.#texts.get(text)
-    if (known !== undefined) return known
-    if (this.#texts.size < MAX_SHARED) this.#texts.set(text, text)
-    return text
+  #kept(column: number, value: CustomValue): CustomValue {
+    if (typeof value !== 'string' || value.length > MAX_SHARED_TEXT) return value
+    return this.#texts[column]?.of(value, value) ?? value
   }
 
   #sharedLabels(given: unknown): Readonly<Record<string, string>> {
     const labels = checkedLabels(given)
-    if (labels === NO_LABELS) return labels
+    if (labels === NO_LABELS || this.#labelSets.isUseless) return labels
     let key = ''
     for (const name of Object.keys(labels)) key += `${name}=${labels[name]}\n`
-    const known = this.#labelSets.get(key)
-    if (known) return known
-    if (this.#labelSets.size < MAX_SHARED) this.#labelSets.set(key, labels)
-    return labels
+    return this.#labelSets.of(key, labels)
   }
 
   #placeFor({ namespace, name }: Identity): number {
@@ -256,13 +258,14 @@ function identityOf(object: unknown): Identity | undefined {
 
 function checkedLabels(given: unknown): Readonly<Record<string, string>> {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return NO_LABELS
-  const entries = Object.entries(given)
-  if (entries.length === 0) return NO_LABELS
-  if (entries.length <= MAX_LABELS && entries.every(([, value]) => typeof value === 'string')) {
-    return given as Readonly<Record<string, string>>
+  const labels = given as Readonly<Record<string, unknown>>
+  const names = Object.keys(labels)
+  if (names.length === 0) return NO_LABELS
+  if (names.length <= MAX_LABELS && names.every((name) => typeof labels[name] === 'string')) {
+    return labels as Readonly<Record<string, string>>
   }
-  const kept = entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string').slice(0, MAX_LABELS)
-  return Object.fromEntries(kept)
+  const kept = Object.entries(labels).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
+  return Object.fromEntries(kept.slice(0, MAX_LABELS))
 }
 
 interface Columns {

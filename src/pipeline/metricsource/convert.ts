@@ -80,20 +80,24 @@ function sizeOf(value: unknown, budget: number, depth: number): number {
   return size
 }
 
-const TIMESTAMP = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.\d{1,40})?(?:Z|[+-](\d\d):(\d\d))$/
+const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,40})?(?:Z|[+-]\d\d:\d\d)$/
 const DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
 /** RFC 3339 with capital T and Z, all parts in their ranges. */
 export function isTimestamp(text: string): boolean {
-  const match = text.length <= 70 ? TIMESTAMP.exec(text) : null
-  if (!match) return false
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, offsetHour = 0, offsetMinute = 0] = match
-    .slice(1)
-    .map((part) => Number(part ?? 0))
+  if (text.length > 70 || !TIMESTAMP.test(text)) return false
+  const year = twoDigits(text, 0) * 100 + twoDigits(text, 2)
+  const month = twoDigits(text, 5)
+  const day = twoDigits(text, 8)
   const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
   const days = month === 2 && !isLeap ? 28 : (DAYS[month - 1] ?? 0)
-  return day >= 1 && day <= days && hour < 24 && minute < 60 && second < 60 && offsetHour < 24 && offsetMinute < 60
+  if (day < 1 || day > days) return false
+  if (twoDigits(text, 11) > 23 || twoDigits(text, 14) > 59 || twoDigits(text, 17) > 59) return false
+  const end = text.length
+  return text.endsWith('Z') || (twoDigits(text, end - 5) < 24 && twoDigits(text, end - 2) < 60)
 }
+
+const twoDigits = (text: string, at: number): number => (text.charCodeAt(at) - 48) * 10 + text.charCodeAt(at + 1) - 48
 
 /** The text a filter or a group sees; null has none. */
 export function textForm(value: Exclude<CustomValue, null>): string {

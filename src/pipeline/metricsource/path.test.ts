@@ -268,4 +268,58 @@ describe('any object', () => {
         expect(found(escaped(way), object)).toEqual(value)
       }),
     ))
+
+  type Step = { readonly text: string; readonly from: (value: unknown) => readonly unknown[] }
+  const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+  const ownKey = (key: string) => (value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.entries(value).flatMap(([name, one]) => (name === key ? [one] : []))
+      : []
+  const steps = fc.oneof(
+    fc.constantFrom('a', 'b', 'c').map((key): Step => ({ text: `.${key}`, from: ownKey(key) })),
+    fc.integer({ min: -3, max: 3 }).map(
+      (n): Step => ({
+        text: `[${n}]`,
+        from: (value) =>
+          listOf(value)
+            .slice(n)
+            .slice(0, 1)
+            .filter(() => n < listOf(value).length && -n <= listOf(value).length),
+      }),
+    ),
+    fc.constant<Step>({
+      text: '[*]',
+      from: (value) => (typeof value === 'object' && value !== null ? Object.values(value) : []),
+    }),
+    fc
+      .tuple(fc.nat(3), fc.nat(3))
+      .map(([from, to]): Step => ({ text: `[${from}:${to}]`, from: (value) => listOf(value).slice(from, to) })),
+    fc.constantFrom('a', 'b').map(
+      (key): Step => ({
+        text: `[?(@.${key}==1)]`,
+        from: (value) =>
+          (typeof value === 'object' && value !== null ? Object.values(value) : []).filter(
+            (entry) => ownKey(key)(entry)[0] === 1,
+          ),
+      }),
+    ),
+  )
+  const small = fc.letrec((tie) => ({
+    value: fc.oneof({ maxDepth: 4 }, fc.constantFrom<unknown>(1, 2, null, 'x'), tie('list'), tie('map')),
+    list: fc.array(tie('value'), { maxLength: 3 }),
+    map: fc.dictionary(fc.constantFrom('a', 'b', 'c'), tie('value'), { maxKeys: 3 }),
+  })).map
+
+  it('is walked as a plain reference walks it, whatever the steps', () =>
+    fc.assert(
+      fc.property(small, fc.array(steps, { minLength: 1, maxLength: 5 }), (object, way) => {
+        let expected: readonly unknown[] = [object]
+        for (const { from } of way) expected = expected.flatMap(from)
+        const { segments, isSingle } = segmentsOf(way.map(({ text }) => text).join(''))
+        const value = isSingle ? findOne(object, segments) : MISSING
+        if (isSingle) expect(value === MISSING ? [] : [value]).toEqual(expected)
+        expect(findAll(object, segments).values).toEqual(expected.filter((one) => one !== null))
+      }),
+      { numRuns: 3000 },
+    ))
 })

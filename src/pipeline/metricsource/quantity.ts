@@ -6,8 +6,9 @@ const WHOLE = /^[+-]?\d+$/
 const QUANTITY = /^([+-]?(?:\d+\.?\d*|\.\d+))(?:([numk]|[MGTPE]i?|Ki)|[eE]([+-]?\d+))?$/
 
 /** Powers of ten, and of two, of the suffixes of quantities. */
-const TENS: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 }
-const TWOS: Readonly<Record<string, number>> = { Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 }
+const TENS = new Map(Object.entries({ n: -9, u: -6, m: -3, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 }))
+const TWOS = new Map(Object.entries({ Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 }))
+const isDigit = (code: number): boolean => code >= 48 && code <= 57
 
 /** What a quantity's text means: `integer × 2^twos × 10^tens`, and nothing is lost. */
 interface Amount {
@@ -18,12 +19,21 @@ interface Amount {
   readonly suffix: string
 }
 
+/** Most quantities are a few digits and a suffix: `5Gi`. */
+const SHORT = 15
+
 function amountOf(text: string): Amount | undefined {
   if (text.length > MAX_LENGTH) return undefined
+  let end = 0
+  while (end < text.length && end <= SHORT && isDigit(text.charCodeAt(end))) end++
+  if (end === text.length && end > 0) return { digits: text, suffix: '', tens: 0, twos: 0 }
+  const rest = text.slice(end)
+  const twos = end > 0 ? TWOS.get(rest) : undefined
+  if (twos !== undefined) return { digits: text.slice(0, end), suffix: rest, tens: 0, twos }
   const match = QUANTITY.exec(text)
   if (!match) return undefined
   const [, digits = '', suffix = '', exponent = '0'] = match
-  return { digits, suffix, tens: (TENS[suffix] ?? 0) + Number(exponent), twos: TWOS[suffix] ?? 0 }
+  return { digits, suffix, tens: (TENS.get(suffix) ?? 0) + Number(exponent), twos: TWOS.get(suffix) ?? 0 }
 }
 
 /**
