@@ -56,15 +56,11 @@ function ofNumbers(compute: (a: number, b: number) => number): Definition['make'
   }
 }
 
-/** A question about two texts, with its cost for each UTF-16 unit. */
-function ofTexts(cost: number, ask: (text: string, part: string) => boolean): Definition['make'] {
+/** A question about two texts. */
+function ofTexts(ask: (text: string, part: string, run: Run) => boolean): Definition['make'] {
   return ([a, b = a]) => {
     const [left, right] = [a.code.text, b.code.text]
-    return truthCode((run) => {
-      const text = left(run)
-      const part = right(run)
-      return spend(run, (text.length + part.length) * cost) && ask(text, part)
-    })
+    return truthCode((run) => ask(left(run), right(run), run))
   }
 }
 
@@ -130,7 +126,7 @@ const definitions: readonly Definition[] = [
     example: { text: 'contains("kube-system", "sys")', result: true },
     least: 2,
     most: 2,
-    make: ofTexts(2, includes),
+    make: ofTexts(includes),
   },
   {
     name: 'endsWith',
@@ -139,7 +135,7 @@ const definitions: readonly Definition[] = [
     example: { text: 'endsWith("kube-system", "system")', result: true },
     least: 2,
     most: 2,
-    make: ofTexts(0.25, (text, end) => text.endsWith(end)),
+    make: ofTexts((text, end, run) => spend(run, end.length * 2) && text.endsWith(end)),
   },
   {
     name: 'floor',
@@ -186,7 +182,7 @@ const definitions: readonly Definition[] = [
     make: ([{ code }]) => {
       return numberCode((run) => {
         const text = code.text(run)
-        return spend(run, text.length) ? countCodePoints(text) : 0
+        return spend(run, text.length * 2) ? countCodePoints(text) : 0
       }, NUMBER)
     },
   },
@@ -249,7 +245,7 @@ const definitions: readonly Definition[] = [
     example: { text: 'startsWith("kube-system", "kube-")', result: true },
     least: 2,
     most: 2,
-    make: ofTexts(0.25, (text, begin) => text.startsWith(begin)),
+    make: ofTexts((text, begin, run) => spend(run, begin.length * 2) && text.startsWith(begin)),
   },
   {
     name: 'substr',
@@ -270,7 +266,7 @@ const definitions: readonly Definition[] = [
         const first = Math.trunc(from(run))
         const many = count && Math.trunc(count(run))
         if (Number.isNaN(first) || Number.isNaN(many)) return null
-        return spend(run, whole.length) ? codePoints(whole, first, many) : ''
+        return spend(run, whole.length * 2) ? codePoints(whole, first, many) : ''
       })
     },
   },

@@ -3,10 +3,13 @@ import { compileExpression } from './compile.ts'
 import { functions } from './functions.ts'
 import { problemText } from './problems.ts'
 import { NAMES } from './testing/arbitrary.ts'
+import { leastMs } from './testing/stopwatch.ts'
 import type { Value } from './types.ts'
 
 /** The longest that reading, checking or computing one text may take. */
 const LIMIT_MS = 10
+/** What takes no longer is not measured again. */
+const SHORT_MS = 2
 const INPUTS = Number(process.env.EXPRESSION_FUZZ ?? 50_000)
 const SEED = Number(process.env.EXPRESSION_SEED ?? 20_260_101)
 
@@ -112,17 +115,6 @@ function likelyText(below: (limit: number) => number, depth = 0): string {
   return `${name}(${Array.from({ length: most }, inner).join(', ')})`
 }
 
-/** Slower than allowed only if it is so again: machines pause. */
-function slowest(work: () => void): number {
-  let best = Number.POSITIVE_INFINITY
-  for (let tries = 0; tries < 8 && best > LIMIT_MS; tries++) {
-    const begin = performance.now()
-    work()
-    best = Math.min(best, performance.now() - begin)
-  }
-  return best
-}
-
 describe('random texts', () => {
   it(`of ${INPUTS} none crashes or takes longer than ${LIMIT_MS} ms to compile or to evaluate`, {
     timeout: 3_600_000,
@@ -134,9 +126,9 @@ describe('random texts', () => {
     for (let i = 0; i < INPUTS; i++) {
       const text = i % 2 ? randomText(below) : likelyText(below)
       let result = compileExpression('', { names: NAMES })
-      const compileMs = slowest(() => {
+      const compileMs = leastMs(() => {
         result = compileExpression(text, { names: NAMES })
-      })
+      }, SHORT_MS)
       if (compileMs > worst.compile.ms) worst.compile = { ms: compileMs, text }
       for (const problem of result.problems) {
         if (!(problem.from >= 0 && problem.from <= problem.to && problem.to <= text.length))
@@ -150,9 +142,9 @@ describe('random texts', () => {
       for (const slots of i % 100 === 0 ? [...SLOTS, LARGE] : SLOTS) {
         let value: Value = null
         const context = { now: 1.8e12, exceeded: () => exceeded++ }
-        const ms = slowest(() => {
+        const ms = leastMs(() => {
           value = expression.evaluate(slots, context)
-        })
+        }, SHORT_MS)
         if (ms > worst.evaluate.ms) worst.evaluate = { ms, text }
         if (typeof value === 'number' && !Number.isFinite(value)) expect.fail(`${text}: ${value}`)
         if (typeof value === 'string' && (value as string).length > 2 ** 20) expect.fail(`${text}: too long`)

@@ -2,7 +2,7 @@ import type { Value } from './types.ts'
 
 /** The longest text an evaluation may make, UTF-16 units. */
 export const LONGEST_TEXT = 2 ** 20
-/** What an evaluation may spend on texts: about one for each UTF-16 unit that is looked at. */
+/** What an evaluation may spend on texts: a point is about a nanosecond, a UTF-16 unit costs one to six of them. */
 export const BUDGET = 4 * 2 ** 20
 
 /** One evaluation under way. */

@@ -5,11 +5,14 @@ const isLow = (unit: number) => (unit & 0xfc00) === 0xdc00
 
 /** How many code points a text has. */
 export function countCodePoints(text: string): number {
-  let pairs = 0
-  for (let i = 1; i < text.length; i++) {
-    if (isLow(text.charCodeAt(i)) && isHigh(text.charCodeAt(i - 1))) pairs++
+  let count = text.length
+  let isBehindHigh = false
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    if (isBehindHigh && isLow(unit)) count--
+    isBehindHigh = isHigh(unit)
   }
-  return text.length - pairs
+  return count
 }
 
 /** The UTF-16 offset that is `count` code points behind `from`; the end of the text where there are fewer. */
@@ -33,7 +36,8 @@ export function compareTexts(a: string, b: string): number {
   if (a === b) return 0
   const shorter = Math.min(a.length, b.length)
   for (let i = 0; i < shorter; i++) {
-    const [left, right] = [a.charCodeAt(i), b.charCodeAt(i)]
+    const left = a.charCodeAt(i)
+    const right = b.charCodeAt(i)
     if (left !== right) return rank(left) - rank(right)
   }
   return a.length - b.length
@@ -47,43 +51,56 @@ const SHORT_PATTERN = 200
 const FEW_STEPS = 2 ** 16
 
 /** Whether `part` is in `text`, in linear time whatever they are. */
-export function includes(text: string, part: string): boolean {
+export function includes(text: string, part: string, run: Run): boolean {
   if (part.length > text.length) return false
-  if (part.length <= SHORT_PATTERN || (text.length - part.length + 1) * part.length <= FEW_STEPS)
-    return text.includes(part)
-  return includesLong(text, part)
+  const isShort = part.length <= SHORT_PATTERN || (text.length - part.length + 1) * part.length <= FEW_STEPS
+  if (!spend(run, (text.length + part.length) * (isShort ? 2 : 6))) return false
+  return isShort ? text.includes(part) : includesLong(text, part)
 }
 
 /** Knuth, Morris, Pratt: `borders[i]` is the length of the longest text that both begins and ends `part` up to `i`. */
 function includesLong(text: string, part: string): boolean {
-  const borders = new Int32Array(part.length)
-  for (let i = 1, matched = 0; i < part.length; i++) {
-    const unit = part.charCodeAt(i)
-    while (matched > 0 && part.charCodeAt(matched) !== unit) matched = borders[matched - 1]!
-    if (part.charCodeAt(matched) === unit) matched++
+  const wanted = unitsOf(part)
+  const borders = new Int32Array(wanted.length)
+  for (let i = 1, matched = 0; i < wanted.length; i++) {
+    const unit = wanted[i]
+    while (matched > 0 && wanted[matched] !== unit) matched = borders[matched - 1]!
+    if (wanted[matched] === unit) matched++
     borders[i] = matched
   }
-  for (let i = 0, matched = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i)
-    while (matched > 0 && part.charCodeAt(matched) !== unit) matched = borders[matched - 1]!
-    if (part.charCodeAt(matched) === unit) matched++
-    if (matched === part.length) return true
+  const units = unitsOf(text)
+  for (let i = 0, matched = 0; i < units.length; i++) {
+    const unit = units[i]
+    while (matched > 0 && wanted[matched] !== unit) matched = borders[matched - 1]!
+    if (wanted[matched] === unit) matched++
+    if (matched === wanted.length) return true
   }
   return false
 }
 
 // ── letters ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Letters whose upper case is more than one letter. */
-const MANY_UPPER =
-  /[\u00df\u0149\u01f0\u0390\u03b0\u0587\u1e96-\u1e9a\u1f50\u1f52\u1f54\u1f56\u1f80-\u1faf\u1fb2-\u1fb4\u1fb6\u1fb7\u1fbc\u1fc2-\u1fc4\u1fc6\u1fc7\u1fcc\u1fd2\u1fd3\u1fd6\u1fd7\u1fe2-\u1fe4\u1fe6\u1fe7\u1ff2-\u1ff4\u1ff6\u1ff7\u1ffc\ufb00-\ufb06\ufb13-\ufb17]/
-/** İ becomes two letters, and the lower case of Σ depends on what stands around it. */
-const ODD_LOWER = /[\u0130\u03a3]/
-
 /** Upper case, one code point to one, in no language: `ß` stays. */
-export const upper = (text: string, run: Run): string => mapped(text, run, MANY_UPPER, upperCase, upperTable)
+export function upper(text: string, run: Run): string {
+  if (!spend(run, text.length * 3)) return ''
+  const full = text.includes('ß') ? '' : text.toUpperCase()
+  // A letter that becomes many makes the text longer, and nothing makes it shorter.
+  return bounded(full.length === text.length ? full : mapEach(text, upperCase, upperTable), run)
+}
+
 /** Lower case, one code point to one, in no language. */
-export const lower = (text: string, run: Run): string => mapped(text, run, ODD_LOWER, lowerCase, lowerTable)
+export function lower(text: string, run: Run): string {
+  if (!spend(run, text.length * 3)) return ''
+  // İ becomes two letters, and the lower case of Σ depends on what stands around it.
+  const isOdd = text.includes('İ') || text.includes('Σ')
+  return bounded(isOdd ? mapEach(text, lowerCase, lowerTable) : text.toLowerCase(), run)
+}
+
+function bounded(text: string, run: Run): string {
+  if (text.length <= LONGEST_TEXT) return text
+  exceed(run)
+  return ''
+}
 
 /** Unicode's simple mapping, where the full one gives one letter, or there is a simple one beside it. */
 function upperCase(letter: string): string {
@@ -105,40 +122,35 @@ interface Table {
   codes: Uint32Array | undefined
 }
 
-function mapped(text: string, run: Run, odd: RegExp, map: (letter: string) => string, table: Table): string {
-  if (!spend(run, text.length * 2)) return ''
-  const result = odd.test(text)
-    ? mapEach(text, map, table)
-    : odd === ODD_LOWER
-      ? text.toLowerCase()
-      : text.toUpperCase()
-  if (result.length <= LONGEST_TEXT) return result
-  exceed(run)
-  return ''
-}
-
-const PIECE = 4096
-
 function mapEach(text: string, map: (letter: string) => string, table: Table): string {
   table.codes ??= new Uint32Array(TABLED)
   const { codes } = table
-  const pieces: string[] = []
-  let piece: number[] = []
-  for (let i = 0; i < text.length; i++) {
-    const code = text.codePointAt(i)!
-    if (code > 0xffff) i++
-    piece.push(code < TABLED ? codes[code] || learn(codes, code, map) : code)
-    if (piece.length === PIECE) {
-      pieces.push(String.fromCodePoint(...piece))
-      piece = []
-    }
+  const units = unitsOf(text)
+  // A letter of the first plane stays in it, and none of the second leaves that: the text keeps its length in units.
+  for (let i = 0; i < units.length; i++) {
+    const unit = units[i]!
+    const next = units[i + 1]
+    if (isHigh(unit) && next !== undefined && isLow(next)) {
+      const code = ((unit & 0x3ff) << 10) + (next & 0x3ff) + 0x10000
+      i++
+      if (code >= TABLED) continue
+      const changed = (codes[code] || learn(codes, code, map)) - 0x10000
+      units[i - 1] = 0xd800 | (changed >> 10)
+      units[i] = 0xdc00 | (changed & 0x3ff)
+    } else if (unit !== 0) units[i] = codes[unit] || learn(codes, unit, map)
   }
-  return pieces.join('') + String.fromCodePoint(...piece)
+  return Buffer.from(units.buffer, units.byteOffset, units.byteLength).toString('utf16le')
 }
 
-/** 0 itself is asked for anew each time, which costs little. */
 function learn(codes: Uint32Array, code: number, map: (letter: string) => string): number {
   const result = map(String.fromCodePoint(code)).codePointAt(0)!
   codes[code] = result
   return result
+}
+
+/** A copy of a text's UTF-16 units, for loops: reading them one by one from the text takes several times as long. */
+function unitsOf(text: string): Uint16Array {
+  const units = new Uint16Array(text.length)
+  Buffer.from(units.buffer).write(text, 'utf16le')
+  return units
 }

@@ -48,7 +48,7 @@ export function toNumber(value: Value, run: Run): number {
 /** Two texts by their code points; otherwise numbers; false where one is a text that is no number. */
 export function isOrdered(operator: '<' | '<=' | '>' | '>=', a: Value, b: Value, run: Run): boolean {
   if (typeof a === 'string' && typeof b === 'string') {
-    if (!spend(run, Math.min(a.length, b.length))) return false
+    if (!spend(run, 3 * Math.min(a.length, b.length))) return false
     return ordered(operator, compareTexts(a, b), 0)
   }
   return ordered(operator, toNumber(a, run), toNumber(b, run))
@@ -71,7 +71,7 @@ export function ordered(operator: '<' | '<=' | '>' | '>=', a: number, b: number)
 export function isEqual(a: Value, b: Value, run: Run): boolean {
   if (a === null || b === null) return a === b
   if (typeof a === 'string') {
-    if (typeof b === 'string') return a.length === b.length && spend(run, a.length >> 2) && a === b
+    if (typeof b === 'string') return a.length === b.length && spend(run, a.length / 2) && a === b
     return typeof b === 'boolean' ? a === String(b) : toNumber(a, run) === b
   }
   if (typeof b === 'string') return typeof a === 'boolean' ? b === String(a) : toNumber(b, run) === a
