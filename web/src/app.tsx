@@ -16,6 +16,9 @@ const ClusterPage = lazy(async () => ({ default: (await loadClusterPage()).Clust
 const AccessPage = lazy(async () => ({ default: (await import('./pages/access/access-page.tsx')).AccessPage }))
 const TypesPage = lazy(async () => ({ default: (await import('./pages/types/types-page.tsx')).TypesPage }))
 const EditorPage = lazy(async () => ({ default: (await import('./pages/types/editor-page.tsx')).EditorPage }))
+const RegistriesPage = lazy(async () => ({
+  default: (await import('./pages/registries/registries-page.tsx')).RegistriesPage,
+}))
 const SignIn = lazy(async () => ({ default: (await import('./pages/sign-in.tsx')).SignIn }))
 const HelpSheet = lazy(async () => ({ default: (await import('./shell/help-sheet.tsx')).HelpSheet }))
 
@@ -117,6 +120,7 @@ function viewKey(route: Route, epoch: number): string {
     case 'cluster':
       return `${route.name} ${epoch}`
     case 'fleet':
+    case 'registries':
     case 'types':
       return `${route.page} ${epoch}`
     default:
@@ -169,6 +173,8 @@ function View({ route }: { route: Route }): ReactNode {
   switch (route.page) {
     case 'fleet':
       return <FleetPage />
+    case 'registries':
+      return <RegistriesPage name={route.name} />
     case 'types':
       return <TypesPage type={route.type} />
     case 'type-editor':

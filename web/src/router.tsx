@@ -31,6 +31,7 @@ export type Route =
     }
   | { readonly page: 'types'; readonly type: string | null }
   | { readonly page: 'type-editor'; readonly isNew: boolean }
+  | { readonly page: 'registries'; readonly name: string | null }
   | { readonly page: 'missing'; readonly path: string }
 
 export function parseRoute(path: string): Route {
@@ -45,6 +46,7 @@ export function parseRoute(path: string): Route {
   if (first === undefined) return { page: 'fleet' }
   if (first === 'access') return accessRoute(words.slice(1)) ?? { page: 'missing', path }
   if (first === 'types') return typesRoute(words.slice(1)) ?? { page: 'missing', path }
+  if (first === 'registries' && words.length <= 2) return { page: 'registries', name: name ?? null }
   const isTab = (clusterTabs as readonly string[]).includes(tab)
   const hasItem = tab === 'nodes' || tab === 'types'
   if (first !== 'clusters' || !name || !isTab || more.length > 0 || (item !== undefined && !hasItem)) {
@@ -78,6 +80,9 @@ export const typesPath = (type?: string): string =>
 /** @param source `<namespace>/<name>` of a MetricSource; undefined: a new one */
 export const typeEditorPath = (source?: string): string =>
   source === undefined ? '/types/new' : `/types/edit?source=${encodeURIComponent(source)}`
+
+export const registriesPath = (name?: string): string =>
+  name === undefined ? '/registries' : `/registries/${encodeURIComponent(name)}`
 
 function accessRoute([tab = 'policies', namespace, policy, ...more]: readonly string[]): Route | undefined {
   if (more.length > 0 || !(accessTabs as readonly string[]).includes(tab)) return undefined

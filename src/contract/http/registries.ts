@@ -25,6 +25,9 @@ export const RegistryViewSchema = Type.Object({
   checkedAt: nullable(Instant),
   stale: Type.Boolean({ description: 'no probe for three intervals' }),
   responseMs: nullable(Type.Number()),
+  recent: Type.Array(nullable(Type.Number()), {
+    description: 'response times of the last measurements in ms, at most 30, oldest first; null: it was not available',
+  }),
   version: Type.String(),
   features: Type.Record(Type.String(), Type.Boolean()),
   repositoryCount: nullable(Type.Integer()),

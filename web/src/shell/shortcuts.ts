@@ -1,12 +1,13 @@
 import { useEffect, useRef } from 'react'
 import { preference } from '../preferences.ts'
-import { accessPath, navigate, typesPath } from '../router.tsx'
+import { accessPath, navigate, registriesPath, typesPath } from '../router.tsx'
 
 export const shortcuts: readonly (readonly [keys: string, what: string])[] = [
   ['Ctrl K or /', 'search everything'],
   ['f', 'to the filter of the table'],
   ['g c', 'to the fleet'],
   ['g t', 'to the types'],
+  ['g r', 'to the registries'],
   ['g a', 'to what you may see'],
   ['j and k', 'to the next and the previous row'],
   ['Enter', 'open the row'],
@@ -57,6 +58,9 @@ export function useShortcuts(openers: Openers): void {
           return
         case 't':
           if (going) navigate(typesPath())
+          return
+        case 'r':
+          if (going) navigate(registriesPath())
           return
         case 'a':
           if (going) navigate(accessPath('me'))

@@ -3,7 +3,8 @@ import { type ReactNode, useState } from 'react'
 import { Menu } from '../components/menu.tsx'
 import { useAtTime, useCluster, useHub } from '../live/hooks.ts'
 import { formatSpan } from '../model/format.ts'
-import { type AccessTab, accessPath, clusterPath, Link, type Route, typesPath } from '../router.tsx'
+import { RegistryIndicator, useSeesRegistries } from '../pages/registries/registry-indicator.tsx'
+import { type AccessTab, accessPath, clusterPath, Link, type Route, registriesPath, typesPath } from '../router.tsx'
 import { methodWord, useSession } from '../session.ts'
 import { useSeesTypes } from '../types-seen.ts'
 import { LinkIndicator } from './link-indicator.tsx'
@@ -61,14 +62,25 @@ export function TopBar({ route, onSearch, onHelp, signedOut }: TopBarProps): Rea
 /** Pages beside the fleet; of some there may be nothing to see. */
 function Pages({ route }: { route: Route }): ReactNode {
   const seesTypes = useSeesTypes()
-  const pages = [{ to: typesPath(), word: 'Types', isShown: seesTypes, isCurrent: route.page.startsWith('type') }]
+  const seesRegistries = useSeesRegistries()
+  const pages = [
+    { to: typesPath(), word: 'Types', isShown: seesTypes, isCurrent: route.page.startsWith('type'), after: null },
+    {
+      to: registriesPath(),
+      word: 'Registries',
+      isShown: seesRegistries,
+      isCurrent: route.page === 'registries',
+      after: <RegistryIndicator />,
+    },
+  ]
   return (
     <nav className="top-pages" aria-label="Pages">
       {pages.map(
-        ({ to, word, isShown, isCurrent }) =>
+        ({ to, word, isShown, isCurrent, after }) =>
           isShown && (
             <Link key={to} to={to} {...(isCurrent && { 'aria-current': 'true' as const })}>
               {word}
+              {after}
             </Link>
           ),
       )}
@@ -81,6 +93,7 @@ function Breadcrumbs({ route }: { route: Route }): ReactNode {
   const displayName = useCluster(name)?.displayName
   if (route.page === 'access') return <AccessCrumbs tab={route.tab} policy={route.policy} />
   if (route.page === 'types') return <TypeCrumbs last={route.type} />
+  if (route.page === 'registries') return <RegistryCrumbs name={route.name} />
   if (route.page === 'type-editor') return <TypeCrumbs last={route.isNew ? 'new' : 'edit'} />
   if (route.page !== 'cluster')
     return (
@@ -147,6 +160,22 @@ function TypeCrumbs({ last }: { last: string | null }): ReactNode {
           {last === null ? 'Types' : <Link to={typesPath()}>Types</Link>}
         </li>
         {last !== null && <li aria-current="page">{last}</li>}
+      </ol>
+    </nav>
+  )
+}
+
+function RegistryCrumbs({ name }: { name: string | null }): ReactNode {
+  return (
+    <nav className="crumbs" aria-label="Where you are">
+      <ol>
+        <li>
+          <Link to="/">Fleet</Link>
+        </li>
+        <li {...(name === null && { 'aria-current': 'page' as const })}>
+          {name === null ? 'Registries' : <Link to={registriesPath()}>Registries</Link>}
+        </li>
+        {name !== null && <li aria-current="page">{name}</li>}
       </ol>
     </nav>
   )

@@ -110,7 +110,14 @@ describe('registries', () => {
         available: true,
         since: start,
       },
-      ...{ checkedAt: start, stale: false, responseMs: 12, version: 'registry/2.0', repositories: ['a', 'b'] },
+      ...{
+        checkedAt: start,
+        stale: false,
+        responseMs: 12,
+        version: 'registry/2.0',
+        repositories: ['a', 'b'],
+        recent: [12],
+      },
     })
     expect(fresh).toMatchObject({ health: 'unknown', available: null, checkedAt: null, stale: false, responseMs: null })
   })

@@ -15,6 +15,9 @@ export interface RegistryRoutesOptions {
   readonly storeGraceMs: number
 }
 
+/** Measurements that a list shows of each. */
+const RECENT = 30
+
 type Encode = (seen: readonly RegistryState[], sight: Sight) => string
 
 /** Container registries, as far as policies show them. */
@@ -27,6 +30,11 @@ export function registryRoutes(
     if (registries) requireCurrent(registries, parts.clock, storeGraceMs)
     return registries
   }
+
+  const recentOf = ({ facts }: RegistryState): RegistryView['recent'] =>
+    (registries?.measurements(facts.name) ?? [])
+      .slice(-RECENT)
+      .map(({ available, responseMs }) => (available ? responseMs : null))
 
   /** Encoded once per version and sight, until somebody falls silent. */
   function listed(name: string, sight: Sight, now: number, encode: Encode): Body {
@@ -43,7 +51,9 @@ export function registryRoutes(
 
   route(app, parts, listRegistries, ({ request, now }) => ({
     body: listed('listRegistries', sightOf(request), now, (seen, sight) =>
-      JSON.stringify({ items: seen.map((registry) => registryView(registry, sight, now)) }),
+      JSON.stringify({
+        items: seen.map((registry) => ({ ...registryView(registry, sight, now), recent: recentOf(registry) })),
+      }),
     ),
   }))
 
@@ -63,7 +73,8 @@ export function registryRoutes(
     const measurements = found
       .measurements(params.name)
       .map(({ at, responseMs, available }): RegistryDetailView['measurements'][number] => [at, responseMs, available])
-    return { body: textBody(`${JSON.stringify({ ...registryView(registry, sight, now), measurements })}\n`) }
+    const view = { ...registryView(registry, sight, now), recent: recentOf(registry), measurements }
+    return { body: textBody(`${JSON.stringify(view satisfies RegistryDetailView)}\n`) }
   })
 }
 
@@ -90,7 +101,7 @@ function turnOf(seen: readonly RegistryState[], now: number): number {
 }
 
 /** As it is at this moment: a health that nobody has confirmed for so long is not known, whatever it was. */
-function registryView(registry: RegistryState, sight: Sight, now: number): RegistryView {
+function registryView(registry: RegistryState, sight: Sight, now: number): Omit<RegistryView, 'recent'> {
   const { facts, last, since } = registry
   const stale = now >= staleAt(registry)
   const say = (text: string) => (sight.administrator ? text : withoutSecret(text, registry))
@@ -154,7 +165,10 @@ function registryDocument(registry: RegistryState, sight: Sight, now: number) {
   }
 }
 
-function statusDocument({ health, message, error, stale }: RegistryView, last: NonNullable<RegistryState['last']>) {
+function statusDocument(
+  { health, message, error, stale }: ReturnType<typeof registryView>,
+  last: NonNullable<RegistryState['last']>,
+) {
   return {
     available: last.available,
     response_time: Math.round(last.responseMs ?? 0),
