@@ -18,7 +18,16 @@ import {
 import { getRegistry, listRegistries, v1RegistriesStatus } from './registries.ts'
 import { search } from './search.ts'
 import { authLogout, authMe, authPermissions, authStatus, getSession } from './session.ts'
-import { getType, listCustomRows, listTypes, v1CustomResources, v1CustomTypeClusters, v1CustomTypes } from './types.ts'
+import {
+  getType,
+  listCustomRows,
+  listSources,
+  listTypes,
+  trySource,
+  v1CustomResources,
+  v1CustomTypeClusters,
+  v1CustomTypes,
+} from './types.ts'
 import { routesV1 } from './v1.ts'
 
 /** Every route of the API. The OpenAPI document is made of these, and the server registers exactly these. */
@@ -60,6 +69,8 @@ export const routes: readonly RouteContract[] = [
   listTypes,
   getType,
   listCustomRows,
+  trySource,
+  listSources,
   v1CustomResources,
   v1CustomTypes,
   v1CustomTypeClusters,

@@ -19,6 +19,7 @@ import { promQlMarks, promQlRoutes } from './routes/promql.ts'
 import { registryRoutes } from './routes/registries.ts'
 import { searchRoutes } from './routes/search.ts'
 import { sessionRoutes } from './routes/session.ts'
+import { sourceRoutes } from './routes/sources.ts'
 import { typeRoutes } from './routes/types.ts'
 import { v1Routes } from './routes/v1.ts'
 import { v1TypeRoutes } from './routes/v1-types.ts'
@@ -195,6 +196,7 @@ export function apiServer(options: ApiOptions): ApiServer {
     v1Routes(scope, parts, options.history)
     fleetRoutes(scope, parts)
     typeRoutes(scope, parts)
+    sourceRoutes(scope, parts, { trySource: options.trySource, logger })
     v1TypeRoutes(scope, parts, { semantics: config.semantics ?? 'strict' })
     registryRoutes(scope, parts, { registries: options.registries, storeGraceMs: config.storeGraceMs ?? 10_000 })
     searchRoutes(scope, parts)
