@@ -12,6 +12,7 @@ import {
   agentResources,
   SERVES,
 } from './agent-objects.ts'
+import { resolvedReads, type SourceReads } from './agent-role.ts'
 import type { TokenRecord } from './credential-record.ts'
 
 /** Owner of what the hub writes on members; what others set beside it stays theirs. */
@@ -21,7 +22,13 @@ const FIELD_MANAGER = 'clusterpulse-hub'
 export const AGENT_TOKEN_TTL_MS = seconds(90 * 24 * 3600)
 
 export type DeploymentEnd =
-  | { readonly kind: 'deployed'; readonly image: string; readonly changed: boolean }
+  | {
+      readonly kind: 'deployed'
+      readonly image: string
+      readonly changed: boolean
+      /** why its role does not follow the MetricSources */
+      readonly roleLeft?: string
+    }
   | { readonly kind: 'failed'; readonly code: string; readonly message: string }
 
 export interface DeployOptions {
@@ -29,6 +36,8 @@ export interface DeployOptions {
   readonly cluster: ClusterName
   readonly settings: AgentSettings
   readonly collectors: readonly Collector[]
+  /** what MetricSources read */
+  readonly reads?: readonly SourceReads[]
   readonly credentials: Pick<AgentCredentials, 'check' | 'issue'>
   /** called once the member has answered, before anything is written there */
   readonly beforeWrite?: () => Promise<void>
@@ -68,20 +77,63 @@ export async function deployAgent(options: DeployOptions): Promise<DeploymentEnd
     step = 'secret'
     const shown = tokenIn(found.secret)
     const credential = await credentialFor(shown, options)
-    const wanted = agentObjects(settings, credential, collectors).filter((one) => isOurs(one, found))
+    const reads = await resolvedReads(kube, options.reads ?? [], signal)
+    const wanted = agentObjects(settings, credential, collectors, reads).filter((one) => isOurs(one, found))
     const before = versions(found)
+    let roleLeft: string | undefined
     for (const one of wanted) {
       step = one.step
-      if (await isServed(kube, one, signal)) await apply(kube, one, signal)
+      if (one.resource === agentResources.clusterrole && reads.length > 0) {
+        const base = agentObjects(settings, credential, collectors).find(({ resource }) => resource === one.resource)
+        roleLeft = await applyRole(kube, one, base ?? one, signal)
+      } else if (await isServed(kube, one, signal)) await apply(kube, one, signal)
     }
     step = 'configmap'
     if (!settings.tls || settings.caPem === undefined) await removeOne(kube, 'configmap', cluster, signal)
     const after = versions(await look(kube, signal, () => undefined))
-    return { kind: 'deployed', image: settings.image, changed: before !== after || credential.token !== shown }
+    const changed = before !== after || credential.token !== shown
+    return { kind: 'deployed', image: settings.image, changed, ...(roleLeft !== undefined && { roleLeft }) }
   } catch (error) {
     signal.throwIfAborted()
     return explained(step, cluster, error)
   }
+}
+
+/**
+ * Gives the agent the role that MetricSources need. Who may not give it (nobody can give what they do not have) leaves the role
+ * that is there, or gives that of the collectors: rounds matter more.
+ * @returns why it could not be given
+ */
+async function applyRole(
+  kube: KubeClient,
+  whole: AgentObject,
+  base: AgentObject,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  try {
+    await apply(kube, whole, signal)
+    return undefined
+  } catch (error) {
+    if (!isKubeError(error, 'forbidden')) throw error
+    if (!(await kube.get(whole.resource, agentKeys.clusterrole, signal))) await apply(kube, base, signal)
+    return error.message
+  }
+}
+
+/** Only the role of an agent that is there already: MetricSources have changed. @returns why it could not be given */
+export async function updateRole(
+  options: Pick<DeployOptions, 'kube' | 'cluster' | 'settings' | 'collectors' | 'signal'> & {
+    readonly reads: readonly SourceReads[]
+  },
+): Promise<string | undefined> {
+  const { kube, cluster, settings, collectors, signal } = options
+  const found = await kube.get(agentResources.clusterrole, agentKeys.clusterrole, signal)
+  if (found?.metadata.annotations?.[SERVES] !== cluster) return undefined
+  const reads = await resolvedReads(kube, options.reads, signal)
+  const nobody = { token: '', id: '' }
+  const isRole = ({ resource }: AgentObject) => resource === agentResources.clusterrole
+  const whole = agentObjects(settings, nobody, collectors, reads).find(isRole)
+  return whole && applyRole(kube, whole, whole, signal)
 }
 
 async function look(kube: KubeClient, signal: AbortSignal, at: (step: string) => void): Promise<Found> {

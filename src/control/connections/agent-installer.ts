@@ -12,8 +12,16 @@ import {
 } from '#model'
 import type { Logger } from '#runtime'
 import type { AgentCredentials } from './agent-credentials.ts'
-import { type DeploymentEnd, deployAgent, leftOvers, removeAgent, settingsHash } from './agent-deployment.ts'
+import {
+  type DeploymentEnd,
+  deployAgent,
+  leftOvers,
+  removeAgent,
+  settingsHash,
+  updateRole,
+} from './agent-deployment.ts'
 import { type AgentInstall, type AgentSettings, imageOf } from './agent-objects.ts'
+import type { SourceReads } from './agent-role.ts'
 import { connectionResource } from './connection-resource.ts'
 import type { CollectorCondition } from './decide-collecting.ts'
 
@@ -23,6 +31,8 @@ export interface AgentInstallerOptions {
   readonly install?: AgentInstall
   readonly credentials?: Pick<AgentCredentials, 'check' | 'issue' | 'revoke'>
   readonly collectors: readonly Collector[]
+  /** what MetricSources read now; default: nothing */
+  readonly reads?: () => readonly SourceReads[]
   readonly operatorScanIntervalMs: number
   /** how long a deleted connection waits for its member to answer, ms; default 5 min */
   readonly patienceMs?: number
@@ -67,6 +77,8 @@ const AGENT_AT = 'clusterpulse.io/agent-at'
 /** The last attempt at one member. */
 interface Attempt {
   readonly hash: string
+  /** what MetricSources read then; undefined: by a former life of the hub */
+  readonly reads: string | undefined
   readonly at: number
   /** attempts at this wish since the agent last delivered */
   readonly tries: number
@@ -146,7 +158,12 @@ export class AgentInstaller {
     const settings = { ...this.#settings(connection, facts, install, address), endpoint: server }
     const hash = settingsHash(settings)
     const last = this.#last(hash, settings, wish)
-    if (!isDue(last, hash, wish)) return last ? said(last.end, wish) : {}
+    const sources = this.#options.reads?.() ?? []
+    const reads = JSON.stringify(sources)
+    if (!isDue(last, hash, wish)) {
+      if (last && last.reads !== reads && !isMissing) await this.#updateRole(wish, settings, sources)
+      return last ? said(last.end, wish) : {}
+    }
     let end: DeploymentEnd
     try {
       const kube = await wish.client()
@@ -155,17 +172,55 @@ export class AgentInstaller {
       const beforeWrite = async () => {
         if (agentAt(object) !== server) await this.#claim(object, cluster, server, signal)
       }
-      end = await deployAgent({ kube, cluster, settings, collectors, credentials, beforeWrite, now, signal })
+      end = await deployAgent({
+        kube,
+        cluster,
+        settings,
+        collectors,
+        reads: sources,
+        credentials,
+        beforeWrite,
+        now,
+        signal,
+      })
     } catch (error) {
       signal.throwIfAborted()
       const { code, message } = FleetError.from(error)
       end = { kind: 'failed', code, message }
     }
     const before = last?.hash === hash ? last.tries : 0
-    this.#attempts.set(name, { hash, at: now, tries: isMissing ? before + 1 : 0, end })
+    this.#attempts.set(name, { hash, reads, at: now, tries: isMissing ? before + 1 : 0, end })
     if (end.kind === 'failed') logger.warn({ cluster: name, reason: end.message }, 'the agent could not be deployed')
-    else if (end.changed) logger.info({ cluster: name, image: end.image }, 'the agent was deployed')
+    else {
+      if (end.changed) logger.info({ cluster: name, image: end.image }, 'the agent was deployed')
+      this.#tellRole(name, end.roleLeft)
+    }
     return said(end, wish)
+  }
+
+  /** The agent is well, and is to read something else than before. One attempt: the next look for drift heals what fails. */
+  async #updateRole(wish: Wish, settings: AgentSettings, reads: readonly SourceReads[]): Promise<void> {
+    const { collectors, logger } = this.#options
+    const { signal } = wish
+    const { name } = wish.object.metadata
+    const last = this.#attempts.get(name)
+    if (!last || !hasFinalizer(wish.object)) return
+    this.#attempts.set(name, { ...last, reads: JSON.stringify(reads) })
+    try {
+      const kube = await wish.client()
+      if (!kube) return
+      const cluster = parseClusterName(name)
+      this.#tellRole(name, await updateRole({ kube, cluster, settings, collectors, reads, signal }))
+    } catch (error) {
+      signal.throwIfAborted()
+      logger.warn({ cluster: name, err: FleetError.from(error) }, 'the role of the agent could not be renewed')
+    }
+  }
+
+  #tellRole(cluster: string, reason: string | undefined): void {
+    if (reason === undefined) return
+    const message = 'the agent may not read what MetricSources ask for: the hub cannot give it a role that allows it'
+    this.#options.logger.warn({ cluster, reason }, message)
   }
 
   #last(hash: string, settings: AgentSettings, wish: Wish): Attempt | undefined {
@@ -185,7 +240,7 @@ export class AgentInstaller {
   #presumed(hash: string, { image }: AgentSettings, { object, isMissing, now }: Wish): Attempt | undefined {
     if (isMissing || !hasFinalizer(object)) return undefined
     const at = now - this.#options.random() * DRIFT_CHECK_MS
-    const attempt: Attempt = { hash, at, tries: 0, end: { kind: 'deployed', image, changed: false } }
+    const attempt: Attempt = { hash, reads: undefined, at, tries: 0, end: { kind: 'deployed', image, changed: false } }
     this.#attempts.set(object.metadata.name, attempt)
     return attempt
   }

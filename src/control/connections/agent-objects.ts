@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { type Collector, clusterRoleFor } from '#collect'
+import type { Collector } from '#collect'
 import type { KubeObject, Resource } from '#kube'
+import { agentRole, type RoleRead } from './agent-role.ts'
 
 /** How agents are installed on members. */
 export interface AgentInstall {
@@ -121,11 +122,12 @@ export interface AgentCredential {
   readonly id: string
 }
 
-/** Decides the objects of an agent. Equal inputs give equal objects: applied twice they change nothing. */
+/** Decides the objects of an agent; `reads` is what MetricSources read. Equal inputs give equal objects: applied twice they change nothing. */
 export function agentObjects(
   settings: AgentSettings,
   credential: AgentCredential,
   collectors: readonly Collector[],
+  reads: readonly RoleRead[] = [],
 ): readonly AgentObject[] {
   const ca = settings.tls ? settings.caPem : undefined
   const one = (step: Step, body: Omit<KubeObject, 'metadata'>, labels: Readonly<Record<string, string>> = LABELS) => ({
@@ -145,7 +147,7 @@ export function agentObjects(
       { 'app.kubernetes.io/part-of': 'clusterpulse', 'pod-security.kubernetes.io/enforce': 'restricted' },
     ),
     one('serviceaccount', {}),
-    one('clusterrole', { rules: clusterRoleFor(collectors) }),
+    one('clusterrole', { rules: agentRole(collectors, reads) }),
     one('clusterrolebinding', {
       roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: AGENT_NAME },
       subjects: [{ kind: 'ServiceAccount', name: AGENT_NAME, namespace: AGENT_NAMESPACE }],

@@ -18,6 +18,7 @@ import type { StateReader } from '#state'
 import type { AgentCredentials } from './agent-credentials.ts'
 import { AgentInstaller } from './agent-installer.ts'
 import type { AgentInstall } from './agent-objects.ts'
+import { readsOf } from './agent-role.ts'
 import { accessSecrets, type SecretFacts } from './cluster-access.ts'
 import { connectionResource } from './connection-resource.ts'
 import { LocalKubeconfigs } from './local-kubeconfig.ts'
@@ -59,6 +60,7 @@ export interface ConnectionsOptions {
 /** Above this many connections the first rounds are spread, so that later ones do not come all at once. */
 const SPREAD_ABOVE = 32
 const SPREAD_PER_KEY_MS = 15
+const ROLE_SPREAD_MS = 5_000
 /** A client is made within a call's own limit. */
 const never = new AbortController().signal
 
@@ -79,12 +81,13 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
   const secrets = new Informer<SecretFacts>({ ...shared, resource: accessSecrets })
   const limit = pLimit(concurrency)
   const collectors = options.collectors ?? builtIn
-  const { agents } = options
+  const { agents, catalog } = options
   const installer = new AgentInstaller({
     hub,
     ...(options.agentInstall && { install: options.agentInstall }),
     ...(options.credentials && { credentials: options.credentials }),
     collectors,
+    ...(catalog && { reads: () => readsOf(catalog.sources()) }),
     operatorScanIntervalMs: options.defaults.operatorScanIntervalMs,
     ...(options.removalPatienceMs !== undefined && { patienceMs: options.removalPatienceMs }),
     clock,
@@ -93,9 +96,9 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
   })
   const sourceLimit = pLimit(options.sourceConcurrency ?? 8)
   const sources =
-    options.catalog &&
+    catalog &&
     new SourceReading({
-      catalog: options.catalog,
+      catalog,
       ingester: options.ingester,
       kube: (cluster) => reconciler.clientOf(cluster, never),
       turn: (read) => sourceLimit(read),
@@ -160,6 +163,16 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     reconciler.agentChanged(name)
     controller.enqueue({ name, namespace })
   })
+  let reads = JSON.stringify(readsOf(catalog?.sources() ?? []))
+  // Agents may read what sources need: their roles follow, spread a little.
+  catalog?.onChange(() => {
+    const before = reads
+    reads = JSON.stringify(readsOf(catalog.sources()))
+    if (reads === before) return
+    for (const object of connections.list()) {
+      if (isPush(object)) controller.enqueue(keyOf(object), random() * ROLE_SPREAD_MS)
+    }
+  })
   return [controller]
 }
 
@@ -200,6 +213,8 @@ function lean({ metadata: { managedFields: _, ...metadata }, ...object }: KubeOb
 }
 
 const keyOf = ({ metadata: { name, namespace } }: KubeObject): ObjectKey => (namespace ? { name, namespace } : { name })
+
+const isPush = ({ spec }: KubeObject) => (spec as { collectionMode?: unknown } | undefined)?.collectionMode === 'push'
 
 function refersTo({ metadata, spec }: KubeObject, secret: ObjectKey): boolean {
   const ref = (spec as { credentialsRef?: { name?: unknown; namespace?: unknown } } | undefined)?.credentialsRef

@@ -1,8 +1,10 @@
 import { X509Certificate } from 'node:crypto'
 import { stringify } from 'yaml'
 import { collectors as builtIn, type Collector } from '#collect'
+import type { CompiledSource } from '#metricsource'
 import { seconds } from '#model'
 import { type AgentInstall, type AgentSettings, agentObjects, plainEnvironment } from './agent-objects.ts'
+import { readsOf } from './agent-role.ts'
 import { hashOf } from './credential-record.ts'
 
 /** What an agent needs to know that is started by hand, beside a member the hub cannot reach. */
@@ -31,11 +33,13 @@ export interface JoiningByManifest extends Joining {
   readonly bufferVolume?: AgentInstall['bufferVolume']
   /** those the agent runs, for its role; default: the built-in ones */
   readonly collectors?: readonly Collector[]
+  /** MetricSources it is to be allowed to read; default: none */
+  readonly sources?: readonly CompiledSource[]
 }
 
 /** The objects the hub would apply itself, as YAML for `kubectl apply --server-side -f -` on the member. Holds the token. */
 export function joinManifest(joining: JoiningByManifest): string {
-  const { token, cluster, address, collectors = builtIn, caPem } = joining
+  const { token, cluster, address, collectors = builtIn, caPem, sources = [] } = joining
   const settings: AgentSettings = {
     ...pick(joining),
     image: joining.image,
@@ -44,7 +48,7 @@ export function joinManifest(joining: JoiningByManifest): string {
     ...(joining.bufferVolume && { bufferVolume: joining.bufferVolume }),
   }
   const credential = { token, id: hashOf(token).toString('hex').slice(0, 8) }
-  const objects = agentObjects(settings, credential, collectors).map(({ object }) =>
+  const objects = agentObjects(settings, credential, collectors, readsOf(sources)).map(({ object }) =>
     stringify(object, { lineWidth: 0, aliasDuplicateObjects: false }),
   )
   const head = [
