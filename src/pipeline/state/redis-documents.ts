@@ -26,6 +26,7 @@ import {
 } from '#model'
 import type { Command } from '#redis'
 import { newEvents } from './cluster-events.ts'
+import { customCommands, type WrittenCustom } from './redis-custom.ts'
 
 /*
  * The documented keys of one cluster as commands of one transaction. Written where the part was read anew, renewed where
@@ -49,6 +50,7 @@ export interface Written {
   readonly nodesAt: number
   /** series were cut at the retention */
   readonly trimmedAt: number
+  readonly custom: WrittenCustom
 }
 
 /** How old the document of a node that stays the same may grow before it is told again. */
@@ -74,13 +76,22 @@ export function documentCommands(
   const hasOtherPace = before?.connection?.intervalMs !== after.connection?.intervalMs // other lifetimes
   const parts = partCommands({ before, after, now, settings, written: hasOtherPace ? undefined : before && known })
   const head = headCommands(before && known ? before : undefined, after, now)
-  return { commands: [...head, ...parts.commands, ...eventListCommands(before, after)], written: parts.written }
+  const custom = customCommands(before, after, {
+    now,
+    lifetimeMs: lifetimeOf(settings, after),
+    ...(known && { known: known.custom }),
+  })
+  return {
+    commands: [...head, ...parts.commands, ...custom.commands, ...eventListCommands(before, after)],
+    written: { ...parts.written, custom: custom.written },
+  }
 }
 
 /** What subscribers of the documented channel hear: every event, and each round's end under its documented name. */
 export function announcements(before: ClusterState | undefined, after: ClusterState, now: number): Command[] {
   const told = newEvents(before, after).map((event) => eventDocument(event))
-  const sawRound = after.sequence !== (before?.sequence ?? 0) || after.origin !== (before?.origin ?? '')
+  // Batches between two rounds leave the list as it is.
+  const sawRound = after.heartbeats.length > 0 && after.heartbeats !== before?.heartbeats
   if (sawRound && !told.some(({ type }) => type === 'cluster.reconciled')) {
     const data = { health: after.status.health, display_name: after.connection?.displayName ?? after.name }
     told.push(eventDocument({ type: 'cluster.reconciled', cluster: after.name, at: now, data }))
@@ -107,6 +118,9 @@ function headCommands(before: ClusterState | undefined, after: ClusterState, now
   ]
 }
 
+const lifetimeOf = ({ ttlMs }: DocumentSettings, { connection }: ClusterState) =>
+  Math.max(ttlMs, 3 * (connection?.intervalMs ?? 0))
+
 interface Step {
   readonly before: ClusterState | undefined
   readonly after: ClusterState
@@ -115,9 +129,9 @@ interface Step {
   readonly written: Written | undefined
 }
 
-function partCommands(step: Step): { commands: Command[]; written: Written } {
+function partCommands(step: Step): { commands: Command[]; written: Omit<Written, 'custom'> } {
   const { before, after, now, settings, written } = step
-  const lifetimeMs = Math.max(settings.ttlMs, 3 * (after.connection?.intervalMs ?? 0))
+  const lifetimeMs = lifetimeOf(settings, after)
   const commands: Command[] = []
   const isOld = (at: number | undefined, ms: number) => at === undefined || now - at >= ms
   const nodesDue: NodesDue = {
@@ -158,7 +172,7 @@ function partCommands(step: Step): { commands: Command[]; written: Written } {
   }
 }
 
-const NOTHING_WRITTEN: Written = {
+const NOTHING_WRITTEN: Omit<Written, 'custom'> = {
   renewedAt: {},
   nodesAt: Number.NEGATIVE_INFINITY,
   trimmedAt: Number.NEGATIVE_INFINITY,
