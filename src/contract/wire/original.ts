@@ -16,6 +16,7 @@ import {
   type PodCounts,
   type SnapshotOf,
   type SnapshotType,
+  type SourceId,
 } from '#model'
 import { WireError } from './errors.ts'
 import {
@@ -26,6 +27,7 @@ import {
   type NodeMetrics,
   type OperatorInfo,
 } from './generated/clusterpulse/collector/v1/collector_pb.ts'
+import { customFromOriginal, customToOriginal } from './original-custom.ts'
 
 /*
  * A MetricsBatch of the original and a Batch. What the original leaves out is null here, never 0; where its format cannot
@@ -37,10 +39,15 @@ import {
 export type OriginalHead = Pick<Batch, 'cluster' | 'sequence' | 'collectedAt'> & { readonly origin: string }
 
 /**
- * Custom resources are left out; a count of deployments without their names has no place in a batch.
+ * A count of deployments without their names has no place in a batch.
+ * @param hashOf of the definition a MetricSource is collected by there; '' where it is not known
  * @throws WireError where a thing has no name, a count is negative, or a time or a request is no number
  */
-export function batchFromOriginal(metrics: MetricsBatch, head: OriginalHead): Batch {
+export function batchFromOriginal(
+  metrics: MetricsBatch,
+  head: OriginalHead,
+  hashOf: (source: SourceId) => string = () => '',
+): Batch {
   const { cluster, origin, sequence, collectedAt } = head
   if (!Number.isFinite(collectedAt)) throw new WireError('the batch does not say when it was collected')
   const { clusterMetrics, nodeMetrics, operators, clusterOperators, clusterInfo } = metrics
@@ -55,7 +62,9 @@ export function batchFromOriginal(metrics: MetricsBatch, head: OriginalHead): Ba
   if (clusterOperators.length > 0)
     parts.push(part('clusterOperator', 'clusterOperators', clusterOperators.map(clusterOperatorSnapshot)))
   if (clusterInfo) parts.push(part('cluster', 'cluster', [clusterSnapshot(clusterInfo, clusterOperators.length > 0)]))
-  return { cluster, origin, sequence, source: 'push', collectedAt, durationMs: 0, parts }
+  const custom = customFromOriginal(metrics.customResources, hashOf)
+  const batch = { cluster, origin, sequence, source: 'push', collectedAt, durationMs: 0, parts } as const
+  return custom.length > 0 ? { ...batch, custom } : batch
 }
 
 const NOT_SENT = { code: 'not_sent', message: 'the collector could not read the nodes' }
@@ -244,6 +253,7 @@ export function originalFromBatch(batch: Batch): MetricsBatch {
     operators: itemsOf(batch, 'operator')?.map(operatorInfo) ?? [],
     clusterOperators: itemsOf(batch, 'clusterOperator')?.map(clusterOperatorInfo) ?? [],
     ...(info && { clusterInfo: clusterInfo(info) }),
+    customResources: customToOriginal(batch.custom ?? []),
   })
 }
 
