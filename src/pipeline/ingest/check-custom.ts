@@ -13,6 +13,8 @@ const MAX_NAME = 1024
 const MAX_TEXT = 16_384
 /** a namespace and a name, as Kubernetes has them */
 const SOURCE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/
+/** Whether a text can be the id of a MetricSource. */
+export const isSourceId = (text: unknown): boolean => typeof text === 'string' && SOURCE.test(text)
 const outcomes = new Set(['complete', 'changed', 'absent', 'forbidden', 'unreachable'])
 const unread = new Set(['absent', 'forbidden', 'unreachable'])
 
@@ -43,7 +45,7 @@ function checkPart(part: CustomPart, where: string, hasBase: boolean): void {
     throw new InvalidBatchError(at === '' ? where : `${where}.${at}`, what)
   }
   if (typeof part !== 'object' || part === null) refuse('', 'is no object')
-  if (typeof part.source !== 'string' || !SOURCE.test(part.source)) refuse('source', 'is no namespace and name')
+  if (!isSourceId(part.source)) refuse('source', 'is no namespace and name')
   if (typeof part.hash !== 'string' || part.hash.length > 128) refuse('hash', 'is no hash')
   if (!isAmount(part.durationMs)) refuse('durationMs', 'is no duration in milliseconds')
   if (!outcomes.has(part.outcome)) refuse('outcome', 'is unknown')

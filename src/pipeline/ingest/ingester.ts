@@ -25,6 +25,7 @@ import { LedgerFile } from './ledger-file.ts'
 import { LogConsumer } from './log-consumer.ts'
 import { decodeLogEntry, encodeLogEntry, type LogEntry } from './log-record.ts'
 import { missingFrom, sizeOf } from './ranges.ts'
+import { SamplePace } from './sample-pace.ts'
 import { historySink, stateSink } from './sinks.ts'
 import { hasChanges } from './stream/frames.ts'
 
@@ -58,6 +59,7 @@ interface Entry {
   baseMissing: boolean
   /** what state has of MetricSources, or will have: whether one was ever read */
   sources: Map<SourceId, boolean>
+  readonly pace: SamplePace
   /** highest sequence given out by nextSequence */
   issued: number
   waiting: number
@@ -230,6 +232,7 @@ export class Ingester implements AsyncDisposable {
       if (!entry.sources.has(source)) return
       await this.#append({ record: { kind: 'source-removed', cluster, source, at: this.#clock.now() } })
       entry.sources.delete(source)
+      entry.pace.forget(source)
     })
   }
 
@@ -282,7 +285,8 @@ export class Ingester implements AsyncDisposable {
     const receivedAt = this.#clock.now()
     // What was collected before it came cannot have been collected later.
     const batch = given.collectedAt > receivedAt ? { ...given, collectedAt: receivedAt } : given
-    const numbers = this.#samplesOf(batch, samples)
+    const paced = entry.pace.take(batch, this.#samplesOf(batch, samples))
+    const numbers = this.#history && paced.samples
     const use = chooseUse(this.#ledger.known(cluster, entry.facts.intervalMs), {
       origin,
       sequence,
@@ -293,6 +297,7 @@ export class Ingester implements AsyncDisposable {
       record: { kind: 'batch', batch, receivedAt, into: use },
       ...(numbers && takesHistory(use) && { samples: numbers }),
     })
+    paced.commit()
     if (takesState(use) && !isDifference) entry.baseMissing = false
     if (takesState(use)) noteSources(entry, given)
     this.#count.used(use)
@@ -467,6 +472,7 @@ const newEntry = (): Entry => ({
   agent: null,
   baseMissing: false,
   sources: new Map(),
+  pace: new SamplePace(),
   issued: 0,
   waiting: 0,
   tail: Promise.resolve(),

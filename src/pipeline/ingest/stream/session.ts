@@ -26,6 +26,7 @@ import {
 import { BaseMismatchError, ClusterNotConnectedError } from '../errors.ts'
 import { decodeFrame, FrameRefusedError, hasChanges, isSequence, lossOf, withoutBase } from './frames.ts'
 import type { StreamLimits } from './limits.ts'
+import { plannedOnly, sourcesOf } from './planned.ts'
 import { addSequence, hasSequence } from './ranges.ts'
 import { StreamRate } from './rate.ts'
 import { correctOriginalTime, correctTime } from './times.ts'
@@ -103,7 +104,16 @@ export type Effect =
   /** nothing comes after it; the status is what gRPC tells */
   | { readonly kind: 'end'; readonly status: number; readonly code: string; readonly message: string }
 
-export type Counted = 'frame' | 'original' | 'loss' | 'refused' | 'held' | 'resync' | 'duplicate' | 'time_corrected'
+export type Counted =
+  | 'frame'
+  | 'original'
+  | 'loss'
+  | 'refused'
+  | 'held'
+  | 'resync'
+  | 'duplicate'
+  | 'time_corrected'
+  | 'unplanned'
 
 export interface SessionWorld {
   readonly limits: StreamLimits
@@ -539,13 +549,21 @@ export class Session {
     if (time.corrected) this.#count('time_corrected')
     try {
       const head = { cluster: stream.peer.cluster, origin: stream.origin, collectedAt: time.at }
-      const { batch, view } = decodeFrame(frame, head, known, this.#world.limits)
+      const decoded = decodeFrame(frame, head, known, this.#world.limits)
+      const { view } = decoded
+      const batch = this.#planned(stream, decoded.batch)
       const ticket = this.#open({ bytes: bytes + frame.bodyBytes, sequence, work: { kind: 'frame', batch, view } }, now)
       this.#accept(ticket, 0)
     } catch (error) {
       if (error instanceof WireError && error.code === 'base_mismatch') return this.#resync(sequence)
       this.#refuse(sequence, FleetError.from(error))
     }
+  }
+
+  #planned(stream: Open, given: Batch): Batch {
+    const { batch, dropped } = plannedOnly(given, this.#world.planOf(stream.peer.cluster))
+    for (let i = 0; i < dropped; i++) this.#count('unplanned')
+    return batch
   }
 
   // A repeat needs no base: it is here already.
@@ -614,7 +632,9 @@ export class Session {
     const sequence = originals.last + 1
     try {
       const head = { cluster: stream.peer.cluster, origin: ORIGINAL_ORIGIN, sequence, collectedAt: time.at }
-      const batch = batchFromOriginal(metrics, head)
+      const plan = this.#world.planOf(stream.peer.cluster)
+      const hashOf = (source: string) => (plan && sourcesOf(plan).get(source)?.hash) ?? ''
+      const batch = this.#planned(stream, batchFromOriginal(metrics, head, hashOf))
       originals.last = sequence
       const ticket = this.#open({ bytes, sequence, work: { kind: 'original', batch, batchId } }, now)
       this.#accept(ticket, 0)

@@ -1,0 +1,56 @@
+import type { Batch, CustomPart, Plan, SourceId } from '#model'
+import { isSourceId } from '../check-custom.ts'
+
+/** What a plan asks of one source. */
+interface Wanted {
+  readonly hash: string
+  readonly aggregations: ReadonlySet<string>
+}
+
+const known = new WeakMap<Plan, ReadonlyMap<SourceId, Wanted>>()
+
+/** The sources a plan names; what of its definitions is none is passed over. */
+export function sourcesOf(plan: Plan): ReadonlyMap<SourceId, Wanted> {
+  let sources = known.get(plan)
+  if (!sources) {
+    sources = new Map(plan.sources.flatMap(wantedOf))
+    known.set(plan, sources)
+  }
+  return sources
+}
+
+function wantedOf(definition: unknown): [SourceId, Wanted][] {
+  if (typeof definition !== 'object' || definition === null) return []
+  // The documented definition of a MetricSource, as far as it is needed here.
+  const { namespace, name, hash, aggregations } = definition as Readonly<Record<string, unknown>>
+  const id = `${namespace}/${name}`
+  if (!isSourceId(id)) return []
+  const names = Array.isArray(aggregations) ? aggregations.map((one: { readonly name?: unknown }) => one?.name) : []
+  const texts = names.filter((one): one is string => typeof one === 'string')
+  return [[id, { hash: typeof hash === 'string' ? hash : '', aggregations: new Set(texts) }]]
+}
+
+/**
+ * A peer cannot invent sources, nor numbers that were not asked for: what its plan does not name is left out.
+ * @param plan undefined: nobody has said yet what is wanted
+ * @returns with how many sources were left out
+ */
+export function plannedOnly(batch: Batch, plan: Plan | undefined): { readonly batch: Batch; readonly dropped: number } {
+  if (!batch.custom) return { batch, dropped: 0 }
+  const sources = plan && sourcesOf(plan)
+  const custom = batch.custom.flatMap((part) => {
+    if (!isSourceId(part.source)) return []
+    if (!sources) return [part]
+    const wanted = sources.get(part.source)
+    return wanted ? [withWanted(part, wanted)] : []
+  })
+  const { custom: all, ...rest } = batch
+  return { batch: custom.length > 0 ? { ...rest, custom } : rest, dropped: all.length - custom.length }
+}
+
+function withWanted(part: CustomPart, { aggregations: wanted }: Wanted): CustomPart {
+  if (part.outcome !== 'complete' && part.outcome !== 'changed') return part
+  const entries = Object.entries(part.aggregations)
+  if (entries.every(([name]) => wanted.has(name))) return part
+  return { ...part, aggregations: Object.fromEntries(entries.filter(([name]) => wanted.has(name))) }
+}
