@@ -273,6 +273,7 @@ const suffix: Readonly<Record<Unit, string>> = {
   cores: '_cores',
   bytes: '_bytes',
   seconds: '_seconds',
+  milliseconds: '_ms',
   percent: '',
   count: '',
   flag: '',

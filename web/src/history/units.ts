@@ -3,7 +3,7 @@ import { formatSeconds } from '../model/custom.ts'
 import { formatBytes, formatCores, formatCount } from '../model/format.ts'
 
 /** `amount` is a number of the declaration's own meaning. Both may be below nothing. */
-export type Unit = MetricUnit | 'amount' | 'seconds'
+export type Unit = MetricUnit | 'amount' | 'seconds' | 'milliseconds'
 
 const one = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 })
 const few = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 4 })
@@ -21,6 +21,8 @@ export function formatValue(unit: Unit, value: number): string {
       return value >= 1 ? 'yes' : value <= 0 ? 'no' : `${one.format(value * 100)} % of the time`
     case 'seconds':
       return formatSeconds(value)
+    case 'milliseconds':
+      return `${one.format(value)} ms`
     case 'amount':
       return few.format(value)
     case 'count':
@@ -36,6 +38,7 @@ export const unitWord: Readonly<Record<Unit, string>> = {
   count: 'count',
   amount: 'as declared',
   seconds: 'seconds',
+  milliseconds: 'ms',
 }
 
 export interface ValueAxis {
@@ -55,6 +58,7 @@ const leastTop: Readonly<Record<Unit, number>> = {
   flag: 1,
   amount: 0,
   seconds: 0,
+  milliseconds: 10,
 }
 
 /**
@@ -98,6 +102,7 @@ function label(unit: Unit, value: number, step: number): string {
   if (unit === 'percent') return `${few.format(value)} %`
   if (unit === 'bytes') return formatBytes(value)
   if (unit === 'seconds') return formatSeconds(value)
+  if (unit === 'milliseconds') return `${few.format(value)} ms`
   return step >= 1 ? formatCount(value) : few.format(value)
 }
 

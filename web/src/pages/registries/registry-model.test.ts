@@ -129,7 +129,7 @@ describe('the chart of response times', () => {
     ]
     const { series, step } = historyOf(measurements, minute, now - 90 * minute, now)
     expect(step).toBe(60)
-    expect(series[0]?.points.map(([, value]) => value)).toEqual([0.1, null, 0.2, null, 0.3])
+    expect(series[0]?.points.map(([, value]) => value)).toEqual([100, null, 200, null, 300])
     const picture = pictureOf(historyOf(measurements, minute, now - 90 * minute, now), now)
     expect(hasValues(picture, responsePlan)).toBe(true)
     expect(picture).toMatchObject({ from: now - 90 * minute, to: now, newest: now - 18 * minute })

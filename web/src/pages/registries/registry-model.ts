@@ -140,7 +140,11 @@ export function availabilityText(measurements: Measurements, intervalMs: number,
   const failed = measurements.filter(([, , available]) => !available).length
   const first = measurements[0]?.[0] ?? now
   const span = formatSpan(now - first)
-  if (failed === 0) return `Available in all ${formatCount(measurements.length)} measurements of ${span}.`
+  if (failed === 0) {
+    const all =
+      measurements.length === 1 ? 'its one measurement' : `all ${formatCount(measurements.length)} measurements`
+    return `Available in ${all} of ${span}.`
+  }
   return `Available for ${percent(ratio)} of ${span}; ${plural(failed, 'measurement')} of ${formatCount(measurements.length)} without an answer as it should be.`
 }
 
@@ -153,7 +157,7 @@ export function percent(ratio: number): string {
 export const responsePlan: ChartPlan = {
   id: 'response',
   title: 'Response time',
-  unit: 'seconds',
+  unit: 'milliseconds',
   lines: [{ metric: 'response_time', word: 'response time', stroke: 'first' }],
 }
 
@@ -164,7 +168,7 @@ export function historyOf(measurements: Measurements, intervalMs: number, from: 
   for (const [at, responseMs, available] of measurements) {
     if (at < from || at > to) continue
     if (last !== undefined && at - last > silenceMs(intervalMs)) points.push([(last + at) / 2000, null])
-    points.push([at / 1000, available && responseMs !== null ? responseMs / 1000 : null])
+    points.push([at / 1000, available && responseMs !== null ? responseMs : null])
     last = at
   }
   const step = Math.max(60, intervalMs / 1000)

@@ -90,7 +90,7 @@ function Detail({ registry }: { registry: RegistryDetailView }): ReactNode {
       >
         {registry.displayName}
       </PageHeading>
-      <p className={registry.stale ? 'registry-message dim' : 'registry-message'}>{registry.message}</p>
+      {saysMore(registry) && <p className="registry-message">{registry.message}</p>}
       <Troubles registry={registry} />
       <div className="registry-panels">
         <section className="panel is-availability" aria-labelledby="registry-availability">
@@ -104,6 +104,10 @@ function Detail({ registry }: { registry: RegistryDetailView }): ReactNode {
     </>
   )
 }
+
+/** What is wrong is told below, with what to do about it. */
+const saysMore = ({ available, warnings, stale }: RegistryDetailView): boolean =>
+  stale || available === null || (available && warnings.length === 0)
 
 function Facts({ registry }: { registry: RegistryDetailView }): ReactNode {
   const { endpoint, type, version, responseMs, since, available, checkedAt, intervalMs } = registry
