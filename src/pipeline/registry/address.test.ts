@@ -1,0 +1,55 @@
+import { isIP } from 'node:net'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { isInternal, sameAddress } from './address.ts'
+
+const byte = fc.integer({ min: 0, max: 255 })
+const word = fc.integer({ min: 0, max: 0xffff })
+const dotted = (bytes: readonly number[]) => bytes.join('.')
+const anyV4 = fc.tuple(byte, byte, byte, byte).map(dotted)
+const hex = (bytes: readonly number[]) =>
+  `${(((bytes[0] ?? 0) << 8) | (bytes[1] ?? 0)).toString(16)}:${(((bytes[2] ?? 0) << 8) | (bytes[3] ?? 0)).toString(16)}`
+
+describe('an address', () => {
+  it.each([
+    ...['127.0.0.1', '127.255.255.255', '0.0.0.0', '10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.1.1'],
+    ...['169.254.169.254', '100.64.0.1', '100.127.255.255', '198.18.0.1', '224.0.0.1', '255.255.255.255', '240.0.0.1'],
+    ...['::', '::1', 'fe80::1', 'fe80::1%eth0', 'fc00::1', 'fd12:3456::1', 'fec0::1', 'ff02::1', '100::1'],
+    ...['::ffff:127.0.0.1', '::ffff:a9fe:a9fe', '::127.0.0.1', '64:ff9b::10.0.0.1', '64:ff9b:1::1', '2002:7f00:1::'],
+    ...['', 'localhost', '1.2.3', '1.2.3.4.5', 'nonsense', '::g'],
+  ])('%j is internal, or none', (address) => expect(isInternal(address)).toBe(true))
+
+  it.each([
+    ...['8.8.8.8', '172.15.255.255', '172.32.0.0', '192.167.255.255', '169.253.1.1', '100.63.255.255', '100.128.0.0'],
+    ...['223.255.255.255', '2606:4700::1111', '::ffff:8.8.8.8', '64:ff9b::8.8.8.8', '2002:808:808::', '2001:db9::1'],
+  ])('%s is of the internet', (address) => expect(isInternal(address)).toBe(false))
+
+  it('of IPv4 inside of IPv6 is judged as that, however it is written', () =>
+    fc.assert(
+      fc.property(fc.tuple(byte, byte, byte, byte), (bytes) => {
+        const inside = isInternal(dotted(bytes))
+        for (const written of [`::ffff:${dotted(bytes)}`, `::FFFF:${hex(bytes)}`, `0:0:0:0:0:ffff:${hex(bytes)}`]) {
+          expect(isIP(written)).toBe(6)
+          expect(isInternal(written), written).toBe(inside)
+          expect(sameAddress(written, dotted(bytes)), written).toBe(true)
+        }
+        expect(isInternal(`64:ff9b::${dotted(bytes)}`)).toBe(inside)
+      }),
+    ))
+
+  it('is the same as itself written out, and as no other', () =>
+    fc.assert(
+      fc.property(fc.array(word, { minLength: 8, maxLength: 8 }), anyV4, (words, other) => {
+        const long = words.map((one) => one.toString(16).padStart(4, '0')).join(':')
+        const short = new URL(`http://[${long}]/`).hostname.slice(1, -1)
+        expect(sameAddress(long, short)).toBe(true)
+        expect(sameAddress(long, long.toUpperCase())).toBe(true)
+        expect(isInternal(long)).toBe(isInternal(short))
+        const isMapped = words.slice(0, 5).every((one) => one === 0) && words[5] === 0xffff
+        if (!isMapped) expect(sameAddress(long, other)).toBe(false)
+      }),
+    ))
+
+  it('of any text is answered without a throw', () =>
+    fc.assert(fc.property(fc.string(), (text) => void isInternal(text))))
+})
