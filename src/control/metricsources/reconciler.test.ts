@@ -4,9 +4,10 @@ import { parse } from 'yaml'
 import { MemoryCatalog } from '#catalog'
 import { Manager } from '#controller'
 import type { MetricSourceSpec } from '#kinds'
-import { type SourceId, StoreUnavailableError } from '#model'
+import { type SourceId, StoreUnavailableError, systemClock } from '#model'
 import { Metrics, silentLogger } from '#runtime'
 import { type MetricSourcesOptions, metricSourceReconcilers } from './index.ts'
+import { everything, SourceReconciler } from './reconciler.ts'
 import { metricSourceResource } from './source-resource.ts'
 import { TestFleet } from './testing/fleet.ts'
 import {
@@ -238,6 +239,34 @@ for (const { title, skip, open } of hubs) {
       expect(first.catalog.source(id('disks'))).toBe(good)
     })
 
+    it('takes a new object of an old name for another one: nothing of the old stays', async () => {
+      const { catalog, fleet, manager } = await start()
+      await declare(hub, 'disks')
+      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Active'))
+      await fleet.tell('east', id('disks'), { rows: 1 }, catalog)
+      await manager.stop()
+      // It came into force before the new object was made.
+      await catalog.resync([{ ...catalog.sources()[0]?.definition, compiledAt: '2020-01-01T00:00:00Z', hash: 'old' }])
+      await undeclare(hub, 'disks')
+      await declare(hub, 'disks', aFaultySpec())
+      await start({ catalog }, fleet)
+      await until(async () => expect((await statusOf(hub, 'disks')).message).toMatch(/nothing is in force$/))
+      expect(catalog.source(id('disks'))).toBeUndefined()
+    })
+
+    it('puts a status right that somebody else wrote', async () => {
+      await start()
+      await declare(hub, 'disks')
+      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Active'))
+      const right = await statusOf(hub, 'disks')
+      const wrong = { status: { phase: 'Disabled', conditions: [] } }
+      const key = { name: 'disks', namespace: NAMESPACE }
+      await hub.kube.patch(metricSourceResource, key, wrong, { kind: 'merge', subresource: 'status' })
+      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Active'))
+      const types = ({ conditions = [] }: typeof right) => conditions.map(({ type, status }) => `${type} ${status}`)
+      expect(types(await statusOf(hub, 'disks'))).toEqual(types(right))
+    })
+
     it('writes everything again when the store lost its memory', async () => {
       const { catalog } = await start()
       await declare(hub, 'disks')
@@ -309,6 +338,29 @@ for (const { title, skip, open } of hubs) {
     })
   })
 }
+
+it('removes what the object before it collected where another one has its name by now', async () => {
+  await using hub = await anEmbeddedHub()
+  const fleet = new TestFleet('east')
+  const catalog = new MemoryCatalog()
+  const key = { name: 'disks', namespace: NAMESPACE }
+  let object = { metadata: { ...key, uid: 'one', generation: 1 }, spec: aSpec() }
+  const reconciler = new SourceReconciler({
+    ...{ hub: hub.kube, catalog, state: fleet, ingester: fleet, logger: silentLogger, clock: systemClock },
+    objects: { get: () => object, list: () => [object] },
+    ...{ random: Math.random, resyncEveryMs: 60_000, lookEveryMs: 1_000, enqueue: () => undefined },
+  })
+  const look = async () => {
+    await reconciler.reconcile(everything(NAMESPACE), new AbortController().signal)
+    await reconciler.reconcile(key, new AbortController().signal)
+  }
+  await look()
+  await fleet.tell('east', id('disks'), { rows: 1 }, catalog)
+  object = { metadata: { ...key, uid: 'two', generation: 1 }, spec: aFaultySpec() }
+  await look()
+  expect(fleet.holders(id('disks'))).toEqual([])
+  expect(catalog.sources()).toEqual([])
+})
 
 describe('statuses of MetricSources', () => {
   it('are written at once where they say something new, and counts alone at most once a minute', async () => {

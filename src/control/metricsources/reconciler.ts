@@ -69,6 +69,8 @@ export class SourceReconciler implements Reconciler {
   readonly #inForce = new Map<SourceId, InForce>()
   /** what the catalog took last */
   readonly #written = new Map<SourceId, SourceDefinition>()
+  /** another object has the name by now: what the one before it collected goes with it */
+  readonly #replaced = new Set<SourceId>()
   /** left the catalog in a resync, and not yet told */
   readonly #gone = new Set<SourceId>()
   readonly #failures = new Map<SourceId, number>()
@@ -77,6 +79,8 @@ export class SourceReconciler implements Reconciler {
   #isSynced = false
   #resyncFailed = false
   #resyncedAt = Number.NEGATIVE_INFINITY
+  /** counted, so that one during a resync is not taken for mended by it */
+  #losses = 0
 
   constructor(options: SourceReconcilerOptions) {
     this.#options = options
@@ -90,12 +94,13 @@ export class SourceReconciler implements Reconciler {
   begin(): void {
     this.#isSynced = false
     this.#resyncFailed = false
-    for (const known of [this.#compiled, this.#inForce, this.#written, this.#gone, this.#failures, this.#said])
-      known.clear()
+    for (const known of [this.#compiled, this.#inForce, this.#written, this.#failures, this.#said]) known.clear()
+    for (const marks of [this.#gone, this.#replaced]) marks.clear()
   }
 
   /** Whatever the catalog held, it is written again as a whole. */
   forgetWritten(): void {
+    this.#losses++
     this.#written.clear()
     this.#resyncedAt = Number.NEGATIVE_INFINITY
   }
@@ -108,6 +113,11 @@ export class SourceReconciler implements Reconciler {
     if (!object || !isWanted(object)) return this.#remove(id)
     const source = this.#sourceOf(object)
     this.#compile(id, source)
+    if (this.#replaced.has(id)) {
+      const left = await this.#remove(id)
+      if (left !== done) return left
+      this.#compile(id, source)
+    }
     const trouble = await this.#store(id)
     await this.#say(id, source, trouble, signal)
     return trouble === undefined ? againAfter(this.#options.lookEveryMs) : this.#tryAgain(id)
@@ -203,7 +213,7 @@ export class SourceReconciler implements Reconciler {
       this.#askForGone(this.#idsInState())
       return againAfter(lookEveryMs)
     }
-    const resyncedAt = clock.now()
+    const [resyncedAt, losses] = [clock.now(), this.#losses]
     try {
       await this.#resync(signal)
     } catch (error) {
@@ -215,7 +225,7 @@ export class SourceReconciler implements Reconciler {
       return this.#tryAgain(keyText(key))
     }
     this.#failures.delete(keyText(key))
-    this.#resyncedAt = resyncedAt
+    if (losses === this.#losses) this.#resyncedAt = resyncedAt
     return againAfter(lookEveryMs)
   }
 
@@ -249,12 +259,10 @@ export class SourceReconciler implements Reconciler {
       }
       if (this.#inForce.has(id)) continue
       const definition = await catalog.stored?.(id)
-      const { hash, rbac } = (definition ?? {}) as {
-        readonly hash?: unknown
-        readonly rbac?: { resourceTypeName?: unknown }
-      }
+      if (!definition || !mayBeOf(definition, object)) continue
+      const { hash, rbac } = definition as { readonly hash?: unknown; readonly rbac?: { resourceTypeName?: unknown } }
       const typeName = catalog.source(id)?.typeName ?? String(rbac?.resourceTypeName ?? '')
-      if (definition) this.#inForce.set(id, { definition, hash: String(hash), typeName, generation: undefined })
+      this.#inForce.set(id, { definition, hash: String(hash), typeName, generation: undefined })
     }
   }
 
@@ -267,8 +275,10 @@ export class SourceReconciler implements Reconciler {
       known?.generation === generation &&
       (generation !== undefined || isDeepStrictEqual(known?.spec, source.spec))
     if (known && isKnown) return false
-    // Another object of the same name has no revision before.
-    if (known && known.uid !== uid) this.#inForce.delete(id)
+    if (known && known.uid !== uid) {
+      this.#inForce.delete(id)
+      this.#replaced.add(id)
+    }
     const result = compileMetricSource(source, this.#options.clock.now())
     this.#compiled.set(id, { uid, generation, spec: source.spec, result })
     if (!result.source) return true
@@ -332,7 +342,7 @@ export class SourceReconciler implements Reconciler {
 
   #forget(id: SourceId): void {
     for (const known of [this.#compiled, this.#inForce, this.#written, this.#failures, this.#said]) known.delete(id)
-    this.#gone.delete(id)
+    for (const marks of [this.#gone, this.#replaced]) marks.delete(id)
   }
 
   #tryAgain(key: string): Outcome {
@@ -340,6 +350,11 @@ export class SourceReconciler implements Reconciler {
     this.#failures.set(key, failures + 1)
     return againAfter(backoffMs(failures, { ...BACKOFF, random: this.#options.random }))
   }
+}
+
+/** Whether it was of this very object: of one that had its name before, it neither has a status nor was it there already. */
+function mayBeOf({ compiledAt }: SourceDefinition, { status, metadata }: KubeObject): boolean {
+  return status !== undefined || Date.parse(String(compiledAt)) >= Date.parse(metadata.creationTimestamp ?? '')
 }
 
 const isWanted = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp === undefined
