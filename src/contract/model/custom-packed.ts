@@ -36,7 +36,9 @@ export function unpackRows(packed: PackedRows): CustomRows | undefined {
   const { fields, namespaces: runs, names, labels, labelOf, values } = packed
   if (![runs, names, labels, labelOf].every(Array.isArray)) return undefined
   const namespaces: string[] = []
-  for (const [name, count] of runs) {
+  for (const run of runs) {
+    if (!Array.isArray(run)) return undefined
+    const [name, count] = run
     if (!Number.isSafeInteger(count) || namespaces.length + count > names.length) return undefined
     for (let i = 0; i < count; i++) namespaces.push(name)
   }
