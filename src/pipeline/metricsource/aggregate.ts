@@ -1,6 +1,6 @@
 import type { Aggregated, CustomRows, CustomValue } from '#model'
 import { textForm } from './convert.ts'
-import { numericOf, type Test } from './filter.ts'
+import { type Budget, numericOf, type Test } from './filter.ts'
 import type { AggregationFunction } from './types.ts'
 
 /** One aggregation, ready to run. */
@@ -8,14 +8,20 @@ export interface AggregationPlan {
   readonly name: string
   readonly function: AggregationFunction
   readonly field: string | undefined
-  readonly filter:
-    | { readonly field: string; readonly test: Test /** equal keys filter equally */; readonly key: string }
-    | undefined
+  readonly filter: AggregationFilter | undefined
   readonly groupBy: string | undefined
   /** 0 to 100 */
   readonly percentile: number
   /** it names what does not exist: always null, so that nobody takes it for a measurement */
   readonly isVoid: boolean
+}
+
+export interface AggregationFilter {
+  readonly field: string
+  readonly start: (budget: Budget) => Test
+  readonly usesBudget: boolean
+  /** equal keys filter equally */
+  readonly key: string
 }
 
 /** Groups that are named; rows of any further ones are one group. */
@@ -28,20 +34,22 @@ const MAX_KEY = 256
 /** What can be named besides columns: where an object lives, and what it is called. */
 export const IDENTITY_COLUMNS: readonly string[] = ['_namespace', '_name']
 
+/** What the regular expressions of all filters may cost in one pass over rows. */
+const MAX_MATCHING_MS = 1000
+
 /**
  * All aggregations over these rows. Filters and groups that several share are worked out once, and each aggregation goes once
- * over the column it is of. Results are finite or null.
+ * over the column it is of. Results are finite or null; null as well where its regular expression, and those before it, take
+ * more than a second.
  */
 export function aggregate(plans: readonly AggregationPlan[], rows: CustomRows): Readonly<Record<string, Aggregated>> {
-  const selections = new Map<string, Selection>()
-  const results = plans.map(({ filter, groupBy, ...plan }): readonly [string, Aggregated] => {
-    if (plan.isVoid) return [plan.name, null]
-    const key = JSON.stringify([filter?.key, groupBy])
-    const selection = selections.get(key) ?? select(rows, filter, groupBy)
-    selections.set(key, selection)
-    const values = evaluate({ filter, groupBy, ...plan }, rows, selection)
-    if (groupBy === undefined) return [plan.name, values[0] ?? null]
-    const named = (selection.keys ?? []).map((group, i): readonly [string, CustomValue] => [group, values[i] ?? null])
+  const selecting = new Selecting(rows)
+  const results = plans.map((plan): readonly [string, Aggregated] => {
+    const selection = plan.isVoid ? undefined : selecting.selection(plan)
+    if (!selection) return [plan.name, null]
+    const values = evaluate(plan, rows, selection)
+    if (!selection.keys) return [plan.name, values[0] ?? null]
+    const named = selection.keys.map((group, i): readonly [string, CustomValue] => [group, values[i] ?? null])
     return [plan.name, Object.fromEntries(named.toSorted(([a], [b]) => (a < b ? -1 : 1)))]
   })
   return Object.fromEntries(results)
@@ -57,11 +65,39 @@ interface Selection {
   readonly keys: readonly string[] | undefined
 }
 
-function select(rows: CustomRows, filter: AggregationPlan['filter'], groupBy: string | undefined): Selection {
-  const places = filter && passing(columnOf(rows, filter.field), rows.size, filter.test)
-  const count = places?.length ?? rows.size
-  if (groupBy === undefined) return { places, count, groupOf: undefined, keys: undefined }
-  return { places, count, ...grouped(columnOf(rows, groupBy), places, count) }
+/** Chooses rows, each choice once. */
+class Selecting {
+  readonly #rows: CustomRows
+  readonly #budget: Budget = { leftMs: MAX_MATCHING_MS }
+  readonly #places = new Map<string, Uint32Array | undefined>()
+  readonly #selections = new Map<string, Selection | undefined>()
+
+  constructor(rows: CustomRows) {
+    this.#rows = rows
+  }
+
+  /** undefined where the filter took too long */
+  selection({ filter, groupBy }: Pick<AggregationPlan, 'filter' | 'groupBy'>): Selection | undefined {
+    const key = JSON.stringify([filter?.key, groupBy])
+    if (!this.#selections.has(key)) this.#selections.set(key, this.#select(filter, groupBy))
+    return this.#selections.get(key)
+  }
+
+  #select(filter: AggregationFilter | undefined, groupBy: string | undefined): Selection | undefined {
+    const places = filter && this.#passing(filter)
+    if (filter && !places) return undefined
+    const count = places?.length ?? this.#rows.size
+    if (groupBy === undefined) return { places, count, groupOf: undefined, keys: undefined }
+    return { places, count, ...grouped(columnOf(this.#rows, groupBy), places, count) }
+  }
+
+  #passing({ field, start, usesBudget, key }: AggregationFilter): Uint32Array | undefined {
+    if (this.#places.has(key)) return this.#places.get(key)
+    const places = passing(columnOf(this.#rows, field), this.#rows.size, start(this.#budget))
+    const isWhole = !usesBudget || this.#budget.leftMs > 0
+    this.#places.set(key, isWhole ? places : undefined)
+    return isWhole ? places : undefined
+  }
 }
 
 function passing(column: readonly CustomValue[] | undefined, size: number, test: Test): Uint32Array {

@@ -23,8 +23,7 @@ export interface RowPlan {
   readonly names: readonly string[]
 }
 
-/** How each value of a row came to be, one letter for each: kept beside the rows as one more column. */
-const STATUS = '\0status'
+/** How a value came to be; a row has one letter for each, or null where all are fine. */
 const [FINE, NOTHING, UNFIT] = ['.', '-', '!']
 
 /** Labels of an object that are kept; more are a way to fill our memory. */
@@ -47,14 +46,15 @@ export class ColumnCollecting implements Collecting {
   readonly #examples = new Map<number, string>()
   /** of each column: most hold a few words again and again */
   readonly #texts: readonly Shared<string>[]
-  readonly #statuses = new Shared<string>()
+  readonly #sharedStatuses = new Shared<string>()
   readonly #namespaces = new Shared<string>(MAX_SHARED_NAMESPACES)
   readonly #labelSets = new Shared<Readonly<Record<string, string>>>()
   readonly #context: { readonly now: number; readonly exceeded: () => void }
   #isExceeded = false
 
-  #base: CustomRows = CustomRows.empty
-  #shown: CustomRows | undefined
+  #rows: CustomRows
+  /** of each of the rows */
+  #statuses: readonly (string | null)[] = []
   #columns: Columns
   /** by id: the places of rows that came since; undefined while the first list is read */
   #places: Map<string, number> | undefined
@@ -68,6 +68,7 @@ export class ColumnCollecting implements Collecting {
     this.#codes = plan.names.map(() => FINE)
     this.#texts = plan.names.map(() => new Shared())
     this.#columns = emptyColumns(plan.names.length)
+    this.#rows = CustomRows.of(plan.names, [])
     this.#context = { now, exceeded: () => (this.#isExceeded = true) }
   }
 
@@ -78,7 +79,6 @@ export class ColumnCollecting implements Collecting {
   add(object: KubeObject): void {
     const identity = identityOf(object)
     if (!identity) return
-    this.#shown = undefined
     const status = this.#evaluate(object)
     const place = this.#placeFor(identity)
     const { namespaces, names, labels, values, statuses } = this.#columns
@@ -93,35 +93,29 @@ export class ColumnCollecting implements Collecting {
     const places = this.#byName()
     const id = customRowId(namespace, name)
     const place = places.get(id)
-    if (place === undefined && (this.#removed.has(id) || this.#base.indexOf(namespace, name) < 0)) return
+    if (place === undefined && (this.#removed.has(id) || this.#rows.indexOf(namespace, name) < 0)) return
     if (place !== undefined) {
       places.delete(id)
       this.#free.push(place)
     }
     this.#removed.add(id)
-    this.#shown = undefined
     this.#size--
   }
 
   rows(): CustomRows {
-    if (this.#shown) return this.#shown
     this.#settle()
-    const { namespaces, names, labels, values } = this.#base.columns
-    const shown = CustomRows.from({ namespaces, names, labels, fields: this.#plan.names, values: values.slice(0, -1) })
-    invariant(shown || this.#base.size === 0, 'columns of rows without one are rows')
-    this.#shown = shown ?? emptyRows(this.#plan.names)
-    return this.#shown
+    return this.#rows
   }
 
   reports(): readonly FieldReport[] {
     this.#settle()
-    const numbers = new Map<CustomValue, number>()
-    for (const status of this.#base.column(STATUS) ?? []) {
+    const numbers = new Map<string, number>()
+    for (const status of this.#statuses) {
       if (status !== null) numbers.set(status, (numbers.get(status) ?? 0) + 1)
     }
     const count = (place: number, code: string | undefined) => {
       let sum = 0
-      for (const [status, rows] of numbers) if (String(status)[place] === code) sum += rows
+      for (const [status, rows] of numbers) if (status[place] === code) sum += rows
       return sum
     }
     return this.#plan.names.map((field, place) => ({
@@ -165,7 +159,7 @@ export class ColumnCollecting implements Collecting {
     }
     if (isFine) return null
     const status = codes.join('')
-    return this.#statuses.of(status, status)
+    return this.#sharedStatuses.of(status, status)
   }
 
   /** Whether the result could be kept. */
@@ -214,7 +208,7 @@ export class ColumnCollecting implements Collecting {
     const id = customRowId(namespace, name)
     const known = this.#places.get(id)
     if (known !== undefined) return known
-    if (this.#removed.has(id) || this.#base.indexOf(namespace, name) < 0) this.#size++
+    if (this.#removed.has(id) || this.#rows.indexOf(namespace, name) < 0) this.#size++
     this.#removed.delete(id)
     const place = this.#free.pop() ?? this.#columns.names.length
     this.#places.set(id, place)
@@ -231,13 +225,20 @@ export class ColumnCollecting implements Collecting {
   #settle(): void {
     if (this.#places?.size === 0 && this.#removed.size === 0) return
     const kept = this.#places && [...this.#places.values()]
-    const put = rowsOf(this.#columns, [...this.#plan.names, STATUS], kept)
-    this.#base = this.#places ? this.#base.patched(put, this.#removed) : put
+    const put = settled(this.#columns, this.#plan.names, kept)
+    if (this.#places) {
+      const rows = this.#rows.patched(put.rows, this.#removed)
+      this.#statuses = statusesOf(rows, put, { rows: this.#rows, statuses: this.#statuses })
+      this.#rows = rows
+    } else {
+      this.#rows = put.rows
+      this.#statuses = put.statuses
+    }
     this.#columns = emptyColumns(this.#plan.names.length)
     this.#places = new Map()
     this.#free = []
     this.#removed = new Set()
-    this.#size = this.#base.size
+    this.#size = this.#rows.size
   }
 }
 
@@ -284,12 +285,15 @@ const emptyColumns = (count: number): Columns => ({
   statuses: [],
 })
 
-const emptyRows = (fields: readonly string[]): CustomRows => CustomRows.of(fields, [])
+/** Rows that stand, and how each came to be. */
+interface Settled {
+  readonly rows: CustomRows
+  readonly statuses: readonly (string | null)[]
+}
 
 /** In order, each once (the later one counts); only those at these places, where some are named. */
-function rowsOf(columns: Columns, fields: readonly string[], kept: readonly number[] | undefined): CustomRows {
-  const { namespaces, names, labels, statuses } = columns
-  const values = [...columns.values, statuses]
+function settled(columns: Columns, fields: readonly string[], kept: readonly number[] | undefined): Settled {
+  const { namespaces, names, labels, values, statuses } = columns
   const places = kept ?? (isInOrder(columns) ? undefined : Array.from(names.keys()))
   const order = places && inOrder(columns, places)
   const take = <T>(column: readonly T[]): readonly T[] => (order ? order.map((place) => column[place] as T) : column)
@@ -298,10 +302,23 @@ function rowsOf(columns: Columns, fields: readonly string[], kept: readonly numb
     namespaces: take(namespaces),
     names: take(names),
     labels: take(labels),
-    values: values.map((column) => take<CustomValue>(column)),
+    values: values.map((column) => take(column)),
   })
   invariant(rows, 'columns are of equal length and hold scalars')
-  return rows
+  return { rows, statuses: take(statuses) }
+}
+
+/** The statuses of rows that are some of `older` with all of `put` in their places: all three are in order. */
+function statusesOf(rows: CustomRows, put: Settled, older: Settled): readonly (string | null)[] {
+  let [i, j] = [0, 0]
+  const { namespaces, names } = rows.columns
+  const isAt = (one: CustomRows, place: number, row: number): boolean =>
+    one.columns.names[place] === names[row] && one.columns.namespaces[place] === namespaces[row]
+  return names.map((_, row) => {
+    if (isAt(put.rows, j, row)) return put.statuses[j++] ?? null
+    while (i < older.rows.size && !isAt(older.rows, i, row)) i++
+    return older.statuses[i++] ?? null
+  })
 }
 
 function isInOrder(columns: Columns): boolean {

@@ -118,7 +118,8 @@ function compiledFilter(
   } else if (compiled.warning !== undefined) {
     findings.warning('filter_value_unlikely', place, `${JSON.stringify(cut(value))} ${compiled.warning}`)
   }
-  return { field, test: compiled.test ?? (() => false), key: JSON.stringify([field, operator, value]) }
+  const { start = () => () => false, usesBudget = false } = compiled
+  return { field, start, usesBudget, key: JSON.stringify([field, operator, value]) }
 }
 
 function checkedPercentile({ at, function: fn, percentile }: DraftAggregation, findings: Findings): number {

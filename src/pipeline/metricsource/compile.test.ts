@@ -480,6 +480,11 @@ describe('aggregations', () => {
       'error filter_pattern_invalid spec.aggregations[0].filter.value',
     ],
     [
+      'with a pattern that grows beyond bounds',
+      { filter: { field: 'phase', operator: 'matches', value: '(.{0,500}){0,4}' } },
+      'error filter_pattern_invalid spec.aggregations[0].filter.value',
+    ],
+    [
       'with a percentile above 100',
       { function: 'percentile', field: 'used', percentile: 101 },
       'error percentile_out_of_range spec.aggregations[0].percentile',

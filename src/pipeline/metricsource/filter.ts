@@ -8,13 +8,34 @@ import type { ColumnInfo } from './types.ts'
 /** Whether a value passes. */
 export type Test = (value: CustomValue) => boolean
 
+/** What regular expressions may still cost, ms of wall time; shared by all filters of one pass over rows. */
+export interface Budget {
+  leftMs: number
+}
+
 export type CompiledFilter =
-  | { readonly test: Test; readonly warning?: string; readonly fault?: never }
+  /** `start` begins a pass; once its budget is spent nothing more passes, and nothing may be made of what did before */
+  | {
+      readonly start: (budget: Budget) => Test
+      readonly usesBudget: boolean
+      readonly warning?: string
+      readonly fault?: never
+    }
   /** a sentence; nothing can ever be compared with it */
-  | { readonly fault: string; readonly test?: never; readonly warning?: never }
+  | { readonly fault: string; readonly start?: never; readonly usesBudget?: never; readonly warning?: never }
+
+/** A filter that costs next to nothing. */
+const simple = (test: Test, warning?: string): CompiledFilter => ({
+  ...{ start: () => test, usesBudget: false },
+  ...(warning === undefined ? {} : { warning }),
+})
 
 /** The longest regular expression, in UTF-16 units. */
 const MAX_PATTERN = 1024
+/** The largest program a regular expression may become: repetitions of repetitions grow fast. */
+const MAX_PROGRAM = 1000
+/** Longer texts match nothing, UTF-16 units. */
+const MAX_MATCHED = 8192
 
 /**
  * A filter for values of a column of this type. Nothing passes where there is no value, but for notEquals; nothing passes that
@@ -23,25 +44,24 @@ const MAX_PATTERN = 1024
 export function compileFilter({ operator, value }: DraftFilter, type: ColumnInfo['type']): CompiledFilter {
   switch (operator) {
     case 'equals':
-      return { test: equals(value, type) }
+      return simple(equals([value], type))
     case 'notEquals': {
-      const isEqual = equals(value, type)
-      return { test: (one) => !isEqual(one) }
+      const isEqual = equals([value], type)
+      return simple((one) => !isEqual(one))
     }
     case 'contains':
-      return { test: (one) => one !== null && textForm(one).includes(value) }
+      return simple((one) => one !== null && textForm(one).includes(value))
     case 'startsWith':
-      return { test: (one) => one !== null && textForm(one).startsWith(value) }
+      return simple((one) => one !== null && textForm(one).startsWith(value))
     case 'endsWith':
-      return { test: (one) => one !== null && textForm(one).endsWith(value) }
+      return simple((one) => one !== null && textForm(one).endsWith(value))
     case 'greaterThan':
       return ordered(value, type, (order) => order > 0)
     case 'lessThan':
       return ordered(value, type, (order) => order < 0)
     case 'in': {
-      const tests = itemsOf(value).map((item) => equals(item, type))
-      const warning = tests.length === 0 ? { warning: 'the list is empty: nothing is in it' } : {}
-      return { test: (one) => tests.some((test) => test(one)), ...warning }
+      const items = itemsOf(value)
+      return simple(equals(items, type), items.length === 0 ? 'is an empty list: nothing is in it' : undefined)
     }
     case 'matches':
       return matching(value)
@@ -54,13 +74,14 @@ function readFor(type: ColumnInfo['type']): (text: string) => number | undefined
   return type === 'bytes' ? readBytes : readQuantity
 }
 
-function equals(text: string, type: ColumnInfo['type']): Test {
-  const number = readFor(type)(text)
-  const boolean = text === 'true' ? true : text === 'false' ? false : undefined
+/** Whether a value is one of these: of texts and booleans what is written, of numbers the amount. */
+function equals(items: readonly string[], type: ColumnInfo['type']): Test {
+  const texts = new Set(items)
+  const numbers = new Set(items.map(readFor(type)))
   return (value) => {
-    if (typeof value === 'string') return value === text
-    if (typeof value === 'number') return value === number
-    return value !== null && value === boolean
+    if (typeof value === 'string') return texts.has(value)
+    if (typeof value === 'number') return numbers.has(value)
+    return value !== null && texts.has(String(value))
   }
 }
 
@@ -71,13 +92,13 @@ function ordered(text: string, type: ColumnInfo['type'], passes: (order: number)
       const amount = typeof value === 'number' ? value : typeof value === 'string' ? readQuantity(value) : undefined
       return amount !== undefined && passes(amount - number)
     }
-    return { test }
+    return simple(test)
   }
   if (isTimestamp(text)) {
     const time = Date.parse(text)
-    return { test: (value) => typeof value === 'string' && isTimestamp(value) && passes(Date.parse(value) - time) }
+    return simple((value) => typeof value === 'string' && isTimestamp(value) && passes(Date.parse(value) - time))
   }
-  return { test: () => false, warning: 'is neither a number, a quantity nor a time: nothing passes' }
+  return simple(() => false, 'is neither a number, a quantity nor a time: nothing passes')
 }
 
 function matching(pattern: string): CompiledFilter {
@@ -86,7 +107,9 @@ function matching(pattern: string): CompiledFilter {
   }
   try {
     const compiled = RE2JS.compile(pattern)
-    return { test: remembering((value) => compiled.test(textForm(value))) }
+    if (compiled.programSize() > MAX_PROGRAM) return { fault: 'is too large a regular expression: repeat less' }
+    const known = new Map<CustomValue, boolean>()
+    return { start: (budget) => within(budget, known, (text) => compiled.test(text)), usesBudget: true }
   } catch (error) {
     const why = error instanceof Error ? error.message.replace(/^error parsing regexp: /, '') : String(error)
     return { fault: `is no regular expression of RE2: ${why}` }
@@ -94,16 +117,23 @@ function matching(pattern: string): CompiledFilter {
 }
 
 const REMEMBERED = 512
+const MAX_REMEMBERED = 256
 
-/** Columns repeat themselves: a text is tried once, as long as few are different. */
-function remembering(test: (value: Exclude<CustomValue, null>) => boolean): Test {
-  const known = new Map<CustomValue, boolean>()
+/**
+ * Time is linear in the text, but the factor is the author's. Columns repeat themselves, so a text is tried once as long as few
+ * are different.
+ */
+function within(budget: Budget, known: Map<CustomValue, boolean>, matches: (text: string) => boolean): Test {
   return (value) => {
-    if (value === null) return false
+    if (value === null || budget.leftMs <= 0) return false
     const before = known.get(value)
     if (before !== undefined) return before
-    const passes = test(value)
-    if (known.size < REMEMBERED && (typeof value !== 'string' || value.length <= 256)) known.set(value, passes)
+    const text = textForm(value)
+    if (text.length > MAX_MATCHED) return false
+    const since = performance.now()
+    const passes = matches(text)
+    budget.leftMs -= performance.now() - since
+    if (known.size < REMEMBERED && text.length <= MAX_REMEMBERED) known.set(value, passes)
     return passes
   }
 }
