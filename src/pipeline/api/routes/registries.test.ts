@@ -10,9 +10,10 @@ import {
 } from '#http'
 import { minutes } from '#model'
 import { MemoryRegistries, type ProbeResult, type RegistryFacts } from '#registry'
-import { get } from '../test/ask.ts'
+import { aTrail, get } from '../test/ask.ts'
 import { allow, deny, none, only } from '../test/policies.ts'
 import { aWorld, proxy, start, type World } from '../test/world.ts'
+import type { ApiOptions } from '../types.ts'
 
 const facts = (name: string, changes: Partial<RegistryFacts> = {}): RegistryFacts => ({
   name,
@@ -61,9 +62,9 @@ const policies = [
   deny('not', { users: ['not'], priority: 200 }),
 ]
 
-async function aFleet(): Promise<World & { registries: MemoryRegistries }> {
+async function aFleet(options: Partial<ApiOptions> = {}): Promise<World & { registries: MemoryRegistries }> {
   const registries = await MemoryRegistries.open({ clock: { now: () => start, sleep: async () => undefined } })
-  const world = await aWorld({ identity: proxy, policies }, { registries })
+  const world = await aWorld({ identity: proxy, policies }, { ...options, registries })
   await registries.declare(facts('quay'))
   await registries.declare(facts('harbor', { labels: { tier: 'gold' } }))
   await registries.declare(facts('new'))
@@ -150,6 +151,17 @@ describe('registries', () => {
     const [hidden, ...absent] = await Promise.all(answers)
     expect(hidden).toContain('registry_not_found')
     for (const one of absent) expect(one).toBe(hidden)
+  })
+
+  it('that are hidden are told apart in the audit', async () => {
+    const trail = aTrail()
+    await using world = await aFleet({ audit: trail })
+    for (const name of ['harbor', 'nowhere', 'quay']) await get(world, `/api/v2/registries/${name}`, { as: 'ann' })
+    expect(trail.entries.map(({ kind, resource, reason }) => [kind, resource, reason])).toEqual([
+      ['denial', 'registry harbor', 'the registry is hidden'],
+      ['access', 'registry nowhere', expect.stringContaining('there is no registry')],
+      ['access', 'registry quay', ''],
+    ])
   })
 
   it('are not told to whom nobody knows', async () => {

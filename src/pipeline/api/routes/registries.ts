@@ -69,6 +69,10 @@ export function registryRoutes(
     // Asked in both cases, so that hidden and absent take the same way.
     const sight = sightOf(request)
     const shown = isShown(sight, registry ?? nobody(params.name))
+    const resource = `registry ${params.name}`
+    // To the caller hidden and absent are one; to the audit they are not.
+    request.auditNote =
+      registry && !shown ? { kind: 'denial', resource, reason: 'the registry is hidden' } : { resource }
     if (!found || !registry || !shown) throw registryNotFound(params.name)
     const measurements = found
       .measurements(params.name)
