@@ -5,7 +5,8 @@ import { HealthMark } from '../components/health.tsx'
 import { ApiProblem, type SearchHit } from '../contract.ts'
 import { useClusters, useHub } from '../live/hooks.ts'
 import { termText } from '../model/filter.ts'
-import { accessPath, clusterPath, navigate, typeEditorPath, typesPath } from '../router.tsx'
+import { useRegistries } from '../pages/registries/use-registries.ts'
+import { accessPath, clusterPath, navigate, registriesPath, typeEditorPath, typesPath } from '../router.tsx'
 import { useSession } from '../session.ts'
 import { useTypesSeen } from '../types-seen.ts'
 import { hitKey, localHits, mergeHits } from './local.ts'
@@ -17,6 +18,9 @@ interface Choice {
   readonly detail: string
   readonly run: () => void
 }
+
+/** A type or a registry, by the key of its choice. */
+const isThing = (key: string): boolean => /^(type|registry) /.test(key)
 
 interface PaletteProps {
   readonly onClose: () => void
@@ -31,6 +35,7 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
   const { hits, note } = useHits(text)
   const administrator = useSession()?.user?.administrator === true
   const types = useTypesSeen()
+  const { registries } = useRegistries()
   const choices = useMemo(() => {
     const go = (to: string) => () => {
       onClose()
@@ -64,6 +69,15 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
         detail: `type · ${kind}`,
         run: go(typesPath(name)),
       })),
+      ...(administrator || (registries?.length ?? 0) > 0
+        ? [{ key: 'registries', title: 'Registries', detail: 'page', run: go(registriesPath()) }]
+        : []),
+      ...(registries ?? []).map(({ name, displayName }) => ({
+        key: `registry ${name}`,
+        title: displayName,
+        detail: `registry · ${name}`,
+        run: go(registriesPath(name)),
+      })),
       ...(administrator
         ? [
             {
@@ -83,12 +97,12 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
     const isTyped = text.trim() !== ''
     const fitting = actions.filter(
       ({ key, title, detail }) =>
-        // A type is found by its kind too; without a word there would be nothing but types.
-        (isTyped || !key.startsWith('type ')) &&
-        words.every((word) => `${title} ${key.startsWith('type ') ? detail : ''}`.toLowerCase().includes(word)),
+        // Such a thing is found by its detail too; without a word there would be nothing but those.
+        (isTyped || !isThing(key)) &&
+        words.every((word) => `${title} ${isThing(key) ? detail : ''}`.toLowerCase().includes(word)),
     )
     return [...found, ...fitting]
-  }, [hits, text, administrator, types, onClose, onHelp])
+  }, [hits, text, administrator, types, registries, onClose, onHelp])
   const at = Math.min(place, choices.length - 1)
   const press = (event: KeyboardEvent) => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key]
@@ -139,7 +153,11 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
             onPointerMove={() => setPlace(index)}
             onClick={choice.run}
           >
-            {choice.hit && choice.hit.kind !== 'custom' ? <HealthMark need={choice.hit.health} bare /> : <span className="palette-blank" />}
+            {choice.hit && choice.hit.kind !== 'custom' ? (
+              <HealthMark need={choice.hit.health} bare />
+            ) : (
+              <span className="palette-blank" />
+            )}
             <span className="palette-name">{choice.title}</span>
             <span className="palette-detail">{choice.detail}</span>
             <span className="palette-kind">{choice.hit?.type ?? choice.hit?.kind ?? ''}</span>
