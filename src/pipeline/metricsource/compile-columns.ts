@@ -5,6 +5,7 @@ import { convert } from './convert.ts'
 import type { Draft, DraftComputed, DraftField } from './draft.ts'
 import { cut } from './draft.ts'
 import type { Findings } from './findings.ts'
+import { Needs } from './needs.ts'
 import { type ParsedPath, parsePath } from './path.ts'
 import { readWhole } from './quantity.ts'
 import type { FieldPlan } from './read-field.ts'
@@ -26,8 +27,9 @@ export function compileColumns(draft: Draft, findings: Findings): CompiledColumn
   }
   const compiled = draft.fields.map((field) => compileField(field, findings))
   const columns: ColumnInfo[] = draft.fields.map((field) => columnOf(field))
+  const needs = new Needs(draft.computed)
   const computed = draft.computed.flatMap((one) => {
-    const plan = compileComputed(one, columns, draft, findings)
+    const plan = compileComputed(one, columns, needs, findings)
     columns.push(computedColumn(one, plan?.expression))
     return plan ? [plan] : []
   })
@@ -112,13 +114,13 @@ function computedColumn({ name, type: declared }: DraftComputed, expression: Exp
 function compileComputed(
   computed: DraftComputed,
   known: readonly ColumnInfo[],
-  draft: Draft,
+  needs: Needs,
   findings: Findings,
 ): ComputedPlan | undefined {
   const { at, name, expression: text, type } = computed
-  if (text === '') return undefined
+  if (text === '' || findings.isFull) return undefined
   const { expression, problems } = compileExpression(text, { names: known })
-  for (const problem of problems) report(problem, computed, draft, findings)
+  for (const problem of problems) report(problem, computed, needs, findings)
   if (!expression) return undefined
   if (type !== undefined && type !== 'string' && expression.kind === 'string' && type !== 'boolean') {
     const message = `the expression gives text, and type ${type} keeps it only where it is a number`
@@ -134,49 +136,18 @@ function compileComputed(
 function report(
   problem: Problem,
   { at: path, name, expression: text }: DraftComputed,
-  draft: Draft,
+  needs: Needs,
   findings: Findings,
 ): void {
-  const { severity, from, to, suggestion } = problem
+  const { severity, code, message, from, to, suggestion } = problem
   const named = text.slice(from, to)
-  const later = problem.code === 'unknown_name' ? draft.computed.find((one) => one.name === named) : undefined
-  const more = { at: { text, from, to }, ...(suggestion === undefined || later ? {} : { suggestion }) }
   const place = `${path}.expression`
-  if (!later) findings[severity](`expression_${problem.code}`, place, problem.message, more)
-  else {
-    const circle = circleFrom(name, draft.computed)
-    if (circle) findings.error('computed_circle', place, `it needs itself: ${circle.join(' → ')}`, more)
-    else findings.error('computed_order', place, `${named} is computed after it: put ${named} above ${name}`, more)
+  const at = { text, from, to }
+  if (code !== 'unknown_name' || !needs.has(named)) {
+    findings[severity](`expression_${code}`, place, message, suggestion === undefined ? { at } : { at, suggestion })
+    return
   }
-}
-
-/** The names along which a computed value needs itself; undefined where it does not. */
-function circleFrom(start: string, computed: readonly DraftComputed[]): readonly string[] | undefined {
-  const names = computed.map(({ name }) => name)
-  const needs = new Map(
-    computed.map(({ name, expression }) => {
-      const words = new Set(expression.match(/[\p{L}_][\p{L}\p{N}_]*/gu))
-      return [name, names.filter((one) => words.has(one))] as const
-    }),
-  )
-  const cameFrom = new Map<string, string>()
-  const queue = [start]
-  for (let name = queue.shift(); name !== undefined; name = queue.shift()) {
-    for (const next of needs.get(name) ?? []) {
-      if (next === start) return [...backTo(start, name, cameFrom), start]
-      if (cameFrom.has(next)) continue
-      cameFrom.set(next, name)
-      queue.push(next)
-    }
-  }
-  return undefined
-}
-
-function backTo(start: string, end: string, cameFrom: ReadonlyMap<string, string>): readonly string[] {
-  const way = [end]
-  for (let name = end; name !== start; ) {
-    name = cameFrom.get(name) ?? start
-    way.unshift(name)
-  }
-  return way
+  const circle = needs.circle(name, named)
+  if (circle) findings.error('computed_circle', place, `it needs itself: ${circle.join(' → ')}`, { at })
+  else findings.error('computed_order', place, `${named} is computed after it: put ${named} above ${name}`, { at })
 }

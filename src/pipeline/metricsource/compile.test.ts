@@ -403,6 +403,21 @@ describe('computed values', () => {
     ])
   })
 
+  it('are told from what only looks like a circle', () => {
+    const named = computing({ expression: 'c1 + c2' }, { expression: 'concat("c0", phase)' }, { expression: 'c0' })
+    expect(named.findings.map(({ code, at }) => [code, at?.from])).toEqual([
+      ['computed_order', 0],
+      ['computed_circle', 5],
+    ])
+  })
+
+  it('by the hundred, each naming all the others, are checked in time', () => {
+    const all = Array.from({ length: 256 }, (_, i) => `c${i}`).join(' + ')
+    const since = performance.now()
+    expect(computing(...Array.from({ length: 256 }, () => ({ expression: all }))).source).toBeUndefined()
+    expect(performance.now() - since).toBeLessThan(5000)
+  })
+
   it('cannot name a field with a dot, which is told', () => {
     expect(told(declared({ fields: [{ name: 'a.b', path: '.a' }] }))).toEqual([
       'warning name_not_identifier spec.fields[0].name',

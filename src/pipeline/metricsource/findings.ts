@@ -2,9 +2,17 @@ import type { Finding } from './types.ts'
 
 type More = Pick<Finding, 'at' | 'suggestion'>
 
+/** Who has made a hundred mistakes is helped by the first. */
+const MOST_FINDINGS = 100
+
 /** Gathers what is found about one declaration, in the order it is found. */
 export class Findings {
   readonly list: Finding[] = []
+
+  /** No more expressions need be tried: there are errors enough. */
+  get isFull(): boolean {
+    return this.list.length >= MOST_FINDINGS && this.hasErrors
+  }
 
   get hasErrors(): boolean {
     return this.list.some(({ severity }) => severity === 'error')
