@@ -3,8 +3,13 @@ import { exceed, LONGEST_TEXT, type Run, spend } from './run.ts'
 const isHigh = (unit: number) => (unit & 0xfc00) === 0xd800
 const isLow = (unit: number) => (unit & 0xfc00) === 0xdc00
 
+/** Worth asking the engine about: it looks at many units at once, also before our loops are compiled. */
+const LONG = 64
+const isLongAscii = (text: string) => text.length > LONG && Buffer.byteLength(text, 'utf8') === text.length
+
 /** How many code points a text has. */
 export function countCodePoints(text: string): number {
+  if (isLongAscii(text)) return text.length
   let count = text.length
   let isBehindHigh = false
   for (let i = 0; i < text.length; i++) {
@@ -27,6 +32,7 @@ function offsetAfter(text: string, from: number, count: number): number {
 /** From `start` on, `length` code points (all, where undefined). Whole numbers; empty where `start` is outside or `length` negative. */
 export function codePoints(text: string, start: number, length: number | undefined): string {
   if (start < 0 || start >= text.length || (length !== undefined && length <= 0)) return ''
+  if (isLongAscii(text)) return text.slice(start, length === undefined ? undefined : start + length)
   const from = offsetAfter(text, 0, start)
   return length === undefined ? text.slice(from) : text.slice(from, offsetAfter(text, from, length))
 }

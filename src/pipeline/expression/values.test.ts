@@ -193,6 +193,18 @@ describe('texts', () => {
       ),
     ))
 
+  it('count and cut by code points in long texts too', () =>
+    fc.assert(
+      fc.property(text, fc.nat(150), fc.nat(150), (part, from, count) => {
+        for (const whole of ['abc'.repeat(50), part + 'abc'.repeat(50), 'abc'.repeat(50) + part]) {
+          const letters = [...whole]
+          expect(countCodePoints(whole)).toBe(letters.length)
+          expect(codePoints(whole, from, count)).toBe(letters.slice(from, from + count).join(''))
+          expect(codePoints(whole, from, undefined)).toBe(letters.slice(from).join(''))
+        }
+      }),
+    ))
+
   const wholeText = fc.string({
     unit: fc.constantFrom('a', 'b', 'é', '\uff5e', '\ud7ff', '😀', '𐐨', 'Z'),
     maxLength: 12,
