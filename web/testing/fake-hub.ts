@@ -58,6 +58,8 @@ export class FakeHub {
   /** by cluster; one that is not named has the past of `aPast` */
   readonly pasts = new Map<string, Past>()
   readonly events: EventView[] = []
+  /** what search finds besides what it holds */
+  readonly hits: SearchHit[] = []
   readonly requests: string[] = []
   readonly behaviour: Behaviour = {
     refuse: null,
@@ -285,7 +287,7 @@ export class FakeHub {
   }
 
   #search(q: string): SearchHit[] {
-    const hits = [...this.worlds.values()].flatMap(({ view, rows }): SearchHit[] => [
+    const held = [...this.worlds.values()].flatMap(({ view, rows }): SearchHit[] => [
       { kind: 'cluster', cluster: view.name, name: view.name, detail: view.displayName, health: view.health },
       ...rows.node.map(
         ({ name, ready }): SearchHit => ({
@@ -307,7 +309,7 @@ export class FakeHub {
       ),
     ])
     const words = q.toLowerCase().split(/\s+/)
-    return hits
+    return [...this.hits, ...held]
       .filter(({ cluster, name }) => words.every((word) => `${cluster} ${name}`.toLowerCase().includes(word)))
       .slice(0, 30)
   }

@@ -178,7 +178,7 @@ function EditorTools({
             As it is in force
           </button>
         )}
-        <Menu label="Examples" title="Begin with an example">
+        <Menu label="Examples" title="Examples">
           {templates.map(({ title, manifest }) => (
             <button
               key={title}

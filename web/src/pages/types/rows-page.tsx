@@ -274,28 +274,30 @@ function Errors({ on: { errors, errorCount } }: { on: TypeOnClusterView }): Reac
       <summary>
         <b>{plural(errorCount, 'namespace')} could not be read.</b> Rows of them are missing here.
       </summary>
-      <table className="facts">
-        <thead>
-          <tr>
-            <th scope="col">Namespace</th>
-            <th scope="col">Outcome</th>
-            <th scope="col">Why</th>
-          </tr>
-        </thead>
-        <tbody>
-          {errors.map(({ namespace, outcome, code, message }) => (
-            <tr key={`${namespace} ${code}`}>
-              <th scope="row" className="mono">
-                {namespace || 'all'}
-              </th>
-              <td>{outcome}</td>
-              <td>
-                {message} <code>{code}</code>
-              </td>
+      <div className="scroll-x">
+        <table className="facts">
+          <thead>
+            <tr>
+              <th scope="col">Namespace</th>
+              <th scope="col">Outcome</th>
+              <th scope="col">Why</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {errors.map(({ namespace, outcome, code, message }) => (
+              <tr key={`${namespace} ${code}`}>
+                <th scope="row" className="mono">
+                  {namespace || 'all'}
+                </th>
+                <td>{outcome}</td>
+                <td>
+                  {message} <code>{code}</code>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
       {errorCount > errors.length && <p className="fine">and {formatCount(errorCount - errors.length)} more</p>}
     </details>
   )

@@ -1,5 +1,14 @@
 import { IconDownload } from '@tabler/icons-react'
-import { type ReactNode, useCallback, useDeferredValue, useEffect, useMemo, useState } from 'react'
+import {
+  type ReactNode,
+  useCallback,
+  useDeferredValue,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react'
 import { download } from '../../components/download.ts'
 import { FilterBox } from '../../components/filter-box.tsx'
 import { Menu } from '../../components/menu.tsx'
@@ -106,6 +115,14 @@ export function RowsTable({ cluster, type, source, info, onPage, dim, empty }: R
   const arranged = useMemo(() => [...rows.values()], [rows])
   const held = useHeldOrder(arranged, rows, keyOf, JSON.stringify(pending ? null : query))
   const lines = useMemo(() => groupLines(held.rows, keyOf), [held.rows])
+  const list = useRef<HTMLDivElement>(null)
+  const shown = useRef<unknown>(query)
+  useLayoutEffect(() => {
+    if (pending || shown.current === query) return
+    shown.current = query
+    // Another question has another first row.
+    list.current?.querySelector('.table-scroll')?.scrollTo(0, 0)
+  }, [pending, query])
   const names = useMemo(() => ['name', 'namespace', ...info.columns.map(({ name }) => name)], [info.columns])
   const seen = useCallback((to: number) => want(to + ahead), [want])
   const total = here?.page.total ?? 0
@@ -165,7 +182,7 @@ export function RowsTable({ cluster, type, source, info, onPage, dim, empty }: R
         )}
       </p>
       <NotUpdated problem={here?.problem ?? null} onRetry={again} />
-      <div {...held.guard}>
+      <div ref={list} {...held.guard}>
         {held.rows.length === 0 ? (
           typed === '' ? (
             empty

@@ -230,7 +230,10 @@ const NoTypes = (): ReactNode => (
       A MetricSource names a kind of the clusters' API, the values of it that matter, and what to sum up. Write one in
       the editor and see at once what it would give, or apply this one:
     </p>
-    <pre className="manifest-example">{templates[0]?.manifest}</pre>
+    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+    <pre className="manifest-example" tabIndex={0}>
+      {templates[0]?.manifest}
+    </pre>
     <p className="state-ways">
       <Link to={typeEditorPath()} className="button is-primary">
         <IconPencil size={16} aria-hidden="true" /> Open the editor
