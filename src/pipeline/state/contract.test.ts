@@ -15,8 +15,13 @@ import {
   connected,
   east,
   failed,
+  partial,
   removed,
+  seen,
+  seenSince,
+  sizes,
   T0,
+  unseen,
   west,
 } from './test/fleet-words.ts'
 import { eventually, redisMissing, startRedis, type TestRedis } from './test/redis-server.ts'
@@ -175,6 +180,116 @@ function promises(driver: () => Driver): void {
     check()
     await apply([push(3, { ...changed, put: [], removed: ['n3'] }, { base: 2 })], 5)
     expect([...(state.cluster('west')?.parts.node?.items.keys() ?? [])]).toEqual(['n2'])
+  })
+
+  describe('what MetricSources saw', () => {
+    const custom = () => state.cluster('west')?.custom.get('team/sizes')
+    const rows = () => Object.fromEntries([...(custom()?.rows.rows() ?? [])].map((row) => [row.name, row.values.size]))
+    const between = (sequence: number, ...parts: Parameters<typeof partial>[2]) =>
+      batchRecord(partial(west, sequence, parts))
+
+    it('is kept with its rows and facts, over a restart', async () => {
+      await apply([connected(west), between(1, seen(sizes({ 'a/x': 1, y: null }), { truncated: true }))], 1)
+      const check = () => {
+        expect(rows()).toEqual({ x: 1, y: null })
+        const { rows: all, ...facts } = custom()!
+        const { rows: _, ...told } = seen(sizes({}), { truncated: true, aggregations: { total: 2 } })
+        expect(facts).toEqual({
+          ...told,
+          code: '',
+          message: '',
+          attemptedAt: T0 + 30_000,
+          freshness: { observedAt: T0 + 30_000, receivedAt: T0 + 30_050, source: 'pull' },
+        })
+        expect(all.row(1).labels).toEqual({ app: 'x' })
+      }
+      check()
+      await restart()
+      check()
+    })
+
+    it('says nothing of the health of the cluster, nor that it was looked at', async () => {
+      await apply([connected(west), round(west, 1, 'n1')], 1)
+      const before = state.cluster('west')!
+      opened.told.length = 0
+      await apply([between(2, seen(sizes({ x: 1 })))], 2)
+      const after = state.cluster('west')!
+      expect(after.status).toEqual(before.status)
+      expect(after.heartbeats).toEqual(before.heartbeats)
+      expect(after.parts).toEqual(before.parts)
+      expect(after.events).toEqual(before.events)
+      expect(after.version).toBeGreaterThan(before.version)
+      expect(opened.store.sequence(west)).toBe(2)
+      expect(opened.told.map(({ kind }) => kind)).toEqual(['custom', 'cluster'])
+      expect(opened.told[0]).toMatchObject({ source: 'team/sizes', rows: true, op: 'put' })
+    })
+
+    it('is the very same rows where nothing changed, and no change of rows is told', async () => {
+      await apply([connected(west), between(1, seen(sizes({ x: 1 })))], 1)
+      const before = custom()?.rows
+      opened.told.length = 0
+      await apply([between(2, seen(sizes({ x: 1 })))], 2)
+      expect(custom()?.rows).toBe(before)
+      expect(custom()?.freshness?.observedAt).toBe(T0 + 60_000)
+      expect(opened.told).toMatchObject([{ kind: 'custom', rows: false }, { kind: 'cluster' }])
+    })
+
+    it('is kept when a later collection fails, and says why and since when', async () => {
+      await apply([connected(west), between(1, seen(sizes({ x: 1 })))], 1)
+      await apply([between(2, unseen('may not list things'), unseen('never read', 'team/other'))], 2)
+      const check = () => {
+        expect(rows()).toEqual({ x: 1 })
+        expect(custom()).toMatchObject({
+          outcome: 'forbidden',
+          message: 'may not list things',
+          hash: '0123456789abcdef',
+          attemptedAt: T0 + 60_000,
+          freshness: { observedAt: T0 + 30_000 },
+          aggregations: { total: 1 },
+        })
+        expect(state.cluster('west')?.custom.get('team/other')).toMatchObject({ freshness: null, outcome: 'forbidden' })
+        expect(state.cluster('west')?.custom.get('team/other')?.rows.size).toBe(0)
+      }
+      check()
+      await restart()
+      check()
+    })
+
+    it('is told as differences, to what is here and nothing else', async () => {
+      const [one, two, three] = [sizes({ x: 1, y: 2, z: 3 }), sizes({ y: 5, z: 3 }), sizes({ y: 5, z: 4, w: 1 })]
+      await apply([connected(west), between(1, seen(one))], 1)
+      await apply([batchRecord(partial(west, 2, [seenSince(two, one)], { base: 1 }))], 2)
+      expect(rows()).toEqual({ y: 5, z: 3 })
+      await apply([batchRecord(partial(west, 4, [seenSince(three, two)], { base: 3 }))], 3)
+      expect(rows()).toEqual({ y: 5, z: 3 })
+      await restart()
+      await apply([batchRecord(partial(west, 3, [seenSince(three, two)], { base: 2 }))], 4)
+      expect(rows()).toEqual({ y: 5, z: 4, w: 1 })
+    })
+
+    it('goes when its source is removed, and does not come back with a restart', async () => {
+      const other = seen(sizes({ o: 1 }), { source: 'team/other' })
+      await apply([connected(west), between(1, seen(sizes({ x: 1 })), other)], 1)
+      opened.told.length = 0
+      const gone = { kind: 'source-removed', cluster: west, source: 'team/sizes', at: T0 } as const
+      await apply([gone], 2)
+      expect(opened.told).toMatchObject([{ kind: 'custom', source: 'team/sizes', op: 'remove' }, { kind: 'cluster' }])
+      expect([...(state.cluster('west')?.custom.keys() ?? [])]).toEqual(['team/other'])
+      expect(await opened.apply([gone], 3)).toEqual([])
+      await restart()
+      expect([...(state.cluster('west')?.custom.keys() ?? [])]).toEqual(['team/other'])
+      await apply([between(2, seen(sizes({ y: 2 })))], 4)
+      expect(rows()).toEqual({ y: 2 })
+    })
+
+    it('goes with its cluster', async () => {
+      await apply([connected(west), between(1, seen(sizes({ x: 1 })))], 1)
+      await apply([removed(west)], 2)
+      await apply([connected(west)], 3)
+      expect(state.cluster('west')?.custom.size).toBe(0)
+      await restart()
+      expect(state.cluster('west')?.custom.size).toBe(0)
+    })
   })
 
   it('gives the same when records are offered again', async () => {

@@ -5,6 +5,8 @@ import {
   type ClusterOperatorSnapshot,
   type ClusterSnapshot,
   type ConnectionFacts,
+  type CustomPart,
+  CustomRows,
   type DeploymentSnapshot,
   type NamespaceSnapshot,
   type NodeSnapshot,
@@ -133,6 +135,55 @@ export const failed = (type: SnapshotType, outcome: 'absent' | 'forbidden' | 'un
   code: outcome,
   message,
 })
+
+/** Rows with one field `size`, by `namespace/name`. */
+export const sizes = (all: Readonly<Record<string, number | string | null>>): CustomRows =>
+  CustomRows.of(
+    ['size'],
+    Object.entries(all).map(([id, size]) => {
+      const [namespace = '', name = ''] = id.includes('/') ? id.split('/') : ['', id]
+      return { namespace, name, labels: { app: 'x' }, values: { size } }
+    }),
+  )
+
+type Complete = Extract<CustomPart, { outcome: 'complete' }>
+/** What the MetricSource `team/sizes` saw. */
+export const seen = (rows: CustomRows, more: Partial<Complete> = {}): Complete => ({
+  source: 'team/sizes',
+  hash: '0123456789abcdef',
+  durationMs: 7,
+  outcome: 'complete',
+  rows,
+  aggregations: { total: rows.size },
+  truncated: false,
+  errors: [],
+  errorCount: 0,
+  reports: [{ field: 'size', missing: 0, malformed: 0, example: '' }],
+  ...more,
+})
+
+/** The same told as a difference to rows before. */
+export const seenSince = (rows: CustomRows, before: CustomRows, more: Partial<Complete> = {}): CustomPart => {
+  const { rows: _, ...part } = seen(rows, more)
+  return { ...part, outcome: 'changed', ...rows.since(before) }
+}
+
+export const unseen = (message = 'no', source = 'team/sizes'): CustomPart => ({
+  source,
+  hash: 'fedcba9876543210',
+  durationMs: 3,
+  outcome: 'forbidden',
+  code: 'forbidden',
+  message,
+})
+
+/** Between two rounds. */
+export const partial = (
+  cluster: ClusterName,
+  sequence: number,
+  custom: readonly CustomPart[],
+  more: Partial<Batch> = {},
+): Batch => aBatch(cluster, sequence, [], { custom, partial: true, ...more })
 
 export const aBatch = (cluster: ClusterName, sequence: number, parts: Part[], more: Partial<Batch> = {}): Batch => ({
   cluster,
