@@ -10,6 +10,7 @@ const unitTitle: Readonly<Record<ChartUnit, string>> = {
   cores: 'CPU',
   percent: 'Percentages',
   seconds: 'Durations',
+  milliseconds: 'Durations',
   milliseconds: 'Response times',
   amount: 'Amounts',
   flag: 'Flags',

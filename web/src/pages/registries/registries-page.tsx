@@ -1,3 +1,4 @@
+import '../../styles/types.css' // of the manifest
 import './registries.css'
 import { IconPackageOff } from '@tabler/icons-react'
 import { lazy, type ReactNode, Suspense, useMemo } from 'react'
@@ -174,7 +175,10 @@ const NoRegistries = (): ReactNode => (
       A RegistryConnection names a container registry: whether it answers, how fast, and how many repositories it holds
       is then shown here. Anything that speaks the Docker Registry v2 API will do. Apply this with your own address:
     </p>
-    <pre className="manifest-example">{example}</pre>
+    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+    <pre className="manifest-example" tabIndex={0}>
+      {example}
+    </pre>
     <p className="state-ways">
       <CopyButton text={example} />
     </p>

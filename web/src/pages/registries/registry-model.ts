@@ -227,7 +227,7 @@ metadata:
 spec:
   displayName: Harbor
   endpoint: https://harbor.example.com
-  # A Secret with username and password; without it the registry is asked anonymously.
+  # A Secret with username and password; not needed for anonymous use.
   credentialsRef:
     name: harbor-credentials
   monitoring:
