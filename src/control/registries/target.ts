@@ -1,13 +1,13 @@
 import { seconds } from '#model'
-import type { RegistryTarget } from '#registry'
+import { MAX_BACKOFF_INTERVALS, type RegistryTarget } from '#registry'
 import type { CredentialSecret, Registry } from './registry-resource.ts'
 
-export const DEFAULT_INTERVAL_S = 60
-export const MIN_INTERVAL_S = 30
-export const MAX_INTERVAL_S = 86_400
-export const DEFAULT_TIMEOUT_S = 10
-export const MAX_TIMEOUT_S = 600
-export const DEFAULT_PAGE_SIZE = 100
+const DEFAULT_INTERVAL_S = 60
+const MIN_INTERVAL_S = 30
+const MAX_INTERVAL_S = 86_400
+const DEFAULT_TIMEOUT_S = 10
+const MAX_TIMEOUT_S = 600
+const DEFAULT_PAGE_SIZE = 100
 
 /** What follows from the spec alone. */
 export interface Settings {
@@ -84,7 +84,6 @@ export function credentialsOf(name: string, secret: CredentialSecret | undefined
   }
 }
 
-const MAX_BACKOFF = 5
 /** Rounds are spread by this share of the interval, so that registries declared together are not always probed together. */
 const JITTER = 0.1
 
@@ -94,7 +93,7 @@ const JITTER = 0.1
  * @param failures in a row, this one included
  */
 export function nextProbeMs(intervalMs: number, failures: number, tookMs: number, random: number): number {
-  const factor = failures < 2 ? 1 : Math.min(2 ** (failures - 1), MAX_BACKOFF)
+  const factor = failures < 2 ? 1 : Math.min(2 ** (failures - 1), MAX_BACKOFF_INTERVALS)
   const spread = 1 - JITTER / 2 + JITTER * random
   return Math.max(Math.round(intervalMs * factor * spread) - tookMs, 1000)
 }

@@ -16,7 +16,7 @@ export interface Catalog {
   readonly trouble: ProbeError | undefined
 }
 
-export const MAX_NAMES = 20
+const MAX_NAMES = 20
 const MAX_PAGES = 1_000
 const MAX_REPOSITORIES = 100_000
 /** Of all pages together: names of a hostile registry can be as long as a page. */

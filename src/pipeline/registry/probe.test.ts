@@ -561,6 +561,28 @@ describe('redirects', () => {
     expect(await probe(targetAt(server.url))).toMatchObject({ code: 'redirect_refused' })
   })
 
+  it('of a registry at an address of IPv6 know where it is', async () => {
+    await using server = await serve(
+      (request, response) => {
+        if (request.url === '/v2/') response.writeHead(302, { location: `http://[0:0::1]:${server.port}/real/` }).end()
+        else json(response, 200, {})
+      },
+      { host: '::1' },
+    )
+    const target = targetAt(`http://[::1]:${server.port}`)
+    expect(await probe(target)).toMatchObject({ available: true })
+  })
+
+  it('of a registry with a name know its address', async () => {
+    await using server = await serve((request, response) => {
+      if (request.url === '/v2/') response.writeHead(302, { location: `http://127.0.0.1:${server.port}/real/` }).end()
+      else json(response, 200, {})
+    })
+    const lookup = names({ 'registry.test': '127.0.0.1', 'other.test': '127.0.0.3' })
+    expect(await probe(targetAt(`http://registry.test:${server.port}`), lookup)).toMatchObject({ available: true })
+    expect(await probe(targetAt(`http://other.test:${server.port}`), lookup)).toMatchObject({ available: false })
+  })
+
   it('without end are left after five', async () => {
     await using server = await to('/again')
     expect(await probe(targetAt(server.url))).toMatchObject({ code: 'redirect_refused' })

@@ -1,5 +1,6 @@
 import { seconds } from '#model'
 import { KEPT_MS } from './board.ts'
+import { SLOW_MS } from './probe.ts'
 import { factsOf, readResult } from './stored.ts'
 import type { ProbeResult, RegistryFacts, RegistryMeasurement, RegistryState } from './types.ts'
 
@@ -129,7 +130,7 @@ function originalResult(document: Readonly<Record<string, unknown>>): ProbeResul
       features.catalog_accessible === true ? Math.max(0, Math.trunc(numberOf(document.repository_count) ?? 0)) : null,
     isCatalogTruncated: false,
     repositories: names,
-    health: available ? (responseMs > 5_000 ? 'degraded' : 'healthy') : 'unhealthy',
+    health: available ? (responseMs > SLOW_MS ? 'degraded' : 'healthy') : 'unhealthy',
     message: available ? 'Registry is available' : `Registry unavailable: ${error}`,
     code: available ? '' : 'unavailable',
     error,
