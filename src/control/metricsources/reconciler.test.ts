@@ -95,7 +95,8 @@ for (const { title, skip, open } of hubs) {
     }
 
     it('brings a source into force and says what every cluster told of it', async () => {
-      const { catalog, fleet } = await start()
+      // So late that what is seen here is told by the bus.
+      const { catalog, fleet } = await start({ lookEveryMs: 60_000 })
       await declare(hub, 'disks')
       await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Active'))
       expect(catalog.ofType('pvc')?.id).toBe(id('disks'))
