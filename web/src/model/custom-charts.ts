@@ -10,7 +10,6 @@ const unitTitle: Readonly<Record<ChartUnit, string>> = {
   cores: 'CPU',
   percent: 'Percentages',
   seconds: 'Durations',
-  milliseconds: 'Durations',
   milliseconds: 'Response times',
   amount: 'Amounts',
   flag: 'Flags',
