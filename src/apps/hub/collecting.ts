@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { accessReconcilers, type PolicyWriter } from '#access'
-import type { CatalogWriter, SourceCatalog } from '#catalog'
-import { connectionReconcilers, type Defaults } from '#connections'
+import { type CatalogWriter, declaredTypes, type SourceCatalog } from '#catalog'
+import { connectionReconcilers, type Defaults, sourceTrial } from '#connections'
 import { type Controller, type LeaderElection, Manager } from '#controller'
 import { type EventBus, openEvents } from '#events'
 import type { HistoryStore } from '#history'
@@ -56,6 +56,8 @@ export interface Collecting {
   /** undefined: none is kept */
   history(): HistoryStore | undefined
   events(): EventBus
+  /** reads a cluster once with a source that is in force nowhere, by the hub's own way in */
+  readonly trySource: ReturnType<typeof sourceTrial>
   manager(): Manager
   /** why agents are not received; undefined where they are, or are not to be */
   receivingFault(): string | undefined
@@ -110,6 +112,7 @@ export function collecting(options: CollectingOptions): Collecting {
           hub: options.hub,
           ingester: ingester.get,
           defaults,
+          catalog: options.catalog(),
           metrics,
           logger,
         }),
@@ -169,7 +172,9 @@ export function collecting(options: CollectingOptions): Collecting {
     metrics,
     clock: systemClock,
   })
-  const access = ownManager('access', () => accessReconcilers({ ...shared('access'), writer: options.policies() }))
+  const access = ownManager('access', () =>
+    accessReconcilers({ ...shared('access'), writer: options.policies(), types: declaredTypes(options.catalog()) }),
+  )
   const sources = ownManager('sources', () =>
     metricSourceReconcilers({
       ...shared('sources'),
@@ -199,6 +204,14 @@ export function collecting(options: CollectingOptions): Collecting {
     state: state.get,
     history: () => history?.get(),
     events: events.get,
+    trySource: (cluster, source, asked) =>
+      sourceTrial({
+        hub: options.hub(),
+        namespace: options.namespace,
+        clients: clients.get(),
+        defaults,
+        allowLocalKubeconfig: options.allowLocalKubeconfig,
+      })(cluster, source, asked),
     receivingFault: () => receiving?.get().fault(),
     logFault: () => ingester.get().logFault(),
     manager() {

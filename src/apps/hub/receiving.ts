@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { generateServingCertificate } from '#apiserver'
+import type { SourceCatalog } from '#catalog'
 import { AgentCredentials, type AgentInstall, agentPlans, type Defaults } from '#connections'
 import { AgentFronts, AgentServer, type AgentServerOptions, type Agents, type Ingester } from '#ingest'
 import { isKubeError, type KubeClient, type KubeObject, type Resource } from '#kube'
@@ -18,6 +19,8 @@ export interface ReceivingOptions {
   readonly hub: () => KubeClient
   readonly ingester: () => Ingester
   readonly defaults: Defaults
+  /** what agents are asked to collect besides */
+  readonly catalog: SourceCatalog
   readonly metrics: Metrics
   readonly logger: HubLogger
 }
@@ -156,7 +159,7 @@ export class Receiving implements AsyncDisposable {
         port,
         tls: await this.#tls(),
         verifier: this.credentials,
-        plans: agentPlans(this.credentials, namespace, defaults),
+        plans: agentPlans(this.credentials, namespace, defaults, this.#options.catalog),
         ingester: ingester(),
         limits: { maxMessageBytes: config.maxMessageBytes, backlogBytesPerSecond: config.backlogBytesPerSecond },
         metrics,

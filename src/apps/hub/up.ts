@@ -112,6 +112,7 @@ export async function up({
     state: collect.state,
     events: collect.events,
     history: collect.history,
+    trySource: collect.trySource,
     metrics,
     logger,
     version,
