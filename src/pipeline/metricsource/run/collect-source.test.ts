@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import type { KubeClient } from '#kube'
 import { CUSTOM_ERRORS_KEPT, type CustomPart, systemClock } from '#model'
-import { json, status } from '../../../platform/kube/testing/scripted-server.ts'
+import { status } from '../../../platform/kube/testing/scripted-server.ts'
 import type { CollectSourceOptions, CompiledSource } from '../types.ts'
 import { collect, collectSource } from './collect-source.ts'
 import { aMember, aSource, type ScriptedMember, widgetsIn } from './testing/member.ts'
@@ -115,21 +116,19 @@ describe('a collection', () => {
 
   it('lists no more namespaces at once than it may', async () => {
     let [running, most] = [0, 0]
-    const names = Array.from({ length: 6 }, (_, i) => `n${i}`)
-    const cluster = await member({
-      widgets: widgetsIn(6, ...names),
-      meddle: ({ url }, response) => {
-        if (!url.pathname.endsWith('/widgets')) return false
+    const names = Array.from({ length: 12 }, (_, i) => `n${i}`)
+    const kube = {
+      find: async () => ({ plural: 'widgets', namespaced: true }),
+      async *list() {
         most = Math.max(most, ++running)
-        setTimeout(() => {
-          running--
-          json(response, 200, { kind: 'WidgetList', metadata: { resourceVersion: '1' }, items: [] })
-        }, 250) // a client opens a second connection where the first is slow
-        return true
+        await new Promise((resolve) => setImmediate(resolve))
+        running--
+        yield { items: [], resourceVersion: '1', next: '' }
       },
-    })
-    await read(cluster, aSource({ source: { namespaces: { include: names } }, collection: { parallelism: 2 } }))
-    expect(most).toBe(2)
+    } as unknown as KubeClient // no more of it is asked
+    const source = aSource({ source: { namespaces: { include: names } }, collection: { parallelism: 3 } })
+    await collectSource({ kube, source, signal: new AbortController().signal, clock: systemClock })
+    expect(most).toBe(3)
   })
 })
 

@@ -57,17 +57,15 @@ function answer(member: ScriptedMember, request: IncomingMessage, response: Serv
   if (member.meddle({ url, nth }, response)) return
   const { plural, namespaced } = member
   const root = '/apis/example.com/v1'
-  if (url.pathname === root) {
-    const resources =
-      plural === undefined ? [] : [{ name: plural, kind: 'Widget', namespaced, verbs: ['list', 'watch'] }]
-    return json(response, 200, { kind: 'APIResourceList', resources })
-  }
-  if (url.pathname === '/api/v1/namespaces') return namespaceList(member, response)
   const inNamespace = /^\/apis\/example\.com\/v1\/namespaces\/([^/]+)\/(\w+)$/.exec(url.pathname)
   const asked = inNamespace?.[2] ?? url.pathname.slice(root.length + 1)
-  const isServed = plural !== undefined && asked === plural && (!inNamespace || namespaced)
-  if (!isServed) return status(response, 404, 'NotFound')
-  page(member, url, inNamespace?.[1], response)
+  if (url.pathname === root) {
+    const verbs = ['list', 'watch']
+    const resources = plural === undefined ? [] : [{ name: plural, kind: 'Widget', namespaced, verbs }]
+    json(response, 200, { kind: 'APIResourceList', resources })
+  } else if (url.pathname === '/api/v1/namespaces') namespaceList(member, response)
+  else if (asked === plural && (!inNamespace || namespaced)) page(member, url, inNamespace?.[1], response)
+  else status(response, 404, 'NotFound')
 }
 
 function page(member: ScriptedMember, url: URL, namespace: string | undefined, response: ServerResponse): void {
