@@ -226,6 +226,7 @@ describe('hostile objects', () => {
       { metadata: {} },
       { metadata: { name: 5 } },
       { metadata: { name: '' } },
+      { metadata: { name: 'a/b' } },
     ]) {
       collecting.add(one as unknown as KubeObject)
     }
@@ -295,6 +296,35 @@ describe('hostile objects', () => {
         expect(JSON.parse(JSON.stringify(source.aggregate(rows)))).toEqual(source.aggregate(rows))
       }),
     )
+  })
+
+  it('full of text do not fill the memory: beyond 32 Mi characters values are null, and told', () => {
+    const source = sourceOf({ fields: [{ name: 'text', path: '.text' }], computed: [] })
+    const collecting = source.collect(0)
+    const object = (i: number, text: string): KubeObject => ({
+      metadata: { name: `o${String(i).padStart(4, '0')}` },
+      text,
+    })
+    const long = 'x'.repeat(65_536)
+    for (let i = 0; i < 600; i++) collecting.add(object(i, long))
+    const kept = (collecting.rows().column('text') ?? []).filter((value) => value !== null)
+    expect(kept).toHaveLength(512)
+    expect(collecting.reports()).toMatchObject([
+      { missing: 0, malformed: 88, example: expect.stringContaining('too much text') },
+    ])
+    // Short values still find room; and what goes makes room again when rows were asked for.
+    collecting.add(object(600, 'short'))
+    collecting.add(object(601, long))
+    for (let i = 0; i < 600; i++) collecting.remove('', `o${String(i).padStart(4, '0')}`)
+    expect(collecting.rows().size).toBe(2)
+    for (let i = 700; i < 1000; i++) collecting.add(object(i, long))
+    expect(
+      collecting
+        .rows()
+        .column('text')
+        ?.filter((value) => value === null),
+    ).toHaveLength(1)
+    expect(collecting.rows().column('text')?.[0]).toBe('short')
   })
 
   it('many and alike cost little: equal labels and texts are kept once', () => {

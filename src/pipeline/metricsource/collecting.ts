@@ -32,6 +32,8 @@ const NO_LABELS: Readonly<Record<string, string>> = Object.freeze({})
 /** Longer texts are rarely equal, and looking costs more. */
 const MAX_SHARED_TEXT = 64
 const MAX_SHARED_NAMESPACES = 10_000
+/** Text of all rows of one collection, UTF-16 units, short values not counted: whoever fills annotations does not fill us. */
+const MAX_KEPT_TEXT = 32 * 2 ** 20
 
 /**
  * Takes objects apart into columns; an object is garbage when `add` returns.
@@ -61,6 +63,8 @@ export class ColumnCollecting implements Collecting {
   #free: number[] = []
   #removed = new Set<string>()
   #size = 0
+  #textLeft = MAX_KEPT_TEXT
+  #isCounted = false
 
   constructor(plan: RowPlan, now: number) {
     this.#plan = plan
@@ -145,10 +149,11 @@ export class ColumnCollecting implements Collecting {
     for (let i = 0; i < fields.length; i++) {
       const field = fields[i] as FieldPlan
       const value = readField(field, object)
-      const isFound = typeof value !== 'symbol'
-      codes[i] = isFound ? FINE : value === MISSING ? NOTHING : UNFIT
-      this.#slots[i] = isFound ? this.#kept(i, value) : field.fallback
-      isFine &&= isFound
+      const isKept = typeof value !== 'symbol' && this.#keep(i, value)
+      isFine &&= isKept
+      codes[i] = isKept ? FINE : value === MISSING ? NOTHING : UNFIT
+      if (isKept) continue
+      this.#slots[i] = field.fallback
       if (value === MALFORMED && !this.#examples.has(i)) this.#keepExample(i, exampleOf(field, object))
     }
     for (let i = 0; i < computed.length; i++) {
@@ -173,8 +178,7 @@ export class ColumnCollecting implements Collecting {
     const value = convert(result)
     if (value === undefined) return this.#unfit(place, String(result))
     if (typeof value === 'string' && value.length > MAX_TEXT) return this.#unfit(place, value)
-    this.#slots[place] = this.#kept(place, value)
-    return true
+    return this.#keep(place, value)
   }
 
   #unfit(place: number, example: string): false {
@@ -187,9 +191,25 @@ export class ColumnCollecting implements Collecting {
     this.#examples.set(place, JSON.parse(JSON.stringify(text)))
   }
 
-  #kept(column: number, value: CustomValue): CustomValue {
-    if (typeof value !== 'string' || value.length > MAX_SHARED_TEXT) return value
-    return this.#texts[column]?.of(value, value) ?? value
+  /** Whether there is room for it. */
+  #keep(place: number, value: CustomValue): boolean {
+    if (typeof value !== 'string') this.#slots[place] = value
+    else if (value.length <= MAX_SHARED_TEXT) this.#slots[place] = this.#texts[place]?.of(value, value) ?? value
+    else if (this.#affords(value.length)) this.#slots[place] = value
+    else return this.#unfit(place, `there is too much text in all: ${value.length} characters more`)
+    return true
+  }
+
+  #affords(length: number): boolean {
+    if (this.#textLeft < length && !this.#isCounted) {
+      // Rows that went, or came anew, have left what they took.
+      this.#settle()
+      this.#textLeft = MAX_KEPT_TEXT - longTextOf(this.#rows)
+      this.#isCounted = true
+    }
+    if (this.#textLeft < length) return false
+    this.#textLeft -= length
+    return true
   }
 
   #sharedLabels(given: unknown): Readonly<Record<string, string>> {
@@ -239,7 +259,16 @@ export class ColumnCollecting implements Collecting {
     this.#free = []
     this.#removed = new Set()
     this.#size = this.#rows.size
+    this.#isCounted = false
   }
+}
+
+function longTextOf(rows: CustomRows): number {
+  let sum = 0
+  for (const column of rows.columns.values) {
+    for (const value of column) if (typeof value === 'string' && value.length > MAX_SHARED_TEXT) sum += value.length
+  }
+  return sum
 }
 
 interface Identity {
@@ -247,13 +276,13 @@ interface Identity {
   readonly name: string
 }
 
-/** undefined where it has no name, as nothing has that an API server sends. */
+/** undefined where it has no name, or one that no API server gives: a slash would make two rows one. */
 function identityOf(object: unknown): Identity | undefined {
   if (typeof object !== 'object' || object === null) return undefined
   const metadata = (object as Partial<KubeObject>).metadata as Partial<KubeObject['metadata']> | null | undefined
   if (typeof metadata !== 'object' || metadata === null) return undefined
   const { name, namespace } = metadata
-  if (typeof name !== 'string' || name === '') return undefined
+  if (typeof name !== 'string' || name === '' || name.includes('/')) return undefined
   return { name, namespace: typeof namespace === 'string' ? namespace : '' }
 }
 

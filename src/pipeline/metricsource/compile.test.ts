@@ -703,6 +703,15 @@ describe('the hash', () => {
     expect(selected({ a: '1', b: '2' })).toBe(selected({ b: '2', a: '1' }))
   })
 
+  it('has keys that are digits in the order of letters', () => {
+    const source = { ...least.source, labelSelector: { matchLabels: { a: '1', 9: 'nine', 10: 'ten' } } }
+    const text = minimal.replace(
+      '},"fields"',
+      ',"labelSelector":{"matchLabels":{"10":"ten","9":"nine","a":"1"}}},"fields"',
+    )
+    expect(hash({ ...least, source })).toBe(createHash('sha256').update(text).digest('hex').slice(0, 16))
+  })
+
   it('differs with everything that makes a difference', () => {
     const p = (percentile?: number) => ({
       ...least,

@@ -9,7 +9,14 @@ export function hashOf(draft: Draft): string {
   return createHash('sha256').update(canonicalJson(draft)).digest('hex').slice(0, 16)
 }
 
-type Json = string | number | boolean | readonly Json[] | { readonly [key: string]: Json | undefined }
+type Json =
+  | string
+  | number
+  | boolean
+  | readonly Json[]
+  /** an object whose keys stand in this order, digits or not */
+  | ReadonlyMap<string, string>
+  | { readonly [key: string]: Json | undefined }
 
 /** Compact, keys in the order of the kind, empty values left out, and the letters escaped that HTML would read. */
 export function canonicalJson({ source, fields, computed, aggregations, collection, rbac }: Draft): string {
@@ -27,7 +34,7 @@ export function canonicalJson({ source, fields, computed, aggregations, collecti
         (typeof selector === 'string'
           ? selector
           : {
-              matchLabels: selector.labels.length > 0 ? Object.fromEntries(sorted(selector.labels)) : undefined,
+              matchLabels: selector.labels.length > 0 ? new Map(sorted(selector.labels)) : undefined,
               matchExpressions: filledList(
                 selector.expressions.map(({ key, operator, values }) => ({
                   key,
@@ -77,8 +84,12 @@ const filledList = <T>(list: readonly T[]) => (list.length > 0 ? list : undefine
 const sorted = (labels: readonly (readonly [string, string])[]) => labels.toSorted(([a], [b]) => (a < b ? -1 : 1))
 
 function written(value: Json): string {
-  return JSON.stringify(value).replace(
-    /[<>&\u2028\u2029]/g,
-    (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
+  if (typeof value === 'string') return JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, escaped)
+  if (typeof value !== 'object') return String(value)
+  if (value instanceof Map) return `{${[...value].map(([key, one]) => `${written(key)}:${written(one)}`).join(',')}}`
+  if (Array.isArray(value)) return `[${value.map(written).join(',')}]`
+  const entries = Object.entries(value).filter((entry): entry is [string, Json] => entry[1] !== undefined)
+  return `{${entries.map(([key, one]) => `${written(key)}:${written(one)}`).join(',')}}`
 }
+
+const escaped = (letter: string) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`

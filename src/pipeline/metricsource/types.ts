@@ -98,19 +98,29 @@ export interface CompiledSource {
     readonly watch: boolean
   }
   readonly definition: SourceDefinition
-  /** Begins one collection: objects go in, one by one, and nothing of them is kept but their values. */
+  /**
+   * Begins one collection: objects go in, one by one, and nothing of them is kept but their values. Values of up to 64 Ki
+   * characters, 32 Mi in all, and 256 labels of an object; what is beyond is null (and malformed), or left out.
+   */
   collect(now: number): Collecting
-  /** All aggregations over these rows in one pass; of any rows with the columns of this source. */
+  /**
+   * All aggregations over these rows in one pass; of any rows with the columns of this source, and whatever rows are left out
+   * for somebody. A thousand groups are named, further ones are `_other_`; rows without a value are `_unknown_`. null: of
+   * nothing, of a column that is not there, or where regular expressions take more than a second.
+   */
   aggregate(rows: CustomRows): Readonly<Record<string, Aggregated>>
 }
 
 /** One collection under way. */
 export interface Collecting {
   readonly size: number
+  /** In any order; what has no name is no row. */
   add(object: KubeObject): void
-  /** Puts in place of its older self, for watches. */
+  /** For watches, where `add` puts an object in place of its older self. Unknown: nothing happens. */
   remove(namespace: string, name: string): void
+  /** as of now; the same value until something comes or goes */
   rows(): CustomRows
+  /** of the rows there are now, a field or computed value each, in the order of the columns */
   reports(): readonly FieldReport[]
   /** one object on its own, for previews */
   row(object: KubeObject): CustomRow
