@@ -10,6 +10,7 @@ import { left, openAccessOf, openSight } from './left.ts'
 import { Oracle } from './oracle.ts'
 import { Chance } from './random.ts'
 import { stored, ToldPolicies } from './source.ts'
+import { sources, sumsOf, ToldCatalog } from './sources.ts'
 import { changesBetween, Streams } from './streams.ts'
 import { ToldHistory } from './told-history.ts'
 import { ToldState } from './told-state.ts'
@@ -25,6 +26,7 @@ import { type PlainCluster, start, stateOf, type World } from './world.ts'
 export interface Side {
   readonly state: ToldState
   readonly history: ToldHistory
+  readonly catalog: ToldCatalog
   readonly bus: InProcessEventBus
   readonly server: ApiServer
 }
@@ -70,6 +72,7 @@ function anIdentity(told: Told): Identity {
 function aSide(told: Told, access: Access): Side {
   const state = new ToldState()
   const history = new ToldHistory()
+  const catalog = new ToldCatalog()
   const bus = new InProcessEventBus({ capacity: 10_000 })
   const clock = {
     now: () => told.now,
@@ -81,13 +84,14 @@ function aSide(told: Told, access: Access): Side {
     identity: anIdentity(told),
     access,
     history,
+    catalog,
     logger: { ...silentLogger, error: (...words: unknown[]) => void told.errors.push(words) },
     clock,
     version: '1.2.3',
     metrics: new Metrics({}, { processMetrics: false }),
     config: { host: '127.0.0.1', port: 0, identity: {}, streamGatherMs: 0, rateLimit: { perSecond: 1e9, burst: 1e9 } },
   })
-  return { state, history, bus, server }
+  return { state, history, catalog, bus, server }
 }
 
 function told<T>(value: T | undefined): T {
@@ -208,6 +212,7 @@ function begin(both: Servers, world: World, full: readonly ClusterState[]): void
   both.told.world = world
   both.real.state.set(full, alertsOf(world))
   both.real.history.clusters = full
+  both.real.catalog.set(sources)
   both.policies.set(stored(world.policies, world.now))
 }
 
@@ -238,6 +243,11 @@ export function see(both: Servers, principal: Principal, full: readonly ClusterS
   both.told.principal = principal
   both.left.state.set(seen, new Map(alerts))
   both.left.history.clusters = seen
+  both.left.catalog.set(
+    sources
+      .filter(({ typeName }) => eyes.administrator || full.some((state) => eyes.custom(state, typeName).allowed))
+      .map((source) => ({ ...source, aggregate: sumsOf })),
+  )
   both.told.sight = openSight(eyes, full)
   return new Set(JSON.stringify([seen.map(plainState), alerts]).match(marks) ?? [])
 }
@@ -266,6 +276,7 @@ const fewerRows = (plain: PlainCluster, chance: Chance): PlainCluster => ({
   ...plain,
   nodes: plain.nodes && chance.some(plain.nodes, plain.nodes.length),
   namespaces: plain.namespaces && chance.some(plain.namespaces, plain.namespaces.length),
+  custom: chance.some(plain.custom, plain.custom.length),
 })
 
 const alertsOf = (world: World): Map<string, readonly Readonly<Record<string, string>>[]> =>
@@ -283,8 +294,9 @@ async function ask(both: Servers, world: World, full: readonly ClusterState[], c
 const marks = /zq\d+x\d+qz/g
 
 /** With its maps as lists, for text. */
-const plainState = ({ parts, ...rest }: ClusterState): unknown => [
+const plainState = ({ parts, custom, ...rest }: ClusterState): unknown => [
   rest,
+  [...custom.values()].map(({ rows, errors }) => [rows.columns, errors]),
   Object.values(parts).map(({ items }) => [...(items as ReadonlyMap<string, unknown>).values()]),
 ]
 
@@ -352,6 +364,8 @@ function nextOf(url: string, body: string): string | null {
   return cursor === undefined ? null : `${url}${url.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(cursor)}`
 }
 
+const typeNames = sources.map(({ typeName }) => typeName)
+
 let asked = 0
 
 /** Some of all there is to ask. */
@@ -371,6 +385,18 @@ function questions(world: World, full: readonly ClusterState[], chance: Chance):
     '/api/v1/label/cluster/values',
     '/api/v1/query?query=clusterpulse_cluster_nodes_total&time=1772366400',
     '/api/v1/labels',
+    '/api/v1/label/source/values',
+    '/api/v1/label/__name__/values',
+    `/api/v1/query?time=1772366400&query=${chance.one(['total', 'cost', 'other'].map((name) => `clusterpulse_custom_resource_${name}`))}`,
+  ]
+  const type = encodeURIComponent(chance.one([...typeNames, 'none']))
+  const ofTypes = [
+    '/api/v2/types',
+    `/api/v2/types?cluster=${world.clusters[0]?.name}`,
+    `/api/v2/types/${type}`,
+    '/api/v1/custom-types?include_source_details=true&include_cluster_availability=true',
+    `/api/v1/custom-types/clusters?include_aggregations=true&${typeNames.map((name) => `type=${name}`).join('&')}`,
+    `/api/v1/custom-types/clusters?type=${type}&type=none`,
   ]
   const ofCluster = world.clusters.flatMap(({ name }) => {
     const nodes = [...(full.find((one) => one.name === name)?.parts.node?.items.keys() ?? []), 'app-1']
@@ -429,7 +455,37 @@ function questions(world: World, full: readonly ClusterState[], chance: Chance):
       ],
     ]
   })
+  const ofTypesThere = world.clusters.flatMap(({ name }) => {
+    const v1 = `/api/v1/clusters/${name}/custom/${type}`
+    const v2 = `/api/v2/clusters/${name}/types/${type}`
+    const times = `start=${windowAt}&end=${windowAt + 540}&step=180`
+    return [
+      ...[
+        `${v2}?limit=1`,
+        `${v2}?limit=2&sort=amount&order=desc`,
+        `${v2}?sort=note&limit=1`,
+        `${v2}?format=csv&sort=phase`,
+      ],
+      ...[`${v2}?q=app`, `${v2}?q=${chance.one(['zq', 'bound', 'lost 1'])}`, `${v2}?namespace=app-1`],
+      ...[`${v2}?where=amount>1&where=phase=Bound`, `${v2}?where=size!=Bound`, `${v2}?where=none=1`],
+      ...[
+        `${v2}/history?metric=total,count&${times}`,
+        `${v2}/history?metric=${chance.one(['cost', 'by_phase', 'x'])}&${times}`,
+      ],
+      ...[
+        v1,
+        `${v1}?sort_by=amount&sort_order=desc&page_size=1&page=2`,
+        `${v1}?namespace=app-1&include_aggregations=false`,
+      ],
+    ]
+  })
   const text = encodeURIComponent(chance.one(['app', 'a', 'prod', 'display', 'kube', 'zq', '1', 'worker']))
   const search = `/api/v2/search?q=${text}&limit=${chance.one([2, 50])}`
-  return [search, ...chance.some(fleet, 4, 4), ...chance.some(ofCluster, 9, 9)]
+  return [
+    search,
+    ...chance.some(fleet, 4, 4),
+    ...chance.some(ofCluster, 9, 9),
+    ...chance.some(ofTypes, 2, 2),
+    ...chance.some(ofTypesThere, 5, 5),
+  ]
 }

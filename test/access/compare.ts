@@ -29,7 +29,7 @@ const types: readonly SnapshotType[] = [
   'clusterOperator',
 ]
 const customTypes = ['pvc', 'vm', '__proto__', 'deployments']
-const aggregations = ['total', 'cost', 'count', 'other']
+const aggregations = ['total', 'cost', 'count', 'by_phase', 'other']
 
 const short = (value: unknown): string => JSON.stringify(value)?.slice(0, 600) ?? 'undefined'
 
@@ -59,7 +59,7 @@ function told(sight: Sight, cluster: ClusterState, plain: PlainCluster): unknown
     custom: customTypes.map((type) => {
       const custom = sight.custom(cluster, type)
       const shown = plain.custom.filter((item) => item.type === type).map((item) => custom.shows(item))
-      return [custom.result, shown, aggregations.map((name) => custom.aggregation(name))]
+      return [custom.result, custom.whole, custom.metrics, shown, aggregations.map((name) => custom.aggregation(name))]
     }),
   }
 }
@@ -158,6 +158,8 @@ function compareCluster(
     const actual = sight.custom(state, type)
     const expected = eyes.custom(state, type)
     same('custom result', actual.result !== 'deny', expected.allowed, `${where} ${type}`)
+    same('custom whole', actual.whole, expected.whole, `${where} ${type}`)
+    same('custom metrics', actual.metrics, expected.metrics, `${where} ${type}`)
     for (const item of plain.custom.filter((one) => one.type === type))
       same('custom item', actual.shows(item), expected.shows(item), where, item)
     for (const name of aggregations)

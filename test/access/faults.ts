@@ -142,8 +142,8 @@ export const faults: readonly Fault[] = [
   served(
     'history is kept for everybody',
     `${api}/routes/history.ts`,
-    'JSON.stringify([csv, sight.fingerprint, name, scope, names, keys, window])',
-    'JSON.stringify([csv, name, scope, names, window])',
+    'JSON.stringify([csv, fingerprint, cluster, scope, metrics, keys, window])',
+    'JSON.stringify([csv, cluster, scope, metrics.map(({ name }) => name), window])',
   ),
   served(
     'views are kept for everybody',
@@ -199,6 +199,91 @@ export const faults: readonly Fault[] = [
     `${api}/whole.ts`,
     'if (whole) return\n',
     'if (whole || state) return\n',
+  ),
+  // ── what MetricSources collect ──
+  core(
+    'a type that no rule names is shown',
+    'decide.ts',
+    '  return customDenial(null)\n}\n\nfunction customGrant(',
+    "  const open = policies.findIndex(({ effect }) => effect === 'Allow')\n  if (open >= 0) return { result: 'allow', by: null, filter: openFilter, viewMetrics: true }\n  return customDenial(null)\n}\n\nfunction customGrant(",
+  ),
+  served(
+    'a type that is denied is there',
+    `${api}/visible-types.ts`,
+    "if (custom.result === 'deny') return undefined",
+    '',
+  ),
+  served(
+    'rows are not filtered',
+    `${api}/visible-types.ts`,
+    'return this.custom.whole ? undefined : this.#left(this.rows).places',
+    'return this.custom ? undefined : this.#left(this.rows).places',
+  ),
+  served(
+    'rows that may be seen are kept for everybody',
+    `${api}/visible-types.ts`,
+    'const key = JSON.stringify([sight.fingerprint, name, typeName])',
+    'const key = JSON.stringify([name, typeName])',
+  ),
+  served(
+    'sums of a type are taken over hidden rows',
+    `${api}/visible-types.ts`,
+    'const made = this.source.aggregate(this.rows.only(places))',
+    'const made = this.source.aggregate(places ? this.rows : this.rows.only(places))',
+  ),
+  served(
+    'whole numbers are given to those who see some rows',
+    `${api}/visible-types.ts`,
+    'const isOurs = this.custom.whole || !this.source.filterAggregations',
+    'const isOurs = true',
+  ),
+  served(
+    'sums that a policy keeps back are shown',
+    `${api}/visible-types.ts`,
+    '.filter(([name]) => this.custom.aggregation(name))',
+    '',
+  ),
+  served(
+    'measurements of a type are shown without view_metrics',
+    `${api}/visible-types.ts`,
+    'if (!this.custom.metrics) return null',
+    '',
+  ),
+  served(
+    'unread namespaces are named to everybody',
+    `${api}/type-views.ts`,
+    'if (whole || errors.length === 0) return errors',
+    'if (whole || errors.length >= 0) return errors',
+  ),
+  served(
+    'rows of a type are kept for everybody',
+    `${api}/routes/types.ts`,
+    'const key = questionOf(contract.schema.operationId, sight.fingerprint, [params, query, version])',
+    "const key = questionOf(contract.schema.operationId, '', [params, query, version])",
+  ),
+  served(
+    'search and types are kept for everybody',
+    `${api}/routes/types.ts`,
+    'const key = questionOf(contract.schema.operationId, sight.fingerprint, [params, query])',
+    "const key = questionOf(contract.schema.operationId, '', [params, query])",
+  ),
+  served(
+    'sums over time of a type are shown to those who see some rows',
+    `${api}/whole.ts`,
+    'if (!custom.whole)\n',
+    'if (!custom)\n',
+  ),
+  served(
+    'PromQL gives aggregations of any type',
+    `${api}/promql.ts`,
+    'if (!selector.metric.startsWith(customPrefix)) return [matcher]',
+    'if (selector.metric) return [matcher]',
+  ),
+  served(
+    'the history of a type gives what a policy keeps back',
+    `${api}/routes/history.ts`,
+    'one.hasHistory && custom.aggregation(one.name)',
+    'one.hasHistory',
   ),
   served(
     'a stream goes on by its old sight',

@@ -264,7 +264,7 @@ const someLists = (chance: Chance, texts: readonly string[], semantics: Semantic
 })
 
 function aResource(chance: Chance, semantics: Semantics): Resource {
-  const type = chance.often(0.8) ? chance.one(types) : chance.one(customTypes)
+  const type = chance.often(0.7) ? chance.one(types) : chance.one(customTypes)
   const isCustom = !(types as readonly string[]).includes(type)
   const texts =
     type === 'events' ? [...eventTypes, ...names] : type === 'operators' ? [...names, 'Display app-1'] : names
@@ -286,7 +286,7 @@ function aResource(chance: Chance, semantics: Semantics): Resource {
     ...(chance.often(0.75) && { filters }),
     ...(chance.often(isCustom ? 0.4 : 0.05) && {
       aggregations: {
-        ...(chance.often(0.6) && { include: chance.some(['total', 'cost', 'count'], 2) }),
+        ...(chance.often(0.6) && { include: chance.some(['total', 'cost', 'count', 'by_phase'], 2) }),
         ...(chance.often(0.6) && { exclude: chance.some(['total', 'cost', 'count'], 2) }),
       },
     }),
@@ -373,13 +373,23 @@ function aCluster(chance: Chance, name: string, at: number): PlainCluster {
       ...(chance.often(0.5) && { namespace: chance.one(known) }),
       ...(chance.often(0.3) && { node: chance.one([...nodes, ...names]) }),
     })),
-    custom: Array.from({ length: chance.int(0, 3) }, () => ({
+    custom: Array.from({ length: chance.int(0, 7) }, () => ({
       type: chance.one(customTypes),
       name: chance.one(names),
       mark: mark(),
       labels: someLabels(chance),
       ...(chance.often(0.7) && { namespace: chance.one(known) }),
-      values: { size: chance.one([107374182400, 1.5, 'Bound', true]), phase: chance.one(['Bound', 'Lost']) },
+      values: {
+        size: chance.one([107374182400, 1.5, 'Bound', true]),
+        phase: chance.one(['Bound', 'Lost']),
+        amount: chance.one([null, 1, 2, 30, 400]),
+      },
+    })),
+    collected: chance.some(customTypes, 4, 2),
+    unread: Array.from({ length: chance.int(0, 2) }, () => ({
+      type: chance.one(customTypes),
+      name: chance.one(['', ...known, ...names]),
+      mark: mark(),
     })),
     heartbeats: Array.from({ length: chance.int(0, 3) }, () =>
       chance.one(['healthy', 'degraded', 'unhealthy'] as const),

@@ -1,7 +1,8 @@
 import type { Access, Explanation, FilterSummary, Sight } from '#access'
-import type { ClusterState, SeenOf, SnapshotType } from '#model'
+import type { ClusterState, CustomRow, CustomState, SeenOf, SnapshotType } from '#model'
 import { evaluateHealth } from '#state'
-import { type Eyes, leavesNothing } from './oracle.ts'
+import { type CustomVerdict, type Eyes, leavesNothing } from './oracle.ts'
+import { openType, sources, sumsOf } from './sources.ts'
 import { snapshotTypesOfRows } from './world.ts'
 
 /*
@@ -32,12 +33,43 @@ export function left(eyes: Eyes, state: ClusterState): ClusterState | undefined 
   return {
     ...state,
     parts,
+    custom: leftOfTypes(eyes, state),
     status: whole ? state.status : { ...state.status, ...verdict },
     heartbeats: whole
       ? state.heartbeats
       : state.heartbeats.map((beat) => (beat.health === 'degraded' ? { ...beat, health: 'healthy' } : beat)),
     events: state.events.filter((event) => eyes.showsEvent(state, event)),
   }
+}
+
+/** What is collected without what these eyes do not see, summed up anew unless the declaration gives everybody the whole. */
+function leftOfTypes(eyes: Eyes, state: ClusterState): ClusterState['custom'] {
+  const left: [string, CustomState][] = []
+  for (const { id, typeName } of sources) {
+    const full = state.custom.get(id)
+    const verdict = eyes.custom(state, typeName)
+    if (!full || !verdict.allowed) continue
+    const places = [...full.rows.rows()].flatMap((row, place) => (verdict.shows(itemOf(row)) ? [place] : []))
+    const rows = full.rows.only(places)
+    const errors = full.errors.filter(({ namespace }) => namespace === '' || readsIn(eyes, state, verdict, namespace))
+    const aggregations = typeName === openType ? full.aggregations : sumsOf(rows)
+    left.push([id, { ...full, rows, aggregations, errors, errorCount: errors.length }])
+  }
+  return new Map(left)
+}
+
+const itemOf = ({ name, namespace, labels, values }: CustomRow) => ({
+  name,
+  ...(namespace !== '' && { namespace }),
+  labels,
+  values,
+})
+
+/** Whether they may hear that something of the type could not be read there: who may see neither the namespace nor a row in it may not. */
+function readsIn(eyes: Eyes, state: ClusterState, verdict: CustomVerdict, namespace: string): boolean {
+  const isThere = eyes.rows(state, 'namespace').some(({ name }) => name === namespace)
+  const knows = eyes.isWholeType(state, 'namespaces') || isThere
+  return knows && (verdict.whole || verdict.shows({ name: '', namespace, labels: {}, values: {} }))
 }
 
 function summaries(eyes: Eyes, state: ClusterState): Record<string, FilterSummary> {
@@ -78,8 +110,10 @@ export function openSight(eyes: Eyes, full: readonly ClusterState[]): Sight {
     showsEvent: () => true,
     showsAlert: () => true,
     showsRegistry: () => true,
-    custom: () => {
-      throw new Error('no route asks')
+    custom: (cluster, type) => {
+      const { allowed, whole, metrics, aggregation } = eyes.custom(of(cluster), type)
+      const result = allowed ? (whole ? 'allow' : 'partial') : 'deny'
+      return { result, reason: '', whole, metrics, shows: () => allowed, aggregation }
     },
     permissions: (cluster) => {
       const state = of(cluster)

@@ -63,7 +63,7 @@ const policy = (short: Short, index: number): WrittenPolicy => {
 const cluster = (name: string, changes: Partial<PlainCluster> = {}) =>
   stateOf({
     ...{ name, mark: 'm', labels: {}, nodes: null, namespaces: null, deployments: null, operators: null, pods: null },
-    ...{ clusterOperators: null, events: [], alerts: [], custom: [], heartbeats: [] },
+    ...{ clusterOperators: null, events: [], alerts: [], custom: [], collected: [], unread: [], heartbeats: [] },
     ...changes,
   })
 

@@ -600,8 +600,15 @@ export class Eyes {
 
   /** Section 16, step 6; in the original semantics section 9. */
   custom(cluster: ClusterState, type: string): CustomVerdict {
-    if (this.administrator) return { allowed: true, shows: () => true, aggregation: () => true }
-    const hidden: CustomVerdict = { allowed: false, shows: () => false, aggregation: () => false }
+    if (this.administrator)
+      return { allowed: true, whole: true, metrics: true, shows: () => true, aggregation: () => true }
+    const hidden: CustomVerdict = {
+      allowed: false,
+      whole: false,
+      metrics: false,
+      shows: () => false,
+      aggregation: () => false,
+    }
     if (!this.canSee(cluster)) return hidden
     const oracle = this.#oracle
     for (const policy of oracle.policiesOf(this.principal).filter((one) => oracle.isActive(one))) {
@@ -619,6 +626,9 @@ export class Eyes {
         if (oracle.strict && counted.some(leavesNothing)) return hidden
         return {
           allowed: true,
+          whole: counted.every(isOpen),
+          // The original never compared the action.
+          metrics: !oracle.strict || actionsOf(rule).includes('view_metrics'),
           shows: ({ name, namespace, labels, values }) =>
             counted.every((entry) =>
               oracle.strict
@@ -649,6 +659,9 @@ export class Eyes {
 
 export interface CustomVerdict {
   readonly allowed: boolean
+  /** no row can be hidden */
+  readonly whole: boolean
+  readonly metrics: boolean
   shows(item: {
     name: string
     namespace?: string

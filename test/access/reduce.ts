@@ -76,6 +76,8 @@ const needed = new Set([
     'severity',
     'kind',
     'url',
+    'collected',
+    'unread',
   ],
 ])
 

@@ -23,6 +23,7 @@ export class ToldHistory implements HistoryStore {
   #keys(cluster: string, scope: MetricScope): readonly string[] {
     const parts: ClusterState['parts'] = this.clusters.find(({ name }) => name === cluster)?.parts ?? {}
     if (scope === 'cluster') return ['']
+    if (scope === 'custom') return [...(this.clusters.find(({ name }) => name === cluster)?.custom.keys() ?? [])]
     if (scope === 'node') return [...(parts.node?.items.keys() ?? [])]
     if (scope === 'operator') return [...new Set([...(parts.operator?.items.values() ?? [])].map(({ csv }) => csv))]
     return scope === 'clusterOperator' ? [...(parts.clusterOperator?.items.keys() ?? [])] : []
@@ -38,6 +39,13 @@ export class ToldHistory implements HistoryStore {
     )
   }
 
+  /** Aggregations over time tell how many rows there are. */
+  #sumOf(cluster: string, scope: MetricScope, key: string): string {
+    if (scope === 'cluster') return this.#sum(cluster)
+    if (scope !== 'custom') return ''
+    return String(this.clusters.find(({ name }) => name === cluster)?.custom.get(key)?.rows.size)
+  }
+
   async range({ cluster, scope, metrics, keys, from, to, stepMs }: RangeQuery): Promise<RangeAnswer> {
     const start = Math.ceil(from / stepMs) * stepMs
     const points = Math.floor(to / stepMs) - start / stepMs + 1
@@ -46,9 +54,7 @@ export class ToldHistory implements HistoryStore {
       known.map((key) => ({
         metric,
         key,
-        values: Array.from({ length: points }, () =>
-          numberOf(cluster, metric, key, scope === 'cluster' ? this.#sum(cluster) : ''),
-        ),
+        values: Array.from({ length: points }, () => numberOf(cluster, metric, key, this.#sumOf(cluster, scope, key))),
       })),
     )
     return { start, stepMs, points, series }

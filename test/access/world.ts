@@ -3,6 +3,9 @@ import type { MonitorAccessPolicySpec } from '#kinds'
 import {
   type ClusterOperatorSnapshot,
   type ClusterState,
+  type CustomRow,
+  CustomRows,
+  type CustomState,
   type DeploymentSnapshot,
   type FleetEvent,
   type NamespaceSnapshot,
@@ -13,6 +16,7 @@ import {
   type SnapshotType,
 } from '#model'
 import { evaluateHealth } from '#state'
+import { sources } from './sources.ts'
 
 /**
  * A world is plain JSON, so that it can be printed, made smaller and built again: who asks, which policies there are, and a
@@ -90,6 +94,10 @@ export interface PlainCluster extends PlainRow {
   readonly events: readonly PlainEvent[]
   readonly alerts: readonly Readonly<Record<string, string>>[]
   readonly custom: readonly PlainCustom[]
+  /** types that were collected; of others nothing is known */
+  readonly collected: readonly string[]
+  /** namespaces that no type could be read in */
+  readonly unread: readonly (PlainRow & { readonly type: string })[]
   readonly heartbeats: readonly ('healthy' | 'degraded' | 'unhealthy')[]
 }
 
@@ -230,11 +238,51 @@ export function stateOf(cluster: PlainCluster, version = 1): ClusterState {
     source: 'pull',
     agent: null,
     parts: known,
-    custom: new Map(),
+    custom: customOf(cluster),
     heartbeats: cluster.heartbeats.map((health, index) => ({ at: start - index * 1000, health, durationMs: 7 })),
     events: eventsOf(cluster),
     version,
   }
+}
+
+function customOf({ custom, collected, unread }: PlainCluster): ClusterState['custom'] {
+  const states = sources
+    .filter(({ typeName }) => collected.includes(typeName))
+    .map((source): CustomState => {
+      const own = custom.filter(({ type }) => type === source.typeName)
+      const rows = CustomRows.of(
+        source.columns.map(({ name }) => name),
+        own.map(({ name, namespace = '', labels, values, mark }) => ({
+          name,
+          namespace,
+          labels: { ...labels, mark },
+          values: { ...values, note: mark } as CustomRow['values'], // scalars, as they were made
+        })),
+      )
+      const errors = unread.filter(({ type }) => type === source.typeName)
+      return {
+        source: source.id,
+        hash: source.hash,
+        durationMs: 5,
+        outcome: 'complete',
+        code: '',
+        message: '',
+        attemptedAt: start,
+        freshness: { observedAt: start, receivedAt: start, source: 'pull' },
+        rows,
+        aggregations: source.aggregate(rows),
+        truncated: false,
+        errors: errors.map(({ name, mark }) => ({
+          namespace: name,
+          outcome: 'forbidden',
+          code: 'forbidden',
+          message: mark,
+        })),
+        errorCount: errors.length,
+        reports: [],
+      }
+    })
+  return new Map(states.map((state) => [state.source, state]))
 }
 
 function podSummaryOf({ unscheduled, by }: NonNullable<PlainCluster['pods']>) {

@@ -200,7 +200,7 @@ export class PolicySight implements Sight {
       result: ruling.result,
       reason: customReason(ruling, this.canSee(cluster), cluster.name, type, this.#policies),
       whole: ruling.result !== 'deny' && ruling.filter.isOpen,
-      metrics: ruling.viewMetrics,
+      metrics: ruling.result !== 'deny' && ruling.viewMetrics,
       shows: (item) => ruling.result !== 'deny' && whyItemHidden(ruling.filter, item, semantics) === null,
       aggregation: (name) => ruling.result !== 'deny' && showsAggregation(ruling.filter, name),
     }

@@ -13,7 +13,7 @@ import type { ApiOptions, SourceTrial } from '../types.ts'
 
 const examples = join(import.meta.dirname, '../../../../deploy/examples/metric-sources')
 const texts: readonly (readonly [string, string])[] = readdirSync(examples)
-  .filter((name) => name.endsWith('.yaml'))
+  .filter((name) => name.endsWith('.yaml') && name !== 'kustomization.yaml')
   .map((name) => [name, readFileSync(join(examples, name), 'utf8')] as const)
 
 function compiled(text: string): CompiledSource {
@@ -66,8 +66,9 @@ describe('a manifest', () => {
     (_name, text) => {
       const source = compiled(text)
       const again = compiled(sourceManifest(source))
-      expect(again.hash).toBe(source.hash)
-      expect({ ...again.definition, compiledAt: '' }).toEqual({ ...source.definition, compiledAt: '' })
+      // What was left to defaults is written out, so the hash of the text is another.
+      const same = { compiledAt: '', hash: '' }
+      expect({ ...again.definition, ...same }).toEqual({ ...source.definition, ...same })
     },
   )
 
