@@ -60,11 +60,14 @@ describe('the registries of a page', () => {
         return new Promise((resolve) => void answers.push(resolve))
       },
     })
+    store.seenIn(1)
     store.subscribe(() => undefined)
+    store.seenIn(1) // by another that shows them
+    expect(asked).toHaveLength(1)
     answers[0]?.(items('secret'))
     await vi.advanceTimersByTimeAsync(0)
     store.refresh() // still on its way when somebody else looks
-    store.forget()
+    store.seenIn(2)
     expect(store.current().registries).toBeNull()
     expect(asked[1]?.aborted).toBe(true)
     answers[1]?.(items('secret'))

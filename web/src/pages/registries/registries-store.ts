@@ -32,6 +32,7 @@ export class RegistriesStore {
   #asking: AbortController | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
   #failures = 0
+  #epoch = -1
 
   constructor({ ask, isIdle = () => false, everyMs: every = everyMs }: RegistriesStoreOptions) {
     this.#ask = ask
@@ -75,8 +76,18 @@ export class RegistriesStore {
     )
   }
 
-  /** Somebody else looks, or may see something else: nothing of before stays, and it is asked anew. */
-  forget(): void {
+  /**
+   * Of which epoch of the fleet what is asked for is; below 0: of none, nobody looks. Another one is of somebody else, or of
+   * somebody who may see something else: nothing of before stays, and it is asked anew.
+   */
+  seenIn(epoch: number): void {
+    const before = this.#epoch
+    if (before === epoch) return
+    this.#epoch = epoch
+    if (before >= 0) this.#forget()
+  }
+
+  #forget(): void {
     this.#stop()
     this.#failures = 0
     this.#show(nothing)

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useSyncExternalStore } from 'react'
+import { useEffect, useSyncExternalStore } from 'react'
 import { type Hub, useHub, useLive } from '../../live/hooks.ts'
 import { type RegistriesShown, RegistriesStore } from './registries-store.ts'
 
@@ -38,12 +38,7 @@ export function useRegistries(): RegistriesShown & { readonly again: () => void 
   const hub = useHub()
   const store = storeOf(hub)
   const epoch = useLive(({ fleet }) => (fleet.loaded ? fleet.epoch : -1))
-  const seen = useRef(epoch)
-  useEffect(() => {
-    if (seen.current === epoch) return
-    seen.current = epoch
-    store.forget()
-  }, [store, epoch])
+  useEffect(() => store.seenIn(epoch), [store, epoch])
   // Before it is known who looks there is nothing to ask for.
   const isOn = epoch >= 0
   const shown = useSyncExternalStore(isOn ? store.subscribe : nobody.subscribe, () =>
