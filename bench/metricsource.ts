@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process'
-import { mkdir, writeFile } from 'node:fs/promises'
-import { availableParallelism, cpus, loadavg } from 'node:os'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
+import { invariant } from '#model'
+import { writePages } from './metricsource/declaration.ts'
 
 /*
  * What a MetricSource costs whoever collects it: taking objects apart, computing, summing up, keeping the rows; and what one
@@ -59,9 +61,9 @@ export async function run(args: readonly string[]): Promise<void> {
     runs: Number(values.runs ?? 5),
   }
   const load = loadavg()[0] ?? 0
-  const some: Collected[] = []
-  for (let i = 0; i < options.runs; i++) some.push(await measure<Collected>('collect.ts', [options.objects, 6]))
-  const many = await measure<Collected>('collect.ts', [options.many, 1])
+  const some = await collect(options.objects, options.runs)
+  const [many] = await collect(options.many, 1)
+  invariant(many, 'it ran once')
   const expressions: Expressions[] = []
   for (let i = 0; i < options.runs; i++) {
     expressions.push(await measure<Expressions>('expressions.ts', [options.evaluations]))
@@ -74,7 +76,21 @@ export async function run(args: readonly string[]): Promise<void> {
   process.stdout.write(text)
 }
 
-async function measure<T>(script: string, args: readonly number[]): Promise<T> {
+/** What several processes tell, each of the same pages. */
+async function collect(objects: number, runs: number): Promise<readonly Collected[]> {
+  const directory = await mkdtemp(`${tmpdir()}/bench-metricsource-`)
+  try {
+    const file = `${directory}/pages`
+    await writePages(file, objects)
+    const collected: Collected[] = []
+    for (let i = 0; i < runs; i++) collected.push(await measure<Collected>('collect.ts', [file, objects, 6]))
+    return collected
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+async function measure<T>(script: string, args: readonly (string | number)[]): Promise<T> {
   const flags = ['--expose-gc', '--import', 'tsx', here(`metricsource/${script}`), ...args.map(String)]
   const { stdout } = await promisify(execFile)(process.execPath, flags, { maxBuffer: 10e6 })
   return JSON.parse(stdout) as T // our own script's last words

@@ -1,13 +1,16 @@
 /*
- * One source over so many objects, in a process of its own, with page texts as an API server would send them. CPU is of what
- * we do with objects (parsing their JSON is counted apart); memory is over what the process had when it was ready to begin.
+ * One source over so many objects, in a process of its own, with page texts as an API server would send them, read from a file.
+ * CPU is of what we do with objects (parsing their JSON is counted apart); memory is over what the process had when it was ready.
  */
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 import { compileMetricSource } from '#metricsource'
 import { invariant } from '#model'
-import { declaration, volume } from './declaration.ts'
+import { declaration } from './declaration.ts'
 
-const [count = 10_000, rounds = 1] = process.argv.slice(2).map(Number)
-const pageSize = 500
+const [file = '', ...numbers] = process.argv.slice(2)
+const [count = 10_000, rounds = 1] = numbers.map(Number)
+const sizes: readonly number[] = JSON.parse(readFileSync(`${file}.sizes`, 'utf8'))
+const pages = openSync(file)
 
 const cpuMs = (): number => {
   const { user, system } = process.cpuUsage()
@@ -20,8 +23,11 @@ const collectGarbage = (): void => {
   globalThis.gc()
 }
 
-const pageText = (from: number): string =>
-  JSON.stringify({ items: Array.from({ length: Math.min(pageSize, count - from) }, (_, i) => volume(from + i)) })
+function pageText(size: number, position: number): string {
+  const page = Buffer.alloc(size)
+  readSync(pages, page, { length: size, position })
+  return page.toString()
+}
 
 const { source, findings } = compileMetricSource(declaration)
 invariant(source, `it compiles: ${findings.map(({ message }) => message).join('; ')}`)
@@ -30,8 +36,10 @@ invariant(source, `it compiles: ${findings.map(({ message }) => message).join(';
 function collectOnce(compiled: NonNullable<typeof source>) {
   const times = { parseMs: 0, addMs: 0, rowsMs: 0, aggregateMs: 0 }
   const collecting = compiled.collect(1_800_000_000_000)
-  for (let from = 0; from < count; from += pageSize) {
-    const text = pageText(from)
+  let position = 0
+  for (const size of sizes) {
+    const text = pageText(size, position)
+    position += size
     let since = cpuMs()
     const { items } = JSON.parse(text)
     times.parseMs += cpuMs() - since
@@ -60,6 +68,7 @@ for (let round = 1; round < rounds; round++) {
   kept = collectOnce(source)
   results.push(kept.times)
 }
+closeSync(pages)
 invariant(kept.rows.size === count && kept.aggregations.volumes === count, 'nothing is lost')
 process.stdout.write(
   JSON.stringify({

@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import type { KubeObject } from '#kube'
 import type { SourceObject } from '#metricsource'
 
@@ -40,7 +41,7 @@ export const declaration: SourceObject = {
 }
 
 /** The i-th object in the order of an API server, with what nobody asked for: 1.5 KB of JSON. */
-export function volume(i: number): KubeObject {
+function volume(i: number): KubeObject {
   const gib = 1 + (i % 97)
   return {
     apiVersion: 'v1',
@@ -85,4 +86,17 @@ export function volume(i: number): KubeObject {
       ],
     },
   }
+}
+
+const PAGE_SIZE = 500
+
+/** Writes pages of objects into a file, one after the other, and their sizes in bytes beside it. */
+export async function writePages(file: string, objects: number): Promise<void> {
+  const pages: Buffer[] = []
+  for (let from = 0; from < objects; from += PAGE_SIZE) {
+    const items = Array.from({ length: Math.min(PAGE_SIZE, objects - from) }, (_, i) => volume(from + i))
+    pages.push(Buffer.from(JSON.stringify({ items })))
+  }
+  await writeFile(file, pages)
+  await writeFile(`${file}.sizes`, JSON.stringify(pages.map(({ length }) => length)))
 }
