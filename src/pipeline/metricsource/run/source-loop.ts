@@ -126,11 +126,14 @@ export class SourceLoop implements AsyncDisposable {
     const { signal } = job.abort
     const { id, collection } = job.source
     const { intervalMs } = collection
-    const startedAt = clock.now()
+    let startedAt = clock.now()
     const dueAfter = (failed: boolean) =>
       nextDue({ anchor, intervalMs, startedAt, endedAt: clock.now(), failed }) + jitterMs(intervalMs, this.#random)
     try {
-      const { part, following } = await turn(() => this.#read(job, startedAt))
+      const { part, following } = await turn(() => {
+        startedAt = clock.now()
+        return this.#read(job, startedAt)
+      })
       if (signal.aborted || !part) return dueAfter(true)
       await this.#hand(job, part, startedAt)
       const due = dueAfter(isFailure(part))
@@ -203,8 +206,9 @@ export class SourceLoop implements AsyncDisposable {
   }
 }
 
-/** Worth another try sooner. That a cluster does not serve a kind is no failure. */
+/** Worth another try sooner. That a cluster does not serve a kind is no failure, nor that some namespaces are not for us. */
 function isFailure(part: CustomPart): boolean {
-  if (part.outcome === 'complete' || part.outcome === 'changed') return part.errorCount > 0
+  if (part.outcome === 'complete' || part.outcome === 'changed')
+    return part.errors.some(({ outcome }) => outcome === 'unreachable')
   return part.outcome !== 'absent'
 }
