@@ -1,0 +1,149 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { ApiObject } from '#apiserver'
+import { MemoryCatalog } from '#catalog'
+import { type CompiledSource, compileMetricSource } from '#metricsource'
+import type { Batch } from '#model'
+import { connectionResource } from './connection-resource.ts'
+import { sourceTrial } from './source-trial.ts'
+import { aWorld, connect, type Member, NAMESPACE, until, untilPhase, type World } from './testing/world.ts'
+
+const worlds: World[] = []
+afterEach(async () => {
+  for (const world of worlds.splice(0)) await world[Symbol.asyncDispose]()
+})
+
+function aSource(over: { readonly collection?: object; readonly label?: string } = {}): CompiledSource {
+  const { source, findings } = compileMetricSource({
+    metadata: { name: 'maps', namespace: NAMESPACE },
+    spec: {
+      source: {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        ...(over.label && { labelSelector: { matchLabels: { app: over.label } } }),
+      },
+      fields: [{ name: 'size', path: '.data.size', type: 'integer' }],
+      aggregations: [{ name: 'total', function: 'sum', field: 'size' }],
+      ...(over.collection && { collection: over.collection }),
+      rbac: { resourceTypeName: 'maps' },
+    } as never, // put together from parts
+  })
+  if (!source) throw new Error(JSON.stringify(findings))
+  return source
+}
+
+async function aHub(): Promise<{ world: World; member: Member; catalog: MemoryCatalog }> {
+  const world = await aWorld()
+  worlds.push(world)
+  const member = await world.member()
+  await member.server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } } as ApiObject)
+  return { world, member, catalog: new MemoryCatalog() }
+}
+
+const addMap = (member: Member, name: string, size: number, app = 'x') =>
+  member.server.objects.create({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, namespace: 'team', labels: { app } },
+    data: { size: String(size) },
+  } as ApiObject)
+
+const rowsOf = (world: World, cluster: string) => world.cluster(cluster)?.custom.get(`${NAMESPACE}/maps`)
+
+/** In the order in which they were offered. */
+const isRising = (batches: readonly Batch[]) =>
+  batches.every(({ sequence }, i) => i === 0 || sequence > (batches[i - 1]?.sequence ?? 0))
+
+describe('MetricSources of a cluster the hub reads', () => {
+  it('are read as soon as they are in force, beside the rounds, and no batch is lost for its number', async () => {
+    const { world, member, catalog } = await aHub()
+    await addMap(member, 'one', 1)
+    await addMap(member, 'two', 2)
+    await world.start({ catalog, random: () => 0 })
+    await connect(world, 'west', member)
+    await untilPhase(world, 'west', 'Connected')
+    await catalog.put(aSource().definition)
+    await until(() => expect(rowsOf(world, 'west')?.rows.size).toBe(2))
+    expect(rowsOf(world, 'west')).toMatchObject({ outcome: 'complete', aggregations: { total: 3 } })
+    // Another definition, while rounds go on.
+    await catalog.put(aSource({ label: 'y' }).definition)
+    await until(() => expect(rowsOf(world, 'west')?.rows.size).toBe(0))
+    expect(isRising(world.batches)).toBe(true)
+    expect(world.batches.some(({ partial }) => partial)).toBe(true)
+    expect(world.batches.some(({ partial }) => !partial)).toBe(true)
+  })
+
+  it('are followed where the source asks for it', async () => {
+    const { world, member, catalog } = await aHub()
+    await addMap(member, 'one', 1)
+    await catalog.put(aSource({ collection: { watch: true } }).definition)
+    await world.start({ catalog, random: () => 0 })
+    await connect(world, 'west', member)
+    await until(() => expect(rowsOf(world, 'west')?.rows.size).toBe(1))
+    await addMap(member, 'two', 2)
+    await until(() => expect(rowsOf(world, 'west')?.aggregations).toEqual({ total: 3 }))
+  })
+
+  it('end with the connection, and with the controller', async () => {
+    const { world, member, catalog } = await aHub()
+    await catalog.put(aSource({ collection: { watch: true } }).definition)
+    const manager = await world.start({ catalog, random: () => 0 })
+    await connect(world, 'west', member)
+    await until(() => expect(rowsOf(world, 'west')?.outcome).toBe('complete'))
+    await world.hub.delete(connectionResource, { name: 'west', namespace: NAMESPACE })
+    await until(() => expect(world.cluster('west')).toBeUndefined())
+    const count = world.batches.length
+    await addMap(member, 'one', 1)
+    await manager.stop()
+    expect(world.batches).toHaveLength(count)
+  })
+
+  it('are not read where only an agent can', async () => {
+    const { world, catalog } = await aHub()
+    await catalog.put(aSource().definition)
+    await world.start({ catalog, random: () => 0 })
+    const spec = { collectionMode: 'push' }
+    await world.hub.create(connectionResource, { metadata: { name: 'far', namespace: NAMESPACE }, spec })
+    await until(() => expect(world.batches.length).toBeGreaterThan(0))
+    expect(world.batches.every(({ partial }) => !partial)).toBe(true)
+  })
+})
+
+describe('a trial', () => {
+  const options = { limit: 1, signal: new AbortController().signal }
+  const trialOf = ({ hub, clients }: World) =>
+    sourceTrial({
+      hub,
+      clients,
+      namespace: NAMESPACE,
+      defaults: { intervalMs: 1000, timeoutMs: 2000, operatorScanIntervalMs: 1000 },
+    })
+
+  it('reads as many rows as are asked for, of a source that is in force nowhere', async () => {
+    const { world, member } = await aHub()
+    await addMap(member, 'one', 1)
+    await addMap(member, 'two', 2)
+    await connect(world, 'west', member)
+    const part = await trialOf(world)('west', aSource(), options)
+    expect(part).toMatchObject({ outcome: 'complete', truncated: true })
+    if (part?.outcome === 'complete') expect(part.rows.size).toBe(1)
+  })
+
+  it('gives nothing where the hub has no way in', async () => {
+    const { world } = await aHub()
+    await world.hub.create(connectionResource, {
+      metadata: { name: 'far', namespace: NAMESPACE },
+      spec: { collectionMode: 'push' },
+    })
+    expect(await trialOf(world)('far', aSource(), options)).toBeUndefined()
+    expect(await trialOf(world)('nowhere', aSource(), options)).toBeUndefined()
+  })
+
+  it('says what is wrong with the way', async () => {
+    const { world, member } = await aHub()
+    await connect(world, 'west', member, { credentialsRef: { name: 'missing' } })
+    expect(await trialOf(world)('west', aSource(), options)).toMatchObject({
+      outcome: 'unreachable',
+      message: expect.stringContaining('missing'),
+    })
+  })
+})
