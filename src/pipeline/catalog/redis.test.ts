@@ -1,4 +1,6 @@
+import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { SourceDefinition } from '#metricsource'
 import { StoreUnavailableError } from '#model'
 import { closeRedis, type Redis, redisClient } from '#redis'
 import { type Logger, silentLogger } from '#runtime'
@@ -239,6 +241,47 @@ describe.skipIf(redisMissing)(`a catalog in a real Redis${redisMissing ? ` (not 
     await hand.set(documentOf('b'), JSON.stringify(aDefinition('b')))
     await hand.sadd('metricsources:enabled', 'clusterpulse/b')
     await eventually('b is seen', () => reader.source('clusterpulse/b') !== undefined)
+  })
+
+  it('holds after any writes what a first resync of the same sources would write', async () => {
+    const written = async () => ({ ...(await contents()), 'metricsources:generation': '' })
+    const definition = fc
+      .tuple(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('x', 'y', ''), fc.constantFrom('1', '2'))
+      .map(([name, typeName, hash]) => aDefinition(name, { typeName, hash }))
+    const write = fc.oneof(
+      fc.record({ put: definition }),
+      fc.record({ remove: fc.constantFrom('a', 'b', 'c', 'd') }),
+      fc.record({ resync: fc.uniqueArray(definition, { selector: ({ name }) => name }) }),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(write, { maxLength: 12 }), async (writes) => {
+        await hand.flushall()
+        const catalog = await open()
+        const model = new Map<unknown, SourceDefinition>()
+        await catalog.resync([])
+        for (const one of writes) {
+          if ('put' in one) {
+            await catalog.put(one.put)
+            model.set(one.put.name, one.put)
+          } else if ('remove' in one) {
+            await catalog.remove(`clusterpulse/${one.remove}`)
+            model.delete(one.remove)
+          } else {
+            await catalog.resync(one.resync)
+            model.clear()
+            for (const each of one.resync) model.set(each.name, each)
+          }
+        }
+        expect(ids(catalog)).toEqual([...model.keys()].sort().map((name) => `clusterpulse/${name}`))
+        const found = await written()
+        await catalog[Symbol.asyncDispose]()
+        await hand.flushall()
+        await using fresh = await open()
+        await fresh.resync([...model.values()])
+        expect(found).toEqual(await written())
+      }),
+      { numRuns: 40 },
+    )
   })
 
   it('is written by one of two at a time, and holds what both wrote', async () => {
