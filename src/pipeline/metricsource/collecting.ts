@@ -29,8 +29,8 @@ const [FINE, NOTHING, UNFIT] = ['.', '-', '!']
 /** Labels of an object that are kept; more are a way to fill our memory. */
 const MAX_LABELS = 256
 const NO_LABELS: Readonly<Record<string, string>> = Object.freeze({})
-/** Longer texts are rarely equal, and looking costs more. */
-const MAX_SHARED_TEXT = 64
+/** Longer texts are rarely equal, and looking costs more; shorter ones the JSON parser keeps once by itself. */
+const [MIN_SHARED_TEXT, MAX_SHARED_TEXT] = [11, 64]
 const MAX_SHARED_NAMESPACES = 10_000
 /** Text of all rows of one collection, UTF-16 units, short values not counted: whoever fills annotations does not fill us. */
 const MAX_KEPT_TEXT = 32 * 2 ** 20
@@ -193,7 +193,7 @@ export class ColumnCollecting implements Collecting {
 
   /** Whether there is room for it. */
   #keep(place: number, value: CustomValue): boolean {
-    if (typeof value !== 'string') this.#slots[place] = value
+    if (typeof value !== 'string' || value.length < MIN_SHARED_TEXT) this.#slots[place] = value
     else if (value.length <= MAX_SHARED_TEXT) this.#slots[place] = this.#texts[place]?.of(value, value) ?? value
     else if (this.#affords(value.length)) this.#slots[place] = value
     else return this.#unfit(place, `there is too much text in all: ${value.length} characters more`)
