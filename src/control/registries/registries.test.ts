@@ -64,7 +64,7 @@ describe.each(apis)('a registry that is declared at $title', ({ skip, open }) =>
 })
 
 describe('a registry', () => {
-  const withHub = async (script: Script, work: (given: Awaited<ReturnType<typeof given>>) => Promise<void>) => {
+  const withHub = async (script: Script, work: (hub: Awaited<ReturnType<typeof given>>) => Promise<void>) => {
     await using made = await given(script)
     await work(made)
   }
