@@ -1,5 +1,5 @@
 import { Compile } from 'typebox/compile'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   type CustomPageView,
   getType,
@@ -180,6 +180,12 @@ describe('types', () => {
 })
 
 describe('rows', () => {
+  let shared: World
+  beforeAll(async () => {
+    shared = await aFleet()
+  })
+  afterAll(() => shared[Symbol.asyncDispose]())
+
   it('are those that policies leave, sorted by name, with what goes for all of them', async () => {
     await using world = await aFleet()
     const all = await page(world, 'admin')
@@ -215,7 +221,7 @@ describe('rows', () => {
     ['where=phase!=Bound', ['bank/db', 'shop/db']],
     ['where=name=db&where=namespace!=bank', ['shop/db']],
   ])('are found and ordered by %s', async (query, expected) => {
-    await using world = await aFleet()
+    const world = shared
     const found = ids(await page(world, 'admin', `?${query.replaceAll(' ', '%20')}`))
     if (query.startsWith('sort=phase')) expect([...found].sort()).toEqual(expected)
     else expect(found).toEqual(expected)
@@ -224,7 +230,7 @@ describe('rows', () => {
   it.each(['sort=secret', 'where=secret=1', 'where=size', 'where=size>big', 'cursor=bm9uZQ'])(
     'are not guessed at: %s is refused',
     async (query) => {
-      await using world = await aFleet()
+      const world = shared
       const { status, body } = await get(world, `/api/v2/clusters/west/types/pvc?${query}`, { as: 'ann' })
       expect(status, JSON.stringify(body)).toBe(400)
     },
@@ -233,7 +239,7 @@ describe('rows', () => {
   it.each(['name', 'namespace', 'size', 'phase'])(
     'come in pages by %s that neither hide nor repeat, both ways',
     async (sort) => {
-      await using world = await aFleet()
+      const world = shared
       for (const order of ['asc', 'desc']) {
         const whole = ids(await page(world, 'admin', `?sort=${sort}&order=${order}`))
         const seen: string[] = []
