@@ -15,7 +15,7 @@ import { formatCount } from '../../model/format.ts'
 import { clusterPath, Link, typeEditorPath, typesPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { NotUpdated } from './not-updated.tsx'
-import { AggregatedText, StandingMark, StandingNotes } from './parts.tsx'
+import { AggregatedText, notesOf, StandingCell } from './parts.tsx'
 import { TypeOnCluster } from './rows-page.tsx'
 
 /** The tab of a cluster: its types, or the rows of one. */
@@ -113,9 +113,9 @@ const lineColumns = (cluster: string): readonly Column<Line>[] => [
   {
     id: 'state',
     header: 'State',
-    width: 140,
+    width: 190,
     value: ({ on }) => standingWord[standingOf(on)],
-    cell: ({ on }) => <StandingMark on={on} />,
+    cell: ({ on }) => <StandingCell on={on} />,
   },
   {
     id: 'rows',
@@ -148,17 +148,7 @@ const lineColumns = (cluster: string): readonly Column<Line>[] => [
         <Age at={on.part.freshness.observedAt} suffix=" ago" />
       ),
   },
-  {
-    id: 'notes',
-    header: 'Notes',
-    width: 230,
-    value: ({ on }) => [...(on.truncated ? ['truncated'] : []), ...(on.outdated ? ['outdated'] : [])],
-    cell: ({ on }) => (
-      <span className="row-notes">
-        <StandingNotes on={on} />
-      </span>
-    ),
-  },
+  { id: 'notes', header: 'Notes', width: 220, extra: true, value: ({ on }) => notesOf(on) },
 ]
 
 function Numbers({ type, on }: Line): ReactNode {

@@ -206,7 +206,9 @@ function Verdict({ trying: { tried, isBusy } }: { trying: Trying }): ReactNode {
   return (
     <>
       {errors > 0 ? (
-        <span className="short is-fault">■ {plural(errors, 'error')} keep it from coming into force</span>
+        <span className="short is-fault">
+          ■ {errors === 1 ? '1 error keeps' : `${plural(errors, 'error')} keep`} it from coming into force
+        </span>
       ) : (
         <span className="is-fine">✓ It can come into force</span>
       )}

@@ -21,6 +21,7 @@ function spanOf(text: string, finding: SourceFindingView): Span | null {
   const told = /\bline (\d+)(?:,? column (\d+))?/i.exec(finding.message)
   if (finding.path === '' || finding.path === 'manifest')
     return told ? lineSpan(text, Number(told[1]), Number(told[2] ?? 1)) : null
+  if (finding.code === 'unknown_key') return placeOf(text, finding.path)?.key ?? null
   return findingSpan(text, finding)
 }
 
@@ -94,8 +95,7 @@ export function FindingList({ text, findings, onGo, onReplace }: FindingListProp
 function fixFor(text: string, { at, suggestion, path, code }: SourceFindingView, span: Span): Span | null {
   if (suggestion === null || /[()]/.test(suggestion)) return null
   if (at) return text.slice(span.from, span.to) === at.text.slice(at.from, at.to) ? span : null
-  if (code === 'unknown_key') return placeOf(text, path)?.key ?? null
-  return placeOf(text, path)?.isExact ? span : null
+  return code === 'unknown_key' || placeOf(text, path)?.isExact ? span : null
 }
 
 const widest = 64

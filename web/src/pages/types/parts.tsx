@@ -48,6 +48,32 @@ export function StandingMark({ on }: { on: TypeOnClusterView }): ReactNode {
   )
 }
 
+/** The same as words, for filters, files and cells. */
+export const notesOf = ({ truncated, outdated, errorCount, filtered }: TypeOnClusterView): string[] => [
+  ...(truncated ? ['truncated'] : []),
+  ...(outdated ? ['outdated'] : []),
+  ...(errorCount > 0 ? [plural(errorCount, 'error')] : []),
+  ...(filtered ? ['filtered'] : []),
+]
+
+/** How it stands, and below what must be known of it. */
+export function StandingCell({ on }: { on: TypeOnClusterView }): ReactNode {
+  const notes = notesOf(on)
+  if (notes.length === 0) return <StandingMark on={on} />
+  const warns = on.truncated || on.outdated || on.errorCount > 0
+  return (
+    <span className="state-cell">
+      <StandingMark on={on} />
+      <span
+        className={warns ? 'fine state-notes short' : 'fine state-notes'}
+        data-tip={errorTip(on) || notes.join(', ')}
+      >
+        {notes.join(', ')}
+      </span>
+    </span>
+  )
+}
+
 /** What must be known besides: cut off, by an older declaration, filtered, namespaces that could not be read. */
 export function StandingNotes({ on }: { on: TypeOnClusterView }): ReactNode {
   const { truncated, outdated, filtered, errorCount } = on

@@ -25,7 +25,7 @@ import { clusterPath, Link, typeEditorPath, typesPath, whyPath } from '../../rou
 import { useSession } from '../../session.ts'
 import { PageHeading } from '../../shell/page-heading.tsx'
 import { NotUpdated } from './not-updated.tsx'
-import { AggregatedText, StandingMark, StandingNotes } from './parts.tsx'
+import { AggregatedText, notesOf, StandingCell } from './parts.tsx'
 import { Tiles } from './tiles.tsx'
 import { watchClusters } from './type-list.tsx'
 
@@ -201,9 +201,9 @@ function clusterColumns(
     {
       id: 'state',
       header: 'State',
-      width: 140,
+      width: 190,
       value: (on) => standingWord[standingOf(on)],
-      cell: (on) => <StandingMark on={on} />,
+      cell: (on) => <StandingCell on={on} />,
     },
     {
       id: 'rows',
@@ -253,22 +253,7 @@ function clusterColumns(
           </span>
         ),
     },
-    {
-      id: 'notes',
-      header: 'Notes',
-      width: 250,
-      value: ({ truncated, outdated, filtered, errorCount }) => [
-        ...(truncated ? ['truncated'] : []),
-        ...(outdated ? ['outdated'] : []),
-        ...(errorCount > 0 ? ['errors'] : []),
-        ...(filtered ? ['filtered'] : []),
-      ],
-      cell: (on) => (
-        <span className="row-notes">
-          <StandingNotes on={on} />
-        </span>
-      ),
-    },
+    { id: 'notes', header: 'Notes', width: 220, extra: true, value: notesOf },
   ]
 }
 
