@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compileMetricSource } from './compile.ts'
+import { FIELD_TYPES, FUNCTIONS, OPERATORS } from './draft.ts'
 import { readDefinition } from './read-definition.ts'
 import type { SourceObject } from './types.ts'
 
@@ -142,6 +143,92 @@ describe('the document of a source', () => {
       )
       expect(rows[1]).toEqual(rows[0])
     }
+  })
+
+  it('is read back as the same source, whatever it declares', () => {
+    const name = fc.constantFrom('a', 'b', 'c', 'x.y', '__proto__', 'constructor')
+    const field = fc.record(
+      {
+        name,
+        path: fc.constantFrom('.a', '.a[0]', '.a["b.c"]', '.a[*].b', '.a[?(@.b=="c")].d', '$', '{.a}', '.a..b'),
+        type: fc.constantFrom(...FIELD_TYPES),
+        default: fc.constantFrom('', '0', '1Gi', 'text', 'true'),
+      },
+      { requiredKeys: ['name', 'path'] },
+    )
+    const aggregation = fc.record(
+      {
+        name: fc.constantFrom('n', 'm'),
+        function: fc.constantFrom(...FUNCTIONS),
+        field: name,
+        groupBy: name,
+        percentile: fc.integer({ min: 0, max: 100 }),
+        filter: fc.record({
+          field: name,
+          operator: fc.constantFrom(...OPERATORS),
+          value: fc.constantFrom('', 'a', '5', '[1]'),
+        }),
+      },
+      { requiredKeys: ['name', 'function'] },
+    )
+    const seconds = fc.integer({ min: -1, max: 1000 })
+    const spec = fc.record(
+      {
+        source: fc.constantFrom(object.spec.source, {
+          apiVersion: 'x.io/v1',
+          kind: 'Thing',
+          scope: 'Cluster',
+          resource: 'thingies',
+        }),
+        fields: fc.uniqueArray(field, { minLength: 1, maxLength: 4, selector: (one) => one.name }),
+        computed: fc.constantFrom(
+          [],
+          [{ name: 'd', expression: '1 + 1' }],
+          [{ name: 'd', expression: 'now()', type: 'string' }],
+        ),
+        aggregations: fc.array(aggregation, { maxLength: 4 }),
+        collection: fc.record(
+          { intervalSeconds: seconds, retryAttempts: seconds, watch: fc.boolean() },
+          { requiredKeys: [] },
+        ),
+        rbac: fc.record(
+          {
+            resourceTypeName: fc.constantFrom('', 't'),
+            filterableFields: fc.array(name),
+            filterAggregations: fc.boolean(),
+          },
+          { requiredKeys: [] },
+        ),
+      },
+      { requiredKeys: ['source', 'fields'] },
+    )
+    const objects = ['x', 5, ['1Gi', { b: 'c', d: 7 }], { b: '2026-01-01T00:00:00Z', 'b.c': true }].map((a, i) => ({
+      metadata: { name: `o${i}` },
+      a,
+    }))
+    fc.assert(
+      fc.property(spec, (one) => {
+        const { source, findings } = compileMetricSource(
+          { metadata: object.metadata, spec: one } as SourceObject,
+          compiledAt,
+        )
+        expect(findings.filter(({ severity }) => severity === 'error')).toEqual([])
+        const again = readDefinition(overTheWire(source?.definition))
+        expect(facts(again ?? {})).toEqual(facts(source ?? {}))
+        const [first, second] = [source, again].map((compiled) => {
+          const collecting = compiled?.collect(0)
+          for (const each of objects) collecting?.add(each)
+          return {
+            rows: collecting?.rows(),
+            reports: collecting?.reports(),
+            sums: collecting && compiled?.aggregate(collecting.rows()),
+          }
+        })
+        expect(second?.rows?.columns).toEqual(first?.rows?.columns)
+        expect([second?.reports, second?.sums]).toEqual([first?.reports, first?.sums])
+      }),
+      { numRuns: 300 },
+    )
   })
 
   it('says a later aggregation of the same name, once', () => {
