@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { AgentCredentials, joinCommand, joinManifest } from '#connections'
-import { clusterConnection } from '#kinds'
+import { clusterConnection, metricSource } from '#kinds'
 import {
   accessForContext,
   createKubeClient,
@@ -11,6 +11,7 @@ import {
   loadKubeconfig,
   type Resource,
 } from '#kube'
+import { type CompiledSource, compileMetricSource, type SourceObject } from '#metricsource'
 import { type ClusterName, FleetError, parseClusterName, seconds } from '#model'
 import { silentLogger } from '#runtime'
 import { HUB_NAMESPACE } from './control-plane.ts'
@@ -131,10 +132,28 @@ async function joining(
     notes.push(
       'the manifest holds the token: apply it on the member with kubectl apply --server-side -f -, and delete it',
     )
-    return { text: joinManifest({ ...shared, image: options.image ?? told.image ?? 'clusterpulse' }), notes }
+    const sources = await sourcesOf(hub, namespace)
+    if (sources.length > 0)
+      notes.push(
+        `its role lets the agent read what ${sources.length} MetricSources name today; print it again when there are more`,
+      )
+    return { text: joinManifest({ ...shared, image: options.image ?? told.image ?? 'clusterpulse', sources }), notes }
   }
   notes.push('run it where the kubeconfig of the member is (KUBECONFIG); it holds the token')
   return { text: `${joinCommand(shared)}\n`, notes }
+}
+
+/** What is declared now, as far as it works: the agent's role is made of it. None where the kind is not installed. */
+async function sourcesOf(hub: KubeClient, namespace: string): Promise<readonly CompiledSource[]> {
+  const { group, plural, definition } = metricSource
+  const resource = { group, version: definition.version, plural, kind: definition.kind, namespaced: true }
+  if (!(await hub.serves(resource))) return []
+  const objects = await hub.listAll(resource, { namespace })
+  return objects.flatMap((object) => {
+    if (metricSource.faults(object).length > 0) return []
+    const { source } = compileMetricSource(object as unknown as SourceObject) // without faults it is one
+    return source ? [source] : []
+  })
 }
 
 /** A cluster only its agent speaks for: the hub has no way to it, and tries none. */
