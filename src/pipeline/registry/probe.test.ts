@@ -42,6 +42,21 @@ describe('a registry that answers', () => {
     expect(result).toMatchObject({ available: true, health: 'healthy', features: { requires_auth: true } })
   })
 
+  it('may end a connection that was kept, which is no trouble', async () => {
+    let asked = 0
+    await using server = await serveBytes((socket) => {
+      socket.once('data', () => {
+        asked++
+        const body = '{"repositories":["a"]}'
+        socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+        socket.once('data', () => socket.destroy()) // of the next question, without a word
+      })
+    })
+    const result = await probe(targetAt(server.url, { checkCatalog: true, healthCheckPaths: ['/health'] }))
+    expect(result).toMatchObject({ available: true, health: 'healthy', repositoryCount: 1, warnings: [] })
+    expect(asked).toBe(3)
+  })
+
   it('is slow above five seconds, and names the time', async () => {
     await using server = await serve(registry())
     let now = 1_000_000

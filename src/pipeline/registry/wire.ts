@@ -77,8 +77,8 @@ export class Wire implements AsyncDisposable {
     // Once it was sent elsewhere, what comes back home is somebody else's question: not ours to sign.
     let { authorization } = question
     for (let redirects = 0; ; redirects++) {
-      const answer = await this.#exchange(at, { ...question, authorization }, (at) =>
-        question.onHeaders?.(Math.max(0, at - startedAt)),
+      const answer = await this.#asked(at, { ...question, authorization }, (headersAt) =>
+        question.onHeaders?.(Math.max(0, headersAt - startedAt)),
       )
       const headersMs = Math.max(0, answer.headersAt - startedAt)
       const location = lineOf(answer.headers, 'location')
@@ -92,6 +92,17 @@ export class Wire implements AsyncDisposable {
         authorization = undefined
       }
       at = next
+    }
+  }
+
+  /** A server may end a connection that it kept just when the next question is on its way: that one is asked once more. */
+  async #asked(url: URL, question: Question, onHead: (at: number) => void): Promise<Received> {
+    const wasAsked = this.#clients.has(url.origin)
+    try {
+      return await this.#exchange(url, question, onHead)
+    } catch (error) {
+      if (!wasAsked || !isBrokenConnection(error)) throw error
+      return this.#exchange(url, question, onHead)
     }
   }
 
@@ -212,4 +223,11 @@ export class Wire implements AsyncDisposable {
 
 interface Received extends Pick<Answer, 'status' | 'headers' | 'body' | 'isCut'> {
   readonly headersAt: number
+}
+
+const BROKEN = new Set<unknown>(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
+
+function isBrokenConnection(error: unknown): boolean {
+  const cause = error instanceof ProbeError ? error.cause : undefined
+  return BROKEN.has((cause as { readonly code?: unknown } | undefined)?.code)
 }
