@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Batch, type CustomPart, parseClusterName } from '#model'
-import { decodeBody, encodeBody } from './body.ts'
+import { type Batch, type CustomPart, CustomRows, parseClusterName } from '#model'
+import { decodeBody, encodeBody, withoutCustom } from './body.ts'
+import { Writer } from './bytes.ts'
+import { WireError } from './errors.ts'
 import { headOf } from './testing/arbitrary.ts'
 import { customParts, plain } from './testing/custom.ts'
 import { viewOf } from './view.ts'
@@ -52,5 +54,131 @@ describe('what MetricSources saw', () => {
       ),
       { numRuns: 300 },
     )
+  })
+})
+
+describe('a source that did not change', () => {
+  const fields = ['phase', 'cpu', 'memory', 'node', 'ready']
+  const rowsOf = (count: number, changed = -1) =>
+    CustomRows.of(
+      fields,
+      Array.from({ length: count }, (_, i) => ({
+        namespace: `team-${i % 40}`,
+        name: `service-${i}`,
+        labels: { app: `app-${i % 100}` },
+        values: {
+          phase: i === changed ? 'Failed' : 'Running',
+          cpu: (i % 400) / 1000,
+          memory: i * 2 ** 20,
+          node: `n${i % 50}`,
+          ready: true,
+        },
+      })),
+    )
+  const part = (rows: CustomRows, durationMs: number): CustomPart => ({
+    source: 'monitoring/pods',
+    hash: '0123456789abcdef',
+    durationMs,
+    outcome: 'complete',
+    rows,
+    aggregations: { total: rows.size, cpu: 12.25, by: { Running: rows.size } },
+    truncated: false,
+    errors: [{ namespace: 'secret', outcome: 'forbidden', code: 'forbidden', message: 'may not be listed' }],
+    errorCount: 1,
+    reports: fields.map((field) => ({ field, missing: 3, malformed: 0, example: '' })),
+  })
+
+  it('costs at most 100 bytes however many rows it has, and one changed value not much more', () => {
+    const first = batch([part(rowsOf(5_000), 812)])
+    const base = again(first).view
+    const quiet = encodeBody(batch([part(rowsOf(5_000), 790)], { sequence: 6 }), viewOf(first))
+    expect(quiet.length).toBeLessThanOrEqual(100)
+    const { batch: told, view } = decodeBody(quiet, { ...headOf(first), sequence: 6, base: 5 }, base)
+    expect(told.custom).toMatchObject([{ outcome: 'changed', removed: [], durationMs: 790, hash: '0123456789abcdef' }])
+    expect(view.custom?.get('monitoring/pods')).toBe(base.custom?.get('monitoring/pods'))
+    const little = encodeBody(batch([part(rowsOf(5_000, 77), 790)], { sequence: 6 }), viewOf(first))
+    expect(little.length).toBeLessThan(130)
+  })
+
+  it('is refused as a difference to other rows', () => {
+    const first = batch([part(rowsOf(10), 5)])
+    const change = encodeBody(batch([part(rowsOf(10, 3), 5)], { sequence: 6 }), viewOf(first))
+    const head = { ...headOf(first), sequence: 6, base: 5 }
+    for (const other of [{}, again(batch([part(rowsOf(11), 5)])).view]) {
+      expect(() => decodeBody(change, head, other)).toThrow(expect.objectContaining({ code: 'base_mismatch' }))
+    }
+    expect(() => decodeBody(change, head)).toThrow(expect.objectContaining({ code: 'base_mismatch' }))
+  })
+
+  it('is told whole where its fields are others', () => {
+    const first = batch([part(rowsOf(10), 5)])
+    const rows = CustomRows.of(['other'], rowsOf(10).rows())
+    const body = encodeBody(batch([part(rows, 5)], { sequence: 6 }), viewOf(first))
+    const { batch: told } = decodeBody(body, { ...headOf(first), sequence: 6, base: 5 }, again(first).view)
+    expect(told.custom).toMatchObject([{ outcome: 'complete' }])
+  })
+})
+
+describe('a hub that does not know of MetricSources', () => {
+  it('gets rounds without them, and nothing of what is between rounds', () => {
+    const parts: Batch['parts'] = []
+    const { partial: _, ...round } = batch([], { parts })
+    const withCustom = { ...round, custom: [] }
+    expect(withoutCustom(round)).toBe(round)
+    expect(withoutCustom(withCustom)).toEqual(round)
+    expect(withoutCustom(batch([]))).toBeUndefined()
+  })
+})
+
+describe('whatever the bytes', () => {
+  it('of parts of sources, a body is read or refused, 20 000 times', () => {
+    const samples = fc.sample(customParts(), { numRuns: 30, seed: 7 }).map((parts) => batch(parts))
+    const base = again(samples[0]!).view
+    const seeds = [...samples.map((one) => encodeBody(one)), ...samples.map((one) => encodeBody(one, base))]
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
+    let state = 5
+    const random = (below: number) => {
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+      return Math.floor((state / 2 ** 32) * below)
+    }
+    let refused = 0
+    for (let i = 0; i < 20_000; i++) {
+      const bytes = Uint8Array.from(seeds[i % seeds.length]!)
+      for (let hit = 0; hit <= random(4); hit++) bytes[random(bytes.length)] = random(256)
+      try {
+        const { batch: read } = decodeBody(bytes.subarray(0, bytes.length - random(3)), headOf(samples[0]!), base)
+        for (const part of read.custom ?? []) if (part.outcome === 'complete') expect(part.rows.size).toBeLessThan(100)
+      } catch (error) {
+        if (!(error instanceof WireError)) throw error
+        refused++
+      }
+    }
+    Error.stackTraceLimit = stackTraceLimit
+    expect(refused).toBeGreaterThan(5_000)
+  }, 60_000)
+
+  it.each([3_000, 190_000, 2 ** 40])('a few that claim %d rows are refused before anything is made', (rows) => {
+    const body = new Writer()
+    for (const byte of [1, 0, 0]) body.u8(byte)
+    const texts = ['custom', 'team/a', 'f']
+    body.varint(texts.length)
+    for (const text of texts) body.varint(text.length)
+    body.raw(new TextEncoder().encode(texts.join('')))
+    for (const byte of [2, 0, 0]) body.u8(byte) // the duration 0
+    body.varint(1)
+    body.varint(0)
+    body.sized(() => {
+      body.u8(0)
+      body.varint(1)
+      for (const byte of [2, 0, 0]) body.u8(byte)
+      // No hash, aggregations, errors and reports; twenty fields.
+      for (const byte of [0, 2, 0, 0, 0, 0, 20]) body.u8(byte)
+      for (let i = 0; i < 20; i++) body.varint(i % 3)
+      body.varint(rows)
+    })
+    const before = process.memoryUsage().heapUsed
+    expect(() => decodeBody(body.done(), headOf(batch([])))).toThrow(/more than its size allows|more rows than/)
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(8 * 1024 * 1024)
   })
 })
