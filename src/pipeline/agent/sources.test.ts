@@ -1,0 +1,252 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { KubeClient } from '#kube'
+import { type CompiledSource, compileMetricSource } from '#metricsource'
+import { type Batch, type Plan, parseClusterName } from '#model'
+import { Agent, type AgentOptions } from './agent.ts'
+import { type BatchRecord, decodeRecord, encodeRecord } from './buffer-record.ts'
+import { Fresh } from './fresh.ts'
+import { laneOf, partialBatch } from './sources.ts'
+import { MemoryHub } from './testing/memory-hub.ts'
+import { countingCollector } from './testing/small-cluster.ts'
+import { VirtualTime } from './testing/virtual-time.ts'
+import { thin } from './thinning.ts'
+
+const START = Date.UTC(2026, 10, 1)
+const cluster = parseClusterName('west')
+
+function aSource(name: string, interval: number): CompiledSource {
+  const { source, findings } = compileMetricSource(
+    {
+      metadata: { name, namespace: 'clusterpulse' },
+      spec: {
+        source: { apiVersion: 'example.com/v1', kind: 'Widget' },
+        fields: [{ name: 'size', path: '.spec.size', type: 'integer' }],
+        collection: { intervalSeconds: interval },
+      },
+    },
+    START,
+  )
+  if (!source) throw new Error(JSON.stringify(findings))
+  return source
+}
+
+describe('an agent with sources in its plan', () => {
+  let directory = ''
+  let time = new VirtualTime(START)
+  const open: Agent[] = []
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'agent-sources-'))
+    time = new VirtualTime(START)
+  })
+  afterEach(async () => {
+    for (const agent of open.splice(0)) await stopped(agent)
+    await rm(directory, { recursive: true, force: true })
+  })
+
+  async function stopped(agent: Agent): Promise<void> {
+    let isOver = false
+    const stopping = agent.stop().finally(() => {
+      isOver = true
+    })
+    while (!isOver) await time.advance(100, () => new Promise((resolve) => setImmediate(resolve)))
+    await stopping
+  }
+
+  let count = 0
+  /** Widgets of which each reading finds one more. */
+  const kube = (): KubeClient => {
+    const client = {
+      ping: () => Promise.resolve(),
+      find: async () => ({ plural: 'widgets', namespaced: true }),
+      async *list() {
+        count++
+        const items = Array.from({ length: count }, (_, i) => ({
+          metadata: { namespace: 'a', name: `w${i}` },
+          spec: { size: i },
+        }))
+        yield { items, resourceVersion: '1', next: '' }
+      },
+    }
+    return client as unknown as KubeClient // no more of it is asked
+  }
+
+  async function anAgent(hub: MemoryHub, options: Partial<AgentOptions> = {}): Promise<Agent> {
+    const agent = await Agent.open({
+      cluster,
+      version: '1',
+      transport: hub,
+      token: () => Promise.resolve('t'),
+      kube,
+      directory,
+      plan: { intervalMs: 60_000 },
+      collectors: [countingCollector()],
+      clock: time,
+      monotonic: time.monotonic,
+      random: () => 0.5,
+      ...options,
+    })
+    open.push(agent)
+    return agent
+  }
+
+  const pass = (ms: number, agent: Agent, hub: MemoryHub) =>
+    time.advance(ms, async () => {
+      let same = 0
+      for (let last = ''; same < 6; ) {
+        await new Promise((resolve) => setImmediate(resolve))
+        const { buffer, collection, uplink, sources } = agent.status()
+        const now = JSON.stringify([hub.arrivals.size, buffer.batches, collection.rounds, uplink.sentBytes, sources])
+        same = now === last && !agent.isBusy ? same + 1 : 0
+        last = now
+      }
+    })
+
+  const planOf = (...sources: readonly unknown[]): Plan => ({
+    version: `p${sources.length}`,
+    intervalMs: 60_000,
+    timeoutMs: 5_000,
+    operatorScanIntervalMs: 60_000,
+    sources,
+  })
+
+  it('collects them by their own interval, between the rounds, and sends what changed', async () => {
+    count = 0
+    const hub = new MemoryHub({ cluster, now: () => time.now() })
+    hub.plan = planOf(aSource('widgets', 30).definition, { neither: 'here nor there' })
+    const agent = await anAgent(hub)
+    await pass(100_000, agent, hub)
+    const arrived = [...hub.arrivals.values()]
+    expect(arrived.map(({ batch }) => batch.sequence)).toEqual(arrived.map((_, i) => i + 1))
+    expect(arrived.every(({ backfill }) => !backfill)).toBe(true)
+    const partial = arrived.filter(({ batch }) => batch.partial)
+    expect(partial.length).toBeGreaterThanOrEqual(3)
+    for (const { batch } of partial) expect([batch.parts, batch.failure]).toEqual([[], undefined])
+    const rows = partial.at(-1)?.view.custom?.get('clusterpulse/widgets')
+    expect(rows?.size).toBe(count)
+    expect(rows?.column('size')?.at(-1)).toBe(count - 1)
+    // A difference, not the whole.
+    expect(partial.at(-1)?.batch.custom).toEqual([expect.objectContaining({ outcome: 'changed' })])
+    expect(agent.status().sources).toEqual([
+      expect.objectContaining({ source: 'clusterpulse/widgets', outcome: 'complete', rows: count }),
+    ])
+    // The plan without them ends them.
+    hub.say({
+      payload: {
+        case: 'plan',
+        value: { version: 'p0', json: new TextEncoder().encode(JSON.stringify({ ...planOf(), version: 'p0' })) },
+      },
+    })
+    await pass(1_000, agent, hub)
+    expect(agent.status().sources).toEqual([])
+  })
+
+  it('brings the newest round and the newest of each source first after a time without a hub', async () => {
+    count = 0
+    const hub = new MemoryHub({ cluster, now: () => time.now() })
+    hub.plan = planOf(aSource('one', 30).definition, aSource('two', 90).definition)
+    const agent = await anAgent(hub)
+    await pass(20_000, agent, hub)
+    hub.up = false
+    hub.cut()
+    await pass(600_000, agent, hub)
+    const before = new Set(hub.arrivals.keys())
+    hub.up = true
+    await pass(400_000, agent, hub)
+    expect(agent.status().buffer.batches).toBe(0)
+    const after = [...hub.arrivals.values()].filter(({ batch }) => !before.has(batch.sequence))
+    const live = after.filter(({ backfill }) => !backfill)
+    const [first, ...others] = live.map(({ batch }) => batch)
+    // Whatever is older than these came as backlog, so they must hold all there is to know.
+    const newest = (sequence: number) => Math.min(...live.map(({ batch }) => batch.sequence)) <= sequence
+    const backlog = after.filter(({ backfill }) => backfill).map(({ batch }) => batch)
+    expect(backlog.length).toBeGreaterThan(10)
+    const before0 = backlog.filter(({ sequence }) => newest(sequence))
+    for (const old of before0) {
+      const isSaidLater = old.partial
+        ? old.custom?.every(({ source }) => saysLater(live, old, (batch) => speaksOf(batch, source)))
+        : saysLater(live, old, (batch) => !batch.partial)
+      expect(isSaidLater, `batch ${old.sequence} is said again by a live one`).toBe(true)
+    }
+    const firsts = [first, ...others].slice(0, 4)
+    expect(firsts.some((batch) => batch && !batch.partial)).toBe(true)
+    for (const source of ['clusterpulse/one', 'clusterpulse/two'])
+      expect(
+        firsts.some((batch) => batch && speaksOf(batch, source)),
+        source,
+      ).toBe(true)
+  })
+})
+
+const speaksOf = ({ custom = [] }: Batch, source: string) => custom.some((part) => part.source === source)
+const saysLater = (live: readonly { readonly batch: Batch }[], old: Batch, says: (batch: Batch) => boolean): boolean =>
+  live.some(({ batch }) => batch.sequence > old.sequence && says(batch))
+
+const batchOf = (sequence: number, sources: readonly string[] | undefined): Batch =>
+  sources
+    ? {
+        ...partialBatch(
+          cluster,
+          sources.map((source) => ({ source, hash: '', durationMs: 0, outcome: 'absent', code: '', message: '' })),
+          0,
+        ),
+        sequence,
+      }
+    : { cluster, sequence, source: 'push', collectedAt: 0, durationMs: 0, parts: [] }
+
+const recordOf = (sequence: number, lane = 0): BatchRecord => ({
+  kind: 'batch',
+  sequence,
+  collectedAt: 1,
+  stamp: 2,
+  bootId: 'boot',
+  compression: 'none',
+  bodyBytes: 3,
+  body: Buffer.from('abc'),
+  ...(lane > 0 && { lane }),
+})
+
+describe('what is fresh', () => {
+  it('is the newest round, and for each source the newest batch that speaks of it', () =>
+    fc.assert(
+      fc.property(
+        fc.array(fc.option(fc.uniqueArray(fc.constantFrom('a', 'b', 'c'), { minLength: 1 }), { nil: undefined })),
+        (drawn) => {
+          const fresh = new Fresh()
+          for (const [i, sources] of drawn.entries()) fresh.add(batchOf(i + 1, sources), recordOf(i + 1))
+          const wanted = new Set<number>()
+          const rounds = drawn.flatMap((sources, i) => (sources ? [] : [i + 1]))
+          if (rounds.length > 0) wanted.add(Math.max(...rounds))
+          for (const name of ['a', 'b', 'c']) {
+            const speaking = drawn.flatMap((sources, i) => (sources?.includes(name) ? [i + 1] : []))
+            if (speaking.length > 0) wanted.add(Math.max(...speaking))
+          }
+          expect(fresh.sequences()).toEqual([...wanted].sort((a, b) => a - b))
+        },
+      ),
+    ))
+})
+
+describe('lanes', () => {
+  it('are one for the rounds, and one for each set of sources', () => {
+    expect(laneOf(batchOf(1, undefined))).toBe(0)
+    expect(laneOf(batchOf(1, ['a', 'b']))).toBe(laneOf(batchOf(2, ['b', 'a'])))
+    expect(laneOf(batchOf(1, ['a']))).not.toBe(laneOf(batchOf(1, ['b'])))
+  })
+
+  it('are kept with their batches on disk', () => {
+    for (const lane of [0, 1, 2 ** 32 - 1]) {
+      const record = recordOf(7, lane)
+      expect(decodeRecord(encodeRecord(record))).toEqual(record)
+    }
+  })
+
+  it('are thinned each for itself: no round goes for the sake of a source', () => {
+    const held = [0, 5, 0, 5, 0, 6].map((lane, i) => ({ sequence: i, collectedAt: i, kind: 'batch' as const, lane }))
+    const { kept } = thin(held, 1000, () => false)
+    expect(kept.map(({ sequence }) => sequence)).toEqual([0, 1, 5])
+  })
+})
