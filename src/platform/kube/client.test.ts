@@ -539,6 +539,76 @@ describe('discovery', () => {
   })
 })
 
+async function pagesOf<T>(pages: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = []
+  for await (const page of pages) all.push(page)
+  return all
+}
+
+describe('the name of a kind', () => {
+  const clock = new ManualClock()
+  const list = (resources: readonly object[]) => ({ kind: 'APIResourceList', resources })
+  const widgets = { name: 'widgets', kind: 'Widget', namespaced: true, verbs: ['get', 'list'] }
+
+  it('is what the cluster says, without subresources and what cannot be listed', async () => {
+    const resources = [
+      { name: 'widgets/status', kind: 'Widget', namespaced: true, verbs: ['get'] },
+      { name: 'widgetreviews', kind: 'Widget', namespaced: false, verbs: ['create'] },
+      widgets,
+      { name: 'gateways', kind: 'Gateway', namespaced: false },
+      null,
+    ]
+    const server = await serve((_, response) => json(response, 200, list(resources)))
+    const kube = client(server.access(), { clock, timeoutMs: 1e9 })
+    expect(await kube.find('g.io', 'v1', 'Widget')).toEqual({ plural: 'widgets', namespaced: true })
+    expect(await kube.find('g.io', 'v1', 'Gateway')).toEqual({ plural: 'gateways', namespaced: false })
+    expect(await kube.serves({ group: 'g.io', version: 'v1', plural: 'widgets' })).toBe(true)
+    expect(server.requests).toEqual(['GET /apis/g.io/v1'])
+  })
+
+  it('is asked for again after half a minute where it is missing, and after a list was not found', async () => {
+    let served: readonly object[] = []
+    const server = await serve((request, response) => {
+      if (request.url === '/apis/g.io/v1') json(response, 200, list(served))
+      else status(response, 404, 'NotFound')
+    })
+    const kube = client(server.access(), { clock, timeoutMs: 1e9 })
+    expect(await kube.find('g.io', 'v1', 'Widget')).toBeUndefined()
+    served = [widgets]
+    expect(await kube.find('g.io', 'v1', 'Widget')).toBeUndefined()
+    clock.advance(30_000)
+    expect(await kube.find('g.io', 'v1', 'Widget')).toEqual({ plural: 'widgets', namespaced: true })
+    served = []
+    expect(await kube.find('g.io', 'v1', 'Widget')).toBeDefined()
+    const gone = { group: 'g.io', version: 'v1', kind: 'Widget', plural: 'widgets', namespaced: true }
+    expect(await failure(pagesOf(kube.list(gone)))).toMatchObject({ reason: 'not_found' })
+    expect(await kube.find('g.io', 'v1', 'Widget')).toBeUndefined()
+  })
+})
+
+describe('a list', () => {
+  it('goes on after a page that was read before', async () => {
+    const server = await serve((request, response) => {
+      const next = new URL(request.url ?? '', 'http://x').searchParams.get('continue')
+      const metadata = next === null ? { resourceVersion: '5', continue: 'two' } : { resourceVersion: '5' }
+      json(response, 200, { kind: 'SecretList', metadata, items: [] })
+    })
+    const kube = client(server.access())
+    const nexts = (await pagesOf(kube.list(secrets))).map(({ next }) => next)
+    expect(nexts).toEqual(['two', ''])
+    expect(await pagesOf(kube.list(secrets, { continue: 'two' }))).toHaveLength(1)
+  })
+
+  it('that is isolated does not open the circuit breaker, whatever the server says; others do', async () => {
+    const server = await serve((_, response) => status(response, 500, 'InternalError'))
+    const kube = client(server.access())
+    for (let i = 0; i < 8; i++)
+      expect(await failure(pagesOf(kube.list(secrets, { isolated: true })))).toMatchObject({ reason: 'server' })
+    for (let i = 0; i < 5; i++) await failure(pagesOf(kube.list(secrets)))
+    expect(await failure(pagesOf(kube.list(secrets)))).toMatchObject({ reason: 'breaker_open' })
+  })
+})
+
 describe('limits', () => {
   it('lets a burst through and then as many per second as set', async () => {
     const clock = new ManualClock()
