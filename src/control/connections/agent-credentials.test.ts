@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { MemoryCatalog } from '#catalog'
 import { type KubeClient, secrets } from '#kube'
+import { compileMetricSource } from '#metricsource'
 import { parseClusterName, systemClock } from '#model'
 import { AgentCredentials, type AgentCredentialsOptions, UnknownConnectionError } from './agent-credentials.ts'
 import { agentPlans } from './agent-plans.ts'
@@ -298,6 +300,44 @@ for (const { title, skip, open } of apis) {
       await kube.delete(connectionResource, secretKey(cluster))
       await until(() => expect(plans.planOf(cluster)).toBeUndefined())
       expect(told.filter((name) => name === cluster)).toHaveLength(3)
+    })
+
+    it('plans the sources in force, names plans by what they collect, and tells of each change until nobody listens', async () => {
+      const credentials = await aVerifier()
+      const defaults = { intervalMs: 30_000, timeoutMs: 10_000, operatorScanIntervalMs: 300_000 }
+      const catalog = new MemoryCatalog()
+      const plans = agentPlans(credentials, namespace, defaults, catalog)
+      const told: (string | undefined)[] = []
+      const end = plans.onChange((name) => told.push(name))
+      const cluster = aName()
+      await declare(kube, cluster)
+      await until(() => expect(plans.planOf(cluster)?.sources).toEqual([]))
+      const before = plans.planOf(cluster)?.version
+      const definitionAt = (now: number, kind = 'Widget') =>
+        compileMetricSource(
+          {
+            metadata: { name: 'widgets', namespace: 'ns' },
+            spec: { source: { apiVersion: 'g.io/v1', kind }, fields: [{ name: 'name', path: '.metadata.name' }] },
+          },
+          now,
+        ).source?.definition ?? {}
+      told.length = 0
+      await catalog.put(definitionAt(1_000))
+      expect(told).toContain(cluster)
+      const first = plans.planOf(cluster)
+      expect(first?.sources).toEqual([definitionAt(1_000)])
+      expect(first?.version).not.toBe(before)
+      // The same, compiled later by another process.
+      await catalog.put(definitionAt(9_000))
+      expect(plans.planOf(cluster)?.version).toBe(first?.version)
+      await catalog.put(definitionAt(9_000, 'Gadget'))
+      expect(plans.planOf(cluster)?.version).not.toBe(first?.version)
+      await catalog.remove('ns/widgets')
+      expect(plans.planOf(cluster)?.version).toBe(before)
+      end()
+      told.length = 0
+      await catalog.put(definitionAt(1_000))
+      expect(told).toEqual([])
     })
   })
 }

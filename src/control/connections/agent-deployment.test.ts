@@ -5,7 +5,7 @@ import { collectors } from '#collect'
 import { createKubeClient, type KubeClient, KubeError, type KubeObject } from '#kube'
 import { type ClusterName, parseClusterName } from '#model'
 import { AgentCredentials } from './agent-credentials.ts'
-import { AGENT_TOKEN_TTL_MS, deployAgent, removeAgent } from './agent-deployment.ts'
+import { AGENT_TOKEN_TTL_MS, deployAgent, removeAgent, updateRole } from './agent-deployment.ts'
 import { type AgentSettings, agentKeys, agentResources } from './agent-objects.ts'
 import { apis, declare, HUB_NAMESPACE, type TestApi } from './testing/hubs.ts'
 
@@ -78,6 +78,58 @@ for (const { title, skip, open } of apis) {
       expect(await deploy()).toMatchObject({ changed: false })
       expect(await versions()).toEqual(before)
       expect(await shownToken()).toBe(token)
+    })
+
+    const reads = [
+      { group: 'g.io', version: 'v1', kind: 'Widget', plural: 'widgets', isPluralDeclared: false, watch: true },
+    ]
+    const rulesOf = async () => JSON.stringify((await get('clusterrole'))?.rules)
+
+    it('lets the agent read what MetricSources need, and renews its role alone when they change', async () => {
+      await deploy()
+      expect(await rulesOf()).not.toContain('widgets')
+      const before = await versions()
+      expect(await updateRole({ kube, cluster, settings: settings(), collectors, reads, signal })).toBeUndefined()
+      expect(await rulesOf()).toContain('widgets')
+      const { clusterrole: _, ...others } = before
+      expect(await versions()).toMatchObject(others)
+      const end = await deployAgent({ kube, cluster, settings: settings(), collectors, reads, credentials, now: Date.now(), signal })
+      expect(end).toMatchObject({ kind: 'deployed', changed: false })
+      expect(await rulesOf()).toContain('widgets')
+    })
+
+    it('does not touch the role of an agent that serves another connection', async () => {
+      await deploy()
+      const other = parseClusterName('another')
+      await updateRole({ kube, cluster: other, settings: settings(), collectors, reads, signal })
+      expect(await rulesOf()).not.toContain('widgets')
+    })
+
+    it('goes on with the role of the collectors where the hub may not give more, and says so', async () => {
+      const patch: KubeClient['patch'] = async (resource, key, body, how) => {
+        if (JSON.stringify(body).includes('widgets')) throw new KubeError('forbidden', 'that would be more than it has')
+        return kube.patch(resource, key, body, how)
+      }
+      const meek = new Proxy(kube, {
+        get(target, name) {
+          if (name === 'patch') return patch
+          const value: unknown = Reflect.get(target, name)
+          return typeof value === 'function' ? value.bind(target) : value
+        },
+      })
+      const end = await deployAgent({
+        kube: meek,
+        cluster,
+        settings: settings(),
+        collectors,
+        reads,
+        credentials,
+        now: Date.now(),
+        signal,
+      })
+      expect(end).toMatchObject({ kind: 'deployed', roleLeft: 'that would be more than it has' })
+      expect(await rulesOf()).toContain('nodes')
+      expect(await get('deployment')).toBeDefined()
     })
 
     it('follows another version, another address and another CA', async () => {
