@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import {
   type Batch,
+  type CustomPart,
   clusterTotals,
   metricPrefix,
   metricsCatalogue,
@@ -21,6 +22,11 @@ import {
   aPodSummary,
   complete,
   failed,
+  partial,
+  seen,
+  seenSince,
+  sizes,
+  unseen,
   west,
 } from '../state/test/fleet-words.ts'
 import { samplesOf } from './samples.ts'
@@ -130,5 +136,36 @@ describe('samplesOf', () => {
   it('carries the time and the way of the batch', () => {
     const late = aBatch(west, 5, [complete('node', aNode('n1'))], { source: 'push', origin: 'o', backfill: true })
     expect(samplesOf(late)).toMatchObject({ at: late.collectedAt, source: 'push', repaired: true })
+  })
+})
+
+describe('aggregations of MetricSources', () => {
+  const custom = (more: Partial<Batch>, ...parts: CustomPart[]): Batch => partial(west, 3, parts, more)
+  const aggregations = { total: 3, ratio: 0.5, none: null, word: 'x', by: { a: 1 }, on: true }
+
+  it('are samples where they are numbers, of complete and of changed parts', () => {
+    const [whole, rest] = [seen(sizes({ x: 1 }), { aggregations }), sizes({})]
+    const change = { ...seenSince(rest, sizes({ x: 1 })), source: 'team/b', aggregations: { total: 0 } } as CustomPart
+    const set = samplesOf(custom({}, whole, change, unseen('no', 'team/c')))
+    expect(set).toMatchObject({ cluster: 'west', repaired: false, source: 'pull' })
+    expect(set?.groups.map(({ scope, keys }) => [scope, ...keys])).toEqual([
+      ['custom', 'team/sizes'],
+      ['custom', 'team/b'],
+    ])
+    expect(set?.groups[0]?.columns).toEqual([
+      { metric: 'clusterpulse_custom_resource_total', values: Float64Array.of(3) },
+      { metric: 'clusterpulse_custom_resource_ratio', values: Float64Array.of(0.5) },
+    ])
+    expect(set?.at).toBe(custom({}).collectedAt)
+  })
+
+  it('are repaired where they come out of a buffer, and stand beside those of a round', () => {
+    expect(samplesOf(custom({ backfill: true }, seen(sizes({}))))?.repaired).toBe(true)
+    const round = { ...batch(complete('node', aNode('n1'))), custom: [seen(sizes({}))] }
+    expect(samplesOf(round)?.groups.map(({ scope }) => scope)).toEqual(['cluster', 'node', 'custom'])
+  })
+
+  it('are none where nothing is a number', () => {
+    expect(samplesOf(custom({}, seen(sizes({}), { aggregations: { by: { a: 1 } } }), unseen()))).toBeUndefined()
   })
 })
