@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import type { ApiObject } from '#apiserver'
+import { MemoryCatalog } from '#catalog'
 import { collectors } from '#collect'
 import { events } from '#kube'
+import { compileMetricSource } from '#metricsource'
 import { type AgentFacts, type Batch, parseClusterName, systemClock } from '#model'
 import { silentLogger } from '#runtime'
 import { AgentCredentials } from './agent-credentials.ts'
@@ -289,6 +292,51 @@ describe('a cluster in push mode', () => {
     expect(await shown()).toEqual(before)
     agents.connected('west', { since, heartbeatAt: since + 60_000, bufferedBatches: 7 })
     await until(async () => expect(await shown()).toMatchObject({ bufferedBatches: 7, since: before?.since }))
+  })
+})
+
+describe('MetricSources of a cluster in push mode', () => {
+  const definitionOf = (name: string, kind: string) =>
+    compileMetricSource({
+      metadata: { name, namespace: NAMESPACE },
+      spec: {
+        source: { apiVersion: 'v1', kind },
+        fields: [{ name: 'name', path: '.metadata.name' }],
+        collection: { watch: true },
+      },
+    }).source?.definition ?? {}
+  const read = (world: World) => world.batches.filter(({ partial }) => partial)
+  const role = ({ server }: Member) =>
+    JSON.stringify(
+      server.objects.get(
+        { group: 'rbac.authorization.k8s.io', version: 'v1', plural: 'clusterroles' },
+        agentKeys.clusterrole,
+      )?.rules,
+    )
+
+  it('are read by the hub only until its agent delivers, which may read them before it is asked to', async () => {
+    const catalog = new MemoryCatalog()
+    await catalog.put(definitionOf('maps', 'ConfigMap'))
+    await using push_ = await aPushWorld({ catalog, random: () => 0 })
+    const { world, agents } = push_
+    const member = await world.member()
+    await connect(world, 'west', byAdmin(member), { collectionMode: 'push' })
+    await until(() => expect(world.cluster('west')?.custom.get(`${NAMESPACE}/maps`)?.outcome).toBe('complete'))
+    await until(() => expect(role(member)).toContain('"configmaps"'))
+    await using _ = anAgent(world, agents)
+    await collected(world)
+    const before = read(world).length
+    // A watch of the hub would tell this, and a source that comes into force would be read at once.
+    await member.server.objects.create({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'one', namespace: 'default' },
+    } as ApiObject)
+    await catalog.put(definitionOf('claims', 'PersistentVolumeClaim'))
+    await until(() => expect(role(member)).toContain('"persistentvolumeclaims"'))
+    const sent = sequence
+    await until(() => expect(sequence).toBeGreaterThan(sent + 10))
+    expect(read(world)).toHaveLength(before)
   })
 })
 
