@@ -10,7 +10,7 @@ import { declaration } from './declaration.ts'
 const [file = '', ...numbers] = process.argv.slice(2)
 const [count = 10_000, rounds = 1] = numbers.map(Number)
 const sizes: readonly number[] = JSON.parse(readFileSync(`${file}.sizes`, 'utf8'))
-const pages = openSync(file)
+const pages = openSync(file, 'r')
 
 const cpuMs = (): number => {
   const { user, system } = process.cpuUsage()

@@ -209,7 +209,7 @@ describe('the document of a source', () => {
     fc.assert(
       fc.property(spec, (one) => {
         const { source, findings } = compileMetricSource(
-          { metadata: object.metadata, spec: one } as SourceObject,
+          { metadata: object.metadata, spec: one } as unknown as SourceObject,
           compiledAt,
         )
         expect(findings.filter(({ severity }) => severity === 'error')).toEqual([])
