@@ -35,6 +35,7 @@ function aLoop(over: { readonly random?: () => number; readonly turn?: SourceLoo
   const batches: number[] = []
   const behaviour = new Map<string, { readonly durationMs: number; readonly fails: boolean }>()
   const kube = {
+    ping: async () => undefined,
     find: async (group: string) => ({ plural: group, namespaced: true }),
     async *list(resource: { readonly group: string }, { signal }: { readonly signal: AbortSignal }) {
       const { durationMs, fails } = behaviour.get(resource.group) ?? { durationMs: 0, fails: false }
@@ -250,6 +251,39 @@ it('says of a cluster whose client cannot be made why, and tells nothing where t
   way = async () => undefined
   await time.advance(100_000, settled)
   expect(told).toHaveLength(1)
+  await loop.stop()
+})
+
+it('lets no cluster that does not answer take a turn, and asks it for a sign of life until it does', async () => {
+  const time = new VirtualTime(0)
+  const told: CustomPart[] = []
+  let [turns, isAlive] = [0, false]
+  const kube = {
+    ping: async () => {
+      if (!isAlive) throw new KubeError('timeout', 'no answer')
+    },
+    find: async () => undefined,
+  } as unknown as KubeClient // no more of it is asked
+  const loop = new SourceLoop({
+    cluster,
+    kube: async () => kube,
+    onParts: async (parts) => void told.push(...parts),
+    turn: (read) => {
+      turns++
+      return read()
+    },
+    clock: time,
+    random: () => 0,
+    logger: silentLogger,
+  })
+  loop.replan([named('a')])
+  await time.advance(40_000, settled)
+  expect(turns).toBe(0)
+  expect(told[0]).toMatchObject({ outcome: 'unreachable', code: 'kube_timeout' })
+  isAlive = true
+  await time.advance(40_000, settled)
+  expect(turns).toBeGreaterThan(0)
+  expect(told.at(-1)).toMatchObject({ outcome: 'absent' })
   await loop.stop()
 })
 

@@ -1,4 +1,4 @@
-import type { KubeClient } from '#kube'
+import { type KubeClient, outcomeOf } from '#kube'
 import { type CustomPart, FleetError, type Outcome, type SourceId, seconds } from '#model'
 import type { CompiledSource, SourceLoopOptions } from '../types.ts'
 import { type Collection, collect } from './collect-source.ts'
@@ -130,9 +130,13 @@ export class SourceLoop implements AsyncDisposable {
     const dueAfter = (failed: boolean) =>
       nextDue({ anchor, intervalMs, startedAt, endedAt: clock.now(), failed }) + jitterMs(intervalMs, this.#random)
     try {
+      const kube = await this.#options.kube()
+      if (!kube || signal.aborted) return dueAfter(true)
+      // A cluster that is away must not keep others from their turn for as long as we are patient with it.
+      if (!isKnownToAnswer(job)) await answers(kube, signal)
       const { part, following } = await turn(() => {
         startedAt = clock.now()
-        return this.#read(job, startedAt)
+        return this.#read(job, kube)
       })
       if (signal.aborted || !part) return dueAfter(true)
       await this.#hand(job, part, startedAt)
@@ -140,24 +144,22 @@ export class SourceLoop implements AsyncDisposable {
       if (following && !signal.aborted) await this.#follow(job, following, due)
       return due
     } catch (error) {
-      // collect() throws where it was ended, and for nothing else.
-      if (!signal.aborted) logger.error({ source: id, cluster, err: FleetError.from(error) }, 'a source failed')
+      if (signal.aborted) return dueAfter(true)
+      logger.debug({ source: id, cluster, err: FleetError.from(error) }, 'a source could not be collected')
+      const part = failedPart(job.source, clock.now() - startedAt, saidOf(error))
+      await this.#hand(job, part, startedAt)
       return dueAfter(true)
     }
   }
 
-  /** Without a part: there is no way into the cluster, or the source is not wanted any more. */
-  async #read({ source, abort }: Job, startedAt: number): Promise<{ part?: CustomPart; following?: Following }> {
+  /** Without a part: the source is not wanted any more. */
+  async #read(
+    { source, abort }: Job,
+    kube: KubeClient,
+  ): Promise<{ readonly part?: CustomPart; readonly following?: Following }> {
     const { clock } = this.#options
     const { signal } = abort
     if (signal.aborted) return {}
-    let kube: KubeClient | undefined
-    try {
-      kube = await this.#options.kube()
-    } catch (error) {
-      return { part: failedPart(source, clock.now() - startedAt, saidOf(error)) }
-    }
-    if (!kube || signal.aborted) return {}
     const { part, seen } = await collect({ kube, source, signal, clock, random: this.#random })
     return { part, ...(source.collection.watch && seen && { following: { kube, seen } }) }
   }
@@ -203,6 +205,17 @@ export class SourceLoop implements AsyncDisposable {
     end.abort()
     await timer
     release()
+  }
+}
+
+const isKnownToAnswer = ({ standing: { outcome } }: Job) => outcome !== undefined && outcome !== 'unreachable'
+
+/** @throws what keeps us from the cluster; that we may not do this is an answer */
+async function answers(kube: KubeClient, signal: AbortSignal): Promise<void> {
+  try {
+    await kube.ping(signal)
+  } catch (error) {
+    if (signal.aborted || outcomeOf(error) === 'unreachable') throw error
   }
 }
 
