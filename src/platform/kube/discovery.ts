@@ -81,7 +81,8 @@ export class Discovery {
   }
 
   async #read(path: string): Promise<Served> {
-    const call = { method: 'GET', path }
+    // An aggregated API that is down answers its own discovery with 503: that is no trouble of the cluster.
+    const call = { method: 'GET', path, isolated: true }
     try {
       const read = ({ body }: { body: Buffer }) => parseJson(call, body) as Partial<ResourceList> | null | undefined
       const answer = await this.#transport.call(call, read)
