@@ -1,6 +1,6 @@
-import type { Reader, Writer } from './bytes.ts'
 import { type Decoding, type Encoding, readColumn, writeColumn } from './column.ts'
 import { WireError } from './errors.ts'
+import { readPlaces, writePlaces } from './places.ts'
 import { type Columns, type Leaf, leafEqual, readSlot, type Table } from './table.ts'
 import { type Item, type Items, nameOrder } from './view.ts'
 
@@ -103,27 +103,4 @@ function readChangedColumn({ codec, optional, get }: Leaf, before: readonly Item
   const values = readColumn(codec, optional, differs.filter((differ) => differ).length, out)
   let next = 0
   return before.map((row, i) => (differs[i] ? values[next++] : get(row)))
-}
-
-/** Rising places, each as the distance to the one before. */
-export function writePlaces(places: readonly number[], to: Writer): void {
-  to.varint(places.length)
-  let before = -1
-  for (const place of places) {
-    to.varint(place - before - 1)
-    before = place
-  }
-}
-
-export function readPlaces(size: number, from: Reader): number[] {
-  const count = from.varint()
-  if (count > size || count > from.left) throw new WireError('there are more places than rows')
-  const places: number[] = new Array(count)
-  let before = -1
-  for (let i = 0; i < count; i++) {
-    before += from.varint() + 1
-    if (before >= size) throw new WireError('a place is beyond the rows')
-    places[i] = before
-  }
-  return places
 }

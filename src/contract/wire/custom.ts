@@ -8,10 +8,10 @@ import {
   type FieldReport,
   invariant,
 } from '#model'
-import { readPlaces, writePlaces } from './changes.ts'
 import { type Codec, type Decoding, ELEMENT_COST, type Encoding, readColumn, writeColumn } from './column.ts'
 import { WireError } from './errors.ts'
 import { recordCodec, setOwn } from './nested.ts'
+import { readPlaces, writePlaces } from './places.ts'
 import { numberCodec, scalarCodec, textCodec } from './scalars.ts'
 
 /*
