@@ -19,7 +19,7 @@ import { Receiving } from './receiving.ts'
 import { type HubLogger, part } from './run.ts'
 
 /** What is elected, and led, on its own. */
-export type ControllerName = 'connections' | 'access' | 'sources' | 'registries'
+export type ControllerName = 'connections' | 'access' | 'registries'
 
 export interface CollectingOptions {
   readonly dataDir: string
@@ -118,6 +118,33 @@ export function collecting(options: CollectingOptions): Collecting {
         }),
       )
     : undefined
+  const shared = (name: string) => ({
+    hub: options.hub(),
+    namespace: options.namespace,
+    logger: logger.child({ part: name }),
+    metrics,
+    clock: systemClock,
+  })
+  // Led together with the connections: statuses and removals need the state and the log of the process that reads the fleet.
+  const leadSources = async (signal: AbortSignal): Promise<void> => {
+    const sources = new Manager({
+      name: 'sources',
+      controllers: metricSourceReconcilers({
+        ...shared('sources'),
+        catalog: options.catalog(),
+        state: state.get(),
+        ingester: ingester.get(),
+        events: events.get(),
+      }),
+      logger,
+    })
+    await sources.start()
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve()
+      else signal.addEventListener('abort', () => resolve(), { once: true })
+    })
+    await sources.stop()
+  }
   let manager: Manager | undefined
   const connections: Part = {
     name: 'connections',
@@ -145,7 +172,9 @@ export function collecting(options: CollectingOptions): Collecting {
           clock: systemClock,
         }),
         ...(election && { election }),
-        ...(receiving && { whileLeading: (signal: AbortSignal) => receiving.get().whileLeading(signal) }),
+        whileLeading: async (signal) => {
+          await Promise.all([receiving?.get().whileLeading(signal), leadSources(signal)])
+        },
         logger,
       })
       await manager.start()
@@ -165,24 +194,8 @@ export function collecting(options: CollectingOptions): Collecting {
       stop: async () => own?.stop(),
     }
   }
-  const shared = (name: string) => ({
-    hub: options.hub(),
-    namespace: options.namespace,
-    logger: logger.child({ part: name }),
-    metrics,
-    clock: systemClock,
-  })
   const access = ownManager('access', () =>
     accessReconcilers({ ...shared('access'), writer: options.policies(), types: declaredTypes(options.catalog()) }),
-  )
-  const sources = ownManager('sources', () =>
-    metricSourceReconcilers({
-      ...shared('sources'),
-      catalog: options.catalog(),
-      state: state.get(),
-      ingester: ingester.get(),
-      events: events.get(),
-    }),
   )
   const registries = ownManager('registries', () =>
     registryReconcilers({ ...shared('registries'), store: options.registries() }),
@@ -198,7 +211,6 @@ export function collecting(options: CollectingOptions): Collecting {
       ingester,
       clients,
       ...(receiving ? [receiving] : []),
-      sources,
       connections,
     ],
     state: state.get,

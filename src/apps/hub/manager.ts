@@ -20,7 +20,6 @@ import { HUB_CLIENT, part, type RoleOptions, roleLogger, runUntilSignal } from '
 const LEASES = {
   connections: 'cluster-controller.clusterpulse.io',
   access: 'policy-controller.clusterpulse.io',
-  sources: 'metricsource-controller.clusterpulse.io',
   registries: 'registry-controller.clusterpulse.io',
 } as const satisfies Record<ControllerName, string>
 

@@ -3,6 +3,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 /** Our own metrics, one registry per process, in the Prometheus text format. No module-level registry. */
 export class Metrics {
   readonly #registry = new Registry()
+  readonly #collects = new Map<string, (gauge: Gauge) => void>()
 
   constructor(labels: Readonly<Record<string, string>> = {}, { processMetrics = true } = {}) {
     this.#registry.setDefaultLabels({ ...labels })
@@ -16,14 +17,17 @@ export class Metrics {
     )
   }
 
+  /** Of two with the same name the later `collect` counts: what it measured was made anew. */
   gauge<L extends string = string>(
     name: string,
     help: string,
     labelNames: readonly L[] = [],
     collect?: (gauge: Gauge<L>) => void,
   ): Gauge<L> {
+    if (collect) this.#collects.set(name, collect as (gauge: Gauge) => void)
     const known = this.#registry.getSingleMetric(name) as Gauge<L> | undefined
     if (known) return known
+    const collects = this.#collects
     return new Gauge<L>({
       name,
       help,
@@ -31,7 +35,7 @@ export class Metrics {
       registers: [this.#registry],
       ...(collect && {
         collect() {
-          collect(this)
+          collects.get(name)?.(this as Gauge)
         },
       }),
     })
