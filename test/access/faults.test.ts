@@ -10,6 +10,7 @@ const quick = [
   'usage is shown without view_metrics',
   'an encoded list is kept for everybody',
   'search looks at hidden nodes',
+  'rows are not filtered',
 ]
 
 let directory = ''

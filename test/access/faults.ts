@@ -7,6 +7,8 @@ export interface Fault {
   readonly mutations: readonly Mutation[]
   /** every how many worlds the API is asked; 0 where the access core alone shows it */
   readonly apiEvery: number
+  /** a pattern of the questions that can show it; default all */
+  readonly ask?: string
 }
 
 const access = 'src/pipeline/access'
@@ -21,6 +23,8 @@ const one = (name: string, apiEvery: number, file: string, text: string, instead
 const core = (name: string, file: string, text: string, instead: string): Fault =>
   one(name, 0, `${access}/${file}`, text, instead)
 const served = (name: string, file: string, text: string, instead: string): Fault => one(name, 1, file, text, instead)
+
+const typed = (...given: Parameters<typeof served>): Fault => ({ ...served(...given), ask: 'type|custom|search' })
 
 export const faults: readonly Fault[] = [
   // ── decisions ──
@@ -207,79 +211,79 @@ export const faults: readonly Fault[] = [
     '  return customDenial(null)\n}\n\nfunction customGrant(',
     "  const open = policies.findIndex(({ effect }) => effect === 'Allow')\n  if (open >= 0) return { result: 'allow', by: null, filter: openFilter, viewMetrics: true }\n  return customDenial(null)\n}\n\nfunction customGrant(",
   ),
-  served(
+  typed(
     'a type that is denied is there',
     `${api}/visible-types.ts`,
     "if (custom.result === 'deny') return undefined",
     '',
   ),
-  served(
+  typed(
     'rows are not filtered',
     `${api}/visible-types.ts`,
     'return this.custom.whole ? undefined : this.#left(this.rows).places',
     'return this.custom ? undefined : this.#left(this.rows).places',
   ),
-  served(
+  typed(
     'rows that may be seen are kept for everybody',
     `${api}/visible-types.ts`,
     'const key = JSON.stringify([sight.fingerprint, name, typeName])',
     'const key = JSON.stringify([name, typeName])',
   ),
-  served(
+  typed(
     'sums of a type are taken over hidden rows',
     `${api}/visible-types.ts`,
     'const made = this.source.aggregate(this.rows.only(places))',
     'const made = this.source.aggregate(places ? this.rows : this.rows.only(places))',
   ),
-  served(
+  typed(
     'whole numbers are given to those who see some rows',
     `${api}/visible-types.ts`,
     'const isOurs = this.custom.whole || !this.source.filterAggregations',
     'const isOurs = true',
   ),
-  served(
+  typed(
     'sums that a policy keeps back are shown',
     `${api}/visible-types.ts`,
     '.filter(([name]) => this.custom.aggregation(name))',
     '',
   ),
-  served(
+  typed(
     'measurements of a type are shown without view_metrics',
     `${api}/visible-types.ts`,
     'if (!this.custom.metrics) return null',
     '',
   ),
-  served(
+  typed(
     'unread namespaces are named to everybody',
     `${api}/type-views.ts`,
     'if (whole || errors.length === 0) return errors',
     'if (whole || errors.length >= 0) return errors',
   ),
-  served(
+  typed(
     'rows of a type are kept for everybody',
     `${api}/routes/types.ts`,
     'const key = questionOf(contract.schema.operationId, sight.fingerprint, [params, query, version])',
     "const key = questionOf(contract.schema.operationId, '', [params, query, version])",
   ),
-  served(
+  typed(
     'search and types are kept for everybody',
     `${api}/routes/types.ts`,
     'const key = questionOf(contract.schema.operationId, sight.fingerprint, [params, query])',
     "const key = questionOf(contract.schema.operationId, '', [params, query])",
   ),
-  served(
+  typed(
     'sums over time of a type are shown to those who see some rows',
     `${api}/whole.ts`,
     'if (!custom.whole)\n',
     'if (!custom)\n',
   ),
-  served(
+  typed(
     'PromQL gives aggregations of any type',
     `${api}/promql.ts`,
     'if (!selector.metric.startsWith(customPrefix)) return [matcher]',
     'if (selector.metric) return [matcher]',
   ),
-  served(
+  typed(
     'the history of a type gives what a policy keeps back',
     `${api}/routes/history.ts`,
     'one.hasHistory && custom.aggregation(one.name)',
@@ -302,11 +306,12 @@ export async function runFault(
   const began = Date.now()
   const file = await bundle(directory, fault.name.replaceAll(/\W+/g, '-'), fault.mutations)
   const words = ['--seed', '1', '--worlds', String(worlds), '--api-every', String(fault.apiEvery)]
+  if (fault.ask !== undefined) words.push('--ask', fault.ask)
   const { status, stdout, stderr } = spawnSync(process.execPath, [file, ...words], {
     env: { ...process.env, ACCESS_FUZZ_WORKER: '1' },
     encoding: 'utf8',
     maxBuffer: 64 * 2 ** 20,
-    timeout: 120_000,
+    timeout: 300_000,
   })
   const last = stdout.trim().split('\n').at(-1) ?? ''
   if (!last.startsWith('{'))
