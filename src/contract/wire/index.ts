@@ -36,6 +36,7 @@ export type {
   Welcome,
 } from './generated/clusterpulse/collector/v1/collector_pb.ts'
 export { batchFromOriginal, type OriginalHead, originalFromBatch } from './original.ts'
+export { type ReadOriginal, readOriginal } from './original-nodes.ts'
 export { decodePlan, encodePlan } from './plan.ts'
 export {
   type Agreement,

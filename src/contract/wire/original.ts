@@ -41,19 +41,22 @@ export type OriginalHead = Pick<Batch, 'cluster' | 'sequence' | 'collectedAt'> &
 /**
  * A count of deployments without their names has no place in a batch.
  * @param hashOf of the definition a MetricSource is collected by there; '' where it is not known
+ * @param nodes as readOriginal read them, of a message without any; default: those of the message
  * @throws WireError where a thing has no name, a count is negative, or a time or a request is no number
  */
 export function batchFromOriginal(
   metrics: MetricsBatch,
   head: OriginalHead,
   hashOf: (source: SourceId) => string = () => '',
+  nodes?: readonly NodeSnapshot[],
 ): Batch {
   const { cluster, origin, sequence, collectedAt } = head
   if (!Number.isFinite(collectedAt)) throw new WireError('the batch does not say when it was collected')
   const { clusterMetrics, nodeMetrics, operators, clusterOperators, clusterInfo } = metrics
   const parts: Part[] = []
   // Totals and nodes are read in every cycle and stand or fall together: without both, the read failed.
-  if (nodeMetrics.length > 0 || clusterMetrics) parts.push(part('node', 'nodes', nodeMetrics.map(nodeSnapshot)))
+  const told = nodes ?? nodeMetrics.map(nodeSnapshot)
+  if (told.length > 0 || clusterMetrics) parts.push(part('node', 'nodes', told))
   else parts.push({ type: 'node', collector: 'nodes', durationMs: 0, outcome: 'unreachable', ...NOT_SENT })
   // No cluster is without namespaces, operators are scanned now and then: an empty list says that nothing was read.
   const namespaces = clusterMetrics?.namespaceList ?? []
@@ -138,7 +141,7 @@ function podCounts(node: NodeMetrics, count: (what: string, value: number) => nu
 }
 
 /** A cordon hides the readiness in the original: it is then not known. */
-function statusOf(status: string): Pick<NodeSnapshot, 'ready' | 'unschedulable'> {
+export function statusOf(status: string): Pick<NodeSnapshot, 'ready' | 'unschedulable'> {
   if (status === 'Ready') return { ready: 'ready', unschedulable: false }
   if (status === 'NotReady') return { ready: 'notReady', unschedulable: false }
   return { ready: 'unknown', unschedulable: status === 'SchedulingDisabled' }
@@ -219,7 +222,7 @@ function clusterSnapshot(info: ClusterInfo, hasClusterOperators: boolean): Clust
 }
 
 /** No node has a capacity of 0: that is what the original says where it could not read it. */
-function amount(value: number): number | null {
+export function amount(value: number): number | null {
   return Number.isFinite(value) && value > 0 ? value : null
 }
 
