@@ -67,6 +67,12 @@ interface Entry {
   tail: Promise<unknown>
 }
 
+/** What the sender of a batch knows of it. */
+interface Beside {
+  readonly samples: SampleSet | undefined
+  readonly told: Uint8Array | undefined
+}
+
 /** MetricSources of one cluster, whoever names them: rows and series of each stay until it is removed. */
 const MAX_SOURCES = 500
 const KEEP_LEDGER_EVERY_MS = 30_000
@@ -140,16 +146,17 @@ export class Ingester implements AsyncDisposable {
   /**
    * Resolves when the batch is on disk in the hub's log. One that was received before is acknowledged and dropped.
    * @param samples of the batch, where it holds differences: only who has the whole can know them
+   * @param told the message of an original that its parts were read from: the log keeps this, which is shorter
    * @throws InvalidBatchError, ClusterNotConnectedError, IngestBusyError, RecordTooLargeError
    * @throws BaseMismatchError when it is a difference to another batch than the newest of its cluster
    * @throws StoreUnavailableError when the log does not take it (its disk is full): nothing was kept, send it again
    */
-  async accept(batch: Batch, signal?: AbortSignal, samples?: SampleSet): Promise<Accepted> {
+  async accept(batch: Batch, signal?: AbortSignal, samples?: SampleSet, told?: Uint8Array): Promise<Accepted> {
     return this.#counted(async () => {
       this.#check(batch)
       return this.#inTurn(batch.cluster, (entry) => {
         signal?.throwIfAborted()
-        return this.#take(entry, batch, samples)
+        return this.#take(entry, batch, { samples, told })
       })
     })
   }
@@ -275,7 +282,7 @@ export class Ingester implements AsyncDisposable {
     await this.#file.keep(this.#clock.now())
   }
 
-  async #take(entry: Entry, given: Batch, samples: SampleSet | undefined): Promise<Accepted> {
+  async #take(entry: Entry, given: Batch, { samples, told }: Beside): Promise<Accepted> {
     const { cluster, origin = PULL, sequence } = given
     if (!entry.facts) throw new ClusterNotConnectedError(cluster)
     if (this.#ledger.has(cluster, origin, sequence)) return { sequence, duplicate: true }
@@ -296,6 +303,7 @@ export class Ingester implements AsyncDisposable {
     await this.#append({
       record: { kind: 'batch', batch, receivedAt, into: use },
       ...(numbers && takesHistory(use) && { samples: numbers }),
+      ...(told && !batch.custom && { told }),
     })
     paced.commit()
     if (takesState(use) && !isDifference) entry.baseMissing = false
@@ -356,9 +364,11 @@ export class Ingester implements AsyncDisposable {
 
   async #append(entry: LogEntry): Promise<void> {
     const payload = encodeLogEntry(entry)
+    // What a message of the original says weighs more in memory than in its bytes.
+    const weight = payload.length + 2 * (entry.told?.length ?? 0)
     const synced = (index: number) => {
       this.#ledger.note(entry.record, index)
-      for (const consumer of this.#consumers()) consumer.add(index, entry, payload.length)
+      for (const consumer of this.#consumers()) consumer.add(index, entry, weight)
     }
     try {
       await this.#log.append(payload, synced).catch(async (error: unknown) => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { samplesOf } from '#history'
+import { batchFromOriginal, decodeRequest, encodeRequest, originalFromBatch } from '#wire'
 import { aBatch, aNode, complete, connected, failed, removed, west } from '../state/test/fleet-words.ts'
 import { decodeLogEntry, encodeLogEntry } from './log-record.ts'
 
@@ -53,6 +54,32 @@ describe("records of the hub's log", () => {
   it('keep no parts of a batch that is for history only', () => {
     const record = { kind: 'batch', batch, receivedAt: 5, into: 'history' } as const
     expect(decodeLogEntry(encodeLogEntry({ record }))?.record).toEqual({ ...record, batch: { ...batch, parts: [] } })
+  })
+
+  it('keep of a batch of the original what it told, which state reads and history passes over', () => {
+    const told = encodeRequest({ payload: { case: 'metrics', value: originalFromBatch(batch) } })
+    const { payload } = decodeRequest(told)
+    if (payload.case !== 'metrics') throw new Error('it is one')
+    const head = { cluster: west, origin: 'original', sequence: 7, collectedAt: 1_000 }
+    const read = batchFromOriginal(payload.value, head)
+    const record = { kind: 'batch', batch: read, receivedAt: 5, into: 'both' } as const
+    const bytes = encodeLogEntry({ record, told, ...(samples && { samples }) })
+    expect(decodeLogEntry(bytes)).toEqual({ record })
+    expect(decodeLogEntry(bytes, 'samples')).toEqual({ record: { ...record, batch: { ...read, parts: [] } }, samples })
+    expect(encodeLogEntry({ record, told }).length).toBeLessThan(encodeLogEntry({ record }).length)
+    // What is for history only is kept without it, as everything is.
+    const late = { ...record, into: 'history' } as const
+    expect(encodeLogEntry({ record: late, told })).toEqual(encodeLogEntry({ record: late }))
+  })
+
+  it('of a message that is no batch are no record', () => {
+    const record = { kind: 'batch', batch, receivedAt: 5, into: 'both' } as const
+    for (const told of [
+      Uint8Array.of(),
+      Uint8Array.of(0x0a, 9),
+      encodeRequest({ payload: { case: 'loss', value: {} } }),
+    ])
+      expect(decodeLogEntry(encodeLogEntry({ record, told }))).toBeUndefined()
   })
 
   it('of the former version are read, for state and for history', () => {

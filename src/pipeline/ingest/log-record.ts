@@ -1,6 +1,7 @@
 import { decodeSamples, encodeSamples } from '#history'
 import type { Batch, Part, SampleSet, SnapshotType } from '#model'
 import type { StateRecord } from '#state'
+import { batchFromOriginal, decodeRequest } from '#wire'
 import { takesState } from './choose-use.ts'
 import { customOf, type StoredCustom, storedCustom } from './stored-custom.ts'
 
@@ -8,12 +9,16 @@ import { customOf, type StoredCustom, storedCustom } from './stored-custom.ts'
 export interface LogEntry {
   readonly record: StateRecord
   readonly samples?: SampleSet
+  /** the message of an original that all parts of the batch were read from, and nothing else of it is kept by them */
+  readonly told?: Uint8Array
 }
 
 // The first byte says how the rest is written, so that a later version can read the log of this one.
 const JSON_V1 = 0x31
 const BINARY_V2 = 0x32
 const START = 9
+/** In front of parts that are kept as an original told them; no JSON begins so. */
+const TOLD = 0
 
 const kinds: readonly StateRecord['kind'][] = ['batch', 'connection', 'removed', 'agent', 'lost', 'source-removed']
 
@@ -31,18 +36,24 @@ type StoredParts =
  *   '2' │ size of head u32 │ size of parts u32 │ head, JSON │ parts, JSON │ samples
  *
  * The head is the record without the parts of its batch, so that history need not read them. A batch that state does not
- * take is kept without parts.
+ * take is kept without parts; instead of JSON, parts of an original may be 0 and the message that told them.
  */
-export function encodeLogEntry({ record, samples }: LogEntry): Buffer {
-  const [head, parts] = record.kind === 'batch' ? storedBatch(record) : [JSON.stringify(record), '']
-  const [headSize, partsSize] = [Buffer.byteLength(head), Buffer.byteLength(parts)]
+export function encodeLogEntry(entry: LogEntry): Buffer {
+  const { record, samples } = entry
+  const [head, parts] = record.kind === 'batch' ? storedBatch(record, entry.told) : [JSON.stringify(record), '']
+  const headSize = Buffer.byteLength(head)
+  const partsSize = typeof parts === 'string' ? Buffer.byteLength(parts) : parts.length + 1
   const block = samples ? encodeSamples(samples) : undefined
   const bytes = Buffer.allocUnsafe(START + headSize + partsSize + (block?.length ?? 0))
   bytes[0] = BINARY_V2
   bytes.writeUInt32LE(headSize, 1)
   bytes.writeUInt32LE(partsSize, 5)
   bytes.write(head, START)
-  bytes.write(parts, START + headSize)
+  if (typeof parts === 'string') bytes.write(parts, START + headSize)
+  else {
+    bytes[START + headSize] = TOLD
+    bytes.set(parts, START + headSize + 1)
+  }
   if (block) bytes.set(block, START + headSize + partsSize)
   return bytes
 }
@@ -62,6 +73,10 @@ export function decodeLogEntry(payload: Buffer, want: 'record' | 'samples' = 're
     if (entry?.record.kind !== 'batch') return entry
     const { record } = entry
     if (want === 'record') {
+      if (payload[partsAt] === TOLD && samplesAt > partsAt) {
+        const parts = partsTold(payload.subarray(partsAt + 1, samplesAt), record.batch)
+        return parts && { record: { ...record, batch: { ...record.batch, parts } } }
+      }
       const text = payload.toString('utf8', partsAt, samplesAt)
       return { record: { ...record, batch: { ...record.batch, ...readParts(text) } } }
     }
@@ -75,10 +90,23 @@ export function decodeLogEntry(payload: Buffer, want: 'record' | 'samples' = 're
 const checked = (record: StateRecord | null): LogEntry | undefined =>
   record && kinds.includes(record.kind) ? { record } : undefined
 
-function storedBatch(record: Extract<StateRecord, { kind: 'batch' }>): [head: string, parts: string] {
+function partsTold(
+  told: Uint8Array,
+  { cluster, sequence, collectedAt, origin = '' }: Batch,
+): Batch['parts'] | undefined {
+  const { payload } = decodeRequest(told)
+  if (payload.case !== 'metrics') return undefined
+  return batchFromOriginal(payload.value, { cluster, sequence, collectedAt, origin }).parts
+}
+
+function storedBatch(
+  record: Extract<StateRecord, { kind: 'batch' }>,
+  told: Uint8Array | undefined,
+): [head: string, parts: string | Uint8Array] {
   const { parts, custom = [], failure, ...batch } = record.batch
   if (record.into && !takesState(record.into)) return [JSON.stringify({ ...record, batch }), '']
   const head = JSON.stringify({ ...record, batch: failure ? { ...batch, failure } : batch })
+  if (told) return [head, told]
   const stored = parts.map(storedPart)
   if (custom.length > 0) return [head, JSON.stringify({ parts: stored, custom: custom.map(storedCustom) })]
   return [head, stored.length === 0 ? '' : JSON.stringify(stored)]

@@ -131,7 +131,12 @@ export class AgentCall implements Holder {
       case 'accept':
         return this.#work(effect.ticket, effect.afterMs, (signal) =>
           // Of a difference only we know the whole; of a complete batch the ingester makes them itself.
-          this.#options.ingester.accept(effect.batch, signal, effect.view && samplesOf(effect.batch, effect.view)),
+          this.#options.ingester.accept(
+            effect.batch,
+            signal,
+            effect.view && samplesOf(effect.batch, effect.view),
+            effect.told,
+          ),
         )
       case 'lost':
         return this.#work(effect.ticket, effect.afterMs, () => this.#options.ingester.lost(effect.cluster, effect.loss))

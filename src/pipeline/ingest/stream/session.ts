@@ -5,6 +5,7 @@ import {
   type ClusterName,
   FleetError,
   type Loss,
+  type NodeSnapshot,
   type Plan,
   type SequenceRange,
 } from '#model'
@@ -19,8 +20,10 @@ import {
   type Loss as LossMessage,
   type MetricsBatch,
   negotiate,
+  type ReadOriginal,
   type RegisterRequest,
   type ResponseInit,
+  readOriginal,
   WireError,
 } from '#wire'
 import { BaseMismatchError, ClusterNotConnectedError } from '../errors.ts'
@@ -81,6 +84,8 @@ export type Effect =
       readonly ticket: number
       readonly batch: Batch
       readonly view: BatchView | undefined
+      /** the message its parts were read from: the log may keep this instead */
+      readonly told: Uint8Array | undefined
       readonly afterMs: number
     }
   | {
@@ -186,11 +191,14 @@ interface Open {
   acks: SequenceRange[]
   /** originals are taken one after the other, so that their acks keep their order */
   readonly queue: Queued[]
+  /** of an original: its nodes as it last told them, so that what did not move is not made anew */
+  nodes: readonly NodeSnapshot[]
 }
 
 interface Queued {
   readonly metrics: MetricsBatch
   readonly bytes: number
+  readonly read?: { readonly nodes: ReadOriginal['nodes']; readonly told: Uint8Array }
 }
 
 interface Ticket {
@@ -201,7 +209,12 @@ interface Ticket {
   readonly work:
     | { readonly kind: 'frame'; batch: Batch; readonly view: BatchView }
     | { readonly kind: 'loss'; readonly loss: Loss }
-    | { readonly kind: 'original'; readonly batch: Batch; readonly batchId: string }
+    | {
+        readonly kind: 'original'
+        readonly batch: Batch
+        readonly batchId: string
+        readonly told: Uint8Array | undefined
+      }
 }
 
 /** The hello names a buffer and a time that can be used. */
@@ -408,6 +421,7 @@ export class Session {
       views: new Map(),
       acks: [],
       queue: [],
+      nodes: [],
     }
     this.#phase = { tag: 'open', stream }
     this.#effects.push({ kind: 'facts', now: true })
@@ -491,6 +505,15 @@ export class Session {
     this.#rate.take(bytes.length, now)
     if (this.#rate.isFarOver(now))
       return this.#end(grpcStatus.resourceExhausted, 'rate', 'the stream sends more than it may', 60_000)
+    const phase = this.#phase
+    if (phase.tag === 'open' && phase.stream.protocol === 'original') {
+      const read = readOriginal(bytes, phase.stream.nodes)
+      if (read) {
+        phase.stream.heartbeatAt = now
+        const { metrics, nodes } = read
+        return this.#original(phase.stream, { metrics, bytes: bytes.length, read: { nodes, told: bytes } }, now)
+      }
+    }
     let request: ConnectRequest
     try {
       request = decodeRequest(bytes)
@@ -506,7 +529,7 @@ export class Session {
     stream.heartbeatAt = now
     switch (payload.case) {
       case 'metrics':
-        return this.#original(stream, payload.value, bytes.length, now)
+        return this.#original(stream, { metrics: payload.value, bytes: bytes.length }, now)
       case 'health':
         return this.#health(stream, payload.value, now)
       case 'frame':
@@ -600,13 +623,14 @@ export class Session {
 
   // Originals
 
-  #original(stream: Open, metrics: MetricsBatch, bytes: number, now: number) {
+  #original(stream: Open, queued: Queued, now: number) {
+    const { metrics, bytes } = queued
     if (metrics.clusterName !== stream.peer.cluster) return this.#wrongCluster(metrics.clusterName)
     this.#count('original')
     if (bytes > this.#world.limits.maxOriginalMessageBytes)
       return this.#refuseOriginal(metrics.batchId, `the batch of ${bytes} bytes is too large`)
     this.#heldBytes += bytes
-    stream.queue.push({ metrics, bytes })
+    stream.queue.push(queued)
     this.#nextOriginal(stream, now)
   }
 
@@ -619,7 +643,7 @@ export class Session {
     }
   }
 
-  #takeOriginal(stream: Open, { metrics, bytes }: Queued, now: number) {
+  #takeOriginal(stream: Open, { metrics, bytes, read }: Queued, now: number) {
     const { originals } = stream.place
     const { batchId } = metrics
     if (batchId !== '' && originals.recent.includes(batchId)) {
@@ -634,9 +658,11 @@ export class Session {
       const head = { cluster: stream.peer.cluster, origin: ORIGINAL_ORIGIN, sequence, collectedAt: time.at }
       const plan = this.#world.planOf(stream.peer.cluster)
       const hashOf = (source: string) => (plan && sourcesOf(plan).get(source)?.hash) ?? ''
-      const batch = this.#planned(stream, batchFromOriginal(metrics, head, hashOf))
+      const batch = this.#planned(stream, batchFromOriginal(metrics, head, hashOf, read?.nodes))
       originals.last = sequence
-      const ticket = this.#open({ bytes, sequence, work: { kind: 'original', batch, batchId } }, now)
+      if (read) stream.nodes = read.nodes
+      const told = read?.told
+      const ticket = this.#open({ bytes, sequence, work: { kind: 'original', batch, batchId, told } }, now)
       this.#accept(ticket, 0)
     } catch (error) {
       this.#refuseOriginal(batchId, FleetError.from(error).message)
@@ -679,7 +705,8 @@ export class Session {
     if (work.kind === 'loss') this.#effects.push({ kind: 'lost', ticket: id, cluster, loss: work.loss, afterMs })
     else {
       const view = work.kind === 'frame' && hasChanges(work.batch) ? work.view : undefined
-      this.#effects.push({ kind: 'accept', ticket: id, batch: work.batch, view, afterMs })
+      const told = work.kind === 'original' ? work.told : undefined
+      this.#effects.push({ kind: 'accept', ticket: id, batch: work.batch, view, told, afterMs })
     }
   }
 
