@@ -220,7 +220,7 @@ describe('what is fresh', () => {
           const wanted = new Set<number>()
           const rounds = drawn.flatMap((sources, i) => (sources ? [] : [i + 1]))
           if (rounds.length > 0) wanted.add(Math.max(...rounds))
-          for (const name of ['a', 'b', 'c']) {
+          for (const name of ['a', 'b', 'c'] as const) {
             const speaking = drawn.flatMap((sources, i) => (sources?.includes(name) ? [i + 1] : []))
             if (speaking.length > 0) wanted.add(Math.max(...speaking))
           }
