@@ -547,7 +547,7 @@ async function pagesOf<T>(pages: AsyncIterable<T>): Promise<T[]> {
 
 describe('the name of a kind', () => {
   const clock = new ManualClock()
-  const list = (resources: readonly object[]) => ({ kind: 'APIResourceList', resources })
+  const list = (resources: readonly (object | null)[]) => ({ kind: 'APIResourceList', resources })
   const widgets = { name: 'widgets', kind: 'Widget', namespaced: true, verbs: ['get', 'list'] }
 
   it('is what the cluster says, without subresources and what cannot be listed', async () => {
