@@ -93,7 +93,16 @@ for (const { title, skip, open } of apis) {
       expect(await rulesOf()).toContain('widgets')
       const { clusterrole: _, ...others } = before
       expect(await versions()).toMatchObject(others)
-      const end = await deployAgent({ kube, cluster, settings: settings(), collectors, reads, credentials, now: Date.now(), signal })
+      const end = await deployAgent({
+        kube,
+        cluster,
+        settings: settings(),
+        collectors,
+        reads,
+        credentials,
+        now: Date.now(),
+        signal,
+      })
       expect(end).toMatchObject({ kind: 'deployed', changed: false })
       expect(await rulesOf()).toContain('widgets')
     })
