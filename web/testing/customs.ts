@@ -299,8 +299,8 @@ function aggregate(
     if (numbers.length === 0) return null
     const sum = numbers.reduce((a, b) => a + b, 0)
     if (kind === 'sum') return sum
-    if (kind === 'min') return Math.min(...numbers)
-    return kind === 'max' ? Math.max(...numbers) : Math.round((sum / numbers.length) * 100) / 100
+    if (kind === 'min') return numbers.reduce((a, b) => Math.min(a, b))
+    return kind === 'max' ? numbers.reduce((a, b) => Math.max(a, b)) : Math.round((sum / numbers.length) * 100) / 100
   }
   return Object.fromEntries(
     infos.map((info) => {
@@ -309,7 +309,9 @@ function aggregate(
       const groups = new Map<string, CustomRowView[]>()
       for (const row of rows) {
         const group = String(row.values[groupBy] ?? '_unknown_')
-        groups.set(group, [...(groups.get(group) ?? []), row])
+        const members = groups.get(group)
+        if (members) members.push(row)
+        else groups.set(group, [row])
       }
       return [info.name, Object.fromEntries([...groups].map(([group, of]) => [group, one(info, of)]))]
     }),
@@ -407,7 +409,9 @@ function rowsOf(type: FakeType, on: FakeOn, cluster: string, asked: Asked): Cust
   const keyOf = (row: CustomRowView) =>
     sort === 'name' ? row.name : sort === 'namespace' ? row.namespace : (row.values[sort] ?? null)
   const found = on.rows
-    .filter((row) => words.every((word) => JSON.stringify([row.id, row.values]).toLowerCase().includes(word)))
+    .filter((row) =>
+      words.every((word) => word === '' || JSON.stringify([row.id, row.values]).toLowerCase().includes(word)),
+    )
     .filter(({ namespace }) => namespace === (query.get('namespace') ?? namespace))
     .filter((row) =>
       query.getAll('where').every((text) => {

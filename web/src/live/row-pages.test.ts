@@ -85,6 +85,38 @@ describe('RowPages', () => {
     if (hub.shown.state !== 'here') throw new Error('nothing is shown')
     expect([...hub.shown.rows.values()].slice(1).every(({ values }) => values.new === true)).toBe(true)
   })
+  it('lets whoever scrolls go before a refresh, and refreshes then', async () => {
+    const { hub, pages, names, settle } = aHub(9000)
+    pages.refresh()
+    pages.want(4000)
+    await settle(() => names().length === 4200)
+    hub.rows = hub.rows.map(({ name }) => row(name, { new: true }))
+    const before = hub.asked.length
+    pages.refresh()
+    pages.want(5000)
+    await settle(() => names().length === 5200)
+    // The read that was under way is left for the page that is wanted.
+    expect(hub.asked[before + 1]?.cursor).toBe('r004199')
+    await settle(
+      () => hub.shown.state === 'here' && [...hub.shown.rows.values()].every(({ values }) => values.new === true),
+    )
+    expect(names()).toHaveLength(5200)
+  })
+  it('does not read again at once what took long to read', async () => {
+    const { hub, pages, names, settle } = aHub(10)
+    pages.refresh()
+    await settle(() => names().length === 10)
+    const before = hub.asked.length
+    for (let turn = 0; turn < 100; turn++) pages.refreshInTurn()
+    await Promise.resolve()
+    expect(hub.asked.length - before).toBeLessThanOrEqual(1)
+    await expect
+      .poll(() => {
+        pages.refreshInTurn()
+        return hub.asked.length
+      })
+      .toBeGreaterThan(before)
+  })
   it('shows a row once that moved between two pages', async () => {
     const { hub, pages, names, settle } = aHub(firstPageSize + 5)
     pages.refresh()

@@ -36,6 +36,7 @@ export class RowPages {
   #wanted = 1
   #stale = true
   #running = false
+  #renewed = { at: Number.NEGATIVE_INFINITY, tookMs: 0 }
 
   constructor(options: RowPagesOptions) {
     this.#options = options
@@ -53,6 +54,12 @@ export class RowPages {
     void this.#run()
   }
 
+  /** Refreshes, unless what is loaded takes long to read and was just read: at most a tenth of the time is spent on it. */
+  refreshInTurn(): void {
+    const { at, tookMs } = this.#renewed
+    if (performance.now() - at >= tookMs * 9) this.refresh()
+  }
+
   end(): void {
     this.#asking.abort()
   }
@@ -63,12 +70,10 @@ export class RowPages {
     this.#running = true
     try {
       while (!signal.aborted) {
-        if (this.#stale) {
-          this.#stale = false
-          this.#pages = await this.#read([], Math.max(this.#loaded, 1))
-        } else if (this.#loaded < this.#wanted && this.#next !== null) {
-          this.#pages = await this.#read(this.#pages, this.#loaded + 1)
-        } else break
+        // Whoever scrolls waits for nothing else.
+        if (this.#lacks) this.#pages = await this.#read(this.#pages, this.#loaded + 1)
+        else if (this.#stale) await this.#renew()
+        else break
         if (!signal.aborted) this.#show()
       }
     } catch (cause) {
@@ -78,12 +83,26 @@ export class RowPages {
     }
   }
 
-  /** These pages and further ones, until there are so many rows. */
-  async #read(before: readonly CustomPageView[], count: number): Promise<readonly CustomPageView[]> {
+  async #renew(): Promise<void> {
+    const began = performance.now()
+    this.#stale = false
+    const count = Math.max(this.#loaded, 1)
+    const pages = await this.#read([], count, () => this.#lacks)
+    if (this.#lacks) this.#stale = true
+    else this.#pages = pages
+    this.#renewed = { at: performance.now(), tookMs: performance.now() - began }
+  }
+
+  /** These pages and further ones, until there are so many rows or something else is wanted. */
+  async #read(
+    before: readonly CustomPageView[],
+    count: number,
+    isOver = () => false,
+  ): Promise<readonly CustomPageView[]> {
     const pages = [...before]
     let loaded = pages.reduce((sum, { items }) => sum + items.length, 0)
     let next = pages.at(-1)?.next
-    while (loaded < count && next !== null) {
+    while (loaded < count && next !== null && !isOver()) {
       const page = await this.#options.ask(
         { limit: pages.length === 0 ? firstPageSize : pageSize, ...(next !== undefined && { cursor: next }) },
         this.#asking.signal,
@@ -93,6 +112,11 @@ export class RowPages {
       next = page.items.length === 0 ? null : page.next
     }
     return pages
+  }
+
+  /** More rows are wanted than are loaded, and there are more. */
+  get #lacks(): boolean {
+    return this.#pages.length > 0 && this.#loaded < this.#wanted && this.#next !== null
   }
 
   get #loaded(): number {

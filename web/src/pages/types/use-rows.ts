@@ -13,42 +13,28 @@ export interface RowsShown {
   readonly again: () => void
 }
 
-/** a refresh that takes long is not begun again at once: at most a tenth of the time is spent on it */
-const restFactor = 10
-
 /** Rows of a type on a cluster, read again when the cluster's frame arrives. Another question keeps the old rows until it is answered. */
 export function useCustomRows(cluster: string, type: string, query: CustomRowsQuery): RowsShown {
   const { client } = useHub()
   const key = JSON.stringify(query)
   const [shown, setShown] = useState<{ key: string; paged: Paged }>({ key: '', paged: { state: 'waiting' } })
   const pages = useRef<RowPages>(undefined)
-  const load = useRef({ beganAt: 0, tookMs: 0 })
 
   useEffect(() => {
     const question = JSON.parse(key) as CustomRowsQuery // what was made a text above
     const own = new RowPages({
       ask: (page, signal) => client.customRows(cluster, type, { ...question, ...page }, signal),
-      onChange: (paged) => {
-        load.current.tookMs = performance.now() - load.current.beganAt
-        setShown({ key, paged })
-      },
+      onChange: (paged) => setShown({ key, paged }),
     })
     pages.current = own
-    load.current.beganAt = performance.now()
     own.refresh()
     return () => own.end()
   }, [client, cluster, type, key])
 
-  const again = useCallback(() => {
-    load.current.beganAt = performance.now()
-    pages.current?.refresh()
-  }, [])
-  const live = useCallback(() => {
-    if (performance.now() - load.current.beganAt >= load.current.tookMs * restFactor) again()
-  }, [again])
+  const again = useCallback(() => pages.current?.refresh(), [])
   useRefresh(
     useCallback((of: Live) => of.fleet.clusters.get(cluster), [cluster]),
-    live,
+    useCallback(() => pages.current?.refreshInTurn(), []),
   )
   const want = useCallback((count: number) => pages.current?.want(count), [])
   const pending = shown.key !== key
