@@ -133,6 +133,7 @@ function agentColumns(now: number): Column<ClusterView>[] {
     { header: 'OLDEST', value: ({ agent }) => ago(agent?.oldestBufferedAt) },
     { header: 'LOST', value: ({ agent }) => agent && String(agent.lostBatches) },
     { header: 'TLS', value: ({ agent }) => agent && (agent.tls ? 'yes' : 'no') },
+    { header: 'PROCESS', value: ({ agent }) => agent && (agent.process ?? 'owner') },
     { header: 'VERSION', value: ({ agent }) => agent?.version ?? null },
     { header: 'REASON', value: ({ agent }) => agent?.reason ?? null },
   ]
