@@ -6,7 +6,7 @@ import type { Identity } from '#identity'
 import { type ClusterState, systemClock } from '#model'
 import { Metrics, silentLogger } from '#runtime'
 import type { Difference } from './compare.ts'
-import { left, openAccessOf, openSight } from './left.ts'
+import { left, openAccessOf, openSight, sumsFor } from './left.ts'
 import { Oracle } from './oracle.ts'
 import { Chance } from './random.ts'
 import { stored, ToldPolicies } from './source.ts'
@@ -294,8 +294,33 @@ async function ask(
   const urls = questions(world, full, chance).filter((url) => wanted.test(url))
   for (const [index, principal] of world.principals.entries()) {
     const allowed = see(both, principal, full)
+    if (wanted.test('/api/v2/types')) await checkSums(both, principal, full)
     for (const url of urls) await compareOne(both, url, allowed, `principal ${index} asks ${url}`)
   }
+}
+
+/** Sums are also checked against the oracle itself: how they are kept back is the same code on both sides. */
+async function checkSums(both: Servers, principal: Principal, full: readonly ClusterState[]): Promise<void> {
+  const eyes = new Oracle(told(both.told.world)).eyes(principal)
+  const { status, body } = await get(both.real, '/api/v2/types')
+  if (status !== 200) return // the comparison tells
+  const { items } = JSON.parse(body) as { items: readonly SeenType[] }
+  for (const { type, clusters } of items) {
+    for (const { cluster, aggregations } of clusters) {
+      const state = full.find(({ name }) => name === cluster)
+      const expected = state ? sumsFor(eyes, state, type) : undefined
+      if (!isDeepStrictEqual(aggregations, expected))
+        throw new Differs(
+          'sums of a type',
+          `${principal.username} on ${cluster}, ${type}: is ${JSON.stringify(aggregations)}, must be ${JSON.stringify(expected)}`,
+        )
+    }
+  }
+}
+
+interface SeenType {
+  readonly type: string
+  readonly clusters: readonly { readonly cluster: string; readonly aggregations: unknown }[]
 }
 
 const marks = /zq\d+x\d+qz/g

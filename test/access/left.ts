@@ -58,6 +58,17 @@ function leftOfTypes(eyes: Eyes, state: ClusterState): ClusterState['custom'] {
   return new Map(left)
 }
 
+/** What the specification lets them read of the sums of a type; null: nothing measured. */
+export function sumsFor(eyes: Eyes, state: ClusterState, typeName: string): unknown {
+  const verdict = eyes.custom(state, typeName)
+  const id = sources.find((source) => source.typeName === typeName)?.id ?? ''
+  const full = state.custom.get(id)
+  if (!verdict.metrics || !full) return null
+  const seen = [...full.rows.rows()].flatMap((row, place) => (verdict.shows(itemOf(row)) ? [place] : []))
+  const sums = typeName === openType ? full.aggregations : sumsOf(full.rows.only(seen))
+  return Object.fromEntries(Object.entries(sums).filter(([name]) => verdict.aggregation(name)))
+}
+
 const itemOf = ({ name, namespace, labels, values }: CustomRow) => ({
   name,
   ...(namespace !== '' && { namespace }),
