@@ -31,8 +31,8 @@ export interface AgentInstallerOptions {
   readonly install?: AgentInstall
   readonly credentials?: Pick<AgentCredentials, 'check' | 'issue' | 'revoke'>
   readonly collectors: readonly Collector[]
-  /** what MetricSources read now; default: nothing */
-  readonly reads?: () => readonly SourceReads[]
+  /** what MetricSources read now; undefined: that is not known yet. Default: nothing */
+  readonly reads?: () => readonly SourceReads[] | undefined
   readonly operatorScanIntervalMs: number
   /** how long a deleted connection waits for its member to answer, ms; default 5 min */
   readonly patienceMs?: number
@@ -77,7 +77,7 @@ const AGENT_AT = 'clusterpulse.io/agent-at'
 /** The last attempt at one member. */
 interface Attempt {
   readonly hash: string
-  /** what MetricSources read then; undefined: by a former life of the hub */
+  /** what MetricSources read then; undefined: it was in a former life of the hub, and is taken for the same */
   readonly reads: string | undefined
   readonly at: number
   /** attempts at this wish since the agent last delivered */
@@ -158,10 +158,10 @@ export class AgentInstaller {
     const settings = { ...this.#settings(connection, facts, install, address), endpoint: server }
     const hash = settingsHash(settings)
     const last = this.#last(hash, settings, wish)
-    const sources = this.#options.reads?.() ?? []
-    const reads = JSON.stringify(sources)
+    const { reads: readsNow = () => [] } = this.#options
+    const reads = readsNow()
     if (!isDue(last, hash, wish)) {
-      if (last && last.reads !== reads && !isMissing) await this.#updateRole(wish, settings, sources)
+      if (last && reads && !isMissing) await this.#followReads(wish, settings, last, reads)
       return last ? said(last.end, wish) : {}
     }
     let end: DeploymentEnd
@@ -177,7 +177,7 @@ export class AgentInstaller {
         cluster,
         settings,
         collectors,
-        reads: sources,
+        ...(reads && { reads }),
         credentials,
         beforeWrite,
         now,
@@ -189,7 +189,13 @@ export class AgentInstaller {
       end = { kind: 'failed', code, message }
     }
     const before = last?.hash === hash ? last.tries : 0
-    this.#attempts.set(name, { hash, reads, at: now, tries: isMissing ? before + 1 : 0, end })
+    this.#attempts.set(name, {
+      hash,
+      reads: JSON.stringify(reads ?? []),
+      at: now,
+      tries: isMissing ? before + 1 : 0,
+      end,
+    })
     if (end.kind === 'failed') logger.warn({ cluster: name, reason: end.message }, 'the agent could not be deployed')
     else {
       if (end.changed) logger.info({ cluster: name, image: end.image }, 'the agent was deployed')
@@ -198,14 +204,18 @@ export class AgentInstaller {
     return said(end, wish)
   }
 
-  /** The agent is well, and is to read something else than before. One attempt: the next look for drift heals what fails. */
-  async #updateRole(wish: Wish, settings: AgentSettings, reads: readonly SourceReads[]): Promise<void> {
+  /**
+   * The agent is well; where it is to read something else than before, its role is renewed. One attempt: the next look for drift
+   * heals what fails, and what changed while no hub was there to see it.
+   */
+  async #followReads(wish: Wish, settings: AgentSettings, last: Attempt, reads: readonly SourceReads[]): Promise<void> {
     const { collectors, logger } = this.#options
     const { signal } = wish
     const { name } = wish.object.metadata
-    const last = this.#attempts.get(name)
-    if (!last || !hasFinalizer(wish.object)) return
-    this.#attempts.set(name, { ...last, reads: JSON.stringify(reads) })
+    const now = JSON.stringify(reads)
+    if (last.reads === now) return
+    this.#attempts.set(name, { ...last, reads: now })
+    if (last.reads === undefined || !hasFinalizer(wish.object)) return
     try {
       const kube = await wish.client()
       if (!kube) return

@@ -87,7 +87,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     ...(options.agentInstall && { install: options.agentInstall }),
     ...(options.credentials && { credentials: options.credentials }),
     collectors,
-    ...(catalog && { reads: () => readsOf(catalog.sources()) }),
+    ...(catalog && { reads: () => (isLoading(catalog) ? undefined : readsOf(catalog.sources())) }),
     operatorScanIntervalMs: options.defaults.operatorScanIntervalMs,
     ...(options.removalPatienceMs !== undefined && { patienceMs: options.removalPatienceMs }),
     clock,
@@ -213,6 +213,9 @@ function lean({ metadata: { managedFields: _, ...metadata }, ...object }: KubeOb
 }
 
 const keyOf = ({ metadata: { name, namespace } }: KubeObject): ObjectKey => (namespace ? { name, namespace } : { name })
+
+/** Nothing is in force, or nothing was read yet: these must not be taken for each other. */
+const isLoading = (catalog: SourceCatalog) => catalog.unavailable() !== undefined && catalog.sources().length === 0
 
 const isPush = ({ spec }: KubeObject) => (spec as { collectionMode?: unknown } | undefined)?.collectionMode === 'push'
 
