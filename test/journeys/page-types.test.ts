@@ -245,11 +245,13 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 90_000 }, () => {
       await expect.poll(async () => (await rowNames(page))[0], patient).toBe('aaa')
     })
 
-    it('asks at most once a second however many frames come', async () => {
+    it('asks at most once a second however many frames come, and stays where it is scrolled to', async () => {
       onWest(pvcRows(40, Date.now()))
       const page = await visit('/clusters/eu-prod-1/types/pvc')
       await live(page)
       await count(page, '40 rows')
+      const box = page.locator('.table-scroll')
+      await box.evaluate((element) => element.scrollTo(0, 500))
       const asked = () => hub.requests.filter((path) => path.startsWith('/api/v2/clusters/eu-prod-1/types/pvc')).length
       const before = asked()
       const began = Date.now()
@@ -257,7 +259,8 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 90_000 }, () => {
         hub.put(aCluster('eu-prod-1', Date.now(), { displayName: 'Europe production 1', message: String(frame) }))
         await new Promise((resolve) => setTimeout(resolve, 60))
       }
-      expect(asked() - before).toBeGreaterThanOrEqual(1)
+      await expect.poll(asked, patient).toBeGreaterThan(before + 1)
+      expect(await page.evaluate<number>("document.querySelector('.table-scroll').scrollTop")).toBe(500)
       expect(asked() - before).toBeLessThanOrEqual(Math.ceil((Date.now() - began) / 1000) + 1)
     })
 

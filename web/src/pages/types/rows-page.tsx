@@ -71,7 +71,8 @@ function OfCluster({ cluster, view, first }: { cluster: ClusterView; view: TypeV
   )
   const own = told && told.page.source.id === chosen.id ? told : null
   const facts: Facts = isFirst ? { source: chosen, on: first.on } : { source: chosen, on: own?.page.on ?? first.on }
-  const { on, source } = facts
+  const { on } = facts
+  const source = useSame(facts.source)
   const plans = useMemo(() => customCharts(source.aggregations), [source.aggregations])
   const isHistory = asked.get('view') === 'history' && plans.length > 0
   const groupLink = useCallback(
@@ -155,6 +156,13 @@ function OfCluster({ cluster, view, first }: { cluster: ClusterView; view: TypeV
       )}
     </div>
   )
+}
+
+/** The same object for as long as it says the same: a table is not made anew with each look at the hub. */
+function useSame<T extends object>(value: T): T {
+  const text = JSON.stringify(value)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the text stands for the value
+  return useMemo(() => value, [text])
 }
 
 function viewPath(cluster: string, type: string, query: string, to: 'history' | null): string {

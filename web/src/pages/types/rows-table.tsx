@@ -113,16 +113,17 @@ export function RowsTable({ cluster, type, source, info, onPage, dim, empty }: R
 
   const rows = here?.rows ?? noRows
   const arranged = useMemo(() => [...rows.values()], [rows])
-  const held = useHeldOrder(arranged, rows, keyOf, JSON.stringify(pending ? null : query))
+  const held = useHeldOrder(arranged, rows, keyOf, pending ? 'pending' : JSON.stringify(query))
   const lines = useMemo(() => groupLines(held.rows, keyOf), [held.rows])
   const list = useRef<HTMLDivElement>(null)
-  const shown = useRef<unknown>(query)
+  const asked = JSON.stringify(query)
+  const shown = useRef(asked)
   useLayoutEffect(() => {
-    if (pending || shown.current === query) return
-    shown.current = query
-    // Another question has another first row.
+    if (pending || shown.current === asked) return
+    shown.current = asked
+    // Another question has another first row. The same one keeps its place, however often it is answered.
     list.current?.querySelector('.table-scroll')?.scrollTo(0, 0)
-  }, [pending, query])
+  }, [pending, asked])
   const names = useMemo(() => ['name', 'namespace', ...info.columns.map(({ name }) => name)], [info.columns])
   const seen = useCallback((to: number) => want(to + ahead), [want])
   const total = here?.page.total ?? 0
