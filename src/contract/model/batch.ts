@@ -72,6 +72,8 @@ export interface Batch {
   readonly parts: readonly Part[]
   /** what MetricSources saw; each source at most once. Sources not named keep what they had */
   readonly custom?: readonly CustomPart[]
+  /** how many deployments the cluster has, from a collector that counts them and names none; absent: it says nothing */
+  readonly deploymentCount?: number
   /**
    * Made between two rounds, for MetricSources alone: it says nothing of the cluster's health, and is no heartbeat.
    * Such a batch has no `parts` and no `failure`.

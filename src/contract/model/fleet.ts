@@ -82,6 +82,8 @@ export interface ClusterState {
   readonly parts: { readonly [T in SnapshotType]?: PartState<T> }
   /** by MetricSource, in no order */
   readonly custom: ReadonlyMap<SourceId, CustomState>
+  /** deployments of the whole cluster as last counted, where they were not read one by one since; absent: they were, or nobody knows */
+  readonly deploymentCount?: number
   /** oldest first, at most 60 */
   readonly heartbeats: readonly Heartbeat[]
   /** newest first, at most 100 */

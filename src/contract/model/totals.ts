@@ -13,6 +13,8 @@ export interface TotalsInput {
   readonly podSummary?: SeenPodSummary | null
   readonly namespaces?: Iterable<NamespaceSnapshot> | null
   readonly deployments?: Iterable<DeploymentSnapshot> | null
+  /** of the whole cluster, from a collector that names none: counts instead of `deployments`. Not for who sees a part */
+  readonly deploymentCount?: number | undefined
   readonly operators?: Iterable<OperatorSnapshot> | null
   readonly clusterOperators?: Iterable<ClusterOperatorSnapshot> | null
 }
@@ -37,8 +39,8 @@ export interface ClusterTotals {
   /** of the whole cluster where it was read, else over the pods of the nodes; null where those of a node are hidden */
   readonly pods: PodCounts | null
   readonly namespaces: number | null
-  /** `ready`: as many replicas ready as are wanted */
-  readonly deployments: { readonly total: number; readonly ready: number } | null
+  /** `ready`: as many replicas ready as are wanted; null where they were only counted */
+  readonly deployments: { readonly total: number; readonly ready: number | null } | null
   /** `failing`: phase Failed */
   readonly operators: { readonly total: number; readonly failing: number } | null
   readonly clusterOperators: { readonly total: number; readonly degraded: number; readonly unavailable: number } | null
@@ -60,10 +62,7 @@ export function clusterTotals(input: TotalsInput): ClusterTotals {
     },
     pods: input.podSummary?.counts ?? (nodes && podTotals(nodes)),
     namespaces: listOf(input.namespaces)?.length ?? null,
-    deployments: deployments && {
-      total: deployments.length,
-      ready: count(deployments, ({ ready, replicas }) => ready >= replicas),
-    },
+    deployments: input.deploymentCount === undefined ? deploymentTotals(deployments) : counted(input.deploymentCount),
     operators: operators && {
       total: operators.length,
       failing: count(operators, ({ status }) => status === 'Failed'),
@@ -77,6 +76,13 @@ export function clusterTotals(input: TotalsInput): ClusterTotals {
     memoryBytes: capacityTotals(nodes ?? [], 'memoryBytes'),
   }
 }
+
+function deploymentTotals(deployments: readonly DeploymentSnapshot[] | null): ClusterTotals['deployments'] {
+  if (!deployments) return null
+  return { total: deployments.length, ready: count(deployments, ({ ready, replicas }) => ready >= replicas) }
+}
+
+const counted = (total: number) => ({ total, ready: null })
 
 function capacityTotals(nodes: readonly SeenNode[], what: 'cpuCores' | 'memoryBytes'): CapacityTotals {
   return {
@@ -102,14 +108,21 @@ function podTotals(nodes: readonly SeenNode[]): PodCounts | null {
 }
 
 function listOf<T>(items: Iterable<T> | null | undefined): readonly T[] | null {
-  return items ? [...items] : null
+  if (!items) return null
+  return Array.isArray(items) ? (items as readonly T[]) : [...items]
 }
 
 function count<T>(items: readonly T[], is: (item: T) => boolean): number {
-  return items.reduce((total, item) => (is(item) ? total + 1 : total), 0)
+  let found = 0
+  for (const item of items) if (is(item)) found++
+  return found
 }
 
 function sum<T>(items: readonly T[], amount: (item: T) => number | null): number | null {
-  const known = items.map(amount).filter((value) => value !== null)
-  return known.length === 0 ? null : known.reduce((total, value) => total + value, 0)
+  let total: number | null = null
+  for (const item of items) {
+    const value = amount(item)
+    if (value !== null) total = (total ?? 0) + value
+  }
+  return total
 }

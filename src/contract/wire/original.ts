@@ -39,7 +39,8 @@ import { customFromOriginal, customToOriginal } from './original-custom.ts'
 export type OriginalHead = Pick<Batch, 'cluster' | 'sequence' | 'collectedAt'> & { readonly origin: string }
 
 /**
- * A count of deployments without their names has no place in a batch.
+ * Deployments are counted there and not named: `deploymentCount` is the count, absent where it is 0, since a collector that
+ * could not read them says that, and is one itself.
  * @param hashOf of the definition a MetricSource is collected by there; '' where it is not known
  * @param nodes as readOriginal read them, of a message without any; default: those of the message
  * @throws WireError where a thing has no name, a count is negative, or a time or a request is no number
@@ -66,8 +67,18 @@ export function batchFromOriginal(
     parts.push(part('clusterOperator', 'clusterOperators', clusterOperators.map(clusterOperatorSnapshot)))
   if (clusterInfo) parts.push(part('cluster', 'cluster', [clusterSnapshot(clusterInfo, clusterOperators.length > 0)]))
   const custom = customFromOriginal(metrics.customResources, hashOf)
-  const batch = { cluster, origin, sequence, source: 'push', collectedAt, durationMs: 0, parts } as const
-  return custom.length > 0 ? { ...batch, custom } : batch
+  const deploymentCount = clusterMetrics?.deployments ?? 0
+  return {
+    cluster,
+    origin,
+    sequence,
+    source: 'push',
+    collectedAt,
+    durationMs: 0,
+    parts,
+    ...(custom.length > 0 && { custom }),
+    ...(deploymentCount > 0 && { deploymentCount }),
+  }
 }
 
 const NOT_SENT = { code: 'not_sent', message: 'the collector could not read the nodes' }
@@ -274,7 +285,7 @@ function clusterMetrics(batch: Batch, nodes: readonly NodeSnapshot[]): NonNullab
   const deployments = itemsOf(batch, 'deployment') ?? null
   const podSummary = itemsOf(batch, 'podSummary')?.[0] ?? null
   const totals = metricsDocument(
-    clusterTotals({ nodes, namespaces, deployments, podSummary }),
+    clusterTotals({ nodes, namespaces, deployments, deploymentCount: batch.deploymentCount, podSummary }),
     nodes,
     batch.collectedAt,
   )

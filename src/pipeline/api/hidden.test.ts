@@ -311,6 +311,18 @@ describe('what is seen of a part', () => {
     ])
   })
 
+  it('does not tell who sees a part how many deployments a collector counted', async () => {
+    await using world = await aHiddenWorld(broken)
+    for (const cluster of ['west', 'plain']) await world.batch(cluster, [], { deploymentCount: 7919 })
+    const answers = async (cluster: string, user: string) => {
+      const [v1, v2] = await Promise.all([1, 2].map((v) => ask(world, `/api/v${v}/clusters/${cluster}`, user)))
+      return [JSON.parse(v1?.body ?? '').metrics.deployments, JSON.parse(v2?.body ?? '').deployments]
+    }
+    expect(await answers('west', 'ann')).toEqual([2, { total: 2, ready: 1 }])
+    expect(await answers('plain', 'ann')).toEqual([7919, { total: 7919, ready: null }])
+    expect(await answers('west', 'cid')).toEqual([7919, { total: 7919, ready: null }])
+  })
+
   it('has no measurements without view_metrics, and everything else', async () => {
     await using world = await aHiddenWorld(broken)
     const json = async (url: string) => {

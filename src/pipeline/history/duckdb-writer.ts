@@ -110,15 +110,15 @@ export class RecordWriter {
     const fill = (this.#layout.get(family) ?? []).map((name) => ({ name, values: columns.get(name) }))
     for (const [i, key] of group.keys.entries()) {
       for (const { name, values } of fill) {
-        if (name === 'cluster') appender.appendInteger(cluster)
+        if (values) {
+          const value = values[i]
+          if (value !== undefined && Number.isFinite(value)) appender.appendDouble(value)
+          else appender.appendNull()
+        } else if (name === 'cluster') appender.appendInteger(cluster)
         else if (name === 'key') appender.appendInteger(this.#words.idOf(key))
         else if (name === 't') appender.appendBigInt(at)
         else if (name === 'way') appender.appendUTinyInt(way ?? 0)
-        else {
-          const value = values?.[i]
-          if (value !== undefined && Number.isFinite(value)) appender.appendDouble(value)
-          else appender.appendNull()
-        }
+        else appender.appendNull()
       }
       appender.endRow()
     }

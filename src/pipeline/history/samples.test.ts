@@ -79,6 +79,12 @@ describe('samplesOf', () => {
     expect(numberOf(set, 'cluster/operators_total/')).toBe(1)
   })
 
+  it('has deployments that were only counted, of which nobody knows how many are ready', () => {
+    const set = samplesOf({ ...batch(complete('node', aNode('n1'))), deploymentCount: 7 })
+    expect(numberOf(set, 'cluster/deployments_total/')).toBe(7)
+    expect(numberOf(set, 'cluster/deployments_ready/')).toBeNaN()
+  })
+
   it('says nothing of what is not known, which is not zero', () => {
     const amounts = { cpuCores: null, memoryBytes: null, storageBytes: null, pods: null }
     const set = samplesOf(

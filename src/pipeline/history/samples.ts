@@ -39,6 +39,7 @@ export function samplesOf(batch: Batch, view?: BatchView): SampleSet | undefined
           podSummary: read('podSummary')?.[0] ?? null,
           namespaces: read('namespace') ?? null,
           deployments: read('deployment') ?? null,
+          deploymentCount: batch.deploymentCount,
           operators: operators ?? null,
           clusterOperators: clusterOperators ?? null,
         }),
@@ -172,13 +173,35 @@ function groupOf<T>(
   valuesOf: (item: T) => Readonly<Record<string, Amount>>,
 ): SampleGroup | undefined {
   if (!items || items.length === 0) return undefined
-  // Two of one name (an operator copied into several namespaces) are one series.
-  const rows = new Map(items.map((item) => [keyOf(item), valuesOf(item)]))
-  const columns = metricsCatalogue
+  // Two of one name (an operator copied into several namespaces) are one series, of which the last counts.
+  const places = new Map<string, number>()
+  for (const item of items) {
+    const key = keyOf(item)
+    if (!places.has(key)) places.set(key, places.size)
+  }
+  const columns = columnNames[scope].map(({ metric }) => ({
+    metric,
+    values: new Float64Array(places.size).fill(Number.NaN),
+  }))
+  for (const item of items) {
+    const place = places.get(keyOf(item)) ?? 0
+    const row = valuesOf(item)
+    for (const [i, { name }] of columnNames[scope].entries()) {
+      const column = columns[i]
+      if (column) column.values[place] = row[name] ?? Number.NaN
+    }
+  }
+  return { scope, keys: [...places.keys()], columns }
+}
+
+const columnsOf = (scope: MetricScope) =>
+  metricsCatalogue
     .filter((metric) => metric.scope === scope)
-    .map(({ name }) => ({
-      metric: metricPrefix[scope] + name,
-      values: Float64Array.from(rows.values(), (row) => row[name] ?? Number.NaN),
-    }))
-  return { scope, keys: [...rows.keys()], columns }
+    .map(({ name }) => ({ name, metric: metricPrefix[scope] + name }))
+const columnNames: Readonly<Record<MetricScope, readonly { readonly name: string; readonly metric: string }[]>> = {
+  cluster: columnsOf('cluster'),
+  node: columnsOf('node'),
+  operator: columnsOf('operator'),
+  clusterOperator: columnsOf('clusterOperator'),
+  custom: [],
 }

@@ -91,6 +91,8 @@ function checkHead(batch: Batch): void {
   if (batch.source !== 'pull' && batch.source !== 'push') refuse('source', 'is neither pull nor push')
   if (!isAmount(batch.collectedAt, MAX_INSTANT)) refuse('collectedAt', 'is no time in milliseconds')
   if (!isAmount(batch.durationMs, MAX_INSTANT)) refuse('durationMs', 'is no duration in milliseconds')
+  if (batch.deploymentCount !== undefined && !isAmount(batch.deploymentCount, MAX_ITEMS * 100))
+    refuse('deploymentCount', 'is no count')
   if (!Array.isArray(batch.parts)) refuse('parts', 'is no list')
   if (batch.failure !== undefined && !isTold(batch.failure)) refuse('failure', 'has no code and message')
   if (batch.partial !== undefined && typeof batch.partial !== 'boolean') refuse('partial', 'is neither true nor false')

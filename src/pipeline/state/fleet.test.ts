@@ -410,6 +410,29 @@ describe('a batch of an agent', () => {
   })
 })
 
+describe('deployments that are counted and not named', () => {
+  const counted = (sequence: number, deploymentCount?: number, parts: Part[] = [complete('node', aNode('n1'))]) =>
+    batchRecord(aBatch(west, sequence, parts, deploymentCount === undefined ? {} : { deploymentCount }))
+
+  it('stay until they are counted anew, or read one by one', () => {
+    expect(afterRounds(counted(1, 5)).state.deploymentCount).toBe(5)
+    expect(afterRounds(counted(1, 5), counted(2)).state.deploymentCount).toBe(5)
+    expect(afterRounds(counted(1, 5), counted(2, 6)).state.deploymentCount).toBe(6)
+    const read = complete('deployment')
+    expect(afterRounds(counted(1, 5), counted(2, undefined, [read])).state).not.toHaveProperty('deploymentCount')
+    expect(
+      afterRounds(counted(1, 5), counted(2, undefined, [failed('deployment', 'forbidden')])).state.deploymentCount,
+    ).toBe(5)
+    expect(afterRounds(counted(1, undefined, [read]), counted(2, 5)).state.deploymentCount).toBe(5)
+  })
+
+  it('are kept by a store', () => {
+    const { state } = afterRounds(counted(1, 5))
+    const fields = Object.fromEntries([...changedFields(undefined, state)].flatMap(([f, t]) => (t ? [[f, t]] : [])))
+    expect(decodeCluster(fields)?.deploymentCount).toBe(5)
+  })
+})
+
 describe('an agent', () => {
   it('tells when it comes and when it goes, and nothing in between', () => {
     const { state } = afterRounds(healthy)

@@ -89,9 +89,7 @@ function applyBatch(
   }
   if (batch.failure) parts = withUnreached(parts, batch.failure, freshness)
   const verdict = evaluateHealth({ parts, failure: batch.failure, source: batch.source, checked: true })
-  const nodesRead = batch.parts.some(
-    ({ type, outcome }) => type === 'node' && (outcome === 'complete' || outcome === 'changed'),
-  )
+  const nodesRead = batch.parts.some(({ type, outcome }) => type === 'node' && isRead(outcome))
   const status: ClusterStatus = {
     ...verdict,
     checkedAt: batch.collectedAt,
@@ -104,7 +102,7 @@ function applyBatch(
     ...(verdict.health === 'unhealthy' && nodesRead && !batch.failure && { answered: true }),
   }
   const after: ClusterState = {
-    ...before,
+    ...withDeployments(before, batch),
     ...head,
     status,
     parts,
@@ -112,6 +110,15 @@ function applyBatch(
   }
   return withEvents(previous, after, [...snapshotChanges, ...customChanges], receivedAt)
 }
+
+/** What was read one by one is known better than a count, until there is a newer count. */
+function withDeployments({ deploymentCount: before, ...rest }: ClusterState, batch: Batch): ClusterState {
+  const areRead = batch.parts.some(({ type, outcome }) => type === 'deployment' && isRead(outcome))
+  const count = batch.deploymentCount ?? (areRead ? undefined : before)
+  return count === undefined ? rest : { ...rest, deploymentCount: count }
+}
+
+const isRead = (outcome: Part['outcome']): boolean => outcome === 'complete' || outcome === 'changed'
 
 /** A batch of an agent is a sign of life as well: its facts come seldom while nothing else moves. */
 function heardFrom(agent: AgentFacts | null, { source }: Batch, receivedAt: number): AgentFacts | null {

@@ -329,6 +329,7 @@ function totalsCommands(after: ClusterState, ttl: number): Command[] {
     podSummary: after.parts.podSummary?.items.get('pods') ?? null,
     namespaces: after.parts.namespace?.items.values() ?? null,
     deployments: after.parts.deployment?.items.values() ?? null,
+    deploymentCount: after.deploymentCount,
   })
   const document = metricsDocument(totals, nodes, node.freshness.observedAt)
   return [set(`cluster:${after.name}:metrics`, document, Math.max(TOTALS_MS, ttl))]

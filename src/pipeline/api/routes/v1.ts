@@ -185,6 +185,7 @@ function metricsOf(cluster: VisibleCluster) {
     podSummary: visible('podSummary')[0] ?? null,
     namespaces: visible('namespace'),
     deployments: state.parts.deployment ? visible('deployment') : null,
+    deploymentCount: cluster.deploymentCount,
   })
   const document = metricsDocument(totals, visible('node'), observedAt(cluster, 'node'))
   return cluster.whole ? document : { ...document, filtered: true, filter_metadata: filterMetadata(cluster) }

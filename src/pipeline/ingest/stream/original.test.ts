@@ -32,6 +32,28 @@ describe('a collector of the original', () => {
     expect(collector.received).toEqual([])
   })
 
+  it('counts deployments, which the cluster then has without their names, in state and in history', async () => {
+    await using hub = await aHub()
+    await using collector = new StreamClient({ address: hub.server.address, token: 'west-token' })
+    collector.send(register('west'))
+    const batch = aBatch(west, 1, [complete('node', aNode('n1'))], { deploymentCount: 7 })
+    const send = (batchId: string, deployments: number) => {
+      const told = originalFromBatch({ ...batch, deploymentCount: deployments })
+      collector.send({
+        case: 'metrics',
+        value: { ...told, clusterName: 'west', batchId, collectedAt: timestampFromMs(Date.now()) },
+      })
+      return collector.next('ack')
+    }
+    await send('a', 7)
+    await hub.ingester.flushed()
+    expect(hub.state.cluster('west')?.deploymentCount).toBe(7)
+    // It counts itself among them: none means that it could not read them.
+    await send('b', 0)
+    await hub.ingester.flushed()
+    expect(hub.state.cluster('west')?.deploymentCount).toBe(7)
+  })
+
   it('gets its sources as they are compiled, again when they change, and nothing where there are none', async () => {
     await using hub = await aHub()
     const plan = (version: string, sources: readonly unknown[]): Plan => ({
