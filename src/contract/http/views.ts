@@ -65,6 +65,9 @@ export const AgentViewSchema = Type.Object({
   lostBatches: Type.Integer(),
   clockOffsetMs: Type.Integer(),
   tls: Type.Boolean(),
+  process: Type.Optional(
+    Type.String({ description: 'which process of the hub holds the stream; absent: the one that owns log and state' }),
+  ),
 })
 export type AgentView = Static<typeof AgentViewSchema>
 
@@ -97,7 +100,12 @@ export const ClusterViewSchema = Type.Object({
   ),
   pods: nullable(PodCountsSchema),
   namespaces: nullable(Type.Integer()),
-  deployments: nullable(Type.Object({ total: Type.Integer(), ready: Type.Integer() })),
+  deployments: nullable(
+    Type.Object({
+      total: Type.Integer(),
+      ready: nullable(Type.Integer({ description: 'null: a collector counted them and told no more' })),
+    }),
+  ),
   operators: nullable(Type.Object({ total: Type.Integer(), failing: Type.Integer() })),
   clusterOperators: nullable(
     Type.Object({ total: Type.Integer(), degraded: Type.Integer(), unavailable: Type.Integer() }),

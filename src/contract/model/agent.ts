@@ -26,6 +26,8 @@ export interface AgentFacts {
   readonly plan: string
   /** rises with every stream of the cluster; the newest wins */
   readonly epoch: number
+  /** which process of the hub holds the stream; absent: the one that owns log and state itself */
+  readonly process?: string
 }
 
 /** First and last of a run of sequences, both included. */

@@ -94,6 +94,8 @@ export class VisibleCluster {
   readonly sight: Sight
   /** nothing of it is hidden, so that sums over all of it may be shown */
   readonly whole: boolean
+  /** deployments that were counted and not read, for who sees the whole cluster; undefined for others */
+  readonly deploymentCount: number | undefined
   /** measurements may be shown */
   readonly usage: boolean
   /** values over time may be shown */
@@ -108,6 +110,7 @@ export class VisibleCluster {
     this.state = state
     this.sight = sight
     this.whole = sight.whole(state)
+    this.deploymentCount = this.whole ? state.deploymentCount : undefined
     this.usage = sight.usage(state)
     this.history = sight.history(state)
   }
@@ -218,6 +221,7 @@ const agentView = (agent: AgentFacts): AgentView => ({
   lostBatches: agent.lostBatches,
   clockOffsetMs: agent.clockOffsetMs,
   tls: agent.tls,
+  ...(agent.process !== undefined && { process: agent.process }),
 })
 
 function clusterView(cluster: VisibleCluster): ClusterView {
@@ -229,6 +233,7 @@ function clusterView(cluster: VisibleCluster): ClusterView {
     podSummary: visible('podSummary')[0] ?? null,
     namespaces: wasRead('namespace') ? visible('namespace') : null,
     deployments: wasRead('deployment') ? visible('deployment') : null,
+    deploymentCount: cluster.deploymentCount,
     operators: wasRead('operator') ? visible('operator') : null,
     clusterOperators: wasRead('clusterOperator') ? visible('clusterOperator') : null,
   })

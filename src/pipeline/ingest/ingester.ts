@@ -76,8 +76,8 @@ interface Beside {
 /** MetricSources of one cluster, whoever names them: rows and series of each stay until it is removed. */
 const MAX_SOURCES = 500
 const KEEP_LEDGER_EVERY_MS = 30_000
-/** An agent that was connected when a former process ended has so long to come back. */
-const AGENT_PATIENCE_MS = 120_000
+/** An agent that was connected when a former process ended has so long to come back: its first tries come within seconds. */
+const AGENT_PATIENCE_MS = 10_000
 
 /**
  * The one entry for batches, losses, agents and connections. What it acknowledges is in the hub's log, synced; state and
@@ -364,11 +364,12 @@ export class Ingester implements AsyncDisposable {
 
   async #append(entry: LogEntry): Promise<void> {
     const payload = encodeLogEntry(entry)
-    // What a message of the original says weighs more in memory than in its bytes.
-    const weight = payload.length + 2 * (entry.told?.length ?? 0)
+    // What a message of the original says weighs more in memory than in its bytes, and is nothing for history.
+    const told = entry.told?.length ?? 0
+    const weight = { record: payload.length + 2 * told, samples: payload.length - told }
     const synced = (index: number) => {
       this.#ledger.note(entry.record, index)
-      for (const consumer of this.#consumers()) consumer.add(index, entry, weight)
+      for (const consumer of this.#consumers()) consumer.add(index, entry, weight[consumer.want])
     }
     try {
       await this.#log.append(payload, synced).catch(async (error: unknown) => {
@@ -438,7 +439,7 @@ export class Ingester implements AsyncDisposable {
       if (this.#closing.signal.aborted) return
       const agent = this.#entries.get(cluster)?.agent
       if (!agent) continue
-      const reason = 'it has not come back since the hub was started'
+      const reason = 'the hub was restarted, and the agent has not come back since'
       try {
         await this.agent(cluster, { ...agent, connected: false, since: this.#clock.now(), reason })
       } catch (error) {

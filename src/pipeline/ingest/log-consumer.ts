@@ -101,6 +101,10 @@ export class LogConsumer<Item> implements AsyncDisposable {
     return this.#options.sink.name
   }
 
+  get want(): LogSink<Item>['want'] {
+    return this.#options.sink.want
+  }
+
   /** Begins behind what is safe in the sink. */
   start(): void {
     const { log, sink } = this.#options

@@ -12,7 +12,7 @@ export interface FrontProgram {
   readonly execArgv?: readonly string[]
 }
 
-export interface FrontProcessOptions extends Omit<OwnerEndOptions, 'tell'> {
+export interface FrontProcessOptions extends Omit<OwnerEndOptions, 'tell' | 'process'> {
   readonly start: Extract<ToFront, { kind: 'start' }>
   readonly program: FrontProgram
   readonly clock: Clock
@@ -55,7 +55,11 @@ export class FrontProcess implements AsyncDisposable {
     this.#worker = cluster.fork()
     const socket = this.#worker.process.stdio[CHANNEL_FD]
     invariant(socket && 'write' in socket && 'read' in socket, 'a pipe to a child goes both ways')
-    this.streams = new OwnerEnd({ ...options, tell: (message) => this.#channel.tell(message) })
+    this.streams = new OwnerEnd({
+      ...options,
+      process: options.start.name,
+      tell: (message) => this.#channel.tell(message),
+    })
     this.ended = new Promise<void>((resolve) => {
       this.#worker.once('exit', () => resolve())
       this.#worker.once('error', () => resolve()) // it could not be started

@@ -69,6 +69,7 @@ describe('agents received by two processes', () => {
     for (const cluster of clusters) {
       expect(hub.hub.ingester.received(parseClusterName(cluster), `buffer-of-${cluster}`)).toEqual([[1, 5]])
       expect(hub.fronts.agents.facts(cluster)).toMatchObject({ connected: true, method: 'token' })
+      expect([...hub.fronts.processes.keys()]).toContain(hub.fronts.agents.facts(cluster)?.process)
       expect(hub.fronts.agents.isDelivering(cluster)).toBe(true)
     }
     const streams = await vi.waitFor(async () => {

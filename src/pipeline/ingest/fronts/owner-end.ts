@@ -13,6 +13,8 @@ export interface OwnerEndOptions {
   readonly seats: LocalSeats
   readonly ingester: StreamIngester
   readonly now: () => number
+  /** name of the other process */
+  readonly process: string
   tell(message: ToFront): void
 }
 
@@ -76,7 +78,13 @@ export class OwnerEnd {
     const valid = seat.world.stillValid(verdict.peer)
     const known = seat.world.knows(cluster)
     if (!enters || !valid || !known || claimed !== cluster) return { verdict, valid, known, received: [], plan: null }
-    const stream = new RemoteStream({ id, peer: verdict.peer, seat, tell: (message) => this.#options.tell(message) })
+    const stream = new RemoteStream({
+      id,
+      peer: verdict.peer,
+      seat,
+      process: this.#options.process,
+      tell: (message) => this.#options.tell(message),
+    })
     this.#streams.set(id, stream)
     const place = stream.enter(origin)
     return {
@@ -111,6 +119,7 @@ interface RemoteStreamOptions {
   readonly id: number
   readonly peer: Peer
   readonly seat: LocalSeat
+  readonly process: string
   tell(message: ToFront): void
 }
 
@@ -148,7 +157,8 @@ class RemoteStream implements Holder {
     return this.#facts
   }
 
-  facted(facts: AgentFacts, delivering: boolean, now: boolean): void {
+  facted(given: AgentFacts, delivering: boolean, now: boolean): void {
+    const facts = { ...given, process: this.#options.process }
     this.#facts = facts
     this.isDelivering = delivering
     this.#options.seat.facts(this.peer.cluster, this, facts, now)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type AgentFacts, type Clock, StoreUnavailableError, systemClock } from '#model'
+import { type AgentFacts, type Clock, parseClusterName, StoreUnavailableError, systemClock } from '#model'
 import { silentLogger } from '#runtime'
 import { T0, west } from '../../state/test/fleet-words.ts'
 import { eventually } from '../../state/test/redis-server.ts'
@@ -149,4 +149,37 @@ describe('the facts of agents', () => {
     await eventually('the newest is told', () => told.at(-1)?.connected === false)
     expect(told).toHaveLength(1)
   })
+
+  it('of many agents wait for a log that takes nothing without a warning of the process', async () => {
+    await expectNoWarning(async () => {
+      const ingester = { knows: () => true, agent: () => Promise.reject(new StoreUnavailableError('log', 'full')) }
+      await using report = new FactsReport({ ingester, clock: patient, logger: silentLogger, everyMs: 30_000 })
+      for (let i = 0; i < 50; i++) report.tell(parseClusterName(`c${i}`), facts(), true)
+    })
+  })
 })
+
+/** Whoever sleeps by it listens to the signal, as with the real clock. */
+const patient: Clock = {
+  now: () => T0,
+  sleep: (_, signal) =>
+    new Promise((resolve) => {
+      if (!signal || signal.aborted) resolve()
+      else signal.addEventListener('abort', () => resolve(), { once: true })
+      setImmediate(() => setImmediate(resolve))
+    }),
+}
+
+async function expectNoWarning(work: () => Promise<void>): Promise<void> {
+  const warnings: string[] = []
+  const hear = (warning: Error) => warnings.push(`${warning.name}: ${warning.message}`)
+  process.on('warning', hear)
+  try {
+    await work()
+    // Warnings are told in a later turn.
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(warnings).toEqual([])
+  } finally {
+    process.off('warning', hear)
+  }
+}

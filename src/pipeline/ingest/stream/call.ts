@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { ServerDuplexStream } from '@grpc/grpc-js'
 import { samplesOf } from '#history'
 import { type AgentFacts, FleetError } from '#model'
@@ -54,6 +55,8 @@ export class AgentCall implements Holder {
   constructor(options: CallOptions) {
     const { call, world, logger, now } = options
     this.#options = options
+    // While the log takes nothing, every batch under way waits for the end of this: `maxUnacked` of them at the most.
+    setMaxListeners(0, this.#closed.signal)
     this.#logger = logger
     const enter: SessionWorld['enter'] = (cluster, identity) => world.enter(cluster, identity, this)
     this.#session = new Session({ ...world, enter }, now())

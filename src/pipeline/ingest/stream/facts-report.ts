@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { type AgentFacts, type Clock, type ClusterName, FleetError } from '#model'
 import type { Logger } from '#runtime'
 import type { StreamIngester } from './ingest-port.ts'
@@ -31,6 +32,8 @@ export class FactsReport implements AsyncDisposable {
 
   constructor(options: FactsReportOptions) {
     this.#options = options
+    // While the log takes nothing, every agent that came or went waits for the end of this: as many as there are clusters.
+    setMaxListeners(0, this.#stop.signal)
   }
 
   tell(cluster: ClusterName, facts: AgentFacts, now: boolean): void {

@@ -89,6 +89,24 @@ describe('the line to an agent', () => {
     await agent.ackedTo(600)
   })
 
+  it('holds many batches for a log that takes nothing without a warning of the process', async () => {
+    const warnings: string[] = []
+    const hear = (warning: Error) => warnings.push(`${warning.name}: ${warning.message}`)
+    process.on('warning', hear)
+    const { ingester, waiting } = slowIngester()
+    await using hub = await aHub({ ingester, limits: { maxUnacked: 40 } })
+    const { agent } = await OwnAgent.connect({ address: hub.server.address, token: 'west-token' })
+    await using _agent = agent
+    for (let sequence = 1; sequence <= 40; sequence++) agent.push(batch(sequence), { plain: true })
+    await eventually('all are offered', () => waiting.length === 40)
+    for (const { done } of waiting.splice(0)) done(new StoreUnavailableError("the hub's log", 'its disk is full'))
+    await eventually('all are offered again', () => waiting.length === 40)
+    for (const { done } of waiting.splice(0)) done()
+    await agent.ackedTo(40)
+    process.off('warning', hear)
+    expect(warnings.filter((text) => text.startsWith('MaxListeners'))).toEqual([])
+  })
+
   it('keeps a batch that the hub cannot take for the agent, which hears when to send it again', async () => {
     const { ingester, waiting } = slowIngester()
     await using hub = await aHub({ ingester, limits: { holdMs: 150 } })

@@ -90,6 +90,10 @@ function Capacity({ cluster, title }: { cluster: ClusterView; title: 'CPU' | 'Me
   )
 }
 
+function deploymentsText({ total, ready }: NonNullable<ClusterView['deployments']>): string {
+  return ready === null ? formatCount(total) : `${formatCount(ready)} of ${formatCount(total)} ready`
+}
+
 function Counts({ cluster }: { cluster: ClusterView }): ReactNode {
   const { nodes, pods, namespaces, deployments, operators, clusterOperators } = cluster
   const lines: { name: string; tab: ClusterTab; text: string | null; rest: string | null; type: RowType }[] = [
@@ -123,7 +127,7 @@ function Counts({ cluster }: { cluster: ClusterView }): ReactNode {
       name: 'Deployments',
       tab: 'deployments',
       type: 'deployment',
-      text: deployments && `${formatCount(deployments.ready)} of ${formatCount(deployments.total)} ready`,
+      text: deployments && deploymentsText(deployments),
       rest: null,
     },
     {
