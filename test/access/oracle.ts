@@ -389,9 +389,9 @@ export class Eyes {
     return [...new Set([...standardTypes, ...named])]
   }
 
-  /** Of no type anything can be hidden, whoever collects it. */
+  /** Of no type that every cluster has anything can be hidden. */
   whole(cluster: ClusterState): boolean {
-    return this.administrator || (this.canSee(cluster) && this.types().every((type) => this.isWholeType(cluster, type)))
+    return this.administrator || (this.canSee(cluster) && standardTypes.every((type) => this.isWholeType(cluster, type)))
   }
 
   shows(cluster: ClusterState, type: string, item: Item): boolean {

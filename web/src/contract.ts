@@ -13,7 +13,6 @@ export type {
   CustomPageView,
   CustomRowsQuery,
   CustomRowView,
-  DeclaredSourceView,
   DeploymentView,
   EventView,
   ExplainQuery,

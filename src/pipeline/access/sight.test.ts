@@ -280,7 +280,11 @@ describe('a cluster is whole', () => {
       { type: 'nodes', filters: hidden('no-such-node') },
       false,
     ],
-    ['not where a custom type is filtered', { type: 'pvc', visibility: 'none' }, false],
+    [
+      'also where a custom type is filtered, which no sum of a cluster counts',
+      { type: 'pvc', visibility: 'none' },
+      true,
+    ],
     ['not where events are filtered', { type: 'events', filters: only('*') }, false],
   ])('%s', async (_, resource, expected) => expect((await seeing([resource])).whole(world)).toBe(expected))
 })

@@ -11,16 +11,17 @@ import {
   visibleRows,
 } from './row-filter.ts'
 import { filterSummary, openFilter, showsAggregation, type TypeFilter, whyHidden } from './type-filter.ts'
-import type {
-  Action,
-  ClusterPermissions,
-  CustomItem,
-  CustomSight,
-  Decider,
-  FilterSummary,
-  SelectedCluster,
-  Semantics,
-  Sight,
+import {
+  type Action,
+  type ClusterPermissions,
+  type CustomItem,
+  type CustomSight,
+  type Decider,
+  type FilterSummary,
+  type SelectedCluster,
+  type Semantics,
+  type Sight,
+  standardTypes,
 } from './types.ts'
 
 const NO_LABELS: Readonly<Record<string, string>> = Object.freeze({})
@@ -77,11 +78,9 @@ export class ClusterSight {
 
 const maxCustomTypes = 1000
 
-/** Registries are no part of a cluster: hiding them hides nothing of it. */
-const isWhole = (filters: ReadonlyMap<string, TypeFilter>): boolean => {
-  for (const [type, { isOpen }] of filters) if (!isOpen && type !== 'registries') return false
-  return true
-}
+/** Sums of a cluster are over what every cluster has: rows that MetricSources add, and registries, are in none of them. */
+const isWhole = (filters: ReadonlyMap<string, TypeFilter>): boolean =>
+  standardTypes.every((type) => filters.get(type)?.isOpen ?? true)
 
 /** Decisions of one fingerprint: whoever has it shares them. Knows no names of people, and of policies only their order. */
 export class SharedSight {

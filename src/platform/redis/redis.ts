@@ -48,6 +48,8 @@ export function redisClient(connection: RedisConnection, onTrouble: (reason: str
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
+    // Its own would be a promise that nobody watches: whoever subscribes does so whenever the connection is ready.
+    autoResubscribe: false,
     retryStrategy: (attempt) =>
       Math.round(Math.min(2_000, 50 * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2)),
   })
