@@ -4,7 +4,8 @@ import { formatCount } from '../model/format.ts'
 import { Flash, Missing, NotShown } from './text.tsx'
 
 interface OfProps {
-  readonly part: number | undefined
+  /** null: only how many there are is known */
+  readonly part: number | null | undefined
   readonly all: number | undefined
   /** what the rest is: `not ready` */
   readonly lacking: string
@@ -17,6 +18,7 @@ interface OfProps {
 /** `ready/total`, the shortfall said in words. */
 export function Of({ part, all, lacking, why, hidden = false }: OfProps): ReactNode {
   if (part === undefined || all === undefined) return hidden ? <NotShown what={hidden} /> : <Missing why={why} />
+  if (part === null) return <Flash value={String(all)}>{formatCount(all)}</Flash>
   const short = all - part
   return (
     <Flash value={`${part}/${all}`}>
