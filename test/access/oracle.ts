@@ -391,7 +391,9 @@ export class Eyes {
 
   /** Of no type that every cluster has anything can be hidden. */
   whole(cluster: ClusterState): boolean {
-    return this.administrator || (this.canSee(cluster) && standardTypes.every((type) => this.isWholeType(cluster, type)))
+    return (
+      this.administrator || (this.canSee(cluster) && standardTypes.every((type) => this.isWholeType(cluster, type)))
+    )
   }
 
   shows(cluster: ClusterState, type: string, item: Item): boolean {
