@@ -8,6 +8,7 @@ import type { Batch, Change, Loss, NodeSnapshot, Part } from '#model'
 import { StoreUnavailableError, systemClock } from '#model'
 import { type LogDamage, Metrics, SegmentLog, type SegmentLogOptions } from '#runtime'
 import { EmbeddedStateStore } from '#state'
+import { batchFromOriginal, encodeRequest, originalFromBatch, readOriginal } from '#wire'
 import { aBatch, aNode, anAgent, complete, east, facts, T0, west } from '../state/test/fleet-words.ts'
 import { eventually } from '../state/test/redis-server.ts'
 import { BaseMismatchError, ClusterNotConnectedError, InvalidBatchError } from './errors.ts'
@@ -437,6 +438,31 @@ describe('facts of an agent', () => {
       reason: 'the hub was restarted, and the agent has not come back since',
     })
     expect(hub.state.cluster('east')?.agent?.connected).toBe(true)
+  })
+})
+
+describe('a batch of the original', () => {
+  it('that is in the log as it was told is in state and in history after a restart', async () => {
+    const whole = aBatch(west, 1, [complete('node', aNode('n1'), aNode('n2')), complete('namespace')])
+    const told = encodeRequest({
+      payload: { case: 'metrics', value: originalFromBatch({ ...whole, deploymentCount: 7 }) },
+    })
+    const read = readOriginal(told)
+    if (!read) throw new Error('it is one')
+    const head = { cluster: west, origin: 'original', sequence: 1, collectedAt: NOW - 5 }
+    const batch = batchFromOriginal(read.metrics, head, undefined, read.nodes)
+    {
+      await using hub = await aHub()
+      hub.history.trouble = () => new StoreUnavailableError('history', 'it is down')
+      hub.state.apply = () => Promise.reject(new StoreUnavailableError('state', 'it is down'))
+      await hub.ingester.accept(batch, undefined, undefined, told)
+    }
+    await using hub = await aHub()
+    await hub.settled()
+    const { parts, deploymentCount } = hub.state.cluster('west') ?? {}
+    expect([...(parts?.node?.items.values() ?? [])]).toEqual(read.nodes)
+    expect(deploymentCount).toBe(7)
+    expect(hub.history.timesOf('west')).toEqual([NOW - 5])
   })
 })
 
