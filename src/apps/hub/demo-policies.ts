@@ -37,7 +37,11 @@ const demoPolicies: readonly ApiObject[] = [
     scope: {
       clusters: {
         rules: [
-          { selector: { matchLabels: { environment: 'staging' } }, permissions: { view: true, viewMetrics: true } },
+          {
+            selector: { matchLabels: { environment: 'staging' } },
+            permissions: { view: true, viewMetrics: true },
+            resources: ['deployment', 'node-pressure', 'certificate'].map((type) => ({ type, visibility: 'all' })),
+          },
           {
             selector: { matchLabels: { environment: 'production' } },
             permissions: { view: true },
@@ -51,6 +55,11 @@ const demoPolicies: readonly ApiObject[] = [
                 type: 'nodes',
                 visibility: 'filtered',
                 filters: { names: { denied: ['*-control-*'] } },
+              },
+              {
+                type: 'deployment',
+                visibility: 'filtered',
+                filters: { namespaces: { allowed: ['checkout', 'payments', 'catalog'] } },
               },
             ],
           },
