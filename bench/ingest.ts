@@ -46,6 +46,8 @@ interface Case {
   readonly mode: Mode
   /** default: kept */
   readonly history?: 'none'
+  /** that carry streams; default: the hub does itself */
+  readonly processes?: number
 }
 
 const cases: readonly Case[] = [
@@ -61,6 +63,20 @@ const cases: readonly Case[] = [
   { id: 'complete', name: 'ours, own protocol, complete', hub: 'ours', mode: 'complete' },
   { id: 'moving', name: 'ours, own protocol, differences, every node moves', hub: 'ours', mode: 'moving' },
   { id: 'quiet', name: 'ours, own protocol, differences, quiet', hub: 'ours', mode: 'quiet' },
+  {
+    id: 'two-original',
+    name: 'ours, original protocol, streams in two more processes',
+    hub: 'ours',
+    mode: 'original',
+    processes: 2,
+  },
+  {
+    id: 'two-moving',
+    name: 'ours, own protocol, differences, every node moves, streams in two more processes',
+    hub: 'ours',
+    mode: 'moving',
+    processes: 2,
+  },
 ]
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
@@ -138,7 +154,7 @@ function median(all: readonly Result[]): Result {
 }
 
 async function measure(
-  { name, hub: which, mode, history }: Case,
+  { name, hub: which, mode, history, processes }: Case,
   { streams, nodes, seconds }: Options,
 ): Promise<Result> {
   const directory = await mkdtemp(join(tmpdir(), 'bench-ingest-'))
@@ -150,6 +166,7 @@ async function measure(
       redisPort: redis.port,
       streams,
       history,
+      processes,
       ...files,
     })
     const { port } = await hub.hear<{ readonly port: number }>()

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { openEvents } from '#events'
 import { openHistory } from '#history'
-import { AgentServer, Ingester, type Verdict } from '#ingest'
+import { AgentFronts, AgentServer, type AgentServerOptions, Ingester, type Verdict } from '#ingest'
 import { SegmentLog } from '#runtime'
 import { RedisStateStore } from '#state'
 import { clusterName, connectionOf } from '../baseline/fleet.ts'
@@ -17,6 +18,8 @@ const options = JSON.parse(process.argv[2] ?? '{}') as {
   readonly certFile: string
   readonly keyFile: string
   readonly history?: 'none'
+  /** that carry streams; absent: this one does */
+  readonly processes?: number
 }
 const { directory, redisPort, streams, certFile, keyFile } = options
 const log = await SegmentLog.open({ directory: join(directory, 'log') })
@@ -33,7 +36,7 @@ for (let index = 0; index < streams; index++) {
   await ingester.connect(cluster, connectionOf(index))
   credentials.set(digest(`token-${index}`), { peer: { cluster, method: 'token', credential: String(index) } })
 }
-const server = await AgentServer.start({
+const serving: AgentServerOptions = {
   host: '127.0.0.1',
   port: 0,
   tls: { certFile, keyFile },
@@ -45,7 +48,15 @@ const server = await AgentServer.start({
   },
   plans: { planOf: () => undefined, onChange: () => () => undefined },
   limits: { messagesPerSecond: 1e6, bytesPerSecond: 1e9 },
-})
+}
+const program = {
+  exec: fileURLToPath(new URL('front.ts', import.meta.url)),
+  args: [],
+  execArgv: ['--import', 'tsx'],
+}
+const server = await (options.processes
+  ? AgentFronts.start({ ...serving, processes: options.processes, program })
+  : AgentServer.start(serving))
 serveBencher(server.address.port, async () => {
   await ingester.flushed()
   await state.flush()

@@ -50,15 +50,28 @@ export function cpuMsOf(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * 10 // 100 ticks per second on every Linux that Node runs on
 }
 
+/** Processes that this one started and that live: those that carry streams for a hub. */
+function childrenOf(pid: number): readonly number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
+  return text === '' ? [] : text.split(' ').map(Number)
+}
+
+function memoryMbOf(pid: number, field: 'VmRSS' | 'VmHWM'): number {
+  const found = new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  return (Number(found?.[1] ?? 0) * 1024) / 1e6
+}
+
 /** The other end: serves until the parent is gone. `settle` ends when everything acknowledged is where it belongs. */
 export function serveBencher(port: number, settle: () => Promise<void>): void {
   const usage = (): Usage => {
     const { user, system } = process.cpuUsage()
     const { maxRSS } = process.resourceUsage()
+    const others = childrenOf(process.pid)
+    const sum = (of: (pid: number) => number) => others.reduce((total, pid) => total + of(pid), 0)
     return {
-      cpuMs: (user + system) / 1000,
-      rssMb: process.memoryUsage.rss() / 1e6,
-      peakRssMb: (maxRSS * 1024) / 1e6,
+      cpuMs: (user + system) / 1000 + sum(cpuMsOf),
+      rssMb: process.memoryUsage.rss() / 1e6 + sum((pid) => memoryMbOf(pid, 'VmRSS')),
+      peakRssMb: (maxRSS * 1024) / 1e6 + sum((pid) => memoryMbOf(pid, 'VmHWM')),
     }
   }
   process.on('message', (message) => {
