@@ -46,7 +46,9 @@ export function sumsOf(rows: CustomRows): Readonly<Record<string, Aggregated>> {
     count: all.length,
     total: amounts.reduce((sum, amount) => sum + amount, 0),
     cost: amounts.length > 0 ? Math.max(...amounts) : null,
-    by_phase: Object.fromEntries(phases.map((phase) => [phase, all.filter((one) => one.phase === phase).length])),
+    by_phase: Object.fromEntries(
+      phases.toSorted().map((phase) => [phase, all.filter((one) => one.phase === phase).length]),
+    ),
   }
 }
 
