@@ -173,7 +173,7 @@ function comparePermissions(sight: Sight, eyes: Eyes, state: ClusterState, where
   const canSee = eyes.canSee(state)
   const expected = [...(canSee ? ['view'] : []), ...(canSee && eyes.usage(state) ? ['view_metrics'] : [])]
   if (eyes.administrator || !canSee || level !== 'limited') {
-    const full = canSee && eyes.usage(state) && eyes.whole(state)
+    const full = canSee && eyes.usage(state) && eyes.full(state)
     same('level', level, full ? 'full' : canSee ? 'limited' : 'none', where)
   }
   same('permissions', [...permissions].sort(), expected, where)

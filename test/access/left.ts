@@ -128,7 +128,7 @@ export function openSight(eyes: Eyes, full: readonly ClusterState[]): Sight {
     },
     permissions: (cluster) => {
       const state = of(cluster)
-      const level = eyes.usage(state) && eyes.whole(state) ? 'full' : 'limited'
+      const level = eyes.usage(state) && eyes.full(state) ? 'full' : 'limited'
       const permissions = eyes.usage(state) ? (['view', 'view_metrics'] as const) : (['view'] as const)
       return { permissions, level, decidedBy: null, filters: eyes.administrator ? {} : summaries(eyes, state) }
     },

@@ -396,6 +396,11 @@ export class Eyes {
     )
   }
 
+  /** Nothing at all can be hidden, whoever collects it. */
+  full(cluster: ClusterState): boolean {
+    return this.whole(cluster) && (this.administrator || this.types().every((type) => this.isWholeType(cluster, type)))
+  }
+
   shows(cluster: ClusterState, type: string, item: Item): boolean {
     if (this.administrator) return true
     const { allowed, entries } = this.decide('view', cluster, type)
