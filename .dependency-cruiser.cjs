@@ -4,6 +4,7 @@ const modules = {
   platform: {
     runtime: [],
     kube: ['runtime'],
+    processes: ['runtime'],
     redis: [],
     controller: ['runtime', 'kube'],
     apiserver: ['runtime'],
@@ -19,7 +20,7 @@ const modules = {
     events: ['runtime', 'state'],
     history: ['runtime', 'state'],
     agent: ['runtime', 'wire', 'kube', 'collect', 'metricsource'],
-    ingest: ['wire', 'runtime', 'state', 'history', 'events'],
+    ingest: ['wire', 'runtime', 'processes', 'state', 'history', 'events'],
     access: ['kinds', 'runtime', 'redis', 'kube', 'controller'],
     audit: ['runtime', 'redis'],
     identity: ['runtime', 'kube', 'access'],

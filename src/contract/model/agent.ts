@@ -26,7 +26,7 @@ export interface AgentFacts {
   readonly plan: string
   /** rises with every stream of the cluster; the newest wins */
   readonly epoch: number
-  /** which process of the hub holds the stream; absent: the one that owns log and state itself */
+  /** which process of the hub has the stream's session, and the cluster's log and state; absent: there is one alone */
   readonly process?: string
 }
 

@@ -18,6 +18,8 @@ export interface ConnectionFacts {
   readonly insecureSkipTlsVerify: boolean
   /** The secret's name and namespace as written in the object: for the documented Redis key only, never shown. */
   readonly credentialsRef: { readonly name: string; readonly namespace: string }
+  /** which process of the hub has the log and the state of this cluster (`ownerName`); absent: there is one alone */
+  readonly owner?: string
 }
 
 /** One reason for a health other than healthy, for people and for programs. */

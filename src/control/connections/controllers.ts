@@ -12,7 +12,7 @@ import {
 } from '#controller'
 import type { Agents, Ingester } from '#ingest'
 import type { ClientPool, KubeClient, KubeObject, ObjectKey } from '#kube'
-import { type Clock, systemClock } from '#model'
+import { type Clock, type OwnerPlace, systemClock } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
 import type { AgentCredentials } from './agent-credentials.ts'
@@ -30,6 +30,8 @@ export interface ConnectionsOptions {
   /** the hub's own API, where the objects are */
   readonly hub: KubeClient
   readonly namespace: string
+  /** connections of other owners are not looked at; default: all are ours */
+  readonly owner?: OwnerPlace
   readonly clients: Pick<ClientPool, 'get' | 'drop'>
   readonly ingester: Pick<Ingester, 'accept' | 'connect' | 'remove' | 'nextSequence'>
   readonly state: Pick<StateReader, 'cluster' | 'clusters'>

@@ -7,6 +7,7 @@ import {
   documentText,
   eventDocument,
   isClusterName,
+  type OwnerPlace,
   StoreUnavailableError,
   systemClock,
 } from '#model'
@@ -43,6 +44,8 @@ export interface RedisStateOptions extends Partial<DocumentSettings> {
   readonly connection: RedisConnection
   /** id of the hub's log whose positions are given to `apply`: in another log they mean nothing */
   readonly logId?: string
+  /** which part of the fleet this process writes; the others write theirs beside it; default: all of it */
+  readonly owner?: OwnerPlace
   /** how often to look whether Redis is there and still has the data, ms; default 5 s */
   readonly checkEveryMs?: number
   /** entries kept in the stream for mirrors; default 10 000 */

@@ -9,8 +9,14 @@ export type StateRecord =
   | { readonly kind: 'batch'; readonly batch: Batch; readonly receivedAt: number; readonly into?: BatchUse }
   /** an agent came, went, or told how it is */
   | { readonly kind: 'agent'; readonly cluster: ClusterName; readonly agent: AgentFacts; readonly at: number }
-  /** batches of an agent that will never come: declared, so that the hole has a name */
-  | { readonly kind: 'lost'; readonly cluster: ClusterName; readonly loss: Loss; readonly at: number }
+  /** batches of an agent that will never come: declared, so that the hole has a name. `into`: as with a batch */
+  | {
+      readonly kind: 'lost'
+      readonly cluster: ClusterName
+      readonly loss: Loss
+      readonly at: number
+      readonly into?: BatchUse
+    }
   | {
       readonly kind: 'connection'
       readonly cluster: ClusterName
