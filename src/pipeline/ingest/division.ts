@@ -1,5 +1,10 @@
-import { FleetError } from '#model'
-import type { Logger, SegmentLog } from '#runtime'
+import { invariant, ownerOf, type SequenceRange } from '#model'
+import type { Logger, LogRecord, SegmentLog } from '#runtime'
+import type { BatchUse, StateRecord } from '#state'
+import { takesHistory, takesState } from './choose-use.ts'
+import { dividedBooks } from './ledger.ts'
+import { LedgerFile } from './ledger-file.ts'
+import { decodeLogEntry, narrowedLogEntry } from './log-record.ts'
 
 /** A log as a former division left it. Nobody else has it open. */
 export interface FormerLog {
@@ -11,7 +16,10 @@ export interface FormerLog {
 
 export interface DivisionOptions {
   readonly from: readonly FormerLog[]
-  /** new and empty, in the order of their owners */
+  /**
+   * New and empty, in the order of their owners: what a division left that did not end is to be deleted first. Each has room
+   * for whatever all former logs hold, or the division ends with LogFullError.
+   */
   readonly to: readonly SegmentLog[]
   readonly logger: Logger
   readonly signal?: AbortSignal
@@ -26,20 +34,149 @@ export interface Divided {
   readonly unreadable: number
 }
 
+interface Former extends FormerLog {
+  readonly file: LedgerFile
+}
+
+/** Copies on their way to the disks at a time. */
+const GROUP = { records: 4096, bytes: 8 * 2 ** 20 }
+
 /**
  * Divides logs anew among owners: what was received of each cluster goes to the log of its owner (`ownerOf`), and with it the
  * records that state or history has not taken, each for whom it lacks. All of it is synced when this resolves. The former
  * logs stay as they are: until the new ones are put in their place, nothing has happened.
+ *
+ *   former logs ─► ledgers, up to their ends ──────────────► books by owner ─► ledger of each new log
+ *             └──► records that somebody lacks, narrowed ──► new log of the owner, in their order
+ *
+ * @throws LogFullError, LogWriteError when a new log does not take it; the reason of the signal
  */
-export function divideLogs(_options: DivisionOptions): Promise<Divided> {
-  return Promise.reject(new NotDividedError())
+export async function divideLogs({ from, to, logger, signal }: DivisionOptions): Promise<Divided> {
+  invariant(to.length > 0, 'somebody owns the clusters')
+  invariant(
+    to.every((log) => log.stats().segments === 0),
+    'a new log holds nothing',
+  )
+  const formers: Former[] = []
+  for (const former of from) {
+    formers.push({ ...former, file: await LedgerFile.open(former.log, logger, () => undefined) })
+  }
+  const copies = new Copies(to, signal)
+  const first = 1 + Math.max(-1, ...formers.flatMap(positionsOf))
+  for (const log of to) {
+    // While the stores have read nothing, nothing may be deleted, however much it is.
+    for (const store of ['state', 'history']) log.checkpoint(store)
+    // Whatever was heard later has a higher index, also across the division.
+    log.advance(first)
+  }
+  let unreadable = 0
+  for (const former of formers) unreadable += await carryOver(former, copies, logger, signal)
+  await copies.synced()
+  const closed = (cluster: string, origin: string, hole: SequenceRange) =>
+    logger.error({ cluster, origin, hole }, 'too many holes in the sequences of an agent: the oldest one is given up')
+  const snapshots = formers.map(({ file }) => file.ledger.snapshot())
+  const incomplete = formers.some(({ file }) => file.found !== 'whole')
+  const divided = dividedBooks(snapshots, to.length, closed)
+  for (const [i, log] of to.entries()) {
+    signal?.throwIfAborted()
+    // Its copies are in the books already: each was noted where it was read.
+    await LedgerFile.write(log, { position: log.lastIndex(), books: divided[i] ?? new Map(), incomplete })
+  }
+  return { clusters: divided.reduce((sum, books) => sum + books.size, 0), records: copies.count, unreadable }
 }
 
-class NotDividedError extends FleetError {
-  override readonly name = 'NotDividedError'
-  readonly code = 'not_divided'
-  readonly retryable = false
-  constructor() {
-    super('logs cannot be divided yet')
+const positionsOf = ({ log, statePosition, historyPosition, file }: Former): number[] => [
+  log.lastIndex(),
+  statePosition,
+  historyPosition,
+  file.ledger.position(),
+]
+
+/** @returns how many records could not be read */
+async function carryOver(former: Former, copies: Copies, logger: Logger, signal?: AbortSignal): Promise<number> {
+  const { log, statePosition, historyPosition, file } = former
+  const from = Math.min(file.ledger.position(), statePosition, historyPosition) + 1
+  let unreadable = 0
+  for await (const { index, payload } of log.read(from, signal)) {
+    const record = decodeLogEntry(payload, 'head')?.record
+    if (!record) {
+      unreadable++
+      logger.error({ log: log.id, index }, "a record of the hub's log cannot be read: it is not carried over")
+      continue
+    }
+    file.ledger.note(record, index)
+    const copy = copyFor(former, { index, payload }, record)
+    if (copy) await copies.add(clusterOf(record), copy)
+  }
+  const { damagedPlaces, damagedBytes } = log.stats()
+  if (damagedPlaces === 0) return unreadable
+  const damage = { log: log.id, places: damagedPlaces, bytes: damagedBytes }
+  logger.error(damage, "places of the hub's log are damaged: what they held is not carried over")
+  return unreadable + damagedPlaces
+}
+
+/** What of a record is for those who lack it; undefined: nothing. */
+function copyFor(former: Former, { index, payload }: LogRecord, record: StateRecord): Buffer | undefined {
+  const said = useOf(record)
+  const forState = takesState(said) && index > former.statePosition
+  const forHistory = takesHistory(said) && index > former.historyPosition
+  const into = forState ? (forHistory ? 'both' : 'state') : forHistory ? 'history' : 'none'
+  return into === said && into !== 'none' ? payload : narrowedLogEntry(payload, into)
+}
+
+/** For whom a record was when it was taken. */
+function useOf(record: StateRecord): BatchUse {
+  switch (record.kind) {
+    case 'batch':
+      return record.into ?? 'both'
+    case 'lost':
+      return record.loss.count === 0 ? 'none' : (record.into ?? 'both')
+    case 'connection':
+    case 'agent':
+    case 'removed':
+    case 'source-removed':
+      return 'state'
+  }
+}
+
+const clusterOf = (record: StateRecord) => (record.kind === 'batch' ? record.batch.cluster : record.cluster)
+
+/** Records on their way into the new logs: few at a time, in the order they are given. */
+class Copies {
+  readonly #to: readonly SegmentLog[]
+  readonly #signal: AbortSignal | undefined
+  #appending: Promise<void>[] = []
+  #bytes = 0
+  #failure: { readonly reason: unknown } | undefined
+  count = 0
+
+  constructor(to: readonly SegmentLog[], signal: AbortSignal | undefined) {
+    this.#to = to
+    this.#signal = signal
+  }
+
+  async add(cluster: string, payload: Uint8Array): Promise<void> {
+    const isFull = this.#appending.length >= GROUP.records || this.#bytes + payload.length > GROUP.bytes
+    if (isFull) await this.synced()
+    const log = this.#to[ownerOf(cluster, this.#to.length) - 1]
+    invariant(log, 'every owner has a log')
+    this.count++
+    this.#bytes += payload.length
+    const appended = log.append(payload).then(
+      () => undefined,
+      (reason: unknown) => {
+        this.#failure ??= { reason } // whoever waits next hears of it
+      },
+    )
+    this.#appending.push(appended)
+  }
+
+  /** Resolves when all that was added is safe on disk. */
+  async synced(): Promise<void> {
+    await Promise.all(this.#appending)
+    this.#appending = []
+    this.#bytes = 0
+    if (this.#failure) throw this.#failure.reason
+    this.#signal?.throwIfAborted()
   }
 }

@@ -10,6 +10,7 @@
  * until the log is full. What was received before is acknowledged and dropped, in whatever order it comes; batches of
  * clusters nobody declared are refused. See docs/spec/hub-log.md.
  */
+export { type Divided, type DivisionOptions, divideLogs, type FormerLog } from './division.ts'
 export { BaseMismatchError, ClusterNotConnectedError, IngestBusyError, InvalidBatchError } from './errors.ts'
 export { isFront, runFront } from './fronts/front.ts'
 export { AgentFronts, type AgentFrontsOptions } from './fronts/fronts.ts'

@@ -6,6 +6,7 @@ import {
   type Batch,
   type Clock,
   type ClusterName,
+  type ClusterState,
   type ConnectionFacts,
   FleetError,
   type Loss,
@@ -406,15 +407,16 @@ export class Ingester implements AsyncDisposable {
   /** Brings the ledger and what is known of clusters up to the end of the log. */
   async #readUp(state: StateStore, signal: AbortSignal | undefined): Promise<void> {
     const position = state.position()
-    for (const { name, connection, agent, origin, sequence, status, custom } of state.clusters()) {
+    const known = state.clusters()
+    for (const { name, connection, agent, custom } of known) {
       if (!connection) continue
       const sources = new Map([...custom].map(([source, { freshness }]) => [source, freshness !== null]))
       this.#entries.set(name, { ...newEntry(), facts: connection, agent, sources })
-      const live = { origin, sequence, at: status.checkedAt ?? 0 }
-      if (!this.#file.found) this.#ledger.seed(name, connection.intervalMs, live)
     }
-    /** clusters of which state is yet to see a batch */
+    if (this.#file.found === 'not') this.#seed(known)
+    /** clusters of which state is yet to see a batch, is yet to see the end */
     const onTheirWay = new Set<ClusterName>()
+    const gone = new Set<ClusterName>()
     for await (const { index, payload } of this.#log.read(Math.min(this.#ledger.position(), position) + 1, signal)) {
       const record = decodeLogEntry(payload)?.record
       if (!record) continue
@@ -422,12 +424,20 @@ export class Ingester implements AsyncDisposable {
       this.#ledger.note(record, index)
       if (index > position && record.kind === 'batch' && takesState(record.into ?? 'both'))
         onTheirWay.add(record.batch.cluster)
+      if (index > position && record.kind === 'removed') gone.add(record.cluster)
     }
+    if (this.#file.found === 'in part') this.#seed(known.filter(({ name }) => !gone.has(name)))
     for (const [name, entry] of this.#entries) {
       const [live, known] = [this.#ledger.live(name), state.cluster(name)]
       const isThere = known?.origin === live?.origin && known?.sequence === live?.sequence
       if (!onTheirWay.has(name) && !isThere) entry.baseMissing = true
       if (entry.agent?.connected) this.#unheard.add(name)
+    }
+  }
+
+  #seed(clusters: readonly ClusterState[]): void {
+    for (const { name, connection, origin, sequence, status } of clusters) {
+      if (connection) this.#ledger.seed(name, connection.intervalMs, { origin, sequence, at: status.checkedAt ?? 0 })
     }
   }
 

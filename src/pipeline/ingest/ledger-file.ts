@@ -1,6 +1,6 @@
 import type { ClusterName, SequenceRange } from '#model'
 import type { Logger, SegmentLog } from '#runtime'
-import { decodeSnapshot, encodeSnapshot, Ledger } from './ledger.ts'
+import { decodeSnapshot, encodeSnapshot, Ledger, type Snapshot } from './ledger.ts'
 
 const NAME = 'ledger'
 const WARN_EVERY_MS = 10_000
@@ -13,13 +13,13 @@ export class LedgerFile {
   readonly #log: SegmentLog
   readonly #logger: Logger
   readonly ledger: Ledger
-  /** a snapshot was found: all that is missing is in the log */
-  readonly found: boolean
+  /** a snapshot was found: all that is missing is in the log; `in part`: or in state, as of before the snapshot */
+  readonly found: 'whole' | 'in part' | 'not'
   #safe: number
   #writing: Promise<void> | undefined
   #warnedAt = Number.NEGATIVE_INFINITY
 
-  private constructor(log: SegmentLog, logger: Logger, ledger: Ledger, found: boolean) {
+  private constructor(log: SegmentLog, logger: Logger, ledger: Ledger, found: LedgerFile['found']) {
     this.#log = log
     this.#logger = logger
     this.ledger = ledger
@@ -38,7 +38,15 @@ export class LedgerFile {
       onHoleClosed()
       logger.error({ cluster, origin, hole }, 'too many holes in the sequences of an agent: the oldest one is given up')
     }
-    return new LedgerFile(log, logger, new Ledger(closed, snapshot), snapshot !== undefined)
+    const found = !snapshot ? 'not' : snapshot.incomplete ? 'in part' : 'whole'
+    return new LedgerFile(log, logger, new Ledger(closed, snapshot), found)
+  }
+
+  /** Puts this into a log as if it had been read from it. @throws LogFullError, LogWriteError */
+  static async write(log: SegmentLog, snapshot: Snapshot): Promise<void> {
+    await log.keep(NAME, encodeSnapshot(snapshot, log.id))
+    // An index that is told nowhere else is known by this: the next records come behind it.
+    await log.setCheckpoint(NAME, snapshot.position)
   }
 
   /** Writes what changed since the last time. A failure is logged: the log keeps more until the next try. */

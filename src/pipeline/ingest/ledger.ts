@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type ClusterName, isClusterName, type SequenceRange } from '#model'
+import { type ClusterName, isClusterName, ownerOf, type SequenceRange } from '#model'
 import type { StateRecord } from '#state'
 import { coveredWith, type Known, type Live, takesHistory, takesState } from './choose-use.ts'
 import { holds, type Ranges, withRange } from './ranges.ts'
@@ -76,12 +76,12 @@ export class Ledger {
     return { live: book?.live, covered, intervalMs }
   }
 
-  /** What state has of a cluster, where the log that told of it is gone. */
+  /** What state has of a cluster, where the log that told of it is gone. What is known from the log is newer. */
   seed(cluster: ClusterName, intervalMs: number, live: Live | undefined): void {
     const book = this.#bookOf(cluster)
-    book.intervalMs = intervalMs
+    book.intervalMs ||= intervalMs
     if (!live || live.sequence === 0) return
-    book.live = live
+    book.live ??= live
     this.#receive(cluster, live.origin, [live.sequence, live.sequence], -1)
   }
 
@@ -133,14 +133,9 @@ export class Ledger {
       origins.set(name, origin)
       if (origins.size > MAX_ORIGINS) forgetSilent(origins, name)
     }
-    origin.heardAt = index
-    let received = withRange(origin.received, [name === PULL ? 1 : first, last])
-    while (received.length > MAX_RANGES) {
-      const [[start, end], [next, newEnd]] = received as [SequenceRange, SequenceRange]
-      this.#onHoleClosed(cluster, name, [end + 1, next - 1])
-      received = [[start, newEnd], ...received.slice(2)]
-    }
-    origin.received = received
+    origin.heardAt = Math.max(origin.heardAt, index)
+    const received = withRange(origin.received, [name === PULL ? 1 : first, last])
+    origin.received = bounded(received, (hole) => this.#onHoleClosed(cluster, name, hole))
   }
 
   #bookOf(cluster: ClusterName): Book {
@@ -151,6 +146,16 @@ export class Ledger {
     }
     return book
   }
+}
+
+function bounded(ranges: Ranges, onHoleClosed: (hole: SequenceRange) => void): Ranges {
+  let received = ranges
+  while (received.length > MAX_RANGES) {
+    const [[start, end], [next, newEnd]] = received as [SequenceRange, SequenceRange]
+    onHoleClosed([end + 1, next - 1])
+    received = [[start, newEnd], ...received.slice(2)]
+  }
+  return received
 }
 
 function forgetSilent(origins: Map<string, Origin>, newest: string): void {
@@ -165,19 +170,71 @@ function forgetSilent(origins: Map<string, Origin>, newest: string): void {
 export interface Snapshot {
   readonly position: number
   readonly books: Map<ClusterName, Book>
+  /** the log that told of some clusters was gone when it was made: what state has of them is to be added */
+  readonly incomplete?: boolean
+}
+
+/**
+ * The books of all former ledgers by their new owner, the first at 0. A cluster that several tell of has received what any
+ * of them says. The former ledgers are not to be used after it.
+ */
+export function dividedBooks(
+  former: readonly Snapshot[],
+  of: number,
+  onHoleClosed: (cluster: ClusterName, origin: string, hole: SequenceRange) => void,
+): Snapshot['books'][] {
+  const divided = Array.from({ length: of }, (): Snapshot['books'] => new Map())
+  for (const { books } of former) {
+    for (const [cluster, book] of books) {
+      const mine = divided[ownerOf(cluster, of) - 1]
+      const known = mine?.get(cluster)
+      const close = (origin: string, hole: SequenceRange) => onHoleClosed(cluster, origin, hole)
+      mine?.set(cluster, known ? mergedBook(known, book, close) : book)
+    }
+  }
+  return divided
+}
+
+function mergedBook(one: Book, other: Book, onHoleClosed: (origin: string, hole: SequenceRange) => void): Book {
+  const [older, newer] = isNewer(one.live, other.live) ? [other, one] : [one, other]
+  const intervalMs = newer.intervalMs || older.intervalMs
+  const origins = new Map(older.origins)
+  for (const [name, mine] of newer.origins) {
+    const known = origins.get(name)
+    if (!known) {
+      origins.set(name, mine)
+      continue
+    }
+    const received = union(known.received, mine.received, 1)
+    origins.set(name, {
+      received: bounded(received, (hole) => onHoleClosed(name, hole)),
+      covered: union(known.covered, mine.covered, 1.5 * intervalMs).slice(-MAX_SPANS),
+      heardAt: Math.max(known.heardAt, mine.heardAt),
+    })
+  }
+  while (origins.size > MAX_ORIGINS) forgetSilent(origins, PULL)
+  return { intervalMs, live: newer.live, origins }
+}
+
+const union = (one: Ranges, other: Ranges, reach: number): Ranges =>
+  other.reduce((ranges, range) => withRange(ranges, range, reach), one)
+
+function isNewer(live: Live | undefined, than: Live | undefined): boolean {
+  if (!live || !than) return live !== undefined
+  return live.origin === than.origin ? live.sequence > than.sequence : live.at > than.at
 }
 
 const digestOf = (text: string) => createHash('sha256').update(text).digest('base64')
 
 /** The ledger as a file: a checksum, then everything. @param logId the log whose indices it speaks of */
-export function encodeSnapshot({ position, books }: Snapshot, logId: string): string {
+export function encodeSnapshot({ position, books, incomplete }: Snapshot, logId: string): string {
   const clusters = [...books].map(([name, { intervalMs, live, origins }]) => [
     name,
     intervalMs,
     live ? [live.origin, live.sequence, live.at] : 0,
     [...origins].map(([origin, { received, covered, heardAt }]) => [origin, received, covered, heardAt]),
   ])
-  const text = JSON.stringify({ version: 1, log: logId, position, clusters })
+  const text = JSON.stringify({ version: 1, log: logId, position, ...(incomplete && { incomplete }), clusters })
   return `${digestOf(text)}\n${text}\n`
 }
 
@@ -196,13 +253,14 @@ export function decodeSnapshot(file: string, logId: string): Snapshot | undefine
       origins: new Map(origins.map(([origin, received, covered, heardAt]) => [origin, { received, covered, heardAt }])),
     })
   }
-  return { position: value.position, books }
+  return { position: value.position, books, ...(value.incomplete && { incomplete: true }) }
 }
 
 interface StoredSnapshot {
   readonly version: number
   readonly log: string
   readonly position: number
+  readonly incomplete?: boolean
   readonly clusters: readonly [
     name: string,
     intervalMs: number,

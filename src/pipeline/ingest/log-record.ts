@@ -1,8 +1,8 @@
-import { decodeSamples, encodeSamples } from '#history'
+import { decodeSamples, encodeSamples, samplesOf } from '#history'
 import type { Batch, Part, SampleSet, SnapshotType } from '#model'
-import type { StateRecord } from '#state'
+import type { BatchUse, StateRecord } from '#state'
 import { batchFromOriginal, decodeRequest } from '#wire'
-import { takesState } from './choose-use.ts'
+import { takesHistory, takesState } from './choose-use.ts'
 import { customOf, type StoredCustom, storedCustom } from './stored-custom.ts'
 
 /** One record of the hub's log: what state needs, and the samples for history. */
@@ -59,16 +59,16 @@ export function encodeLogEntry(entry: LogEntry): Buffer {
 }
 
 /**
- * @param want `record`: without samples; `samples`: without parts, where the record was written with samples
+ * @param want `record`: without samples; `samples`: without parts, where the record was written with samples; `head`: without
+ * both
  * @returns undefined: written by a version we do not know, or not by us
  */
-export function decodeLogEntry(payload: Buffer, want: 'record' | 'samples' = 'record'): LogEntry | undefined {
+export function decodeLogEntry(payload: Buffer, want: 'record' | 'samples' | 'head' = 'record'): LogEntry | undefined {
   try {
     if (payload[0] === JSON_V1) return checked(JSON.parse(payload.toString('utf8', 1)) as StateRecord | null)
-    if (payload[0] !== BINARY_V2 || payload.length < START) return undefined
-    const partsAt = START + payload.readUInt32LE(1)
-    const samplesAt = partsAt + payload.readUInt32LE(5)
-    if (samplesAt > payload.length) return undefined
+    const places = placesOf(payload)
+    if (!places) return undefined
+    const { partsAt, samplesAt } = places
     const entry = checked(JSON.parse(payload.toString('utf8', START, partsAt)) as StateRecord | null)
     if (entry?.record.kind !== 'batch') return entry
     const { record } = entry
@@ -80,11 +80,48 @@ export function decodeLogEntry(payload: Buffer, want: 'record' | 'samples' = 're
       const text = payload.toString('utf8', partsAt, samplesAt)
       return { record: { ...record, batch: { ...record.batch, ...readParts(text) } } }
     }
-    const samples = samplesAt < payload.length ? decodeSamples(payload.subarray(samplesAt)) : undefined
+    const samples =
+      want === 'samples' && samplesAt < payload.length ? decodeSamples(payload.subarray(samplesAt)) : undefined
     return { record: { ...record, batch: { ...record.batch, parts: [] } }, ...(samples && { samples }) }
   } catch {
     return undefined // its checksum was right, so it was written so: the caller counts it
   }
+}
+
+/**
+ * An entry with less of it: what is for nobody any more goes, all else stays byte for byte.
+ * @param payload of the log, which decodeLogEntry can read
+ * @param into of what its record says, the places that lack it
+ * @returns undefined where nothing is left
+ */
+export function narrowedLogEntry(payload: Buffer, into: BatchUse): Buffer | undefined {
+  const record = decodeLogEntry(payload, 'head')?.record
+  if (!record || into === 'none') return undefined
+  if (record.kind !== 'batch') return encodeLogEntry({ record: record.kind === 'lost' ? { ...record, into } : record })
+  const { parts, ...batch } = record.batch
+  const places = placesOf(payload)
+  if (!places) {
+    // Of the first version: history made its samples of the parts.
+    const samples = takesHistory(into) && !record.into ? samplesOf(record.batch) : undefined
+    if (!samples && !takesState(into)) return undefined
+    return encodeLogEntry({ record: { ...record, into }, ...(samples && { samples }) })
+  }
+  const told = takesState(into) ? payload.subarray(places.partsAt, places.samplesAt) : Buffer.alloc(0)
+  const samples = takesHistory(into) ? payload.subarray(places.samplesAt) : Buffer.alloc(0)
+  const head = Buffer.from(JSON.stringify({ ...record, into, batch }))
+  const start = Buffer.alloc(START)
+  start[0] = BINARY_V2
+  start.writeUInt32LE(head.length, 1)
+  start.writeUInt32LE(told.length, 5)
+  return Buffer.concat([start, head, told, samples])
+}
+
+/** Where its parts and its samples begin; undefined: it is none of the second version. */
+function placesOf(payload: Buffer): { readonly partsAt: number; readonly samplesAt: number } | undefined {
+  if (payload[0] !== BINARY_V2 || payload.length < START) return undefined
+  const partsAt = START + payload.readUInt32LE(1)
+  const samplesAt = partsAt + payload.readUInt32LE(5)
+  return samplesAt > payload.length ? undefined : { partsAt, samplesAt }
 }
 
 const checked = (record: StateRecord | null): LogEntry | undefined =>

@@ -28,7 +28,7 @@ export function stateSink({ state, events, logger, onMissed }: StateSinkOptions)
     name: 'state',
     want: 'record',
     group: { records: 64, bytes: 8 * 2 ** 20 },
-    take: ({ record }) => record,
+    take: ({ record }) => (record.kind === 'lost' && !takesState(record.into ?? 'both') ? undefined : record),
     async apply(records, position, signal) {
       const changes = await state.apply(records, position, signal)
       await publish(changes)
@@ -61,9 +61,10 @@ export function historySink(history: HistoryStore): LogSink<HistoryRecord> {
     want: 'samples',
     group: { records: 1024, bytes: 32 * 2 ** 20 },
     take({ record, samples }) {
-      if (record.kind === 'lost' && record.loss.count > 0)
-        return { kind: 'lost', cluster: record.cluster, loss: record.loss }
-      if (record.kind !== 'batch' || !takesHistory(record.into ?? 'both')) return undefined
+      if (record.kind !== 'batch' && record.kind !== 'lost') return undefined
+      if (!takesHistory(record.into ?? 'both')) return undefined
+      if (record.kind === 'lost')
+        return record.loss.count > 0 ? { kind: 'lost', cluster: record.cluster, loss: record.loss } : undefined
       // A record of an older version holds no samples, but whole parts.
       const kept = samples ?? (record.into ? undefined : samplesOf(record.batch))
       return kept && kept.groups.length > 0 ? { kind: 'samples', samples: kept } : undefined
