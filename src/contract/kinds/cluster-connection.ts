@@ -108,6 +108,13 @@ const Status = Type.Object(
     ),
     nodes: Type.Optional(Type.Integer({ minimum: 0, description: 'number of nodes' })),
     namespaces: Type.Optional(Type.Integer({ minimum: 0, description: 'number of namespaces' })),
+    owner: Type.Optional(
+      Type.String({
+        maxLength: 64,
+        description:
+          'process of the hub that owns the cluster: reads it or receives its agent, and has its log and state; absent where one process owns all',
+      }),
+    ),
     conditions: Type.Optional(StatusConditions),
     collectorStatus: Type.Optional(
       Type.Object(
@@ -163,6 +170,7 @@ export const clusterConnection = defineKind({
     { name: 'Agent', type: 'boolean', jsonPath: '.status.collectorStatus.connected', priority: 1 },
     { name: 'Nodes', type: 'integer', jsonPath: '.status.nodes', priority: 1 },
     { name: 'Last Sync', type: 'date', jsonPath: '.status.lastSyncTime', priority: 1 },
+    { name: 'Owner', type: 'string', jsonPath: '.status.owner', priority: 1 },
     { name: 'Message', type: 'string', jsonPath: '.status.message', priority: 1 },
   ],
   spec: Spec,

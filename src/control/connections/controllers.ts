@@ -12,7 +12,7 @@ import {
 } from '#controller'
 import type { Agents, Ingester } from '#ingest'
 import type { ClientPool, KubeClient, KubeObject, ObjectKey } from '#kube'
-import { type Clock, type OwnerPlace, systemClock } from '#model'
+import { type Clock, type OwnerPlace, owns, soleOwner, systemClock } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
 import type { AgentCredentials } from './agent-credentials.ts'
@@ -30,7 +30,7 @@ export interface ConnectionsOptions {
   /** the hub's own API, where the objects are */
   readonly hub: KubeClient
   readonly namespace: string
-  /** connections of other owners are not looked at; default: all are ours */
+  /** connections whose clusters others own are not looked at, whoever asks for it; default: all are ours */
   readonly owner?: OwnerPlace
   readonly clients: Pick<ClientPool, 'get' | 'drop'>
   readonly ingester: Pick<Ingester, 'accept' | 'connect' | 'remove' | 'nextSequence'>
@@ -77,9 +77,16 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     concurrency = 16,
     metrics,
     state,
+    owner = soleOwner,
   } = options
+  const isOurs = (cluster: string) => owns(owner, cluster)
   const shared = { kube: hub, namespace, logger, clock }
-  const connections = new Informer<KubeObject>({ ...shared, resource: { ...connectionResource, fromJson: lean } })
+  const connections = new Informer<KubeObject>({
+    ...shared,
+    resource: { ...connectionResource, fromJson: lean },
+    // A connection has the name of its cluster.
+    ...(owner.of > 1 && { where: ({ metadata }: KubeObject) => isOurs(metadata.name) }),
+  })
   const secrets = new Informer<SecretFacts>({ ...shared, resource: accessSecrets })
   const limit = pLimit(concurrency)
   const collectors = options.collectors ?? builtIn
@@ -114,6 +121,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     connections,
     secrets,
     namespace,
+    owner,
     clients: options.clients,
     ingester: options.ingester,
     state,
@@ -145,7 +153,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
   const controller = new ConnectionsController(sources, {
     reconciler,
     triggers: [
-      withForgotten(onSpecChange(connections), state, namespace),
+      withForgotten(onSpecChange(connections), state, namespace, isOurs),
       onReferredChange(secrets, (change) =>
         change.kind === 'changed' && sameAccess(change.object, change.previous) ? [] : referring(change.key),
       ),
@@ -162,6 +170,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
   )
   // As long as the streams: both end with the process.
   agents?.onChange((name) => {
+    if (!isOurs(name)) return
     reconciler.agentChanged(name)
     controller.enqueue({ name, namespace })
   })
@@ -199,11 +208,16 @@ class ConnectionsController extends Controller {
 }
 
 /** Clusters the hub still knows whose connection went while nobody looked: they are looked at once, and forgotten. */
-function withForgotten(trigger: Trigger, state: Pick<StateReader, 'clusters'>, namespace: string): Trigger {
+function withForgotten(
+  trigger: Trigger,
+  state: Pick<StateReader, 'clusters'>,
+  namespace: string,
+  isOurs: (cluster: string) => boolean,
+): Trigger {
   const keysAtStart = () => {
     const keys = trigger.keysAtStart()
     const present = new Set(keys.map(({ name }) => name))
-    const gone = state.clusters().filter(({ name }) => !present.has(name))
+    const gone = state.clusters().filter(({ name }) => isOurs(name) && !present.has(name))
     return [...gone.map(({ name }) => ({ name, namespace })), ...keys]
   }
   return { ...trigger, keysAtStart }

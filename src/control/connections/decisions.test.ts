@@ -178,6 +178,7 @@ const inputs = (over: Partial<StatusInputs> = {}): StatusInputs => ({
   leftAgent: undefined,
   agent: undefined,
   isDelivering: false,
+  owner: undefined,
   now: batch.collectedAt,
   ...over,
 })
@@ -218,6 +219,16 @@ describe('statusPatch', () => {
     expect(patch).toMatchObject({ phase: 'Error', health: 'unhealthy', message: 'slow' })
     expect(patch).not.toHaveProperty('nodes')
     expect(patch).not.toHaveProperty('lastSyncTime')
+  })
+
+  it('says who owns the cluster, once, and takes that back where one process owns all again', () => {
+    const shared = statusPatch(inputs({ owner: 'owner-2' }))
+    expect(shared).toMatchObject({ owner: 'owner-2' })
+    const stored = shared as never
+    expect(statusPatch(inputs({ stored, owner: 'owner-2' }))).toBeUndefined()
+    expect(statusPatch(inputs({ stored, owner: 'owner-1' }))).toEqual({ owner: 'owner-1' })
+    expect(statusPatch(inputs({ stored }))).toEqual({ owner: null })
+    expect(statusPatch(inputs())).not.toHaveProperty('owner')
   })
 
   it('is Connecting before the first round only', () => {

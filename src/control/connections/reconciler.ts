@@ -10,6 +10,9 @@ import {
   type ClusterName,
   type ClusterState,
   FleetError,
+  type OwnerPlace,
+  ownerName,
+  owns,
   parseClusterName,
   seconds,
 } from '#model'
@@ -31,6 +34,8 @@ export interface ReconcilerOptions {
   readonly secrets: Informer<SecretFacts>
   /** namespace of the secrets informer; Secrets elsewhere are read one by one */
   readonly namespace: string
+  /** clusters of others are left alone: to know no connection of theirs does not mean that there is none */
+  readonly owner: OwnerPlace
   readonly clients: Pick<ClientPool, 'get' | 'drop'>
   readonly ingester: Pick<Ingester, 'accept' | 'connect' | 'remove' | 'nextSequence'>
   readonly state: Pick<StateReader, 'cluster'>
@@ -91,10 +96,13 @@ const LOOK_AGAIN_MS = seconds(5)
 export class ConnectionReconciler implements Reconciler {
   readonly name = 'connections'
   readonly #options: ReconcilerOptions
+  /** the name of this process among those that share the fleet; undefined: it is alone */
+  readonly #owner: string | undefined
   readonly #visits = new Map<string, Visit>()
 
   constructor(options: ReconcilerOptions) {
     this.#options = options
+    this.#owner = ownerName(options.owner)
   }
 
   /** Ends the round of a cluster whose connection or credentials changed: its result must not be taken any more. */
@@ -111,6 +119,7 @@ export class ConnectionReconciler implements Reconciler {
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
+    if (!owns(this.#options.owner, key.name)) return done
     const object = this.#options.connections.get(key)
     if (!object || object.metadata.deletionTimestamp) return this.#remove(key, object, signal)
     const visit = this.#visits.get(key.name) ?? newVisit()
@@ -160,7 +169,7 @@ export class ConnectionReconciler implements Reconciler {
     if ('access' in way) visit.access = way.access
     const collecting = this.#decide(cluster, connection, settings, visit)
     const look: Look = { object, connection, cluster, settings, collecting, way, startedAt }
-    const unknown = await this.#connect(cluster, shownFacts(look), signal)
+    const unknown = await this.#connect(cluster, shownFacts(look, this.#owner), signal)
     if (unknown) {
       await this.#write(look, unknown, undefined)
       return againAfter(nextRoundMs(settings.facts.intervalMs, true, 0))
@@ -437,6 +446,7 @@ export class ConnectionReconciler implements Reconciler {
       leftAgent: installed.left,
       agent: agents?.facts(cluster),
       isDelivering: collecting.by === 'agent',
+      owner: this.#owner,
       now: clock.now(),
     })
     if (!status) return
@@ -466,13 +476,14 @@ function newestPush(last: Visit['lastPush'], known: ClusterState | undefined, no
   return !last || isNew ? { origin, sequence, at: now } : last
 }
 
-/** A kubeconfig has an address of its own; the page must show the one that is really asked. */
-function shownFacts({ settings, way }: Pick<Look, 'settings' | 'way'>): Settings['facts'] {
-  if (!('access' in way)) return settings.facts
+/** A kubeconfig has an address of its own; the page must show the one that is really asked. And who asks. */
+function shownFacts({ settings, way }: Pick<Look, 'settings' | 'way'>, owner: string | undefined): Settings['facts'] {
+  const facts = { ...settings.facts, ...(owner !== undefined && { owner }) }
+  if (!('access' in way)) return facts
   const { access } = way
   return {
-    ...settings.facts,
-    ...addressOf(access, settings.facts.endpoint),
+    ...facts,
+    ...addressOf(access, facts.endpoint),
     insecureSkipTlsVerify: isUnverified(access),
   }
 }

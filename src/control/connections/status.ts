@@ -34,6 +34,8 @@ export interface StatusInputs {
   readonly leftAgent: string | undefined
   readonly agent: AgentFacts | undefined
   readonly isDelivering: boolean
+  /** who owns the cluster; undefined: there is one process alone */
+  readonly owner: string | undefined
   /** ms since the Unix epoch */
   readonly now: number
 }
@@ -52,6 +54,8 @@ export function statusPatch(inputs: StatusInputs): Readonly<Record<string, unkno
   }
   if (movesCollector(stored.collectorStatus, wanted.collectorStatus))
     patch.collectorStatus = wanted.collectorStatus ?? null
+  // Of former days, when others shared the fleet: it must not stay.
+  if (wanted.owner === undefined && stored.owner !== undefined) patch.owner = null
   const { lastSyncTime } = wanted
   if (lastSyncTime && lastSyncTime !== stored.lastSyncTime) {
     const isDue =
@@ -99,7 +103,8 @@ function collectorStatusOf({ agent, collector, isDelivering }: StatusInputs): Co
 
 function statusOf(inputs: StatusInputs): ClusterConnectionStatus {
   const collectorStatus = collectorStatusOf(inputs)
-  return { ...healthOf(inputs), ...(collectorStatus && { collectorStatus }) }
+  const { owner } = inputs
+  return { ...healthOf(inputs), ...(collectorStatus && { collectorStatus }), ...(owner !== undefined && { owner }) }
 }
 
 function healthOf(inputs: StatusInputs): ClusterConnectionStatus {

@@ -90,6 +90,32 @@ describe('Informer', () => {
     await until(() => expect(seen).toEqual(['deleted b', 'added b']))
   })
 
+  it('neither holds nor tells of objects that are not wanted, and lets go of one that is wanted no more', async () => {
+    const isOurs = (object: KubeObject) => object.metadata.name.startsWith('our') && object.data !== undefined
+    const wanted = { data: { wanted: 'yes' } }
+    for (const name of ['our-old', 'their-old']) await kube.create(settings, { ...aSetting(name), ...wanted })
+    await using informer = new Informer({
+      ...{ kube, resource: settings, namespace: NAMESPACE, logger: silentLogger },
+      where: isOurs,
+    })
+    const seen: string[] = []
+    informer.onChange(({ kind, key }) => seen.push(`${kind} ${key.name}`))
+    informer.start()
+    await informer.synced()
+    expect(informer.list().map(({ metadata }) => metadata.name)).toEqual(['our-old'])
+    const theirs = { name: 'their-old', namespace: NAMESPACE }
+    await kube.create(settings, { ...aSetting('their-new'), ...wanted })
+    await kube.patch(settings, theirs, { data: { a: '1' } }, { kind: 'merge' })
+    await kube.delete(settings, theirs)
+    await kube.create(settings, { ...aSetting('our-new'), ...wanted })
+    await kube.patch(settings, { name: 'our-old', namespace: NAMESPACE }, { data: null }, { kind: 'merge' })
+    await kube.delete(settings, { name: 'our-old', namespace: NAMESPACE })
+    await kube.create(settings, { ...aSetting('our-last'), ...wanted })
+    await until(() => expect(seen).toContain('added our-last'))
+    expect(seen).toEqual(['added our-old', 'added our-new', 'deleted our-old', 'added our-last'])
+    expect(informer.get(theirs)).toBeUndefined()
+  })
+
   it('does not wait for ever for a first list that never comes', async () => {
     const informer = anInformer()
     const end = new AbortController()

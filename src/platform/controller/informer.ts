@@ -16,6 +16,11 @@ export interface InformerOptions<T extends KubeObject> {
   readonly namespace?: string
   readonly labelSelector?: string
   readonly fieldSelector?: string
+  /**
+   * Which of the objects are wanted, where no selector can say it: others are neither kept nor told of, as if they did not
+   * exist. Default: all.
+   */
+  readonly where?: (object: T) => boolean
   readonly logger: Logger
   readonly clock?: Clock
 }
@@ -116,7 +121,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
   }
 
   async #watch(onProgress: () => void): Promise<void> {
-    const { kube, resource, namespace, labelSelector, fieldSelector, logger } = this.#options
+    const { kube, resource, namespace, labelSelector, fieldSelector, where, logger } = this.#options
     const events = kube.watch(resource, {
       ...(namespace !== undefined && { namespace }),
       ...(labelSelector !== undefined && { labelSelector }),
@@ -126,8 +131,8 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     })
     for await (const event of events) {
       onProgress()
-      if (event.type === 'reset') this.#reset(event.items)
-      else if (event.type === 'deleted') this.#remove(keyOf(event.object))
+      if (event.type === 'reset') this.#reset(where ? event.items.filter(where) : event.items)
+      else if (event.type === 'deleted' || where?.(event.object) === false) this.#remove(keyOf(event.object))
       else this.#put(event.object)
     }
   }
