@@ -181,6 +181,11 @@ export function program(actions: Actions, version: string): Command {
     .option('-c, --cluster <name>', 'only this cluster; may be given again', gather, [])
     .addOption(new Option('-o, --output <format>', 'how to print').choices([...outputFormats]).default('table'))
     .addOption(server())
+    .addHelpText(
+      'after',
+      '\nWhere several processes of the hub share the fleet, the one that owns a cluster, its stream, its log and its state,' +
+        '\nstands in the column OWNER of `get clusters -o wide` and in the column PROCESS of `get agents`.',
+    )
     .action((noun: (typeof nouns)[number], options: GetOptions) => actions.get(noun, options))
 
   cli

@@ -4,9 +4,12 @@ import { Document, visit } from 'yaml'
 export interface Column<T> {
   readonly header: string
   readonly value: (row: T) => string | null
+  /** for those who ask for more than fits most terminals */
+  readonly isWide?: true
 }
 
-export const outputFormats = ['table', 'json', 'yaml'] as const
+/** `wide`: a table with every column there is. */
+export const outputFormats = ['table', 'wide', 'json', 'yaml'] as const
 export type OutputFormat = (typeof outputFormats)[number]
 
 /** Left-aligned columns, two spaces apart, as kubectl prints them; the last column is not padded. */
@@ -43,7 +46,7 @@ export const printableLine = (text: string): string => text.replace(UNSEEN, ' ')
 export function print<T>(format: OutputFormat, columns: readonly Column<T>[], rows: readonly T[]): string {
   if (format === 'json') return escaped(JSON.stringify(rows, null, 2))
   if (format === 'yaml') return yaml(rows)
-  return table(columns, rows)
+  return table(format === 'wide' ? columns : columns.filter(({ isWide }) => !isWide), rows)
 }
 
 function yaml(rows: readonly unknown[]): string {

@@ -48,8 +48,7 @@ export async function get({ noun, server, clusters, output, token }: GetOptions,
   if (noun === 'clusters') return { text: print(output, clusterColumns(now), chosen), notes: staleNotes(chosen, now) }
   if (noun === 'agents') {
     const agents = chosen.filter(({ agent, mode }) => agent !== null || mode === 'push')
-    const rows =
-      output === 'table' ? agents : agents.map(({ name, mode, source, agent }) => ({ name, mode, source, agent }))
+    const rows = output === 'table' || output === 'wide' ? agents : agents.map(agentRow)
     return { text: print(output, agentColumns(now), rows as ClusterView[]), notes: staleNotes(agents, now) }
   }
 
@@ -59,6 +58,12 @@ export async function get({ noun, server, clusters, output, token }: GetOptions,
     notes: [...rows.notes, ...staleNotes(chosen, now)],
   }
 }
+
+const agentRow = ({ name, mode, source, owner, agent }: ClusterView) => ({
+  ...{ name, mode, source },
+  ...(owner !== undefined && { owner }),
+  agent,
+})
 
 type Row = NodeView | NamespaceView | OperatorView
 
@@ -114,6 +119,8 @@ function clusterColumns(now: number): Column<ClusterView>[] {
     { header: 'VERSION', value: (cluster) => cluster.facts?.version ?? null },
     { header: 'MODE', value: (cluster) => cluster.mode },
     { header: 'AGE', value: (cluster) => (cluster.lastSyncAt === null ? null : age(now - cluster.lastSyncAt)) },
+    { header: 'ENDPOINT', value: (cluster) => cluster.endpoint, isWide: true },
+    { header: 'OWNER', value: (cluster) => cluster.owner ?? null, isWide: true },
     { header: 'MESSAGE', value: (cluster) => cluster.message },
   ]
 }
@@ -133,6 +140,7 @@ function agentColumns(now: number): Column<ClusterView>[] {
     { header: 'OLDEST', value: ({ agent }) => ago(agent?.oldestBufferedAt) },
     { header: 'LOST', value: ({ agent }) => agent && String(agent.lostBatches) },
     { header: 'TLS', value: ({ agent }) => agent && (agent.tls ? 'yes' : 'no') },
+    // Who owns the cluster has its stream, log and state: `owner` where one process has all.
     { header: 'PROCESS', value: ({ agent }) => agent && (agent.process ?? 'owner') },
     { header: 'VERSION', value: ({ agent }) => agent?.version ?? null },
     { header: 'REASON', value: ({ agent }) => agent?.reason ?? null },

@@ -66,7 +66,7 @@ export const AgentViewSchema = Type.Object({
   clockOffsetMs: Type.Integer(),
   tls: Type.Boolean(),
   process: Type.Optional(
-    Type.String({ description: 'which process of the hub holds the stream; absent: the one that owns log and state' }),
+    Type.String({ description: 'which process of the hub owns the cluster and its stream; absent: one owns all' }),
   ),
 })
 export type AgentView = Static<typeof AgentViewSchema>
@@ -80,6 +80,11 @@ export const ClusterViewSchema = Type.Object({
   source: Type.Union([Type.Literal('pull'), Type.Literal('push')], { description: 'how the newest facts came' }),
   agent: nullable(AgentViewSchema),
   insecureSkipTlsVerify: Type.Boolean(),
+  owner: Type.Optional(
+    Type.String({
+      description: 'which process of the hub owns the cluster: its log and its state; absent: one owns all',
+    }),
+  ),
   health: HealthSchema,
   message: Type.String(),
   reasons: Type.Array(Type.Object({ code: Type.String(), message: Type.String() })),

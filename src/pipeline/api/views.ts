@@ -251,6 +251,7 @@ function clusterView(cluster: VisibleCluster): ClusterView {
     source: state.source,
     agent: state.agent && agentView(state.agent),
     insecureSkipTlsVerify: connection?.insecureSkipTlsVerify ?? false,
+    ...(connection?.owner !== undefined && { owner: connection.owner }),
     health: status.health,
     message: status.message,
     reasons: status.reasons.map(({ code, message }) => ({ code, message })),

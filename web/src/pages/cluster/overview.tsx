@@ -199,6 +199,8 @@ function Identity({ cluster }: { cluster: ClusterView }): ReactNode {
     ['Platform', facts?.platform],
     ['Cluster id', facts?.clusterId, 'only OpenShift has one'],
     ['API', cluster.endpoint || facts?.apiUrl],
+    // One process alone needs no name.
+    ...(cluster.owner === undefined ? [] : [['Owner process', cluster.owner] as [string, string]]),
   ]
   return (
     <section className="panel" aria-labelledby="identity">
