@@ -5,8 +5,6 @@ export interface IngesterConfig {
   readonly enabled: boolean
   readonly host: string
   readonly port: number
-  /** 1: agents are received by the process that owns the log; more: by so many others, for it */
-  readonly processes: number
   /** `own`: a certificate from a CA the hub makes and keeps; `off`: tokens and data travel readable */
   readonly tls:
     | { readonly mode: 'own'; readonly hosts: readonly string[] }
@@ -76,14 +74,6 @@ export function ingester(read: ConfigReader, role: 'up' | 'manager'): IngesterCo
       max: 65535,
       meaning: own ? 'port agents are received on; 0 takes a free one' : 'port agents are received on',
     }),
-    processes: own
-      ? 1
-      : read.integer('INGESTER_PROCESSES', {
-          default: 1,
-          min: 1,
-          max: 64,
-          meaning: 'processes that receive agents on one port; with 1 the process that owns the log does it',
-        }),
     tls: !withTls
       ? { mode: 'off' }
       : own

@@ -53,6 +53,8 @@ export interface ManagerConfig {
   readonly metricsAddress: Address
   readonly healthAddress: Address
   readonly leaderElection: boolean
+  /** 1: the manager owns every cluster; more: so many others each own a part of the fleet, and it runs them */
+  readonly processes: number
   readonly kubeconfig?: string
 }
 
@@ -250,6 +252,13 @@ function describeManager(read: ConfigReader): ManagerConfig {
     metricsAddress: address(read, 'METRICS_BIND_ADDRESS', ':8080', 'address of /metrics'),
     healthAddress: address(read, 'HEALTH_PROBE_BIND_ADDRESS', ':8081', 'address of /healthz and /readyz'),
     leaderElection: read.flag('LEADER_ELECT', { default: false, meaning: 'only the holder of the lease reconciles' }),
+    processes: read.integer('MANAGER_PROCESSES', {
+      default: 1,
+      min: 1,
+      max: 64,
+      meaning:
+        'processes that share the clusters, each with log, state and streams of its own; may be changed at any start',
+    }),
     ...optional(
       'kubeconfig',
       read.optionalText('KUBECONFIG', { meaning: 'kubeconfig of the hub cluster; without it the in-cluster account' }),

@@ -4,7 +4,7 @@ import type { HubLogger } from './run.ts'
 
 interface Where {
   /** of the embedded store, or of what the VictoriaMetrics driver notes beside it */
-  readonly directory: string
+  readonly directory: () => string
   readonly logger: HubLogger
 }
 
@@ -21,7 +21,7 @@ export function historyOf(
         openHistory: () =>
           openHistory({
             kind: 'duckdb',
-            directory,
+            directory: directory(),
             retentionMs: config.retentionMs,
             logger: logger.child({ part: 'history' }),
           }),
@@ -32,7 +32,7 @@ export function historyOf(
           openHistory({
             kind: 'victoria',
             endpoint: config.endpoint,
-            directory,
+            directory: directory(),
             logger: logger.child({ part: 'history' }),
           }),
       }

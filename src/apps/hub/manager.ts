@@ -1,21 +1,24 @@
 import { hostname } from 'node:os'
-import { join } from 'node:path'
 import { RedisPolicies } from '#access'
 import { RedisCatalog } from '#catalog'
 import { LeaderElection } from '#controller'
-import { isFront, runFront } from '#ingest'
 import { createKubeClient, type KubeClient } from '#kube'
 import { systemClock } from '#model'
+import { isChild } from '#processes'
 import { RedisRegistries } from '#registry'
-import { keepHeapTight, Metrics, type Part } from '#runtime'
+import { Metrics, type Part } from '#runtime'
 import { RedisStateStore } from '#state'
-import { type ControllerName, collecting } from './collecting.ts'
+import { collecting } from './collecting.ts'
 import type { ManagerConfig } from './config.ts'
+import { type Division, dividedAmong } from './division.ts'
+import { type ControllerName, type GoverningOptions, governing } from './governing.ts'
 import { historyOf } from './history.ts'
 import { hubAccess } from './hub-access.ts'
+import { ownerProcess } from './owner-process.ts'
 import { probesPart } from './probes.ts'
 import { redisConnection } from './redis.ts'
-import { HUB_CLIENT, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
+import { HUB_CLIENT, type HubLogger, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
+import { sharing } from './sharing.ts'
 
 const LEASES = {
   connections: 'cluster-controller.clusterpulse.io',
@@ -23,48 +26,86 @@ const LEASES = {
   registries: 'registry-controller.clusterpulse.io',
 } as const satisfies Record<ControllerName, string>
 
+/** What runs the fleet, in this process or in several. */
+interface Fleet {
+  readonly parts: readonly Part[]
+  /** by name: why it is not ready */
+  readonly readiness: Readonly<Record<string, () => string | undefined>>
+  metricsText(): Promise<string>
+}
+
+interface Governed {
+  readonly config: ManagerConfig
+  readonly version: string
+  readonly common: GoverningOptions
+  readonly logger: HubLogger
+  readonly metrics: Metrics
+}
+
 /** The collecting half of a hub on Kubernetes: reads ClusterConnections and their clusters, writes Redis and statuses. */
 export async function manager({ config, warnings, version }: RoleOptions<ManagerConfig>): Promise<void> {
-  const logger = roleLogger(config.logLevel, 'manager', version, isFront() ? [] : warnings)
-  if (isFront()) {
-    keepHeapTight()
-    await runFront({ logger })
-    process.exit(0)
-  }
+  if (isChild()) return ownerProcess({ config, warnings, version })
+  const logger = roleLogger(config.logLevel, 'manager', version, warnings)
   const metrics = new Metrics({ role: 'manager' })
   const access = await hubAccess(config.kubeconfig)
+  const { namespace } = config
 
   const hub = part<KubeClient>('hub', () => Promise.resolve(createKubeClient(access, HUB_CLIENT)))
   const identity = `${hostname()}_${process.pid}`
-  const policies = part<RedisPolicies>('policies', () =>
-    RedisPolicies.open({
-      connection: redisConnection(config.redis),
-      clock: systemClock,
-      logger: logger.child({ part: 'policies' }),
-    }),
-  )
-  const catalog = part<RedisCatalog>('catalog', () =>
-    RedisCatalog.open({
-      connection: redisConnection(config.redis),
-      clock: systemClock,
-      logger: logger.child({ part: 'catalog' }),
-    }),
-  )
-  const registries = part<RedisRegistries>('registries-store', () =>
-    RedisRegistries.open({
-      connection: redisConnection(config.redis),
-      clock: systemClock,
-      logger: logger.child({ part: 'registries' }),
-    }),
-  )
-  const collect = collecting({
+  const opened = (name: string) => ({
+    connection: redisConnection(config.redis),
+    clock: systemClock,
+    logger: logger.child({ part: name }),
+  })
+  const policies = part<RedisPolicies>('policies', () => RedisPolicies.open(opened('policies')))
+  const catalog = part<RedisCatalog>('catalog', () => RedisCatalog.open(opened('catalog')))
+  const registries = part<RedisRegistries>('registries-store', () => RedisRegistries.open(opened('registries')))
+  const common: GoverningOptions = {
+    namespace,
+    hub: hub.get,
+    policies: policies.get,
     catalog: catalog.get,
     registries: registries.get,
+    ...(config.leaderElection && {
+      election: (name: ControllerName) =>
+        new LeaderElection({ kube: hub.get(), namespace, name: LEASES[name], identity, logger }),
+    }),
+    metrics,
+    logger,
+  }
+  const governed: Governed = { config, version, common, logger, metrics }
+  const fleet = config.processes > 1 ? inSeveral(governed) : inOne(governed)
+  const probes = probesPart({
+    metricsAddress: config.metricsAddress,
+    healthAddress: config.healthAddress,
+    metrics: fleet.metricsText,
+    readiness: fleet.readiness,
+  })
+  await runUntilSignal([probes, hub, policies, catalog, registries, ...fleet.parts], logger, () => {
+    logger.info({ hub: access.server, namespace, identity, processes: config.processes }, 'manager runs')
+  })
+}
+
+/** This process owns every cluster. */
+function inOne({ config, version, common, logger, metrics }: Governed): Fleet {
+  let division: Division | undefined
+  const divided: Part = {
+    name: 'division',
+    async start(signal) {
+      division = await dividedAmong({ ...divisionOf(config), logger: logger.child({ part: 'division' }), signal })
+    },
+    stop: () => Promise.resolve(),
+  }
+  const folders = () => {
+    const [first] = division?.owners ?? []
+    if (!first) throw new Error('the folders are not known yet')
+    return first
+  }
+  const collect = collecting({
+    ...common,
     dataDir: config.dataDir,
-    policies: policies.get,
-    namespace: config.namespace,
+    logDirectory: () => folders().log,
     collection: config.collection,
-    hub: hub.get,
     openState: (logId) =>
       RedisStateStore.open({
         connection: redisConnection(config.redis),
@@ -73,22 +114,14 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
         retentionMs: config.collection.seriesRetentionMs,
         logger: logger.child({ part: 'state' }),
       }),
-    ...(config.leaderElection && {
-      election: (name: ControllerName) =>
-        new LeaderElection({ kube: hub.get(), namespace: config.namespace, name: LEASES[name], identity, logger }),
-    }),
     version,
     ingester: config.ingester,
     logMaxBytes: config.logMaxBytes,
-    ...historyOf(config.history, { directory: join(config.dataDir, 'history'), logger }),
+    ...historyOf(config.history, { directory: () => folders().history, logger }),
     allowLocalKubeconfig: false,
-    metrics,
-    logger,
   })
-  const probes = probesPart({
-    metricsAddress: config.metricsAddress,
-    healthAddress: config.healthAddress,
-    metrics,
+  return {
+    parts: [divided, ...collect.parts],
     readiness: {
       redis: () => {
         const availability = collect.state().availability()
@@ -98,9 +131,31 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
       agents: () => collect.receivingFault(),
       objects: () => (collect.manager().isSynced ? undefined : 'the objects of the hub are not read yet'),
     },
-  })
-  const parts: readonly Part[] = [probes, hub, policies, catalog, registries, ...collect.parts]
-  await runUntilSignal(parts, logger, () => {
-    logger.info({ hub: access.server, namespace: config.namespace, identity }, 'manager runs')
-  })
+    metricsText: () => metrics.registry.metrics(),
+  }
 }
+
+/** Others own the clusters: this process starts them while it leads, and rules what is about no single cluster. */
+function inSeveral({ config, common, logger, metrics }: Governed): Fleet {
+  const governs = governing(common)
+  const shares = sharing({
+    division: divisionOf(config),
+    ...(common.election && { election: common.election }),
+    sources: (fleet, signal) => governs.sources(fleet, signal),
+    metrics,
+    logger,
+  })
+  return {
+    parts: [...governs.parts, ...shares.parts],
+    readiness: { redis: () => shares.redisFault(), owners: () => shares.fault() },
+    metricsText: () => shares.metricsText(),
+  }
+}
+
+const divisionOf = ({ dataDir, processes, redis, history, logMaxBytes }: ManagerConfig) => ({
+  dataDir,
+  of: processes,
+  redis: redisConnection(redis),
+  withHistory: history.kind === 'victoria',
+  logMaxBytes,
+})

@@ -1,15 +1,18 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { FleetError } from '#model'
-import type { Metrics, Part } from '#runtime'
+import type { Part } from '#runtime'
 import type { Address } from './config.ts'
 
 export interface ProbesOptions {
   readonly metricsAddress: Address
   readonly healthAddress: Address
-  readonly metrics: Metrics
+  /** the page of /metrics, in the text format */
+  readonly metrics: () => Promise<string>
   /** by name: why not, or undefined when ready */
   readonly readiness: Readonly<Record<string, () => string | undefined>>
 }
+
+const TEXT_FORMAT = 'text/plain; version=0.0.4; charset=utf-8'
 
 class ProbePortTakenError extends FleetError {
   override readonly name = 'ProbePortTakenError'
@@ -38,8 +41,8 @@ export function probesPart({ metricsAddress, healthAddress, metrics, readiness }
   const scrape: RequestListener = (request, response) => {
     if (request.url?.split('?')[0] !== '/metrics')
       return answer(response, 404, { error: 'there is /metrics', code: 'route_not_found' })
-    metrics.registry.metrics().then(
-      (text) => response.writeHead(200, { 'content-type': metrics.registry.contentType }).end(text),
+    metrics().then(
+      (text) => response.writeHead(200, { 'content-type': TEXT_FORMAT }).end(text),
       (error: unknown) => answer(response, 500, { error: String(error), code: 'unexpected' }),
     )
   }

@@ -4,15 +4,19 @@ import { join } from 'node:path'
 import { generateServingCertificate } from '#apiserver'
 import type { SourceCatalog } from '#catalog'
 import { AgentCredentials, type AgentInstall, agentPlans, type Defaults } from '#connections'
-import { AgentFronts, AgentServer, type AgentServerOptions, type Agents, type Ingester } from '#ingest'
+import { AgentServer, type Agents, type Ingester } from '#ingest'
 import { isKubeError, type KubeClient, type KubeObject, type Resource } from '#kube'
-import { FleetError, minutes, seconds, systemClock } from '#model'
+import { FleetError, minutes, type OwnerPlace, seconds, systemClock } from '#model'
 import { type Metrics, retryForever } from '#runtime'
 import type { IngesterConfig } from './config-push.ts'
 import type { HubLogger } from './run.ts'
 
 export interface ReceivingOptions {
   readonly config: IngesterConfig
+  /** which of the processes that receive agents this is */
+  readonly place: OwnerPlace
+  /** where the others are reached; needed where there are others */
+  readonly socketDirectory?: string
   readonly namespace: string
   readonly dataDir: string
   readonly version: string
@@ -43,7 +47,7 @@ export class Receiving implements AsyncDisposable {
   readonly credentials: AgentCredentials
   readonly #stop = new AbortController()
   readonly #listeners = new Set<Parameters<Agents['onChange']>[0]>()
-  #server: AgentServer | AgentFronts | undefined
+  #server: AgentServer | undefined
   #address: string
   #caPem: string | undefined
   #fault: string | undefined
@@ -110,7 +114,7 @@ export class Receiving implements AsyncDisposable {
 
   /** Serves agents until the signal aborts. */
   async whileLeading(signal: AbortSignal): Promise<void> {
-    const { hub, logger } = this.#options
+    const { logger } = this.#options
     await this.credentials.start(signal)
     const server = await retryForever(
       (attempt) =>
@@ -128,12 +132,7 @@ export class Receiving implements AsyncDisposable {
     })
     logger.info({ address: server.address, advertised: this.#address }, 'agents are received')
     const publishing = new AbortController()
-    const published = retryForever((attempt) => this.#publish(hub(), attempt), {
-      clock: systemClock,
-      signal: publishing.signal,
-      fromMs: seconds(1),
-      toMs: minutes(1),
-    }).catch(() => undefined) // ended by the signal
+    const published = this.#publishUntil(publishing.signal)
     await new Promise<void>((resolve) => {
       if (signal.aborted) resolve()
       else signal.addEventListener('abort', () => resolve(), { once: true })
@@ -151,10 +150,11 @@ export class Receiving implements AsyncDisposable {
     await this.credentials[Symbol.asyncDispose]()
   }
 
-  async #listen(): Promise<AgentServer | AgentFronts> {
-    const { config, ingester, namespace, defaults, metrics, logger } = this.#options
+  async #listen(): Promise<AgentServer> {
+    const { config, place, socketDirectory, ingester, namespace, defaults, metrics, logger } = this.#options
+    const others = place.of > 1 && socketDirectory !== undefined ? { place, directory: socketDirectory } : undefined
     const start = async (port: number) =>
-      this.#serve({
+      AgentServer.start({
         host: config.host,
         port,
         tls: await this.#tls(),
@@ -164,8 +164,9 @@ export class Receiving implements AsyncDisposable {
         limits: { maxMessageBytes: config.maxMessageBytes, backlogBytesPerSecond: config.backlogBytesPerSecond },
         metrics,
         logger: logger.child({ part: 'streams' }),
+        ...(others && { others }),
       })
-    let server: AgentServer | AgentFronts
+    let server: AgentServer
     try {
       server = await start(config.port)
     } catch (error) {
@@ -177,13 +178,6 @@ export class Receiving implements AsyncDisposable {
     // A hub on one machine tells where it is; one behind a Service must be told.
     if (this.#address === '' && config.tls.mode === 'own') this.#address = `${config.host}:${server.address.port}`
     return server
-  }
-
-  #serve(options: AgentServerOptions): Promise<AgentServer | AgentFronts> {
-    const { processes } = this.#options.config
-    if (processes === 1) return AgentServer.start(options)
-    const [, exec = '', ...args] = process.argv
-    return AgentFronts.start({ ...options, processes, program: { exec, args } })
   }
 
   async #tls() {
@@ -235,6 +229,14 @@ export class Receiving implements AsyncDisposable {
       told = fault
       await systemClock.sleep(CA_READ_EVERY_MS, signal)
     }
+  }
+
+  /** One of several owners tells for all: what there is to tell is the same. */
+  async #publishUntil(signal: AbortSignal): Promise<void> {
+    const { hub, place } = this.#options
+    if (place.index !== 1) return
+    const pace = { clock: systemClock, signal, fromMs: seconds(1), toMs: minutes(1) }
+    await retryForever((attempt) => this.#publish(hub(), attempt), pace).catch(() => undefined) // ended by the signal
   }
 
   /** Tells people's `connect` where agents reach this hub, and by which CA they know it. */

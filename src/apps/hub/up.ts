@@ -87,6 +87,7 @@ export async function up({
   )
   const collect = collecting({
     dataDir,
+    logDirectory: () => join(dataDir, 'log'),
     policies: () => policies,
     catalog: () => catalog,
     registries: registries.get,
@@ -98,7 +99,7 @@ export async function up({
     version,
     ingester: config.ingester,
     logMaxBytes: config.logMaxBytes,
-    ...historyOf(config.history, { directory: join(dataDir, 'history'), logger }),
+    ...historyOf(config.history, { directory: () => join(dataDir, 'history'), logger }),
     allowLocalKubeconfig: true,
     metrics,
     logger,

@@ -9,5 +9,6 @@
 export { decodeSamples, encodeSamples, InvalidSamplesError } from './encoding.ts'
 export { InvalidRangeError, ReadOnlyHistoryError, SamplesRefusedError, TooManySeriesError } from './errors.ts'
 export { type HistoryConfig, openHistory } from './open.ts'
+export { beginNoted, notedPosition } from './position-file.ts'
 export { samplesOf } from './samples.ts'
 export type * from './types.ts'

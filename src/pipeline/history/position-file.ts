@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { open, readFile, rename } from 'node:fs/promises'
+import { mkdir, open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** How far a store elsewhere is safe, kept beside us. */
@@ -47,3 +47,15 @@ export async function writeNoted(directory: string, noted: Noted): Promise<void>
 }
 
 export const newNoted = (): Noted => ({ store: randomUUID(), safe: -1, sent: -1 })
+
+/** How far a VictoriaMetrics driver with this directory is safe; -1: it was never used. Nobody may have it open. */
+export const notedPosition = async (directory: string): Promise<number> => (await readNoted(directory))?.safe ?? -1
+
+/**
+ * Makes a directory for a VictoriaMetrics driver of another log, whose records up to `until` may have been sent under another
+ * position before: they are verified there, so that no sample is kept twice.
+ */
+export async function beginNoted(directory: string, until: number): Promise<void> {
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  await writeNoted(directory, { ...newNoted(), sent: until })
+}

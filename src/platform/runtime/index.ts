@@ -7,7 +7,7 @@
 export { ConfigError, type ConfigReader, configReader, parseDurationMs, type Setting } from './config.ts'
 export { keepHeapTight } from './heap.ts'
 export { createLogger, type Logger, type LogLevel, parseLogLevel, silentLogger } from './logger.ts'
-export { Metrics } from './metrics.ts'
+export { Metrics, type MetricsMoment, metricsText } from './metrics.ts'
 export { type Part, type RunningParts, startParts } from './parts.ts'
 export { type BackoffOptions, backoffMs, retryForever } from './retry.ts'
 export { lockDirectory } from './segment-log/directory-lock.ts'

@@ -1,4 +1,7 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+/** What a registry held at one moment, as plain data: it may cross to another process. */
+export type MetricsMoment = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 /** Our own metrics, one registry per process, in the Prometheus text format. No module-level registry. */
 export class Metrics {
@@ -53,8 +56,20 @@ export class Metrics {
     )
   }
 
+  /** what it holds now, for `metricsText` */
+  moment(): Promise<MetricsMoment> {
+    return this.#registry.getMetricsAsJSON()
+  }
+
   /** for a server that answers /metrics */
   get registry(): Registry {
     return this.#registry
   }
+}
+
+/** The text format of what several processes hold together; their default labels tell them apart. */
+export async function metricsText(moments: readonly MetricsMoment[]): Promise<string> {
+  // Nothing is summed, averaged or left out: no two of them have a series with the same labels.
+  const apart = moments.map((moment) => moment.map((metric) => ({ ...metric, aggregator: 'sum' as const })))
+  return AggregatorRegistry.aggregate(apart).metrics()
 }

@@ -1,0 +1,188 @@
+import type { SourceCatalog } from '#catalog'
+import { connectionReconcilers, type Defaults, sourceTrial } from '#connections'
+import { type LeaderElection, Manager } from '#controller'
+import { type EventBus, openEvents } from '#events'
+import type { HistoryStore } from '#history'
+import { Ingester } from '#ingest'
+import { ClientPool, type KubeClient } from '#kube'
+import { type OwnerPlace, seconds, soleOwner, systemClock } from '#model'
+import { type Metrics, type Part, SegmentLog } from '#runtime'
+import type { StateStore } from '#state'
+import type { CollectionConfig } from './config.ts'
+import type { IngesterConfig } from './config-push.ts'
+import { Receiving } from './receiving.ts'
+import { type HubLogger, part } from './run.ts'
+
+export interface OwningOptions {
+  /** default: this process owns every cluster */
+  readonly place?: OwnerPlace
+  /** where the other owners are reached, as unix sockets; needed where there are others */
+  readonly socketDirectory?: string
+  /** of the log; asked when it is opened */
+  readonly logDirectory: () => string
+  /** of what else is kept beside it */
+  readonly dataDir: string
+  readonly namespace: string
+  readonly collection: CollectionConfig
+  readonly version: string
+  readonly ingester: IngesterConfig
+  readonly logMaxBytes: number
+  readonly hub: () => KubeClient
+  /** opened when the log is: its positions mean something in that log only */
+  readonly openState: (logId: string) => Promise<StateStore>
+  /** which MetricSources are in force */
+  readonly catalog: () => SourceCatalog
+  /** opened as state is; absent: no history is kept */
+  readonly openHistory?: () => Promise<HistoryStore>
+  /** absent: the only candidate */
+  readonly election?: () => LeaderElection
+  /** runs as long as clusters are read and agents received */
+  readonly beside?: (signal: AbortSignal) => Promise<void>
+  /** Secrets may name kubeconfigs of this machine: only where the person at it rules the hub. */
+  readonly allowLocalKubeconfig: boolean
+  readonly metrics: Metrics
+  readonly logger: HubLogger
+}
+
+const CATCH_UP_MS = seconds(10)
+
+/** The parts from a connection to state and events, in order, of the clusters one process owns. */
+export interface Owning {
+  readonly parts: readonly Part[]
+  state(): StateStore
+  /** undefined: none is kept */
+  history(): HistoryStore | undefined
+  events(): EventBus
+  ingester(): Ingester
+  /** reads a cluster once with a source that is in force nowhere, by the hub's own way in */
+  readonly trySource: ReturnType<typeof sourceTrial>
+  manager(): Manager
+  /** why agents are not received; undefined where they are, or are not to be */
+  receivingFault(): string | undefined
+  /** why nothing can be kept, such as a full disk; undefined where it can */
+  logFault(): string | undefined
+}
+
+export function owning(options: OwningOptions): Owning {
+  const { collection, metrics, logger, place = soleOwner } = options
+  const log = part('log', () =>
+    SegmentLog.open({
+      directory: options.logDirectory(),
+      maxBytes: options.logMaxBytes,
+      onDamage: (damage) => logger.error(damage, 'a place of the log is damaged and was left out'),
+    }),
+  )
+  const state = part('state', () => options.openState(log.get().id))
+  const { openHistory } = options
+  const history = openHistory && part('history', openHistory)
+  const events = part('events', () => Promise.resolve(openEvents({ kind: 'in-process' })))
+  const ingester = part('ingester', async (signal) => {
+    const opened = await Ingester.open(
+      {
+        log: log.get(),
+        state: state.get(),
+        events: events.get(),
+        ...(history && { history: history.get() }),
+        logger: logger.child({ part: 'ingester' }),
+        metrics,
+      },
+      signal,
+    )
+    // What the log holds beyond the state is in before anybody reads, unless the store is away: then it comes later.
+    const waited = new AbortController()
+    await Promise.race([opened.flushed(), systemClock.sleep(CATCH_UP_MS, waited.signal)])
+    waited.abort()
+    return opened
+  })
+  const clients = part('clients', () => Promise.resolve(new ClientPool()))
+  const defaults: Defaults = {
+    intervalMs: collection.intervalMs,
+    timeoutMs: collection.connectTimeoutMs,
+    operatorScanIntervalMs: collection.operatorScanIntervalMs,
+  }
+  const receiving = options.ingester.enabled
+    ? part('receiving', () =>
+        Receiving.open({
+          config: options.ingester,
+          place,
+          ...(options.socketDirectory !== undefined && { socketDirectory: options.socketDirectory }),
+          namespace: options.namespace,
+          dataDir: options.dataDir,
+          version: options.version,
+          hub: options.hub,
+          ingester: ingester.get,
+          defaults,
+          catalog: options.catalog(),
+          metrics,
+          logger,
+        }),
+      )
+    : undefined
+  let manager: Manager | undefined
+  const connections: Part = {
+    name: 'connections',
+    async start() {
+      const election = options.election?.()
+      manager = new Manager({
+        name: 'connections',
+        controllers: connectionReconcilers({
+          hub: options.hub(),
+          namespace: options.namespace,
+          owner: place,
+          clients: clients.get(),
+          ingester: ingester.get(),
+          state: state.get(),
+          defaults,
+          catalog: options.catalog(),
+          ...(receiving && {
+            agents: receiving.get().agents,
+            agentInstall: receiving.get().install(),
+            credentials: receiving.get().credentials,
+          }),
+          allowLocalKubeconfig: options.allowLocalKubeconfig,
+          concurrency: collection.concurrency,
+          logger: logger.child({ part: 'connections' }),
+          metrics,
+          clock: systemClock,
+        }),
+        ...(election && { election }),
+        whileLeading: async (signal) => {
+          await Promise.all([receiving?.get().whileLeading(signal), options.beside?.(signal)])
+        },
+        logger,
+      })
+      await manager.start()
+    },
+    stop: async () => manager?.stop(),
+  }
+  return {
+    parts: [
+      log,
+      state,
+      ...(history ? [history] : []),
+      events,
+      ingester,
+      clients,
+      ...(receiving ? [receiving] : []),
+      connections,
+    ],
+    state: state.get,
+    history: () => history?.get(),
+    events: events.get,
+    ingester: ingester.get,
+    trySource: (cluster, source, asked) =>
+      sourceTrial({
+        hub: options.hub(),
+        namespace: options.namespace,
+        clients: clients.get(),
+        defaults,
+        allowLocalKubeconfig: options.allowLocalKubeconfig,
+      })(cluster, source, asked),
+    receivingFault: () => receiving?.get().fault(),
+    logFault: () => ingester.get().logFault(),
+    manager() {
+      if (!manager) throw new Error('connections are not started')
+      return manager
+    },
+  }
+}
