@@ -19,7 +19,7 @@ import { clusterEvents } from './cluster-events.ts'
 import { sameJson } from './equal.ts'
 import { applyCustom, isCustomBased } from './fleet-custom.ts'
 import { evaluateHealth } from './health.ts'
-import type { StateRecord } from './types.ts'
+import type { BatchUse, StateRecord } from './types.ts'
 
 /** How many ends of rounds a cluster remembers. */
 export const HEARTBEATS_KEPT = 60
@@ -64,8 +64,8 @@ function applyBatch(
   { batch, receivedAt, into = 'both' }: Extract<StateRecord, { kind: 'batch' }>,
   version: number,
 ): Applied {
-  const isOurs = into === 'both' || into === 'state'
-  if (!isOurs || !isNewer(batch, previous) || !isBased(batch, previous)) return { next: previous, changes: [] }
+  if (!isForState(into) || !isNewer(batch, previous) || !isBased(batch, previous))
+    return { next: previous, changes: [] }
   const before = previous ?? emptyCluster(batch.cluster, null)
   const freshness: Freshness = { observedAt: batch.collectedAt, receivedAt, source: batch.source }
   const { custom, changes: customChanges } = applyCustom(before.custom, batch, freshness)
@@ -111,6 +111,8 @@ function applyBatch(
   return withEvents(previous, after, [...snapshotChanges, ...customChanges], receivedAt)
 }
 
+const isForState = (into: BatchUse): boolean => into === 'both' || into === 'state'
+
 /** What was read one by one is known better than a count, until there is a newer count. */
 function withDeployments({ deploymentCount: before, ...rest }: ClusterState, batch: Batch): ClusterState {
   const areRead = batch.parts.some(({ type, outcome }) => type === 'deployment' && isRead(outcome))
@@ -153,10 +155,10 @@ function applyAgent(
 
 function applyLost(
   previous: ClusterState | undefined,
-  { loss, at }: Extract<StateRecord, { kind: 'lost' }>,
+  { loss, at, into = 'both' }: Extract<StateRecord, { kind: 'lost' }>,
   version: number,
 ): Applied {
-  if (!previous || loss.count === 0) return { next: previous, changes: [] }
+  if (!previous || loss.count === 0 || !isForState(into)) return { next: previous, changes: [] }
   const { origin, sequence, from, to, cause, count, keptEveryMs } = loss
   const isKnown = previous.events.some(
     ({ type, data }) => type === 'collection.lost' && data?.origin === origin && data.sequence === sequence,

@@ -8,6 +8,7 @@ import {
   type RedisConnection,
   redisClient,
   redisUnavailable,
+  transaction,
 } from '#redis'
 import { backoffMs, type Logger, silentLogger } from '#runtime'
 import { difference } from './difference.ts'
@@ -15,8 +16,10 @@ import { disappearance } from './fleet.ts'
 import { FleetMemory } from './memory.ts'
 import { AlertsReader, hashOf } from './redis-alerts.ts'
 import { own } from './redis-keys.ts'
+import { type Division, divisionCommands, divisionOf, isSameDivision, isWhole, missingOwners } from './redis-owners.ts'
 import { loadFleet } from './redis-store.ts'
 import { decodeCluster } from './stored.ts'
+import { type Entry, StreamOrder, type Writer } from './stream-order.ts'
 import type { Availability, StateReader } from './types.ts'
 
 export interface RedisMirrorOptions {
@@ -28,16 +31,6 @@ export interface RedisMirrorOptions {
   readonly waitMs?: number
 }
 
-interface Entry {
-  readonly id: string
-  readonly op: string
-  readonly cluster: string
-  readonly version: number
-  readonly generation: string
-  readonly writer: string
-  readonly count: number
-}
-
 const COUNT = 500
 const CHUNK = 64
 
@@ -45,7 +38,8 @@ const CHUNK = 64
 class Reload extends Error {}
 
 /**
- * The fleet as another process wrote it to Redis, in the memory of this one. Reads never wait. While Redis is away the
+ * The fleet as other processes wrote it to Redis, in the memory of this one: one that owns it all, or several of which each
+ * writes its share. Reads never wait. While Redis is away the
  * last picture stays and says so; when it is back, or a piece of the stream is missing, all is read again and only the
  * differences are told.
  *
@@ -66,9 +60,9 @@ export class RedisMirror implements StateReader, AsyncDisposable {
   readonly #loop: Promise<void>
   #availability: Availability = { state: 'loading' }
   #loaded = false
-  #generation: string | undefined
+  /** undefined: a share was missing when it was last looked at */
+  #following: { readonly division: Division; readonly order: StreamOrder } | undefined
   #after = '0-0'
-  #writer: { readonly name: string; readonly count: number } | undefined
 
   /** Begins to load; `availability` says when there is something. Until then every answer is empty. */
   constructor({
@@ -166,20 +160,26 @@ export class RedisMirror implements StateReader, AsyncDisposable {
   }
 
   async #reload(): Promise<void> {
-    const [newest] = await pipelined(this.#reader, [['XREVRANGE', own.changes, '+', '-', 'COUNT', 1]])
+    const [newest, counts] = await transaction(this.#reader, [
+      ['XREVRANGE', own.changes, '+', '-', 'COUNT', 1],
+      ['HGETALL', own.writers],
+    ])
     const entry = entriesOf(newest)[0]
     const loaded = await loadFleet(this.#reader)
-    if (loaded.generation === undefined) {
-      // Empty, and the manager has not filled it yet. An emptied Redis must not look like an empty fleet.
-      this.#noteTrouble('Redis holds no state yet: waiting for the manager')
-      this.#after = entry?.id ?? '0-0'
-      this.#writer = entry && { name: entry.writer, count: entry.count }
-      this.#generation = undefined
+    this.#after = entry?.id ?? '0-0'
+    if (!isWhole(loaded.division)) {
+      // Empty, or a part of it, and the manager has not filled it yet. That must not look like an empty fleet.
+      const missing = missingOwners(loaded.division).join(', ')
+      this.#noteTrouble(
+        missing === ''
+          ? 'Redis holds no state yet: waiting for the manager'
+          : `Redis lacks the state of ${missing}: waiting for the manager`,
+      )
+      this.#following = undefined
       return
     }
-    this.#generation = loaded.generation
-    this.#after = entry?.id ?? '0-0'
-    this.#writer = entry && { name: entry.writer, count: entry.count }
+    const order = new StreamOrder(loaded.division.generations, writersOf(counts, entry))
+    this.#following = { division: loaded.division, order }
     const gone = this.#memory
       .clusters()
       .filter(({ name }) => !loaded.clusters.has(name) && !loaded.unreadable.includes(name))
@@ -197,29 +197,27 @@ export class RedisMirror implements StateReader, AsyncDisposable {
     if (entries.length === 0) return this.#lookAfter()
     const touched = new Map<ClusterName, Entry>()
     for (const entry of entries) {
-      this.#checkOrder(entry)
+      const why = this.#following?.order.take(entry)
+      if (why !== undefined) throw new Reload(why)
+      this.#after = entry.id
       if (isClusterName(entry.cluster)) touched.set(entry.cluster, entry)
     }
+    if (!this.#following) return this.#lookAfter()
     await this.#fetch(touched)
     await this.#alerts.refresh()
   }
 
-  /** Nothing new: is it quiet, or is the data gone? */
+  /** Nothing new: is it quiet, or is the data gone, or there again? */
   async #lookAfter(): Promise<void> {
-    const [generation] = await pipelined(this.#reader, [['GET', own.generation]])
-    if ((generation ?? undefined) !== this.#generation) throw new Reload('Redis was filled anew or emptied')
-    if (this.#generation === undefined) return
+    const [hash, text] = await transaction(this.#reader, divisionCommands)
+    const division = divisionOf(hash, text)
+    if (!this.#following) {
+      if (isWhole(division)) throw new Reload('Redis holds all of it again')
+      return
+    }
+    if (!isSameDivision(division, this.#following.division)) throw new Reload('Redis was filled anew or emptied')
     await this.#alerts.refresh()
     this.#availability = { state: 'available' }
-  }
-
-  #checkOrder(entry: Entry): void {
-    if (entry.generation !== this.#generation || entry.op === 'reload') throw new Reload('all of it was written again')
-    const { name, count } = this.#writer ?? { name: entry.writer, count: entry.count - 1 }
-    if (entry.writer !== name) throw new Reload('another process writes')
-    if (entry.count !== count + 1) throw new Reload('a piece of the stream is missing')
-    this.#writer = { name, count: entry.count }
-    this.#after = entry.id
   }
 
   async #fetch(touched: ReadonlyMap<ClusterName, Entry>): Promise<void> {
@@ -294,8 +292,19 @@ function entriesOf(reply: unknown): Entry[] {
   if (!Array.isArray(reply)) return []
   return (reply as [string, string[]][]).flatMap(([id, pairs]) => {
     const fields = hashOf(pairs)
-    const { op, c: cluster = '', v, g: generation = '', s: writer = '', n } = fields
+    const { op, c: cluster = '', v, o = '1', g: generation = '', s: writer = '', n } = fields
     if (op === undefined) return []
-    return [{ id, op, cluster, version: Number(v), generation, writer, count: Number(n) }]
+    return [{ id, op, cluster, version: Number(v), owner: Number(o), generation, writer, count: Number(n) }]
   })
+}
+
+/** Who wrote what was there before an entry came after `newest`. A version that counts nowhere else is alone. */
+function writersOf(counts: unknown, newest: Entry | undefined): Map<number, Writer> {
+  const writers = new Map<number, Writer>()
+  for (const [index, text] of Object.entries(hashOf(counts))) {
+    const [name = '', count = ''] = text.split(' ')
+    writers.set(Number(index), { name, count: Number(count) })
+  }
+  if (newest) writers.set(newest.owner, { name: newest.writer, count: newest.count })
+  return writers
 }

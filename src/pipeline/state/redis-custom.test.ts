@@ -131,7 +131,7 @@ describe.skipIf(redisMissing)(`keys of MetricSources${redisMissing ? ` (skipped:
     expect((await redis.keys('cluster:west:custom:*')).sort()).toEqual(
       (['resources', 'aggregations', 'meta'] as const).map((what) => key(what, 'team/other')).sort(),
     )
-    expect((await redis.hkeys('clusterpulse:cluster:west')).filter((field) => field.includes('team/'))).toEqual([
+    expect((await redis.hkeys('clusterpulse:cluster:west')).filter((field) => field.includes('team/')).sort()).toEqual([
       'custom:team/other',
       'rows:team/other',
     ])

@@ -6,15 +6,22 @@ export const own = {
   clusters: 'clusterpulse:clusters',
   /** hash of one cluster: see stored.ts */
   cluster: (name: ClusterName) => `clusterpulse:cluster:${name}`,
-  /** random text that marks the data as whole; missing: Redis lost its memory */
+  /**
+   * hash: `count`, how many owners write here side by side, and by each one's index random text that marks its share as
+   * whole. A share without it is lost, or on its way: then `writing:<index>` says who writes it
+   */
+  owners: 'clusterpulse:owners',
+  /** what a sole owner has in `owners` as well: all that former versions know */
   generation: 'clusterpulse:generation',
-  /** version of the whole */
+  /** version of the whole, as one of the owners knows it */
   version: 'clusterpulse:version',
   /** hash: id of a hub's log → index of the last record that is in here */
   positions: 'clusterpulse:positions',
   /**
-   * stream of what moved: `c` the cluster, `v` the version then, `op` put, remove or reload, `g` the generation,
-   * `s` the writer and `n` its count of entries, so that a follower notices a hole
+   * stream of what moved: `c` the cluster, `v` the version then, `op` put, remove or reload, `o` the owner (absent: 1), `g` the
+   * generation of its share, `s` its writer and `n` the writer's count of entries, so that a follower notices a hole
    */
   changes: 'clusterpulse:changes',
+  /** hash: index of an owner → `<writer> <count>` of its newest entry in `changes` */
+  writers: 'clusterpulse:writers',
 } as const

@@ -8,7 +8,9 @@ import {
   eventDocument,
   isClusterName,
   type OwnerPlace,
+  owns,
   StoreUnavailableError,
+  soleOwner,
   systemClock,
 } from '#model'
 import {
@@ -22,13 +24,13 @@ import {
   redisClient,
   redisUnavailable,
   scanKeys,
-  transaction,
 } from '#redis'
 import { type Logger, silentLogger } from '#runtime'
 import { clusterOf, disappearance } from './fleet.ts'
 import { type Draft, FleetMemory } from './memory.ts'
 import { restAfterMs } from './pace.ts'
 import { AlertsReader, hashOf } from './redis-alerts.ts'
+import { newGeneration } from './redis-division.ts'
 import {
   announcements,
   type DocumentSettings,
@@ -37,6 +39,16 @@ import {
   type Written,
 } from './redis-documents.ts'
 import { own } from './redis-keys.ts'
+import {
+  type Division,
+  divisionCommands,
+  divisionOf,
+  isWhole,
+  refuseOthers,
+  shareBegins,
+  shareWrites,
+  whileDivided,
+} from './redis-owners.ts'
 import { changedFields, decodeCluster } from './stored.ts'
 import type { Availability, StateRecord, StateStore } from './types.ts'
 
@@ -61,10 +73,18 @@ interface Unwritten {
   readonly after: ClusterState
 }
 
-/** Clusters read, or written again, at once. */
+/** What makes Redis have the newest state of a cluster. */
+interface Put {
+  readonly name: ClusterName
+  readonly commands: readonly Command[]
+  readonly written: Written
+}
+
+/** Clusters read at once. */
 const CHUNK = 32
-/** Clusters written at once while others wait for their acknowledgement. */
+/** Clusters written at once while others wait for their acknowledgement; fewer where they are large. */
 const AT_ONCE = 8
+const COMMANDS_AT_ONCE = 5_000
 const RETRY_MS = 500
 const WARN_EVERY_MS = 10_000
 
@@ -74,6 +94,9 @@ const WARN_EVERY_MS = 10_000
  * in one transaction per cluster, with rests between (pace.ts). The position is that of the last record of which Redis has
  * everything. What is removed is gone from Redis before it is gone from memory. A Redis that lost its memory is filled
  * from ours.
+ *
+ * Several owners write side by side, each the clusters it owns, and each marks its own share as whole. Nothing is written
+ * into a Redis that owners of another division hold.
  */
 export class RedisStateStore implements StateStore {
   readonly #redis: Redis
@@ -82,6 +105,7 @@ export class RedisStateStore implements StateStore {
   readonly #logger: Logger
   readonly #settings: DocumentSettings
   readonly #logId: string
+  readonly #owner: OwnerPlace
   readonly #checkEveryMs: number
   readonly #streamLength: number
   readonly #closing = new AbortController()
@@ -111,6 +135,7 @@ export class RedisStateStore implements StateStore {
     this.#logger = logger
     this.#settings = { ttlMs: options.ttlMs ?? 600_000, retentionMs: options.retentionMs ?? 3_600_000 }
     this.#logId = options.logId ?? 'hub'
+    this.#owner = options.owner ?? soleOwner
     this.#checkEveryMs = options.checkEveryMs ?? 5_000
     this.#streamLength = options.streamLength ?? 10_000
     this.#redis = redisClient(connection, (reason) => this.#noteTrouble(reason))
@@ -118,8 +143,8 @@ export class RedisStateStore implements StateStore {
   }
 
   /**
-   * Connects and loads what a former process left.
-   * @throws StoreUnavailableError when Redis does not answer or refuses
+   * Connects and loads what a former process left of the clusters that are ours.
+   * @throws StoreUnavailableError when Redis does not answer or refuses, or when owners of another division hold it
    */
   static async open(options: RedisStateOptions): Promise<RedisStateStore> {
     const store = new RedisStateStore(options)
@@ -304,14 +329,9 @@ export class RedisStateStore implements StateStore {
     draft: Pick<Draft, 'clusters' | 'version'>,
     position: number,
   ): Promise<void> {
-    const all = [...unwritten.values()]
-    for (let from = 0; from < all.length; from += AT_ONCE)
-      await settled(all.slice(from, from + AT_ONCE).map(({ before, after }) => this.#put(before, after)))
-    const [generation] = await transaction(this.#redis, [
-      ['GET', own.generation],
-      ...this.#wholeCommands(draft.version, position),
-    ])
-    if (generation !== this.#generation || generation === null) await this.#writeAll(draft, position)
+    const last = this.#wholeCommands(draft.version, position)
+    const isTaken = await this.#putAll([...unwritten.values()], last, (division) => this.#isOurs(division))
+    if (!isTaken) await this.#writeAll(draft, position)
   }
 
   #wholeCommands(version: number, position: number): Command[] {
@@ -321,7 +341,57 @@ export class RedisStateStore implements StateStore {
     ]
   }
 
-  async #put(before: ClusterState | undefined, after: ClusterState, { announce = true } = {}): Promise<void> {
+  /** Whether our share is there. @throws StoreUnavailableError where it is none of our business */
+  #isOurs(division: Division): boolean {
+    refuseOthers(division, this.#owner)
+    return this.#generation !== undefined && division.generations.get(this.#owner.index) === this.#generation
+  }
+
+  /**
+   * Some clusters, and with the last of them what goes with all.
+   * @returns false as soon as `mayWrite` said so: the rest is not written
+   */
+  async #putAll(
+    all: readonly Unwritten[],
+    last: readonly Command[],
+    mayWrite: (division: Division) => boolean,
+    { announce = true } = {},
+  ): Promise<boolean> {
+    for (let from = 0; from === 0 || from < all.length; ) {
+      const puts: Put[] = []
+      for (let size = 0; from < all.length && puts.length < AT_ONCE && size < COMMANDS_AT_ONCE; from++) {
+        const { before, after } = all[from] as Unwritten // from < length
+        const put = this.#put(before, after, announce)
+        puts.push(put)
+        size += put.commands.length
+      }
+      const commands = puts.flatMap((put) => put.commands)
+      const isLast = from >= all.length
+      const isTaken = await this.#take(isLast ? [...commands, ...last] : commands, mayWrite).catch((error: unknown) => {
+        for (const { name } of puts) this.#written.delete(name) // it may be there
+        throw error
+      })
+      if (!isTaken) return false
+      for (const { name, written } of puts) this.#written.set(name, written)
+      if (isLast) return true
+    }
+    return true
+  }
+
+  async #take(commands: readonly Command[], mayWrite: (division: Division) => boolean): Promise<boolean> {
+    const { index, of } = this.#owner
+    const taken = await whileDivided(this.#redis, (division) => {
+      if (!mayWrite(division)) return undefined
+      // A former version was here before us, and may be again: both find the mark where they look for it.
+      const isToMend = division.isOneSided && of === 1 && this.#generation !== undefined
+      return isToMend && this.#generation !== undefined
+        ? [...commands, ['DEL', own.owners], ...shareWrites({ index, of }, this.#generation)]
+        : commands
+    })
+    return taken !== undefined
+  }
+
+  #put(before: ClusterState | undefined, after: ClusterState, announce: boolean): Put {
     const now = this.#clock.now()
     const { name } = after
     const fields = [...changedFields(before, after)]
@@ -329,52 +399,65 @@ export class RedisStateStore implements StateStore {
     const put = fields.flatMap(([field, text]) => (text === undefined ? [] : [field, text]))
     const known = this.#written.get(name)
     const { commands, written } = documentCommands(before, after, now, this.#settings, known)
-    this.#written.delete(name)
-    await transaction(this.#redis, [
+    const all: Command[] = [
       ...commands,
+      ...(before ? [] : [['DEL', own.cluster(name)] satisfies Command]),
       ['HSET', own.cluster(name), ...put],
       ...(gone.length > 0 ? [['HDEL', own.cluster(name), ...gone] satisfies Command] : []),
       ...(before && known ? [] : [['SADD', own.clusters, name] satisfies Command]),
-      this.#entry('put', name, after.version),
+      ...this.#entry('put', name, after.version),
       ...(announce ? announcements(before, after, now) : []),
-    ])
-    this.#written.set(name, written)
+    ]
+    return { name, commands: all, written }
   }
 
   // Our own record of the cluster goes last: while it is there, a repeat removes the rest again.
   async #remove(before: ClusterState, version: number): Promise<void> {
     const { name } = before
     this.#written.delete(name)
+    const isOurs = (division: Division) => this.#isOurs(division)
     for await (const keys of scanKeys(this.#redis, `cluster:${escapeGlob(name)}:*`)) {
-      await pipelined(this.#redis, [['UNLINK', ...keys]])
+      if (!(await this.#take([['UNLINK', ...keys]], isOurs))) return // Redis lost it all
     }
     const events = disappearance(before, this.#clock.now()).filter((change) => change.kind === 'event')
-    await transaction(this.#redis, [
+    const last: Command[] = [
       ['SREM', 'clusters:all', name],
       ['SREM', own.clusters, name],
       ['DEL', own.cluster(name), `events:${name}`],
-      this.#entry('remove', name, version),
+      ...this.#entry('remove', name, version),
       ...events.map(({ event }): Command => ['PUBLISH', EVENT_CHANNEL, documentText(eventDocument(event))]),
-    ])
+    ]
+    await this.#take(last, isOurs)
   }
 
-  /** Redis lost its memory: all of ours goes there, with a new mark at the end. */
+  /** Redis lost its memory, or was divided anew: all of ours goes there, with a new mark at the end. */
   async #writeAll(draft: Pick<Draft, 'clusters' | 'version'>, position: number): Promise<void> {
     const names = new Set([...this.#memory.clusters().map(({ name }) => name), ...draft.clusters.keys()])
     const states = [...names].flatMap((name) => {
-      const state = draft.clusters.has(name) ? draft.clusters.get(name) : this.#memory.cluster(name)
-      return state ? [state] : []
+      const after = draft.clusters.has(name) ? draft.clusters.get(name) : this.#memory.cluster(name)
+      return after ? [{ before: undefined, after }] : []
     })
     this.#logger.warn({ clusters: states.length }, 'Redis does not hold our data: all of it is written again')
-    for (let from = 0; from < states.length; from += CHUNK) {
-      await settled(states.slice(from, from + CHUNK).map((state) => this.#put(undefined, state, { announce: false })))
-    }
-    const generation = randomBytes(8).toString('hex')
-    await transaction(this.#redis, [
+    const { index } = this.#owner
+    this.#generation = undefined
+    const mark = newGeneration()
+    await whileDivided(this.#redis, (division) => {
+      refuseOthers(division, this.#owner)
+      return shareBegins(this.#owner, mark)
+    })
+    const generation = newGeneration()
+    const last = [
       ...this.#wholeCommands(draft.version, position),
-      ['SET', own.generation, generation],
-      this.#entry('reload', '', draft.version, generation),
-    ])
+      ...shareWrites(this.#owner, generation),
+      ...this.#entry('reload', '', draft.version, generation),
+    ]
+    // Without the mark Redis lost its memory once more: what was written before that is missing.
+    const isStillOurs = (division: Division) => {
+      refuseOthers(division, this.#owner)
+      return division.writing.get(index) === mark
+    }
+    if (!(await this.#putAll(states, last, isStillOurs, { announce: false })))
+      throw new StoreUnavailableError('Redis', 'it lost its data while they were written again')
     this.#generation = generation
   }
 
@@ -383,22 +466,26 @@ export class RedisStateStore implements StateStore {
     cluster: string,
     version: number,
     generation = this.#generation ?? '',
-  ): Command {
+  ): Command[] {
     this.#entries++
+    const { index } = this.#owner
     // biome-ignore format: pairs of field and value
-    return [
+    const entry: Command = [
       'XADD', own.changes, 'MAXLEN', '~', this.#streamLength, '*',
-      'op', op, 'c', cluster, 'v', version, 'g', generation, 's', this.#writer, 'n', this.#entries,
+      'op', op, 'c', cluster, 'v', version, 'o', index, 'g', generation, 's', this.#writer, 'n', this.#entries,
     ]
+    return [entry, ['HSET', own.writers, index, `${this.#writer} ${this.#entries}`]]
   }
 
   async #load(): Promise<void> {
-    const loaded = await loadFleet(this.#redis, this.#logId)
-    this.#generation = loaded.generation
-    // A version never comes twice: a store that begins anew takes the time.
-    this.#memory = new FleetMemory(loaded.version ?? this.#clock.now())
-    this.#memory.keep({ clusters: loaded.clusters, version: loaded.version ?? 0 })
-    this.#position = loaded.generation === undefined ? -1 : loaded.position
+    const loaded = await loadFleet(this.#redis, { logId: this.#logId, owner: this.#owner })
+    refuseOthers(loaded.division, this.#owner)
+    this.#generation = loaded.division.generations.get(this.#owner.index)
+    // A version never comes twice. What Redis has may be that of another owner, or gone: the time is above all of them.
+    this.#memory = new FleetMemory(Math.max(loaded.version ?? 0, this.#clock.now()))
+    this.#memory.keep({ clusters: loaded.clusters, version: 0 })
+    // Of a share that is not whole its clusters are known, and not up to where in the log.
+    this.#position = this.#generation === undefined ? -1 : loaded.position
     this.#applied = this.#position
     for (const name of loaded.unreadable) {
       this.#logger.error(
@@ -416,13 +503,10 @@ export class RedisStateStore implements StateStore {
       try {
         await this.#inTurn(async () => {
           // A Redis that answers may still refuse to write (no memory, a replica): only a write ends that trouble.
-          const write: Command = ['HSET', own.positions, this.#logId, this.#position]
-          const [generation] = await pipelined(this.#redis, [
-            ['GET', own.generation],
-            ...(this.#trouble ? [write] : []),
-          ])
+          const writes: Command[] = this.#trouble ? [['HSET', own.positions, this.#logId, this.#position]] : []
           const nothing = { clusters: new Map(), version: this.#memory.version() }
-          if (generation !== this.#generation || generation === null) await this.#writeAll(nothing, this.#position)
+          const isThere = await this.#take(writes, (division) => this.#isOurs(division))
+          if (!isThere) await this.#writeAll(nothing, this.#position)
           await this.#alerts.refresh()
         })
       } catch (error) {
@@ -435,23 +519,33 @@ export class RedisStateStore implements StateStore {
 export interface LoadedFleet {
   readonly clusters: ReadonlyMap<ClusterName, ClusterState>
   readonly unreadable: readonly string[]
-  /** undefined: nothing whole is there */
-  readonly generation: string | undefined
+  readonly division: Division
   readonly version: number | undefined
   readonly position: number
 }
 
-/** Everything our own keys hold. @throws StoreUnavailableError */
-export async function loadFleet(redis: Redis, logId?: string): Promise<LoadedFleet> {
-  const [generation, version, position, names] = (await pipelined(redis, [
-    ['GET', own.generation],
+/**
+ * Everything our own keys hold.
+ * @param owner only its clusters, whether or not its share is whole; without one all of them, or none while a share is missing
+ * @throws StoreUnavailableError
+ */
+export async function loadFleet(
+  redis: Redis,
+  { logId = '', owner }: { readonly logId?: string; readonly owner?: OwnerPlace } = {},
+): Promise<LoadedFleet> {
+  const [hash, text, version, position, names] = (await pipelined(redis, [
+    ...divisionCommands,
     ['GET', own.version],
-    ['HGET', own.positions, logId ?? ''],
+    ['HGET', own.positions, logId],
     ['SMEMBERS', own.clusters],
-  ])) as [string | null, string | null, string | null, string[]]
+  ])) as [unknown, unknown, string | null, string | null, string[]]
+  const division = divisionOf(hash, text)
+  const isWanted = owner
+    ? (name: ClusterName) => division.count === owner.of && owns(owner, name)
+    : () => isWhole(division)
   const clusters = new Map<ClusterName, ClusterState>()
   const unreadable: string[] = []
-  const known = generation === null ? [] : names.filter(isClusterName)
+  const known = names.filter(isClusterName).filter(isWanted)
   for (let from = 0; from < known.length; from += CHUNK) {
     const chunk = known.slice(from, from + CHUNK)
     const hashes = await pipelined(
@@ -467,13 +561,9 @@ export async function loadFleet(redis: Redis, logId?: string): Promise<LoadedFle
   return {
     clusters,
     unreadable,
-    generation: generation ?? undefined,
-    version: version === null ? undefined : Math.max(Number(version), ...[...clusters.values()].map((c) => c.version)),
+    division,
+    version:
+      version === null ? undefined : [...clusters.values()].reduce((v, c) => Math.max(v, c.version), Number(version)),
     position: position === null ? -1 : Number(position),
   }
-}
-
-/** Waits for all of them, then fails with the first failure: nothing goes on in the background. */
-async function settled(promises: readonly Promise<void>[]): Promise<void> {
-  for (const result of await Promise.allSettled(promises)) if (result.status === 'rejected') throw result.reason
 }
