@@ -31,6 +31,8 @@ export interface Result {
   readonly clients: ClientsResult
   /** per acknowledged batch, everything after the ack included */
   readonly hubCpuUs: number
+  /** of that, what the busiest process of the hub had: a core for it bounds the whole */
+  readonly busiestCpuUs: number
   readonly redisCpuUs: number
   /** until everything acknowledged was in Redis and history, after the last ack */
   readonly settledMs: number
@@ -46,8 +48,8 @@ interface Case {
   readonly mode: Mode
   /** default: kept */
   readonly history?: 'none'
-  /** that carry streams; default: the hub does itself */
-  readonly processes?: number
+  /** processes that share the clusters; default: one */
+  readonly owners?: number
 }
 
 const cases: readonly Case[] = [
@@ -64,18 +66,35 @@ const cases: readonly Case[] = [
   { id: 'moving', name: 'ours, own protocol, differences, every node moves', hub: 'ours', mode: 'moving' },
   { id: 'quiet', name: 'ours, own protocol, differences, quiet', hub: 'ours', mode: 'quiet' },
   {
+    id: 'one-moving',
+    name: 'ours, own protocol, differences, every node moves (no history)',
+    hub: 'ours',
+    mode: 'moving',
+    history: 'none',
+  },
+  {
     id: 'two-original',
-    name: 'ours, original protocol, streams in two more processes',
+    name: 'ours, original protocol, two owners (no history)',
     hub: 'ours',
     mode: 'original',
-    processes: 2,
+    history: 'none',
+    owners: 2,
   },
   {
     id: 'two-moving',
-    name: 'ours, own protocol, differences, every node moves, streams in two more processes',
+    name: 'ours, own protocol, differences, every node moves, two owners (no history)',
     hub: 'ours',
     mode: 'moving',
-    processes: 2,
+    history: 'none',
+    owners: 2,
+  },
+  {
+    id: 'four-moving',
+    name: 'ours, own protocol, differences, every node moves, four owners (no history)',
+    hub: 'ours',
+    mode: 'moving',
+    history: 'none',
+    owners: 4,
   },
 ]
 
@@ -146,6 +165,7 @@ function median(all: readonly Result[]): Result {
       clients.map((key) => [key, middle((result) => result.clients[key])]),
     ) as unknown as ClientsResult,
     hubCpuUs: middle((result) => result.hubCpuUs),
+    busiestCpuUs: middle((result) => result.busiestCpuUs),
     redisCpuUs: middle((result) => result.redisCpuUs),
     settledMs: middle((result) => result.settledMs),
     rssMb: middle((result) => result.rssMb),
@@ -154,7 +174,7 @@ function median(all: readonly Result[]): Result {
 }
 
 async function measure(
-  { name, hub: which, mode, history, processes }: Case,
+  { name, hub: which, mode, history, owners }: Case,
   { streams, nodes, seconds }: Options,
 ): Promise<Result> {
   const directory = await mkdtemp(join(tmpdir(), 'bench-ingest-'))
@@ -166,7 +186,7 @@ async function measure(
       redisPort: redis.port,
       streams,
       history,
-      processes,
+      owners,
       ...files,
     })
     const { port } = await hub.hear<{ readonly port: number }>()
@@ -191,6 +211,7 @@ async function measure(
       name,
       clients,
       hubCpuUs: perBatch(after.cpuMs - before.cpuMs),
+      busiestCpuUs: perBatch(Math.max(...after.cpuMsEach.map((ms, i) => ms - (before.cpuMsEach[i] ?? 0)))),
       redisCpuUs: perBatch(cpuMsOf(redis.pid) - redisBefore),
       settledMs: performance.now() - ended,
       rssMb,

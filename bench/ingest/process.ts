@@ -5,6 +5,8 @@ import { readFileSync } from 'node:fs'
 /** What a hub of the bench tells of itself. */
 export interface Usage {
   readonly cpuMs: number
+  /** of each of its processes */
+  readonly cpuMsEach: readonly number[]
   readonly rssMb: number
   readonly peakRssMb: number
 }
@@ -50,7 +52,7 @@ export function cpuMsOf(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * 10 // 100 ticks per second on every Linux that Node runs on
 }
 
-/** Processes that this one started and that live: those that carry streams for a hub. */
+/** Processes that this one started and that live: those that share the clusters of a hub. */
 function childrenOf(pid: number): readonly number[] {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
   return text === '' ? [] : text.split(' ').map(Number)
@@ -68,8 +70,10 @@ export function serveBencher(port: number, settle: () => Promise<void>): void {
     const { maxRSS } = process.resourceUsage()
     const others = childrenOf(process.pid)
     const sum = (of: (pid: number) => number) => others.reduce((total, pid) => total + of(pid), 0)
+    const cpuMsEach = [(user + system) / 1000, ...others.map(cpuMsOf)]
     return {
-      cpuMs: (user + system) / 1000 + sum(cpuMsOf),
+      cpuMs: cpuMsEach.reduce((total, one) => total + one, 0),
+      cpuMsEach,
       rssMb: process.memoryUsage.rss() / 1e6 + sum((pid) => memoryMbOf(pid, 'VmRSS')),
       peakRssMb: (maxRSS * 1024) / 1e6 + sum((pid) => memoryMbOf(pid, 'VmHWM')),
     }
