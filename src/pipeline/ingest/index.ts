@@ -12,9 +12,8 @@
  */
 export { type Divided, type DivisionOptions, divideLogs, type FormerLog } from './division.ts'
 export { BaseMismatchError, ClusterNotConnectedError, IngestBusyError, InvalidBatchError } from './errors.ts'
-export { isFront, runFront } from './fronts/front.ts'
-export { AgentFronts, type AgentFrontsOptions } from './fronts/fronts.ts'
 export { type Accepted, Ingester, type IngesterOptions } from './ingester.ts'
+export { RelayDirectoryError } from './relay/errors.ts'
 export { ServerTlsError } from './stream/errors.ts'
 export type { StreamLimits } from './stream/limits.ts'
 export { AgentServer, type AgentServerOptions } from './stream/server.ts'

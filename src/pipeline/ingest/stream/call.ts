@@ -1,51 +1,40 @@
 import { setMaxListeners } from 'node:events'
-import type { ServerDuplexStream } from '@grpc/grpc-js'
 import { samplesOf } from '#history'
 import { type AgentFacts, FleetError } from '#model'
 import type { Logger } from '#runtime'
 import { encodeResponse } from '#wire'
-import type { Gate } from './gate.ts'
 import type { StreamIngester } from './ingest-port.ts'
+import type { Ears, Line } from './line.ts'
 import type { Holder } from './places.ts'
-import { type Counted, type Effect, grpcStatus, Session, type SessionEvent, type SessionWorld } from './session.ts'
+import { type Counted, type Effect, Session, type SessionEvent, type SessionWorld } from './session.ts'
 import type { Verdict } from './types.ts'
 
-export type RawCall = ServerDuplexStream<Buffer, Uint8Array>
-
 export interface CallOptions {
-  readonly call: RawCall
-  readonly gate: Gate
+  readonly line: Line
+  /** when it came */
+  readonly since: number
   readonly world: Omit<SessionWorld, 'enter'> & {
     enter(...parameters: [...Parameters<SessionWorld['enter']>, Holder]): ReturnType<SessionWorld['enter']>
   }
   readonly ingester: Pick<StreamIngester, 'accept' | 'lost'>
-  /** awaited before a message of a stream that has not registered is looked at */
-  prepare?(message: Uint8Array): Promise<void> | undefined
   readonly logger: Logger
   readonly now: () => number
   sleep(ms: number, signal: AbortSignal): Promise<void>
-  readonly goodbyeMs: number
   /** resolves when a failure to prove oneself may be answered */
   refused(signal: AbortSignal): Promise<void>
   facts(call: AgentCall, facts: AgentFacts | undefined, now: boolean): void
   count(what: Counted): void
   received(bytes: number): void
   ended(call: AgentCall, code: string): void
-  /** its socket is gone, and everything is told */
-  closed(): void
-  /** ends the connection under a stream that does not end */
-  drop(): void
 }
 
-/** One stream with its socket: brings events to the session and does what it says. */
-export class AgentCall implements Holder {
+/** One stream with its line: brings events to the session and does what it says. */
+export class AgentCall implements Holder, Ears {
   readonly #options: CallOptions
   readonly #session: Session
   readonly #closed = new AbortController()
   #logger: Logger
   #mayRead = false
-  /** something is waited for that the session needs first */
-  #held = false
   #readTimer: NodeJS.Timeout | undefined
   #writable = true
   #flushing = false
@@ -53,29 +42,14 @@ export class AgentCall implements Holder {
   #ending = false
 
   constructor(options: CallOptions) {
-    const { call, world, logger, now } = options
+    const { line, world, logger, since } = options
     this.#options = options
     // While the log takes nothing, every batch under way waits for the end of this: `maxUnacked` of them at the most.
     setMaxListeners(0, this.#closed.signal)
     this.#logger = logger
     const enter: SessionWorld['enter'] = (cluster, identity) => world.enter(cluster, identity, this)
-    this.#session = new Session({ ...world, enter }, now())
-    call.on('data', (bytes: Buffer) => {
-      this.#mayRead = false
-      options.received(bytes.length)
-      const message = { kind: 'message', bytes } as const
-      const prepared = this.#session.cluster === undefined ? options.prepare?.(bytes) : undefined
-      if (prepared) this.#hold(prepared, () => this.tell(message))
-      else this.tell(message)
-    })
-    call.on('end', () => this.tell({ kind: 'finished' }))
-    call.on('drain', () => {
-      this.#writable = true
-      if (this.#flushWanted) this.#flushSoon()
-      this.#readMore()
-    })
-    call.once('cancelled', () => this.#close())
-    call.once('close', () => this.#close())
+    this.#session = new Session({ ...world, enter }, since)
+    line.hear(this)
   }
 
   get session(): Session {
@@ -98,10 +72,43 @@ export class AgentCall implements Holder {
     this.tell({ kind: 'disconnect', code, message })
   }
 
-  /** The call is here; undefined: it showed no credential. */
-  open(verdict: Verdict | undefined | Promise<Verdict>): void {
-    if (verdict instanceof Promise) this.#hold(verdict, (known) => this.tell({ kind: 'opened', verdict: known }))
-    else this.tell({ kind: 'opened', verdict })
+  /**
+   * The call is here.
+   * @param verdict undefined: it showed no credential
+   * @param first its first message, where that came already
+   */
+  open(verdict: Verdict | undefined, first?: Uint8Array): void {
+    this.#mayRead = first !== undefined
+    this.tell({ kind: 'opened', verdict })
+    if (first) this.message(first)
+  }
+
+  message(bytes: Uint8Array): void {
+    this.#mayRead = false
+    this.#options.received(bytes.length)
+    this.tell({ kind: 'message', bytes })
+  }
+
+  finished(): void {
+    this.tell({ kind: 'finished' })
+  }
+
+  drained(): void {
+    this.#writable = true
+    if (this.#flushWanted) this.#flushSoon()
+    this.#readMore()
+  }
+
+  stopping(): void {
+    this.disconnect('stopping', 'the hub is stopping')
+  }
+
+  closed(): void {
+    if (this.#closed.signal.aborted) return
+    this.tell({ kind: 'closed' })
+    this.#closed.abort()
+    clearTimeout(this.#readTimer)
+    this.#options.ended(this, '')
   }
 
   tell(event: SessionEvent): void {
@@ -112,15 +119,6 @@ export class AgentCall implements Holder {
     }
     this.#do(effects)
     this.#readMore()
-  }
-
-  #hold<T>(awaited: Promise<T>, then: (value: T) => void): void {
-    this.#held = true
-    awaited
-      .finally(() => {
-        this.#held = false
-      })
-      .then(then, (error: unknown) => this.disconnect('unavailable', FleetError.from(error).message))
   }
 
   #do(effects: readonly Effect[]): void {
@@ -160,7 +158,7 @@ export class AgentCall implements Holder {
 
   #send(message: Uint8Array): void {
     if (this.#ending || this.#closed.signal.aborted) return
-    if (!this.#options.call.write(message)) this.#writable = false
+    if (!this.#options.line.write(message)) this.#writable = false
   }
 
   #work(ticket: number, afterMs: number, work: (signal: AbortSignal) => Promise<unknown>): void {
@@ -194,35 +192,19 @@ export class AgentCall implements Holder {
   }
 
   #readMore(): void {
-    if (this.#mayRead || this.#held || !this.#writable || this.#closed.signal.aborted) return
+    if (this.#mayRead || !this.#writable || this.#closed.signal.aborted) return
     clearTimeout(this.#readTimer)
     const waitMs = this.#session.readAfterMs(this.#options.now())
     if (waitMs === 0) {
       this.#mayRead = true
-      this.#options.gate.allow()
+      this.#options.line.allow()
     } else if (Number.isFinite(waitMs)) this.#readTimer = setTimeout(() => this.#readMore(), waitMs)
   }
 
   #end({ status, code, message }: Effect & { kind: 'end' }): void {
-    const { call } = this.#options
     this.#options.ended(this, code)
     if (this.#ending || this.#closed.signal.aborted) return
     this.#ending = true
-    // The library ends a stream with a status other than "ok" by this event only.
-    if (status === grpcStatus.ok) call.end()
-    else call.emit('error', { code: status, details: `${code}: ${message}` })
-    const timer = setTimeout(() => {
-      if (!this.#closed.signal.aborted) this.#options.drop()
-    }, this.#options.goodbyeMs)
-    this.#closed.signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
-  }
-
-  #close(): void {
-    if (this.#closed.signal.aborted) return
-    this.tell({ kind: 'closed' })
-    this.#closed.abort()
-    clearTimeout(this.#readTimer)
-    this.#options.ended(this, '')
-    this.#options.closed()
+    this.#options.line.end(status, `${code}: ${message}`)
   }
 }

@@ -1,31 +1,38 @@
-import {
-  type Metadata,
-  Server,
-  ServerCredentials,
-  type ServiceDefinition,
-  type UntypedServiceImplementation,
-} from '@grpc/grpc-js'
-import { type AgentFacts, type Clock, type ClusterName, invariant, systemClock } from '#model'
+import { Server, ServerCredentials, type ServiceDefinition, type UntypedServiceImplementation } from '@grpc/grpc-js'
+import { type AgentFacts, type Clock, type ClusterName, type OwnerPlace, ownerName, systemClock } from '#model'
 import { type Logger, type Metrics, silentLogger } from '#runtime'
 import { COLLECTOR_METHOD } from '#wire'
-import { AgentCall, type RawCall } from './call.ts'
+import { Relay } from '../relay/relay.ts'
+import { AgentCall } from './call.ts'
 import { Gates } from './gate.ts'
+import { GrpcLine, type RawCall } from './grpc-line.ts'
 import type { StreamIngester } from './ingest-port.ts'
 import { defaultLimits, type StreamLimits } from './limits.ts'
+import type { Arrival, Line } from './line.ts'
 import { Listener } from './listener.ts'
+import { presentedBy, showsCredential } from './presented.ts'
 import { Refusals } from './refusals.ts'
-import { LocalSeats, type Seat, type Seats } from './seats.ts'
+import { Seats } from './seats.ts'
 import { grpcStatus } from './session.ts'
 import { streamMetrics } from './stream-metrics.ts'
 import type { Agents, PeerVerifier, PlanSource, Presented, ServerTls, Verdict } from './types.ts'
 
-/** Where streams are received, and within which bounds. */
-export interface ReceiveOptions {
+/** Where streams are received, from whom, and within which bounds. */
+export interface AgentServerOptions {
   readonly host: string
   /** 0: any free one */
   readonly port: number
   /** `plaintext` must be asked for by name: tokens and numbers cross the network as they are */
   readonly tls: ServerTls | 'plaintext'
+  /** of all clusters, whoever owns them */
+  readonly verifier: PeerVerifier
+  readonly plans: PlanSource
+  readonly ingester: StreamIngester
+  /**
+   * This process owns a part of the clusters only: streams of the others are brought to their owners, and theirs come here,
+   * by sockets in this directory, which nobody else may look into. Absent: it owns all.
+   */
+  readonly others?: { readonly place: OwnerPlace; readonly directory: string }
   readonly limits?: Partial<StreamLimits>
   readonly clock?: Clock
   readonly logger?: Logger
@@ -33,15 +40,8 @@ export interface ReceiveOptions {
   readonly random?: () => number
 }
 
-export interface AgentServerOptions extends ReceiveOptions {
-  readonly verifier: PeerVerifier
-  readonly plans: PlanSource
-  readonly ingester: StreamIngester
-}
-
 const MAX_STREAMS_PER_CONNECTION = 1_000
 const WINDOW_BYTES = 256 * 1024
-const MAX_TOKEN = 8_192
 const STOP_PATIENCE_MS = 5_000
 
 /**
@@ -49,45 +49,43 @@ const STOP_PATIENCE_MS = 5_000
  * the cluster. What it acknowledges is in the hub's log.
  */
 export class AgentServer implements AsyncDisposable {
-  readonly #options: ReceiveOptions
+  readonly #options: AgentServerOptions
   readonly #limits: StreamLimits
   readonly #clock: Clock
   readonly #logger: Logger
+  readonly #process: string | undefined
   readonly #grpc: Server
   readonly #gates = new Gates()
-  readonly #calls = new Map<AgentCall, Seat>()
+  readonly #calls = new Set<AgentCall>()
   readonly #unnamed = new Set<AgentCall>()
   readonly #seats: Seats
-  readonly #local: LocalSeats | undefined
   readonly #refusals: Refusals
   readonly #count: ReturnType<typeof streamMetrics>
+  #relay: Relay | undefined
   #listener: Listener | undefined
   #sweep: NodeJS.Timeout | undefined
-  #unlisten: (() => void) | undefined
+  #unlisten: (() => void)[] = []
   #stopping = false
   #idle: (() => void) | undefined
 
-  private constructor(
-    options: ReceiveOptions,
-    hub: Pick<AgentServerOptions, 'verifier' | 'plans' | 'ingester'> | Seats,
-  ) {
-    const { clock = systemClock, logger = silentLogger } = options
+  private constructor(options: AgentServerOptions) {
+    const { clock = systemClock, logger = silentLogger, ingester, others } = options
     this.#options = options
     this.#limits = { ...defaultLimits, ...options.limits }
     this.#clock = clock
     this.#logger = logger
-    this.#count = streamMetrics(options.metrics, () => this.#calls.size)
-    if ('take' in hub) this.#seats = hub
-    else {
-      this.#local = new LocalSeats({
-        ...hub,
-        clock,
-        logger,
-        factsEveryMs: this.#limits.factsEveryMs,
-        onContested: () => this.#count.contested(),
-      })
-      this.#seats = this.#local
-    }
+    this.#process = others && ownerName(others.place)
+    this.#count = streamMetrics(options.metrics, {
+      streams: () => this.#calls.size + (this.#relay?.waiting ?? 0),
+      ...(others && { relayed: () => this.#relay?.carried ?? 0 }),
+    })
+    this.#seats = new Seats({
+      ingester,
+      clock,
+      logger,
+      factsEveryMs: this.#limits.factsEveryMs,
+      onContested: () => this.#count.contested(),
+    })
     this.#refusals = new Refusals(clock)
     this.#grpc = new Server({
       'grpc.max_receive_message_length': this.#limits.maxMessageBytes,
@@ -104,30 +102,32 @@ export class AgentServer implements AsyncDisposable {
 
   /**
    * Listens from when it resolves.
-   * @throws ServerTlsError where the files cannot be used; the system's error where the port cannot be had
+   * @throws ServerTlsError where the files cannot be used; RelayDirectoryError where others could reach the sockets between
+   *   owners; the system's error where port or socket cannot be had
    */
-  static start(options: AgentServerOptions): Promise<AgentServer> {
-    return AgentServer.#start(new AgentServer(options, options))
-  }
-
-  /** The same where log, credentials and plans are in another process: `agents` are known there, and not here. */
-  static startWith(options: ReceiveOptions, seats: Seats): Promise<AgentServer> {
-    return AgentServer.#start(new AgentServer(options, seats))
-  }
-
-  static async #start(server: AgentServer): Promise<AgentServer> {
+  static async start(options: AgentServerOptions): Promise<AgentServer> {
+    const server = new AgentServer(options)
+    const { host, port, tls, others, verifier, plans } = options
+    if (others && others.place.of > 1) server.#relay = await server.#openRelay(others)
     const injector = server.#grpc.createConnectionInjector(ServerCredentials.createInsecure())
-    const { host, port, tls } = server.#options
-    server.#listener = await Listener.open({
-      host,
-      port,
-      tls,
-      limits: server.#limits,
-      logger: server.#logger,
-      onConnection: (socket) => injector.injectConnection(socket),
-      onRefused: (why) => server.#count.refused(why),
-    })
-    server.#unlisten = server.#seats.onChange((kind, cluster) => server.#tellAll({ kind }, cluster))
+    try {
+      server.#listener = await Listener.open({
+        host,
+        port,
+        tls,
+        limits: server.#limits,
+        logger: server.#logger,
+        onConnection: (socket) => injector.injectConnection(socket),
+        onRefused: (why) => server.#count.refused(why),
+      })
+    } catch (error) {
+      await server.#relay?.[Symbol.asyncDispose]()
+      throw error
+    }
+    server.#unlisten = [
+      verifier.onChange(() => server.#tellAll({ kind: 'credentials' })),
+      plans.onChange((cluster) => server.#tellAll({ kind: 'plan' }, cluster)),
+    ]
     server.#sweep = setInterval(() => server.#swept(), server.#limits.sweepMs)
     return server
   }
@@ -137,89 +137,132 @@ export class AgentServer implements AsyncDisposable {
     return { host: this.#options.host, port: this.#listener?.port ?? 0 }
   }
 
-  /** the live streams */
+  /** the live streams of clusters that are owned here */
   get agents(): Agents {
-    invariant(this.#local, 'agents are known where the log is')
-    return this.#local.agents
+    return this.#seats.agents
   }
 
+  /** that came here, or belong here */
   get streams(): number {
-    return this.#calls.size
+    return this.#calls.size + (this.#relay?.waiting ?? 0) + (this.#relay?.carried ?? 0)
   }
 
   /** Streams end with `stopping` once what is under way is acknowledged, in bounded time. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#stopping) return
     this.#stopping = true
-    this.#unlisten?.()
-    const empty = new Promise<void>((resolve) => {
-      this.#idle = resolve
-    })
-    for (const call of [...this.#calls.keys()]) call.disconnect('stopping', 'the hub is stopping')
-    if (this.#calls.size > 0) {
-      const patience = new AbortController()
-      await Promise.race([empty, this.#clock.sleep(STOP_PATIENCE_MS, patience.signal)])
-      patience.abort()
-    }
+    for (const end of this.#unlisten) end()
+    const relayed = this.#relay?.stop()
+    for (const call of [...this.#calls]) call.stopping()
+    const patience = new AbortController()
+    await Promise.race([Promise.all([this.#empty(), relayed]), this.#clock.sleep(STOP_PATIENCE_MS, patience.signal)])
+    patience.abort()
     clearInterval(this.#sweep)
     await this.#seats[Symbol.asyncDispose]()
     this.#grpc.forceShutdown()
+    await this.#relay?.[Symbol.asyncDispose]()
     await this.#listener?.[Symbol.asyncDispose]()
+  }
+
+  #empty(): Promise<void> {
+    if (this.#calls.size === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#idle = resolve
+    })
+  }
+
+  #openRelay({ place, directory }: NonNullable<AgentServerOptions['others']>): Promise<Relay> {
+    return Relay.open({
+      place,
+      directory,
+      registerMs: this.#limits.registerMs,
+      logger: this.#logger,
+      now: () => this.#clock.now(),
+      serve: (arrival, first) => this.#serve(arrival, first),
+      serveRelayed: (arrival, first) => {
+        if (!this.#isRefused(arrival)) this.#serve(arrival, first)
+      },
+      onOwnerAway: (streams) => this.#count.ended('owner_away', streams),
+    })
   }
 
   #called(call: RawCall) {
     const peer = call.getPeer()
     const address = peer.slice(0, Math.max(0, peer.lastIndexOf(':'))) || peer
-    const refuse = (code: number, details: string) => void call.emit('error', { code, details })
-    if (this.#stopping) return refuse(grpcStatus.unavailable, 'stopping: the hub is stopping')
     const gate = this.#gates.of(call.metadata)
-    if (!gate || this.#calls.size >= this.#limits.maxStreams) {
-      this.#count.refused('streams')
-      return refuse(grpcStatus.unavailable, 'busy: the hub has as many streams as it may')
-    }
+    if (!gate)
+      return void call.emit('error', { code: grpcStatus.unavailable, details: 'busy: it came without its gate' })
     const presented = presentedBy(call, address)
-    const isNamed = presented.token !== undefined || presented.certificate !== undefined
-    if (this.#refusals.isClosedTo(address) || (!isNamed && this.#unnamed.size >= this.#limits.maxUnnamed)) {
-      this.#count.refused('unnamed')
-      return refuse(grpcStatus.unauthenticated, 'unauthenticated: the credential is not accepted')
-    }
-    const seat = this.#seats.take(presented)
-    const agent = new AgentCall({
+    const line = new GrpcLine({
       call,
       gate,
+      goodbyeMs: this.#limits.goodbyeMs,
+      drop: () => this.#listener?.drop(peer),
+    })
+    const arrival = { line, peer, presented, since: this.#clock.now() }
+    // Who cannot be known here waits among those who showed nothing; the owner of the cluster may know better.
+    const isProven = showsCredential(presented) && (!this.#relay || 'peer' in this.#options.verifier.verify(presented))
+    if (this.#isRefused(arrival)) return
+    if (!isProven && this.#unnamed.size + (this.#relay?.unproven ?? 0) >= this.#limits.maxUnnamed)
+      return this.#refuseUnnamed(line)
+    if (this.#relay) this.#relay.take(arrival, isProven)
+    else this.#serve(arrival)
+  }
+
+  #isRefused({ line, presented }: Arrival): boolean {
+    const isFull = this.streams >= this.#limits.maxStreams
+    if (this.#stopping) line.end(grpcStatus.unavailable, 'stopping: the hub is stopping')
+    else if (isFull) {
+      this.#count.refused('streams')
+      line.end(grpcStatus.unavailable, 'busy: the hub has as many streams as it may')
+    } else if (this.#refusals.isClosedTo(presented.address)) this.#refuseUnnamed(line)
+    else return false
+    return true
+  }
+
+  #refuseUnnamed(line: Line) {
+    this.#count.refused('unnamed')
+    line.end(grpcStatus.unauthenticated, 'unauthenticated: the credential is not accepted')
+  }
+
+  /** @param first its first message, where that was waited for */
+  #serve(arrival: Arrival, first?: Uint8Array): AgentCall {
+    const { line, peer, presented, since } = arrival
+    const { verifier, plans, ingester, tls, random = Math.random } = this.#options
+    const verify = (shown: Presented) => this.#noted(shown, verifier.verify(shown))
+    const call = new AgentCall({
+      line,
+      since,
       world: {
-        ...seat.world,
         limits: this.#limits,
-        tls: this.#options.tls !== 'plaintext',
-        verify: (token) => this.#noted(presented, seat.world.verify(token)),
-        enter: (cluster, identity, holder) => seat.enter(cluster, identity, holder),
-        random: this.#options.random ?? Math.random,
+        tls: tls !== 'plaintext',
+        ...(this.#process !== undefined && { process: this.#process }),
+        verify: (token) => verify({ ...presented, token }),
+        stillValid: (one) => verifier.stillValid(one),
+        knows: (cluster) => ingester.knows(cluster),
+        received: (cluster, origin) => ingester.received(cluster, origin),
+        planOf: (cluster) => plans.planOf(cluster),
+        enter: (cluster, identity, holder) => this.#seats.enter(cluster, identity, presented.address, holder),
+        random,
       },
-      ...(seat.prepare && { prepare: (message: Uint8Array) => seat.prepare?.(message) }),
-      ingester: seat.ingester,
+      ingester,
       logger: this.#logger.child({ peer }),
       now: () => this.#clock.now(),
       sleep: (ms, signal) => this.#clock.sleep(ms, signal),
-      goodbyeMs: this.#limits.goodbyeMs,
       refused: (signal) => {
         this.#count.refused('unauthenticated')
-        return this.#refusals.hold(address, signal)
+        return this.#refusals.hold(presented.address, signal)
       },
-      facts: (one, facts, now) => this.#facts(one, seat, facts, now),
+      facts: (one, facts, now) => this.#facts(one, facts, now),
       count: (what) => this.#count.message(what),
       received: (bytes) => this.#count.bytes(bytes),
       ended: (one, code) => this.#ended(one, code),
-      closed: () => seat.ended(),
-      drop: () => this.#listener?.drop(peer),
     })
-    this.#calls.set(agent, seat)
-    if (!isNamed) this.#unnamed.add(agent)
-    const verdict = isNamed ? seat.opened() : undefined
-    agent.open(
-      verdict instanceof Promise
-        ? verdict.then((one) => this.#noted(presented, one))
-        : verdict && this.#noted(presented, verdict),
-    )
+    this.#calls.add(call)
+    const isNamed = showsCredential(presented)
+    if (!isNamed) this.#unnamed.add(call)
+    call.open(isNamed ? verify(presented) : undefined, first)
+    return call
   }
 
   #noted(presented: Presented, verdict: Verdict): Verdict {
@@ -229,30 +272,31 @@ export class AgentServer implements AsyncDisposable {
     return verdict
   }
 
-  #facts(call: AgentCall, seat: Seat, facts: AgentFacts | undefined, now: boolean): void {
+  #facts(call: AgentCall, facts: AgentFacts | undefined, now: boolean): void {
     const cluster = call.session.cluster
     if (!facts || !cluster) return
     this.#unnamed.delete(call)
-    seat.facts(cluster, call, facts, now)
+    this.#seats.facts(cluster, call, facts, now)
   }
 
   #ended(call: AgentCall, code: string): void {
     this.#unnamed.delete(call)
     if (!this.#calls.delete(call)) return
-    if (code !== '') this.#count.ended(code)
+    if (code !== '') this.#count.ended(code, 1)
     if (this.#calls.size === 0) this.#idle?.()
   }
 
   #tellAll(event: { readonly kind: 'credentials' | 'plan' | 'tick' }, cluster?: ClusterName): void {
-    for (const call of [...this.#calls.keys()]) {
+    for (const call of [...this.#calls]) {
       if (cluster === undefined || call.session.cluster === cluster) call.tell(event)
     }
   }
 
   #swept(): void {
+    this.#relay?.sweep()
     this.#tellAll({ kind: 'tick' })
     const now = this.#clock.now()
-    for (const [call, seat] of this.#calls) this.#facts(call, seat, call.facts(now), false)
+    for (const call of this.#calls) this.#facts(call, call.facts(now), false)
     this.#seats.sweep()
   }
 }
@@ -271,28 +315,4 @@ const service: ServiceDefinition = {
     responseSerialize: asBuffer,
     responseDeserialize: asIs,
   },
-}
-
-function presentedBy(call: RawCall, address: string): Presented {
-  const token = bearerOf(call.metadata)
-  const certificate = call.getAuthContext().sslPeerCertificate
-  return {
-    address,
-    ...(token !== undefined && { token }),
-    ...(certificate && {
-      certificate: {
-        commonName: String(certificate.subject?.CN ?? ''),
-        subjectAltName: certificate.subjectaltname ?? '',
-        fingerprint: certificate.fingerprint256.replaceAll(':', '').toLowerCase(),
-        notAfter: Date.parse(certificate.valid_to),
-      },
-    }),
-  }
-}
-
-function bearerOf(metadata: Metadata): string | undefined {
-  const [header] = metadata.get('authorization')
-  if (typeof header !== 'string' || header.length > MAX_TOKEN) return undefined
-  const token = /^bearer +(\S+)$/i.exec(header)?.[1]
-  return token
 }

@@ -123,6 +123,8 @@ export type Counted =
 export interface SessionWorld {
   readonly limits: StreamLimits
   readonly tls: boolean
+  /** which of several processes this is */
+  readonly process?: string
   /** whose the token of a registration is */
   verify(token: string): Verdict
   stillValid(peer: Peer): boolean
@@ -218,7 +220,7 @@ interface Ticket {
 }
 
 /** The hello names a buffer and a time that can be used. */
-export const namesItself = ({ origin, nowMs }: Hello): boolean =>
+const namesItself = ({ origin, nowMs }: Hello): boolean =>
   ORIGIN.test(origin) && origin !== ORIGINAL_ORIGIN && Number.isFinite(nowMs)
 
 export class Session {
@@ -293,6 +295,7 @@ export class Session {
       method: stream.peer.method,
       plan: stream.plan,
       epoch: stream.place.epoch,
+      ...(this.#world.process !== undefined && { process: this.#world.process }),
     }
   }
 

@@ -2,8 +2,28 @@ import type { Metrics } from '#runtime'
 import type { Counted } from './session.ts'
 
 /** What the streams count; nothing without a registry. */
-export function streamMetrics(metrics: Metrics | undefined, streams: () => number) {
-  metrics?.gauge('clusterpulse_agent_streams', 'Open streams of agents.', [], (gauge) => gauge.set(streams()))
+export function streamMetrics(
+  metrics: Metrics | undefined,
+  now: {
+    streams(): number
+    /** absent: there are no other owners */
+    relayed?(): number
+  },
+) {
+  const { streams, relayed } = now
+  metrics?.gauge(
+    'clusterpulse_agent_streams',
+    'Open streams of agents, with the process that has their session.',
+    [],
+    (gauge) => gauge.set(streams()),
+  )
+  if (relayed)
+    metrics?.gauge(
+      'clusterpulse_agent_relayed_streams',
+      'Open streams that came to this process and are brought to another one, which has their session.',
+      [],
+      (gauge) => gauge.set(relayed()),
+    )
   const messages = metrics?.counter(
     'clusterpulse_agent_messages_total',
     'Messages of agents by sort, and how they fared.',
@@ -23,7 +43,7 @@ export function streamMetrics(metrics: Metrics | undefined, streams: () => numbe
     bytes: (count: number) => bytes?.inc(count),
     refused: (reason: 'connections' | 'handshake' | 'streams' | 'unnamed' | 'unauthenticated') =>
       refused?.inc({ reason }),
-    ended: (code: string) => ended?.inc({ code }),
+    ended: (code: string, streams: number) => ended?.inc({ code }, streams),
     contested: () => contested?.inc(),
   }
 }

@@ -1,0 +1,61 @@
+import type { ServerDuplexStream } from '@grpc/grpc-js'
+import type { Gate } from './gate.ts'
+import type { Ears, Line } from './line.ts'
+import { grpcStatus } from './session.ts'
+
+export type RawCall = ServerDuplexStream<Buffer, Uint8Array>
+
+export interface GrpcLineOptions {
+  readonly call: RawCall
+  readonly gate: Gate
+  /** from the end of a stream to its end by force */
+  readonly goodbyeMs: number
+  /** ends the connection under a stream that does not end */
+  drop(): void
+}
+
+/** The line of a call that came to this process. */
+export class GrpcLine implements Line {
+  readonly #options: GrpcLineOptions
+  #ears: Ears | undefined
+  #isClosed = false
+  #patience: NodeJS.Timeout | undefined
+
+  constructor(options: GrpcLineOptions) {
+    const { call } = options
+    this.#options = options
+    call.on('data', (bytes: Buffer) => this.#ears?.message(bytes))
+    call.on('end', () => this.#ears?.finished())
+    call.on('drain', () => this.#ears?.drained())
+    call.once('cancelled', () => this.#close())
+    call.once('close', () => this.#close())
+  }
+
+  hear(ears: Ears): void {
+    this.#ears = ears
+  }
+
+  allow(): void {
+    this.#options.gate.allow()
+  }
+
+  write(message: Uint8Array): boolean {
+    return this.#options.call.write(message)
+  }
+
+  end(status: number, details: string): void {
+    if (this.#isClosed || this.#patience) return
+    const { call, drop, goodbyeMs } = this.#options
+    this.#patience = setTimeout(drop, goodbyeMs)
+    // The library ends a stream with a status other than "ok" by this event only.
+    if (status === grpcStatus.ok) call.end()
+    else call.emit('error', { code: status, details })
+  }
+
+  #close() {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    clearTimeout(this.#patience)
+    this.#ears?.closed()
+  }
+}

@@ -1,0 +1,33 @@
+import type { Metadata } from '@grpc/grpc-js'
+import type { RawCall } from './grpc-line.ts'
+import type { Presented } from './types.ts'
+
+const MAX_TOKEN = 8_192
+
+/** What a call showed by itself: its token, and the client certificate if it verified. */
+export function presentedBy(call: RawCall, address: string): Presented {
+  const token = bearerOf(call.metadata)
+  const certificate = call.getAuthContext().sslPeerCertificate
+  return {
+    address,
+    ...(token !== undefined && { token }),
+    ...(certificate && {
+      certificate: {
+        commonName: String(certificate.subject?.CN ?? ''),
+        subjectAltName: certificate.subjectaltname ?? '',
+        fingerprint: certificate.fingerprint256.replaceAll(':', '').toLowerCase(),
+        notAfter: Date.parse(certificate.valid_to),
+      },
+    }),
+  }
+}
+
+export const showsCredential = ({ token, certificate }: Presented): boolean =>
+  token !== undefined || certificate !== undefined
+
+function bearerOf(metadata: Metadata): string | undefined {
+  const [header] = metadata.get('authorization')
+  if (typeof header !== 'string' || header.length > MAX_TOKEN) return undefined
+  const token = /^bearer +(\S+)$/i.exec(header)?.[1]
+  return token
+}
