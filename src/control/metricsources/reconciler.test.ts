@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { MemoryCatalog } from '#catalog'
@@ -209,6 +210,75 @@ for (const { title, skip, open } of hubs) {
       await until(() => expect([fleet.holders('elsewhere/gone'), fleet.holders('odd')]).toEqual([[], []]))
       expect(fleet.holders(id('disks'))).toEqual(['west'])
       expect(catalog.source(id('disks'))).toBeDefined()
+    })
+
+    it('takes away what is left once the owner of a cluster is back, which keeps no other one waiting', async () => {
+      const { catalog, fleet } = await start()
+      await declare(hub, 'disks')
+      await until(() => expect(catalog.source(id('disks'))).toBeDefined())
+      for (const name of ['east', 'west']) await fleet.tell(name, id('disks'), { rows: 1 }, catalog)
+      fleet.away.add('east')
+      await undeclare(hub, 'disks')
+      await until(() => expect(fleet.holders(id('disks'))).toEqual(['east']))
+      const asked = fleet.asked
+      await until(() => expect(fleet.asked).toBeGreaterThan(asked))
+      expect(catalog.announced).not.toContainEqual(['deleted', id('disks'), null])
+      fleet.away.clear()
+      await until(() => expect(fleet.holders(id('disks'))).toEqual([]))
+      await until(() => expect(catalog.announced).toContainEqual(['deleted', id('disks'), null]))
+    })
+
+    it('tells once that a source is gone, though state goes on showing for a while what it collected', async () => {
+      const { catalog, fleet } = await start()
+      await declare(hub, 'disks')
+      await until(() => expect(catalog.source(id('disks'))).toBeDefined())
+      await fleet.tell('east', id('disks'), { rows: 1 }, catalog)
+      const catchUp = fleet.fallBehind()
+      await undeclare(hub, 'disks')
+      await until(() => expect(fleet.holders(id('disks'))).toEqual([]))
+      const asked = fleet.asked
+      await until(() => expect(fleet.asked).toBeGreaterThan(asked + 1))
+      catchUp()
+      // It may be made anew, and its end is news again.
+      await declare(hub, 'disks')
+      await until(() => expect(catalog.source(id('disks'))).toBeDefined())
+      const told = () => catalog.announced.filter((event) => isDeepStrictEqual(event, ['deleted', id('disks'), null]))
+      expect(told()).toHaveLength(1)
+      await undeclare(hub, 'disks')
+      await until(() => expect(told()).toHaveLength(2))
+    })
+
+    it('says and removes nothing new while state is being loaded at a start, and while it is away', async () => {
+      await declare(hub, 'disks')
+      const first = await start()
+      await until(() => expect(first.catalog.source(id('disks'))).toBeDefined())
+      await first.fleet.tell('east', id('disks'), { rows: 3 }, first.catalog)
+      await until(async () => expect((await statusOf(hub, 'disks')).message).toBe('Collection successful'))
+      const version = async () =>
+        (await hub.kube.get(metricSourceResource, { name: 'disks', namespace: NAMESPACE }))?.metadata.resourceVersion
+      const before = await version()
+      await managers.splice(0)[0]?.stop()
+
+      const fleet = new TestFleet()
+      fleet.availabilityNow = { state: 'loading' }
+      const { catalog } = await start({ catalog: first.catalog, lookEveryMs: 30 }, fleet)
+      // Looks were taken: what is new is seen to.
+      for (const name of ['others', 'more']) {
+        await declare(hub, name, aSpec({ rbac: { resourceTypeName: name } }))
+        await until(async () => expect((await statusOf(hub, name)).phase).toBe('Active'))
+      }
+      expect((await statusOf(hub, 'more')).message).toBe('Waiting for the state of the clusters')
+      await undeclare(hub, 'more')
+      await until(() => expect(first.catalog.sources().map((source) => source.name)).toEqual(['disks', 'others']))
+      expect(await version()).toBe(before)
+      expect(fleet.asked).toBe(0)
+      await managers.splice(0)[0]?.stop()
+
+      first.fleet.availabilityNow = { state: 'unavailable', since: 0, reason: 'no connection' }
+      await start({ catalog: first.catalog, lookEveryMs: 30 }, first.fleet)
+      await until(async () => expect((await statusOf(hub, 'others')).message).toBe('Waiting for the first collection'))
+      expect(await version()).toBe(before)
+      expect(catalog.announced).toEqual([])
     })
 
     it('finds the catalog as it should be after a restart, and takes out what has no object any more', async () => {

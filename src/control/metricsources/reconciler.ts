@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
+import pLimit from 'p-limit'
 import type { CatalogWriter, SourceCatalog } from '#catalog'
 import { againAfter, done, type Informer, keyText, type Outcome, type Reconciler } from '#controller'
 import type { MetricSourceStatus } from '#kinds'
 import { isKubeError, type KubeClient, type KubeObject, type ObjectKey } from '#kube'
 import { type CompilationResult, compileMetricSource, type SourceDefinition } from '#metricsource'
-import { type Clock, type ClusterName, FleetError, type SourceId, seconds } from '#model'
+import { type Clock, type ClusterName, type ClusterState, FleetError, type SourceId, seconds } from '#model'
 import { backoffMs, type Logger } from '#runtime'
 import type { StateReader } from '#state'
 import { type Collected, collectedOf } from './collected.ts'
@@ -19,13 +20,14 @@ export const everything = (namespace: string): ObjectKey => ({ name: EVERYTHING,
 
 /** What the reconciler asks of the ingester. */
 export interface SourceRemover {
-  /** Removes what the source saw on the cluster; unknown: nothing happens. */
+  /** Removes what the source saw on the cluster; unknown: nothing happens. May reject, as when the cluster's owner is away. */
   removeSource(cluster: ClusterName, source: SourceId): Promise<void>
 }
 
 export interface SourceReconcilerOptions {
   readonly hub: KubeClient
   readonly catalog: SourceCatalog & CatalogWriter
+  /** may be some seconds behind, as that of other processes is */
   readonly state: Pick<StateReader, 'availability' | 'clusters'>
   readonly ingester: SourceRemover
   readonly objects: Pick<Informer<KubeObject>, 'get' | 'list'>
@@ -54,6 +56,8 @@ interface InForce {
   readonly generation: number | undefined
 }
 
+/** Clusters that are rid of a source at once: each may be another process's, and that may be slow. */
+const REMOVALS_AT_ONCE = 16
 /** Compiled in a row before others get a turn. */
 const SLICE = 20
 const BACKOFF = { fromMs: 500, toMs: seconds(15) }
@@ -73,6 +77,8 @@ export class SourceReconciler implements Reconciler {
   readonly #replaced = new Set<SourceId>()
   /** left the catalog in a resync, and not yet told */
   readonly #gone = new Set<SourceId>()
+  /** told to be deleted, while state may not show yet that what they collected went */
+  readonly #deleted = new Set<SourceId>()
   readonly #failures = new Map<SourceId, number>()
   /** statuses written over these versions, and when */
   readonly #said = new Map<SourceId, { over: string | undefined; status: MetricSourceStatus; at: number }>()
@@ -95,7 +101,7 @@ export class SourceReconciler implements Reconciler {
     this.#isSynced = false
     this.#resyncFailed = false
     for (const known of [this.#compiled, this.#inForce, this.#written, this.#failures, this.#said]) known.clear()
-    for (const marks of [this.#gone, this.#replaced]) marks.clear()
+    for (const marks of [this.#gone, this.#deleted, this.#replaced]) marks.clear()
   }
 
   /** Whatever the catalog held, it is written again as a whole. */
@@ -112,6 +118,7 @@ export class SourceReconciler implements Reconciler {
     const object = this.#options.objects.get(key)
     if (!object || !isWanted(object)) return this.#remove(id)
     const source = this.#sourceOf(object)
+    this.#deleted.delete(id)
     this.#compile(id, source)
     if (this.#replaced.has(id)) {
       const left = await this.#remove(id)
@@ -124,13 +131,13 @@ export class SourceReconciler implements Reconciler {
   }
 
   async #remove(id: SourceId): Promise<Outcome> {
-    const { catalog, ingester, logger } = this.#options
+    const { catalog, logger } = this.#options
     const typeName = (this.#inForce.get(id) ?? catalog.source(id))?.typeName
     const clusters = this.#clusters()?.filter(({ custom }) => custom.has(id)) ?? []
-    const isKnown = this.#gone.has(id) || typeName !== undefined || clusters.length > 0
+    const isNews = this.#gone.has(id) || typeName !== undefined || (clusters.length > 0 && !this.#deleted.has(id))
     try {
       await catalog.remove(id)
-      for (const { name } of clusters) await ingester.removeSource(name, id)
+      await this.#removeFrom(clusters, id)
     } catch (error) {
       const facts = { source: id, error: FleetError.from(error).message }
       logger.warn(facts, 'a deleted MetricSource is still in the store; trying again')
@@ -138,9 +145,21 @@ export class SourceReconciler implements Reconciler {
     }
     this.#forget(id)
     if (typeName !== undefined) this.#askForPeers([typeName])
-    if (isKnown) await this.#announce('deleted', id, null)
+    if (isNews) {
+      this.#deleted.add(id)
+      await this.#announce('deleted', id, null)
+    }
     // What is collected is not known yet, and may be of this source.
     return this.#clusters() ? done : againAfter(seconds(1))
+  }
+
+  /** From all of them, whichever refuse. @throws what the first one said that did */
+  async #removeFrom(clusters: readonly ClusterState[], id: SourceId): Promise<void> {
+    const { ingester } = this.#options
+    const limit = pLimit(REMOVALS_AT_ONCE)
+    const ends = await Promise.allSettled(clusters.map(({ name }) => limit(() => ingester.removeSource(name, id))))
+    const refused = ends.find((end) => end.status === 'rejected')
+    if (refused) throw refused.reason
   }
 
   /** @returns why the catalog did not take it; undefined: it did */
@@ -210,7 +229,9 @@ export class SourceReconciler implements Reconciler {
   async #everything(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
     const { clock, logger, resyncEveryMs, lookEveryMs } = this.#options
     if (this.#isSynced && clock.now() - this.#resyncedAt < resyncEveryMs) {
-      this.#askForGone(this.#idsInState())
+      const inState = this.#idsInState()
+      for (const id of this.#deleted) if (this.#clusters() && !inState.includes(id)) this.#deleted.delete(id)
+      this.#askForGone(inState)
       return againAfter(lookEveryMs)
     }
     const [resyncedAt, losses] = [clock.now(), this.#losses]
@@ -291,7 +312,7 @@ export class SourceReconciler implements Reconciler {
     for (const id of new Set(ids)) {
       const object = this.#options.objects.get(keyOfId(id))
       if (object && isWanted(object)) continue
-      this.#gone.add(id)
+      if (!this.#deleted.has(id)) this.#gone.add(id)
       this.#options.enqueue(keyOfId(id))
     }
   }

@@ -135,6 +135,27 @@ describe('the status of a MetricSource', () => {
     expect(conditionOf(said, 'Collected')).toEqual(conditionOf(stored, 'Collected'))
   })
 
+  it('is the same while state is being loaded, at each start and at each look', () => {
+    const findings = [{ severity: 'warning' as const, code: 'w', path: 'spec.rbac', message: 'odd' }]
+    const stored = sourceStatus(facts({ findings, collected: collected({ east: { rows: 7 } }) }))
+    expect(stored.message).toBe('Collection successful; 1 warning: spec.rbac: odd')
+    const said = sourceStatus(facts({ findings, stored, collected: undefined }))
+    expect(said).toEqual(stored)
+    expect(sourceStatus(facts({ findings, stored: said, collected: undefined }))).toEqual(stored)
+  })
+
+  it.each<[string, Partial<StatusFacts>]>([
+    ['of a revision before', { generation: 0, inForce: { generation: 0 } }],
+    ['of a store that was away', { storeTrouble: 'no answer' }],
+    ['of faults', { findings: [{ severity: 'error', code: 'e', path: 'spec', message: 'bad' }] }],
+  ])('while state is being loaded repeats nothing that was said %s', (_, before) => {
+    const stored = sourceStatus(facts({ collected: collected({ east: { rows: 7 } }), ...before }))
+    const said = sourceStatus(facts({ stored, collected: undefined }))
+    expect(said).toMatchObject({ phase: 'Active', message: 'Waiting for the state of the clusters' })
+    expect(conditionOf(said, 'Ready')).toMatchObject({ status: 'Unknown', reason: 'Pending' })
+    expect(said.resourcesCollected).toBe(7)
+  })
+
   it('is written once: said again over itself there is nothing to write', () => {
     const anyTold = fc.record(
       {

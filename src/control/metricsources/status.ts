@@ -123,6 +123,8 @@ function messageOf(facts: StatusFacts): string {
     return `${findingText(first)}${others}; ${stays(facts)}`
   }
   if (facts.storeTrouble !== undefined) return `Not stored; ${stays(facts)} until it is: ${facts.storeTrouble}`
+  const said = saidBeforeLoading(facts)
+  if (said) return said.message
   const warnings = warningsOf(facts)
   return [
     collectionMessage(facts),
@@ -131,8 +133,18 @@ function messageOf(facts: StatusFacts): string {
   ].join('; ')
 }
 
-function collectionMessage({ collected, stored, spec }: StatusFacts): string {
-  if (!collected) return stored?.message ?? 'Waiting for the first collection'
+/**
+ * What was said of this very generation before the process that says it began: it holds until more is known, or every start of
+ * the hub would call a source unknown that is well. Not of faults: they may be mended.
+ */
+function saidBeforeLoading({ collected, stored, generation }: StatusFacts) {
+  if (collected || stored?.phase !== 'Active' || stored.message === undefined) return undefined
+  const ready = (stored.conditions as readonly Condition[] | undefined)?.find(({ type }) => type === 'Ready')
+  return ready && ready.observedGeneration === generation ? { message: stored.message, ready } : undefined
+}
+
+function collectionMessage({ collected, spec }: StatusFacts): string {
+  if (!collected) return 'Waiting for the state of the clusters'
   const { clustersKnown, clusters, clustersAbsent, errors, truncated } = collected
   if (clustersKnown === 0) return 'No cluster is connected yet'
   if (clusters.length === 0) return 'Waiting for the first collection'
@@ -182,8 +194,10 @@ function readiness(facts: StatusFacts, collected: Said | undefined): Said {
   if (facts.storeTrouble !== undefined) {
     return { status: 'False', reason: 'StoreUnavailable', message: messageOf(facts) }
   }
+  const said = saidBeforeLoading(facts)
+  if (said) return said.ready
   if (!facts.collected || !collected || collected.status === 'Unknown') {
-    return { status: 'Unknown', reason: 'Pending', message: collected?.message ?? 'state is being loaded' }
+    return { status: 'Unknown', reason: 'Pending', message: collected?.message ?? collectionMessage(facts) }
   }
   const { resources, clustersCollected } = facts.collected
   if (clustersCollected === 0) return { ...collected, status: 'False' }

@@ -10,6 +10,7 @@ import {
   parseClusterName,
   type SourceId,
 } from '#model'
+import { OtherProcessGoneError } from '#processes'
 import type { Availability } from '#state'
 import type { SourceRemover } from '../reconciler.ts'
 
@@ -34,6 +35,11 @@ export class TestFleet implements SourceRemover {
   availabilityNow: Availability = { state: 'available' }
   /** until then nothing is removed */
   isBroken = false
+  /** clusters whose owner is away, so that nothing is removed of them */
+  readonly away = new Set<string>()
+  /** how often it was asked to remove something */
+  asked = 0
+  #seen: readonly ClusterState[] | undefined
 
   constructor(...names: readonly string[]) {
     for (const name of names) this.#clusters.set(name, aCluster(name))
@@ -44,6 +50,18 @@ export class TestFleet implements SourceRemover {
   }
 
   clusters(): readonly ClusterState[] {
+    return this.#seen ?? this.#now()
+  }
+
+  /** From now on what is read is of this moment, as where another process writes it; the former, until it is ended. */
+  fallBehind(): () => void {
+    this.#seen = this.#now()
+    return () => {
+      this.#seen = undefined
+    }
+  }
+
+  #now(): readonly ClusterState[] {
     return [...this.#clusters.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
@@ -56,14 +74,16 @@ export class TestFleet implements SourceRemover {
   }
 
   async removeSource(name: ClusterName, id: SourceId): Promise<void> {
+    this.asked++
     if (this.isBroken) throw new Error('the log is full')
+    if (this.away.has(name)) throw new OtherProcessGoneError()
     this.#set(name, id, undefined)
     await this.events.publish([{ kind: 'custom', cluster: name, source: id, rows: true, op: 'remove', at: Date.now() }])
   }
 
   /** clusters that know something of the source */
   holders(id: SourceId): readonly string[] {
-    return this.clusters().flatMap(({ name, custom }) => (custom.has(id) ? [name] : []))
+    return this.#now().flatMap(({ name, custom }) => (custom.has(id) ? [name] : []))
   }
 
   #set(name: string, id: SourceId, state: CustomState | undefined): void {
