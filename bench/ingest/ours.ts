@@ -20,7 +20,7 @@ async function serveSeveral(of: number): Promise<void> {
   await beginDivision({ host: '127.0.0.1', port: options.redisPort }, of)
   const ports: number[] = []
   const processes: KeptProcess<ToOwner, FromOwner>[] = []
-  // One after the other: the first finds a free port, the others share it.
+  // Who asks for any port gets the one that the others got.
   for (let index = 1; index <= of; index++) {
     await new Promise<void>((resolve) => {
       processes.push(
@@ -31,7 +31,7 @@ async function serveSeveral(of: number): Promise<void> {
             args: [],
             execArgv: ['--import', 'tsx'],
           },
-          begin: () => ({ kind: 'begin', options, place: { index, of }, port: ports[0] ?? 0 }),
+          begin: () => ({ kind: 'begin', options, place: { index, of }, port: 0 }),
           end: { kind: 'end' },
           heard: ({ port }) => {
             ports.push(port)

@@ -77,10 +77,10 @@ async function divide(wanted: DivisionWanted, former: Manifest): Promise<Manifes
   const manifest: Manifest = { of, folder: `${PREFIX}${randomUUID().slice(0, 8)}` }
   logger.info({ from: former.of, to: of }, 'the clusters are divided anew among the processes')
   const opened: SegmentLog[] = []
-  const openLog = async (directory: string) => {
+  const openLog = async (directory: string, shares = 1) => {
     const log = await SegmentLog.open({
       directory,
-      maxBytes: logMaxBytes,
+      maxBytes: logMaxBytes * shares,
       onDamage: (damage) => logger.error(damage, 'a place of the log is damaged and was left out'),
     })
     opened.push(log)
@@ -97,7 +97,8 @@ async function divide(wanted: DivisionWanted, former: Manifest): Promise<Manifes
       const history = withHistory ? await notedPosition(olds[i]?.history ?? '') : log.lastIndex()
       return { log, statePosition: positions.get(log.id) ?? -1, historyPosition: history }
     })
-    const to = await inOrder(news, ({ log }) => openLog(log))
+    // What several had not given to the stores yet may all go to one.
+    const to = await inOrder(news, ({ log }) => openLog(log, former.of))
     const divided = await divideLogs({ from, to, logger, ...(signal && { signal }) })
     if (withHistory) for (const [i, log] of to.entries()) await beginNoted(news[i]?.history ?? '', log.lastIndex())
     // Redis knows the new division before it counts: a crash between the two leaves former logs, and begins again.
