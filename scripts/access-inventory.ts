@@ -32,6 +32,8 @@ const rpcRules: Readonly<Record<string, string>> = {
 /** By the file that opens it. */
 const listenerRules: Readonly<Record<string, string>> = {
   'src/pipeline/api/server.ts': 'the routes above, and the files of the page, which hold nothing of the fleet',
+  'src/pipeline/ingest/relay/relay.ts':
+    'streams that arrived at another process of the hub: a unix socket in a folder of this user alone; who speaks is proved anew',
   'src/pipeline/ingest/stream/listener.ts': 'the remote procedure calls above',
   'src/platform/apiserver/listen.ts':
     "objects of a single-process hub: bearer tokens of its own kubeconfig (readable by the owner only) under Kubernetes' roles; loopback unless configured",
