@@ -6,6 +6,7 @@ import {
   type ClusterState,
   documentText,
   eventDocument,
+  type FleetEvent,
   isClusterName,
   type OwnerPlace,
   owns,
@@ -242,7 +243,11 @@ export class RedisStateStore implements StateStore {
       const draft = this.#memory.draft(records)
       for (const record of records) {
         const before = this.#memory.cluster(clusterOf(record))
-        if (record.kind === 'removed' && before) await this.#remove(before, draft.version)
+        if (record.kind !== 'removed' || !before) continue
+        const events = disappearance(before, this.#clock.now()).flatMap((change) =>
+          change.kind === 'event' ? [change.event] : [],
+        )
+        await this.#remove(before.name, draft.version, (division) => this.#isOurs(division), events)
       }
       const removed = new Set(records.filter(({ kind }) => kind === 'removed').map(clusterOf))
       const unwritten = new Map<ClusterName, Unwritten>()
@@ -412,22 +417,24 @@ export class RedisStateStore implements StateStore {
   }
 
   // Our own record of the cluster goes last: while it is there, a repeat removes the rest again.
-  async #remove(before: ClusterState, version: number): Promise<void> {
-    const { name } = before
+  async #remove(
+    name: ClusterName,
+    version: number,
+    mayWrite: (division: Division) => boolean,
+    events: readonly FleetEvent[],
+  ): Promise<boolean> {
     this.#written.delete(name)
-    const isOurs = (division: Division) => this.#isOurs(division)
     for await (const keys of scanKeys(this.#redis, `cluster:${escapeGlob(name)}:*`)) {
-      if (!(await this.#take([['UNLINK', ...keys]], isOurs))) return // Redis lost it all
+      if (!(await this.#take([['UNLINK', ...keys]], mayWrite))) return false
     }
-    const events = disappearance(before, this.#clock.now()).filter((change) => change.kind === 'event')
     const last: Command[] = [
       ['SREM', 'clusters:all', name],
       ['SREM', own.clusters, name],
       ['DEL', own.cluster(name), `events:${name}`],
       ...this.#entry('remove', name, version),
-      ...events.map(({ event }): Command => ['PUBLISH', EVENT_CHANNEL, documentText(eventDocument(event))]),
+      ...events.map((event): Command => ['PUBLISH', EVENT_CHANNEL, documentText(eventDocument(event))]),
     ]
-    await this.#take(last, isOurs)
+    return this.#take(last, mayWrite)
   }
 
   /** Redis lost its memory, or was divided anew: all of ours goes there, with a new mark at the end. */
@@ -456,9 +463,26 @@ export class RedisStateStore implements StateStore {
       refuseOthers(division, this.#owner)
       return division.writing.get(index) === mark
     }
-    if (!(await this.#putAll(states, last, isStillOurs, { announce: false })))
-      throw new StoreUnavailableError('Redis', 'it lost its data while they were written again')
+    const present = new Set<string>(states.map(({ after }) => after.name))
+    const isTaken =
+      (await this.#removeOthers(present, draft.version, isStillOurs)) &&
+      (await this.#putAll(states, last, isStillOurs, { announce: false }))
+    if (!isTaken) throw new StoreUnavailableError('Redis', 'it lost its data while they were written again')
     this.#generation = generation
+  }
+
+  /** What Redis has of clusters of ours that we do not: it came back with an old memory. */
+  async #removeOthers(
+    present: ReadonlySet<string>,
+    version: number,
+    mayWrite: (division: Division) => boolean,
+  ): Promise<boolean> {
+    const [names] = (await pipelined(this.#redis, [['SMEMBERS', own.clusters]])) as [string[]]
+    for (const name of names.filter(isClusterName)) {
+      if (present.has(name) || !owns(this.#owner, name)) continue
+      if (!(await this.#remove(name, version, mayWrite, []))) return false
+    }
+    return true
   }
 
   #entry(
