@@ -85,6 +85,13 @@ export async function aHub(
     await ingester.connect(parseClusterName(cluster), facts())
     credentials.grant(`${cluster}-token`, cluster)
   }
+  const close = async () => {
+    await ingester[Symbol.asyncDispose]()
+    await events[Symbol.asyncDispose]()
+    await state[Symbol.asyncDispose]()
+    await log[Symbol.asyncDispose]()
+    await rm(directory, { recursive: true, force: true })
+  }
   const server = await AgentServer.start({
     host: '127.0.0.1',
     port: 0,
@@ -94,6 +101,9 @@ export async function aHub(
     ingester,
     metrics,
     ...rest,
+  }).catch(async (error: unknown) => {
+    await close()
+    throw error
   })
   return {
     server,
@@ -104,11 +114,7 @@ export async function aHub(
     metrics,
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]()
-      await ingester[Symbol.asyncDispose]()
-      await events[Symbol.asyncDispose]()
-      await state[Symbol.asyncDispose]()
-      await log[Symbol.asyncDispose]()
-      await rm(directory, { recursive: true, force: true })
+      await close()
     },
   }
 }

@@ -1,0 +1,259 @@
+import { chmod, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, vi } from 'vitest'
+import { parseClusterName } from '#model'
+import { encodeRequest } from '#wire'
+import { eventually } from '../../state/test/redis-server.ts'
+import { StreamClient } from '../stream/test/clients.ts'
+import { aHub } from '../stream/test/hub.ts'
+import { hello, OwnAgent } from '../stream/test/own-agent.ts'
+import { RelayDirectoryError } from './errors.ts'
+import { someOwners } from './test/owners.ts'
+import { batchOf, connect, metricOf, namesOf } from './test/words.ts'
+
+const west = parseClusterName('west')
+const registration = (cluster: string, token = `${cluster}-token`) =>
+  encodeRequest({ payload: hello({ cluster, token }) })
+
+describe('the first message of a stream', () => {
+  it('that is none of this protocol or no registration is refused, wherever it came', async () => {
+    await using fleet = await someOwners()
+    for (const { server } of fleet.owners) {
+      for (const [bytes, code] of [
+        [Uint8Array.of(255, 255, 255), 'malformed'],
+        [registration('west').subarray(0, 20), 'malformed'],
+        [encodeRequest({ payload: { case: 'health', value: { clusterName: 'west' } } }), 'not_registered'],
+      ] as const) {
+        await using client = new StreamClient({ address: server.address, token: 'west-token' })
+        client.sendBytes(bytes)
+        expect((await client.ended()).details).toMatch(new RegExp(`^${code}: `))
+      }
+    }
+  })
+
+  it('that is too large ends its stream alone', async () => {
+    await using fleet = await someOwners({ limits: { maxMessageBytes: 2 ** 20 } })
+    const front = fleet.otherThan('west')
+    await using agent = (await connect(front, 'west')).agent
+    await using giant = new StreamClient({ address: front.server.address, token: 'west-token' })
+    giant.sendBytes(new Uint8Array(2 ** 21))
+    expect((await giant.ended()).code).toBe(8)
+    agent.push(batchOf(west, 1))
+    await agent.ackedTo(1)
+    agent.sendBytes(new Uint8Array(2 ** 21))
+    expect((await agent.ended()).code).toBe(8)
+    const { agents } = fleet.ownerOf('west').server
+    await eventually('its place is free', () => agents.facts('west')?.connected === false)
+  })
+
+  it('is waited for a short time, for few who showed nothing or what is not known, and for who is known', async () => {
+    await using fleet = await someOwners({ limits: { maxUnnamed: 2, registerMs: 400, sweepMs: 50 } })
+    const [front] = fleet.owners
+    if (!front) throw new Error('there are two')
+    const { address } = front.server
+    const open = (token?: string) => new StreamClient({ address, ...(token && { token }) })
+    await using nobody = open()
+    await using wrong = open('wrong')
+    await eventually('both are there', () => front.server.streams === 2)
+    await using third = open('wrong-too')
+    expect((await third.ended()).details).toBe('unauthenticated: the credential is not accepted')
+    await using known = open('west-token')
+    await eventually('it is there as well', () => front.server.streams === 3)
+    expect(await metricOf(front, 'clusterpulse_agent_streams')).toBe(3)
+    await using silent = open('east-token')
+    known.send(hello({ cluster: 'west' }))
+    await known.next('welcome')
+    for (const client of [nobody, wrong, silent]) expect((await client.ended()).code).toBe(16)
+    expect((await nobody.ended()).details).toBe('unauthenticated: no registration came in time')
+    const { agents } = fleet.ownerOf('west').server
+    expect(agents.facts('west')?.connected).toBe(true)
+  })
+
+  it('that never comes because the peer finished or left keeps nothing', async () => {
+    await using fleet = await someOwners()
+    const [front] = fleet.owners
+    if (!front) throw new Error('there are two')
+    const { address } = front.server
+    await using finished = new StreamClient({ address, token: 'west-token' })
+    finished.finish()
+    expect((await finished.ended()).code).toBe(0)
+    const left = new StreamClient({ address, token: 'west-token' })
+    await eventually('it is there', () => front.server.streams === 1)
+    await left[Symbol.asyncDispose]()
+    await eventually('it is gone', () => front.server.streams === 0)
+  })
+
+  it('guessed through any door is counted where the cluster is, so that many doors are no more guesses', async () => {
+    await using fleet = await someOwners({ limits: { maxUnnamed: 200 } })
+    const guess = async (turn: number) => {
+      const { address } = (fleet.owners[turn % 2] ?? fleet.otherThan('west')).server
+      await using client = new StreamClient({ address })
+      client.send(hello({ cluster: 'west', token: `guess-${turn}` }))
+      const begun = performance.now()
+      await client.ended()
+      return performance.now() - begun
+    }
+    await Promise.all(Array.from({ length: 10 }, (_, turn) => guess(turn)))
+    const late = guess(1)
+    expect(await late).toBeGreaterThan(1_000)
+    expect(await metricOf(fleet.ownerOf('west'), 'clusterpulse_agent_refused_total{reason="unauthenticated"}')).toBe(11)
+    expect(await metricOf(fleet.otherThan('west'), 'clusterpulse_agent_refused_total{reason="unauthenticated"}')).toBe(
+      0,
+    )
+  })
+})
+
+describe('an owner that is away', () => {
+  it('ends the streams of its clusters with a reason to come back, and serves them when it is back', async () => {
+    const [mine = west, theirs = west] = [namesOf(1, 2, 1)[0], namesOf(2, 2, 1)[0]]
+    await using fleet = await someOwners({ clusters: [mine, theirs] })
+    const [first] = fleet.owners
+    if (!first) throw new Error('there are two')
+    await using local = (await connect(first, mine)).agent
+    const { agent } = await connect(first, theirs)
+    agent.push(batchOf(theirs, 1))
+    await agent.ackedTo(1)
+    const back = fleet.again(2)
+    expect(await agent.next('goodbye')).toMatchObject({ code: 'stopping' })
+    await agent.ended()
+    await back
+    const again = (await connect(first, theirs)).agent
+    again.push(batchOf(theirs, 1))
+    await again.ackedTo(1)
+    local.push(batchOf(mine, 1))
+    await local.ackedTo(1)
+    expect(fleet.owners[1]?.server.agents.facts(theirs)).toMatchObject({ connected: true })
+  })
+
+  it('or dies in the middle ends them with UNAVAILABLE, at once, and no others', async () => {
+    const [mine = west, theirs = west] = [namesOf(1, 2, 1)[0], namesOf(2, 2, 1)[0]]
+    const directory = await mkdtemp(join(tmpdir(), 'relay-'))
+    const place = { index: 1, of: 2 }
+    await using hub = await aHub({ clusters: [mine], others: { place, directory } })
+    hub.credentials.grant(`${theirs}-token`, theirs)
+    const { address } = hub.server
+    await using local = (await OwnAgent.connect({ address, token: `${mine}-token`, cluster: mine })).agent
+    const relayed = () => new StreamClient({ address, token: `${theirs}-token` })
+    await using nobodyThere = relayed()
+    nobodyThere.send(hello({ cluster: theirs }))
+    const sentence = 'unavailable: the process of the hub that has this cluster is being started again'
+    expect(await nobodyThere.ended()).toMatchObject({ code: 14, details: sentence })
+    // One that takes the stream, and is killed.
+    let taken = 0
+    const dying = createServer((socket) => {
+      socket.on('error', () => undefined) // it is destroyed from here
+      socket.on('data', ({ length }) => {
+        taken += length
+        if (taken > 100) socket.destroy()
+      })
+    })
+    await new Promise<void>((resolve) => dying.listen(join(directory, '2.sock'), resolve))
+    await using killed = relayed()
+    killed.send(hello({ cluster: theirs }))
+    expect(await killed.ended()).toMatchObject({ code: 14, details: sentence })
+    local.push(batchOf(mine, 1))
+    await local.ackedTo(1)
+    expect(await hub.metrics.registry.metrics()).toContain('clusterpulse_agent_ended_total{code="owner_away"} 2')
+    await vi.waitFor(() => expect(hub.server.streams).toBe(1))
+    await new Promise((resolve) => dying.close(resolve))
+    await rm(directory, { recursive: true, force: true })
+  })
+})
+
+describe('stopping', () => {
+  it('says goodbye to the streams that came here and to those that belong here, once they have their acks', async () => {
+    const [mine = west, theirs = west] = [namesOf(1, 2, 1)[0], namesOf(2, 2, 1)[0]]
+    for (const stopped of [0, 1]) {
+      await using fleet = await someOwners({ clusters: [mine, theirs] })
+      const [first, second] = fleet.owners
+      if (!first || !second) throw new Error('there are two')
+      const away = await connect(first, theirs)
+      const home = await connect(first, mine)
+      away.agent.push(batchOf(theirs, 1))
+      await away.agent.ackedTo(1)
+      const begun = performance.now()
+      await fleet.owners[stopped]?.server[Symbol.asyncDispose]()
+      expect(performance.now() - begun).toBeLessThan(3_000)
+      expect(await away.agent.next('goodbye')).toMatchObject({ code: 'stopping' })
+      expect((await away.agent.ended()).code).toBe(14)
+      if (stopped === 0) expect(await home.agent.next('goodbye')).toMatchObject({ code: 'stopping' })
+      else {
+        home.agent.push(batchOf(mine, 1))
+        await home.agent.ackedTo(1)
+      }
+      await eventually('nothing is left', () => second.server.streams === 0)
+    }
+  })
+
+  it('takes bounded time where a peer reads nothing, and all stop at once', async () => {
+    const clusters = ['west', 'east', 'north']
+    const fleet = await someOwners({ clusters, limits: { goodbyeMs: 200 } })
+    const agents = await Promise.all(clusters.map((cluster) => connect(fleet.otherThan(cluster), cluster)))
+    agents[0]?.agent.pause()
+    const begun = performance.now()
+    await fleet[Symbol.asyncDispose]()
+    expect(performance.now() - begun).toBeLessThan(5_000)
+    for (const { agent } of agents.slice(1)) expect(await agent.next('goodbye')).toMatchObject({ code: 'stopping' })
+  })
+})
+
+describe('the bounds of an owner', () => {
+  it('count the streams that came to it and those that came to others for it', async () => {
+    const names = namesOf(2, 2, 6)
+    await using fleet = await someOwners({ clusters: names, limits: { maxStreams: 3 } })
+    const [first, second] = fleet.owners
+    if (!first || !second) throw new Error('there are two')
+    for (const cluster of names.slice(0, 2)) await connect(first, cluster)
+    await connect(second, names[2] ?? '')
+    await using busyOwner = new StreamClient({ address: first.server.address, token: `${names[3]}-token` })
+    busyOwner.send(hello({ cluster: names[3] ?? '' }))
+    const busy = { code: 14, details: 'busy: the hub has as many streams as it may' }
+    expect(await busyOwner.ended()).toMatchObject(busy)
+    await using waiting = new StreamClient({ address: first.server.address, token: `${names[4]}-token` })
+    await eventually('it is there', () => first.server.streams === 3)
+    await using busyFront = new StreamClient({ address: first.server.address, token: `${names[5]}-token` })
+    expect(await busyFront.ended()).toMatchObject(busy)
+    expect(waiting.status).toBeUndefined()
+  })
+})
+
+describe('the sockets between owners', () => {
+  const started = (directory: string, place = { index: 1, of: 2 }) => aHub({ others: { place, directory } })
+
+  it('are refused where others could reach them, or in no directory', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'relay-'))
+    for (const mode of [0o755, 0o710, 0o701]) {
+      await chmod(directory, mode)
+      await expect(started(directory)).rejects.toThrow(RelayDirectoryError)
+    }
+    await chmod(directory, 0o700)
+    await writeFile(join(directory, 'file'), '', { mode: 0o600 })
+    await expect(started(join(directory, 'file'))).rejects.toThrow('it is none')
+    await expect(started(join(directory, 'absent'))).rejects.toThrow('cannot be read')
+    const long = await mkdtemp(join(directory, 'x'.repeat(100)))
+    await expect(started(long)).rejects.toThrow('too long')
+    await rm(directory, { recursive: true, force: true })
+  })
+
+  it('take the place of what a killed process left, go with the server, and are none where there is one owner', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'relay-'))
+    const path = join(directory, '1.sock')
+    await writeFile(path, 'left behind')
+    const hub = await started(directory)
+    expect((await stat(path)).isSocket()).toBe(true)
+    const taken = aHub({ port: hub.server.address.port, others: { place: { index: 2, of: 2 }, directory } })
+    await expect(taken).rejects.toMatchObject({ code: 'EADDRINUSE' })
+    await expect(stat(join(directory, '2.sock'))).rejects.toMatchObject({ code: 'ENOENT' })
+    await hub[Symbol.asyncDispose]()
+    await expect(stat(path)).rejects.toMatchObject({ code: 'ENOENT' })
+    await using alone = await started(directory, { index: 1, of: 1 })
+    await expect(stat(path)).rejects.toMatchObject({ code: 'ENOENT' })
+    await using agent = (await OwnAgent.connect({ address: alone.server.address, token: 'west-token' })).agent
+    agent.push(batchOf(west, 1))
+    await agent.ackedTo(1)
+    expect(alone.server.agents.facts('west')).not.toHaveProperty('process')
+    await rm(directory, { recursive: true, force: true })
+  })
+})
