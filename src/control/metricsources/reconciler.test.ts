@@ -428,6 +428,11 @@ it('removes what the object before it collected where another one has its name b
   await look()
   await fleet.tell('east', id('disks'), { rows: 1 }, catalog)
   object = { metadata: { ...key, uid: 'two', generation: 1 }, spec: aFaultySpec() }
+  fleet.availabilityNow = { state: 'loading' }
+  await look()
+  await look()
+  expect(fleet.asked).toBe(0)
+  fleet.availabilityNow = { state: 'available' }
   await look()
   expect(fleet.holders(id('disks'))).toEqual([])
   expect(catalog.sources()).toEqual([])

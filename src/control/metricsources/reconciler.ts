@@ -121,6 +121,8 @@ export class SourceReconciler implements Reconciler {
     this.#deleted.delete(id)
     this.#compile(id, source)
     if (this.#replaced.has(id)) {
+      // What is collected may be of the object before it, and is not known yet.
+      if (!this.#clusters()) return againAfter(seconds(1))
       const left = await this.#remove(id)
       if (left !== done) return left
       this.#compile(id, source)
