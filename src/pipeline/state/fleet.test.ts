@@ -467,6 +467,16 @@ describe('a declared loss', () => {
     expect(applyRecord(first.next, lostRecord(), 9)).toEqual({ next: first.next, changes: [] })
     expect(applyRecord(state, lostRecord({ count: 0 }), 9).changes).toEqual([])
   })
+
+  it.each(['history', 'none'] as const)('is nothing to the state where it is meant for %s', (into) => {
+    const { state } = afterRounds(healthy)
+    expect(applyRecord(state, { ...lostRecord(), into } as StateRecord, 8)).toEqual({ next: state, changes: [] })
+  })
+
+  it.each(['state', 'both'] as const)('is told where it is meant for %s', (into) => {
+    const { state } = afterRounds(healthy)
+    expect(applyRecord(state, { ...lostRecord(), into } as StateRecord, 8).changes).not.toEqual([])
+  })
 })
 
 describe('what a former version stored', () => {
