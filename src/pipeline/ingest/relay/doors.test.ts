@@ -1,5 +1,5 @@
 import { chmod, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
@@ -158,6 +158,31 @@ describe('an owner that is away', () => {
     expect(await hub.metrics.registry.metrics()).toContain('clusterpulse_agent_ended_total{code="owner_away"} 2')
     await vi.waitFor(() => expect(hub.server.streams).toBe(1))
     await new Promise((resolve) => dying.close(resolve))
+    await rm(directory, { recursive: true, force: true })
+  })
+
+  it('or stands still is given up in bounded time, and one that is only quiet is not', async () => {
+    const [mine = west, theirs = west] = [namesOf(1, 2, 1)[0], namesOf(2, 2, 1)[0]]
+    const limits = { keepaliveMs: 100, keepaliveTimeoutMs: 300, sweepMs: 20 }
+    const directory = await mkdtemp(join(tmpdir(), 'relay-'))
+    await using hub = await aHub({ clusters: [mine], limits, others: { place: { index: 1, of: 2 }, directory } })
+    const { address } = hub.server
+    const taken: Socket[] = []
+    const still = createServer((socket) => void taken.push(socket.on('error', () => undefined))) // it is given up
+    await new Promise<void>((resolve) => still.listen(join(directory, '2.sock'), resolve))
+    await using stuck = new StreamClient({ address, token: `${theirs}-token` })
+    stuck.send(hello({ cluster: theirs }))
+    expect(await stuck.ended()).toMatchObject({ code: 14, details: expect.stringContaining('started again') })
+    for (const socket of taken) socket.destroy()
+    await new Promise((resolve) => still.close(resolve))
+    // The socket's file went with its server: one that lives takes its place.
+    await using other = await aHub({ clusters: [theirs], limits, others: { place: { index: 2, of: 2 }, directory } })
+    await using agent = (await OwnAgent.connect({ address, token: `${theirs}-token`, cluster: theirs })).agent
+    const begun = performance.now()
+    await eventually('it was asked several times', () => performance.now() - begun > 1_000)
+    agent.push(batchOf(theirs, 1))
+    await agent.ackedTo(1)
+    expect(other.server.agents.facts(theirs)?.connected).toBe(true)
     await rm(directory, { recursive: true, force: true })
   })
 })

@@ -23,6 +23,7 @@ export class FrontLink implements AsyncDisposable {
     this.#options = options
     this.#channel = new Channel<ToFront, ToOwner>(options.socket, {
       heard: (message, bytes) => this.#heard(message, bytes),
+      asked: () => Promise.resolve('alive'),
       drained: () => this.#drained(),
       closed: () => this.#closed(),
     })
@@ -52,6 +53,8 @@ export class FrontLink implements AsyncDisposable {
         this.#lines.delete(message.stream)
         line?.ears?.closed()
         return this.#options.onGone()
+      case 'alive':
+        return // asked, never told
       default:
         message satisfies never
     }

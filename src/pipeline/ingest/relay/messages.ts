@@ -11,6 +11,8 @@ import type { Presented } from '../stream/types.ts'
  *     read ──────────────────────────────▶ so much of that has left
  *     ◀───────────────────────── end       the status for the peer
  *     closed ────────────────────────────▶ last of all
+ *
+ * Why it is so: docs/spec/wire.md, section 9.
  */
 
 export type ToOwner =
@@ -24,6 +26,8 @@ export type ToOwner =
   | { readonly kind: 'stopping'; readonly stream: number }
   /** nothing reaches the peer any more */
   | { readonly kind: 'closed'; readonly stream: number }
+  /** asked: only whether it answers; of no stream */
+  | { readonly kind: 'alive'; readonly stream: 0 }
 
 export type ToFront =
   | { readonly kind: 'more'; readonly stream: number }

@@ -7,6 +7,9 @@ import { CONFIRMED_BYTES, type ToFront, type ToOwner } from './messages.ts'
 export interface OwnerLinkOptions {
   readonly path: string
   readonly greeting: Buffer
+  /** sweeps without a word from the owner before it is asked for one, and then before it counts as away */
+  readonly quietSweeps: number
+  readonly patientSweeps: number
   /** a stream is gone */
   onGone(): void
   /** the owner is away, and so many streams with it */
@@ -19,6 +22,8 @@ export class OwnerLink implements AsyncDisposable {
   readonly #channel: Channel<ToOwner, ToFront>
   readonly #streams = new Map<number, Carried>()
   #next = 1
+  // Counted in sweeps, not in time: what comes waits while this process stands still, and they do not pass.
+  #quiet = 0
 
   constructor(options: OwnerLinkOptions) {
     this.#options = options
@@ -47,7 +52,17 @@ export class OwnerLink implements AsyncDisposable {
     this.#channel.tell({ kind: 'open', stream, peer, presented }, first)
   }
 
-  /** The owners end what is carried for them, once what is under way is acknowledged. */
+  /** Now and then: an owner that says nothing when it is asked is away, although its socket is not. */
+  sweep(): void {
+    const { quietSweeps, patientSweeps } = this.#options
+    this.#quiet++
+    if (this.#quiet === quietSweeps) {
+      // Where the channel closes instead, `closed` says so.
+      this.#channel.ask({ kind: 'alive', stream: 0 }).then(this.#heardOf, () => undefined)
+    } else if (this.#quiet > quietSweeps + patientSweeps) void this.#channel[Symbol.asyncDispose]()
+  }
+
+  /** The owner ends what is carried for it, once what is under way is acknowledged. */
   stop(): void {
     for (const carried of this.#streams.values()) carried.stopping()
   }
@@ -56,7 +71,12 @@ export class OwnerLink implements AsyncDisposable {
     return this.#channel[Symbol.asyncDispose]()
   }
 
+  readonly #heardOf = () => {
+    this.#quiet = 0
+  }
+
   #heard(message: ToFront, bytes: Uint8Array) {
+    this.#heardOf()
     const carried = this.#streams.get(message.stream)
     switch (message.kind) {
       case 'more':

@@ -3,6 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type OwnerPlace, ownerOf } from '#model'
 import type { Logger } from '#runtime'
+import type { StreamLimits } from '../stream/limits.ts'
 import type { Arrival, Ears } from '../stream/line.ts'
 import { RelayDirectoryError } from './errors.ts'
 import { FrontLink } from './front-link.ts'
@@ -14,8 +15,7 @@ export interface RelayOptions {
   readonly place: OwnerPlace
   /** of the sockets of all owners, `<index>.sock`; nobody but the user of the hub may look into it */
   readonly directory: string
-  /** for the first message of a stream, ms */
-  readonly registerMs: number
+  readonly limits: Pick<StreamLimits, 'registerMs' | 'sweepMs' | 'keepaliveMs' | 'keepaliveTimeoutMs'>
   readonly logger: Logger
   now(): number
   /** @param first its first message; absent: it has not come */
@@ -46,9 +46,9 @@ export class Relay implements AsyncDisposable {
 
   private constructor(options: RelayOptions) {
     this.#options = options
-    const { registerMs, now, serve } = options
+    const { limits, now, serve } = options
     this.#waiting = new Waiting({
-      patienceMs: registerMs,
+      patienceMs: limits.registerMs,
       now,
       serve: (arrival) => serve(arrival),
       claims: (arrival, first, cluster) => this.#claims(arrival, first, cluster),
@@ -103,9 +103,10 @@ export class Relay implements AsyncDisposable {
     this.#waiting.hold(arrival, isProven)
   }
 
-  /** now and then */
+  /** every `sweepMs` */
   sweep(): void {
     this.#waiting.sweep()
+    for (const owner of [...this.#owners.values()]) owner.sweep()
   }
 
   /** Nothing is waited for any more, and the owners end what is carried for them. Resolves when no stream is left here. */
@@ -142,12 +143,14 @@ export class Relay implements AsyncDisposable {
   }
 
   #linkTo(owner: number): OwnerLink {
-    const { place, directory, logger, onOwnerAway } = this.#options
+    const { place, directory, limits, logger, onOwnerAway } = this.#options
     const open = this.#owners.get(owner)
     if (open) return open
     const link = new OwnerLink({
       path: pathOf(directory, owner),
       greeting: greetingTo(owner, place.of),
+      quietSweeps: Math.ceil(limits.keepaliveMs / limits.sweepMs),
+      patientSweeps: Math.ceil(limits.keepaliveTimeoutMs / limits.sweepMs),
       onGone: () => this.#gone(),
       closed: (streams) => {
         this.#owners.delete(owner)
@@ -180,7 +183,7 @@ export class Relay implements AsyncDisposable {
           { owner: place.index },
           'something came to the socket of this owner that is no front of this division',
         )
-        socket.on('error', () => undefined).destroy()
+        socket.on('error', () => undefined).destroy() // nobody is heard any more
         return
       }
       const front: FrontLink = new FrontLink({ socket, now, serve: serveRelayed, onGone: () => this.#gone() })

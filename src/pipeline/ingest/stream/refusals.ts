@@ -11,6 +11,8 @@ const MAX_ADDRESSES = 10_000
 /**
  * Slows down whoever fails to prove who he is: after ten failures the answer comes later and later, and with eight of them
  * waiting nothing more from that address is looked at. Others behind the same address get through as long as it is not.
+ * Of a stream that came to another process the owner of its cluster counts: guesses at one credential add up in one place,
+ * through however many doors they come.
  */
 export class Refusals {
   readonly #clock: Clock

@@ -8,7 +8,7 @@ import { Gates } from './gate.ts'
 import { GrpcLine, type RawCall } from './grpc-line.ts'
 import type { StreamIngester } from './ingest-port.ts'
 import { defaultLimits, type StreamLimits } from './limits.ts'
-import type { Arrival, Line } from './line.ts'
+import type { Arrival } from './line.ts'
 import { Listener } from './listener.ts'
 import { presentedBy, showsCredential } from './presented.ts'
 import { Refusals } from './refusals.ts'
@@ -175,12 +175,12 @@ export class AgentServer implements AsyncDisposable {
     return Relay.open({
       place,
       directory,
-      registerMs: this.#limits.registerMs,
+      limits: this.#limits,
       logger: this.#logger,
       now: () => this.#clock.now(),
       serve: (arrival, first) => this.#serve(arrival, first),
       serveRelayed: (arrival, first) => {
-        if (!this.#isRefused(arrival)) this.#serve(arrival, first)
+        if (!this.#isRefused(arrival, () => showsCredential(arrival.presented))) this.#serve(arrival, first)
       },
       onOwnerAway: (streams) => this.#count.ended('owner_away', streams),
     })
@@ -200,29 +200,27 @@ export class AgentServer implements AsyncDisposable {
       drop: () => this.#listener?.drop(peer),
     })
     const arrival = { line, peer, presented, since: this.#clock.now() }
-    // Who cannot be known here waits among those who showed nothing; the owner of the cluster may know better.
-    const isProven = showsCredential(presented) && (!this.#relay || 'peer' in this.#options.verifier.verify(presented))
-    if (this.#isRefused(arrival)) return
-    if (!isProven && this.#unnamed.size + (this.#relay?.unproven ?? 0) >= this.#limits.maxUnnamed)
-      return this.#refuseUnnamed(line)
-    if (this.#relay) this.#relay.take(arrival, isProven)
+    // Who is not known here waits among those who showed nothing: the owner of the cluster may know better.
+    const isProven = () =>
+      showsCredential(presented) && (!this.#relay || 'peer' in this.#options.verifier.verify(presented))
+    if (this.#isRefused(arrival, isProven)) return
+    if (this.#relay) this.#relay.take(arrival, isProven())
     else this.#serve(arrival)
   }
 
-  #isRefused({ line, presented }: Arrival): boolean {
-    const isFull = this.streams >= this.#limits.maxStreams
+  /** Says so to the peer, where nothing of it is to be looked at. Failures count where the cluster is: see Refusals. */
+  #isRefused({ line, presented }: Arrival, isProven: () => boolean): boolean {
+    const { maxStreams, maxUnnamed } = this.#limits
+    const unproven = this.#unnamed.size + (this.#relay?.unproven ?? 0)
     if (this.#stopping) line.end(grpcStatus.unavailable, 'stopping: the hub is stopping')
-    else if (isFull) {
+    else if (this.streams >= maxStreams) {
       this.#count.refused('streams')
       line.end(grpcStatus.unavailable, 'busy: the hub has as many streams as it may')
-    } else if (this.#refusals.isClosedTo(presented.address)) this.#refuseUnnamed(line)
-    else return false
+    } else if (this.#refusals.isClosedTo(presented.address) || (unproven >= maxUnnamed && !isProven())) {
+      this.#count.refused('unnamed')
+      line.end(grpcStatus.unauthenticated, 'unauthenticated: the credential is not accepted')
+    } else return false
     return true
-  }
-
-  #refuseUnnamed(line: Line) {
-    this.#count.refused('unnamed')
-    line.end(grpcStatus.unauthenticated, 'unauthenticated: the credential is not accepted')
   }
 
   /** @param first its first message, where that was waited for */

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { silentLogger } from '#runtime'
 import { encodeRequest } from '#wire'
+import { defaultLimits } from '../../stream/limits.ts'
 import type { Arrival, Ears, Line } from '../../stream/line.ts'
 import { hello } from '../../stream/test/own-agent.ts'
 import { Relay } from '../relay.ts'
@@ -57,7 +58,7 @@ export async function aRelay() {
     Relay.open({
       place: { index, of: 2 },
       directory,
-      registerMs: 10_000,
+      limits: defaultLimits,
       logger: silentLogger,
       now: () => Date.now(),
       serve: () => undefined,
