@@ -229,6 +229,25 @@ describe('divideLogs', () => {
     expect(await again.append(encodeLogEntry({ record: connected(west) }))).toBeGreaterThan(former.lastIndex())
   })
 
+  it('does not take as received anew what history alone lacks of a cluster that was gone since', async () => {
+    const former = await aLog('former')
+    for (const entry of [
+      { record: connected(west) },
+      batchEntry('both'),
+      { record: removed(west) },
+      { record: connected(west) },
+    ])
+      await write(former, [entry])
+    const to = await aLog('new')
+    const from = [{ log: former, statePosition: former.lastIndex(), historyPosition: -1 }]
+    expect((await divideLogs({ from, to: [to], logger: silentLogger })).records).toBe(1)
+    await using state = await EmbeddedStateStore.open({ directory: join(directory, 'state') })
+    await state.apply([connected(west)], -1)
+    await using ingester = await Ingester.open({ log: to, state, events: openEvents({ kind: 'in-process' }) })
+    expect(ingester.received(west, 'a')).toEqual([])
+    expect(await ingester.accept(batch)).toEqual({ sequence: 5, duplicate: false })
+  })
+
   it('keeps every copy until the stores took it, however many there are', async () => {
     const former = await aLog('former')
     const sequences = Array.from({ length: 60 }, (_, i) => i + 1)

@@ -28,7 +28,7 @@ export function stateSink({ state, events, logger, onMissed }: StateSinkOptions)
     name: 'state',
     want: 'record',
     group: { records: 64, bytes: 8 * 2 ** 20 },
-    take: ({ record }) => (record.kind === 'lost' && !takesState(record.into ?? 'both') ? undefined : record),
+    take: ({ record }) => record,
     async apply(records, position, signal) {
       const changes = await state.apply(records, position, signal)
       await publish(changes)
