@@ -5,6 +5,7 @@
  *                                                                        → written through to Redis  (redis)
  *   Redis → mirror: the same reads in another process
  *
+ * Several owners write one Redis side by side, each the clusters it owns; a mirror has all of them (docs/spec/redis.md).
  * Every store keeps the position in the hub's log in the same step as the state, so that a restart replays from there.
  * A read that failed replaces nothing; what it could not read is named. Health comes with its reasons.
  */

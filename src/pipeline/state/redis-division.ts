@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import {
   type Command,
   closeRedis,
@@ -11,7 +10,7 @@ import {
 } from '#redis'
 import { hashOf } from './redis-alerts.ts'
 import { own } from './redis-keys.ts'
-import { divisionCommands, divisionOf, divisionWrites, isWhole, whileDivided } from './redis-owners.ts'
+import { divisionCommands, divisionOf, divisionWrites, isWhole, newGeneration, whileDivided } from './redis-owners.ts'
 
 /**
  * Makes Redis belong to so many owners, in one step: from then on no owner of another division can write. What was whole
@@ -57,8 +56,6 @@ export function forgetPositions(connection: RedisConnection, keep: readonly stri
     if (gone.length > 0) await pipelined(redis, [['HDEL', own.positions, ...gone]])
   })
 }
-
-export const newGeneration = (): string => randomBytes(8).toString('hex')
 
 /** Tells followers to read all of it again. Of no owner: nothing follows it. */
 const reloadEntry = (generation: string): Command => [

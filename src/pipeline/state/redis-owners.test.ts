@@ -488,6 +488,20 @@ describe.skipIf(redisMissing)(`several owners of one Redis${redisMissing ? ` (sk
     expect(await fields()).toEqual(['1', 'count'])
   })
 
+  it('starts from what is there where only the marks are gone, and reads the log from its beginning', async () => {
+    {
+      await using owners = await Owners.open(1)
+      await owners.seeAll('n1')
+    }
+    await redis.del('clusterpulse:owners', 'clusterpulse:generation')
+    await using store = await open(1, 1)
+    expect(store.position()).toBe(-1)
+    expect(store.clusters()).toHaveLength(fleet.length)
+    await store.flush()
+    expect(await redis.scard('clusters:all')).toBe(fleet.length)
+    expect(await fields()).toEqual(['1', 'count'])
+  })
+
   it('leaves no cluster in Redis that its owner does not have, when that came back with an old memory', async () => {
     await using owners = await Owners.open(2)
     await owners.seeAll('n1')

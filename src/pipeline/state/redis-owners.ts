@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { type OwnerPlace, ownerName, StoreUnavailableError } from '#model'
 import { type Command, pipelined, type Redis, redisUnavailable } from '#redis'
 import { hashOf } from './redis-alerts.ts'
@@ -17,7 +18,10 @@ export interface Division {
 
 const COUNT = 'count'
 const WRITING = 'writing:'
-export const writingField = (index: number): string => `${WRITING}${index}`
+const writingField = (index: number): string => `${WRITING}${index}`
+
+/** A mark that nobody had before. */
+export const newGeneration = (): string => randomBytes(8).toString('hex')
 
 /** To be read together, for `divisionOf`. */
 export const divisionCommands: readonly Command[] = [

@@ -30,8 +30,7 @@ import { type Logger, silentLogger } from '#runtime'
 import { clusterOf, disappearance } from './fleet.ts'
 import { type Draft, FleetMemory } from './memory.ts'
 import { restAfterMs } from './pace.ts'
-import { AlertsReader, hashOf } from './redis-alerts.ts'
-import { newGeneration } from './redis-division.ts'
+import { AlertsReader } from './redis-alerts.ts'
 import {
   announcements,
   type DocumentSettings,
@@ -40,17 +39,9 @@ import {
   type Written,
 } from './redis-documents.ts'
 import { own } from './redis-keys.ts'
-import {
-  type Division,
-  divisionCommands,
-  divisionOf,
-  isWhole,
-  refuseOthers,
-  shareBegins,
-  shareWrites,
-  whileDivided,
-} from './redis-owners.ts'
-import { changedFields, decodeCluster } from './stored.ts'
+import { loadFleet } from './redis-load.ts'
+import { type Division, newGeneration, refuseOthers, shareBegins, shareWrites, whileDivided } from './redis-owners.ts'
+import { changedFields } from './stored.ts'
 import type { Availability, StateRecord, StateStore } from './types.ts'
 
 export interface RedisStateOptions extends Partial<DocumentSettings> {
@@ -81,8 +72,6 @@ interface Put {
   readonly written: Written
 }
 
-/** Clusters read at once. */
-const CHUNK = 32
 /** Clusters written at once while others wait for their acknowledgement; fewer where they are large. */
 const AT_ONCE = 8
 const COMMANDS_AT_ONCE = 5_000
@@ -384,14 +373,11 @@ export class RedisStateStore implements StateStore {
   }
 
   async #take(commands: readonly Command[], mayWrite: (division: Division) => boolean): Promise<boolean> {
-    const { index, of } = this.#owner
     const taken = await whileDivided(this.#redis, (division) => {
       if (!mayWrite(division)) return undefined
       // A former version was here before us, and may be again: both find the mark where they look for it.
-      const isToMend = division.isOneSided && of === 1 && this.#generation !== undefined
-      return isToMend && this.#generation !== undefined
-        ? [...commands, ['DEL', own.owners], ...shareWrites({ index, of }, this.#generation)]
-        : commands
+      if (!division.isOneSided || this.#owner.of > 1 || this.#generation === undefined) return commands
+      return [...commands, ['DEL', own.owners], ...shareWrites(this.#owner, this.#generation)]
     })
     return taken !== undefined
   }
@@ -537,57 +523,5 @@ export class RedisStateStore implements StateStore {
         this.#logger.warn({ error: redisUnavailable(error).message }, 'Redis does not answer')
       }
     }
-  }
-}
-
-export interface LoadedFleet {
-  readonly clusters: ReadonlyMap<ClusterName, ClusterState>
-  readonly unreadable: readonly string[]
-  readonly division: Division
-  readonly version: number | undefined
-  readonly position: number
-}
-
-/**
- * Everything our own keys hold.
- * @param owner only its clusters, whether or not its share is whole; without one all of them, or none while a share is missing
- * @throws StoreUnavailableError
- */
-export async function loadFleet(
-  redis: Redis,
-  { logId = '', owner }: { readonly logId?: string; readonly owner?: OwnerPlace } = {},
-): Promise<LoadedFleet> {
-  const [hash, text, version, position, names] = (await pipelined(redis, [
-    ...divisionCommands,
-    ['GET', own.version],
-    ['HGET', own.positions, logId],
-    ['SMEMBERS', own.clusters],
-  ])) as [unknown, unknown, string | null, string | null, string[]]
-  const division = divisionOf(hash, text)
-  const isWanted = owner
-    ? (name: ClusterName) => division.count === owner.of && owns(owner, name)
-    : () => isWhole(division)
-  const clusters = new Map<ClusterName, ClusterState>()
-  const unreadable: string[] = []
-  const known = names.filter(isClusterName).filter(isWanted)
-  for (let from = 0; from < known.length; from += CHUNK) {
-    const chunk = known.slice(from, from + CHUNK)
-    const hashes = await pipelined(
-      redis,
-      chunk.map((name): Command => ['HGETALL', own.cluster(name)]),
-    )
-    for (const [i, name] of chunk.entries()) {
-      const state = decodeCluster(hashOf(hashes[i]))
-      if (state) clusters.set(name, state)
-      else unreadable.push(name)
-    }
-  }
-  return {
-    clusters,
-    unreadable,
-    division,
-    version:
-      version === null ? undefined : [...clusters.values()].reduce((v, c) => Math.max(v, c.version), Number(version)),
-    position: position === null ? -1 : Number(position),
   }
 }

@@ -1,0 +1,61 @@
+import { type ClusterName, type ClusterState, isClusterName, type OwnerPlace, owns } from '#model'
+import { type Command, pipelined, type Redis } from '#redis'
+import { hashOf } from './redis-alerts.ts'
+import { own } from './redis-keys.ts'
+import { type Division, divisionCommands, divisionOf, isWhole } from './redis-owners.ts'
+import { decodeCluster } from './stored.ts'
+
+/** Clusters read at once. */
+const CHUNK = 32
+
+export interface LoadedFleet {
+  readonly clusters: ReadonlyMap<ClusterName, ClusterState>
+  readonly unreadable: readonly string[]
+  readonly division: Division
+  readonly version: number | undefined
+  readonly position: number
+}
+
+/**
+ * Everything our own keys hold.
+ * @param owner only its clusters, whether or not its share is whole; without one all of them, or none while a share is missing
+ * @throws StoreUnavailableError
+ */
+export async function loadFleet(
+  redis: Redis,
+  { logId = '', owner }: { readonly logId?: string; readonly owner?: OwnerPlace } = {},
+): Promise<LoadedFleet> {
+  const [hash, text, version, position, names] = (await pipelined(redis, [
+    ...divisionCommands,
+    ['GET', own.version],
+    ['HGET', own.positions, logId],
+    ['SMEMBERS', own.clusters],
+  ])) as [unknown, unknown, string | null, string | null, string[]]
+  const division = divisionOf(hash, text)
+  const isWanted = owner
+    ? (name: ClusterName) => (division.count ?? owner.of) === owner.of && owns(owner, name)
+    : () => isWhole(division)
+  const clusters = new Map<ClusterName, ClusterState>()
+  const unreadable: string[] = []
+  const known = names.filter(isClusterName).filter(isWanted)
+  for (let from = 0; from < known.length; from += CHUNK) {
+    const chunk = known.slice(from, from + CHUNK)
+    const hashes = await pipelined(
+      redis,
+      chunk.map((name): Command => ['HGETALL', own.cluster(name)]),
+    )
+    for (const [i, name] of chunk.entries()) {
+      const state = decodeCluster(hashOf(hashes[i]))
+      if (state) clusters.set(name, state)
+      else unreadable.push(name)
+    }
+  }
+  return {
+    clusters,
+    unreadable,
+    division,
+    version:
+      version === null ? undefined : [...clusters.values()].reduce((v, c) => Math.max(v, c.version), Number(version)),
+    position: position === null ? -1 : Number(position),
+  }
+}
