@@ -229,6 +229,22 @@ describe('divideLogs', () => {
     expect(await again.append(encodeLogEntry({ record: connected(west) }))).toBeGreaterThan(former.lastIndex())
   })
 
+  it('leaves to the stores what was carried over, and no more: a backlog counts no index of former logs', async () => {
+    const former = await aLog('former')
+    former.advance(1_000_000)
+    await write(former, [{ record: connected(west) }, batchEntry('both')])
+    const to = await aLog('new')
+    await divideLogs({ from: [{ log: former, ...behind }], to: [to], logger: silentLogger })
+    const state = await EmbeddedStateStore.open({ directory: join(directory, 'state'), writeBehindMs: 60_000 })
+    await using _ = state
+    await using ingester = await Ingester.open({ log: to, state, events: openEvents({ kind: 'in-process' }) })
+    expect(ingester.backlog()).toBe(2)
+    await ingester.flushed()
+    expect(ingester.backlog()).toBe(2) // applied, and not yet on disk
+    await state.flush()
+    expect(ingester.backlog()).toBe(0)
+  })
+
   it('does not take as received anew what history alone lacks of a cluster that was gone since', async () => {
     const former = await aLog('former')
     for (const entry of [

@@ -138,7 +138,9 @@ export class LogConsumer<Item> implements AsyncDisposable {
 
   /** records in the log that are not safe in the sink */
   backlog(): number {
-    return Math.max(0, this.#options.log.lastIndex() - this.#safe())
+    const { log } = this.#options
+    // A log does not begin at 0 where others came before it.
+    return Math.max(0, log.lastIndex() - Math.max(this.#safe(), log.firstIndex() - 1))
   }
 
   /** how long the oldest of them has waited, ms */
