@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Batch, Change, ClusterState, Loss, Part } from '#model'
+import { type Batch, type Change, type ClusterState, type Loss, ownerOf, type Part } from '#model'
+import { clusterOf } from './fleet.ts'
 import { RedisMirror } from './mirror.ts'
 import { openState } from './open.ts'
 import {
@@ -368,33 +369,71 @@ describe.skipIf(redisMissing)(`redis${redisMissing ? ` (skipped: ${redisMissing}
     }))
   })
 
+  const following = async (
+    stores: readonly StateStore[],
+    store: StateStore,
+    apply: StateStore['apply'],
+  ): Promise<Opened> => {
+    const mirror = new RedisMirror({ connection: server, waitMs: 200 })
+    await eventually('the mirror has loaded', () => mirror.availability().state === 'available')
+    const told: Change[] = []
+    mirror.onChanges((changes) => told.push(...changes))
+    const versions = (states: readonly StateReader[]) =>
+      states
+        .flatMap((state) => state.clusters().map(({ name, version }) => `${name} ${version}`))
+        .sort()
+        .join()
+    return {
+      store,
+      told,
+      apply,
+      async reader() {
+        await eventually('the mirror has everything', () => versions([mirror]) === versions(stores))
+        return mirror
+      },
+      async [Symbol.asyncDispose]() {
+        await mirror[Symbol.asyncDispose]()
+        for (const one of stores) await one[Symbol.asyncDispose]()
+      },
+    }
+  }
+
   describe('a mirror that follows', () => {
     promises(() => ({
       async open() {
         const store = await openState({ kind: 'redis', connection: server, checkEveryMs: 60_000 })
         await store.apply([], store.position()) // marks an empty Redis as ours
-        const mirror = new RedisMirror({ connection: server, waitMs: 200 })
-        await eventually('the mirror has loaded', () => mirror.availability().state === 'available')
-        const told: Change[] = []
-        mirror.onChanges((changes) => told.push(...changes))
-        return {
-          store,
-          told,
-          apply: (records, position) => store.apply(records, position),
-          async reader() {
-            await eventually('the mirror has everything', () => {
-              const versions = (state: StateReader) => state.clusters().map(({ name, version }) => `${name} ${version}`)
-              return versions(mirror).join() === versions(store).join()
-            })
-            return mirror
-          },
-          async [Symbol.asyncDispose]() {
-            await mirror[Symbol.asyncDispose]()
-            await store[Symbol.asyncDispose]()
-          },
-        }
+        return following([store], store, (records, position) => store.apply(records, position))
       },
     }))
+  })
+
+  describe('a mirror that follows several owners', () => {
+    const of = 4
+    const storeOf = (stores: readonly StateStore[], name: typeof west) => stores[ownerOf(name, of) - 1] as StateStore
+    promises(() => ({
+      async open() {
+        const stores: StateStore[] = []
+        for (let index = 1; index <= of; index++) {
+          const owner = { index, of }
+          const logId = `log-${index}`
+          stores.push(await openState({ kind: 'redis', connection: server, checkEveryMs: 60_000, owner, logId }))
+        }
+        // It is the owner of `west` whose position is looked at.
+        const first = storeOf(stores, west)
+        return following(stores, first, async (records, position) => {
+          const changes: Change[] = []
+          for (const record of records)
+            changes.push(...(await storeOf(stores, clusterOf(record)).apply([record], position)))
+          await first.apply([], position)
+          return changes
+        })
+      },
+    }))
+
+    it('has clusters of more than one', () => {
+      expect(ownerOf(east, of)).not.toBe(ownerOf(west, of))
+    })
   })
 })
 
