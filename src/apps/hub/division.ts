@@ -3,9 +3,9 @@ import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beginNoted, notedPosition } from '#history'
 import { divideLogs, type FormerLog } from '#ingest'
-import { FleetError } from '#model'
+import { FleetError, seconds, systemClock } from '#model'
 import type { RedisConnection } from '#redis'
-import { type Logger, lockDirectory, SegmentLog } from '#runtime'
+import { DirectoryLockedError, type Logger, lockDirectory, retryForever, SegmentLog } from '#runtime'
 import { beginDivision, forgetPositions, positionsIn } from '#state'
 
 /** Folders of one owner. */
@@ -53,6 +53,8 @@ interface Manifest {
 const MANIFEST = 'owners.json'
 const PREFIX = 'owners-'
 const UNDIVIDED: Manifest = { of: 1, folder: '' }
+/** Owners of a manager that was killed have their logs a moment longer than it lived. */
+const ENDING_MS = seconds(5)
 
 /**
  * The folders of so many owners. Where the data folder is divided among another number, it is divided anew first: new logs
@@ -61,8 +63,19 @@ const UNDIVIDED: Manifest = { of: 1, folder: '' }
  * @throws StoreUnavailableError while Redis does not answer; DivisionUnreadableError; DirectoryLockedError
  */
 export async function dividedAmong(wanted: DivisionWanted): Promise<Division> {
+  await mkdir(wanted.dataDir, { recursive: true, mode: 0o700 })
+  const until = systemClock.now() + ENDING_MS
+  return retryForever(() => dividedNow(wanted), {
+    clock: systemClock,
+    signal: wanted.signal ?? new AbortController().signal,
+    fromMs: 100,
+    toMs: 500,
+    retry: (error) => error instanceof DirectoryLockedError && systemClock.now() < until,
+  })
+}
+
+async function dividedNow(wanted: DivisionWanted): Promise<Division> {
   const { dataDir, of, redis } = wanted
-  await mkdir(dataDir, { recursive: true, mode: 0o700 })
   // One process at a time looks after the folder; what it finds may be half a division.
   await using _lock = await lockDirectory(join(dataDir, 'dividing'))
   const former = await readManifest(dataDir)
