@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { redisMissing, startRedis } from '../../src/pipeline/state/test/redis-server.ts'
 import type { AgentConfig } from './agent-process.ts'
 import type { HubConfig } from './hub-process.ts'
+import type { OwnersConfig } from './owners-process.ts'
 import { valueAt } from './truth.ts'
 import { startVictoria, victoriaMissing } from './victoria-server.ts'
 
@@ -18,6 +19,11 @@ import { startVictoria, victoriaMissing } from './victoria-server.ts'
 const CYCLES = Number(process.env.CHAOS_CYCLES ?? 12)
 const AGENTS = Number(process.env.CHAOS_AGENTS ?? 4)
 const INTERVAL_MS = Number(process.env.CHAOS_INTERVAL_MS ?? 500)
+/** of a hub whose clusters several processes share: how many there are at the beginning */
+const PROCESSES = Number(process.env.CHAOS_PROCESSES ?? 3)
+/** so often such a hub is started again with another number of them */
+const DIVIDED_EVERY = Math.min(20, Math.ceil(CYCLES / 3))
+const READY_WITHIN_MS = 60_000
 
 /** From the beginning of a round to the collector in it, on a machine that is very busy. */
 const READ_WITHIN_MS = 10_000
@@ -25,8 +31,14 @@ const READ_WITHIN_MS = 10_000
 /** Samples as the store holds them: every one, so that a doubled one is seen. */
 type Raw = (cluster: string) => Promise<readonly { readonly at: number; readonly value: number }[]>
 
+interface Programs {
+  readonly hub: string
+  readonly owners: string
+  readonly agent: string
+}
+
 describe('kill -9 of the hub and of agents at random', () => {
-  let programs: { readonly hub: string; readonly agent: string }
+  let programs: Programs
   beforeAll(async () => {
     // Beside the installed packages, so that the bundles find those they leave out.
     const cache = resolve('node_modules/.cache/clusterpulse')
@@ -38,13 +50,14 @@ describe('kill -9 of the hub and of agents at random', () => {
         outfile,
         bundle: true,
         platform: 'node',
+        target: 'node20',
         format: 'esm',
         packages: 'external',
         logLevel: 'error',
       })
       return outfile
     }
-    programs = { hub: await made('hub'), agent: await made('agent') }
+    programs = { hub: await made('hub'), owners: await made('owners'), agent: await made('agent') }
   })
   afterAll(async () => {
     for (const file of Object.values(programs ?? {})) await rm(file, { force: true })
@@ -55,45 +68,171 @@ describe('kill -9 of the hub and of agents at random', () => {
   it(`${CYCLES} times with ${AGENTS} agents: every sample is kept once, embedded`, { timeout }, async () => {
     const directory = await mkdtemp(join(tmpdir(), 'chaos-'))
     try {
-      await run(programs, directory, { kind: 'embedded' }, () => duckDbRaw(join(directory, 'hub/history')))
+      const stores = { kind: 'embedded' } as const
+      await run(programs, directory, new OneHub(programs.hub, stores), () => duckDbRaw(join(directory, 'hub/history')))
     } finally {
       await rm(directory, { recursive: true, force: true })
     }
   })
 
   const missing = redisMissing ?? victoriaMissing
+  const notRun = missing ? ` (not run: ${missing})` : ''
+  const withServers = async (hubOver: (stores: OwnersConfig['stores']) => KillableHub) => {
+    const directory = await mkdtemp(join(tmpdir(), 'chaos-'))
+    const redis = await startRedis()
+    const victoria = await startVictoria()
+    try {
+      const hub = hubOver({ kind: 'servers', redisPort: redis.port, victoria: victoria.url })
+      await run(programs, directory, hub, async () => victoria.raw)
+    } finally {
+      await victoria[Symbol.asyncDispose]()
+      await redis[Symbol.asyncDispose]()
+      await rm(directory, { recursive: true, force: true })
+    }
+  }
+
   it.skipIf(missing !== undefined)(
-    `${CYCLES} times with ${AGENTS} agents: every sample is kept once, in Redis and VictoriaMetrics${missing ? ` (not run: ${missing})` : ''}`,
+    `${CYCLES} times with ${AGENTS} agents: every sample is kept once, in Redis and VictoriaMetrics${notRun}`,
     { timeout },
-    async () => {
-      const directory = await mkdtemp(join(tmpdir(), 'chaos-'))
-      const redis = await startRedis()
-      const victoria = await startVictoria()
-      try {
-        const stores = { kind: 'servers', redisPort: redis.port, victoria: victoria.url } as const
-        await run(programs, directory, stores, async () => victoria.raw)
-      } finally {
-        await victoria[Symbol.asyncDispose]()
-        await redis[Symbol.asyncDispose]()
-        await rm(directory, { recursive: true, force: true })
-      }
-    },
+    () => withServers((stores) => new OneHub(programs.hub, stores)),
+  )
+
+  it.skipIf(missing !== undefined)(
+    `${CYCLES} times with ${AGENTS} agents and ${PROCESSES} owners, now and then another number: every sample is kept once${notRun}`,
+    { timeout },
+    () => withServers((stores) => new SharedHub(programs.owners, stores)),
   )
 })
 
+/** Where a hub is and whom it serves, the same for each of its lives. */
+type HubPlace = Pick<HubConfig, 'directory' | 'port' | 'clusters' | 'intervalMs'>
+
+/** A hub of which something is killed, and started again. */
+interface KillableHub {
+  /** the process that is told what to do */
+  readonly child: Child
+  /** of all kills, that hit it and not an agent */
+  readonly share: number
+  /** something is to be done with it in this cycle, whatever chance says */
+  isDue(cycle: number): boolean
+  start(place: HubPlace): void
+  /** Kills something of it; resolves when it is started again, or was. */
+  kill(cycle: number): Promise<void>
+}
+
+class OneHub implements KillableHub {
+  readonly share = 0.35
+  readonly #program: string
+  readonly #stores: HubConfig['stores']
+  #place: HubPlace | undefined
+  #child: Child | undefined
+
+  constructor(program: string, stores: HubConfig['stores']) {
+    this.#program = program
+    this.#stores = stores
+  }
+
+  get child(): Child {
+    return started(this.#child)
+  }
+
+  start(place: HubPlace): void {
+    this.#place = place
+    this.#child = new Child(this.#program, { ...place, stores: this.#stores } satisfies HubConfig)
+  }
+
+  isDue(): boolean {
+    return false
+  }
+
+  async kill(): Promise<void> {
+    await killed(this.child)
+    this.start(started(this.#place))
+  }
+}
+
+/** Its manager, or one of its owners, is killed; now and then it is started again with another number of them. */
+class SharedHub implements KillableHub {
+  readonly share = 0.6
+  readonly #program: string
+  readonly #stores: OwnersConfig['stores']
+  readonly #pids = new Map<string, number>()
+  #place: HubPlace | undefined
+  #child: Child | undefined
+  #processes = PROCESSES
+
+  constructor(program: string, stores: OwnersConfig['stores']) {
+    this.#program = program
+    this.#stores = stores
+  }
+
+  get child(): Child {
+    return started(this.#child)
+  }
+
+  start(place: HubPlace): void {
+    this.#place = place
+    this.#pids.clear()
+    const config: OwnersConfig = { ...place, stores: this.#stores, processes: this.#processes }
+    this.#child = new Child(this.#program, config)
+    this.#child.onLine((line) => {
+      const [word, index = '', pid] = line.split(' ')
+      if (word === 'owner') this.#pids.set(index, Number(pid))
+    })
+  }
+
+  isDue(cycle: number): boolean {
+    return cycle % DIVIDED_EVERY === DIVIDED_EVERY - 1
+  }
+
+  async kill(cycle: number): Promise<void> {
+    const others = Array.from({ length: PROCESSES + 1 }, (_, i) => i + 1).filter((of) => of !== this.#processes)
+    const isDivided = this.isDue(cycle)
+    if (!isDivided && Math.random() < 0.6) return this.#killOwner()
+    if (isDivided) this.#processes = oneOf(others)
+    if (isDivided && Math.random() < 0.5) {
+      await this.child.says('ready', READY_WITHIN_MS)
+      this.child.write('end')
+      await this.child.says('ended')
+    }
+    await killed(this.child)
+    this.start(started(this.#place))
+  }
+
+  #killOwner(): void {
+    const pids = [...this.#pids.values()]
+    if (pids.length === 0) return
+    try {
+      process.kill(oneOf(pids), 'SIGKILL')
+    } catch {
+      // It was killed a moment before, and the next one has not told its name yet.
+    }
+  }
+}
+
+/** What is known once `start` was called. */
+function started<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('it was not started')
+  return value
+}
+
+const oneOf = <T>(all: readonly T[]): T => all[Math.floor(Math.random() * all.length)] as T
+
+/** It is away for a while, at times. */
+async function killed(child: Child): Promise<void> {
+  await child.kill()
+  await pause(Math.random() < 0.2 ? Math.random() * 6 * INTERVAL_MS : 0)
+}
+
 async function run(
-  programs: { readonly hub: string; readonly agent: string },
+  programs: Programs,
   directory: string,
-  stores: HubConfig['stores'],
+  hub: KillableHub,
   openRaw: () => Promise<Raw>,
 ): Promise<void> {
   const clusters = Array.from({ length: AGENTS }, (_, i) => `c${i}`)
   const kept = new Map(clusters.map((cluster) => [cluster, new Set<number>()]))
   const port = await freePort()
-  const startHub = () => {
-    const config: HubConfig = { directory: join(directory, 'hub'), port, clusters, intervalMs: INTERVAL_MS, stores }
-    return new Child(programs.hub, config)
-  }
   const startAgent = (cluster: string) => {
     const config: AgentConfig = {
       cluster,
@@ -108,40 +247,39 @@ async function run(
     })
     return child
   }
-  let hub = startHub()
+  hub.start({ directory: join(directory, 'hub'), port, clusters, intervalMs: INTERVAL_MS })
   const agents = new Map(clusters.map((cluster) => [cluster, startAgent(cluster)]))
   try {
-    await hub.says('ready')
+    await hub.child.says('ready', READY_WITHIN_MS)
     for (let cycle = 0; cycle < CYCLES; cycle++) {
       await pause(Math.random() * 2 * INTERVAL_MS)
-      if (Math.random() < 0.35) {
-        await hub.kill()
-        await pause(Math.random() < 0.2 ? Math.random() * 6 * INTERVAL_MS : 0)
-        hub = startHub()
-        if (Math.random() < 0.8) await hub.says('ready')
+      if (hub.isDue(cycle) || Math.random() < hub.share) {
+        await hub.kill(cycle)
+        if (Math.random() < 0.8) await hub.child.says('ready', READY_WITHIN_MS)
       } else {
-        const cluster = clusters[Math.floor(Math.random() * clusters.length)] as string
+        const cluster = oneOf(clusters)
         await agents.get(cluster)?.kill()
         agents.set(cluster, startAgent(cluster))
       }
     }
-    await hub.says('ready')
-    hub.write('drain')
+    const { child } = hub
+    await child.says('ready', READY_WITHIN_MS)
+    child.write('drain')
     const state = new Map<string, { at: number; value: number }>()
-    hub.onLine((line) => {
+    child.onLine((line) => {
       const [word, cluster = '', at, value] = line.split(' ')
       if (word === 'state') state.set(cluster, { at: Number(at), value: Number(value) })
     })
     // Agents go on meanwhile: what they keep now is either drained with the rest or known to come later.
     const before = new Map([...kept].map(([cluster, times]) => [cluster, [...times]]))
     // An agent that was refused often tries again within five minutes.
-    await hub.says('drained', 330_000)
+    await child.says('drained', 330_000)
     for (const [cluster, times] of before) {
       const newest = Math.max(...times)
       expect(state.get(cluster)?.value, `state of ${cluster}`).toBeGreaterThanOrEqual(valueAt(newest))
     }
-    hub.write('end')
-    await hub.says('ended')
+    child.write('end')
+    await child.says('ended')
     const raw = await openRaw()
     let samples = 0
     for (const [cluster, times] of before) {
@@ -167,7 +305,7 @@ async function run(
     }
     expect(samples).toBeGreaterThan(CYCLES)
   } finally {
-    await Promise.all([hub, ...agents.values()].map((child) => child.kill()))
+    await Promise.all([hub.child, ...agents.values()].map((child) => child.kill()))
   }
 }
 
