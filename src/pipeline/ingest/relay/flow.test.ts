@@ -2,11 +2,13 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { viewOf } from '#wire'
 import { eventually } from '../../state/test/redis-server.ts'
+import { frame } from '../stream/test/own-agent.ts'
 import { GREETING_BYTES, greetingTo, UNREAD_BYTES } from './messages.ts'
 import { someOwners } from './test/owners.ts'
 import { aRelay, type TestPeer } from './test/relays.ts'
-import { batchOf, connect as connectAgent, namesOf } from './test/words.ts'
+import { batchOf, connect as connectAgent, metricOf, namesOf } from './test/words.ts'
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
@@ -70,6 +72,39 @@ describe('what an owner says to peers of other fronts', () => {
     )
     expect(relay.front.carried).toBe(0)
   })
+})
+
+describe('a peer at the door of another owner that reads nothing', () => {
+  it('is read no further after a while, holds up nobody, and has all its answers once it reads', async () => {
+    const [slowOne, quickOne] = namesOf(2, 2, 2)
+    if (!slowOne || !quickOne) throw new Error('there are two')
+    const limits = { messagesPerSecond: 1e6, bytesPerSecond: 1e9 }
+    await using fleet = await someOwners({ clusters: [slowOne, quickOne], limits })
+    const [front, owner] = fleet.owners
+    if (!front || !owner) throw new Error('there are two')
+    await using slow = (await connectAgent(front, slowOne)).agent
+    await using quick = (await connectAgent(front, quickOne)).agent
+    slow.pause()
+    const SENT = 9_000
+    // Each is answered twice: its base is not known.
+    const batch = batchOf(slowOne, 1)
+    const base = { sequence: 9_999_999, view: viewOf(batch) }
+    for (let sequence = 1; sequence <= SENT; sequence++) slow.send(frame({ ...batch, sequence }, { base, plain: true }))
+    const taken = () => metricOf(owner, 'clusterpulse_agent_messages_total{what="resync"}')
+    let [before, now, acked] = [-1, 0, 0]
+    while (now === 0 || now !== before) {
+      before = now
+      for (const last = acked + 25; acked < last; ) {
+        quick.push(batchOf(quickOne, ++acked))
+        await quick.ackedTo(acked)
+      }
+      now = await taken()
+    }
+
+    expect(now).toBeLessThan(SENT)
+    slow.resume()
+    await eventually('all are answered', () => slow.received.length === 2 * SENT, 20_000)
+  }, 30_000)
 })
 
 describe('what peers say', () => {

@@ -59,6 +59,10 @@ export class StreamClient implements AsyncDisposable {
     this.#call.pause()
   }
 
+  resume(): void {
+    this.#call.resume()
+  }
+
   /** The next message of a sort, in the order they came; each is given once. */
   async next<C extends keyof Values>(sort: C): Promise<Values[C]> {
     for (;;) {
