@@ -256,6 +256,26 @@ describe.skipIf(redisMissing)(`several owners of one Redis${redisMissing ? ` (sk
     }
   })
 
+  it('survives a Redis that is killed while all of them write, and comes back empty', async () => {
+    await using other = await startRedis()
+    await using owners = await Owners.open(3, { connection: other })
+    await owners.seeAll('n1')
+    await using mirror = new RedisMirror({ connection: other, waitMs: 50, random: () => 0.1 })
+    await follows(mirror, owners)
+    const writing = owners.seeAll('n1', 'n2').catch((error: unknown) => error)
+    await other.kill()
+    await writing
+    await eventually('the mirror has noticed', () => !isAvailable(mirror))
+    expect(mirror.clusters()).toHaveLength(fleet.length)
+    for (const name of fleet) await owners.see(name, 'n3')
+    await other.start()
+    await follows(mirror, owners)
+    expect(mirror.clusters().every(({ parts }) => parts.node?.items.has('n3'))).toBe(true)
+    await eventually('all owners say so', () =>
+      owners.stores.every((store) => store.availability().state === 'available'),
+    )
+  })
+
   it('removes a cluster of one owner, of which a mirror hears', async () => {
     await using owners = await Owners.open(2)
     await owners.seeAll('n1')
