@@ -76,6 +76,25 @@ describe('a channel between two processes', () => {
     await other[Symbol.asyncDispose]()
   })
 
+  it('ends at what is no frame of it, and what is asked fails', async () => {
+    const frame = (text: string) => {
+      const bytes = Buffer.alloc(13 + text.length)
+      bytes.writeUInt32LE(9 + text.length, 0)
+      bytes.writeUInt32LE(text.length, 9)
+      bytes.write(text, 13)
+      return bytes
+    }
+    const bad = [frame('{"cut'), Buffer.alloc(20, 255), Buffer.from([1, 0, 0, 0, 0])]
+    for (const bytes of bad) {
+      const [a, b] = aLine([1000])
+      await using channel = new Channel<unknown, unknown>(a, deaf)
+      const waiting = channel.ask('x')
+      b.write(bytes)
+      await expect(waiting).rejects.toMatchObject({ code: 'other_process_gone' })
+      expect(channel.isClosed).toBe(true)
+    }
+  })
+
   it('says that nobody answers where nobody does', async () => {
     const [a, b] = aLine([7])
     await using channel = new Channel<unknown, unknown>(a, deaf)

@@ -147,7 +147,13 @@ export class Channel<Out, In> implements AsyncDisposable {
         this.#wanted = 4 + size
         break
       }
-      this.#take(bytes.subarray(4, 4 + size))
+      try {
+        this.#take(bytes.subarray(4, 4 + size))
+      } catch {
+        // It is no frame of ours, or nobody knows what to do with it: nothing behind it can be trusted.
+        this.#socket.destroy()
+        return
+      }
       bytes = bytes.subarray(4 + size)
     }
     this.#chunks = bytes.length > 0 ? [bytes] : []
