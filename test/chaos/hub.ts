@@ -118,7 +118,8 @@ export async function openHub({ folders, port, clusters, stores, others, logger,
       await ingester.flushed()
       const newest = log.lastIndex()
       say('following', history.position(), newest)
-      while (history.position() < newest) await systemClock.sleep(100)
+      // Nobody pushes where there is no cluster: history has nothing then, and no place in this log.
+      while (own.length > 0 && history.position() < newest) await systemClock.sleep(100)
       return own.map((cluster) => {
         const known = state.cluster(cluster)
         const value = known?.parts.node?.items.get('n1')?.requested.cpuCores ?? -1
