@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Clock, metricPrefix, minutes, seconds } from '#model'
+import { beginNoted } from './position-file.ts'
 import { FaultyBackend } from './testing/faulty-backend.ts'
 import { aGroup, aSet, lost, pods } from './testing/sets.ts'
 import { VictoriaMetrics, victoriaMissing } from './testing/victoria-metrics.ts'
@@ -132,6 +133,20 @@ describe.skipIf(victoriaMissing() !== undefined)(`history in a real VictoriaMetr
     await second.settle()
     expect(second.position()).toBe(14)
     expect(await stored()).toEqual(upTo(15))
+  })
+
+  it('doubles no first sample of a cluster that was looked for before it came', async () => {
+    // VictoriaMetrics remembers for ten seconds which series a question found, here none; a flush of its own does not change that.
+    await using fresh = await VictoriaMetrics.start()
+    await beginNoted(directory, 5)
+    for (let start = 0; start < 2; start++) {
+      const store = await open(fresh.endpoint)
+      await store.append(log(0, 0), 5)
+      await store[Symbol.asyncDispose]()
+      // Its own flush comes every second, and nothing tells of it.
+      await new Promise((resolve) => setTimeout(resolve, 2_500))
+    }
+    expect((await fresh.export(podsTotal)).flatMap(({ values }) => values)).toEqual([0])
   })
 
   for (const fault of ['taken, then reset', 'taken, then hang', 'reset', 'hang'] as const) {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import pLimit from 'p-limit'
 import { type Clock, FleetError, StoreUnavailableError, seconds, systemClock } from '#model'
 import { type Logger, lockDirectory, silentLogger } from '#runtime'
@@ -269,7 +270,7 @@ export class VictoriaHistory implements HistoryStore {
     signal?: AbortSignal,
   ): Promise<ReadonlyMap<string, ReadonlySet<number>>> {
     const times = new Set(window.map(({ at }) => at))
-    const match = `{__name__=~"clusterpulse_.+",cluster=${JSON.stringify(cluster)}}`
+    const match = `{__name__=~"clusterpulse_.+",cluster=${JSON.stringify(cluster)},${neverAsked()}}`
     const known = new Map<string, Set<number>>()
     const limits = { signal, timeoutMs: seconds(30), maxBytes: 2 ** 30 }
     const [from, to] = [Math.min(...times), Math.max(...times)]
@@ -305,7 +306,7 @@ export class VictoriaHistory implements HistoryStore {
     }
     await this.#client.forceFlush(signal)
     const now = this.#options.clock.now()
-    const match = `${MARKER}{store="${this.#noted.store}"}`
+    const match = `${MARKER}{store="${this.#noted.store}",${neverAsked()}}`
     const found = this.#client.export(match, now - MARKER_LOOKBACK_MS, now + MARK_EVERY_MS, { signal })
     const isKnown = !(await found.next()).done
     await found.return(undefined)
@@ -405,6 +406,12 @@ export class VictoriaHistory implements HistoryStore {
     }
   }
 }
+
+/**
+ * A matcher that every series passes, and that was in no question before. For ten seconds VictoriaMetrics answers a question
+ * it knows by the series of the last time, also when new ones have come and were flushed since.
+ */
+const neverAsked = (): string => `asked!="${randomUUID()}"`
 
 /** Lines of one cluster in stretches of time that are cheap to look at. */
 function windowsOf(lines: readonly Line[]): readonly (readonly Line[])[] {
