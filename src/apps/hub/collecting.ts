@@ -1,19 +1,40 @@
-import type { LeaderElection } from '#controller'
-import { type ControllerName, type GoverningOptions, governing } from './governing.ts'
+import type { Part } from '#runtime'
+import { type GoverningOptions, governing } from './governing.ts'
+import { leading } from './leading.ts'
 import { type Owning, type OwningOptions, owning } from './owning.ts'
 
-/** `election` is of the controllers of that name; without it they lead from the start. */
-export type CollectingOptions = Omit<OwningOptions, 'election' | 'beside' | 'place' | 'socketDirectory'> &
-  GoverningOptions & { readonly election?: (name: ControllerName) => LeaderElection }
+export interface CollectingOptions
+  extends Omit<OwningOptions, 'beside' | 'place' | 'socketDirectory' | 'catalog'>,
+    GoverningOptions {
+  /** starts before the rest of what only the one that leads may do */
+  readonly before?: readonly Part[]
+}
+
+export interface Collecting extends Owning {
+  /** nothing is owned here while another process leads */
+  isLeading(): boolean
+  /** why nothing runs although this process leads */
+  leadingFault(): string | undefined
+}
 
 /** The hub in one process: it owns every cluster, and rules what is about none. What `up` and `manager` have in common. */
-export function collecting({ election, ...options }: CollectingOptions): Owning {
-  const governs = governing({ ...options, ...(election && { election }) })
+export function collecting({ before = [], ...options }: CollectingOptions): Collecting {
+  const { election, logger } = options
+  const governs = governing(options)
   const owns: Owning = owning({
     ...options,
-    ...(election && { election: () => election('connections') }),
     beside: (signal) =>
       governs.sources({ state: owns.state(), events: owns.events(), ingester: owns.ingester() }, signal),
   })
-  return { ...owns, parts: [...governs.parts, ...owns.parts] }
+  const leads = leading({
+    parts: [...before, ...owns.parts],
+    ...(election && { election: () => election('connections') }),
+    logger,
+  })
+  return {
+    ...owns,
+    parts: [...governs.parts, ...leads.parts],
+    isLeading: () => leads.isLeading(),
+    leadingFault: () => leads.fault(),
+  }
 }

@@ -103,6 +103,7 @@ function inOne({ config, version, common, logger, metrics }: Governed): Fleet {
   }
   const collect = collecting({
     ...common,
+    before: [divided],
     dataDir: config.dataDir,
     logDirectory: () => folders().log,
     collection: config.collection,
@@ -120,16 +121,19 @@ function inOne({ config, version, common, logger, metrics }: Governed): Fleet {
     ...historyOf(config.history, { directory: () => folders().history, logger }),
     allowLocalKubeconfig: false,
   })
+  const ofLeader = (check: () => string | undefined) => () =>
+    collect.isLeading() && collect.leadingFault() === undefined ? check() : undefined
   return {
-    parts: [divided, ...collect.parts],
+    parts: collect.parts,
     readiness: {
-      redis: () => {
+      leading: () => collect.leadingFault(),
+      redis: ofLeader(() => {
         const availability = collect.state().availability()
         return availability.state === 'unavailable' ? availability.reason : undefined
-      },
-      log: () => collect.logFault(),
-      agents: () => collect.receivingFault(),
-      objects: () => (collect.manager().isSynced ? undefined : 'the objects of the hub are not read yet'),
+      }),
+      log: ofLeader(() => collect.logFault()),
+      agents: ofLeader(() => collect.receivingFault()),
+      objects: ofLeader(() => (collect.manager().isSynced ? undefined : 'the objects of the hub are not read yet')),
     },
     metricsText: () => metrics.registry.metrics(),
   }

@@ -1,6 +1,6 @@
 import type { SourceCatalog } from '#catalog'
 import { connectionReconcilers, type Defaults, sourceTrial } from '#connections'
-import { type LeaderElection, Manager } from '#controller'
+import { Manager } from '#controller'
 import { type EventBus, openEvents } from '#events'
 import type { HistoryStore } from '#history'
 import { Ingester } from '#ingest'
@@ -34,8 +34,6 @@ export interface OwningOptions {
   readonly catalog: () => SourceCatalog
   /** opened as state is; absent: no history is kept */
   readonly openHistory?: () => Promise<HistoryStore>
-  /** absent: the only candidate */
-  readonly election?: () => LeaderElection
   /** runs as long as clusters are read and agents received */
   readonly beside?: (signal: AbortSignal) => Promise<void>
   /** Secrets may name kubeconfigs of this machine: only where the person at it rules the hub. */
@@ -122,7 +120,6 @@ export function owning(options: OwningOptions): Owning {
   const connections: Part = {
     name: 'connections',
     async start() {
-      const election = options.election?.()
       manager = new Manager({
         name: 'connections',
         controllers: connectionReconcilers({
@@ -145,7 +142,6 @@ export function owning(options: OwningOptions): Owning {
           metrics,
           clock: systemClock,
         }),
-        ...(election && { election }),
         whileLeading: async (signal) => {
           await Promise.all([receiving?.get().whileLeading(signal), options.beside?.(signal)])
         },
