@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { LeaderElection } from '#controller'
-import { silentLogger as logger, type Part } from '#runtime'
+import { createLogger, type Part } from '#runtime'
 import { type ControlPlane, HUB_NAMESPACE, openControlPlane } from './control-plane.ts'
 import { leading } from './leading.ts'
 
