@@ -33,6 +33,8 @@ const CHANNEL_FD = 4
 /** One that lived so long started well: its next start is not held back. */
 const STABLE_MS = 60_000
 const END_WITHIN_MS = 10_000
+/** Between two starts: what it does is done by nobody meanwhile. */
+const MAX_REST_MS = 5_000
 
 /** Whether this process was started by a KeptProcess. */
 export const isChild = (): boolean => cluster.isWorker
@@ -103,7 +105,7 @@ export class KeptProcess<Out, In> implements AsyncDisposable {
       if (signal.aborted) return
       logger.error({ process: name, pid: worker.process.pid }, 'a process of the hub ended; it is started again')
       attempt = this.#clock.now() - since > STABLE_MS ? 0 : attempt + 1
-      await this.#clock.sleep(backoffMs(attempt, { fromMs: 250, toMs: 30_000, random }), signal)
+      await this.#clock.sleep(backoffMs(attempt, { fromMs: 250, toMs: MAX_REST_MS, random }), signal)
     }
   }
 
