@@ -36,6 +36,8 @@ export class RowPages {
   #wanted = 1
   #stale = true
   #running = false
+  /** the refresh that was asked for and waits for its turn */
+  #turn: ReturnType<typeof setTimeout> | undefined
   #renewed = { at: Number.NEGATIVE_INFINITY, tookMs: 0 }
 
   constructor(options: RowPagesOptions) {
@@ -54,14 +56,21 @@ export class RowPages {
     void this.#run()
   }
 
-  /** Refreshes, unless what is loaded takes long to read and was just read: at most a tenth of the time is spent on it. */
+  /** Refreshes; later, where what is loaded takes long to read and was just read: at most a tenth of the time is spent on it. */
   refreshInTurn(): void {
+    if (this.#turn !== undefined) return
     const { at, tookMs } = this.#renewed
-    if (performance.now() - at >= tookMs * 9) this.refresh()
+    const waitMs = at + tookMs * 9 - performance.now()
+    if (waitMs <= 0) return this.refresh()
+    this.#turn = setTimeout(() => {
+      this.#turn = undefined
+      this.refresh()
+    }, waitMs)
   }
 
   end(): void {
     this.#asking.abort()
+    clearTimeout(this.#turn)
   }
 
   async #run(): Promise<void> {
