@@ -61,7 +61,10 @@ export class RowPages {
     if (this.#turn !== undefined) return
     const { at, tookMs } = this.#renewed
     const waitMs = at + tookMs * 9 - performance.now()
-    if (waitMs <= 0) return this.refresh()
+    if (waitMs <= 0) {
+      this.refresh()
+      return
+    }
     this.#turn = setTimeout(() => {
       this.#turn = undefined
       this.refresh()
