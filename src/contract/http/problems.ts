@@ -37,6 +37,7 @@ export const problemStatus = {
   promql_off: 501,
   history_failed: 502,
   state_loading: 503,
+  state_missing: 503,
   policies_unavailable: 503,
   identity_unavailable: 503,
   store_unavailable: 503,

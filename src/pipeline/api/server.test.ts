@@ -160,6 +160,10 @@ describe('every route of the fleet', () => {
       const loading = await world.get(url)
       expect([loading.status, loading.headers['retry-after']], url).toEqual([503, '2'])
       expect(loading.body, url).toMatchObject({ code: 'state_loading', retryAfterSeconds: 2 })
+      world.told.availability = { state: 'loading', missing: 'key x is missing: start the manager' }
+      const missing = await world.get(url)
+      expect(missing.status, url).toBe(503)
+      expect(missing.body, url).toMatchObject({ code: 'state_missing', error: 'key x is missing: start the manager' })
       world.told.availability = { state: 'unavailable', since: start - 10_000, reason: 'redis-0.inside: refused' }
       expect((await world.get(url)).status, url).toBe(200)
       world.told.availability = { state: 'unavailable', since: start - 10_001, reason: 'redis-0.inside: refused' }

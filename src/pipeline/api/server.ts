@@ -130,6 +130,8 @@ export function apiServer(options: ApiOptions): ApiServer {
   function requireState(): void {
     const availability = state.availability()
     if (availability.state === 'available') return
+    if (availability.state === 'loading' && availability.missing !== undefined)
+      throw new RefusedError('state_missing', availability.missing, { retryAfterSeconds: 5 })
     if (availability.state === 'loading')
       throw new RefusedError('state_loading', 'the hub is still loading its state', { retryAfterSeconds: 2 })
     if (clock.now() - availability.since <= (config.storeGraceMs ?? 10_000)) return

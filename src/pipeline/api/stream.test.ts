@@ -140,11 +140,15 @@ describe('the stream', () => {
     world.told.availability = { state: 'loading' }
     const reader = await openStream(await world.server.start())
     await reader.until(has('store'))
+    world.told.availability = { state: 'loading', missing: 'key x is missing' }
+    await reader.until((frames) => frames.length === 2)
+    expect(reader.frames.at(-1)?.data).toMatchObject({ state: 'loading', reason: 'key x is missing' })
     world.told.availability = { state: 'available' }
     await reader.until(has('snapshot'))
     world.told.availability = { state: 'unavailable', since: 5, reason: 'redis-0.inside' }
-    await reader.until((frames) => frames.length === 4)
+    await reader.until((frames) => frames.length === 5)
     expect(reader.frames.map(({ event, data }) => data.state ?? event)).toEqual([
+      'loading',
       'loading',
       'available',
       'snapshot',

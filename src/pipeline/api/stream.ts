@@ -4,7 +4,7 @@ import type { Subscription as BusSubscription, EventBus, EventId, NumberedChange
 import type { RowType } from '#http'
 import { type Clock, minutes, seconds } from '#model'
 import type { Logger, Metrics } from '#runtime'
-import type { StateReader } from '#state'
+import type { Availability, StateReader } from '#state'
 import { Dirty } from './dirty.ts'
 import { RefusedError } from './problem.ts'
 import { principalOf, sightOf } from './route.ts'
@@ -74,6 +74,7 @@ export class StreamHub implements AsyncDisposable {
   #last: EventId
   #gathering = false
   #drawing = false
+  /** what was last said of the store, to compare */
   #storeState: string
   #steadyAt: number
   #beatAt: number
@@ -83,7 +84,7 @@ export class StreamHub implements AsyncDisposable {
     this.#parts = parts
     this.#sights = new SightWatch(parts, () => this.#soon())
     this.#last = parts.events.head()
-    this.#storeState = parts.state.availability().state
+    this.#storeState = said(parts.state.availability())
     this.#steadyAt = parts.clock.now()
     this.#beatAt = parts.clock.now()
     parts.metrics.gauge('clusterpulse_streams_open', 'open event streams', [], (gauge) => gauge.set(this.#count))
@@ -135,7 +136,7 @@ export class StreamHub implements AsyncDisposable {
     })
     response.flushHeaders()
     this.#write(client, Buffer.concat([Buffer.from('retry: 2000\n\n'), this.#storeFrame()]))
-    if (this.#storeState === 'loading') return // the snapshot follows as soon as there is one
+    if (this.#parts.state.availability().state === 'loading') return // the snapshot follows as soon as there is one
     if (after === undefined || !(await this.#resume(client, after))) this.#snapshot(client)
   }
 
@@ -370,11 +371,11 @@ export class StreamHub implements AsyncDisposable {
     this.#later(tickMs, () => this.#tick())
     const { state, clock } = this.#parts
     const now = clock.now()
-    const storeState = state.availability().state
-    if (storeState !== this.#storeState) {
-      this.#storeState = storeState
+    const availability = state.availability()
+    if (said(availability) !== this.#storeState) {
       this.#toAll(this.#storeFrame())
-      if (storeState !== 'loading') for (const client of this.#clients()) if (!client.ready) this.#waiting.add(client)
+      if (availability.state !== 'loading')
+        for (const client of this.#clients()) if (!client.ready) this.#waiting.add(client)
     }
     for (const client of this.#clients()) {
       if (now >= client.endsAt) this.#reset(client, 'session_ended')
@@ -409,10 +410,11 @@ export class StreamHub implements AsyncDisposable {
 
   #storeFrame(): Buffer {
     const availability = this.#parts.state.availability()
-    this.#storeState = availability.state
+    this.#storeState = said(availability)
     const since = availability.state === 'unavailable' ? availability.since : null
     // The store's own words may name hosts of the inside: they are for the log.
-    const reason = availability.state === 'unavailable' ? 'the store behind the hub does not answer' : ''
+    const missing = availability.state === 'loading' ? (availability.missing ?? '') : ''
+    const reason = availability.state === 'unavailable' ? 'the store behind the hub does not answer' : missing
     return Buffer.from(`event: store\ndata: ${JSON.stringify({ state: availability.state, since, reason })}\n\n`)
   }
 
@@ -429,3 +431,6 @@ export class StreamHub implements AsyncDisposable {
     return made
   }
 }
+
+const said = (availability: Availability): string =>
+  availability.state === 'loading' ? `loading ${availability.missing ?? ''}` : availability.state

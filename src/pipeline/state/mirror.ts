@@ -16,8 +16,8 @@ import { disappearance } from './fleet.ts'
 import { FleetMemory } from './memory.ts'
 import { AlertsReader, hashOf } from './redis-alerts.ts'
 import { own } from './redis-keys.ts'
-import { loadFleet } from './redis-load.ts'
-import { type Division, divisionCommands, divisionOf, isSameDivision, isWhole, missingOwners } from './redis-owners.ts'
+import { loadFleet, whatIsMissing } from './redis-load.ts'
+import { type Division, divisionCommands, divisionOf, isSameDivision, isWhole } from './redis-owners.ts'
 import { decodeCluster } from './stored.ts'
 import { type Entry, StreamOrder, type Writer } from './stream-order.ts'
 import type { Availability, StateReader } from './types.ts'
@@ -121,13 +121,22 @@ export class RedisMirror implements StateReader, AsyncDisposable {
   #noteTrouble(reason: string): void {
     if (this.#closing.signal.aborted) return
     // Nothing was ever read: "loading" is the truth, the log has the reason.
-    if (!this.#loaded) return
+    if (!this.#loaded) {
+      this.#availability = { state: 'loading' }
+      return
+    }
     const known = this.#availability.state === 'unavailable' ? this.#availability : undefined
     this.#availability = {
       state: 'unavailable',
       since: known?.since ?? this.#clock.now(),
       reason: reason === NO_CONNECTION ? (known?.reason ?? reason) : reason,
     }
+  }
+
+  async #noteMissing(division: Division): Promise<void> {
+    const missing = await whatIsMissing(this.#reader, division)
+    if (this.#loaded) this.#noteTrouble(missing)
+    else this.#availability = { state: 'loading', missing }
   }
 
   async #run(): Promise<void> {
@@ -169,12 +178,7 @@ export class RedisMirror implements StateReader, AsyncDisposable {
     this.#after = entry?.id ?? '0-0'
     if (!isWhole(loaded.division)) {
       // Empty, or a part of it, and the manager has not filled it yet. That must not look like an empty fleet.
-      const missing = missingOwners(loaded.division).join(', ')
-      this.#noteTrouble(
-        missing === ''
-          ? 'Redis holds no state yet: waiting for the manager'
-          : `Redis lacks the state of ${missing}: waiting for the manager`,
-      )
+      await this.#noteMissing(loaded.division)
       this.#following = undefined
       return
     }
@@ -213,7 +217,7 @@ export class RedisMirror implements StateReader, AsyncDisposable {
     const division = divisionOf(hash, text)
     if (!this.#following) {
       if (isWhole(division)) throw new Reload('Redis holds all of it again')
-      return
+      return this.#noteMissing(division)
     }
     if (!isSameDivision(division, this.#following.division)) throw new Reload('Redis was filled anew or emptied')
     await this.#alerts.refresh()

@@ -2,7 +2,7 @@ import { type ClusterName, type ClusterState, isClusterName, type OwnerPlace, ow
 import { type Command, pipelined, type Redis } from '#redis'
 import { hashOf } from './redis-alerts.ts'
 import { own } from './redis-keys.ts'
-import { type Division, divisionCommands, divisionOf, isWhole } from './redis-owners.ts'
+import { type Division, divisionCommands, divisionOf, isWhole, missingOwners } from './redis-owners.ts'
 import { decodeCluster } from './stored.ts'
 
 /** Clusters read at once. */
@@ -58,4 +58,24 @@ export async function loadFleet(
       version === null ? undefined : [...clusters.values()].reduce((v, c) => Math.max(v, c.version), Number(version)),
     position: position === null ? -1 : Number(position),
   }
+}
+
+/**
+ * Why nothing can be read although Redis answers: which keys are missing, and what to do. For anybody: it names no host.
+ * @throws StoreUnavailableError
+ */
+export async function whatIsMissing(redis: Redis, division: Division): Promise<string> {
+  const shares = missingOwners(division)
+  if (shares.length > 0)
+    return `Redis lacks the state of ${shares.join(', ')} (in ${own.owners}): it is there as soon as the manager has written it`
+  const [documented, names] = await pipelined(redis, [
+    ['EXISTS', 'clusters:all'],
+    ['EXISTS', own.clusters],
+  ])
+  const keys = names === 1 ? `key ${own.owners} is missing` : `keys ${own.owners} and ${own.clusters} are missing`
+  if (documented !== 1) return `Redis holds no state yet: ${keys} until a manager has written there`
+  return (
+    `Redis holds what an original manager writes, and nothing of ours: ${keys}. Start our manager on this Redis, ` +
+    'it takes over in place; until then STATE_SOURCE=original with RBAC_SEMANTICS=original reads what is there (docs/guide/migrate.md)'
+  )
 }

@@ -33,8 +33,8 @@ export type BatchUse = 'both' | 'state' | 'history' | 'none'
 
 export type Availability =
   | { readonly state: 'available' }
-  /** not yet loaded since the process began */
-  | { readonly state: 'loading' }
+  /** not yet loaded since the process began. `missing`: the store answers, and lacks this: a sentence for anybody, with what to do */
+  | { readonly state: 'loading'; readonly missing?: string }
   /** what is read may be old: the store behind has not answered since then */
   | { readonly state: 'unavailable'; readonly since: number; readonly reason: string }
 

@@ -77,8 +77,7 @@ export function Banners({ route }: { route: Route }): ReactNode {
         <p className="banner is-degraded">
           <IconDatabaseOff size={18} aria-hidden="true" />
           <span>
-            <b>{data.state === 'loading' ? 'The hub is loading its state.' : 'The hub has lost its store.'}</b>{' '}
-            {data.reason}
+            <b>{storeTitle(data.state, data.reason)}</b> {data.reason}
             {data.since !== null && (
               <>
                 {' '}
@@ -104,4 +103,9 @@ export function Banners({ route }: { route: Route }): ReactNode {
       )}
     </div>
   )
+}
+
+function storeTitle(state: string, reason: string): string {
+  if (state !== 'loading') return 'The hub has lost its store.'
+  return reason === '' ? 'The hub is loading its state.' : 'The hub has nothing to show yet.'
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { healthz, metrics, openApi, openApiDocument, readyz, routes } from '#http'
 import type { Metrics } from '#runtime'
+import type { Availability } from '#state'
 import { textBody } from '../bodies.ts'
 import { type Parts, route } from '../route.ts'
 
@@ -59,6 +60,7 @@ const withoutNames = (text: string): string =>
 const naming = /[{,](cluster|node|namespace|operator|name|user|username|email|group|policy|address|peer)="/
 
 // The reason may name hosts of the inside; whoever probes needs only to know that it is not us.
-function stateFault(availability: { readonly state: 'loading' | 'unavailable' }): string {
+function stateFault(availability: Exclude<Availability, { readonly state: 'available' }>): string {
+  if (availability.state === 'loading' && availability.missing !== undefined) return availability.missing
   return availability.state === 'loading' ? 'state is loading' : 'store unavailable'
 }
