@@ -214,7 +214,8 @@ ${table(
 )}
 
 A POST that changes something and that a browser could send by itself (a cookie, ours or a proxy's) needs our own origin and
-the header \`X-ClusterPulse-Request: 1\`. Who looks through another's eyes may only read.
+the header \`X-ClusterPulse-Request: 1\`. For \`auth/logout\` and \`auth/cache/clear\`, which pages of others post as well, the
+browser's own word does in place of that header: \`Sec-Fetch-Site: same-origin\`, or our own \`Origin\`. Who looks through another's eyes may only read.
 
 ## Routes
 

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Access, Principal } from '#access'
 import {
+  authCacheClear,
   authCallback,
   authLogin,
   authLogout,
@@ -13,7 +14,7 @@ import {
 } from '#http'
 import type { Identified, Identity } from '#identity'
 import { FleetError, invariant } from '#model'
-import { type Cors, requireIntent, requireSameSite } from './gate.ts'
+import { type Cors, cameByTls, requireIntent, requireSameSite } from './gate.ts'
 import { RefusedError, unauthenticated } from './problem.ts'
 import type { RateLimiter } from './rate-limit.ts'
 
@@ -31,6 +32,8 @@ interface AdmissionParts {
   readonly access: Access
   readonly limiter: RateLimiter
   readonly cors: Cors
+  /** people reach us by https */
+  readonly publicHttps: boolean
   /** @throws RefusedError where there is no state to answer from */
   readonly requireState: () => void
 }
@@ -40,6 +43,8 @@ const personal: ReadonlySet<string> = new Set([getSession.url, authStatus.url])
 const signIn: ReadonlySet<string> = new Set([authLogin.url, authCallback.url, authPassword.url])
 /** What those who look through another's eyes may still change: that they do. */
 const waysBack: ReadonlySet<string> = new Set([endViewAs.url, authLogout.url])
+/** Pages of others than ours post these, too, and know nothing of our header. */
+const fromOthers: ReadonlySet<string> = new Set([authLogout.url, authCacheClear.url])
 /** A question may be too long for an address: forms ask, and change nothing. */
 const askedByForm: ReadonlySet<string> = new Set(routes.filter(({ schema }) => schema.form).map(({ url }) => url))
 
@@ -66,14 +71,14 @@ export class Admission {
     if (rule === 'public' && personal.has(url)) return this.#recognise(request, reply)
     if (rule === 'public' && signIn.has(url)) this.#parts.limiter.take(addressOf(request))
     if (rule === 'public' && changes) {
-      requireSameSite(request.headers, cors)
-      requireIntent(request.headers, cors)
+      requireSameSite(request, cors)
+      this.#requireIntent(request)
     }
     if (rule === undefined || rule === 'public') return
     const identified = await this.identify(request, reply)
     if (!identified || !request.principal) throw unauthenticated()
-    if (request.method === 'POST') requireSameSite(request.headers, cors)
-    if (changes && identified.byCookie) requireIntent(request.headers, cors)
+    if (request.method === 'POST') requireSameSite(request, cors)
+    if (changes && identified.byCookie) this.#requireIntent(request, fromOthers.has(url))
     if (changes && request.actor && !waysBack.has(url))
       throw new RefusedError(
         'viewing_as',
@@ -84,6 +89,12 @@ export class Admission {
     request.sight = await access.sight(request.principal)
     if (rule === 'administrator' && !request.sight.administrator)
       throw new RefusedError('administrators_only', 'this is for administrators')
+  }
+
+  #requireIntent(request: FastifyRequest, browserSuffices = false): void {
+    const { cors, publicHttps } = this.#parts
+    const { headers, principal } = request
+    requireIntent({ headers, principal, byTls: cameByTls(request, publicHttps) }, cors, browserSuffices)
   }
 
   /** For routes that answer everybody: a token that does not count makes a stranger. */

@@ -91,6 +91,64 @@ describe('the gate', () => {
     expect((await logout({ 'x-clusterpulse-request': '' })).json()).toMatchObject({ code: 'csrf_refused' })
   })
 
+  const page = 'https://hub.example'
+  it.each<[taken: boolean, what: string, headers: Record<string, string>, identity?: object]>([
+    [false, 'that say nothing', {}],
+    [true, 'that the browser calls its own', { 'sec-fetch-site': 'same-origin' }],
+    [true, 'that the browser calls its own, with their origin', { 'sec-fetch-site': 'same-origin', origin: page }],
+    [false, 'of a sibling', { 'sec-fetch-site': 'same-site' }],
+    [false, 'of a sibling, whatever its origin', { 'sec-fetch-site': 'same-site', origin: page }],
+    [false, 'of another site', { 'sec-fetch-site': 'cross-site' }],
+    [false, 'of no page', { 'sec-fetch-site': 'none' }],
+    [false, 'of two minds', { 'sec-fetch-site': 'same-origin, cross-site' }],
+    [false, 'in other letters', { 'sec-fetch-site': 'Same-Origin' }],
+    [false, 'that contradict themselves', { 'sec-fetch-site': 'same-origin', origin: 'https://evil.example' }],
+    [true, 'of our host', { origin: page }],
+    [true, 'of our host, its port said', { origin: page, host: 'hub.example:443' }],
+    [true, 'of our host and port', { origin: `${page}:8443`, host: 'hub.example:8443' }],
+    [false, 'of another port', { origin: `${page}:8443` }],
+    [true, 'in the clear, as it came', { origin: 'http://hub.example' }],
+    [false, 'in the clear to a proxy that speaks TLS', { origin: 'http://hub.example', 'x-forwarded-proto': 'https' }],
+    [false, 'of no origin', { origin: 'null' }],
+    [false, 'of no origin, called its own', { origin: 'null', 'sec-fetch-site': 'same-origin' }],
+    [false, 'of no web page', { origin: 'chrome-extension://hub.example' }],
+    [false, 'of a longer name', { origin: 'https://hub.example.evil' }],
+    [false, 'of a listed origin', { origin: 'https://listed.example' }],
+    [true, 'of the host that our proxy tells', { origin: page, host: 'api:8080', 'x-forwarded-host': 'hub.example' }],
+    [
+      false,
+      'of one of several hosts told',
+      { origin: page, host: 'api', 'x-forwarded-host': 'hub.example, evil.example' },
+    ],
+    [true, 'of the address people use', { origin: page, host: 'api:8080' }, { publicUrl: page }],
+    [
+      false,
+      'in the clear of an https address',
+      { origin: 'http://hub.example', 'x-forwarded-proto': 'https' },
+      { publicUrl: page },
+    ],
+  ])('taken without our header: %s, of posts %s', async (taken, _what, headers, identity) => {
+    await using world = await aWorld({
+      identity: { ...proxy, ...identity },
+      corsOrigins: ['https://listed.example'],
+    })
+    const from = { host: 'hub.example', 'x-forwarded-user': 'ann', ...headers }
+    const statusOf = async (url: string) =>
+      (await world.server.app.inject({ method: 'POST', url, headers: from })).statusCode
+    expect(await statusOf('/api/v1/auth/cache/clear')).toBe(taken ? 200 : 403)
+    expect(await statusOf('/api/v1/auth/logout')).toBe(taken ? 200 : 403)
+    expect(await statusOf('/api/v2/access/view-as/end'), 'what no original client posts').toBe(403)
+  })
+
+  it('believes the host it was asked by from its proxy alone', async () => {
+    const secret = 'a long password of the administrator'
+    await using world = await aWorld({ identity: { password: { username: 'root', secret } } })
+    const headers = { origin: page, host: 'api:8080', 'x-forwarded-host': 'hub.example', 'x-clusterpulse-request': '1' }
+    const payload = { username: 'root', password: secret }
+    const answer = await world.server.app.inject({ method: 'POST', url: '/api/v1/auth/password', headers, payload })
+    expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([403, 'cross_site_refused'])
+  })
+
   it('puts the security headers on every sort of answer', async () => {
     await using world = await aWorld()
     for (const url of ['/healthz', '/api/v2/clusters', '/api/v2/clusters/none', '/nothing', '/api/nothing', '/%ff']) {

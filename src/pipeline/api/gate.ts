@@ -1,4 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { TLSSocket } from 'node:tls'
+import type { FastifyRequest } from 'fastify'
 import { UnsafeConfigurationError } from '#identity'
 import { RefusedError } from './problem.ts'
 import type { ApiConfig } from './types.ts'
@@ -54,10 +56,13 @@ function hostName(host: string): string {
   return match?.[1]?.toLowerCase() ?? host
 }
 
+/** Of a request, what tells where it came from; `principal` is null as long as nobody has been recognised. */
+export type Asked = Pick<FastifyRequest, 'headers' | 'principal'>
+
 /** Which origins may read answers from another site. */
 export interface Cors {
   /** our own page's, also where a proxy in front of us changes the host */
-  readonly isOwn: (headers: IncomingHttpHeaders) => boolean
+  readonly isOwn: (request: Asked) => boolean
   readonly allows: (origin: string) => boolean
   readonly credentials: boolean
 }
@@ -70,12 +75,13 @@ export function cors({ corsOrigins = [], identity }: ApiConfig): Cors {
   const publicUrl = publicUrlOf(identity)
   const hosts = publicUrl === undefined ? [] : [new URL(publicUrl).host]
   return {
-    isOwn: ({ origin = '', host = '' }) => {
+    isOwn: (request) => {
+      const { origin = '', host = '' } = request.headers
       if (!URL.canParse(origin)) return false
       const { protocol, host: from } = new URL(origin)
       // A port that goes without saying may be said in one and not in the other.
-      const here = host.toLowerCase().replace(protocol === 'https:' ? /:443$/ : /:80$/, '')
-      return from === here || hosts.includes(from)
+      const said = (text: string) => text.toLowerCase().replace(protocol === 'https:' ? /:443$/ : /:80$/, '')
+      return from === said(host) || from === said(told(request, 'x-forwarded-host')) || hosts.includes(from)
     },
     allows: (origin) => patterns.some((pattern) => pattern.test(origin)),
     credentials: origins[0] !== '*',
@@ -85,6 +91,18 @@ export function cors({ corsOrigins = [], identity }: ApiConfig): Cors {
 /** As people reach us, where that is known. */
 export const publicUrlOf = ({ publicUrl, oidc }: ApiConfig['identity']): string | undefined =>
   publicUrl ?? oidc?.publicUrl
+
+/** What a proxy we trust says of the request as it got it; empty from anybody else. A list of proxies is no answer. */
+function told({ headers, principal }: Asked, name: 'x-forwarded-host' | 'x-forwarded-proto'): string {
+  const text = principal?.method === 'trusted-proxy' ? headers[name] : undefined
+  return typeof text === 'string' ? text.trim() : ''
+}
+
+/** A proxy says so: ours by what it is, any other by the address under which people reach us. Who lies, lies to itself. */
+export function cameByTls(request: FastifyRequest, publicHttps: boolean): boolean {
+  if (request.raw.socket instanceof TLSSocket) return true
+  return (publicHttps ? request.headers['x-forwarded-proto'] : told(request, 'x-forwarded-proto')) === 'https'
+}
 
 /** One `*` stands for any text without a slash. */
 function originPattern(origin: string): RegExp {
@@ -104,11 +122,12 @@ export const corsHeaders: Readonly<Record<string, string>> = {
  * A POST comes from our own page, from a listed origin, or from no page at all (a command line sends no Origin).
  * @throws RefusedError
  */
-export function requireSameSite(headers: IncomingHttpHeaders, allowed: Cors): void {
+export function requireSameSite(request: Asked, allowed: Cors): void {
+  const { headers } = request
   const { origin } = headers
   if (headers['sec-fetch-site'] === 'cross-site' && !(origin && allowed.credentials && allowed.allows(origin)))
     throw new RefusedError('cross_site_refused', 'this request came from another web site')
-  if (!origin || allowed.allows(origin) || allowed.isOwn(headers)) return
+  if (!origin || allowed.allows(origin) || allowed.isOwn(request)) return
   throw new RefusedError('cross_site_refused', `origin ${JSON.stringify(origin.slice(0, 200))} may not do this`)
 }
 
@@ -118,16 +137,22 @@ export const intentHeader = 'x-clusterpulse-request'
 /**
  * A cookie travels by itself, so it proves who asks but not that they meant to: whoever stands on one comes from our own
  * origin, listed ones not included, and says so in a header that needs a preflight from anywhere else.
+ *
+ * Where `browserSuffices`, the browser's own word for it does as well: `Sec-Fetch-Site: same-origin`, or an `Origin` that is
+ * ours and as safe as the way the request came. No page can set either.
  * @throws RefusedError `csrf_refused`
  */
-export function requireIntent(headers: IncomingHttpHeaders, { isOwn }: Cors): void {
-  const site = headers['sec-fetch-site']
+export function requireIntent(request: Asked & { readonly byTls: boolean }, { isOwn }: Cors, browserSuffices = false) {
+  const { origin, 'sec-fetch-site': site, [intentHeader]: intent } = request.headers
   if (site !== undefined && site !== 'same-origin')
     throw new RefusedError('csrf_refused', 'this request did not come from our own page')
-  if (headers.origin !== undefined && !isOwn(headers))
+  if (origin !== undefined && !isOwn(request))
     throw new RefusedError('csrf_refused', 'this request came from another origin')
-  if (headers[intentHeader] !== '1')
-    throw new RefusedError('csrf_refused', 'with a cookie, a POST needs the header X-ClusterPulse-Request: 1')
+  if (intent === '1') return
+  // A page that came in the clear could have been written by anybody on the way.
+  const isSafe = (own: string) => own.startsWith('https:') || (own.startsWith('http:') && !request.byTls)
+  if (browserSuffices && (site !== undefined || (origin !== undefined && isSafe(origin)))) return
+  throw new RefusedError('csrf_refused', 'with a cookie, a POST needs the header X-ClusterPulse-Request: 1')
 }
 
 /** From an https page the browser never goes back to http; over http it ignores this. */

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { TLSSocket } from 'node:tls'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { openStream, type Access as Rule } from '#http'
 import { SignInFailedError } from '#identity'
 import { Admission } from './admission.ts'
 import { auditEntry } from './audit-entry.ts'
 import { BodyCache } from './bodies.ts'
-import { cors, corsHeaders, hostCheck, publicUrlOf, securityHeaders, strictTransport } from './gate.ts'
+import { cameByTls, cors, corsHeaders, hostCheck, publicUrlOf, securityHeaders, strictTransport } from './gate.ts'
 import { Pages } from './pages.ts'
 import { problemOf, RefusedError, refusalOf, unauthenticated } from './problem.ts'
 import { RateLimiter } from './rate-limit.ts'
@@ -51,8 +50,8 @@ export function apiServer(options: ApiOptions): ApiServer {
   const streams = new StreamHub({ ...parts, events, logger, metrics, config })
   const requestTimeoutMs = config.requestTimeoutMs ?? 30_000
   const limiter = new RateLimiter(config.rateLimit ?? { perSecond: 200, burst: 400 }, clock)
-  const admission = new Admission({ identity, access, limiter, cors: crossOrigin, requireState })
   const publicHttps = publicUrlOf(config.identity)?.startsWith('https:') ?? false
+  const admission = new Admission({ identity, access, limiter, cors: crossOrigin, publicHttps, requireState })
 
   const { tls } = config
   const built = fastify({
@@ -253,13 +252,6 @@ function knownRoute(url: string, methods: readonly string[], access: Rule): Know
 
 const challenge = (code: string): string =>
   code === 'token_refused' ? 'Bearer realm="clusterpulse", error="invalid_token"' : 'Bearer realm="clusterpulse"'
-
-/** A proxy says so: ours by what it is, any other by the address under which people reach us. Who lies, lies to itself. */
-function cameByTls(request: FastifyRequest, publicHttps: boolean): boolean {
-  if (request.raw.socket instanceof TLSSocket) return true
-  const believed = publicHttps || request.principal?.method === 'trusted-proxy'
-  return believed && request.headers['x-forwarded-proto'] === 'https'
-}
 
 /** What an answer depends on besides its address. */
 function varyOf(known: unknown, { routeOptions: { config } }: FastifyRequest, crossOrigin: boolean): string {

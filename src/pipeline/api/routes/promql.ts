@@ -72,7 +72,7 @@ export function promQlRoutes(
       (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(String(body)))),
     )
     const formOf = (request: FastifyRequest): Parameters => {
-      requireSameSite(request.headers, cors)
+      requireSameSite(request, cors)
       return { ...stringsOf(request.query), ...stringsOf(request.body) }
     }
     route(forms, parts, promQlQueryForm, ({ request, now }) => ask('query', request, formOf(request), now))
