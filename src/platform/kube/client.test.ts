@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { SilentProxy } from '../../../test/silent-proxy.ts'
 import { createKubeClient } from './client.ts'
 import { KubeError } from './errors.ts'
 import { namespaces, secrets, subscriptions, whole } from './resources.ts'
@@ -253,6 +254,52 @@ describe('trouble', () => {
   it('gives up a server that accepts and never answers', async () => {
     const server = await serve(() => {})
     expect(await failure(client(server.access(), { timeoutMs: 80 }).ping())).toMatchObject({ reason: 'timeout' })
+  })
+
+  it('reads on another connection when the one that served before went silent, within the same call', async () => {
+    const server = await serve((_, response) => json(response, 200, { items: [secret('a')] }))
+    const proxy = await SilentProxy.before(Number(new URL(server.access().server).port))
+    open.push(proxy)
+    const access = { ...server.access(), server: `http://127.0.0.1:${proxy.port}` }
+    const kube = client(access, { timeoutMs: 3_000 })
+    expect(await kube.listAll(secrets)).toHaveLength(1)
+    expect(proxy.silence()).toBe(1)
+    const startedAt = performance.now()
+    expect(await kube.listAll(secrets)).toHaveLength(1)
+    expect(performance.now() - startedAt).toBeLessThan(2_500)
+    expect(proxy.taken).toBe(2)
+    // The dead one is not met again.
+    const againAt = performance.now()
+    expect(await kube.listAll(secrets)).toHaveLength(1)
+    expect(performance.now() - againAt).toBeLessThan(900)
+  })
+
+  it('takes the answer of a server that is only slow, whichever request it answers', async () => {
+    let delayMs = 0
+    let asked = 0
+    const server = await serve((_, response) => {
+      asked++
+      setTimeout(() => json(response, 200, { items: [secret('a')] }), delayMs)
+    })
+    const kube = client(server.access(), { timeoutMs: 1_500 })
+    expect(await kube.listAll(secrets)).toHaveLength(1)
+    delayMs = 900
+    expect(await kube.listAll(secrets)).toHaveLength(1)
+    expect(asked).toBe(3)
+  })
+
+  it('tells a time-out when the second connection is silent too, at the deadline of the call', async () => {
+    let silent = false
+    const server = await serve((_, response) => {
+      if (!silent) json(response, 200, { items: [secret('a')] })
+    })
+    const kube = client(server.access(), { timeoutMs: 600 })
+    await kube.listAll(secrets)
+    silent = true
+    const startedAt = performance.now()
+    expect(await failure(kube.listAll(secrets))).toMatchObject({ reason: 'timeout' })
+    expect(performance.now() - startedAt).toBeLessThan(1_500)
+    expect(server.requests).toHaveLength(3)
   })
 
   it('reads once more when a connection breaks in the middle of a page, and only once', async () => {

@@ -37,6 +37,13 @@ export class AnswerTooLargeError extends KubeError {
 /** The stream's reader falls behind by this much before the socket is paused. */
 const STREAM_AHEAD_BYTES = 256 * 1024
 
+export interface ExchangeOptions {
+  readonly maxBytes: number
+  readonly signal: AbortSignal
+  /** told of each sign of the answer */
+  readonly onProgress?: () => void
+}
+
 /**
  * Sends and takes the whole answer. Works on the dispatcher's own callbacks: for pages of a megabyte a stream object per
  * answer costs more than reading it.
@@ -45,7 +52,7 @@ export function exchange(
   dispatcher: Dispatcher,
   origin: string,
   request: WireRequest,
-  { maxBytes, signal }: { maxBytes: number; signal: AbortSignal },
+  { maxBytes, signal, onProgress }: ExchangeOptions,
 ): Promise<BorrowedAnswer> {
   return new Promise((resolve, reject) => {
     let controller: Dispatcher.DispatchController | undefined
@@ -72,8 +79,10 @@ export function exchange(
       onResponseStart(_, statusCode, responseHeaders) {
         status = statusCode
         headers = responseHeaders
+        onProgress?.()
       },
       onResponseData(running, chunk) {
+        onProgress?.()
         if (body.size + chunk.length > maxBytes) running.abort(new AnswerTooLargeError(maxBytes))
         else if (!signal.aborted) body.append(chunk)
       },

@@ -119,11 +119,14 @@ export class RequestLines {
     this.#options = options
   }
 
-  /** Works on a connection that is free, in the order of the callers; throws the signal's reason while waiting for one. */
-  async run<T>(work: (dispatcher: Dispatcher) => Promise<T>, signal: AbortSignal): Promise<T> {
+  /**
+   * Works on a connection that is free, in the order of the callers; throws the signal's reason while waiting for one.
+   * `other` opens connections that no call has used for long.
+   */
+  async run<T>(work: (dispatcher: Dispatcher, other: () => Dispatcher) => Promise<T>, signal: AbortSignal): Promise<T> {
     const line = this.#takeKept() ?? (await this.#wait(signal))
     try {
-      return await work(line === 'kept' ? this.#options.kept : this.#further())
+      return await work(line === 'kept' ? this.#options.kept : this.#further(), () => this.#further())
     } finally {
       this.#giveBack(line)
     }
@@ -208,7 +211,7 @@ export class RequestLines {
   }
 
   #further(): Dispatcher {
-    this.#more ??= this.#options.openMore(this.#options.moreConnections)
+    this.#more ??= this.#options.openMore(Math.max(1, this.#options.moreConnections))
     return this.#more
   }
 

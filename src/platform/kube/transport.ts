@@ -1,5 +1,6 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
+import type { Dispatcher } from 'undici'
 import { type Clock, systemClock } from '#model'
 import { backoffMs } from '#runtime'
 import { Breaker } from './breaker.ts'
@@ -12,6 +13,7 @@ import {
   isConnectionTrouble,
   KubeError,
 } from './errors.ts'
+import { hedged } from './hedge.ts'
 import {
   type Answer,
   type AnswerStream,
@@ -38,7 +40,7 @@ export interface KubeClientOptions extends ClientLimits {
   readonly gzip?: boolean
   /** of one answer, uncompressed, bytes; default 64 MiB */
   readonly maxAnswerBytes?: number
-  /** silence after which a watch is opened anew, ms; above the server's bookmark interval of one minute. Default 150 s */
+  /** silence after which a watch is opened anew, ms; above the server's bookmark interval of one minute. Default 80 s */
   readonly watchInactivityMs?: number
   readonly userAgent?: string
   readonly clock?: Clock
@@ -59,6 +61,8 @@ export interface Call {
 }
 
 const MAX_RETRIES = 3
+/** A connection that answers nothing for so long may be dead, though the server is well. */
+const MAX_SILENCE_MS = 5_000
 const MAX_RETRY_WAIT_MS = 10_000
 const ERROR_BODY_BYTES = 64 * 1024
 const unzip = promisify(gunzip)
@@ -83,6 +87,7 @@ export class Transport implements AsyncDisposable {
   readonly #closing = new AbortController()
   #lines: Lines | undefined
   #active = 0
+  #hasServed = false
   #lastUsedAt: number
 
   /** @throws KubeError `invalid` where the address cannot be used. */
@@ -166,10 +171,7 @@ export class Transport implements AsyncDisposable {
       let answer: BorrowedAnswer
       try {
         const [request, lines] = await this.#prepare(call, signal, this.#gzip)
-        answer = await lines.requests.run(
-          (line) => exchange(line, this.#origin, request, { maxBytes: this.#maxBytes, signal }),
-          signal,
-        )
+        answer = await lines.requests.run((line, other) => this.#exchange(call, request, line, other, signal), signal)
       } catch (error) {
         if (signal.aborted) throw signal.reason
         if (call.method === 'GET' && !broke && isBrokenConnection(error)) {
@@ -197,6 +199,34 @@ export class Transport implements AsyncDisposable {
       await this.clock.sleep(waitMs, signal)
       if (signal.aborted) throw signal.reason
     }
+  }
+
+  /** Reading on a connection that served before has a second try beside it: that connection may have died without a word. */
+  async #exchange(
+    call: Call,
+    request: WireRequest,
+    line: Dispatcher,
+    other: () => Dispatcher,
+    signal: AbortSignal,
+  ): Promise<BorrowedAnswer> {
+    const on = (dispatcher: Dispatcher) => (ended: AbortSignal, onProgress?: () => void) =>
+      exchange(dispatcher, this.#origin, request, {
+        maxBytes: this.#maxBytes,
+        signal: ended,
+        ...(onProgress && { onProgress }),
+      })
+    const mayHedge = call.method === 'GET' && this.#hasServed
+    const answer = mayHedge
+      ? await hedged({
+          first: on(line),
+          second: (ended) => on(other())(ended),
+          afterMs: Math.min(MAX_SILENCE_MS, (call.timeoutMs ?? this.#timeoutMs) / 3),
+          clock: this.clock,
+          signal,
+        })
+      : await on(line)(signal)
+    this.#hasServed = true
+    return answer
   }
 
   async #prepare(call: Call, signal: AbortSignal, gzip: boolean): Promise<[WireRequest, Lines]> {

@@ -9,7 +9,7 @@ import type { Call, Transport } from './transport.ts'
 import type { Resource, WatchEvent, WatchOptions } from './types.ts'
 
 /** Servers send a bookmark about every minute: silence beyond this means that the connection is dead. */
-const INACTIVITY_MS = 150_000
+const INACTIVITY_MS = 80_000
 /** The server ends a watch after a time between these: many watches of a fleet must not end together. */
 const MIN_WATCH_S = 300
 const MAX_WATCH_S = 600

@@ -13,15 +13,19 @@ export interface RedisConnection {
   readonly tls?: { readonly ca?: string; readonly servername?: string }
   /** ms until a connection counts as failed; default 5 s */
   readonly connectTimeoutMs?: number
-  /** ms until an unanswered command counts as failed; default 10 s */
+  /** ms until an unanswered command counts as failed, and its connection as dead; default 8 s */
   readonly commandTimeoutMs?: number
+  /** ms between two signs of life asked of a connection that may be idle; default 3 s */
+  readonly heartbeatMs?: number
 }
 
 export type { Redis }
 export type Command = [name: string, ...args: (string | number)[]]
 
 /**
- * A connection that comes back by itself and never queues: while it is down a command fails at once.
+ * A connection that comes back by itself and never queues: while it is down a command fails at once. A connection that
+ * answers nothing for `commandTimeoutMs` is dead, though nobody closed it (its peer's node died, a NAT entry was dropped): it is
+ * destroyed and opened anew. Idle ones, subscribers among them, are asked for a sign of life every `heartbeatMs`.
  * It is not open yet: `await redis.connect()` for the first try.
  */
 export function redisClient(connection: RedisConnection, onTrouble: (reason: string) => void): Redis {
@@ -33,7 +37,8 @@ export function redisClient(connection: RedisConnection, onTrouble: (reason: str
     password,
     tls,
     connectTimeoutMs = 5_000,
-    commandTimeoutMs = 10_000,
+    commandTimeoutMs = 8_000,
+    heartbeatMs = 3_000,
   } = connection
   const redis = new Redis({
     host,
@@ -45,6 +50,8 @@ export function redisClient(connection: RedisConnection, onTrouble: (reason: str
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,
     commandTimeout: commandTimeoutMs,
+    // Counted from a command to the next byte: the driver destroys a socket that stays silent.
+    socketTimeout: commandTimeoutMs,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
@@ -55,7 +62,20 @@ export function redisClient(connection: RedisConnection, onTrouble: (reason: str
   })
   redis.on('error', (error) => onTrouble(reasonOf(error)))
   redis.on('close', () => onTrouble(NO_CONNECTION))
+  keepAsking(redis, heartbeatMs)
   return redis
+}
+
+/** Asks for a sign of life while the connection stands. What becomes of the answer is the socket's own affair. */
+function keepAsking(redis: Redis, everyMs: number): void {
+  let timer: NodeJS.Timeout | undefined
+  const stop = () => clearInterval(timer)
+  redis.on('ready', () => {
+    stop()
+    timer = setInterval(() => void redis.ping().catch(() => undefined), everyMs).unref()
+  })
+  redis.on('close', stop)
+  redis.on('end', stop)
 }
 
 // The driver finds a command by its method's name.

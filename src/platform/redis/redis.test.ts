@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest'
+import { SilentProxy } from '../../../test/silent-proxy.ts'
+import { redisMissing, startRedis } from '../../pipeline/state/test/redis-server.ts'
+import { closeRedis, type Redis, redisClient } from './index.ts'
+
+const noRedis = redisMissing === undefined ? '' : ` (not run: ${redisMissing})`
+
+describe.skipIf(noRedis !== '')(`a connection to Redis${noRedis}`, () => {
+  const clientOf = async (port: number): Promise<Redis> => {
+    const redis = redisClient({ host: '127.0.0.1', port, commandTimeoutMs: 400, heartbeatMs: 150 }, () => undefined)
+    await redis.connect()
+    return redis
+  }
+
+  it('that goes silent is given up, and another one opened', async () => {
+    await using server = await startRedis()
+    await using proxy = await SilentProxy.before(server.port)
+    const redis = await clientOf(proxy.port)
+    try {
+      expect(proxy.silence()).toBe(1)
+      await expect(redis.get('x')).rejects.toThrow()
+      await expect.poll(() => redis.get('x').catch(() => 'away'), { timeout: 5_000 }).toBeNull()
+    } finally {
+      await closeRedis(redis)
+    }
+  })
+
+  it('that only listens notices the silence too, and hears again what is published', async () => {
+    await using server = await startRedis()
+    await using proxy = await SilentProxy.before(server.port)
+    const listener = await clientOf(proxy.port)
+    const speaker = await clientOf(server.port)
+    try {
+      const heard: string[] = []
+      listener.on('message', (_, text) => heard.push(text))
+      listener.on('ready', () => void listener.subscribe('news'))
+      await listener.subscribe('news')
+      await speaker.publish('news', 'before')
+      await expect.poll(() => heard).toEqual(['before'])
+      proxy.silence()
+      await expect
+        .poll(() => speaker.publish('news', 'after').then(() => heard.at(-1)), { timeout: 5_000 })
+        .toBe('after')
+    } finally {
+      await closeRedis(listener)
+      await closeRedis(speaker)
+    }
+  })
+
+  it('that is idle for long stays as it is', async () => {
+    await using server = await startRedis()
+    await using proxy = await SilentProxy.before(server.port)
+    const redis = await clientOf(proxy.port)
+    const listener = await clientOf(proxy.port)
+    try {
+      await listener.subscribe('news')
+      await new Promise((resolve) => setTimeout(resolve, 1_500))
+      expect(proxy.taken).toBe(2)
+      expect([redis.status, listener.status]).toEqual(['ready', 'ready'])
+    } finally {
+      await closeRedis(redis)
+      await closeRedis(listener)
+    }
+  })
+})

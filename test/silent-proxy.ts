@@ -1,0 +1,60 @@
+import { once } from 'node:events'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+
+/**
+ * Stands before a server and can let the connections of a moment go silent: they stay open and carry nothing any more, in neither
+ * direction, as when a node died hard or a NAT entry was dropped. New connections are well.
+ */
+export class SilentProxy implements AsyncDisposable {
+  /** connections that were taken so far */
+  taken = 0
+  readonly #server: Server
+  readonly #pairs = new Set<readonly [Socket, Socket]>()
+
+  private constructor(port: number, host: string) {
+    this.#server = createServer((near) => {
+      this.taken++
+      const far = connect({ port, host })
+      const pair = [near, far] as const
+      this.#pairs.add(pair)
+      const end = () => {
+        this.#pairs.delete(pair)
+        near.destroy()
+        far.destroy()
+      }
+      for (const socket of pair) socket.once('close', end).once('error', end)
+      near.pipe(far)
+      far.pipe(near)
+    })
+  }
+
+  static async before(port: number, host = '127.0.0.1'): Promise<SilentProxy> {
+    const proxy = new SilentProxy(port, host)
+    proxy.#server.listen(0, '127.0.0.1')
+    await once(proxy.#server, 'listening')
+    return proxy
+  }
+
+  get port(): number {
+    const address = this.#server.address()
+    return address && typeof address === 'object' ? address.port : 0
+  }
+
+  /** @returns how many connections went silent */
+  silence(): number {
+    const silenced = [...this.#pairs]
+    for (const [near, far] of silenced) {
+      near.unpipe(far)
+      far.unpipe(near)
+      near.pause()
+      far.pause()
+    }
+    return silenced.length
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const pair of this.#pairs) for (const socket of pair) socket.destroy()
+    this.#server.close()
+    await once(this.#server, 'close')
+  }
+}
