@@ -57,6 +57,7 @@ export function route<C extends RouteContract>(
     config: { access: contract.access },
     exposeHeadRoute: contract.method === 'GET' && contract.contentType !== 'text/event-stream',
     schema: { ...(params && { params }), ...(querystring && { querystring }) },
+    ...(contract.url.startsWith('/api/v1/') && { preValidation: async ({ query }) => firstOfEach(query, querystring) }),
     handler: async (request, reply) => {
       const answer = await handler({
         params: request.params as ParamsOf<C>, // Fastify has validated both against the contract
@@ -71,6 +72,14 @@ export function route<C extends RouteContract>(
       return reply.type('application/json').send(Buffer.from(`${JSON.stringify(answer.fresh)}\n`))
     },
   })
+}
+
+/** A parameter that stands twice counts as it stands first: on the documented routes it always did. Lists stay lists. */
+function firstOfEach(query: unknown, declared: RouteContract['schema']['querystring']): void {
+  const { properties = {} } = (declared ?? {}) as { readonly properties?: Readonly<Record<string, { type?: unknown }>> }
+  const given = query as Record<string, string | string[]>
+  for (const [name, values] of Object.entries(given))
+    if (Array.isArray(values) && properties[name]?.type !== 'array') given[name] = values[0] ?? ''
 }
 
 const worthPacking = 1024

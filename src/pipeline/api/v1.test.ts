@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { routes } from '#http'
 import type { OperatorSnapshot } from '#model'
 import { aNode, aWorld, complete, start, type World } from './test/world.ts'
 
@@ -44,6 +45,48 @@ async function fill(world: World): Promise<void> {
 }
 
 describe('the documented routes', () => {
+  const questions = routes.flatMap(({ method, url, access, schema: { querystring } }) => {
+    const declared = (querystring as { properties?: Record<string, { type?: unknown }> } | undefined)?.properties ?? {}
+    const single = Object.keys(declared).filter((name) => declared[name]?.type !== 'array')
+    const isAsked = method === 'GET' && access === 'filtered' && url.startsWith('/api/v1/') && !url.endsWith('/stream')
+    return isAsked ? single.map((name) => [url, name] as const) : []
+  })
+  it('take the first of several, every parameter of every route, as if it stood alone', async () => {
+    expect(questions.length).toBeGreaterThan(30)
+    await using world = await aWorld()
+    await fill(world)
+    const steady = ({ status, body }: { status: number; body: unknown }) => ({
+      status,
+      body: { ...(body as object), requestId: '', evaluated_at: '', end: '', start: '' },
+    })
+    for (const [url, name] of questions) {
+      const path = url
+        .replace(':name', 'west')
+        .replace(':node', 'a')
+        .replace(':type', 'none')
+        .replace(':label', 'cluster')
+      // Refused the same way where it is refused: what counts is that the second is not looked at.
+      for (const value of ['shop', '', 'true']) {
+        const once = await world.get(`${path}?${name}=${value}`)
+        const twice = await world.get(`${path}?${name}=${value}&${name}=alpha`)
+        expect(steady(twice), `${url} ${name}=${value}`).toEqual(steady(once))
+      }
+    }
+  })
+
+  it('take the first where the first decides', async () => {
+    await using world = await aWorld()
+    await fill(world)
+    const names = async (question: string) =>
+      ((await world.get(`/api/v1/clusters/west/${question}`)).body as { name: string }[]).map(({ name }) => name)
+    expect(await names('nodes?role=control-plane&role=x')).toEqual(['b'])
+    expect(await names('nodes?role=x&role=control-plane')).toEqual([])
+    expect(await names('nodes?status=NotReady&status=Ready&role=&role=x')).toEqual(['b'])
+    expect(await names('operators?namespace=shop&namespace=none&status=Failed&status=x')).toEqual(['in-shop'])
+    expect(await names('namespaces?with_operator_count=true&with_operator_count=false')).toHaveLength(3)
+    expect((await world.get('/api/v2/search?q=a&q=b')).status).toBe(400)
+  })
+
   it('list clusters by name with the documented fields, and freshness beside them', async () => {
     await using world = await aWorld()
     await fill(world)

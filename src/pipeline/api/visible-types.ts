@@ -146,9 +146,17 @@ export class VisibleType {
    * @returns null where measurements may not be seen
    */
   get aggregations(): Aggregations | null {
+    return this.#shown(() => (this.custom.whole ? (this.state?.aggregations ?? {}) : this.#summed()))
+  }
+
+  /** The same, over these of the rows that may be seen. */
+  aggregationsOver(places: readonly number[]): Aggregations | null {
+    return this.#shown(() => this.source.aggregate(this.rows.only(places.toSorted((left, right) => left - right))))
+  }
+
+  #shown(made: () => Aggregations): Aggregations | null {
     if (!this.custom.metrics) return null
-    const isOurs = this.custom.whole || !this.source.filterAggregations
-    const all = isOurs ? (this.state?.aggregations ?? {}) : this.#summed()
+    const all = this.source.filterAggregations ? made() : (this.state?.aggregations ?? {})
     return Object.fromEntries(Object.entries(all).filter(([name]) => this.custom.aggregation(name)))
   }
 

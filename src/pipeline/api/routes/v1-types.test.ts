@@ -97,8 +97,29 @@ describe('the documented rows of a type', () => {
       aggregations: { count: 2, total: 10 },
     })
     const asked = await ask('admin', '/api/v1/clusters/west/custom/pvc?namespace=shop')
-    expect(asked).toMatchObject({ filtered: false, pagination: { total: 2 }, aggregations: { count: 3 } })
+    expect(asked).toMatchObject({ filtered: false, pagination: { total: 2 }, aggregations: { count: 2, total: 10 } })
     expect(asked).not.toHaveProperty('filterNote')
+  })
+
+  it.each([
+    ['admin', 'bank', { count: 1, total: 500, by_phase: { Bound: 1 } }],
+    ['admin', 'bank&sort_by=size&page_size=1', { count: 1, total: 500, by_phase: { Bound: 1 } }],
+    ['admin', 'none', { count: 0, total: 0, by_phase: {} }],
+    ['admin', '', { count: 3, total: 510, by_phase: { Bound: 2, '<Lost>': 1 } }],
+    ['ann', 'bank', { count: 0, total: 0, by_phase: {} }],
+    ['bob', 'shop', { count: 2, by_phase: { Bound: 1, '<Lost>': 1 } }],
+    ['cid', 'shop', undefined],
+  ])('for %s sum over the namespace that is asked for: %s', async (as, namespace, sums) => {
+    expect((await ask(as, `/api/v1/clusters/west/custom/pvc?namespace=${namespace}`)).aggregations).toEqual(sums)
+  })
+
+  it('sum over all there is where the declaration gives everybody that', async () => {
+    const open = aSource('open', { filterAggregations: false })
+    await using given = await aWorld({ identity: proxy, policies }, { catalog: new ToldCatalog(open) })
+    await given.connect('west')
+    given.collected('west', seenBy(open, rows))
+    const { body } = await get(given, '/api/v1/clusters/west/custom/open?namespace=shop', { as: 'admin' })
+    expect(body).toMatchObject({ pagination: { total: 2 }, aggregations: { count: 3 } })
   })
 
   it.each([
@@ -163,6 +184,9 @@ describe('the documented discovery of types', () => {
       { resourceTypeName: 'pvc', sourceId: 'test/pvc' },
       { resourceTypeName: 'vm', sourceId: 'test/vm' },
     ])
+    expect(await listed('admin', '/api/v1/custom-types/')).toEqual(await listed('admin', '/api/v1/custom-types'))
+    expect((await get(world, '/api/v1/custom-types/')).status).toBe(401)
+    expect((await get(world, '/api/v1/custom-types/clusters/', { as: 'admin' })).status).toBe(404)
     expect(await listed('eve', '/api/v1/custom-types')).toEqual([])
     const details = '?include_source_details=true&include_cluster_availability=true'
     expect(await listed('bob', `/api/v1/custom-types${details}`)).toEqual([

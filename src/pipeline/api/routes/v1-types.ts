@@ -47,25 +47,28 @@ export function v1TypeRoutes(
         ...(namespace && { namespace }),
       })
       const page = { page: positive(query.page, 1), size: Math.min(positive(query.page_size, 100), maxPageSize) }
-      return `${documentText(rowsDocument(type, places, page, query.include_aggregations !== 'false'))}\n`
+      const sums = () => (namespace ? type.aggregationsOver(places) : type.aggregations)
+      const aggregations = query.include_aggregations !== 'false' && type.state ? sums() : null
+      return `${documentText(rowsDocument(type, places, page, aggregations))}\n`
     })
   })
 
-  route(app, parts, v1CustomTypes, ({ request, query }) => {
-    const sight = sightOf(request)
-    const clusters = visibleClusters(parts, sight).map(({ state }) => state)
-    const items = [...types.types().values()].flatMap(([source]) => seenSource(types, sight, clusters, source) ?? [])
-    const withSource = query.include_source_details === 'true'
-    const withClusters = query.include_cluster_availability === 'true'
-    return {
-      fresh: items.map((seen) => ({
-        resourceTypeName: seen.source.typeName,
-        sourceId: seen.source.id,
-        ...(withSource && sourceDetails(seen)),
-        ...(withClusters && { clustersWithData: clustersWithData(seen) }),
-      })),
-    }
-  })
+  for (const url of [v1CustomTypes.url, `${v1CustomTypes.url}/`])
+    route(app, parts, { ...v1CustomTypes, url }, ({ request, query }) => {
+      const sight = sightOf(request)
+      const clusters = visibleClusters(parts, sight).map(({ state }) => state)
+      const items = [...types.types().values()].flatMap(([source]) => seenSource(types, sight, clusters, source) ?? [])
+      const withSource = query.include_source_details === 'true'
+      const withClusters = query.include_cluster_availability === 'true'
+      return {
+        fresh: items.map((seen) => ({
+          resourceTypeName: seen.source.typeName,
+          sourceId: seen.source.id,
+          ...(withSource && sourceDetails(seen)),
+          ...(withClusters && { clustersWithData: clustersWithData(seen) }),
+        })),
+      }
+    })
 
   route(app, parts, v1CustomTypeClusters, ({ request, query }) => {
     const asked = [...new Set(query.type ?? [])].filter(Boolean)
@@ -91,9 +94,13 @@ interface Page {
   readonly size: number
 }
 
-function rowsDocument(type: VisibleType, places: readonly number[], { page, size }: Page, withSums: boolean) {
+function rowsDocument(
+  type: VisibleType,
+  places: readonly number[],
+  { page, size }: Page,
+  aggregations: VisibleType['aggregations'],
+) {
   const { rows, state, source, cluster, custom } = type
-  const aggregations = withSums && state ? type.aggregations : null
   const total = places.length
   const pages = Math.max(1, Math.ceil(total / size))
   return {
