@@ -2,9 +2,12 @@ import { type Static, Type } from 'typebox'
 import type { RouteContract } from './contract.ts'
 import { ClusterParams, Name } from './parameters.ts'
 
-/** A stretch in which numbers came another way, or will never come. */
+/** A stretch in which numbers came another way, will never come, or were made up. */
 export const SpanViewSchema = Type.Object({
-  kind: Type.Union([Type.Literal('repaired'), Type.Literal('lost'), Type.Literal('pulled')]),
+  kind: Type.Union(
+    [Type.Literal('repaired'), Type.Literal('lost'), Type.Literal('pulled'), Type.Literal('simulated')],
+    { description: 'simulated: nothing was measured, the numbers were made up for the demonstration' },
+  ),
   from: Type.Integer({ description: 'ms since the Unix epoch' }),
   to: Type.Integer({ description: 'ms since the Unix epoch' }),
   cause: Type.String({ description: 'of a loss: thinned, dropped or damaged' }),

@@ -65,6 +65,8 @@ export interface Batch {
   readonly base?: number
   /** from an agent's buffer, older than what is known: for history; state takes it only where it has nothing newer */
   readonly backfill?: boolean
+  /** made up for a demonstration: history marks its numbers so. Only the hub itself can say it, no agent */
+  readonly simulated?: true
   readonly source: Source
   /** by the collector's clock, ms since the Unix epoch */
   readonly collectedAt: number

@@ -21,5 +21,7 @@ export interface SampleSet {
   readonly source: Source
   /** they came later, out of an agent's buffer */
   readonly repaired: boolean
+  /** nothing was ever measured: they were made up for a demonstration */
+  readonly simulated?: true
   readonly groups: readonly SampleGroup[]
 }

@@ -243,6 +243,23 @@ for (const driver of drivers) {
       expect(await store.spans({ cluster: 'west', from: t0, to: t0 + 5 })).toEqual([])
     })
 
+    it('marks what was made up, however sparse it is, and nothing of what was measured beside it', async () => {
+      await open()
+      const at = (n: number) => t0 - minutes(90) + minutes(30 * n)
+      const simulated = { simulated: true } as const
+      await keep(pods(at(0), 1, simulated), pods(at(1), 2, simulated), pods(at(2), 3, simulated), pods(t0, 4))
+      expect(await store.spans({ cluster: 'west', from: at(0), to: t0 })).toEqual([
+        { kind: 'simulated', from: at(0), to: at(2), cause: '', count: 3 },
+      ])
+      expect(await values({ from: at(0), to: t0, stepMs: minutes(30) })).toEqual([[1, 2, 3, 4]])
+      // A cluster that pushes now is told apart as ever.
+      await keep(pods(t0 + minutes(1), 5, { source: 'push' }))
+      expect((await store.spans({ cluster: 'west', from: at(0), to: t0 })).map(({ kind }) => kind)).toEqual([
+        'simulated',
+        'pulled',
+      ])
+    })
+
     it('merges losses of one cause, and finds those that reach into the range', async () => {
       await open()
       const at = (n: number) => t0 + minutes(n)

@@ -5,7 +5,7 @@ import { metricWord, type Words } from './duckdb-words.ts'
 import { wayCode } from './duckdb-writer.ts'
 import { TooManySeriesError } from './errors.ts'
 import { cleanMetric, type Grid, gridOf, SeriesTable } from './series.ts'
-import { type Run, SPAN_GAP_MS, spansOf, type Way } from './spans.ts'
+import { type Run, spanGapMs, spansOf, type Way } from './spans.ts'
 import type { HistorySpan, HistoryStore, RangeAnswer, RangeQuery } from './types.ts'
 
 type SpansQuery = Parameters<HistoryStore['spans']>[0]
@@ -123,18 +123,21 @@ export class Reads {
   async spans({ cluster, from, to }: SpansQuery): Promise<readonly HistorySpan[]> {
     const id = this.#words.find(cluster)
     if (id === undefined) return []
-    const ways = await this.#columns(`SELECT coalesce(max(way), 0) FROM ${batches(`cluster = ${id}`)}`)
-    const pushes = Number(ways[0]?.[0] ?? 0) > 0
-    return spansOf(pushes ? await this.#runs(id, from, to) : [], await this.#losses(id, from, to), pushes)
+    const [found = []] = await this.#columns(`SELECT DISTINCT way FROM ${batches(`cluster = ${id}`)}`)
+    const ways = found.map((way) => wayNamed(Number(way)))
+    const pushes = ways.some((way) => way === 'pushed' || way === 'repaired')
+    const isMarked = pushes || ways.includes('simulated')
+    return spansOf(isMarked ? await this.#runs(id, from, to) : [], await this.#losses(id, from, to), pushes)
   }
 
   /** Runs are told apart by the database: a month of batches is a few rows. */
   async #runs(cluster: number, from: number, to: number): Promise<readonly Run[]> {
     const where = `cluster = ${cluster} AND t >= ${sqlTime(from - ROLL_MS)} AND t <= ${sqlTime(to)}`
+    const gap = `if(way = ${wayCode.simulated}, ${spanGapMs('simulated')}, ${spanGapMs('pulled')})`
     const rows = await this.#columns(`
       WITH batches AS (FROM ${batches(where)}),
       fresh AS (
-        SELECT *, way IS DISTINCT FROM lag(way) OVER (ORDER BY f, l) OR f - lag(l) OVER (ORDER BY f, l) > ${SPAN_GAP_MS} AS is_new
+        SELECT *, way IS DISTINCT FROM lag(way) OVER (ORDER BY f, l) OR f - lag(l) OVER (ORDER BY f, l) > ${gap} AS is_new
         FROM batches WHERE l >= ${sqlTime(from)} AND f <= ${sqlTime(to)}),
       runs AS (SELECT *, count(*) FILTER (is_new) OVER (ORDER BY f, l ROWS UNBOUNDED PRECEDING) AS run FROM fresh)
       SELECT any_value(way), min(f)::DOUBLE, max(l)::DOUBLE, sum(n)::DOUBLE FROM runs GROUP BY run ORDER BY 2`)
@@ -222,7 +225,5 @@ const sqlTime = (at: number): string =>
 
 const numberOrNull = (value: unknown): number | null => (typeof value === 'number' ? value : null)
 
-function wayNamed(code: number): Way {
-  if (code === wayCode.repaired) return 'repaired'
-  return code === wayCode.pushed ? 'pushed' : 'pulled'
-}
+const wayNamed = (code: number): Way => waysByCode.find((way) => wayCode[way] === code) ?? 'pulled'
+const waysByCode = Object.keys(wayCode) as Way[] // the keys of a record of every way

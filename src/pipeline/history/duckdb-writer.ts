@@ -7,7 +7,7 @@ import { cleanMetric, cleanTime } from './series.ts'
 import { isBetweenRounds, type Way, wayOf } from './spans.ts'
 import type { HistoryRecord } from './types.ts'
 
-export const wayCode: Readonly<Record<Way, number>> = { pulled: 0, pushed: 1, repaired: 2 }
+export const wayCode: Readonly<Record<Way, number>> = { pulled: 0, pushed: 1, repaired: 2, simulated: 3 }
 
 /** Values written before others get a turn. */
 const SLICE = 20_000

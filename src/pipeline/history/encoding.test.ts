@@ -36,13 +36,17 @@ const anyGroup = fc
       ),
     }),
   )
-const anySet: fc.Arbitrary<SampleSet> = fc.record({
-  cluster: fc.constantFrom('west', 'a.b-c', 'x'.repeat(253)).map(parseClusterName),
-  at: fc.oneof(fc.integer({ min: 0, max: 2 ** 42 }), fc.double({ noNaN: true })),
-  source: fc.constantFrom('pull', 'push'),
-  repaired: fc.boolean(),
-  groups: fc.array(anyGroup, { maxLength: 4 }),
-})
+const anySet: fc.Arbitrary<SampleSet> = fc.record(
+  {
+    cluster: fc.constantFrom('west', 'a.b-c', 'x'.repeat(253)).map(parseClusterName),
+    at: fc.oneof(fc.integer({ min: 0, max: 2 ** 42 }), fc.double({ noNaN: true })),
+    source: fc.constantFrom('pull', 'push'),
+    repaired: fc.boolean(),
+    groups: fc.array(anyGroup, { maxLength: 4 }),
+    simulated: fc.constant(true as const),
+  },
+  { requiredKeys: ['cluster', 'at', 'source', 'repaired', 'groups'] },
+)
 
 describe('encodeSamples and decodeSamples', () => {
   it('give any set back to the bit', () =>

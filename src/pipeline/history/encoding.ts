@@ -3,7 +3,7 @@ import { FleetError, isClusterName, type MetricScope, type SampleGroup, type Sam
 /*
  * A SampleSet as bytes for the hub's log:
  *
- *   version 1 | cluster | at (float64) | flags: 1 push, 2 repaired | number of groups, then each
+ *   version 1 | cluster | at (float64) | flags: 1 push, 2 repaired, 4 simulated | number of groups, then each
  *   group:   scope | number of keys, keys | number of columns, columns
  *   column:  metric: 0 and its name, or 1 + its place in the dictionary | packing | values
  *
@@ -62,7 +62,7 @@ export function encodeSamples(set: SampleSet): Buffer {
   writer.byte(VERSION)
   writer.text(set.cluster)
   writer.float(set.at)
-  writer.byte((set.source === 'push' ? 1 : 0) | (set.repaired ? 2 : 0))
+  writer.byte((set.source === 'push' ? 1 : 0) | (set.repaired ? 2 : 0) | (set.simulated ? 4 : 0))
   writer.varint(set.groups.length)
   let total = 0
   for (const group of set.groups) {
@@ -136,7 +136,14 @@ export function decodeSamples(bytes: Uint8Array): SampleSet {
     groups.push(group)
   }
   reader.end()
-  return { cluster, at, source: flags & 1 ? 'push' : 'pull', repaired: (flags & 2) !== 0, groups }
+  return {
+    cluster,
+    at,
+    source: flags & 1 ? 'push' : 'pull',
+    repaired: (flags & 2) !== 0,
+    ...(flags & 4 && { simulated: true }),
+    groups,
+  }
 }
 
 function readGroup(reader: Reader, maxValues: number): SampleGroup {

@@ -54,6 +54,7 @@ export function samplesOf(batch: Batch, view?: BatchView): SampleSet | undefined
     at: batch.collectedAt,
     source: batch.source,
     repaired: batch.backfill === true,
+    ...(batch.simulated && { simulated: true as const }),
     groups,
   }
 }

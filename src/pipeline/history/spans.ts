@@ -7,10 +7,15 @@ import type { HistorySpan } from './types.ts'
  */
 export const SPAN_GAP_MS = 600_000
 
-/** How one batch came: a pull, a push, or a push out of the agent's buffer. */
-export type Way = 'pulled' | 'pushed' | 'repaired'
+/** How one batch came: a pull, a push, or a push out of the agent's buffer; or it never came, but was made up. */
+export type Way = 'pulled' | 'pushed' | 'repaired' | 'simulated'
 
-export function wayOf({ source, repaired }: Pick<SampleSet, 'source' | 'repaired'>): Way {
+/** What is made up of the past is sparse on purpose: twice half an hour. */
+const SIMULATED_GAP_MS = 3_600_000
+export const spanGapMs = (way: Way): number => (way === 'simulated' ? SIMULATED_GAP_MS : SPAN_GAP_MS)
+
+export function wayOf({ source, repaired, simulated }: Pick<SampleSet, 'source' | 'repaired' | 'simulated'>): Way {
+  if (simulated) return 'simulated'
   if (repaired) return 'repaired'
   return source === 'push' ? 'pushed' : 'pulled'
 }
@@ -32,7 +37,7 @@ export function runsOf(batches: readonly { readonly way: Way; readonly at: numbe
   const runs: Run[] = []
   for (const { way, at } of [...batches].sort((left, right) => left.at - right.at)) {
     const last = runs.at(-1)
-    if (last?.way === way && at - last.to <= SPAN_GAP_MS)
+    if (last?.way === way && at - last.to <= spanGapMs(way))
       runs[runs.length - 1] = { ...last, to: at, count: last.count + 1 }
     else runs.push({ way, from: at, to: at, count: 1 })
   }

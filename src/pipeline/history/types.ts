@@ -8,8 +8,11 @@ export type HistoryRecord =
 
 /** A stretch of time of one cluster in which the numbers did not come live by the usual way; ms, both ends included. */
 export interface HistorySpan {
-  /** `repaired`: sent later out of an agent's buffer. `lost`: declared lost. `pulled`: read by the hub in a push cluster. */
-  readonly kind: 'repaired' | 'lost' | 'pulled'
+  /**
+   * `repaired`: sent later out of an agent's buffer. `lost`: declared lost. `pulled`: read by the hub in a push cluster.
+   * `simulated`: never measured, made up for a demonstration.
+   */
+  readonly kind: 'repaired' | 'lost' | 'pulled' | 'simulated'
   readonly from: number
   readonly to: number
   /** of a loss: thinned, dropped, damaged; else '' */

@@ -42,6 +42,7 @@ export const batchMetric = {
   pulled: 'clusterpulse_batch_pulled',
   pushed: 'clusterpulse_batch_pushed',
   repaired: 'clusterpulse_batch_repaired',
+  simulated: 'clusterpulse_batch_simulated',
   /** the number of batches, at the time of the first */
   lost: 'clusterpulse_batch_lost',
   /** how long it lasted, at the same time */

@@ -77,18 +77,23 @@ export async function keys(client: VictoriaClient, query: KeysQuery): Promise<re
   return [...found].sort().slice(0, Math.max(0, limit))
 }
 
+const ways: readonly Way[] = ['pulled', 'pushed', 'repaired', 'simulated']
+
 export async function spans(client: VictoriaClient, query: SpansQuery): Promise<readonly HistorySpan[]> {
   const { cluster, from, to } = query
   const named = (pattern: string): string => `{__name__=~"${pattern}",cluster=${quote(cluster)}}`
   const pushed = named(`${batchMetric.pushed}|${batchMetric.repaired}`)
   const pushes = (await seriesIn(client, pushed, from - LONGEST_LOSS_MS, to + DAY_MS)).length > 0
   const batches: { way: Way; at: number }[] = []
-  if (pushes) {
-    const all = named(`${batchMetric.pulled}|${batchMetric.pushed}|${batchMetric.repaired}`)
-    for await (const { metric, timestamps } of client.export(all, from, to)) {
-      const way = (['pulled', 'pushed', 'repaired'] as const).find((one) => batchMetric[one] === metric.__name__)
-      if (way) for (const at of timestamps) batches.push({ way, at })
-    }
+  // Where nothing is pushed pulling is the usual way, and a month of it need not be read.
+  const marked = pushes ? ways : (['simulated'] as const)
+  for await (const { metric, timestamps } of client.export(
+    named(marked.map((way) => batchMetric[way]).join('|')),
+    from,
+    to,
+  )) {
+    const way = marked.find((one) => batchMetric[one] === metric.__name__)
+    if (way) for (const at of timestamps) batches.push({ way, at })
   }
   return spansOf(runsOf(batches), await losses(client, query), pushes)
 }

@@ -88,6 +88,7 @@ function checkHead(batch: Batch): void {
   if (batch.base !== undefined && batch.base >= batch.sequence) refuse('base', 'is not before its own sequence')
   if (batch.backfill !== undefined && typeof batch.backfill !== 'boolean')
     refuse('backfill', 'is neither true nor false')
+  if (batch.simulated !== undefined && batch.simulated !== true) refuse('simulated', 'is not true')
   if (batch.source !== 'pull' && batch.source !== 'push') refuse('source', 'is neither pull nor push')
   if (!isAmount(batch.collectedAt, MAX_INSTANT)) refuse('collectedAt', 'is no time in milliseconds')
   if (!isAmount(batch.durationMs, MAX_INSTANT)) refuse('durationMs', 'is no duration in milliseconds')

@@ -29,7 +29,12 @@ export function palette(): Palette {
       area: of('--area-1'),
       ink: of('--ink-2'),
       grid: of('--line'),
-      spans: { repaired: of('--span-repaired'), pulled: of('--span-pulled'), lost: of('--span-lost') },
+      spans: {
+        repaired: of('--span-repaired'),
+        pulled: of('--span-pulled'),
+        lost: of('--span-lost'),
+        simulated: of('--span-simulated'),
+      },
       ground: of('--surface'),
       font: `11px ${of('--sans')}`,
     },
@@ -52,6 +57,8 @@ const shapes: Readonly<Record<SpanView['kind'], (pen: CanvasRenderingContext2D) 
     for (const start of [-side, 0, side]) segment(pen, start, side, start + side, 0)
   },
   pulled: (pen) => segment(pen, 2, 2, 3.6, 2),
+  // its edge alone: it lies behind most of what there is to see
+  simulated: () => undefined,
   lost: (pen) => {
     for (const start of [-side, 0, side]) {
       segment(pen, start, side, start + side, 0)
@@ -86,8 +93,18 @@ function patternOf(kind: SpanView['kind'], color: string, ratio: number, on: Can
   return pattern
 }
 
-const words: Readonly<Record<SpanView['kind'], string>> = { repaired: 'repaired', pulled: 'pulled', lost: 'lost' }
-const strength: Readonly<Record<SpanView['kind'], number>> = { repaired: 0.55, pulled: 0.75, lost: 0.85 }
+const words: Readonly<Record<SpanView['kind'], string>> = {
+  repaired: 'repaired',
+  pulled: 'pulled',
+  lost: 'lost',
+  simulated: 'simulated',
+}
+const strength: Readonly<Record<SpanView['kind'], number>> = {
+  repaired: 0.55,
+  pulled: 0.75,
+  lost: 0.85,
+  simulated: 0,
+}
 
 /** Where a band lies on the canvas; a short one is still seen. */
 function placeOf(plot: uPlot, { from, to }: SpanView): { start: number; width: number } {

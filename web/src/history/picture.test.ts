@@ -112,6 +112,7 @@ describe('how a point came', () => {
       'push',
     ],
     ['awaits its first agent', { mode: 'push', source: 'pull' }, [], ''],
+    ['is pulled, after a past that was made up', { mode: 'pull', source: 'pull' }, [span('simulated', 0, 1)], 'pull'],
     ['was pushed once, and is pulled now', { mode: 'pull', source: 'pull' }, [span('repaired', 0, 1)], ''],
   ] as const)('does not claim more than is known of a cluster that %s', (_name, cluster, spans, way) => {
     expect(usualWay(pictureOf(view({ cpu_used: [1, 2] }, [...spans])), { ...cluster, agent: null })).toBe(way)
@@ -126,6 +127,9 @@ describe('how a point came', () => {
     expect(groups.map(({ kind, text }) => [kind, text])).toEqual([
       ['pulled', '2 batches'],
       ['lost', '4 batches (thinned, dropped)'],
+    ])
+    expect(spanGroups(pictureOf(view({ cpu_used: [1] }, [span('simulated', 0, 9)])))).toMatchObject([
+      { kind: 'simulated', text: 'made up for the demonstration' },
     ])
     expect(groups[1]?.where).toContain('1 more stretch')
   })

@@ -195,6 +195,7 @@ export const spanWord: Readonly<Record<SpanView['kind'], string>> = {
   repaired: 'repaired',
   pulled: 'pulled by the hub',
   lost: 'lost',
+  simulated: 'simulated',
 }
 
 /** What a span means, for people. */
@@ -207,6 +208,8 @@ export function spanText({ kind, cause, count }: SpanView): string {
       return `pulled: the hub read ${batches} itself while the agent was away`
     case 'lost':
       return `lost: ${batches} will never come${cause ? `, ${lossText(cause)}` : ''}`
+    case 'simulated':
+      return 'simulated: nothing was measured then, these numbers were made up for the demonstration'
   }
 }
 
@@ -214,9 +217,11 @@ export function spanText({ kind, cause, count }: SpanView): string {
 export type Way = 'pull' | 'push' | ''
 
 export function usualWay(
-  { spans }: Picture,
+  picture: Picture,
   { mode, source, agent }: Pick<ClusterView, 'mode' | 'source' | 'agent'>,
 ): Way {
+  // What was made up says nothing of how the rest came.
+  const spans = picture.spans.filter(({ kind }) => kind !== 'simulated')
   if (spans.some(({ kind }) => kind === 'pulled')) return 'push'
   if (mode === 'push') return source === 'push' || agent !== null ? 'push' : ''
   return source === 'pull' && spans.length === 0 ? 'pull' : ''
@@ -248,13 +253,16 @@ export interface SpanGroup {
 
 /** One line per kind of span for the legend. */
 export function spanGroups(picture: Picture): SpanGroup[] {
-  return (['repaired', 'pulled', 'lost'] as const).flatMap((kind) => {
+  return (['repaired', 'pulled', 'lost', 'simulated'] as const).flatMap((kind) => {
     const all = picture.spans.filter((span) => span.kind === kind)
     const [first, last] = [all[0], all.at(-1)]
     if (!first || !last) return []
     const count = all.reduce((sum, span) => sum + span.count, 0)
     const causes = [...new Set(all.map(({ cause }) => cause).filter((cause) => cause !== ''))]
-    const text = `${plural(count, 'batch', 'batches')}${causes.length > 0 ? ` (${causes.join(', ')})` : ''}`
+    const text =
+      kind === 'simulated'
+        ? 'made up for the demonstration'
+        : `${plural(count, 'batch', 'batches')}${causes.length > 0 ? ` (${causes.join(', ')})` : ''}`
     const more = all.length > 1 ? ` and ${plural(all.length - 1, 'more stretch', 'more stretches')}` : ''
     const to = Math.max(...all.map((span) => span.to))
     return [{ kind, text, where: `${formatStretch(first.from, first.to)}${more}`, bounds: { from: first.from, to } }]

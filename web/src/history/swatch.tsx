@@ -14,6 +14,7 @@ const marks: Readonly<Record<SpanView['kind'], ReactNode>> = {
   repaired: <path d="M-2 14 12 0M5 16 21 0M12 16 28 2" />,
   pulled: <path d="M3 5h2M9 5h2M15 5h2M3 10h2M9 10h2M15 10h2" className="dots" />,
   lost: <path d="M-2 14 12 0M5 16 21 0M12 16 28 2M22 14 8 0M15 16-1 0M8 16-8 2" />,
+  simulated: null,
 }
 
 /** A band as it is drawn. */
