@@ -370,8 +370,15 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 60_000 }, () => {
       const lines = readFileSync(await file.path(), 'utf8')
         .trim()
         .split('\r\n')
-      expect(lines[0]).toMatch(/^name,needs,heartbeats,nodes,pods,cpu,memory,version/)
-      expect(lines.slice(1).map((line) => line.split(',')[0])).toEqual(['eu-prod-1', 'eu-prod-2'])
+      expect(lines[0]).toBe(
+        'Cluster,Display name,Health,Last rounds not healthy,Last rounds,Nodes ready,Nodes in all,Pods running,' +
+          'Pods unfinished,CPU (%),CPU is,Memory (%),Memory is,Version,Mode,As of',
+      )
+      expect(lines[1]).toMatch(
+        /^eu-prod-1,Europe production 1,Healthy,\d+,60,\d+,\d+,\d+,\d+,[\d.]+,used,[\d.]+,used,v?[\d.]+,\w+,20\d\d-\d\d-\d\dT[\d:.]+Z$/,
+      )
+      expect(file.suggestedFilename()).toMatch(/^clusters-of-the-fleet-\d{8}T\d{6}Z\.csv$/)
+      expect(lines).toHaveLength(3)
     })
 
     it('is worked by keyboard alone', async () => {

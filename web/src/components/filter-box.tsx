@@ -8,7 +8,8 @@ interface FilterBoxProps {
   readonly onText: (text: string) => void
   readonly faults: readonly string[]
   readonly fields: readonly string[]
-  readonly labels: boolean
+  /** some of the labels that rows have */
+  readonly labels: readonly string[]
   readonly example: string
   readonly what: string
 }
@@ -46,7 +47,15 @@ export function FilterBox({ text, onText, faults, fields, labels, example, what 
               {fields.map((field) => (
                 <code key={field}>{field}</code>
               ))}
-              {labels && ' and every label by its key'}
+              {labels.length > 0 && (
+                <>
+                  {' '}
+                  and every label by its key, such as{' '}
+                  {labels.map((label) => (
+                    <code key={label}>{label}</code>
+                  ))}
+                </>
+              )}
             </p>
           </div>
         </Menu>

@@ -10,10 +10,12 @@ import {
   useMemo,
   useRef,
 } from 'react'
+import { useHub, useNow } from '../live/hooks.ts'
 import { arrange, groupLines, type Line } from '../model/arrange.ts'
-import { toCsv, toJson } from '../model/export.ts'
-import { compileFilter, type Field, type FieldKind, type Value } from '../model/filter.ts'
+import { type ExportColumn, fileName, toCsv, toJson } from '../model/export.ts'
+import { compileFilter, type Field, type FilterTarget, type Value } from '../model/filter.ts'
 import { formatCount } from '../model/format.ts'
+import { commonLabels, fillExample, filterHints } from '../model/hints.ts'
 import { usePreference } from '../preferences.ts'
 import { setQuery, usePlace, useQueryValue } from '../router.tsx'
 import { useSeesAll } from '../session.ts'
@@ -23,12 +25,12 @@ import { Menu } from './menu.tsx'
 import { useHeldOrder } from './use-held-order.ts'
 import { useWindow } from './use-window.ts'
 
-export interface Column<T> {
-  readonly id: string
-  readonly header: string
-  /** what the column is sorted, filtered and exported by; null where not known */
-  readonly value: (row: T) => Value
-  readonly kind?: FieldKind
+/** Its `value` is what the column says: it is filtered and exported by it, and sorted by it unless there is an `order`. */
+export interface Column<T> extends ExportColumn<T> {
+  /** where words have an order that is not the alphabet's; never shown, filtered by or exported */
+  readonly order?: (row: T) => number | string | null
+  /** what is exported instead, where a cell says more than one thing: ready and all; none: it only leads elsewhere */
+  readonly exports?: readonly ExportColumn<T>[]
   readonly cell?: (row: T) => ReactNode
   /** px; the first column without it takes what is left */
   readonly width?: number
@@ -57,6 +59,7 @@ export interface ResourceTableProps<T> {
   readonly words: (row: T) => string
   readonly rowKey: (row: T) => string
   readonly sort: string
+  /** a filter with `*` where something of the rows belongs: `health:* *=* cpu>80` */
   readonly example: string
   readonly empty: ReactNode
   /** one word for the rows: nodes */
@@ -68,6 +71,18 @@ export interface ResourceTableProps<T> {
   readonly instead?: ((view: TableView<T>) => ReactNode) | undefined
   readonly rowHeight?: number
   readonly note?: ReactNode
+  /** what a file says of each row besides the columns: its cluster, when it was read */
+  readonly alsoExported?: readonly ExportColumn<T>[] | undefined
+}
+
+/** A moment is sorted by its age: the youngest first. */
+function sortValueOf<T>({ order, value, kind }: Column<T>): (row: T) => Value {
+  if (order) return order
+  if (kind !== 'time') return value
+  return (row) => {
+    const at = value(row)
+    return typeof at === 'number' ? -at : null
+  }
 }
 
 const scrollPlaces = new Map<string, number>()
@@ -75,6 +90,7 @@ const scrollPlaces = new Map<string, number>()
 /** Sorts, filters, groups, shows and exports rows; holds still while somebody reads. Filter and order are in the address. */
 export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
   const { caption, id, rows, columns, fields, labels, words, rowKey, group, noun, rowHeight = 40 } = props
+  const { clock } = useHub().store
   const [text, setText] = useQueryValue('q')
   const [order] = useQueryValue('sort')
   const [chosen, setChosen] = usePreference(`columns.${id}`, '')
@@ -83,15 +99,27 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
   const sortBy = columns.find((column) => column.id === (order.replace(/^-/, '') || props.sort)) ?? columns[0]
 
   const typed = useDeferredValue(text)
-  const filter = useMemo(() => {
+  // Ages are the only thing that time alone moves through a filter.
+  const now = useNow(typed === '' ? 86_400_000 : 5000)
+  const target = useMemo((): FilterTarget<T> => {
     const own = Object.fromEntries(
       columns.map((column): [string, Field<T>] => [column.id, { kind: column.kind ?? 'text', read: column.value }]),
     )
-    return compileFilter(typed, { fields: { ...own, ...fields }, words, ...(labels && { labels }) })
-  }, [typed, columns, fields, labels, words])
+    return { fields: { ...own, ...fields }, words, ...(labels && { labels }) }
+  }, [columns, fields, labels, words])
+  const filter = useMemo(() => compileFilter(typed, target, now), [typed, target, now])
   const all = useMemo(() => [...rows.values()], [rows])
+  const hints = useMemo(() => filterHints(typed, target, all, noun), [typed, target, all, noun])
+  // Of the rows as they first came: an example that changes while one reads it is none.
+  const firstRows = useRef(all)
+  if (firstRows.current.length === 0) firstRows.current = all
+  const sample = firstRows.current
+  const [example, someLabels] = useMemo(
+    () => [fillExample(props.example, target, sample), commonLabels(target, sample)],
+    [props.example, target, sample],
+  )
   const arranged = useMemo(
-    () => arrange(all, { filter, sortValue: sortBy?.value ?? (() => null), descending, name: rowKey }),
+    () => arrange(all, { filter, sortValue: sortBy ? sortValueOf(sortBy) : () => null, descending, name: rowKey }),
     [all, filter, sortBy, descending, rowKey],
   )
   const held = useHeldOrder(arranged, rows, rowKey, `${typed} ${order}`)
@@ -103,9 +131,9 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
     [columns, fields],
   )
   const save = (format: 'csv' | 'json') => {
-    const exported = columns.filter((column) => visible.includes(column))
+    const exported = [...visible.flatMap((column) => column.exports ?? [column]), ...(props.alsoExported ?? [])]
     const content = format === 'csv' ? toCsv(held.rows, exported) : toJson(held.rows, exported)
-    download(`${id}.${format}`, format === 'csv' ? 'text/csv' : 'application/json', content)
+    download(fileName(caption, clock.now(), format), format === 'csv' ? 'text/csv' : 'application/json', content)
   }
   return (
     <section className="resource" aria-label={caption}>
@@ -113,10 +141,10 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
         <FilterBox
           text={text}
           onText={setText}
-          faults={filter.faults}
+          faults={[...filter.faults, ...hints]}
           fields={names}
-          labels={labels !== undefined}
-          example={props.example}
+          labels={someLabels}
+          example={example}
           what={noun}
         />
         <div className="toolbar-end">

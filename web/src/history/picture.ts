@@ -304,9 +304,9 @@ export function pictureCsv(picture: Picture, plans: readonly ChartPlan[], way: W
   return toCsv(
     picture.times.map((_, index) => index),
     [
-      { id: 'time', value: (index) => formatIso(picture.times[index] ?? 0) },
-      ...columns.map(({ id, values }) => ({ id, value: (index: number) => values[index] ?? null })),
-      { id: 'source', value: (index) => sourceText(picture, index, way) },
+      { id: 'time', header: 'time', value: (index) => formatIso(picture.times[index] ?? 0) },
+      ...columns.map(({ id, values }) => ({ id, header: id, value: (index: number) => values[index] ?? null })),
+      { id: 'source', header: 'source', value: (index) => sourceText(picture, index, way) },
     ],
   )
 }

@@ -140,6 +140,10 @@ export function countedTypes(
   return [...usual.filter((type) => found.has(type)), ...[...found].filter((type) => !usual.includes(type)).sort()]
 }
 
+/** A type of what is counted, as a heading. */
+export const typeWord = (type: string): string =>
+  type === 'clusterOperators' ? 'Cluster operators' : `${type.slice(0, 1).toUpperCase()}${type.slice(1)}`
+
 /** More, less, or otherwise the same amount: the direction of a change, for its mark. */
 export function directionOf({ before, after, counts }: PreviewView['changes'][number]): 'more' | 'less' | 'mixed' {
   const rank = (level: string) => ['none', 'limited', 'full'].indexOf(level)

@@ -59,6 +59,10 @@ export function sayScalar(value: Scalar, unit: Unit): string {
   return value
 }
 
+/** The one value of an aggregation, in words. */
+export const sayAmount = (value: AggregatedView | undefined, unit: Unit): string =>
+  value === undefined || isGroups(value) ? '' : sayScalar(value, unit)
+
 /** A declared name as people read it: `total_capacity_bytes` as "total capacity", where the unit says bytes itself. */
 export function titleOf(name: string, unit: Unit = 'none'): string {
   const words = name
@@ -310,5 +314,16 @@ function writtenValue(value: string, { kind, unit }: ColumnView): string {
   return String(parseQuantityText(value, unit) ?? value)
 }
 
-/** The value of a cell as a table sorts and exports it. */
-export const cellValue = (row: CustomRowView, column: ColumnView): Value => row.values[column.name] ?? null
+/** The value of a cell as a table sorts and exports it: a moment as one. */
+export function cellValue(row: CustomRowView, { name, unit }: ColumnView): Value {
+  const value = row.values[name] ?? null
+  return unit === 'time' ? (momentOf(value) ?? value) : value
+}
+
+/** As a file names it in a heading. */
+export const unitText: Readonly<Partial<Record<Unit, string>>> = {
+  bytes: 'bytes',
+  cores: 'cores',
+  percent: '%',
+  seconds: 's',
+}

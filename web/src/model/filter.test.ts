@@ -13,13 +13,14 @@ interface Row {
   stale: boolean
   labels: Record<string, string>
 }
+const now = Date.UTC(2026, 0, 1)
 const aRow = (row: Partial<Row> = {}): Row => ({
   name: 'eu-prod-1',
   health: 'healthy',
   version: 'v1.29.4',
   cpu: 0.42,
   memory: 3 * 2 ** 30,
-  age: 90_000,
+  age: now - 90_000,
   roles: ['control-plane', 'worker'],
   stale: false,
   labels: { env: 'prod', 'topology.kubernetes.io/zone': 'eu-1a' },
@@ -39,7 +40,7 @@ const target: FilterTarget<Row> = {
   labels: ({ labels }) => labels,
   words: ({ name }) => name,
 }
-const matches = (text: string, row: Partial<Row> = {}) => compileFilter(text, target).test(aRow(row))
+const matches = (text: string, row: Partial<Row> = {}) => compileFilter(text, target, now).test(aRow(row))
 
 describe('filter', () => {
   it.each([
@@ -113,6 +114,8 @@ describe('filter', () => {
   it('calls a field that no column has a fault where rows have no labels', () => {
     const { labels: _, ...bare } = target
     expect(compileFilter('env=prod', bare).faults).toEqual(['env is no column here'])
+    expect(compileFilter('helth:degraded', bare).faults).toEqual(['helth is no column here; did you mean health?'])
+    expect(compileFilter('constructor:a', bare).faults).toEqual(['constructor is no column here'])
   })
 
   it('reads back what a chip or a link writes, whatever the value', () =>

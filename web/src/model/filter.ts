@@ -1,3 +1,4 @@
+import { nearest } from './near.ts'
 import { compareVersions } from './versions.ts'
 
 /*
@@ -22,11 +23,14 @@ export type Term =
     }
 
 export type Value = string | number | boolean | null | readonly string[]
+/** `time`: a moment in ms since the epoch, asked for by its age */
 export type FieldKind = 'text' | 'number' | 'percent' | 'bytes' | 'version' | 'time'
 
 export interface Field<T> {
   readonly kind: FieldKind
   readonly read: (row: T) => Value
+  /** all that it can say, where that is known: what no row says today is no mistake */
+  readonly values?: readonly string[]
 }
 
 export interface FilterTarget<T> {
@@ -73,34 +77,46 @@ export function termText(field: string, op: Operator, value: string): string {
   return `${field}${op}${/[\s,"]/.test(value) ? `"${value.replaceAll('"', '')}"` : value}`
 }
 
-export function compileFilter<T>(text: string, target: FilterTarget<T>): Filter<T> {
+/** @param now ms since the epoch: what ages are counted from */
+export function compileFilter<T>(text: string, target: FilterTarget<T>, now = Date.now()): Filter<T> {
   const faults: string[] = []
-  const tests = parseFilter(text).map((term) => compileTerm(term, target, faults))
+  const tests = parseFilter(text).map((term) => compileTerm(term, target, { faults, now }))
   return { test: (row) => tests.every((test) => test(row)), faults }
 }
+
+/** What a column or field is called in a filter. */
+export const fieldOf = <T>({ fields }: Pick<FilterTarget<T>, 'fields'>, name: string): Field<T> | undefined =>
+  Object.hasOwn(fields, name)
+    ? fields[name]
+    : Object.hasOwn(fields, name.toLowerCase())
+      ? fields[name.toLowerCase()]
+      : undefined
 
 type Test<T> = (row: T) => boolean
 const nothing = () => false
 
-function compileTerm<T>(term: Term, target: FilterTarget<T>, faults: string[]): Test<T> {
-  const test = positive(term, target, faults)
+interface Compiling {
+  readonly faults: string[]
+  readonly now: number
+}
+
+function compileTerm<T>(term: Term, target: FilterTarget<T>, compiling: Compiling): Test<T> {
+  const test = positive(term, target, compiling)
   // What cannot be understood matches nothing, negated or not.
   return term.not && test !== nothing ? (row) => !test(row) : test
 }
 
-function positive<T>(term: Term, { fields, labels, words }: FilterTarget<T>, faults: string[]): Test<T> {
+function positive<T>(term: Term, target: FilterTarget<T>, compiling: Compiling): Test<T> {
+  const { fields, labels, words } = target
   if (term.kind === 'word') return (row) => words(row).toLowerCase().includes(term.text)
-  if (term.values.length === 0) {
-    faults.push(`${term.source} lacks a value`)
-    return nothing
-  }
-  const known = fields[term.field] ?? fields[term.field.toLowerCase()]
+  if (term.values.length === 0) return fault(compiling, `${term.source} lacks a value`)
+  const known = fieldOf(target, term.field)
   if (!known && !labels) {
-    faults.push(`${term.field} is no column here`)
-    return nothing
+    const meant = nearest(term.field, Object.keys(fields))
+    return fault(compiling, `${term.field} is no column here${meant === undefined ? '' : `; did you mean ${meant}?`}`)
   }
   const read = known?.read ?? ((row: T): Value => labels?.(row)[term.field] ?? null)
-  const tests = term.values.map((value) => compileValue(known?.kind ?? 'text', term.op, value, term.source, faults))
+  const tests = term.values.map((value) => compileValue(known?.kind ?? 'text', term, value, compiling))
   if (tests.includes(nothing)) return nothing
   if (term.op === '!=') return (row) => tests.every((test) => test(read(row)))
   return (row) => tests.some((test) => test(read(row)))
@@ -108,10 +124,9 @@ function positive<T>(term: Term, { fields, labels, words }: FilterTarget<T>, fau
 
 function compileValue(
   kind: FieldKind,
-  op: Operator,
+  { op, source }: Extract<Term, { kind: 'field' }>,
   wanted: string,
-  source: string,
-  faults: string[],
+  compiling: Compiling,
 ): (value: Value) => boolean {
   const low = wanted.toLowerCase()
   if (low === 'none' && (op === ':' || op === '!=')) {
@@ -124,17 +139,22 @@ function compileValue(
     return (value) => texts(value).some((text) => holds(op, text < low ? -1 : text > low ? 1 : 0))
   }
   if (kind === 'version') {
-    if (compareVersions(wanted, wanted) === undefined) return fault(faults, `${source}: ${wanted} is no version`)
+    if (compareVersions(wanted, wanted) === undefined) return fault(compiling, `${source}: ${wanted} is no version`)
     return (value) => holds(op, typeof value === 'string' ? compareVersions(value, wanted) : undefined)
   }
   const amount = parseAmount(kind, wanted)
-  if (amount === undefined) return fault(faults, `${source}: ${wanted} is no ${amountWord[kind]}`)
-  // A percentage is compared as it is shown.
-  const shown = kind === 'percent' ? (value: number) => Math.round(value * 100) : (value: number) => value
+  if (amount === undefined) return fault(compiling, `${source}: ${wanted} is no ${amountWord[kind]}`)
+  const shown = shownAs(kind, compiling.now)
   return (value) => holds(op, typeof value === 'number' ? Math.sign(shown(value) - amount) : undefined)
 }
 
-function fault(faults: string[], sentence: string): () => boolean {
+/** A percentage is compared as it is shown, a moment by its age. */
+function shownAs(kind: FieldKind, now: number): (value: number) => number {
+  if (kind === 'percent') return (value) => Math.round(value * 100)
+  return kind === 'time' ? (value) => now - value : (value) => value
+}
+
+function fault({ faults }: Compiling, sentence: string): () => boolean {
   faults.push(sentence)
   return nothing
 }

@@ -40,6 +40,7 @@ const columns: readonly Column<Line>[] = [
     header: 'You may',
     width: 250,
     value: ({ permissions }) => permissions,
+    exports: [{ id: 'may', header: 'You may', value: ({ permissions }) => permissionText(permissions) }],
     cell: ({ permissions }) => permissionText(permissions),
   },
   {
@@ -54,6 +55,7 @@ const columns: readonly Column<Line>[] = [
     header: 'Why',
     width: 110,
     value: () => null,
+    exports: [],
     cell: ({ cluster }) => (
       <Link to={whyPath({ cluster })}>
         the reason<span className="vh"> for {cluster}</span>
@@ -141,7 +143,7 @@ function Clusters({ permissions }: { permissions: PermissionsView }): ReactNode 
         words={nameOf}
         rowKey={nameOf}
         sort="cluster"
-        example="level:limited"
+        example="level:* name"
         empty={
           <Empty title="No cluster is shown to you" icon={<IconEyeOff size={30} aria-hidden="true" />}>
             <p>

@@ -83,6 +83,10 @@ const columns: readonly Column<Line>[] = [
     kind: 'number',
     descendingFirst: true,
     value: ({ findings }) => findings.length,
+    exports: [
+      { id: 'errors', header: 'Errors', value: ({ findings }) => countFindings(findings).errors },
+      { id: 'warnings', header: 'Warnings', value: ({ findings }) => countFindings(findings).warnings },
+    ],
     cell: ({ findings }) => <FindingCount findings={findings} />,
   },
   { id: 'hash', header: 'Hash', width: 170, extra: true, value: ({ hash }) => hash },
@@ -141,7 +145,7 @@ export function PoliciesPage(): ReactNode {
       rowKey={keyOf}
       sort="order"
       rowHeight={44}
-      example="effect:Deny group:developers findings>0"
+      example="effect:* group:* findings>0"
       dim={({ state }) => state !== 'Active'}
       controls={
         <button type="button" className="button" onClick={again}>

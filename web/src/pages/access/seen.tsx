@@ -7,7 +7,7 @@ import { Missing } from '../../components/text.tsx'
 import type { AccessOfView, SeenView, SubjectView } from '../../contract.ts'
 import { useHub } from '../../live/hooks.ts'
 import { problemOf } from '../../live/problem.ts'
-import { countedTypes, permissionText, splitList, subjectText } from '../../model/access.ts'
+import { countedTypes, permissionText, splitList, subjectText, typeWord } from '../../model/access.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import { hrefOf, pushQuery, usePlace, whyPath } from '../../router.tsx'
 import { useAnswer } from '../cluster/use-answer.ts'
@@ -92,7 +92,7 @@ function SeenTable({ answer, subject }: { answer: AccessOfView; subject: Subject
         fields={fields}
         sort="level"
         rowHeight={46}
-        example="-level:none nodes<5"
+        example="level:* nodes<5"
         dim={({ level }) => level === 'none'}
         empty={
           <Empty title="No cluster is connected">
@@ -105,8 +105,8 @@ function SeenTable({ answer, subject }: { answer: AccessOfView; subject: Subject
 }
 
 const nameOf = ({ cluster }: SeenView) => cluster
-const fields = { level: { kind: 'text' as const, read: ({ level }: SeenView) => level } }
 const levels = ['full', 'limited', 'none']
+const fields = { level: { kind: 'text' as const, read: ({ level }: SeenView) => level, values: levels } }
 
 function seenColumns(types: readonly string[], { username, groups = [] }: SubjectView): readonly Column<SeenView>[] {
   return [
@@ -122,19 +122,23 @@ function seenColumns(types: readonly string[], { username, groups = [] }: Subjec
       id: 'level',
       header: 'Access',
       width: 116,
-      kind: 'number',
-      value: ({ level }) => levels.indexOf(level),
+      value: ({ level }) => level,
+      order: ({ level }) => levels.indexOf(level),
       cell: ({ level }) => <LevelMark level={level} />,
     },
     ...types.map(
       (type): Column<SeenView> => ({
         id: type.toLowerCase(),
-        header: type === 'clusterOperators' ? 'Cluster operators' : `${type.slice(0, 1).toUpperCase()}${type.slice(1)}`,
+        header: typeWord(type),
         width: type === 'clusterOperators' ? 140 : 118,
         align: 'end',
         kind: 'number',
         descendingFirst: true,
         value: ({ counts }) => counts[type]?.shown ?? null,
+        exports: [
+          { id: `${type}Shown`, header: `${typeWord(type)} shown`, value: ({ counts }) => counts[type]?.shown ?? null },
+          { id: `${type}Total`, header: `${typeWord(type)} in all`, value: ({ counts }) => counts[type]?.of ?? null },
+        ],
         cell: ({ counts }) => <Shown count={counts[type]} />,
       }),
     ),
@@ -144,6 +148,7 @@ function seenColumns(types: readonly string[], { username, groups = [] }: Subjec
       width: 270,
       extra: true,
       value: ({ permissions }) => permissions,
+      exports: [{ id: 'may', header: 'They may', value: ({ permissions }) => permissionText(permissions) }],
       cell: ({ permissions }) => permissionText(permissions),
     },
     {

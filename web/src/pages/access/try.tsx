@@ -6,7 +6,7 @@ import { Empty, Skeleton } from '../../components/states.tsx'
 import type { AccessChangeView, ApiProblem, PreviewView } from '../../contract.ts'
 import { useHub } from '../../live/hooks.ts'
 import { problemOf } from '../../live/problem.ts'
-import { changedTypes, directionOf, splitList, subjectText } from '../../model/access.ts'
+import { changedTypes, directionOf, splitList, subjectText, typeWord } from '../../model/access.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import { usePlace, whyPath } from '../../router.tsx'
 import { Field } from './field.tsx'
@@ -256,7 +256,7 @@ function Preview({ preview }: { preview: PreviewView }): ReactNode {
           rowKey={keyOf}
           sort="who"
           rowHeight={46}
-          example="change:less who~alice"
+          example="change:* cluster:*"
           empty={null}
         />
       )}
@@ -293,6 +293,10 @@ function changeColumns(types: readonly string[]): readonly Column<Line>[] {
       header: 'Access',
       width: 220,
       value: ({ before, after }) => `${before} → ${after}`,
+      exports: [
+        { id: 'before', header: 'Access before', value: ({ before }) => before },
+        { id: 'after', header: 'Access after', value: ({ after }) => after },
+      ],
       cell: ({ before, after }) => (
         <span className="step">
           <LevelMark level={before} />
@@ -315,11 +319,19 @@ function changeColumns(types: readonly string[]): readonly Column<Line>[] {
     ...types.map(
       (type): Column<Line> => ({
         id: type.toLowerCase(),
-        header: type === 'clusterOperators' ? 'Cluster operators' : `${type.slice(0, 1).toUpperCase()}${type.slice(1)}`,
+        header: typeWord(type),
         width: type === 'clusterOperators' ? 140 : 122,
         align: 'end',
         kind: 'number',
         value: ({ counts }) => (counts[type] ? counts[type].after - counts[type].before : null),
+        exports: [
+          {
+            id: `${type}Before`,
+            header: `${typeWord(type)} before`,
+            value: ({ counts }) => counts[type]?.before ?? null,
+          },
+          { id: `${type}After`, header: `${typeWord(type)} after`, value: ({ counts }) => counts[type]?.after ?? null },
+        ],
         cell: ({ counts }) => <Counted count={counts[type]} />,
       }),
     ),

@@ -19,15 +19,19 @@ const columns: readonly Column<Line>[] = [
     id: 'when',
     header: 'When',
     width: 96,
-    kind: 'number',
+    kind: 'time',
     descendingFirst: true,
-    value: ({ at }) => -at,
+    value: ({ at }) => at,
     cell: ({ at }) => <Age at={at} suffix=" ago" />,
   },
   {
     id: 'what',
     header: 'What',
     value: ({ text }) => text,
+    exports: [
+      { id: 'cluster', header: 'Cluster', value: ({ cluster }) => cluster },
+      { id: 'what', header: 'What', value: ({ text }) => text },
+    ],
     cell: ({ need, text }) => (
       <span className="event-line">
         <HealthMark need={need} bare word="" />
@@ -75,7 +79,7 @@ export function EventsTab({ cluster }: { cluster: ClusterView }): ReactNode {
       words={wordsOf}
       rowKey={keyOf}
       sort="when"
-      example="type~node"
+      example="type:* when<1h words"
       empty={noneOf('events', cluster, 'events')}
     />
   )

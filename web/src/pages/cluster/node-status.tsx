@@ -16,7 +16,10 @@ const readyNeed: Readonly<Record<NodeView['ready'], Need>> = {
   unknown: 'unknown',
   ready: 'healthy',
 }
-const readyWord = { notReady: 'Not ready', unknown: 'Unknown', ready: 'Ready' }
+export const readyWord = { notReady: 'Not ready', unknown: 'Unknown', ready: 'Ready' }
+
+/** The usual ones; a cluster may have others. */
+export const pressureTypes = ['MemoryPressure', 'DiskPressure', 'PIDPressure', 'NetworkUnavailable']
 
 export const pressures = ({ conditions }: NodeView): string[] =>
   conditions.filter(({ type, status }) => type !== 'Ready' && status === 'True').map(({ type }) => type)

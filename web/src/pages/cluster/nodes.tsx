@@ -7,10 +7,11 @@ import { Missing } from '../../components/text.tsx'
 import type { ClusterView, NodeView } from '../../contract.ts'
 import { useNow } from '../../live/hooks.ts'
 import { loadOf } from '../../model/cluster.ts'
+import { createdExports, loadExports, podExports } from '../../model/export-columns.ts'
 import { formatSpan } from '../../model/format.ts'
 import { clusterPath, navigate, usePlace } from '../../router.tsx'
 import { NodeDrawer } from './node-drawer.tsx'
-import { amountsOf, NodeReady, pressures } from './node-status.tsx'
+import { amountsOf, NodeReady, pressures, pressureTypes, readyWord } from './node-status.tsx'
 import { noneOf, PartGate } from './part.tsx'
 
 const readyOrder = { notReady: 0, unknown: 1, ready: 2 }
@@ -26,8 +27,13 @@ function nodeColumns(now: number): readonly Column<NodeView>[] {
       id: 'status',
       header: 'Status',
       width: 190,
-      kind: 'number',
-      value: ({ ready }) => readyOrder[ready],
+      value: (node) => readyWord[node.ready],
+      order: ({ ready }) => readyOrder[ready],
+      exports: [
+        { id: 'status', header: 'Status', value: ({ ready }) => readyWord[ready] },
+        { id: 'cordoned', header: 'Cordoned', value: ({ unschedulable }) => unschedulable },
+        { id: 'pressure', header: 'Pressure', value: pressures },
+      ],
       cell: (node) => <NodeReady node={node} />,
     },
     { id: 'roles', header: 'Roles', width: 150, value: ({ roles }) => roles },
@@ -38,6 +44,7 @@ function nodeColumns(now: number): readonly Column<NodeView>[] {
       kind: 'percent',
       descendingFirst: true,
       value: (node) => loadOf(amountsOf(node, 'cpuCores'))?.ratio ?? null,
+      exports: loadExports('cpu', 'CPU', (node) => amountsOf(node, 'cpuCores')),
       cell: (node) => <LoadMeter what="CPU" amounts={amountsOf(node, 'cpuCores')} hidden={node.requested === null} />,
     },
     {
@@ -47,6 +54,7 @@ function nodeColumns(now: number): readonly Column<NodeView>[] {
       kind: 'percent',
       descendingFirst: true,
       value: (node) => loadOf(amountsOf(node, 'memoryBytes'))?.ratio ?? null,
+      exports: loadExports('memory', 'Memory', (node) => amountsOf(node, 'memoryBytes')),
       cell: (node) => (
         <LoadMeter what="Memory" amounts={amountsOf(node, 'memoryBytes')} hidden={node.requested === null} />
       ),
@@ -59,6 +67,7 @@ function nodeColumns(now: number): readonly Column<NodeView>[] {
       kind: 'number',
       descendingFirst: true,
       value: ({ pods }) => pods?.total ?? null,
+      exports: podExports,
       cell: ({ pods }) => <Pods pods={pods} hidden />,
     },
     {
@@ -77,7 +86,8 @@ function nodeColumns(now: number): readonly Column<NodeView>[] {
       align: 'end',
       kind: 'time',
       descendingFirst: true,
-      value: ({ createdAt }) => (createdAt === null ? null : now - createdAt),
+      value: ({ createdAt }) => createdAt,
+      exports: createdExports,
       cell: ({ createdAt }) =>
         createdAt === null ? <Missing why="no date of creation" /> : formatSpan(now - createdAt),
     },
@@ -95,10 +105,10 @@ function nodeColumns(now: number): readonly Column<NodeView>[] {
 }
 
 const fields = {
-  ready: { kind: 'text' as const, read: ({ ready }: NodeView) => ready },
+  ready: { kind: 'text' as const, read: ({ ready }: NodeView) => ready, values: ['ready', 'notReady', 'unknown'] },
   role: { kind: 'text' as const, read: ({ roles }: NodeView) => roles },
-  pressure: { kind: 'text' as const, read: (node: NodeView) => pressures(node) },
-  cordoned: { kind: 'text' as const, read: ({ unschedulable }: NodeView) => unschedulable },
+  pressure: { kind: 'text' as const, read: (node: NodeView) => pressures(node), values: pressureTypes },
+  cordoned: { kind: 'text' as const, read: ({ unschedulable }: NodeView) => unschedulable, values: ['yes', 'no'] },
 }
 const labelsOf = ({ labels }: NodeView) => labels
 const nameOf = ({ name }: NodeView) => name
@@ -110,7 +120,7 @@ export function NodesTab({ cluster, node }: { cluster: ClusterView; node: string
   const columns = useMemo(() => nodeColumns(now), [now])
   return (
     <PartGate<NodeView> cluster={cluster} type="node">
-      {({ rows, stale, note }) => (
+      {({ rows, stale, note, exports }) => (
         <>
           <ResourceTable
             caption={`Nodes of ${cluster.name}`}
@@ -123,10 +133,11 @@ export function NodesTab({ cluster, node }: { cluster: ClusterView; node: string
             words={wordsOf}
             rowKey={nameOf}
             sort="status"
-            example="ready:notReady cpu>80 role:worker"
+            example="ready:* cpu>80 role:* *=*"
             empty={noneOf('nodes', cluster, 'nodes')}
             dim={() => stale}
             note={note}
+            alsoExported={exports}
           />
           {node !== null && (
             <NodeDrawer

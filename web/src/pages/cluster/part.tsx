@@ -4,6 +4,8 @@ import { Empty, Skeleton } from '../../components/states.tsx'
 import { Age } from '../../components/text.tsx'
 import type { ClusterView, PartView, RowType, RowView } from '../../contract.ts'
 import { useAtTime, useRows } from '../../live/hooks.ts'
+import type { ExportColumn } from '../../model/export.ts'
+import { partExports } from '../../model/export-columns.ts'
 import { Link, whyPath } from '../../router.tsx'
 
 interface PartText {
@@ -49,6 +51,8 @@ export interface PartRows<T> {
   /** the rows are of the past: when the hub last read them, if ever */
   readonly stale: boolean
   readonly note: ReactNode
+  /** what a file says of each row besides */
+  readonly exports: readonly ExportColumn<unknown>[]
 }
 
 /** The rows of one type, or the reason why there are none: absent, forbidden, unreachable and empty are four answers. */
@@ -95,7 +99,12 @@ export function PartGate<T extends RowView>({
   return (
     <>
       {failed}
-      {children({ rows: rows.items, stale: stale || failed !== null, note })}
+      {children({
+        rows: rows.items,
+        stale: stale || failed !== null,
+        note,
+        exports: partExports(cluster, readAt),
+      })}
     </>
   )
 }

@@ -7,6 +7,7 @@ import { Age, Flash, Missing, NotShown } from '../../components/text.tsx'
 import type { ClusterOperatorView, ClusterView, DeploymentView, NamespaceView, OperatorView } from '../../contract.ts'
 import { useNow } from '../../live/hooks.ts'
 import type { Need } from '../../model/cluster.ts'
+import { createdExports, ofExports, podExports } from '../../model/export-columns.ts'
 import { termText } from '../../model/filter.ts'
 import { formatCount, formatSpan } from '../../model/format.ts'
 import { clusterPath, Link } from '../../router.tsx'
@@ -42,6 +43,7 @@ function namespaceColumns(now: number, filtered: boolean): readonly Column<Names
       kind: 'number',
       descendingFirst: true,
       value: ({ pods }) => pods?.running ?? null,
+      exports: podExports,
       cell: ({ pods }) => <Pods pods={pods} hidden={filtered} />,
     },
     {
@@ -73,7 +75,8 @@ function namespaceColumns(now: number, filtered: boolean): readonly Column<Names
       align: 'end',
       kind: 'time',
       descendingFirst: true,
-      value: ({ createdAt }) => (createdAt === null ? null : now - createdAt),
+      value: ({ createdAt }) => createdAt,
+      exports: createdExports,
       cell: ({ createdAt }) =>
         createdAt === null ? <Missing why="no date of creation" /> : formatSpan(now - createdAt),
     },
@@ -85,7 +88,7 @@ export function NamespacesTab({ cluster }: { cluster: ClusterView }): ReactNode 
   const columns = useMemo(() => namespaceColumns(now, cluster.filtered), [now, cluster.filtered])
   return (
     <PartGate<NamespaceView> cluster={cluster} type="namespace">
-      {({ rows, stale, note }) => (
+      {({ rows, stale, note, exports }) => (
         <ResourceTable
           caption={`Namespaces of ${cluster.name}`}
           id="namespaces"
@@ -96,10 +99,11 @@ export function NamespacesTab({ cluster }: { cluster: ClusterView }): ReactNode 
           words={nameOf}
           rowKey={nameOf}
           sort="name"
-          example="phase:Active pods>10"
+          example="phase:* pods>10 *=* name~*"
           empty={noneOf('namespaces', cluster, 'namespaces')}
           dim={() => stale}
           note={note}
+          alsoExported={exports}
         />
       )}
     </PartGate>
@@ -123,6 +127,7 @@ const deploymentColumns: readonly Column<DeploymentView>[] = [
     width: 150,
     kind: 'percent',
     value: replicaRatio,
+    exports: [{ id: 'state', header: 'State', value: (row) => replicaNeed(row).word }],
     cell: (row) => {
       const { need, word } = replicaNeed(row)
       return (
@@ -140,6 +145,7 @@ const deploymentColumns: readonly Column<DeploymentView>[] = [
     kind: 'number',
     descendingFirst: true,
     value: ({ replicas }) => replicas,
+    exports: ofExports('replicas', 'Replicas', ({ ready, replicas }) => ({ ready, total: replicas })),
     cell: ({ ready, replicas }) => <Of part={Math.min(ready, replicas)} all={replicas} lacking="not ready" why="" />,
   },
   { id: 'updated', header: 'Updated', width: 90, align: 'end', kind: 'number', value: ({ updated }) => updated },
@@ -156,7 +162,7 @@ const deploymentColumns: readonly Column<DeploymentView>[] = [
 export function DeploymentsTab({ cluster }: { cluster: ClusterView }): ReactNode {
   return (
     <PartGate<DeploymentView> cluster={cluster} type="deployment">
-      {({ rows, stale, note }) => (
+      {({ rows, stale, note, exports }) => (
         <ResourceTable
           caption={`Deployments of ${cluster.name}`}
           id="deployments"
@@ -166,10 +172,11 @@ export function DeploymentsTab({ cluster }: { cluster: ClusterView }): ReactNode
           words={nameOf}
           rowKey={nameOf}
           sort="ready"
-          example="namespace:payments ready<100"
+          example="namespace:* ready<100"
           empty={noneOf('deployments', cluster, 'namespaces')}
           dim={() => stale}
           note={note}
+          alsoExported={exports}
         />
       )}
     </PartGate>
@@ -184,6 +191,14 @@ const operatorColumns: readonly Column<OperatorView>[] = [
     id: 'name',
     header: 'Operator',
     value: ({ displayName, csv }) => displayName || csv,
+    exports: [
+      {
+        id: 'operator',
+        header: 'Operator',
+        value: ({ displayName, csv, name }) => displayName || csv || shortName({ name }),
+      },
+      { id: 'csv', header: 'ClusterServiceVersion', value: ({ csv }) => csv || null },
+    ],
     cell: ({ displayName, csv, name }) => (
       <span className="name-cell">
         <span>{displayName || csv || shortName({ name })}</span>
@@ -232,7 +247,7 @@ const operatorColumns: readonly Column<OperatorView>[] = [
 export function OperatorsTab({ cluster }: { cluster: ClusterView }): ReactNode {
   return (
     <PartGate<OperatorView> cluster={cluster} type="operator">
-      {({ rows, stale, note }) => (
+      {({ rows, stale, note, exports }) => (
         <ResourceTable
           caption={`Operators of ${cluster.name}`}
           id="operators"
@@ -243,10 +258,11 @@ export function OperatorsTab({ cluster }: { cluster: ClusterView }): ReactNode {
           rowKey={nameOf}
           sort="name"
           rowHeight={48}
-          example="-status:Succeeded namespace~operators"
+          example="status:* namespace:*"
           empty={noneOf('operators', cluster, 'operators')}
           dim={() => stale}
           note={note}
+          alsoExported={exports}
         />
       )}
     </PartGate>
@@ -266,8 +282,8 @@ const clusterOperatorColumns: readonly Column<ClusterOperatorView>[] = [
     id: 'status',
     header: 'Status',
     width: 150,
-    kind: 'number',
-    value: (row) => needOrder.indexOf(operatorNeed(row).need),
+    value: (row) => operatorNeed(row).word,
+    order: (row) => needOrder.indexOf(operatorNeed(row).need),
     cell: (row) => {
       const { need, word } = operatorNeed(row)
       return (
@@ -290,7 +306,7 @@ const clusterOperatorColumns: readonly Column<ClusterOperatorView>[] = [
     header: 'Since',
     width: 80,
     align: 'end',
-    kind: 'number',
+    kind: 'time',
     value: ({ lastTransitionAt }) => lastTransitionAt,
     cell: ({ lastTransitionAt }) =>
       lastTransitionAt === null ? <Missing why="no date given" /> : <Age at={lastTransitionAt} />,
@@ -311,15 +327,19 @@ const clusterOperatorColumns: readonly Column<ClusterOperatorView>[] = [
   },
 ]
 const clusterOperatorFields = {
-  available: { kind: 'text' as const, read: ({ available }: ClusterOperatorView) => available },
-  degraded: { kind: 'text' as const, read: ({ degraded }: ClusterOperatorView) => degraded },
-  progressing: { kind: 'text' as const, read: ({ progressing }: ClusterOperatorView) => progressing },
+  available: { kind: 'text' as const, read: ({ available }: ClusterOperatorView) => available, values: ['yes', 'no'] },
+  degraded: { kind: 'text' as const, read: ({ degraded }: ClusterOperatorView) => degraded, values: ['yes', 'no'] },
+  progressing: {
+    kind: 'text' as const,
+    read: ({ progressing }: ClusterOperatorView) => progressing,
+    values: ['yes', 'no'],
+  },
 }
 
 export function ClusterOperatorsTab({ cluster }: { cluster: ClusterView }): ReactNode {
   return (
     <PartGate<ClusterOperatorView> cluster={cluster} type="clusterOperator">
-      {({ rows, stale, note }) => (
+      {({ rows, stale, note, exports }) => (
         <ResourceTable
           caption={`Cluster operators of ${cluster.name}`}
           id="cluster-operators"
@@ -334,6 +354,7 @@ export function ClusterOperatorsTab({ cluster }: { cluster: ClusterView }): Reac
           empty={noneOf('cluster operators', cluster, 'operators')}
           dim={() => stale}
           note={note}
+          alsoExported={exports}
         />
       )}
     </PartGate>

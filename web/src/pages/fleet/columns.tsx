@@ -9,6 +9,7 @@ import { Age, Flash, Missing } from '../../components/text.tsx'
 import type { ClusterView } from '../../contract.ts'
 import { useAtTime } from '../../live/hooks.ts'
 import { factsAt, isHidden, isStale, loadOf, needOf, needWord, severityOf } from '../../model/cluster.ts'
+import { clusterNameExports, loadExports, ofExports, podExports } from '../../model/export-columns.ts'
 import type { Field } from '../../model/filter.ts'
 import { pushStatus } from '../../model/push.ts'
 import { clusterPath } from '../../router.tsx'
@@ -37,6 +38,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       id: 'name',
       header: 'Cluster',
       value: ({ name }) => name,
+      exports: clusterNameExports,
       cell: (cluster) => (
         <span className="name-cell">
           <RowLink to={clusterPath(cluster.name)}>{cluster.displayName || cluster.name}</RowLink>
@@ -49,8 +51,8 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       id: 'needs',
       header: 'Health',
       width: 168,
-      value: (cluster) => severityOf(cluster, now),
-      kind: 'number',
+      value: (cluster) => needWord[needOf(cluster, now)],
+      order: (cluster) => severityOf(cluster, now),
       cell: (cluster) => <ClusterHealth cluster={cluster} />,
     },
     {
@@ -60,6 +62,14 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       value: ({ heartbeats }) => heartbeats.filter(({ health }) => health !== 'healthy').length,
       kind: 'number',
       descendingFirst: true,
+      exports: [
+        {
+          id: 'roundsNotHealthy',
+          header: 'Last rounds not healthy',
+          value: ({ heartbeats }) => heartbeats.filter(({ health }) => health !== 'healthy').length,
+        },
+        { id: 'rounds', header: 'Last rounds', value: ({ heartbeats }) => heartbeats.length },
+      ],
       cell: ({ heartbeats }) => <HeartbeatStrip heartbeats={heartbeats} />,
     },
     {
@@ -70,6 +80,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       kind: 'number',
       descendingFirst: true,
       value: ({ nodes }) => nodes?.total ?? null,
+      exports: ofExports('nodes', 'Nodes', ({ nodes }) => nodes),
       cell: (cluster) => (
         <Of
           part={cluster.nodes?.ready}
@@ -88,6 +99,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       kind: 'number',
       descendingFirst: true,
       value: ({ pods }) => pods?.running ?? null,
+      exports: podExports,
       cell: (cluster) => <Pods pods={cluster.pods} hidden={isHidden(cluster, 'node')} />,
     },
     {
@@ -97,6 +109,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       kind: 'percent',
       descendingFirst: true,
       value: ({ cpuCores }) => loadOf(cpuCores)?.ratio ?? null,
+      exports: loadExports('cpu', 'CPU', ({ cpuCores }) => cpuCores),
       cell: ({ cpuCores, filtered }) => <LoadMeter what="CPU" amounts={cpuCores} hidden={filtered} />,
     },
     {
@@ -106,6 +119,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       kind: 'percent',
       descendingFirst: true,
       value: ({ memoryBytes }) => loadOf(memoryBytes)?.ratio ?? null,
+      exports: loadExports('memory', 'Memory', ({ memoryBytes }) => memoryBytes),
       cell: ({ memoryBytes, filtered }) => <LoadMeter what="Memory" amounts={memoryBytes} hidden={filtered} />,
     },
     {
@@ -135,7 +149,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       align: 'end',
       kind: 'time',
       descendingFirst: true,
-      value: (cluster) => ageOf(cluster, now),
+      value: factsAt,
       cell: (cluster) => {
         const at = factsAt(cluster)
         return at === null ? <Missing why="never read" /> : <Age at={at} />
@@ -167,6 +181,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       extra: true,
       kind: 'number',
       value: ({ deployments }) => deployments?.total ?? null,
+      exports: ofExports('deployments', 'Deployments', ({ deployments }) => deployments),
       cell: (cluster) => (
         <Of
           part={cluster.deployments?.ready}
@@ -190,22 +205,28 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
   ]
 }
 
-const ageOf = (cluster: ClusterView, now: number): number | null => {
-  const at = factsAt(cluster)
-  return at === null ? null : now - at
-}
+const healths = ['healthy', 'degraded', 'unhealthy', 'unknown']
+const yesNo = ['yes', 'no']
 
 /** What can be asked for besides the columns. */
 export function fleetFields(now: number): Readonly<Record<string, Field<ClusterView>>> {
   return {
-    health: { kind: 'text', read: ({ health }) => health },
-    stale: { kind: 'text', read: (cluster) => isStale(cluster, now) },
-    needs: { kind: 'text', read: (cluster) => needWord[needOf(cluster, now)] },
+    health: { kind: 'text', read: ({ health }) => health, values: healths },
+    stale: { kind: 'text', read: (cluster) => isStale(cluster, now), values: yesNo },
+    needs: {
+      kind: 'text',
+      read: (cluster) => needWord[needOf(cluster, now)],
+      values: Object.values(needWord),
+    },
     notready: { kind: 'number', read: ({ nodes }) => nodes?.notReady ?? null },
     failed: { kind: 'number', read: ({ pods }) => pods?.failed ?? null },
     pending: { kind: 'number', read: ({ pods }) => pods?.pending ?? null },
     source: { kind: 'text', read: ({ source }) => source },
-    agent: { kind: 'text', read: ({ agent }) => (agent === null ? 'none' : agent.connected ? 'connected' : 'away') },
+    agent: {
+      kind: 'text',
+      read: ({ agent }) => (agent === null ? 'none' : agent.connected ? 'connected' : 'away'),
+      values: ['connected', 'away'],
+    },
     push: {
       kind: 'text',
       read: (cluster) =>
@@ -214,7 +235,7 @@ export function fleetFields(now: number): Readonly<Record<string, Field<ClusterV
           ...notes.map(({ code }) => code),
         ]),
     },
-    filtered: { kind: 'text', read: ({ filtered }) => filtered },
+    filtered: { kind: 'text', read: ({ filtered }) => filtered, values: yesNo },
     buffered: { kind: 'number', read: ({ agent }) => agent?.bufferedBatches ?? null },
     reason: { kind: 'text', read: ({ reasons }) => reasons.map(({ code }) => code) },
   }

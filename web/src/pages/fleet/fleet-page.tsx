@@ -80,7 +80,7 @@ export function FleetPage(): ReactNode {
         rowKey={nameOf}
         sort="needs"
         rowHeight={46}
-        example="health:degraded env=prod version<4.15 cpu>80 name~eu-"
+        example="health:* *=* version:* cpu>80 name~*"
         empty={null}
         dim={(cluster) => isStale(cluster, now)}
         group={group}

@@ -36,6 +36,10 @@ const columns: readonly Column<RegistryView>[] = [
     id: 'name',
     header: 'Registry',
     value: ({ name }) => name,
+    exports: [
+      { id: 'registry', header: 'Registry', value: ({ name }) => name },
+      { id: 'displayName', header: 'Display name', value: ({ displayName }) => displayName || null },
+    ],
     cell: (row) => (
       <span className="name-cell">
         <RowLink to={registriesPath(row.name)}>{row.displayName}</RowLink>
@@ -63,6 +67,7 @@ const columns: readonly Column<RegistryView>[] = [
     width: 180,
     align: 'end',
     kind: 'number',
+    unit: 'ms',
     descendingFirst: true,
     value: ({ responseMs }) => responseMs,
     cell: (row) => <ResponseCell registry={row} />,
@@ -100,8 +105,8 @@ const columns: readonly Column<RegistryView>[] = [
     header: 'Checked',
     width: 110,
     align: 'end',
-    kind: 'number',
-    value: ({ checkedAt }) => (checkedAt === null ? null : -checkedAt),
+    kind: 'time',
+    value: ({ checkedAt }) => checkedAt,
     cell: ({ checkedAt }) =>
       checkedAt === null ? <Missing why="it was not checked yet" /> : <Age at={checkedAt} suffix=" ago" />,
   },
@@ -151,7 +156,7 @@ function RegistryList(): ReactNode {
             dim={isDim}
             sort="severity"
             rowHeight={48}
-            example="health:degraded response>1000 env=prod"
+            example="health:* response>1000 *=*"
             empty={administrator ? <NoRegistries /> : <NothingShared />}
           />
         </>

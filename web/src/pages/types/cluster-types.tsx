@@ -10,7 +10,7 @@ import { useHub } from '../../live/hooks.ts'
 import type { Live } from '../../live/live-store.ts'
 import { useRefresh } from '../../live/refresh.ts'
 import { useFresh } from '../../live/use-fresh.ts'
-import { hasRows, isGroups, sourceOf, standingOf, standingWord, titleOf } from '../../model/custom.ts'
+import { hasRows, isGroups, sayAmount, sourceOf, standingOf, standingWord, titleOf } from '../../model/custom.ts'
 import { formatCount } from '../../model/format.ts'
 import { clusterPath, Link, typeEditorPath, typesPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
@@ -66,7 +66,7 @@ function TypesOf({ cluster }: { cluster: ClusterView }): ReactNode {
         rowKey={keyOf}
         sort="type"
         rowHeight={48}
-        example="-state:Collected rows>100"
+        example="state:* rows>100"
         dim={({ on }) => on.stale}
         controls={
           <Link to={typesPath()} className="button">
@@ -131,7 +131,10 @@ const lineColumns = (cluster: string): readonly Column<Line>[] => [
     id: 'numbers',
     header: 'Numbers',
     width: 460,
-    value: () => null,
+    value: (line) =>
+      numbersOf(line).map(
+        ({ name, unit }) => `${sayAmount(line.on.aggregations?.[name], unit)} ${titleOf(name, unit).toLowerCase()}`,
+      ),
     cell: ({ type, on }) => <Numbers type={type} on={on} />,
   },
   {
@@ -139,8 +142,8 @@ const lineColumns = (cluster: string): readonly Column<Line>[] => [
     header: 'As of',
     width: 100,
     align: 'end',
-    kind: 'number',
-    value: ({ on }) => (on.part.freshness === null ? null : -on.part.freshness.observedAt),
+    kind: 'time',
+    value: ({ on }) => on.part.freshness?.observedAt ?? null,
     cell: ({ on }) =>
       on.part.freshness === null ? (
         <Missing why="it was never read" />
@@ -151,16 +154,22 @@ const lineColumns = (cluster: string): readonly Column<Line>[] => [
   { id: 'notes', header: 'Notes', width: 220, extra: true, value: ({ on }) => notesOf(on) },
 ]
 
+/** The first few numbers of a type here that have a value. */
+const numbersOf = ({ type, on }: Line) =>
+  (sourceOf(type)?.aggregations ?? [])
+    .filter(({ name, groupBy }) => {
+      const value = on.aggregations?.[name]
+      return groupBy === null && value !== undefined && value !== null && !isGroups(value)
+    })
+    .slice(0, 3)
+
 function Numbers({ type, on }: Line): ReactNode {
   if (on.aggregations === null) return <Missing why="measurements of this cluster are not shown to you" />
-  const told = (sourceOf(type)?.aggregations ?? []).filter(({ name, groupBy }) => {
-    const value = on.aggregations?.[name]
-    return groupBy === null && value !== undefined && value !== null && !isGroups(value)
-  })
+  const told = numbersOf({ type, on })
   if (told.length === 0) return <Missing why="no number is declared, or none has a value" />
   return (
     <span className="highlights">
-      {told.slice(0, 3).map(({ name, unit }) => (
+      {told.map(({ name, unit }) => (
         <span key={name} className="highlight">
           <b>
             <AggregatedText value={on.aggregations?.[name]} unit={unit} />

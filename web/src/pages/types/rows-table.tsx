@@ -19,7 +19,7 @@ import { useHeldOrder } from '../../components/use-held-order.ts'
 import type { ColumnView, CustomPageView, CustomRowView, SourceView } from '../../contract.ts'
 import { useHub } from '../../live/hooks.ts'
 import { groupLines } from '../../model/arrange.ts'
-import { cellValue, columnId, rowsQuestion, type Unit } from '../../model/custom.ts'
+import { cellValue, columnId, rowsQuestion, type Unit, unitText } from '../../model/custom.ts'
 import { toJson } from '../../model/export.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import { usePreference } from '../../preferences.ts'
@@ -62,6 +62,8 @@ export function rowColumns(
       (column): Column<CustomRowView> => ({
         id: columnId(column.name),
         header: column.name,
+        ...(column.unit === 'time' && { kind: 'time' as const }),
+        ...(unitText[column.unit] && { unit: unitText[column.unit] as string }),
         width: Math.max(unitWidth[column.unit] || kindWidth[column.kind], Math.min(220, column.name.length * 7.6 + 34)),
         ...(isAmount(column) && column.unit !== 'time' && { align: 'end' as const }),
         descendingFirst: isAmount(column),
@@ -139,7 +141,7 @@ export function RowsTable({ cluster, type, source, info, onPage, dim, empty }: R
           onText={setText}
           faults={paged.state === 'failed' ? [...faults, paged.problem.message] : faults}
           fields={names}
-          labels={false}
+          labels={[]}
           example={exampleOf(info)}
           what={`${type} rows`}
         />

@@ -9,7 +9,7 @@ import { useHub } from '../../live/hooks.ts'
 import type { Live } from '../../live/live-store.ts'
 import { useRefresh } from '../../live/refresh.ts'
 import { useFresh } from '../../live/use-fresh.ts'
-import { fleetTotal, hasRows, isGroups, isWrong, newestOf, sourceOf, titleOf } from '../../model/custom.ts'
+import { fleetTotal, hasRows, isGroups, isWrong, newestOf, sayAmount, sourceOf, titleOf } from '../../model/custom.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import { accessPath, Link, typeEditorPath, typesPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
@@ -57,6 +57,10 @@ function typeColumns(administrator: boolean): readonly Column<TypeView>[] {
       kind: 'number',
       descendingFirst: true,
       value: withRows,
+      exports: [
+        { id: 'clustersWithRows', header: 'Clusters with rows', value: withRows },
+        { id: 'clusters', header: 'Clusters in all', value: ({ clusters }) => clusters.length },
+      ],
       cell: (row) => (
         <span data-tip={`${plural(withRows(row), 'cluster')} with rows, of ${row.clusters.length} it is looked for on`}>
           {formatCount(withRows(row))} <span className="of">of {formatCount(row.clusters.length)}</span>
@@ -70,6 +74,7 @@ function typeColumns(administrator: boolean): readonly Column<TypeView>[] {
       kind: 'number',
       descendingFirst: true,
       value: wrongOf,
+      exports: [{ id: 'clustersInTrouble', header: 'Clusters in trouble', value: wrongOf }],
       cell: (row) =>
         wrongOf(row) === 0 ? (
           <span className="quiet">none</span>
@@ -90,7 +95,10 @@ function typeColumns(administrator: boolean): readonly Column<TypeView>[] {
       id: 'numbers',
       header: 'Over all clusters',
       width: 420,
-      value: () => null,
+      value: (type) =>
+        highlightsOf(type).map(
+          ({ info, total }) => `${sayAmount(total.value, info.unit)} ${titleOf(info.name, info.unit).toLowerCase()}`,
+        ),
       cell: (row) => <Highlights type={row} />,
     },
     {
@@ -98,11 +106,8 @@ function typeColumns(administrator: boolean): readonly Column<TypeView>[] {
       header: 'Newest',
       width: 100,
       align: 'end',
-      kind: 'number',
-      value: ({ clusters }) => {
-        const at = newestOf(clusters)
-        return at === null ? null : -at
-      },
+      kind: 'time',
+      value: ({ clusters }) => newestOf(clusters),
       cell: ({ clusters }) => {
         const at = newestOf(clusters)
         return at === null ? <Missing why="nothing was collected yet" /> : <Age at={at} suffix=" ago" />
@@ -131,15 +136,20 @@ function typeColumns(administrator: boolean): readonly Column<TypeView>[] {
 }
 
 /** The first few numbers that are true of all clusters together. */
+const highlightsOf = (type: TypeView) =>
+  (sourceOf(type)?.aggregations ?? [])
+    .flatMap((info) => {
+      const total = info.groupBy === null ? fleetTotal(info, type.clusters) : undefined
+      return total && !isGroups(total.value) && total.value !== null ? [{ info, total }] : []
+    })
+    .slice(0, 3)
+
 function Highlights({ type }: { type: TypeView }): ReactNode {
-  const told = (sourceOf(type)?.aggregations ?? []).flatMap((info) => {
-    const total = info.groupBy === null ? fleetTotal(info, type.clusters) : undefined
-    return total && !isGroups(total.value) && total.value !== null ? [{ info, total }] : []
-  })
+  const told = highlightsOf(type)
   if (told.length === 0) return <Missing why="no count or sum is declared, or shown to you" />
   return (
     <span className="highlights">
-      {told.slice(0, 3).map(({ info, total }) => (
+      {told.map(({ info, total }) => (
         <span key={info.name} className="highlight">
           <b>
             <AggregatedText value={total.value} unit={info.unit} />
@@ -203,7 +213,7 @@ export function TypeList(): ReactNode {
             rowKey={keyOf}
             sort="type"
             rowHeight={48}
-            example="trouble>0 cluster:prod-east"
+            example="trouble>0 cluster:*"
             empty={administrator ? <NoTypes /> : <NothingShared />}
           />
         </>

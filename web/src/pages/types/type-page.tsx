@@ -18,6 +18,7 @@ import {
   standingOf,
   standingWord,
   titleOf,
+  unitText,
 } from '../../model/custom.ts'
 import type { Value } from '../../model/filter.ts'
 import { formatCount, plural } from '../../model/format.ts'
@@ -164,7 +165,7 @@ function Across({ view }: { view: TypeView }): ReactNode {
         rowKey={keyOf}
         sort="cluster"
         rowHeight={44}
-        example="state!=Collected rows>100"
+        example="state:* rows>100"
         dim={({ stale }) => stale}
         empty={
           <Empty title="On no cluster yet" icon={<IconTableOff size={30} aria-hidden="true" />}>
@@ -191,6 +192,10 @@ function clusterColumns(
       id: 'cluster',
       header: 'Cluster',
       value: ({ cluster }) => cluster,
+      exports: [
+        { id: 'cluster', header: 'Cluster', value: ({ cluster }) => cluster },
+        { id: 'displayName', header: 'Display name', value: ({ displayName }) => displayName || null },
+      ],
       cell: ({ cluster, displayName }) => (
         <span className="name-cell">
           <RowLink to={clusterPath(cluster, 'types', type)}>{displayName || cluster}</RowLink>
@@ -224,6 +229,7 @@ function clusterColumns(
           width: Math.max(110, Math.min(220, titleOf(info.name, info.unit).length * 7.4 + 36)),
           align: 'end',
           kind: info.unit === 'bytes' ? 'bytes' : 'number',
+          ...(unitText[info.unit] && { unit: unitText[info.unit] as string }),
           descendingFirst: true,
           extra: place >= 5,
           value: ({ aggregations: values }) => tableValue(values?.[info.name]),
@@ -242,8 +248,8 @@ function clusterColumns(
       header: 'As of',
       width: 100,
       align: 'end',
-      kind: 'number',
-      value: ({ part }) => (part.freshness === null ? null : -part.freshness.observedAt),
+      kind: 'time',
+      value: ({ part }) => part.freshness?.observedAt ?? null,
       cell: (on) =>
         on.part.freshness === null ? (
           <Missing why="it was never read" />

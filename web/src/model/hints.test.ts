@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest'
+import type { FilterTarget } from './filter.ts'
+import { commonLabels, fillExample, filterHints } from './hints.ts'
+
+interface Row {
+  readonly name: string
+  readonly health: string
+  readonly labels: Readonly<Record<string, string>>
+}
+const target: FilterTarget<Row> = {
+  fields: {
+    name: { kind: 'text', read: ({ name }) => name },
+    health: { kind: 'text', read: ({ health }) => health, values: ['healthy', 'unhealthy'] },
+    cpu: { kind: 'percent', read: () => null },
+  },
+  labels: ({ labels }) => labels,
+  words: ({ name }) => name,
+}
+const rows: readonly Row[] = [
+  { name: 'eu-1', health: 'healthy', labels: { env: 'prod', team: 'a' } },
+  { name: 'eu-2', health: 'degraded', labels: { env: 'prod' } },
+  { name: 'us-1', health: 'healthy', labels: { env: 'staging' } },
+]
+const hints = (text: string) => filterHints(text, target, rows, 'clusters')
+
+describe('hints of a filter', () => {
+  it.each([
+    ['evironment=prod', 'evironment is no column here, and no label of these clusters'],
+    ['helth:degraded', 'helth is no column here, and no label of these clusters; did you mean health?'],
+    ['health:degarded', 'health:degarded: none of these clusters has that; did you mean health:degraded?'],
+    ['env=produ', 'env=produ: none of these clusters has that; did you mean env:prod?'],
+    ['env=qa', 'env=qa: none of these clusters has that; there are prod, staging'],
+  ])('%s: %s', (text, hint) => expect(hints(text)).toEqual([hint]))
+
+  it.each(['env=prod', 'health:unhealthy', 'team:none', 'health~deg', 'cpu>80', 'eu', 'env=prod,staging', ''])(
+    'has nothing to say of %j',
+    (text) => expect(hints(text)).toEqual([]),
+  )
+})
+
+describe('examples of a filter', () => {
+  it('are out of the rows, and leave out what no row has', () => {
+    expect(fillExample('health:* *=* cpu>80 name~* cpu:*', target, rows)).toBe(
+      'health:healthy env=prod cpu>80 name~eu-',
+    )
+    expect(fillExample('health:* *=* cpu>80', target, [])).toBe('cpu>80')
+  })
+  it('name the labels of most rows first', () => expect(commonLabels(target, rows)).toEqual(['env', 'team']))
+})

@@ -1,0 +1,44 @@
+/** Words as somebody meant them: small, and without what stands between their letters. */
+const bare = (word: string): string => word.toLowerCase().replace(/[^a-z0-9\u0080-\uffff]+/g, '')
+
+/** So many slips are forgiven: a letter wrong, missing, doubled, or two swapped. Short words are too alike to guess. */
+const slipsOf = (length: number): number => (length < 4 ? 0 : length < 8 ? 1 : 2)
+
+/** At most as many slips apart as their length forgives. Bounded: long words are not compared. */
+export function isNear(word: string, other: string): boolean {
+  const [a, b] = [bare(word), bare(other)]
+  const slips = slipsOf(Math.min(a.length, b.length))
+  return a === b || (slips > 0 && a.length <= 64 && slipsBetween(a, b, slips) <= slips)
+}
+
+/** The candidate that was probably meant; undefined: none is near. */
+export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  let best: { candidate: string; slips: number } | undefined
+  for (const candidate of candidates) {
+    if (!isNear(word, candidate)) continue
+    const slips = slipsBetween(bare(word), bare(candidate), 2)
+    if (!best || slips < best.slips || (slips === best.slips && candidate < best.candidate)) best = { candidate, slips }
+  }
+  return best?.candidate
+}
+
+/** Optimal string alignment distance; any number above `most` where it is above that. */
+function slipsBetween(a: string, b: string, most: number): number {
+  if (Math.abs(a.length - b.length) > most) return most + 1
+  let before: number[] = []
+  let last = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const wrong = (last[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      let least = Math.min(wrong, (last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1)
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        least = Math.min(least, (before[j - 2] ?? 0) + 1)
+      row.push(least)
+    }
+    if (Math.min(...row) > most) return most + 1
+    before = last
+    last = row
+  }
+  return last[b.length] ?? 0
+}
