@@ -1,4 +1,3 @@
-import pLimit from 'p-limit'
 import type { SourceCatalog } from '#catalog'
 import { collectors as builtIn, type Collector } from '#collect'
 import {
@@ -25,6 +24,7 @@ import { LocalKubeconfigs } from './local-kubeconfig.ts'
 import { ConnectionReconciler } from './reconciler.ts'
 import type { Defaults } from './settings.ts'
 import { SourceReading } from './source-reading.ts'
+import { turns } from './turns.ts'
 
 export interface ConnectionsOptions {
   /** the hub's own API, where the objects are */
@@ -46,12 +46,12 @@ export interface ConnectionsOptions {
   readonly credentials?: Pick<AgentCredentials, 'check' | 'issue' | 'revoke'>
   /** how long a deleted connection waits for its member, so that the agent there is taken away, ms; default 5 min */
   readonly removalPatienceMs?: number
-  /** rounds that read at once; default 16 */
+  /** rounds that read at once, those that wait for their clusters aside; default 16 */
   readonly concurrency?: number
   readonly collectors?: readonly Collector[]
   /** which MetricSources are in force; without it none is read from here */
   readonly catalog?: SourceCatalog
-  /** collections of MetricSources that read at once, over all clusters; default 8 */
+  /** collections of MetricSources that read at once, over all clusters, those that wait aside; default 8 */
   readonly sourceConcurrency?: number
   readonly logger: Logger
   readonly metrics?: Metrics
@@ -88,7 +88,6 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     ...(owner.of > 1 && { where: ({ metadata }: KubeObject) => isOurs(metadata.name) }),
   })
   const secrets = new Informer<SecretFacts>({ ...shared, resource: accessSecrets })
-  const limit = pLimit(concurrency)
   const collectors = options.collectors ?? builtIn
   const { agents, catalog } = options
   const installer = new AgentInstaller({
@@ -103,14 +102,13 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     random,
     logger,
   })
-  const sourceLimit = pLimit(options.sourceConcurrency ?? 8)
   const sources =
     catalog &&
     new SourceReading({
       catalog,
       ingester: options.ingester,
       kube: (cluster) => reconciler.clientOf(cluster, never),
-      turn: (read) => sourceLimit(read),
+      turn: turns(options.sourceConcurrency ?? 8, clock),
       clock,
       random,
       logger,
@@ -131,7 +129,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     ...(sources && { sources }),
     defaults: options.defaults,
     ...(options.allowLocalKubeconfig && { localKubeconfigs: new LocalKubeconfigs() }),
-    turn: (read) => limit(read),
+    turn: turns(concurrency, clock),
     onRound: roundMetrics(metrics),
     clock,
     logger,

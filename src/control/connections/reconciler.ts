@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Collector, collectRound, failureOf } from '#collect'
+import { type Collector, collectRound, failureOf, roundLimitMs } from '#collect'
 import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
 import type { Agents, Ingester } from '#ingest'
 import type { ClusterConnection } from '#kinds'
@@ -210,14 +210,14 @@ export class ConnectionReconciler implements Reconciler {
   async #pull(look: Look, visit: Visit, signal: AbortSignal): Promise<Outcome> {
     const { sources, clock, onRound } = this.#options
     const { cluster, settings, way, object, collecting, startedAt } = look
-    const { intervalMs, timeoutMs } = settings.facts
+    const { intervalMs } = settings.facts
     visit.isReading = true
     sources?.read(cluster)
     // Delivered meanwhile: whoever asked before the flag was up asked in vain.
     this.agentChanged(cluster)
     const read =
       'access' in way
-        ? await this.#collect(object.metadata, cluster, way.access, timeoutMs, visit, signal)
+        ? await this.#collect(object.metadata, cluster, way.access, settings.facts, visit, signal)
         : { batch: failed(cluster, startedAt, way.end), end: way.end }
     const { batch: unnumbered, end } = withAbsence(read, collecting)
     signal.throwIfAborted()
@@ -347,7 +347,7 @@ export class ConnectionReconciler implements Reconciler {
     metadata: ObjectKey,
     cluster: ClusterName,
     access: ClusterAccess,
-    timeoutMs: number,
+    times: Pick<Settings['facts'], 'intervalMs' | 'timeoutMs'>,
     visit: Visit,
     signal: AbortSignal,
   ): Promise<{ batch: Batch; end: RoundEnd }> {
@@ -355,7 +355,7 @@ export class ConnectionReconciler implements Reconciler {
     const startedAt = clock.now()
     let kube: KubeClient
     try {
-      kube = await clients.get(poolKey(metadata), access, { timeoutMs }, signal)
+      kube = await clients.get(poolKey(metadata), access, { timeoutMs: times.timeoutMs }, signal)
     } catch (error) {
       signal.throwIfAborted()
       const end = { kind: 'failed' as const, blame: 'credentials' as const, ...failureOf(CLIENT, error) }
@@ -369,6 +369,7 @@ export class ConnectionReconciler implements Reconciler {
       source: 'pull',
       sequence: 0,
       signal,
+      limitMs: roundLimitMs(times),
       clock,
       turn,
       onMalformed: (text) => malformed.size < 5 && malformed.add(text.slice(0, 40)),

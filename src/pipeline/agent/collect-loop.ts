@@ -1,4 +1,4 @@
-import { type Collector, collectRound, failureOf } from '#collect'
+import { type Collector, collectRound, failureOf, roundLimitMs } from '#collect'
 import type { KubeClient } from '#kube'
 import type { Batch, Clock, ClusterName, Plan } from '#model'
 import type { Logger } from '#runtime'
@@ -117,33 +117,23 @@ export class CollectLoop {
     const { cluster, kube, clock, logger, plan } = this.#options
     const { timeoutMs, intervalMs } = plan()
     const due = this.#due(stamp)
-    // Each request has its own limit; this one is for what waits in spite of it.
-    const late = new AbortController()
-    const limitMs = Math.max(60_000, 2 * intervalMs, 4 * timeoutMs)
-    const timer = new AbortController()
-    void clock.sleep(limitMs, timer.signal).then(() => timer.signal.aborted || late.abort())
     const malformed = new Set<string>()
-    try {
-      const batch = await collectRound({
-        kube: kube(timeoutMs),
-        cluster,
-        collectors: due,
-        source: 'push',
-        sequence: 0,
-        signal: AbortSignal.any([giveUp, late.signal]),
-        clock,
-        onMalformed: (text) => malformed.size < 5 && malformed.add(text.slice(0, 40)),
-      })
-      if (malformed.size > 0) logger.warn({ quantities: [...malformed] }, 'quantities could not be read')
-      if (!batch.failure) for (const { name } of due) this.#readAt.set(name, stamp)
-      // The clock may have jumped during the round.
-      return { ...batch, collectedAt, durationMs: Math.max(0, Math.round(this.#options.monotonic.now() - stamp)) }
-    } catch (error) {
-      if (late.signal.aborted) throw new Error(`the round took more than ${limitMs / 1000} s`, { cause: error })
-      throw error
-    } finally {
-      timer.abort()
-    }
+    const batch = await collectRound({
+      kube: kube(timeoutMs),
+      cluster,
+      collectors: due,
+      source: 'push',
+      sequence: 0,
+      signal: giveUp,
+      limitMs: roundLimitMs({ intervalMs, timeoutMs }),
+      clock,
+      onMalformed: (text) => malformed.size < 5 && malformed.add(text.slice(0, 40)),
+    })
+    if (malformed.size > 0) logger.warn({ quantities: [...malformed] }, 'quantities could not be read')
+    // A collector that could not get through tries again next round.
+    for (const { collector, outcome } of batch.parts) if (outcome !== 'unreachable') this.#readAt.set(collector, stamp)
+    // The clock may have jumped during the round.
+    return { ...batch, collectedAt, durationMs: Math.max(0, Math.round(this.#options.monotonic.now() - stamp)) }
   }
 
   #due(stamp: number): readonly Collector[] {

@@ -25,5 +25,5 @@ export const collectors: readonly Collector[] = [
 ]
 
 export { clusterRoleFor, memberRoleYaml, type RoleRule } from './member-role.ts'
-export { collectRound, failureOf, type RoundOptions } from './round.ts'
+export { collectRound, failureOf, type RoundOptions, roundLimitMs } from './round.ts'
 export type { CollectContext, Collected, Collector, Reads } from './types.ts'

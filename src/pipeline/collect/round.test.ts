@@ -64,10 +64,56 @@ describe('collectRound', () => {
   })
 
   it.each(['nodes', 'pods'])('fails with the documented words when %s cannot be read', async (plural) => {
-    const batch = await round({ objects: { ...plain, [plural]: kubeError('forbidden', 'no role') } })
+    const batch = await round({ objects: { ...plain, [plural]: kubeError('server', 'broken') } })
     expect(batch).toMatchObject({
       parts: [],
-      failure: { code: 'kube_forbidden', message: 'failed to get node metrics: no role' },
+      failure: { code: 'kube_server', message: 'failed to get node metrics: broken' },
+    })
+  })
+
+  it.each(['nodes', 'pods'])('reads the others where %s may not be read, and says the refusal', async (plural) => {
+    const batch = await round({ objects: { ...plain, [plural]: kubeError('forbidden', 'no role') } })
+    expect(batch.failure).toEqual({ code: 'kube_forbidden', message: 'failed to get node metrics: no role' })
+    expect(Object.fromEntries(batch.parts.map(({ type, outcome }) => [type, outcome]))).toMatchObject({
+      node: 'forbidden',
+      podSummary: 'forbidden',
+      cluster: 'complete',
+      namespace: 'complete',
+      deployment: 'complete',
+    })
+  })
+
+  it('reads what it may where namespaces may not be listed, in the test of the connection and otherwise', async () => {
+    const refusal = kubeError('forbidden', 'no role')
+    const batch = await round({ ping: refusal, objects: { ...plain, namespaces: refusal } })
+    expect(batch.failure).toBeUndefined()
+    expect(Object.fromEntries(batch.parts.map(({ type, outcome }) => [type, outcome]))).toMatchObject({
+      node: 'complete',
+      podSummary: 'complete',
+      namespace: 'forbidden',
+      deployment: 'complete',
+    })
+  })
+
+  it('ends after its limit with what it has: a list without end keeps nothing else from being told', async () => {
+    const forever = (plural: string) => ({
+      objects: plain,
+      onPage: (asked: string, _: number, signal: AbortSignal | undefined) =>
+        asked === plural
+          ? new Promise<void>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+          : undefined,
+    })
+    const batch = await round(forever('deployments'), { limitMs: 20 })
+    expect(batch.failure).toBeUndefined()
+    expect(batch.parts.find(({ type }) => type === 'node')?.outcome).toBe('complete')
+    expect(batch.parts.find(({ type }) => type === 'deployment')).toMatchObject({
+      outcome: 'unreachable',
+      code: 'kube_timeout',
+      message: expect.stringMatching(/not read to its end within the 0\.02 s of a round/) as string,
+    })
+    expect((await round(forever('pods'), { limitMs: 20 })).failure).toMatchObject({
+      code: 'kube_timeout',
+      message: expect.stringMatching(/^failed to get node metrics: was not read to its end/) as string,
     })
   })
 

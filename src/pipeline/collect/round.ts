@@ -1,4 +1,4 @@
-import { isKubeError, type KubeClient, outcomeOf } from '#kube'
+import { isKubeError, type KubeClient, KubeError, outcomeOf } from '#kube'
 import { type Batch, type Clock, type ClusterName, FleetError, type Part, type Source, systemClock } from '#model'
 import type { Collected, Collector } from './types.ts'
 
@@ -11,6 +11,8 @@ export interface RoundOptions {
   /** of the batch to be */
   readonly sequence: number
   readonly signal: AbortSignal
+  /** The reading part of the round ends after so long, with what it has; see `roundLimitMs`. Default: never. */
+  readonly limitMs?: number
   readonly clock?: Clock
   /** Told of each quantity that could not be read; it counts as nothing. */
   readonly onMalformed?: (text: string) => void
@@ -19,8 +21,9 @@ export interface RoundOptions {
 }
 
 /**
- * One round: tests the connection, then runs all collectors at once. Only a critical collector fails the round, and then
- * the others are cancelled; any other failure becomes a part that says absent, forbidden or unreachable, and why.
+ * One round: tests the connection, then runs all collectors at once. Each stands for itself: what one could not read becomes
+ * a part that says absent, forbidden or unreachable, and why. A critical one that cannot read fails the round; only where the
+ * cluster may be in trouble are the others cancelled then, a refusal of one hides nothing that others may read.
  * Never throws, except when `signal` aborts: then nothing is known and nothing must be said.
  */
 export async function collectRound(options: RoundOptions): Promise<Batch> {
@@ -38,29 +41,63 @@ export async function collectRound(options: RoundOptions): Promise<Batch> {
     await options.kube.ping(options.signal)
   } catch (error) {
     options.signal.throwIfAborted()
-    return batch({ parts: [], failure: failureOf('connection test failed: ', error) })
+    // Who may not list namespaces was understood and known: the rest may be for them.
+    if (!isKubeError(error, 'forbidden')) {
+      return batch({ parts: [], failure: failureOf('connection test failed: ', error) })
+    }
   }
-  return batch(await turn(() => collectAll(options, collectedAt)))
+  return batch(await turn(() => withinLimit(options, (end) => collectAll(options, collectedAt, end))))
 }
 
-async function collectAll(options: RoundOptions, now: number): Promise<Pick<Batch, 'parts' | 'failure'>> {
-  const cancel = new AbortController()
-  const signal = AbortSignal.any([options.signal, cancel.signal])
+/** Each request has a limit of its own; this one is for lists that go on and on: a minute, or what the cluster's own times allow. */
+export function roundLimitMs({ intervalMs, timeoutMs }: { readonly intervalMs: number; readonly timeoutMs: number }) {
+  return Math.max(60_000, 2 * intervalMs, 4 * timeoutMs)
+}
+
+/** @param work ends with the controller it is given, which the limit aborts */
+async function withinLimit<T>(
+  { limitMs, clock = systemClock }: RoundOptions,
+  work: (end: AbortController) => Promise<T>,
+): Promise<T> {
+  const end = new AbortController()
+  if (limitMs === undefined) return work(end)
+  const over = new AbortController()
+  void clock.sleep(limitMs, over.signal).then(() => {
+    if (over.signal.aborted) return
+    const why = `was not read to its end within the ${limitMs / 1000} s of a round; check the cluster's load, or give it a longer monitoring.interval`
+    end.abort(new KubeError('timeout', why))
+  })
+  try {
+    return await work(end)
+  } finally {
+    over.abort()
+  }
+}
+
+async function collectAll(
+  options: RoundOptions,
+  now: number,
+  end: AbortController,
+): Promise<Pick<Batch, 'parts' | 'failure'>> {
+  const signal = AbortSignal.any([options.signal, end.signal])
   let failure: Batch['failure']
   const results = await Promise.all(
     options.collectors.map(async (collector) => {
       const result = await collectOne(collector, options, now, signal)
       if (collector.critical && 'error' in result) {
         failure ??= failureOf(`failed to get ${FAILED[collector.name] ?? collector.name}: `, result.error)
-        cancel.abort()
+        if (!isKubeError(result.error, 'forbidden')) end.abort(CANCELLED)
       }
       return result.parts
     }),
   )
   options.signal.throwIfAborted()
-  // What was read of a round that failed may be half of the truth: it is dropped, and what was known stays.
-  return failure ? { parts: [], failure } : { parts: results.flat() }
+  // What was read while the cluster was in trouble may be half of the truth: it is dropped, and what was known stays.
+  if (failure && end.signal.reason === CANCELLED) return { parts: [], failure }
+  return { parts: results.flat(), ...(failure && { failure }) }
 }
+
+const CANCELLED = 'a critical collector failed'
 
 /** Words of the documented messages. */
 const FAILED: Readonly<Record<string, string>> = { nodes: 'node metrics' }

@@ -18,6 +18,8 @@ export interface Catalog {
 
 const MAX_NAMES = 20
 const MAX_PAGES = 1_000
+/** So many pages in a row that name nothing new are no catalogue. */
+const MAX_IDLE_PAGES = 100
 const MAX_REPOSITORIES = 100_000
 /** Of all pages together: names of a hostile registry can be as long as a page. */
 const MAX_TOTAL_BYTES = 32 * 2 ** 20
@@ -36,6 +38,7 @@ export async function readCatalog({ url: first, ask, signal }: CatalogOptions): 
   const found = new Set<string>()
   const visited = new Set<string>()
   let bytes = 0
+  let idle = 0
   let url: URL | undefined = first
   let trouble: ProbeError | undefined
   while (url && !trouble) {
@@ -43,7 +46,9 @@ export async function readCatalog({ url: first, ask, signal }: CatalogOptions): 
     let answer: Answer
     try {
       answer = await ask(url)
+      const before = found.size
       for (const name of namesOf(answer)) found.add(name)
+      idle = found.size > before ? 0 : idle + 1
     } catch (error) {
       signal.throwIfAborted()
       trouble = troubleWith(url.host, error)
@@ -57,6 +62,8 @@ export async function readCatalog({ url: first, ask, signal }: CatalogOptions): 
     else if (!url) break
     else if (visited.has(url.href))
       trouble = new ProbeError('catalog_loop', 'the pages of the catalogue go round in a circle')
+    else if (idle >= MAX_IDLE_PAGES)
+      trouble = new ProbeError('catalog_loop', `${idle} pages of the catalogue in a row name nothing new`)
     else if (visited.size >= MAX_PAGES || found.size >= MAX_REPOSITORIES || bytes >= MAX_TOTAL_BYTES)
       trouble = new ProbeError('catalog_too_large', 'the catalogue has more than is counted')
   }

@@ -466,6 +466,18 @@ describe('the catalogue', () => {
     expect(page).toBe(1000)
   })
 
+  it('with page after page that names nothing new is left after a hundred', async () => {
+    let page = 0
+    await using server = await serve((request, response) => {
+      if (request.url === '/v2/') return json(response, 200, {})
+      page++
+      json(response, 200, { repositories: ['a'] }, { link: `</v2/_catalog?page=${page}>; rel=next` })
+    })
+    const result = await probe(targetAt(server.url, { checkCatalog: true, timeoutMs: 60_000 }))
+    expect(result).toMatchObject({ repositoryCount: 1, isCatalogTruncated: true, warnings: [{ code: 'catalog_loop' }] })
+    expect(page).toBe(101)
+  })
+
   it('with more names than are counted is left', async () => {
     let page = 0
     await using server = await serve((request, response) => {

@@ -169,6 +169,36 @@ describe('reading', () => {
     expect(page).toBeLessThan(11)
   })
 
+  it.each([
+    ['leads back to an earlier page', (page: number) => `${(page + 1) % 7}`, 1, /the same page comes again/, 8],
+    ['brings page after page without an object', (page: number) => `${page + 1}`, 0, /100 pages in a row hold no/, 100],
+    ['brings new pages for ever', (page: number) => `${page + 1}`, 1, /more than 10000 pages/, 10_000],
+  ])('ends a list that %s', async (_, nextOf, objects, message, requests) => {
+    const server = await serve((request, response) => {
+      const page = Number(new URL(`http://x${request.url}`).searchParams.get('continue') ?? 0)
+      json(response, 200, {
+        kind: 'SecretList',
+        metadata: { continue: nextOf(page) },
+        items: Array(objects).fill({ metadata: {} }),
+      })
+    })
+    const asking = client(server.access(), { qps: 1e6, burst: 1e6 })
+    expect(await failure(asking.listAll(secrets))).toMatchObject({
+      reason: 'protocol',
+      message: expect.stringMatching(message) as string,
+    })
+    expect(server.requests).toHaveLength(requests)
+  })
+
+  it('goes on after pages without an object', async () => {
+    const server = await serve((request, response) => {
+      const page = Number(new URL(`http://x${request.url}`).searchParams.get('continue') ?? 0)
+      const next = page < 99 ? `${page + 1}` : ''
+      json(response, 200, { kind: 'SecretList', metadata: { continue: next }, items: page === 99 ? [secret('a')] : [] })
+    })
+    expect(await client(server.access()).listAll(secrets)).toHaveLength(1)
+  })
+
   it('does not take another answer for "not served"', async () => {
     const answers = [{}, null, { kind: 'Status' }, { kind: 'APIResourceList', resources: 5 }, '']
     const server = await serve((_, response) => json(response, 200, answers.shift()))

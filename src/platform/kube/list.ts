@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { acceptFor, decodeList } from './decode.ts'
 import { describeCall, isKubeError, KubeError } from './errors.ts'
 import { AnswerTooLargeError } from './http.ts'
@@ -11,6 +12,9 @@ const MAX_RESTARTS = 3
 /** Far beyond any cluster: a list without end must not fill our memory, nor keep us for ever. */
 const MAX_OBJECTS = 5_000_000
 const MAX_WHOLE = 500_000
+const MAX_PAGES = 10_000
+/** A selector that matches little may leave a page without objects, and the next as well: so many in a row are no list. */
+const MAX_EMPTY_PAGES = 100
 
 /**
  * Pages of one consistent version. A page too large for us is asked for again in smaller ones.
@@ -24,7 +28,7 @@ export async function* listPages<T>(
 ): AsyncGenerator<Page<T>, void, undefined> {
   let limit = options.pageSize ?? PAGE_SIZE
   let next = options.continue ?? ''
-  let taken = 0
+  const progress = new Progress(next)
   for (;;) {
     const call: Call = {
       method: 'GET',
@@ -42,15 +46,40 @@ export async function* listPages<T>(
       continue
     }
     const { items, resourceVersion, remaining } = page
-    if (page.next !== '' && page.next === next) throw endless(call, 'the same page comes again and again')
-    // A page without objects counts as one, or it would come for ever.
-    taken += Math.max(1, items.length)
-    if (taken > MAX_OBJECTS) throw endless(call, `more than ${MAX_OBJECTS} objects`)
+    const fault = progress.faultOf(items.length, page.next)
+    if (fault !== undefined) throw endless(call, fault)
     next = page.next
     yield { items, resourceVersion, next, ...(remaining === undefined ? {} : { remaining }) }
     if (next === '') return
   }
 }
+
+/** Tells a long list from one that never ends. */
+class Progress {
+  /** tokens of the pages asked for so far, as digests: a server may make them as long as it likes */
+  readonly #asked = new Set<string>()
+  #objects = 0
+  #empty = 0
+
+  constructor(first: string) {
+    this.#asked.add(digestOf(first))
+  }
+
+  /** @returns why the list has no end; undefined where it goes on, or ends here */
+  faultOf(objects: number, next: string): string | undefined {
+    this.#objects += objects
+    this.#empty = objects > 0 ? 0 : this.#empty + 1
+    if (this.#objects > MAX_OBJECTS) return `more than ${MAX_OBJECTS} objects`
+    if (next === '') return undefined
+    if (this.#empty >= MAX_EMPTY_PAGES) return `${MAX_EMPTY_PAGES} pages in a row hold no object`
+    const pages = this.#asked.size
+    if (pages >= MAX_PAGES) return `more than ${MAX_PAGES} pages`
+    this.#asked.add(digestOf(next))
+    return this.#asked.size === pages ? 'the same page comes again and again' : undefined
+  }
+}
+
+const digestOf = (token: string) => createHash('sha1').update(token).digest('base64')
 
 function endless(call: Pick<Call, 'method' | 'path'>, what: string): KubeError {
   const why = `the list has no end: ${what}; check the address and what stands between`

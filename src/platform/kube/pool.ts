@@ -9,7 +9,8 @@ import type { ClientLimits, ClusterAccess, KubeClient } from './types.ts'
 const IDLE_MS = minutes(30)
 const CHECK_MS = minutes(5)
 const TEST_AFTER_IDLE_MS = minutes(1)
-const TEST_TIMEOUT_MS = seconds(5)
+/** Together with a round's own test and the limit of a request this stays below a quarter of a minute. */
+const TEST_TIMEOUT_MS = seconds(3)
 
 export interface ClientPoolOptions extends Omit<KubeClientOptions, 'breaker'> {
   readonly breaker?: Omit<BreakerOptions, 'clock'>
