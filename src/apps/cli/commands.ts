@@ -18,7 +18,7 @@ export interface Actions {
   probe(url: string): Promise<void>
   explainAccess(options: ExplainOptions): Promise<void>
   testAccess(options: TestOptions): Promise<void>
-  verifyAudit(file: string): Promise<void>
+  verifyAudit(file: string, options: { readonly expect?: string }): Promise<void>
   evaluateSource(options: EvalSourceOptions): Promise<void>
   testSource(options: SourceTestOptions): Promise<void>
   expression(text: string | undefined, options: ExpressionOptions): Promise<void>
@@ -268,9 +268,15 @@ export function program(actions: Actions, version: string): Command {
   const audit = cli.command('audit').description('the trail of who asked for what')
   audit
     .command('verify')
-    .description('follow the hash chain of an audit file and its older parts; exit status 1 where it breaks')
+    .description(
+      'follow the hash chain of an audit file and its older parts to its signed head; exit status 1 where it breaks or nothing shows its end',
+    )
     .argument('<file>', 'the file being written (AUDIT_FILE); with AUDIT_KEY set where the chain is keyed')
-    .action((file: string) => actions.verifyAudit(file))
+    .option(
+      '--expect <seq:hash>',
+      'a line noted elsewhere, as an earlier verify printed it: it must be there, unchanged',
+    )
+    .action((file: string, options: { expect?: string }) => actions.verifyAudit(file, options))
 
   const source = cli.command('metricsource').description('declare what else to collect: try MetricSources, test them')
   source

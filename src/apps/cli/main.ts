@@ -97,16 +97,11 @@ const actions: Actions = {
     show(await testPolicies(options))
   },
 
-  async verifyAudit(file) {
-    const { verifyAudit } = await import('#audit')
-    const key = process.env.AUDIT_KEY
-    const { ok, entries, fault } = await verifyAudit(file, key ? { key: Buffer.from(key) } : {})
-    if (ok) process.stdout.write(`${file}: ${entries} entries, the chain is whole\n`)
-    else {
-      process.exitCode = 1
-      const where = fault ? `${fault.file}, line ${fault.line}: ${fault.why}` : file
-      process.stderr.write(`clusterpulse: ${where} (${entries} entries before it are whole)\n`)
-    }
+  async verifyAudit(file, { expect }) {
+    const { auditReport } = await import('./audit.ts')
+    const { ok, text } = await auditReport(file, { key: process.env.AUDIT_KEY, expect })
+    if (!ok) process.exitCode = 1
+    ;(ok ? process.stdout : process.stderr).write(text)
   },
 
   async evaluateSource({ file, at, ...options }) {

@@ -252,15 +252,23 @@ function audit(read: ConfigReader): AuditConfig {
     min: 65_536,
     meaning: 'above this the file is renamed and the chain goes on in a new one',
   })
+  const keepFiles = read.integer('AUDIT_FILE_KEEP', {
+    default: 32,
+    min: 1,
+    meaning: 'full files kept beside the one being written; the oldest are removed',
+  })
   const key = read.secret('AUDIT_KEY', {
-    meaning: 'with it the chain is keyed: nobody without the key can write one that verifies',
+    meaning:
+      'with it the chain and its head are keyed: nobody without the key can write one that verifies, or cut lines off its end',
   })
   const stream = read.optionalText('AUDIT_REDIS_STREAM', {
     meaning: 'key of a capped Redis stream of the same entries (role api)',
   })
   return {
     level,
-    ...(path !== undefined && { file: { path, maxBytes, ...(key !== undefined && { key: Buffer.from(key) }) } }),
+    ...(path !== undefined && {
+      file: { path, maxBytes, keepFiles, ...(key !== undefined && { key: Buffer.from(key) }) },
+    }),
     ...(stream !== undefined && { stream: { key: stream } }),
   }
 }

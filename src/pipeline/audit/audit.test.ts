@@ -31,16 +31,20 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 let count = 0
+const KEY = Buffer.from('a key that only the hub knows')
 const newPath = (): string => join(folder, `audit-${count++}.jsonl`)
 
 interface Settings {
   readonly maxBytes?: number
-  readonly key?: Buffer
+  /** null: none */
+  readonly key?: Buffer | null
+  readonly keepFiles?: number
   readonly level?: 'denials' | 'all'
 }
 
 async function write(path: string, entries: readonly AuditEntry[], settings: Settings = {}): Promise<void> {
-  const { level = 'all', ...file } = settings
+  const { level = 'all', key = KEY, ...rest } = settings
+  const file = { ...rest, ...(key !== null && { key }) }
   await using trail = await openAudit({
     config: { level, file: { path, ...file } },
     logger: silentLogger,
@@ -59,7 +63,12 @@ describe('the audit file', () => {
     const path = newPath()
     await write(path, some(20), { maxBytes: 2000 })
     await write(path, some(5), { maxBytes: 2000 })
-    expect(await verifyAudit(path)).toEqual({ ok: true, entries: 25 })
+    expect(await verifyAudit(path, { key: KEY })).toMatchObject({
+      ok: true,
+      entries: 25,
+      first: { seq: 1 },
+      last: { seq: 25 },
+    })
     expect(readdirSync(folder).filter((name) => name.startsWith('audit-0.jsonl.0')).length).toBeGreaterThan(2)
   })
 
@@ -70,7 +79,7 @@ describe('the audit file', () => {
     const lines = text.trimEnd().split('\n')
     const verdictOf = async (changed: string) => {
       writeFileSync(path, changed)
-      return verifyAudit(path)
+      return verifyAudit(path, { key: KEY })
     }
     const joined = (all: readonly string[]) => `${all.join('\n')}\n`
     for (const [n, line] of lines.entries()) {
@@ -91,30 +100,119 @@ describe('the audit file', () => {
     await write(path, some(5))
     const lines = readFileSync(path, 'utf8').trimEnd().split('\n')
     writeFileSync(path, `${lines.slice(0, 3).join('\n')}\n`)
-    expect(await verifyAudit(path)).toMatchObject({ ok: false, fault: { why: expect.stringMatching(/cut off/) } })
+    expect(await verifyAudit(path, { key: KEY })).toMatchObject({
+      ok: false,
+      fault: { why: expect.stringMatching(/cut off/) },
+    })
   })
 
   it('with a key, a chain written again without the key does not verify', async () => {
     const path = newPath()
-    const key = Buffer.from('a key that only the hub knows')
-    await write(path, some(3), { key })
-    expect(await verifyAudit(path, { key })).toEqual({ ok: true, entries: 3 })
+    await write(path, some(3))
+    expect(await verifyAudit(path, { key: KEY })).toMatchObject({ ok: true, entries: 3 })
     expect(await verifyAudit(path)).toMatchObject({ ok: false })
     const forged = newPath()
-    await write(forged, [entry(0, { username: 'bob' })])
-    expect(await verifyAudit(forged, { key })).toMatchObject({ ok: false })
+    await write(forged, [entry(0, { username: 'bob' })], { key: null })
+    expect(await verifyAudit(forged, { key: KEY })).toMatchObject({ ok: false })
+  })
+
+  const linesOf = (path: string): string[] => readFileSync(path, 'utf8').trimEnd().split('\n')
+  const cutTo = (path: string, lines: number): void =>
+    writeFileSync(
+      path,
+      linesOf(path)
+        .slice(0, lines)
+        .map((line) => `${line}\n`)
+        .join(''),
+    )
+
+  it.each([
+    ['without its head', (path: string) => rmSync(`${path}.head`), /is missing/],
+    [
+      'with a head written by somebody without the key',
+      (path: string) => {
+        const { seq, hash } = JSON.parse(linesOf(path).at(-1) ?? '') as { seq: number; hash: string }
+        writeFileSync(`${path}.head`, JSON.stringify({ seq, hash, first: 1, mac: '0'.repeat(64) }))
+      },
+      /not signed/,
+    ],
+  ])('does not verify when lines were cut off and it is left %s', async (_, leave, why) => {
+    const path = newPath()
+    await write(path, some(5))
+    cutTo(path, 3)
+    leave(path)
+    expect(await verifyAudit(path, { key: KEY })).toMatchObject({
+      ok: false,
+      fault: { why: expect.stringMatching(why) },
+    })
+    // A restart signs what it finds, and says in the trail how it found it.
+    await write(path, some(2))
+    expect(await verifyAudit(path, { key: KEY })).toMatchObject({
+      ok: false,
+      fault: { line: 4, why: expect.stringMatching(/when the hub started/) },
+    })
+  })
+
+  it.each([0, 3])('says at the next start that all but %d lines of five are gone', async (left) => {
+    const path = newPath()
+    await write(path, some(5))
+    cutTo(path, left)
+    await write(path, some(1))
+    expect(await verifyAudit(path, { key: KEY })).toMatchObject({
+      ok: false,
+      fault: { line: left + 1, why: expect.stringMatching(/lines before this one were missing/) },
+    })
+  })
+
+  it('verifies without a key only by a line noted elsewhere, and misses that line when it is cut off or another', async () => {
+    const path = newPath()
+    await write(path, some(5), { key: null })
+    const whole = await verifyAudit(path)
+    expect(whole).toMatchObject({ ok: false, fault: { why: expect.stringMatching(/AUDIT_KEY.*--expect/) } })
+    const { last } = whole
+    if (!last) throw new Error('a last line is known')
+    expect(await verifyAudit(path, { expect: last })).toMatchObject({ ok: true, entries: 5, last })
+    expect(await verifyAudit(path, { expect: { ...last, hash: '0'.repeat(64) } })).toMatchObject({ ok: false })
+    cutTo(path, 3)
+    rmSync(`${path}.head`)
+    expect(await verifyAudit(path, { expect: last })).toMatchObject({
+      ok: false,
+      fault: { why: expect.stringMatching(/line 5, which was expected, is missing/) },
+    })
+  })
+
+  it('keeps as many full files as set', async () => {
+    const path = newPath()
+    await write(path, some(60), { maxBytes: 2000, keepFiles: 2 })
+    const name = path.slice(folder.length + 1)
+    expect(readdirSync(folder).filter((one) => /\.\d{12}$/.test(one) && one.startsWith(name))).toHaveLength(2)
+    const verdict = await verifyAudit(path, { key: KEY })
+    expect(verdict).toMatchObject({ ok: true, last: { seq: 60 } })
+    expect(verdict.first?.seq).toBeGreaterThan(1)
+  })
+
+  it('bounds what strangers can write, and says how much more it was', async () => {
+    const path = newPath()
+    const stranger = (n: number) =>
+      entry(n, { username: '', groups: [], method: '', status: 401, address: `10.0.${n % 50}.1` })
+    await write(path, [...Array.from({ length: 5_000 }, (_, n) => stranger(n)), entry(0)])
+    const lines = linesOf(path)
+    expect(lines.length).toBe(602)
+    expect(lines.at(-1)).toMatch(/"kind":"strangers","count":4400/)
+    expect(lines.at(-2)).toMatch(/"username":"alice"/)
   })
 
   it('counts nothing as missing whose lines are kept, where only the head beside them cannot be written', async () => {
     const path = newPath()
-    mkdirSync(`${path}.head.new`)
     const metrics = new Metrics({}, { processMetrics: false })
-    await using trail = await openAudit({ config: { level: 'all', file: { path } }, logger: silentLogger, metrics })
+    const config = { level: 'all', file: { path, key: KEY } } as const
+    await using trail = await openAudit({ config, logger: silentLogger, metrics })
+    mkdirSync(`${path}.head.new`)
     trail.record(entry(0))
     await trail.flush()
     trail.record(entry(1))
     await trail.flush()
-    expect(await verifyAudit(path)).toEqual({ ok: true, entries: 2 })
+    expect(await verifyAudit(path, { key: KEY })).toMatchObject({ ok: true, entries: 2 })
     expect(await metrics.registry.getSingleMetricAsString('clusterpulse_audit_missed_total')).not.toMatch(/file/)
   })
 
@@ -122,23 +220,23 @@ describe('the audit file', () => {
     const path = newPath()
     await write(path, some(3))
     appendFileSync(path, '{"seq":4,"prev":"')
-    expect(await verifyAudit(path)).toMatchObject({ ok: false, entries: 3 })
+    expect(await verifyAudit(path, { key: KEY })).toMatchObject({ ok: false, entries: 3 })
     await write(path, some(1))
-    expect(await verifyAudit(path)).toEqual({ ok: true, entries: 5 })
+    expect(await verifyAudit(path, { key: KEY })).toMatchObject({ ok: true, entries: 5 })
     expect(readFileSync(path, 'utf8')).toMatch(/"kind":"recovered"/)
   })
 
   it('keeps line feeds and quotes of hostile names inside their entry', async () => {
     const path = newPath()
     await write(path, [entry(0, { username: 'eve\n{"seq":2,"prev":"' }), entry(1)])
-    expect(await verifyAudit(path)).toEqual({ ok: true, entries: 2 })
+    expect(await verifyAudit(path, { key: KEY })).toMatchObject({ ok: true, entries: 2 })
   })
 
   it('keeps denials and every request through other eyes, but plain access only where all is asked for', async () => {
     const path = newPath()
     const access = entry(1, { kind: 'access', status: 200 })
     await write(path, [entry(0), access, { ...access, actor: 'root' }], { level: 'denials' })
-    expect((await verifyAudit(path)).entries).toBe(2)
+    expect((await verifyAudit(path, { key: KEY })).entries).toBe(2)
   })
 
   it('that cannot be written is an error at the start, with the path', async () => {

@@ -10,10 +10,14 @@ export interface ChainLine {
   readonly hash: string
 }
 
-/** What the trail says of itself: entries that found no room, a torn line that was cut off. */
+/**
+ * What the trail says of itself: entries that found no room (`dropped`), entries of strangers beyond what is recorded of them
+ * one by one (`strangers`), a torn line that was cut off (`recovered`); and, found at a start, lines that were missing at the end
+ * (`cut`) and a head that was missing or not signed (`unsigned`).
+ */
 export interface ChainNote {
   readonly at: number
-  readonly kind: 'dropped' | 'recovered'
+  readonly kind: 'dropped' | 'strangers' | 'recovered' | 'cut' | 'unsigned'
   readonly count: number
 }
 
@@ -60,4 +64,15 @@ export function follow(head: ChainHead | undefined, text: string, key?: Buffer):
           : `line ${seq} follows line ${head.seq}`,
     }
   return { seq, hash }
+}
+
+/** @returns what the line says is missing before it; undefined for every other line */
+export function isLoss(text: string): string | undefined {
+  const match = /"entry":\{"at":\d+,"kind":"(cut|unsigned)","count":(\d+)\}\}$/.exec(text)
+  if (!match) return undefined
+  const found =
+    match[1] === 'cut'
+      ? `${match[2]} lines before this one were missing when the hub started`
+      : 'the head beside the file was missing or not signed when the hub started, so lines before this one may be missing'
+  return `${found}: compare with a line noted elsewhere, then put the files up to here away`
 }

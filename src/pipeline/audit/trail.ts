@@ -4,6 +4,7 @@ import type { Logger, Metrics } from '#runtime'
 import type { ChainNote } from './chain.ts'
 import { AuditFile } from './file.ts'
 import { RedisTrail } from './redis-trail.ts'
+import { Strangers } from './strangers.ts'
 import type { AuditConfig, AuditEntry, AuditTrail } from './types.ts'
 
 /** Entries that wait for a sink; beyond it the newest are counted instead of kept, and the trail says how many. */
@@ -28,6 +29,10 @@ export class AuditFileError extends FleetError {
 
 type Kept = AuditEntry | ChainNote
 
+/** Nobody vouches for who this was: anybody who reaches the port can make such entries. */
+const isStranger = ({ kind, method, actor }: AuditEntry): boolean =>
+  kind === 'sign_in_failed' || (method === '' && actor === undefined)
+
 interface Sink {
   readonly name: string
   write(entries: readonly Kept[]): Promise<void>
@@ -41,8 +46,12 @@ interface Sink {
 export async function openAudit({ config, redis, logger, metrics }: AuditOptions): Promise<AuditTrail> {
   const sinks: Sink[] = []
   if (config.level !== 'off' && config.file) {
-    const { path, maxBytes = DEFAULT_FILE_BYTES, key } = config.file
-    const file = await AuditFile.open(path, { maxBytes, ...(key && { key }) }).catch((cause: unknown) => {
+    const { path, maxBytes = DEFAULT_FILE_BYTES, keepFiles, key } = config.file
+    const file = await AuditFile.open(path, {
+      maxBytes,
+      ...(keepFiles !== undefined && { keepFiles }),
+      ...(key && { key }),
+    }).catch((cause: unknown) => {
       const why = cause instanceof Error ? cause.message : String(cause)
       throw new AuditFileError(`the audit file ${path} cannot be written: ${why}`, { cause })
     })
@@ -60,10 +69,15 @@ export async function openAudit({ config, redis, logger, metrics }: AuditOptions
   const recorded = metrics.counter('clusterpulse_audit_entries_total', 'audit entries, by kind', ['kind'])
   const missed = metrics.counter('clusterpulse_audit_missed_total', 'audit entries a sink did not take', ['sink'])
   const queues = sinks.map((sink) => new Queue(sink, logger, (count) => missed.inc({ sink: sink.name }, count)))
+  const strangers = new Strangers((count) => {
+    logger.warn({ entries: count }, 'requests of strangers beyond what is recorded one by one')
+    for (const queue of queues) queue.push({ at: Date.now(), kind: 'strangers', count })
+  })
   return {
     record(entry) {
       if (config.level === 'off' || (config.level === 'denials' && entry.kind === 'access' && !entry.actor)) return
       recorded.inc({ kind: entry.kind })
+      if (isStranger(entry) && !strangers.admit(entry.address)) return
       const { at: _, ...facts } = entry
       logger.info({ audit: facts }, entry.kind === 'denial' ? 'access denied' : 'audited')
       for (const queue of queues) queue.push(entry)
@@ -72,6 +86,7 @@ export async function openAudit({ config, redis, logger, metrics }: AuditOptions
       await Promise.all(queues.map((queue) => queue.idle()))
     },
     async [Symbol.asyncDispose]() {
+      strangers.close()
       await Promise.all(queues.map((queue) => queue.close()))
     },
   }
@@ -93,7 +108,7 @@ class Queue {
     this.#missed = missed
   }
 
-  push(entry: AuditEntry): void {
+  push(entry: Kept): void {
     if (this.#waiting.length >= MAX_WAITING) {
       this.#dropped += 1
       this.#missed(1)

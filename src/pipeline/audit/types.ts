@@ -33,7 +33,13 @@ export interface AuditConfig {
   /** `denials` (default) or every access */
   readonly level: 'off' | 'denials' | 'all'
   /** a file whose entries are chained by hashes, with a key by keyed ones; absent: none */
-  readonly file?: { readonly path: string; readonly maxBytes?: number; readonly key?: Buffer }
+  readonly file?: {
+    readonly path: string
+    readonly maxBytes?: number
+    /** full files kept beside the one being written; older ones are removed. Absent: all */
+    readonly keepFiles?: number
+    readonly key?: Buffer
+  }
   /** a capped Redis stream; absent: none */
   readonly stream?: { readonly key: string; readonly maxEntries?: number }
 }
@@ -41,6 +47,9 @@ export interface AuditConfig {
 export interface AuditVerdict {
   readonly ok: boolean
   readonly entries: number
+  /** the first line there is, and the last that is whole: note the last elsewhere, as an anchor */
+  readonly first?: { readonly seq: number; readonly hash: string }
+  readonly last?: { readonly seq: number; readonly hash: string }
   /** the first place where the chain breaks: line, and what is wrong there */
   readonly fault?: { readonly file: string; readonly line: number; readonly why: string }
 }
