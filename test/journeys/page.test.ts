@@ -174,6 +174,41 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 60_000 }, () => {
       expect(await row.locator('.missing').first().innerText()).toContain('nodes were never read')
     })
 
+    it('says of every number of a fleet that is away of when it is, and of how many clusters it is current', async () => {
+      hub.worlds.clear()
+      const away = { health: 'unhealthy', ageMs: 135_000, message: 'connection test failed: timeout' } as const
+      hub.fill([
+        ...[1, 2].map((number) => aCluster(`gone-${number}`, hub.now(), away)),
+        aCluster('never', hub.now(), { blank: true, health: 'unhealthy', message: 'connection test failed' }),
+      ])
+      const page = await visit('/?group=health')
+      const ledger = await page.getByLabel('The fleet in numbers').innerText()
+      for (const [what, words] of [
+        ['Nodes ready', /10\s*\/ 10[\s\S]*all of them · as of 2 min ago; 0 of 3 current/],
+        ['Pods running', /Pods running[\s\S]*as of 2 min ago; 0 of 3 current/],
+        ['CPU', /CPU[\s\S]*used of 155 cores · as of 2 min ago; 0 of 2 current · measured in 2 of 3 clusters/],
+      ] as const)
+        expect(ledger, what).toMatch(words)
+      expect(await page.locator('.ledger-cell.past').count()).toBe(4)
+      expect(await page.locator('tr.group').innerText()).toMatch(
+        /3 clusters · 10\/10 nodes ready[\s\S]* as of 2 min ago; 0 of 3 current/,
+      )
+      await expect.poll(() => page.locator('tbody tr.dim').count(), patient).toBe(3)
+
+      hub.remove('gone-1')
+      hub.remove('gone-2')
+      await expect
+        .poll(() => page.locator('tr.group').innerText(), patient)
+        .toMatch(/1 cluster · nothing known of nodes/)
+
+      hub.put(aCluster('gone-1', hub.now(), away))
+      await page.getByRole('link', { name: 'gone-1' }).first().click()
+      await page.getByRole('heading', { name: 'How it is read' }).waitFor()
+      expect(await text(page)).toMatch(/it did not read the cluster\.[\s\S]*nodes\s+not read since · as of 2 min ago/)
+      expect(await page.locator('.panel.past').count()).toBe(2)
+      expect(await page.getByText('What runs').locator('..').innerText()).toMatch(/5 of 5 ready · as of 2 min ago/)
+    })
+
     it.each([
       ['/clusters/us-stage/operators', /does not serve OLM/],
       ['/clusters/us-stage/cluster-operators', /does not serve ClusterOperators/],

@@ -1,11 +1,13 @@
 import { lazy, type ReactNode, Suspense } from 'react'
 import { FilteredTag } from '../../components/filtered.tsx'
+import { Kept } from '../../components/past.tsx'
 import { Empty, ErrorBoundary, Skeleton } from '../../components/states.tsx'
 import { Tabs } from '../../components/tabs.tsx'
 import { Age } from '../../components/text.tsx'
-import type { ClusterView } from '../../contract.ts'
+import type { ClusterView, RowType } from '../../contract.ts'
 import { useAtTime, useCluster } from '../../live/hooks.ts'
-import { factsAt, isStale } from '../../model/cluster.ts'
+import { factsAt } from '../../model/cluster.ts'
+import { isCurrent } from '../../model/current.ts'
 import { formatCount } from '../../model/format.ts'
 import { type ClusterTab, clusterPath, clusterTabs, Link, whyPath } from '../../router.tsx'
 import { PageHeading } from '../../shell/page-heading.tsx'
@@ -48,6 +50,22 @@ function tabCount(cluster: ClusterView, tab: ClusterTab): number | null {
       return null
   }
 }
+
+const tabType: Readonly<Partial<Record<ClusterTab, RowType>>> = {
+  nodes: 'node',
+  namespaces: 'namespace',
+  deployments: 'deployment',
+  operators: 'operator',
+  'cluster-operators': 'clusterOperator',
+}
+
+const TabCount = ({ cluster, tab, count }: { cluster: ClusterView; tab: ClusterTab; count: number }): ReactNode => (
+  <span className="tab-count">
+    <Kept cluster={cluster} type={tabType[tab] ?? 'node'}>
+      {formatCount(count)}
+    </Kept>
+  </span>
+)
 
 interface ClusterPageProps {
   readonly name: string
@@ -95,7 +113,7 @@ export function ClusterPage({ name, tab, node, type }: ClusterPageProps): ReactN
               to: clusterPath(name, each),
               word: tabWord[each],
               isCurrent: each === tab,
-              ...(count !== null && { after: <span className="tab-count">{formatCount(count)}</span> }),
+              ...(count !== null && { after: <TabCount cluster={cluster} tab={each} count={count} /> }),
             }
           })}
       />
@@ -140,13 +158,13 @@ function TabView({
 
 function Standing({ cluster }: { cluster: ClusterView }): ReactNode {
   const at = factsAt(cluster)
-  const stale = useAtTime((now) => isStale(cluster, now))
+  const past = useAtTime((now) => !isCurrent(cluster, 'node', now))
   return (
     <p className="standing">
       <ClusterHealth cluster={cluster} />
       {cluster.displayName && cluster.displayName !== cluster.name && <span className="mono sub">{cluster.name}</span>}
       {cluster.facts?.version && <span className="mono">{cluster.facts.version}</span>}
-      <span className={stale ? 'as-of short' : 'as-of'}>
+      <span className={past ? 'as-of short' : 'as-of'}>
         {at === null ? (
           'never read'
         ) : (

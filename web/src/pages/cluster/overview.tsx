@@ -2,11 +2,21 @@ import { IconExternalLink } from '@tabler/icons-react'
 import { type ReactNode, useCallback, useMemo } from 'react'
 import { HealthMark, HeartbeatStrip, heartbeatText } from '../../components/health.tsx'
 import { LoadMeter, loadText } from '../../components/meter.tsx'
+import { Kept } from '../../components/past.tsx'
 import { Age, Missing, NotShown } from '../../components/text.tsx'
-import type { ClusterView, RowType } from '../../contract.ts'
+import type { ClusterView, PartView, RowType } from '../../contract.ts'
 import { newestFirst } from '../../live/fleet.ts'
 import { useAtTime, useHub, useLive } from '../../live/hooks.ts'
-import { isHidden } from '../../model/cluster.ts'
+import { isHidden, type Need } from '../../model/cluster.ts'
+import {
+  hasFailed,
+  isCurrent,
+  isCurrentPart,
+  type PartType,
+  pastText,
+  readAt,
+  whyNotRead,
+} from '../../model/current.ts'
 import { eventLine } from '../../model/events.ts'
 import { formatBytes, formatCores, formatCount, formatSpan } from '../../model/format.ts'
 import { type ClusterTab, clusterPath, Link } from '../../router.tsx'
@@ -65,8 +75,10 @@ function Capacity({ cluster, title }: { cluster: ClusterView; title: 'CPU' | 'Me
     ['Capacity', amounts.capacity, 'nodes were never read', 'its nodes'],
   ] as const
   const hidden = isHidden(cluster, 'node')
+  const current = useAtTime((now) => isCurrent(cluster, 'node', now))
+  const at = readAt(cluster, 'node')
   return (
-    <section className="panel" aria-label={title}>
+    <section className={current ? 'panel' : 'panel past'} aria-label={title}>
       <h2>{title}</h2>
       <LoadMeter what={title} amounts={amounts} wide hidden={hidden} />
       <dl className="pairs">
@@ -86,6 +98,11 @@ function Capacity({ cluster, title }: { cluster: ClusterView; title: 'CPU' | 'Me
         ))}
       </dl>
       <p className="vh">{loadText(title, amounts, hidden)}</p>
+      {!current && at !== null && (
+        <p className="fine">
+          as of <Age at={at} suffix=" ago" focusable />
+        </p>
+      )}
     </section>
   )
 }
@@ -96,7 +113,15 @@ function deploymentsText({ total, ready }: NonNullable<ClusterView['deployments'
 
 function Counts({ cluster }: { cluster: ClusterView }): ReactNode {
   const { nodes, pods, namespaces, deployments, operators, clusterOperators } = cluster
-  const lines: { name: string; tab: ClusterTab; text: string | null; rest: string | null; type: RowType }[] = [
+  const lines: {
+    name: string
+    tab: ClusterTab
+    text: string | null
+    rest: string | null
+    type: RowType
+    /** where the number comes from, if that is not what may be hidden */
+    from?: PartType
+  }[] = [
     {
       name: 'Nodes',
       tab: 'nodes',
@@ -108,6 +133,7 @@ function Counts({ cluster }: { cluster: ClusterView }): ReactNode {
       name: 'Pods',
       tab: 'namespaces',
       type: 'node',
+      from: 'podSummary',
       text: pods && `${formatCount(pods.running)} running of ${formatCount(pods.total)}`,
       rest:
         pods &&
@@ -154,19 +180,25 @@ function Counts({ cluster }: { cluster: ClusterView }): ReactNode {
     <section className="panel" aria-labelledby="contents">
       <h2 id="contents">What runs</h2>
       <dl className="pairs">
-        {lines.map(({ name, tab, type, text, rest }) => (
+        {lines.map(({ name, tab, type, from = type, text, rest }) => (
           <div key={name}>
             <dt>
               <Link to={clusterPath(cluster.name, tab)}>{name}</Link>
             </dt>
             <dd>
-              {text ??
-                (isHidden(cluster, type) ? (
+              {text === null ? (
+                isHidden(cluster, type) ? (
                   <NotShown what={name.toLowerCase()} focusable />
                 ) : (
                   <Missing why={whyNot(cluster, type)} focusable />
-                ))}
-              {rest && <span className="short"> · {rest}</span>}
+                )
+              ) : (
+                <Kept cluster={cluster} type={from}>
+                  {text}
+                  {rest && <span className="short"> · {rest}</span>}
+                  <KeptAge cluster={cluster} type={from} />
+                </Kept>
+              )}
             </dd>
           </div>
         ))}
@@ -175,11 +207,23 @@ function Counts({ cluster }: { cluster: ClusterView }): ReactNode {
   )
 }
 
-function whyNot(cluster: ClusterView, type: RowType): string {
-  const part = cluster.parts[type]
-  if (part?.outcome === 'absent') return `this cluster does not serve ${partTexts[type].served}`
-  return part?.message || 'never read'
+/** Beside a number that is of the past: of when it is. */
+function KeptAge({ cluster, type }: { cluster: ClusterView; type: PartType }): ReactNode {
+  const isPast = useAtTime((now) => pastText(cluster, type, now) !== '')
+  const at = readAt(cluster, type)
+  if (!isPast || at === null) return null
+  return (
+    <>
+      {' '}
+      · as of <Age at={at} suffix=" ago" />
+    </>
+  )
 }
+
+const whyNot = (cluster: ClusterView, type: RowType): string =>
+  cluster.parts[type]?.outcome === 'absent'
+    ? `this cluster does not serve ${partTexts[type].served}`
+    : whyNotRead(cluster, type)
 
 /** Only what there is some of. */
 const told = (counts: readonly (readonly [count: number, word: string])[]): string | null =>
@@ -248,6 +292,14 @@ const rowTypes: readonly RowType[] = ['node', 'namespace', 'deployment', 'operat
 const outcomeWord = { complete: 'read', absent: 'not served', forbidden: 'forbidden', unreachable: 'not readable' }
 const outcomeNeed = { complete: 'healthy', absent: 'unknown', forbidden: 'degraded', unreachable: 'unhealthy' } as const
 
+/** How one type is read: by its own last read, unless the round it is due in does not get that far. */
+function readingOf(cluster: ClusterView, part: PartView | undefined, now: number): { need: Need; word: string } {
+  if (!part) return { need: 'unknown', word: 'not yet' }
+  if (part.outcome !== 'complete' || isCurrentPart(cluster, part, now))
+    return { need: outcomeNeed[part.outcome], word: outcomeWord[part.outcome] }
+  return { need: 'stale', word: 'not read since' }
+}
+
 function Reading({ cluster }: { cluster: ClusterView }): ReactNode {
   const failed = rowTypes.flatMap((type) => {
     const part = cluster.parts[type]
@@ -263,7 +315,8 @@ function Reading({ cluster }: { cluster: ClusterView }): ReactNode {
           'No round has ended yet.'
         ) : (
           <>
-            Last round <Age at={cluster.checkedAt} suffix=" ago" focusable />.
+            Last round <Age at={cluster.checkedAt} suffix=" ago" focusable />
+            {hasFailed(cluster) ? <b className="short">; it did not read the cluster.</b> : '.'}
           </>
         )}
         {cluster.insecureSkipTlsVerify && (
@@ -271,29 +324,35 @@ function Reading({ cluster }: { cluster: ClusterView }): ReactNode {
         )}
       </p>
       <ul className="outcomes">
-        {rowTypes.map((type) => {
-          const part = cluster.parts[type]
-          return (
-            <li key={type}>
-              <HealthMark need={part ? outcomeNeed[part.outcome] : 'unknown'} bare word="" />
-              <span>{partTexts[type].noun}</span>
-              <span className="fine">
-                {part ? outcomeWord[part.outcome] : 'not yet'}
-                {part?.freshness && (
-                  <>
-                    {' '}
-                    · as of <Age at={part.freshness.observedAt} suffix=" ago" />
-                  </>
-                )}
-              </span>
-            </li>
-          )
-        })}
+        {rowTypes.map((type) => (
+          <ReadingLine key={type} cluster={cluster} type={type} />
+        ))}
       </ul>
       {failed.map(({ type, part }) => (
         <PartFailure key={type} part={part} type={type} />
       ))}
     </section>
+  )
+}
+
+function ReadingLine({ cluster, type }: { cluster: ClusterView; type: RowType }): ReactNode {
+  const part = cluster.parts[type]
+  const need = useAtTime((now) => readingOf(cluster, part, now).need)
+  const word = useAtTime((now) => readingOf(cluster, part, now).word)
+  return (
+    <li>
+      <HealthMark need={need} bare word="" />
+      <span>{partTexts[type].noun}</span>
+      <span className="fine">
+        {word}
+        {part?.freshness && (
+          <>
+            {' '}
+            · as of <Age at={part.freshness.observedAt} suffix=" ago" />
+          </>
+        )}
+      </span>
+    </li>
   )
 }
 

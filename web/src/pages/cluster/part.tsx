@@ -4,6 +4,7 @@ import { Empty, Skeleton } from '../../components/states.tsx'
 import { Age } from '../../components/text.tsx'
 import type { ClusterView, PartView, RowType, RowView } from '../../contract.ts'
 import { useAtTime, useRows } from '../../live/hooks.ts'
+import { isCurrentPart } from '../../model/current.ts'
 import type { ExportColumn } from '../../model/export.ts'
 import { partExports } from '../../model/export-columns.ts'
 import { Link, whyPath } from '../../router.tsx'
@@ -68,7 +69,7 @@ export function PartGate<T extends RowView>({
   const rows = useRows<T>(cluster.name, type)
   const part = rows?.part ?? cluster.parts[type] ?? null
   const readAt = part?.freshness?.observedAt ?? null
-  const stale = useAtTime((now) => readAt !== null && now - readAt > cluster.staleAfterMs)
+  const stale = useAtTime((now) => readAt !== null && !isCurrentPart(cluster, part, now))
   const text = partTexts[type]
   if (!rows) return <Skeleton label={`Loading ${text.noun}`} />
   if (part?.outcome === 'absent') {
@@ -92,7 +93,7 @@ export function PartGate<T extends RowView>({
     )
   }
   const note = (
-    <span className="as-of">
+    <span className={stale ? 'as-of short' : 'as-of'}>
       as of <Age at={readAt} suffix=" ago" focusable />
     </span>
   )

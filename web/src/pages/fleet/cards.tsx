@@ -3,12 +3,15 @@ import { Of, Pods } from '../../components/counts.tsx'
 import { FilteredSign } from '../../components/filtered.tsx'
 import { HeartbeatStrip } from '../../components/health.tsx'
 import { LoadMeter } from '../../components/meter.tsx'
+import { Kept } from '../../components/past.tsx'
 import { ModeCell } from '../../components/push.tsx'
 import type { TableView } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { Age, Missing } from '../../components/text.tsx'
 import type { ClusterView } from '../../contract.ts'
+import { useAtTime } from '../../live/hooks.ts'
 import { factsAt, isHidden } from '../../model/cluster.ts'
+import { isCurrent } from '../../model/current.ts'
 import { clusterPath } from '../../router.tsx'
 import { useSeesAll } from '../../session.ts'
 import { ClusterHealth, versionOf } from './columns.tsx'
@@ -59,8 +62,9 @@ export function ClusterCards({
 function Card({ cluster }: { cluster: ClusterView }): ReactNode {
   const at = factsAt(cluster)
   const reason = cluster.health === 'healthy' ? undefined : (cluster.reasons[0]?.message ?? cluster.message)
+  const current = useAtTime((now) => isCurrent(cluster, 'node', now))
   return (
-    <article>
+    <article className={current ? '' : 'dim'}>
       <header>
         <h3>
           <RowLink to={clusterPath(cluster.name)}>{cluster.displayName || cluster.name}</RowLink>
@@ -86,7 +90,9 @@ function Card({ cluster }: { cluster: ClusterView }): ReactNode {
         <div>
           <dt>Pods</dt>
           <dd>
-            <Pods pods={cluster.pods} hidden={isHidden(cluster, 'node')} />
+            <Kept cluster={cluster} type="podSummary">
+              <Pods pods={cluster.pods} hidden={isHidden(cluster, 'node')} />
+            </Kept>
           </dd>
         </div>
         <div>

@@ -2,15 +2,18 @@ import { Of, Pods } from '../../components/counts.tsx'
 import { FilteredSign } from '../../components/filtered.tsx'
 import { HealthMark, HeartbeatStrip } from '../../components/health.tsx'
 import { LoadMeter } from '../../components/meter.tsx'
+import { Kept } from '../../components/past.tsx'
 import { ModeCell } from '../../components/push.tsx'
 import type { Column } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { Age, Flash, Missing } from '../../components/text.tsx'
-import type { ClusterView } from '../../contract.ts'
+import type { ClusterView, RowType } from '../../contract.ts'
 import { useAtTime } from '../../live/hooks.ts'
 import { factsAt, isHidden, isStale, loadOf, needOf, needWord, severityOf } from '../../model/cluster.ts'
+import { whyNotRead } from '../../model/current.ts'
 import { clusterNameExports, loadExports, ofExports, podExports } from '../../model/export-columns.ts'
 import type { Field } from '../../model/filter.ts'
+import { formatCount } from '../../model/format.ts'
 import { pushStatus } from '../../model/push.ts'
 import { clusterPath } from '../../router.tsx'
 
@@ -100,7 +103,11 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       descendingFirst: true,
       value: ({ pods }) => pods?.running ?? null,
       exports: podExports,
-      cell: (cluster) => <Pods pods={cluster.pods} hidden={isHidden(cluster, 'node')} />,
+      cell: (cluster) => (
+        <Kept cluster={cluster} type="podSummary">
+          <Pods pods={cluster.pods} hidden={isHidden(cluster, 'node')} />
+        </Kept>
+      ),
     },
     {
       id: 'cpu',
@@ -172,6 +179,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       extra: true,
       kind: 'number',
       value: ({ namespaces }) => namespaces,
+      cell: (cluster) => <CountOf cluster={cluster} type="namespace" count={cluster.namespaces} />,
     },
     {
       id: 'deployments',
@@ -183,13 +191,15 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       value: ({ deployments }) => deployments?.total ?? null,
       exports: ofExports('deployments', 'Deployments', ({ deployments }) => deployments),
       cell: (cluster) => (
-        <Of
-          part={cluster.deployments?.ready}
-          all={cluster.deployments?.total}
-          lacking="not ready"
-          why="deployments were never read"
-          hidden={isHidden(cluster, 'deployment') && 'deployments'}
-        />
+        <Kept cluster={cluster} type="deployment">
+          <Of
+            part={cluster.deployments?.ready}
+            all={cluster.deployments?.total}
+            lacking="not ready"
+            why={whyNotRead(cluster, 'deployment')}
+            hidden={isHidden(cluster, 'deployment') && 'deployments'}
+          />
+        </Kept>
       ),
     },
     {
@@ -200,9 +210,20 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       extra: true,
       kind: 'number',
       value: ({ operators }) => operators?.total ?? null,
+      cell: (cluster) => <CountOf cluster={cluster} type="operator" count={cluster.operators?.total ?? null} />,
     },
     { id: 'endpoint', header: 'Endpoint', width: 240, extra: true, value: ({ endpoint }) => endpoint },
   ]
+}
+
+/** A plain count of one type, with its time where it is of the past, and the reason where there is none. */
+function CountOf({ cluster, type, count }: { cluster: ClusterView; type: RowType; count: number | null }) {
+  if (count === null) return <Missing why={whyNotRead(cluster, type)} />
+  return (
+    <Kept cluster={cluster} type={type}>
+      {formatCount(count)}
+    </Kept>
+  )
 }
 
 const healths = ['healthy', 'degraded', 'unhealthy', 'unknown']

@@ -1,11 +1,14 @@
 import { IconEyeOff, IconLayoutGrid, IconTable } from '@tabler/icons-react'
 import { type ReactNode, useMemo, useSyncExternalStore } from 'react'
+import { pastClass, SumAge } from '../../components/past.tsx'
 import { ResourceTable, type TableView } from '../../components/resource-table.tsx'
 import { Empty } from '../../components/states.tsx'
 import type { ClusterView } from '../../contract.ts'
 import { useClusters, useNow } from '../../live/hooks.ts'
-import { isStale, loadOf, needOf, needWord, sumAmounts } from '../../model/cluster.ts'
+import { needOf, needWord } from '../../model/cluster.ts'
+import { isCurrent } from '../../model/current.ts'
 import { formatCount, formatPercent, plural } from '../../model/format.ts'
+import { sumLoad, sumNodes, sumPods } from '../../model/sums.ts'
 import { releaseOf } from '../../model/versions.ts'
 import { usePreference } from '../../preferences.ts'
 import { accessPath, Link, useQueryValue } from '../../router.tsx'
@@ -41,14 +44,15 @@ export function FleetPage(): ReactNode {
   const [layout, setLayout] = usePreference('layout', 'table')
   const [grouping, setGrouping] = useQueryValue('group')
   const isNarrow = useNarrow()
+  const subtotal = useMemo(() => (rows: readonly ClusterView[]) => <Subtotal clusters={rows} now={now} />, [now])
   const group = useMemo(() => {
     const of = groupOf(grouping, now)
     return of ? { of, subtotal } : undefined
-  }, [grouping, now])
+  }, [grouping, now, subtotal])
   const asCards = layout === 'cards' || isNarrow
   const cards = useMemo(
     () => (asCards ? (view: TableView<ClusterView>) => <ClusterCards {...view} subtotal={subtotal} /> : undefined),
-    [asCards],
+    [asCards, subtotal],
   )
 
   const losses = useLosses(clusters)
@@ -82,7 +86,7 @@ export function FleetPage(): ReactNode {
         rowHeight={46}
         example="health:* *=* version:* cpu>80 name~*"
         empty={null}
-        dim={(cluster) => isStale(cluster, now)}
+        dim={(cluster) => !isCurrent(cluster, 'node', now)}
         group={group}
         instead={cards}
         note={partial > 0 && <span className="as-of">you see a part of {formatCount(partial)} of them</span>}
@@ -207,23 +211,18 @@ function groupOf(grouping: string, now: number): ((cluster: ClusterView) => stri
   return key === undefined ? undefined : ({ labels }) => labels[key] ?? `no ${key}`
 }
 
-function subtotal(clusters: readonly ClusterView[]): ReactNode {
-  const [ready, nodes, running] = clusters.reduce(
-    ([ready, nodes, running], cluster) => [
-      ready + (cluster.nodes?.ready ?? 0),
-      nodes + (cluster.nodes?.total ?? 0),
-      running + (cluster.pods?.running ?? 0),
-    ],
-    [0, 0, 0],
-  )
-  const cpu = clusters.every(({ cpuCores }) => cpuCores.used !== null)
-    ? loadOf(sumAmounts(clusters.map(({ cpuCores }) => cpuCores)))
-    : null
+/** Of a group, as the headline of the fleet: what was never read is no zero, and what is old says so. */
+function Subtotal({ clusters, now }: { clusters: readonly ClusterView[]; now: number }): ReactNode {
+  const nodes = sumNodes(clusters, now)
+  const pods = sumPods(clusters, now)
+  const cpu = sumLoad(clusters, 'cpuCores', now)
+  if (nodes === null) return `${plural(clusters.length, 'cluster')} · nothing known of nodes`
   return (
-    <>
-      {plural(clusters.length, 'cluster')} · {formatCount(ready)}/{formatCount(nodes)} nodes ready ·{' '}
-      {formatCount(running)} pods running
-      {cpu && ` · CPU ${formatPercent(cpu.ratio)} ${cpu.basis}`}
-    </>
+    <span className={pastClass(nodes)}>
+      {plural(clusters.length, 'cluster')} · {formatCount(nodes.part)}/{formatCount(nodes.all)} nodes ready
+      {pods && ` · ${formatCount(pods.part)} pods running`}
+      {cpu && ` · CPU ${formatPercent(cpu.load.ratio)} ${cpu.load.basis}`}
+      {cpu && cpu.told < clusters.length && ` in ${formatCount(cpu.told)}`} · <SumAge basis={nodes} />
+    </span>
   )
 }

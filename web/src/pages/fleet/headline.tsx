@@ -1,10 +1,12 @@
 import { type ReactNode, useMemo } from 'react'
 import { HealthMark } from '../../components/health.tsx'
 import { LoadMeter } from '../../components/meter.tsx'
+import { pastClass, SumAge } from '../../components/past.tsx'
 import { Flash, Missing, NotShown } from '../../components/text.tsx'
 import type { ClusterView } from '../../contract.ts'
-import { loadOf, type Need, needOf, needWord, sumAmounts } from '../../model/cluster.ts'
-import { formatBytes, formatCores, formatCount, plural } from '../../model/format.ts'
+import { type Need, needOf, needWord } from '../../model/cluster.ts'
+import { formatBytes, formatCores, formatCount, formatPercent } from '../../model/format.ts'
+import { basisOf, type LoadSum, type ShareSum, sumLoad, sumNodes, sumPods } from '../../model/sums.ts'
 import { compareVersions, releaseOf } from '../../model/versions.ts'
 import { Link, setQuery } from '../../router.tsx'
 import { versionOf } from './columns.tsx'
@@ -32,8 +34,8 @@ function Count({ query, children, label }: { query: string; children: ReactNode;
 
 export function Headline({ clusters, now }: { clusters: readonly ClusterView[]; now: number }): ReactNode {
   const counts = useMemo(() => countNeeds(clusters, now), [clusters, now])
-  const nodes = sumOf(clusters, ({ nodes }) => nodes && { part: nodes.ready, all: nodes.total })
-  const pods = sumOf(clusters, ({ pods }) => pods && { part: pods.running, all: pods.total - pods.succeeded })
+  const nodes = useMemo(() => sumNodes(clusters, now), [clusters, now])
+  const pods = useMemo(() => sumPods(clusters, now), [clusters, now])
   return (
     <section className="ledger" aria-label="The fleet in numbers">
       <div className="ledger-cell is-health">
@@ -58,12 +60,12 @@ export function Headline({ clusters, now }: { clusters: readonly ClusterView[]; 
         title="Pods running"
         sums={pods}
         clusters={clusters}
-        query={(pods?.failed ?? 0) > 0 ? 'failed>0' : 'pending>0'}
+        query={clusters.some((cluster) => (cluster.pods?.failed ?? 0) > 0) ? 'failed>0' : 'pending>0'}
         rest="not running"
       />
-      <Capacity title="CPU" clusters={clusters} />
-      <Capacity title="Memory" clusters={clusters} />
-      <Versions clusters={clusters} />
+      <Capacity title="CPU" clusters={clusters} now={now} />
+      <Capacity title="Memory" clusters={clusters} now={now} />
+      <Versions clusters={clusters} now={now} />
     </section>
   )
 }
@@ -94,29 +96,6 @@ function HealthBar({ counts }: { counts: Counts }): ReactNode {
   )
 }
 
-interface Sums {
-  readonly part: number
-  readonly all: number
-  /** clusters that told it */
-  readonly told: number
-  readonly failed?: number
-}
-
-function sumOf(
-  clusters: readonly ClusterView[],
-  read: (cluster: ClusterView) => { part: number; all: number } | null,
-): Sums | null {
-  let [part, all, told] = [0, 0, 0]
-  for (const cluster of clusters) {
-    const one = read(cluster)
-    if (!one) continue
-    part += one.part
-    all += one.all
-    told++
-  }
-  return told === 0 ? null : { part, all, told }
-}
-
 function Ready({
   title,
   sums,
@@ -125,14 +104,13 @@ function Ready({
   rest,
 }: {
   title: string
-  sums: Sums | null
+  sums: ShareSum | null
   clusters: readonly ClusterView[]
   query: string
   rest: string
 }): ReactNode {
-  const of = clusters.length
   return (
-    <div className="ledger-cell">
+    <div className={`ledger-cell ${pastClass(sums)}`}>
       <h2>{title}</h2>
       {sums === null ? (
         <NoSum clusters={clusters} what={title.toLowerCase()} />
@@ -149,8 +127,8 @@ function Ready({
             </span>
           </Count>
           <p className="fine">
-            {sums.all > sums.part ? `${formatCount(sums.all - sums.part)} ${rest}` : 'all of them'}
-            {sums.told < of && ` · from ${formatCount(sums.told)} of ${formatCount(of)} clusters`}
+            {sums.all > sums.part ? `${formatCount(sums.all - sums.part)} ${rest}` : 'all of them'} ·{' '}
+            <SumAge basis={sums} />
           </p>
         </>
       )}
@@ -158,36 +136,32 @@ function Ready({
   )
 }
 
-function Capacity({ title, clusters }: { title: 'CPU' | 'Memory'; clusters: readonly ClusterView[] }): ReactNode {
+function Capacity({
+  title,
+  clusters,
+  now,
+}: {
+  title: 'CPU' | 'Memory'
+  clusters: readonly ClusterView[]
+  now: number
+}): ReactNode {
   const key = title === 'CPU' ? 'cpuCores' : 'memoryBytes'
   const say = title === 'CPU' ? formatCores : formatBytes
-  // A cluster that is not measured, or tells nothing, would make the sum of use look like less use than there is.
-  const told = useMemo(() => clusters.filter((cluster) => loadOf(cluster[key]) !== null), [clusters, key])
-  const total = useMemo(() => sumAmounts(told.map((cluster) => cluster[key])), [told, key])
-  const measured = told.filter((cluster) => cluster[key].used !== null)
-  const asked = told.every((cluster) => cluster[key].requested !== null)
-  const sums = {
-    ...total,
-    used: measured.length === told.length ? total.used : null,
-    requested: asked ? total.requested : null,
-  }
-  const load = loadOf(sums)
+  const sum = useMemo(() => sumLoad(clusters, key, now), [clusters, key, now])
   return (
-    <div className="ledger-cell">
+    <div className={`ledger-cell ${pastClass(sum)}`}>
       <h2>{title}</h2>
-      {load === null ? (
+      {sum === null ? (
         <NoSum clusters={clusters} what={title} />
       ) : (
         <>
           <Count query={`${title.toLowerCase()}>80`}>
-            <LoadMeter what={title} amounts={sums} wide />
+            <LoadMeter what={title} amounts={sum.amounts} wide />
             <span className="vh">. Show clusters above 80 %</span>
           </Count>
           <p className="fine">
-            {say(load.amount)} {load.basis} of {say(load.limit)}
-            {sums.used === null && measured.length > 0 && ` · measured in ${measured.length} of ${clusters.length}`}
-            {told.length < clusters.length &&
-              ` · from ${formatCount(told.length)} of ${plural(clusters.length, 'cluster')}`}
+            {say(sum.load.amount)} {sum.load.basis} of {say(sum.load.limit)} · <SumAge basis={sum} />
+            {overText(sum, clusters.length)}
           </p>
         </>
       )}
@@ -195,7 +169,16 @@ function Capacity({ title, clusters }: { title: 'CPU' | 'Memory'; clusters: read
   )
 }
 
-function Versions({ clusters }: { clusters: readonly ClusterView[] }): ReactNode {
+/** Over which clusters a load is, where that is not all of them. */
+function overText({ told, requestedRatio, load }: LoadSum, of: number): string {
+  if (told === of) return ''
+  const which = `${formatCount(told)} of ${formatCount(of)} clusters`
+  const asked = requestedRatio === null ? '' : `; requested in all ${formatPercent(requestedRatio)}`
+  return load.basis === 'used' ? ` · measured in ${which}${asked}` : ` · from ${which}`
+}
+
+function Versions({ clusters, now }: { clusters: readonly ClusterView[]; now: number }): ReactNode {
+  const basis = useMemo(() => basisOf(clusters, 'cluster', now, (one) => versionOf(one) !== null), [clusters, now])
   const spread = useMemo(() => {
     const counts = new Map<string, number>()
     for (const cluster of clusters) {
@@ -208,7 +191,7 @@ function Versions({ clusters }: { clusters: readonly ClusterView[] }): ReactNode
   const most = Math.max(1, ...spread.map(([, count]) => count))
   const shown = spread.slice(0, spread.length > 4 ? 3 : 4)
   return (
-    <div className="ledger-cell is-versions">
+    <div className={`ledger-cell is-versions ${pastClass(basis)}`}>
       <h2>Versions</h2>
       <ul className="versions">
         {shown.map(([release, count]) => (
@@ -225,6 +208,11 @@ function Versions({ clusters }: { clusters: readonly ClusterView[] }): ReactNode
         ))}
       </ul>
       {spread.length > shown.length && <p className="fine">and {formatCount(spread.length - shown.length)} more</p>}
+      {basis && basis.current < basis.told && (
+        <p className="fine">
+          <SumAge basis={basis} />
+        </p>
+      )}
     </div>
   )
 }

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest'
+import { aCluster } from '../../testing/worlds.ts'
+import type { ClusterView } from '../contract.ts'
+import { isCurrent, pastText } from './current.ts'
+import { basisOf, pastOf, sumLoad, sumNodes, sumPods } from './sums.ts'
+
+const now = Date.UTC(2026, 0, 1)
+const alive = (name: string, ageMs = 4000, wish = {}) => aCluster(name, now, { ageMs, ...wish }).view
+/** its last round failed; it was read before */
+const dead = (name: string, ageMs = 135_000): ClusterView => ({
+  ...alive(name, ageMs, { health: 'unhealthy', message: 'connection test failed: timeout' }),
+  checkedAt: now - 5000,
+})
+const never = (name: string) => aCluster(name, now, { blank: true, health: 'unhealthy' }).view
+
+describe('isCurrent', () => {
+  it('ends with the first round that failed, long before the cluster is stale', () => {
+    expect(isCurrent(alive('west'), 'node', now)).toBe(true)
+    expect(isCurrent(dead('west', 35_000), 'node', now)).toBe(false)
+    expect(pastText(dead('west', 35_000), 'node', now)).toBe(
+      'As of 35 s ago: the last round failed: connection test failed: timeout',
+    )
+  })
+  it('ends by time alone where no round ends at all', () => {
+    expect(isCurrent(alive('west', 1000), 'node', now + 100_000)).toBe(false)
+    expect(pastText(alive('west', 1000), 'node', now + 100_000)).toBe('As of 101 s ago: no round has read it since')
+  })
+  it('is told of each kind for itself: deployments that may not be listed any more leave nodes current', () => {
+    const view = alive('west', 4000, {
+      parts: {
+        deployment: {
+          outcome: 'forbidden',
+          message: 'deployments.apps is forbidden',
+          freshness: { observedAt: now - 600_000, receivedAt: now, source: 'pull' },
+        },
+      },
+    })
+    expect(isCurrent(view, 'node', now)).toBe(true)
+    expect(isCurrent(view, 'deployment', now)).toBe(false)
+    expect(pastText(view, 'deployment', now)).toBe('As of 10 min ago: deployments.apps is forbidden')
+  })
+  it('holds for a collector that is not due in every round', () => {
+    const freshness = { observedAt: now - 250_000, receivedAt: now, source: 'pull' as const }
+    const view = alive('west', 4000, { openshift: true, parts: { operator: { freshness } } })
+    expect(isCurrent(view, 'operator', now)).toBe(true)
+    expect(isCurrent({ ...view, checkedAt: now }, 'operator', now)).toBe(false)
+  })
+  it('says nothing of what was never read', () => {
+    expect(isCurrent(never('west'), 'node', now)).toBe(false)
+    expect(pastText(never('west'), 'node', now)).toBe('')
+  })
+})
+
+describe('sums', () => {
+  it('say of how many clusters they are current, and how old the oldest part is', () => {
+    const fleet = [alive('a', 4000), alive('b', 12_000), dead('c')]
+    expect(sumNodes(fleet, now)).toEqual({ of: 3, told: 3, current: 2, oldestAt: now - 135_000, part: 15, all: 15 })
+    expect(sumPods([dead('a'), dead('b')], now)).toMatchObject({ of: 2, told: 2, current: 0 })
+  })
+  it('leave out what was never read instead of counting it as none', () => {
+    expect(sumNodes([alive('a'), never('b')], now)).toMatchObject({ of: 2, told: 1, current: 1, part: 5, all: 5 })
+    expect(sumNodes([never('a'), never('b')], now)).toBeNull()
+    expect(sumLoad([never('a')], 'cpuCores', now)).toBeNull()
+  })
+  it('do not call it old that something is kept from whoever looks', () => {
+    const hidden = { ...alive('b', 4000, { filtered: true }), nodes: null }
+    expect(sumNodes([alive('a'), hidden], now)).toMatchObject({ of: 1, told: 1, current: 1 })
+  })
+  it.each([
+    [3, 3, 'none'],
+    [3, 1, 'partly'],
+    [3, 0, 'all'],
+  ] as const)('of %d clusters with %d current are of the past: %s', (told, current, past) =>
+    expect(pastOf({ told, current })).toBe(past),
+  )
+  it('are empty of an empty fleet', () => expect(basisOf([], 'node', now, () => true)).toBeNull())
+})
+
+describe('sumLoad', () => {
+  const half = alive('a', 4000, { used: 0.5 })
+  const blind = alive('b', 4000, { used: null, requested: 0.9 })
+  it('stays what is used although one cluster measures nothing, over those that do', () => {
+    const alone = sumLoad([half], 'cpuCores', now)
+    const both = sumLoad([half, blind], 'cpuCores', now)
+    expect(both?.load).toEqual(alone?.load)
+    expect(both).toMatchObject({ told: 1, loaded: 2, load: { basis: 'used' } })
+    expect(both?.requestedRatio).toBeCloseTo((0.61 + 0.9) / 2)
+  })
+  it('is what is asked for where none measures', () => {
+    expect(sumLoad([blind], 'cpuCores', now)).toMatchObject({
+      told: 1,
+      loaded: 1,
+      requestedRatio: null,
+      load: { basis: 'requested' },
+    })
+  })
+})
