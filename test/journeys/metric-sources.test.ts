@@ -362,17 +362,17 @@ describe.skipIf(why !== undefined)(
     })
 
     it('keeps the last declaration that works, and names the place of a mistake', { timeout: 60_000 }, async () => {
-      const computed = [{ name: 'sizeMiB', expression: 'round(siez / 1048576, 1)' }]
-      await kube.patch(sources, inHub('widgets'), { spec: { computed } }, { kind: 'merge' })
+      const fields = spec.fields.map((field) => (field.name === 'size' ? { ...field, path: '.spec.size[' } : field))
+      await kube.patch(sources, inHub('widgets'), { spec: { fields } }, { kind: 'merge' })
       const status = await eventually(
         async () =>
           (await kube.get(sources, inHub('widgets')))?.status as { phase?: string; message?: string } | undefined,
         (found) => found?.phase === 'Error',
         SLOW_MS,
       )
-      expect(status?.message).toMatch(/spec\.computed\[0\]\.expression.*siez.*size/s)
+      expect(status?.message).toMatch(/spec\.fields\[\d\]\.path.*"\[" is not closed/s)
       expect((await on(root(), 'west'))?.part.count).toBe(wanted.length)
-      await kube.patch(sources, inHub('widgets'), { spec: { computed: spec.computed } }, { kind: 'merge' })
+      await kube.patch(sources, inHub('widgets'), { spec: { fields: spec.fields } }, { kind: 'merge' })
       await eventually(
         async () => (await kube.get(sources, inHub('widgets')))?.status as { phase?: string } | undefined,
         (found) => found?.phase === 'Active',

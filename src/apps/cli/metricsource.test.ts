@@ -76,9 +76,16 @@ spec:
   })
 
   it('names each mistake with its line, a caret and what was meant, and evaluates nothing', async () => {
-    const files = [await file('bad.yaml', source('round((usd / capacity) * 100, 2)'))]
+    const files = [await file('bad.yaml', source('used').replace('.data.used', "'.data.used['"))]
     const answer = await evaluate({ ...asked, files, objects: [await file('objects.json', objects)] })
     expect(answer).toMatchObject({ failed: true, text: '' })
+    expect(answer.notes.join('\n')).toMatch(/error: spec\.fields\[0\]\.path[\s\S]*\^/)
+  })
+
+  it('shows a computed value that cannot be compiled without a value, and names its mistake', async () => {
+    const files = [await file('bad.yaml', source('round((usd / capacity) * 100, 2)'))]
+    const answer = await evaluate({ ...asked, files, objects: [await file('objects.json', objects)] })
+    expect(answer.text).toMatch(/NAMESPACE +NAME +USED +CAPACITY +PERCENT\nx +a +3 +8 +-/)
     expect(answer.notes.join('\n')).toMatch(/spec\.computed\[0\]\.expression[\s\S]*\^\^\^[\s\S]*used/)
   })
 

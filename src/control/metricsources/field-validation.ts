@@ -26,16 +26,17 @@ export function fieldValidation(
     if (list) found.set(`${list}[${place}]`, [...(found.get(`${list}[${place}]`) ?? []), finding])
   }
   return declared.slice(0, MAX_FIELDS).map(({ name, type, at }) => {
-    const { status, message } = compiled(found.get(at)) ?? read(sums.get(name), type)
+    const seen = read(sums.get(name), type)
+    const { status, message } = compiled(found.get(at), seen) ?? seen
     return { field: name.slice(0, MAX_NAME), status, ...(message && { message: message.slice(0, MAX_TEXT) }) }
   })
 }
 
 type Said = Pick<Validation, 'status' | 'message'>
 
-function compiled(findings: readonly Finding[] | undefined): Said | undefined {
+function compiled(findings: readonly Finding[] | undefined, seen: Said): Said | undefined {
   if (!findings) return undefined
-  const isInvalid = findings.some(({ severity }) => severity === 'error')
+  const isInvalid = seen.status === 'invalid' || findings.some(({ severity }) => severity === 'error')
   return { status: isInvalid ? 'invalid' : 'warning', message: findings.map(findingText).join('; ') }
 }
 

@@ -137,7 +137,7 @@ for (const { title, skip, open } of hubs) {
       await declare(hub, 'disks')
       await until(() => expect(catalog.source(id('disks'))).toBeDefined())
       const good = catalog.source(id('disks'))
-      const fields = [...aSpec().fields, { name: 'app', path: '.metadata.labels[' }]
+      const fields = [...aFaultySpec().fields, { name: 'app', path: '.metadata.labels[' }]
       await declare(hub, 'disks', { ...aFaultySpec(), fields })
       await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Error'))
       const status = await statusOf(hub, 'disks')
@@ -151,7 +151,7 @@ for (const { title, skip, open } of hubs) {
         observedGeneration: 2,
       })
       expect(conditionOf(status, 'Valid')?.message).toBe(
-        'spec.fields[2].path: "[" is not closed at 17; spec.computed[0].expression: there is no field or computed value capcity at 7; did you mean "capacity"?',
+        'spec.fields[2].path: "[" is not closed at 17; spec.fields[3].path: "[" is not closed at 17',
       )
       expect(status.fieldValidation).toContainEqual(expect.objectContaining({ field: 'gib', status: 'invalid' }))
       expect(catalog.source(id('disks'))).toBe(good)
@@ -159,6 +159,21 @@ for (const { title, skip, open } of hubs) {
       await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Active'))
       expect(catalog.ofType('pvc')).toBeUndefined()
       expect(catalog.ofType('disk')).toBeDefined()
+    })
+
+    it('takes a source of which a computed value cannot be compiled, and says so of that value', async () => {
+      const { catalog } = await start()
+      const computed = [...(aSpec().computed ?? []), { name: 'gib', expression: 'rond(capacity)' }]
+      await declare(hub, 'disks', aSpec({ computed }))
+      await until(() => expect(catalog.source(id('disks'))).toBeDefined())
+      await until(async () => expect((await statusOf(hub, 'disks')).fieldValidation).toHaveLength(4))
+      const { fieldValidation } = await statusOf(hub, 'disks')
+      expect(fieldValidation?.[3]).toMatchObject({
+        field: 'gib',
+        status: 'warning', // nothing was read yet; then it is invalid in every object
+        message: expect.stringMatching(/no function rond: "gib" is null in every object/),
+      })
+      expect(fieldValidation?.[2]).toMatchObject({ field: 'capacityGiB', status: 'valid' })
     })
 
     it('says that nothing is in force where the first revision has faults already', async () => {

@@ -282,7 +282,20 @@ describe('operatorCollector', () => {
     ['everywhere', [], { modes: ['AllNamespaces'], targets: 'a' }, ['*']],
     ['where the subscriber says', [{ name: 'WATCH_NAMESPACE', value: 'x, y' }], { targets: 'a' }, ['x', 'y']],
     ['where OLM noted', [], { targets: '"a,b"' }, ['a', 'b']],
-    ['nowhere, where OLM noted nothing', [], { targets: '""' }, []],
+    ['where it is installed, where OLM noted nothing', [], { targets: '' }, ['ops']],
+    ['where it is installed, where OLM noted nothing in quotes', [], { targets: '""' }, ['ops']],
+    [
+      'where it is installed, where all is empty',
+      [{ name: 'WATCH_NAMESPACE', value: ' , ' }],
+      { targets: ' ' },
+      ['ops'],
+    ],
+    [
+      'where OLM noted, where the subscriber says nothing',
+      [{ name: 'WATCH_NAMESPACE', value: '' }],
+      { targets: 'a' },
+      ['a'],
+    ],
     ['where it is installed', [], {}, ['ops']],
   ])('works %s', async (_, env, csv, availableInNamespaces) => {
     expect(await operatorsOf([aSubscription('p', 'p.v1', env)], [aCsv('p.v1', csv)])).toMatchObject([

@@ -16,7 +16,7 @@ export interface CsvFacts {
   readonly name: string
   readonly namespace: string
   readonly operator: OperatorSnapshot
-  readonly targetNamespaces: string | undefined
+  readonly targetNamespaces: string
 }
 
 // Projected while a page is read: icons and examples must not be held, and they make up nearly all of these objects.
@@ -68,8 +68,8 @@ export function operatorSnapshots(
 /** Where the operator works: everywhere; or as the subscriber says; or as OLM noted; or where it is installed. */
 function namespacesOf({ operator, targetNamespaces, namespace }: CsvFacts, watchNamespace: string): string[] {
   if (operator.clusterWide) return ['*']
-  if (watchNamespace !== '') return names(watchNamespace)
-  return targetNamespaces === undefined ? [namespace] : names(targetNamespaces.replace(/^["']+|["']+$/g, ''))
+  const said = [watchNamespace, targetNamespaces.replace(/^["']+|["']+$/g, '')].map(names)
+  return said.find((list) => list.length > 0) ?? [namespace]
 }
 
 const names = (list: string) =>
@@ -112,6 +112,6 @@ export function csvFacts(object: KubeObject): CsvFacts | null {
     createdAt,
     updatedAt: instant(status.lastUpdateTime) ?? createdAt,
   }
-  const targetNamespaces = textMap(object.metadata.annotations)['olm.targetNamespaces']
+  const targetNamespaces = textMap(object.metadata.annotations)['olm.targetNamespaces'] ?? ''
   return { name, namespace, operator, targetNamespaces }
 }

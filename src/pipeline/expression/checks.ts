@@ -9,33 +9,29 @@ interface Part extends Place {
   readonly code: Code
 }
 
-/** A text that is no number where a number is wanted: nothing but null could come out. */
-export function requireNumber(part: Part, problems: Problems): void {
+/** A text that is no number where a number is wanted: nothing but null can come out. */
+export function warnOfNoNumber(part: Part, problems: Problems): void {
   const { constant } = part.code
   if (typeof constant !== 'string' || !Number.isNaN(parseDecimal(constant))) return
-  problems.error(
-    'not_a_number',
-    part,
-    'a number is wanted here, and this text is none: the result would always be null',
-  )
+  problems.warning('not_a_number', part, 'a number is wanted here, and this text is none: the result is always null')
 }
 
-/** What can be no time: nothing but null could come out. */
-export function requireTime(part: Part, problems: Problems): void {
+/** What can be no time: nothing but null can come out. */
+export function warnOfNoTime(part: Part, problems: Problems): void {
   const { code } = part
   const isNone =
     typeof code.constant === 'string' ? Number.isNaN(parseTime(code.constant)) : isOnly(code, NUMBER | BOOLEAN | NULL)
   if (!isNone) return
-  const message = 'an RFC 3339 time such as "2026-01-01T00:00:00Z" is wanted here: the result would always be null'
-  problems.error('not_a_time', part, message)
+  const message = 'an RFC 3339 time such as "2026-01-01T00:00:00Z" is wanted here: the result is always null'
+  problems.warning('not_a_time', part, message)
 }
 
-/** A divisor that is always 0: nothing but null could come out. */
-export function requireDivisor(part: Part, problems: Problems): void {
+/** A divisor that is always 0: nothing but null can come out. */
+export function warnOfNoDivisor(part: Part, problems: Problems): void {
   const { constant } = part.code
   const isZero =
     constant === null || constant === false || (typeof constant === 'string' ? parseDecimal(constant) : constant) === 0
-  if (isZero) problems.error('division_by_zero', part, 'this is always 0: the result would always be null')
+  if (isZero) problems.warning('division_by_zero', part, 'this is always 0: the result is always null')
 }
 
 /** A condition that is decided before anything is read. */

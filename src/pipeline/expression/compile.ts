@@ -1,5 +1,5 @@
 import type { BinaryOperator, Node, Place, Step } from './ast.ts'
-import { requireDivisor, requireNumber, warnOfConstant, warnOfUnlike, warnOfUnused } from './checks.ts'
+import { warnOfConstant, warnOfNoDivisor, warnOfNoNumber, warnOfUnlike, warnOfUnused } from './checks.ts'
 import {
   BOOLEAN,
   type Code,
@@ -136,7 +136,7 @@ class Compiler {
         [operand.code],
       )
     }
-    requireNumber(operand, this.#problems)
+    warnOfNoNumber(operand, this.#problems)
     const { number } = operand.code
     const kinds = isOnly(operand.code, NUMBER | BOOLEAN | NULL) ? NUMBER : NUMBER | NULL
     return folded(
@@ -271,12 +271,12 @@ class Compiler {
   }
 
   #arithmetic(operator: BinaryOperator, left: Argument, right: Argument): Code {
-    requireNumber(left, this.#problems)
-    requireNumber(right, this.#problems)
+    warnOfNoNumber(left, this.#problems)
+    warnOfNoNumber(right, this.#problems)
     const [a, b] = [left.code.number, right.code.number]
     if (operator === '-') return numberCode((run) => a(run) - b(run))
     if (operator === '*') return numberCode((run) => a(run) * b(run))
-    requireDivisor(right, this.#problems)
+    warnOfNoDivisor(right, this.#problems)
     if (operator === '%') return numberCode((run) => a(run) % b(run))
     return numberCode((run) => a(run) / b(run))
   }

@@ -1,5 +1,5 @@
 import type { Place } from './ast.ts'
-import { requireNumber, requireTime, warnOfConstant } from './checks.ts'
+import { warnOfConstant, warnOfNoNumber, warnOfNoTime } from './checks.ts'
 import {
   BOOLEAN,
   type Code,
@@ -41,7 +41,7 @@ const numberResult = (args: readonly Argument[]) =>
 /** A function of one number. */
 function ofNumber(compute: (x: number) => number): Definition['make'] {
   return ([x], problems) => {
-    requireNumber(x, problems)
+    warnOfNoNumber(x, problems)
     const { number } = x.code
     return numberCode((run) => compute(number(run)), numberResult([x]))
   }
@@ -50,7 +50,7 @@ function ofNumber(compute: (x: number) => number): Definition['make'] {
 /** A function of two numbers. */
 function ofNumbers(compute: (a: number, b: number) => number): Definition['make'] {
   return ([a, b = a], problems) => {
-    for (const argument of [a, b]) requireNumber(argument, problems)
+    for (const argument of [a, b]) warnOfNoNumber(argument, problems)
     const [left, right] = [a.code.number, b.code.number]
     return numberCode((run) => compute(left(run), right(run)), numberResult([a, b]))
   }
@@ -84,7 +84,7 @@ const definitions: readonly Definition[] = [
     most: 1,
     readsClock: true,
     make: ([time], problems) => {
-      requireTime(time, problems)
+      warnOfNoTime(time, problems)
       const { text } = time.code
       return numberCode((run) => (run.now - parseTime(text(run))) / 1000)
     },
@@ -154,7 +154,7 @@ const definitions: readonly Definition[] = [
     least: 1,
     most: 1,
     make: ([bytes], problems) => {
-      requireNumber(bytes, problems)
+      warnOfNoNumber(bytes, problems)
       const { number } = bytes.code
       const kinds = numberResult([bytes]) === NUMBER ? TEXT : TEXT | NULL
       return valueCode(kinds, (run) => bytesText(number(run), run))
@@ -231,7 +231,7 @@ const definitions: readonly Definition[] = [
     least: 1,
     most: 2,
     make: ([x, decimals], problems) => {
-      for (const argument of decimals ? [x, decimals] : [x]) requireNumber(argument, problems)
+      for (const argument of decimals ? [x, decimals] : [x]) warnOfNoNumber(argument, problems)
       const { number } = x.code
       if (!decimals) return numberCode((run) => roundDecimal(number(run), 0), numberResult([x]))
       const places = decimals.code.number
@@ -256,7 +256,7 @@ const definitions: readonly Definition[] = [
     least: 2,
     most: 3,
     make: ([text, start = text, length], problems) => {
-      for (const argument of length ? [start, length] : [start]) requireNumber(argument, problems)
+      for (const argument of length ? [start, length] : [start]) warnOfNoNumber(argument, problems)
       const of = text.code.text
       const from = start.code.number
       const count = length?.code.number

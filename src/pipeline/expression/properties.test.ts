@@ -10,8 +10,6 @@ import { walk } from './testing/reference.ts'
 import type { Value } from './types.ts'
 
 const NOW = Date.UTC(2026, 0, 1, 12, 30, 15, 250)
-/** What is refused because of what it means, not because of how it is written. */
-const MEANINGLESS = ['not_a_number', 'not_a_time', 'division_by_zero']
 
 const withoutPlaces = (node: Node): unknown =>
   JSON.parse(
@@ -28,10 +26,8 @@ function expected(node: Node, values: readonly Value[]): Value {
 function agrees(node: Node, values: readonly Value[]): void {
   const text = print(node)
   const { expression, problems } = compileExpression(text, { names: NAMES })
-  if (!expression) {
-    for (const { severity, code } of problems) if (severity === 'error') expect(MEANINGLESS).toContain(code)
-    return
-  }
+  // Nothing is refused for what it means, only for how it is written.
+  if (!expression) throw new Error(`${text}: ${JSON.stringify(problems)}`)
   const value = expression.evaluate(values, { now: NOW })
   expect(value, text).toBe(expected(node, values))
   if (value !== null && expression.kind !== 'any') expect(typeof value, text).toBe(expression.kind)
@@ -43,12 +39,6 @@ describe('closures', () => {
 
   it('give what the plain walk over the tree gives, for whatever the grammar allows', () =>
     fc.assert(fc.property(anyNode, slots, agrees), { numRuns: 6000 }))
-
-  it('compile most of what people write: the agreement above is about something', () => {
-    const sample = fc.sample(typedNode, { numRuns: 500, seed: 7 })
-    const compiled = sample.filter((node) => compileExpression(print(node), { names: NAMES }).expression)
-    expect(compiled.length).toBeGreaterThan(350)
-  })
 
   it('give the same again, and do not touch the slots', () =>
     fc.assert(

@@ -419,7 +419,12 @@ describe('checks', () => {
     ['a remainder of null', 'used % null', 'division_by_zero 7-11'],
     ['the age of a number', 'age(used)', 'not_a_time 4-8'],
     ['the age of a text that is no time', 'age("yesterday")', 'not_a_time 4-15'],
-  ])('%s could only be null, and is an error', (_, text, ...problems) => expect(errors(text)).toEqual(problems))
+    ['0 divided by itself', '0 / 0', 'division_by_zero 4-5'],
+  ])('%s can only be null, and is a warning', (_, text, ...problems) => {
+    expect(warnings(text)).toEqual(problems)
+    expect(compiled(text).expression?.evaluate([], { now: 0 })).toBeNull()
+    expect(compiled(`coalesce(${text}, 7)`).expression?.evaluate([], { now: 0 })).toBe(7)
+  })
 
   it.each<Fault>([
     ['a text in the place of a condition', 'ready || "false"', 'constant_condition 9-16'],

@@ -84,11 +84,39 @@ describe('functions', () => {
     expect(over({ function: 'percentile', field: 'v', percentile }, [40, 10, 30, 20])).toBe(result),
   )
 
-  it('of what is not there is null, not a zero that nobody counted', () => {
-    expect(over({ function: 'sum', field: 'nothing' }, [1])).toBeNull()
-    expect(over({ function: 'sum' }, [1])).toBeNull()
-    expect(over({ function: 'count', groupBy: 'nothing' }, [1])).toBeNull()
-    expect(over({ function: 'count', filter: { field: 'nothing', operator: 'notEquals', value: 'x' } }, [1])).toBeNull()
+  it.each<[Omit<Aggregation, 'name'>, unknown]>([
+    [{ function: 'sum', field: 'nothing' }, 0],
+    [{ function: 'avg', field: 'nothing' }, null],
+    [{ function: 'distinct', field: 'nothing' }, 0],
+    [{ function: 'count', field: 'nothing' }, 2],
+    [{ function: 'count', groupBy: 'nothing' }, { _unknown_: 2 }],
+    [{ function: 'sum', field: 'v', groupBy: 'nothing' }, { _unknown_: 3 }],
+    [{ function: 'count', filter: { field: 'nothing', operator: 'equals', value: 'x' } }, 0],
+    [{ function: 'count', filter: { field: 'nothing', operator: 'notEquals', value: 'x' } }, 2],
+    [{ function: 'sum' }, null],
+  ])('of what is not declared see nothing: %j is %j', (aggregation, result) =>
+    expect(over(aggregation, [1, 2])).toEqual(result),
+  )
+
+  it.each<[Omit<Aggregation, 'name'>, unknown]>([
+    [
+      { function: 'count', groupBy: 'namespace' },
+      { 'ns-0': 2, 'ns-1': 1 },
+    ],
+    [
+      { function: 'sum', field: 'v', groupBy: 'name' },
+      { o00000: 1, o00001: 2, o00002: 4 },
+    ],
+    [{ function: 'distinct', field: 'namespace' }, 2],
+    [{ function: 'count', filter: { field: 'namespace', operator: 'equals', value: 'ns-0' } }, 2],
+  ])('know namespace and name of the object: %j is %j', (aggregation, result) => {
+    const source = sourceOf({ v: 'float' }, [{ name: 'a', ...aggregation }])
+    expect(source.aggregate(rowsOf([{ v: 1 }, { v: 2 }, { v: 4 }])).a).toEqual(result)
+  })
+
+  it('mean a field that is called namespace before they mean the namespace', () => {
+    const source = sourceOf({ namespace: 'string' }, [{ name: 'a', function: 'count', groupBy: 'namespace' }])
+    expect(source.aggregate(rowsOf([{ namespace: 'x' }, {}], ['namespace'])).a).toEqual({ x: 1, _unknown_: 1 })
   })
 
   it('of rows with other columns sees nothing there', () => {

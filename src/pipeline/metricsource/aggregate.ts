@@ -12,7 +12,7 @@ export interface AggregationPlan {
   readonly groupBy: string | undefined
   /** 0 to 100 */
   readonly percentile: number
-  /** it names what does not exist: always null, so that nobody takes it for a measurement */
+  /** no field is named where one is needed: always null */
   readonly isVoid: boolean
 }
 

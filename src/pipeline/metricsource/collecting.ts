@@ -11,7 +11,8 @@ import type { Collecting } from './types.ts'
 /** A computed value, ready to be evaluated. */
 export interface ComputedPlan {
   readonly name: string
-  readonly expression: Expression
+  /** undefined: it could not be compiled, and has no value */
+  readonly expression: Expression | undefined
   /** makes the result what was declared; undefined: it cannot be */
   readonly convert: (value: Exclude<Value, null>) => CustomValue | undefined
 }
@@ -172,6 +173,7 @@ export class ColumnCollecting implements Collecting {
     this.#isExceeded = false
     // What is there is of the object before. Later names no expression can read.
     this.#slots[place] = null
+    if (!expression) return this.#unfit(place, 'its expression cannot be compiled')
     const result = expression.evaluate(this.#slots, this.#context)
     if (this.#isExceeded) return this.#unfit(place, 'it costs more than an expression may')
     if (result === null) return true

@@ -14,7 +14,10 @@ export interface CompiledAggregations {
   readonly drafts: readonly DraftAggregation[]
 }
 
-/** What is summed up, and whether it can be. What names a column that is not there gives null: no zero that nobody counted. */
+/**
+ * What is summed up, and whether it can be. A column that is not declared is one without values, as in the original: its sum is
+ * 0, its rows are one group, and a warning says so.
+ */
 export function compileAggregations(
   { aggregations }: Draft,
   columns: readonly ColumnInfo[],
@@ -53,26 +56,23 @@ function compileOne(
   findings: Findings,
 ): AggregationPlan {
   const { at, name, function: fn, field, filter, groupBy } = draft
-  const isKnown = (column: string | undefined, code: string, place: string): boolean => {
-    if (column === undefined || known.has(column)) return true
-    const message = `there is no field or computed value called ${JSON.stringify(cut(column))}: the result is always null`
-    findings.warning(code, place, message, suggestionFor(column, known.keys()))
-    return false
+  const column = (named: string | undefined, code: string, place: string): string | undefined => {
+    if (named === undefined || known.has(named)) return named
+    if (known.has(`_${named}`)) return `_${named}`
+    const message = `there is no field or computed value called ${JSON.stringify(cut(named))}: it is empty in every object`
+    findings.warning(code, place, message, suggestionFor(named, known.keys()))
+    return named
   }
-  const isWhole = [
-    fn === 'count' || isKnown(field, 'aggregation_unknown_field', `${at}.field`),
-    isKnown(filter?.field, 'filter_unknown_field', `${at}.filter.field`),
-    isKnown(groupBy, 'group_unknown_field', `${at}.groupBy`),
-  ].every(Boolean)
-  const hasField = checkField(draft, known, findings)
+  const filtered = column(filter?.field, 'filter_unknown_field', `${at}.filter.field`)
+  const looked = { ...draft, field: fn === 'count' ? field : column(field, 'aggregation_unknown_field', `${at}.field`) }
   return {
     name,
     function: fn,
-    field,
-    filter: filter && compiledFilter(filter, at, known, findings),
-    groupBy,
+    field: looked.field,
+    filter: filter && compiledFilter({ ...filter, field: filtered ?? filter.field }, at, known, findings),
+    groupBy: column(groupBy, 'group_unknown_field', `${at}.groupBy`),
     percentile: checkedPercentile(draft, findings),
-    isVoid: !isWhole || !hasField,
+    isVoid: !checkField(looked, known, findings),
   }
 }
 

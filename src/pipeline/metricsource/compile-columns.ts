@@ -19,7 +19,10 @@ export interface CompiledColumns {
   readonly paths: readonly ParsedPath[]
 }
 
-/** Fields and computed values of a declaration, in order; whole only where nothing found is an error. */
+/**
+ * Fields and computed values of a declaration, in order; whole only where nothing found is an error. A computed value that cannot be
+ * compiled is a column without values: what else is declared is still worth reading.
+ */
 export function compileColumns(draft: Draft, findings: Findings): CompiledColumns {
   checkNames(draft, findings)
   if (draft.fields.length === 0) {
@@ -28,10 +31,10 @@ export function compileColumns(draft: Draft, findings: Findings): CompiledColumn
   const compiled = draft.fields.map((field) => compileField(field, findings))
   const columns: ColumnInfo[] = draft.fields.map((field) => columnOf(field))
   const needs = new Needs(draft.computed)
-  const computed = draft.computed.flatMap((one) => {
+  const computed = draft.computed.map((one) => {
     const plan = compileComputed(one, columns, needs, findings)
-    columns.push(computedColumn(one, plan?.expression))
-    return plan ? [plan] : []
+    columns.push(computedColumn(one, plan.expression))
+    return plan
   })
   const plan = { fields: compiled.map(({ plan }) => plan), computed, names: columns.map(({ name }) => name) }
   return { plan, columns, paths: compiled.map(({ path }) => path) }
@@ -116,12 +119,13 @@ function compileComputed(
   known: readonly ColumnInfo[],
   needs: Needs,
   findings: Findings,
-): ComputedPlan | undefined {
+): ComputedPlan {
   const { at, name, expression: text, type } = computed
-  if (text === '' || findings.isFull) return undefined
+  const broken: ComputedPlan = { name, expression: undefined, convert: () => undefined }
+  if (text === '' || (findings.isFull && findings.hasErrors)) return broken
   const { expression, problems } = compileExpression(text, { names: known })
-  for (const problem of problems) report(problem, computed, needs, findings)
-  if (!expression) return undefined
+  for (const problem of problems) if (!findings.isFull) report(problem, computed, needs, findings)
+  if (!expression) return broken
   if (type !== undefined && type !== 'string' && expression.kind === 'string' && type !== 'boolean') {
     const message = `the expression gives text, and type ${type} keeps it only where it is a number`
     findings.warning('computed_type_unlikely', `${at}.type`, message)
@@ -139,15 +143,19 @@ function report(
   needs: Needs,
   findings: Findings,
 ): void {
-  const { severity, code, message, from, to, suggestion } = problem
+  const { code, from, to, suggestion } = problem
   const named = text.slice(from, to)
   const place = `${path}.expression`
   const at = { text, from, to }
+  const rest = problem.severity === 'error' ? `: ${JSON.stringify(cut(name))} is null in every object` : ''
   if (code !== 'unknown_name' || !needs.has(named)) {
-    findings[severity](`expression_${code}`, place, message, suggestion === undefined ? { at } : { at, suggestion })
+    const more = suggestion === undefined ? { at } : { at, suggestion }
+    findings.warning(`expression_${code}`, place, `${problem.message}${rest}`, more)
     return
   }
   const circle = needs.circle(name, named)
-  if (circle) findings.error('computed_circle', place, `it needs itself: ${circle.join(' → ')}`, { at })
-  else findings.error('computed_order', place, `${named} is computed after it: put ${named} above ${name}`, { at })
+  const message = circle
+    ? `it needs itself: ${circle.join(' → ')}`
+    : `${named} is computed after it: put ${named} above ${name}`
+  findings.warning(circle ? 'computed_circle' : 'computed_order', place, `${message}${rest}`, { at })
 }

@@ -126,7 +126,7 @@ describe('a declaration', () => {
         'error wrong_type spec.collection.intervalSeconds',
       ]),
     )
-    expect(told(result).some((one) => one.startsWith('error expression_'))).toBe(true)
+    expect(told(result).some((one) => one.startsWith('warning expression_'))).toBe(true)
   })
 
   it('may be anything at all: nothing throws', () =>
@@ -364,12 +364,12 @@ describe('computed values', () => {
     expect(valuesOf(computing({ expression: 'age("2026-11-21T09:59:00Z")' })).c0).toBe(60))
 
   it('name the place of a mistake and what was meant', () => {
-    const { findings, source } = computing({ expression: 'round(usd, 2)' })
-    expect(source).toBeUndefined()
+    const { findings } = computing({ expression: 'round(usd, 2)' })
     expect(findings).toMatchObject([
       {
         ...{
-          severity: 'error',
+          severity: 'warning',
+          message: 'there is no field or computed value usd: "c0" is null in every object',
           code: 'expression_unknown_name',
           path: 'spec.computed[0].expression',
           suggestion: 'used',
@@ -379,27 +379,52 @@ describe('computed values', () => {
     ])
   })
 
-  it.each(['if(', 'used +', 'used used', 'a = 1', '"open', 'rond(used)', 'round()', 'used ? 1 : 2', ''])(
-    'refuse %j',
-    (expression) => expect(computing({ expression }).source).toBeUndefined(),
+  it.each(['if(', 'used +', 'used used', 'a = 1', '"open', 'rond(used)', 'round()', 'used ? 1 : 2', 'c1', 'c0'])(
+    'that cannot be compiled cost their column, and nothing else: %j',
+    (expression) => {
+      const result = computing(
+        { expression, type: 'float' },
+        { expression: 'coalesce(c0, used)' },
+        { expression: 'used' },
+      )
+      expect(told(result)[0]).toMatch(/^warning (expression|computed)_\w+ spec\.computed\[0\]\.expression$/)
+      const source = compiled(result)
+      expect(source.columns.map(({ name }) => name)).toEqual(['used', 'phase', 'c0', 'c1', 'c2'])
+      const collecting = source.collect(0)
+      collecting.add({ metadata: { name: 'o' }, used: 2048, phase: 'Bound' })
+      expect(collecting.row({ metadata: { name: 'o' }, used: 2048 }).values).toMatchObject({
+        c0: null,
+        c1: 2048,
+        c2: 2048,
+      })
+      expect(collecting.reports()[2]).toMatchObject({ field: 'c0', malformed: 1 })
+    },
   )
+
+  it('that are empty are refused', () => expect(computing({ expression: '' }).source).toBeUndefined())
+
+  it('of a constant that cannot be computed are null, and told', () => {
+    const result = computing({ expression: '0 / 0' }, { expression: 'c0 ?? 1' })
+    expect(told(result)).toEqual(['warning expression_division_by_zero spec.computed[0].expression'])
+    expect(valuesOf(result)).toMatchObject({ c0: null, c1: 1 })
+  })
 
   it('that need a later one say so', () =>
     expect(computing({ expression: 'c1 + 1' }, { expression: 'used' }).findings[0]).toMatchObject({
-      ...{ severity: 'error', code: 'computed_order', path: 'spec.computed[0].expression' },
-      message: 'c1 is computed after it: put c1 above c0',
+      ...{ severity: 'warning', code: 'computed_order', path: 'spec.computed[0].expression' },
+      message: 'c1 is computed after it: put c1 above c0: "c0" is null in every object',
       at: { from: 0, to: 2 },
     }))
 
   it('that need themselves name the circle', () => {
     expect(computing({ expression: 'c0 + 1' }).findings[0]).toMatchObject({
       code: 'computed_circle',
-      message: 'it needs itself: c0 → c0',
+      message: 'it needs itself: c0 → c0: "c0" is null in every object',
     })
     const three = computing({ expression: 'c1' }, { expression: 'c2' }, { expression: 'c0 + used' })
     expect(three.findings.map(({ code, message }) => [code, message]).slice(0, 2)).toEqual([
-      ['computed_circle', 'it needs itself: c0 → c1 → c2 → c0'],
-      ['computed_circle', 'it needs itself: c1 → c2 → c0 → c1'],
+      ['computed_circle', 'it needs itself: c0 → c1 → c2 → c0: "c0" is null in every object'],
+      ['computed_circle', 'it needs itself: c1 → c2 → c0 → c1: "c1" is null in every object'],
     ])
   })
 
@@ -414,7 +439,8 @@ describe('computed values', () => {
   it('by the hundred, each naming all the others, are checked in time', () => {
     const all = Array.from({ length: 256 }, (_, i) => `c${i}`).join(' + ')
     const since = performance.now()
-    expect(computing(...Array.from({ length: 256 }, () => ({ expression: all }))).source).toBeUndefined()
+    const { findings } = computing(...Array.from({ length: 256 }, () => ({ expression: all })))
+    expect(findings).toHaveLength(100)
     expect(performance.now() - since).toBeLessThan(5000)
   })
 

@@ -99,8 +99,18 @@ const table: Readonly<Record<FieldType, readonly (readonly [unknown, CustomValue
     ['2', 2],
     ['0.5', 0.5],
     ['1k', 1000],
+    ['10K', 10000],
+    ['1.5K', 1500],
+    ['-1K', -1000],
+    [' 5Gi ', 5368709120],
+    ['\t500m\n', 500],
+    [' 2 ', 2],
     ['1e3', 1000],
     [3, 3],
+    ['1KK', UNFIT],
+    ['1e3K', UNFIT],
+    ['K', UNFIT],
+    ['  ', UNFIT],
     [0.25, 0.25],
     ['', UNFIT],
     ['5 Gi', UNFIT],
@@ -112,6 +122,8 @@ const table: Readonly<Record<FieldType, readonly (readonly [unknown, CustomValue
     ['1001m', 1.001],
     ['2', 2],
     ['100u', 0.0001],
+    [' 2 ', UNFIT],
+    ['1K', UNFIT],
     [0.5, 0.5],
     ['much', UNFIT],
     [true, UNFIT],
@@ -151,7 +163,8 @@ const table: Readonly<Record<FieldType, readonly (readonly [unknown, CustomValue
     [[1, null, 'x'], 3],
     ['3', UNFIT],
     [3, UNFIT],
-    [{ a: 1 }, UNFIT],
+    [{ a: 1, b: null }, 2],
+    [{}, 0],
     [true, UNFIT],
   ],
 }
@@ -194,7 +207,7 @@ describe('a field', () => {
     expect(read(type, NONE, { default: text })).toMatchObject({ value, missing: 1, malformed: 0 })
     expect(read(type, null, { default: text })).toMatchObject({ value, missing: 1, malformed: 0 })
     if (type === 'string' || type === 'boolean') return
-    expect(read(type, { no: 'such' }, { default: text })).toMatchObject({ value, missing: 0, malformed: 1 })
+    expect(read(type, true, { default: text })).toMatchObject({ value, missing: 0, malformed: 1 })
   })
 
   it('of a path of several ways is the one value it finds', () => {

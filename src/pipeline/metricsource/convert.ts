@@ -34,7 +34,7 @@ export const convert: Readonly<Record<FieldType, Convert>> = {
     return typeof value === 'string' ? readBytes(value) : undefined
   },
   timestamp: (value) => (typeof value === 'string' && (value === '' || isTimestamp(value)) ? value : undefined),
-  arrayLength: (value) => (Array.isArray(value) ? value.length : undefined),
+  arrayLength: (value) => (typeof value === 'object' && value !== null ? Object.keys(value).length : undefined),
 }
 
 function quantity(value: unknown, read: (text: string) => number | undefined): number | undefined {

@@ -62,9 +62,13 @@ export function readQuantity(text: string): number | undefined {
   return amount && nearest(amount)
 }
 
-/** The same, except that text ending in m is in thousandths: 500m is 500. What manifests written for the original expect. */
+/**
+ * The same, except that text ending in m is in thousandths (500m is 500), that K is k, and that spaces around do not count. What
+ * manifests written for the original expect.
+ */
 export function readCompatibleQuantity(text: string): number | undefined {
-  const amount = amountOf(text)
+  const trimmed = text.trim()
+  const amount = amountOf(trimmed.endsWith('K') ? `${trimmed.slice(0, -1)}k` : trimmed)
   return amount && nearest(amount.suffix === 'm' ? { ...amount, tens: 0 } : amount)
 }
 

@@ -81,7 +81,7 @@ export const aSpec = (over: Partial<MetricSourceSpec> = {}): MetricSourceSpec =>
 
 /** A spec that no schema refuses and no compilation accepts. */
 export const aFaultySpec = (): MetricSourceSpec =>
-  aSpec({ computed: [{ name: 'gib', expression: 'round(capcity / 1073741824, 2)' }] })
+  aSpec({ fields: [...aSpec().fields, { name: 'gib', path: '.status.capacity[' }] })
 
 /** Creates the source, or changes its spec. */
 export async function declare(

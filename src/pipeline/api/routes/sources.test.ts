@@ -94,11 +94,17 @@ describe('a trial', () => {
     }
     const { answer } = await ask(
       { trySource: trial },
-      { manifest: manifest.replace('size / 2', 'sise / 2'), cluster: 'west' },
+      {
+        manifest: manifest
+          .replace('size / 2', 'sise / 2')
+          .replace('kind: PersistentVolumeClaim', 'kind: Persistent Claim'),
+        cluster: 'west',
+      },
     )
     expect(answer).toMatchObject({ source: null, result: null, note: null })
-    expect(answer.findings[0]).toMatchObject({
-      severity: 'error',
+    expect(answer.findings[0]).toMatchObject({ severity: 'error', path: 'spec.source.kind' })
+    expect(answer.findings[1]).toMatchObject({
+      severity: 'warning',
       at: { text: 'sise / 2', from: 0, to: 4 },
       suggestion: expect.stringContaining('size'),
     })
