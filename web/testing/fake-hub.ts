@@ -80,6 +80,7 @@ export class FakeHub {
       actor: null,
       sessionEndsAt: null,
       signIn: [],
+      provisional: null,
       version: '0.1.0',
     },
   }

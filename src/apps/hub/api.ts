@@ -7,7 +7,7 @@ import { systemClock } from '#model'
 import { RedisMarks } from '#redis'
 import { RedisRegistries } from '#registry'
 import { Metrics } from '#runtime'
-import { RedisMirror } from '#state'
+import { OriginalState, RedisMirror, RedisNodeSeries } from '#state'
 import type { ApiConfig } from './config.ts'
 import { historyReader } from './history.ts'
 import { hubAccess } from './hub-access.ts'
@@ -15,25 +15,45 @@ import { redisConnection } from './redis.ts'
 import { HUB_CLIENT, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
 import { serving } from './serve.ts'
 
+/** Said in the log, by the API and on every page, as long as it is so. */
+const PROVISIONAL =
+  'This hub reads what an original manager writes, and decides as the original did: nothing proves that clusters, objects and policies are complete. Start our manager on this Redis, then leave out STATE_SOURCE and RBAC_SEMANTICS (docs/guide/migrate.md).'
+
+const ORIGINAL_ANSWERS =
+  "RBAC_SEMANTICS=original: decisions are as the original's, over what our manager keeps in Redis. In front of an original manager STATE_SOURCE=original is needed besides (docs/guide/migrate.md)."
+
 /** The answering half of a hub on Kubernetes: a mirror of Redis in memory, the page and the API. Scales freely. */
 export async function api({ config, warnings, version }: RoleOptions<ApiConfig>): Promise<void> {
   const logger = roleLogger(config.logLevel, 'api', version, warnings)
   const metrics = new Metrics({ role: 'api' })
   // Redis may come later: until then data routes answer 503 and say so.
-  const mirror = part('mirror', () =>
-    Promise.resolve(
-      new RedisMirror({ connection: redisConnection(config.redis), logger: logger.child({ part: 'mirror' }) }),
-    ),
-  )
+  const connection = redisConnection(config.redis)
+  const isOriginal = config.stateSource === 'original'
+  if (isOriginal) logger.warn({}, PROVISIONAL)
+  else if (config.web.access.semantics === 'original') logger.warn({}, ORIGINAL_ANSWERS)
+  const mirror = part<OriginalState | RedisMirror>('mirror', () => {
+    const options = { connection, logger: logger.child({ part: 'mirror' }) }
+    return Promise.resolve(isOriginal ? new OriginalState(options) : new RedisMirror(options))
+  })
   const events = part('events', () => Promise.resolve(openEvents({ kind: 'follow', source: mirror.get() })))
   const { readHistory } = historyReader(config.history, logger)
   const history = readHistory && part('history', readHistory)
-  const connection = redisConnection(config.redis)
+  const series = part('series', () => Promise.resolve(new RedisNodeSeries(connection)))
   const policies = part<RedisPolicies>('policies', () =>
-    RedisPolicies.open({ connection, clock: systemClock, logger: logger.child({ part: 'policies' }) }),
+    RedisPolicies.open({
+      connection,
+      takesUncounted: isOriginal,
+      clock: systemClock,
+      logger: logger.child({ part: 'policies' }),
+    }),
   )
   const catalog = part<RedisCatalog>('catalog', () =>
-    RedisCatalog.open({ connection, clock: systemClock, logger: logger.child({ part: 'catalog' }) }),
+    RedisCatalog.open({
+      connection,
+      noneIsEmpty: isOriginal,
+      clock: systemClock,
+      logger: logger.child({ part: 'catalog' }),
+    }),
   )
   const registries = part<RedisRegistries>('registries', () =>
     RedisRegistries.open({ connection, clock: systemClock, logger: logger.child({ part: 'registries' }) }),
@@ -63,15 +83,18 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
     state: mirror.get,
     events: events.get,
     history: () => history?.get(),
+    series: series.get,
     metrics,
     logger,
     version,
+    ...(isOriginal && { provisional: PROVISIONAL }),
   })
   await runUntilSignal(
     [
       mirror,
       events,
       ...(history ? [history] : []),
+      series,
       policies,
       catalog,
       registries,

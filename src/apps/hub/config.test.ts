@@ -37,6 +37,15 @@ describe('readUpConfig', () => {
 })
 
 describe('readApiConfig', () => {
+  it('reads the keys of an original manager only together with its semantics', () => {
+    const loopback = { API_HOST: '127.0.0.1' }
+    expect(readApiConfig(loopback).config.stateSource).toBe('clusterpulse')
+    expect(() => readApiConfig({ ...loopback, STATE_SOURCE: 'original' })).toThrow(/needs RBAC_SEMANTICS=original/)
+    expect(() => readApiConfig({ ...loopback, STATE_SOURCE: 'redis' })).toThrow(/STATE_SOURCE/)
+    const both = { ...loopback, STATE_SOURCE: 'original', RBAC_SEMANTICS: 'original' }
+    expect(readApiConfig(both).config.stateSource).toBe('original')
+  })
+
   it('refuses its public default address until a trusted proxy is named', () => {
     expect(() => readApiConfig({})).toThrow(/no sign-in method/)
     const { identity } = readApiConfig({ TRUSTED_PROXIES: '10.0.0.0/8, ::1' }).config.web.access

@@ -63,9 +63,13 @@ export interface ApiConfig {
   /** of the hub cluster, for reviews of tokens and groups; absent: the in-cluster account */
   readonly kubeconfig?: string
   readonly redis: RedisConfig
+  readonly stateSource: StateSource
   readonly web: WebConfig
   readonly history: HistoryConfig
 }
+
+/** whose keys in Redis are read: those of our manager, or the documented ones that an original manager writes */
+export type StateSource = 'clusterpulse' | 'original'
 
 export interface Address {
   readonly host: string
@@ -267,10 +271,14 @@ function describeManager(read: ConfigReader): ManagerConfig {
 }
 
 function describeApi(read: ConfigReader): ApiConfig {
+  const level = logLevel(read, 'info')
+  const store = redis(read)
+  const served = web(read, { host: '0.0.0.0' })
   return {
-    logLevel: logLevel(read, 'info'),
-    redis: redis(read),
-    web: web(read, { host: '0.0.0.0' }),
+    logLevel: level,
+    redis: store,
+    stateSource: stateSource(read, served),
+    web: served,
     history: history(read, 'api'),
     ...optional(
       'kubeconfig',
@@ -280,6 +288,20 @@ function describeApi(read: ConfigReader): ApiConfig {
       }),
     ),
   }
+}
+
+function stateSource(read: ConfigReader, { access }: WebConfig): StateSource {
+  const source = read.text('STATE_SOURCE', {
+    default: 'clusterpulse',
+    oneOf: ['clusterpulse', 'original'],
+    meaning:
+      'whose keys in Redis are read: those of our manager, or, with RBAC_SEMANTICS=original, the documented ones of an original manager, for the time of a migration',
+  }) as StateSource
+  if (source === 'original' && access.semantics !== 'original')
+    read.fault(
+      'STATE_SOURCE=original needs RBAC_SEMANTICS=original: policies of an original manager cannot be proved to be complete, which our semantics demand (docs/guide/migrate.md)',
+    )
+  return source
 }
 
 /** Every setting of every role, for the reference page. */

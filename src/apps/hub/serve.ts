@@ -11,7 +11,7 @@ import { FleetError, systemClock } from '#model'
 import type { RedisConnection } from '#redis'
 import type { RegistryReader } from '#registry'
 import type { Metrics, Part } from '#runtime'
-import type { StateReader } from '#state'
+import type { NodeSeries, StateReader } from '#state'
 import type { WebConfig } from './config.ts'
 import { type HubLogger, part } from './run.ts'
 import { webRoot } from './web-root.ts'
@@ -36,6 +36,8 @@ export interface ServeOptions {
   readonly events: () => EventBus
   /** undefined: routes of history answer 501 */
   readonly history?: () => HistoryStore | undefined
+  /** samples of nodes, where routes of history answer 501 */
+  readonly series?: () => NodeSeries
   readonly policies: () => PolicySource
   readonly catalog: () => SourceCatalog
   readonly registries: () => RegistryReader
@@ -50,6 +52,8 @@ export interface ServeOptions {
   readonly metrics: Metrics
   readonly logger: HubLogger
   readonly version: string
+  /** told to everybody: why nothing proves that what is answered is whole */
+  readonly provisional?: string
   readonly readiness?: Readonly<Record<string, () => string | undefined>>
 }
 
@@ -109,6 +113,7 @@ function servePart(
           host: web.host,
           identity: web.access.identity,
           semantics,
+          ...(options.provisional !== undefined && { provisional: options.provisional }),
           port: web.port,
           corsOrigins: web.corsOrigins,
           ...(tls && {
@@ -124,6 +129,7 @@ function servePart(
         version,
         metrics,
         ...(store && { history: store }),
+        ...(options.series && { series: options.series() }),
         ...(root !== undefined && { webRoot: root }),
         ...(readiness && { readiness }),
       })

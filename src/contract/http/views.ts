@@ -263,6 +263,8 @@ export const SessionViewSchema = Type.Object({
   signIn: Type.Array(
     Type.Object({ method: Type.Union([Type.Literal('oidc'), Type.Literal('password')]), title: Type.String() }),
   ),
+  /** why what is shown may lack something, as long as this hub works as it does; null where it is proved to be whole */
+  provisional: nullable(Type.String()),
   version: Type.String(),
 })
 export type SessionView = Static<typeof SessionViewSchema>

@@ -324,7 +324,7 @@ describe.skipIf(redisMissing)(`policies in a real Redis${redisMissing ? ` (skipp
         },
       }),
     }
-    const reader = new RedisPolicyReader(meddled as unknown as Redis, readStoredPolicy) // all that it uses
+    const reader = new RedisPolicyReader(meddled as unknown as Redis, readStoredPolicy, false) // all that it uses
     const { generation } = await reader.load()
     expect(generation).toEqual(await manager.current())
     expect(generation.policies.map(({ document }) => document.priority)).toEqual([5, 5])
@@ -381,14 +381,32 @@ describe.skipIf(redisMissing)(`policies in a real Redis${redisMissing ? ` (skipp
     it('are read without a generation', async () => {
       await storeAsOriginal(hand, aDocument('a'))
       await storeAsOriginal(hand, aDocument('b', { effect: 'Deny' }))
-      const api = await open()
+      const api = await open({ takesUncounted: true })
       expect(await keysOf(api)).toEqual([key('a'), key('b')])
       await expect((await open()).put(aDocument('c'), active)).rejects.toBeInstanceOf(StoreUnavailableError)
     })
 
+    it('are nothing to answer by unless that is asked for: nothing proves that they are complete', async () => {
+      await storeAsOriginal(hand, aDocument('a'))
+      const api = await open()
+      await expect(api.current()).rejects.toThrow('policies:generation')
+      expect(() => api.latest(60_000)).toThrow(PoliciesUnavailableError)
+      // The counter of our manager makes them whole; without it they are not any more.
+      const manager = await open()
+      await manager.resync(every([aDocument('a')]))
+      await eventually('they count', () =>
+        api.current().then(
+          () => true,
+          () => false,
+        ),
+      )
+      await hand.del('policies:generation')
+      await expect(api.current()).rejects.toThrow('policies:generation')
+    })
+
     it('are seen at once when they change, as it announces them', async () => {
       await storeAsOriginal(hand, aDocument('a'))
-      const api = await open({ checkEveryMs: 60_000 })
+      const api = await open({ checkEveryMs: 60_000, takesUncounted: true })
       expect(await keysOf(api)).toEqual([key('a')])
       for (let i = 1; i <= 20; i++) {
         await storeAsOriginal(hand, aDocument('a', { priority: i }))

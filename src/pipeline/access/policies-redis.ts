@@ -18,6 +18,11 @@ export interface RedisPoliciesOptions {
    * announces it goes unseen; our own writers are seen at once.
    */
   readonly checkEveryMs?: number
+  /**
+   * takes policies as an original manager writes them, without a generation: nothing then proves that they are complete.
+   * Default no: without the counter of our writers nobody is answered
+   */
+  readonly takesUncounted?: boolean
   readonly clock?: Clock
   readonly logger?: Logger
 }
@@ -61,13 +66,14 @@ export class RedisPolicies implements PolicySource, PolicyWriter, AsyncDisposabl
 
   private constructor(options: RedisPoliciesOptions) {
     const { connection, checkEveryMs = 1_500, clock = systemClock, logger = silentLogger } = options
-    this.#options = { connection, checkEveryMs, clock, logger }
+    const { takesUncounted = false } = options
+    this.#options = { connection, checkEveryMs, takesUncounted, clock, logger }
     const reading = { ...connection, commandTimeoutMs: Math.min(connection.commandTimeoutMs ?? ANSWER_MS, ANSWER_MS) }
     this.#redis = redisClient(reading, (reason) => this.#lost(reason))
     this.#subscriber = redisClient(reading, (reason) => {
       logger.debug({ reason }, 'announcements of policy changes are not heard')
     })
-    this.#reader = new RedisPolicyReader(this.#redis, readStoredPolicy)
+    this.#reader = new RedisPolicyReader(this.#redis, readStoredPolicy, takesUncounted)
     this.#writer = new RedisPolicyWriter(this.#options, () => this.#lostListeners.tell())
   }
 

@@ -25,6 +25,10 @@ interface Held {
 /** Redis answers, but holds no list of policies: nothing yet, or something else in its place. Writing all again mends it. */
 export class PoliciesBrokenError extends PoliciesUnavailableError {}
 
+// A Deny that is lost there leaves no trace.
+const UNCOUNTED =
+  'another manager than ours wrote them, so nothing proves that they are complete: key policies:generation is missing'
+
 /** Stands for the digest of a document that is listed and not there: it counts as one that cannot be read. */
 const MISSING = '-'
 
@@ -60,12 +64,15 @@ const ATTEMPTS = 10
 export class RedisPolicyReader {
   readonly #redis: Redis
   readonly #read: ReadPolicy
+  readonly #takesUncounted: boolean
   #held = new Map<string, Held>()
   #loaded: Loaded | undefined
 
-  constructor(redis: Redis, read: ReadPolicy) {
+  /** @param takesUncounted also policies of a writer that counts no generations */
+  constructor(redis: Redis, read: ReadPolicy, takesUncounted: boolean) {
     this.#redis = redis
     this.#read = read
+    this.#takesUncounted = takesUncounted
   }
 
   /** what was loaded last */
@@ -98,6 +105,7 @@ export class RedisPolicyReader {
     const [answer] = await this.#ask([['eval', DIGEST, 2, ALL, GENERATION, known?.digest ?? '']])
     const [counter, digest, exists, ...list] = answer as [string | null, string, number, ...string[]]
     if (counter === null && exists === 0) throw new PoliciesBrokenError('Redis holds none: they were not written yet')
+    if (counter === null && !this.#takesUncounted) throw new PoliciesBrokenError(UNCOUNTED)
     const moment = { counter: counter ?? undefined, digest }
     if (known?.digest === digest) {
       this.#loaded = { ...moment, generation: known.generation }

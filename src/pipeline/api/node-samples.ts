@@ -1,6 +1,8 @@
 import type { HistoryStore } from '#history'
 import { documentTime, metricPrefix, seconds } from '#model'
+import type { NodeSeries } from '#state'
 import { askStore, hidesOfNodes } from './history.ts'
+import { RefusedError } from './problem.ts'
 import type { VisibleCluster } from './views.ts'
 
 const maxSamples = 100
@@ -16,13 +18,34 @@ const fields = [
   ['pods_total', 'pods_total'],
 ] as const
 
+type SampleDocument = Readonly<Record<string, string | number | null>>
+
+/** The same from the series beside the state, where no other history is kept: as they were written. */
+export async function keptSamples(
+  series: NodeSeries,
+  cluster: VisibleCluster,
+  node: string,
+): Promise<readonly SampleDocument[]> {
+  const hides = hidesOfNodes(cluster, [node])
+  const samples = await series.newest(cluster.state.name, node, maxSamples).catch((cause: unknown) => {
+    throw new RefusedError('history_unavailable', 'the series of nodes cannot be read from the store', {
+      cause,
+      retryAfterSeconds: 5,
+    })
+  })
+  return samples.map(({ at, values }) => ({
+    timestamp: documentTime(at),
+    ...Object.fromEntries(fields.map(([field, metric]) => [field, hides(metric) ? null : values[field]])),
+  }))
+}
+
 /** The last samples of one node, newest first, one per collection interval; what was not measured, or is not for the caller, is null. */
 export async function nodeSamples(
   store: HistoryStore,
   cluster: VisibleCluster,
   node: string,
   now: number,
-): Promise<readonly Readonly<Record<string, string | number | null>>[]> {
+): Promise<readonly SampleDocument[]> {
   const { name, connection } = cluster.state
   const stepMs = Math.max(seconds(1), Math.ceil((connection?.intervalMs ?? seconds(30)) / 1000) * 1000)
   const to = Math.floor(now / stepMs) * stepMs

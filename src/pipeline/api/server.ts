@@ -192,9 +192,9 @@ export function apiServer(options: ApiOptions): ApiServer {
 
   app.register(async (scope: FastifyInstance) => {
     probeRoutes(scope, parts, { version, metrics, readiness: options.readiness ?? {} })
-    sessionRoutes(scope, parts, { version, identity })
+    sessionRoutes(scope, parts, { version, identity, provisional: config.provisional })
     accessRoutes(scope, parts, { identity, semantics: config.semantics ?? 'strict' })
-    v1Routes(scope, parts, options.history)
+    v1Routes(scope, parts, { history: options.history, series: options.series })
     fleetRoutes(scope, parts)
     typeRoutes(scope, parts)
     sourceRoutes(scope, parts, { trySource: options.trySource, logger })

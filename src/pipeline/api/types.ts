@@ -10,7 +10,7 @@ import type { CompiledSource } from '#metricsource'
 import type { Clock, CustomPart } from '#model'
 import type { RegistryReader } from '#registry'
 import type { Logger, Metrics } from '#runtime'
-import type { StateReader } from '#state'
+import type { NodeSeries, StateReader } from '#state'
 
 /** A bucket that fills at `perSecond` and holds `burst`: per person, and per address for those we do not know. */
 export interface RateLimit {
@@ -42,6 +42,8 @@ export interface ApiConfig {
   readonly requestTimeoutMs?: number
   /** as given to `openAccess`, for administrators to read; default strict */
   readonly semantics?: Semantics
+  /** a sentence for everybody: why nothing proves that what is answered is whole; absent: it is */
+  readonly provisional?: string
   /** default 200 requests per second, bursts of 400; a local administrator has no limit */
   readonly rateLimit?: RateLimit
   /** of one request body where the route says nothing else; default 16 KiB */
@@ -83,6 +85,8 @@ export interface ApiOptions {
   readonly trySource?: SourceTrial
   /** without it, routes of history answer 501 */
   readonly history?: HistoryStore
+  /** samples of nodes for where there is no history */
+  readonly series?: NodeSeries
   readonly config: ApiConfig
   readonly logger: Logger
   readonly clock: Clock

@@ -61,10 +61,13 @@ export class RedisCatalogReader {
   readonly #redis: Redis
   readonly #read: ReadDefinition
   readonly #logger: Logger
+  readonly #noneIsEmpty: boolean
   #held = new Map<SourceId, Held>()
   #loaded: Loaded | undefined
 
-  constructor(redis: Redis, read: ReadDefinition, logger: Logger) {
+  /** @param noneIsEmpty where nothing is written there are no sources: a writer that leaves no mark when it has none */
+  constructor(redis: Redis, read: ReadDefinition, logger: Logger, noneIsEmpty: boolean) {
+    this.#noneIsEmpty = noneIsEmpty
     this.#redis = redis
     this.#read = read
     this.#logger = logger
@@ -89,7 +92,7 @@ export class RedisCatalogReader {
     const known = this.#loaded
     const [answer] = await this.#ask([['eval', DIGEST, 2, ENABLED, GENERATION, known?.digest ?? '']])
     const [exists, digest, ...list] = answer as [number, string, ...string[]]
-    if (exists === 0) throw new CatalogLostError('Redis', NONE_YET)
+    if (exists === 0 && !this.#noneIsEmpty) throw new CatalogLostError('Redis', NONE_YET)
     if (known?.digest === digest) return known
     const held = await this.#fetch(list)
     if (!held) return undefined

@@ -16,6 +16,8 @@ export interface RedisCatalogOptions {
   readonly checkEveryMs?: number
   /** how definitions are read; default: as everywhere */
   readonly read?: ReadDefinition
+  /** an original manager writes, which leaves nothing where it has no sources: then there are none. Default no */
+  readonly noneIsEmpty?: boolean
   readonly clock?: Clock
   readonly logger?: Logger
 }
@@ -65,7 +67,7 @@ export class RedisCatalog implements SourceCatalog, CatalogWriter, AsyncDisposab
     this.#subscriber = redisClient(reading, (reason) => {
       logger.debug({ reason }, 'events of MetricSources are not heard')
     })
-    this.#reader = new RedisCatalogReader(this.#redis, read, logger)
+    this.#reader = new RedisCatalogReader(this.#redis, read, logger, options.noneIsEmpty ?? false)
     this.#writer = new RedisCatalogWriter({ connection, clock, logger }, () => this.#lostListeners.tell())
   }
 

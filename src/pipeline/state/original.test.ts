@@ -214,7 +214,7 @@ describe.skipIf(noRedis !== '')(`the state of an original manager${noRedis}`, ()
       await hand.sadd('cluster:huge:nodes', ...Array.from({ length: 20_001 }, (_, i) => `n${i}`))
       await using state = open({ limits: { documentBytes: 8_192, clusterBytes: 100_000 } })
       await available(state)
-      const { parts } = state.cluster('west') ?? { parts: {} }
+      const parts = state.cluster('west')?.parts ?? {}
       expect(parts.operator).toMatchObject({ outcome: 'unreachable', freshness: null })
       expect(parts.operator?.message).toContain('larger')
       expect(parts.namespace?.message).toContain('documented type')

@@ -10,6 +10,7 @@ const signedIn = (sessionEndsAt: number | null, actor: string | null = null): Se
   actor,
   sessionEndsAt,
   signIn: [],
+  provisional: null,
   version: '1',
 })
 const signedOut: SessionView = { ...signedIn(null), authenticated: false, user: null }

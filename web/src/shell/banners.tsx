@@ -1,8 +1,16 @@
-import { IconCloudOff, IconDatabaseOff, IconEye, IconLock, IconPlayerPause } from '@tabler/icons-react'
+import {
+  IconAlertTriangle,
+  IconCloudOff,
+  IconDatabaseOff,
+  IconEye,
+  IconLock,
+  IconPlayerPause,
+} from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import { Age } from '../components/text.tsx'
 import { useAtTime, useHub, useLive } from '../live/hooks.ts'
 import { accessPath, Link, type Route } from '../router.tsx'
+import { useSession } from '../session.ts'
 
 /** how long the note stands where nobody dismisses it */
 const noteMs = 60_000
@@ -23,9 +31,18 @@ export function Banners({ route }: { route: Route }): ReactNode {
     </>
   )
   const changedAt = useLive((live) => live.accessChangedAt)
+  const provisional = useSession()?.provisional
   const changed = useAtTime((now) => changedAt !== null && now - changedAt < noteMs)
   return (
     <div role="status" className="banners">
+      {provisional && (
+        <p className="banner is-degraded">
+          <IconAlertTriangle size={18} aria-hidden="true" />
+          <span>
+            <b>Not proved to be complete.</b> {provisional}
+          </span>
+        </p>
+      )}
       {!loaded && problem?.code === 'policies_unavailable' && route.page === 'access' && (
         <p className="banner is-unhealthy">
           <IconLock size={18} aria-hidden="true" />

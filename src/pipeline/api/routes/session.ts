@@ -22,12 +22,18 @@ import { explainToPerson } from '../sign-in-page.ts'
 export interface SessionFacts {
   readonly version: string
   readonly identity: Identity
+  /** why nothing proves that the answers are whole; absent: they are */
+  readonly provisional?: string | undefined
 }
 
 const maxBodyBytes = 16 * 1024
 
 /** Who am I, what may I see, how do I come in and go out. */
-export function sessionRoutes(app: FastifyInstance, parts: Parts, { version, identity }: SessionFacts): void {
+export function sessionRoutes(
+  app: FastifyInstance,
+  parts: Parts,
+  { version, identity, provisional }: SessionFacts,
+): void {
   const { access } = parts
 
   route(app, parts, getSession, ({ request: { principal, actor, session } }) => ({
@@ -41,6 +47,7 @@ export function sessionRoutes(app: FastifyInstance, parts: Parts, { version, ide
       actor: actor?.username ?? null,
       sessionEndsAt: session?.expiresAt ?? null,
       signIn: identity.methods().map(({ method, title }) => ({ method, title })),
+      provisional: provisional ?? null,
       version,
     },
   }))

@@ -28,16 +28,21 @@ import {
   specDocument,
   statusDocument,
 } from '#model'
+import type { NodeSeries } from '#state'
 import { type ListBody, listBody, textBody } from '../bodies.ts'
 import { openStore } from '../history.ts'
-import { nodeSamples } from '../node-samples.ts'
+import { keptSamples, nodeSamples } from '../node-samples.ts'
 import { nodeNotFound } from '../problem.ts'
 import { clusterBody, fleetBody, type Parts, route, sightOf, visibleCluster } from '../route.ts'
 import { seenFacts } from '../seen-status.ts'
 import { byText, silentAt, type VisibleCluster } from '../views.ts'
 
 /** The documented routes: bare arrays of the documents as they lie in the store. */
-export function v1Routes(app: FastifyInstance, parts: Parts, history: HistoryStore | undefined): void {
+export function v1Routes(
+  app: FastifyInstance,
+  parts: Parts,
+  { history, series }: { readonly history: HistoryStore | undefined; readonly series: NodeSeries | undefined },
+): void {
   for (const url of [v1ListClusters.url, `${v1ListClusters.url}/`]) {
     route(app, parts, { ...v1ListClusters, url }, (call) =>
       fleetBody(parts, v1ListClusters, { ...call, query: {} }, (clusters, previous) => {
@@ -81,7 +86,11 @@ export function v1Routes(app: FastifyInstance, parts: Parts, history: HistorySto
     const document = documentOf(cluster)
     // As documented, who may not have them gets the node without them.
     if (!cluster.history) return { body: textBody(line(document)) }
-    const samples = history ? await nodeSamples(openStore(history), cluster, node, call.now) : []
+    const samples = history
+      ? await nodeSamples(openStore(history), cluster, node, call.now)
+      : series
+        ? await keptSamples(series, cluster, node)
+        : []
     return { body: textBody(line({ ...document, metrics_history: samples })) }
   })
 
