@@ -33,7 +33,10 @@ describe.skipIf(noRedis !== '')(`api over the Redis of an original manager${noRe
       permissions: { view: true, viewMetrics: true },
       resources: [pvc],
     }
-    await storeAsOriginal(hand, compilePolicy(policy('Allow', [rule], { users: ['alice'] }), { now: T0 }).document as never)
+    await storeAsOriginal(
+      hand,
+      compilePolicy(policy('Allow', [rule], { users: ['alice'] }), { now: T0 }).document as never,
+    )
   })
   afterAll(async () => {
     for (const each of running) await each[Symbol.asyncDispose]()
