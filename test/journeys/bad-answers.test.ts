@@ -110,7 +110,7 @@ describe('an answer broken at random', () => {
     const access = {
       server: `${proxy.url}/clusters/${cluster}`,
       verifyTls: true,
-      credentials: { kind: 'token' as const, token: fleet.clusters[0]?.token ?? '' },
+      credentials: { kind: 'token' as const, token: fleet.clusters.find(({ name }) => name === cluster)?.token ?? '' },
     }
     const kube: KubeClient = await pool.get(key, access, { timeoutMs: 5_000 })
     try {

@@ -80,7 +80,11 @@ afterEach(async () => {
 
 /** A simulated cluster behind the proxy. */
 function memberOf(name: string) {
-  return { url: `${proxy.url}/clusters/${name}`, ca: '', token: fleet.clusters[0]?.token ?? '' }
+  return {
+    url: `${proxy.url}/clusters/${name}`,
+    ca: '',
+    token: fleet.clusters.find((one) => one.name === name)?.token ?? '',
+  }
 }
 /** The same without the proxy, over TLS. */
 function directly(name: string) {

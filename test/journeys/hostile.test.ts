@@ -76,8 +76,8 @@ describe('a hostile member', () => {
       ...(page && { webRoot: page.root }),
     })
     address = await api.start()
-    const token = fleet.clusters[0]?.token ?? ''
-    const at = (name: string) => ({ url: `${proxy.url}/clusters/${name}`, ca: '', token })
+    const tokenOf = (name: string) => fleet.clusters.find((one) => one.name === name)?.token ?? ''
+    const at = (name: string) => ({ url: `${proxy.url}/clusters/${name}`, ca: '', token: tokenOf(name) })
     proxy.set('sim-001', {
       kind: 'rewrite',
       resource: 'nodes',

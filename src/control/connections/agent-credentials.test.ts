@@ -258,6 +258,8 @@ for (const { title, skip, open } of apis) {
       // Two connections with one token: it cannot tell who speaks.
       await declare(kube, other, spec(`${twin}-access`))
       await until(() => expect(credentials.verify({ token: tokenOf(twin), address })).toEqual(refused('unknown')))
+      expect([credentials.sharedWith(twin), credentials.sharedWith(other)]).toEqual([[other], [twin]])
+      expect(credentials.sharedWith(cluster)).toEqual([])
       // A new token in the Secret ends streams that showed the old one.
       const data = { token: Buffer.from('another').toString('base64') }
       await kube.patch(secrets, secretKey(`${cluster}-access`), { data }, { kind: 'merge' })

@@ -352,6 +352,16 @@ export class AgentCredentials implements PeerVerifier, AsyncDisposable {
     return owners
   }
 
+  /**
+   * Other connections in push mode whose Secret holds the same token: a collector that shows it is let in for none of them, as
+   * nothing tells which one speaks.
+   */
+  sharedWith(cluster: ClusterName): readonly ClusterName[] {
+    const secret = this.#connectionOf(cluster)?.secret
+    const hash = secret === undefined ? undefined : this.#secretLine(secret)?.tokenHash?.toString('hex')
+    return (hash === undefined ? undefined : this.#owners().get(hash))?.filter((name) => name !== cluster) ?? []
+  }
+
   #connectionOf(cluster: ClusterName): ConnectionLine | undefined {
     const line = this.connections.get({ name: cluster, namespace: this.#options.namespace })
     return line?.metadata.deletionTimestamp ? undefined : line

@@ -43,7 +43,7 @@ export interface ConnectionsOptions {
   /** how agents are deployed on members; absent: they are installed by hand only */
   readonly agentInstall?: AgentInstall
   /** for the tokens of deployed agents; without it none is deployed */
-  readonly credentials?: Pick<AgentCredentials, 'check' | 'issue' | 'revoke'>
+  readonly credentials?: Pick<AgentCredentials, 'check' | 'issue' | 'revoke' | 'sharedWith'>
   /** how long a deleted connection waits for its member, so that the agent there is taken away, ms; default 5 min */
   readonly removalPatienceMs?: number
   /** rounds that read at once, those that wait for their clusters aside; default 16 */
@@ -126,6 +126,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     collectors,
     ...(agents && { agents }),
     installer,
+    tokenSharedWith: (cluster) => options.credentials?.sharedWith(cluster) ?? [],
     ...(sources && { sources }),
     defaults: options.defaults,
     ...(options.allowLocalKubeconfig && { localKubeconfigs: new LocalKubeconfigs() }),

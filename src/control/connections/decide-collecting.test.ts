@@ -35,6 +35,7 @@ const inputs = (over: Partial<CollectingInputs> = {}): CollectingInputs => ({
   isPulling: false,
   pulledAt: undefined,
   intervalMs: 30_000,
+  tokenSharedWith: [],
   now: NOW,
   ...over,
 })
@@ -49,6 +50,8 @@ describe('who reads a cluster', () => {
     ['the same without a way', { receivesAgents: false, isReachable: false }, 'nobody, lost: False NoAgent'],
     ['an agent that delivers', { isDelivering: true, facts: agent(), hadAgent: true }, 'agent: True Delivering'],
     ['no agent ever', {}, 'hub, deploy: False NoAgent'],
+    ['collectors that show one token', { tokenSharedWith: ['east'] }, 'hub, deploy: False TokenShared'],
+    ['the same, but an agent of ours', { ...had, tokenSharedWith: ['east'] }, 'wait: False AgentAway'],
     ['no agent ever, without a way', { isReachable: false }, 'nobody: False NoAgent'],
     [
       'an agent that connects while the hub reads',
@@ -120,6 +123,7 @@ describe('who reads a cluster', () => {
           awaySince: fc.option(fc.integer({ min: 0, max: NOW }), { nil: undefined }),
           isPulling: fc.boolean(),
           pulledAt: fc.option(fc.integer({ min: 0, max: 2 * NOW }), { nil: undefined }),
+          tokenSharedWith: fc.constantFrom([], ['east']),
           intervalMs: fc.integer({ min: 100, max: 3_600_000 }),
         }),
         (given) => {

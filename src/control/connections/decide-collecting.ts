@@ -33,6 +33,8 @@ export interface CollectingInputs {
   /** when the hub last began to read it and could; undefined where it did not */
   readonly pulledAt: number | undefined
   readonly intervalMs: number
+  /** other connections whose collectors show the same token: none of them can be let in by it */
+  readonly tokenSharedWith: readonly string[]
   /** ms since the Unix epoch, as all times here */
   readonly now: number
 }
@@ -117,7 +119,10 @@ function delivering(facts: AgentFacts | undefined): CollectorCondition {
 }
 
 /** Why no agent delivers; what follows from that is added. */
-function absence({ facts, hadAgent }: CollectingInputs, silent: boolean): (then: string) => CollectorCondition {
+function absence(
+  { facts, hadAgent, tokenSharedWith }: CollectingInputs,
+  silent: boolean,
+): (then: string) => CollectorCondition {
   const said = (reason: string, message: string) => (then: string) => ({
     status: 'False' as const,
     reason,
@@ -128,7 +133,21 @@ function absence({ facts, hadAgent }: CollectingInputs, silent: boolean): (then:
     const why = said('AwaitingFirstBatch', 'the agent is connected; its first batch is awaited')
     return (then) => ({ ...why(then), status: 'Unknown' })
   }
+  // Our own agents show a token that is made for their connection alone.
+  const isOwnAgent = facts !== undefined && facts.method !== 'connection-token'
+  if (tokenSharedWith.length > 0 && !isOwnAgent) return said('TokenShared', sharing(tokenSharedWith))
   if (facts) return said('AgentAway', `the agent is away${facts.reason ? `: ${facts.reason}` : ''}`)
   if (hadAgent) return said('AgentAway', 'the agent has not connected to this hub since it started')
   return said('NoAgent', 'no agent has connected')
+}
+
+/** Connections named in a sentence; the rest is counted. */
+const NAMED = 3
+
+function sharing(others: readonly string[]): string {
+  const more = others.length > NAMED ? ` and ${others.length - NAMED} more` : ''
+  return (
+    `connections share one token (with ${others.slice(0, NAMED).join(', ')}${more}): nothing tells which of them a collector speaks ` +
+    'for that shows it, so it is let in for none; give each connection a Secret with a token of its own'
+  )
 }

@@ -43,6 +43,8 @@ export interface ReconcilerOptions {
   readonly defaults: Defaults
   /** the live streams; absent: this hub receives no agents */
   readonly agents?: Agents
+  /** other connections whose collectors show the token of this one's Secret */
+  readonly tokenSharedWith?: (cluster: ClusterName) => readonly string[]
   /** brings agents to members and takes them away */
   readonly installer: AgentInstaller
   /** MetricSources of the clusters that are read from here; absent: there are none */
@@ -199,6 +201,7 @@ export class ConnectionReconciler implements Reconciler {
       isPulling: visit.isPulling,
       pulledAt: visit.pulledAt,
       intervalMs: facts.intervalMs,
+      tokenSharedWith: this.#options.tokenSharedWith?.(cluster) ?? [],
       now,
     })
     const goesOn = collecting.by === 'hub' || (collecting.by === 'wait' && visit.isPulling)

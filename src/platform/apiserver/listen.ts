@@ -19,6 +19,8 @@ export interface ListenOptions {
   readonly mounts?: ReadonlyMap<string, ApiServer>
   /** who may come in; without any nobody may */
   readonly tokens: readonly TokenGrant[]
+  /** by path prefix: who may come in there, and nobody else */
+  readonly mountTokens?: ReadonlyMap<string, readonly TokenGrant[]>
   readonly logger?: Logger
 }
 
@@ -49,6 +51,7 @@ export async function listenApi(options: ListenOptions): Promise<ApiListener> {
   const host = options.host ?? '127.0.0.1'
   const logger = options.logger ?? silentLogger
   const access = new Access(options.tokens)
+  const own = new Map([...(options.mountTokens ?? [])].map(([prefix, grants]) => [prefix, new Access(grants)]))
   const mounts = new Map<string, ApiServer>()
   const tls = await servingCertificate(host, options.tls)
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
@@ -59,7 +62,7 @@ export async function listenApi(options: ListenOptions): Promise<ApiListener> {
       notMounted(response)
       return
     }
-    server.handle(request, response, prefix ?? '', access).catch((error: unknown) => {
+    server.handle(request, response, prefix ?? '', own.get(prefix ?? '') ?? access).catch((error: unknown) => {
       logger.error({ err: error, path }, 'a request could not be answered')
       response.destroy()
     })

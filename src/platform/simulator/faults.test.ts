@@ -9,7 +9,7 @@ describe('FaultProxy', () => {
   let proxy: FaultProxy
   const cluster = (name: string) => ({
     url: `${proxy.url}/clusters/${name}`,
-    token: fleet.clusters[0]!.token,
+    token: fleet.clusters.find((one) => one.name === name)!.token,
     caPem: '',
   })
   const pods = (name: string, signal?: AbortSignal) => ask(cluster(name), '/api/v1/pods', signal)

@@ -126,8 +126,11 @@ describe('the demo fleet over HTTPS', () => {
     expect(config.contexts.map(({ name }) => name)).toEqual(scenarios.demo.clusters.map(({ name }) => name))
     const { cluster } = config.clusters.find(({ name }) => name === 'staging')!
     const caPem = Buffer.from(cluster['certificate-authority-data'], 'base64').toString()
-    const { status } = await ask({ url: cluster.server, token: config.users[0]!.user.token, caPem }, '/api/v1/nodes')
-    expect(status).toBe(200)
+    const tokens = new Map(config.users.map(({ name, user }) => [name, user.token]))
+    expect(new Set(tokens.values()).size).toBe(tokens.size)
+    const statusWith = async (token = '') => (await ask({ url: cluster.server, token, caPem }, '/api/v1/nodes')).status
+    expect(await statusWith(tokens.get('staging'))).toBe(200)
+    expect(await statusWith(tokens.get('prod-west'))).toBe(401)
   })
 
   it('obeys its verbs at once', async () => {

@@ -62,8 +62,8 @@ interface Member {
 export async function simulateFleet(scenario: Scenario, options: SimulateOptions = {}): Promise<SimulatedFleet> {
   const { clock = systemClock, seed = scenario.seed ?? 1, host = '127.0.0.1', port = 0, signal } = options
   const templates = new TemplateCatalogue()
-  // One for all: the listener asks for it before it knows the cluster.
-  const token = randomBytes(24).toString('base64url')
+  // Each its own, as real clusters have: a token shown by a collector must tell which cluster speaks.
+  const tokens = new Map(scenario.clusters.map(({ name }) => [name, randomBytes(24).toString('base64url')]))
   const members: Member[] = []
   try {
     for (const cluster of scenario.clusters.filter(({ reachable }) => reachable)) {
@@ -80,9 +80,14 @@ export async function simulateFleet(scenario: Scenario, options: SimulateOptions
       await seedCluster(world, server, () => clock.now())
     }
     const mounts = new Map(members.map(({ scenario: { name }, server }) => [`/clusters/${name}`, server]))
-    const tokens = [{ token, user: 'simulation-admin', role: 'admin' as const }]
-    const listener = await listenApi({ host, port, mounts, tokens })
-    return new SimulatedFleet(scenario, { members, listener, token, clock, seed, options })
+    const mountTokens = new Map(
+      [...tokens].map(([name, token]) => [
+        `/clusters/${name}`,
+        [{ token, user: 'simulation-admin', role: 'admin' as const }],
+      ]),
+    )
+    const listener = await listenApi({ host, port, mounts, mountTokens, tokens: [] })
+    return new SimulatedFleet(scenario, { members, listener, tokens, clock, seed, options })
   } catch (error) {
     await Promise.allSettled(members.map(({ server }) => server[Symbol.asyncDispose]()))
     throw error
@@ -95,7 +100,7 @@ const historyOf = (clusters: number): number => Math.min(2000, Math.max(100, Mat
 interface FleetParts {
   readonly members: readonly Member[]
   readonly listener: ApiListener
-  readonly token: string
+  readonly tokens: ReadonlyMap<string, string>
   readonly clock: Clock
   readonly seed: number
   readonly options: SimulateOptions
@@ -119,7 +124,7 @@ export class SimulatedFleet implements AsyncDisposable {
   #writing: Promise<void> = Promise.resolve()
 
   /** Use `simulateFleet`. */
-  constructor(scenario: Scenario, { members, listener, token, clock, seed, options }: FleetParts) {
+  constructor(scenario: Scenario, { members, listener, tokens, clock, seed, options }: FleetParts) {
     this.#members = new Map(members.map((member) => [member.scenario.name, member]))
     this.#listener = listener
     this.#clock = clock
@@ -131,7 +136,7 @@ export class SimulatedFleet implements AsyncDisposable {
       displayName,
       labels,
       url: `${reachable ? listener.url : NOWHERE}/clusters/${name}`,
-      token,
+      token: tokens.get(name) ?? '',
       caPem: this.caPem,
       reachable,
     }))
