@@ -78,7 +78,7 @@ describe('a peer at the door of another owner that reads nothing', () => {
   it('is read no further after a while, holds up nobody, and has all its answers once it reads', async () => {
     const [slowOne, quickOne] = namesOf(2, 2, 2)
     if (!slowOne || !quickOne) throw new Error('there are two')
-    const limits = { messagesPerSecond: 1e6, bytesPerSecond: 1e9 }
+    const limits = { messagesPerSecond: 1e6, bytesPerSecond: 1e9, inflatedBytesPerSecond: 1e9 }
     await using fleet = await someOwners({ clusters: [slowOne, quickOne], limits })
     const [front, owner] = fleet.owners
     if (!front || !owner) throw new Error('there are two')

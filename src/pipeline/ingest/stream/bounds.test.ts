@@ -65,7 +65,10 @@ describe('a rate', () => {
   })
 
   it('forgives a burst after a pause, and a clock that was set back', () => {
-    const rate = new StreamRate({ messagesPerSecond: 10, bytesPerSecond: 1e6, overRateMs: 1_000 }, T0)
+    const rate = new StreamRate(
+      { messagesPerSecond: 10, bytesPerSecond: 1e6, inflatedBytesPerSecond: 1e6, overRateMs: 1_000 },
+      T0,
+    )
     for (let i = 0; i < 30; i++) rate.take(1, T0)
     expect(rate.waitMs(T0)).toBe(1_000)
     rate.take(1, T0 - 86_400_000)

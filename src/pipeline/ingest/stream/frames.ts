@@ -25,6 +25,9 @@ export class FrameRefusedError extends FleetError {
 
 const NONE = 0
 const DEFLATE = 1
+/** So much may any body be, and beyond it so many times what it weighs: columns of equal values shrink by a hundred, bombs by a thousand. */
+const FREE_INFLATED_BYTES = 2 ** 20
+const MAX_RATIO = 256
 const MAX_RANGES = 10_000
 const MAX_INSTANT = 8.64e15
 
@@ -44,6 +47,8 @@ export function bodyOf(frame: Frame, { maxBodyBytes }: Pick<StreamLimits, 'maxBo
     return body
   }
   if (compression !== DEFLATE) throw new FrameRefusedError(`its compression ${compression} is unknown`)
+  if (bodyBytes > FREE_INFLATED_BYTES + MAX_RATIO * body.length)
+    throw new FrameRefusedError(`its body of ${body.length} bytes would be ${bodyBytes} inflated, which is no batch`)
   if (bodyBytes === 0) throw new FrameRefusedError('it does not say the size of its body')
   let inflated: Uint8Array
   try {

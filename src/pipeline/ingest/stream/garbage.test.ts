@@ -7,6 +7,7 @@ import { aBatch, aNode, complete, T0, west } from '../../state/test/fleet-words.
 import { eventually } from '../../state/test/redis-server.ts'
 import { bodyOf, FrameRefusedError } from './frames.ts'
 import { defaultLimits } from './limits.ts'
+import { StreamRate } from './rate.ts'
 import { Session, type SessionWorld } from './session.ts'
 import { type Payload, StreamClient } from './test/clients.ts'
 import { aHub } from './test/hub.ts'
@@ -65,7 +66,13 @@ function badMessage(n: number, pick: (below: number) => number): Uint8Array {
 }
 
 const world: SessionWorld = {
-  limits: { ...defaultLimits, messagesPerSecond: 1e9, bytesPerSecond: 1e12 },
+  limits: {
+    ...defaultLimits,
+    messagesPerSecond: 1e9,
+    bytesPerSecond: 1e12,
+    inflatedBytesPerSecond: 1e12,
+    maxBadFrames: Number.POSITIVE_INFINITY,
+  },
   tls: false,
   verify: () => ({ refused: 'unknown' }),
   stillValid: () => true,
@@ -97,6 +104,42 @@ describe('bad frames', () => {
       [3, Buffer.from('abc'), 9],
     ] as const)
       expect(() => bodyOf(of(bodyBytes, body, compression), defaultLimits)).toThrow(FrameRefusedError)
+  })
+
+  it('that would become a thousand times what they weigh are refused before anything is inflated', () => {
+    const small = deflateRawSync(Buffer.alloc(31 * 2 ** 20))
+    const startedAt = performance.now()
+    for (let i = 0; i < 1_000; i++)
+      expect(() => bodyOf({ compression: 1, bodyBytes: 31 * 2 ** 20, body: small } as never, defaultLimits)).toThrow(
+        /inflated/,
+      )
+    expect(performance.now() - startedAt).toBeLessThan(500)
+    // What batches are like passes: rows that differ in little.
+    const rows = Buffer.from(
+      Array.from({ length: 60_000 }, (_, n) => `{"name":"pod-${n}","phase":"Running"}`).join(','),
+    )
+    const body = deflateRawSync(rows)
+    const honest = { compression: 1, bodyBytes: rows.length, body } as never
+    expect(bodyOf(honest, defaultLimits).length).toBe(rows.length)
+  })
+
+  it('end their stream after a few, and what inflates is charged whole', () => {
+    const session = new Session({ ...world, limits: defaultLimits }, T0)
+    session.on({ kind: 'opened', verdict: { peer: { cluster: west, method: 'token', credential: '' } } }, T0)
+    session.on({ kind: 'message', bytes: encodeRequest({ payload: hello({ now: () => T0 }) }) }, T0)
+    const bad = (sequence: number) =>
+      encodeRequest({
+        payload: {
+          case: 'frame',
+          value: { sequence, compression: 1, bodyBytes: 20 * 2 ** 20, body: new Uint8Array(64) },
+        },
+      })
+    let sent = 0
+    while (!session.hasEnded && sent < 100) session.on({ kind: 'message', bytes: bad(++sent) }, T0)
+    expect(sent).toBe(defaultLimits.maxBadFrames)
+    const rate = new StreamRate(defaultLimits, T0)
+    rate.inflate(80 * 2 ** 20, T0)
+    expect(rate.waitMs(T0)).toBe(1_000)
   })
 
   it('do no harm: 100 000 of them, no exception, no growth', async () => {

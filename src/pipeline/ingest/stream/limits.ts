@@ -15,6 +15,10 @@ export interface StreamLimits {
   /** sustained rates of one stream; a burst may hold two seconds of messages and four of bytes */
   readonly messagesPerSecond: number
   readonly bytesPerSecond: number
+  /** of bodies after inflating, sustained; a burst may hold four seconds of it */
+  readonly inflatedBytesPerSecond: number
+  /** frames of one stream that break the protocol, within a minute; then it ends */
+  readonly maxBadFrames: number
   /** held back by its rate for so long without a pause, a stream ends with `rate` */
   readonly overRateMs: number
   /** what agents are told for their backlog */
@@ -25,9 +29,17 @@ export interface StreamLimits {
   readonly keepaliveTimeoutMs: number
   readonly maxStreams: number
   readonly maxConnections: number
-  /** TLS handshakes at once; the others wait their turn */
+  /** TLS handshakes at once, half of them from one address at most; the others wait their turn */
   readonly maxHandshakes: number
   readonly handshakeMs: number
+  /** connections that have not shaken hands; beyond it the oldest of the address with most of them is closed */
+  readonly maxUnfinished: number
+  /** from the connection to its first byte: one that says nothing takes no turn */
+  readonly firstByteMs: number
+  /** how long a handshake holds its turn; after that it goes on without one */
+  readonly turnMs: number
+  /** a connection without a stream is closed after it */
+  readonly idleMs: number
   /** streams that showed no credential with the call and have not registered yet */
   readonly maxUnnamed: number
   /** how long a batch that the hub cannot take is held before its sender is told; an original cannot send it again */
@@ -49,6 +61,8 @@ export const defaultLimits: StreamLimits = {
   maxUnackedBytes: 24 * MiB,
   messagesPerSecond: 500,
   bytesPerSecond: 8 * MiB,
+  inflatedBytesPerSecond: 16 * MiB,
+  maxBadFrames: 5,
   overRateMs: 60_000,
   backlogBytesPerSecond: 2 * MiB,
   registerMs: 10_000,
@@ -58,6 +72,10 @@ export const defaultLimits: StreamLimits = {
   maxConnections: 10_000,
   maxHandshakes: 64,
   handshakeMs: 15_000,
+  maxUnfinished: 1_000,
+  firstByteMs: 10_000,
+  turnMs: 1_000,
+  idleMs: 15_000,
   maxUnnamed: 32,
   holdMs: 10_000,
   holdOriginalMs: 60_000,

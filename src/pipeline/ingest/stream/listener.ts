@@ -9,6 +9,7 @@ import {
 } from 'node:tls'
 import type { Logger } from '#runtime'
 import { ServerTlsError } from './errors.ts'
+import { Handshakes } from './handshakes.ts'
 import type { StreamLimits } from './limits.ts'
 import type { ServerTls } from './types.ts'
 
@@ -26,8 +27,8 @@ export interface ListenerOptions {
 }
 
 /**
- * Accepts connections: so many at most, TLS handshakes a few at a time in the order they came, each in bounded time. A
- * changed certificate is taken for the next handshake; connections that are open stay as they are.
+ * Accepts connections: so many at most, TLS handshakes a few at a time with a fair share for each address, each in bounded
+ * time. A changed certificate is taken for the next handshake; connections that are open stay as they are.
  */
 export class Listener implements AsyncDisposable {
   readonly #options: ListenerOptions
@@ -36,13 +37,15 @@ export class Listener implements AsyncDisposable {
   #reload: NodeJS.Timeout | undefined
   #fingerprint = ''
   readonly #sockets = new Map<string, Socket>()
-  readonly #waiting: Socket[] = []
-  #handshakes = 0
-  // what ends the turn of a handshake, by peer
-  readonly #turns = new Map<string, () => void>()
+  readonly #handshakes: Handshakes
 
   private constructor(options: ListenerOptions) {
     this.#options = options
+    this.#handshakes = new Handshakes({
+      limits: options.limits,
+      begin: (socket) => this.#tls?.emit('connection', socket),
+      onRefused: () => options.onRefused('handshake'),
+    })
     this.#tcp = createServer({ noDelay: true, pauseOnConnect: options.tls !== 'plaintext' }, (socket) =>
       this.#arrived(socket),
     )
@@ -80,7 +83,7 @@ export class Listener implements AsyncDisposable {
   /** Takes no more connections; those that are open end with the process, or by `drop`. */
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#reload)
-    for (const socket of this.#waiting.splice(0)) socket.destroy()
+    this.#handshakes.close()
     const closed = new Promise<void>((resolve) => this.#tcp.close(() => resolve()))
     for (const socket of this.#sockets.values()) socket.destroy()
     if (this.#tcp.listening) await closed
@@ -93,29 +96,7 @@ export class Listener implements AsyncDisposable {
     // Whoever breaks off is a matter of the stream, if there is one yet.
     socket.on('error', (error) => this.#options.logger.debug({ peer, error: error.message }, 'a connection broke'))
     if (!this.#tls) return this.#options.onConnection(socket)
-    this.#waiting.push(socket)
-    this.#handshakeNext()
-  }
-
-  #handshakeNext(): void {
-    while (this.#tls && this.#handshakes < this.#options.limits.maxHandshakes) {
-      const socket = this.#waiting.shift()
-      if (!socket) return
-      if (socket.destroyed) continue
-      this.#handshakes++
-      let over = false
-      const peer = peerOf(socket)
-      const done = () => {
-        if (over) return
-        over = true
-        this.#turns.delete(peer)
-        this.#handshakes--
-        this.#handshakeNext()
-      }
-      socket.once('close', done)
-      this.#turns.set(peer, done)
-      this.#tls.emit('connection', socket)
-    }
+    this.#handshakes.arrived(socket)
   }
 
   async #openTls(files: ServerTls): Promise<void> {
@@ -131,7 +112,8 @@ export class Listener implements AsyncDisposable {
       handshakeTimeout: this.#options.limits.handshakeMs,
     })
     tls.on('secureConnection', (secured: TLSSocket) => {
-      this.#turns.get(peerOf(secured))?.()
+      const socket = this.#sockets.get(peerOf(secured))
+      if (socket) this.#handshakes.finished(socket)
       secured.on('error', (error) => this.#options.logger.debug({ error: error.message }, 'a connection broke'))
       if (secured.alpnProtocol === 'h2') return this.#options.onConnection(secured)
       this.#options.onRefused('handshake')

@@ -1,3 +1,5 @@
+import type { StreamLimits } from './limits.ts'
+
 /** A token bucket that may go into debt: what was taken once is paid by waiting before the next. */
 export class Bucket {
   readonly #perSecond: number
@@ -37,31 +39,40 @@ export class Bucket {
   }
 }
 
-/** Messages and bytes of one stream. Over its rate it waits; without a pause for `overRateMs` it is far over. */
+/** Messages, bytes and inflated bytes of one stream. Over its rate it waits; without a pause for `overRateMs` it is far over. */
 export class StreamRate {
   readonly #messages: Bucket
   readonly #bytes: Bucket
+  readonly #inflated: Bucket
   readonly #overRateMs: number
   #overSince: number | undefined
 
   constructor(
-    limits: { readonly messagesPerSecond: number; readonly bytesPerSecond: number; readonly overRateMs: number },
+    limits: Pick<StreamLimits, 'messagesPerSecond' | 'bytesPerSecond' | 'inflatedBytesPerSecond' | 'overRateMs'>,
     now: number,
   ) {
     this.#messages = new Bucket(limits.messagesPerSecond, 2 * limits.messagesPerSecond, now)
     this.#bytes = new Bucket(limits.bytesPerSecond, 4 * limits.bytesPerSecond, now)
+    this.#inflated = new Bucket(limits.inflatedBytesPerSecond, 4 * limits.inflatedBytesPerSecond, now)
     this.#overRateMs = limits.overRateMs
   }
 
   take(bytes: number, now: number): void {
-    if (this.#messages.isRested(now) && this.#bytes.isRested(now)) this.#overSince = undefined
+    if ([this.#messages, this.#bytes, this.#inflated].every((bucket) => bucket.isRested(now)))
+      this.#overSince = undefined
     this.#messages.take(1, now)
     this.#bytes.take(bytes, now)
     if (this.waitMs(now) > 0) this.#overSince ??= now
   }
 
+  /** What a message becomes here, which may be far more than it weighed. */
+  inflate(bytes: number, now: number): void {
+    this.#inflated.take(bytes, now)
+    if (this.waitMs(now) > 0) this.#overSince ??= now
+  }
+
   waitMs(now: number): number {
-    return Math.max(this.#messages.debtMs(now), this.#bytes.debtMs(now))
+    return Math.max(this.#messages.debtMs(now), this.#bytes.debtMs(now), this.#inflated.debtMs(now))
   }
 
   isFarOver(now: number): boolean {

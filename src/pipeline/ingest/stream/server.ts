@@ -93,6 +93,7 @@ export class AgentServer implements AsyncDisposable {
       'grpc.max_concurrent_streams': MAX_STREAMS_PER_CONNECTION,
       'grpc.keepalive_time_ms': this.#limits.keepaliveMs,
       'grpc.keepalive_timeout_ms': this.#limits.keepaliveTimeoutMs,
+      'grpc.max_connection_idle_ms': this.#limits.idleMs,
       'grpc-node.flow_control_window': WINDOW_BYTES,
       'grpc.enable_channelz': 0,
       interceptors: [this.#gates.interceptor],

@@ -231,6 +231,8 @@ export class Session {
   readonly #tickets = new Map<number, Ticket>()
   #nextTicket = 1
   #heldBytes = 0
+  /** when frames of this stream broke the protocol */
+  #badFrames: readonly number[] = []
   #retrying = 0
 
   constructor(world: SessionWorld, now: number) {
@@ -565,10 +567,12 @@ export class Session {
     if (stream.protocol === 'original') return this.#notNegotiated()
     const { sequence, base } = frame
     this.#count('frame')
-    if (!isSequence(sequence)) return this.#refuse(0, new FrameRefusedError('it has no sequence'))
+    if (!isSequence(sequence)) {
+      this.#refuse(0, new FrameRefusedError('it has no sequence'))
+      return this.#bad(now)
+    }
     if (this.#isUnderWay(sequence)) return
-    // What inflates to more than it weighs is charged for it.
-    this.#rate.take(Math.max(0, Math.min(frame.bodyBytes, this.#world.limits.maxBodyBytes) / 8 - bytes), now)
+    this.#rate.inflate(Math.max(0, Math.min(frame.bodyBytes, this.#world.limits.maxBodyBytes)), now)
     const known = base === 0 ? undefined : stream.views.get(base)
     if (base !== 0 && !known) return this.#withoutView(stream, sequence)
     const time = correctTime({ collectedAt: frame.collectedAtMs, ageMs: frame.ageMs, offsetMs: stream.offsetMs, now })
@@ -583,7 +587,16 @@ export class Session {
     } catch (error) {
       if (error instanceof WireError && error.code === 'base_mismatch') return this.#resync(sequence)
       this.#refuse(sequence, FleetError.from(error))
+      this.#bad(now)
     }
+  }
+
+  /** A sound agent sends a bad frame now and then at most, as of a buffer that was damaged. */
+  #bad(now: number) {
+    const { maxBadFrames } = this.#world.limits
+    this.#badFrames = [...this.#badFrames.filter((at) => now - at < 60_000), now].slice(-maxBadFrames)
+    if (this.#badFrames.length >= maxBadFrames)
+      this.#end(grpcStatus.invalidArgument, 'bad_frames', 'too many frames were no batches', 60_000)
   }
 
   #planned(stream: Open, given: Batch): Batch {
@@ -617,6 +630,7 @@ export class Session {
       this.#accept(ticket, 0)
     } catch (error) {
       this.#refuse(message.sequence, FleetError.from(error))
+      this.#bad(now)
     }
   }
 

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type Socket, connect as tcpConnect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
@@ -119,6 +121,68 @@ describe('the listener of agents', () => {
     client.send(hello({}))
     expect((await client.ended()).code).not.toBe(0)
     expect(hub.server.agents.facts('west')).toBeUndefined()
+  })
+
+  /** Connections that say this much of a handshake and then nothing, from one address. */
+  async function quiet({ host, port }: { host: string; port: number }, count: number, words: Buffer) {
+    const sockets = await Promise.all(
+      Array.from(
+        { length: count },
+        () =>
+          new Promise<Socket>((resolve, reject) => {
+            const socket = tcpConnect({ host, port, localAddress: '127.0.0.2' }, () => {
+              if (words.length > 0) socket.write(words)
+              resolve(socket)
+            })
+            socket.on('error', reject)
+          }),
+      ),
+    )
+    for (const socket of sockets) socket.removeAllListeners('error').on('error', () => undefined)
+    return {
+      get open() {
+        return sockets.filter((socket) => !socket.closed).length
+      },
+      [Symbol.dispose]() {
+        for (const socket of sockets) socket.destroy()
+      },
+    }
+  }
+
+  it.each([
+    ['silent ones', Buffer.alloc(0)],
+    ['ones that stop in the middle of their handshake', Buffer.from('160301020001000', 'hex')],
+  ])('lets an agent in beside 300 connections: %s', async (_, words) => {
+    await using hub = await aHub({ tls: files, limits: { firstByteMs: 2_000, handshakeMs: 2_000, turnMs: 200 } })
+    const { address } = hub.server
+    using crowd = await quiet(address, 300, words)
+    const startedAt = performance.now()
+    const { agent } = await OwnAgent.connect({ address, token: 'west-token', credentials: trusting() })
+    await using _agent = agent
+    expect(performance.now() - startedAt).toBeLessThan(1_500)
+    agent.push(batch(1))
+    await agent.ackedTo(1)
+    await eventually('the crowd is closed', () => crowd.open === 0)
+  })
+
+  it('closes the oldest of the address that has most unfinished connections, when there are too many', async () => {
+    await using hub = await aHub({ tls: files, limits: { maxUnfinished: 20 } })
+    const { address } = hub.server
+    using crowd = await quiet(address, 50, Buffer.alloc(0))
+    await eventually('as many as allowed are open', () => crowd.open <= 20)
+    expect(await shownName(address)).toMatch(/^hub-/)
+    expect(crowd.open).toBeGreaterThanOrEqual(19)
+  })
+
+  it('closes a connection that shook hands and opens no stream', async () => {
+    await using hub = await aHub({ tls: files, limits: { idleMs: 300 } })
+    const socket = connect({ ...hub.server.address, ca: authority.pem, ALPNProtocols: ['h2'] })
+    socket.on('error', () => undefined)
+    const closed = once(socket, 'close')
+    socket.on('secureConnect', () => socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0'))
+    socket.resume()
+    await closed
+    expect(hub.server.streams).toBe(0)
   })
 
   it('brings many at once through their handshakes, a few at a time', async () => {
