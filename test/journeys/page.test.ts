@@ -4,7 +4,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { buildPage, noBrowser, openBrowser } from '../../web/testing/browser.ts'
 import { FakeHub } from '../../web/testing/fake-hub.ts'
-import { aCluster, aNode, demoFleet } from '../../web/testing/worlds.ts'
+import { aCluster, aDeadCluster, aNode, demoFleet } from '../../web/testing/worlds.ts'
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const patient = { timeout: 20_000 }
@@ -63,7 +63,7 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 60_000 }, () => {
       hub.behaviour.hold = true
       const page = await visit('/', {}, { ready: false })
       await page.getByText('Loading the fleet').waitFor({ state: 'attached' })
-      expect(await page.locator('.ledger .ledger-cell').count()).toBe(6)
+      expect(await page.locator('.ledger .ledger-cell').count()).toBe(5)
       hub.behaviour.hold = false
       await page.getByRole('heading', { level: 1, name: '3 of 6 clusters need you' }).waitFor()
       await expect
@@ -314,6 +314,36 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 60_000 }, () => {
       hub.put(aCluster('us-stage', Date.now(), { ...stage, health: 'degraded', reasons, beats }))
       await row.locator('.health', { hasText: 'Degraded' }).waitFor()
       expect(await page.evaluate<number>('window.tableTop() - window.before')).toBe(0)
+    })
+
+    it('begins the table in the upper part of the screen, and holds it where it is while the pointer is in it', async () => {
+      const now = Date.now()
+      const fleet = demoFleet(now)
+      hub.fill([...fleet, ...Array.from({ length: 30 }, (_, index) => aDeadCluster(`dead-${index}`, now))])
+      const page = await visit('/', { viewport: { width: 1440, height: 900 } })
+      const top = () => page.evaluate<number>(`document.querySelector('tr[data-index]').getBoundingClientRect().top`)
+      await page.locator('tr[data-index]').first().waitFor()
+      expect(await top()).toBeLessThanOrEqual(360)
+      const cause = page.locator('.attention summary', { hasText: '31 clusters: did not answer within 10 s' })
+      await cause.focus()
+      await page.keyboard.press('Enter')
+      await page.locator('.attention').getByRole('link', { name: 'dead-29' }).waitFor()
+      await page.locator('.changes summary', { hasText: '31 clusters: turned unhealthy' }).waitFor()
+      await page.locator('.attention').getByRole('button', { name: 'in the table' }).click()
+      await expect.poll(() => page.locator('.count').innerText(), patient).toContain('31 of 36 clusters')
+      await page.getByRole('button', { name: 'Clear the filter' }).click()
+      for (const { view } of hub.worlds.values()) hub.remove(view.name)
+      hub.put(aCluster('calm', now))
+      await page.getByText('Every cluster is healthy').waitFor()
+      const calm = await top()
+      expect(calm).toBeLessThan(320)
+      await page.locator('tr[data-index]').first().hover()
+      for (const { view } of fleet)
+        hub.put(aCluster(view.name, now, { health: 'degraded', reasons: [{ code: view.name, message: view.name }] }))
+      await page.locator('.attention li').nth(2).waitFor()
+      expect(await top()).toBe(calm)
+      await page.mouse.move(5, 5)
+      await expect.poll(top, patient).toBeGreaterThan(calm)
     })
 
     it('holds one stream per tab, also on the pages of a cluster', async () => {

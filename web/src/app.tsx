@@ -191,7 +191,7 @@ function Loading(): ReactNode {
         <span className="quiet">Reading the fleet…</span>
       </PageHeading>
       <div className="ledger is-loading" aria-hidden="true">
-        {['health', 'nodes', 'pods', 'cpu', 'memory', 'versions'].map((cell) => (
+        {['nodes', 'pods', 'cpu', 'memory', 'versions'].map((cell) => (
           <div className={`ledger-cell is-${cell}`} key={cell}>
             <span className="skeleton-line" />
             <span className="skeleton-line is-tall" />

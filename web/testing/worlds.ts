@@ -354,6 +354,15 @@ function inPart({ view, rows }: World): World {
   }
 }
 
+/** One that does not answer any more, since a quarter of an hour. */
+export const aDeadCluster = (name: string, now: number): World =>
+  aCluster(name, now, {
+    health: 'unhealthy',
+    ageMs: 14 * minute,
+    reasons: [{ code: 'cluster_unreachable', message: `${name} did not answer within 10 s` }],
+    beats: Array.from({ length: 60 }, (_, index): Health => (index > 31 ? 'unhealthy' : 'healthy')),
+  })
+
 /** Six clusters in the states that a person meets. */
 export function demoFleet(now: number): World[] {
   return [

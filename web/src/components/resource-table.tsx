@@ -147,6 +147,22 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
           example={example}
           what={noun}
         />
+        <p className="count">
+          <span role="status">
+            {held.rows.length === rows.size
+              ? `${formatCount(rows.size)} ${noun}`
+              : `${formatCount(held.rows.length)} of ${formatCount(rows.size)} ${noun}`}
+          </span>
+          {props.note}
+          {held.moved && (
+            <span className="held">
+              order held while you read ·{' '}
+              <button type="button" className="text-button" onClick={held.release}>
+                apply now
+              </button>
+            </span>
+          )}
+        </p>
         <div className="toolbar-end">
           {props.controls}
           <ColumnMenu columns={columns} visible={visible} onChange={setChosen} />
@@ -167,22 +183,6 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
           </Menu>
         </div>
       </div>
-      <p className="count">
-        <span role="status">
-          {held.rows.length === rows.size
-            ? `${formatCount(rows.size)} ${noun}`
-            : `${formatCount(held.rows.length)} of ${formatCount(rows.size)} ${noun}`}
-        </span>
-        {props.note}
-        {held.moved && (
-          <span className="held">
-            order held while you read ·{' '}
-            <button type="button" className="text-button" onClick={held.release}>
-              apply now
-            </button>
-          </span>
-        )}
-      </p>
       <div {...held.guard}>
         {held.rows.length === 0 ? (
           rows.size === 0 ? (

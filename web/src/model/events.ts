@@ -6,6 +6,8 @@ import { lossText } from './push.ts'
 export interface EventLine {
   readonly key: string
   readonly cluster: string
+  /** of the event, as the hub names it */
+  readonly type: string
   readonly at: number
   readonly need: Need
   /** continues a sentence that begins with the cluster's name */
@@ -21,6 +23,7 @@ export function eventLine(event: EventView): EventLine {
   return {
     key: `${cluster} ${at} ${type} ${JSON.stringify(data)}`,
     cluster,
+    type,
     at,
     need: told?.need ?? 'unknown',
     text: told?.text ?? `${type}${data ? `: ${JSON.stringify(data)}` : ''}`,

@@ -10,11 +10,7 @@ import { type EventLine, eventLine } from '../../model/events.ts'
 import { noneOf } from './part.tsx'
 import { useAnswer } from './use-answer.ts'
 
-interface Line extends EventLine {
-  readonly type: string
-}
-
-const columns: readonly Column<Line>[] = [
+const columns: readonly Column<EventLine>[] = [
   {
     id: 'when',
     header: 'When',
@@ -50,8 +46,8 @@ const columns: readonly Column<Line>[] = [
   },
 ]
 
-const wordsOf = ({ text, type }: Line) => `${text} ${type}`
-const keyOf = ({ key }: Line) => key
+const wordsOf = ({ text, type }: EventLine) => `${text} ${type}`
+const keyOf = ({ key }: EventLine) => key
 
 /** What happened to one cluster: the last hundred events the hub remembers, and those that come while you look. */
 export function EventsTab({ cluster }: { cluster: ClusterView }): ReactNode {
@@ -64,7 +60,7 @@ export function EventsTab({ cluster }: { cluster: ClusterView }): ReactNode {
     const mine = heard.filter((event) => event.cluster === name)
     const told: readonly EventView[] = answer.state === 'here' ? answer.value.items : []
     const shown = newestFirst(mine, told).filter(({ type }) => type !== 'cluster.reconciled')
-    return new Map(shown.map((event) => [eventLine(event).key, { ...eventLine(event), type: event.type }]))
+    return new Map(shown.map(eventLine).map((line) => [line.key, line]))
   }, [heard, answer, name])
   if (answer.state === 'waiting') return <Skeleton label="Loading events" />
   if (answer.state === 'failed')

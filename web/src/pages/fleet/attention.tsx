@@ -5,9 +5,17 @@ import { Age } from '../../components/text.tsx'
 import type { ClusterView, EventView } from '../../contract.ts'
 import { newestFirst } from '../../live/fleet.ts'
 import { useLive } from '../../live/hooks.ts'
-import { factsAt, healthChanges, isStale, needOf, needWord, severityOf } from '../../model/cluster.ts'
+import {
+  type Cause,
+  type ChangeGroup,
+  type Complaint,
+  groupCauses,
+  groupChanges,
+  sharedText,
+} from '../../model/causes.ts'
+import { factsAt, healthChanges, isStale, type Need, needOf, needWord, severityOf } from '../../model/cluster.ts'
 import { type EventLine, eventLine } from '../../model/events.ts'
-import { plural } from '../../model/format.ts'
+import { formatCount, plural } from '../../model/format.ts'
 import { type AgentTrouble, agentTroubles, severityOfTrouble } from '../../model/push.ts'
 import { clusterPath, Link, setQuery } from '../../router.tsx'
 import { lostLately } from './use-losses.ts'
@@ -21,17 +29,34 @@ interface StripProps {
   readonly now: number
 }
 
-/** Who needs a person, worst first, and why; then the agents that do, of clusters that are well. */
+/** Who needs a person, worst first, and why; then the agents that do, of clusters that are well. Equal causes are one line. */
 export function Attention({ clusters, losses, now }: StripProps): ReactNode {
   const { needy, agents, troubles } = useMemo(() => whoNeeds(clusters, losses, now), [clusters, losses, now])
+  const causes = useMemo(() => needs.flatMap((need) => causesOf(needy, need, now)), [needy, now])
+  const agentCauses = useMemo(
+    () => groupCauses(agents, (cluster) => agentComplaint(cluster, troubles.get(cluster.name))),
+    [agents, troubles],
+  )
   // However many clusters are ill, one line is for the agents.
-  const shownNeedy = needy.slice(0, shownAtMost - Math.min(agents.length, 1))
-  const shownAgents = agents.slice(0, shownAtMost - shownNeedy.length)
+  const shown = causes.slice(0, shownAtMost - Math.min(agentCauses.length, 1))
+  const shownAgents = agentCauses.slice(0, shownAtMost - shown.length)
   const partly = clusters.some(({ filtered }) => filtered)
-  const [moreNeedy, moreAgents] = [needy.length - shownNeedy.length, agents.length - shownAgents.length]
+  const [moreNeedy, moreAgents] = [restOf(causes, shown), restOf(agentCauses, shownAgents)]
   return (
     <section className="panel attention" aria-labelledby="attention">
-      <h2 id="attention">Needs attention</h2>
+      <div className="panel-head">
+        <h2 id="attention">Needs attention</h2>
+        {moreNeedy > 0 && (
+          <button type="button" className="text-button" onClick={() => setQuery({ q: '-needs:healthy' })}>
+            and {formatCount(moreNeedy)} more
+          </button>
+        )}
+        {moreAgents > 0 && (
+          <button type="button" className="text-button" onClick={() => setQuery({ q: agentsQuery })}>
+            and {plural(moreAgents, 'more agent')}
+          </button>
+        )}
+      </div>
       {needy.length + agents.length === 0 ? (
         <p className="calm">
           <HealthMark need="healthy" bare word="" /> Every cluster is healthy and was read on time
@@ -39,34 +64,109 @@ export function Attention({ clusters, losses, now }: StripProps): ReactNode {
         </p>
       ) : (
         <ul>
-          {shownNeedy.map((cluster) => (
-            <li key={cluster.name}>
-              <HealthMark need={needOf(cluster, now)} bare />
-              <div>
-                <Link to={clusterPath(cluster.name)}>{cluster.displayName || cluster.name}</Link>{' '}
-                <Reasons cluster={cluster} troubles={troubles.get(cluster.name) ?? []} now={now} />
-              </div>
+          {shown.map(({ need, query, key, text, items: [cluster, ...others], isSame }) => (
+            <li key={`${need} ${key}`}>
+              <HealthMark need={need} bare />
+              {cluster && others.length === 0 ? (
+                <div className="line">
+                  <Link to={clusterPath(cluster.name)}>{cluster.displayName || cluster.name}</Link>{' '}
+                  <Reasons cluster={cluster} troubles={troubles.get(cluster.name) ?? []} now={now} />
+                </div>
+              ) : (
+                cluster && (
+                  <Several
+                    title={`${plural(others.length + 1, 'cluster')}: ${text}`}
+                    clusters={[cluster, ...others]}
+                    query={query}
+                    say={(each) => (isSame ? '' : complaintOf(each, need).text)}
+                  />
+                )
+              )}
             </li>
           ))}
-          {shownAgents.map((cluster) => (
-            <li key={cluster.name}>
+          {shownAgents.map(({ key, text, items: [cluster, ...others], isSame }) => (
+            <li key={key}>
               <AgentMark />
-              <AgentLine cluster={cluster} troubles={troubles.get(cluster.name) ?? []} />
+              {cluster && others.length === 0 ? (
+                <AgentLine cluster={cluster} troubles={troubles.get(cluster.name) ?? []} />
+              ) : (
+                cluster && (
+                  <Several
+                    title={`${plural(others.length + 1, 'agent')}: ${text}`}
+                    clusters={[cluster, ...others]}
+                    query={agentsQuery}
+                    say={(each) => (isSame ? '' : (troubles.get(each.name)?.[0]?.text ?? ''))}
+                  />
+                )
+              )}
             </li>
           ))}
         </ul>
       )}
-      {moreNeedy > 0 && (
-        <button type="button" className="text-button" onClick={() => setQuery({ q: '-needs:healthy' })}>
-          and {moreNeedy} more
-        </button>
-      )}
-      {moreAgents > 0 && (
-        <button type="button" className="text-button" onClick={() => setQuery({ q: agentsQuery })}>
-          and {plural(moreAgents, 'more agent')}
-        </button>
-      )}
     </section>
+  )
+}
+
+const needs: readonly Need[] = ['unhealthy', 'degraded', 'unknown', 'stale']
+
+const restOf = (all: readonly Cause<unknown>[], shown: readonly Cause<unknown>[]): number =>
+  all.slice(shown.length).reduce((sum, { items }) => sum + items.length, 0)
+
+function causesOf(needy: readonly ClusterView[], need: Need, now: number) {
+  const clusters = needy.filter((cluster) => needOf(cluster, now) === need)
+  return groupCauses(clusters, (cluster) => complaintOf(cluster, need)).map((cause) => {
+    const code = cause.items[0]?.reasons[0]?.code
+    return { ...cause, need, query: `needs:${need}${need !== 'stale' && code ? ` reason:${code}` : ''}` }
+  })
+}
+
+/** The first of what a cluster suffers: what its line says. */
+function complaintOf(cluster: ClusterView, need: Need): Complaint {
+  const [first] = cluster.reasons
+  const text = need === 'stale' ? staleText : (first?.message ?? (cluster.message || needWord[need]))
+  return { code: need === 'stale' ? 'stale' : (first?.code ?? ''), text, shared: sharedText(text, cluster) }
+}
+const staleText = 'healthy when last read, but not read on time since'
+
+const agentComplaint = (cluster: ClusterView, [first]: readonly AgentTrouble[] = []): Complaint => ({
+  code: first?.code ?? '',
+  text: first?.text ?? '',
+  shared: sharedText(first?.text ?? '', cluster),
+})
+
+/** So many names are unfolded; the table has them all. */
+const namesAtMost = 40
+
+/** Several clusters of one cause: a line that unfolds into their names. */
+function Several({
+  title,
+  clusters,
+  query,
+  say,
+}: {
+  title: string
+  clusters: readonly ClusterView[]
+  query: string
+  /** of one its own words; '' where they are those of the line */
+  say: (cluster: ClusterView) => string
+}): ReactNode {
+  return (
+    <details className="several">
+      <summary className="line">{title}</summary>
+      <ul className="names">
+        {clusters.slice(0, namesAtMost).map((cluster) => (
+          <li key={cluster.name}>
+            <Link to={clusterPath(cluster.name)}>{cluster.displayName || cluster.name}</Link>{' '}
+            <span className="why">{say(cluster)}</span>
+          </li>
+        ))}
+        <li>
+          <button type="button" className="text-button" onClick={() => setQuery({ q: query })}>
+            {clusters.length > namesAtMost ? `all ${formatCount(clusters.length)} in the table` : 'in the table'}
+          </button>
+        </li>
+      </ul>
+    </details>
   )
 }
 
@@ -95,7 +195,7 @@ function whoNeeds(clusters: readonly ClusterView[], losses: readonly EventView[]
 function AgentLine({ cluster, troubles }: { cluster: ClusterView; troubles: readonly AgentTrouble[] }): ReactNode {
   const [first, ...more] = troubles
   return (
-    <div>
+    <div className="line">
       <Link to={clusterPath(cluster.name, first?.code === 'lost' ? 'history' : 'overview')}>
         {cluster.displayName || cluster.name}
       </Link>{' '}
@@ -127,12 +227,10 @@ function Reasons({
   const at = factsAt(cluster)
   const need = needOf(cluster, now)
   const old = isStale(cluster, now)
-  const [first, ...more] = cluster.reasons
+  const more = cluster.reasons.slice(1)
   return (
     <span className="why">
-      {need === 'stale'
-        ? 'was healthy, but has not been read on time'
-        : (first?.message ?? (cluster.message || needWord[need]))}
+      {complaintOf(cluster, need).text}
       {need !== 'stale' && more.length > 0 && <span className="tag">+{more.length}</span>}
       {old && at !== null && (
         <span className="tag">
@@ -148,29 +246,62 @@ function Reasons({
 export function RecentChanges({ clusters, losses, now }: StripProps): ReactNode {
   const heard = useLive((live) => live.fleet.events)
   const events = useMemo(() => newestFirst(heard, losses), [heard, losses])
-  const lines = useMemo(() => recentLines(clusters, events, now), [clusters, events, now])
+  const groups = useMemo(() => groupChanges(recentLines(clusters, events, now)), [clusters, events, now])
+  const more = groups.length - shownAtMost
   return (
     <section className="panel changes" aria-labelledby="changes">
-      <h2 id="changes">Changes of the last hour</h2>
-      {lines.length === 0 ? (
+      <div className="panel-head">
+        <h2 id="changes">Changes of the last hour</h2>
+        {more > 0 && <p className="fine">and {formatCount(more)} more, on the Events tab of each cluster</p>}
+      </div>
+      {groups.length === 0 ? (
         <p className="calm">Nothing has changed.</p>
       ) : (
         <ol>
-          {lines.slice(0, shownAtMost).map((line) => (
-            <li key={line.key}>
-              <Age at={line.at} />
-              <HealthMark need={line.need} bare word="" />
-              <span>
-                <Link to={clusterPath(line.cluster)}>{line.cluster}</Link> {line.text}
-              </span>
-            </li>
+          {groups.slice(0, shownAtMost).map((group) => (
+            <Change key={group.lines.at(-1)?.key} group={group} />
           ))}
         </ol>
       )}
-      {lines.length > shownAtMost && (
-        <p className="fine">and {lines.length - shownAtMost} more, on the Events tab of each cluster</p>
-      )}
     </section>
+  )
+}
+
+function Change({ group: { lines, of } }: { group: ChangeGroup }): ReactNode {
+  const [{ at, need, cluster, text }] = lines
+  return (
+    <li>
+      <Age at={at} />
+      <HealthMark need={need} bare word="" />
+      {of === 'one' ? (
+        <span className="line">
+          <Link to={clusterPath(cluster)}>{cluster}</Link> {text}
+        </span>
+      ) : (
+        <details className="several">
+          <summary className="line">
+            {of === 'clusters' ? (
+              `${plural(lines.length, 'cluster')}: ${text}`
+            ) : (
+              <>
+                {cluster} {text} <span className="tag">+{formatCount(lines.length - 1)} alike</span>
+              </>
+            )}
+          </summary>
+          <ul className="names">
+            {lines.slice(0, namesAtMost).map((line) => (
+              <li key={line.key}>
+                <Link to={clusterPath(line.cluster)}>{line.cluster}</Link>{' '}
+                <span className="why">
+                  {of === 'kind' && line.text} <Age at={line.at} suffix=" ago" />
+                </span>
+              </li>
+            ))}
+            {lines.length > namesAtMost && <li className="fine">and {formatCount(lines.length - namesAtMost)} more</li>}
+          </ul>
+        </details>
+      )}
+    </li>
   )
 }
 
@@ -180,6 +311,7 @@ export function recentLines(clusters: readonly ClusterView[], events: readonly E
     ({ cluster, at, from, to }): EventLine => ({
       key: `${cluster} ${at} health`,
       cluster,
+      type: 'cluster.health',
       at,
       need: to,
       text: `turned ${to}, was ${from}`,

@@ -240,6 +240,10 @@ export function fleetFields(now: number): Readonly<Record<string, Field<ClusterV
       values: Object.values(needWord),
     },
     notready: { kind: 'number', read: ({ nodes }) => nodes?.notReady ?? null },
+    notrunning: {
+      kind: 'number',
+      read: ({ pods }) => pods && pods.total - pods.succeeded - pods.running,
+    },
     failed: { kind: 'number', read: ({ pods }) => pods?.failed ?? null },
     pending: { kind: 'number', read: ({ pods }) => pods?.pending ?? null },
     source: { kind: 'text', read: ({ source }) => source },

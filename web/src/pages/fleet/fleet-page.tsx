@@ -1,8 +1,9 @@
 import { IconEyeOff, IconLayoutGrid, IconTable } from '@tabler/icons-react'
-import { type ReactNode, useMemo, useSyncExternalStore } from 'react'
+import { type ReactNode, useMemo, useRef, useSyncExternalStore } from 'react'
 import { pastClass, SumAge } from '../../components/past.tsx'
 import { ResourceTable, type TableView } from '../../components/resource-table.tsx'
 import { Empty } from '../../components/states.tsx'
+import { useStill } from '../../components/use-still.ts'
 import type { ClusterView } from '../../contract.ts'
 import { useClusters, useNow } from '../../live/hooks.ts'
 import { needOf, needWord } from '../../model/cluster.ts'
@@ -17,7 +18,7 @@ import { PageHeading } from '../../shell/page-heading.tsx'
 import { Attention, RecentChanges } from './attention.tsx'
 import { ClusterCards } from './cards.tsx'
 import { fleetColumns, fleetFields, versionOf } from './columns.tsx'
-import { countNeeds, Headline } from './headline.tsx'
+import { countNeeds, Headline, NeedCounts } from './headline.tsx'
 import { useLosses } from './use-losses.ts'
 
 const narrow = matchMedia('(max-width: 760px)')
@@ -56,68 +57,72 @@ export function FleetPage(): ReactNode {
   )
 
   const losses = useLosses(clusters)
+  const panels = useRef<HTMLDivElement>(null)
+  const below = useStill(panels)
   const needy = clusters.length - countNeeds(clusters, now).healthy
   const partial = clusters.filter(({ filtered }) => filtered).length
   if (clusters.length === 0) return <NoClusters />
   return (
     <>
-      <PageHeading title="Fleet">
+      <PageHeading title="Fleet" after={<NeedCounts clusters={clusters} now={now} />}>
         {needy === 0
           ? `All ${plural(clusters.length, 'cluster')} healthy`
           : `${formatCount(needy)} of ${plural(clusters.length, 'cluster')} ${needy === 1 ? 'needs' : 'need'} you`}
       </PageHeading>
       <Headline clusters={clusters} now={now} />
-      <div className="panels">
+      <div className="panels" ref={panels}>
         <Attention clusters={clusters} losses={losses} now={now} />
         <RecentChanges clusters={clusters} losses={losses} now={now} />
       </div>
       <h2 className="vh">Clusters</h2>
-      <ResourceTable
-        caption="Clusters of the fleet"
-        id="clusters"
-        noun={clusters.length === 1 ? 'cluster' : 'clusters'}
-        rows={byName}
-        columns={columns}
-        fields={fields}
-        labels={labelsOf}
-        words={wordsOf}
-        rowKey={nameOf}
-        sort="needs"
-        rowHeight={46}
-        example="health:* *=* version:* cpu>80 name~*"
-        empty={null}
-        dim={(cluster) => !isCurrent(cluster, 'node', now)}
-        group={group}
-        instead={cards}
-        note={partial > 0 && <span className="as-of">you see a part of {formatCount(partial)} of them</span>}
-        controls={
-          <>
-            <GroupChoice clusters={clusters} value={grouping} onChange={setGrouping} />
-            {!isNarrow && (
-              <fieldset className="switch" aria-label="Layout">
-                <button
-                  type="button"
-                  aria-pressed={!asCards}
-                  onClick={() => setLayout('table')}
-                  aria-label="Table"
-                  data-tip="Table"
-                >
-                  <IconTable size={16} aria-hidden="true" />
-                </button>
-                <button
-                  type="button"
-                  aria-pressed={asCards}
-                  onClick={() => setLayout('cards')}
-                  aria-label="Cards"
-                  data-tip="Cards"
-                >
-                  <IconLayoutGrid size={16} aria-hidden="true" />
-                </button>
-              </fieldset>
-            )}
-          </>
-        }
-      />
+      <div {...below}>
+        <ResourceTable
+          caption="Clusters of the fleet"
+          id="clusters"
+          noun={clusters.length === 1 ? 'cluster' : 'clusters'}
+          rows={byName}
+          columns={columns}
+          fields={fields}
+          labels={labelsOf}
+          words={wordsOf}
+          rowKey={nameOf}
+          sort="needs"
+          rowHeight={46}
+          example="health:* *=* version:* cpu>80 name~*"
+          empty={null}
+          dim={(cluster) => !isCurrent(cluster, 'node', now)}
+          group={group}
+          instead={cards}
+          note={partial > 0 && <span className="as-of">you see a part of {formatCount(partial)} of them</span>}
+          controls={
+            <>
+              <GroupChoice clusters={clusters} value={grouping} onChange={setGrouping} />
+              {!isNarrow && (
+                <fieldset className="switch" aria-label="Layout">
+                  <button
+                    type="button"
+                    aria-pressed={!asCards}
+                    onClick={() => setLayout('table')}
+                    aria-label="Table"
+                    data-tip="Table"
+                  >
+                    <IconTable size={16} aria-hidden="true" />
+                  </button>
+                  <button
+                    type="button"
+                    aria-pressed={asCards}
+                    onClick={() => setLayout('cards')}
+                    aria-label="Cards"
+                    data-tip="Cards"
+                  >
+                    <IconLayoutGrid size={16} aria-hidden="true" />
+                  </button>
+                </fieldset>
+              )}
+            </>
+          }
+        />
+      </div>
     </>
   )
 }

@@ -32,36 +32,42 @@ function Count({ query, children, label }: { query: string; children: ReactNode;
   )
 }
 
-export function Headline({ clusters, now }: { clusters: readonly ClusterView[]; now: number }): ReactNode {
+/** How many clusters need what, beside the heading; each count leads to its clusters. */
+export function NeedCounts({ clusters, now }: { clusters: readonly ClusterView[]; now: number }): ReactNode {
   const counts = useMemo(() => countNeeds(clusters, now), [clusters, now])
+  return (
+    <section className="needs" aria-label="Clusters by health">
+      <ul className="need-counts">
+        {needs.map((need) => (
+          <li key={need} className={counts[need] === 0 ? 'none' : ''}>
+            <Count query={`needs:${need}`}>
+              <HealthMark need={need} bare word="" />
+              <Flash value={counts[need]}>
+                <b>{formatCount(counts[need])}</b>
+              </Flash>{' '}
+              {needWord[need].toLowerCase()}
+            </Count>
+          </li>
+        ))}
+      </ul>
+      <HealthBar counts={counts} />
+    </section>
+  )
+}
+
+export function Headline({ clusters, now }: { clusters: readonly ClusterView[]; now: number }): ReactNode {
   const nodes = useMemo(() => sumNodes(clusters, now), [clusters, now])
   const pods = useMemo(() => sumPods(clusters, now), [clusters, now])
   return (
     <section className="ledger" aria-label="The fleet in numbers">
-      <div className="ledger-cell is-health">
-        <h2>Clusters</h2>
-        <HealthBar counts={counts} />
-        <ul className="need-counts">
-          {needs.map((need) => (
-            <li key={need} className={counts[need] === 0 ? 'none' : ''}>
-              <Count query={`needs:${need}`}>
-                <HealthMark need={need} bare word="" />
-                <Flash value={counts[need]}>
-                  <b>{formatCount(counts[need])}</b>
-                </Flash>{' '}
-                {needWord[need].toLowerCase()}
-              </Count>
-            </li>
-          ))}
-        </ul>
-      </div>
-      <Ready title="Nodes ready" sums={nodes} clusters={clusters} query="notready>0" rest="not ready" />
+      <Ready title="Nodes ready" sums={nodes} clusters={clusters} query="notready>0" rest="not ready" usual={0} />
       <Ready
         title="Pods running"
         sums={pods}
         clusters={clusters}
-        query={clusters.some((cluster) => (cluster.pods?.failed ?? 0) > 0) ? 'failed>0' : 'pending>0'}
+        query="notrunning>0"
         rest="not running"
+        usual={Math.max(5, (pods?.all ?? 0) / 20)}
       />
       <Capacity title="CPU" clusters={clusters} now={now} />
       <Capacity title="Memory" clusters={clusters} now={now} />
@@ -102,12 +108,15 @@ function Ready({
   clusters,
   query,
   rest,
+  usual,
 }: {
   title: string
   sums: ShareSum | null
   clusters: readonly ClusterView[]
   query: string
   rest: string
+  /** so many may lack without a word of warning: a few pods are always on their way */
+  usual: number
 }): ReactNode {
   return (
     <div className={`ledger-cell ${pastClass(sums)}`}>
@@ -116,18 +125,23 @@ function Ready({
         <NoSum clusters={clusters} what={title.toLowerCase()} />
       ) : (
         <>
-          <Count query={query}>
+          <p>
             <Flash value={`${sums.part}/${sums.all}`}>
               <span className="big">{formatCount(sums.part)}</span>
-              <span className="of"> / {formatCount(sums.all)}</span>
+              <span className="of">/ {formatCount(sums.all)}</span>
             </Flash>
-            <span className="vh">
-              {' '}
-              {title.toLowerCase()}: show clusters where some are {rest}
-            </span>
-          </Count>
+          </p>
           <p className="fine">
-            {sums.all > sums.part ? `${formatCount(sums.all - sums.part)} ${rest}` : 'all of them'} ·{' '}
+            {sums.all > sums.part ? (
+              <Count query={query} label={`${formatCount(sums.all - sums.part)} ${rest}: show their clusters`}>
+                <span className={sums.all - sums.part > usual ? 'short' : ''}>
+                  {formatCount(sums.all - sums.part)} {rest}
+                </span>
+              </Count>
+            ) : (
+              'all of them'
+            )}
+            {' · '}
             <SumAge basis={sums} />
           </p>
         </>
@@ -188,7 +202,6 @@ function Versions({ clusters, now }: { clusters: readonly ClusterView[]; now: nu
     }
     return [...counts].sort(([a], [b]) => (a === '' ? 1 : b === '' ? -1 : (compareVersions(b, a) ?? 0)))
   }, [clusters])
-  const most = Math.max(1, ...spread.map(([, count]) => count))
   const shown = spread.slice(0, spread.length > 4 ? 3 : 4)
   return (
     <div className={`ledger-cell is-versions ${pastClass(basis)}`}>
@@ -198,16 +211,13 @@ function Versions({ clusters, now }: { clusters: readonly ClusterView[]; now: nu
           <li key={release}>
             <Count query={release === '' ? 'version:none' : `version:${release}`}>
               <span className="mono">{release === '' ? 'not known' : release}</span>
-              <span className="version-bar" aria-hidden="true">
-                <span style={{ width: `${(count / most) * 100}%` }} />
-              </span>
               <b>{formatCount(count)}</b>
               <span className="vh"> {count === 1 ? 'cluster' : 'clusters'}</span>
             </Count>
           </li>
         ))}
+        {spread.length > shown.length && <li className="fine">and {formatCount(spread.length - shown.length)} more</li>}
       </ul>
-      {spread.length > shown.length && <p className="fine">and {formatCount(spread.length - shown.length)} more</p>}
       {basis && basis.current < basis.told && (
         <p className="fine">
           <SumAge basis={basis} />
