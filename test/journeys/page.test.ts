@@ -120,7 +120,11 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 60_000 }, () => {
       const page = await visit('/')
       const port = Number(new URL(base).port)
       await hub.stop()
+      const since = performance.now()
       await page.getByText('The hub cannot be reached.').waitFor({ timeout: 20_000 })
+      // A stream that broke off and a question that nothing answers: about half a second, with room for a busy machine.
+      expect(performance.now() - since).toBeLessThan(5000)
+      expect(await page.locator('main.is-unheard').count()).toBe(1)
       expect(await page.locator('.banner').innerText()).toMatch(/as of \d+ s ago/)
       await expect.poll(() => rowNames(page), patient).toHaveLength(6)
       const retry = page.getByRole('button', { name: 'Retry now' })

@@ -1,6 +1,6 @@
 import { lazy, type ReactNode, Suspense, useCallback, useEffect, useRef, useState } from 'react'
 import { Empty, ErrorBoundary, Failure, Refused, Skeleton } from './components/states.tsx'
-import { useHub, useLive } from './live/hooks.ts'
+import { useHub, useLive, useUnheard } from './live/hooks.ts'
 import { FleetPage } from './pages/fleet/fleet-page.tsx'
 import { Link, parseRoute, type Route, usePlace } from './router.tsx'
 import { Palette } from './search/palette.tsx' // at once: whoever opens it is already typing
@@ -35,6 +35,7 @@ export function App(): ReactNode {
   const session = useSession()
   const signedOut = session?.authenticated === false
   const epoch = useLive((live) => live.fleet.epoch)
+  const unheard = useUnheard()
 
   // Asked at the start, and again when the connection comes back or is refused: a sign-in may have ended.
   const phase = link.state === 'live' || link.state === 'refused' ? link.state : 'other'
@@ -97,7 +98,7 @@ export function App(): ReactNode {
         <>
           <ViewAsBanner />
           <Banners route={route} />
-          <main id="main" className="page" tabIndex={-1}>
+          <main id="main" className={unheard ? 'page is-unheard' : 'page'} tabIndex={-1}>
             <ErrorBoundary key={viewKey(route, epoch)} view={route.page}>
               <Suspense fallback={<Skeleton label="Loading the page" lines={12} />}>
                 <View route={route} />

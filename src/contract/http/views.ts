@@ -229,7 +229,7 @@ export type StreamMessage =
   | { kind: 'reset'; reason: string }
   /** the store behind the hub: what is shown may be old */
   | { kind: 'store'; state: 'available' | 'loading' | 'unavailable'; since: number | null; reason: string }
-  /** every 15 s: the hub's clock, for true ages */
+  /** every 5 s: the hub's clock, for true ages */
   | { kind: 'heartbeat'; now: number }
 
 export type RowType = 'node' | 'namespace' | 'deployment' | 'operator' | 'clusterOperator'

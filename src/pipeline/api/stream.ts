@@ -14,7 +14,8 @@ import { SightWatch } from './stream-sights.ts'
 import type { ApiConfig } from './types.ts'
 import { staleAt, type Views } from './views.ts'
 
-const heartbeatMs = seconds(15)
+/** A page that hears nothing for longer asks whether the hub is still there. */
+const heartbeatMs = seconds(5)
 const tickMs = 500
 /** A stream ends after this, and whoever reads it comes again. */
 const maxLifeMs = minutes(60)

@@ -48,5 +48,16 @@ export function useAtTime<T extends string | number | boolean | null>(read: (now
   return useSyncExternalStore(onTick, get)
 }
 
+/** A stream that is opened again at once is no news. */
+const newsMs = 1500
+
+/** The hub has not been heard for a moment that counts: nothing that is shown is known to be so now. */
+export function useUnheard(): 'offline' | 'waiting' | null {
+  const isOffline = useLive(({ link, fleet }) => fleet.loaded && link.state === 'offline')
+  const since = useLive(({ waitingSince, fleet }) => (fleet.loaded ? waitingSince : null))
+  const isLong = useAtTime((now) => since !== null && now - since >= newsMs)
+  return isOffline ? 'offline' : isLong ? 'waiting' : null
+}
+
 /** The hub's time in steps of `stepMs`: for lists that depend on time as a whole. */
 export const useNow = (stepMs = 5000): number => useAtTime((now) => Math.floor(now / stepMs) * stepMs)

@@ -115,6 +115,56 @@ describe('LiveStore', () => {
     await vi.waitFor(() => expect(link()).toBe('live'), { timeout: 3000 })
   })
 
+  const aStore = async (timing: object) => {
+    store.stop()
+    store = new LiveStore({
+      client: createClient({ baseUrl: await hubUrl() }),
+      openStream: (url) => new TestSource(url) as unknown as EventSource,
+      timing,
+      random: () => 0,
+    })
+    store.start()
+    await vi.waitFor(() => expect(link()).toBe('live'))
+  }
+
+  it('is offline as soon as its stream broke off and nothing answers, long before its patience ends', async () => {
+    await aStore({ brokenMs: 20 })
+    const since = Date.now()
+    await hub.stop()
+    await vi.waitFor(() => expect(link()).toBe('offline'), { timeout: 3000 })
+    expect(Date.now() - since).toBeLessThan(3000)
+    expect(fleet().clusters.has('west')).toBe(true)
+  })
+
+  it('waits for a hub that is slow to answer, says since when, and never calls it gone', async () => {
+    await aStore({ quietMs: 50, answerMs: 50 })
+    hub.behaviour.hold = true
+    await vi.waitFor(() => expect(link()).toBe('reconnecting'))
+    expect(store.current().waitingSince).not.toBeNull()
+    await new Promise((resolve) => setTimeout(resolve, 300)) // asked again and again
+    expect(link()).toBe('reconnecting')
+    hub.behaviour.hold = false
+    hub.put(aCluster('west', Date.now(), { health: 'degraded' }))
+    await vi.waitFor(() => expect(link()).toBe('live'))
+    expect(store.current().waitingSince).toBeNull()
+  })
+
+  it('stays live through a silence in which the hub answers when asked', async () => {
+    await aStore({ quietMs: 20 })
+    const states = new Set<string>()
+    store.subscribe(() => states.add(link()))
+    await vi.waitFor(() => expect(hub.requests.filter((one) => one.includes('/session')).length).toBeGreaterThan(2))
+    expect([...states]).toEqual([])
+  })
+
+  it('opens a stream that broke off again at once, while the hub lives', async () => {
+    await aStore({ brokenMs: 20, patienceMs: 60_000 })
+    hub.cut()
+    expect(hub.openStreams).toBe(0)
+    await vi.waitFor(() => expect(hub.openStreams).toBe(1))
+    await vi.waitFor(() => expect(link()).toBe('live'))
+  })
+
   it.each([401, 403])('stops asking when it is refused with %d', async (status) => {
     hub.behaviour.refuse = { status, code: 'unauthenticated', error: 'who are you' }
     store.start()

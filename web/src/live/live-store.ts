@@ -17,6 +17,10 @@ import { problemOf } from './problem.ts'
  *        │                 └──hidden 5 min / pause──▶ paused ──shown / resume──▶ connecting
  *        └──401, 403──▶ refused                └──nothing answers──▶ offline ──an answer──▶ polling
  *
+ * A stream that breaks off, or says nothing for longer than a heartbeat takes, does not show that the hub is gone: it is asked.
+ * Where nothing is there to answer, the page is offline at once; a hub that answers slowly is only waited for. Timers that
+ * fire late, as in a tab that slept, ask late and claim nothing.
+ *
  * `access` says that what may be seen has changed: the snapshot after it replaces everything. Where nothing may be shown
  * (refused, session ended, policies cannot be read), nothing is kept either.
  */
@@ -30,6 +34,8 @@ export interface Live {
   readonly link: Link
   /** by the hub's clock: the last message or answer, heartbeats included; null before the first */
   readonly heardAt: number | null
+  /** by the hub's clock: since when the stream is gone or silent and nothing else has answered; null: the hub is heard */
+  readonly waitingSince: number | null
   /** the last refusal of polling; null when the last poll was answered */
   readonly problem: ApiProblem | null
   /** by the hub's clock: when what may be seen last became another while this tab looked; null: it did not */
@@ -45,8 +51,15 @@ export interface LiveStoreOptions {
 }
 
 const defaultTiming = {
-  /** how long a stream may be silent: heartbeats come every 15 s */
+  /** how long a stream may be silent before it is opened anew: a first picture may take its time on a slow line */
   silenceMs: 40_000,
+  /** after so long a silence the hub is asked whether it is there: heartbeats come every 5 s */
+  quietMs: 8_000,
+  /** how soon it is asked after a stream broke off, at least and at most: not by all pages at once */
+  brokenMs: 200,
+  mostBrokenMs: 700,
+  /** a hub that has not answered by then is not known to be there */
+  answerMs: 5_000,
   /** how long the browser may try by itself before we poll */
   patienceMs: 10_000,
   pollMs: 30_000,
@@ -75,6 +88,7 @@ export class LiveStore {
     fleet: emptyFleet,
     link: { state: 'connecting' },
     heardAt: null,
+    waitingSince: null,
     problem: null,
     accessChangedAt: null,
   }
@@ -88,6 +102,9 @@ export class LiveStore {
   #timers = new Map<string, ReturnType<typeof setTimeout>>()
   #attempt = 0
   #polling: AbortController | undefined
+  #asking: AbortController | undefined
+  /** the stream was opened anew since it last said something, for the hub answers */
+  #isRetried = false
   #started = false
 
   constructor({ client, openStream, clock, random, timing }: LiveStoreOptions) {
@@ -178,7 +195,10 @@ export class LiveStore {
   }
 
   #set(part: Partial<Live>): void {
-    this.#live = { ...this.#live, ...part }
+    const next = { ...this.#live, ...part }
+    const { state } = next.link
+    const isWaiting = state === 'reconnecting' || state === 'connecting'
+    this.#live = { ...next, waitingSince: isWaiting ? (next.waitingSince ?? this.clock.now()) : null }
     for (const listener of this.#listeners) listener()
   }
 
@@ -211,7 +231,13 @@ export class LiveStore {
       source.addEventListener(kind, (event) => this.#take(source, kind, event as MessageEvent<string>))
     }
     source.addEventListener('error', () => this.#failed(source))
+    this.#listen()
+  }
+
+  /** From now on silence counts. */
+  #listen(): void {
     this.#later('silence', this.#timing.silenceMs, () => this.#silent())
+    this.#later('ask', this.#timing.quietMs, () => void this.#ask())
   }
 
   #close(): void {
@@ -219,7 +245,9 @@ export class LiveStore {
     this.#source = undefined
     this.#polling?.abort()
     this.#polling = undefined
-    for (const name of ['silence', 'patience', 'poll', 'reopen']) this.#cancel(name)
+    this.#asking?.abort()
+    this.#asking = undefined
+    for (const name of ['silence', 'ask', 'patience', 'poll', 'reopen']) this.#cancel(name)
   }
 
   #take(source: EventSource, kind: (typeof kinds)[number], event: MessageEvent<string>): void {
@@ -240,8 +268,10 @@ export class LiveStore {
       return
     }
     this.#attempt = 0
+    this.#isRetried = false
+    this.#asking?.abort()
     this.#cancel('patience')
-    this.#later('silence', this.#timing.silenceMs, () => this.#silent())
+    this.#listen()
     const fleet = applyMessage(this.#live.fleet, message)
     // A stream that resumes sends no snapshot; it lives from the first thing it says about what we hold.
     const live = fleet.loaded
@@ -282,11 +312,43 @@ export class LiveStore {
       this.#fallBack()
     } else if (!this.#timers.has('patience')) {
       this.#later('patience', this.#timing.patienceMs, () => this.#fallBack())
+      const { brokenMs, mostBrokenMs } = this.#timing
+      this.#later('ask', brokenMs + (mostBrokenMs - brokenMs) * this.#random(), () => void this.#ask(true))
     }
+  }
+
+  /** Is the hub there? @param isBroken its stream broke off: one that answers is to open it again now */
+  async #ask(isBroken = false): Promise<void> {
+    this.#asking?.abort()
+    const asking = new AbortController()
+    this.#asking = asking
+    const inTime = AbortSignal.timeout(this.#timing.answerMs)
+    let answers = true
+    try {
+      await this.#client.session(AbortSignal.any([asking.signal, inTime]))
+    } catch (cause) {
+      if (asking.signal.aborted) return
+      const problem = problemOf(cause)
+      answers = !inTime.aborted
+      if (answers && isGone(problem)) {
+        this.#close()
+        this.#pollFailed(problem)
+        return
+      }
+      if (!answers && this.#live.link.state === 'live') this.#link('reconnecting')
+    }
+    if (asking.signal.aborted) return
+    // Once: a stream that breaks off again without a word does not get through, whoever answers.
+    if (isBroken && answers && !this.#isRetried) {
+      this.#isRetried = true
+      this.#open()
+    } else this.#later('ask', this.#timing.quietMs, () => void this.#ask())
   }
 
   #fallBack(): void {
     this.#cancel('silence')
+    this.#cancel('ask')
+    this.#asking?.abort()
     this.#source?.close()
     this.#source = undefined
     void this.#poll()
@@ -407,6 +469,9 @@ export class LiveStore {
     this.#timers.delete(name)
   }
 }
+
+/** Nothing is there to answer: neither a hub, nor behind the proxy that speaks for it. */
+const isGone = ({ status, code }: ApiProblem): boolean => status === 0 || (code === 'no_answer' && status >= 502)
 
 /** The hub does not say that it cannot answer, but that nothing it would answer may be shown. */
 const hides = ({ status, code }: ApiProblem): boolean =>

@@ -8,7 +8,7 @@ import {
 } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import { Age } from '../components/text.tsx'
-import { useAtTime, useHub, useLive } from '../live/hooks.ts'
+import { useAtTime, useHub, useLive, useUnheard } from '../live/hooks.ts'
 import { accessPath, Link, type Route } from '../router.tsx'
 import { useSession } from '../session.ts'
 
@@ -30,6 +30,7 @@ export function Banners({ route }: { route: Route }): ReactNode {
       What is shown is as of <Age at={heardAt} suffix=" ago" />.
     </>
   )
+  const unheard = useUnheard()
   const changedAt = useLive((live) => live.accessChangedAt)
   const provisional = useSession()?.provisional
   const changed = useAtTime((now) => changedAt !== null && now - changedAt < noteMs)
@@ -66,7 +67,18 @@ export function Banners({ route }: { route: Route }): ReactNode {
           </button>
         </p>
       )}
-      {loaded && link.state === 'offline' && (
+      {unheard === 'waiting' && (
+        <p className="banner is-degraded">
+          <IconCloudOff size={18} aria-hidden="true" />
+          <span>
+            <b>The hub is not heard.</b> It is waited for, and the stream is opened again as soon as it answers.{asOf}
+          </span>
+          <button type="button" className="text-button" onClick={() => store.refresh()}>
+            Retry now
+          </button>
+        </p>
+      )}
+      {unheard === 'offline' && (
         <p className="banner is-unhealthy">
           <IconCloudOff size={18} aria-hidden="true" />
           <span>

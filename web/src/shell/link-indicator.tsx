@@ -31,9 +31,9 @@ export function LinkIndicator(): ReactNode {
   const { store } = useHub()
   const link = useLive((live) => live.link)
   const heardAt = useLive((live) => live.heardAt)
-  // While live only a growing silence is worth a number: heartbeats come every 15 s.
+  // While live only a growing silence is worth a number: heartbeats come every 5 s.
   const age = useAtTime((now) =>
-    heardAt === null || (link.state === 'live' && now - heardAt < 20_000) ? '' : formatSpan(now - heardAt),
+    heardAt === null || (link.state === 'live' && now - heardAt < 10_000) ? '' : formatSpan(now - heardAt),
   )
   return (
     <Menu
