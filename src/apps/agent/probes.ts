@@ -68,12 +68,13 @@ export function probesPart({ address, metrics, status, onListening }: ProbesOpti
   }
 }
 
-function facts({ uplink, buffer, collection }: AgentStatus): object {
+function facts({ uplink, buffer, collection, findings }: AgentStatus): object {
   return {
     hub: uplink.phase === 'live' ? 'connected' : uplink.reason,
     bufferedBatches: buffer.batches,
     lostBatches: buffer.lostBatches,
     ...(buffer.fault !== undefined && { buffer: buffer.fault }),
     ...(collection.lastFailure !== undefined && { collection: collection.lastFailure }),
+    ...(findings.length > 0 && { config: findings }),
   }
 }

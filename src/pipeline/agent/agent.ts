@@ -8,6 +8,7 @@ import { decodePlan, encodeBody } from '#wire'
 import { type Monotonic, systemMonotonic } from './boot.ts'
 import { BatchBuffer, type BufferOptions, type BufferStats } from './buffer.ts'
 import { type CollectionHealth, CollectLoop } from './collect-loop.ts'
+import { type OriginalConfig, planOfConfig } from './config-plan.ts'
 import { agentMetrics } from './metrics.ts'
 import { PlanFile } from './plan-file.ts'
 import { inTurn, laneOf, partialBatch, Unreadable } from './sources.ts'
@@ -42,6 +43,8 @@ export interface AgentStatus {
   readonly buffer: BufferStats
   /** version of the plan it works by; '' before the first */
   readonly plan: string
+  /** what of the last config of an original hub could not be used */
+  readonly findings: readonly string[]
   /** the MetricSources of the plan, as they stand here */
   readonly sources: readonly SourceStanding[]
 }
@@ -57,6 +60,7 @@ const FLUSH_MS = 5_000
 const ROUND_GRACE_MS = 2_000
 /** Collections of sources that read at once: the agent is a guest of its cluster. */
 const SOURCES_AT_ONCE = 2
+const MAX_FINDINGS = 20
 const MAX_PART_AGE_MS = 600_000
 
 /**
@@ -75,6 +79,9 @@ export class Agent implements AsyncDisposable {
   readonly #logger: Logger
   readonly #tasks: Promise<void>[]
   #plan: Plan
+  /** a hub has said what to collect since the start; before, a plan was only kept */
+  #isTold = false
+  #findings: readonly string[] = []
   #keeping: Promise<void> = Promise.resolve()
   #stopped: Promise<void> | undefined
 
@@ -97,6 +104,7 @@ export class Agent implements AsyncDisposable {
       token,
       planVersion: () => this.#plan.version,
       onPlan: (bytes) => this.#replan(bytes),
+      onConfig: (config) => this.#configure(config),
       health: () => ({
         uptimeMs: monotonic.now() - beganAt,
         lastCollectionMs: this.#loop.health.lastDurationMs,
@@ -161,6 +169,7 @@ export class Agent implements AsyncDisposable {
       collection: this.#loop.health,
       buffer: this.#buffer.stats(),
       plan: this.#plan.version,
+      findings: this.#findings,
       sources: this.#sources.standings(),
     }
   }
@@ -233,6 +242,23 @@ export class Agent implements AsyncDisposable {
       this.#logger.error({ err: error }, 'the hub sent a plan that cannot be read; the former one holds')
       return
     }
+    this.#isTold = true
+    this.#findings = []
+    this.#take(plan)
+  }
+
+  /** A hub of the original with nothing to collect says nothing: then what was kept from before our start is over. */
+  #configure(config: OriginalConfig | undefined): void {
+    if (!config && (this.#isTold || this.#plan.sources.length === 0)) return
+    this.#isTold = true
+    const { plan, findings } = planOfConfig(config ?? { metricSourcesJson: [], defaultIntervalSeconds: 0 }, this.#plan)
+    this.#findings = findings.slice(0, MAX_FINDINGS)
+    if (findings.length > 0)
+      this.#logger.warn({ findings: this.#findings, count: findings.length }, 'not all that the hub says can be used')
+    this.#take(plan)
+  }
+
+  #take(plan: Plan): void {
     if (plan.version === this.#plan.version) return
     this.#plan = plan
     this.#logger.info({ plan: plan.version, intervalMs: plan.intervalMs }, 'a new plan holds')

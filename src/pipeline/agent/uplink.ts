@@ -15,6 +15,7 @@ import {
 import type { Monotonic } from './boot.ts'
 import type { BatchBuffer } from './buffer.ts'
 import type { BatchRecord, BufferRecord } from './buffer-record.ts'
+import type { OriginalConfig } from './config-plan.ts'
 import { Fresh } from './fresh.ts'
 import type { Link, Transport } from './types.ts'
 import { decide, type Effect, type Event, initial, type State, wakeAt } from './uplink-machine.ts'
@@ -29,6 +30,8 @@ export interface UplinkOptions {
   readonly planVersion: () => string
   /** bytes of a PlanUpdate, its version beside */
   readonly onPlan: (bytes: Uint8Array) => void
+  /** what a hub of the original says instead; undefined: it took a batch and said nothing before, as one without MetricSources does */
+  readonly onConfig: (config: OriginalConfig | undefined) => void
   readonly health: () => { readonly uptimeMs: number; readonly lastCollectionMs: number; readonly rssBytes: number }
   readonly clock: Clock
   readonly monotonic: Monotonic
@@ -101,6 +104,8 @@ export class Uplink {
   /** of the live frames of this stream that may become a base */
   #views = new Map<number, BatchView>()
   #deflate = false
+  /** a hub of the original has said on this stream what to collect, or that it has nothing to say */
+  #isConfigured = false
   #tasks = new Set<Promise<void>>()
   #onStopped: (() => void) | undefined
   #lastAckAt: number | undefined
@@ -295,6 +300,7 @@ export class Uplink {
       if (attempt !== this.#attempt) return await link[Symbol.asyncDispose]()
       this.#link = { link, abort }
       this.#deflate = false
+      this.#isConfigured = false
       this.#dispatch({ type: 'opened' })
       for await (const message of link.messages) {
         if (attempt !== this.#attempt) break
@@ -449,8 +455,9 @@ export class Uplink {
     const { cluster, buffer } = this.#options
     const { sequence, collectedAt } = record
     const { batch } = decodeBody(unpacked(record), { cluster, origin: buffer.origin, sequence, collectedAt })
-    // It takes every batch for a round.
-    if (batch.failure || batch.partial) {
+    // It takes every batch for a sign that the cluster is well, so one is sent that brings something only.
+    const isEmpty = batch.partial && !batch.custom?.some(({ outcome }) => outcome === 'complete')
+    if (batch.failure || isEmpty) {
       this.#settleUnsent(sequence)
       return
     }
@@ -496,7 +503,7 @@ export class Uplink {
   }
 
   #receive({ payload }: ConnectResponse): void {
-    const { onPlan, logger } = this.#options
+    const { onPlan, onConfig, logger } = this.#options
     switch (payload.case) {
       case 'welcome': {
         const { value } = payload
@@ -520,6 +527,12 @@ export class Uplink {
       case 'plan':
         onPlan(payload.value.json)
         break
+      case 'config':
+        // A hub that speaks ours says it by a plan.
+        if (this.#protocol() === 'ours') return
+        this.#isConfigured = true
+        onConfig(payload.value)
+        return
       case 'resync':
         this.#dispatch({ type: 'resync' })
         return
@@ -535,6 +548,9 @@ export class Uplink {
   #ackedOriginal(batchId: string, success: boolean): void {
     const sequence = Number(batchId.slice(batchId.lastIndexOf('-') + 1))
     if (!batchId.startsWith(this.#options.buffer.origin) || !Number.isSafeInteger(sequence)) return
+    // What it has to say it says before its first ack.
+    if (!this.#isConfigured) this.#options.onConfig(undefined)
+    this.#isConfigured = true
     const received = [[sequence, sequence] as const]
     this.#dispatch({ type: 'ack', received, success, retryable: !success, retryAfterMs: success ? 0 : 30_000 })
   }
