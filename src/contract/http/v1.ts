@@ -14,10 +14,10 @@ const ClusterDocument = {
   spec: Document('displayName, endpoint, labels, monitoring'),
   info: Document('api_url, version, platform and more'),
   metrics: Document(
-    'nodes, nodes_ready, pods, pods_running, cpu_capacity, memory_capacity and more, summed over what the caller sees; where that is not all, `filtered` is true and `filter_metadata` says by which filters',
+    'nodes, nodes_ready, pods, pods_running, cpu_capacity, memory_capacity and more, summed over what the caller sees; what could not be read is left out; where that is not all, `filtered` is true and `filter_metadata` says by which filters',
   ),
   status: Document('health, message, last_check, stale'),
-  operator_count: Type.Integer(),
+  operator_count: Type.Optional(Type.Integer({ description: 'left out where operators could not be read' })),
   freshness: Document('observed_at and received_at of the nodes; source'),
 }
 

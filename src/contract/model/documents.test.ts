@@ -88,7 +88,7 @@ describe('operatorDocument', () => {
     ['many', { availableInNamespaces: names(25) }, '25 namespaces (showing first 20)', 25, 20],
     ['many, yet cluster-wide', { clusterWide: true, availableInNamespaces: names(25) }, 'All namespaces', 25, 25],
   ])('describes where it is available: %s', (_, changes, detail, count, shown) => {
-    const document = operatorDocument(anOperator(changes))
+    const document = operatorDocument(anOperator(changes), null)
     expect(document.available_namespaces_detail).toBe(detail)
     expect(document.available_count).toBe(count)
     expect(document.available_in_namespaces).toHaveLength(shown)

@@ -82,20 +82,27 @@ export function infoDocument(cluster: ClusterSnapshot, endpoint: string): Record
   return sorted(Object.fromEntries(known))
 }
 
-/** Totals of a cluster. `nodes_ready` counts nodes whose documented status is Ready: cordoned ones are not among them. */
+/**
+ * Totals of a cluster. `nodes_ready` counts nodes whose documented status is Ready: cordoned ones are not among them. A count of
+ * what could not be read is left out: 0 would be an answer.
+ * @param nodes null: not read
+ */
 export type MetricsDocument = ReturnType<typeof metricsDocument>
-export function metricsDocument(totals: ClusterTotals, nodes: Iterable<Readiness>, at: number | null) {
-  const ready = [...nodes].filter((node) => nodeStatus(node) === 'Ready').length
+export function metricsDocument(totals: ClusterTotals, nodes: Iterable<Readiness> | null, at: number | null) {
+  const { namespaces, pods, deployments } = totals
   return {
     timestamp: documentTime(at),
-    nodes: totals.nodes?.total ?? 0,
-    nodes_ready: ready,
-    namespaces: totals.namespaces ?? 0,
-    pods: totals.pods?.total ?? 0,
-    pods_running: totals.pods?.running ?? 0,
-    cpu_capacity: totals.cpuCores.capacity ?? 0,
-    memory_capacity: totals.memoryBytes.capacity ?? 0,
-    deployments: totals.deployments?.total ?? 0,
+    ...(nodes && {
+      nodes: totals.nodes?.total ?? 0,
+      nodes_ready: [...nodes].filter((node) => nodeStatus(node) === 'Ready').length,
+    }),
+    ...(namespaces !== null && { namespaces }),
+    ...(pods && { pods: pods.total, pods_running: pods.running }),
+    ...(nodes && {
+      cpu_capacity: totals.cpuCores.capacity ?? 0,
+      memory_capacity: totals.memoryBytes.capacity ?? 0,
+    }),
+    ...(deployments && { deployments: deployments.total }),
   }
 }
 
@@ -113,6 +120,13 @@ export function nodeStatus(node: Readiness): 'Ready' | 'NotReady' | 'SchedulingD
   if (node.unschedulable) return 'SchedulingDisabled'
   return node.ready === 'ready' ? 'Ready' : 'Unknown'
 }
+
+/**
+ * Whether a node is to be counted as not ready. A collector of the original says of a cordoned node that it is cordoned and
+ * nothing of its readiness: to drain a node is no trouble.
+ */
+export const isNotReady = ({ ready, unschedulable }: Readiness): boolean =>
+  ready === 'notReady' || (ready === 'unknown' && !unschedulable)
 
 /** Percent of what is allocatable: measured where metrics.k8s.io is served, else the share that pods requested. */
 export function nodeUsagePercent(node: NodeSnapshot): { readonly cpu: number; readonly memory: number } {
@@ -229,8 +243,9 @@ export function nodesSummaryDocument(nodes: readonly NodeSnapshot[], totals: Clu
 /** Namespaces named in a document; the rest only in `all_available_namespaces`. */
 const NAMESPACES_SHOWN = 20
 
+/** @param arrivedAt stands for times that the collector does not tell, as those of the original do not */
 export type OperatorDocument = ReturnType<typeof operatorDocument>
-export function operatorDocument(operator: OperatorSnapshot) {
+export function operatorDocument(operator: OperatorSnapshot, arrivedAt: number | null) {
   const all = [...operator.availableInNamespaces]
   const everywhere = operator.clusterWide || (all.length === 1 && all[0] === '*')
   const isCut = !everywhere && all.length > NAMESPACES_SHOWN
@@ -244,8 +259,8 @@ export function operatorDocument(operator: OperatorSnapshot) {
     install_modes: [...operator.installModes],
     install_mode: operator.installMode,
     provider: operator.provider,
-    created_at: documentTime(operator.createdAt),
-    updated_at: documentTime(operator.updatedAt ?? operator.createdAt),
+    created_at: documentTime(operator.createdAt ?? arrivedAt),
+    updated_at: documentTime(operator.updatedAt ?? operator.createdAt ?? arrivedAt),
     is_cluster_wide: operator.clusterWide,
     available_in_namespaces: isCut ? all.slice(0, NAMESPACES_SHOWN) : all,
     available_count: all.length,
@@ -269,8 +284,9 @@ export function operatorsSummaryDocument(operators: readonly OperatorSnapshot[])
   }
 }
 
+/** @param arrivedAt stands for a time that the collector does not tell; conditions have the zero time then, as documented */
 export type ClusterOperatorDocument = ReturnType<typeof clusterOperatorDocument>
-export function clusterOperatorDocument(operator: ClusterOperatorSnapshot) {
+export function clusterOperatorDocument(operator: ClusterOperatorSnapshot, arrivedAt: number | null) {
   return {
     name: operator.name,
     version: operator.version,
@@ -280,7 +296,7 @@ export function clusterOperatorDocument(operator: ClusterOperatorSnapshot) {
     upgradeable: operator.upgradeable,
     message: operator.message,
     reason: operator.reason,
-    last_transition_time: documentTime(operator.lastTransitionAt),
+    last_transition_time: documentTime(operator.lastTransitionAt ?? arrivedAt),
     conditions: operator.conditions.map(({ type, status, lastTransitionAt, reason, message }) => ({
       type,
       status,

@@ -60,6 +60,10 @@ export interface PartState<T extends SnapshotType> {
   readonly items: ReadonlyMap<string, SnapshotOf<T>>
 }
 
+/** Whether its items are what the last look at it saw; else they are of the past, or nobody ever saw any. */
+export const isKnown = (part: Pick<PartState<SnapshotType>, 'outcome' | 'freshness'> | undefined): boolean =>
+  part?.outcome === 'complete' && part.freshness !== null
+
 /** Something worth remembering about a cluster, newest first in lists; the documented event of `events:<cluster>`. */
 export interface FleetEvent {
   readonly type: string

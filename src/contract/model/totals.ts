@@ -1,3 +1,4 @@
+import { isNotReady } from './documents.ts'
 import type { SeenNode, SeenPodSummary } from './seen.ts'
 import type {
   ClusterOperatorSnapshot,
@@ -29,7 +30,8 @@ export interface CapacityTotals {
 
 /** The sums of one cluster. `null`: what they are taken over was never read. */
 export interface ClusterTotals {
-  /** `notReady` holds nodes whose readiness is unknown as well; `unschedulable` counts beside readiness */
+  /** `notReady` holds nodes whose readiness is unknown as well, cordoned ones of which nothing else is told aside; `unschedulable`
+   * counts beside readiness */
   readonly nodes: {
     readonly total: number
     readonly ready: number
@@ -57,7 +59,7 @@ export function clusterTotals(input: TotalsInput): ClusterTotals {
     nodes: nodes && {
       total: nodes.length,
       ready: count(nodes, (node) => node.ready === 'ready'),
-      notReady: count(nodes, (node) => node.ready !== 'ready'),
+      notReady: count(nodes, isNotReady),
       unschedulable: count(nodes, (node) => node.unschedulable),
     },
     pods: input.podSummary?.counts ?? (nodes && podTotals(nodes)),

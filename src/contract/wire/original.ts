@@ -290,15 +290,16 @@ function clusterMetrics(batch: Batch, nodes: readonly NodeSnapshot[]): NonNullab
     batch.collectedAt,
   )
   return {
-    nodes: totals.nodes,
-    nodesReady: totals.nodes_ready,
-    namespaces: totals.namespaces,
+    // It knows no other word for "not read" than 0.
+    nodes: totals.nodes ?? 0,
+    nodesReady: totals.nodes_ready ?? 0,
+    namespaces: totals.namespaces ?? 0,
     namespaceList: (namespaces ?? []).map(({ name }) => name),
-    pods: totals.pods,
-    podsRunning: totals.pods_running,
-    cpuCapacity: totals.cpu_capacity,
-    memoryCapacity: whole(totals.memory_capacity),
-    deployments: totals.deployments,
+    pods: totals.pods ?? 0,
+    podsRunning: totals.pods_running ?? 0,
+    cpuCapacity: totals.cpu_capacity ?? 0,
+    memoryCapacity: whole(totals.memory_capacity ?? 0),
+    deployments: totals.deployments ?? 0,
   }
 }
 
@@ -337,7 +338,7 @@ function nodeMetrics(node: NodeSnapshot): Item<NonNullable<Init['nodeMetrics']>>
 }
 
 function operatorInfo(operator: OperatorSnapshot): Item<NonNullable<Init['operators']>> {
-  const document = operatorDocument(operator)
+  const document = operatorDocument(operator, null)
   return {
     name: document.name,
     displayName: document.display_name,
@@ -355,7 +356,7 @@ function operatorInfo(operator: OperatorSnapshot): Item<NonNullable<Init['operat
 
 function clusterOperatorInfo(operator: ClusterOperatorSnapshot): Item<NonNullable<Init['clusterOperators']>> {
   const { name, version, available, progressing, degraded, upgradeable, message, reason, ...document } =
-    clusterOperatorDocument(operator)
+    clusterOperatorDocument(operator, null)
   return {
     name,
     version,

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Condition, setCondition } from '#controller'
 import type { ClusterConnectionStatus } from '#kinds'
-import { type AgentFacts, type Batch, type ClusterState, minutes } from '#model'
+import { type AgentFacts, type Batch, type ClusterState, isKnown, minutes } from '#model'
 import type { CollectorCondition } from './decide-collecting.ts'
 
 /** How the last look at a connection ended. */
@@ -54,6 +54,11 @@ export function statusPatch(inputs: StatusInputs): Readonly<Record<string, unkno
   }
   if (movesCollector(stored.collectorStatus, wanted.collectorStatus))
     patch.collectorStatus = wanted.collectorStatus ?? null
+  // A count that could not be read this time would stand under a time at which nobody counted.
+  const isCounted = inputs.end.kind === 'collected' || (inputs.end.kind === 'delivered' && inputs.state)
+  for (const count of isCounted ? (['nodes', 'namespaces'] as const) : []) {
+    if (wanted[count] === undefined && stored[count] !== undefined) patch[count] = null
+  }
   // Of former days, when others shared the fleet: it must not stay.
   if (wanted.owner === undefined && stored.owner !== undefined) patch.owner = null
   const { lastSyncTime } = wanted
@@ -139,7 +144,7 @@ function deliveredOf(
 ): ClusterConnectionStatus {
   const count = (type: 'node' | 'namespace') => {
     const part = state?.parts[type]
-    return part?.freshness ? part.items.size : undefined
+    return isKnown(part) ? part?.items.size : undefined
   }
   const nodes = count('node')
   const namespaces = count('namespace')

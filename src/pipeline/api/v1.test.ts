@@ -105,7 +105,6 @@ describe('the documented routes', () => {
       info: { api_url: 'https://west.example:6443' },
       metrics: {},
       status: { health: 'unknown', message: expect.any(String), stale: false },
-      operator_count: 0,
       freshness: {},
     })
     expect(west).toMatchObject({

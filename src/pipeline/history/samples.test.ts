@@ -110,8 +110,26 @@ describe('samplesOf', () => {
     expect(nobody?.groups.map(({ scope }) => scope)).toEqual(['cluster'])
   })
 
-  it('is nothing where the round failed, or nothing in it makes a number', () => {
-    expect(samplesOf({ ...whole, failure: { code: 'x', message: 'y' } })).toBeUndefined()
+  it('counts what a cluster does not serve as none, and what it refuses as not known', () => {
+    const set = samplesOf(batch(complete('node', aNode('n1')), failed('operator', 'absent')))
+    expect(numberOf(set, 'cluster/operators_total/')).toBe(0)
+    expect(numberOf(set, 'cluster/operators_count/')).toBeNaN()
+    const other = samplesOf(
+      batch(complete('node', aNode('n1')), failed('operator', 'forbidden'), failed('clusterOperator', 'absent')),
+    )
+    expect(numberOf(other, 'cluster/operators_total/')).toBeNaN()
+    expect(numberOf(other, 'cluster/operators_count/')).toBe(0)
+  })
+
+  it('has what was read of a round that failed for the refusal of its nodes', () => {
+    const refused = batch(failed('node', 'forbidden'), complete('namespace', aNamespace('a')))
+    const set = samplesOf({ ...refused, failure: { code: 'kube_forbidden', message: 'no' } })
+    expect(numberOf(set, 'cluster/namespaces_total/')).toBe(1)
+    expect(numberOf(set, 'cluster/nodes_total/')).toBeNaN()
+  })
+
+  it('is nothing where nothing in the round makes a number', () => {
+    expect(samplesOf({ ...batch(), failure: { code: 'x', message: 'y' } })).toBeUndefined()
     expect(samplesOf(batch())).toBeUndefined()
     expect(samplesOf(batch(complete('cluster', aCluster()), failed('node', 'forbidden')))).toBeUndefined()
   })

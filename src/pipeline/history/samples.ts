@@ -23,10 +23,10 @@ type Amount = number | null | undefined
  * Types are taken from `view` where the part is `changed` or complete, else from the items of complete parts; a `changed`
  * part without a view says nothing. What is not known is NaN. Aggregations of MetricSources are numbers where they are finite
  * and not grouped; a batch between two rounds has nothing else.
- * @returns undefined where the round failed or nothing in it makes a number
+ * Operators of a cluster that does not serve their kind are 0; a refusal is not known. @returns undefined where nothing in the
+ * batch makes a number
  */
 export function samplesOf(batch: Batch, view?: BatchView): SampleSet | undefined {
-  if (batch.failure) return undefined
   const read = <T extends SnapshotType>(type: T) => itemsOf(batch, view, type)
   const nodes = read('node')
   const operators = read('operator')
@@ -40,8 +40,8 @@ export function samplesOf(batch: Batch, view?: BatchView): SampleSet | undefined
           namespaces: read('namespace') ?? null,
           deployments: read('deployment') ?? null,
           deploymentCount: batch.deploymentCount,
-          operators: operators ?? null,
-          clusterOperators: clusterOperators ?? null,
+          operators: operators ?? noneServed(batch, 'operator'),
+          clusterOperators: clusterOperators ?? noneServed(batch, 'clusterOperator'),
         }),
         groupOf('node', nodes, (node) => node.name, nodeValues),
         groupOf('operator', operators, (operator) => operator.csv, operatorValues),
@@ -58,6 +58,9 @@ export function samplesOf(batch: Batch, view?: BatchView): SampleSet | undefined
     groups,
   }
 }
+
+const noneServed = ({ parts }: Batch, type: SnapshotType): [] | null =>
+  parts.some((part) => part.type === type && part.outcome === 'absent') ? [] : null
 
 /** One group per source: each has aggregations of its own. */
 function customGroups({ custom = [] }: Batch): SampleGroup[] {

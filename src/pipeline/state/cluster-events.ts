@@ -1,4 +1,4 @@
-import type { ClusterState, FleetEvent, SnapshotOf, SnapshotType } from '#model'
+import { type ClusterState, type FleetEvent, isNotReady, type SnapshotOf, type SnapshotType } from '#model'
 
 /**
  * What is worth remembering about the step from one state of a cluster to the next: real changes only, in the order they
@@ -36,9 +36,8 @@ function nodeEvents(before: ClusterState | undefined, after: ClusterState): Told
     if (!is) return was ? [['node.removed', { node: was.name }]] : []
     if (!was) return [['node.added', { node: is.name, ready: is.ready }]]
     const told: Told[] = []
-    if (was.ready === 'ready' && is.ready !== 'ready')
-      told.push(['node.not_ready', { node: is.name, ...whyNotReady(is) }])
-    if (was.ready !== 'ready' && is.ready === 'ready') told.push(['node.ready', { node: is.name }])
+    if (!isNotReady(was) && isNotReady(is)) told.push(['node.not_ready', { node: is.name, ...whyNotReady(is) }])
+    if (isNotReady(was) && is.ready === 'ready') told.push(['node.ready', { node: is.name }])
     if (!was.unschedulable && is.unschedulable) told.push(['node.cordoned', { node: is.name }])
     if (was.unschedulable && !is.unschedulable) told.push(['node.uncordoned', { node: is.name }])
     return told

@@ -1,4 +1,12 @@
-import type { ClusterState, Health, HealthReason, Outcome, SnapshotOf, SnapshotType } from '#model'
+import {
+  type ClusterState,
+  type Health,
+  type HealthReason,
+  isNotReady,
+  type Outcome,
+  type SnapshotOf,
+  type SnapshotType,
+} from '#model'
 
 /*
  *  Health of a cluster, worst first (COL-Q12 of the specification: not reachability alone):
@@ -54,14 +62,14 @@ function nodeReasons(nodes: readonly SnapshotOf<'node'>[]): { unhealthy: HealthR
   if (nodes.length === 0) {
     return { unhealthy: [], degraded: [{ code: 'no_nodes', message: 'The cluster has no nodes' }] }
   }
-  const notReady = nodes.filter((node) => node.ready !== 'ready')
+  const notReady = nodes.filter(isNotReady)
   if (notReady.length === 0) return { unhealthy: [], degraded: [] }
   const sentence = `${notReady.length} of ${nodes.length} nodes not ready: ${named(notReady)}`
   if (notReady.length === nodes.length) {
     return { unhealthy: [{ code: 'all_nodes_not_ready', message: sentence }], degraded: [] }
   }
   const controlPlane = nodes.filter((node) => node.roles.includes('control-plane') || node.roles.includes('master'))
-  if (controlPlane.length > 0 && controlPlane.every((node) => node.ready !== 'ready')) {
+  if (controlPlane.length > 0 && controlPlane.every(isNotReady)) {
     const message = `No control-plane node is ready: ${named(controlPlane)}`
     return { unhealthy: [{ code: 'control_plane_not_ready', message }], degraded: [] }
   }

@@ -9,6 +9,7 @@ import {
   eventDocument,
   type Freshness,
   infoDocument,
+  isKnown,
   metricsDocument,
   namespacesDocument,
   nodeDocument,
@@ -289,8 +290,12 @@ function operatorWriter(after: ClusterState, ttl: number): Writer {
   const key = `cluster:${after.name}:operators`
   const operators = itemsOf(after, 'operator')
   return {
-    write: () => [
-      set(key, operators.map(operatorDocument), ttl),
+    write: ({ receivedAt }) => [
+      set(
+        key,
+        operators.map((operator) => operatorDocument(operator, receivedAt)),
+        ttl,
+      ),
       set(`${key}_summary`, operatorsSummaryDocument(operators), ttl),
     ],
     renew: () => [expire(key, ttl), expire(`${key}_summary`, ttl)],
@@ -301,12 +306,16 @@ function clusterOperatorWriter(before: ClusterState | undefined, after: ClusterS
   const key = `cluster:${after.name}:cluster_operator`
   const operators = itemsOf(after, 'clusterOperator')
   return {
-    write: ({ observedAt }) => {
+    write: ({ observedAt, receivedAt }) => {
       const gone = itemsOf(before, 'clusterOperator').filter(
         ({ name }) => !after.parts.clusterOperator?.items.has(name),
       )
       return [
-        set(`${key}s`, operators.map(clusterOperatorDocument), ttl),
+        set(
+          `${key}s`,
+          operators.map((one) => clusterOperatorDocument(one, receivedAt)),
+          ttl,
+        ),
         set(`${key}s_summary`, clusterOperatorsSummaryDocument(operators, observedAt), ttl),
         ...operators.map((one) => set(`${key}:${one.name}`, clusterOperatorStateDocument(one, observedAt), ttl)),
         ...gone.map(({ name }): Command => ['DEL', `${key}:${name}`]),
@@ -320,18 +329,24 @@ function clusterOperatorWriter(before: ClusterState | undefined, after: ClusterS
   }
 }
 
+/** Of what was read when it was last tried: the document has one time for all of it. */
 function totalsCommands(after: ClusterState, ttl: number): Command[] {
-  const { node } = after.parts
-  if (!node?.freshness) return []
-  const nodes = itemsOf(after, 'node')
+  const known = <T extends SnapshotType>(type: T) => (isKnown(after.parts[type]) ? itemsOf(after, type) : null)
+  const timeOf = (type: SnapshotType) =>
+    isKnown(after.parts[type]) ? after.parts[type]?.freshness?.observedAt : undefined
+  const nodes = known('node')
   const totals = clusterTotals({
     nodes,
-    podSummary: after.parts.podSummary?.items.get('pods') ?? null,
-    namespaces: after.parts.namespace?.items.values() ?? null,
-    deployments: after.parts.deployment?.items.values() ?? null,
+    podSummary: known('podSummary')?.[0] ?? null,
+    namespaces: known('namespace'),
+    deployments: known('deployment'),
     deploymentCount: after.deploymentCount,
   })
-  const document = metricsDocument(totals, nodes, node.freshness.observedAt)
+  const document = metricsDocument(
+    totals,
+    nodes,
+    timeOf('node') ?? Math.max(...IN_TOTALS.map((type) => timeOf(type) ?? 0)),
+  )
   return [set(`cluster:${after.name}:metrics`, document, Math.max(TOTALS_MS, ttl))]
 }
 

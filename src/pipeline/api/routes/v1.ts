@@ -12,12 +12,14 @@ import {
   v1ListOperators,
 } from '#http'
 import {
+  type ClusterState,
   clusterOperatorDocument,
   clusterTotals,
   documentText,
   documentTime,
   eventDocument,
   infoDocument,
+  isKnown,
   metricsDocument,
   nodeStatus,
   operatorDocument,
@@ -104,13 +106,17 @@ export function v1Routes(
             isEverywhere(snapshot.availableInNamespaces) ||
             snapshot.availableInNamespaces.includes(namespace)),
       )
-      return line(operators.map(({ snapshot }) => operatorDocument(snapshot)))
+      return line(operators.map(({ snapshot }) => operatorDocument(snapshot, receivedAt(cluster, 'operator'))))
     }),
   )
 
   route(app, parts, v1ListClusterOperators, (call) =>
     clusterBody(parts, v1ListClusterOperators, call, call.params.name, (cluster) =>
-      line([...cluster.rows('clusterOperator').values()].map(({ snapshot }) => clusterOperatorDocument(snapshot))),
+      line(
+        [...cluster.rows('clusterOperator').values()].map(({ snapshot }) =>
+          clusterOperatorDocument(snapshot, receivedAt(cluster, 'clusterOperator')),
+        ),
+      ),
     ),
   )
 
@@ -148,6 +154,9 @@ const line = (document: unknown): string => `${documentText(document)}\n`
 const observedAt = ({ state }: VisibleCluster, type: SnapshotType): number | null =>
   state.parts[type]?.freshness?.observedAt ?? null
 
+const receivedAt = ({ state }: VisibleCluster, type: SnapshotType): number | null =>
+  state.parts[type]?.freshness?.receivedAt ?? null
+
 const nodeOf = (cluster: VisibleCluster, node: SeenNode) =>
   seenNodeDocument(node, observedAt(cluster, 'node'), cluster.usage)
 
@@ -168,9 +177,9 @@ function clusterDocument(cluster: VisibleCluster, now: number) {
     info: facts
       ? infoDocument(facts, connection?.endpoint ?? '')
       : { ...(connection && { api_url: connection.endpoint }) },
-    metrics: freshness ? metricsOf(cluster) : {},
+    metrics: IN_METRICS.some((type) => observedAt(cluster, type) !== null) ? metricsOf(cluster) : {},
     status: statusOf(cluster, now),
-    operator_count: visible('operator').length,
+    ...(countsOperators(state) && { operator_count: visible('operator').length }),
     freshness: freshness
       ? {
           observed_at: documentTime(freshness.observedAt),
@@ -187,16 +196,21 @@ function shownSpec(connection: Parameters<typeof specDocument>[0]) {
   return shown
 }
 
+const IN_METRICS: readonly SnapshotType[] = ['node', 'podSummary', 'namespace', 'deployment']
+
 function metricsOf(cluster: VisibleCluster) {
   const { visible, state } = cluster
+  const known = <T extends SnapshotType>(type: T) => (isKnown(state.parts[type]) ? visible(type) : null)
+  const nodes = known('node')
   const totals = clusterTotals({
-    nodes: visible('node'),
-    podSummary: visible('podSummary')[0] ?? null,
-    namespaces: visible('namespace'),
-    deployments: state.parts.deployment ? visible('deployment') : null,
+    nodes,
+    podSummary: known('podSummary')?.[0] ?? null,
+    namespaces: known('namespace'),
+    deployments: known('deployment'),
     deploymentCount: cluster.deploymentCount,
   })
-  const document = metricsDocument(totals, visible('node'), observedAt(cluster, 'node'))
+  const times = IN_METRICS.flatMap((type) => observedAt(cluster, type) ?? [])
+  const document = metricsDocument(totals, nodes, observedAt(cluster, 'node') ?? Math.max(...times))
   return cluster.whole ? document : { ...document, filtered: true, filter_metadata: filterMetadata(cluster) }
 }
 
@@ -236,10 +250,10 @@ interface Counts {
 function namespaces(cluster: VisibleCluster, counts: Counts): unknown[] {
   const rows = [...cluster.rows('namespace').values()]
   if (!counts.operators && !counts.resources) return rows.map(({ name }) => name)
-  const operatorsIn = operatorCounter(cluster)
+  const operatorsIn = counts.operators && countsOperators(cluster.state) && operatorCounter(cluster)
   const documents = rows.map(({ name, pods, deployments }) => ({
     name,
-    ...(counts.operators && { operator_count: operatorsIn(name) }),
+    ...(operatorsIn && { operator_count: operatorsIn(name) }),
     ...(counts.resources && resourceCounts(pods, deployments)),
   }))
   if (!counts.resources) return documents
@@ -248,8 +262,23 @@ function namespaces(cluster: VisibleCluster, counts: Counts): unknown[] {
 }
 
 function resourceCounts(pods: PodCounts | null, deployments: number | null) {
-  const counts = { pods: pods?.total ?? 0, deployments: deployments ?? 0, services: 0, statefulsets: 0, daemonsets: 0 }
-  return { resource_counts: counts, total_resources: counts.pods + counts.deployments }
+  const counts = {
+    ...(pods && { pods: pods.total }),
+    ...(deployments !== null && { deployments }),
+    services: 0,
+    statefulsets: 0,
+    daemonsets: 0,
+  }
+  return { resource_counts: counts, total_resources: (pods?.total ?? 0) + (deployments ?? 0) }
+}
+
+/**
+ * Operators that nobody could read are not 0; where the kind is not served they are, and where a collector of the original
+ * read the cluster and names none.
+ */
+function countsOperators({ parts: { operator, node } }: ClusterState): boolean {
+  if (!operator) return (node?.freshness ?? null) !== null
+  return operator.freshness !== null || operator.outcome === 'absent'
 }
 
 /** Operators of the whole cluster count in every namespace. */

@@ -1,8 +1,9 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { describe, expect, it } from 'vitest'
-import type { Plan } from '#model'
+import { type ClusterState, clusterTotals, nodeStatus, type Plan } from '#model'
 import { originalFromBatch } from '#wire'
-import { aBatch, aNode, complete, west } from '../../state/test/fleet-words.ts'
+import { documentCommands } from '../../state/redis-documents.ts'
+import { aBatch, aClusterOperator, aNode, anOperator, complete, west } from '../../state/test/fleet-words.ts'
 import { type Payload, StreamClient } from './test/clients.ts'
 import { aHub } from './test/hub.ts'
 
@@ -52,6 +53,67 @@ describe('a collector of the original', () => {
     await send('b', 0)
     await hub.ingester.flushed()
     expect(hub.state.cluster('west')?.deploymentCount).toBe(7)
+  })
+
+  it('drains a node: the cluster stays healthy, and no node counts as not ready', async () => {
+    await using hub = await aHub()
+    await using collector = new StreamClient({ address: hub.server.address, token: 'west-token' })
+    collector.send(register('west'))
+    const send = async (batchId: string, unschedulable: boolean) => {
+      const nodes = [aNode('n1', { roles: ['control-plane'], unschedulable }), aNode('n2')]
+      const told = originalFromBatch(aBatch(west, 1, [complete('node', ...nodes)]))
+      collector.send({
+        case: 'metrics',
+        value: { ...told, clusterName: 'west', batchId, collectedAt: timestampFromMs(Date.now()) },
+      })
+      await collector.next('ack')
+      await hub.ingester.flushed()
+      return hub.state.cluster('west') as ClusterState
+    }
+    await send('a', false)
+    const drained = await send('b', true)
+    expect(drained.status.health).toBe('healthy')
+    const nodes = [...(drained.parts.node?.items.values() ?? [])]
+    expect(nodes.map(nodeStatus)).toEqual(['SchedulingDisabled', 'Ready'])
+    expect(clusterTotals({ nodes }).nodes).toEqual({ total: 2, ready: 1, notReady: 0, unschedulable: 1 })
+    const back = await send('c', false)
+    expect(back.events.map(({ type }) => type).filter((type) => type.startsWith('node.'))).toEqual([
+      'node.uncordoned',
+      'node.cordoned',
+    ])
+  })
+
+  it('tells no time of its operators: the documents have that of their arrival', async () => {
+    await using hub = await aHub()
+    await using collector = new StreamClient({ address: hub.server.address, token: 'west-token' })
+    collector.send(register('west'))
+    const parts = [
+      complete('node', aNode('n1')),
+      complete('operator', anOperator('x.v1')),
+      complete('clusterOperator', aClusterOperator('dns')),
+    ]
+    const before = Math.floor(Date.now() / 1000) * 1000
+    collector.send({
+      case: 'metrics',
+      value: {
+        ...originalFromBatch(aBatch(west, 1, parts)),
+        clusterName: 'west',
+        batchId: 'a',
+        collectedAt: timestampFromMs(Date.now()),
+      },
+    })
+    await collector.next('ack')
+    await hub.ingester.flushed()
+    const state = hub.state.cluster('west') as ClusterState
+    const { commands } = documentCommands(undefined, state, Date.now(), { ttlMs: 600_000, retentionMs: 3_600_000 })
+    const documentAt = (wanted: string) =>
+      JSON.parse(String(commands.find(([verb, key]) => verb === 'SET' && key === wanted)?.[2])) as [
+        Record<string, string>,
+      ]
+    const [operator] = documentAt('cluster:west:operators')
+    const [clusterOperator] = documentAt('cluster:west:cluster_operators')
+    for (const time of [operator.created_at, operator.updated_at, clusterOperator.last_transition_time])
+      expect(Date.parse(time ?? '')).toBeGreaterThanOrEqual(before)
   })
 
   it('gets its sources as they are compiled, again when they change, and nothing where there are none', async () => {
