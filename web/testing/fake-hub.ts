@@ -90,7 +90,7 @@ export class FakeHub {
   customs: FakeCustoms = { ...someCustoms(Date.now()), types: new Map() }
   readonly #root: string
   readonly #prefix: string
-  readonly #streams = new Map<ServerResponse, { clusters: Set<string>; types: Set<string> }>()
+  readonly #streams = new Map<ServerResponse, { clusters: Set<string>; types: Set<string>; inParts: boolean }>()
   readonly #server: Server
   #id = 0
 
@@ -156,7 +156,7 @@ export class FakeHub {
 
   /** What a stream begins with, to every stream: what follows an `access`. */
   snapshot(): void {
-    for (const [stream, { clusters, types }] of this.#streams) this.#writeSnapshot(stream, clusters, types)
+    for (const [stream, asked] of this.#streams) this.#writeSnapshot(stream, asked)
   }
 
   /** Breaks every stream off. */
@@ -261,12 +261,20 @@ export class FakeHub {
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
     response.flushHeaders()
     response.write('retry: 300\n\n')
-    this.#streams.set(response, { clusters, types: wanted })
+    const asked = { clusters, types: wanted, inParts: url.searchParams.get('parts') === 'true' }
+    this.#streams.set(response, asked)
     response.on('close', () => this.#streams.delete(response))
-    this.#writeSnapshot(response, clusters, wanted)
+    this.#writeSnapshot(response, asked)
   }
 
-  #writeSnapshot(response: ServerResponse, clusters: ReadonlySet<string>, wanted: ReadonlySet<string>): void {
+  #writeSnapshot(
+    response: ServerResponse,
+    {
+      clusters,
+      types: wanted,
+      inParts,
+    }: { clusters: ReadonlySet<string>; types: ReadonlySet<string>; inParts: boolean },
+  ): void {
     const rows = [...clusters].flatMap((cluster) => {
       const world = this.worlds.get(cluster)
       if (!world) return []
@@ -282,9 +290,22 @@ export class FakeHub {
     this.#write(response, {
       kind: 'snapshot',
       clusters: [...this.worlds.values()].map(({ view }) => view),
-      rows,
+      rows: inParts
+        ? rows.map((list) => ({ ...list, items: list.items.slice(0, 300), total: list.items.length }))
+        : rows,
       now: this.now(),
     })
+    if (!inParts) return
+    for (const { type, cluster, items } of rows)
+      for (let from = 300; from < items.length; from += 1000)
+        this.#write(response, {
+          kind: 'rows',
+          type,
+          cluster,
+          items: items.slice(from, from + 1000),
+          last: from + 1000 >= items.length,
+          now: this.now(),
+        })
   }
 
   #search(q: string): SearchHit[] {

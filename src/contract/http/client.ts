@@ -202,7 +202,12 @@ export interface Client {
   /** Every item of a paged list, page by page, without holding them all. */
   all<T>(page: (cursor: string | undefined) => Promise<PageView<T>>): AsyncGenerator<T>
   /** The address of the stream for an EventSource. */
-  streamUrl(query?: { cluster?: readonly string[]; type?: readonly RowType[]; lastEventId?: string }): string
+  streamUrl(query?: {
+    cluster?: readonly string[]
+    type?: readonly RowType[]
+    parts?: boolean
+    lastEventId?: string
+  }): string
 }
 
 /**

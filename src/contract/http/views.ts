@@ -213,15 +213,19 @@ export type Problem = Static<typeof ProblemSchema>
 /**
  * What /api/v1/stream sends (SSE; `event:` is `kind`, `data:` the rest, `id:` the event id on changes and snapshots).
  * Query: `cluster=<name>` (repeatable) adds rows of those clusters; `type=node` (repeatable) which rows; without them the
- * stream carries clusters only. After `snapshot` come `change`s; `Last-Event-ID` resumes without a new snapshot.
+ * stream carries clusters only. After `snapshot` come `change`s; `Last-Event-ID` resumes without a new snapshot. It is packed
+ * for who sends `Accept-Encoding: gzip`, each event so that it can be read at once.
  */
 export type StreamMessage =
   | {
       kind: 'snapshot'
       clusters: ClusterView[]
-      rows: { type: RowType; cluster: string; items: RowView[]; part: PartView | null }[]
+      /** `total`, with parts=true only: how many there are; those that `items` lacks follow as `rows` */
+      rows: { type: RowType; cluster: string; items: RowView[]; part: PartView | null; total?: number }[]
       now: number
     }
+  /** with parts=true: further rows of the snapshot before it; no `change` comes before the `last` of all */
+  | { kind: 'rows'; type: RowType; cluster: string; items: RowView[]; last: boolean; now: number }
   | { kind: 'change'; changes: StreamChange[]; now: number }
   /** what the caller may see changed: a snapshot follows and replaces everything held */
   | { kind: 'access'; reason: 'policies' | 'time'; now: number }

@@ -7,10 +7,12 @@ import type { Logger, Metrics } from '#runtime'
 import type { Availability, StateReader } from '#state'
 import { Dirty } from './dirty.ts'
 import { RefusedError } from './problem.ts'
-import { principalOf, sightOf } from './route.ts'
+import { acceptsGzip, principalOf, sightOf } from './route.ts'
+import { Frame } from './stream-frame.ts'
 import { type Asked, type Client, groupKey, StreamGroup } from './stream-group.ts'
 import { StreamIds } from './stream-ids.ts'
 import { SightWatch } from './stream-sights.ts'
+import { StreamWriter } from './stream-writer.ts'
 import type { ApiConfig } from './types.ts'
 import { staleAt, type Views } from './views.ts'
 
@@ -29,12 +31,15 @@ const shortFarewellMs = seconds(1)
 const maxBlindMs = seconds(10)
 /** Above this a snapshot is the shorter way. */
 const maxReplay = 10_000
+/** Bytes that may wait behind each part of a snapshot, about as many as it has. */
+const partAllowance = 2 ** 20
 /** Snapshots are made for this long at a time, then others have their turn. */
 const snapshotTurnMs = 25
 
 export interface StreamQuery {
   readonly cluster?: readonly string[]
   readonly type?: readonly RowType[]
+  readonly parts?: boolean
   readonly lastEventId?: string
 }
 
@@ -105,7 +110,13 @@ export class StreamHub implements AsyncDisposable {
     const after = typeof header === 'string' && header !== '' ? header : query.lastEventId
     reply.hijack()
     const response = reply.raw
-    const group = this.#groupOf(sightOf(request), { clusters: new Set(query.cluster), types: new Set(query.type) })
+    const group = this.#groupOf(sightOf(request), {
+      clusters: new Set(query.cluster),
+      types: new Set(query.type),
+      inParts: query.parts === true,
+    })
+    const isPacked = acceptsGzip(request.headers['accept-encoding'])
+    const writer = new StreamWriter(response, isPacked)
     const client: Client = {
       group,
       principal: principalOf(request),
@@ -116,6 +127,7 @@ export class StreamHub implements AsyncDisposable {
       ),
       closesAt: clock.now() + maxLifeMs,
       response,
+      writer,
       ready: false,
       limit: config.streamBufferBytes ?? 2 ** 20,
     }
@@ -134,9 +146,12 @@ export class StreamHub implements AsyncDisposable {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store, no-transform',
       'x-accel-buffering': 'no',
+      vary: 'Accept-Encoding',
+      ...(isPacked && { 'content-encoding': 'gzip' }),
     })
     response.flushHeaders()
-    this.#write(client, Buffer.concat([Buffer.from('retry: 2000\n\n'), this.#storeFrame()]))
+    writer.begin()
+    this.#write(client, new Frame(`retry: 2000\n\n${this.#storeText()}`))
     if (this.#parts.state.availability().state === 'loading') return // the snapshot follows as soon as there is one
     if (after === undefined || !(await this.#resume(client, after))) this.#snapshot(client)
   }
@@ -149,7 +164,7 @@ export class StreamHub implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort()
     this.#sights[Symbol.dispose]()
-    for (const { clients } of this.#groups.values()) for (const { response } of [...clients]) response.end()
+    for (const { clients } of this.#groups.values()) for (const { writer } of [...clients]) writer.end()
     await this.#bus?.[Symbol.asyncDispose]()
     await Promise.all(this.#waits)
   }
@@ -220,13 +235,14 @@ export class StreamHub implements AsyncDisposable {
       return
     }
     this.#waiting.delete(client)
-    const frame = this.#snapshotOf(client.group)
+    const frames = this.#snapshotOf(client.group)
     client.ready = true
-    client.limit += frame.length
-    this.#write(client, frame)
+    // What moves meanwhile waits behind it.
+    for (const frame of frames) client.limit += frame.isPart ? partAllowance : frame.plain.length
+    for (const frame of frames) this.#write(client, frame)
   }
 
-  #snapshotOf(group: StreamGroup): Buffer {
+  #snapshotOf(group: StreamGroup): readonly Frame[] {
     const now = this.#parts.clock.now()
     const kept = group.kept(this.#last, now)
     if (kept) return kept
@@ -282,7 +298,7 @@ export class StreamHub implements AsyncDisposable {
     client.ready = true
     const frame = group.missed(dirty, now, missed.at(-1)?.id ?? replay.head)
     if (!frame) return true
-    client.limit += frame.length
+    client.limit += frame.plain.length
     this.#write(client, frame)
     return true
   }
@@ -316,7 +332,7 @@ export class StreamHub implements AsyncDisposable {
     const reason = before.sight.generation === sight.generation ? 'time' : 'policies'
     this.#write(
       client,
-      Buffer.from(`event: access\ndata: ${JSON.stringify({ reason, now: this.#parts.clock.now() })}\n\n`),
+      new Frame(`event: access\ndata: ${JSON.stringify({ reason, now: this.#parts.clock.now() })}\n\n`),
     )
     this.#waiting.add(client)
     this.#draw()
@@ -337,12 +353,12 @@ export class StreamHub implements AsyncDisposable {
     })
   }
 
-  #write(client: Client, frame: Buffer): void {
-    const { response, group } = client
+  #write(client: Client, frame: Frame): void {
+    const { writer, group } = client
     if (!group.clients.has(client)) return
     // One frame may pass the limit; the next does not. A client that reads takes a frame of any size.
-    if (response.writableLength <= client.limit) {
-      response.write(frame)
+    if (writer.waitingBytes <= client.limit) {
+      writer.write(frame)
       return
     }
     this.#overflows.inc()
@@ -352,7 +368,7 @@ export class StreamHub implements AsyncDisposable {
   /** The last frame; after a while it does not matter whether it was read. */
   #reset(client: Client, reason: string, waitMs = shortFarewellMs): void {
     this.#forget(client)
-    client.response.end(`event: reset\ndata: ${JSON.stringify({ reason })}\n\n`)
+    client.writer.end(`event: reset\ndata: ${JSON.stringify({ reason })}\n\n`)
     this.#later(waitMs, () => client.response.destroy())
   }
 
@@ -374,7 +390,7 @@ export class StreamHub implements AsyncDisposable {
     const now = clock.now()
     const availability = state.availability()
     if (said(availability) !== this.#storeState) {
-      this.#toAll(this.#storeFrame())
+      this.#toAll(new Frame(this.#storeText()))
       if (availability.state !== 'loading')
         for (const client of this.#clients()) if (!client.ready) this.#waiting.add(client)
     }
@@ -382,7 +398,7 @@ export class StreamHub implements AsyncDisposable {
       if (now >= client.endsAt) this.#reset(client, 'session_ended')
       else if (now >= client.closesAt) {
         this.#forget(client)
-        client.response.end()
+        client.writer.end()
       }
     }
     for (const cluster of state.clusters()) {
@@ -398,25 +414,25 @@ export class StreamHub implements AsyncDisposable {
     }
     if (now - this.#beatAt < heartbeatMs) return
     this.#beatAt = now
-    this.#toAll(Buffer.from(`event: heartbeat\ndata: {"now":${now}}\n\n`))
+    this.#toAll(new Frame(`event: heartbeat\ndata: {"now":${now}}\n\n`))
   }
 
   #clients(): Client[] {
     return [...this.#groups.values()].flatMap(({ clients }) => [...clients])
   }
 
-  #toAll(frame: Buffer): void {
+  #toAll(frame: Frame): void {
     for (const client of this.#clients()) this.#write(client, frame)
   }
 
-  #storeFrame(): Buffer {
+  #storeText(): string {
     const availability = this.#parts.state.availability()
     this.#storeState = said(availability)
     const since = availability.state === 'unavailable' ? availability.since : null
     // The store's own words may name hosts of the inside: they are for the log.
     const missing = availability.state === 'loading' ? (availability.missing ?? '') : ''
     const reason = availability.state === 'unavailable' ? 'the store behind the hub does not answer' : missing
-    return Buffer.from(`event: store\ndata: ${JSON.stringify({ state: availability.state, since, reason })}\n\n`)
+    return `event: store\ndata: ${JSON.stringify({ state: availability.state, since, reason })}\n\n`
   }
 
   #groupOf(sight: Sight, asked: Asked): StreamGroup {

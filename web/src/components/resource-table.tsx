@@ -71,6 +71,8 @@ export interface ResourceTableProps<T> {
   readonly instead?: ((view: TableView<T>) => ReactNode) | undefined
   readonly rowHeight?: number
   readonly note?: ReactNode
+  /** how many there are, where not all of them are here yet */
+  readonly total?: number | undefined
   /** what a file says of each row besides the columns: its cluster, when it was read */
   readonly alsoExported?: readonly ExportColumn<T>[] | undefined
 }
@@ -148,11 +150,7 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
           what={noun}
         />
         <p className="count">
-          <span role="status">
-            {held.rows.length === rows.size
-              ? `${formatCount(rows.size)} ${noun}`
-              : `${formatCount(held.rows.length)} of ${formatCount(rows.size)} ${noun}`}
-          </span>
+          <span role="status">{countText(held.rows.length, rows.size, props.total, noun)}</span>
           {props.note}
           {held.moved && (
             <span className="held">
@@ -206,6 +204,12 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
       </div>
     </section>
   )
+}
+
+function countText(shown: number, here: number, total: number | undefined, noun: string): string {
+  if (total !== undefined && total > here)
+    return `${formatCount(here)} of ${formatCount(total)} ${noun} so far, the others are coming`
+  return shown === here ? `${formatCount(here)} ${noun}` : `${formatCount(shown)} of ${formatCount(here)} ${noun}`
 }
 
 export function NoMatch({ noun, onClear }: { noun: string; onClear: () => void }): ReactNode {

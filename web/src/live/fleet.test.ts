@@ -156,3 +156,44 @@ describe('newestFirst', () => {
     expect(kept[0]?.at).toBe(maxEvents + 49)
   })
 })
+
+describe('a snapshot in parts', () => {
+  const items = (from: number, to: number, mark = 0) =>
+    Array.from({ length: to - from }, (_, index) => nodeOf('a', `n${from + index}`, mark))
+  const first = (total: number, mark = 0): StreamMessage => ({
+    kind: 'snapshot',
+    now,
+    clusters: [clusterOf('a', '')],
+    rows: [{ type: 'node', cluster: 'a', part, items: items(0, 2, mark), total }],
+  })
+  const more = (from: number, to: number, last: boolean, mark = 0): StreamMessage => ({
+    kind: 'rows',
+    type: 'node',
+    cluster: 'a',
+    items: items(from, to, mark),
+    last,
+    now,
+  })
+  const apply = (fleet: Fleet, ...messages: StreamMessage[]) => messages.reduce(applyMessage, fleet)
+  const rowsOf = (fleet: Fleet) => fleet.rows.get('a/node')
+  const marks = (fleet: Fleet) => [...(rowsOf(fleet)?.items.values() ?? [])].map((row) => (row as NodeView).imagesCount)
+
+  it('shows what came so far, says how many there are, and ends as the whole', () => {
+    const begun = apply(emptyFleet, first(5), more(2, 4, false))
+    expect([rowsOf(begun)?.items.size, rowsOf(begun)?.arriving?.total]).toEqual([4, 5])
+    const done = apply(begun, more(4, 5, true))
+    expect([rowsOf(done)?.items.size, rowsOf(done)?.arriving]).toEqual([5, undefined])
+    expect(rowsOf(apply(emptyFleet, first(2)))?.arriving).toBeUndefined()
+  })
+  it('keeps the rows that were whole until the new ones are', () => {
+    const whole = apply(emptyFleet, first(5), more(2, 5, true))
+    const again = apply(whole, first(5, 1), more(2, 4, false, 1))
+    expect(marks(again)).toEqual([0, 0, 0, 0, 0])
+    expect(marks(apply(again, more(4, 5, true, 1)))).toEqual([1, 1, 1, 1, 1])
+  })
+  it('keeps none that may no longer be shown', () => {
+    const whole = apply(emptyFleet, first(5), more(2, 5, true))
+    const other = apply(whole, { kind: 'access', reason: 'policies', now }, first(5, 1))
+    expect(marks(other)).toEqual([1, 1])
+  })
+})

@@ -5,6 +5,8 @@ export interface Rows {
   readonly items: ReadonlyMap<string, RowView>
   /** how the hub's last read of them ended; null: never read so far */
   readonly part: PartView | null
+  /** undefined: they are all here; else how many there are in all, and what came of those so far */
+  readonly arriving?: { readonly total: number; readonly items: ReadonlyMap<string, RowView> }
 }
 
 export interface StoreState {
@@ -58,13 +60,20 @@ export function applyMessage(fleet: Fleet, message: StreamMessage): Fleet {
         epoch: fleet.isOutdated ? fleet.epoch + 1 : fleet.epoch,
         isOutdated: false,
         rows: new Map(
-          message.rows.map(({ type, cluster, items, part }) => [
+          message.rows.map(({ type, cluster, items, part, total = items.length }) => [
             rowsKey(cluster, type),
-            { items: byName(items), part },
+            beginning(
+              byName(items),
+              part,
+              total,
+              fleet.isOutdated ? undefined : fleet.rows.get(rowsKey(cluster, type)),
+            ),
           ]),
         ),
       }
     }
+    case 'rows':
+      return withRows(fleet, message)
     case 'change':
       return applyChanges(fleet, message.changes)
     case 'store':
@@ -77,6 +86,38 @@ export function applyMessage(fleet: Fleet, message: StreamMessage): Fleet {
     default:
       return unknownMessage(fleet, message)
   }
+}
+
+/**
+ * Rows of a snapshot that has more to come. Those that were shown whole stay until the new ones are whole; but none that may
+ * no longer be shown.
+ */
+function beginning(
+  items: ReadonlyMap<string, RowView>,
+  part: PartView | null,
+  total: number,
+  before: Rows | undefined,
+): Rows {
+  if (items.size >= total) return { items, part }
+  const shown = before && !before.arriving ? before.items : items
+  return { items: shown, part, arriving: { total, items } }
+}
+
+function withRows(fleet: Fleet, { type, cluster, items, last }: Extract<StreamMessage, { kind: 'rows' }>): Fleet {
+  const key = rowsKey(cluster, type)
+  const before = fleet.rows.get(key)
+  if (!before?.arriving) return fleet
+  const come = new Map(before.arriving.items)
+  for (const item of items) come.set(item.name, item)
+  const isFirstTime = before.items === before.arriving.items
+  const rows: Rows = last
+    ? { items: come, part: before.part }
+    : {
+        items: isFirstTime ? come : before.items,
+        part: before.part,
+        arriving: { total: before.arriving.total, items: come },
+      }
+  return { ...fleet, rows: new Map(fleet.rows).set(key, rows) }
 }
 
 /** Nothing of what was known: for when it may no longer be shown. */

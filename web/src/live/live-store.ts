@@ -7,7 +7,7 @@ import {
   type StreamMessage,
 } from '../contract.ts'
 import { backOffMs } from './back-off.ts'
-import { applyMessage, emptyFleet, type Fleet, forget } from './fleet.ts'
+import { applyMessage, emptyFleet, type Fleet, forget, rowsKey } from './fleet.ts'
 import { HubClock } from './hub-clock.ts'
 import { problemOf } from './problem.ts'
 
@@ -74,7 +74,7 @@ const defaultTiming = {
   lingerMs: 60_000,
 }
 
-const kinds = ['snapshot', 'change', 'store', 'heartbeat', 'access', 'reset'] as const
+const kinds = ['snapshot', 'rows', 'change', 'store', 'heartbeat', 'access', 'reset'] as const
 
 /** One stream per tab, and what came of it. Everything on the page reads from here. */
 export class LiveStore {
@@ -101,6 +101,8 @@ export class LiveStore {
   #covered = new Set<string>()
   #timers = new Map<string, ReturnType<typeof setTimeout>>()
   #attempt = 0
+  /** rows that came and are not shown yet */
+  #parts: Extract<StreamMessage, { kind: 'rows' }> | undefined
   #polling: AbortController | undefined
   #asking: AbortController | undefined
   /** the stream was opened anew since it last said something, for the hub answers */
@@ -223,6 +225,7 @@ export class LiveStore {
     const url = this.#client.streamUrl({
       cluster: [...new Set(wanted.map(({ cluster }) => cluster))],
       type: [...new Set(wanted.map(({ type }) => type))],
+      parts: true,
       ...(this.#lastEventId && { lastEventId: this.#lastEventId }),
     })
     const source = this.#openStream(url)
@@ -261,7 +264,8 @@ export class LiveStore {
       this.#failed(source, true)
       return
     }
-    if (event.lastEventId) this.#lastEventId = event.lastEventId
+    // Half a snapshot is nothing to resume after: it has an empty id.
+    if (event.lastEventId || message.kind === 'snapshot') this.#lastEventId = event.lastEventId
     if ('now' in message) this.clock.observe(message.now)
     if (message.kind === 'reset') {
       this.#reset(source, message.reason)
@@ -272,7 +276,9 @@ export class LiveStore {
     this.#asking?.abort()
     this.#cancel('patience')
     this.#listen()
-    const fleet = applyMessage(this.#live.fleet, message)
+    const whole = this.#gather(message)
+    if (!whole) return
+    const fleet = applyMessage(this.#live.fleet, whole)
     // A stream that resumes sends no snapshot; it lives from the first thing it says about what we hold.
     const live = fleet.loaded
     this.#set({
@@ -284,6 +290,23 @@ export class LiveStore {
     })
     if (!fleet.isOutdated) this.#cancel('outdated')
     else if (message.kind === 'access') this.#later('outdated', this.#timing.outdatedMs, () => this.#forget())
+  }
+
+  /**
+   * Rows are shown when as many came as are there, or the last: a table of so many is not put in order for each part.
+   * @returns undefined: later
+   */
+  #gather(message: StreamMessage): StreamMessage | undefined {
+    if (message.kind === 'snapshot') this.#parts = undefined
+    if (message.kind !== 'rows') return message
+    const { type, cluster } = message
+    const before = this.#parts
+    const isSame = before?.type === type && before.cluster === cluster
+    const items = isSame ? before.items.concat(message.items) : message.items
+    const here = this.#live.fleet.rows.get(rowsKey(cluster, type))?.arriving?.items.size ?? 0
+    const isEnough = message.last || items.length >= here
+    this.#parts = isEnough ? undefined : { ...message, items }
+    return isEnough ? { ...message, items } : undefined
   }
 
   /** The last frame of a stream. The hub says at once why it refuses a new one, if it does: a poll asks for that. */

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import { Dialog } from '../../components/dialog.tsx'
 import { LoadMeter } from '../../components/meter.tsx'
-import { Empty } from '../../components/states.tsx'
+import { Empty, Skeleton } from '../../components/states.tsx'
 import { Age, Missing, NotShown } from '../../components/text.tsx'
 import type { ClusterView, NodeView } from '../../contract.ts'
 import { useLive } from '../../live/hooks.ts'
@@ -15,11 +15,13 @@ interface DrawerProps {
   readonly name: string
   readonly node: NodeView | undefined
   readonly stale: boolean
+  /** further nodes are still coming: it may be among them */
+  readonly isComing: boolean
   readonly onClose: () => void
 }
 
 /** Everything that is known of one node, beside the list it stands in. */
-export function NodeDrawer({ cluster, name, node, stale, onClose }: DrawerProps): ReactNode {
+export function NodeDrawer({ cluster, name, node, stale, isComing, onClose }: DrawerProps): ReactNode {
   return (
     <Dialog
       title={<span className="mono">{name}</span>}
@@ -28,6 +30,8 @@ export function NodeDrawer({ cluster, name, node, stale, onClose }: DrawerProps)
     >
       {node ? (
         <Facts cluster={cluster} node={node} />
+      ) : isComing ? (
+        <Skeleton label={`Loading ${name}`} />
       ) : (
         <Empty title="This node is not there">
           <p>

@@ -120,7 +120,7 @@ export function NodesTab({ cluster, node }: { cluster: ClusterView; node: string
   const columns = useMemo(() => nodeColumns(now), [now])
   return (
     <PartGate<NodeView> cluster={cluster} type="node">
-      {({ rows, stale, note, exports }) => (
+      {({ rows, stale, note, total, exports }) => (
         <>
           <ResourceTable
             caption={`Nodes of ${cluster.name}`}
@@ -138,6 +138,7 @@ export function NodesTab({ cluster, node }: { cluster: ClusterView; node: string
             dim={() => stale}
             note={note}
             alsoExported={exports}
+            total={total}
           />
           {node !== null && (
             <NodeDrawer
@@ -145,6 +146,7 @@ export function NodesTab({ cluster, node }: { cluster: ClusterView; node: string
               name={node}
               node={rows.get(node)}
               stale={stale}
+              isComing={total !== undefined}
               onClose={() => navigate(`${clusterPath(cluster.name, 'nodes')}${query && `?${query}`}`)}
             />
           )}

@@ -52,6 +52,8 @@ export interface PartRows<T> {
   /** the rows are of the past: when the hub last read them, if ever */
   readonly stale: boolean
   readonly note: ReactNode
+  /** how many there are, while the others are still coming */
+  readonly total: number | undefined
   /** what a file says of each row besides */
   readonly exports: readonly ExportColumn<unknown>[]
 }
@@ -104,6 +106,7 @@ export function PartGate<T extends RowView>({
         rows: rows.items,
         stale: stale || failed !== null,
         note,
+        total: rows.arriving?.total,
         exports: partExports(cluster, readAt),
       })}
     </>

@@ -88,7 +88,7 @@ export function NamespacesTab({ cluster }: { cluster: ClusterView }): ReactNode 
   const columns = useMemo(() => namespaceColumns(now, cluster.filtered), [now, cluster.filtered])
   return (
     <PartGate<NamespaceView> cluster={cluster} type="namespace">
-      {({ rows, stale, note, exports }) => (
+      {({ rows, stale, note, total, exports }) => (
         <ResourceTable
           caption={`Namespaces of ${cluster.name}`}
           id="namespaces"
@@ -104,6 +104,7 @@ export function NamespacesTab({ cluster }: { cluster: ClusterView }): ReactNode 
           dim={() => stale}
           note={note}
           alsoExported={exports}
+          total={total}
         />
       )}
     </PartGate>
@@ -162,7 +163,7 @@ const deploymentColumns: readonly Column<DeploymentView>[] = [
 export function DeploymentsTab({ cluster }: { cluster: ClusterView }): ReactNode {
   return (
     <PartGate<DeploymentView> cluster={cluster} type="deployment">
-      {({ rows, stale, note, exports }) => (
+      {({ rows, stale, note, total, exports }) => (
         <ResourceTable
           caption={`Deployments of ${cluster.name}`}
           id="deployments"
@@ -177,6 +178,7 @@ export function DeploymentsTab({ cluster }: { cluster: ClusterView }): ReactNode
           dim={() => stale}
           note={note}
           alsoExported={exports}
+          total={total}
         />
       )}
     </PartGate>
@@ -247,7 +249,7 @@ const operatorColumns: readonly Column<OperatorView>[] = [
 export function OperatorsTab({ cluster }: { cluster: ClusterView }): ReactNode {
   return (
     <PartGate<OperatorView> cluster={cluster} type="operator">
-      {({ rows, stale, note, exports }) => (
+      {({ rows, stale, note, total, exports }) => (
         <ResourceTable
           caption={`Operators of ${cluster.name}`}
           id="operators"
@@ -263,6 +265,7 @@ export function OperatorsTab({ cluster }: { cluster: ClusterView }): ReactNode {
           dim={() => stale}
           note={note}
           alsoExported={exports}
+          total={total}
         />
       )}
     </PartGate>
@@ -339,7 +342,7 @@ const clusterOperatorFields = {
 export function ClusterOperatorsTab({ cluster }: { cluster: ClusterView }): ReactNode {
   return (
     <PartGate<ClusterOperatorView> cluster={cluster} type="clusterOperator">
-      {({ rows, stale, note, exports }) => (
+      {({ rows, stale, note, total, exports }) => (
         <ResourceTable
           caption={`Cluster operators of ${cluster.name}`}
           id="cluster-operators"
@@ -355,6 +358,7 @@ export function ClusterOperatorsTab({ cluster }: { cluster: ClusterView }): Reac
           dim={() => stale}
           note={note}
           alsoExported={exports}
+          total={total}
         />
       )}
     </PartGate>
