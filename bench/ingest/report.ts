@@ -1,4 +1,5 @@
 import type { Options, Result } from '../ingest.ts'
+import { BESIDE, FACTOR, ORIGINAL, STAND_IN } from './calibration.ts'
 
 const QUIET_GOAL_BYTES = 1_024
 const FIRST_GOAL_BYTES = 10_240
@@ -10,7 +11,7 @@ const upBytes = ({ clients }: Result) => clients.upBytes / Math.max(1, clients.a
 const cycleBytes = ({ clients }: Result) => (clients.upBytes + clients.downBytes) / Math.max(1, clients.acks)
 const cpuUs = ({ hubCpuUs, redisCpuUs }: Result) => hubCpuUs + redisCpuUs
 
-/** The page of results, by the ids of the cases: `baseline` is what the others are compared with. */
+/** The page of results, by the ids of the cases: `baseline` is the stand-in for the original that the others are compared with. */
 export function report(
   results: ReadonlyMap<string, Result>,
   storm: Result | undefined,
@@ -36,15 +37,15 @@ export function report(
   ]
   for (const [what, result] of compared) {
     if (!baseline || !result) continue
-    const ratio = rate(result) / rate(baseline)
-    goal(`batches/s, ${what}`, `≥ ${RATIO_GOAL} × baseline`, `${ratio.toFixed(2)} ×`, ratio >= RATIO_GOAL)
-    const cpu = cpuUs(baseline) / cpuUs(result)
-    goal(
-      `batches per CPU, hub and Redis, ${what}`,
-      `≥ ${RATIO_GOAL} × baseline`,
-      `${cpu.toFixed(2)} ×`,
-      cpu >= RATIO_GOAL,
-    )
+    const compare = (of: string, ratio: number, factor: number) =>
+      goal(
+        `${of}, ${what}`,
+        `≥ ${RATIO_GOAL} × the original`,
+        `${(ratio / factor).toFixed(2)} × (${ratio.toFixed(2)} × the stand-in)`,
+        ratio / factor >= RATIO_GOAL,
+      )
+    compare('batches/s', rate(result) / rate(baseline), FACTOR.rate)
+    compare('batches per CPU, hub and Redis', cpuUs(baseline) / cpuUs(result), FACTOR.cpu)
   }
   if (complete) {
     const bytes = upBytes(complete)
@@ -91,6 +92,18 @@ ${storm ? `Reconnect storm: ${options.storm} agents dial at once; all had their 
 | Goal | Target | Measured | |
 |---|---|---|---|
 ${goals.join('\n')}
+
+## The original itself
+
+The first row is a stand-in for the original, and slower than it: the original does ${FACTOR.rate.toFixed(2)} × its batches/s with 1/${FACTOR.cpu.toFixed(2)} of its CPU, so
+every ratio to the stand-in is divided by that. The factors come from two separate measurements of ${ORIGINAL.streams} streams × ${ORIGINAL.nodes} nodes: the original on two
+calm cores (TLS, the same kind of Redis; ${ORIGINAL.batchesPerSecond} batches/s, ${(ORIGINAL.cpuUs / 1000).toFixed(1)} ms of CPU per batch with Redis, ${ORIGINAL.rssMb} MB), and the stand-in as it was published
+(${STAND_IN.batchesPerSecond} batches/s, ${(STAND_IN.cpuUs / 1000).toFixed(2)} ms, ${STAND_IN.rssMb} MB). They did not run side by side; they hold for that load, and as far as a machine acts alike on both. Side
+by side, in the measurement of the original, ours (original protocol, history kept besides) was nearer to it, and takes several times its memory:
+
+| Streams × nodes | The original: batches/s, CPU per batch with Redis, RSS | Ours beside it |
+|---|---|---|
+${BESIDE.map(({ load, original, ours }) => `| ${load} | ${original} | ${ours} |`).join('\n')}
 
 ## Method
 

@@ -5,7 +5,7 @@ import { COLLECTOR_METHOD, decodeRequest, encodeResponse, type MetricsBatch } fr
 import { serveBencher } from './process.ts'
 
 /*
- * What we are compared with: a hub that acknowledges a batch when every document and every sample of it is in Redis, by the
+ * What we are compared with, a stand-in for the original (calibration.ts says how the original differs): a hub that acknowledges a batch when every document and every sample of it is in Redis, by the
  * documented keys, one pipeline per group as documented. No credential is looked at, nothing is kept on a disk of its own.
  */
 
