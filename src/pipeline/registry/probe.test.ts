@@ -93,7 +93,7 @@ describe('a registry that answers', () => {
 })
 
 describe('credentials', () => {
-  it('are sent as Basic after the registry asked for them, and count the repositories', async () => {
+  it('are offered as Basic at once, and count the repositories', async () => {
     await using server = await serve(registry({ credentials, repositories: ['a/b', 'c'] }))
     const result = await probe(targetAt(server.url, { ...signedIn, checkCatalog: true }))
     expect(result).toMatchObject({
@@ -101,10 +101,14 @@ describe('credentials', () => {
       repositoryCount: 2,
       repositories: ['a/b', 'c'],
       warnings: [],
-      features: { requires_auth: true, catalog_accessible: true },
+      features: { docker_v2_api: true, catalog_accessible: true },
     })
     expect(result.message).toMatch(/^Registry is healthy \(response time: \d+ms\), 2 repositories$/)
-    expect(server.seen[0]).toEqual({ path: '/v2/', authorization: undefined })
+    const basic = `Basic ${Buffer.from(`${credentials.username}:${credentials.password}`).toString('base64')}`
+    expect(server.seen).toEqual([
+      { path: '/v2/', authorization: basic },
+      { path: expect.stringMatching(/^\/v2\/_catalog/), authorization: basic },
+    ])
   })
 
   it.each(['token', 'access_token'])('get a token by the token flow, read from %s', async (field) => {
@@ -119,7 +123,7 @@ describe('credentials', () => {
     expect(result).toMatchObject({ health: 'healthy', repositoryCount: 1, warnings: [] })
     expect(new URL(tokens.seen[0]?.path ?? '', 'http://x').searchParams.get('scope')).toBe('registry:catalog:*')
     expect(new URL(tokens.seen[0]?.path ?? '', 'http://x').searchParams.get('a')).toBe('b')
-    expect(server.seen.map(({ authorization }) => authorization)).not.toContain(expect.stringMatching(/^Basic/))
+    expect(server.seen.map(({ authorization }) => authorization?.split(' ')[0])).toEqual(['Basic', 'Bearer', 'Bearer'])
   })
 
   it('are not needed where everybody gets a token for the catalogue', async () => {
@@ -137,6 +141,33 @@ describe('credentials', () => {
       code: 'unauthorized',
       message: expect.stringContaining('Secret clusterpulse/harbor-credentials'),
     })
+  })
+
+  it.each([400, 403])('that are refused by %d leave a registry available that answers without them', async (status) => {
+    const open = registry({ repositories: ['x'] })
+    await using server = await serve((request, response) =>
+      request.headers.authorization === undefined ? open(request, response) : json(response, status, {}),
+    )
+    const result = await probe(targetAt(server.url, { ...signedIn, checkCatalog: true }))
+    expect(result).toMatchObject({
+      ...{ available: true, health: 'degraded', repositoryCount: 1 },
+      warnings: [{ code: 'unauthorized', message: expect.stringContaining(`(status ${status})`) }],
+    })
+  })
+
+  it('that are refused by 403 leave a registry available that asks for some', async () => {
+    await using server = await serve((request, response) => {
+      const isAsked = request.headers.authorization === undefined
+      json(response, isAsked ? 401 : 403, {}, isAsked ? { 'www-authenticate': 'Basic realm="x"' } : {})
+    })
+    const result = await probe(targetAt(server.url, signedIn))
+    expect(result).toMatchObject({ available: true, health: 'degraded', warnings: [{ code: 'unauthorized' }] })
+    expect(server.seen).toHaveLength(2)
+  })
+
+  it('say nothing of a registry that fails with them and without', async () => {
+    await using server = await serve((_, response) => json(response, 403, {}))
+    expect(await probe(targetAt(server.url, signedIn))).toMatchObject({ available: false, code: 'unexpected_status' })
   })
 
   it('that the token service refuses make it degraded too', async () => {
@@ -204,7 +235,7 @@ describe('credentials', () => {
         location: `https://${credentials.password}.example/${credentials.password}`,
         'www-authenticate': `Bearer realm="${tokens.url}"`,
       }
-      if (request.headers.authorization === undefined) return json(response, 401, {}, headers)
+      if (!request.headers.authorization?.startsWith('Bearer ')) return json(response, 401, {}, headers)
       if (request.url === '/v2/') return json(response, 200, {}, headers)
       if (request.url?.startsWith('/v2/_catalog')) return json(response, 200, { repositories: [given] }, headers)
       json(response, 307, {}, headers)

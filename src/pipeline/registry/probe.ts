@@ -9,6 +9,8 @@ import { type Answer, Wire } from './wire.ts'
 
 /** From here on a registry that answers is degraded, ms. */
 export const SLOW_MS = 5_000
+/** Besides 401: what some registries say to credentials they do not take. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 403])
 const PING_BYTES = 64 * 1024
 const VERSION_CHARS = 256
 const NAME_CHARS = 256
@@ -31,8 +33,9 @@ interface Findings {
 /**
  * Asks a registry once how it is, within `timeoutMs` for everything together. Trouble is a result, not an error.
  *
- *   /v2/ ─ 200 ───────────────────────────▶ available ─▶ health check paths ─▶ catalogue
- *      └── 401 ─▶ credentials? ─▶ /v2/ again ──▲   (refused credentials: available, and degraded)
+ *   /v2/, with credentials where there are some
+ *      ├── 200 ──────────────────────────────▶ available ─▶ health check paths ─▶ catalogue
+ *      └── 401 Bearer ─▶ token ─▶ /v2/ again ──▲   (refused credentials: available, and degraded)
  *
  * @throws only the signal's reason, where the caller ended it
  */
@@ -80,15 +83,23 @@ async function examine(
   const home = homeOf(target)
   await using wire = new Wire({ target, home, lookup, clock, signal })
   const visit: Visit = { target, home, wire, secrets, found, signal, sent: undefined, demand: undefined }
-  const ping = await wire.get(addressOf(visit, '/v2/'), {
-    maxBytes: PING_BYTES,
-    onHeaders: (headersMs) => {
-      found.responseMs = headersMs
-    },
-  })
+  const ask = (authorization: string | undefined) =>
+    wire.get(addressOf(visit, '/v2/'), {
+      maxBytes: PING_BYTES,
+      authorization,
+      onHeaders: (headersMs) => {
+        found.responseMs = headersMs
+      },
+    })
+  const offer = target.credentials && basicOf(target.credentials)
+  const first = await ask(offer)
+  // Credentials that are refused by another word than 401 say nothing of the registry itself.
+  const ping = offer !== undefined && REFUSALS.has(first.status) ? await ask(undefined) : first
   checkPing(ping)
   noteFeatures(found, ping)
-  if (ping.status === 401) await signIn(visit, ping)
+  if (ping.status === 401) await signIn(visit, ping, first.status)
+  else if (ping !== first) impairRefused(visit, refusedWith(home, first.status))
+  else if (ping.isHome) visit.sent = offer
   await checkPaths(visit)
   if (target.checkCatalog) await countRepositories(visit)
 }
@@ -167,34 +178,43 @@ function noteFeatures(found: Findings, { headers, status, isCut }: Answer): void
   if (isCut) warn(found, 'answer_too_large', 'the answer of /v2/ is larger than 64 KiB; the rest was not read')
 }
 
-/** Meets what the registry demands. That it refuses us does not make it unavailable. */
-async function signIn(visit: Visit, ping: Answer): Promise<void> {
+/**
+ * Meets what the registry demands. That it refuses us does not make it unavailable.
+ * @param offered how it answered our credentials
+ */
+async function signIn(visit: Visit, ping: Answer, offered: number): Promise<void> {
   const { target, found, home, signal, wire } = visit
   const demand = demandOf(ping.headers)
   visit.demand = demand
   if (!target.credentials) return
-  const whose = secretName(target)
   if (!ping.isHome) {
     const text = `${home.host} sends us to ${ping.url.host}, which gets no credentials; use that as endpoint`
     return impair(found, 'redirected', text)
   }
   if (!demand)
     return impair(found, 'sign_in_unknown', 'the registry wants neither Basic nor Bearer, so we cannot sign in')
+  if (demand.scheme === 'basic') return impairRefused(visit, refusedWith(home, offered))
   try {
     const scope = target.checkCatalog ? CATALOG_SCOPE : ''
-    const sent = await authorization({ ...demand, ...('scope' in demand && { scope: '' }) }, scope, visit)
+    const sent = await authorization({ ...demand, scope: '' }, scope, visit)
     const answer = await wire.get(ping.url, { maxBytes: PING_BYTES, authorization: sent })
-    if (answer.status === 401 || answer.status === 403)
-      throw new ProbeError('unauthorized', `${home.host} refuses them (status ${answer.status})`)
+    if (answer.status === 401 || answer.status === 403) throw refusedWith(home, answer.status)
     if (answer.status !== 200)
       throw new ProbeError('sign_in_failed', `${home.host} answers with status ${answer.status}`)
     noteFeatures(found, answer)
     visit.sent = sent
   } catch (error) {
     throwIfCallerEnded(signal)
-    const { code, message } = troubleWith(home.host, error)
-    impair(found, code, `the registry answers, but does not work with the credentials ${whose}: ${message}`)
+    impairRefused(visit, troubleWith(home.host, error))
   }
+}
+
+const refusedWith = ({ host }: URL, status: number): ProbeError =>
+  new ProbeError('unauthorized', `${host} refuses them (status ${status})`)
+
+function impairRefused({ found, target }: Visit, { code, message }: Pick<ProbeError, 'code' | 'message'>): void {
+  const whose = secretName(target)
+  impair(found, code, `the registry answers, but does not work with the credentials ${whose}: ${message}`)
 }
 
 const secretName = ({ credentialsRef }: RegistryTarget): string =>
