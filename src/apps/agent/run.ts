@@ -7,6 +7,7 @@ import {
   inClusterAccess,
   type KubeClient,
   loadKubeconfig,
+  type OwnedKubeClient,
 } from '#kube'
 import { FleetError } from '#model'
 import { createLogger, keepHeapTight, Metrics, type Part, startParts } from '#runtime'
@@ -111,7 +112,7 @@ async function clusterAccess({ kubeconfig, context }: AgentConfig): Promise<Clus
 /** One client at a time; a plan with another limit gets a new one, and calls that run on the old one end by themselves. */
 class ClientByTimeout implements AsyncDisposable {
   readonly #access: ClusterAccess
-  #client: { readonly timeoutMs: number; readonly kube: KubeClient } | undefined
+  #client: { readonly timeoutMs: number; readonly kube: OwnedKubeClient } | undefined
 
   constructor(access: ClusterAccess) {
     this.#access = access
@@ -119,9 +120,8 @@ class ClientByTimeout implements AsyncDisposable {
 
   get(timeoutMs: number): KubeClient {
     if (this.#client?.timeoutMs === timeoutMs) return this.#client.kube
-    const old = this.#client?.kube
-    // Rounds follow each other: when one asks, none uses the old client any more.
-    void old?.[Symbol.asyncDispose]()
+    // A round and collections of sources may still work with it.
+    this.#client?.kube.retire()
     const kube = createKubeClient(this.#access, { timeoutMs, qps: 50, burst: 100 })
     this.#client = { timeoutMs, kube }
     return kube

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Collector } from '#collect'
-import { isKubeError, type KubeClient, type KubeObject } from '#kube'
+import { isKubeError, type KubeClient, type KubeObject, throwOwnClose } from '#kube'
 import { type ClusterName, FleetError, seconds } from '#model'
 import type { AgentCredentials } from './agent-credentials.ts'
 import {
@@ -95,6 +95,7 @@ export async function deployAgent(options: DeployOptions): Promise<DeploymentEnd
     return { kind: 'deployed', image: settings.image, changed, ...(roleLeft !== undefined && { roleLeft }) }
   } catch (error) {
     signal.throwIfAborted()
+    throwOwnClose(error)
     return explained(step, cluster, error)
   }
 }
@@ -210,6 +211,7 @@ export async function removeAgent(
       await removeOne(kube, step, cluster, signal)
     } catch (error) {
       signal.throwIfAborted()
+      throwOwnClose(error)
       left.push(`${agentResources[step].kind} ${nameOf(step)} (${FleetError.from(error).message})`)
       // Nobody answers: the others would only wait as long.
       if (

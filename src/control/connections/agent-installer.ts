@@ -1,6 +1,6 @@
 import type { Collector } from '#collect'
 import type { ClusterConnection } from '#kinds'
-import { events, type KubeClient, type KubeObject } from '#kube'
+import { events, type KubeClient, type KubeObject, throwOwnClose } from '#kube'
 import {
   type Clock,
   type ClusterName,
@@ -185,6 +185,7 @@ export class AgentInstaller {
       })
     } catch (error) {
       signal.throwIfAborted()
+      throwOwnClose(error)
       const { code, message } = FleetError.from(error)
       end = { kind: 'failed', code, message }
     }
@@ -311,6 +312,7 @@ export class AgentInstaller {
       return undefined
     } catch (error) {
       signal.throwIfAborted()
+      throwOwnClose(error)
       return FleetError.from(error).message
     }
   }

@@ -157,7 +157,7 @@ export class ConnectionReconciler implements Reconciler {
     const waitMs = object && (await installer.leave(object, () => this.#client(object, signal), signal))
     if (waitMs !== undefined) return againAfter(waitMs)
     await installer.forget(cluster, signal)
-    await clients.drop(poolKey(key))
+    clients.drop(poolKey(key))
     if (this.#visits.delete(key.name)) logger.info({ cluster: key.name }, 'connection is gone; cluster forgotten')
     return done
   }

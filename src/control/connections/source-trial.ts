@@ -1,4 +1,4 @@
-import type { ClientPool, KubeClient } from '#kube'
+import { type ClientPool, type KubeClient, throwOwnClose } from '#kube'
 import { type CompiledSource, collectSource } from '#metricsource'
 import { type Clock, type CustomPart, FleetError, systemClock } from '#model'
 import { accessSecrets, isReachable } from './cluster-access.ts'
@@ -53,6 +53,7 @@ export function sourceTrial(options: SourceTrialOptions) {
       kube = await clients.get(poolKey(object.metadata), way.access, { timeoutMs }, signal)
     } catch (error) {
       signal.throwIfAborted()
+      throwOwnClose(error)
       return failed(FleetError.from(error))
     }
     return collectSource({ kube, source, limit, signal, clock })

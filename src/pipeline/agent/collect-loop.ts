@@ -1,5 +1,5 @@
 import { type Collector, collectRound, failureOf, roundLimitMs } from '#collect'
-import type { KubeClient } from '#kube'
+import { isKubeError, type KubeClient } from '#kube'
 import type { Batch, Clock, ClusterName, Plan } from '#model'
 import type { Logger } from '#runtime'
 import type { Monotonic } from './boot.ts'
@@ -97,7 +97,8 @@ export class CollectLoop {
     try {
       batch = await this.#collect(stamp, collectedAt, giveUp)
     } catch (error) {
-      if (giveUp.aborted) return
+      // We close the cluster's client when we stop: that is no news of the cluster.
+      if (giveUp.aborted || isKubeError(error, 'closed')) return
       batch = this.#failed(collectedAt, monotonic.now() - stamp, error)
     }
     const { failure } = batch

@@ -55,6 +55,15 @@ describe('collectRound', () => {
     expect(part).toMatchObject({ outcome, code: `kube_${reason}`, message: 'because', collector: 'deployments' })
   })
 
+  it.each(['ping', 'nodes', 'deployments'] as const)(
+    'says nothing of the cluster when we closed the client at %s',
+    async (where) => {
+      const closed = kubeError('closed', 'the client is closed')
+      const cluster = where === 'ping' ? { ping: closed, objects: plain } : { objects: { ...plain, [where]: closed } }
+      await expect(round(cluster)).rejects.toBe(closed)
+    },
+  )
+
   it('fails with the documented words when the connection test fails, and reads nothing', async () => {
     const batch = await round({ ping: kubeError('unreachable', 'nothing listens there'), objects: plain })
     expect(batch).toMatchObject({

@@ -1,4 +1,4 @@
-import { isKubeError, type KubeClient, KubeError, outcomeOf } from '#kube'
+import { isKubeError, type KubeClient, KubeError, outcomeOf, throwOwnClose } from '#kube'
 import { type Batch, type Clock, type ClusterName, FleetError, type Part, type Source, systemClock } from '#model'
 import type { Collected, Collector } from './types.ts'
 
@@ -24,7 +24,7 @@ export interface RoundOptions {
  * One round: tests the connection, then runs all collectors at once. Each stands for itself: what one could not read becomes
  * a part that says absent, forbidden or unreachable, and why. A critical one that cannot read fails the round; only where the
  * cluster may be in trouble are the others cancelled then, a refusal of one hides nothing that others may read.
- * Never throws, except when `signal` aborts: then nothing is known and nothing must be said.
+ * Never throws, except when `signal` aborts or our own client was closed: then nothing is known and nothing must be said.
  */
 export async function collectRound(options: RoundOptions): Promise<Batch> {
   const { cluster, source, sequence, clock = systemClock, turn = (read) => read() } = options
@@ -83,7 +83,10 @@ async function collectAll(
   let failure: Batch['failure']
   const results = await Promise.all(
     options.collectors.map(async (collector) => {
-      const result = await collectOne(collector, options, now, signal)
+      const result = await collectOne(collector, options, now, signal).catch((error: unknown) => {
+        end.abort(CANCELLED)
+        throw error
+      })
       if (collector.critical && 'error' in result) {
         failure ??= failureOf(`failed to get ${FAILED[collector.name] ?? collector.name}: `, result.error)
         if (!isKubeError(result.error, 'forbidden')) end.abort(CANCELLED)
@@ -136,8 +139,12 @@ function isAbsent(result: Collected | { readonly absent: string }): result is { 
   return 'absent' in result
 }
 
-/** Why a round failed, for people: what was tried, then the cause with its next step. */
+/**
+ * Why a round failed, for people: what was tried, then the cause with its next step.
+ * @throws the error itself where we closed the client
+ */
 export function failureOf(prefix: string, error: unknown): { readonly code: string; readonly message: string } {
+  throwOwnClose(error)
   const { code, message } = FleetError.from(error)
   return { code: isKubeError(error) ? error.code : code, message: `${prefix}${message}` }
 }

@@ -29,14 +29,23 @@ const PATCH_TYPES: Readonly<Record<PatchKind, string>> = {
  * A client of one cluster. Opens connections when first used; TLS is verified unless the access says otherwise.
  * @throws KubeError `invalid` where the address, the CA or a key cannot be used.
  */
-export function createKubeClient(access: ClusterAccess, options: KubeClientOptions = {}): KubeClient {
+export function createKubeClient(access: ClusterAccess, options: KubeClientOptions = {}): OwnedKubeClient {
   return new Client(new Transport(access, options), options)
 }
 
 const nothing = () => undefined
 
+/** A client in the hands of whoever made it. */
+export interface OwnedKubeClient extends KubeClient {
+  /**
+   * Another client takes its place: it keeps no connection open between calls, and goes with its last user. Unlike the end by
+   * `Symbol.asyncDispose`, which refuses calls, it breaks nobody's round.
+   */
+  retire(): void
+}
+
 /** What the pool knows of a client besides its use. */
-export class Client implements KubeClient {
+export class Client implements OwnedKubeClient {
   readonly endpoint: string
   readonly #transport: Transport
   readonly #discovery: Discovery
@@ -157,6 +166,10 @@ export class Client implements KubeClient {
   #body(resource: Resource<unknown>, object: KubeObject): string {
     const apiVersion = resource.group === '' ? resource.version : `${resource.group}/${resource.version}`
     return JSON.stringify({ apiVersion, kind: resource.kind, ...object })
+  }
+
+  retire(): void {
+    this.#transport.retire()
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -2,7 +2,7 @@ import { FleetError, type Outcome } from '#model'
 
 /**
  * Why a call to a cluster's API ended badly. `unreachable`, `timeout`, `tls` and `server` are about the cluster and count
- * for the circuit breaker; the others are answers.
+ * for the circuit breaker; `closed` is about us, who ended the client; the others are answers.
  */
 export type KubeErrorReason =
   | 'not_found'
@@ -19,6 +19,7 @@ export type KubeErrorReason =
   | 'breaker_open'
   | 'server'
   | 'protocol'
+  | 'closed'
 
 interface KubeErrorFacts {
   readonly httpStatus?: number
@@ -38,6 +39,7 @@ const RETRYABLE: ReadonlySet<KubeErrorReason> = new Set<KubeErrorReason>([
   'breaker_open',
   'server',
   'protocol',
+  'closed',
 ])
 
 /** A call to a cluster's API did not succeed. The message is one sentence with the cause and the next step; never a secret. */
@@ -69,11 +71,20 @@ export function isKubeError(error: unknown, reason?: KubeErrorReason): error is 
   return error instanceof KubeError && (reason === undefined || error.reason === reason)
 }
 
-/** How a read that ended with this error counts in a batch: not found is `absent`, refused is `forbidden`. */
+/**
+ * How a read that ended with this error counts in a batch: not found is `absent`, refused is `forbidden`.
+ * @throws the error itself where we closed the client: nothing is known then, and nothing may be said of the cluster
+ */
 export function outcomeOf(error: unknown): Exclude<Outcome, 'complete'> {
+  throwOwnClose(error)
   if (!(error instanceof KubeError)) return 'unreachable'
   if (error.reason === 'not_found') return 'absent'
   return error.reason === 'forbidden' || error.reason === 'unauthorized' ? 'forbidden' : 'unreachable'
+}
+
+/** Throws the error where it is only that we closed the client: no fault of the cluster. Every place that blames one asks this first. */
+export function throwOwnClose(error: unknown): void {
+  if (isKubeError(error, 'closed')) throw error
 }
 
 /** Whether this says that the cluster itself is in trouble, rather than our call. */

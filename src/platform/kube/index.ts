@@ -7,9 +7,9 @@
  * tells absent, forbidden and unreachable apart. TLS is verified unless an access says otherwise.
  */
 export { Breaker, type BreakerOptions, type BreakerState } from './breaker.ts'
-export { createKubeClient } from './client.ts'
+export { createKubeClient, type OwnedKubeClient } from './client.ts'
 export type { DeploymentFacts } from './deployment-facts.ts'
-export { isKubeError, KubeError, type KubeErrorReason, outcomeOf } from './errors.ts'
+export { isKubeError, KubeError, type KubeErrorReason, outcomeOf, throwOwnClose } from './errors.ts'
 export { type InCluster, inClusterAccess } from './in-cluster.ts'
 export {
   accessForContext,

@@ -36,22 +36,6 @@ describe('ClientPool', () => {
     expect(pool.size).toBe(2)
   })
 
-  it('renews a client whose credentials changed, and lets running calls of the old one end', async () => {
-    let answer: (() => void) | undefined
-    const { pool, server } = await world((_, response) => {
-      answer = () => json(response, 200, { kind: 'List', items: [] })
-    })
-    const old = await pool.get('a/x', server.access(token('one')))
-    const running = old.listAll(secrets)
-    await until(() => answer)
-    const renewed = await pool.get('a/x', server.access(token('two')))
-    expect(renewed).not.toBe(old)
-    await expect(old.ping()).rejects.toThrow('closed')
-    answer?.()
-    expect(await running).toEqual([])
-    expect(pool.size).toBe(1)
-  })
-
   it('tests a client that rested for a minute, and keeps it when it answers', async () => {
     const { pool, server, clock } = await world()
     const one = await pool.get('a/x', server.access())
@@ -103,7 +87,7 @@ describe('ClientPool', () => {
       await new Promise((resolve) => setImmediate(resolve))
     }
     expect(pool.size).toBe(1)
-    await expect(idle.ping()).rejects.toThrow('closed')
+    expect(await pool.get('a/idle', server.access())).not.toBe(idle)
     expect(await pool.get('a/watching', server.access())).toBe(watching)
     stop.abort()
     await watch.return?.(undefined)
@@ -113,10 +97,41 @@ describe('ClientPool', () => {
     const { pool, server } = await world()
     const one = await pool.get('a/x', server.access())
     const two = await pool.get('a/y', server.access())
-    await pool.drop('a/x')
-    await expect(one.ping()).rejects.toThrow('closed')
+    pool.drop('a/x')
+    expect(pool.size).toBe(1)
+    await one.ping()
     await pool[Symbol.asyncDispose]()
-    await expect(two.ping()).rejects.toThrow('closed')
-    await expect(pool.get('a/x', server.access())).rejects.toThrow('closed')
+    for (const kube of [one, two]) await expect(kube.ping()).rejects.toMatchObject({ reason: 'closed' })
+    await expect(pool.get('a/x', server.access())).rejects.toMatchObject({ reason: 'closed' })
+  })
+
+  it('renews a client whose credentials changed, and lets whoever works with the old one end in peace', async () => {
+    const held: (() => void)[] = []
+    const { pool, server } = await world((request, response) => {
+      const answer = () => json(response, 200, { kind: 'List', items: [] })
+      if (request.url?.includes('limit=1')) held.push(answer)
+      else answer()
+    })
+    const one = await pool.get('a/x', server.access(token('one')))
+    const running = one.ping()
+    await until(() => held.length === 1)
+    const two = await pool.get('a/x', server.access(token('two')))
+    expect(two).not.toBe(one)
+    held[0]?.()
+    await running
+    // The next call of the same round, after nothing ran for a moment.
+    expect(await one.listAll(secrets)).toEqual([])
+    expect(pool.size).toBe(1)
+  })
+
+  it('keeps no connection open for a client that another one followed', async () => {
+    const { pool, server } = await world()
+    const one = await pool.get('a/x', server.access(token('one')))
+    await one.listAll(secrets)
+    const open = server.open()
+    await pool.get('a/x', server.access(token('two')))
+    await until(() => server.open() === open - 1)
+    await one.listAll(secrets)
+    await until(() => server.open() === open - 1)
   })
 })

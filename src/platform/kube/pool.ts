@@ -3,6 +3,7 @@ import { type Clock, minutes, seconds, systemClock } from '#model'
 import { Breaker, type BreakerOptions, type BreakerState } from './breaker.ts'
 import { Client } from './client.ts'
 import { orAborted } from './credentials.ts'
+import { KubeError } from './errors.ts'
 import { type KubeClientOptions, Transport } from './transport.ts'
 import type { ClientLimits, ClusterAccess, KubeClient } from './types.ts'
 
@@ -20,10 +21,13 @@ export interface ClientPoolOptions extends Omit<KubeClientOptions, 'breaker'> {
  * Clients by the name of their object, one per cluster.
  *
  * A client is renewed when address, CA or credentials change, and when it fails its test after a rest; the breaker stays
- * as long as the way to the cluster is the same, so a renewal does not forgive an unreachable cluster.
+ * as long as the way to the cluster is the same, so a renewal does not forgive an unreachable cluster. A client lives until
+ * its last user ends, whatever becomes of its place here; only the end of the pool ends those that are in use.
  */
 export class ClientPool implements AsyncDisposable {
   readonly #clients = new Map<string, Entry>()
+  /** without a place here, and perhaps in use still */
+  readonly #retired = new Set<Client>()
   readonly #options: ClientPoolOptions
   readonly #clock: Clock
   readonly #closing = new AbortController()
@@ -70,10 +74,10 @@ export class ClientPool implements AsyncDisposable {
   }
 
   /** Forgets a client and its breaker, as when its connection is deleted. */
-  async drop(key: string): Promise<void> {
+  drop(key: string): void {
     const entry = this.#clients.get(key)
     this.#clients.delete(key)
-    await entry?.client[Symbol.asyncDispose]()
+    if (entry) this.#retire(entry.client)
   }
 
   #open(key: string, access: ClusterAccess, limits: ClientLimits): KubeClient {
@@ -83,7 +87,7 @@ export class ClientPool implements AsyncDisposable {
     const options: KubeClientOptions = { ...this.#options, ...limits, breaker, clock: this.#clock }
     const client = new Client(new Transport(access, options), options)
     this.#clients.set(key, { client, breaker, hash: hashOf(access, limits), way, test: undefined })
-    if (old) this.#closeLater(old.client)
+    if (old) this.#retire(old.client)
     return client
   }
 
@@ -105,25 +109,27 @@ export class ClientPool implements AsyncDisposable {
       for (const [key, { client }] of this.#clients) {
         if (this.#clock.now() - client.lastUsedAt < IDLE_MS) continue
         this.#clients.delete(key)
-        this.#closeLater(client)
+        this.#retire(client)
       }
+      // Whoever rested for so long has ended.
+      for (const client of this.#retired)
+        if (this.#clock.now() - client.lastUsedAt >= IDLE_MS) this.#retired.delete(client)
     }
   }
 
-  /** Running calls may end on the old client; nobody waits for that but the end of the pool. */
-  #closeLater(client: Client): void {
-    const closing = client[Symbol.asyncDispose]().finally(() => this.#leaving.delete(closing))
-    this.#leaving.add(closing)
+  /** Rounds and watches may end on the old client; nobody waits for that but the end of the pool. */
+  #retire(client: Client): void {
+    client.retire()
+    this.#retired.add(client)
   }
 
-  readonly #leaving = new Set<Promise<void>>()
-
   async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.#closing.signal.aborted) this.#closing.abort(new Error('the pool of clients is closed'))
+    if (!this.#closing.signal.aborted) this.#closing.abort(new KubeError('closed', 'the pool of clients is closed'))
     await this.#cleaning
-    const clients = [...this.#clients.values()]
+    const clients = [...this.#retired, ...[...this.#clients.values()].map(({ client }) => client)]
     this.#clients.clear()
-    await Promise.all([...this.#leaving, ...clients.map(({ client }) => client[Symbol.asyncDispose]())])
+    this.#retired.clear()
+    await Promise.all(clients.map((client) => client[Symbol.asyncDispose]()))
   }
 }
 

@@ -88,6 +88,7 @@ export class Transport implements AsyncDisposable {
   #lines: Lines | undefined
   #active = 0
   #hasServed = false
+  #isRetired = false
   #lastUsedAt: number
 
   /** @throws KubeError `invalid` where the address cannot be used. */
@@ -174,6 +175,7 @@ export class Transport implements AsyncDisposable {
         answer = await lines.requests.run((line, other) => this.#exchange(call, request, line, other, signal), signal)
       } catch (error) {
         if (signal.aborted) throw signal.reason
+        this.#closing.signal.throwIfAborted()
         if (call.method === 'GET' && !broke && isBrokenConnection(error)) {
           broke = true
           continue
@@ -306,9 +308,29 @@ export class Transport implements AsyncDisposable {
     try {
       return await work()
     } finally {
-      this.#active--
-      this.#lastUsedAt = this.clock.now()
+      this.#ended()
     }
+  }
+
+  #ended(): void {
+    this.#active--
+    this.#lastUsedAt = this.clock.now()
+    if (this.#isRetired) this.#rest()
+  }
+
+  /**
+   * Keeps no connection open between calls from now on. Whoever still works with the client ends in peace, however many calls
+   * that takes; nobody need know when the last one is done.
+   */
+  retire(): void {
+    this.#isRetired = true
+    this.#rest()
+  }
+
+  #rest(): void {
+    if (this.#active > 0 || !this.#lines) return
+    closeLines(this.#lines)
+    this.#lines = undefined
   }
 
   /** Aborted, with the error to throw, once the client is closed. */
@@ -319,16 +341,13 @@ export class Transport implements AsyncDisposable {
   /** Marks the client as in use, as by a watch, until the returned function is called. */
   hold(): () => void {
     this.#active++
-    return () => {
-      this.#active--
-      this.#lastUsedAt = this.clock.now()
-    }
+    return () => this.#ended()
   }
 
   /** Ends streams at once, and gives running calls five seconds. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#closing.signal.aborted) return
-    this.#closing.abort(new KubeError('unreachable', `the client of ${this.endpoint} is closed`))
+    this.#closing.abort(new KubeError('closed', `the client of ${this.endpoint} is closed`))
     const lines = this.#lines
     if (!lines) return
     await lines.streams.destroy()

@@ -1,4 +1,4 @@
-import { type KubeClient, outcomeOf } from '#kube'
+import { isKubeError, type KubeClient, outcomeOf } from '#kube'
 import { type CustomPart, FleetError, type Outcome, type SourceId, seconds } from '#model'
 import type { CompiledSource, SourceLoopOptions } from '../types.ts'
 import { type Collection, collect } from './collect-source.ts'
@@ -144,7 +144,8 @@ export class SourceLoop implements AsyncDisposable {
       if (following && !signal.aborted) await this.#follow(job, following, due)
       return due
     } catch (error) {
-      if (signal.aborted) return dueAfter(true)
+      // A client that we closed says nothing of the cluster.
+      if (signal.aborted || isKubeError(error, 'closed')) return dueAfter(true)
       logger.debug({ source: id, cluster, err: FleetError.from(error) }, 'a source could not be collected')
       const part = failedPart(job.source, clock.now() - startedAt, saidOf(error))
       await this.#hand(job, part, startedAt)

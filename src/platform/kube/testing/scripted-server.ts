@@ -17,6 +17,8 @@ export interface ScriptedServer extends AsyncDisposable {
   /** method and path with query, in order of arrival */
   readonly requests: string[]
   readonly connections: () => number
+  /** connections that are open now */
+  readonly open: () => number
   access(more?: Partial<ClusterAccess>): ClusterAccess
 }
 
@@ -95,12 +97,18 @@ export async function scriptedServer(script: Script, tls?: Identity & { clientCa
       )
     : createHttp(answer)
   server.on(tls ? 'secureConnection' : 'connection', () => connections++)
+  let open = 0
+  server.on('connection', (socket) => {
+    open++
+    socket.once('close', () => open--)
+  })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `${tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
     url,
     requests,
     connections: () => connections,
+    open: () => open,
     access: (more = {}) => ({
       server: url,
       verifyTls: true,
