@@ -36,6 +36,8 @@ export interface ClusterStatus {
   readonly checkedAt: number | null
   /** time of the last round that read the nodes; ms */
   readonly lastSyncAt: number | null
+  /** what the last round said, while `health` says that nobody reads the cluster */
+  readonly before?: Omit<ClusterStatus, 'before'>
 }
 
 /** The end of one round, for the heartbeat strip. */

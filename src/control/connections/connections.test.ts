@@ -258,6 +258,7 @@ describe('a hub that cannot keep what was read', () => {
         what() === 'connect' ? Promise.reject(full) : world.ingester.connect(...given),
       remove: (cluster: Parameters<World['ingester']['remove']>[0]) => world.ingester.remove(cluster),
       nextSequence: (cluster: Parameters<World['ingester']['nextSequence']>[0]) => world.ingester.nextSequence(cluster),
+      unread: (...given: Parameters<World['ingester']['unread']>) => world.ingester.unread(...given),
       accept: (...given: Parameters<World['ingester']['accept']>) =>
         what() === 'accept' ? Promise.reject(full) : world.ingester.accept(...given),
     },

@@ -33,7 +33,7 @@ export interface ConnectionsOptions {
   /** connections whose clusters others own are not looked at, whoever asks for it; default: all are ours */
   readonly owner?: OwnerPlace
   readonly clients: Pick<ClientPool, 'get' | 'drop'>
-  readonly ingester: Pick<Ingester, 'accept' | 'connect' | 'remove' | 'nextSequence'>
+  readonly ingester: Pick<Ingester, 'accept' | 'connect' | 'remove' | 'nextSequence' | 'unread'>
   readonly state: Pick<StateReader, 'cluster' | 'clusters'>
   readonly defaults: Defaults
   /** Secrets may name kubeconfigs of this machine, whose commands may be run; only where the person at it rules the hub. */

@@ -30,6 +30,7 @@ const inputs = (over: Partial<CollectingInputs> = {}): CollectingInputs => ({
   isDelivering: false,
   facts: undefined,
   lastBatchAt: undefined,
+  lastReadAt: undefined,
   hadAgent: false,
   awaySince: NOW,
   isPulling: false,
@@ -74,27 +75,37 @@ describe('who reads a cluster', () => {
       'wait: Unknown AwaitingFirstBatch',
     ],
     ['a stream just gone', { ...had }, 'wait: False AgentAway'],
-    ['gone for less than the grace', { ...had, awaySince: NOW - 14_999 }, 'wait: False AgentAway'],
-    ['gone for the grace', { ...had, awaySince: NOW - 15_000 }, 'hub, deploy: False AgentAway'],
+    ['gone for less than the grace', { ...had, awaySince: NOW - 9_999 }, 'wait: False AgentAway'],
+    ['gone for the grace', { ...had, awaySince: NOW - 10_000 }, 'hub, deploy: False AgentAway'],
     ['gone, and read by the hub already', { ...had, isPulling: true }, 'hub, deploy: False AgentAway'],
     ['an agent of a former life of the hub', { hadAgent: true }, 'wait: False AgentAway'],
     [
-      'gone for the grace, without a way',
-      { ...had, isReachable: false, awaySince: NOW - 15_000 },
-      'nobody: False AgentAway',
+      'gone for less than the grace, without a way',
+      { ...had, isReachable: false, awaySince: NOW - 9_999 },
+      'wait: False AgentAway',
     ],
     [
-      'gone for three intervals, without a way',
-      { ...had, isReachable: false, awaySince: NOW - 90_000 },
+      'gone for the grace, without a way',
+      { ...had, isReachable: false, awaySince: NOW - 10_000 },
       'nobody, lost: False AgentAway',
+    ],
+    [
+      'back after the grace, without a way, and what it read last is young',
+      { facts: agent(), hadAgent: true, isReachable: false, awaySince: NOW - 80_000, lastReadAt: NOW - 90_000 },
+      'nobody, back: Unknown AwaitingFirstBatch',
+    ],
+    [
+      'back after the grace, without a way, and what it read last is old',
+      { facts: agent(), hadAgent: true, isReachable: false, awaySince: NOW - 90_000, lastReadAt: NOW - 90_001 },
+      'nobody, lost: Unknown AwaitingFirstBatch',
     ],
     ['no batch for three intervals', { ...silent, lastBatchAt: NOW - 90_000 }, 'agent: True Delivering'],
     ['no batch for longer', silent, 'hub, deploy: False AgentSilent'],
     ['no batch for longer, without a way', { ...silent, isReachable: false }, 'nobody, lost: False AgentSilent'],
   ])('%s', (_, over, decided) => {
-    const { by, deploy, isLost, condition } = decideCollecting(inputs(over))
+    const { by, deploy, isLost, isBack, condition } = decideCollecting(inputs(over))
     const said = condition ? `: ${condition.status} ${condition.reason}` : ''
-    expect(`${by}${deploy ? ', deploy' : ''}${isLost ? ', lost' : ''}${said}`).toBe(decided)
+    expect(`${by}${deploy ? ', deploy' : ''}${isLost ? ', lost' : ''}${isBack ? ', back' : ''}${said}`).toBe(decided)
   })
 
   it('says why the agent is away, and what the hub does meanwhile', () => {
@@ -104,9 +115,9 @@ describe('who reads a cluster', () => {
     expect(decideCollecting(inputs({ isReachable: false })).condition?.message).toContain('clusterpulse connect')
   })
 
-  it('waits two intervals, at most 15 s, and looks again when they are over', () => {
-    expect([graceMs(1000), graceMs(7500), graceMs(30_000)]).toEqual([2000, 15_000, 15_000])
-    expect(decideCollecting(inputs({ ...had, awaySince: NOW - 10_000 })).againMs).toBe(5000)
+  it('waits two intervals, at most 10 s, and looks again when they are over', () => {
+    expect([graceMs(1000), graceMs(5000), graceMs(30_000)]).toEqual([2000, 10_000, 10_000])
+    expect(decideCollecting(inputs({ ...had, awaySince: NOW - 6_000 })).againMs).toBe(4000)
   })
 
   it('never lets two read at once, never deploys where it has no way, and always looks again', () =>
@@ -119,6 +130,7 @@ describe('who reads a cluster', () => {
           isDelivering: fc.boolean(),
           facts: fc.constantFrom(undefined, agent(), gone),
           lastBatchAt: fc.option(fc.integer({ min: 0, max: NOW }), { nil: undefined }),
+          lastReadAt: fc.option(fc.integer({ min: 0, max: NOW }), { nil: undefined }),
           hadAgent: fc.boolean(),
           awaySince: fc.option(fc.integer({ min: 0, max: NOW }), { nil: undefined }),
           isPulling: fc.boolean(),
@@ -131,7 +143,8 @@ describe('who reads a cluster', () => {
           if (decided.by === 'agent') expect(given.isDelivering && given.mode === 'push').toBe(true)
           if (decided.by === 'hub' && given.mode === 'push') expect(given.isReachable).toBe(true)
           if (decided.deploy) expect(given.isReachable && given.mode === 'push' && decided.by === 'hub').toBe(true)
-          if (decided.isLost) expect(decided.by).toBe('nobody')
+          if (decided.isLost || decided.isBack) expect(decided.by).toBe('nobody')
+          expect(decided.isLost && decided.isBack).toBe(false)
           expect(decided.againMs).toBeGreaterThan(0)
           expect(decided.againMs).toBeLessThanOrEqual(given.intervalMs)
         },

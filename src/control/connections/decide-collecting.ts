@@ -9,8 +9,9 @@ import { type AgentFacts, seconds } from '#model'
  *  agent ──stream gone, or no batch for 3 intervals──▶ wait ──grace over──▶ hub (pull, and deploy)
  *
  *  An agent that has just come sends at once: a reading of the hub that is younger than an interval is good until then, and one
- *  more would only be newer than the agent's first. Without any agent ever, the hub reads at once. Where the hub has no way to the cluster, nobody reads it, and after three
- *  intervals that is said of the cluster itself. In pull mode, or where no agents are received, it is always the hub.
+ *  more would only be newer than the agent's first. Without any agent ever, the hub reads at once. Where the hub has no way to the
+ *  cluster, nobody reads it: that is said of the cluster itself when the grace is over, until an agent is back whose last batch is
+ *  not old, or delivers. In pull mode, or where no agents are received, it is always the hub.
  */
 
 export interface CollectingInputs {
@@ -24,6 +25,8 @@ export interface CollectingInputs {
   readonly facts: AgentFacts | undefined
   /** when a batch of the living stream was last seen to arrive; undefined where that is not known yet */
   readonly lastBatchAt: number | undefined
+  /** when the newest batch was collected that read the cluster; undefined where none did */
+  readonly lastReadAt: number | undefined
   /** an agent delivered for this cluster before, now or in a former life of the hub */
   readonly hadAgent: boolean
   /** since when no agent delivers, as far as this process saw; undefined while one does */
@@ -56,24 +59,27 @@ export interface Collecting {
   readonly absence: string
   /** say of the cluster itself that it cannot be read */
   readonly isLost: boolean
+  /** an agent is back, and what it read last still holds */
+  readonly isBack: boolean
   /** look again no later than this, ms */
   readonly againMs: number
 }
 
-/** After this many intervals without a batch an agent counts as silent, and a cluster nobody reads as lost. */
+/** After this many intervals without a batch an agent counts as silent, and what it read before as old. */
 const SILENT_INTERVALS = 3
-const MAX_GRACE_MS = seconds(15)
+/** With what it takes to notice and to write, people see within 15 s that an agent is away. */
+const MAX_GRACE_MS = seconds(10)
 
 /**
- * How long a stream may be away before the hub reads by itself: two intervals, at most 15 s. A restart of the agent or of the
- * hub takes less; a longer hole would be seen on the page.
+ * How long a stream may be away before the hub reads by itself, or says that nobody does: two intervals, at most 10 s. A restart of
+ * the agent or of the hub takes less; a longer hole would be seen on the page.
  */
 export const graceMs = (intervalMs: number): number => Math.min(2 * intervalMs, MAX_GRACE_MS)
 
 /** Decides who reads the cluster now. */
 export function decideCollecting(inputs: CollectingInputs): Collecting {
   const { mode, receivesAgents, isReachable, intervalMs, now } = inputs
-  const base = { deploy: false, isLost: false, againMs: intervalMs, absence: '' }
+  const base = { deploy: false, isLost: false, isBack: false, againMs: intervalMs, absence: '' }
   if (mode === 'pull') return { ...base, by: 'hub', condition: undefined }
   if (!receivesAgents) {
     const condition = notReceiving(isReachable)
@@ -94,15 +100,21 @@ export function decideCollecting(inputs: CollectingInputs): Collecting {
     const deploy = silent || !inputs.facts?.connected
     return { ...absent, by: 'hub', deploy, condition: why(MEANWHILE) }
   }
-  const isLost = silent || (inputs.hadAgent && awayMs >= SILENT_INTERVALS * intervalMs)
+  const { lastReadAt, hadAgent } = inputs
+  const isBack = !silent && inputs.facts?.connected === true && lastReadAt !== undefined && !isOld(lastReadAt, inputs)
+  const patienceMs = inputs.facts?.connected ? SILENT_INTERVALS * intervalMs : graceMs(intervalMs)
+  const isLost = silent || (hadAgent && !isBack && awayMs >= patienceMs)
   const next = 'the hub has no way to this cluster: run "clusterpulse connect" and apply what it prints there'
-  return { ...absent, by: 'nobody', isLost, condition: why(inputs.hadAgent ? '' : `; ${next}`) }
+  return { ...absent, by: 'nobody', isLost, isBack, condition: why(hadAgent ? '' : `; ${next}`) }
 }
 
 /** The stream lives and brings nothing. */
 function isSilent({ isDelivering, lastBatchAt, intervalMs, now }: CollectingInputs): boolean {
-  return isDelivering && lastBatchAt !== undefined && now - lastBatchAt > SILENT_INTERVALS * intervalMs
+  return isDelivering && lastBatchAt !== undefined && isOld(lastBatchAt, { intervalMs, now })
 }
+
+const isOld = (at: number, { intervalMs, now }: Pick<CollectingInputs, 'intervalMs' | 'now'>) =>
+  now - at > SILENT_INTERVALS * intervalMs
 
 const MEANWHILE = '; the hub collects by itself meanwhile'
 const NOT_RECEIVING = 'this hub receives no agents'

@@ -50,6 +50,7 @@ async function own(
         return ingester.accept(batch, signal)
       },
       nextSequence: (cluster) => ingester.nextSequence(cluster),
+      unread: (cluster, after, because) => ingester.unread(cluster, after, because),
     },
     ...over,
   })

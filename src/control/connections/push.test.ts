@@ -31,6 +31,9 @@ const install: AgentInstall = { image: 'registry/agent', version: '1.2.3', tls: 
 /** An agent counts as silent after 1.5 s, as away after 1 s. */
 const DEFAULTS = { intervalMs: 500, timeoutMs: 2000, operatorScanIntervalMs: 300_000 }
 
+/** For agents that send once: silent after 6 s, away after 4 s. */
+const SLOWER = { defaults: { ...DEFAULTS, intervalMs: 2000 } }
+
 /** A hub that receives agents, and what the test says of them. */
 async function aPushWorld(over: Partial<ConnectionsOptions> = {}) {
   const world = await aWorld()
@@ -267,7 +270,8 @@ describe('a cluster in push mode', () => {
     expect((await statusOf(world, 'west')).message).toBe(
       'the agent is away: the network is cut; the hub has no way to this cluster itself',
     )
-    expect(world.batches.every(({ failure }) => failure?.code === 'agent_away')).toBe(true)
+    // Nothing was asked, so there is no round either.
+    expect(world.batches).toEqual([])
     const back = anAgent(world, agents)
     await untilPhase(world, 'west', 'Connected')
     await back[Symbol.asyncDispose]()
@@ -275,6 +279,91 @@ describe('a cluster in push mode', () => {
     await world.hub.delete(connectionResource, key('west'))
     await until(() => expect(world.cluster('west')).toBeUndefined())
     expect(agents.ended).toEqual(['west not_connected'])
+  })
+
+  /** A cluster the hub has no way to, whose agent delivered and went, and that this is said of everywhere. */
+  async function aLostCluster(push_: Awaited<ReturnType<typeof aPushWorld>>) {
+    const { world, agents } = push_
+    await world.hub.create(connectionResource, { metadata: key('west'), spec: { collectionMode: 'push' } })
+    const agent = anAgent(world, agents)
+    await untilPhase(world, 'west', 'Connected')
+    await agent.gone('the network is cut')
+    const goneAt = Date.now()
+    await untilPhase(world, 'west', 'Error')
+    const message = 'the agent is away: the network is cut; the hub has no way to this cluster itself'
+    expect(await statusOf(world, 'west')).toMatchObject({ health: 'unhealthy', message })
+    expect(world.cluster('west')?.status).toMatchObject({
+      health: 'unhealthy',
+      message,
+      reasons: [{ code: 'agent_away', message }],
+    })
+    return { world, agents, goneAt }
+  }
+  const isShown = (world: World) =>
+    until(async () => {
+      expect(world.cluster('west')?.status).toMatchObject({ health: 'degraded', message: 'The cluster has no nodes' })
+      const { phase, health, message } = await statusOf(world, 'west')
+      expect({ phase, health, message }).toEqual({
+        phase: 'Connected',
+        health: 'degraded',
+        message: 'The cluster has no nodes',
+      })
+    })
+
+  it.each(['buffer-1', 'another buffer'])(
+    'shows the first batch of an agent that returns (%s), though it was collected before the hub said that nobody reads',
+    async (origin) => {
+      await using push_ = await aPushWorld(SLOWER)
+      const { world, agents, goneAt } = await aLostCluster(push_)
+      agents.connected('west')
+      await push(world, 'west', { origin, collectedAt: goneAt })
+      agents.delivers('west')
+      await isShown(world)
+      expect(await conditionOf(world, 'west', 'CollectorConnected')).toMatchObject({ reason: 'Delivering' })
+      expect(world.cluster('west')?.status).toMatchObject({ checkedAt: goneAt, lastSyncAt: goneAt })
+      expect(world.cluster('west')?.status).not.toHaveProperty('before')
+    },
+  )
+
+  it('says again what was last read when the agent is back and has nothing new to send yet', async () => {
+    await using push_ = await aPushWorld(SLOWER)
+    const { world, agents } = await aLostCluster(push_)
+    const { checkedAt } = world.cluster('west')?.status.before ?? {}
+    agents.connected('west')
+    await isShown(world)
+    expect(world.cluster('west')?.status.checkedAt).toBe(checkedAt)
+    expect(await conditionOf(world, 'west', 'CollectorConnected')).toMatchObject({ reason: 'AwaitingFirstBatch' })
+  })
+
+  it('is not called lost by a hub that saw less than what came meanwhile', async () => {
+    await using push_ = await aPushWorld()
+    const { world } = push_
+    await world.hub.create(connectionResource, { metadata: key('west'), spec: { collectionMode: 'push' } })
+    await until(() => expect(world.ingester.knows(parseClusterName('west'))).toBe(true))
+    await push(world, 'west')
+    await world.ingester.flushed()
+    const seen = world.cluster('west')!
+    await push(world, 'west')
+    await world.ingester.unread(seen.name, seen, { code: 'agent_away', message: 'the agent is away' })
+    await world.ingester.flushed()
+    expect(world.cluster('west')?.status.health).toBe('degraded')
+  })
+
+  it('shows the first batch of an agent that returns where the hub tried in vain meanwhile', async () => {
+    await using push_ = await aPushWorld(SLOWER)
+    const { world, agents } = push_
+    const member = await world.member()
+    await connect(world, 'west', byAdmin(member), { collectionMode: 'push' })
+    const agent = anAgent(world, agents)
+    await collected(world)
+    await member.close()
+    await agent.gone('the network is cut')
+    const goneAt = Date.now()
+    await untilPhase(world, 'west', 'Error')
+    agents.connected('west')
+    await push(world, 'west', { collectedAt: goneAt })
+    agents.delivers('west')
+    await isShown(world)
   })
 
   it('moves the heartbeat in its status no more than once a minute', async () => {

@@ -37,7 +37,7 @@ export interface ReconcilerOptions {
   /** clusters of others are left alone: to know no connection of theirs does not mean that there is none */
   readonly owner: OwnerPlace
   readonly clients: Pick<ClientPool, 'get' | 'drop'>
-  readonly ingester: Pick<Ingester, 'accept' | 'connect' | 'remove' | 'nextSequence'>
+  readonly ingester: Pick<Ingester, 'accept' | 'connect' | 'remove' | 'nextSequence' | 'unread'>
   readonly state: Pick<StateReader, 'cluster'>
   readonly collectors: readonly Collector[]
   readonly defaults: Defaults
@@ -87,6 +87,14 @@ interface Look {
   readonly collecting: Collecting
   readonly way: Way
   readonly startedAt: number
+  /** the newest batch of the cluster by then */
+  readonly seen: Pick<ClusterState, 'origin' | 'sequence'>
+}
+
+/** A batch the hub has now; or why not, where there should be one. */
+interface Kept {
+  readonly batch: Batch | undefined
+  readonly refusal: Failed | undefined
 }
 
 /** What of a stored state is worth waiting for before the status is written. */
@@ -166,11 +174,13 @@ export class ConnectionReconciler implements Reconciler {
     const { defaults, clock, agents } = this.#options
     const cluster = parseClusterName(object.metadata.name)
     const startedAt = clock.now()
+    const { origin = '', sequence = 0 } = this.#options.state.cluster(cluster) ?? {}
+    const seen = { origin, sequence }
     const { connection, settings, fault } = readConnection(object, defaults, agents !== undefined)
     const way: Way = fault ?? (await this.#way(connection, signal))
     if ('access' in way) visit.access = way.access
     const collecting = this.#decide(cluster, connection, settings, visit)
-    const look: Look = { object, connection, cluster, settings, collecting, way, startedAt }
+    const look: Look = { object, connection, cluster, settings, collecting, way, startedAt, seen }
     const unknown = await this.#connect(cluster, shownFacts(look, this.#owner), signal)
     if (unknown) {
       await this.#write(look, unknown, undefined)
@@ -196,6 +206,7 @@ export class ConnectionReconciler implements Reconciler {
       isDelivering,
       facts: agent,
       lastBatchAt: visit.lastPush?.at,
+      lastReadAt: (known?.status.before ?? known?.status)?.checkedAt ?? undefined,
       hadAgent: agent !== undefined || Boolean(known?.agent),
       awaySince: visit.awaySince,
       isPulling: visit.isPulling,
@@ -224,13 +235,13 @@ export class ConnectionReconciler implements Reconciler {
         : { batch: failed(cluster, startedAt, way.end), end: way.end }
     const { batch: unnumbered, end } = withAbsence(read, collecting)
     signal.throwIfAborted()
-    const { batch, refusal } = await this.#accept(unnumbered, visit, signal)
+    const { batch, refusal } = await this.#keep(look, unnumbered, visit, signal)
     visit.isReading = false
     if (end.kind === 'collected' && !refusal) visit.pulledAt = startedAt
     // Why a cluster cannot be read matters more than that the hub could not note it.
     const told = end.kind === 'failed' ? end : (refusal ?? end)
     const installed = await this.#install(look, end.kind === 'collected', signal)
-    await this.#write(look, told, refusal ? undefined : batch, installed)
+    await this.#write(look, told, batch, installed)
     const tookMs = clock.now() - startedAt
     onRound(told.kind === 'collected' ? 'collected' : 'failed', tookMs)
     return againAfter(nextRoundMs(intervalMs, told.kind === 'failed' || refusal !== undefined, tookMs))
@@ -250,8 +261,11 @@ export class ConnectionReconciler implements Reconciler {
     } else if (collecting.isLost) {
       const message = `${collecting.absence}; the hub has no way to this cluster itself`
       const end: Failed = { kind: 'failed', blame: 'agent', code: 'agent_away', message }
-      const { batch, refusal } = await this.#accept(failed(cluster, startedAt, end), visit, signal)
-      await this.#write(look, end, refusal ? undefined : batch)
+      await this.#unread(look, end, signal)
+      await this.#write(look, end, undefined)
+    } else if (collecting.isBack) {
+      await this.#unread(look, undefined, signal)
+      await this.#write(look, { kind: 'delivered' }, undefined)
     } else {
       await this.#write(look, { kind: 'waiting' }, undefined)
     }
@@ -306,13 +320,34 @@ export class ConnectionReconciler implements Reconciler {
    */
   async #pushed(cluster: ClusterName, signal: AbortSignal): Promise<boolean> {
     const { state, clock } = this.#options
-    const until = clock.now() + STATE_PATIENCE_MS
-    for (let pauseMs = 2; clock.now() < until && !signal.aborted; pauseMs = Math.min(pauseMs * 2, 200)) {
-      const known = state.cluster(cluster)
-      if (known?.source === 'push' && known.status.checkedAt !== null) return true
-      await clock.sleep(pauseMs, signal)
+    const isThere = (known: ClusterState | undefined) =>
+      known?.source === 'push' && known.status.checkedAt !== null && !known.status.before
+    return untilState(() => isThere(state.cluster(cluster)), clock, signal)
+  }
+
+  /** What the hub read goes in as a batch. That it could not read what an agent should read is none: it saw nothing. */
+  async #keep(look: Look, unnumbered: Batch, visit: Visit, signal: AbortSignal): Promise<Kept> {
+    const { failure } = unnumbered
+    if (!failure || !look.collecting.condition) return this.#accept(unnumbered, visit, signal)
+    return { batch: undefined, refusal: await this.#unread(look, failure, signal) }
+  }
+
+  /**
+   * Says of the cluster that nobody reads it, or takes that back. Not as a round: what its agent sends, whenever it collected that,
+   * must not be older than it. @returns why the hub could not note it
+   */
+  async #unread({ cluster, seen }: Look, because: Batch['failure'], signal: AbortSignal): Promise<Failed | undefined> {
+    const { state, ingester, clock } = this.#options
+    const known = state.cluster(cluster)
+    if (!because && !known?.status.before) return undefined
+    try {
+      await ingester.unread(cluster, seen, because && { code: because.code, message: because.message })
+    } catch (error) {
+      signal.throwIfAborted()
+      return this.#ownFault(cluster, 'the hub could not note that nobody reads this cluster: ', error)
     }
-    return false
+    await untilState(() => state.cluster(cluster)?.version !== known?.version, clock, signal)
+    return undefined
   }
 
   /** Makes the hub know the cluster. @returns why it could not note it */
@@ -398,11 +433,7 @@ export class ConnectionReconciler implements Reconciler {
    * Numbers the batch and hands it in, in one moment: of two batches the one that comes later must have the higher number.
    * @returns why the hub could not keep it; then what it knows stays, and everything is read anew
    */
-  async #accept(
-    unnumbered: Batch,
-    visit: Visit,
-    signal: AbortSignal,
-  ): Promise<{ readonly batch: Batch; readonly refusal: Failed | undefined }> {
+  async #accept(unnumbered: Batch, visit: Visit, signal: AbortSignal): Promise<Kept> {
     const { ingester } = this.#options
     const batch = { ...unnumbered, sequence: ingester.nextSequence(unnumbered.cluster) }
     try {
@@ -410,7 +441,7 @@ export class ConnectionReconciler implements Reconciler {
     } catch (error) {
       signal.throwIfAborted()
       const refusal = this.#ownFault(batch.cluster, 'the cluster was read, but the hub could not keep it: ', error)
-      return { batch, refusal }
+      return { batch: undefined, refusal }
     }
     for (const { collector, outcome } of batch.parts) {
       // Only what is in the hub counts as read; a collector that could not get through tries again next round.
@@ -423,11 +454,7 @@ export class ConnectionReconciler implements Reconciler {
   /** Waits a little until the batch is in state, so that the status can say what the hub makes of it. */
   async #settled({ cluster, sequence }: Batch, signal: AbortSignal): Promise<void> {
     const { state, clock } = this.#options
-    const until = clock.now() + STATE_PATIENCE_MS
-    for (let pauseMs = 2; clock.now() < until && !signal.aborted; pauseMs = Math.min(pauseMs * 2, 200)) {
-      if ((state.cluster(cluster)?.sequence ?? 0) >= sequence) return
-      await clock.sleep(pauseMs, signal)
-    }
+    await untilState(() => (state.cluster(cluster)?.sequence ?? 0) >= sequence, clock, signal)
   }
 
   /** Writes what differs from the stored status. A failure to do so is logged: the next round says it again. */
@@ -460,6 +487,17 @@ export class ConnectionReconciler implements Reconciler {
       if (connections.get(key)) logger.warn({ cluster: key.name, err: error }, 'status could not be written')
     }
   }
+}
+
+/** Waits a little for what was accepted to be in state. @returns whether it is */
+async function untilState(isThere: () => boolean, clock: Clock, signal: AbortSignal): Promise<boolean> {
+  const until = clock.now() + STATE_PATIENCE_MS
+  for (let pauseMs = 2; !signal.aborted; pauseMs = Math.min(pauseMs * 2, 200)) {
+    if (isThere()) return true
+    if (clock.now() >= until) return false
+    await clock.sleep(pauseMs, signal)
+  }
+  return false
 }
 
 const newVisit = (): Visit => ({

@@ -133,6 +133,7 @@ function useOf(record: StateRecord): BatchUse {
       return record.loss.count === 0 ? 'none' : (record.into ?? 'both')
     case 'connection':
     case 'agent':
+    case 'unread':
     case 'removed':
     case 'source-removed':
       return 'state'

@@ -198,6 +198,26 @@ export class Ingester implements AsyncDisposable {
     })
   }
 
+  /**
+   * Nobody reads this cluster, and why; undefined: somebody does again. It is no batch: it has no number, and what came after
+   * the batch it names is not hidden by it.
+   * @param after the newest batch of the cluster in state when that was found
+   * @throws ClusterNotConnectedError, IngestBusyError, StoreUnavailableError
+   */
+  async unread(
+    cluster: ClusterName,
+    { origin, sequence }: Pick<ClusterState, 'origin' | 'sequence'>,
+    because: { readonly code: string; readonly message: string } | undefined,
+  ): Promise<void> {
+    await this.#inTurn(cluster, async (entry) => {
+      if (!entry.facts) throw new ClusterNotConnectedError(cluster)
+      const after = { origin, sequence }
+      await this.#append({
+        record: { kind: 'unread', cluster, after, at: this.#clock.now(), ...(because && { because }) },
+      })
+    })
+  }
+
   /** The sequences of this origin that are safe on disk here, as ascending ranges; [] where none is. */
   received(cluster: ClusterName, origin: string): readonly SequenceRange[] {
     return this.#ledger.received(cluster, origin)
@@ -437,7 +457,8 @@ export class Ingester implements AsyncDisposable {
 
   #seed(clusters: readonly ClusterState[]): void {
     for (const { name, connection, origin, sequence, status } of clusters) {
-      if (connection) this.#ledger.seed(name, connection.intervalMs, { origin, sequence, at: status.checkedAt ?? 0 })
+      const { checkedAt } = status.before ?? status
+      if (connection) this.#ledger.seed(name, connection.intervalMs, { origin, sequence, at: checkedAt ?? 0 })
     }
   }
 
@@ -459,7 +480,7 @@ export class Ingester implements AsyncDisposable {
   }
 
   #remember(record: StateRecord): void {
-    if (record.kind === 'lost') return
+    if (record.kind === 'lost' || record.kind === 'unread') return
     if (record.kind === 'batch') {
       const entry = this.#entries.get(record.batch.cluster)
       if (entry && takesState(record.into ?? 'both')) noteSources(entry, record.batch)

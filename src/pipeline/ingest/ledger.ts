@@ -106,6 +106,7 @@ export class Ledger {
         this.#books.delete(record.cluster)
         return
       case 'agent':
+      case 'unread':
       case 'source-removed':
     }
   }

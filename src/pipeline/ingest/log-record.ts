@@ -20,7 +20,15 @@ const START = 9
 /** In front of parts that are kept as an original told them; no JSON begins so. */
 const TOLD = 0
 
-const kinds: readonly StateRecord['kind'][] = ['batch', 'connection', 'removed', 'agent', 'lost', 'source-removed']
+const kinds: readonly StateRecord['kind'][] = [
+  'batch',
+  'connection',
+  'removed',
+  'agent',
+  'lost',
+  'unread',
+  'source-removed',
+]
 
 /** A changed part that names nothing, which is what most parts of a quiet cluster are. */
 type Quiet = readonly [type: SnapshotType, collector: string, durationMs: number]

@@ -525,6 +525,15 @@ describe('any sequence of records', () => {
     },
     { weight: 1, arbitrary: fc.boolean().map((isThere) => agentRecord({ connected: isThere })) },
     { weight: 1, arbitrary: fc.integer({ min: 1, max: 3 }).map((sequence) => lostRecord({ sequence })) },
+    {
+      weight: 1,
+      arbitrary: fc
+        .tuple(fc.constantFrom('', 'a', 'b'), fc.integer({ min: 0, max: 8 }), fc.boolean())
+        .map(([origin, sequence, isUnread]): StateRecord => {
+          const because = isUnread ? { because: { code: 'agent_away', message: 'the agent is away' } } : {}
+          return { kind: 'unread', cluster: west, after: { origin, sequence }, at: T0 + 90_000, ...because }
+        }),
+    },
   )
   const memoryAfter = (records: readonly StateRecord[], groups = records.length) => {
     const memory = new FleetMemory(0)
@@ -532,6 +541,40 @@ describe('any sequence of records', () => {
     for (let i = 0; i < records.length; i += size) memory.keep(memory.draft(records.slice(i, i + size)))
     return memory
   }
+
+  it('says that nobody reads a cluster until the next batch of its agent, and takes nothing else of it', () =>
+    fc.assert(
+      fc.property(fc.array(anyRecord, { maxLength: 20 }), (records) => {
+        const memory = memoryAfter(records)
+        const before = memory.cluster(west)
+        const { origin = '', sequence = 0 } = before ?? {}
+        const because = { code: 'agent_away', message: 'the agent is away' }
+        const unread: StateRecord = {
+          kind: 'unread',
+          cluster: west,
+          after: { origin, sequence },
+          because,
+          at: T0 + 99_000,
+        }
+        memory.keep(memory.draft([unread]))
+        const now = memory.cluster(west)
+        if (!before) {
+          expect(now).toBeUndefined()
+          return
+        }
+        const { before: said, ...status } = now!.status
+        expect(status).toMatchObject({ health: 'unhealthy', reasons: [because], checkedAt: T0 + 99_000 })
+        expect(said).toEqual(before.status.before ?? before.status)
+        const { parts, custom, agent } = before
+        expect(now).toMatchObject({ parts, custom, agent, origin, sequence })
+        const { because: _, ...back } = unread
+        memory.keep(memory.draft([back as StateRecord]))
+        expect(memory.cluster(west)?.status).toEqual(said)
+        memory.keep(memory.draft([unread, pushed('a', 99, [], {}), { ...unread, at: T0 + 100_000 }]))
+        const isTaken = memory.cluster(west)?.sequence === 99
+        if (isTaken) expect(memory.cluster(west)?.status).not.toHaveProperty('before')
+      }),
+    ))
 
   it('gives the same however it is grouped', () =>
     fc.assert(

@@ -54,6 +54,8 @@ export function applyRecord(previous: ClusterState | undefined, record: StateRec
       return applyAgent(previous, record, version)
     case 'lost':
       return applyLost(previous, record, version)
+    case 'unread':
+      return applyUnread(previous, record, version)
     case 'source-removed':
       return applySourceRemoved(previous, record, version)
   }
@@ -77,8 +79,11 @@ function applyBatch(
     agent: heardFrom(before.agent, batch, receivedAt),
     version,
   }
-  // Between two rounds: nobody looked at the cluster's health.
-  if (batch.partial) return withEvents(previous, { ...before, ...head }, customChanges, receivedAt)
+  // Between two rounds: nobody looked at the cluster's health. But somebody reads it.
+  if (batch.partial) {
+    const status = batch.source === 'push' ? saidOf(before.status) : before.status
+    return withEvents(previous, { ...before, ...head, status }, customChanges, receivedAt)
+  }
   const snapshotChanges: Change[] = []
   let parts = before.parts
   for (const part of batch.parts) {
@@ -132,8 +137,11 @@ function heardFrom(agent: AgentFacts | null, { source }: Batch, receivedAt: numb
 function isNewer({ origin = '', sequence, collectedAt }: Batch, previous: ClusterState | undefined): boolean {
   if (!previous || previous.sequence === 0) return true
   if (origin === previous.origin) return sequence > previous.sequence
-  return collectedAt >= (previous.status.checkedAt ?? 0)
+  return collectedAt >= (saidOf(previous.status).checkedAt ?? 0)
 }
+
+/** What the last round said. */
+const saidOf = (status: ClusterStatus): Omit<ClusterStatus, 'before'> => status.before ?? status
 
 // A difference to anything but what is here would make a state that never was: the whole batch is left out.
 function isBased(batch: Batch, previous: ClusterState | undefined): boolean {
@@ -167,6 +175,34 @@ function applyLost(
   const data = { from, to, cause, count, kept_every_ms: keptEveryMs, origin, sequence }
   const event: FleetEvent = { type: 'collection.lost', cluster: previous.name, at, data }
   return withEvents(previous, { ...previous, version }, [], at, [event])
+}
+
+function applyUnread(
+  previous: ClusterState | undefined,
+  { after, because, at }: Extract<StateRecord, { kind: 'unread' }>,
+  version: number,
+): Applied {
+  const unchanged = { next: previous, changes: [] }
+  if (!previous) return unchanged
+  const { status, origin, sequence } = previous
+  if (!because)
+    return status.before ? withEvents(previous, { ...previous, status: status.before, version }, [], at) : unchanged
+  // A batch came meanwhile.
+  if (origin !== after.origin || sequence !== after.sequence) return unchanged
+  const before = saidOf(status)
+  const verdict = evaluateHealth({ parts: previous.parts, failure: because, source: previous.source, checked: true })
+  const heartbeat: Heartbeat = { at, health: verdict.health, durationMs: 0 }
+  return withEvents(
+    previous,
+    {
+      ...previous,
+      version,
+      status: { ...verdict, checkedAt: at, lastSyncAt: before.lastSyncAt, before },
+      heartbeats: [...previous.heartbeats, heartbeat].slice(-HEARTBEATS_KEPT),
+    },
+    [],
+    at,
+  )
 }
 
 function applySourceRemoved(

@@ -9,6 +9,18 @@ export type StateRecord =
   | { readonly kind: 'batch'; readonly batch: Batch; readonly receivedAt: number; readonly into?: BatchUse }
   /** an agent came, went, or told how it is */
   | { readonly kind: 'agent'; readonly cluster: ClusterName; readonly agent: AgentFacts; readonly at: number }
+  /**
+   * Nobody reads a cluster that an agent should, and why: no agent does, and the hub cannot. Without `because`: the agent is back.
+   * No batch, so it hides none: it holds only where
+   * `after` is the newest batch that state has, until the next one comes.
+   */
+  | {
+      readonly kind: 'unread'
+      readonly cluster: ClusterName
+      readonly after: { readonly origin: string; readonly sequence: number }
+      readonly because?: { readonly code: string; readonly message: string }
+      readonly at: number
+    }
   /** batches of an agent that will never come: declared, so that the hole has a name. `into`: as with a batch */
   | {
       readonly kind: 'lost'

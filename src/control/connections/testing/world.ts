@@ -107,6 +107,7 @@ export async function aWorld(
             connect: (cluster, facts) => ingester.connect(cluster, facts),
             remove: (cluster) => ingester.remove(cluster),
             nextSequence: (cluster) => ingester.nextSequence(cluster),
+            unread: (cluster, after, because) => ingester.unread(cluster, after, because),
             accept(batch, signal) {
               batches.push(batch)
               return ingester.accept(batch, signal)
