@@ -327,8 +327,8 @@ export class ConnectionReconciler implements Reconciler {
 
   /** What the hub read goes in as a batch. That it could not read what an agent should read is none: it saw nothing. */
   async #keep(look: Look, unnumbered: Batch, visit: Visit, signal: AbortSignal): Promise<Kept> {
-    const { failure } = unnumbered
-    if (!failure || !look.collecting.condition) return this.#accept(unnumbered, visit, signal)
+    const { failure, parts } = unnumbered
+    if (!failure || parts.length > 0 || !look.collecting.condition) return this.#accept(unnumbered, visit, signal)
     return { batch: undefined, refusal: await this.#unread(look, failure, signal) }
   }
 
