@@ -23,6 +23,29 @@ describe('search', () => {
     expect(await found('.*')).toEqual([])
   })
 
+  it('finds what was meant where nothing is called so, in names with hyphens too', async () => {
+    await using world = await aWorld()
+    await world.connect('prod-east', { displayName: 'Shop east' })
+    await world.batch('prod-east', [complete('node', [aNode('gpu-worker-17')])])
+    const found = async (q: string) =>
+      ((await world.get(`/api/v2/search?q=${encodeURIComponent(q)}`)).body as PageView<SearchHit>).items
+    expect(await found('prdo-east')).toMatchObject([{ kind: 'cluster', name: 'prod-east' }])
+    expect(await found('gpu-wroker-17')).toMatchObject([{ kind: 'node', cluster: 'prod-east', name: 'gpu-worker-17' }])
+    expect(await found('gpu-worker-17')).toHaveLength(1)
+    expect(await found('zebra-north')).toEqual([])
+  })
+
+  it('compares a bounded number of names letter by letter', async () => {
+    await using world = await aWorld()
+    await world.connect('west')
+    const nodes = Array.from({ length: 30_000 }, (_, n) => aNode(`node-of-a-rather-long-name-${n}`))
+    await world.batch('west', [complete('node', nodes)])
+    await world.get('/api/v2/search?q=warm')
+    const since = process.cpuUsage()
+    expect((await world.get('/api/v2/search?q=nothing-of-such-a-nmae')).body).toMatchObject({ total: 0 })
+    expect(process.cpuUsage(since).user / 1000).toBeLessThan(1000)
+  })
+
   it('bounds what it gives and says how many there are', async () => {
     await using world = await aWorld()
     await world.connect('west')

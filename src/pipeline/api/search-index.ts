@@ -1,5 +1,5 @@
 import type { SearchHit } from '#http'
-import type { ClusterState, Health, NodeSnapshot } from '#model'
+import { type ClusterState, type Health, isNearIn, type NodeSnapshot } from '#model'
 import { Best } from './best.ts'
 import { byText, type VisibleCluster } from './views.ts'
 import type { VisibleType } from './visible-types.ts'
@@ -20,6 +20,9 @@ const kinds: Readonly<Record<SearchHit['kind'], number>> = { cluster: 0, node: 1
 /** Rows of types that one search looks at; a type on a cluster that does not fit in is passed over. */
 export const maxSearchedRows = 200_000
 
+/** Names that one search compares letter by letter, where nothing has them as they are typed: clusters first. */
+export const maxNearNames = 10_000
+
 interface Ranked {
   readonly hit: SearchHit
   readonly rank: number
@@ -32,7 +35,7 @@ const nodeHealth: Readonly<Record<NodeSnapshot['ready'], Health>> = {
 
 /**
  * Every word must occur in the name (or the detail); best first: the name itself, its beginning, the beginning of a word in
- * it, anywhere. The index of a cluster lives as long as that state of the cluster, so a change rebuilds one cluster only.
+ * it, anywhere; where nothing has them, names a slip or two away. The index of a cluster lives as long as that state of the cluster, so a change rebuilds one cluster only.
  * @param types what is seen of types; that is no matter of the cluster's view, so it comes beside it
  * @returns the best `limit` hits, and how many there are in all
  */
@@ -58,7 +61,26 @@ export function searchFleet(
     }
   }
   searchTypes(types, words, found)
+  if (total === 0) searchNear(clusters, words, found)
   return { items: best.sorted().map(({ hit }) => hit), total }
+}
+
+/** What was probably meant: every word is in the text, or a slip or two away from a name in it. */
+function searchNear(
+  clusters: readonly VisibleCluster[],
+  words: readonly string[],
+  found: (hit: SearchHit) => void,
+): void {
+  let left = maxNearNames
+  const look = ({ text, hit }: Entry): void => {
+    if (left-- > 0 && words.every((word) => text.includes(word) || isNearIn(word, text))) found(hit)
+  }
+  const indexes = clusters.map((cluster) => cluster.memo('search', () => indexOf(cluster)).entries)
+  for (const [own] of indexes) if (own) look(own)
+  for (const [, ...entries] of indexes) {
+    if (left <= 0) return
+    entries.forEach(look)
+  }
 }
 
 function searchTypes(types: Iterable<VisibleType>, words: readonly string[], found: (hit: SearchHit) => void): void {

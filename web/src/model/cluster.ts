@@ -33,6 +33,10 @@ export const needWord: Readonly<Record<Need, string>> = {
 export const isHidden = (cluster: ClusterView, type: RowType): boolean =>
   cluster.filtered && cluster.parts[type]?.freshness != null
 
+/** What people call a cluster; its technical name beside, where that is another. */
+export const clusterName = ({ name, displayName }: Pick<ClusterView, 'name' | 'displayName'>): string =>
+  displayName && displayName !== name ? `${displayName} (${name})` : name
+
 type Amounts = ClusterView['cpuCores']
 
 export interface Load {

@@ -1,4 +1,4 @@
-import { nearest } from './near.ts'
+import { nearest } from '../contract.ts'
 import { compareVersions } from './versions.ts'
 
 /*

@@ -1,5 +1,5 @@
+import { nearest } from '../contract.ts'
 import { type Field, type FilterTarget, fieldOf, parseFilter, type Term, termText, type Value } from './filter.ts'
-import { nearest } from './near.ts'
 
 /** So many different values of a field are looked at, of so many rows. */
 const mostValues = 1000

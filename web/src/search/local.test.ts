@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { aCluster } from '../../testing/worlds.ts'
-import { isNear, localHits, mergeHits } from './local.ts'
+import { localHits, mergeHits } from './local.ts'
+import { viewHits } from './views.ts'
 
 const clusters = [
   aCluster('eu-prod-1', 0, { displayName: 'Europe production' }),
@@ -16,8 +17,8 @@ describe('localHits', () => {
   it('wants every word, in any order', () => expect(names('prod eu')).toEqual(['eu-prod-1', 'prod-us']))
   it('forgives one slip of the finger', () => {
     expect(names('europpe')).toEqual(['eu-prod-1'])
-    expect(isNear('prodcution', 'production')).toBe(true)
-    expect(isNear('prodc', 'production')).toBe(false)
+    expect(names('eu-prdo-1')).toEqual(['eu-prod-1'])
+    expect(names('pord-us')).toEqual(['prod-us'])
   })
 })
 
@@ -27,5 +28,24 @@ describe('mergeHits', () => {
     const node = { kind: 'node', cluster: 'lab', name: 'n1', detail: '', health: 'healthy' } as const
     expect(mergeHits(near, [...near, node], 'lab')).toHaveLength(2)
     expect(mergeHits([], [node], 'zebra')).toEqual([])
+  })
+})
+
+describe('viewHits', () => {
+  const views = (text: string) => viewHits(clusters, text, 0)
+  it('finds pages of clusters, in any order and with slips', () => {
+    const nodes = { kind: 'tab', cluster: 'prod-us', tab: 'nodes' }
+    for (const text of ['prod-us nodes', 'nodes prod-us', 'prdo-us ndoes', 'prod-us nod'])
+      expect(views(text), text).toContainEqual(nodes)
+    expect(views('lab history')).toEqual([{ kind: 'tab', cluster: 'lab', tab: 'history' }])
+  })
+  it('finds the clusters of one health, and says how many there are', () => {
+    expect(views('degraded')).toEqual([{ kind: 'need', need: 'degraded', count: '0 clusters' }])
+    expect(views('heal')).toMatchObject([{ need: 'healthy' }])
+    expect(views('unhealthy')).toMatchObject([{ need: 'unhealthy' }])
+    expect(views('healthy')).toMatchObject([{ need: 'healthy' }])
+  })
+  it('finds nothing where no page is named', () => {
+    for (const text of ['', 'n', 'prod', 'zebra nodes']) expect(views(text), text).toEqual([])
   })
 })

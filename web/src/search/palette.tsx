@@ -4,12 +4,14 @@ import { Dialog } from '../components/dialog.tsx'
 import { HealthMark } from '../components/health.tsx'
 import { ApiProblem, type SearchHit } from '../contract.ts'
 import { useClusters, useHub } from '../live/hooks.ts'
+import { clusterName, needWord } from '../model/cluster.ts'
 import { termText } from '../model/filter.ts'
 import { useRegistries } from '../pages/registries/use-registries.ts'
 import { accessPath, clusterPath, navigate, registriesPath, typeEditorPath, typesPath } from '../router.tsx'
 import { useSession } from '../session.ts'
 import { useTypesSeen } from '../types-seen.ts'
 import { hitKey, localHits, mergeHits } from './local.ts'
+import { viewHits } from './views.ts'
 
 interface Choice {
   readonly key: string
@@ -33,6 +35,8 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
   const [place, setPlace] = useState(0)
   const list = useId()
   const { hits, note } = useHits(text)
+  const clusters = useClusters()
+  const { store } = useHub()
   const administrator = useSession()?.user?.administrator === true
   const types = useTypesSeen()
   const { registries } = useRegistries()
@@ -46,9 +50,25 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
         key: hitKey(hit),
         hit,
         title: hit.name,
-        detail: hit.detail || (hit.kind === 'cluster' ? '' : hit.cluster),
+        detail: hitDetail(hit, clusterName(clusters.get(hit.cluster) ?? { name: hit.cluster, displayName: '' })),
         run: go(pathOf(hit)),
       }),
+    )
+    const views = viewHits([...clusters.values()], text, store.clock.now()).map(
+      (view): Choice =>
+        view.kind === 'tab'
+          ? {
+              key: `tab ${view.cluster} ${view.tab}`,
+              title: `${clusterName(clusters.get(view.cluster) ?? { name: view.cluster, displayName: '' })}: ${view.tab}`,
+              detail: 'page',
+              run: go(clusterPath(view.cluster, view.tab)),
+            }
+          : {
+              key: `need ${view.need}`,
+              title: `${needWord[view.need]} clusters`,
+              detail: view.count,
+              run: go(`/?q=${encodeURIComponent(termText('needs', ':', view.need))}`),
+            },
     )
     const actions: Choice[] = [
       { key: 'fleet', title: 'Fleet', detail: 'page', run: go('/') },
@@ -101,8 +121,8 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
         (isTyped || !isThing(key)) &&
         words.every((word) => `${title} ${isThing(key) ? detail : ''}`.toLowerCase().includes(word)),
     )
-    return [...found, ...fitting]
-  }, [hits, text, administrator, types, registries, onClose, onHelp])
+    return [...views, ...found, ...fitting]
+  }, [hits, text, clusters, store, administrator, types, registries, onClose, onHelp])
   const at = Math.min(place, choices.length - 1)
   const press = (event: KeyboardEvent) => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key]
@@ -170,6 +190,10 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
     </Dialog>
   )
 }
+
+/** What it is called besides, and on which cluster. */
+const hitDetail = ({ kind, detail }: SearchHit, cluster: string): string =>
+  kind === 'cluster' ? detail : [detail, `on ${cluster}`].filter(Boolean).join(' · ')
 
 function pathOf({ kind, cluster, name, type = '', namespace = '' }: SearchHit): string {
   switch (kind) {

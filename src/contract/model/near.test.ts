@@ -14,6 +14,7 @@ describe('near words', () => {
     ['prodc', 'production', false],
     ['gpu-lab', 'prod-east', false],
     ['cpu', 'gpu', false],
+    ['.*', '-', false],
   ])('%s and %s: %s', (a, b, near) => {
     expect(isNear(a, b)).toBe(near)
     expect(isNear(b, a)).toBe(near)

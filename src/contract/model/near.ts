@@ -8,7 +8,18 @@ const slipsOf = (length: number): number => (length < 4 ? 0 : length < 8 ? 1 : 2
 export function isNear(word: string, other: string): boolean {
   const [a, b] = [bare(word), bare(other)]
   const slips = slipsOf(Math.min(a.length, b.length))
+  if (a === '' || b === '') return false
   return a === b || (slips > 0 && a.length <= 64 && slipsBetween(a, b, slips) <= slips)
+}
+
+/** Near to a name in the text, or to as many of its hyphened parts as the word has: `prdo-east` in `eu-prod-east`. */
+export function isNearIn(word: string, text: string): boolean {
+  const count = word.split(/[^a-z0-9]+/i).filter(Boolean).length
+  return text.split(/\s+/).some((name) => {
+    if (isNear(word, name)) return true
+    const parts = name.split(/[^a-z0-9]+/i).filter(Boolean)
+    return parts.some((_, at) => isNear(word, parts.slice(at, at + count).join('')))
+  })
 }
 
 /** The candidate that was probably meant; undefined: none is near. */
