@@ -23,6 +23,14 @@ export function partOf({ parts, deployments }: ClusterView, type: PartType): Par
 export const readAt = (cluster: ClusterView, type: PartType): number | null =>
   partOf(cluster, type)?.freshness?.observedAt ?? null
 
+const counted: readonly PartType[] = ['node', 'podSummary', 'namespace', 'deployment', 'operator', 'clusterOperator']
+
+/** When the oldest number that is shown of a cluster was read; null: there is none. */
+export function oldestAt(cluster: ClusterView): number | null {
+  const times = counted.flatMap((type) => readAt(cluster, type) ?? [])
+  return times.length === 0 ? null : Math.min(...times)
+}
+
 /** A part that was read last time it was its turn, and lately: nothing that is known says it may be another by now. */
 export function isCurrentPart(cluster: ClusterView, part: PartView | null, now: number): boolean {
   if (!part?.freshness || part.outcome !== 'complete') return false

@@ -106,17 +106,28 @@ describe('fleetTotal', () => {
   const sum = aggregation('capacity', 'sum')
   const two = [on({ aggregations: { capacity: 5 } }), on({ cluster: 'east', aggregations: { capacity: 7 } })]
   it('adds counts and sums, and takes the least of the least', () => {
-    expect(fleetTotal(sum, two)).toEqual({ value: 12, clusters: 2, missing: 0 })
+    expect(fleetTotal(sum, two)).toEqual({ value: 12, clusters: 2, missing: 0, current: 2, oldestAt: 1000 })
     expect(fleetTotal(aggregation('capacity', 'min'), two)?.value).toBe(5)
     expect(fleetTotal(aggregation('capacity', 'max'), two)?.value).toBe(7)
   })
   it.each(['avg', 'percentile', 'distinct'])('makes no number of several %s', (kind) =>
     expect(fleetTotal(aggregation('capacity', kind), two)).toBeUndefined(),
   )
-  it('says how many clusters with rows do not tell theirs, and leaves those without rows out', () => {
+  it('says how many clusters do not tell theirs, and leaves out those that do not serve the kind', () => {
     const more = [...two, on({ cluster: 'south', aggregations: null }), failed('forbidden'), failed('absent')]
-    expect(fleetTotal(sum, more)).toEqual({ value: 12, clusters: 2, missing: 1 })
+    expect(fleetTotal(sum, more)).toMatchObject({ value: 12, clusters: 2, missing: 2 })
     expect(fleetTotal(sum, [failed('unreachable')])).toBeUndefined()
+  })
+  it('is current of the clusters whose last collection ended well, and as old as the oldest', () => {
+    const [west, east] = two as [TypeOnClusterView, TypeOnClusterView]
+    const failing = { ...east, part: { ...east.part, outcome: 'unreachable' as const } }
+    expect(fleetTotal(sum, [west, failing])).toMatchObject({ value: 12, clusters: 2, current: 1 })
+    const old = {
+      ...east,
+      stale: true,
+      part: { ...east.part, freshness: { ...east.part.freshness!, observedAt: 400 } },
+    }
+    expect(fleetTotal(sum, [west, old])).toMatchObject({ current: 1, oldestAt: 400 })
   })
   it('knows no sum where no cluster has a value: nothing is not zero', () => {
     expect(fleetTotal(sum, [on({ aggregations: { capacity: null } })])?.value).toBeNull()

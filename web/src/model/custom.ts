@@ -159,10 +159,18 @@ export function newestOf(clusters: readonly TypeOnClusterView[]): number | null 
 
 export interface FleetTotal {
   readonly value: AggregatedView
-  /** clusters it is over, and those that have rows but do not tell it */
+  /** clusters it is over, and those that do not tell it although they serve it */
   readonly clusters: number
   readonly missing: number
+  /** of those it is over: the ones in which the last collection ended well, and lately */
+  readonly current: number
+  /** when the oldest of them was collected, ms */
+  readonly oldestAt: number
 }
+
+/** The rows are what the last collection saw; else they are of the one before. */
+export const isCurrentOn = ({ part, stale }: TypeOnClusterView): boolean =>
+  !stale && part.outcome === 'complete' && part.freshness !== null
 
 const joins: Readonly<Record<string, (a: number, b: number) => number>> = {
   count: (a, b) => a + b,
@@ -182,13 +190,16 @@ export function fleetTotal(
 ): FleetTotal | undefined {
   const join = joins[kind]
   if (!join) return undefined
-  const withRows = clusters.filter(hasRows)
-  const told = withRows.flatMap(({ aggregations }) => {
-    const value = aggregations?.[name]
-    return value === undefined || aggregations === null ? [] : [value]
-  })
+  const tellers = clusters.filter((on) => hasRows(on) && on.aggregations?.[name] !== undefined)
+  const told = tellers.map(({ aggregations }): AggregatedView => aggregations?.[name] ?? null)
   if (told.length === 0) return undefined
-  const counts = { clusters: told.length, missing: withRows.length - told.length }
+  const served = clusters.filter(({ part }) => part.outcome !== 'absent')
+  const counts = {
+    clusters: told.length,
+    missing: served.length - told.length,
+    current: tellers.filter(isCurrentOn).length,
+    oldestAt: Math.min(...tellers.map(({ part }) => part.freshness?.observedAt ?? Number.POSITIVE_INFINITY)),
+  }
   if (told.some(isGroups)) {
     const groups = new Map<string, number>()
     for (const value of told) {

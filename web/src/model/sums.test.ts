@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { aCluster } from '../../testing/worlds.ts'
 import type { ClusterView } from '../contract.ts'
-import { isCurrent, pastText } from './current.ts'
+import { isCurrent, oldestAt, pastText } from './current.ts'
 import { basisOf, pastOf, sumLoad, sumNodes, sumPods } from './sums.ts'
 
 const now = Date.UTC(2026, 0, 1)
@@ -38,6 +38,8 @@ describe('isCurrent', () => {
     expect(isCurrent(view, 'node', now)).toBe(true)
     expect(isCurrent(view, 'deployment', now)).toBe(false)
     expect(pastText(view, 'deployment', now)).toBe('As of 10 min ago: deployments.apps is forbidden')
+    expect(oldestAt(view)).toBe(now - 600_000)
+    expect(oldestAt(never('west'))).toBeNull()
   })
   it('holds for a collector that is not due in every round', () => {
     const freshness = { observedAt: now - 250_000, receivedAt: now, source: 'pull' as const }

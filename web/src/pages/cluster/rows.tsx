@@ -1,12 +1,14 @@
 import { type ReactNode, useMemo } from 'react'
 import { Of, Pods } from '../../components/counts.tsx'
 import { HealthMark } from '../../components/health.tsx'
+import { Kept } from '../../components/past.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { Age, Flash, Missing, NotShown } from '../../components/text.tsx'
 import type { ClusterOperatorView, ClusterView, DeploymentView, NamespaceView, OperatorView } from '../../contract.ts'
 import { useNow } from '../../live/hooks.ts'
 import type { Need } from '../../model/cluster.ts'
+import { whyNotRead } from '../../model/current.ts'
 import { createdExports, ofExports, podExports } from '../../model/export-columns.ts'
 import { termText } from '../../model/filter.ts'
 import { formatCount, formatSpan } from '../../model/format.ts'
@@ -18,7 +20,8 @@ const labelsOf = ({ labels }: NamespaceView) => labels
 const operatorWords = ({ name, displayName, provider }: OperatorView) => `${name} ${displayName} ${provider}`
 const clusterOperatorWords = ({ name, message }: ClusterOperatorView) => `${name} ${message}`
 
-function namespaceColumns(now: number, filtered: boolean): readonly Column<NamespaceView>[] {
+function namespaceColumns(now: number, cluster: ClusterView): readonly Column<NamespaceView>[] {
+  const { filtered } = cluster
   const inNamespace = (row: NamespaceView, tab: 'deployments' | 'operators') =>
     `${clusterPath(row.cluster, tab)}?q=${encodeURIComponent(termText('namespace', ':', row.name))}`
   return [
@@ -44,7 +47,11 @@ function namespaceColumns(now: number, filtered: boolean): readonly Column<Names
       descendingFirst: true,
       value: ({ pods }) => pods?.running ?? null,
       exports: podExports,
-      cell: ({ pods }) => <Pods pods={pods} hidden={filtered} />,
+      cell: ({ pods }) => (
+        <Kept cluster={cluster} type="podSummary">
+          <Pods pods={pods} hidden={filtered} />
+        </Kept>
+      ),
     },
     {
       id: 'deployments',
@@ -59,13 +66,15 @@ function namespaceColumns(now: number, filtered: boolean): readonly Column<Names
           filtered ? (
             <NotShown what="deployments" />
           ) : (
-            <Missing why="deployments were never read" />
+            <Missing why={`deployments: ${whyNotRead(cluster, 'deployment')}`} />
           )
         ) : (
-          <Link to={inNamespace(row, 'deployments')}>
-            {formatCount(row.deployments)}
-            <span className="vh"> deployments in {row.name}</span>
-          </Link>
+          <Kept cluster={cluster} type="deployment">
+            <Link to={inNamespace(row, 'deployments')}>
+              {formatCount(row.deployments)}
+              <span className="vh"> deployments in {row.name}</span>
+            </Link>
+          </Kept>
         ),
     },
     {
@@ -85,7 +94,7 @@ function namespaceColumns(now: number, filtered: boolean): readonly Column<Names
 
 export function NamespacesTab({ cluster }: { cluster: ClusterView }): ReactNode {
   const now = useNow(60_000)
-  const columns = useMemo(() => namespaceColumns(now, cluster.filtered), [now, cluster.filtered])
+  const columns = useMemo(() => namespaceColumns(now, cluster), [now, cluster])
   return (
     <PartGate<NamespaceView> cluster={cluster} type="namespace">
       {({ rows, stale, note, total, exports }) => (

@@ -13,7 +13,8 @@ import {
   groupChanges,
   sharedText,
 } from '../../model/causes.ts'
-import { factsAt, healthChanges, isStale, type Need, needOf, needWord, severityOf } from '../../model/cluster.ts'
+import { factsAt, healthChanges, type Need, needOf, needWord, severityOf } from '../../model/cluster.ts'
+import { isCurrent } from '../../model/current.ts'
 import { type EventLine, eventLine } from '../../model/events.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import { type AgentTrouble, agentTroubles, severityOfTrouble } from '../../model/push.ts'
@@ -226,7 +227,7 @@ function Reasons({
 }): ReactNode {
   const at = factsAt(cluster)
   const need = needOf(cluster, now)
-  const old = isStale(cluster, now)
+  const old = !isCurrent(cluster, 'node', now)
   const more = cluster.reasons.slice(1)
   return (
     <span className="why">

@@ -7,7 +7,7 @@ import { useStill } from '../../components/use-still.ts'
 import type { ClusterView } from '../../contract.ts'
 import { useClusters, useNow } from '../../live/hooks.ts'
 import { needOf, needWord } from '../../model/cluster.ts'
-import { isCurrent } from '../../model/current.ts'
+import { isCurrent, oldestAt } from '../../model/current.ts'
 import { formatCount, formatPercent, plural } from '../../model/format.ts'
 import { sumLoad, sumNodes, sumPods } from '../../model/sums.ts'
 import { releaseOf } from '../../model/versions.ts'
@@ -31,6 +31,8 @@ const useNarrow = () =>
     () => narrow.matches,
   )
 
+/** Each number of a row is as old as its own list: the row is as old as the oldest. */
+const alsoExported = [{ id: 'oldestAsOf', header: 'Oldest number as of', kind: 'time' as const, value: oldestAt }]
 const labelsOf = ({ labels }: ClusterView) => labels
 const nameOf = ({ name }: ClusterView) => name
 const wordsOf = ({ name, displayName, labels }: ClusterView) =>
@@ -87,6 +89,7 @@ export function FleetPage(): ReactNode {
           words={wordsOf}
           rowKey={nameOf}
           sort="needs"
+          alsoExported={alsoExported}
           rowHeight={46}
           example="health:* *=* version:* cpu>80 name~*"
           empty={null}

@@ -175,7 +175,7 @@ function Capacity({
           </Count>
           <p className="fine">
             {say(sum.load.amount)} {sum.load.basis} of {say(sum.load.limit)} · <SumAge basis={sum} />
-            {overText(sum, clusters.length)}
+            <Over sum={sum} of={clusters.length} />
           </p>
         </>
       )}
@@ -184,11 +184,16 @@ function Capacity({
 }
 
 /** Over which clusters a load is, where that is not all of them. */
-function overText({ told, requestedRatio, load }: LoadSum, of: number): string {
-  if (told === of) return ''
+function Over({ sum: { told, requestedRatio, load }, of }: { sum: LoadSum; of: number }): ReactNode {
+  if (told === of) return null
   const which = `${formatCount(told)} of ${formatCount(of)} clusters`
-  const asked = requestedRatio === null ? '' : `; requested in all ${formatPercent(requestedRatio)}`
-  return load.basis === 'used' ? ` · measured in ${which}${asked}` : ` · from ${which}`
+  const asked = requestedRatio === null ? '' : `Requested in all that tell it: ${formatPercent(requestedRatio)}`
+  return (
+    <span {...(asked && { 'data-tip': asked })}>
+      {' '}
+      · {load.basis === 'used' ? 'measured in' : 'from'} {which}
+    </span>
+  )
 }
 
 function Versions({ clusters, now }: { clusters: readonly ClusterView[]; now: number }): ReactNode {

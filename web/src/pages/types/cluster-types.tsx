@@ -10,7 +10,16 @@ import { useHub } from '../../live/hooks.ts'
 import type { Live } from '../../live/live-store.ts'
 import { useRefresh } from '../../live/refresh.ts'
 import { useFresh } from '../../live/use-fresh.ts'
-import { hasRows, isGroups, sayAmount, sourceOf, standingOf, standingWord, titleOf } from '../../model/custom.ts'
+import {
+  hasRows,
+  isCurrentOn,
+  isGroups,
+  sayAmount,
+  sourceOf,
+  standingOf,
+  standingWord,
+  titleOf,
+} from '../../model/custom.ts'
 import { formatCount } from '../../model/format.ts'
 import { clusterPath, Link, typeEditorPath, typesPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
@@ -67,7 +76,7 @@ function TypesOf({ cluster }: { cluster: ClusterView }): ReactNode {
         sort="type"
         rowHeight={48}
         example="state:* rows>100"
-        dim={({ on }) => on.stale}
+        dim={({ on }) => !isCurrentOn(on)}
         controls={
           <Link to={typesPath()} className="button">
             All clusters

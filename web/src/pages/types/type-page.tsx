@@ -1,5 +1,6 @@
 import { IconPencil, IconTableOff } from '@tabler/icons-react'
 import { type ReactNode, useCallback, useMemo } from 'react'
+import { SumAge } from '../../components/past.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { Empty, Failure, Skeleton } from '../../components/states.tsx'
@@ -12,6 +13,7 @@ import {
   type FleetTotal,
   fleetTotal,
   hasRows,
+  isCurrentOn,
   isGroups,
   newestOf,
   sourceOf,
@@ -22,6 +24,7 @@ import {
 } from '../../model/custom.ts'
 import type { Value } from '../../model/filter.ts'
 import { formatCount, plural } from '../../model/format.ts'
+import type { Basis } from '../../model/sums.ts'
 import { clusterPath, Link, typeEditorPath, typesPath, whyPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { PageHeading } from '../../shell/page-heading.tsx'
@@ -137,12 +140,19 @@ function Across({ view }: { view: TypeView }): ReactNode {
     const missing = totals.get(name)?.missing ?? 0
     return missing > 0 ? `without ${plural(missing, 'cluster')}` : null
   }
+  // One collection tells all numbers of a cluster, so all of them are as old.
+  const basis = basisOfTotals([...totals.values()])
   const rows = useMemo(() => new Map(view.clusters.map((on) => [on.cluster, on])), [view.clusters])
   const columns = useMemo(() => clusterColumns(view.type, aggregations), [view.type, aggregations])
   return (
     <div className="stack">
       <h2 className="vh">Over all clusters</h2>
-      <Tiles aggregations={joined} values={values} note={note} />
+      <Tiles aggregations={joined} values={values} note={note} dim={basis !== null && basis.current < basis.told} />
+      {basis && (
+        <p className={basis.current < basis.told ? 'fine short' : 'fine'}>
+          These numbers are <SumAge basis={basis} />.
+        </p>
+      )}
       {truncated > 0 && joined.length > 0 && (
         <p className="fine short">
           ▲ Rows of {plural(truncated, 'cluster')} are cut off at the limit of the MetricSource: these numbers are of
@@ -166,7 +176,7 @@ function Across({ view }: { view: TypeView }): ReactNode {
         sort="cluster"
         rowHeight={44}
         example="state:* rows>100"
-        dim={({ stale }) => stale}
+        dim={(on) => !isCurrentOn(on)}
         empty={
           <Empty title="On no cluster yet" icon={<IconTableOff size={30} aria-hidden="true" />}>
             <p>The MetricSource is in force, and no cluster was asked for it so far. It appears here by itself.</p>
@@ -175,6 +185,14 @@ function Across({ view }: { view: TypeView }): ReactNode {
       />
     </div>
   )
+}
+
+/** Of the total that is over the most clusters: the others are over a part of them. */
+function basisOfTotals(totals: readonly FleetTotal[]): Basis | null {
+  const [widest] = totals.toSorted((a, b) => b.clusters - a.clusters)
+  if (!widest) return null
+  const { clusters: told, missing, current } = widest
+  return { of: told + missing, told, current, oldestAt: Math.min(...totals.map(({ oldestAt }) => oldestAt)) }
 }
 
 const keyOf = ({ cluster }: TypeOnClusterView) => cluster
