@@ -441,10 +441,10 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 60_000 }, () => {
         .split('\r\n')
       expect(lines[0]).toBe(
         'Cluster,Display name,Health,Last rounds not healthy,Last rounds,Nodes ready,Nodes in all,Pods running,' +
-          'Pods unfinished,CPU (%),CPU is,Memory (%),Memory is,Version,Mode,As of',
+          'Pods unfinished,CPU (%),CPU is,Memory (%),Memory is,Version,Mode,As of,Oldest number as of',
       )
       expect(lines[1]).toMatch(
-        /^eu-prod-1,Europe production 1,Healthy,\d+,60,\d+,\d+,\d+,\d+,[\d.]+,used,[\d.]+,used,v?[\d.]+,\w+,20\d\d-\d\d-\d\dT[\d:.]+Z$/,
+        /^eu-prod-1,Europe production 1,Healthy,\d+,60,\d+,\d+,\d+,\d+,[\d.]+,used,[\d.]+,used,v?[\d.]+,\w+(?:,20\d\d-\d\d-\d\dT[\d:.]+Z){2}$/,
       )
       expect(file.suggestedFilename()).toMatch(/^clusters-of-the-fleet-\d{8}T\d{6}Z\.csv$/)
       expect(lines).toHaveLength(3)
