@@ -20,6 +20,9 @@ export async function declareDemoSources(server: ApiServer): Promise<void> {
   }
 }
 
+/** A registry that nothing listens for. */
+export const offRegistry = 'old-registry'
+
 /** The demo's registries: one that answers, and one that is not there. Their addresses are of this process, so they are set anew. */
 export async function declareDemoRegistries(server: ApiServer, url: string): Promise<void> {
   await declareRegistry(server, 'demo-registry', {
@@ -30,7 +33,7 @@ export async function declareDemoRegistries(server: ApiServer, url: string): Pro
     monitoring: { interval: 30, checkCatalog: true },
     labels: { environment: 'production' },
   })
-  await declareRegistry(server, 'old-registry', {
+  await declareRegistry(server, offRegistry, {
     displayName: 'Old Registry',
     // A port below 1024 that no service has: a connection is refused at once.
     endpoint: 'https://127.0.0.1:4',

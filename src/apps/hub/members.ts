@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import type { ApiObject, ApiServer } from '#apiserver'
 import { accessForContext, loadKubeconfig } from '#kube'
-import { clusterNameFrom, FleetError } from '#model'
+import { type ClusterName, clusterNameFrom, FleetError, isClusterName } from '#model'
 import type { Logger } from '#runtime'
 import { HUB_NAMESPACE } from './control-plane.ts'
 
@@ -112,6 +112,17 @@ export async function declareMembers(server: ApiServer, members: readonly Member
     await putIfDifferent(server, secrets, secretOf(member))
     await putIfDifferent(server, connections, connectionOf(member))
   }
+}
+
+/** When the hub was first told of each of these clusters, ms. */
+export function knownSince(server: ApiServer, members: readonly Member[]): ReadonlyMap<ClusterName, number> {
+  const known = new Map<ClusterName, number>()
+  for (const { name } of members) {
+    const object = server.objects.get(connections, { name, namespace: HUB_NAMESPACE })
+    const since = Date.parse(object?.metadata.creationTimestamp ?? '')
+    if (isClusterName(name) && !Number.isNaN(since)) known.set(name, since)
+  }
+  return known
 }
 
 const secretName = (cluster: string) => `${cluster.slice(0, 240)}-access`

@@ -46,6 +46,25 @@ export async function runUntilSignal(parts: readonly Part[], logger: HubLogger, 
   process.exit(0)
 }
 
+/** A part that works beside the others, and whose failure is theirs no matter. */
+export function inBackground(name: string, work: (signal: AbortSignal) => Promise<void>, logger: HubLogger): Part {
+  const stop = new AbortController()
+  let running: Promise<void> | undefined
+  return {
+    name,
+    start() {
+      running = work(stop.signal).catch((error: unknown) => {
+        if (!stop.signal.aborted) logger.warn({ part: name, err: error }, 'work in the background ended too early')
+      })
+      return Promise.resolve()
+    },
+    async stop() {
+      stop.abort()
+      await running
+    },
+  }
+}
+
 /** A part around something that opens and closes. */
 export function part<T extends AsyncDisposable>(
   name: string,

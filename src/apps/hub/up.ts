@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { MemoryPolicies } from '#access'
 import { MemoryCatalog } from '#catalog'
-import { systemClock } from '#model'
+import { minutes, systemClock } from '#model'
 import { MemoryRegistries } from '#registry'
 import { Metrics, type Part } from '#runtime'
 import { type SimulatedRegistry, simulateRegistry } from '#simulator'
@@ -11,12 +11,17 @@ import { collecting } from './collecting.ts'
 import type { Env, UpConfig } from './config.ts'
 import { type ControlPlane, HUB_NAMESPACE, openControlPlane } from './control-plane.ts'
 import { simulatedMembers } from './demo.ts'
+import { fillPast } from './demo-past.ts'
 import { declareDemoPolicies } from './demo-policies.ts'
 import { declareDemoRegistries, declareDemoSources, demoRepositories } from './demo-sources.ts'
+import { demoWords, startWords } from './demo-words.ts'
 import { historyOf } from './history.ts'
-import { declareMembers, kubeconfigMembers, kubeconfigPaths, type Member } from './members.ts'
-import { part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
+import { declareMembers, knownSince, kubeconfigMembers, kubeconfigPaths, type Member } from './members.ts'
+import { inBackground, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
 import { serving } from './serve.ts'
+
+/** As far back as the page looks. */
+const MONTH_MS = 30 * 24 * minutes(60)
 
 export interface UpOptions extends RoleOptions<UpConfig> {
   readonly demo: boolean
@@ -46,6 +51,9 @@ export async function up({
   const paths = demo ? [] : kubeconfigPaths(kubeconfig, environment)
   // Read before anything starts: a broken kubeconfig is one sentence, not half a hub.
   const given = paths.length > 0 ? await kubeconfigMembers(paths, contexts, logger) : undefined
+
+  say(given ? `Starting: ${ownFleet(given.length, paths)} …` : startWords(demo))
+  if (!given) say(demoWords(config.history.kind !== 'off'))
 
   const controlPlane = part<ControlPlane>('control-plane', () =>
     openControlPlane({ dataDir, port: config.controlPlanePort, version, logger }),
@@ -120,16 +128,49 @@ export async function up({
     readiness: { log: () => collect.logFault(), agents: () => collect.receivingFault() },
   })
 
+  // Behind all others: the page and the first rounds do not wait for it.
+  const past = inBackground(
+    'demo-past',
+    async (signal) => {
+      const [store, at] = [collect.history(), systemClock.now()]
+      if (!store || config.history.kind === 'off') return
+      const batches = await fillPast(
+        {
+          known: knownSince(controlPlane.get().server, members),
+          reachMs: config.history.kind === 'duckdb' ? Math.min(config.history.retentionMs, MONTH_MS) : MONTH_MS,
+          ...{ state: collect.state(), ingester: collect.ingester(), history: store, clock: systemClock },
+        },
+        signal,
+      )
+      if (batches > 0) await collect.ingester().historyFlushed()
+      logger.info({ batches, ms: systemClock.now() - at }, 'the simulated past is in history')
+    },
+    logger,
+  )
+
   await runUntilSignal(
-    [controlPlane, simulation, ...(given ? [] : [demoRegistry]), registries, declare, ...collect.parts, ...serve.parts],
+    [
+      controlPlane,
+      simulation,
+      ...(given ? [] : [demoRegistry]),
+      registries,
+      declare,
+      ...collect.parts,
+      ...serve.parts,
+      ...(given ? [] : [past]),
+    ],
     logger,
     () => {
-      const what = given
-        ? `${members.length} cluster${members.length === 1 ? '' : 's'} of ${paths.join(', ')}`
-        : 'a simulated fleet'
-      process.stdout.write(
-        `ClusterPulse shows ${what} on ${serve.address()}   (objects: kubectl --kubeconfig ${controlPlane.get().kubeconfigPath})\n`,
+      const what = given ? ownFleet(members.length, paths) : 'a simulated fleet'
+      say(
+        `ClusterPulse shows ${what} on ${serve.address()}   (objects: kubectl --kubeconfig ${controlPlane.get().kubeconfigPath})`,
       )
+      say('Ctrl-C ends it.')
     },
   )
 }
+
+const ownFleet = (count: number, paths: readonly string[]): string =>
+  `${count} cluster${count === 1 ? '' : 's'} of ${paths.join(', ')}`
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`)

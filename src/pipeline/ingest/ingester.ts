@@ -52,6 +52,12 @@ export interface Accepted {
   readonly duplicate: boolean
 }
 
+/** A batch of long ago, and its samples where they are not all that it holds. */
+export interface PastBatch {
+  readonly batch: Batch
+  readonly samples: SampleSet | undefined
+}
+
 /** What is known of a cluster ahead of state: everything that is in the log. */
 interface Entry {
   facts: ConnectionFacts | undefined
@@ -159,6 +165,27 @@ export class Ingester implements AsyncDisposable {
         signal?.throwIfAborted()
         return this.#take(entry, batch, { samples, told })
       })
+    })
+  }
+
+  /**
+   * The same of many batches that are for history, of one cluster and one origin, in the order of their numbers: they share
+   * syncs of the log. Where one fails, some of the others may be kept; those are dropped when they are offered again.
+   * @throws InvalidBatchError also for a difference, and for what is no backfill
+   */
+  async acceptPast(batches: readonly PastBatch[], signal?: AbortSignal): Promise<readonly Accepted[]> {
+    const [first] = batches
+    if (!first) return []
+    for (const { batch } of batches) this.#check(batch)
+    checkPast(batches)
+    return this.#inTurn(first.batch.cluster, async (entry) => {
+      signal?.throwIfAborted()
+      // None waits for another: the log keeps them in this order.
+      const taken = batches.map(({ batch, samples }) =>
+        this.#counted(() => this.#take(entry, batch, { samples, told: undefined })),
+      )
+      await Promise.allSettled(taken)
+      return Promise.all(taken)
     })
   }
 
@@ -524,6 +551,18 @@ function noteSources({ sources }: Entry, { custom = [] }: Batch): void {
   for (const { source, outcome } of custom) {
     const isRead = outcome === 'complete' || outcome === 'changed'
     sources.set(source, isRead || sources.get(source) === true)
+  }
+}
+
+/** @throws InvalidBatchError */
+function checkPast(batches: readonly PastBatch[]): void {
+  for (const [i, { batch }] of batches.entries()) {
+    const before = batches[i - 1]?.batch
+    if (!batch.backfill || hasChanges(batch)) throw new InvalidBatchError('it', 'is not of the past alone')
+    if (before && (before.cluster !== batch.cluster || before.origin !== batch.origin))
+      throw new InvalidBatchError('it', 'is of another cluster or origin than the one before it')
+    if (before && before.sequence >= batch.sequence)
+      throw new InvalidBatchError('sequence', 'is not above that of the one before it')
   }
 }
 

@@ -612,3 +612,34 @@ describe('a history that is down', () => {
     expect(hub.rounds()).toEqual([1, 2, 3])
   })
 })
+
+describe('batches of the past, many at once', () => {
+  const past = (...sequences: number[]) =>
+    sequences.map((n) => ({ batch: pushed(n, undefined, { backfill: true }), samples: undefined }))
+
+  it('are kept each once, in few syncs, and state stays with what is newer', async () => {
+    await using hub = await aHub()
+    await hub.ingester.accept(pushed(99, [aNode('now')], { origin: 'live' }))
+    const syncs = hub.log.stats().syncs
+    const accepted = await hub.ingester.acceptPast(past(1, 2, 3, 4, 5, 6, 7, 8))
+    expect(accepted.map(({ duplicate }) => duplicate)).not.toContain(true)
+    expect(hub.log.stats().syncs - syncs).toBeLessThan(4)
+    const again = await hub.ingester.acceptPast(past(7, 8, 9))
+    expect(again.map(({ duplicate }) => duplicate)).toEqual([true, true, false])
+    await hub.settled()
+    expect(hub.rounds()).toEqual([99, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    expect(hub.nodes()).toEqual(['now'])
+  })
+
+  it.each([
+    ['one that is live', [{ batch: pushed(1), samples: undefined }]],
+    ['numbers that fall', past(2, 1)],
+    ['a number twice', past(1, 1)],
+    ['two origins', [...past(1), { batch: pushed(2, undefined, { backfill: true, origin: 'b' }), samples: undefined }]],
+  ])('are refused whole with %s', async (_name, batches) => {
+    await using hub = await aHub()
+    await expect(hub.ingester.acceptPast(batches)).rejects.toThrow(InvalidBatchError)
+    await hub.settled()
+    expect(hub.rounds()).toEqual([])
+  })
+})

@@ -124,7 +124,7 @@ const gpuLab: ClusterScenario = {
 const drSite: ClusterScenario = {
   ...prodEast,
   name: 'dr-site',
-  displayName: 'Disaster Recovery',
+  displayName: 'Disaster Recovery (off on purpose)',
   labels: { environment: 'disaster-recovery', region: 'us-east-2', tier: 'critical' },
   reachable: false,
   region: 'us-east-2',
@@ -147,6 +147,12 @@ const demo: Scenario = {
     ],
   },
 }
+
+/** What is wrong in the demo on purpose, in words: what cannot be reached, and what the opening does within a minute. */
+export const demoFaults: readonly string[] = [
+  ...demo.clusters.filter(({ reachable }) => !reachable).map(({ name }) => `${name} cannot be reached`),
+  'within a minute staging loses a node and has an operator that fails, an operator of prod-west degrades and pods of gpu-lab crash; they recover',
+]
 
 export interface PlainOptions {
   readonly clusters: number

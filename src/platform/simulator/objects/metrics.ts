@@ -1,5 +1,6 @@
 import type { ApiObject } from '#apiserver'
 import { hash } from '../random.ts'
+import { demandOf, wave } from '../rhythm.ts'
 import { isFinished, type NodeFacts, type PodFacts } from '../world/facts.ts'
 import type { World } from '../world/world.ts'
 import { timestamp } from './meta.ts'
@@ -10,31 +11,18 @@ export interface Usage {
   readonly memoryBytes: number
 }
 
-const DAY_MS = 86_400_000
 /** How often metrics.k8s.io has new numbers. */
 const RESOLUTION_MS = 15_000
 
-/** Between -1 and 1, without jumps: random heights at every period, joined smoothly. */
-function wave(seed: number, now: number, periodMs: number): number {
-  const at = now / periodMs
-  const step = Math.floor(at)
-  const height = (index: number) => (hash(`${seed}/${index}`) / 2 ** 32) * 2 - 1
-  const along = at - step
-  const smooth = along * along * (3 - 2 * along)
-  return height(step) * (1 - smooth) + height(step + 1) * smooth
-}
-
-/** More by day than by night, each application with its own hours, and some unrest. */
+/** By what its application is asked for at this hour, with some unrest. */
 export function podUsage(pod: PodFacts, now: number): Usage {
   if (pod.state !== 'running') return { cpuCores: 0, memoryBytes: 0 }
   const { template } = pod.kin
   const seed = hash(pod.uid)
-  const shift = (hash(template.app) % 6) / 24
-  const daily = 1 + 0.4 * Math.sin(2 * Math.PI * (now / DAY_MS - 0.3 - shift))
   const unrest = 1 + 0.18 * wave(seed, now, 90_000) + 0.12 * wave(seed + 1, now, 600_000)
   const memory = 0.45 + 0.35 * template.appetite + 0.06 * wave(seed + 2, now, 1_800_000)
   return {
-    cpuCores: template.cpuCores * template.appetite * daily * unrest,
+    cpuCores: template.cpuCores * template.appetite * demandOf(template.app, now) * unrest,
     memoryBytes: template.memoryBytes * memory,
   }
 }

@@ -1,0 +1,156 @@
+import type { NodeSnapshot, PodCounts, SnapshotOf, SnapshotType } from '#model'
+import { minutes } from '#model'
+import { type Trouble, troubleAt } from './past-troubles.ts'
+import { hash } from './random.ts'
+import { usualDemand, wave } from './rhythm.ts'
+
+const HOUR = minutes(60)
+const DAY = 24 * HOUR
+
+/** All items of each type that was read of one cluster at one time. */
+export type Picture = { readonly [T in SnapshotType]?: readonly SnapshotOf<T>[] }
+
+/** What grew in a month: usage and requests by a fifth, things by a tenth. */
+const GROWTH = 0.2
+const NEW_THINGS = 0.1
+/** Requests and pods grow when something is released. */
+const RELEASE_EVERY_MS = 36 * HOUR
+
+/**
+ * What a cluster of the demo was like, made of what it is: the same nodes, with the rhythm they live in, less of
+ * everything the longer ago, and the troubles of `past-troubles.ts`. At `known` it is what it is.
+ */
+export class Past {
+  readonly #cluster: string
+  readonly #now: Picture
+  readonly #known: number
+  /** of each node when the picture was true */
+  readonly #unrest = new Map<string, Unrest>()
+
+  /** @param known when the picture was true, ms; what is asked for is before it */
+  constructor(cluster: string, now: Picture, known: number) {
+    this.#cluster = cluster
+    this.#now = now
+    this.#known = known
+  }
+
+  at(at: number): Picture {
+    const trouble = troubleAt(this.#cluster, this.#known - at)
+    const { node, podSummary, namespace, deployment, operator, clusterOperator } = this.#now
+    const busy = usualDemand(at) / usualDemand(this.#known)
+    const size = this.#released(at) * (1 + 0.06 * (busy - 1))
+    const lost = new Set((node ?? []).filter((one) => trouble.loses(one)).map(({ name }) => name))
+    const left = node ? (node.length - lost.size) / Math.max(1, node.length) : 1
+    return {
+      ...(node && {
+        node: node.map((one) =>
+          lost.has(one.name) ? silent(one) : this.#node(one, { at, busy, size, left, trouble }),
+        ),
+      }),
+      ...(podSummary && {
+        podSummary: podSummary.map((pods) => {
+          const counts = podsThen(pods.counts, size)
+          return { ...pods, byNamespace: {}, counts: troubled(counts, Math.round(counts.running * trouble.waiting)) }
+        }),
+      }),
+      ...(namespace && { namespace: this.#thoseOf(namespace, at) }),
+      ...(deployment && {
+        deployment: this.#thoseOf(deployment, at).map((one) =>
+          hash(one.name) / 2 ** 32 < trouble.waiting ? { ...one, ready: 0, available: 0 } : one,
+        ),
+      }),
+      ...(operator && { operator: this.#thoseOf(operator, at) }),
+      ...(clusterOperator && {
+        clusterOperator: clusterOperator.map((one) => ({
+          ...one,
+          ...{ conditions: [], versions: [], relatedObjects: [] },
+          ...{ available: true, progressing: false, degraded: false },
+        })),
+      }),
+    }
+  }
+
+  #node(
+    node: NodeSnapshot,
+    { at, busy, size, left, trouble }: { at: number; busy: number; size: number; left: number; trouble: Trouble },
+  ): NodeSnapshot {
+    const { allocatable, requested, used, pods } = node
+    const now = this.#unrestNow(node.name)
+    const then = unrestOf(node.name, at)
+    // Those that are left carry what the others did.
+    const more = (size / left) * trouble.rush
+    const cpu = more * busy * (then.cpu / now.cpu)
+    const memory = (0.6 + 0.4 * more) * (then.memory / now.memory) * trouble.leak
+    const atMost = (amount: number, share: number, limit: number | null) =>
+      Math.min(amount, share * (limit ?? Infinity))
+    return {
+      ...node,
+      ...plain,
+      ready: 'ready',
+      unschedulable: false,
+      requested: {
+        cpuCores: atMost(requested.cpuCores * more, 0.98, allocatable.cpuCores),
+        memoryBytes: Math.round(atMost(requested.memoryBytes * more, 0.98, allocatable.memoryBytes)),
+      },
+      used: used && {
+        cpuCores: atMost(used.cpuCores * cpu, 0.97, allocatable.cpuCores),
+        memoryBytes: Math.round(atMost(used.memoryBytes * memory, 0.96, allocatable.memoryBytes)),
+      },
+      pods: podsThen(pods, more),
+    }
+  }
+
+  #unrestNow(name: string): Unrest {
+    let unrest = this.#unrest.get(name)
+    if (!unrest) {
+      unrest = unrestOf(name, this.#known)
+      this.#unrest.set(name, unrest)
+    }
+    return unrest
+  }
+
+  /** Those that were there: what is new came one after the other. */
+  #thoseOf<T extends { readonly name: string }>(items: readonly T[], at: number): readonly T[] {
+    const gone = (NEW_THINGS * (this.#known - at)) / (30 * DAY)
+    return items.filter(({ name }) => hash(`new/${name}`) / 2 ** 32 >= gone)
+  }
+
+  #released(at: number): number {
+    const ago = Math.floor((this.#known - at) / RELEASE_EVERY_MS) * RELEASE_EVERY_MS
+    return 1 - (GROWTH * ago) / (30 * DAY)
+  }
+}
+
+/** Factors of what a node has in use. */
+interface Unrest {
+  readonly cpu: number
+  readonly memory: number
+}
+
+const unrestOf = (node: string, at: number): Unrest => ({
+  cpu: 1 + 0.05 * wave(`${node}/cpu`, at, minutes(4)) + 0.08 * wave(`${node}/hour`, at, HOUR),
+  memory: 1 + 0.03 * wave(`${node}/memory`, at, minutes(40)),
+})
+
+/** What no number is made of: a thousand pictures need not carry it. */
+const plain = { conditions: [], labels: {}, annotations: {}, taints: [] }
+
+/** A node whose kubelet says nothing: its pods are where they were, and nobody knows how they are. */
+function silent(node: NodeSnapshot): NodeSnapshot {
+  const { total, succeeded, failed } = node.pods
+  const unknown = total - succeeded - failed
+  return { ...node, ...plain, ready: 'unknown', used: null, pods: { ...node.pods, running: 0, pending: 0, unknown } }
+}
+
+function podsThen(counts: PodCounts, size: number): PodCounts {
+  const running = Math.round(counts.running * size)
+  return summed({ ...counts, running })
+}
+
+const troubled = (counts: PodCounts, waiting: number): PodCounts =>
+  summed({ ...counts, running: counts.running - waiting, pending: counts.pending + waiting })
+
+const summed = (counts: PodCounts): PodCounts => {
+  const { running, pending, failed, succeeded, unknown } = counts
+  return { ...counts, total: running + pending + failed + succeeded + unknown }
+}

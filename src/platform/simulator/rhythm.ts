@@ -1,0 +1,48 @@
+import { hash } from './random.ts'
+
+const DAY_MS = 86_400_000
+/** Applications have their busiest hour in one of so many hours, one after the other. */
+const SHIFTS = 6
+/** How much less is asked for on a Saturday or a Sunday. */
+const WEEKEND = 0.22
+/** A weekend begins and ends within so many days, by UTC. */
+const EDGE = 0.25
+
+/** Between -1 and 1, without jumps: random heights at every period, joined smoothly. */
+export function wave(seed: number | string, now: number, periodMs: number): number {
+  const at = now / periodMs
+  const step = Math.floor(at)
+  const height = (index: number) => (hash(`${seed}/${index}`) / 2 ** 32) * 2 - 1
+  const along = smooth(at - step)
+  return height(step) * (1 - along) + height(step + 1) * along
+}
+
+/** What an application is asked for, 1 on average of a working day: more by day than by night, less on a weekend. */
+export function demandOf(app: string, now: number): number {
+  return weekly(now) * daily(now, hash(app) % SHIFTS)
+}
+
+/** The same over many applications. */
+export function usualDemand(now: number): number {
+  let sum = 0
+  for (let shift = 0; shift < SHIFTS; shift++) sum += daily(now, shift)
+  return (weekly(now) * sum) / SHIFTS
+}
+
+const daily = (now: number, shift: number): number =>
+  1 + 0.4 * Math.sin(2 * Math.PI * (now / DAY_MS - 0.3 - shift / 24))
+
+function weekly(now: number): number {
+  // The first of January 1970 was a Thursday: days since the beginning of a Saturday.
+  const day = (now / DAY_MS + 5) % 7
+  const begun = smooth((day + EDGE / 2) / EDGE)
+  const over = smooth((day - 2 + EDGE / 2) / EDGE)
+  const begins = smooth((day - 7 + EDGE / 2) / EDGE)
+  return 1 - WEEKEND * (begun - over + begins)
+}
+
+/** From 0 to 1 as `along` goes from 0 to 1, flat at both ends and beyond. */
+export function smooth(along: number): number {
+  const within = Math.min(1, Math.max(0, along))
+  return within * within * (3 - 2 * within)
+}
