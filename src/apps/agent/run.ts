@@ -10,7 +10,7 @@ import {
   type OwnedKubeClient,
 } from '#kube'
 import { FleetError } from '#model'
-import { createLogger, keepHeapTight, Metrics, type Part, startParts } from '#runtime'
+import { createLogger, keepHeapTight, keepPrivate, Metrics, type Part, startParts } from '#runtime'
 import type { AgentConfig } from './config.ts'
 import { probesPart } from './probes.ts'
 
@@ -34,6 +34,7 @@ export async function runAgent({ config, warnings, version }: RunOptions): Promi
   const logger = createLogger(config.logLevel, { role: 'agent', version, cluster: config.cluster })
   for (const warning of warnings) logger.warn({}, warning)
   keepHeapTight()
+  await keepPrivate(config.buffer.directory)
   const metrics = new Metrics()
   const stopAsked = signalled()
   let agent: Agent | undefined

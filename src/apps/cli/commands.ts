@@ -28,6 +28,7 @@ export interface UpOptions {
   readonly kubeconfig?: string
   readonly context?: readonly string[]
   readonly demo?: boolean
+  readonly acceptLoss?: boolean
   readonly seed?: number
   readonly dataDir?: string
   readonly host?: string
@@ -139,6 +140,10 @@ export function program(actions: Actions, version: string): Command {
     .option('--demo', 'a simulated fleet of six clusters that lives, whatever kubeconfig there is')
     .addOption(new Option('--seed <n>', 'seed of the simulated fleet').argParser(count(0, 2 ** 31)))
     .option('--data-dir <folder>', 'folder of stores, log and kubeconfig (DATA_DIR; ./data)')
+    .option(
+      '--accept-loss',
+      'start although stored objects were lost (access policies may be missing or old among what is left)',
+    )
     .option('--host <address>', 'address of the page and the API (API_HOST; 127.0.0.1)')
     .option('--port <n>', 'port of the page and the API (API_PORT; 8080)')
     .option('--control-plane-port <n>', 'port of the embedded Kubernetes API (CONTROL_PLANE_PORT; 8443)')

@@ -26,6 +26,7 @@ const actions: Actions = {
       warnings,
       version,
       demo: options.demo ?? false,
+      acceptLoss: options.acceptLoss ?? false,
       seed: options.seed ?? 1,
       contexts: options.context ?? [],
       ...(options.kubeconfig !== undefined && { kubeconfig: options.kubeconfig }),

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { type ApiListener, type ApiObject, ApiServer, listenApi } from '#apiserver'
+import { type ApiListener, type ApiObject, ApiServer, listenApi, ObjectsLostError } from '#apiserver'
 import { kinds } from '#kinds'
 import { type ClusterAccess, createKubeClient, type KubeClient } from '#kube'
 import type { Logger } from '#runtime'
@@ -22,14 +22,26 @@ export interface ControlPlaneOptions {
   readonly dataDir: string
   readonly port: number
   readonly version: string
+  /** start with the objects that are left where some were lost */
+  readonly acceptLoss?: boolean
   readonly logger: Logger
 }
 
-export async function openControlPlane({ dataDir, port, version, logger }: ControlPlaneOptions): Promise<ControlPlane> {
+export async function openControlPlane({
+  dataDir,
+  port,
+  version,
+  acceptLoss = false,
+  logger,
+}: ControlPlaneOptions): Promise<ControlPlane> {
   const dir = join(dataDir, 'control-plane')
   mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const objects = join(dir, 'objects')
+  // A hub that was here before has objects: a folder that is gone is a loss, not a beginning.
+  if (existsSync(join(dir, 'admin.token')) && !existsSync(objects) && !acceptLoss)
+    throw new ObjectsLostError(objects, 1, 0)
   const server = await ApiServer.open({
-    storage: { kind: 'lmdb', dir: join(dir, 'objects') },
+    storage: { kind: 'journal', dir: objects, acceptLoss },
     name: 'clusterpulse',
     version: { gitVersion: `v1.33.0+clusterpulse-${version}`, platform: `${process.platform}/${process.arch}` },
     logger,

@@ -6,7 +6,7 @@ import { createKubeClient, type KubeClient } from '#kube'
 import { systemClock } from '#model'
 import { isChild } from '#processes'
 import { RedisRegistries } from '#registry'
-import { Metrics, type Part } from '#runtime'
+import { keepPrivate, Metrics, type Part } from '#runtime'
 import { RedisStateStore } from '#state'
 import { collecting } from './collecting.ts'
 import type { ManagerConfig } from './config.ts'
@@ -46,6 +46,7 @@ interface Governed {
 export async function manager({ config, warnings, version }: RoleOptions<ManagerConfig>): Promise<void> {
   if (isChild()) return ownerProcess({ config, warnings, version })
   const logger = roleLogger(config.logLevel, 'manager', version, warnings)
+  await keepPrivate(config.dataDir)
   const metrics = new Metrics({ role: 'manager' })
   const access = await hubAccess(config.kubeconfig)
   const { namespace } = config

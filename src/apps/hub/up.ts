@@ -4,7 +4,7 @@ import { MemoryPolicies } from '#access'
 import { MemoryCatalog } from '#catalog'
 import { minutes, systemClock } from '#model'
 import { MemoryRegistries } from '#registry'
-import { Metrics, type Part } from '#runtime'
+import { keepPrivate, Metrics, type Part } from '#runtime'
 import { type SimulatedRegistry, simulateRegistry } from '#simulator'
 import { EmbeddedStateStore } from '#state'
 import { collecting } from './collecting.ts'
@@ -25,6 +25,8 @@ const MONTH_MS = 30 * 24 * minutes(60)
 
 export interface UpOptions extends RoleOptions<UpConfig> {
   readonly demo: boolean
+  /** start with the objects that are left where some were lost */
+  readonly acceptLoss?: boolean
   readonly seed: number
   readonly kubeconfig?: string
   /** empty: all */
@@ -38,6 +40,7 @@ export async function up({
   warnings,
   version,
   demo,
+  acceptLoss = false,
   seed,
   kubeconfig,
   contexts,
@@ -45,6 +48,7 @@ export async function up({
 }: UpOptions): Promise<void> {
   const { dataDir } = config
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  await keepPrivate(dataDir)
   const logger = roleLogger(config.logLevel, 'up', version, warnings)
   const metrics = new Metrics({ role: 'up' })
 
@@ -56,7 +60,7 @@ export async function up({
   if (!given) say(demoWords(config.history.kind !== 'off'))
 
   const controlPlane = part<ControlPlane>('control-plane', () =>
-    openControlPlane({ dataDir, port: config.controlPlanePort, version, logger }),
+    openControlPlane({ dataDir, port: config.controlPlanePort, version, acceptLoss, logger }),
   )
   const simulation = part('simulation', () =>
     simulatedMembers(given === undefined, {

@@ -1,6 +1,6 @@
 /**
- * An embedded Kubernetes-compatible API: what kubectl and any client of the day expect, in this process, over LMDB or
- * memory. It is the control plane where there is no Kubernetes, and the API of every simulated cluster.
+ * An embedded Kubernetes-compatible API: what kubectl and any client of the day expect, in this process, over a
+ * journal on disk or memory. It is the control plane where there is no Kubernetes, and the API of every simulated cluster.
  *
  *   ApiServer.open → objects (in process)  ┐
  *   listenApi      → HTTPS, one port, many servers under path prefixes ┘ the same rules, the same events
@@ -9,6 +9,7 @@
  * answered write survives the end of the machine. It runs no workloads and evaluates no RBAC objects.
  */
 export { Access, type Role, type TokenGrant, type User } from './access.ts'
+export { ObjectsLostError } from './journal-errors.ts'
 export { type ApiListener, type ListenOptions, listenApi } from './listen.ts'
 export type { DeleteOptions, DeleteResult, ObjectKey, ObjectStore } from './objects.ts'
 export type { ResourceName } from './served.ts'

@@ -116,12 +116,12 @@ describe('housekeeping', () => {
 
   it('goes on with a deletion after a restart', async () => {
     const dir = aDirectory()
-    const first = await ApiServer.open({ storage: { kind: 'lmdb', dir } })
+    const first = await ApiServer.open({ storage: { kind: 'journal', dir } })
     await first.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'n' } })
     await first.objects.create(map('held', { finalizers: ['test.io/hold'] }, 'n'))
     await first.objects.delete(NAMESPACES, { name: 'n' })
     await first[Symbol.asyncDispose]()
-    const second = await aServer({ storage: { kind: 'lmdb', dir } })
+    const second = await aServer({ storage: { kind: 'journal', dir } })
     const held = second.objects.get(CONFIG_MAPS, { name: 'held', namespace: 'n' }) as ApiObject
     const gone = new Promise<void>((resolve) => {
       second.objects.watch(NAMESPACES, ({ type }) => {

@@ -6,7 +6,7 @@ import { builtInResources } from './built-in.ts'
 import { resourcesOf } from './crd.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { handleRequest } from './http/handle.ts'
-import { lmdbStorage } from './lmdb.ts'
+import { journalStorage } from './journal.ts'
 import { ObjectStore } from './objects.ts'
 import { ServedResources } from './served.ts'
 import { memoryStorage, type ObjectStorage } from './storage.ts'
@@ -17,8 +17,11 @@ const CRDS = 'apiextensions.k8s.io/customresourcedefinitions'
 const NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system']
 
 export interface ApiServerOptions {
-  /** `lmdb` keeps objects in a directory of its own, synced before a write is answered; `memory` keeps nothing. */
-  readonly storage: { readonly kind: 'lmdb'; readonly dir: string } | { readonly kind: 'memory' } | ObjectStorage
+  /** `journal` keeps objects in a directory of its own, synced before a write is answered; `memory` keeps nothing. */
+  readonly storage:
+    | { readonly kind: 'journal'; readonly dir: string; readonly acceptLoss?: boolean }
+    | { readonly kind: 'memory' }
+    | ObjectStorage
   /** for logs */
   readonly name?: string
   /** what /version says; default: this implementation's */
@@ -78,7 +81,7 @@ export class ApiServer implements AsyncDisposable {
    * @throws DirectoryLockedError where another process has the directory open.
    */
   static async open(options: ApiServerOptions): Promise<ApiServer> {
-    const storage = await openStorage(options.storage)
+    const storage = await openStorage(options)
     try {
       const server = new ApiServer(options, storage)
       for (const definition of server.store.list(CRDS)) server.#define(definition)
@@ -146,9 +149,9 @@ export class ApiServer implements AsyncDisposable {
   }
 }
 
-async function openStorage(storage: ApiServerOptions['storage']): Promise<ObjectStorage> {
+async function openStorage({ storage, logger }: ApiServerOptions): Promise<ObjectStorage> {
   if (!('kind' in storage)) return storage
-  return storage.kind === 'lmdb' ? lmdbStorage(storage.dir) : memoryStorage()
+  return storage.kind === 'journal' ? journalStorage({ ...storage, ...(logger && { logger }) }) : memoryStorage()
 }
 
 function versionInfo(

@@ -13,7 +13,7 @@ export interface StoredState {
 
 /**
  * Where objects outlive the process. The store keeps every object in memory; a storage only has to give them back at
- * the next start. Written by memory (below) and lmdb.ts.
+ * the next start. Written by memory (below) and journal.ts.
  */
 export interface ObjectStorage extends AsyncDisposable {
   /** What was there at the start; called once. */

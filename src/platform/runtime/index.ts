@@ -9,6 +9,7 @@ export { keepHeapTight } from './heap.ts'
 export { createLogger, type Logger, type LogLevel, parseLogLevel, silentLogger } from './logger.ts'
 export { Metrics, type MetricsMoment, metricsText } from './metrics.ts'
 export { type Part, type RunningParts, startParts } from './parts.ts'
+export { keepPrivate } from './private-files.ts'
 export { type BackoffOptions, backoffMs, retryForever } from './retry.ts'
 export { lockDirectory } from './segment-log/directory-lock.ts'
 export {

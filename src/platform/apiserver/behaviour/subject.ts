@@ -189,7 +189,7 @@ async function* readLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<strin
   if (rest.trim() !== '') yield rest
 }
 
-async function embedded(storage: { kind: 'memory' } | { kind: 'lmdb'; dir: string }): Promise<Subject> {
+async function embedded(storage: { kind: 'memory' } | { kind: 'journal'; dir: string }): Promise<Subject> {
   const server = await ApiServer.open({ storage, bookmarkMs: 500, maxHistory: 2000 })
   const listener = await listenApi({
     mounts: new Map([['/clusters/east', server]]),
@@ -203,7 +203,7 @@ async function embedded(storage: { kind: 'memory' } | { kind: 'lmdb'; dir: strin
     stop: async () => {
       await server[Symbol.asyncDispose]()
       await listener[Symbol.asyncDispose]()
-      if (storage.kind === 'lmdb') rmSync(storage.dir, { recursive: true, force: true })
+      if (storage.kind === 'journal') rmSync(storage.dir, { recursive: true, force: true })
     },
   })
 }
@@ -225,9 +225,9 @@ async function real(): Promise<Subject> {
 export const subjects: readonly { name: string; skip: string | undefined; start: () => Promise<Subject> }[] = [
   { name: 'embedded, memory', skip: undefined, start: () => embedded({ kind: 'memory' }) },
   {
-    name: 'embedded, lmdb',
+    name: 'embedded, journal',
     skip: undefined,
-    start: () => embedded({ kind: 'lmdb', dir: mkdtempSync(join(tmpdir(), 'apiserver-suite-')) }),
+    start: () => embedded({ kind: 'journal', dir: mkdtempSync(join(tmpdir(), 'apiserver-suite-')) }),
   },
   {
     name: 'real kube-apiserver',

@@ -1,4 +1,4 @@
-// A process of its own for lmdb.test.ts: writes objects until it is killed, and prints `name value .` once a write is
+// A process of its own for journal.test.ts: writes objects until it is killed, and prints `name value .` once a write is
 // acknowledged. Values rise over restarts, so that a lost write shows as an older value. With `grow` every write is a new
 // object, and the first refused one ends it: `refused httpCode .`.
 import { writeSync } from 'node:fs'
@@ -6,7 +6,7 @@ import { ApiServer } from '../server.ts'
 import { ApiError } from '../status.ts'
 
 const [, , dir = '', grow] = process.argv
-const server = await ApiServer.open({ storage: { kind: 'lmdb', dir } })
+const server = await ApiServer.open({ storage: { kind: 'journal', dir } })
 const at = { group: '', version: 'v1', plural: 'configmaps' }
 const values = server.objects.list(at).map(({ data }) => Number((data as { value: string }).value))
 let value = Math.max(0, ...values)

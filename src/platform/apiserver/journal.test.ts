@@ -17,14 +17,14 @@ const map = (name: string, value = ''): ApiObject => ({
 describe('objects on disk', () => {
   it('are there again after a restart, with their versions, and versions go on rising', async () => {
     const dir = aDirectory()
-    const first = await ApiServer.open({ storage: { kind: 'lmdb', dir } })
+    const first = await ApiServer.open({ storage: { kind: 'journal', dir } })
     const made = await first.objects.create(map('a', '1'))
     const gone = await first.objects.create(map('b'))
     await first.objects.delete(CONFIG_MAPS, gone.metadata)
     const { resourceVersion } = first.objects
     await first[Symbol.asyncDispose]()
 
-    const second = await aServer({ storage: { kind: 'lmdb', dir } })
+    const second = await aServer({ storage: { kind: 'journal', dir } })
     expect(second.objects.list(CONFIG_MAPS)).toEqual([made])
     expect(second.objects.resourceVersion).toBe(resourceVersion)
     const next = await second.objects.create(map('c'))
@@ -34,8 +34,8 @@ describe('objects on disk', () => {
 
   it('belong to one process at a time', async () => {
     const dir = aDirectory()
-    await aServer({ storage: { kind: 'lmdb', dir } })
-    await expect(ApiServer.open({ storage: { kind: 'lmdb', dir } })).rejects.toMatchObject({
+    await aServer({ storage: { kind: 'journal', dir } })
+    await expect(ApiServer.open({ storage: { kind: 'journal', dir } })).rejects.toMatchObject({
       code: 'directory_locked',
       message: expect.stringContaining(`${dir} is in use by process ${process.pid}`),
     })
@@ -45,12 +45,12 @@ describe('objects on disk', () => {
     const dir = aDirectory()
     const writer = startWriter(dir)
     await writer.acknowledged()
-    await expect(ApiServer.open({ storage: { kind: 'lmdb', dir } })).rejects.toMatchObject({
+    await expect(ApiServer.open({ storage: { kind: 'journal', dir } })).rejects.toMatchObject({
       code: 'directory_locked',
       holder: expect.stringContaining(`process ${writer.pid} `),
     })
     await writer.kill()
-    await aServer({ storage: { kind: 'lmdb', dir } })
+    await aServer({ storage: { kind: 'journal', dir } })
   })
 
   it('keep all that was acknowledged when the disk is full, say so, and take more when there is room', async () => {
@@ -63,7 +63,7 @@ describe('objects on disk', () => {
     // 507 where the file system says that it is full; a limit is none of its business.
     expect(['500', '507']).toContain(last.value)
     await writer.kill()
-    const server = await aServer({ storage: { kind: 'lmdb', dir } })
+    const server = await aServer({ storage: { kind: 'journal', dir } })
     const names = new Set(server.objects.list(CONFIG_MAPS).map(({ metadata }) => metadata.name))
     expect(acknowledged.filter(({ name }) => !names.has(name))).toEqual([])
     await server.objects.put(map('more'))
@@ -72,7 +72,7 @@ describe('objects on disk', () => {
   it('bring back what definitions define', async () => {
     const dir = aDirectory()
     const things = { group: 'test.io', version: 'v1', plural: 'things' }
-    const first = await ApiServer.open({ storage: { kind: 'lmdb', dir } })
+    const first = await ApiServer.open({ storage: { kind: 'journal', dir } })
     await first.objects.create({
       apiVersion: 'apiextensions.k8s.io/v1',
       kind: 'CustomResourceDefinition',
@@ -86,7 +86,7 @@ describe('objects on disk', () => {
     })
     const thing = await first.objects.create({ apiVersion: 'test.io/v1', kind: 'Thing', metadata: { name: 'a' } })
     await first[Symbol.asyncDispose]()
-    const second = await aServer({ storage: { kind: 'lmdb', dir } })
+    const second = await aServer({ storage: { kind: 'journal', dir } })
     expect(second.objects.list(things)).toEqual([thing])
   })
 
@@ -104,7 +104,7 @@ describe('objects on disk', () => {
         acknowledged.set(name, value)
       }
       for (const { name, value } of await writer.kill()) acknowledged.set(name, value)
-      const server = await ApiServer.open({ storage: { kind: 'lmdb', dir } })
+      const server = await ApiServer.open({ storage: { kind: 'journal', dir } })
       try {
         for (const [name, value] of acknowledged) {
           const stored = server.objects.get(CONFIG_MAPS, { name, namespace: 'default' })

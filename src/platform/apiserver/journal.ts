@@ -1,0 +1,256 @@
+import { statfsSync } from 'node:fs'
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { LogFullError, type Logger, lockDirectory, SegmentLog, silentLogger } from '#runtime'
+import { chainOf, isWhole, type JournalRecord, parseRecord } from './journal-chain.ts'
+import { ObjectsLostError } from './journal-errors.ts'
+import { takeLmdb } from './lmdb.ts'
+import { ApiError } from './status.ts'
+import type { ObjectStorage, StoredChange } from './storage.ts'
+import type { ApiObject } from './types.ts'
+
+export interface JournalOptions {
+  readonly dir: string
+  /** go on with what is left where objects were lost; what was there is copied aside first */
+  readonly acceptLoss?: boolean
+  readonly logger?: Logger
+}
+
+const COPIES = ['a', 'b'] as const
+const HEAD = 'head'
+const CONSUMER = 'snapshot'
+const SEGMENT_BYTES = 2 ** 20
+/** Written since the last snapshot, at least, before the next one; and at least so many times its size. */
+const SNAPSHOT_AFTER_BYTES = 4 * 2 ** 20
+const SNAPSHOT_FACTOR = 4
+/** of one record of a snapshot, about */
+const PART_BYTES = 2 ** 20
+
+/**
+ * Objects in a journal of writes, kept twice: each write is a record with a checksum in two logs, on disk in both before it is
+ * answered. A start reads both, takes each record from where it is whole, and mends the other copy. What is whole in neither
+ * is said before anything is served.
+ * @throws DirectoryLockedError where another process has the directory open; ObjectsLostError
+ */
+export async function journalStorage(options: JournalOptions): Promise<ObjectStorage> {
+  const lock = await lockDirectory(options.dir)
+  const logs: SegmentLog[] = []
+  try {
+    let isDamaged = false
+    for (const copy of COPIES) {
+      logs.push(
+        await SegmentLog.open({
+          directory: join(options.dir, copy),
+          segmentBytes: SEGMENT_BYTES,
+          retainBytes: 0,
+          retainMs: 0,
+          maxRecordBytes: 256 * 2 ** 20,
+          onDamage: ({ kind }) => {
+            // A write that was cut off by a crash was not answered.
+            isDamaged ||= kind === 'damaged'
+          },
+        }),
+      )
+    }
+    const journal = new Journal(options, logs, lock)
+    await journal.read(() => isDamaged)
+    return journal
+  } catch (error) {
+    for (const log of logs) await log[Symbol.asyncDispose]()
+    await lock[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+class Journal implements ObjectStorage {
+  readonly #dir: string
+  readonly #acceptLoss: boolean
+  readonly #logger: Logger
+  readonly #logs: readonly SegmentLog[]
+  readonly #lock: AsyncDisposable
+  readonly #objects = new Map<string, ApiObject>()
+  #resourceVersion = 0
+  /** number of the newest record that counts, and the next one to give */
+  #last = 0
+  #next = 1
+  #sinceSnapshot = 0
+  #snapshotBytes = 0
+  #head: Promise<void> = Promise.resolve()
+
+  constructor(
+    { dir, acceptLoss = false, logger = silentLogger }: JournalOptions,
+    logs: SegmentLog[],
+    lock: AsyncDisposable,
+  ) {
+    this.#dir = dir
+    this.#acceptLoss = acceptLoss
+    this.#logger = logger
+    this.#logs = logs
+    this.#lock = lock
+  }
+
+  load() {
+    return { resourceVersion: this.#resourceVersion, objects: this.#objects }
+  }
+
+  async read(isDamaged: () => boolean): Promise<void> {
+    const copies = await Promise.all(this.#logs.map((log) => recordsOf(log)))
+    const found = new Map(copies.flatMap((records) => [...records]))
+    const said = await readHead(this.#dir)
+    const { records, lost } = chainOf(found)
+    const end = records.at(-1)?.n ?? 0
+    const missing = Math.max(0, (said ?? 0) - end)
+    for (const record of records) this.#apply(record)
+    this.#last = end
+    this.#next = [...found.keys()].reduce((most, n) => Math.max(most, n), said ?? 0) + 1
+    if (lost.length > 0 || missing > 0) await this.#lose(lost, missing)
+    const imported = found.size === 0 && said === undefined ? await takeLmdb(this.#dir, this.#acceptLoss) : undefined
+    for (const [key, object] of imported?.objects ?? []) this.#objects.set(key, object)
+    this.#resourceVersion = Math.max(this.#resourceVersion, imported?.resourceVersion ?? 0)
+    const isUneven = copies.some((records) => !isWhole(records, end))
+    if (imported || lost.length > 0 || missing > 0 || isDamaged() || isUneven) {
+      if (isDamaged() || isUneven)
+        this.#logger.warn(
+          { dir: this.#dir },
+          'one copy of the stored objects was damaged: it is made anew from the other',
+        )
+      await this.#snapshot()
+    }
+    await imported?.done()
+  }
+
+  async write(changes: readonly StoredChange[], resourceVersion: number): Promise<void> {
+    // One turn of the event loop, in which further writes gather to share the next sync.
+    await new Promise(setImmediate)
+    const pairs = changes.map(({ key, object }) => [key, object] as const)
+    const record = { n: this.#next++, after: this.#last, rv: resourceVersion, changes: pairs }
+    await this.#append([record])
+    this.#apply(record)
+    this.#keepHead()
+    if (this.#sinceSnapshot < Math.max(SNAPSHOT_AFTER_BYTES, SNAPSHOT_FACTOR * this.#snapshotBytes)) return
+    // The write is kept; a snapshot that fails is tried again after the next one.
+    await this.#snapshot().catch((error: unknown) =>
+      this.#logger.warn({ error, dir: this.#dir }, 'stored objects could not be written anew: the journal grows'),
+    )
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#head
+    for (const log of this.#logs) await log[Symbol.asyncDispose]()
+    await this.#lock[Symbol.asyncDispose]()
+  }
+
+  #apply({ n, rv, changes, part }: JournalRecord): void {
+    if (part?.[0] === 0) this.#objects.clear()
+    for (const [key, object] of changes) {
+      if (object) this.#objects.set(key, object)
+      else this.#objects.delete(key)
+    }
+    this.#resourceVersion = Math.max(this.#resourceVersion, rv)
+    this.#last = n
+  }
+
+  /** In both copies, on disk, or an error and in the end in neither: its number stays out of the chain. */
+  async #append(records: readonly JournalRecord[]): Promise<readonly number[]> {
+    const payloads = records.map((record) => Buffer.from(JSON.stringify(record)))
+    try {
+      // Handed to each log in one step, so that nothing comes between the parts of a snapshot.
+      const written = this.#logs.map((log) => Promise.all(payloads.map((payload) => log.append(payload))))
+      const settled = await Promise.allSettled(written)
+      for (const one of settled) if (one.status === 'rejected') throw one.reason
+      this.#sinceSnapshot += payloads.reduce((sum, { length }) => sum + length, 0)
+      return await Promise.all(written.map(async (indices) => (await indices)[0] ?? 0))
+    } catch (error) {
+      throw storageError(this.#dir, error)
+    }
+  }
+
+  /** All objects as they are, then what came before may go. */
+  async #snapshot(): Promise<void> {
+    const parts = partsOf(this.#objects)
+    let after = this.#last
+    const records = parts.map((changes, i): JournalRecord => {
+      const n = this.#next++
+      const record = { n, after, rv: this.#resourceVersion, changes, part: [i, parts.length] as const }
+      after = n
+      return record
+    })
+    const firsts = await this.#append(records)
+    this.#last = after
+    this.#snapshotBytes = this.#sinceSnapshot
+    this.#sinceSnapshot = 0
+    this.#keepHead()
+    for (const [i, log] of this.#logs.entries()) await log.setCheckpoint(CONSUMER, (firsts[i] ?? 0) - 1)
+  }
+
+  /** Not synced: it is there to notice that both copies end too early. */
+  #keepHead(): void {
+    const text = `${this.#last}\n`
+    this.#head = this.#head.then(() => writeFile(join(this.#dir, HEAD), text, { mode: 0o600 })).catch(() => undefined) // an older head notices less, and nothing wrong
+  }
+
+  async #lose(lost: readonly number[], missing: number): Promise<void> {
+    const count = lost.length + missing
+    if (!this.#acceptLoss) throw new ObjectsLostError(this.#dir, count, this.#objects.size)
+    const aside = join(this.#dir, `lost-${new Date().toISOString().replace(/[:.]/g, '-')}`)
+    await mkdir(aside, { mode: 0o700 })
+    for (const copy of COPIES) await cp(join(this.#dir, copy), join(aside, copy), { recursive: true })
+    this.#logger.error(
+      { dir: this.#dir, writes: count, objects: this.#objects.size, keptAs: aside },
+      'stored objects were lost and the loss was accepted: access policies among them may be missing or old',
+    )
+  }
+}
+
+/** The records of one copy that are whole, by number. */
+async function recordsOf(log: SegmentLog): Promise<Map<number, JournalRecord>> {
+  log.checkpoint(CONSUMER)
+  const records = new Map<number, JournalRecord>()
+  for await (const { payload } of log.read(log.firstIndex())) {
+    const record = parseRecord(payload)
+    if (record) records.set(record.n, record)
+  }
+  return records
+}
+
+/** @returns undefined where nothing was said, or nothing that can be read */
+async function readHead(dir: string): Promise<number | undefined> {
+  const text = await readFile(join(dir, HEAD), 'utf8').catch(() => '')
+  return /^\d{1,15}\n$/.test(text) ? Number(text) : undefined
+}
+
+function partsOf(objects: ReadonlyMap<string, ApiObject>): (readonly [string, ApiObject])[][] {
+  const parts: (readonly [string, ApiObject])[][] = [[]]
+  let bytes = 0
+  for (const entry of objects) {
+    const size = JSON.stringify(entry[1]).length
+    if (bytes > 0 && bytes + size > PART_BYTES) {
+      parts.push([])
+      bytes = 0
+    }
+    parts.at(-1)?.push(entry)
+    bytes += size
+  }
+  return parts
+}
+
+function storageError(dir: string, error: unknown): ApiError {
+  const text = error instanceof Error ? error.message : String(error)
+  const options = { cause: error }
+  if (error instanceof LogFullError || isFull(dir))
+    return new ApiError(
+      'InsufficientStorage',
+      `the disk of ${dir} is full: nothing was written; free some space and repeat`,
+      undefined,
+      options,
+    )
+  return new ApiError('InternalError', `writing to ${dir} failed, nothing was written: ${text}`, undefined, options)
+}
+
+/** What a write needs at least. */
+const ROOM_BYTES = 256 * 1024
+
+function isFull(dir: string): boolean {
+  const { bavail, bsize } = statfsSync(dir)
+  return bavail * bsize < ROOM_BYTES
+}
