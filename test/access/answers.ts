@@ -246,7 +246,12 @@ export function see(both: Servers, principal: Principal, full: readonly ClusterS
   both.left.history.clusters = seen
   both.left.catalog.set(
     sources
-      .filter(({ typeName }) => eyes.administrator || full.some((state) => eyes.custom(state, typeName).allowed))
+      .filter(
+        ({ typeName }) =>
+          eyes.administrator ||
+          eyes.discovers(typeName)?.listed ||
+          full.some((state) => eyes.custom(state, typeName).allowed),
+      )
       .map((source) => ({ ...source, aggregate: sumsOf })),
   )
   both.told.sight = openSight(eyes, full)

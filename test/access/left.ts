@@ -126,6 +126,7 @@ export function openSight(eyes: Eyes, full: readonly ClusterState[]): Sight {
       const result = allowed ? (whole ? 'allow' : 'partial') : 'deny'
       return { result, reason: '', whole, metrics, shows: () => allowed, aggregation }
     },
+    discovers: (type) => eyes.discovers(type),
     permissions: (cluster) => {
       const state = of(cluster)
       const level = eyes.usage(state) && eyes.full(state) ? 'full' : 'limited'

@@ -605,6 +605,19 @@ export class Eyes {
     )
   }
 
+  /** Section 9, steps 4 and 5, without a cluster, and section 11 for the list; ours has no such thing. */
+  discovers(type: string): { listed: boolean; granted: boolean } | null {
+    if (this.administrator || this.#oracle.strict) return null
+    const oracle = this.#oracle
+    const entries = oracle
+      .policiesOf(this.principal)
+      .filter((policy) => oracle.isActive(policy))
+      .flatMap((policy) => rulesOf(policy).map((rule) => ({ isDeny: isDeny(policy), resources: rule.resources ?? [] })))
+      .flatMap(({ isDeny, resources }) => resources.map((entry) => ({ ...entry, isDeny })))
+      .filter((entry) => entry.type === type && (entry.isDeny || entry.visibility !== 'none'))
+    return { listed: entries.some(({ isDeny }) => !isDeny), granted: entries[0]?.isDeny === false }
+  }
+
   /** Section 16, step 6; in the original semantics section 9. */
   custom(cluster: ClusterState, type: string): CustomVerdict {
     if (this.administrator)

@@ -80,6 +80,11 @@ export function access(read: ConfigReader, host: string): AccessConfig {
         `API_HOST is ${host}, which others can reach, and no sign-in method is configured: bind to 127.0.0.1, or configure one: TRUSTED_PROXIES or TRUSTED_PROXY_SECRET (a proxy that signs people in), OIDC_ISSUER, JWT_ISSUER, TOKEN_REVIEW, LOCAL_ADMIN_PASSWORD`,
       )
   }
+  const semantics = read.text('RBAC_SEMANTICS', {
+    default: 'strict',
+    oneOf: ['strict', 'original'],
+    meaning: 'original answers as the original did, quirks included: for the time of a migration',
+  }) as Semantics
   const identity: IdentityConfig = {
     ...(!known && !development && { localAdministrator: {} }),
     ...(!known &&
@@ -92,16 +97,12 @@ export function access(read: ConfigReader, host: string): AccessConfig {
     ...(tokenReview && { tokenReview: { ...(audiences.length > 0 && { audiences }) } }),
     ...optional('password', password),
     ...optional('publicUrl', publicUrl),
-    ...(openshiftGroups && { openshiftGroups: { cacheTtlMs: groupTtlMs } }),
+    ...(openshiftGroups && { openshiftGroups: { cacheTtlMs: groupTtlMs, asOriginal: semantics === 'original' } }),
     session: session(read),
   }
   return {
     identity,
-    semantics: read.text('RBAC_SEMANTICS', {
-      default: 'strict',
-      oneOf: ['strict', 'original'],
-      meaning: 'original answers as the original did, quirks included: for the time of a migration',
-    }) as Semantics,
+    semantics,
     administrators: {
       users: read.list('ADMIN_USERS', { meaning: 'users who see the whole fleet and administrate access' }),
       groups: read.list('ADMIN_GROUPS', {

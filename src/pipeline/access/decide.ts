@@ -294,3 +294,22 @@ function customOriginal(
   }
   return customDenial(null)
 }
+
+/**
+ * A type where no cluster is named: selectors play no part, and the list of types looks at no Deny (RBAC-Q15). So who has types
+ * by rules that select no cluster, such as ones of labels, finds their names and no rows.
+ */
+export function discoverOriginal(
+  policies: readonly PreparedPolicy[],
+  type: string,
+): { readonly listed: boolean; readonly granted: boolean } {
+  const names = ({ effect, rules }: PreparedPolicy) =>
+    rules.some(({ entries }) =>
+      entries.some((entry) => entry.type === type && (effect === 'Deny' || !entry.filter.isClosed)),
+    )
+  const first = policies.find((policy) => policy.effect !== 'neither' && names(policy))
+  return {
+    listed: policies.some((policy) => policy.effect === 'Allow' && names(policy)),
+    granted: first?.effect === 'Allow',
+  }
+}

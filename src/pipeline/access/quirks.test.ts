@@ -336,6 +336,44 @@ describe('rows of section 14', () => {
   })
 })
 
+describe('what people migrate, in the semantics of the original', () => {
+  it('shows of a node and an operator all there is, to whoever may see them', async () => {
+    const shown = await answers(
+      (sight) => ({
+        pods: sight.visible(c1, 'node').map(({ pods, requested }) => pods !== null && requested !== null),
+        etcd: sight.visible(c1, 'operator').find(({ csv }) => csv === 'etcd')?.availableInNamespaces,
+      }),
+      allow([filtered('namespaces', { names: { allowed: ['app'] } })]),
+    )
+    expect(shown.original).toEqual({ pods: [true, true], etcd: ['app', 'kube-system'] })
+    expect(shown.strict).toEqual({ pods: [false, false], etcd: ['app'] })
+  })
+
+  it('compares fields of nodes by the names that documents have', async () => {
+    const by = async (field: string, value: string) =>
+      (await answers(nodes, allow([filtered('nodes', { fields: { [field]: { allowed: [value] } } })]))).original
+    expect(await by('status', 'Ready')).toEqual(['a', 'b'])
+    expect(await by('status', 'NotReady')).toEqual([])
+    expect(await by('name', 'a')).toEqual(['a'])
+    // A name that no document has is missing there, whatever we call it.
+    expect(await by('ready', 'ready')).toEqual([])
+  })
+
+  it('names types to whom a rule gives them that selects no cluster, and shows none of their rows (RBAC-Q15)', async () => {
+    const byLabels = policy('Allow', [{ selector: { matchLabels: { env: 'prod' } }, resources: [{ type: 'pvc' }] }])
+    const deny = policy('Deny', [{ ...names('elsewhere'), resources: [{ type: 'pvc' }] }], { priority: 500 })
+    const told = (sight: Sight) => [sight.discovers('pvc'), sight.discovers('vm'), sight.custom(c1, 'pvc').result]
+    const nothing = { listed: false, granted: false }
+    expect(await answers(told, byLabels)).toEqual({
+      original: [{ listed: true, granted: true }, nothing, 'deny'],
+      strict: [null, null, 'deny'],
+    })
+    expect((await answers(told, byLabels, deny)).original).toEqual([{ listed: true, granted: false }, nothing, 'deny'])
+    const hidden = allow([{ type: 'pvc', visibility: 'none' }])
+    expect((await answers(told, hidden)).original[0]).toEqual(nothing)
+  })
+})
+
 describe('values of fields', () => {
   it.each<[unknown, plain: string, go: string]>([
     ['text', 'text', 'text'],

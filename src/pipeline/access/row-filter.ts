@@ -1,4 +1,13 @@
-import type { ClusterState, FleetEvent, PodCounts, SeenOf, SnapshotOf, SnapshotType } from '#model'
+import {
+  type ClusterState,
+  type FleetEvent,
+  nodeDocument,
+  operatorDocument,
+  type PodCounts,
+  type SeenOf,
+  type SnapshotOf,
+  type SnapshotType,
+} from '#model'
 import { openFilter, type TypeFilter, type Why, whyHidden } from './type-filter.ts'
 import type { Semantics, StandardType } from './types.ts'
 
@@ -82,9 +91,18 @@ function nodes(rules: RowRules, cluster: ClusterState): readonly SeenOf<'node'>[
   const rows = allRows(cluster, 'node')
   const filter = filterFor(rules, 'nodes')
   if (filter.isClosed) return NONE
-  const showsPods = podsAreWhole(rules)
+  // The original leaves a row that it shows as it is.
+  const showsPods = rules.semantics === 'original' || podsAreWhole(rules)
   const shows = (node: Row<'node'>) =>
-    whyHidden(filter, rules.semantics, node.name, null, null, node.labels, fieldsOf(rules, node)) === null
+    whyHidden(
+      filter,
+      rules.semantics,
+      node.name,
+      null,
+      null,
+      node.labels,
+      fieldsOf(rules, () => nodeDocument(node, null)),
+    ) === null
   if (showsPods && rules.usage) return keep(rows, filter.isOpen, shows)
   return reduce(
     rows,
@@ -97,9 +115,9 @@ function nodes(rules: RowRules, cluster: ClusterState): readonly SeenOf<'node'>[
   )
 }
 
-/** The original compared fields of any row; ours are declared by MetricSources and by nothing else. */
-const fieldsOf = (rules: RowRules, row: object): Readonly<Record<string, unknown>> | null =>
-  rules.semantics === 'original' ? { ...row } : null
+/** The original compared fields of any document; ours are declared by MetricSources and by nothing else. */
+const fieldsOf = (rules: RowRules, document: () => object): Readonly<Record<string, unknown>> | null =>
+  rules.semantics === 'original' ? { ...document() } : null
 
 // ── namespaces and what stands in them ───────────────────────────────────────────────────────────────────────────────
 
@@ -199,8 +217,13 @@ function operators(rules: RowRules, cluster: ClusterState): readonly SeenOf<'ope
   const filter = filterFor(rules, 'operators')
   if (filter.isClosed) return NONE
   const rows = allRows(cluster, 'operator')
-  const shows = (row: Row<'operator'>) => whyOperatorHidden(rules, row, fieldsOf(rules, row)) === null
-  if (namespacesAreOpen(rules)) return keep(rows, filter.isOpen, shows)
+  const shows = (row: Row<'operator'>) =>
+    whyOperatorHidden(
+      rules,
+      row,
+      fieldsOf(rules, () => operatorDocument(row)),
+    ) === null
+  if (rules.semantics === 'original' || namespacesAreOpen(rules)) return keep(rows, filter.isOpen, shows)
   return reduce(rows, shows, (row) => {
     const { availableInNamespaces } = row
     const isSeen = (name: string) => showsNamespace(rules, cluster, name)

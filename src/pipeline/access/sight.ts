@@ -1,5 +1,5 @@
 import type { ClusterState, FleetEvent, SeenOf, SnapshotType } from '#model'
-import { type CustomRuling, decide, decideCustom, type Hit, type Ruling } from './decide.ts'
+import { type CustomRuling, decide, decideCustom, discoverOriginal, type Hit, type Ruling } from './decide.ts'
 import type { PreparedPolicy } from './prepare.ts'
 import {
   type Alert,
@@ -205,6 +205,10 @@ export class PolicySight implements Sight {
     }
   }
 
+  discovers(type: string): { readonly listed: boolean; readonly granted: boolean } | null {
+    return this.#shared.semantics === 'original' ? discoverOriginal(this.#policies, type) : null
+  }
+
   permissions(cluster: ClusterState): ClusterPermissions {
     const { ruling } = this.#shared.of(cluster)
     const permissions = actionsOf(ruling)
@@ -321,6 +325,10 @@ export class AdministratorSight implements Sight {
 
   custom(): CustomSight {
     return everything
+  }
+
+  discovers(): null {
+    return null
   }
 
   permissions(): ClusterPermissions {

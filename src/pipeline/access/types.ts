@@ -307,6 +307,8 @@ export interface Sight {
   showsAlert(cluster: ClusterState, alert: Readonly<Record<string, string>>): boolean
   showsRegistry(registry: SelectedCluster): boolean
   custom(cluster: ClusterState, type: string): CustomSight
+  /** what the original told of a type where no cluster is named; null: it is told by the clusters, as everywhere else */
+  discovers(type: string): { readonly listed: boolean; readonly granted: boolean } | null
   permissions(cluster: ClusterState): ClusterPermissions
 }
 

@@ -118,6 +118,49 @@ describe('Users and Groups of OpenShift', () => {
     expect([...ann.groups].sort()).toEqual(['by-mail', 'by-name', 'from-header', 'from-user'])
   })
 
+  describe('as the original takes them', () => {
+    beforeEach(async () => {
+      await identity[Symbol.asyncDispose]()
+      identity = await anIdentity(
+        { proxy: { trustedPeers: ['127.0.0.1'] }, openshiftGroups: { cacheTtlMs: minute, asOriginal: true } },
+        { clock, kube: world.client, logger: silentLogger },
+      )
+    })
+    const seen = async (...of: Parameters<typeof come>) => {
+      const { username, groups } = await come(...of)
+      return [username, ...groups]
+    }
+
+    it('are those of the User alone, where it lists any', async () => {
+      await user('ann@example.org', ['from-user'])
+      await group('by-name', ['ann'])
+      await group('by-mail', ['ann@example.org'])
+      expect(await seen('ann', 'ann@example.org', 'from-header')).toEqual(['ann@example.org', 'from-user'])
+    })
+
+    it('are else those of the first name that a Group lists, which is then the name', async () => {
+      await group('by-mail', ['ann@example.org'])
+      await group('by-mail-too', ['ann@example.org'])
+      expect(await seen('ann', 'ann@example.org', 'from-header')).toEqual(['ann@example.org', 'by-mail', 'by-mail-too'])
+      clock.pass(minute)
+      await group('by-name', ['bob'])
+      await group('of-mail', ['bob@example.org'])
+      expect(await seen('bob', 'bob@example.org')).toEqual(['bob', 'by-name'])
+      // The canonical name goes first, whichever it is.
+      clock.pass(minute)
+      await user('eve@example.org')
+      await group('of-eve', ['eve'])
+      await group('of-eve-by-mail', ['eve@example.org'])
+      expect(await seen('eve', 'eve@example.org')).toEqual(['eve@example.org', 'of-eve-by-mail'])
+    })
+
+    it('are none of somebody whom nothing knows, and an error where nothing answers', async () => {
+      expect(await seen('zoe', 'zoe@example.org', 'from-header')).toEqual(['zoe'])
+      world.state.broken = new Error('away')
+      await expect(come('max', 'max@example.org')).rejects.toThrow(IdentityUnavailableError)
+    })
+  })
+
   it('prefer the name over the address where both are Users', async () => {
     await user('ann', ['one'])
     await user('ann@example.org', ['two'])

@@ -55,7 +55,14 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
   const tokens = tokenWay(options, revocations)
   const groups =
     config.openshiftGroups &&
-    openshiftGroups(hubOf(options), config.openshiftGroups.cacheTtlMs ?? defaultGroupTtlMs, { clock, logger, metrics })
+    openshiftGroups(
+      hubOf(options),
+      {
+        ttlMs: config.openshiftGroups.cacheTtlMs ?? defaultGroupTtlMs,
+        asOriginal: config.openshiftGroups.asOriginal ?? false,
+      },
+      { clock, logger, metrics },
+    )
   const sessionMs = config.session?.lifetimeMs ?? minutes(12 * 60)
   const oidc = config.oidc && oidcWay(config.oidc, { seal, jar, revocations, clock, logger, sessionMs })
   const password = config.password && passwordWay(config.password, clock)

@@ -27,6 +27,11 @@ export interface OpenShiftGroups extends Disposable {
   forget(principal: Principal): number
 }
 
+interface Looked {
+  readonly value: readonly string[] | null
+  readonly stale: boolean
+}
+
 type Memberships = ReadonlyMap<string, readonly string[]>
 
 interface Parts {
@@ -39,7 +44,11 @@ interface Parts {
  * One cache for everybody: each User is asked for once per lifetime, all Groups together once, whoever asks. A failure is
  * never taken for "no groups": that could lift a Deny.
  */
-export function openshiftGroups(kube: KubeClient, ttlMs: number, { clock, logger, metrics }: Parts): OpenShiftGroups {
+export function openshiftGroups(
+  kube: KubeClient,
+  { ttlMs, asOriginal }: { readonly ttlMs: number; readonly asOriginal: boolean },
+  { clock, logger, metrics }: Parts,
+): OpenShiftGroups {
   const stale = metrics.counter(
     'clusterpulse_identity_stale_total',
     'people resolved from groups older than configured',
@@ -79,12 +88,36 @@ export function openshiftGroups(kube: KubeClient, ttlMs: number, { clock, logger
     return await members.get('', readMembers)
   }
 
+  /**
+   * As the original: the memberships that the User itself lists, else those of the first name, canonical one first, that any
+   * Group lists, and that name is then the person's. They never add up, and what a proxy says of groups is not heard. What the
+   * original took for "no groups", an API that does not answer, is an error here as well: it could lift a Deny.
+   */
+  const resolveAsOriginal = async (
+    principal: Principal,
+    { names, found, at }: { names: readonly string[]; found: readonly Looked[]; at: number },
+  ): Promise<Principal> => {
+    const canonical = names[at]
+    const own = found[at]?.value ?? []
+    if (found.some((one) => one.stale)) stale.inc()
+    if (canonical !== undefined && own.length > 0)
+      return { ...principal, username: canonical, groups: [...new Set(own)] }
+    const order = canonical === undefined ? names : [canonical, ...names.filter((name) => name !== canonical)]
+    const listed = await membersFor(order)
+    if (listed.stale) stale.inc()
+    const known = order.find((name) => listed.value.has(name))
+    const groups = known === undefined ? [] : (listed.value.get(known) ?? [])
+    return { ...principal, username: known ?? canonical ?? principal.username, groups: [...new Set(groups)] }
+  }
+
   return {
     async resolve(principal) {
       const names = namesOf(principal)
       // A service account is no User; groups may list it all the same.
       const found = principal.isServiceAccount ? [] : await Promise.all(names.map(userOf))
-      const canonical = names[found.findIndex(({ value }) => value !== null)] ?? principal.username
+      const at = found.findIndex(({ value }) => value !== null)
+      if (asOriginal) return await resolveAsOriginal(principal, { names, found, at })
+      const canonical = names[at] ?? principal.username
       const listed = await membersFor(names)
       if (listed.stale || found.some((one) => one.stale)) stale.inc()
       const all = [

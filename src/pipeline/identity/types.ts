@@ -74,7 +74,11 @@ export interface IdentityConfig {
   /** an administrator with a password; for `up` where others reach it */
   readonly password?: { readonly username: string; readonly secret: string }
   /** read Users and Groups of OpenShift for canonical names and memberships */
-  readonly openshiftGroups?: { readonly cacheTtlMs?: number }
+  readonly openshiftGroups?: {
+    readonly cacheTtlMs?: number
+    /** names and memberships as the original takes them: of the first name that has any, and of nobody else. Default no */
+    readonly asOriginal?: boolean
+  }
   readonly session?: {
     /** 32 bytes or more; shared by replicas. Absent: random, sessions end with the process */
     readonly secret?: string

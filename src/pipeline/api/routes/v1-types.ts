@@ -25,8 +25,9 @@ export function v1TypeRoutes(
    * As documented for the original, who may not see a type is told so; ours tells of no type that is denied.
    * @throws RefusedError `type_denied`
    */
-  function requireGrant(sight: Sight, clusters: readonly ClusterState[], type: string): void {
+  function requireGrant(sight: Sight, clusters: readonly ClusterState[], type: string, anywhere = false): void {
     if (semantics === 'strict') return
+    if (anywhere && sight.discovers(type)?.granted) return
     if (sight.administrator || clusters.some((cluster) => sight.custom(cluster, type).result !== 'deny')) return
     throw new RefusedError('type_denied', `Access denied to custom resource type '${type.slice(0, 80)}'`)
   }
@@ -57,7 +58,11 @@ export function v1TypeRoutes(
     route(app, parts, { ...v1CustomTypes, url }, ({ request, query }) => {
       const sight = sightOf(request)
       const clusters = visibleClusters(parts, sight).map(({ state }) => state)
-      const items = [...types.types().values()].flatMap(([source]) => seenSource(types, sight, clusters, source) ?? [])
+      const items = [...types.types().values()].flatMap(([source]) => {
+        const seen = seenSource(types, sight, clusters, source)
+        // As the original lists it: by name, wherever it may be seen.
+        return seen ?? (sight.discovers(source.typeName)?.listed ? { source, on: [] } : [])
+      })
       const withSource = query.include_source_details === 'true'
       const withClusters = query.include_cluster_availability === 'true'
       return {
@@ -76,7 +81,7 @@ export function v1TypeRoutes(
       throw new RefusedError('invalid_parameter', "at least one 'type' query parameter is required")
     const sight = sightOf(request)
     const clusters = visibleClusters(parts, sight).map(({ state }) => state)
-    for (const type of asked) requireGrant(sight, clusters, type)
+    for (const type of asked) requireGrant(sight, clusters, type, true)
     const wanted = new Set(query.clusters ?? [])
     const counted = clusters.filter(({ name }) => wanted.size === 0 || wanted.has(name))
     const withSums = query.include_aggregations === 'true'

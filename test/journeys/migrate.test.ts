@@ -1,0 +1,231 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { compilePolicy } from '#access'
+import { storeAsOriginal } from '../../src/pipeline/access/testing/original-writer.ts'
+import { policy } from '../../src/pipeline/access/testing/words.ts'
+import { redisMissing, startRedis, type TestRedis } from '../../src/pipeline/state/test/redis-server.ts'
+import { OriginalCollector } from '../original-collector.ts'
+import { originalRound } from '../original-manager.ts'
+import { clusterpulse, eventually, program, type Running } from '../process.ts'
+import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real-apiserver.ts'
+
+const missing = noRealApiServer() ?? redisMissing
+const why = process.env.CI_REQUIRE_ALL === '1' ? undefined : missing
+const both = { STATE_SOURCE: 'original', RBAC_SEMANTICS: 'original' }
+
+/** docs/guide/migrate.md, step by step: a Redis of an original manager, real members, collectors of the original. */
+describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not run: ${why})`}`, () => {
+  let folder: string
+  let real: RealApiServer
+  let redis: TestRedis
+  let hand: Redis
+  let ingesterPort: number
+  let tokens: ReadonlyMap<string, string>
+  const running: Running[] = []
+  const start = (args: readonly string[], env: Readonly<Record<string, string>> = {}) => {
+    const role = clusterpulse(args, { env })
+    running.push(role)
+    return role
+  }
+  const kubectl = async (args: readonly string[], input?: string) => {
+    const run = program(
+      'kubectl',
+      ['--kubeconfig', join(folder, 'hub.yaml'), ...args],
+      input === undefined ? {} : { input },
+    )
+    expect(await run.ended(), run.stderr()).toBe(0)
+    return run.stdout()
+  }
+  const shared = () => ({
+    REDIS_HOST: '127.0.0.1',
+    REDIS_PORT: String(redis.port),
+    KUBECONFIG: join(folder, 'hub.yaml'),
+  })
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'clusterpulse-migrate-'))
+    const server = await startRealApiServer()
+    if (!server) throw new Error('no real kube-apiserver')
+    real = server
+    redis = await startRedis()
+    hand = new Redis(redis.port)
+    ingesterPort = await freePort()
+    await writeFile(join(folder, 'hub.yaml'), real.kubeconfig)
+    const fleet = start([
+      'simulate',
+      '--clusters',
+      '2',
+      '--nodes',
+      '3',
+      '--pods',
+      '15',
+      '--kubeconfig-out',
+      join(folder, 'members.yaml'),
+    ])
+    await fleet.says(/kubeconfig in/)
+    const members = parse(await readFile(join(folder, 'members.yaml'), 'utf8'))
+    tokens = new Map(
+      members.users.map(({ name, user }: { name: string; user: { token: string } }) => [name, user.token]),
+    )
+    const crds = clusterpulse(['crds'])
+    expect(await crds.ended()).toBe(0)
+    await kubectl(['apply', '-f', '-'], crds.stdout())
+    await kubectl([
+      'wait',
+      '--for=condition=Established',
+      'crd/clusterconnections.clusterpulse.io',
+      'crd/monitoraccesspolicies.clusterpulse.io',
+    ])
+    await kubectl(['create', 'namespace', 'clusterpulse'])
+    // What stands in the hub cluster of an original installation: one member in pull mode, one in push mode.
+    for (const [at, { name, cluster }] of members.clusters.entries()) {
+      await writeFile(join(folder, 'ca.crt'), Buffer.from(cluster['certificate-authority-data'], 'base64'))
+      await kubectl([
+        '-n',
+        'clusterpulse',
+        'create',
+        'secret',
+        'generic',
+        name,
+        `--from-literal=token=${tokens.get(name)}`,
+        `--from-file=ca.crt=${join(folder, 'ca.crt')}`,
+      ])
+      await kubectl(
+        ['apply', '-f', '-'],
+        JSON.stringify({
+          apiVersion: 'clusterpulse.io/v1alpha1',
+          kind: 'ClusterConnection',
+          metadata: { name, namespace: 'clusterpulse' },
+          spec: {
+            displayName: name,
+            endpoint: cluster.server,
+            credentialsRef: { name },
+            ...(at === 1 && { collectionMode: 'push', ingesterAddress: `127.0.0.1:${ingesterPort}` }),
+          },
+        }),
+      )
+    }
+    const allow = policy(
+      'Allow',
+      [{ selector: { matchPattern: '^sim-' }, permissions: { view: true, viewMetrics: true } }],
+      { name: 'alice', users: ['alice'] },
+    )
+    await kubectl(
+      ['apply', '-f', '-'],
+      JSON.stringify({ apiVersion: 'clusterpulse.io/v1alpha1', kind: 'MonitorAccessPolicy', ...allow }),
+    )
+    await storeAsOriginal(hand, compilePolicy(allow, { now: Date.now() }).document as never)
+    await originally()
+  }, 120_000)
+  afterAll(async () => {
+    for (const role of running) await role[Symbol.asyncDispose]()
+    hand?.disconnect()
+    await redis?.[Symbol.asyncDispose]()
+    await real?.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  /** A round of the original manager, which sees four nodes where there are three: so its word is known from ours. */
+  const originally = async () => {
+    for (const [at, name] of [...tokens.keys()].entries())
+      await originalRound(hand, {
+        name,
+        mode: at === 1 ? 'push' : 'pull',
+        nodes: ['a', 'b', 'c', 'd'].map((one) => ({ name: one })),
+        namespaces: ['x'],
+      })
+  }
+
+  async function anApi(env: Readonly<Record<string, string>> = {}) {
+    const api = start(['api', '--host', '127.0.0.1', '--port', '0'], {
+      ...shared(),
+      TRUSTED_PROXIES: '127.0.0.1',
+      ...env,
+    })
+    const url = (await api.says(/http:\/\/[\d.:]+/))[0]
+    const get = async (path: string) => {
+      const answer = await fetch(url + path, { headers: { 'X-Forwarded-User': 'alice' } })
+      // biome-ignore lint/suspicious/noExplicitAny: bodies of many shapes, compared below
+      return { status: answer.status, body: (await answer.json()) as any }
+    }
+    const nodes = async () => {
+      const { status, body } = await get('/api/v1/clusters')
+      return status === 200 ? body.map((one: { metrics: { nodes?: number } }) => one.metrics.nodes) : [body.code]
+    }
+    return { api, get, nodes }
+  }
+  const aManager = async () =>
+    start(['manager', '--health-probe-bind-address', '127.0.0.1:0', '--metrics-bind-address', '127.0.0.1:0'], {
+      ...shared(),
+      DATA_DIR: join(folder, 'manager'),
+      INGESTER_PORT: String(ingesterPort),
+      INGESTER_ENABLED: 'true',
+      INGESTER_HOST: '127.0.0.1',
+      INGESTER_ADVERTISE: `127.0.0.1:${ingesterPort}`,
+    })
+
+  const pushOnce = async (cluster: string, batch: object): Promise<boolean> => {
+    const address = `127.0.0.1:${ingesterPort}`
+    await using collector = new OriginalCollector({ address, cluster, token: tokens.get(cluster) ?? '' })
+    collector.push('one', batch)
+    return (await collector.acked(1))[0]?.success ?? false
+  }
+
+  it('API first, then the manager in place, members last, and back', { timeout: 180_000 }, async () => {
+    const [, pushed = ''] = tokens.keys()
+    // 1. Our API in front of the original's Redis.
+    const early = await anApi(both)
+    await eventually(early.nodes, (nodes) => nodes.join() === '4,4', 5_000)
+    const ours = await anApi()
+    await eventually(ours.nodes, ([code]) => code === 'state_missing', 5_000)
+
+    // 2. Our manager takes over in place. Nobody who asks is refused meanwhile.
+    const answers: unknown[] = []
+    const watching = setInterval(
+      () => void early.get('/api/v1/clusters').then(({ status, body }) => answers.push([status, body.length])),
+      100,
+    )
+    const manager = await aManager()
+    try {
+      await eventually(ours.nodes, (nodes) => nodes.join() === '3,3', 60_000)
+      await eventually(early.nodes, (nodes) => nodes.join() === '3,3', 10_000)
+      clearInterval(watching)
+      expect(answers.length).toBeGreaterThan(5)
+      expect(new Set(answers.map((one) => JSON.stringify(one)))).toEqual(new Set(['[200,2]']))
+      expect((await ours.get('/api/v1/session')).body.provisional).toBeNull()
+      expect((await early.get('/api/v1/session')).body.provisional).toContain('complete')
+
+      // 3. A collector of the original is let in by the token of its connection, and is the one who reads.
+      const batch = { nodeMetrics: ['p', 'q'].map((name) => ({ name, status: 'Ready', podsTotal: 1, podsRunning: 1 })) }
+      await eventually(
+        () => pushOnce(pushed, batch),
+        (success) => success,
+        30_000,
+      )
+      await eventually(ours.nodes, (nodes) => nodes.join() === '3,2', 10_000)
+    } finally {
+      clearInterval(watching)
+    }
+
+    // 4. Back: the original manager writes as before, the API reads its word.
+    await manager.kill('SIGTERM')
+    await originally()
+    const names = async () =>
+      (await early.get(`/api/v1/clusters/${pushed}/nodes`)).body.map(({ name }: { name: string }) => name)
+    // Names of nodes never leave its set, and documents of ours live on until they run out: both are there for a while.
+    await eventually(names, (all) => ['a', 'b', 'c', 'd'].every((name) => all.includes(name)), 10_000)
+  })
+})
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
