@@ -221,7 +221,7 @@ function operators(rules: RowRules, cluster: ClusterState): readonly SeenOf<'ope
     whyOperatorHidden(
       rules,
       row,
-      fieldsOf(rules, () => operatorDocument(row)),
+      fieldsOf(rules, () => operatorDocument(row, null)),
     ) === null
   if (rules.semantics === 'original' || namespacesAreOpen(rules)) return keep(rows, filter.isOpen, shows)
   return reduce(rows, shows, (row) => {
