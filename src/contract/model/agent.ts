@@ -33,6 +33,16 @@ export interface AgentFacts {
 /** First and last of a run of sequences, both included. */
 export type SequenceRange = readonly [first: number, last: number]
 
+/** Why the buffer of an agent does not have what it once had. */
+export const bufferCauses = ['thinned', 'dropped', 'damaged'] as const
+export type BufferCause = (typeof bufferCauses)[number]
+/**
+ * Why the hub has nothing of a cluster it reads itself: it did not run; its disk, or its log within its bound, had no room;
+ * the cluster could not be read; or rounds left nothing for another reason.
+ */
+export const holeCauses = ['hub_down', 'disk_full', 'log_full', 'unreachable', 'not_kept'] as const
+export type HoleCause = (typeof holeCauses)[number]
+
 /** Batches that will never come: thinned or dropped because the buffer was full, or damaged in it. */
 export interface Loss {
   readonly origin: string
@@ -42,7 +52,7 @@ export interface Loss {
   /** collection times of the first and the last of them, ms */
   readonly from: number
   readonly to: number
-  readonly cause: 'thinned' | 'dropped' | 'damaged'
+  readonly cause: BufferCause | HoleCause
   /** how many batches */
   readonly count: number
   /** where thinned: one batch was kept per this time, ms; else 0 */

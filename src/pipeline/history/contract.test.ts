@@ -260,6 +260,19 @@ for (const driver of drivers) {
       ])
     })
 
+    it('keeps what the hub tells of itself apart where it does not touch', async () => {
+      await open()
+      const at = (n: number) => t0 + minutes(n)
+      const cause = 'unreachable' as const
+      await keep(lost(at(0), at(1), { cause, count: 1 }), lost(at(1), at(2), { cause, count: 1 }))
+      await keep(lost(at(4), at(5), { cause, count: 1 }), lost(at(6), at(9), { cause: 'hub_down', count: 6 }))
+      expect(await store.spans({ cluster: 'west', from: at(0), to: at(10) })).toEqual([
+        { kind: 'lost', from: at(0), to: at(2), cause, count: 2 },
+        { kind: 'lost', from: at(4), to: at(5), cause, count: 1 },
+        { kind: 'lost', from: at(6), to: at(9), cause: 'hub_down', count: 6 },
+      ])
+    })
+
     it('merges losses of one cause, and finds those that reach into the range', async () => {
       await open()
       const at = (n: number) => t0 + minutes(n)

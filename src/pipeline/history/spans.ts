@@ -1,4 +1,4 @@
-import type { Loss, SampleSet } from '#model'
+import { holeCauses, type Loss, type SampleSet } from '#model'
 import type { HistorySpan } from './types.ts'
 
 /**
@@ -61,12 +61,15 @@ export function spansOf(
   return [...marked, ...lost].sort((left, right) => left.from - right.from || left.to - right.to)
 }
 
+const holes = new Set<string>(holeCauses)
+
 function mergeLosses(losses: readonly Pick<Loss, 'from' | 'to' | 'cause' | 'count'>[]): readonly HistorySpan[] {
   const open = new Map<string, HistorySpan>()
   const done: HistorySpan[] = []
   for (const { from, to, cause, count } of [...losses].sort((left, right) => left.from - right.from)) {
     const last = open.get(cause)
-    if (last && from - last.to <= SPAN_GAP_MS) {
+    // The hub tells each of its own holes from end to end: what lies between two of them is there.
+    if (last && from - last.to <= (holes.has(cause) ? 0 : SPAN_GAP_MS)) {
       open.set(cause, { ...last, to: Math.max(last.to, to), count: last.count + count })
     } else {
       if (last) done.push(last)

@@ -15,7 +15,7 @@ export interface HistorySpan {
   readonly kind: 'repaired' | 'lost' | 'pulled' | 'simulated'
   readonly from: number
   readonly to: number
-  /** of a loss: thinned, dropped, damaged; else '' */
+  /** of a loss: what an agent or the hub says (`bufferCauses`, `holeCauses`); else '' */
   readonly cause: string
   /** batches */
   readonly count: number

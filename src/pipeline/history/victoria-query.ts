@@ -1,4 +1,13 @@
-import { type MetricScope, metricPrefix, StoreUnavailableError, scopeLabel, seconds } from '#model'
+import {
+  bufferCauses,
+  holeCauses,
+  type Loss,
+  type MetricScope,
+  metricPrefix,
+  StoreUnavailableError,
+  scopeLabel,
+  seconds,
+} from '#model'
 import { cleanMetric, type Grid, gridOf, SeriesTable } from './series.ts'
 import { runsOf, spansOf, type Way } from './spans.ts'
 import type { HistorySpan, HistoryStore, PromQl, RangeAnswer, RangeQuery } from './types.ts'
@@ -103,11 +112,11 @@ async function losses(
   { cluster, from, to }: SpansQuery,
 ): Promise<Parameters<typeof spansOf>[1]> {
   const counts = new Map<string, number>()
-  const lengths = new Map<string, { from: number; ms: number; cause: 'thinned' | 'dropped' | 'damaged' }>()
+  const lengths = new Map<string, { from: number; ms: number; cause: Loss['cause'] }>()
   const match = `{__name__=~"${batchMetric.lost}|${batchMetric.lostMs}",cluster=${quote(cluster)}}`
   for await (const { metric, timestamps, values } of client.export(match, from - LONGEST_LOSS_MS, to)) {
     const cause = metric.cause
-    if (cause !== 'thinned' && cause !== 'dropped' && cause !== 'damaged') continue
+    if (!isCause(cause)) continue
     for (const [i, at] of timestamps.entries()) {
       const id = `${cause} ${at}`
       if (metric.__name__ === batchMetric.lost) counts.set(id, values[i] ?? 0)
@@ -118,6 +127,9 @@ async function losses(
     .map(([id, { from: first, ms, cause }]) => ({ from: first, to: first + ms, cause, count: counts.get(id) ?? 0 }))
     .filter((loss) => loss.to >= from)
 }
+
+const causes = new Set<string | undefined>([...bufferCauses, ...holeCauses])
+const isCause = (cause: string | undefined): cause is Loss['cause'] => causes.has(cause)
 
 /** PromQL as it is. */
 export function promQl(client: VictoriaClient): PromQl {

@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
 import {
   type Batch,
+  bufferCauses,
   ClusterOperatorSnapshotSchema,
   ClusterSnapshotSchema,
   DeploymentSnapshotSchema,
@@ -117,7 +118,7 @@ function checkPart(part: Batch['parts'][number], where: string): void {
 }
 
 const MAX_LOST_RANGES = 10_000
-const causes = new Set(['thinned', 'dropped', 'damaged'])
+const causes = new Set<Loss['cause']>(bufferCauses)
 
 /** @throws InvalidBatchError with the first fault found */
 export function checkLoss(loss: Loss): void {

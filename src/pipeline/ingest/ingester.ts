@@ -9,6 +9,7 @@ import {
   type ClusterState,
   type ConnectionFacts,
   FleetError,
+  type HoleCause,
   type Loss,
   type SampleSet,
   type SequenceRange,
@@ -21,6 +22,7 @@ import type { BatchUse, StateRecord, StateStore } from '#state'
 import { batchCheck, checkLoss } from './check-batch.ts'
 import { chooseUse, takesHistory, takesState } from './choose-use.ts'
 import { BaseMismatchError, ClusterNotConnectedError, IngestBusyError, InvalidBatchError } from './errors.ts'
+import { Holes, type Round } from './holes.ts'
 import { type Ledger, PULL } from './ledger.ts'
 import { LedgerFile } from './ledger-file.ts'
 import { LogConsumer } from './log-consumer.ts'
@@ -67,6 +69,7 @@ interface Entry {
   /** what state has of MetricSources, or will have: whether one was ever read */
   sources: Map<SourceId, boolean>
   readonly pace: SamplePace
+  holes: Holes
   /** highest sequence given out by nextSequence */
   issued: number
   waiting: number
@@ -110,6 +113,7 @@ export class Ingester implements AsyncDisposable {
   readonly #closing = new AbortController()
   #givingUp: Promise<void> | undefined
   #ledgerKeptAt: number
+  readonly #startedAt: number
   #logFault: string | undefined
   #closed = false
 
@@ -122,6 +126,7 @@ export class Ingester implements AsyncDisposable {
     this.#file = file
     this.#ledger = file.ledger
     this.#ledgerKeptAt = clock.now()
+    this.#startedAt = clock.now()
     this.#maxWaiting = options.maxWaitingPerCluster ?? 64
     const backoff = (attempt: number) => backoffMs(attempt, { fromMs: 100, toMs: 5_000, random })
     const common = { log, clock, logger, maxPendingBytes, backoff, ...(metrics && { metrics }) }
@@ -348,16 +353,32 @@ export class Ingester implements AsyncDisposable {
       at: batch.collectedAt,
       hasSamples: numbers !== undefined,
     })
-    await this.#append({
-      record: { kind: 'batch', batch, receivedAt, into: use },
-      ...(numbers && takesHistory(use) && { samples: numbers }),
-      ...(told && !batch.custom && { told }),
-    })
+    const round = roundOf(batch, numbers !== undefined && takesHistory(use))
+    try {
+      await this.#tellHole(entry, entry.facts.intervalMs, batch, round)
+      await this.#append({
+        record: { kind: 'batch', batch, receivedAt, into: use },
+        ...(numbers && takesHistory(use) && { samples: numbers }),
+        ...(told && !batch.custom && { told }),
+      })
+    } catch (error) {
+      entry.holes.refused(refusalOf(error))
+      throw error
+    }
     paced.commit()
+    if (isRound(batch)) entry.holes.after(round)
     if (takesState(use) && !isDifference) entry.baseMissing = false
     if (takesState(use)) noteSources(entry, given)
     this.#count.used(use)
     return { sequence, duplicate: false }
+  }
+
+  /** What an agent does not deliver it may deliver later, or declares itself. */
+  async #tellHole({ holes, agent }: Entry, intervalMs: number, batch: Batch, round: Round): Promise<void> {
+    if (!this.#history || agent || batch.source !== 'pull' || !isRound(batch)) return
+    const loss = holes.before(round, { intervalMs, startedAt: this.#startedAt })
+    const { cluster } = batch
+    if (loss) await this.#append({ record: { kind: 'lost', cluster, loss, at: this.#clock.now(), into: 'history' } })
   }
 
   #isBased({ baseMissing, sources }: Entry, { cluster, origin = PULL, base, custom = [] }: Batch): boolean {
@@ -479,6 +500,10 @@ export class Ingester implements AsyncDisposable {
       const isThere = known?.origin === live?.origin && known?.sequence === live?.sequence
       if (!onTheirWay.has(name) && !isThere) entry.baseMissing = true
       if (entry.agent?.connected) this.#unheard.add(name)
+      // The last round of a former process, whether or not it left samples: it told why not.
+      const ends = [...this.#ledger.known(name, 0).covered].flatMap(([, spans]) => spans.at(-1)?.[1] ?? [])
+      const coveredTo = Math.max(...ends, known?.status.checkedAt ?? 0)
+      if (coveredTo > 0) entry.holes = new Holes(coveredTo)
     }
   }
 
@@ -531,6 +556,7 @@ export class Ingester implements AsyncDisposable {
     this.#sequenceFloor = Math.max(this.#sequenceFloor, newestPull, entry.issued)
     entry.facts = undefined
     entry.agent = null
+    entry.holes = new Holes()
     entry.issued = 0
     entry.sources.clear()
   }
@@ -542,10 +568,27 @@ const newEntry = (): Entry => ({
   baseMissing: false,
   sources: new Map(),
   pace: new SamplePace(),
+  holes: new Holes(),
   issued: 0,
   waiting: 0,
   tail: Promise.resolve(),
 })
+
+/** What MetricSources see between two rounds is none, nor what an agent delivers late, nor what is made up. */
+const isRound = ({ partial, backfill, simulated }: Batch): boolean => !partial && !backfill && !simulated
+
+const roundOf = ({ sequence, collectedAt, durationMs }: Batch, hasSamples: boolean): Round => ({
+  sequence,
+  at: collectedAt,
+  durationMs,
+  hasSamples,
+})
+
+function refusalOf(error: unknown): HoleCause {
+  const why = error instanceof Error ? error.cause : undefined
+  if (!(why instanceof LogFullError)) return 'not_kept'
+  return why.cause === undefined ? 'log_full' : 'disk_full'
+}
 
 function noteSources({ sources }: Entry, { custom = [] }: Batch): void {
   for (const { source, outcome } of custom) {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { type ClusterName, isClusterName, ownerOf, type SequenceRange } from '#model'
 import type { StateRecord } from '#state'
 import { coveredWith, type Known, type Live, takesHistory, takesState } from './choose-use.ts'
+import { HUB_ORIGIN } from './holes.ts'
 import { holds, type Ranges, withRange } from './ranges.ts'
 
 /** Runs of sequences kept per origin: as many holes, less one. */
@@ -95,6 +96,8 @@ export class Ledger {
         return
       case 'lost': {
         const { origin, sequence, lost } = record.loss
+        // Told by the hub of itself: there is no numbering behind it.
+        if (origin === HUB_ORIGIN) return
         this.#receive(record.cluster, origin, [sequence, sequence], index)
         for (const range of lost) this.#receive(record.cluster, origin, range, index)
         return

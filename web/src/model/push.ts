@@ -35,6 +35,11 @@ const causes: Readonly<Record<string, string>> = {
   thinned: 'thinned out, because the buffer of the agent was filling',
   dropped: 'dropped, because the buffer of the agent was full',
   damaged: 'damaged on the disk of the agent',
+  hub_down: 'not collected: the hub did not run',
+  disk_full: 'not kept: the disk of the hub was full',
+  log_full: "not kept: the hub's log had no room",
+  unreachable: 'not collected: the cluster could not be read',
+  not_kept: 'not kept by the hub',
 }
 
 /** Why batches were lost, for people. A cause that this page does not know is told as the hub names it. */

@@ -1,0 +1,151 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { openEvents } from '#events'
+import { openHistory } from '#history'
+import { type Batch, systemClock } from '#model'
+import { SegmentLog } from '#runtime'
+import { EmbeddedStateStore } from '#state'
+import { smallDisk } from '../../../test/small-disk.ts'
+import { aBatch, aNode, complete, facts, T0, west } from '../state/test/fleet-words.ts'
+import { Holes } from './holes.ts'
+import { Ingester } from './ingester.ts'
+
+const S = 1000
+const hub = { intervalMs: 30 * S, startedAt: 0 }
+const round = (at: number, hasSamples = true) => ({ sequence: 1, at: at * S, durationMs: 0, hasSamples })
+
+describe('holes', () => {
+  /** Rounds by their seconds; minus: one without samples; `!`: refused. @returns what was told of, in seconds */
+  function told(rounds: readonly (number | string)[], startedAt = 0, coveredTo?: number) {
+    const holes = new Holes(coveredTo === undefined ? undefined : coveredTo * S)
+    return rounds.flatMap((one) => {
+      if (one === '!') {
+        holes.refused('disk_full')
+        return []
+      }
+      const at = round(Math.abs(Number(one)), Number(one) >= 0)
+      const loss = holes.before(at, { ...hub, startedAt: startedAt * S })
+      holes.after(at)
+      return loss ? [[loss.cause, loss.from / S, loss.to / S, loss.count]] : []
+    })
+  }
+  it.each([
+    ['none, with a round now and then late', [0, 30, 75, 105], []],
+    ['none before the first round', [1000], []],
+    ['a round that did not come', [0, 30, 150], [['not_kept', 30, 150, 3]]],
+    ['rounds the hub refused', [0, '!', '!', 120], [['disk_full', 0, 120, 3]]],
+    ['one refusal, made good in time', [0, '!', 45, 75], []],
+    [
+      'a cluster that could not be read, from the last samples to the next',
+      [0, -30, -60, 90, 120],
+      [
+        ['unreachable', 0, 30, 1],
+        ['unreachable', 30, 60, 1],
+        ['unreachable', 60, 90, 1],
+      ],
+    ],
+    ['one that never could: from when it was first tried', [-30, -60], [['unreachable', 30, 60, 1]]],
+  ])('are %s', (_, rounds, holes) => expect(told(rounds)).toEqual(holes))
+
+  it('are of the hub where it began in between', () => {
+    expect(told([600, 630], 590, 30)).toEqual([['hub_down', 30, 600, 18]])
+    expect(told([-600, -630], 590, 30)).toEqual([
+      ['hub_down', 30, 600, 19],
+      ['unreachable', 600, 630, 1],
+    ])
+    expect(told([60, 90], 45, 30), 'a restart that nobody missed').toEqual([])
+  })
+})
+
+describe('the holes of a hub', () => {
+  const ends: (() => Promise<unknown>)[] = []
+  afterEach(async () => {
+    for (const end of ends.splice(0).reverse()) await end()
+  })
+
+  async function aHub(directory: string, now: () => number, logAt = join(directory, 'log')) {
+    const clock = { ...systemClock, now }
+    const log = await SegmentLog.open({ directory: logAt })
+    const state = await EmbeddedStateStore.open({ directory: join(directory, 'state'), writeBehindMs: 20 })
+    const events = openEvents({ kind: 'in-process' })
+    const retentionMs = 86_400_000 * 36_500
+    const history = await openHistory({ kind: 'duckdb', directory: join(directory, 'history'), retentionMs })
+    const ingester = await Ingester.open({ log, state, events, history, clock, random: () => 0.01 })
+    await ingester.connect(west, facts({ intervalMs: 30 * S }))
+    const close = async () => {
+      for (const part of [ingester, events, history, state, log]) await part[Symbol.asyncDispose]()
+    }
+    const spans = async (to: number) => {
+      await ingester.historyFlushed()
+      const found = await history.spans({ cluster: 'west', from: T0, to })
+      return found.map(({ cause, from, to, count }) => [cause, (from - T0) / S, (to - T0) / S, count])
+    }
+    return { ingester, close, spans }
+  }
+  const read = (second: number, more: Partial<Batch> = {}) =>
+    aBatch(west, second + 1, [complete('node', aNode('n1'))], { collectedAt: T0 + second * S, ...more })
+
+  it('are told of the time it did not run, and of a cluster it could not read', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'holes-'))
+    ends.push(() => rm(directory, { recursive: true, force: true }))
+    let now = T0
+    const first = await aHub(directory, () => now)
+    for (const second of [0, 30]) {
+      now = T0 + second * S
+      await first.ingester.accept(read(second))
+    }
+    await first.close()
+    now = T0 + 600 * S
+    const second = await aHub(directory, () => now)
+    ends.push(second.close)
+    await second.ingester.accept(read(600))
+    for (const at of [630, 660]) {
+      now = T0 + at * S
+      const failure = { code: 'kube_timeout', message: 'nothing' }
+      await second.ingester.accept(read(at, { parts: [], failure }))
+    }
+    now = T0 + 690 * S
+    await second.ingester.accept(read(690))
+    expect(await second.spans(now)).toEqual([
+      ['hub_down', 30, 600, 18],
+      ['unreachable', 600, 690, 3],
+    ])
+  })
+
+  const disk = smallDisk()
+  it.skipIf(typeof disk === 'string')(
+    `are told of a full disk${typeof disk === 'string' ? ` (${disk})` : ''}`,
+    async () => {
+      if (typeof disk === 'string') return
+      ends.push(async () => disk.unmount())
+      const directory = await mkdtemp(join(tmpdir(), 'holes-'))
+      ends.push(() => rm(directory, { recursive: true, force: true }))
+      let now = T0
+      const { ingester, close, spans } = await aHub(directory, () => now, join(disk.path, 'log'))
+      ends.push(close)
+      await ingester.accept(read(0))
+      disk.fill()
+      // What is left of the last block still takes a few.
+      const kept: number[] = []
+      const refused: number[] = []
+      for (let second = 30; refused.length < 3 && second < 9000; second += 30) {
+        now = T0 + second * S
+        await ingester.accept(read(second)).then(
+          () => kept.push(second),
+          (error: unknown) => {
+            expect(error).toMatchObject({ code: 'store_unavailable' })
+            refused.push(second)
+          },
+        )
+      }
+      disk.empty()
+      const last = kept.at(-1) ?? 0
+      expect(refused).toEqual([last + 30, last + 60, last + 90])
+      now = T0 + (last + 120) * S
+      await ingester.accept(read(last + 120))
+      expect(await spans(now)).toEqual([['disk_full', last, last + 120, 3]])
+    },
+  )
+})
