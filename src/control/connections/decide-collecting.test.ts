@@ -115,6 +115,15 @@ describe('who reads a cluster', () => {
     expect(decideCollecting(inputs({ isReachable: false })).condition?.message).toContain('clusterpulse connect')
   })
 
+  it.each([
+    [999, ''],
+    [-84_400, '; its clock is 84 s behind, and times are corrected for it'],
+    [1_000, '; its clock is 1 s ahead, and times are corrected for it'],
+  ])('says of a clock that is %d ms off what is done about it', (clockOffsetMs, said) => {
+    const { condition } = decideCollecting(inputs({ isDelivering: true, facts: agent({ clockOffsetMs }) }))
+    expect(condition?.message).toBe(`the agent 1.2 is connected and its batches are accepted${said}`)
+  })
+
   it('waits two intervals, at most 10 s, and looks again when they are over', () => {
     expect([graceMs(1000), graceMs(5000), graceMs(30_000)]).toEqual([2000, 10_000, 10_000])
     expect(decideCollecting(inputs({ ...had, awaySince: NOW - 6_000 })).againMs).toBe(4000)

@@ -126,7 +126,13 @@ function notReceiving(isReachable: boolean): CollectorCondition {
 
 function delivering(facts: AgentFacts | undefined): CollectorCondition {
   const version = facts?.version ? ` ${facts.version}` : ''
-  const message = `the agent${version} is connected and its batches are accepted`
+  // Whole seconds: what moves by less is not worth another status.
+  const offBy = Math.trunc((facts?.clockOffsetMs ?? 0) / 1000)
+  const clock =
+    offBy === 0
+      ? ''
+      : `; its clock is ${Math.abs(offBy)} s ${offBy > 0 ? 'ahead' : 'behind'}, and times are corrected for it`
+  const message = `the agent${version} is connected and its batches are accepted${clock}`
   return { status: 'True', reason: 'Delivering', message }
 }
 

@@ -23,7 +23,7 @@ export interface PushStatus {
 }
 
 /** How far a clock may be off before it is worth a word: times are corrected for it. */
-const clockSlackMs = 2000
+const clockSlackMs = 1000
 
 /** How the facts of a cluster come, and what is wrong with that. `now` is the hub's time. */
 export function pushStatus(cluster: ClusterView, now: number): PushStatus {

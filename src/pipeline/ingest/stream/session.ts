@@ -27,6 +27,7 @@ import {
   WireError,
 } from '#wire'
 import { BaseMismatchError, ClusterNotConnectedError } from '../errors.ts'
+import { ClockOffset } from './clock-offset.ts'
 import { decodeFrame, FrameRefusedError, hasChanges, isSequence, lossOf, withoutBase } from './frames.ts'
 import type { StreamLimits } from './limits.ts'
 import { plannedOnly, sourcesOf } from './planned.ts'
@@ -153,6 +154,8 @@ export interface OriginalNumbers {
 
 export const ORIGINAL_ORIGIN = 'original'
 const RECENT_ORIGINALS = 64
+/** A frame this young tells what its sender's clock shows. */
+const FRESH_MS = 5_000
 const KEPT_VIEWS = 3
 const MAX_RECEIVED_RANGES = 4_096
 const ORIGIN = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$/
@@ -179,7 +182,7 @@ interface Open {
   /** of our agents: their buffer */
   readonly origin: string
   readonly since: number
-  offsetMs: number
+  readonly clock: ClockOffset
   heartbeatAt: number
   bufferedBatches: number
   bufferedBytes: number
@@ -292,7 +295,7 @@ export class Session {
       bufferedBytes: stream.bufferedBytes,
       oldestBufferedAt: stream.oldestBufferedAt,
       lostBatches: stream.lostBatches,
-      clockOffsetMs: stream.offsetMs,
+      clockOffsetMs: stream.clock.ms ?? 0,
       tls: this.#world.tls,
       method: stream.peer.method,
       plan: stream.plan,
@@ -406,7 +409,7 @@ export class Session {
   #enter(
     peer: Peer,
     identity: string,
-    facts: Pick<Open, 'version' | 'protocol' | 'origin' | 'offsetMs' | 'plan'>,
+    facts: Pick<Open, 'version' | 'protocol' | 'origin' | 'clock' | 'plan'>,
     now: number,
   ): Open {
     const place = this.#world.enter(peer.cluster, identity)
@@ -438,7 +441,7 @@ export class Session {
     this.#enter(
       peer,
       ORIGINAL_ORIGIN,
-      { version, protocol: 'original', origin: ORIGINAL_ORIGIN, offsetMs: 0, plan: '' },
+      { version, protocol: 'original', origin: ORIGINAL_ORIGIN, clock: new ClockOffset(), plan: '' },
       now,
     )
     this.#sendPlan()
@@ -456,12 +459,13 @@ export class Session {
         'this hub and this agent have no version in common',
         300_000,
       )
-    const offsetMs = Math.round(hello.nowMs - now)
+    const clock = new ClockOffset()
+    clock.compare(hello.nowMs, now)
     const facts = {
       version,
       protocol: agreed.version,
       origin: hello.origin,
-      offsetMs,
+      clock,
       plan: hello.planVersion.slice(0, 128),
     }
     const stream = this.#enter(peer, hello.origin, facts, now)
@@ -553,13 +557,13 @@ export class Session {
     stream.bufferedBatches = amount(health.bufferedBatches)
     stream.bufferedBytes = amount(health.bufferedBytes)
     stream.lostBatches = amount(health.lostBatches)
+    const theirs = millisecondsOf(health.timestamp)
+    if (theirs !== undefined) stream.clock.compare(theirs, now)
     stream.oldestBufferedAt =
       health.oldestBufferedMs > 0
-        ? correctTime({ collectedAt: health.oldestBufferedMs, offsetMs: stream.offsetMs, now }).at
+        ? correctTime({ collectedAt: health.oldestBufferedMs, offsetMs: stream.clock.ms ?? 0, now }).at
         : null
     if (stream.protocol !== 'original') stream.plan = health.planVersion.slice(0, 128)
-    const theirs = millisecondsOf(health.timestamp)
-    if (theirs !== undefined) stream.offsetMs = Math.round(theirs - now)
     this.#effects.push({ kind: 'facts', now: false })
   }
 
@@ -575,7 +579,11 @@ export class Session {
     this.#rate.inflate(Math.max(0, Math.min(frame.bodyBytes, this.#world.limits.maxBodyBytes)), now)
     const known = base === 0 ? undefined : stream.views.get(base)
     if (base !== 0 && !known) return this.#withoutView(stream, sequence)
-    const time = correctTime({ collectedAt: frame.collectedAtMs, ageMs: frame.ageMs, offsetMs: stream.offsetMs, now })
+    const { collectedAtMs: collectedAt, ageMs } = frame
+    // Sent as soon as it was collected: what the clock showed then it shows still.
+    if (!frame.backfill && ageMs !== undefined && ageMs >= 0 && ageMs < FRESH_MS && Number.isFinite(collectedAt))
+      stream.clock.compare(collectedAt + ageMs, now)
+    const time = correctTime({ collectedAt, ageMs, offsetMs: stream.clock.ms ?? 0, now })
     if (time.corrected) this.#count('time_corrected')
     try {
       const head = { cluster: stream.peer.cluster, origin: stream.origin, collectedAt: time.at }
@@ -668,7 +676,7 @@ export class Session {
       return this.#send(originalAck(batchId, ''))
     }
     const collectedAt = millisecondsOf(metrics.collectedAt) ?? Number.NaN
-    const time = correctOriginalTime({ collectedAt, offsetMs: stream.offsetMs, now })
+    const time = correctOriginalTime({ collectedAt, offsetMs: stream.clock.ms ?? 0, now })
     if (time.corrected) this.#count('time_corrected')
     const sequence = originals.last + 1
     try {
