@@ -1,9 +1,10 @@
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
+import { guides } from './guides.ts'
 
 export default defineConfig({
   base: './',
-  plugins: [react()],
+  plugins: [react(), guides()],
   experimental: {
     // Scripts find each other relatively. index.html is served for every route, however deep, so it alone names files from
     // the root; a server behind a path prefix writes that prefix before them. The page learns it from its own address.

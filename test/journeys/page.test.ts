@@ -143,6 +143,34 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 60_000 }, () => {
       await expect.poll(() => rowNames(page), patient).toHaveLength(6)
     })
 
+    it('tells of one cause once, and leads to nothing that a cluster does not serve', async () => {
+      const now = Date.now()
+      const dead = { outcome: 'unreachable', code: 'timeout', freshness: null } as const
+      const failed = (path: string) => ({ ...dead, message: `GET ${path}: its API did not answer within 10 s` })
+      hub.put(
+        aCluster('slow', now, {
+          parts: {
+            namespace: failed('/api/v1/namespaces'),
+            deployment: failed('/apis/apps/v1/deployments'),
+            operator: failed('/apis/operators.coreos.com'),
+            clusterOperator: failed('/apis/config.openshift.io'),
+          },
+        }),
+      )
+      const page = await visit('/clusters/slow')
+      const notice = page.locator('.notice')
+      await notice.waitFor()
+      expect(await notice.count()).toBe(1)
+      expect(await notice.innerText()).toContain('namespaces, deployments, operators, cluster operators')
+      const tabs = () => page.getByRole('navigation', { name: 'Parts of this cluster' }).innerText()
+      expect(await tabs()).not.toMatch(/operators/i)
+      expect(await page.locator('dt', { hasText: 'Pods' }).getByRole('link').count()).toBe(0)
+      await page.goto(`${base}/clusters/eu-prod-1`)
+      await expect.poll(tabs, patient).toMatch(/Operators[\s\S]*Cluster operators/)
+      await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Access' }).click()
+      await page.getByRole('heading', { level: 1, name: /Access/ }).waitFor()
+    })
+
     it('warns while the hub has lost its store', async () => {
       const page = await visit('/')
       hub.say({ kind: 'store', state: 'unavailable', since: Date.now() - 5000, reason: 'redis refuses connections' })
@@ -450,6 +478,76 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 60_000 }, () => {
       expect(lines).toHaveLength(3)
     })
 
+    it('keeps low rows where they are chosen', async () => {
+      const page = await visit('/')
+      const height = () =>
+        page.evaluate<number>(`document.querySelector('tr[data-index]').getBoundingClientRect().height`)
+      await page.locator('tr[data-index]').first().waitFor()
+      expect(await height()).toBe(46)
+      await page.getByRole('button', { name: 'Compact rows' }).click()
+      await expect.poll(height, patient).toBe(30)
+      await page.reload()
+      await page.locator('tr[data-index]').first().waitFor()
+      expect(await height()).toBe(30)
+    })
+
+    it('prints whole tables, moments instead of ages, and no chrome', async () => {
+      const now = Date.now()
+      hub.fill(Array.from({ length: 200 }, (_, index) => aCluster(`c-${index}`, now)))
+      const page = await visit('/', { colorScheme: 'dark' })
+      await page.locator('tr[data-index]').first().waitFor()
+      const rows = page.locator('tr[data-index]')
+      expect(await rows.count()).toBeLessThan(100)
+      // What is on paper is asked of the page while the browser prints it.
+      await page.evaluate(`addEventListener('beforeprint', () => {
+        window.printed = document.querySelectorAll('tr[data-index]').length
+      })`)
+      await page.pdf({ format: 'A4', landscape: true })
+      expect(await page.evaluate('window.printed')).toBe(200)
+      await expect.poll(() => rows.count(), patient).toBeLessThan(100)
+      await page.emulateMedia({ media: 'print' })
+      await page.evaluate(`dispatchEvent(new Event('beforeprint'))`)
+      expect(await page.locator('.top').isVisible()).toBe(false)
+      expect(await page.evaluate(`getComputedStyle(document.body).color`)).toBe('rgb(23, 33, 30)')
+      expect(
+        await page.evaluate(`getComputedStyle(document.querySelector('tr[data-index] time'), '::after').content`),
+      ).toMatch(/^"\d{4}-\d\d-\d\d \d\d:\d\d UTC"$/)
+      expect(await page.locator('tr[data-index] time .on-screen').first().isVisible()).toBe(false)
+    })
+
+    it('serves the guides, also to whoever is not signed in, and its help lists keys that work', async () => {
+      const page = await visit('/')
+      const h1 = (name: RegExp) => page.getByRole('heading', { level: 1, name }).waitFor()
+      const go = async (key: string, heading: RegExp) => {
+        await page.keyboard.press('g')
+        await page.keyboard.press(key)
+        await h1(heading)
+      }
+      await go('t', /types/i)
+      await go('r', /registries/i)
+      await go('a', /see/i)
+      await go('h', /^Guides$/)
+      await go('c', /need you/)
+      await page.keyboard.press('?')
+      const help = page.getByRole('dialog', { name: 'Help' })
+      await help.waitFor()
+      // The browser may close it by itself; it opens again all the same.
+      await page.evaluate(`document.querySelector('dialog').close()`)
+      await help.waitFor({ state: 'detached' })
+      await page.keyboard.press('?')
+      await help.getByRole('link', { name: 'Push: agents beside clusters' }).click()
+      await h1(/^Push: agents/)
+      await help.waitFor({ state: 'detached' })
+      hub.behaviour.refuse = { status: 401, code: 'unauthenticated', error: 'no identity was given' }
+      await page.reload()
+      await page.locator('.guide a', { hasText: 'hub' }).or(page.locator('.guide pre')).first().waitFor()
+      await page.goto(`${base}/guide/kubernetes-hub`)
+      await page.locator('.guide a[href="push"], .guide a[href^="push#"], .guide a[href="sign-in"]').first().click()
+      await h1(/^(Push|Signing in)/)
+      const links = await page.evaluate<string[]>(`[...document.querySelectorAll('.guide a')].map(({ href }) => href)`)
+      expect(links.filter((href) => /\.md\b/.test(href))).toEqual([])
+    })
+
     it('is worked by keyboard alone', async () => {
       const page = await visit('/')
       const press = async (...keys: string[]) => {
@@ -484,7 +582,7 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 60_000 }, () => {
       await press('g', 'c')
       await page.getByRole('heading', { level: 1, name: /need you/ }).waitFor()
       await press('?')
-      await page.getByRole('dialog', { name: 'Keyboard' }).waitFor()
+      await page.getByRole('dialog', { name: 'Help' }).waitFor()
       await page.getByRole('checkbox', { name: /Single keys/ }).uncheck()
       await press('Escape')
       await press('g', 'c', '/')
@@ -511,6 +609,9 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 60_000 }, () => {
       '/clusters/us-stage/operators',
       '/clusters/nowhere',
       '/no/such/page',
+      '/guide',
+      '/guide/push',
+      '/guide/reference/settings',
     ]
 
     it.each(['light', 'dark'] as const)(
@@ -539,11 +640,17 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 60_000 }, () => {
           await expect.poll(() => page.locator('.skeleton:visible').count(), patient).toBe(0)
           await check(path)
         }
+        await page.setViewportSize({ width: 360, height: 740 })
+        await page.goto(`${base}/clusters/eu-prod-2/nodes/worker-6`)
+        await page.getByRole('dialog', { name: 'worker-6' }).waitFor()
+        await check('a narrow drawer')
+        await page.setViewportSize({ width: 1280, height: 800 })
         await page.goto(`${base}/`)
+        await page.locator('.attention li').first().waitFor()
         await page.getByRole('button', { name: 'Cards' }).click()
         await check('cards')
         await page.keyboard.press('?')
-        await page.getByRole('dialog', { name: 'Keyboard' }).waitFor()
+        await page.getByRole('dialog', { name: 'Help' }).waitFor()
         await check('help')
         await page.keyboard.press('Escape')
         await page.keyboard.press('Control+k')

@@ -20,6 +20,7 @@ const RegistriesPage = lazy(async () => ({
   default: (await import('./pages/registries/registries-page.tsx')).RegistriesPage,
 }))
 const SignIn = lazy(async () => ({ default: (await import('./pages/sign-in.tsx')).SignIn }))
+const GuidePage = lazy(async () => ({ default: (await import('./pages/guide/guide-page.tsx')).GuidePage }))
 const HelpSheet = lazy(async () => ({ default: (await import('./shell/help-sheet.tsx')).HelpSheet }))
 
 export function App(): ReactNode {
@@ -81,7 +82,14 @@ export function App(): ReactNode {
         Skip to the content
       </a>
       <TopBar route={route} onSearch={openSearch} onHelp={openHelp} signedOut={signedOut} />
-      {signedOut && session.signIn.length > 0 ? (
+      {route.page === 'guide' ? (
+        // A guide says nothing of the fleet: whoever cannot sign in yet may need it most.
+        <main id="main" className="page" tabIndex={-1}>
+          <Suspense fallback={<Skeleton label="Loading the page" lines={12} />}>
+            <GuidePage name={route.name} />
+          </Suspense>
+        </main>
+      ) : signedOut && session.signIn.length > 0 ? (
         <Suspense fallback={null}>
           <SignIn methods={session.signIn} ended={sessions.hadUser()} />
         </Suspense>
@@ -129,7 +137,7 @@ function viewKey(route: Route, epoch: number): string {
   }
 }
 
-function View({ route }: { route: Route }): ReactNode {
+function View({ route }: { route: Exclude<Route, { page: 'guide' }> }): ReactNode {
   const { store } = useHub()
   const loaded = useLive((live) => live.fleet.loaded)
   const problem = useLive((live) => live.problem)

@@ -31,6 +31,7 @@ export type Route =
     }
   | { readonly page: 'types'; readonly type: string | null }
   | { readonly page: 'type-editor'; readonly isNew: boolean }
+  | { readonly page: 'guide'; readonly name: string | null }
   | { readonly page: 'registries'; readonly name: string | null }
   | { readonly page: 'missing'; readonly path: string }
 
@@ -46,6 +47,7 @@ export function parseRoute(path: string): Route {
   if (first === undefined) return { page: 'fleet' }
   if (first === 'access') return accessRoute(words.slice(1)) ?? { page: 'missing', path }
   if (first === 'types') return typesRoute(words.slice(1)) ?? { page: 'missing', path }
+  if (first === 'guide') return { page: 'guide', name: words.slice(1).join('/') || null }
   if (first === 'registries' && words.length <= 2) return { page: 'registries', name: name ?? null }
   const isTab = (clusterTabs as readonly string[]).includes(tab)
   const hasItem = tab === 'nodes' || tab === 'types'
@@ -83,6 +85,9 @@ export const typeEditorPath = (source?: string): string =>
 
 export const registriesPath = (name?: string): string =>
   name === undefined ? '/registries' : `/registries/${encodeURIComponent(name)}`
+
+/** @param name `first-hour`, `reference/commands` */
+export const guidePath = (name?: string): string => (name === undefined ? '/guide' : `/guide/${name}`)
 
 function accessRoute([tab = 'policies', namespace, policy, ...more]: readonly string[]): Route | undefined {
   if (more.length > 0 || !(accessTabs as readonly string[]).includes(tab)) return undefined

@@ -29,6 +29,10 @@ export function Dialog({ title, onClose, className = '', quiet = false, children
         event.preventDefault()
         onClose()
       }}
+      onClose={() => {
+        // A browser may close it without asking first: where nobody has pressed anything since it opened.
+        if (!element.current?.open) onClose()
+      }}
       onClick={(event) => {
         if (event.target === element.current) onClose()
       }}

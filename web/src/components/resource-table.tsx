@@ -1,4 +1,4 @@
-import { IconArrowDown, IconArrowUp, IconColumns, IconDownload } from '@tabler/icons-react'
+import { IconArrowDown, IconArrowUp, IconBaselineDensitySmall, IconColumns, IconDownload } from '@tabler/icons-react'
 import {
   type CSSProperties,
   memo,
@@ -23,6 +23,7 @@ import { download } from './download.ts'
 import { FilterBox } from './filter-box.tsx'
 import { Menu } from './menu.tsx'
 import { useHeldOrder } from './use-held-order.ts'
+import { printedAtMost } from './use-printing.ts'
 import { useWindow } from './use-window.ts'
 
 /** Its `value` is what the column says: it is filtered and exported by it, and sorted by it unless there is an `order`. */
@@ -151,6 +152,7 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
         />
         <p className="count">
           <span role="status">{countText(held.rows.length, rows.size, props.total, noun)}</span>
+          {text !== '' && <span className="on-paper">filter: {text}</span>}
           {props.note}
           {held.moved && (
             <span className="held">
@@ -163,6 +165,7 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
         </p>
         <div className="toolbar-end">
           {props.controls}
+          {!props.instead && <RowHeight />}
           <ColumnMenu columns={columns} visible={visible} onChange={setChosen} />
           <Menu
             label={
@@ -271,6 +274,26 @@ export function ColumnMenu<T>({
   )
 }
 
+const compactHeight = 30
+
+/** Low rows, on every table of this browser. */
+export function RowHeight(): ReactNode {
+  const [height, setHeight] = usePreference('rows', 'roomy')
+  const isCompact = height === 'compact'
+  return (
+    <button
+      type="button"
+      className="button row-height"
+      aria-pressed={isCompact}
+      aria-label="Compact rows"
+      data-tip="Compact rows"
+      onClick={() => setHeight(isCompact ? 'roomy' : 'compact')}
+    >
+      <IconBaselineDensitySmall size={16} aria-hidden="true" />
+    </button>
+  )
+}
+
 interface GridProps<T> extends Pick<ResourceTableProps<T>, 'caption' | 'columns' | 'dim' | 'group'> {
   readonly lines: readonly Line<T>[]
   readonly gone: ReadonlySet<string>
@@ -289,7 +312,7 @@ export function Grid<T>({
   columns,
   lines,
   gone,
-  rowHeight,
+  rowHeight: roomyHeight,
   sortBy,
   descending,
   dim,
@@ -300,6 +323,8 @@ export function Grid<T>({
   const scroller = useRef<HTMLElement>(null)
   const { key } = usePlace()
   const blank = !useSeesAll()
+  const isCompact = usePreference('rows', 'roomy')[0] === 'compact'
+  const rowHeight = isCompact ? compactHeight : roomyHeight
   const { from, to } = useWindow(scroller, lines.length, rowHeight)
   useLayoutEffect(() => {
     const box = scroller.current
@@ -322,10 +347,11 @@ export function Grid<T>({
     },
     [sortBy, descending],
   )
+  const frame = isCompact ? 'table-scroll is-compact' : 'table-scroll'
   const width = columns.reduce((sum, column) => sum + (column.width ?? 220), 0)
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
-    <section className="table-scroll" ref={scroller} tabIndex={0} aria-label={`${caption}, scrolls`}>
+    <section className={frame} ref={scroller} tabIndex={0} aria-label={`${caption}, scrolls`}>
       <table
         aria-rowcount={(rowCount ?? lines.length) + 1}
         style={{ minWidth: `${width}px`, '--row': `${rowHeight}px` } as CSSProperties}
@@ -381,6 +407,13 @@ export function Grid<T>({
             ),
           )}
           {to < lines.length && <Spacer height={(lines.length - to) * rowHeight} columns={columns.length} />}
+          {lines.length > printedAtMost && (
+            <tr className="on-paper">
+              <td colSpan={columns.length}>
+                and {formatCount(lines.length - printedAtMost)} more, which an export has
+              </td>
+            </tr>
+          )}
         </tbody>
       </table>
     </section>

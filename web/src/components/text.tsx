@@ -1,6 +1,6 @@
 import { type ReactNode, useLayoutEffect, useRef } from 'react'
 import { useAtTime } from '../live/hooks.ts'
-import { dash, formatMoment, formatSpan } from '../model/format.ts'
+import { dash, formatMoment, formatSpan, formatUtc } from '../model/format.ts'
 
 /** Only for those who listen. */
 export const Hidden = ({ children }: { children: ReactNode }): ReactNode => <span className="vh">{children}</span>
@@ -42,9 +42,16 @@ export function Age({
 }): ReactNode {
   const text = useAtTime((now) => formatSpan(now - at))
   return (
-    <time dateTime={safeIso(at)} data-tip={formatMoment(at)} {...(focusable && { tabIndex: 0 })}>
-      {text}
-      {suffix}
+    <time
+      dateTime={safeIso(at)}
+      data-tip={formatMoment(at)}
+      data-print={formatUtc(at)}
+      {...(focusable && { tabIndex: 0 })}
+    >
+      <span className="on-screen">
+        {text}
+        {suffix}
+      </span>
     </time>
   )
 }

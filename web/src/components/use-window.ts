@@ -1,4 +1,5 @@
 import { type RefObject, useCallback, useLayoutEffect, useState } from 'react'
+import { printedAtMost, usePrinting } from './use-printing.ts'
 
 const spare = 16
 const step = 8
@@ -32,6 +33,7 @@ export function useWindow(
       box.removeEventListener('scroll', look)
     }
   }, [element, look])
+  if (usePrinting()) return { from: 0, to: Math.min(count, printedAtMost) }
   const from = Math.max(0, Math.min(count, Math.floor(view.top / lineHeight) - spare))
   const to = Math.min(count, Math.ceil((view.top + view.height) / lineHeight) + spare + step)
   return { from, to }

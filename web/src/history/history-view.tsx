@@ -139,7 +139,7 @@ export function HistoryView({ cluster, node, of, compact = false }: HistoryProps
               <NoSamples subject={subject} metrics={metrics.slice(0, 3)} onShow={fix} />
             ) : layout === 'table' ? (
               <HistoryTable
-                caption={`History of ${name}, ${formatStretch(picture.from, picture.to)}`}
+                caption={`History of ${name}, ${formatStretch(picture.from, picture.to)}: averages of ${formatSpan(picture.stepMs)}`}
                 picture={picture}
                 plans={visible}
                 way={usualWay(picture, cluster)}
@@ -193,8 +193,8 @@ function Charts({
           <Chart key={plan.id} plan={plan} picture={picture} moves={moves} values={brief} faded={old || pending} />
         ))}
         <p className="fine chart-help">
-          Each point is the mean of {formatSpan(picture.stepMs)}. Drag to zoom in; double-click or <kbd>Esc</kbd> to go
-          back. On a chart: <kbd>←</kbd> <kbd>→</kbd> <kbd>Home</kbd> <kbd>End</kbd> walk, <kbd>+</kbd> <kbd>-</kbd>{' '}
+          Each point is the average of {formatSpan(picture.stepMs)}. Drag to zoom in; double-click or <kbd>Esc</kbd> to
+          go back. On a chart: <kbd>←</kbd> <kbd>→</kbd> <kbd>Home</kbd> <kbd>End</kbd> walk, <kbd>+</kbd> <kbd>-</kbd>{' '}
           zoom. While you point, nothing moves; after {formatSpan(restMs)} without a movement, live goes on.
         </p>
       </div>

@@ -8,7 +8,7 @@ export type Unit = MetricUnit | 'amount' | 'seconds' | 'milliseconds'
 const one = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 })
 const few = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 4 })
 
-/** A value with its unit. A count is the mean of a span, so it may have a fraction. */
+/** A value with its unit. A count is the average of a span, so it may have a fraction. */
 export function formatValue(unit: Unit, value: number): string {
   switch (unit) {
     case 'bytes':

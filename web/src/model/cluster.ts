@@ -37,6 +37,16 @@ export const isHidden = (cluster: ClusterView, type: RowType): boolean =>
 export const clusterName = ({ name, displayName }: Pick<ClusterView, 'name' | 'displayName'>): string =>
   displayName && displayName !== name ? `${displayName} (${name})` : name
 
+/**
+ * What not every cluster has: it was read, or exists and is refused to us. What was never reached, since the cluster was not,
+ * is not known to be there.
+ */
+export function isServed({ parts }: ClusterView, type: RowType): boolean {
+  const part = parts[type]
+  if (!part || part.outcome === 'absent') return false
+  return part.outcome !== 'unreachable' || part.freshness !== null
+}
+
 type Amounts = ClusterView['cpuCores']
 
 export interface Load {

@@ -78,7 +78,7 @@ describe('titleOf', () => {
   it.each([
     ['total_capacity_bytes', 'bytes', 'Total capacity'],
     ['totalCapacity', 'none', 'Total capacity'],
-    ['avg_used_percent', 'percent', 'Avg used'],
+    ['avg_used_percent', 'percent', 'Average used'],
     ['bytes', 'bytes', 'Bytes'],
     ['p95CPU', 'cores', 'P95 CPU'],
     ['___', 'none', '___'],

@@ -70,6 +70,7 @@ export function titleOf(name: string, unit: Unit = 'none'): string {
     .split(/[\s_-]+/)
     .filter((word) => word !== '')
     .map((word) => (/^[A-Z][a-z]/.test(word) ? word.toLowerCase() : word))
+    .map((word) => (/^avg$/i.test(word) ? 'average' : word))
   if (words.length > 1 && words.at(-1)?.toLowerCase() === unit) words.pop()
   const title = words.join(' ')
   return title === '' ? name : `${title.slice(0, 1).toUpperCase()}${title.slice(1)}`

@@ -68,6 +68,12 @@ export function formatMoment(at: number): string {
   return `${local.format(date)} · ${date.toISOString().replace('T', ' ').slice(0, 19)} UTC`
 }
 
+/** For paper, where an age would be wrong the minute after. */
+export function formatUtc(at: number): string {
+  const date = new Date(at)
+  return Number.isNaN(date.getTime()) ? 'no date' : `${date.toISOString().replace('T', ' ').slice(0, 16)} UTC`
+}
+
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 const date = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' })
 

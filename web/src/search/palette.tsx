@@ -7,7 +7,7 @@ import { useClusters, useHub } from '../live/hooks.ts'
 import { clusterName, needWord } from '../model/cluster.ts'
 import { termText } from '../model/filter.ts'
 import { useRegistries } from '../pages/registries/use-registries.ts'
-import { accessPath, clusterPath, navigate, registriesPath, typeEditorPath, typesPath } from '../router.tsx'
+import { accessPath, clusterPath, guidePath, navigate, registriesPath, typeEditorPath, typesPath } from '../router.tsx'
 import { useSession } from '../session.ts'
 import { useTypesSeen } from '../types-seen.ts'
 import { hitKey, localHits, mergeHits } from './local.ts'
@@ -111,7 +111,8 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
       ...(administrator
         ? [{ key: 'policies', title: 'Access policies', detail: 'page', run: go(accessPath('policies')) }]
         : []),
-      { key: 'help', title: 'Keyboard shortcuts', detail: 'action', run: onHelp },
+      { key: 'guides', title: 'Guides', detail: 'page', run: go(guidePath()) },
+      { key: 'help', title: 'Help: keyboard shortcuts and guides', detail: 'action', run: onHelp },
     ]
     const words = text.toLowerCase().split(/\s+/)
     const isTyped = text.trim() !== ''

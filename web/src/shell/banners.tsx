@@ -89,7 +89,7 @@ export function Banners({ route }: { route: Route }): ReactNode {
           </button>
         </p>
       )}
-      {loaded && link.state === 'polling' && problem && (
+      {loaded && link.state === 'polling' && problem && data.state === 'available' && (
         <p className="banner is-degraded">
           <IconDatabaseOff size={18} aria-hidden="true" />
           <span>

@@ -1,19 +1,23 @@
 import { useEffect, useRef } from 'react'
 import { preference } from '../preferences.ts'
-import { accessPath, navigate, registriesPath, typesPath } from '../router.tsx'
+import { accessPath, guidePath, navigate, registriesPath, typesPath } from '../router.tsx'
 
 export const shortcuts: readonly (readonly [keys: string, what: string])[] = [
-  ['Ctrl K or /', 'search everything'],
+  ['Ctrl K or /', 'search everything; ↑ ↓ Enter choose'],
   ['f', 'to the filter of the table'],
   ['g c', 'to the fleet'],
   ['g t', 'to the types'],
   ['g r', 'to the registries'],
   ['g a', 'to what you may see'],
+  ['g h', 'to the guides'],
   ['j and k', 'to the next and the previous row'],
   ['Enter', 'open the row'],
-  ['Esc', 'close, or go up'],
+  ['Esc', 'close what is open; leave a field'],
   ['← → Home End', 'on a chart: move the crosshair'],
   ['+ and -', 'on a chart: zoom; Esc goes back'],
+  ['PageUp PageDown', 'on a chart: ten steps'],
+  ['Tab', 'in the YAML editor: indent, with Shift less; Esc leaves it'],
+  ['Ctrl Enter', 'in a form with a long text: send it'],
   ['?', 'this sheet'],
 ]
 
@@ -64,6 +68,9 @@ export function useShortcuts(openers: Openers): void {
           return
         case 'a':
           if (going) navigate(accessPath('me'))
+          return
+        case 'h':
+          if (going) navigate(guidePath())
           return
         case 'f':
           event.preventDefault()

@@ -4,7 +4,16 @@ import { Menu } from '../components/menu.tsx'
 import { useAtTime, useCluster, useHub } from '../live/hooks.ts'
 import { formatSpan } from '../model/format.ts'
 import { RegistryIndicator, useSeesRegistries } from '../pages/registries/registry-indicator.tsx'
-import { type AccessTab, accessPath, clusterPath, Link, type Route, registriesPath, typesPath } from '../router.tsx'
+import {
+  type AccessTab,
+  accessPath,
+  clusterPath,
+  guidePath,
+  Link,
+  type Route,
+  registriesPath,
+  typesPath,
+} from '../router.tsx'
 import { methodWord, useSession } from '../session.ts'
 import { useSeesTypes } from '../types-seen.ts'
 import { LinkIndicator } from './link-indicator.tsx'
@@ -48,8 +57,8 @@ export function TopBar({ route, onSearch, onHelp, signedOut }: TopBarProps): Rea
           type="button"
           className="icon-button"
           onClick={onHelp}
-          aria-label="Keyboard shortcuts"
-          data-tip="Keyboard shortcuts"
+          aria-label="Help: keyboard and guides"
+          data-tip="Help: keyboard and guides"
         >
           <IconHelp size={18} aria-hidden="true" />
         </button>
@@ -63,6 +72,7 @@ export function TopBar({ route, onSearch, onHelp, signedOut }: TopBarProps): Rea
 function Pages({ route }: { route: Route }): ReactNode {
   const seesTypes = useSeesTypes()
   const seesRegistries = useSeesRegistries()
+  const user = useSession()?.user
   const pages = [
     { to: typesPath(), word: 'Types', isShown: seesTypes, isCurrent: route.page.startsWith('type'), after: null },
     {
@@ -71,6 +81,13 @@ function Pages({ route }: { route: Route }): ReactNode {
       isShown: seesRegistries,
       isCurrent: route.page === 'registries',
       after: <RegistryIndicator />,
+    },
+    {
+      to: accessPath(user?.administrator ? 'policies' : 'me'),
+      word: 'Access',
+      isShown: user != null,
+      isCurrent: route.page === 'access',
+      after: null,
     },
   ]
   return (
@@ -92,6 +109,7 @@ function Breadcrumbs({ route }: { route: Route }): ReactNode {
   const name = route.page === 'cluster' ? route.name : ''
   const displayName = useCluster(name)?.displayName
   if (route.page === 'access') return <AccessCrumbs tab={route.tab} policy={route.policy} />
+  if (route.page === 'guide') return <GuideCrumbs name={route.name} />
   if (route.page === 'types') return <TypeCrumbs last={route.type} />
   if (route.page === 'registries') return <RegistryCrumbs name={route.name} />
   if (route.page === 'type-editor') return <TypeCrumbs last={route.isNew ? 'new' : 'edit'} />
@@ -160,6 +178,22 @@ function TypeCrumbs({ last }: { last: string | null }): ReactNode {
           {last === null ? 'Types' : <Link to={typesPath()}>Types</Link>}
         </li>
         {last !== null && <li aria-current="page">{last}</li>}
+      </ol>
+    </nav>
+  )
+}
+
+function GuideCrumbs({ name }: { name: string | null }): ReactNode {
+  return (
+    <nav className="crumbs" aria-label="Where you are">
+      <ol>
+        <li>
+          <Link to="/">Fleet</Link>
+        </li>
+        <li {...(name === null && { 'aria-current': 'page' as const })}>
+          {name === null ? 'Guides' : <Link to={guidePath()}>Guides</Link>}
+        </li>
+        {name !== null && <li aria-current="page">{name}</li>}
       </ol>
     </nav>
   )

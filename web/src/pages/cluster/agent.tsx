@@ -28,7 +28,8 @@ export function PushStanding({ cluster }: { cluster: ClusterView }): ReactNode {
       {agent && (
         <span className="as-of">
           {agent.version && `agent ${agent.version} `}
-          {agent.connected ? 'connected for ' : 'away for '}
+          {agent.connected ? 'connected ' : 'away '}
+          <ForSince />
           <Age at={agent.since} focusable />
           {agent.connected && lag !== null && ` · ${formatLag(lag)} lag`}
         </span>
@@ -55,6 +56,14 @@ function NoteTag({ cluster, code }: { cluster: ClusterView; code: PushNote['code
   )
 }
 
+/** Before an age: on paper, where it is a date, another word. */
+const ForSince = (): ReactNode => (
+  <>
+    <span className="on-screen">for </span>
+    <span className="on-paper">since </span>
+  </>
+)
+
 /** Everything the hub knows of the agent beside a cluster. */
 export function AgentPanel({ cluster }: { cluster: ClusterView }): ReactNode {
   const text = useAtTime((now) => pushStatus(cluster, now).text)
@@ -74,7 +83,8 @@ function Facts({ agent, heard, lag }: { agent: AgentView; heard: number; lag: nu
     [
       'Stream',
       <>
-        {agent.connected ? 'connected for ' : 'away for '}
+        {agent.connected ? 'connected ' : 'away '}
+        <ForSince />
         <Age at={agent.since} focusable />
         {agent.reason && <span className="sub">{agent.reason}</span>}
       </>,

@@ -6,7 +6,7 @@ import { Tabs } from '../../components/tabs.tsx'
 import { Age } from '../../components/text.tsx'
 import type { ClusterView, RowType } from '../../contract.ts'
 import { useAtTime, useCluster } from '../../live/hooks.ts'
-import { factsAt } from '../../model/cluster.ts'
+import { factsAt, isServed } from '../../model/cluster.ts'
 import { isCurrent } from '../../model/current.ts'
 import { formatCount } from '../../model/format.ts'
 import { type ClusterTab, clusterPath, clusterTabs, Link, whyPath } from '../../router.tsx'
@@ -67,6 +67,13 @@ const TabCount = ({ cluster, tab, count }: { cluster: ClusterView; tab: ClusterT
   </span>
 )
 
+/** A tab of a kind that this cluster does not serve would lead to nothing. */
+function isTabShown(cluster: ClusterView, tab: ClusterTab, seesTypes: boolean): boolean {
+  if (tab === 'types') return seesTypes
+  if (tab === 'operators') return isServed(cluster, 'operator')
+  return tab !== 'cluster-operators' || isServed(cluster, 'clusterOperator')
+}
+
 interface ClusterPageProps {
   readonly name: string
   readonly tab: ClusterTab
@@ -106,7 +113,7 @@ export function ClusterPage({ name, tab, node, type }: ClusterPageProps): ReactN
       <Tabs
         label="Parts of this cluster"
         tabs={clusterTabs
-          .filter((each) => each !== 'types' || seesTypes || tab === 'types')
+          .filter((each) => each === tab || isTabShown(cluster, each, seesTypes))
           .map((each) => {
             const count = tabCount(cluster, each)
             return {

@@ -7,7 +7,7 @@ import { Age, Missing, NotShown } from '../../components/text.tsx'
 import type { ClusterView, PartView, RowType } from '../../contract.ts'
 import { newestFirst } from '../../live/fleet.ts'
 import { useAtTime, useHub, useLive } from '../../live/hooks.ts'
-import { isHidden, type Need } from '../../model/cluster.ts'
+import { isHidden, isServed, type Need } from '../../model/cluster.ts'
 import {
   hasFailed,
   isCurrent,
@@ -21,7 +21,7 @@ import { eventLine } from '../../model/events.ts'
 import { formatBytes, formatCores, formatCount, formatSpan } from '../../model/format.ts'
 import { type ClusterTab, clusterPath, Link } from '../../router.tsx'
 import { AgentPanel } from './agent.tsx'
-import { PartFailure, partTexts } from './part.tsx'
+import { PartFailures, partTexts } from './part.tsx'
 import { useAnswer } from './use-answer.ts'
 
 export function OverviewTab({ cluster }: { cluster: ClusterView }): ReactNode {
@@ -115,7 +115,8 @@ function Counts({ cluster }: { cluster: ClusterView }): ReactNode {
   const { nodes, pods, namespaces, deployments, operators, clusterOperators } = cluster
   const lines: {
     name: string
-    tab: ClusterTab
+    /** null: no page shows it */
+    tab: ClusterTab | null
     text: string | null
     rest: string | null
     type: RowType
@@ -131,7 +132,7 @@ function Counts({ cluster }: { cluster: ClusterView }): ReactNode {
     },
     {
       name: 'Pods',
-      tab: 'namespaces',
+      tab: null,
       type: 'node',
       from: 'podSummary',
       text: pods && `${formatCount(pods.running)} running of ${formatCount(pods.total)}`,
@@ -176,15 +177,15 @@ function Counts({ cluster }: { cluster: ClusterView }): ReactNode {
         ]),
     },
   ]
+  const isThere = ({ type }: { type: RowType }) =>
+    (type !== 'operator' && type !== 'clusterOperator') || isServed(cluster, type)
   return (
     <section className="panel" aria-labelledby="contents">
       <h2 id="contents">What runs</h2>
       <dl className="pairs">
-        {lines.map(({ name, tab, type, from = type, text, rest }) => (
+        {lines.filter(isThere).map(({ name, tab, type, from = type, text, rest }) => (
           <div key={name}>
-            <dt>
-              <Link to={clusterPath(cluster.name, tab)}>{name}</Link>
-            </dt>
+            <dt>{tab === null ? name : <Link to={clusterPath(cluster.name, tab)}>{name}</Link>}</dt>
             <dd>
               {text === null ? (
                 isHidden(cluster, type) ? (
@@ -235,16 +236,21 @@ const told = (counts: readonly (readonly [count: number, word: string])[]): stri
 function Identity({ cluster }: { cluster: ClusterView }): ReactNode {
   const { facts } = cluster
   const why = 'the cluster has not told it'
-  const lines: [string, string | null | undefined, string?][] = [
+  const lines: (readonly [string, string | null | undefined, string?])[] = [
     ['Distribution', facts?.distribution === 'openshift' ? 'OpenShift' : facts && 'Kubernetes'],
     ['Version', facts?.version],
     ['Update available', facts?.updateVersion, 'none is offered, or the cluster does not say'],
-    ['Channel', facts?.channel, 'only OpenShift has channels'],
     ['Platform', facts?.platform],
-    ['Cluster id', facts?.clusterId, 'only OpenShift has one'],
+    // Only OpenShift has these.
+    ...(facts?.distribution === 'openshift'
+      ? ([
+          ['Channel', facts.channel],
+          ['Cluster id', facts.clusterId],
+        ] as const)
+      : []),
     ['API', cluster.endpoint || facts?.apiUrl],
     // One process alone needs no name.
-    ...(cluster.owner === undefined ? [] : [['Owner process', cluster.owner] as [string, string]]),
+    ...(cluster.owner === undefined ? [] : [['Owner process', cluster.owner] as const]),
   ]
   return (
     <section className="panel" aria-labelledby="identity">
@@ -303,7 +309,9 @@ function readingOf(cluster: ClusterView, part: PartView | undefined, now: number
 function Reading({ cluster }: { cluster: ClusterView }): ReactNode {
   const failed = rowTypes.flatMap((type) => {
     const part = cluster.parts[type]
-    return part && (part.outcome === 'forbidden' || part.outcome === 'unreachable') ? [{ type, part }] : []
+    // What fails the cluster as a whole is said above, once.
+    const isSaid = cluster.reasons.some(({ code }) => code === part?.code)
+    return part && !isSaid && (part.outcome === 'forbidden' || part.outcome === 'unreachable') ? [{ type, part }] : []
   })
   return (
     <section className="panel" aria-labelledby="reading">
@@ -328,9 +336,7 @@ function Reading({ cluster }: { cluster: ClusterView }): ReactNode {
           <ReadingLine key={type} cluster={cluster} type={type} />
         ))}
       </ul>
-      {failed.map(({ type, part }) => (
-        <PartFailure key={type} part={part} type={type} />
-      ))}
+      <PartFailures failed={failed} />
     </section>
   )
 }

@@ -81,7 +81,7 @@ export function PartGate<T extends RowView>({
       </Empty>
     )
   }
-  const failed = part && part.outcome !== 'complete' ? <PartFailure part={part} type={type} /> : null
+  const failed = part && part.outcome !== 'complete' ? <PartFailures failed={[{ part, type }]} /> : null
   if (!part || readAt === null) {
     return (
       failed ?? (
@@ -113,20 +113,41 @@ export function PartGate<T extends RowView>({
   )
 }
 
-export function PartFailure({ part, type }: { part: PartView; type: RowType }): ReactNode {
-  const { noun, grant } = partTexts[type]
-  const kept = part.freshness ? ` What is shown was read before.` : ''
+interface FailedPart {
+  readonly type: RowType
+  readonly part: PartView
+}
+
+/** One box per cause, however many parts it fails. */
+export function PartFailures({ failed }: { failed: readonly FailedPart[] }): ReactNode {
+  const causes = new Map<string, [FailedPart, ...FailedPart[]]>()
+  for (const each of failed) {
+    const { outcome, code, message } = each.part
+    // One account lacks all the rights that are missing.
+    const key = outcome === 'forbidden' ? outcome : `${code} ${message.replace(/^\S+ \S+: /, '')}`
+    const others = causes.get(key)
+    if (others) others.push(each)
+    else causes.set(key, [each])
+  }
+  return [...causes].map(([key, parts]) => <PartFailure key={key} parts={parts} />)
+}
+
+function PartFailure({ parts }: { parts: readonly [FailedPart, ...FailedPart[]] }): ReactNode {
+  const [{ part }] = parts
+  const nouns = parts.map(({ type }) => partTexts[type].noun).join(', ')
+  const kept = parts.some(({ part }) => part.freshness) ? ` What is shown was read before.` : ''
   if (part.outcome === 'forbidden') {
     return (
       <div className="notice is-degraded">
         <IconLock size={20} aria-hidden="true" />
         <div>
           <p>
-            <b>ClusterPulse may not read the {noun} of this cluster.</b> {part.message}
+            <b>ClusterPulse may not read the {nouns} of this cluster.</b>{' '}
+            {[...new Set(parts.map(({ part }) => part.message))].join(' ')}
             {kept}
           </p>
-          <p>Give its account a ClusterRole with this rule:</p>
-          <pre>{grant}</pre>
+          <p>Give its account a ClusterRole with {parts.length === 1 ? 'this rule' : 'these rules'}:</p>
+          <pre>{parts.map(({ type }) => partTexts[type].grant).join('\n\n')}</pre>
         </div>
       </div>
     )
@@ -135,7 +156,7 @@ export function PartFailure({ part, type }: { part: PartView; type: RowType }): 
     <div className="notice is-unhealthy">
       <IconPlugConnectedX size={20} aria-hidden="true" />
       <p>
-        <b>The {noun} could not be read.</b> {part.message} <code>{part.code}</code> tried{' '}
+        <b>The {nouns} could not be read.</b> {part.message} <code>{part.code}</code> tried{' '}
         <Age at={part.attemptedAt} suffix=" ago" focusable />; the next round tries again.{kept}
       </p>
     </div>

@@ -3,6 +3,7 @@ import { type ReactNode, useMemo, useRef, useSyncExternalStore } from 'react'
 import { pastClass, SumAge } from '../../components/past.tsx'
 import { ResourceTable, type TableView } from '../../components/resource-table.tsx'
 import { Empty } from '../../components/states.tsx'
+import { usePrinting } from '../../components/use-printing.ts'
 import { useStill } from '../../components/use-still.ts'
 import type { ClusterView } from '../../contract.ts'
 import { useClusters, useNow } from '../../live/hooks.ts'
@@ -12,7 +13,7 @@ import { formatCount, formatPercent, plural } from '../../model/format.ts'
 import { sumLoad, sumNodes, sumPods } from '../../model/sums.ts'
 import { releaseOf } from '../../model/versions.ts'
 import { usePreference } from '../../preferences.ts'
-import { accessPath, Link, useQueryValue } from '../../router.tsx'
+import { accessPath, guidePath, Link, useQueryValue } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { PageHeading } from '../../shell/page-heading.tsx'
 import { Attention, RecentChanges } from './attention.tsx'
@@ -52,7 +53,9 @@ export function FleetPage(): ReactNode {
     const of = groupOf(grouping, now)
     return of ? { of, subtotal } : undefined
   }, [grouping, now, subtotal])
-  const asCards = layout === 'cards' || isNarrow
+  const isPrinting = usePrinting()
+  // On paper there is one table, whatever its width.
+  const asCards = (layout === 'cards' || isNarrow) && !isPrinting
   const cards = useMemo(
     () => (asCards ? (view: TableView<ClusterView>) => <ClusterCards {...view} subtotal={subtotal} /> : undefined),
     [asCards, subtotal],
@@ -175,8 +178,8 @@ const HowToConnect = (): ReactNode => (
     <p>Connect the clusters of a kubeconfig, read-only:</p>
     <pre>npx clusterpulse up --kubeconfig FILE</pre>
     <p>
-      On a Kubernetes hub, create a Secret and a ClusterConnection; the guide for the first hour shows both. Clusters
-      appear here by themselves.
+      On a Kubernetes hub, create a Secret and a ClusterConnection; the{' '}
+      <Link to={guidePath('kubernetes-hub')}>guide</Link> shows both. Clusters appear here by themselves.
     </p>
   </>
 )

@@ -12,7 +12,7 @@ import {
 import { download } from '../../components/download.ts'
 import { FilterBox } from '../../components/filter-box.tsx'
 import { Menu } from '../../components/menu.tsx'
-import { type Column, ColumnMenu, Grid, NoMatch, visibleColumns } from '../../components/resource-table.tsx'
+import { type Column, ColumnMenu, Grid, NoMatch, RowHeight, visibleColumns } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { Failure, Skeleton } from '../../components/states.tsx'
 import { useHeldOrder } from '../../components/use-held-order.ts'
@@ -146,6 +146,7 @@ export function RowsTable({ cluster, type, source, info, onPage, dim, empty }: R
           what={`${type} rows`}
         />
         <div className="toolbar-end">
+          <RowHeight />
           <ColumnMenu columns={columns} visible={visible} onChange={setChosen} />
           <Menu
             label={
