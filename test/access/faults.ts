@@ -238,8 +238,8 @@ export const faults: readonly Fault[] = [
   typed(
     'whole numbers are given to those who see some rows',
     `${api}/visible-types.ts`,
-    'const isOurs = this.custom.whole || !this.source.filterAggregations',
-    'const isOurs = true',
+    'this.source.filterAggregations ? made() : (this.state?.aggregations ?? {})',
+    'this.state?.aggregations ?? made()',
   ),
   typed(
     'sums that a policy keeps back are shown',
