@@ -3,9 +3,14 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClusterView, HistoryView } from '#http'
+import { clusterConnection } from '#kinds'
+import { accessForContext, createKubeClient, loadKubeconfig, type Resource } from '#kube'
 import { clusterpulse, eventually, program, type Running } from '../process.ts'
 
 const bin = resolve('bin/clusterpulse.js')
+type Status = { readonly health?: string; readonly message?: string }
+const { group, version, plural, kind } = clusterConnection
+const connections: Resource<{ readonly status?: Status }> = { group, version, plural, kind, namespaced: true }
 
 /** A hub, a simulated cluster it can reach, and agents that are started by what `connect` prints. */
 describe('push', () => {
@@ -117,11 +122,31 @@ describe('push', () => {
     await eventually(pushed('edge-7'), (yes) => yes, 60_000) // the agent pushes
     expect(await view('edge-7')).toMatchObject({ mode: 'push', nodes: { total: 3 }, health: 'healthy' })
 
+    // In the API and in the status of its ClusterConnection alike, in health and message.
+    await using kube = createKubeClient(await accessForContext(await loadKubeconfig([objects()])))
+    const seen = async () => {
+      const status = (await kube.get(connections, { name: 'edge-7', namespace: 'clusterpulse' }))?.status
+      const { health, message } = (await view('edge-7')) ?? {}
+      return [health, message, ...(status ? [status.health, status.message] : [])] as const
+    }
+    await agent.kill('SIGKILL')
+    const away = /^the agent is away: .*; the hub has no way to this cluster itself$/
+    const [, said = ''] = await eventually(seen, ([api, , object]) => api === 'unhealthy' && object === api, 15_000)
+    expect(said).toMatch(away)
+    expect((await seen())[3]).toBe(said)
+    const back = start(text, 'edge')
+    await eventually(
+      async () => (await view('edge-7'))?.agent?.connected === true,
+      (yes) => yes,
+      20_000,
+    )
+    await eventually(seen, ([api, , object]) => api === 'healthy' && object === api, 3_000) // 2 s, and a busy machine
+
     await connect('edge-7', '--revoke')
     const revoked = async () => (await view('edge-7'))?.agent?.connected === false
     await eventually(revoked, (yes) => yes, 10_000) // the stream ends
     expect((await view('edge-7'))?.agent?.reason).toMatch(/no longer valid/)
-    await agent.kill('SIGTERM')
+    await back.kill('SIGTERM')
   }, 120_000)
 
   it('prints a manifest that the member takes as it is', async () => {
