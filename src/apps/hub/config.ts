@@ -167,7 +167,8 @@ function web(read: ConfigReader, defaults: { host: string }): WebConfig {
   })
   const origins = read.list('CORS_ORIGINS', {
     default: read.list('ALLOWED_ORIGINS', { meaning: 'older name of CORS_ORIGINS' }),
-    meaning: 'origins that may read the API from a browser; none by default',
+    meaning:
+      'origins that may read the API from a browser; none by default. `*` stands for all, without cookies, and only by itself',
   })
   return { host, port, corsOrigins: origins, access: access(read, host) }
 }

@@ -69,6 +69,13 @@ describe('the gate', () => {
     expect(() => cors({ ...behindProxy, corsOrigins: ['https://*.*.example'] })).toThrow(UnsafeConfigurationError)
   })
 
+  it.each([[['https://a.example', '*']], [['*', 'https://a.example']], [['https://a.example', ' * ']], [['*', '*']]])(
+    'refuses to start with a star beside other origins: %j',
+    (corsOrigins) => {
+      expect(() => cors({ ...behindProxy, corsOrigins })).toThrow(/"\*" beside other origins/)
+    },
+  )
+
   it('takes a logout from its own page and from a command line that says so, not from another site', async () => {
     await using world = await aWorld({
       identity: { proxy: { trustedPeers: ['127.0.0.1'], signOutUrl: '/oauth2/sign_out' } },

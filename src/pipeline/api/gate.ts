@@ -71,6 +71,11 @@ export function cors({ corsOrigins = [], identity }: ApiConfig): Cors {
   const origins = corsOrigins.map((origin) => origin.trim()).filter(Boolean)
   if (origins.includes('*') && identity.localAdministrator)
     throw new UnsafeConfigurationError('without a sign-in method every web site could read the fleet: name the origins')
+  // Beside others it would hand the cookies of people to every site.
+  if (origins.includes('*') && origins.length > 1)
+    throw new UnsafeConfigurationError(
+      'CORS_ORIGINS has "*" beside other origins: name the origins, or leave "*" alone',
+    )
   const patterns = origins.map(originPattern)
   const publicUrl = publicUrlOf(identity)
   const hosts = publicUrl === undefined ? [] : [new URL(publicUrl).host]
@@ -84,7 +89,7 @@ export function cors({ corsOrigins = [], identity }: ApiConfig): Cors {
       return from === said(host) || from === said(told(request, 'x-forwarded-host')) || hosts.includes(from)
     },
     allows: (origin) => patterns.some((pattern) => pattern.test(origin)),
-    credentials: origins[0] !== '*',
+    credentials: !origins.includes('*'),
   }
 }
 

@@ -17,6 +17,24 @@ const map = (name: string, more: Partial<ApiObject['metadata']> = {}, namespace 
   metadata: { name, namespace, ...more },
 })
 
+describe('the door', () => {
+  it.each([
+    ['Impersonate-User', 'nobody'],
+    ['impersonate-group', 'system:masters'],
+    ['Impersonate-Uid', '1'],
+    ['Impersonate-Extra-scopes', 'x'],
+    ['Impersonate-User', ''],
+  ])('lets nobody act as another: %s', async (name, value) => {
+    const { client } = await listening(await aServer())
+    for (const path of ['/api/v1/secrets', '/version', '/apis']) {
+      const answer = await client.ask('GET', path, { headers: { [name]: value } })
+      expect(answer.code).toBe(403)
+      expect(answer.body).toMatchObject({ kind: 'Status', reason: 'Forbidden', message: expect.stringMatching(/--as/) })
+    }
+    expect((await client.ask('GET', '/api/v1/secrets')).code).toBe(200)
+  })
+})
+
 describe('objects in process', () => {
   it('are the same as over HTTP, and so are their events', async () => {
     const server = await aServer()

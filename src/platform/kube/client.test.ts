@@ -409,6 +409,11 @@ describe('trouble', () => {
   it('refuses addresses that would send credentials in the clear', () => {
     const access = { server: 'http://10.0.0.1:8080', verifyTls: true, credentials: { kind: 'none' } } as const
     expect(() => createKubeClient(access)).toThrow(/in the clear/)
+    const local = { ...access, server: 'http://127.0.0.1:8080' }
+    expect(() => createKubeClient(local)).not.toThrow()
+    expect(() => createKubeClient({ ...local, proxyUrl: 'http://10.0.0.2' })).toThrow(/in the clear/)
+    for (const server of ['http://127.0.0.1.west.example', 'http://127.west.example', 'HTTP://10.0.0.1'])
+      expect(() => createKubeClient({ ...access, server }), server).toThrow(/in the clear/)
     expect(() => createKubeClient({ ...access, server: 'nowhere' })).toThrow(/no address/)
     expect(() => createKubeClient({ ...access, server: 'https://u:p@host' })).toThrow(/scheme, host, port and path/)
   })

@@ -24,6 +24,7 @@ export interface Ask {
   readonly accept?: string
   readonly query?: Readonly<Record<string, string>>
   readonly agent?: string
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 export interface WatchedEvent {
@@ -66,7 +67,7 @@ export function subjectAt(options: {
   const open = (
     method: string,
     path: string,
-    { body, type, accept, query, agent: userAgent }: Ask,
+    { body, type, accept, query, agent: userAgent, headers }: Ask,
     signal?: AbortSignal,
   ) => {
     const url = new URL(options.url + path)
@@ -85,6 +86,7 @@ export function subjectAt(options: {
         accept: accept ?? 'application/json',
         'user-agent': userAgent ?? 'suite/1.0',
         ...(payload === undefined ? {} : { 'content-type': type ?? 'application/json' }),
+        ...headers,
       },
       ...(payload === undefined ? {} : { body: payload }),
       ...(signal ? { signal } : {}),

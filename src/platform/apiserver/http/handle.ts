@@ -36,10 +36,20 @@ export async function handleRequest(
   server.counters.requests++
   try {
     if (!user && !isHealth(call.path)) throw new ApiError('Unauthorized', 'Unauthorized')
+    refuseImpersonation(call)
     await route(call)
   } catch (error) {
     await answerError(call, error)
   }
+}
+
+/** Nobody is somebody else here. To ignore the wish would answer with what the caller may see, as if the other might see it. */
+function refuseImpersonation({ request, user }: Call): void {
+  const asked = Object.keys(request.headers).find((name) => name.startsWith('impersonate-'))
+  if (asked === undefined) return
+  const why =
+    'this API server does not let one user act as another; ask again without --as, or with the token of that user'
+  throw new ApiError('Forbidden', `forbidden: User "${user.name}" cannot impersonate (header ${asked}): ${why}`, {})
 }
 
 async function answerError(call: Call, error: unknown): Promise<void> {
