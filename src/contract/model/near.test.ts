@@ -14,6 +14,12 @@ describe('near words', () => {
     ['prodc', 'production', false],
     ['gpu-lab', 'prod-east', false],
     ['cpu', 'gpu', false],
+    ['evn', 'env', true],
+    ['envv', 'env', true],
+    ['zoe', 'zone', true],
+    ['vne', 'env', false],
+    ['evn', 'event', false],
+    ['os', 'so', false],
     ['.*', '-', false],
   ])('%s and %s: %s', (a, b, near) => {
     expect(isNear(a, b)).toBe(near)

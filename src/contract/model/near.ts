@@ -1,14 +1,18 @@
 /** Words as somebody meant them: small, and without what stands between their letters. */
 const bare = (word: string): string => word.toLowerCase().replace(/[^a-z0-9\u0080-\uffff]+/g, '')
 
-/** So many slips are forgiven: a letter wrong, missing, doubled, or two swapped. Short words are too alike to guess. */
-const slipsOf = (length: number): number => (length < 4 ? 0 : length < 8 ? 1 : 2)
+/** So many slips are forgiven: a letter wrong, missing, doubled, or two swapped. Shorter words are too alike to guess. */
+const slipsOf = (length: number): number => (length < 3 ? 0 : length < 8 ? 1 : 2)
+
+/** Of three letters, another one is another word (`cpu`, `gpu`): only swapped, missing and doubled ones are slips. */
+const isOtherWord = (a: string, b: string): boolean =>
+  a.length === 3 && b.length === 3 && [...a].sort().join('') !== [...b].sort().join('')
 
 /** At most as many slips apart as their length forgives. Bounded: long words are not compared. */
 export function isNear(word: string, other: string): boolean {
   const [a, b] = [bare(word), bare(other)]
   const slips = slipsOf(Math.min(a.length, b.length))
-  if (a === '' || b === '') return false
+  if (a === '' || b === '' || isOtherWord(a, b)) return false
   return a === b || (slips > 0 && a.length <= 64 && slipsBetween(a, b, slips) <= slips)
 }
 

@@ -29,6 +29,7 @@ describe('hints of a filter', () => {
     ['helth:degraded', 'helth is no column here, and no label of these clusters; did you mean health?'],
     ['health:degarded', 'health:degarded: none of these clusters has that; did you mean health:degraded?'],
     ['env=produ', 'env=produ: none of these clusters has that; did you mean env:prod?'],
+    ['evn=prod', 'evn is no column here, and no label of these clusters; did you mean env?'],
     ['env=qa', 'env=qa: none of these clusters has that; there are prod, staging'],
   ])('%s: %s', (text, hint) => expect(hints(text)).toEqual([hint]))
 
