@@ -66,6 +66,44 @@ ${agentRows.join('\n')}
 `
 }
 
+interface Parameter {
+  readonly type?: string
+  readonly const?: unknown
+  readonly enum?: readonly unknown[]
+  readonly anyOf?: readonly Parameter[]
+  readonly items?: Parameter
+  readonly default?: unknown
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly description?: string
+}
+
+/** What may be given: its words, or its type and bounds. */
+function kindOf({ type = 'text', const: only, enum: words, anyOf, items, minimum, maximum }: Parameter): string {
+  if (only !== undefined) return `\`${String(only)}\``
+  if (words) return words.map((word) => `\`${String(word)}\``).join(', ')
+  if (anyOf) return anyOf.map(kindOf).join(', ')
+  if (items) return `${kindOf(items)}, repeatable`
+  const range = minimum === undefined && maximum === undefined ? '' : ` ${minimum ?? ''} to ${maximum ?? ''}`.trimEnd()
+  return `${type === 'string' ? 'text' : type}${range}`
+}
+
+/** The parameters of every route that has some, as its schema says them. */
+const apiParameters = (): string[] =>
+  routes.flatMap(({ method, url, schema }) => {
+    const { properties = {}, required = [] } = (schema.querystring ?? {}) as {
+      properties?: Readonly<Record<string, Parameter>>
+      required?: readonly string[]
+    }
+    const rows = Object.entries(properties).map(([name, parameter]) => {
+      const fallback = parameter.default === undefined ? '' : `\`${String(parameter.default)}\``
+      const needed = required.includes(name) ? 'required' : fallback
+      return `| \`${name}\` | ${cell(kindOf(parameter))} | ${needed} | ${cell(parameter.description ?? '')} |`
+    })
+    const head = [`### \`${method} ${url}\``, '', '| Parameter | Value | Default | |', '|---|---|---|---|']
+    return rows.length === 0 ? [] : [[...head, ...rows].join('\n')]
+  })
+
 function apiPage(): string {
   const rows = routes.map(
     ({ method, url, access, schema }) => `| \`${method}\` | \`${url}\` | ${access} | ${cell(schema.summary)} |`,
@@ -81,6 +119,10 @@ The OpenAPI 3.1 document is served at \`/api/v1/openapi.json\`. \`/api/v1\` has 
 | Method | Path | Access | |
 |---|---|---|---|
 ${rows.join('\n')}
+
+## Query parameters
+
+${apiParameters().join('\n\n')}
 
 ## Problems
 
