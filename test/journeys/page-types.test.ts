@@ -199,7 +199,7 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 90_000 }, () => {
       await count(page, '1,112 of 5,000 rows')
       await page.getByRole('button', { name: 'Export' }).click()
       const csv = await page.getByRole('link', { name: /^CSV of 1,112 rows/ }).getAttribute('href')
-      expect(csv).toMatch(/where=storageClass%3Defs.*format=csv/)
+      expect(csv).toMatch(/where=storageClass%3Defs.*headings=labels&format=csv/)
     })
 
     it('shows one row with everything that was collected of it, by a link that can be shared', async () => {

@@ -48,4 +48,4 @@ export type {
 } from '../../src/contract/http/index.ts'
 export { ApiProblem, type Client, createClient } from '../../src/contract/http/index.ts'
 export type { Health, MetricUnit } from '../../src/contract/model/index.ts'
-export { isNear, isNearIn, nearest } from '../../src/contract/model/index.ts'
+export { isNear, isNearIn, momentOf, nearest, unitText } from '../../src/contract/model/index.ts'

@@ -184,8 +184,8 @@ export interface Client {
   types(query?: { cluster?: string }, signal?: AbortSignal): Promise<{ items: readonly TypeView[] }>
   type(type: string, signal?: AbortSignal): Promise<TypeView>
   customRows(cluster: string, type: string, query?: CustomRowsQuery, signal?: AbortSignal): Promise<CustomPageView>
-  /** The address of the same rows as CSV, all of them, for a link. */
-  customRowsCsvUrl(cluster: string, type: string, query?: CustomRowsQuery): string
+  /** The address of the same rows as CSV, all of them, for a link; with `headings: 'labels'` in words for people. */
+  customRowsCsvUrl(cluster: string, type: string, query?: CustomRowsQuery & { headings?: 'fields' | 'labels' }): string
   typeHistory(
     cluster: string,
     type: string,

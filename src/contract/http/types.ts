@@ -148,6 +148,13 @@ export const listCustomRows = {
       ),
       sort: Type.Optional(Type.String({ maxLength: 128, description: 'name, namespace or a column; default name' })),
       format: Type.Optional(Type.Union([Type.Literal('json'), Type.Literal('csv')])),
+      headings: Type.Optional(
+        Type.Union([Type.Literal('fields'), Type.Literal('labels')], {
+          default: 'fields',
+          description:
+            'of the CSV; `labels`: units in the headings, times in RFC 3339, yes and no, and the columns Cluster, Display name and As of',
+        }),
+      ),
       ...PageQuery,
     }),
     response: CustomPageSchema,

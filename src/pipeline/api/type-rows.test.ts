@@ -115,6 +115,38 @@ describe('the best', () => {
     ))
 })
 
+describe('a file with labels', () => {
+  it('says units, moments, yes and no as people read them, and of which cluster and when', () => {
+    const columns = [
+      ...source.columns,
+      { ...source.columns[0], name: 'free', kind: 'number', unit: 'percent' },
+      { ...source.columns[0], name: 'expires', kind: 'any', unit: 'time' },
+    ] as typeof source.columns
+    const declared = aSource('pvc', { columns })
+    const state = seenBy(declared, [
+      {
+        namespace: 'shop',
+        name: 'cart',
+        labels: {},
+        values: { size: 10, phase: '=cmd()', free: 7.5, expires: 1_760_000_000 },
+      },
+      { namespace: 'shop', name: 'db', labels: {}, values: { size: null, phase: true, free: null, expires: 'never' } },
+    ])
+    const cluster: ClusterState = { ...nobody('west'), custom: new Map([[declared.id, state]]) }
+    const type = new VisibleType(cluster, declared, typeOf([]).custom, () => ({
+      ...{ labels: undefined, places: [], sums: new WeakMap() },
+    }))
+    const asOf = new Date(state.freshness?.observedAt ?? 0).toISOString()
+    expect(rowsCsv(type, [0, 1], 'labels').split('\r\n')).toEqual([
+      'Namespace,Name,size (bytes),phase,free (%),expires,Cluster,Display name,As of',
+      `shop,cart,10,'=cmd(),7.5,2025-10-09T08:53:20.000Z,west,,${asOf}`,
+      `shop,db,,yes,,never,west,,${asOf}`,
+      '',
+    ])
+    expect(rowsCsv(type, [0]).split('\r\n')[0]).toBe('namespace,name,size,phase,free,expires')
+  })
+})
+
 describe('a cell', () => {
   it.each([
     [null, ''],

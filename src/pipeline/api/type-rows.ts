@@ -1,4 +1,4 @@
-import type { CustomRows, CustomValue } from '#model'
+import { type CustomRows, type CustomValue, momentOf, unitText } from '#model'
 import { Best } from './best.ts'
 import { InvalidCursorError, readCursor, writeCursor } from './page.ts'
 import { RefusedError } from './problem.ts'
@@ -225,12 +225,55 @@ export function csvCell(value: CustomValue): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
-export function rowsCsv({ rows }: VisibleType, places: readonly number[]): string {
-  const { fields, names, namespaces, values } = rows.columns
-  const lines = [['namespace', 'name', ...fields].map(csvCell).join(',')]
-  for (const place of places) {
-    const cells = [namespaces[place] ?? '', names[place] ?? '', ...values.map((column) => column[place] ?? null)]
-    lines.push(cells.map(csvCell).join(','))
-  }
+/** `fields`: names as they are declared, values as they were read. `labels`: as the page says them, for people. */
+export type Headings = 'fields' | 'labels'
+
+export function rowsCsv(type: VisibleType, places: readonly number[], headings: Headings = 'fields'): string {
+  const columns = headings === 'labels' ? labelledColumns(type) : fieldColumns(type)
+  const lines = [columns.map(([heading]) => csvCell(heading)).join(',')]
+  for (const place of places) lines.push(columns.map(([, read]) => csvCell(read(place))).join(','))
   return `${lines.join('\r\n')}\r\n`
+}
+
+type CsvColumn = readonly [heading: string, read: Column]
+
+function fieldColumns({ rows }: VisibleType): readonly CsvColumn[] {
+  const { fields, names, namespaces, values } = rows.columns
+  return [
+    ['namespace', (place) => namespaces[place] ?? ''],
+    ['name', (place) => names[place] ?? ''],
+    ...fields.map((field, at): CsvColumn => [field, (place) => values[at]?.[place] ?? null]),
+  ]
+}
+
+/** Units in the headings, moments in RFC 3339, yes and no; and of which cluster and of when each row is. */
+function labelledColumns(type: VisibleType): readonly CsvColumn[] {
+  const { cluster, rows, source, state } = type
+  const { fields, names, namespaces, values } = rows.columns
+  const at = state?.freshness?.observedAt
+  const [displayName, asOf] = [cluster.connection?.displayName || null, at === undefined ? null : isoMoment(at)]
+  return [
+    ['Namespace', (place) => namespaces[place] ?? ''],
+    ['Name', (place) => names[place] ?? ''],
+    ...fields.map((field, index): CsvColumn => {
+      const unit = source.columns.find(({ name }) => name === field)?.unit ?? 'none'
+      const heading = unitText[unit] === undefined ? field : `${field} (${unitText[unit]})`
+      return [heading, (place) => said(values[index]?.[place] ?? null, unit)]
+    }),
+    ['Cluster', () => cluster.name],
+    ['Display name', () => displayName],
+    ['As of', () => asOf],
+  ]
+}
+
+function said(value: CustomValue, unit: string): CustomValue {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  const at = unit === 'time' ? momentOf(value) : undefined
+  return at === undefined ? value : (isoMoment(at) ?? value)
+}
+
+/** RFC 3339, in UTC; null where the number is no date. */
+function isoMoment(at: number): string | null {
+  const date = new Date(at)
+  return Number.isNaN(date.getTime()) ? null : date.toISOString()
 }

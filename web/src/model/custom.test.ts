@@ -1,14 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { aggregation, column } from '../../testing/customs.ts'
-import type { TypeOnClusterView } from '../contract.ts'
+import { momentOf, type TypeOnClusterView } from '../contract.ts'
 import {
   barsOf,
   fleetTotal,
   formatNumber,
   formatQuantity,
   isWrong,
-  momentOf,
   newestOf,
   parseQuantityText,
   rowsQuestion,

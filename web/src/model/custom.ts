@@ -7,6 +7,7 @@ import type {
   TypeOnClusterView,
   TypeView,
 } from '../contract.ts'
+import { momentOf } from '../contract.ts'
 import { parseFilter, type Term, type Value } from './filter.ts'
 import { formatBytes, formatCores, formatSpan } from './format.ts'
 
@@ -41,14 +42,6 @@ export function formatQuantity(value: number, unit: Unit): string {
     default:
       return formatNumber(value)
   }
-}
-
-/** ms since the Unix epoch, of a text or of Unix seconds; undefined where it is no moment. */
-export function momentOf(value: Scalar): number | undefined {
-  if (typeof value === 'number') return value > 0 ? (value < 1e11 ? value * 1000 : value) : undefined
-  if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\d/.test(value)) return undefined
-  const at = Date.parse(value)
-  return Number.isNaN(at) ? undefined : at
 }
 
 /** How it reads in a text, such as a tip. A moment stays as it was written. */
@@ -330,12 +323,4 @@ function writtenValue(value: string, { kind, unit }: ColumnView): string {
 export function cellValue(row: CustomRowView, { name, unit }: ColumnView): Value {
   const value = row.values[name] ?? null
   return unit === 'time' ? (momentOf(value) ?? value) : value
-}
-
-/** As a file names it in a heading. */
-export const unitText: Readonly<Partial<Record<Unit, string>>> = {
-  bytes: 'bytes',
-  cores: 'cores',
-  percent: '%',
-  seconds: 's',
 }

@@ -289,6 +289,24 @@ describe('rows', () => {
     )
   })
 
+  it('are a CSV in words for people when asked with headings=labels', async () => {
+    await using world = await aFleet()
+    const csv = async (query: string) =>
+      world.server.app.inject({
+        url: `/api/v2/clusters/west/types/pvc?format=csv&sort=namespace&${query}`,
+        headers: { host: 'hub.example', 'x-forwarded-user': 'ann' },
+      })
+    const lines = (await csv('headings=labels')).body.split('\r\n')
+    expect(lines).toEqual([
+      'Namespace,Name,size (bytes),phase,Cluster,Display name,As of',
+      expect.stringMatching(/^shop,cart,10,Bound,west,WEST,\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      expect.stringMatching(/^shop,db,30,Lost,west,WEST,/),
+      '',
+    ])
+    expect((await csv('headings=fields')).body).toBe((await csv('')).body)
+    expect((await csv('headings=nice')).statusCode).toBe(400)
+  })
+
   it('are sent once: who has them is told so, and a change is seen at once', async () => {
     await using world = await aFleet()
     const ask = (etag = '') =>

@@ -53,7 +53,7 @@ export function typeRoutes(app: FastifyInstance, parts: Parts): void {
     const cluster = visibleCluster(parts, sight, params.name)
     const type = visibleType(parts, sight, cluster.state, params.type, query.source)
     if (wantsCsv(request, query.format)) {
-      const body = textBody(rowsCsv(type, orderedPlaces(type, query)))
+      const body = textBody(rowsCsv(type, orderedPlaces(type, query), query.headings))
       reply.header('content-disposition', `attachment; filename="${fileName(params.name, params.type)}.csv"`)
       await sendBody(request, reply, body, 'text/csv; charset=utf-8')
       return 'sent'

@@ -9,12 +9,11 @@ import {
 import type { ReactNode } from 'react'
 import { HealthMark } from '../../components/health.tsx'
 import { Age, Flash, Missing } from '../../components/text.tsx'
-import type { AggregatedView, TypeOnClusterView } from '../../contract.ts'
+import { type AggregatedView, momentOf, type TypeOnClusterView } from '../../contract.ts'
 import { useAtTime } from '../../live/hooks.ts'
 import {
   formatQuantity,
   isGroups,
-  momentOf,
   type Scalar,
   type Standing,
   sayScalar,

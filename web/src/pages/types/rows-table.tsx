@@ -16,10 +16,10 @@ import { type Column, ColumnMenu, Grid, NoMatch, RowHeight, visibleColumns } fro
 import { RowLink } from '../../components/row-link.tsx'
 import { Failure, Skeleton } from '../../components/states.tsx'
 import { useHeldOrder } from '../../components/use-held-order.ts'
-import type { ColumnView, CustomPageView, CustomRowView, SourceView } from '../../contract.ts'
+import { type ColumnView, type CustomPageView, type CustomRowView, type SourceView, unitText } from '../../contract.ts'
 import { useHub } from '../../live/hooks.ts'
 import { groupLines } from '../../model/arrange.ts'
-import { cellValue, columnId, rowsQuestion, type Unit, unitText } from '../../model/custom.ts'
+import { cellValue, columnId, rowsQuestion, type Unit } from '../../model/custom.ts'
 import { toJson } from '../../model/export.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import { usePreference } from '../../preferences.ts'
@@ -158,7 +158,7 @@ export function RowsTable({ cluster, type, source, info, onPage, dim, empty }: R
           >
             <a
               className="menu-item"
-              href={client.customRowsCsvUrl(cluster, type, query)}
+              href={client.customRowsCsvUrl(cluster, type, { ...query, headings: 'labels' })}
               download={`${type}-${cluster}.csv`}
             >
               CSV of {plural(total, 'row')}

@@ -5,7 +5,13 @@ import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { Empty, Failure, Skeleton } from '../../components/states.tsx'
 import { Age, Missing } from '../../components/text.tsx'
-import type { AggregatedView, AggregationInfoView, TypeOnClusterView, TypeView } from '../../contract.ts'
+import {
+  type AggregatedView,
+  type AggregationInfoView,
+  type TypeOnClusterView,
+  type TypeView,
+  unitText,
+} from '../../contract.ts'
 import { useHub } from '../../live/hooks.ts'
 import { useRefresh } from '../../live/refresh.ts'
 import { useFresh } from '../../live/use-fresh.ts'
@@ -20,7 +26,6 @@ import {
   standingOf,
   standingWord,
   titleOf,
-  unitText,
 } from '../../model/custom.ts'
 import type { Value } from '../../model/filter.ts'
 import { formatCount, plural } from '../../model/format.ts'
