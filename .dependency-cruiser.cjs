@@ -89,7 +89,7 @@ const drivers = {
   re2js: '^src/pipeline/(access|metricsource)/',
   jose: '^src/pipeline/identity/',
   'openid-client': '^src/pipeline/identity/',
-  lmdb: '^src/pipeline/state/|^src/platform/apiserver/',
+  lmdb: '^src/platform/apiserver/',
   undici: '^src/platform/kube/|^src/pipeline/registry/',
   '@grpc/grpc-js': '^src/pipeline/(agent|ingest)/',
   '@duckdb/node-api': '^src/pipeline/history/',

@@ -30,7 +30,7 @@ export class InvalidNameError extends FleetError {
   }
 }
 
-/** A store (Redis, LMDB, VictoriaMetrics) did not take or give what was asked; nothing was written. */
+/** A store (Redis, a disk, VictoriaMetrics) did not take or give what was asked; nothing was written. */
 export class StoreUnavailableError extends FleetError {
   override readonly name = 'StoreUnavailableError'
   readonly code = 'store_unavailable'

@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { open, type RootDatabase } from 'lmdb'
 import {
   type Change,
   type Clock,
@@ -9,8 +8,9 @@ import {
   StoreUnavailableError,
   systemClock,
 } from '#model'
-import { type Logger, lockDirectory, silentLogger } from '#runtime'
+import { type Logger, silentLogger } from '#runtime'
 import { FleetMemory } from './memory.ts'
+import { type FieldChange, type Moment, StateJournal } from './state-journal.ts'
 import { changedFields, decodeCluster } from './stored.ts'
 import type { Availability, StateRecord, StateStore } from './types.ts'
 
@@ -25,21 +25,16 @@ export interface EmbeddedStateOptions {
   readonly maxUnwritten?: number
 }
 
-/** `[cluster, field]`; what is of the whole fleet stands under the empty name. */
-type Key = [cluster: string, field: string]
-const POSITION: Key = ['', 'position']
-const VERSION: Key = ['', 'version']
 const STORE = 'embedded state'
 /** Clusters turned into text before others get a turn. */
 const SLICE = 20
 
 /**
- * State in memory, written behind to LMDB. What the disk holds is always one moment of memory together with its position
+ * State in memory, written behind to a journal. What the disk holds is always one moment of memory together with its position
  * in the hub's log: after a crash the log is replayed from there. Nothing waits in a queue but the names of clusters.
  */
 export class EmbeddedStateStore implements StateStore {
-  readonly #database: RootDatabase<string, Key>
-  readonly #lock: AsyncDisposable
+  readonly #journal: StateJournal
   readonly #memory: FleetMemory
   readonly #clock: Clock
   readonly #logger: Logger
@@ -58,33 +53,27 @@ export class EmbeddedStateStore implements StateStore {
 
   private constructor(
     { clock = systemClock, logger = silentLogger, writeBehindMs = 250, maxUnwritten = 20_000 }: EmbeddedStateOptions,
-    database: RootDatabase<string, Key>,
-    lock: AsyncDisposable,
+    journal: StateJournal,
+    { position, version }: Moment,
+    clusters: readonly ClusterState[],
   ) {
-    this.#database = database
-    this.#lock = lock
+    this.#journal = journal
     this.#clock = clock
     this.#logger = logger
     this.#writeBehindMs = writeBehindMs
     this.#maxUnwritten = maxUnwritten
-    const position = Number(database.get(POSITION) ?? -1)
     this.#applied = position
     this.#safe = position
-    this.#memory = new FleetMemory(Number(database.get(VERSION) ?? clock.now()))
-    this.#written = new Map(loadClusters(database, logger).map((state) => [state.name, state]))
+    this.#memory = new FleetMemory(version ?? clock.now())
+    this.#written = new Map(clusters.map((state) => [state.name, state]))
     this.#memory.keep({ clusters: this.#written, version: this.#memory.version() })
   }
 
   /** @throws DirectoryLockedError while another process holds the directory */
   static async open(options: EmbeddedStateOptions): Promise<EmbeddedStateStore> {
-    const lock = await lockDirectory(options.directory)
-    try {
-      const database = open<string, Key>({ path: `${options.directory}/state.mdb`, encoding: 'string', noSubdir: true })
-      return new EmbeddedStateStore(options, database, lock)
-    } catch (error) {
-      await lock[Symbol.asyncDispose]()
-      throw error
-    }
+    const { directory, logger = silentLogger } = options
+    const { journal, moment, fields } = await StateJournal.open(directory, logger)
+    return new EmbeddedStateStore(options, journal, moment, decodeClusters(fields, logger))
   }
 
   availability(): Availability {
@@ -149,8 +138,7 @@ export class EmbeddedStateStore implements StateStore {
     } catch (error) {
       this.#logger.error({ error }, 'state was not written at the end: the next start replays the log')
     }
-    await this.#database.close()
-    await this.#lock[Symbol.asyncDispose]()
+    await this.#journal[Symbol.asyncDispose]()
   }
 
   async #writeLater(): Promise<void> {
@@ -181,18 +169,13 @@ export class EmbeddedStateStore implements StateStore {
     const unwritten = this.#unwritten
     this.#dirty.clear()
     try {
-      const fields: (ReturnType<typeof changedFields> | undefined)[] = []
+      const changes: FieldChange[] = []
       for (const [i, state] of states.entries()) {
         if (i % SLICE === SLICE - 1) await nextTurn()
-        fields.push(state && changedFields(this.#written.get(state.name), state))
+        changes.push(...this.#changesOf(names[i] as ClusterName, state))
       }
       const begun = performance.now()
-      // Synchronous, with its sync to disk: the driver's asynchronous commits end the process when the disk is full.
-      this.#database.transactionSync(() => {
-        for (const [i, name] of names.entries()) this.#put(name, fields[i])
-        this.#database.putSync(POSITION, String(position))
-        this.#database.putSync(VERSION, String(version))
-      })
+      await this.#journal.write({ position, version }, changes)
       this.#commitMs = performance.now() - begun
     } catch (error) {
       for (const name of names) this.#dirty.add(name)
@@ -205,32 +188,32 @@ export class EmbeddedStateStore implements StateStore {
     }
     this.#unwritten -= unwritten
     this.#safe = position
+    if (!this.#journal.isLong()) return
+    // What was written counts; everything is tried again after the next write.
+    await this.#journal.writeAnew({ position, version }, allOf(this.#written)).catch((error: unknown) => {
+      this.#logger.warn({ error }, 'state could not be written anew: its journal grows')
+    })
   }
 
-  #put(name: ClusterName, fields: ReadonlyMap<string, string | undefined> | undefined): void {
-    if (!fields || !this.#written.has(name)) {
-      for (const key of [...this.#database.getKeys({ start: [name, ''], end: [name, '\uffff'] })]) {
-        this.#database.removeSync(key)
-      }
-    }
-    for (const [field, text] of fields ?? []) {
-      if (text === undefined) this.#database.removeSync([name, field])
-      else this.#database.putSync([name, field], text)
-    }
+  *#changesOf(name: ClusterName, state: ClusterState | undefined): Generator<FieldChange> {
+    const before = this.#written.get(name)
+    if (!state || !before) yield [name]
+    if (!state) return
+    for (const [field, text] of changedFields(before, state)) yield [name, field, text ?? null]
   }
 }
 
-function loadClusters(database: RootDatabase<string, Key>, logger: Logger): ClusterState[] {
-  const byCluster = new Map<string, Record<string, string>>()
-  for (const { key, value } of database.getRange({})) {
-    const [cluster, field] = key
-    if (!isClusterName(cluster)) continue
-    const fields = byCluster.get(cluster) ?? {}
-    fields[field] = value
-    byCluster.set(cluster, fields)
-  }
-  return [...byCluster].flatMap(([cluster, fields]) => {
-    const state = decodeCluster(fields)
+function* allOf(states: ReadonlyMap<ClusterName, ClusterState>): Generator<FieldChange> {
+  for (const [name, state] of states)
+    for (const [field, text] of changedFields(undefined, state)) yield [name, field, text ?? null]
+}
+
+function decodeClusters(
+  fields: ReadonlyMap<string, ReadonlyMap<string, string>>,
+  logger: Logger,
+): readonly ClusterState[] {
+  return [...fields].flatMap(([cluster, own]) => {
+    const state = isClusterName(cluster) ? decodeCluster(Object.fromEntries(own)) : undefined
     if (!state) logger.error({ cluster }, 'what is stored of the cluster cannot be read: it waits for the next round')
     return state ? [state] : []
   })

@@ -1,7 +1,7 @@
 /**
  * What is true now: the newest snapshots of every cluster, read from memory without waiting.
  *
- *   record → applyRecord (pure: sequence, parts, health, events) → memory → written behind to LMDB   (embedded)
+ *   record → applyRecord (pure: sequence, parts, health, events) → memory → written behind to a journal (embedded)
  *                                                                        → written through to Redis  (redis)
  *   Redis → mirror: the same reads in another process
  *
