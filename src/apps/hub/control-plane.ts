@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type ApiListener, type ApiObject, ApiServer, listenApi, ObjectsLostError } from '#apiserver'
 import { kinds } from '#kinds'
@@ -37,9 +37,9 @@ export async function openControlPlane({
   const dir = join(dataDir, 'control-plane')
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   const objects = join(dir, 'objects')
-  // A hub that was here before has objects: a folder that is gone is a loss, not a beginning.
-  if (existsSync(join(dir, 'admin.token')) && !existsSync(objects) && !acceptLoss)
-    throw new ObjectsLostError(objects, 1, 0)
+  // A hub that was here before has objects: a folder that is gone or empty is a loss, not a beginning.
+  const traces = [join(dir, 'admin.token'), join(dir, 'pki'), join(dataDir, 'log'), join(dataDir, 'state')]
+  if (traces.some(existsSync) && isEmpty(objects) && !acceptLoss) throw new ObjectsLostError(objects, 1, 0)
   const server = await ApiServer.open({
     storage: { kind: 'journal', dir: objects, acceptLoss },
     name: 'clusterpulse',
@@ -52,7 +52,7 @@ export async function openControlPlane({
     if (!server.objects.get(namespaces, { name: HUB_NAMESPACE })) {
       await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: HUB_NAMESPACE } })
     }
-    const token = keptSecret(join(dir, 'admin.token'))
+    const token = keptToken(join(dir, 'admin.token'), logger)
     const listener = await listenWhereFree(server, dir, port, token, logger)
     const kubeconfigPath = resolve(dataDir, 'kubeconfig')
     const text = listener.kubeconfig({ context: 'clusterpulse', token })
@@ -95,6 +95,7 @@ async function listenWhereFree(
       port: at,
       tls: { dir: join(dir, 'pki') },
       mounts: new Map([['', server]]),
+      logger,
       tokens: [{ token, user: 'admin', role: 'admin' }],
     })
   try {
@@ -106,9 +107,21 @@ async function listenWhereFree(
   }
 }
 
-function keptSecret(path: string): string {
-  if (existsSync(path)) return readFileSync(path, 'utf8').trim()
-  const secret = randomBytes(32).toString('base64url')
-  writeFileSync(path, secret, { mode: 0o600 })
-  return secret
+const isEmpty = (folder: string): boolean => !existsSync(folder) || readdirSync(folder).length === 0
+
+/** 32 bytes in base64url: anything else is no token of ours, and an empty one must never open anything. */
+const TOKEN = /^[\w-]{43}$/
+
+function keptToken(path: string, logger: Logger): string {
+  const kept = existsSync(path) ? readFileSync(path, 'utf8').trim() : undefined
+  if (kept !== undefined && TOKEN.test(kept)) return kept
+  const token = randomBytes(32).toString('base64url')
+  writeFileSync(`${path}.new`, token, { mode: 0o600 })
+  renameSync(`${path}.new`, path)
+  if (kept !== undefined)
+    logger.error(
+      { path },
+      'the administrator token is damaged: a new one is made and written into the kubeconfig; copies of the former one are refused',
+    )
+  return token
 }

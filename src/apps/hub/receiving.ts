@@ -181,7 +181,7 @@ export class Receiving implements AsyncDisposable {
   }
 
   async #tls() {
-    const { config, dataDir } = this.#options
+    const { config, dataDir, logger } = this.#options
     if (config.tls.mode === 'off') return 'plaintext' as const
     if (config.tls.mode === 'files') {
       const { certFile, keyFile, clientCaFile } = config.tls
@@ -189,7 +189,7 @@ export class Receiving implements AsyncDisposable {
     }
     const directory = join(dataDir, 'ingester', 'pki')
     await mkdir(directory, { recursive: true, mode: 0o700 })
-    const { cert, key, ca } = await generateServingCertificate({ hosts: config.tls.hosts, dir: directory })
+    const { cert, key, ca } = await generateServingCertificate({ hosts: config.tls.hosts, dir: directory, logger })
     this.#caPem = ca
     const files = { certFile: join(directory, 'tls.crt'), keyFile: join(directory, 'tls.key') }
     for (const [path, text] of [

@@ -53,7 +53,7 @@ export async function listenApi(options: ListenOptions): Promise<ApiListener> {
   const access = new Access(options.tokens)
   const own = new Map([...(options.mountTokens ?? [])].map(([prefix, grants]) => [prefix, new Access(grants)]))
   const mounts = new Map<string, ApiServer>()
-  const tls = await servingCertificate(host, options.tls)
+  const tls = await servingCertificate(host, options.tls, logger)
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
     const path = (request.url ?? '/').split('?')[0] ?? '/'
     const prefix = mountFor(mounts, path)
@@ -107,11 +107,15 @@ function notMounted(response: ServerResponse): void {
   response.end(JSON.stringify(status))
 }
 
-async function servingCertificate(host: string, tls: ListenOptions['tls']): Promise<ServingCertificate> {
+async function servingCertificate(
+  host: string,
+  tls: ListenOptions['tls'],
+  logger: Logger,
+): Promise<ServingCertificate> {
   if (tls && 'cert' in tls) return tls
   const own = ['0.0.0.0', '::'].includes(host) ? [] : [host]
   const hosts = [...new Set(['127.0.0.1', '::1', 'localhost', ...own, ...(tls?.extraHosts ?? [])])]
-  return generateServingCertificate({ hosts, dir: tls?.dir })
+  return generateServingCertificate({ hosts, dir: tls?.dir, logger })
 }
 
 function listen(server: Server, port: number, host: string): Promise<number> {

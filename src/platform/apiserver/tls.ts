@@ -1,5 +1,11 @@
 import 'reflect-metadata'
-import { createPrivateKey, type KeyObject, webcrypto } from 'node:crypto'
+import {
+  createPrivateKey,
+  createPublicKey,
+  type KeyObject,
+  X509Certificate as ReadCertificate,
+  webcrypto,
+} from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
@@ -13,6 +19,7 @@ import {
   X509Certificate,
   X509CertificateGenerator,
 } from '@peculiar/x509'
+import { type Logger, silentLogger } from '#runtime'
 
 /** What a TLS listener shows, and what its clients check it by. All PEM. */
 export interface ServingCertificate {
@@ -62,21 +69,41 @@ async function newAuthority(nowMs: number): Promise<Authority & { readonly keyPe
   return { certificate, key: keys.privateKey, keyPem: await pemOf(keys.privateKey) }
 }
 
-/** The CA kept in a directory, or a new one that is kept there from now on. */
-async function keptAuthority(dir: string, nowMs: number): Promise<Authority> {
+/** What two files hold, where they are whole and belong together. @throws where not, saying why */
+async function readAuthority(certPath: string, keyPath: string): Promise<Authority> {
+  const text = readFileSync(certPath, 'utf8')
+  const stored: KeyObject = createPrivateKey(readFileSync(keyPath, 'utf8'))
+  const read = new ReadCertificate(text)
+  // An altered certificate may still be read: its own signature tells.
+  if (!read.verify(createPublicKey(stored))) throw new Error('certificate and key do not belong together')
+  const key = await crypto.subtle.importKey(
+    'pkcs8',
+    stored.export({ type: 'pkcs8', format: 'der' }),
+    ALGORITHM,
+    false,
+    ['sign'],
+  )
+  return { certificate: new X509Certificate(text), key }
+}
+
+/** The CA kept in a directory, or a new one that is kept there from now on; one that replaces another is said in the log. */
+async function keptAuthority(dir: string, nowMs: number, logger: Logger): Promise<Authority> {
   const certPath = join(dir, CA_FILES.cert)
   const keyPath = join(dir, CA_FILES.key)
-  if (existsSync(certPath) && existsSync(keyPath)) {
-    const certificate = new X509Certificate(readFileSync(certPath, 'utf8'))
-    const stored: KeyObject = createPrivateKey(readFileSync(keyPath, 'utf8'))
-    const key = await crypto.subtle.importKey(
-      'pkcs8',
-      stored.export({ type: 'pkcs8', format: 'der' }),
-      ALGORITHM,
-      false,
-      ['sign'],
-    )
-    if (certificate.notAfter.getTime() > nowMs + 30 * DAY_MS) return { certificate, key }
+  const means = 'who trusts the former one (kubeconfigs, agents that were handed it) must be given the new one'
+  if (existsSync(certPath) || existsSync(keyPath)) {
+    try {
+      const kept = await readAuthority(certPath, keyPath)
+      if (kept.certificate.notAfter.getTime() > nowMs + 30 * DAY_MS) return kept
+      logger.warn({ dir }, `a new CA is made, because the kept one ends within 30 days: ${means}`)
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      for (const path of [certPath, keyPath]) if (existsSync(path)) renameSync(path, `${path}.damaged`)
+      logger.error(
+        { dir, reason },
+        `a new CA is made, because the kept one cannot be used (put aside as *.damaged): ${means}`,
+      )
+    }
   }
   const made = await newAuthority(nowMs)
   mkdirSync(dir, { recursive: true, mode: 0o700 })
@@ -100,9 +127,12 @@ export async function generateServingCertificate(options: {
   readonly hosts: readonly string[]
   readonly dir?: string | undefined
   readonly nowMs?: number
+  readonly logger?: Logger
 }): Promise<ServingCertificate> {
   const nowMs = options.nowMs ?? Date.now()
-  const authority = options.dir ? await keptAuthority(options.dir, nowMs) : await newAuthority(nowMs)
+  const authority = options.dir
+    ? await keptAuthority(options.dir, nowMs, options.logger ?? silentLogger)
+    : await newAuthority(nowMs)
   const keys = await newKeys()
   const certificate = await X509CertificateGenerator.create(
     {
