@@ -96,6 +96,7 @@ export function Attention({ clusters, losses, now }: StripProps): ReactNode {
                     title={`${plural(others.length + 1, 'agent')}: ${text}`}
                     clusters={[cluster, ...others]}
                     query={agentsQuery}
+                    toHistory={troubles.get(cluster.name)?.[0]?.code === 'lost'}
                     say={(each) => (isSame ? '' : (troubles.get(each.name)?.[0]?.text ?? ''))}
                   />
                 )
@@ -144,12 +145,15 @@ function Several({
   clusters,
   query,
   say,
+  toHistory = false,
 }: {
   title: string
   clusters: readonly ClusterView[]
   query: string
   /** of one its own words; '' where they are those of the line */
   say: (cluster: ClusterView) => string
+  /** the charts show it */
+  toHistory?: boolean
 }): ReactNode {
   return (
     <details className="several">
@@ -157,7 +161,9 @@ function Several({
       <ul className="names">
         {clusters.slice(0, namesAtMost).map((cluster) => (
           <li key={cluster.name}>
-            <Link to={clusterPath(cluster.name)}>{cluster.displayName || cluster.name}</Link>{' '}
+            <Link to={clusterPath(cluster.name, toHistory ? 'history' : 'overview')}>
+              {cluster.displayName || cluster.name}
+            </Link>{' '}
             <span className="why">{say(cluster)}</span>
           </li>
         ))}
