@@ -122,7 +122,7 @@ export async function openHub({ folders, port, clusters, stores, others, logger,
       while (own.length > 0 && history.position() < newest) await systemClock.sleep(100)
       return own.map((cluster) => {
         const known = state.cluster(cluster)
-        const value = known?.parts.node?.items.get('n1')?.requested.cpuCores ?? -1
+        const value = known?.parts.node?.items.get('n1')?.requested?.cpuCores ?? -1
         return { cluster, at: known?.status.checkedAt ?? 0, value }
       })
     },

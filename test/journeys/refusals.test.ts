@@ -100,14 +100,19 @@ describe.skipIf(skip)(`what RBAC refuses${skip ? ` (skipped: ${missing})` : ''}`
   }
 
   const outcomes = ({ parts }: Batch) => Object.fromEntries(parts.map(({ type, outcome }) => [type, outcome]))
+  const KEPT_FOR = { ttlMs: 600_000, retentionMs: 3_600_000 }
+  function written(batch: Batch) {
+    const { next } = applyRecord(undefined, { kind: 'batch', batch, receivedAt: batch.collectedAt }, 1)
+    return documentCommands(undefined, next as ClusterState, batch.collectedAt, KEPT_FOR).commands
+  }
+  function nodeHashOf(batch: Batch): Record<string, string> {
+    const command = written(batch).find(([verb, key]) => verb === 'HSET' && key === 'cluster:west:node:n1') ?? []
+    const fields = command.slice(2).map(String)
+    return Object.fromEntries(fields.flatMap((field, i) => (i % 2 === 0 ? [[field, fields[i + 1] ?? '']] : [])))
+  }
   /** The totals as Redis has them. */
   function totalsOf(batch: Batch): Record<string, unknown> {
-    const { next } = applyRecord(undefined, { kind: 'batch', batch, receivedAt: batch.collectedAt }, 1)
-    const { commands } = documentCommands(undefined, next as ClusterState, batch.collectedAt, {
-      ttlMs: 600_000,
-      retentionMs: 3_600_000,
-    })
-    const command = commands.find(([verb, key]) => verb === 'SET' && key === 'cluster:west:metrics')
+    const command = written(batch).find(([verb, key]) => verb === 'SET' && key === 'cluster:west:metrics')
     return command ? (JSON.parse(String(command[2])) as Record<string, unknown>) : {}
   }
   /** The metrics of the cluster that history keeps a number of. */
@@ -158,22 +163,48 @@ describe.skipIf(skip)(`what RBAC refuses${skip ? ` (skipped: ${missing})` : ''}`
     expect(sampled(batch)).not.toHaveProperty('namespaces_total')
   })
 
-  it.each([['nodes'], ['pods']])('%s: the round says so, and the other kinds are read', async (plural) => {
-    const batch = await roundWithout(plural)
+  it('nodes: the round says so, and pods and the other kinds are read', async () => {
+    const batch = await roundWithout('nodes')
     expect(batch.failure).toMatchObject({
       code: 'kube_forbidden',
-      message: expect.stringMatching(new RegExp(`^failed to get node metrics: GET /api/v1/${plural}`)) as string,
+      message: expect.stringMatching(/^failed to get node metrics: GET \/api\/v1\/nodes/) as string,
     })
-    expect(outcomes(batch)).toMatchObject({ node: 'forbidden', namespace: 'complete', deployment: 'complete' })
+    expect(outcomes(batch)).toMatchObject({ node: 'forbidden', podSummary: 'complete', namespace: 'complete' })
     const totals = totalsOf(batch)
     expect(totals).toMatchObject({
+      ...PODS,
       deployments: 1,
       namespaces: 4,
       timestamp: expect.not.stringMatching(/^0001/) as string,
     })
-    for (const unread of ['nodes', 'nodes_ready', 'pods', 'cpu_capacity']) expect(totals).not.toHaveProperty(unread)
-    expect(sampled(batch)).toMatchObject({ deployments_total: 1, namespaces_total: 4 })
+    for (const unread of ['nodes', 'nodes_ready', 'cpu_capacity']) expect(totals).not.toHaveProperty(unread)
+    expect(sampled(batch)).toMatchObject({ pods_total: 1, deployments_total: 1, namespaces_total: 4 })
     expect(sampled(batch)).not.toHaveProperty('nodes_total')
+  })
+
+  it('pods: nodes are shown with what they tell themselves, and nothing of pods is 0', async () => {
+    const batch = await roundWithout('pods')
+    expect(batch.failure).toBeUndefined()
+    expect(outcomes(batch)).toMatchObject({ node: 'complete', podSummary: 'forbidden', deployment: 'complete' })
+    expect(batch.parts.find(({ type }) => type === 'podSummary')).toMatchObject({
+      code: 'kube_forbidden',
+      message: expect.stringMatching(/^GET \/api\/v1\/pods/) as string,
+    })
+    const node = batch.parts.flatMap((part) => (part.type === 'node' && 'items' in part ? part.items : []))[0]
+    expect(node).toMatchObject({ name: 'n1', ready: 'ready', capacity: { cpuCores: 4 }, pods: null, requested: null })
+
+    expect(totalsOf(batch)).toMatchObject({ ...NODES, deployments: 1, namespaces: 4 })
+    for (const unread of Object.keys(PODS)) expect(totalsOf(batch)).not.toHaveProperty(unread)
+    expect(sampled(batch)).toMatchObject({ nodes_total: 1, nodes_ready: 1, cpu_capacity: 4 })
+    for (const unread of ['pods_total', 'pods_running', 'cpu_requested', 'memory_requested_bytes'])
+      expect(sampled(batch)).not.toHaveProperty(unread)
+    const { current, ...fields } = nodeHashOf(batch)
+    expect(fields).toMatchObject({ status: 'Ready' })
+    expect(JSON.parse(current ?? '')).toMatchObject({ name: 'n1', cpu_capacity: 4 })
+    for (const unread of ['pods_total', 'cpu_usage', 'cpu_requested', 'cpu_usage_percent', 'usage_source']) {
+      expect(fields).not.toHaveProperty(unread)
+      expect(JSON.parse(current ?? '')).not.toHaveProperty(unread)
+    }
   })
 
   it('everything: nothing is written, and nothing is 0', async () => {

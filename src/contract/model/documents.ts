@@ -128,17 +128,23 @@ export function nodeStatus(node: Readiness): 'Ready' | 'NotReady' | 'SchedulingD
 export const isNotReady = ({ ready, unschedulable }: Readiness): boolean =>
   ready === 'notReady' || (ready === 'unknown' && !unschedulable)
 
-/** Percent of what is allocatable: measured where metrics.k8s.io is served, else the share that pods requested. */
-export function nodeUsagePercent(node: NodeSnapshot): { readonly cpu: number; readonly memory: number } {
+/**
+ * Percent of what is allocatable: measured where metrics.k8s.io is served, else the share that pods requested.
+ * @returns null where neither is known
+ */
+export function nodeUsagePercent(node: NodeSnapshot): { readonly cpu: number; readonly memory: number } | null {
   const amounts = node.used ?? node.requested
+  if (!amounts) return null
   return {
     cpu: percent(amounts.cpuCores, node.allocatable.cpuCores),
     memory: percent(amounts.memoryBytes, node.allocatable.memoryBytes),
   }
 }
 
+/** What comes from pods that may not be read, or seen, is left out. */
 export type NodeDocument = ReturnType<typeof nodeDocument>
 export function nodeDocument(node: NodeSnapshot, observedAt: number | null) {
+  const { pods, requested } = node
   const usage = nodeUsagePercent(node)
   return {
     name: node.name,
@@ -154,15 +160,15 @@ export function nodeDocument(node: NodeSnapshot, observedAt: number | null) {
     memory_allocatable: node.allocatable.memoryBytes ?? 0,
     storage_allocatable: node.allocatable.storageBytes ?? 0,
     pods_allocatable: node.allocatable.pods ?? 0,
-    cpu_requested: node.requested.cpuCores,
-    memory_requested: node.requested.memoryBytes,
-    cpu_usage_percent: usage.cpu,
-    memory_usage_percent: usage.memory,
-    pods_running: node.pods.running,
-    pods_pending: node.pods.pending,
-    pods_failed: node.pods.failed,
-    pods_succeeded: node.pods.succeeded,
-    pods_total: node.pods.total,
+    ...(requested && { cpu_requested: requested.cpuCores, memory_requested: requested.memoryBytes }),
+    ...(usage && { cpu_usage_percent: usage.cpu, memory_usage_percent: usage.memory }),
+    ...(pods && {
+      pods_running: pods.running,
+      pods_pending: pods.pending,
+      pods_failed: pods.failed,
+      pods_succeeded: pods.succeeded,
+      pods_total: pods.total,
+    }),
     kernel_version: node.kernelVersion,
     os_image: node.osImage,
     container_runtime: node.containerRuntime,
@@ -178,54 +184,41 @@ export function nodeDocument(node: NodeSnapshot, observedAt: number | null) {
     volumes_attached: node.volumesAttached,
     // Beyond the documented fields, which readers ignore: what `status` and the percentages mean here.
     unschedulable: node.unschedulable,
-    usage_source: node.used ? 'measured' : 'requested',
+    ...(usage && { usage_source: node.used ? 'measured' : 'requested' }),
   }
 }
-
-const noPods = { total: 0, running: 0, pending: 0, failed: 0, succeeded: 0, unknown: 0 }
-const noRequests = { cpuCores: 0, memoryBytes: 0 }
 
 /**
  * The document of a node for somebody who may not see all of it: fields of what is hidden are not there at all.
  * @param usage whether they may see measurements
  */
 export function seenNodeDocument(node: SeenNode, observedAt: number | null, usage: boolean): Partial<NodeDocument> {
-  const { pods, requested } = node
-  const document: Partial<NodeDocument> = nodeDocument(
-    { ...node, pods: pods ?? noPods, requested: requested ?? noRequests },
-    observedAt,
-  )
-  const leaveOut = (...fields: readonly (keyof NodeDocument)[]) => {
-    for (const field of fields) delete document[field]
-  }
-  if (!pods) leaveOut('pods_running', 'pods_pending', 'pods_failed', 'pods_succeeded', 'pods_total')
-  if (!requested) leaveOut('cpu_requested', 'memory_requested')
-  // Where nothing was measured the percentages are the share that pods requested.
-  if (!usage || !(node.used ?? requested)) leaveOut('cpu_usage_percent', 'memory_usage_percent', 'usage_source')
-  return document
+  const document: Partial<NodeDocument> = nodeDocument(node, observedAt)
+  if (usage) return document
+  const { cpu_usage_percent, memory_usage_percent, usage_source, ...rest } = document
+  return rest
 }
 
 /** One point of a node's documented series. */
 export type NodeSampleDocument = ReturnType<typeof nodeSampleDocument>
 export function nodeSampleDocument(node: NodeSnapshot, at: number) {
+  const { pods, requested } = node
   const usage = nodeUsagePercent(node)
   return {
     timestamp: documentTime(at),
-    cpu_usage: usage.cpu,
-    memory_usage: usage.memory,
-    cpu_requested: node.requested.cpuCores,
-    memory_requested: node.requested.memoryBytes,
-    pods_running: node.pods.running,
-    pods_pending: node.pods.pending,
-    pods_total: node.pods.total,
+    ...(usage && { cpu_usage: usage.cpu, memory_usage: usage.memory }),
+    ...(requested && { cpu_requested: requested.cpuCores, memory_requested: requested.memoryBytes }),
+    ...(pods && { pods_running: pods.running, pods_pending: pods.pending, pods_total: pods.total }),
   }
 }
 
 export type NodesSummaryDocument = ReturnType<typeof nodesSummaryDocument>
 export function nodesSummaryDocument(nodes: readonly NodeSnapshot[], totals: ClusterTotals, at: number | null) {
   const having = (status: string) => nodes.filter((node) => nodeStatus(node) === status).length
+  const usage = nodes.map(nodeUsagePercent).filter((known) => known !== null)
   const mean = (what: 'cpu' | 'memory') =>
-    nodes.length === 0 ? 0 : nodes.reduce((sum, node) => sum + nodeUsagePercent(node)[what], 0) / nodes.length
+    usage.length === 0 ? 0 : usage.reduce((sum, known) => sum + known[what], 0) / usage.length
+  const isUsageKnown = nodes.length === 0 || usage.length > 0
   return {
     total: nodes.length,
     ready: having('Ready'),
@@ -234,8 +227,7 @@ export function nodesSummaryDocument(nodes: readonly NodeSnapshot[], totals: Clu
     by_role: tally(nodes.flatMap(({ roles }) => roles)),
     total_cpu_capacity: totals.cpuCores.capacity ?? 0,
     total_memory_capacity: totals.memoryBytes.capacity ?? 0,
-    avg_cpu_usage: mean('cpu'),
-    avg_memory_usage: mean('memory'),
+    ...(isUsageKnown && { avg_cpu_usage: mean('cpu'), avg_memory_usage: mean('memory') }),
     timestamp: documentTime(at),
   }
 }

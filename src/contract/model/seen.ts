@@ -1,14 +1,10 @@
-import type { NodeSnapshot, PodCounts, PodSummary, SnapshotOf, SnapshotType } from './snapshots.ts'
+import type { NodeSnapshot, PodSummary, SnapshotOf, SnapshotType } from './snapshots.ts'
 
 /**
  * A snapshot as far as somebody may see it. Rows that are hidden are not there at all; in a row that is shown, what is
  * counted over hidden things is null, as is what was measured where measurements are not for them.
  */
-export type SeenNode = Omit<NodeSnapshot, 'pods' | 'requested'> & {
-  /** null: the node's pods are not all to be seen */
-  readonly pods: PodCounts | null
-  readonly requested: NodeSnapshot['requested'] | null
-}
+export type SeenNode = NodeSnapshot
 export type SeenPodSummary = Omit<PodSummary, 'unscheduled'> & { readonly unscheduled: number | null }
 
 interface SeenTypes {

@@ -7,6 +7,9 @@ import { type Static, type TSchema, Type } from 'typebox'
 
 const Labels = Type.Record(Type.String(), Type.String())
 const nullable = <T extends import('typebox').TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+/** What was never null once: on the wire its parts keep columns of their own. */
+const nullableFlat = <T extends import('typebox').TSchema>(schema: T) =>
+  Type.Union([schema, Type.Null()], { flat: true })
 const Instant = Type.Integer({ description: 'milliseconds since the Unix epoch' })
 
 export const ConditionSchema = Type.Object({
@@ -36,7 +39,7 @@ export const PodCountsSchema = Type.Object({
 })
 export type PodCounts = Static<typeof PodCountsSchema>
 
-/** One node with the sums of its pods. */
+/** One node with the sums of its pods; those are null where pods may not be read. */
 export const NodeSnapshotSchema = Type.Object({
   name: Type.String(),
   createdAt: nullable(Instant),
@@ -46,9 +49,11 @@ export const NodeSnapshotSchema = Type.Object({
   conditions: Type.Array(ConditionSchema),
   capacity: Amounts,
   allocatable: Amounts,
-  requested: Type.Object(
-    { cpuCores: Type.Number(), memoryBytes: Type.Number() },
-    { description: "the scheduler's sum over pods that are not finished" },
+  requested: nullableFlat(
+    Type.Object(
+      { cpuCores: Type.Number(), memoryBytes: Type.Number() },
+      { description: "the scheduler's sum over pods that are not finished; null where pods may not be read" },
+    ),
   ),
   used: nullable(
     Type.Object(
@@ -56,7 +61,7 @@ export const NodeSnapshotSchema = Type.Object({
       { description: 'measured by metrics.k8s.io; null where not served' },
     ),
   ),
-  pods: PodCountsSchema,
+  pods: nullableFlat(PodCountsSchema),
   kernelVersion: Type.String(),
   osImage: Type.String(),
   containerRuntime: Type.String(),

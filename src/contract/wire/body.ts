@@ -139,6 +139,24 @@ export function withoutCustom(batch: Batch): Batch | undefined {
   return custom ? rest : batch
 }
 
+/**
+ * The batch for a hub that has no `unread-pods`: it would refuse a node without pods, so it is told what it was told before
+ * there were any, that the round failed.
+ */
+export function withoutUnreadPods(batch: Batch): Batch {
+  const refusal = batch.parts.find((part) => part.type === 'podSummary' && part.outcome === 'forbidden')
+  const hasUnread = batch.parts.some(
+    (part) => part.type === 'node' && part.outcome === 'complete' && part.items.some(({ pods }) => pods === null),
+  )
+  if (!refusal || !('message' in refusal) || !hasUnread) return batch
+  const { code, message } = refusal
+  return {
+    ...batch,
+    parts: batch.parts.map((part) => (part.type === 'node' ? { ...refusal, type: 'node' } : part)),
+    failure: batch.failure ?? { code, message: `failed to get node metrics: ${message}` },
+  }
+}
+
 function batchOf(head: BodyHead, durationMs: number, parts: readonly Part[], failure: Batch['failure']): Batch {
   const { cluster, origin, sequence, collectedAt, base, backfill } = head
   return {

@@ -90,6 +90,19 @@ describe('a column', () => {
     ])
   })
 
+  it('of an object that may be null by now keeps its name: what was always there is read by older and newer alike', () => {
+    const pods = Type.Object({ total: Type.Integer(), running: Type.Integer() })
+    const older = Type.Object({ name: Type.String(), pods })
+    const newer = Type.Object({ name: Type.String(), pods: Type.Union([pods, Type.Null()], { flat: true }) })
+    const known = [{ name: 'a', pods: { total: 2, running: 1 } }]
+    const unread = [...known, { name: 'b', pods: null }]
+    expect(across(newer, older, known)).toEqual(known)
+    expect(across(older, newer, known)).toEqual(known)
+    expect(across(newer, newer, unread)).toEqual(unread)
+    expect(across(newer, newer, unread.slice(1))).toEqual(unread.slice(1))
+    expect(() => across(newer, older, unread)).toThrow('a value is null')
+  })
+
   it('that the writer did not know is null where it may be, absent where it may be, else empty', () => {
     expect(across(older, newer, [{ name: 'a', state: 'on' }])).toStrictEqual([
       { name: 'a', state: 'on', cores: 0, limit: null, tags: [], seen: { at: 0, by: {} } },

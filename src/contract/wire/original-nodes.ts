@@ -211,7 +211,7 @@ function made(
   const capacity = amounts(10, known?.capacity)
   const allocatable = amounts(14, known?.allocatable)
   const requested =
-    known && known.requested.cpuCores === cpu && known.requested.memoryBytes === memory
+    known?.requested && known.requested.cpuCores === cpu && known.requested.memoryBytes === memory
       ? known.requested
       : { cpuCores: cpu, memoryBytes: memory }
   const before = known?.pods

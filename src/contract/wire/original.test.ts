@@ -67,9 +67,9 @@ describe('a node of the original', () => {
 
   it('counts pods of no known phase', () => {
     expect(
-      nodeOf({ podsTotal: 10, podsRunning: 5, podsPending: 1, podsFailed: 1, podsSucceeded: 1 }).pods.unknown,
+      nodeOf({ podsTotal: 10, podsRunning: 5, podsPending: 1, podsFailed: 1, podsSucceeded: 1 }).pods?.unknown,
     ).toBe(2)
-    expect(nodeOf({ podsTotal: 1, podsRunning: 5 }).pods.unknown).toBe(0)
+    expect(nodeOf({ podsTotal: 1, podsRunning: 5 }).pods?.unknown).toBe(0)
   })
 
   it('without a name is refused', () => expect(() => nodeOf({ name: '' })).toThrow(/no name/))

@@ -306,6 +306,7 @@ function clusterMetrics(batch: Batch, nodes: readonly NodeSnapshot[]): NonNullab
 function nodeMetrics(node: NodeSnapshot): Item<NonNullable<Init['nodeMetrics']>> {
   const document = nodeDocument(node, null)
   return {
+    // It knows no other word for "not known" than 0.
     name: node.name,
     status: document.status,
     roles: document.roles,
@@ -317,15 +318,15 @@ function nodeMetrics(node: NodeSnapshot): Item<NonNullable<Init['nodeMetrics']>>
     memoryAllocatable: whole(document.memory_allocatable),
     storageAllocatable: whole(document.storage_allocatable),
     podsAllocatable: document.pods_allocatable,
-    cpuRequested: document.cpu_requested,
-    memoryRequested: whole(document.memory_requested),
-    cpuUsagePercent: document.cpu_usage_percent,
-    memoryUsagePercent: document.memory_usage_percent,
-    podsRunning: document.pods_running,
-    podsPending: document.pods_pending,
-    podsFailed: document.pods_failed,
-    podsSucceeded: document.pods_succeeded,
-    podsTotal: document.pods_total,
+    cpuRequested: document.cpu_requested ?? 0,
+    memoryRequested: whole(document.memory_requested ?? 0),
+    cpuUsagePercent: document.cpu_usage_percent ?? 0,
+    memoryUsagePercent: document.memory_usage_percent ?? 0,
+    podsRunning: document.pods_running ?? 0,
+    podsPending: document.pods_pending ?? 0,
+    podsFailed: document.pods_failed ?? 0,
+    podsSucceeded: document.pods_succeeded ?? 0,
+    podsTotal: document.pods_total ?? 0,
     kernelVersion: node.kernelVersion,
     osImage: node.osImage,
     containerRuntime: node.containerRuntime,

@@ -9,6 +9,8 @@ export interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>
   readonly required?: readonly string[]
   readonly patternProperties?: Readonly<Record<string, Schema>>
+  /** an object that may be null keeps the columns it would have if it were always there */
+  readonly flat?: boolean
 }
 
 /** What values of a column look like. `json`: anything else, carried as its JSON. */
@@ -19,7 +21,8 @@ export type Shape = { readonly nullable: boolean } & (
   | { readonly kind: 'text'; readonly words: readonly string[] | undefined }
   | { readonly kind: 'list'; readonly items: Shape }
   | { readonly kind: 'record'; readonly values: Shape }
-  | { readonly kind: 'object'; readonly properties: readonly Property[] }
+  /** `flat`: its parts are columns of the row's table, null all together */
+  | { readonly kind: 'object'; readonly properties: readonly Property[]; readonly flat?: true }
   | { readonly kind: 'json' }
 )
 
@@ -30,7 +33,10 @@ export interface Property {
 }
 
 export function shapeOf(schema: Schema, nullable = false): Shape {
-  if (schema.anyOf) return unionShape(schema.anyOf, nullable)
+  if (schema.anyOf) {
+    const shape = unionShape(schema.anyOf, nullable)
+    return schema.flat && shape.kind === 'object' ? { ...shape, flat: true } : shape
+  }
   if (typeof schema.const === 'string') return { kind: 'text', words: [schema.const], nullable }
   switch (schema.type) {
     case 'boolean':

@@ -35,12 +35,12 @@ export class Table {
 
   constructor(properties: readonly Property[], codecOf: (shape: Shape) => Codec) {
     const leaves: Leaf[] = []
-    const plan = planOf(properties, [], (path, { optional, shape }) => {
-      const accessor = path.map((name) => `[${JSON.stringify(name)}]`).join('')
+    const plan = planOf(properties, { path: [], nullable: false }, ({ path, nullable }, { optional, shape }) => {
+      invariant(!nullable || !(optional || shape.nullable), 'parts of a flat object are null only all together')
       // Rows are read and made by code generated from our own schemas, never from input: an object literal is ten times as
       // fast as setting each property by name, and keeps large rows out of V8's dictionary mode.
-      const get = new Function('row', `return row${accessor}`) as Leaf['get']
-      leaves.push({ name: path.join('.'), optional, codec: codecOf(shape), get })
+      const get = new Function('row', `return ${valueIn('row', path, nullable)}`) as Leaf['get']
+      leaves.push({ name: path.join('.'), optional, codec: codecOf(nullable ? { ...shape, nullable } : shape), get })
       return leaves.length - 1
     })
     this.leaves = leaves
@@ -158,38 +158,48 @@ export function objectCodec(nullable: boolean, table: Table): Codec {
 }
 
 /** The properties of a row in order: leaves by their place, or objects. */
-type Plan = readonly (
-  | { readonly name: string; readonly path: readonly string[]; readonly leaf: number; readonly optional: boolean }
-  | { readonly name: string; readonly path: readonly string[]; readonly plan: Plan }
-)[]
+type Plan = readonly (LeafPlan | ObjectPlan)[]
+type LeafPlan = Place & { readonly name: string; readonly leaf: number; readonly optional: boolean }
+type ObjectPlan = Place & { readonly name: string; readonly plan: Plan }
+
+/** Where something is in a row, and whether it, or what holds it, is null where its columns are. */
+interface Place {
+  readonly path: readonly string[]
+  readonly nullable: boolean
+}
 
 function planOf(
   properties: readonly Property[],
-  above: readonly string[],
-  leaf: (path: readonly string[], property: Property) => number,
+  above: Place,
+  leaf: (place: Place, property: Property) => number,
 ): Plan {
   return properties.map((property) => {
     const { name, optional, shape } = property
-    const path = [...above, name]
-    if (shape.kind === 'object' && !optional && !shape.nullable)
-      return { name, path, plan: planOf(shape.properties, path, leaf) }
-    return { name, path, leaf: leaf(path, property), optional }
+    const path = [...above.path, name]
+    if (shape.kind === 'object' && !optional && (!shape.nullable || shape.flat)) {
+      const place = { path, nullable: above.nullable || shape.nullable }
+      return { name, ...place, plan: planOf(shape.properties, place, leaf) }
+    }
+    const place = { path, nullable: above.nullable }
+    return { name, ...place, leaf: leaf(place, property), optional }
   })
 }
 
+const valueIn = (row: string, path: readonly string[], nullable: boolean) =>
+  nullable ? `(${row}${path.map((name) => `?.[${JSON.stringify(name)}]`).join('')} ?? null)` : `${row}${access(path)}`
 const access = (path: readonly string[]) => path.map((name) => `[${JSON.stringify(name)}]`).join('')
 const declared = (leaves: readonly Leaf[]) =>
   leaves.map((_, place) => `const c${place} = columns[${place}];`).join('\n')
-const placesIn = (plan: Plan): number[] => plan.flatMap((one) => ('plan' in one ? placesIn(one.plan) : [one.leaf]))
-const optionalIn = (plan: Plan): { readonly path: readonly string[]; readonly leaf: number }[] =>
-  plan.flatMap((one) => ('plan' in one ? optionalIn(one.plan) : one.optional ? [one] : []))
+const leavesIn = (plan: Plan): LeafPlan[] => plan.flatMap((one) => ('plan' in one ? leavesIn(one.plan) : [one]))
+const optionalIn = (plan: Plan): LeafPlan[] => leavesIn(plan).filter(({ optional }) => optional)
 
 function makeSource(plan: Plan, leaves: readonly Leaf[]): string {
   const literal = (plan: Plan): string =>
     `{${plan
       .flatMap((one) => {
-        if ('plan' in one) return [`${JSON.stringify(one.name)}: ${literal(one.plan)}`]
-        return one.optional ? [] : [`${JSON.stringify(one.name)}: c${one.leaf}[i]`]
+        const name = JSON.stringify(one.name)
+        if ('plan' in one) return [`${name}: ${orNull(one, ({ leaf }) => `c${leaf}[i]`, literal(one.plan))}`]
+        return one.optional ? [] : [`${name}: c${one.leaf}[i]`]
       })
       .join(', ')}}`
   return `${declared(leaves)}
@@ -204,21 +214,30 @@ function makeSource(plan: Plan, leaves: readonly Leaf[]): string {
     return made;`
 }
 
+/** An object that may be null is so where one of its columns is. */
+function orNull({ nullable, plan }: ObjectPlan, value: (leaf: LeafPlan) => string, literal: string): string {
+  if (!nullable) return literal
+  const areNull = leavesIn(plan).map((leaf) => `${value(leaf)} === null`)
+  return `(${areNull.join(' || ')} ? null : ${literal})`
+}
+
 /** An object none of whose columns is given stays the very object it was. */
 function patchSource(plan: Plan, leaves: readonly Leaf[]): string {
-  const value = (path: readonly string[], leaf: number) => `(c${leaf} === undefined ? old${access(path)} : c${leaf}[i])`
+  const old = ({ path, nullable }: Place) => valueIn('old', path, nullable)
+  const value = (one: LeafPlan) => `(c${one.leaf} === undefined ? ${old(one)} : c${one.leaf}[i])`
   const isKept = (plan: Plan) =>
     optionalIn(plan).length > 0
       ? 'false'
-      : placesIn(plan)
-          .map((place) => `c${place} === undefined`)
+      : leavesIn(plan)
+          .map(({ leaf }) => `c${leaf} === undefined`)
           .join(' && ') || 'true'
   const literal = (plan: Plan): string =>
     `{${plan
       .flatMap((one) => {
         const name = JSON.stringify(one.name)
-        if ('plan' in one) return [`${name}: (${isKept(one.plan)}) ? old${access(one.path)} : ${literal(one.plan)}`]
-        return one.optional ? [] : [`${name}: ${value(one.path, one.leaf)}`]
+        if ('plan' in one)
+          return [`${name}: (${isKept(one.plan)}) ? ${old(one)} : ${orNull(one, value, literal(one.plan))}`]
+        return one.optional ? [] : [`${name}: ${value(one)}`]
       })
       .join(', ')}}`
   return `${declared(leaves)}
@@ -227,7 +246,7 @@ function patchSource(plan: Plan, leaves: readonly Leaf[]): string {
       const old = rows[i];
       const row = ${literal(plan)};
       ${optionalIn(plan)
-        .map(({ path, leaf }) => `if (${value(path, leaf)} !== undefined) row${access(path)} = ${value(path, leaf)};`)
+        .map((one) => `if (${value(one)} !== undefined) row${access(one.path)} = ${value(one)};`)
         .join('\n')}
       made[i] = row;
     }

@@ -4,10 +4,18 @@ export const WIRE_VERSION = 1
 const OLDEST_VERSION = Math.max(1, WIRE_VERSION - 1)
 
 /** What an end can do beyond the messages of the original. */
-export type Capability = 'frames' | 'deltas' | 'deflate' | 'loss' | 'plan' | 'custom-parts'
+export type Capability = 'frames' | 'deltas' | 'deflate' | 'loss' | 'plan' | 'custom-parts' | 'unread-pods'
 
 /** Everything this code can do, in the order it is told. */
-export const capabilities: readonly Capability[] = ['frames', 'deltas', 'deflate', 'loss', 'plan', 'custom-parts']
+export const capabilities: readonly Capability[] = [
+  'frames',
+  'deltas',
+  'deflate',
+  'loss',
+  'plan',
+  'custom-parts',
+  'unread-pods',
+]
 
 /** Versions from `minVersion` to `maxVersion`, and abilities by name; names we do not know are newer than we are. */
 export interface Offer {

@@ -2,7 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { KubeError } from '#kube'
 import { parseClusterName } from '#model'
+import { aNode } from '../state/test/fleet-words.ts'
 import { Agent, type AgentOptions } from './agent.ts'
 import { MemoryHub, type MemoryHubOptions } from './testing/memory-hub.ts'
 import { aliveClient, countingCollector } from './testing/small-cluster.ts'
@@ -67,6 +69,55 @@ async function stopped(agent: Agent): Promise<void> {
   while (!isOver) await time.advance(100, () => new Promise((resolve) => setImmediate(resolve)))
   await stopping
 }
+
+describe('an agent that may list nodes and no pods', () => {
+  const unreadPods = {
+    ...countingCollector(),
+    name: 'nodes',
+    types: ['node', 'podSummary'] as const,
+    critical: true,
+    collect: () =>
+      Promise.resolve({
+        node: [aNode('n1', { pods: null, requested: null, kubeletVersion: `v${time.now()}` })],
+        podSummary: { refused: new KubeError('forbidden', 'pods are not for us') },
+      }),
+  }
+  const all = ['frames', 'deltas', 'deflate', 'loss', 'plan', 'custom-parts', 'unread-pods']
+
+  it.each([
+    [
+      'tells a hub its nodes without their pods',
+      all,
+      { node: 'complete', podSummary: 'forbidden', namespace: 'complete' },
+    ],
+    [
+      'tells an older hub that the nodes are not known and why, and the rest',
+      all.slice(0, -1),
+      { node: 'forbidden', podSummary: 'forbidden', namespace: 'complete' },
+    ],
+  ])('%s, live and out of its buffer', async (_, capabilities, outcomes) => {
+    const hub = aHub({ capabilities })
+    hub.up = false
+    const agent = await anAgent(hub, { collectors: [countingCollector(), unreadPods] })
+    await pass(95_000, agent, hub)
+    hub.up = true
+    await pass(95_000, agent, hub)
+    const arrivals = [...hub.arrivals.values()]
+    expect(arrivals.length).toBeGreaterThanOrEqual(6)
+    expect(new Set(arrivals.map(({ backfill }) => backfill)).size).toBe(2)
+    for (const { batch, view } of arrivals) {
+      expect(batch.failure?.message).toBe(
+        outcomes.node === 'complete' ? undefined : 'failed to get node metrics: pods are not for us',
+      )
+      if (outcomes.node === 'complete') expect(view.node?.get('n1')).toMatchObject({ pods: null, requested: null })
+      else
+        expect(Object.fromEntries(batch.parts.map(({ type, outcome }) => [type, outcome]))).toMatchObject({
+          node: 'forbidden',
+        })
+      expect(view.namespace?.size).toBeGreaterThan(0)
+    }
+  })
+})
 
 describe('an agent', () => {
   it('collects on aligned ticks, sends the first frame complete and then differences to what is acknowledged', async () => {

@@ -11,6 +11,7 @@ import {
   ownOffer,
   type RequestInit,
   viewOf,
+  withoutUnreadPods,
 } from '#wire'
 import type { Monotonic } from './boot.ts'
 import type { BatchBuffer } from './buffer.ts'
@@ -104,6 +105,7 @@ export class Uplink {
   /** of the live frames of this stream that may become a base */
   #views = new Map<number, BatchView>()
   #deflate = false
+  #readsUnreadPods = false
   /** a hub of the original has said on this stream what to collect, or that it has nothing to say */
   #isConfigured = false
   #tasks = new Set<Promise<void>>()
@@ -300,6 +302,7 @@ export class Uplink {
       if (attempt !== this.#attempt) return await link[Symbol.asyncDispose]()
       this.#link = { link, abort }
       this.#deflate = false
+      this.#readsUnreadPods = false
       this.#isConfigured = false
       this.#dispatch({ type: 'opened' })
       for await (const message of link.messages) {
@@ -383,11 +386,26 @@ export class Uplink {
       this.#sendLoss(record)
       return
     }
-    const batch = as === 'live' ? fresh?.batch : undefined
+    const older = this.#readsUnreadPods ? undefined : this.#forOlder(record)
+    const batch = as === 'live' ? fresh && (older ?? fresh.batch) : undefined
     const view = batch && base > 0 ? this.#views.get(base) : undefined
     if (batch) this.#remember(sequence, viewOf(batch, view))
-    const frame = view && batch ? packed(encodeBody(batch, view)) : record
+    const told = view ? batch : older
+    const frame = told ? packed(encodeBody(told, view)) : record
     this.#sendFrame(record, frame, { base: view ? base : 0, backfill: as === 'backlog' })
+  }
+
+  /** What a hub that knows no nodes without pods can read instead; undefined: the record itself. */
+  #forOlder(record: BatchRecord): Batch | undefined {
+    const { batch } = this.#decoded(record)
+    const told = withoutUnreadPods(batch)
+    return told === batch ? undefined : told
+  }
+
+  #decoded(record: BatchRecord) {
+    const { cluster, buffer } = this.#options
+    const { sequence, collectedAt } = record
+    return decodeBody(unpacked(record), { cluster, origin: buffer.origin, sequence, collectedAt })
   }
 
   #sendFrame(
@@ -452,9 +470,8 @@ export class Uplink {
       this.#settleUnsent(record.sequence)
       return
     }
-    const { cluster, buffer } = this.#options
-    const { sequence, collectedAt } = record
-    const { batch } = decodeBody(unpacked(record), { cluster, origin: buffer.origin, sequence, collectedAt })
+    const { sequence } = record
+    const batch = withoutUnreadPods(this.#decoded(record).batch)
     // It takes every batch for a sign that the cluster is well, so one is sent that brings something only.
     const isEmpty = batch.partial && !batch.custom?.some(({ outcome }) => outcome === 'complete')
     if (batch.failure || isEmpty) {
@@ -508,6 +525,7 @@ export class Uplink {
       case 'welcome': {
         const { value } = payload
         this.#deflate = value.capabilities.includes('deflate')
+        this.#readsUnreadPods = value.capabilities.includes('unread-pods')
         this.#dispatch({ type: 'welcome', ...value, received: value.received.map(({ first, last }) => [first, last]) })
         this.#sendHealth()
         return

@@ -79,6 +79,8 @@ const ofUsage = /_usage_percent$/
  * measured.
  */
 export function hidesOfNodes(cluster: VisibleCluster, keys: readonly string[]): (name: string) => boolean {
+  // What is null for everybody could not be read; of the time before it is as much to be seen as ever.
+  if (cluster.whole) return () => false
   const nodes = keys.flatMap((key) => cluster.rows('node').get(key)?.snapshot ?? [])
   const hidesPods = nodes.some(({ pods }) => pods === null)
   const hidesShares = nodes.some(({ requested, used }) => requested === null && used === null)

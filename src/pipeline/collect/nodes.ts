@@ -2,11 +2,12 @@ import { isKubeError, type KubeClient, type NodeFacts, nodeMetrics, nodes, pods 
 import { type NodeSnapshot, parseBytes, parseQuantity, type ResourceAmounts } from '#model'
 import { measuredUsage, type Used } from './node-metrics.ts'
 import { type NodeLoad, PodSums } from './pod-sums.ts'
-import type { Collector } from './types.ts'
+import type { Collector, Refused } from './types.ts'
 
 /**
  * Nodes of one cluster with the sums of their pods, and the pods of the whole cluster. Paged lists, no watch: time is
- * linear in pods, memory in nodes and namespaces. Without nodes a cluster is not known, so the round fails with this.
+ * linear in pods, memory in nodes and namespaces. Without nodes a cluster is not known, so the round fails without them. Where
+ * only one of both may be read the other says so: nodes without their pods have no sums, which is not 0.
  */
 export const nodeCollector: Collector = {
   name: 'nodes',
@@ -16,15 +17,28 @@ export const nodeCollector: Collector = {
   everyMs: 0,
   async collect({ kube, onMalformed }, signal) {
     const [found, sums, usage] = await Promise.all([
-      kube.listAll(nodes, { signal }),
-      podSums(kube, onMalformed, signal),
+      unlessRefused(kube.listAll(nodes, { signal })),
+      unlessRefused(podSums(kube, onMalformed, signal)),
       measuredUsage(kube, signal),
     ])
+    const load = (name: string) => ('refused' in sums ? unread : sums.node(name))
     return {
-      node: found.map((node) => nodeSnapshot(node, sums.node(node.name), usage.get(node.name), onMalformed)),
-      podSummary: [sums.summary()],
+      node:
+        'refused' in found
+          ? found
+          : found.map((node) => nodeSnapshot(node, load(node.name), usage.get(node.name), onMalformed)),
+      podSummary: 'refused' in sums ? sums : [sums.summary()],
     }
   },
+}
+
+const unread = { pods: null, requested: null }
+
+function unlessRefused<T>(reading: Promise<T>): Promise<T | Refused> {
+  return reading.catch((error: unknown) => {
+    if (isKubeError(error, 'forbidden')) return { refused: error }
+    throw error
+  })
 }
 
 /** A list may expire between two pages (a slow cluster, a compacted store): then it is added up anew, twice at most. */
@@ -49,7 +63,7 @@ const ROLE = 'node-role.kubernetes.io/'
 /** A node with what its pods and the metrics server add. */
 export function nodeSnapshot(
   { addresses, capacity, allocatable, conditions, taints, ...facts }: NodeFacts,
-  load: NodeLoad,
+  load: NodeLoad | typeof unread,
   used: Used | undefined,
   onMalformed: (text: string) => void = () => undefined,
 ): NodeSnapshot {

@@ -80,12 +80,17 @@ describe('collectRound', () => {
     })
   })
 
-  it.each(['nodes', 'pods'])('reads the others where %s may not be read, and says the refusal', async (plural) => {
-    const batch = await round({ objects: { ...plain, [plural]: kubeError('forbidden', 'no role') } })
-    expect(batch.failure).toEqual({ code: 'kube_forbidden', message: 'failed to get node metrics: no role' })
+  it.each([
+    [['nodes'], { node: 'forbidden', podSummary: 'complete' }],
+    [['pods'], { node: 'complete', podSummary: 'forbidden' }],
+    [['nodes', 'pods'], { node: 'forbidden', podSummary: 'forbidden' }],
+  ])('reads the others where %j may not be read, and says the refusal', async (refused, outcomes) => {
+    const refusals = refused.map((plural) => [plural, kubeError('forbidden', 'no role')] as const)
+    const batch = await round({ objects: { ...plain, ...Object.fromEntries(refusals) } })
+    const failure = { code: 'kube_forbidden', message: 'failed to get node metrics: no role' }
+    expect(batch.failure).toEqual(refused.includes('nodes') ? failure : undefined)
     expect(Object.fromEntries(batch.parts.map(({ type, outcome }) => [type, outcome]))).toMatchObject({
-      node: 'forbidden',
-      podSummary: 'forbidden',
+      ...outcomes,
       cluster: 'complete',
       namespace: 'complete',
       deployment: 'complete',

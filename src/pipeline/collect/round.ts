@@ -121,18 +121,26 @@ async function collectOne(
       const absent = { ...said(), outcome: 'absent' as const, code: 'not_served', message: result.absent }
       return { parts: collector.types.map((type) => ({ type, ...absent })) }
     }
-    return { parts: complete(collector, result, said()) }
+    return partsOf(collector, result, said())
   } catch (error) {
-    const { code, message } = FleetError.from(error)
-    const failed = { ...said(), outcome: outcomeOf(error), code, message }
+    const failed = { ...said(), ...unread(error) }
     return { parts: collector.types.map((type) => ({ type, ...failed })), error }
   }
 }
 
-function complete(collector: Collector, result: Collected, said: { collector: string; durationMs: number }): Part[] {
-  return collector.types.map(
-    (type) => ({ type, ...said, outcome: 'complete', items: result[type] ?? [] }) as Part, // the same `type` on both sides
-  )
+function partsOf({ types }: Collector, result: Collected, said: { collector: string; durationMs: number }): Collection {
+  const parts = types.map((type) => {
+    const items = result[type] ?? []
+    if ('refused' in items) return { type, ...said, ...unread(items.refused) }
+    return { type, ...said, outcome: 'complete', items } as Part // the same `type` on both sides
+  })
+  const [first] = types.map((type) => result[type])
+  return { parts, ...(first && 'refused' in first && { error: first.refused }) }
+}
+
+function unread(error: unknown) {
+  const { code, message } = FleetError.from(error)
+  return { outcome: outcomeOf(error), code, message }
 }
 
 function isAbsent(result: Collected | { readonly absent: string }): result is { readonly absent: string } {

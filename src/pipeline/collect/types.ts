@@ -4,7 +4,13 @@ import type { SnapshotOf, SnapshotType } from '#model'
 /** What a collector reads; the member's ClusterRole is generated from these. */
 export type Reads = Pick<Resource, 'group' | 'version' | 'plural'>
 
-export type Collected = { readonly [T in SnapshotType]?: readonly SnapshotOf<T>[] }
+/** What we may not read (403): why. */
+export interface Refused {
+  readonly refused: unknown
+}
+
+/** What was read of each type, or that it may not be read while others of the same collector were. */
+export type Collected = { readonly [T in SnapshotType]?: readonly SnapshotOf<T>[] | Refused }
 
 export interface CollectContext {
   readonly kube: KubeClient
@@ -20,7 +26,7 @@ export interface Collector {
   /** the snapshot types it fills; each becomes one part of the batch */
   readonly types: readonly SnapshotType[]
   readonly reads: readonly Reads[]
-  /** the round fails without it */
+  /** the round fails without the first of its types */
   readonly critical: boolean
   /** 0: every round; else at least this long between two reads, ms */
   readonly everyMs: number

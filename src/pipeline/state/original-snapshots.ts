@@ -65,9 +65,12 @@ export function nodeOf(document: Fields): NodeSnapshot | undefined {
     conditions,
     capacity: amountsOf(document, 'capacity'),
     allocatable: amountsOf(document, 'allocatable'),
-    requested: { cpuCores: countIn(document, 'cpu_requested'), memoryBytes: countIn(document, 'memory_requested') },
+    requested:
+      'cpu_requested' in document
+        ? { cpuCores: countIn(document, 'cpu_requested'), memoryBytes: countIn(document, 'memory_requested') }
+        : null,
     used: null,
-    pods: podsOf(document),
+    pods: 'pods_total' in document ? podsOf(document) : null,
     kernelVersion: textIn(document, 'kernel_version'),
     osImage: textIn(document, 'os_image'),
     containerRuntime: textIn(document, 'container_runtime'),

@@ -202,7 +202,7 @@ describe.skipIf(noRedis !== '')(`the state of an original manager${noRedis}`, ()
       expect([...(node?.items.keys() ?? [])]).toContain('n2')
       // What is left of the nodes is not told as all there are.
       if (node?.items.size === 1) expect(node).toMatchObject({ outcome: 'unreachable', code: 'document_unreadable' })
-      for (const each of node?.items.values() ?? []) expect(each.requested.memoryBytes).toBeGreaterThanOrEqual(0)
+      for (const each of node?.items.values() ?? []) expect(each.requested?.memoryBytes ?? 0).toBeGreaterThanOrEqual(0)
     })
 
     it('such as ones of another type or size, names them and reads nothing of them', async () => {

@@ -241,7 +241,7 @@ function nodeWriter({ before, after, now, settings, written }: Step, ttl: number
       for (const node of nodes) {
         const nodeKey = `${key}:node:${node.name}`
         const was = old?.get(node.name)
-        if (due.documents || renew || was !== node) commands.push(nodeHash(nodeKey, node, observedAt, written))
+        if (due.documents || renew || was !== node) commands.push(...nodeHash(nodeKey, node, observedAt, written))
         commands.push(['ZADD', `${nodeKey}:metrics`, score, documentText(nodeSampleDocument(node, now))])
         if (due.trim || !was) commands.push(['ZREMRANGEBYSCORE', `${nodeKey}:metrics`, '-inf', oldest])
         if (renew || !was) commands.push(expire(nodeKey, ttl), expire(`${nodeKey}:metrics`, retentionMs))
@@ -256,18 +256,20 @@ function nodeWriter({ before, after, now, settings, written }: Step, ttl: number
   }
 }
 
-function nodeHash(key: string, node: SnapshotOf<'node'>, observedAt: number, written: string): Command {
+function nodeHash(key: string, node: SnapshotOf<'node'>, observedAt: number, written: string): Command[] {
   const usage = nodeUsagePercent(node)
+  // What was once known of its pods, and no longer is.
+  const unknown = [...(usage ? [] : ['cpu_usage', 'memory_usage']), ...(node.pods ? [] : ['pods_total'])]
   // biome-ignore format: pairs of field and value
-  return [
+  const told: Command = [
     'HSET', key,
     'current', documentText(nodeDocument(node, observedAt)),
     'last_update', written,
     'status', nodeStatus(node),
-    'cpu_usage', usage.cpu.toFixed(2),
-    'memory_usage', usage.memory.toFixed(2),
-    'pods_total', String(node.pods.total),
+    ...(usage ? ['cpu_usage', usage.cpu.toFixed(2), 'memory_usage', usage.memory.toFixed(2)] : []),
+    ...(node.pods ? ['pods_total', String(node.pods.total)] : []),
   ]
+  return unknown.length > 0 ? [told, ['HDEL', key, ...unknown]] : [told]
 }
 
 function namespaceWriter(after: ClusterState, ttl: number): Writer {

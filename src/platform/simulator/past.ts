@@ -88,7 +88,7 @@ export class Past {
       ...plain,
       ready: 'ready',
       unschedulable: false,
-      requested: {
+      requested: requested && {
         cpuCores: atMost(requested.cpuCores * more, 0.98, allocatable.cpuCores),
         memoryBytes: Math.round(atMost(requested.memoryBytes * more, 0.98, allocatable.memoryBytes)),
       },
@@ -96,7 +96,7 @@ export class Past {
         cpuCores: atMost(used.cpuCores * cpu, 0.97, allocatable.cpuCores),
         memoryBytes: Math.round(atMost(used.memoryBytes * memory, 0.96, allocatable.memoryBytes)),
       },
-      pods: podsThen(pods, more),
+      pods: pods && podsThen(pods, more),
     }
   }
 
@@ -137,9 +137,9 @@ const plain = { conditions: [], labels: {}, annotations: {}, taints: [] }
 
 /** A node whose kubelet says nothing: its pods are where they were, and nobody knows how they are. */
 function silent(node: NodeSnapshot): NodeSnapshot {
-  const { total, succeeded, failed } = node.pods
-  const unknown = total - succeeded - failed
-  return { ...node, ...plain, ready: 'unknown', used: null, pods: { ...node.pods, running: 0, pending: 0, unknown } }
+  const lost = ({ total, succeeded, failed }: PodCounts) => total - succeeded - failed
+  const pods = node.pods && { ...node.pods, running: 0, pending: 0, unknown: lost(node.pods) }
+  return { ...node, ...plain, ready: 'unknown', used: null, pods }
 }
 
 function podsThen(counts: PodCounts, size: number): PodCounts {

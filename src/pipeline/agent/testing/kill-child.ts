@@ -20,7 +20,9 @@ await Agent.open({
       async collect(context, signal) {
         const collected = await counting.collect(context, signal)
         if ('absent' in collected) return collected
-        return { namespace: collected.namespace?.map((one) => ({ ...one, labels: { ...one.labels, run } })) ?? [] }
+        const read = collected.namespace
+        if (!read || 'refused' in read) return collected
+        return { namespace: read.map((one) => ({ ...one, labels: { ...one.labels, run } })) }
       },
     },
   ],

@@ -31,6 +31,8 @@ export interface MemoryHubOptions {
   readonly maxUnacked?: number
   /** `original`: it knows neither Hello nor frames */
   readonly speaks?: 'ours' | 'original'
+  /** default: all there are */
+  readonly capabilities?: readonly string[]
   /** false: of the batches only the sizes are kept, for long runs. Default true */
   readonly keepViews?: boolean
   /** waits before an ack; default: none */
@@ -94,7 +96,7 @@ export class MemoryHub implements Transport {
             case: 'welcome',
             value: {
               version: 1,
-              capabilities: [...capabilities],
+              capabilities: [...(this.#options.capabilities ?? capabilities)],
               received: this.received.runs.map(([first, last]) => ({ first, last })),
               nowMs: this.#options.now(),
               maxMessageBytes: 4 * 2 ** 20,

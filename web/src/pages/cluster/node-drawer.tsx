@@ -5,6 +5,7 @@ import { Empty, Skeleton } from '../../components/states.tsx'
 import { Age, Missing, NotShown } from '../../components/text.tsx'
 import type { ClusterView, NodeView } from '../../contract.ts'
 import { useLive } from '../../live/hooks.ts'
+import { whyNotRead } from '../../model/current.ts'
 import { formatBytes, formatCores, formatCount } from '../../model/format.ts'
 import { Link, whyPath } from '../../router.tsx'
 import { History } from './history.tsx'
@@ -78,7 +79,7 @@ function Facts({ cluster, node }: { cluster: ClusterView; node: NodeView }): Rea
       </section>
       <section>
         <h3>Pods</h3>
-        <Pods node={node} />
+        <Pods node={node} cluster={cluster} />
       </section>
       <section className="drawer-history">
         <h3>History</h3>
@@ -140,6 +141,7 @@ function Resources({ node, filtered }: { node: NodeView; filtered: boolean }): R
     value === null || value === undefined ? <Missing why={why} focusable /> : say(value)
   const untold = 'the node did not tell it'
   const unmeasured = 'metrics.k8s.io is not served or did not measure it'
+  const unread = 'the pods of this cluster could not be read'
   const lines = [
     { name: 'CPU', key: 'cpuCores', say: formatCores },
     { name: 'Memory', key: 'memoryBytes', say: formatBytes },
@@ -165,10 +167,10 @@ function Resources({ node, filtered }: { node: NodeView; filtered: boolean }): R
             <td>{amount(node.allocatable[key], say, untold)}</td>
             <td>
               {key === 'cpuCores' || key === 'memoryBytes' ? (
-                node.requested === null ? (
+                node.requested === null && filtered ? (
                   <NotShown what="what its pods ask for" focusable />
                 ) : (
-                  amount(node.requested[key], say, untold)
+                  amount(node.requested?.[key], say, unread)
                 )
               ) : (
                 <Missing why="not summed for this resource" />
@@ -182,10 +184,10 @@ function Resources({ node, filtered }: { node: NodeView; filtered: boolean }): R
                   amount(node.used?.[key], say, unmeasured)
                 )
               ) : key === 'pods' ? (
-                node.pods === null ? (
+                node.pods === null && filtered ? (
                   <NotShown what="pods" focusable />
                 ) : (
-                  formatCount(node.pods.total)
+                  amount(node.pods?.total, say, unread)
                 )
               ) : (
                 <Missing why="not measured" />
@@ -198,7 +200,13 @@ function Resources({ node, filtered }: { node: NodeView; filtered: boolean }): R
   )
 }
 
-function Pods({ node: { pods } }: { node: NodeView }): ReactNode {
+function Pods({ node: { pods }, cluster }: { node: NodeView; cluster: ClusterView }): ReactNode {
+  if (pods === null && !cluster.filtered)
+    return (
+      <p className="fine">
+        <Missing why="pods were not read" focusable /> {whyNotRead(cluster, 'podSummary')}
+      </p>
+    )
   if (pods === null)
     return (
       <p className="fine">

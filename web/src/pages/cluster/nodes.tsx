@@ -15,7 +15,7 @@ import { amountsOf, NodeReady, pressures, pressureTypes, readyWord } from './nod
 import { noneOf, PartGate } from './part.tsx'
 
 const readyOrder = { notReady: 0, unknown: 1, ready: 2 }
-function nodeColumns(now: number): readonly Column<NodeView>[] {
+function nodeColumns(now: number, filtered: boolean): readonly Column<NodeView>[] {
   return [
     {
       id: 'name',
@@ -45,7 +45,7 @@ function nodeColumns(now: number): readonly Column<NodeView>[] {
       descendingFirst: true,
       value: (node) => loadOf(amountsOf(node, 'cpuCores'))?.ratio ?? null,
       exports: loadExports('cpu', 'CPU', (node) => amountsOf(node, 'cpuCores')),
-      cell: (node) => <LoadMeter what="CPU" amounts={amountsOf(node, 'cpuCores')} hidden={node.requested === null} />,
+      cell: (node) => <LoadMeter what="CPU" amounts={amountsOf(node, 'cpuCores')} hidden={filtered} />,
     },
     {
       id: 'memory',
@@ -55,9 +55,7 @@ function nodeColumns(now: number): readonly Column<NodeView>[] {
       descendingFirst: true,
       value: (node) => loadOf(amountsOf(node, 'memoryBytes'))?.ratio ?? null,
       exports: loadExports('memory', 'Memory', (node) => amountsOf(node, 'memoryBytes')),
-      cell: (node) => (
-        <LoadMeter what="Memory" amounts={amountsOf(node, 'memoryBytes')} hidden={node.requested === null} />
-      ),
+      cell: (node) => <LoadMeter what="Memory" amounts={amountsOf(node, 'memoryBytes')} hidden={filtered} />,
     },
     {
       id: 'pods',
@@ -68,7 +66,7 @@ function nodeColumns(now: number): readonly Column<NodeView>[] {
       descendingFirst: true,
       value: ({ pods }) => pods?.total ?? null,
       exports: podExports,
-      cell: ({ pods }) => <Pods pods={pods} hidden />,
+      cell: ({ pods }) => <Pods pods={pods} hidden={filtered} />,
     },
     {
       id: 'version',
@@ -117,7 +115,7 @@ const wordsOf = ({ name, roles }: NodeView) => `${name} ${roles.join(' ')}`
 export function NodesTab({ cluster, node }: { cluster: ClusterView; node: string | null }): ReactNode {
   const now = useNow(60_000)
   const { query } = usePlace()
-  const columns = useMemo(() => nodeColumns(now), [now])
+  const columns = useMemo(() => nodeColumns(now, cluster.filtered), [now, cluster.filtered])
   return (
     <PartGate<NodeView> cluster={cluster} type="node">
       {({ rows, stale, note, total, exports }) => (

@@ -70,7 +70,7 @@ function Capacity({ cluster, title }: { cluster: ClusterView; title: 'CPU' | 'Me
   const say = title === 'CPU' ? formatCores : formatBytes
   const lines = [
     ['Used', amounts.used, 'metrics.k8s.io is not served or did not answer', 'its use, if it is measured'],
-    ['Requested', amounts.requested, 'pods were never read', 'what its pods ask for'],
+    ['Requested', amounts.requested, `pods: ${whyNotRead(cluster, 'podSummary')}`, 'what its pods ask for'],
     ['Allocatable', amounts.allocatable, 'nodes were never read', 'its nodes'],
     ['Capacity', amounts.capacity, 'nodes were never read', 'its nodes'],
   ] as const
@@ -191,7 +191,7 @@ function Counts({ cluster }: { cluster: ClusterView }): ReactNode {
                 isHidden(cluster, type) ? (
                   <NotShown what={name.toLowerCase()} focusable />
                 ) : (
-                  <Missing why={whyNot(cluster, type)} focusable />
+                  <Missing why={from === type ? whyNot(cluster, type) : whyNotRead(cluster, from)} focusable />
                 )
               ) : (
                 <Kept cluster={cluster} type={from}>
