@@ -64,6 +64,8 @@ const commandRules: Readonly<Record<string, string>> = {
   expression: offline,
   crds: 'prints what everybody may know',
   simulate: `${owner}; serves simulated members only`,
+  completion: 'prints what everybody may know',
+  complete: 'asks a hub for the names of clusters as whoever calls it: the routes above decide',
   probe: 'asks one address whether it answers',
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Builds dist/: one bundle for the executable (packages stay outside) and the web page.
+// Builds dist/: one bundle for the executable (packages stay outside, but for a few) and the web page.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -8,6 +8,21 @@ import { fileURLToPath } from 'node:url'
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const what = new Set(process.argv.slice(2))
 const all = what.size === 0
+
+/**
+ * Packages of many small files that every command needs: opening those takes longer than what most commands do. Each is
+ * plain JavaScript, of which the bundle then holds what is used.
+ */
+const takenIn = {
+  name: 'taken-in',
+  setup: (build) =>
+    build.onResolve({ filter: /^(typebox(\/.*)?|yaml)$/ }, ({ path }) => ({
+      // The form of yaml that is made of modules is the one it has for browsers.
+      path:
+        path === 'yaml' ? join(root, 'node_modules/yaml/browser/index.js') : fileURLToPath(import.meta.resolve(path)),
+      sideEffects: false,
+    })),
+}
 
 if (all || what.has('node')) {
   const { build } = await import('esbuild')
@@ -22,6 +37,7 @@ if (all || what.has('node')) {
     target: 'node20',
     format: 'esm',
     packages: 'external',
+    plugins: [takenIn],
     sourcemap: true,
     metafile: true,
     logLevel: 'warning',

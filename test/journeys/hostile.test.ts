@@ -6,7 +6,8 @@ import type { KubeObject } from '#kube'
 import { systemClock } from '#model'
 import { Metrics, silentLogger } from '#runtime'
 import { FaultProxy, type SimulatedFleet, scenarios, simulateFleet } from '#simulator'
-import { get, nouns } from '../../src/apps/cli/get.ts'
+import { get } from '../../src/apps/cli/get.ts'
+import { nounNames } from '../../src/apps/cli/words.ts'
 import { connectionResource } from '../../src/control/connections/connection-resource.ts'
 import {
   aWorld,
@@ -126,9 +127,9 @@ describe('a hostile member', () => {
   })
 
   it('reaches no terminal but as text', async () => {
-    for (const noun of nouns)
+    for (const noun of nounNames)
       for (const output of ['table', 'json', 'yaml'] as const) {
-        const { text } = await get({ noun, server: address, clusters: [], output })
+        const { text } = await get({ noun, names: [], server: address, clusters: [], output })
         expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202e]/u)
       }
   })

@@ -11,9 +11,10 @@ import {
 } from '#access'
 import type { ExplanationView } from '#http'
 import { FleetError, systemClock } from '#model'
-import { type Column, printable, table } from './format.ts'
+import { type Column, table } from './format.ts'
 import { clientOf } from './get.ts'
 import { type PolicyFiles, readPolicyFiles } from './policy-files.ts'
+import { printable } from './terminal.ts'
 
 export interface ExplainOptions {
   readonly as?: string

@@ -1,16 +1,17 @@
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import type { ExplainOptions } from './access.ts'
 import type { TestOptions } from './access-test.ts'
-import { outputFormats } from './format.ts'
-import { nouns } from './get.ts'
 import type { SourceTestOptions } from './metricsource-test.ts'
+import { type Noun, nearest, nounNames, nounOf, type OutputFormat, outputFormats, type Shell, shells } from './words.ts'
 
 /** What each command does, handed in by main.ts: every one is loaded only when it is called. */
 export interface Actions {
   up(options: UpOptions): Promise<void>
   manager(options: ManagerOptions): Promise<void>
   api(options: ApiOptions): Promise<void>
-  get(noun: (typeof nouns)[number], options: GetOptions): Promise<void>
+  get(noun: Noun, names: readonly string[], options: GetOptions): Promise<void>
+  completion(shell: Shell): Promise<void>
+  complete(words: readonly string[]): Promise<void>
   agent(options: AgentOptions): Promise<void>
   connect(cluster: string, options: ConnectOptions): Promise<void>
   crds(): Promise<void>
@@ -52,8 +53,9 @@ export interface ApiOptions {
 }
 export interface GetOptions {
   readonly cluster: readonly string[]
-  readonly output: (typeof outputFormats)[number]
+  readonly output: OutputFormat
   readonly server: string
+  readonly watch?: boolean
 }
 export interface AgentOptions {
   readonly cluster?: string
@@ -103,6 +105,13 @@ const count =
     return value
   }
 
+function noun(text: string): Noun {
+  const found = nounOf(text)
+  if (found) return found
+  const near = nearest(text, nounNames)
+  throw new InvalidArgumentError(near ? `did you mean ${near}?` : `it must be one of ${nounNames.join(', ')}.`)
+}
+
 const commas = (text: string, all: readonly string[] = []): readonly string[] => [
   ...all,
   ...text
@@ -111,8 +120,10 @@ const commas = (text: string, all: readonly string[] = []): readonly string[] =>
     .filter(Boolean),
 ]
 
+export const DEFAULT_SERVER = 'http://127.0.0.1:8080'
+
 const server = (): Option =>
-  new Option('--server <url>', 'address of the hub').env('CLUSTERPULSE_SERVER').default('http://127.0.0.1:8080')
+  new Option('--server <url>', 'address of the hub').env('CLUSTERPULSE_SERVER').default(DEFAULT_SERVER)
 
 const gather = (value: string, all: readonly string[] = []): readonly string[] => [...all, value]
 
@@ -178,20 +189,28 @@ export function program(actions: Actions, version: string): Command {
   cli
     .command('get')
     .description('print what a running hub knows')
-    .argument('<what>', nouns.join(', '), (text) => {
-      if (!nouns.includes(text as (typeof nouns)[number]))
-        throw new InvalidArgumentError(`it must be one of ${nouns.join(', ')}.`)
-      return text
-    })
+    .argument('<what>', `${nounNames.join(', ')}; the singular will do`, noun)
+    .argument('[names...]', 'only those of these names')
     .option('-c, --cluster <name>', 'only this cluster; may be given again', gather, [])
     .addOption(new Option('-o, --output <format>', 'how to print').choices([...outputFormats]).default('table'))
+    .option('-w, --watch', 'go on, and print each row again when it changes')
     .addOption(server())
     .addHelpText(
       'after',
-      '\nWhere several processes of the hub share the fleet, the one that owns a cluster, its stream, its log and its state,' +
+      '\nWorst first. AS-OF is the age of what the hub knows, AGE that of the thing itself. JSON and YAML name fields in snake_case and' +
+        '\ntimes in RFC 3339. Exit status: 0; 1 on a mistake or a refusal; 3 where no hub answers.' +
+        '\n\nWhere several processes of the hub share the fleet, the one that owns a cluster, its stream, its log and its state,' +
         '\nstands in the column OWNER of `get clusters -o wide` and in the column PROCESS of `get agents`.',
     )
-    .action((noun: (typeof nouns)[number], options: GetOptions) => actions.get(noun, options))
+    .action((what: Noun, names: readonly string[], options: GetOptions) => actions.get(what, names, options))
+
+  cli
+    .command('completion')
+    .description(
+      'print what makes the Tab key know commands, options, and the clusters of the hub: source <(clusterpulse completion bash)',
+    )
+    .addArgument(new Argument('<shell>', 'of which shell').choices([...shells]))
+    .action((shell: Shell) => actions.completion(shell))
 
   cli
     .command('agent')
@@ -339,6 +358,12 @@ export function program(actions: Actions, version: string): Command {
     .action((options: SimulateOptions) => actions.simulate(options))
 
   cli
+    .command('complete', { hidden: true })
+    .description('what may stand where the cursor is, one a line (for the scripts of `completion`)')
+    .argument('[words...]')
+    .action((words: readonly string[]) => actions.complete(words))
+
+  cli
     .command('probe', { hidden: true })
     .description('ask an address once: exit status 0 where it answers with success (for containers without a shell)')
     .argument('<url>')
@@ -356,6 +381,8 @@ export function commandReference(): string {
       manager: none,
       api: none,
       get: none,
+      completion: none,
+      complete: none,
       agent: none,
       connect: none,
       crds: none,
@@ -371,7 +398,7 @@ export function commandReference(): string {
     '',
   )
   const pages = [cli, ...cli.commands.flatMap((command) => [command, ...command.commands])].filter(
-    (command) => command.name() !== 'probe',
+    (command) => command.name() !== 'probe' && command.name() !== 'complete',
   )
   const titleOf = (command: Command): string =>
     command.parent ? `${titleOf(command.parent)} ${command.name()}` : command.name()

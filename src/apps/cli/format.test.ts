@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { age, print, printable, share, table } from './format.ts'
+import { age, print, share, table } from './format.ts'
+import { printable } from './terminal.ts'
 
 describe('table', () => {
   it('aligns columns and shows a dash for what is not known', () => {

@@ -1,4 +1,6 @@
 import { Document, visit } from 'yaml'
+import { printable, UNSEEN } from './terminal.ts'
+import type { OutputFormat } from './words.ts'
 
 /** One column of a table for people: `-` stands for "not known". */
 export interface Column<T> {
@@ -8,49 +10,41 @@ export interface Column<T> {
   readonly isWide?: true
 }
 
-/** `wide`: a table with every column there is. */
-export const outputFormats = ['table', 'wide', 'json', 'yaml'] as const
-export type OutputFormat = (typeof outputFormats)[number]
+/** Left-aligned columns, as kubectl prints them; the last column is not padded. */
+export const table = <T>(columns: readonly Column<T>[], rows: readonly T[]): string =>
+  tableLines(columns, rows).join('\n')
 
-/** Left-aligned columns, two spaces apart, as kubectl prints them; the last column is not padded. */
-export function table<T>(columns: readonly Column<T>[], rows: readonly T[]): string {
+/** @param widths of a table that goes on: columns keep them, or grow */
+export function tableLines<T>(columns: readonly Column<T>[], rows: readonly T[], widths: number[] = []): string[] {
   const cells = [
     columns.map((column) => column.header),
     ...rows.map((row) => columns.map((column) => printable(column.value(row) ?? '-'))),
   ]
-  const widths = columns.map((_, index) => Math.max(...cells.map((line) => line[index]?.length ?? 0)))
-  return cells
-    .map((line) =>
-      line
-        .map((cell, index) => cell.padEnd(widths[index] ?? 0))
-        .join('   ')
-        .trimEnd(),
-    )
-    .join('\n')
+  for (const index of columns.keys())
+    widths[index] = Math.max(widths[index] ?? 0, ...cells.map((line) => line[index]?.length ?? 0))
+  return cells.map((line) =>
+    line
+      .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+      .join('   ')
+      .trimEnd(),
+  )
 }
 
-/** What moves the cursor, colours the terminal, or turns the reading direction: C0 and C1 controls, bidirectional marks. */
-const UNSEEN = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
-/** Those of them that JSON and YAML would print as they are. */
+/** Those that move a terminal and that JSON and YAML would print as they are. */
 const UNESCAPED = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
-/** Text from a cluster, on one line, as it may reach the terminal of the person who reads it; `-` for nothing. */
-export function printable(text: string): string {
-  const clean = text.replace(UNSEEN, ' ').replace(/ {2,}/g, ' ').trim()
-  return clean === '' ? '-' : clean
-}
-
-/** The same with its spaces kept, so that a caret stays under what it points at. */
-export const printableLine = (text: string): string => text.replace(UNSEEN, ' ').trimEnd()
-
-export function print<T>(format: OutputFormat, columns: readonly Column<T>[], rows: readonly T[]): string {
-  if (format === 'json') return escaped(JSON.stringify(rows, null, 2))
+/** Rows for people, or the documents themselves for programs. */
+export function print<T>(format: 'table' | 'wide', columns: readonly Column<T>[], rows: readonly T[]): string
+export function print(format: 'json' | 'yaml', columns: readonly never[], documents: unknown, indent?: number): string
+export function print(format: OutputFormat, columns: readonly Column<never>[], rows: unknown, indent = 2): string {
+  if (format === 'json') return escaped(JSON.stringify(rows, null, indent))
   if (format === 'yaml') return yaml(rows)
-  return table(format === 'wide' ? columns : columns.filter(({ isWide }) => !isWide), rows)
+  const shown = format === 'wide' ? columns : columns.filter(({ isWide }) => !isWide)
+  return table(shown, rows as readonly never[]) // the overloads hold columns and rows together
 }
 
-function yaml(rows: readonly unknown[]): string {
-  const document = new Document(rows, { aliasDuplicateObjects: false })
+function yaml(value: unknown): string {
+  const document = new Document(value, { aliasDuplicateObjects: false })
   visit(document, {
     Scalar(_, scalar) {
       // Only between double quotes can such a character be written in another way.

@@ -1,7 +1,12 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { aNode, aWorld, complete, start, type World } from '../../pipeline/api/test/world.ts'
-import { type GetOptions, get } from './get.ts'
+import { ApiProblem } from '#http'
+import { aNode, aWorld, complete, failed, proxy, start, type World } from '../../pipeline/api/test/world.ts'
+import { failureOf } from './failure.ts'
+import { type GetOptions, get, watch } from './get.ts'
 
 describe('clusterpulse get, of a hub of several processes', () => {
   let world: World
@@ -17,7 +22,7 @@ describe('clusterpulse get, of a hub of several processes', () => {
   afterAll(() => world[Symbol.asyncDispose]())
 
   const ask = async (over: Partial<GetOptions>) =>
-    (await get({ noun: 'clusters', server, clusters: [], output: 'table', ...over }, start)).text
+    (await get({ noun: 'clusters', server, names: [], clusters: [], output: 'table', ...over }, start)).text
   /** Cells of a column, by the name in the first. */
   const column = (text: string, header: string) => {
     const [titles = [], ...rows] = text.split('\n').map((line) => line.split(/ {3,}/))
@@ -46,5 +51,148 @@ describe('clusterpulse get, of a hub of several processes', () => {
   it('knows no owners where one process has all', async () => {
     await world.connect('east')
     expect(column(await ask({ output: 'wide' }), 'OWNER')).toEqual({ east: '-', west: 'owner-2' })
+  })
+})
+
+describe('clusterpulse get', () => {
+  let world: World
+  let server = ''
+  beforeAll(async () => {
+    world = await aWorld()
+    await world.connect('east')
+    await world.connect('ill')
+    await world.connect('dark')
+    const day = 86_400_000
+    await world.batch('east', [
+      complete('node', [
+        aNode('a', { createdAt: start - 9 * day }),
+        aNode('z-broken', { ready: 'notReady', labels: { createdAt: 'someTeam' } }),
+      ]),
+      complete('deployment', [
+        { name: 'shop/cart', namespace: 'shop', replicas: 2, ready: 2, available: 2, updated: 2 },
+        { name: 'shop/pay', namespace: 'shop', replicas: 3, ready: 1, available: 1, updated: 3 },
+      ]),
+      failed('operator', 'forbidden'),
+      failed('clusterOperator', 'absent'),
+    ])
+    await world.batch('ill', [], { failure: { code: 'cluster_unreachable', message: 'it does not answer' } })
+    server = await world.server.start()
+  })
+  afterAll(() => world[Symbol.asyncDispose]())
+
+  const ask = (over: Partial<GetOptions> = {}, now = start + 5_000) =>
+    get({ noun: 'clusters', names: [], server, clusters: [], output: 'table', ...over }, now)
+  const firsts = (text: string, at = 0) =>
+    text
+      .split('\n')
+      .slice(1)
+      .map((line) => line.split(/ {3,}/)[at])
+
+  it('prints what needs somebody first', async () => {
+    expect(firsts((await ask()).text)[0]).toBe('ill')
+    expect(firsts((await ask({ noun: 'nodes' })).text, 1)).toEqual(['z-broken', 'a'])
+    expect(firsts((await ask({ noun: 'deployments' })).text, 2)).toEqual(['pay', 'cart'])
+  })
+
+  it('tells the age of a thing from that of what is known of it', async () => {
+    const { text } = await ask({ noun: 'nodes', names: ['a'] })
+    const [titles = [], cells = []] = text.split('\n').map((line) => line.split(/ {3,}/))
+    expect([cells[titles.indexOf('AGE')], cells[titles.indexOf('AS-OF')]]).toEqual(['9d', '5s'])
+    expect((await ask()).text).toMatch(/^NAME.* AS-OF /)
+  })
+
+  it('takes names, of things as of clusters, and says which are near', async () => {
+    expect(firsts((await ask({ names: ['east'] })).text)).toEqual(['east'])
+    expect(firsts((await ask({ noun: 'deployments', names: ['pay'] })).text, 2)).toEqual(['pay'])
+    await expect(ask({ names: ['eats'] })).rejects.toThrow(/no cluster named eats; did you mean east\?/)
+    await expect(ask({ noun: 'nodes', names: ['other'] })).rejects.toThrow(/no node named other; there are a, z-broken/)
+    await expect(ask({ clusters: ['far'] })).rejects.toThrow(/no cluster named far; there are dark, east, ill/)
+  })
+
+  it('gives programs names in snake_case and times in RFC 3339, and leaves what is data as it is', async () => {
+    const [node] = JSON.parse((await ask({ noun: 'nodes', output: 'json', names: ['z-broken'] })).text)
+    expect(node).toMatchObject({
+      cluster: 'east',
+      kubelet_version: 'v1.31.0',
+      created_at: '2026-01-01T00:00:00.000Z',
+      labels: { createdAt: 'someTeam' },
+      freshness: { observed_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/) },
+    })
+    const text = JSON.stringify(JSON.parse((await ask({ output: 'json' })).text)).replace(/"labels":\{[^}]*\}/g, '')
+    expect(text.match(/"[a-z]+[A-Z]\w*":/g)).toBeNull()
+    expect(parse((await ask({ noun: 'nodes', output: 'yaml', names: ['z-broken'] })).text)).toEqual([node])
+  })
+
+  it('tells empty, forbidden and absent apart, beside the table', async () => {
+    expect(await ask({ noun: 'agents' })).toMatchObject({
+      text: '',
+      notes: ['no agents in the fleet that you may see'],
+    })
+    expect((await ask({ noun: 'operators' })).notes).toContain('east: operators are forbidden: the test says forbidden')
+    expect((await ask({ noun: 'cluster-operators', clusters: ['east'] })).notes).toEqual([
+      'no cluster-operators in east that you may see',
+    ])
+    expect((await ask({ noun: 'nodes', output: 'json', clusters: ['ill'] })).text).toBe('[]')
+    for (const noun of ['events', 'types', 'namespaces'] as const) await ask({ noun })
+  })
+
+  it('watches: a row again when it changed, not when it only aged, and what is gone', async () => {
+    const out: string[] = []
+    const notes: string[] = []
+    const stop = new AbortController()
+    const wish = { noun: 'nodes', names: [], server, clusters: ['east'], output: 'table' } as const
+    const watched = watch(wish, {
+      out: (text) => out.push(text),
+      note: (text) => notes.push(text),
+      signal: stop.signal,
+      everyMs: 20,
+    })
+    await expect.poll(() => out.length).toBe(3)
+    world.clock.at += 40_000
+    await world.batch('east', [complete('node', [aNode('a', { ready: 'notReady' })])])
+    await expect.poll(() => out.length).toBe(4)
+    expect(out[0]).toMatch(/^CLUSTER +NAME +STATUS/)
+    expect(out[3]).toMatch(/^east +a +NotReady/)
+    await expect.poll(() => notes).toContain('east/z-broken is gone')
+    stop.abort()
+    await watched
+  })
+})
+
+describe('a failure of a command that asks a hub', () => {
+  const told = (server: string) =>
+    get({ noun: 'clusters', names: [], server, clusters: [], output: 'table' }).then(
+      () => undefined,
+      (error: unknown) => failureOf(error),
+    )
+
+  it('has a status of its own where no hub answers, and names the way out', async () => {
+    const failure = await told('http://127.0.0.1:4')
+    expect(failure?.status).toBe(3)
+    expect(failure?.text).toMatch(/cannot be reached.*--server/)
+  })
+
+  it('says that nobody is signed in', async () => {
+    await using world = await aWorld({ identity: proxy })
+    const failure = await told(await world.server.start())
+    expect(failure?.status).toBe(1)
+    expect(failure?.text).toMatch(/^not signed in: .*CLUSTERPULSE_TOKEN/)
+  })
+
+  it('knows what is no hub', async () => {
+    const other = createServer((_, answer) => void answer.end('hello')).listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const failure = await told(`http://127.0.0.1:${(other.address() as AddressInfo).port}`)
+    other.close()
+    expect(failure).toMatchObject({ status: 1, text: expect.stringMatching(/no ClusterPulse hub.*--server/) })
+  })
+
+  it('tells a refusal from all of these', () => {
+    const problem = new ApiProblem(403, {
+      error: 'only for administrators',
+      code: 'administrators_only',
+      requestId: 'r1',
+    })
+    expect(failureOf(problem)).toMatchObject({ status: 1, text: expect.stringMatching(/^not allowed: .*request r1/) })
   })
 })

@@ -1,21 +1,13 @@
-import {
-  ApiProblem,
-  type Client,
-  type ClusterView,
-  createClient,
-  type NamespaceView,
-  type NodeView,
-  type OperatorView,
-} from '#http'
-import { age, type Column, type OutputFormat, print, share } from './format.ts'
+import { ApiProblem, type Client, type ClusterView, createClient } from '#http'
+import { systemClock } from '#model'
+import { apiForm } from './api-form.ts'
+import { type Column, print, tableLines } from './format.ts'
+import { columnsOf, namesOf, type Row } from './get-columns.ts'
+import { rowsOf, type Wish } from './get-rows.ts'
+import type { Noun, OutputFormat } from './words.ts'
 
-export const nouns = ['clusters', 'nodes', 'namespaces', 'operators', 'agents'] as const
-export type Noun = (typeof nouns)[number]
-
-export interface GetOptions {
-  readonly noun: Noun
+export interface GetOptions extends Wish {
   readonly server: string
-  readonly clusters: readonly string[]
   readonly output: OutputFormat
   /** bearer token, for a hub that asks who calls */
   readonly token?: string
@@ -31,168 +23,120 @@ export interface Printed {
   readonly notes: readonly string[]
 }
 
-/** @throws ApiProblem where the hub refuses or cannot be reached */
-export async function get({ noun, server, clusters, output, token }: GetOptions, now = Date.now()): Promise<Printed> {
-  const client = clientOf(server, token)
-  const all = await collect(client.all((cursor) => client.clusters({ limit: 1000, ...(cursor && { cursor }) })))
-  const unknown = clusters.filter((name) => !all.some((cluster) => cluster.name === name))
-  if (unknown.length > 0) {
-    const known = all.map((cluster) => cluster.name).join(', ')
-    throw new ApiProblem(404, {
-      error: `no cluster named ${unknown.join(', ')}; ${known === '' ? 'the hub has none that you may see' : `there are ${known}`}`,
-      code: 'cluster_not_found',
-      requestId: '',
-    })
-  }
-  const chosen = clusters.length === 0 ? all : all.filter((cluster) => clusters.includes(cluster.name))
-  if (noun === 'clusters') return { text: print(output, clusterColumns(now), chosen), notes: staleNotes(chosen, now) }
-  if (noun === 'agents') {
-    const agents = chosen.filter(({ agent, mode }) => agent !== null || mode === 'push')
-    const rows = output === 'table' || output === 'wide' ? agents : agents.map(agentRow)
-    return { text: print(output, agentColumns(now), rows as ClusterView[]), notes: staleNotes(agents, now) }
-  }
-
-  const rows = await rowsOf(client, noun, chosen)
-  return {
-    text: print(output, columnsOf(noun, now), rows.items as never[]),
-    notes: [...rows.notes, ...staleNotes(chosen, now)],
-  }
+/** @throws ApiProblem where the hub refuses or cannot be reached; NotFoundError */
+export async function get({ noun, server, output, token, ...wish }: GetOptions, now = Date.now()): Promise<Printed> {
+  const { rows, notes } = await rowsOf(clientOf(server, token), { noun, ...wish }, now)
+  if (isForPrograms(output)) return { text: print(output, [], documentsOf(noun, rows)), notes }
+  return { text: rows.length === 0 ? '' : print(output, shownColumns(noun, now), rows), notes }
 }
 
-const agentRow = ({ name, mode, source, owner, agent }: ClusterView) => ({
+const isForPrograms = (output: OutputFormat): output is 'json' | 'yaml' => output === 'json' || output === 'yaml'
+
+/** The columns of the noun fit its rows. */
+const shownColumns = (noun: Noun, now: number) => columnsOf(noun, now) as readonly Column<Row>[]
+
+function documentsOf(noun: Noun, rows: readonly Row[]): readonly unknown[] {
+  return (noun === 'agents' ? (rows as readonly ClusterView[]).map(agentOf) : rows).map((row) => apiForm(row))
+}
+
+const agentOf = ({ name, mode, source, owner, agent }: ClusterView) => ({
   ...{ name, mode, source },
   ...(owner !== undefined && { owner }),
   agent,
 })
 
-type Row = NodeView | NamespaceView | OperatorView
+/** Between two looks, and after a look that failed. */
+const LOOK_EVERY_MS = 2_000
 
-async function rowsOf(client: Client, noun: Exclude<Noun, 'clusters' | 'agents'>, clusters: readonly ClusterView[]) {
-  const items: Row[] = []
-  const notes: string[] = []
-  for (const cluster of clusters) {
-    const list = { nodes: client.nodes, namespaces: client.namespaces, operators: client.operators }[noun]
-    const found = await collect<Row>(
-      client.all<Row>((cursor) => list(cluster.name, { limit: 1000, ...(cursor && { cursor }) })),
-    )
-    items.push(...found)
-    const part = cluster.parts[{ nodes: 'node', namespaces: 'namespace', operators: 'operator' }[noun]]
-    if (!part) notes.push(`${cluster.name}: ${noun} were not read yet`)
-    else if (part.outcome !== 'complete') notes.push(`${cluster.name}: ${noun} are ${part.outcome}: ${part.message}`)
+export interface Watching {
+  readonly out: (text: string) => void
+  readonly note: (text: string) => void
+  readonly signal: AbortSignal
+  readonly everyMs?: number
+}
+
+/**
+ * Prints what is there, then each row again when it changes, until the signal. A hub that does not answer for a while is
+ * waited for.
+ * @throws what `get` throws, as long as nothing was ever seen
+ */
+export async function watch(
+  { noun, server, output, token, ...wish }: GetOptions,
+  { out, note, signal, everyMs = LOOK_EVERY_MS }: Watching,
+): Promise<void> {
+  const client = clientOf(server, token)
+  const shown = new Map<string, string>()
+  const widths: number[] = []
+  let isAway = false
+  for (let first = true; !signal.aborted; first = false) {
+    if (!first) await systemClock.sleep(everyMs, signal)
+    if (signal.aborted) return
+    const now = Date.now()
+    try {
+      const { rows, notes } = await rowsOf(client, { noun, ...wish }, now)
+      if (first) for (const text of notes) note(text)
+      if (isAway) note('the hub answers again')
+      isAway = false
+      show(changed(noun, rows, shown), { noun, output, now, widths, out, withHeader: first })
+      for (const gone of forgotten(noun, rows, shown)) note(`${gone} is gone`)
+    } catch (error) {
+      if (first || !(error instanceof ApiProblem) || (error.status !== 0 && error.status < 500)) throw error
+      if (!isAway) note(`${error.message}; waiting for it`)
+      isAway = true
+    }
   }
-  return { items, notes }
 }
 
-async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = []
-  for await (const item of items) all.push(item)
-  return all
+/** Of one thing at one place; an event is another thing each time. */
+const idOf = (noun: Noun, row: Row): string =>
+  JSON.stringify([
+    'cluster' in row ? row.cluster : '',
+    namesOf(noun, row)[0],
+    noun === 'events' && 'at' in row && row.at,
+  ])
+
+/** Rows that are new, or say something else than when they were last shown: what only ages is no change. */
+function changed(noun: Noun, rows: readonly Row[], shown: Map<string, string>): readonly Row[] {
+  const columns = shownColumns(noun, 0).filter(({ header }) => header !== 'AS-OF' && header !== 'HEARTBEAT')
+  return rows.filter((row) => {
+    const [id, text] = [idOf(noun, row), JSON.stringify(columns.map(({ value }) => value(row)))]
+    const isNew = shown.get(id) !== text
+    shown.set(id, text)
+    return isNew
+  })
 }
 
-const staleNotes = (clusters: readonly ClusterView[], now: number) =>
-  clusters
-    .filter((cluster) => cluster.stale)
-    .map((cluster) =>
-      cluster.lastSyncAt === null
-        ? `${cluster.name}: never read: ${cluster.message}`
-        : `${cluster.name}: as of ${age(now - cluster.lastSyncAt)} ago: ${cluster.message}`,
-    )
-
-const ratio = (part: number | undefined, total: number | undefined) =>
-  part === undefined || total === undefined ? null : `${part}/${total}`
-
-function clusterColumns(now: number): Column<ClusterView>[] {
-  return [
-    { header: 'NAME', value: (cluster) => cluster.name },
-    { header: 'HEALTH', value: (cluster) => (cluster.stale ? `${cluster.health} (stale)` : cluster.health) },
-    { header: 'NODES', value: ({ nodes }) => ratio(nodes?.ready, nodes?.total) },
-    { header: 'PODS', value: ({ pods }) => ratio(pods?.running, pods?.total) },
-    { header: 'CPU', value: ({ cpuCores }) => share(cpuCores.used ?? cpuCores.requested, cpuCores.allocatable) },
-    {
-      header: 'MEMORY',
-      value: ({ memoryBytes }) => share(memoryBytes.used ?? memoryBytes.requested, memoryBytes.allocatable),
-    },
-    {
-      header: 'BASIS',
-      value: ({ cpuCores }) => (cpuCores.used !== null ? 'used' : cpuCores.requested !== null ? 'requested' : null),
-    },
-    { header: 'VERSION', value: (cluster) => cluster.facts?.version ?? null },
-    { header: 'MODE', value: (cluster) => cluster.mode },
-    { header: 'AGE', value: (cluster) => (cluster.lastSyncAt === null ? null : age(now - cluster.lastSyncAt)) },
-    { header: 'ENDPOINT', value: (cluster) => cluster.endpoint, isWide: true },
-    { header: 'OWNER', value: (cluster) => cluster.owner ?? null, isWide: true },
-    { header: 'MESSAGE', value: (cluster) => cluster.message },
-  ]
+function forgotten(noun: Noun, rows: readonly Row[], shown: Map<string, string>): readonly string[] {
+  const there = new Set(rows.map((row) => idOf(noun, row)))
+  const gone = [...shown.keys()].filter((id) => !there.has(id))
+  for (const id of gone) shown.delete(id)
+  if (noun === 'events') return [] // they grow old, which is no news
+  return gone.map((id) => (JSON.parse(id) as string[]).filter(Boolean).join('/'))
 }
 
-function agentColumns(now: number): Column<ClusterView>[] {
-  const ago = (at: number | null | undefined) => (at === null || at === undefined ? null : age(now - at))
-  return [
-    { header: 'CLUSTER', value: ({ name }) => name },
-    {
-      header: 'AGENT',
-      value: ({ agent }) => (agent === null ? 'never seen' : `${agent.connected ? 'connected' : 'away'}`),
-    },
-    { header: 'SINCE', value: ({ agent }) => ago(agent?.since) },
-    { header: 'COLLECTED BY', value: ({ source }) => (source === 'push' ? 'agent' : 'hub') },
-    { header: 'HEARTBEAT', value: ({ agent }) => ago(agent?.heartbeatAt) },
-    { header: 'BUFFERED', value: ({ agent }) => agent && String(agent.bufferedBatches) },
-    { header: 'OLDEST', value: ({ agent }) => ago(agent?.oldestBufferedAt) },
-    { header: 'LOST', value: ({ agent }) => agent && String(agent.lostBatches) },
-    { header: 'TLS', value: ({ agent }) => agent && (agent.tls ? 'yes' : 'no') },
-    // Who owns the cluster has its stream, log and state: `owner` where one process has all.
-    { header: 'PROCESS', value: ({ agent }) => agent && (agent.process ?? 'owner') },
-    { header: 'VERSION', value: ({ agent }) => agent?.version ?? null },
-    { header: 'REASON', value: ({ agent }) => agent?.reason ?? null },
-  ]
-}
-
-function columnsOf(noun: Exclude<Noun, 'clusters' | 'agents'>, now: number): Column<never>[] {
-  const seen: Column<Row> = { header: 'AGE', value: (row) => age(now - row.freshness.observedAt) }
-  const cluster: Column<Row> = { header: 'CLUSTER', value: (row) => row.cluster }
-  const nodes: Column<NodeView>[] = [
-    cluster,
-    { header: 'NAME', value: (node) => node.name },
-    {
-      header: 'STATUS',
-      value: (node) =>
-        `${{ ready: 'Ready', notReady: 'NotReady', unknown: 'Unknown' }[node.ready]}${node.unschedulable ? ',SchedulingDisabled' : ''}`,
-    },
-    { header: 'ROLES', value: (node) => node.roles.join(',') },
-    {
-      header: 'CPU',
-      value: (node) => share(node.used?.cpuCores ?? node.requested?.cpuCores ?? null, node.allocatable.cpuCores),
-    },
-    {
-      header: 'MEMORY',
-      value: (node) =>
-        share(node.used?.memoryBytes ?? node.requested?.memoryBytes ?? null, node.allocatable.memoryBytes),
-    },
-    { header: 'BASIS', value: (node) => (node.used ? 'used' : node.requested ? 'requested' : 'not shown') },
-    { header: 'PODS', value: (node) => ratio(node.pods?.running, node.pods?.total) },
-    { header: 'VERSION', value: (node) => node.kubeletVersion },
-    seen,
-  ]
-  const namespaces: Column<NamespaceView>[] = [
-    cluster,
-    { header: 'NAME', value: (namespace) => namespace.name },
-    { header: 'PHASE', value: (namespace) => namespace.phase },
-    { header: 'PODS', value: ({ pods }) => ratio(pods?.running, pods?.total) },
-    { header: 'DEPLOYMENTS', value: ({ deployments }) => deployments?.toString() ?? null },
-    seen,
-  ]
-  const operators: Column<OperatorView>[] = [
-    cluster,
-    { header: 'NAME', value: (operator) => operator.csv },
-    { header: 'DISPLAY NAME', value: (operator) => operator.displayName },
-    { header: 'VERSION', value: (operator) => operator.version },
-    { header: 'STATUS', value: (operator) => operator.status },
-    { header: 'NAMESPACE', value: (operator) => operator.namespace },
-    {
-      header: 'SCOPE',
-      value: (operator) => (operator.clusterWide ? 'cluster' : operator.availableInNamespaces.join(',')),
-    },
-    seen,
-  ]
-  return { nodes, namespaces, operators }[noun] as Column<never>[]
+function show(
+  rows: readonly Row[],
+  {
+    noun,
+    output,
+    now,
+    widths,
+    out,
+    withHeader,
+  }: {
+    readonly noun: Noun
+    readonly output: OutputFormat
+    readonly now: number
+    readonly widths: number[]
+    readonly out: (text: string) => void
+    readonly withHeader: boolean
+  },
+): void {
+  if (isForPrograms(output)) {
+    for (const document of documentsOf(noun, rows))
+      out(output === 'json' ? print('json', [], document, 0) : `---\n${print('yaml', [], document)}`)
+    return
+  }
+  const columns = shownColumns(noun, now).filter(({ isWide }) => output === 'wide' || !isWide)
+  for (const line of tableLines(columns, rows, widths).slice(withHeader ? 0 : 1)) out(line)
 }

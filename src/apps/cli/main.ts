@@ -1,8 +1,6 @@
 import { writeFileSync } from 'node:fs'
-import { ApiProblem } from '#http'
-import { FleetError } from '#model'
-import { type Actions, program } from './commands.ts'
-import { printable, printableLine } from './format.ts'
+import { type Actions, DEFAULT_SERVER, program } from './commands.ts'
+import { printable, printableLine } from './terminal.ts'
 
 const version = process.env.CLUSTERPULSE_VERSION ?? '0.0.0-dev'
 
@@ -53,11 +51,33 @@ const actions: Actions = {
     await api({ config, warnings, version })
   },
 
-  async get(noun, { cluster, output, server }) {
-    const { get } = await import('./get.ts')
-    const { text, notes } = await get({ noun, server, clusters: cluster, output, ...token() })
-    process.stdout.write(`${text}\n`)
-    for (const note of notes) process.stderr.write(`note: ${printable(note)}\n`)
+  async get(noun, names, { cluster, output, server, watch: isWatched }) {
+    const { get, watch } = await import('./get.ts')
+    const wish = { noun, names, server, clusters: cluster, output, ...token() }
+    const out = (text: string) => void process.stdout.write(`${text}\n`)
+    if (isWatched) {
+      const stop = new AbortController()
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
+      await watch(wish, { out, note, signal: stop.signal })
+      return
+    }
+    const { text, notes } = await get(wish)
+    if (text !== '') out(text)
+    for (const one of notes) note(one)
+  },
+
+  async completion(shell) {
+    const { completionScript } = await import('./complete.ts')
+    process.stdout.write(`${completionScript(shell)}\n`)
+  },
+
+  async complete(words) {
+    const { candidates } = await import('./complete.ts')
+    const { words: found, clusters } = candidates(program(actions, version), words)
+    const written = words.at(-1) ?? ''
+    const names = clusters ? await askedNames(words) : []
+    const fitting = [...found, ...names.filter((name) => name.startsWith(written))]
+    if (fitting.length > 0) process.stdout.write(`${fitting.map(printable).join('\n')}\n`)
   },
 
   async agent(options) {
@@ -84,7 +104,7 @@ const actions: Actions = {
       ...(options.address !== undefined && { address: options.address }),
       ...(options.image !== undefined && { image: options.image }),
     })
-    for (const note of notes) process.stderr.write(`note: ${printable(note)}\n`)
+    for (const one of notes) note(one)
     process.stdout.write(text)
   },
 
@@ -109,7 +129,14 @@ const actions: Actions = {
     const { evaluate } = await import('./metricsource.ts')
     const isTerminal = process.stderr.isTTY
     const onProgress = (text: string) => void process.stderr.write(`\r${text}`)
-    show(await evaluate({ ...options, files: file, now: timeOf(at), ...(isTerminal && { onProgress }) }))
+    show(
+      await evaluate({
+        ...options,
+        files: file,
+        now: (await import('./time.ts')).timeOf(at),
+        ...(isTerminal && { onProgress }),
+      }),
+    )
   },
 
   async testSource(options) {
@@ -120,7 +147,14 @@ const actions: Actions = {
   async expression(text, { context, at, functions }) {
     const { evaluateExpression } = await import('./expression.ts')
     const given = text === undefined ? {} : { text }
-    show(evaluateExpression({ ...given, context, now: timeOf(at), functions: functions ?? false }))
+    show(
+      evaluateExpression({
+        ...given,
+        context,
+        now: (await import('./time.ts')).timeOf(at),
+        functions: functions ?? false,
+      }),
+    )
   },
 
   async crds() {
@@ -139,21 +173,14 @@ const actions: Actions = {
   },
 }
 
-/** ms since the Unix epoch; now where none is given */
-function timeOf(at: string | undefined): number {
-  const ms = at === undefined ? Date.now() : Date.parse(at)
-  if (Number.isNaN(ms)) throw new InvalidTimeError(at ?? '')
-  return ms
-}
+const note = (text: string): void => void process.stderr.write(`note: ${printable(text)}\n`)
 
-class InvalidTimeError extends FleetError {
-  override readonly name = 'InvalidTimeError'
-  readonly code = 'invalid_time'
-  readonly retryable = false
-
-  constructor(at: string) {
-    super(`--at ${at} is no time; write it like 2026-12-24T18:00:00Z`)
-  }
+/** Names of clusters of the hub that this command line, or the environment, names. */
+async function askedNames(words: readonly string[]): Promise<readonly string[]> {
+  const { clusterNames } = await import('./cluster-names.ts')
+  const at = words.indexOf('--server')
+  const server = at >= 0 ? words[at + 1] : process.env.CLUSTERPULSE_SERVER
+  return clusterNames(server || DEFAULT_SERVER, token().token)
 }
 
 function show({ text, notes, failed }: { text: string; notes: readonly string[]; failed?: boolean }): void {
@@ -163,20 +190,19 @@ function show({ text, notes, failed }: { text: string; notes: readonly string[];
   if (failed) process.exitCode = 1
 }
 
-/** Runs one command. A failure is one sentence on standard error and exit status 1, unless it was nobody's mistake. */
+/** Runs one command. A failure is one sentence on standard error and exit status 1, or 3 where no hub answers. */
 export async function main(argv: readonly string[]): Promise<void> {
+  // Who reads us may have enough: `clusterpulse get events | head`.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    process.exit(0)
+  })
   try {
     await program(actions, version).parseAsync([...argv])
   } catch (error) {
-    process.exitCode = 1
-    if (error instanceof ApiProblem) process.stderr.write(`clusterpulse: ${printable(sentence(error))}\n`)
-    else if (error instanceof FleetError) process.stderr.write(`clusterpulse: ${error.message}\n`)
-    else
-      process.stderr.write(`clusterpulse: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+    const { failureOf } = await import('./failure.ts')
+    const { text, status } = failureOf(error)
+    process.exitCode = status
+    process.stderr.write(`clusterpulse: ${text}\n`)
   }
-}
-
-function sentence(problem: ApiProblem): string {
-  if (problem.status === 0) return `${problem.message}; is a hub running there? (clusterpulse up)`
-  return problem.requestId === '' ? problem.message : `${problem.message} (request ${problem.requestId})`
 }

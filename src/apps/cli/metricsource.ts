@@ -18,9 +18,10 @@ import {
   systemClock,
 } from '#model'
 import type { Answer } from './access.ts'
-import { age, type Column, printable, table } from './format.ts'
+import { age, type Column, table } from './format.ts'
 import { isRecord, ManifestError, objectsOf } from './manifest-files.ts'
 import { isSelected } from './select-objects.ts'
+import { printable } from './terminal.ts'
 
 export interface EvalOptions {
   /** MetricSources */

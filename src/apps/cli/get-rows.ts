@@ -1,0 +1,143 @@
+import type { Client, ClusterView, PageView } from '#http'
+import { FleetError } from '#model'
+import { age } from './format.ts'
+import { namesOf, type Row, worstFirst } from './get-columns.ts'
+import { type Noun, nearest, nouns } from './words.ts'
+
+/** Events of one cluster that are printed at most: the newest. */
+const MAX_EVENTS = 200
+
+/** What was asked for by its name is not there, or not for the caller to see. */
+export class NotFoundError extends FleetError {
+  override readonly name = 'NotFoundError'
+  readonly code = 'not_found'
+  readonly retryable = false
+}
+
+export interface Wish {
+  readonly noun: Noun
+  /** empty: all */
+  readonly names: readonly string[]
+  /** empty: all */
+  readonly clusters: readonly string[]
+}
+
+export interface Found {
+  readonly rows: readonly Row[]
+  /** what is missing or old, for people */
+  readonly notes: readonly string[]
+}
+
+/**
+ * Rows, worst first.
+ * @throws ApiProblem where the hub refuses or cannot be reached
+ * @throws NotFoundError for a cluster or a name that is not there
+ */
+export async function rowsOf(client: Client, { noun, names, clusters }: Wish, now: number): Promise<Found> {
+  const all = await collect(client.all((cursor) => client.clusters({ limit: 1000, ...(cursor && { cursor }) })))
+  requireAll(
+    'cluster',
+    clusters,
+    all.map(({ name }) => name),
+  )
+  const chosen = clusters.length === 0 ? all : all.filter(({ name }) => clusters.includes(name))
+  const { rows, notes } = await load(client, noun, chosen)
+  requireAll(
+    nouns[noun],
+    names,
+    rows.flatMap((row) => namesOf(noun, row)),
+  )
+  const named =
+    names.length === 0 ? rows : rows.filter((row) => namesOf(noun, row).some((name) => names.includes(name)))
+  const empty = named.length === 0 ? [emptyNote(noun, all, chosen)] : []
+  const seen = noun === 'clusters' || noun === 'agents' ? (named as readonly ClusterView[]) : chosen
+  return { rows: worstFirst(noun, named), notes: [...empty, ...notes, ...staleNotes(seen, now)] }
+}
+
+async function load(client: Client, noun: Noun, clusters: readonly ClusterView[]): Promise<Found> {
+  const names = new Set(clusters.map(({ name }) => name))
+  switch (noun) {
+    case 'clusters':
+      return { rows: clusters, notes: [] }
+    case 'agents':
+      return { rows: clusters.filter(({ agent, mode }) => agent !== null || mode === 'push'), notes: [] }
+    case 'types': {
+      const { items } = await client.types()
+      const rows = items.map((type) => ({
+        ...type,
+        clusters: type.clusters.filter(({ cluster }) => names.has(cluster)),
+      }))
+      return { rows: rows.filter((type) => type.clusters.length > 0), notes: [] }
+    }
+    case 'events': {
+      const pages = await Promise.all([...names].map((name) => client.events(name, { limit: MAX_EVENTS })))
+      return { rows: pages.flatMap(({ items }) => items), notes: [] }
+    }
+    default:
+      return inClusters(client, noun, clusters)
+  }
+}
+
+type InCluster = Exclude<Noun, 'clusters' | 'agents' | 'types' | 'events'>
+const parts = {
+  nodes: 'node',
+  namespaces: 'namespace',
+  deployments: 'deployment',
+  operators: 'operator',
+  'cluster-operators': 'clusterOperator',
+} as const
+
+async function inClusters(client: Client, noun: InCluster, clusters: readonly ClusterView[]): Promise<Found> {
+  const rows: Row[] = []
+  const notes: string[] = []
+  const lists: {
+    [N in InCluster]: (cluster: string, query: { limit: number; cursor?: string }) => Promise<PageView<Row<N>>>
+  } = { ...client, 'cluster-operators': client.clusterOperators }
+  for (const { name, parts: read } of clusters) {
+    const list = lists[noun] as (cluster: string, query: object) => Promise<PageView<Row>> // one of those of the table
+    rows.push(...(await collect(client.all((cursor) => list(name, { limit: 1000, ...(cursor && { cursor }) })))))
+    const part = read[parts[noun]]
+    if (!part) notes.push(`${name}: ${noun} were not read yet`)
+    // What a kind of cluster does not have is no news about it.
+    else if (part.outcome !== 'complete' && part.outcome !== 'absent')
+      notes.push(`${name}: ${noun} are ${part.outcome}: ${part.message}`)
+  }
+  return { rows, notes }
+}
+
+async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = []
+  for await (const item of items) all.push(item)
+  return all
+}
+
+/** @throws NotFoundError */
+function requireAll(what: string, asked: readonly string[], known: readonly string[]): void {
+  const missing = asked.filter((name) => !known.includes(name))
+  const [first] = missing
+  if (first === undefined) return
+  const near = nearest(first, known)
+  const few = [...new Set(known)].sort()
+  const hint =
+    near !== undefined
+      ? `did you mean ${near}?`
+      : few.length === 0
+        ? 'the hub has none that you may see'
+        : `there are ${few.slice(0, 12).join(', ')}${few.length > 12 ? ` and ${few.length - 12} more` : ''}`
+  throw new NotFoundError(`no ${what} named ${missing.join(', ')}; ${hint}`)
+}
+
+function emptyNote(noun: Noun, all: readonly ClusterView[], chosen: readonly ClusterView[]): string {
+  if (all.length === 0) return 'the hub knows no cluster yet, or none that you may see'
+  const where = chosen.length === all.length ? 'in the fleet' : `in ${chosen.map(({ name }) => name).join(', ')}`
+  return `no ${noun} ${where} that you may see`
+}
+
+const staleNotes = (clusters: readonly ClusterView[], now: number) =>
+  clusters
+    .filter(({ stale }) => stale)
+    .map(({ name, lastSyncAt, message }) =>
+      lastSyncAt === null
+        ? `${name}: never read: ${message}`
+        : `${name}: as of ${age(now - lastSyncAt)} ago: ${message}`,
+    )
