@@ -3,7 +3,8 @@ const modules = {
   contract: { model: [], kinds: [], wire: [], http: [] },
   platform: {
     runtime: [],
-    kube: ['runtime'],
+    outbound: [],
+    kube: ['runtime', 'outbound'],
     processes: ['runtime'],
     redis: [],
     controller: ['runtime', 'kube'],
@@ -15,7 +16,7 @@ const modules = {
     expression: [],
     metricsource: ['kinds', 'runtime', 'kube', 'collect', 'expression'],
     catalog: ['runtime', 'redis', 'metricsource'],
-    registry: ['runtime', 'redis'],
+    registry: ['runtime', 'outbound', 'redis'],
     state: ['runtime', 'redis'],
     events: ['runtime', 'state'],
     history: ['runtime', 'state'],
@@ -23,7 +24,7 @@ const modules = {
     ingest: ['wire', 'runtime', 'processes', 'state', 'history', 'events'],
     access: ['kinds', 'runtime', 'redis', 'kube', 'controller'],
     audit: ['runtime', 'redis'],
-    identity: ['runtime', 'kube', 'access'],
+    identity: ['runtime', 'outbound', 'kube', 'access'],
     api: [
       ...['http', 'runtime', 'state', 'history', 'events', 'access', 'identity', 'audit'],
       ...['expression', 'metricsource', 'catalog', 'registry', 'kinds'],
@@ -32,7 +33,7 @@ const modules = {
   control: {
     connections: ['kinds', 'kube', 'controller', 'runtime', 'collect', 'metricsource', 'catalog', 'ingest', 'state'],
     metricsources: ['kinds', 'kube', 'controller', 'runtime', 'metricsource', 'catalog', 'ingest', 'state', 'events'],
-    registries: ['kinds', 'kube', 'controller', 'runtime', 'registry', 'events'],
+    registries: ['kinds', 'kube', 'outbound', 'controller', 'runtime', 'registry', 'events'],
   },
 }
 const layerOf = Object.fromEntries(

@@ -5,7 +5,7 @@ import { type Owning, type OwningOptions, owning } from './owning.ts'
 
 export interface CollectingOptions
   extends Omit<OwningOptions, 'beside' | 'place' | 'socketDirectory' | 'catalog'>,
-    GoverningOptions {
+    Omit<GoverningOptions, 'collection'> {
   /** starts before the rest of what only the one that leads may do */
   readonly before?: readonly Part[]
 }

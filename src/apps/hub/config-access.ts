@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import type { Semantics } from '#access'
 import type { AuditConfig } from '#audit'
 import type { BearerConfig, ClaimNames, IdentityConfig, OidcConfig, ProxyConfig } from '#identity'
+import { isRange as isDialRange } from '#outbound'
 import type { ConfigReader } from '#runtime'
 import { optional } from './config-push.ts'
 
@@ -21,6 +22,21 @@ export interface AccessConfig {
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
+
+/** Addresses and ranges, checked. */
+export function outboundAllow(read: ConfigReader): readonly string[] {
+  const ranges = read.list('OUTBOUND_ALLOW', {
+    meaning:
+      'addresses or CIDR ranges that the hub may connect to for members, registries and identity providers although they are link-local, of a metadata service or unspecified; none by default',
+  })
+  const wrong = ranges.filter((range) => !isDialRange(range))
+  for (const range of wrong)
+    read.fault(`OUTBOUND_ALLOW names ${JSON.stringify(range)}, which is neither an address nor a CIDR range`)
+  return ranges.filter((range) => !wrong.includes(range))
+}
+
+const withAllowed = <T extends object>(config: T | undefined, more: { readonly outboundAllow: readonly string[] }) =>
+  config && more.outboundAllow.length > 0 ? { ...config, ...more } : config
 
 /** The settings of signing in. @param host where the page is served */
 export function access(read: ConfigReader, host: string): AccessConfig {
@@ -47,8 +63,9 @@ export function access(read: ConfigReader, host: string): AccessConfig {
       'address people reach the page under, such as https://pulse.example.com; with https cookies are for https alone; an identity provider sends people back to /api/v1/auth/callback there',
   })
   if (publicUrl !== undefined) requireWebAddress(read, 'PUBLIC_URL', publicUrl)
-  const oidc = oidcOf(read, publicUrl)
-  const bearer = bearerOf(read)
+  const allowed = { outboundAllow: outboundAllow(read) }
+  const oidc = withAllowed(oidcOf(read, publicUrl), allowed)
+  const bearer = withAllowed(bearerOf(read), allowed)
   const password = passwordOf(read)
   const tokenReview = read.flag('TOKEN_REVIEW', {
     default: false,

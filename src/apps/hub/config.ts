@@ -1,5 +1,5 @@
 import { type ConfigReader, configReader, type LogLevel, parseLogLevel } from '#runtime'
-import { type AccessConfig, access } from './config-access.ts'
+import { type AccessConfig, access, outboundAllow } from './config-access.ts'
 import { type HistoryConfig, history, type IngesterConfig, ingester, logMaxBytes, optional } from './config-push.ts'
 
 /** Redis as the documented variables give it; a `REDIS_URL` wins over the parts. */
@@ -21,6 +21,8 @@ export interface CollectionConfig {
   readonly snapshotTtlMs: number
   readonly seriesRetentionMs: number
   readonly concurrency: number
+  /** addresses that may be dialed for members and registries although they are link-local, of a metadata service or unspecified */
+  readonly outboundAllow: readonly string[]
 }
 
 export interface WebConfig {
@@ -149,6 +151,7 @@ function collection(read: ConfigReader): CollectionConfig {
       max: 256,
       meaning: 'clusters read at once',
     }),
+    outboundAllow: outboundAllow(read),
   }
 }
 

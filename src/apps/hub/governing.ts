@@ -5,10 +5,12 @@ import type { EventBus } from '#events'
 import type { KubeClient } from '#kube'
 import { metricSourceReconcilers } from '#metricsources'
 import { type ClusterName, type SourceId, systemClock } from '#model'
+import { OutboundGuard } from '#outbound'
 import { registryReconcilers } from '#registries'
 import type { RegistryStore } from '#registry'
 import type { Metrics, Part } from '#runtime'
 import type { StateReader } from '#state'
+import type { CollectionConfig } from './config.ts'
 import type { HubLogger } from './run.ts'
 
 /** What is elected, and led, on its own. */
@@ -22,6 +24,7 @@ export interface GoverningOptions {
   readonly catalog: () => SourceCatalog & CatalogWriter
   /** what is known of container registries */
   readonly registries: () => RegistryStore
+  readonly collection: Pick<CollectionConfig, 'outboundAllow'>
   /** of the controllers of this name */
   readonly election?: (name: ControllerName) => LeaderElection
   readonly metrics: Metrics
@@ -44,6 +47,7 @@ export interface Governing {
 
 export function governing(options: GoverningOptions): Governing {
   const { logger, metrics } = options
+  const outbound = new OutboundGuard({ use: 'registry', allow: options.collection.outboundAllow })
   const shared = (name: string) => ({
     hub: options.hub(),
     namespace: options.namespace,
@@ -69,7 +73,9 @@ export function governing(options: GoverningOptions): Governing {
       ownManager('access', () =>
         accessReconcilers({ ...shared('access'), writer: options.policies(), types: declaredTypes(options.catalog()) }),
       ),
-      ownManager('registries', () => registryReconcilers({ ...shared('registries'), store: options.registries() })),
+      ownManager('registries', () =>
+        registryReconcilers({ ...shared('registries'), store: options.registries(), outbound }),
+      ),
     ],
     async sources(fleet, signal) {
       const sources = new Manager({

@@ -67,6 +67,7 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
     policies: policies.get,
     catalog: catalog.get,
     registries: registries.get,
+    collection: config.collection,
     ...(config.leaderElection && {
       election: (name: ControllerName) =>
         new LeaderElection({ kube: hub.get(), namespace, name: LEASES[name], identity, logger }),

@@ -6,6 +6,7 @@ import type { HistoryStore } from '#history'
 import { Ingester } from '#ingest'
 import { ClientPool, type KubeClient } from '#kube'
 import { type OwnerPlace, seconds, soleOwner, systemClock } from '#model'
+import { OutboundGuard } from '#outbound'
 import { type Metrics, type Part, SegmentLog } from '#runtime'
 import type { StateStore } from '#state'
 import type { CollectionConfig } from './config.ts'
@@ -92,7 +93,11 @@ export function owning(options: OwningOptions): Owning {
     waited.abort()
     return opened
   })
-  const clients = part('clients', () => Promise.resolve(new ClientPool()))
+  const clients = part('clients', () =>
+    Promise.resolve(
+      new ClientPool({ outbound: new OutboundGuard({ use: 'member', allow: collection.outboundAllow }) }),
+    ),
+  )
   const defaults: Defaults = {
     intervalMs: collection.intervalMs,
     timeoutMs: collection.connectTimeoutMs,

@@ -40,7 +40,7 @@ const Spec = Type.Object(
     ),
     allowPrivateRedirects: Type.Optional(
       Type.Boolean({
-        description: 'follow redirects to loopback, link-local and private addresses; without it they are refused',
+        description: 'follow redirects to loopback and private addresses; without it they are refused',
       }),
     ),
     monitoring: Type.Optional(

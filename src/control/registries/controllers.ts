@@ -1,6 +1,7 @@
 import { Controller, changesSpec, Informer, onReferredChange, onSpecChange, type Trigger } from '#controller'
 import type { KubeClient, KubeObject, ObjectKey } from '#kube'
 import { type Clock, systemClock } from '#model'
+import type { OutboundGuard } from '#outbound'
 import type { ProbeResult, RegistryStore } from '#registry'
 import type { Logger, Metrics } from '#runtime'
 import { RegistryReconciler } from './reconciler.ts'
@@ -12,6 +13,8 @@ export interface RegistriesOptions {
   /** RegistryConnections elsewhere are not looked at */
   readonly namespace: string
   readonly store: RegistryStore
+  /** which addresses are dialed; default: as for every registry */
+  readonly outbound?: OutboundGuard
   /** probes that run at once; default 8 */
   readonly concurrency?: number
   readonly logger: Logger
@@ -40,6 +43,7 @@ export function registryReconcilers(options: RegistriesOptions): readonly Contro
     namespace,
     store,
     onProbe,
+    ...(options.outbound && { outbound: options.outbound }),
     clock,
     random,
     logger,

@@ -1,6 +1,7 @@
 import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
 import { isKubeError, type KubeClient, type KubeObject, type ObjectKey } from '#kube'
 import { type Clock, FleetError } from '#model'
+import type { OutboundGuard } from '#outbound'
 import { type ProbeResult, probeRegistry, type RegistryStore, type RegistryTarget } from '#registry'
 import type { Logger } from '#runtime'
 import { type CredentialSecret, credentialSecrets, type Registry, registryResource } from './registry-resource.ts'
@@ -14,6 +15,8 @@ export interface ReconcilerOptions {
   /** of both informers; Secrets elsewhere are read one by one */
   readonly namespace: string
   readonly store: RegistryStore
+  /** which addresses are dialed; default: as for every registry */
+  readonly outbound?: OutboundGuard
   readonly onProbe: (result: ProbeResult, durationMs: number) => void
   readonly clock: Clock
   readonly random: () => number
@@ -75,7 +78,7 @@ export class RegistryReconciler implements Reconciler {
   }
 
   async #visit(object: Registry, visit: Visit, signal: AbortSignal): Promise<Outcome> {
-    const { clock, random, namespace, onProbe } = this.#options
+    const { clock, random, namespace, onProbe, outbound } = this.#options
     const startedAt = clock.now()
     const settings = settingsOf(object, namespace)
     const credentials = await this.#credentials(settings.target, signal)
@@ -83,7 +86,7 @@ export class RegistryReconciler implements Reconciler {
       credentials?.kind === 'found' ? { ...settings.target, credentials: credentials.credentials } : settings.target
     await this.#keep(target.name, (store) => store.declare(settings.target))
     await this.#write(object, visit, { settings, credentials, result: undefined }, signal)
-    const probed = await probeRegistry(target, { signal, clock })
+    const probed = await probeRegistry(target, { signal, clock, ...(outbound && { outbound }) })
     const result = credentials?.kind === 'lacking' ? withWarning(probed, credentials) : probed
     signal.throwIfAborted()
     await this.#keep(target.name, (store) => store.record(target.name, result))

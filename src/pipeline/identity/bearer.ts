@@ -45,7 +45,8 @@ export function bearerWay(configs: readonly BearerConfig[], clock: Clock): Beare
   const issuers = configs.map((config): Issuer => {
     requireSafeUrl('the issuer of bearer tokens', config.issuer)
     if (config.jwksUri !== undefined) requireSafeUrl("the address of the issuer's keys", config.jwksUri)
-    return { config, keys: new KeySet(config, boundedFetch(config.ca === undefined ? {} : { ca: config.ca }), clock) }
+    const { ca, outboundAllow: allow = [] } = config
+    return { config, keys: new KeySet(config, boundedFetch({ allow, ...(ca !== undefined && { ca }) }), clock) }
   })
   const verified = new LRUCache<string, Kept>({ max: maxVerified })
 

@@ -182,8 +182,8 @@ export function oidcWay(config: OidcConfig, parts: Parts): OidcWay {
 }
 
 async function discovered(config: OidcConfig): Promise<client.Configuration> {
-  const { issuer, clientId, clientSecret, ca } = config
-  const fetch = boundedFetch(ca === undefined ? {} : { ca })
+  const { issuer, clientId, clientSecret, ca, outboundAllow: allow = [] } = config
+  const fetch = boundedFetch({ allow, ...(ca !== undefined && { ca }) })
   const found = await client.discovery(new URL(issuer), clientId, undefined, authentication(clientSecret), {
     timeout: 5,
     execute: [client.enableNonRepudiationChecks, ...(issuer.startsWith('http:') ? [client.allowInsecureRequests] : [])],

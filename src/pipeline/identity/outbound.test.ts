@@ -32,6 +32,11 @@ describe('a question to a provider', () => {
     expect([answer.status, answer.headers.get('x-seen'), await answer.text()]).toEqual([201, 'POST 1', 'code=a+b'])
   })
 
+  it.each(['https://169.254.169.254/keys', 'https://[::ffff:a9fe:a9fe]/keys', 'https://[fd00:ec2::254]/'])(
+    'is never asked of a metadata service: %s',
+    (url) => expect(boundedFetch()(url)).rejects.toMatchObject({ code: 'address_refused' }),
+  )
+
   it('ends in time, whether nothing comes or not all of it', async () => {
     const silent = await serving(() => undefined)
     const slow = await serving((_, response) => void response.writeHead(200).write('{'))

@@ -1,11 +1,14 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import { OutboundGuard } from '#outbound'
 import { UnsafeConfigurationError } from './errors.ts'
 
 /** How far we trust a provider with our time and memory. */
 export interface OutboundLimits {
   /** PEM of the CA where the system does not know it */
   readonly ca?: string
+  /** addresses and ranges that may be asked although they are link-local, of a metadata service or unspecified */
+  readonly allow?: readonly string[]
   /** of the whole exchange, ms; default 5 s */
   readonly timeoutMs?: number
   /** of the answer; default 1 MiB */
@@ -40,13 +43,20 @@ export function requireSafeUrl(what: string, text: string): void {
 }
 
 /** One exchange, within the limits. Redirects are answers like any other: a provider's keys are where it said they are. */
-export function boundedFetch({ ca, timeoutMs = 5000, maxBytes = 2 ** 20 }: OutboundLimits = {}): Fetch {
+export function boundedFetch({ ca, allow = [], timeoutMs = 5000, maxBytes = 2 ** 20 }: OutboundLimits = {}): Fetch {
+  const guard = new OutboundGuard({ use: 'sign-in', allow })
   return (url, { method = 'GET', headers = {}, body, signal } = {}) => {
     if (!isSafeUrl(url))
       return Promise.reject(new Error('the provider named an address that is neither https nor loopback'))
+    try {
+      guard.check(new URL(url).hostname)
+    } catch (error) {
+      return Promise.reject(error)
+    }
     const limit = AbortSignal.timeout(timeoutMs)
     const options = {
       method,
+      lookup: guard.lookup,
       headers: { ...headers, 'accept-encoding': 'identity' },
       signal: signal ? AbortSignal.any([signal, limit]) : limit,
     }

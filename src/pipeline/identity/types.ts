@@ -43,6 +43,8 @@ export interface OidcConfig extends ClaimNames {
   readonly scopes?: readonly string[]
   /** PEM of the issuer's CA where the system does not know it */
   readonly ca?: string
+  /** addresses and ranges that may be asked although they are link-local, of a metadata service or unspecified */
+  readonly outboundAllow?: readonly string[]
   /** http issuers are refused unless on loopback */
 }
 
@@ -52,6 +54,8 @@ export interface BearerConfig extends ClaimNames {
   /** default: from the issuer's discovery document */
   readonly jwksUri?: string
   readonly ca?: string
+  /** addresses and ranges that may be asked although they are link-local, of a metadata service or unspecified */
+  readonly outboundAllow?: readonly string[]
 }
 
 /** Every way to sign in; several may be on. They are tried in this order, and the first that knows the request decides. */

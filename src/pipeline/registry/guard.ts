@@ -1,22 +1,15 @@
-import { type LookupAddress, lookup as systemLookup } from 'node:dns'
+import type { LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
-import { isInternal, sameAddress } from './address.ts'
+import { isInternal, type Lookup, type OutboundGuard, sameAddress } from '#outbound'
 import { ProbeError } from './errors.ts'
-
-/** Finds every address of a name; as that of `node:dns` with `all`. */
-export type Lookup = (
-  hostname: string,
-  callback: (error: NodeJS.ErrnoException | null, addresses: readonly LookupAddress[]) => void,
-) => void
-
-export const ofSystem: Lookup = (hostname, callback) =>
-  systemLookup(hostname, { all: true }, (error, addresses) => callback(error, addresses ?? []))
 
 export interface GuardOptions {
   /** the host that the registry was declared with: it may be anywhere */
   readonly home: string
   readonly allowInternal: boolean
   readonly lookup: Lookup
+  /** what is dialed for nobody, the registry's own address included */
+  readonly outbound: OutboundGuard
 }
 
 /**
@@ -54,16 +47,16 @@ export class Guard {
   }
 
   #refusalOf(hostname: string, addresses: readonly LookupAddress[]): ProbeError | undefined {
-    const { home, allowInternal } = this.#options
-    if (hostname === home) {
-      for (const { address } of addresses) this.#homes.add(address)
-      return undefined
-    }
-    if (allowInternal || addresses.every(({ address }) => this.#mayVisit(address))) return undefined
-    return new ProbeError(
-      'redirect_refused',
-      `the registry sends us to ${hostname}, which is on this machine or in a private network; if that is right, set allowPrivateRedirects`,
-    )
+    const { home, allowInternal, outbound } = this.#options
+    const isHome = hostname === home
+    if (isHome) for (const { address } of addresses) this.#homes.add(address)
+    if (!isHome && !allowInternal && !addresses.every(({ address }) => this.#mayVisit(address)))
+      return new ProbeError(
+        'redirect_refused',
+        `the registry sends us to ${hostname}, which is on this machine or in a private network; if that is right, set allowPrivateRedirects`,
+      )
+    const never = outbound.refusal(hostname, addresses)
+    return never && new ProbeError(never.code, never.message)
   }
 
   #mayVisit(address: string): boolean {

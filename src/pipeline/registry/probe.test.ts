@@ -588,6 +588,15 @@ describe('redirects', () => {
     expect(result.message).toContain('allowPrivateRedirects')
   })
 
+  it.each(['http://169.254.169.254', 'http://[::ffff:a9fe:a9fe]', 'http://meta.test', 'http://0.0.0.0'])(
+    'are not needed to be refused: a registry at %s is never dialed',
+    async (endpoint) => {
+      const result = await probe(targetAt(endpoint), names({ 'meta.test': '100.100.100.200' }))
+      expect(result).toMatchObject({ available: false, code: 'address_refused' })
+      expect(result.message).toContain('OUTBOUND_ALLOW')
+    },
+  )
+
   it('to private addresses are followed where that was allowed', async () => {
     await using other = await serve(registry(), { host: '127.0.0.2' })
     await using server = await to(`${other.url}/v2/`)

@@ -1,7 +1,7 @@
 import type { Health } from '#model'
+import { OutboundGuard, systemNames } from '#outbound'
 import { type Catalog, PAGE_BYTES, readCatalog } from './catalog.ts'
 import { ProbeError, troubleWith } from './errors.ts'
-import { ofSystem } from './guard.ts'
 import { lineOf, linesOf } from './header.ts'
 import { authorization, basicOf, CATALOG_SCOPE, type Demand, demandOf } from './sign-in.ts'
 import type { ProbeOptions, ProbeResult, RegistryTarget } from './types.ts'
@@ -78,10 +78,10 @@ async function examine(
   target: RegistryTarget,
   found: Findings,
   secrets: string[],
-  { signal, clock, lookup = ofSystem }: ProbeOptions,
+  { signal, clock, lookup = systemNames, outbound = new OutboundGuard({ use: 'registry' }) }: ProbeOptions,
 ): Promise<void> {
   const home = homeOf(target)
-  await using wire = new Wire({ target, home, lookup, clock, signal })
+  await using wire = new Wire({ target, home, lookup, outbound, clock, signal })
   const visit: Visit = { target, home, wire, secrets, found, signal, sent: undefined, demand: undefined }
   const ask = (authorization: string | undefined) =>
     wire.get(addressOf(visit, '/v2/'), {

@@ -1,5 +1,5 @@
 import type { Clock, Health } from '#model'
-import type { Lookup } from './guard.ts'
+import type { Lookup, OutboundGuard } from '#outbound'
 
 /** What is to be probed: a RegistryConnection with its credentials resolved. */
 export interface RegistryTarget {
@@ -92,4 +92,6 @@ export interface ProbeOptions {
   readonly clock: Clock
   /** how names become addresses; default: as the system does it */
   readonly lookup?: Lookup
+  /** which addresses are never asked; default: as for every registry */
+  readonly outbound?: OutboundGuard
 }

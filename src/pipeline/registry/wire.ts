@@ -1,8 +1,9 @@
 import type { SecureContext } from 'node:tls'
 import { buildConnector, Client } from 'undici'
 import type { Clock } from '#model'
+import type { Lookup, OutboundGuard } from '#outbound'
 import { ProbeError, troubleWith } from './errors.ts'
-import { Guard, type Lookup } from './guard.ts'
+import { Guard } from './guard.ts'
 import { type Headers, lineOf } from './header.ts'
 import { rootsOf, systemRoots } from './roots.ts'
 import type { RegistryTarget } from './types.ts'
@@ -36,6 +37,7 @@ export interface WireOptions {
   readonly target: RegistryTarget
   readonly home: URL
   readonly lookup: Lookup
+  readonly outbound: OutboundGuard
   readonly clock: Clock
   /** ends everything */
   readonly signal: AbortSignal
@@ -59,8 +61,8 @@ export class Wire implements AsyncDisposable {
   /** @throws ProbeError `ca_invalid` */
   constructor(options: WireOptions) {
     this.#options = options
-    const { home, target, lookup } = options
-    this.#guard = new Guard({ home: home.hostname, allowInternal: target.allowPrivateRedirects, lookup })
+    const { home, target, lookup, outbound } = options
+    this.#guard = new Guard({ home: home.hostname, allowInternal: target.allowPrivateRedirects, lookup, outbound })
     this.#guard.checkLiteral(home.hostname) // remembers where the registry is
     if (target.caPem !== undefined) rootsOf(target.caPem, false)
   }

@@ -1,4 +1,4 @@
-import type { TcpNetConnectOpts } from 'node:net'
+import type { LookupFunction, TcpNetConnectOpts } from 'node:net'
 import { type ConnectionOptions, connect, type SecureContext, type TLSSocket } from 'node:tls'
 import type { buildConnector } from 'undici'
 
@@ -18,6 +18,8 @@ export interface ConnectorOptions {
   readonly rejectUnauthorized: boolean
   readonly servername?: string | undefined
   readonly timeoutMs: number
+  /** resolves names, and refuses addresses */
+  readonly lookup?: LookupFunction | undefined
 }
 
 /**
@@ -36,6 +38,7 @@ export function landingConnector(options: ConnectorOptions): buildConnector.conn
       rejectUnauthorized: options.rejectUnauthorized,
       // Documented for tls.connect too, though its types leave it out.
       onread: { buffer: landing, callback: (size) => landed(size) },
+      ...(options.lookup && { lookup: options.lookup }),
       ...(servername === undefined ? {} : { servername }),
       ...(session === undefined ? {} : { session }),
     }

@@ -1,4 +1,5 @@
 import { FleetError, type Outcome } from '#model'
+import { AddressRefusedError } from '#outbound'
 
 /**
  * Why a call to a cluster's API ended badly. `unreachable`, `timeout`, `tls` and `server` are about the cluster and count
@@ -239,6 +240,7 @@ function connectionTrouble(code: string, endpoint: string, cause: unknown): [Kub
   if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS') || code.startsWith('ERR_OSSL') || code === 'EPROTO') {
     return ['tls', `no TLS connection to ${endpoint} (${code})`]
   }
+  if (cause instanceof AddressRefusedError) return ['unreachable', cause.message]
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
     return ['unreachable', `the name of ${endpoint} cannot be resolved (${code}); check the address and DNS`]
   }

@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import type { SecureContext } from 'node:tls'
 import { type Dispatcher, Pool, ProxyAgent } from 'undici'
 import type { Clock } from '#model'
+import type { OutboundGuard } from '#outbound'
 import { landingConnector } from './connector.ts'
 import type { Credential } from './credentials.ts'
 import { secureContextFor } from './tls.ts'
@@ -30,23 +31,29 @@ export interface LinesOptions {
   readonly connections: number
   readonly keptConnections: number
   readonly clock: Clock
+  /** which addresses are dialed; absent: any, as for an access of our own */
+  readonly outbound?: OutboundGuard | undefined
 }
 
 /** @throws KubeError `invalid` where CA, certificate or key cannot be used. */
-export function openLines({ access, origin, certificate, connections, keptConnections, clock }: LinesOptions): Lines {
+export function openLines({ access, origin, certificate, clock, outbound, ...limits }: LinesOptions): Lines {
+  const { connections, keptConnections } = limits
+  checkHosts(origin, access, outbound)
+  const names = outbound ? { lookup: outbound.lookup } : {}
   const secureContext = origin.startsWith('https:') ? secureContextFor(access, certificate) : undefined
   const connect = {
     timeout: CONNECT_TIMEOUT_MS,
+    ...names,
     ...(secureContext ? { secureContext, rejectUnauthorized: access.verifyTls } : {}),
     ...(access.tlsServerName ? { servername: access.tlsServerName } : {}),
   }
-  const landing = secureContext && landingOf(secureContext, access)
+  const landing = secureContext && landingOf(secureContext, access, outbound)
   const dispatcher = (limit: number | null, keepAliveMs: number): Dispatcher => {
     const common = { keepAliveTimeout: keepAliveMs, keepAliveMaxTimeout: keepAliveMs, pipelining: 1 }
     if (access.proxyUrl !== undefined) {
       const requestTls = { ...connect, servername: access.tlsServerName ?? serverNameOf(origin) }
       const bound = limit === null ? {} : { connections: limit }
-      return new ProxyAgent({ ...common, uri: access.proxyUrl, requestTls, ...bound })
+      return new ProxyAgent({ ...common, uri: access.proxyUrl, requestTls, proxyTls: names, ...bound })
     }
     // A stream may be paused, which needs a connection with buffers of its own.
     const direct = limit !== null && landing ? landing : connect
@@ -70,12 +77,19 @@ export function closeLines({ requests, streams }: Lines): void {
   for (const one of [requests, streams]) one.close().catch(() => undefined)
 }
 
-function landingOf(secureContext: SecureContext, access: ClusterAccess) {
+/** Hosts that are addresses: nobody looks them up. @throws AddressRefusedError */
+function checkHosts(origin: string, { proxyUrl }: ClusterAccess, outbound: OutboundGuard | undefined): void {
+  for (const url of [origin, ...(proxyUrl !== undefined && URL.canParse(proxyUrl) ? [proxyUrl] : [])])
+    outbound?.check(new URL(url).hostname)
+}
+
+function landingOf(secureContext: SecureContext, access: ClusterAccess, outbound: OutboundGuard | undefined) {
   return landingConnector({
     secureContext,
     rejectUnauthorized: access.verifyTls,
     servername: access.tlsServerName,
     timeoutMs: CONNECT_TIMEOUT_MS,
+    lookup: outbound?.lookup,
   })
 }
 

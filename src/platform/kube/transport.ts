@@ -2,6 +2,7 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { Dispatcher } from 'undici'
 import { type Clock, systemClock } from '#model'
+import type { OutboundGuard } from '#outbound'
 import { backoffMs } from '#runtime'
 import { Breaker } from './breaker.ts'
 import { type Credential, type CredentialSource, credentialSource, orAborted } from './credentials.ts'
@@ -43,6 +44,8 @@ export interface KubeClientOptions extends ClientLimits {
   /** silence after which a watch is opened anew, ms; above the server's bookmark interval of one minute. Default 80 s */
   readonly watchInactivityMs?: number
   readonly userAgent?: string
+  /** which addresses are dialed; absent: any, as for an access of our own */
+  readonly outbound?: OutboundGuard
   readonly clock?: Clock
   readonly random?: () => number
 }
@@ -260,6 +263,7 @@ export class Transport implements AsyncDisposable {
       connections: this.#options.connections ?? 4,
       keptConnections: this.#options.keptConnections ?? 1,
       clock: this.clock,
+      outbound: this.#options.outbound,
     })
     this.#lines = next
     // What runs on the old ones may finish there.

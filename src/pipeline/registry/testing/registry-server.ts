@@ -2,7 +2,7 @@ import { createServer as createHttp, type IncomingMessage, type ServerResponse }
 import { createServer as createHttps } from 'node:https'
 import { type AddressInfo, createServer as createTcp, type Socket } from 'node:net'
 import { systemClock } from '#model'
-import type { Lookup } from '../guard.ts'
+import type { Lookup } from '#outbound'
 import { probeRegistry } from '../probe.ts'
 import type { ProbeResult, RegistryTarget } from '../types.ts'
 

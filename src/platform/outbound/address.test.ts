@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isInternal, sameAddress } from './address.ts'
+import { addressKind, isInternal, sameAddress } from './address.ts'
 
 const byte = fc.integer({ min: 0, max: 255 })
 const word = fc.integer({ min: 0, max: 0xffff })
@@ -23,6 +23,38 @@ describe('an address', () => {
     ...['8.8.8.8', '172.15.255.255', '172.32.0.0', '192.167.255.255', '169.253.1.1', '100.63.255.255', '100.128.0.0'],
     ...['223.255.255.255', '2606:4700::1111', '::ffff:8.8.8.8', '64:ff9b::8.8.8.8', '2002:808:808::', '2001:db9::1'],
   ])('%s is of the internet', (address) => expect(isInternal(address)).toBe(false))
+
+  it.each([
+    ...([
+      '169.254.169.254',
+      '100.100.100.200',
+      'fd00:ec2::254',
+      '::ffff:169.254.169.254',
+      '64:ff9b::a9fe:a9fe',
+    ] as const),
+    ...(['::ffff:6464:64c8', 'FD00:EC2:0:0:0:0:0:254', '2002:a9fe:a9fe::', '168.63.129.16'] as const),
+  ])('%s is of a metadata service', (address) => expect(addressKind(address)).toBe('metadata'))
+
+  it.each([
+    ['169.254.0.1', 'link-local'],
+    ['fe80::1%eth0', 'link-local'],
+    ['febf::1', 'link-local'],
+    ['::ffff:169.254.1.1', 'link-local'],
+    ['0.0.0.0', 'unusable'],
+    ['::', 'unusable'],
+    ['::ffff:0.0.0.0', 'unusable'],
+    ['2002::', 'unusable'],
+    ['239.1.1.1', 'unusable'],
+    ['255.255.255.255', 'unusable'],
+    ['ff02::1', 'unusable'],
+    ['127.0.0.2', 'loopback'],
+    ['::1', 'loopback'],
+    ['::ffff:127.0.0.1', 'loopback'],
+    ['10.1.2.3', 'private'],
+    ['fd00:ec2::253', 'private'],
+    ['8.8.8.8', 'internet'],
+    ['nonsense', undefined],
+  ])('%s is %s', (address, kind) => expect(addressKind(address)).toBe(kind))
 
   it('of IPv4 inside of IPv6 is judged as that, however it is written', () =>
     fc.assert(

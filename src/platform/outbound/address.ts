@@ -1,0 +1,132 @@
+import { BlockList, isIP } from 'node:net'
+
+/** Where an address leads. `unusable`: nobody is there to be asked, or everybody is. */
+export type AddressKind = 'internet' | 'private' | 'loopback' | 'link-local' | 'metadata' | 'unusable'
+
+type Net = readonly [net: string, bits: number]
+
+/**
+ * The first that holds decides; what none holds is of the internet.
+ * @see IANA IPv4 and IPv6 Special-Purpose Address Registries; metadata: where clouds give machines their credentials
+ */
+const V4: readonly (readonly [AddressKind, readonly Net[]])[] = [
+  ['metadata', [net('169.254.169.254'), net('100.100.100.200'), net('192.0.0.192'), net('168.63.129.16')]],
+  ['link-local', [['169.254.0.0', 16]]],
+  ['loopback', [['127.0.0.0', 8]]],
+  [
+    'unusable',
+    [
+      ['0.0.0.0', 8],
+      ['224.0.0.0', 4],
+      ['240.0.0.0', 4],
+    ],
+  ],
+  [
+    'private',
+    [
+      ['10.0.0.0', 8],
+      ['100.64.0.0', 10],
+      ['172.16.0.0', 12],
+      ['192.0.0.0', 24],
+      ['192.168.0.0', 16],
+      ['198.18.0.0', 15],
+    ],
+  ],
+]
+const V6: typeof V4 = [
+  [
+    'metadata',
+    [
+      ['fd00:ec2::254', 128],
+      ['fd20:ce::254', 128],
+    ],
+  ],
+  ['loopback', [['::1', 128]]],
+  [
+    'unusable',
+    [
+      ['::', 128],
+      ['ff00::', 8],
+      ['100::', 64],
+    ],
+  ],
+  ['link-local', [['fe80::', 10]]],
+  [
+    'private',
+    [
+      ['64:ff9b:1::', 48],
+      ['fc00::', 7],
+      ['fec0::', 10],
+    ],
+  ],
+]
+const tableOf = (rows: typeof V4, family: 'ipv4' | 'ipv6') =>
+  rows.map(([kind, nets]) => {
+    const list = new BlockList()
+    for (const [address, bits] of nets) list.addSubnet(address, bits, family)
+    return { kind, list }
+  })
+const v4 = tableOf(V4, 'ipv4')
+const v6 = tableOf(V6, 'ipv6')
+
+function net(address: string): Net {
+  return [address, 32]
+}
+
+/** Where packets to this address go in the end; undefined for what is no address. IPv4 inside of IPv6 is judged as that. */
+export function addressKind(address: string): AddressKind | undefined {
+  const family = isIP(address)
+  if (family === 0) return undefined
+  if (family === 4) return v4.find(({ list }) => list.check(address, 'ipv4'))?.kind ?? 'internet'
+  const [bare = address] = address.split('%', 1) // the zone of a link-local one
+  const own = v6.find(({ list }) => list.check(bare, 'ipv6'))
+  if (own) return own.kind
+  const inside = embeddedAddress(bare)
+  return inside === undefined ? 'internet' : addressKind(inside)
+}
+
+/** Whether the address is not one of the internet. What is no address counts as internal. */
+export const isInternal = (address: string): boolean => addressKind(address) !== 'internet'
+
+/** The IPv4 address that packets to this IPv6 address go to in the end: mapped, compatible, NAT64 and 6to4. */
+export function embeddedAddress(address: string): string | undefined {
+  return embedded(wordsOf(address.split('%', 1)[0] ?? address))
+}
+
+/** The same address, however it is written: an IPv4 address inside of IPv6 is that IPv4 address. */
+export function sameAddress(one: string, other: string): boolean {
+  return plain(one) === plain(other)
+}
+
+function plain(address: string): string {
+  if (isIP(address) !== 6) return address
+  const words = wordsOf(address.split('%', 1)[0] ?? address)
+  const isMapped = words.slice(0, 5).every((word) => word === 0) && words[5] === 0xffff
+  return isMapped ? dotted(words[6] ?? 0, words[7] ?? 0) : words.map((word) => word.toString(16)).join(':')
+}
+
+/** The IPv4 address that packets to this one go to in the end: mapped, compatible, NAT64 and 6to4. */
+function embedded(words: readonly number[]): string | undefined {
+  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = words
+  const zeroUntilF = a === 0 && b === 0 && c === 0 && d === 0 && e === 0
+  if (zeroUntilF && (f === 0xffff || f === 0)) return dotted(g, h)
+  if (a === 0x64 && b === 0xff9b && c === 0 && d === 0 && e === 0 && f === 0) return dotted(g, h)
+  if (a === 0x2002) return dotted(b, c)
+  return undefined
+}
+
+const dotted = (high: number, low: number): string => [high >> 8, high & 255, low >> 8, low & 255].join('.')
+
+/** The eight 16-bit words of a valid IPv6 address without zone. */
+function wordsOf(address: string): number[] {
+  const tail = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address)
+  const hex = tail
+    ? `${tail[1]}${((Number(tail[2]) << 8) | Number(tail[3])).toString(16)}:${((Number(tail[4]) << 8) | Number(tail[5])).toString(16)}`
+    : address
+  const [left = '', right] = hex.split('::')
+  const words = (text: string) => (text === '' ? [] : text.split(':').map((word) => Number.parseInt(word, 16)))
+  if (right === undefined) return words(left)
+  const before = words(left)
+  const after = words(right)
+  return [...before, ...Array<number>(Math.max(0, 8 - before.length - after.length)).fill(0), ...after]
+}
