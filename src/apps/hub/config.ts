@@ -29,6 +29,8 @@ export interface WebConfig {
   readonly host: string
   readonly port: number
   readonly corsOrigins: readonly string[]
+  /** of one caller; absent: sized to the fleet */
+  readonly rateLimit?: { readonly perSecond: number; readonly burst: number }
   readonly access: AccessConfig
 }
 
@@ -173,7 +175,20 @@ function web(read: ConfigReader, defaults: { host: string }): WebConfig {
     meaning:
       'origins that may read the API from a browser; none by default. `*` stands for all, without cookies, and only by itself',
   })
-  return { host, port, corsOrigins: origins, access: access(read, host) }
+  const perSecond = read.integer('API_RATE_LIMIT', {
+    default: 0,
+    min: 0,
+    max: 1_000_000,
+    meaning:
+      'requests a second that one caller may send, twice as many at once; 0 sizes it to the fleet: two per cluster, at least 200, and 8 per cluster at once, at least 400',
+  })
+  return {
+    host,
+    port,
+    corsOrigins: origins,
+    ...(perSecond > 0 && { rateLimit: { perSecond, burst: perSecond * 2 } }),
+    access: access(read, host),
+  }
 }
 
 function address(read: ConfigReader, name: string, fallback: string, meaning: string): Address {

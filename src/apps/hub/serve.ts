@@ -116,6 +116,7 @@ function servePart(
           ...(options.provisional !== undefined && { provisional: options.provisional }),
           port: web.port,
           corsOrigins: web.corsOrigins,
+          ...(web.rateLimit && { rateLimit: web.rateLimit }),
           ...(tls && {
             tls: {
               cert: readFileSync(tls.certFile, 'utf8'),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Clock, systemClock } from '#model'
 import { RefusedError } from './problem.ts'
-import { RateLimiter } from './rate-limit.ts'
+import { limitFor, RateLimiter } from './rate-limit.ts'
 import { get } from './test/ask.ts'
 import { aWorld, proxy } from './test/world.ts'
 
@@ -20,6 +20,16 @@ function refusal(limiter: RateLimiter, caller: string): RefusedError | undefined
 }
 
 describe('how much one caller may ask', () => {
+  it.each([
+    [0, 400],
+    [10, 400],
+    [1000, 8000],
+  ])('is sized to the fleet: of %i clusters %i at once', (clusters, burst) => {
+    const limiter = new RateLimiter(() => limitFor(clusters), aClock())
+    for (let times = 0; times < burst; times++) limiter.take('ann')
+    expect(refusal(limiter, 'ann')).toBeInstanceOf(RefusedError)
+  })
+
   it('is a burst, then what time gives back', () => {
     const clock = aClock()
     const limiter = new RateLimiter({ perSecond: 2, burst: 3 }, clock)

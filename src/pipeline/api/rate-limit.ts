@@ -5,6 +5,14 @@ import type { RateLimit } from './types.ts'
 /** Beyond this many callers the one that asked longest ago is forgotten, which gives it a full bucket at worst. */
 const maxCallers = 10_000
 
+/**
+ * What a page of this fleet may ask in bursts: a card per cluster, each with two questions, four times over.
+ * @param clusters how many there are now
+ */
+export function limitFor(clusters: number): RateLimit {
+  return { perSecond: Math.max(200, clusters * 2), burst: Math.max(400, clusters * 8) }
+}
+
 interface Bucket {
   tokens: number
   at: number
@@ -12,18 +20,19 @@ interface Bucket {
 
 /** How much one caller may ask: a bucket of tokens each, one token per request. */
 export class RateLimiter {
-  readonly #limit: RateLimit
+  readonly #limit: () => RateLimit
   readonly #clock: Clock
   readonly #buckets = new Map<string, Bucket>()
 
-  constructor(limit: RateLimit, clock: Clock) {
-    this.#limit = limit
+  /** @param limit asked anew for every request: it grows with the fleet */
+  constructor(limit: RateLimit | (() => RateLimit), clock: Clock) {
+    this.#limit = typeof limit === 'function' ? limit : () => limit
     this.#clock = clock
   }
 
   /** @throws RefusedError `too_many_requests` with the seconds after which there is a token again */
   take(caller: string): void {
-    const { perSecond, burst } = this.#limit
+    const { perSecond, burst } = this.#limit()
     const now = this.#clock.now()
     const known = this.#buckets.get(caller)
     // A clock that jumps back takes nothing away and gives nothing.

@@ -8,7 +8,7 @@ import { BodyCache } from './bodies.ts'
 import { cameByTls, cors, corsHeaders, hostCheck, publicUrlOf, securityHeaders, strictTransport } from './gate.ts'
 import { Pages } from './pages.ts'
 import { problemOf, RefusedError, refusalOf, unauthenticated } from './problem.ts'
-import { RateLimiter } from './rate-limit.ts'
+import { limitFor, RateLimiter } from './rate-limit.ts'
 import { type Parts, route } from './route.ts'
 import { accessRoutes } from './routes/access.ts'
 import { fleetRoutes } from './routes/fleet.ts'
@@ -49,7 +49,7 @@ export function apiServer(options: ApiOptions): ApiServer {
   const measures = measurements(options, bodies)
   const streams = new StreamHub({ ...parts, events, logger, metrics, config })
   const requestTimeoutMs = config.requestTimeoutMs ?? 30_000
-  const limiter = new RateLimiter(config.rateLimit ?? { perSecond: 200, burst: 400 }, clock)
+  const limiter = new RateLimiter(config.rateLimit ?? (() => limitFor(state.clusters().length)), clock)
   const publicHttps = publicUrlOf(config.identity)?.startsWith('https:') ?? false
   const admission = new Admission({ identity, access, limiter, cors: crossOrigin, publicHttps, requireState })
 
