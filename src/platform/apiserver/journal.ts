@@ -185,7 +185,7 @@ class Journal implements ObjectStorage {
 
   /** Not synced: it is there to notice that both copies end too early. */
   #keepHead(): void {
-    const text = `${this.#last}\n`
+    const text = `${this.#last} ${this.#last}\n`
     this.#head = this.#head.then(() => writeFile(join(this.#dir, HEAD), text, { mode: 0o600 })).catch(() => undefined) // an older head notices less, and nothing wrong
   }
 
@@ -216,7 +216,9 @@ async function recordsOf(log: SegmentLog): Promise<Map<number, JournalRecord>> {
 /** @returns undefined where nothing was said, or nothing that can be read */
 async function readHead(dir: string): Promise<number | undefined> {
   const text = await readFile(join(dir, HEAD), 'utf8').catch(() => '')
-  return /^\d{1,15}\n$/.test(text) ? Number(text) : undefined
+  // Twice, so that an altered one is not believed; a former version wrote it once.
+  const match = /^(\d{1,15})(?: \1)?\n$/.exec(text)
+  return match ? Number(match[1]) : undefined
 }
 
 function partsOf(objects: ReadonlyMap<string, ApiObject>): (readonly [string, ApiObject])[][] {
