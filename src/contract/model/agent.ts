@@ -38,9 +38,9 @@ export const bufferCauses = ['thinned', 'dropped', 'damaged'] as const
 export type BufferCause = (typeof bufferCauses)[number]
 /**
  * Why the hub has nothing of a cluster it reads itself: it did not run; its disk, or its log within its bound, had no room;
- * the cluster could not be read; or rounds left nothing for another reason.
+ * the cluster could not be read; rounds left nothing for another reason; or, of an agent, the hub once had it and its folder was put back.
  */
-export const holeCauses = ['hub_down', 'disk_full', 'log_full', 'unreachable', 'not_kept'] as const
+export const holeCauses = ['hub_down', 'disk_full', 'log_full', 'unreachable', 'not_kept', 'restored'] as const
 export type HoleCause = (typeof holeCauses)[number]
 
 /** Batches that will never come: thinned or dropped because the buffer was full, or damaged in it. */

@@ -118,7 +118,7 @@ function checkPart(part: Batch['parts'][number], where: string): void {
 }
 
 const MAX_LOST_RANGES = 10_000
-const causes = new Set<Loss['cause']>(bufferCauses)
+const causes = new Set<Loss['cause']>([...bufferCauses, 'restored'])
 
 /** @throws InvalidBatchError with the first fault found */
 export function checkLoss(loss: Loss): void {

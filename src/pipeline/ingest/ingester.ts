@@ -255,6 +255,13 @@ export class Ingester implements AsyncDisposable {
     return this.#ledger.received(cluster, origin)
   }
 
+  /** Collection time of the newest batch of this origin, ms; undefined where that is not known. */
+  heardTo(cluster: ClusterName, origin: string): number | undefined {
+    const live = this.#ledger.live(cluster)
+    const covered = new Map(this.#ledger.known(cluster, 0).covered).get(origin)?.at(-1)?.[1]
+    return live?.origin === origin ? Math.max(live.at, covered ?? 0) : covered
+  }
+
   /** Whether a connection of this cluster is declared: its batches are taken. */
   knows(cluster: ClusterName): boolean {
     return this.#entries.get(cluster)?.facts !== undefined

@@ -40,6 +40,7 @@ const causes: Readonly<Record<string, string>> = {
   log_full: "not kept: the hub's log had no room",
   unreachable: 'not collected: the cluster could not be read',
   not_kept: 'not kept by the hub',
+  restored: 'lost by the hub: its data folder was put back from an older copy',
 }
 
 /** Why batches were lost, for people. A cause that this page does not know is told as the hub names it. */

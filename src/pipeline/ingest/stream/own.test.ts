@@ -51,6 +51,52 @@ describe('an agent of ours', () => {
     expect(hub.server.agents.facts('west')).toMatchObject({ connected: true, epoch: second.welcome.epoch })
   })
 
+  describe('of a hub whose folder was put back from an older copy', () => {
+    const losses = async ({ ingester, state }: TestHub) => {
+      await ingester.flushed()
+      return (state.cluster('west')?.events ?? []).flatMap(({ type, data }) =>
+        type === 'collection.lost' ? [data] : [],
+      )
+    }
+    const connect = async (hub: TestHub, pending: readonly [number, number] = [0, 0]) =>
+      (await OwnAgent.connect({ address: hub.server.address, token: 'west-token', pending })).agent
+    const minutesAgo = (minutes: number) => ({ ageMs: minutes * 60_000 })
+
+    it('hears within one round what the hub acknowledged and has no more, once', async () => {
+      await using hub = await aHub()
+      await using before = await connect(hub)
+      before.push(live(4, nodes('n1')), minutesAgo(10))
+      await before.ackedTo(4)
+      for (const sequence of [7, 8]) {
+        await using agent = await connect(hub)
+        agent.push(live(sequence, nodes('n1')), minutesAgo(8 - sequence))
+        await agent.ackedTo(sequence)
+        await eventually('it is declared', async () => (await losses(hub)).length === 1)
+      }
+      const [lost] = await losses(hub)
+      expect(lost).toMatchObject({ cause: 'restored', count: 2, origin: 'buffer-1' })
+      expect(Number(lost?.to) - Number(lost?.from)).toBeGreaterThan(60_000)
+      expect(hub.ingester.received(west, 'buffer-1')).toEqual([[4, 8]])
+    })
+
+    it('takes nothing for lost that still waits in the buffer', async () => {
+      await using hub = await aHub()
+      await using before = await connect(hub)
+      before.push(live(1, nodes('n1')))
+      await before.ackedTo(1)
+      await using agent = await connect(hub, [3, 4])
+      agent.push(live(5, nodes('n1')))
+      agent.push(live(3, nodes('n1'), { backfill: true }))
+      agent.push(live(4, nodes('n1'), { backfill: true }))
+      await eventually('they are here', () => hub.ingester.received(west, 'buffer-1').some(([n]) => n === 3))
+      await eventually('all of them', () => hub.ingester.received(west, 'buffer-1').at(-1)?.[0] === 3)
+      expect(await losses(hub)).toEqual([])
+      agent.push(live(6, nodes('n1')))
+      await eventually('the one is declared', async () => (await losses(hub)).length === 1)
+      expect((await losses(hub))[0]).toMatchObject({ cause: 'restored', count: 1 })
+    })
+  })
+
   it('sends differences to what was acknowledged, and may lag one ack behind', async () => {
     await using hub = await aHub()
     const { agent } = await OwnAgent.connect({ address: hub.server.address, token: 'west-token' })

@@ -240,6 +240,7 @@ export class AgentServer implements AsyncDisposable {
         stillValid: (one) => verifier.stillValid(one),
         knows: (cluster) => ingester.knows(cluster),
         received: (cluster, origin) => ingester.received(cluster, origin),
+        heardTo: (cluster, origin) => ingester.heardTo(cluster, origin),
         planOf: (cluster) => plans.planOf(cluster),
         enter: (cluster, identity, holder) => this.#seats.enter(cluster, identity, presented.address, holder),
         random,

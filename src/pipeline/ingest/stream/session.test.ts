@@ -22,6 +22,7 @@ function aWorld(changes: Partial<SessionWorld> & { readonly limit?: Partial<Stre
     stillValid: () => true,
     knows: () => true,
     received: () => [],
+    heardTo: () => undefined,
     planOf: () => undefined,
     enter: () => ({ epoch: 1, doubt: '', originals: { last: 0, recent: [] } }),
     random: () => 0.5,

@@ -27,6 +27,7 @@ import {
   WireError,
 } from '#wire'
 import { BaseMismatchError, ClusterNotConnectedError } from '../errors.ts'
+import { missingFrom, sizeOf } from '../ranges.ts'
 import { ClockOffset } from './clock-offset.ts'
 import { decodeFrame, FrameRefusedError, hasChanges, isSequence, lossOf, withoutBase } from './frames.ts'
 import type { StreamLimits } from './limits.ts'
@@ -131,6 +132,7 @@ export interface SessionWorld {
   stillValid(peer: Peer): boolean
   knows(cluster: ClusterName): boolean
   received(cluster: ClusterName, origin: string): readonly SequenceRange[]
+  heardTo(cluster: ClusterName, origin: string): number | undefined
   planOf(cluster: ClusterName): Plan | undefined
   /** takes the place of the cluster's stream before, which is told; `identity` tells two agents of one name apart */
   enter(cluster: ClusterName, identity: string): Place
@@ -157,6 +159,7 @@ const RECENT_ORIGINALS = 64
 /** A frame this young tells what its sender's clock shows. */
 const FRESH_MS = 5_000
 const KEPT_VIEWS = 3
+const MAX_RESTORED_RANGES = 1_024
 const MAX_RECEIVED_RANGES = 4_096
 const ORIGIN = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$/
 
@@ -187,6 +190,11 @@ interface Open {
   bufferedBatches: number
   bufferedBytes: number
   oldestBufferedAt: number | null
+  /** what its buffer held at the registration, `empty` where it held nothing; undefined: no longer of interest */
+  pending: SequenceRange | 'empty' | undefined
+  /** collection times: of the newest batch before this stream, and of the oldest that came by it */
+  heardTo: number | undefined
+  earliestAt: number
   lostBatches: number
   plan: string
   sentPlan: string | undefined
@@ -423,6 +431,9 @@ export class Session {
       bufferedBatches: 0,
       bufferedBytes: 0,
       oldestBufferedAt: null,
+      pending: undefined,
+      heardTo: undefined,
+      earliestAt: Number.POSITIVE_INFINITY,
       lostBatches: 0,
       sentPlan: undefined,
       delivering: false,
@@ -469,6 +480,9 @@ export class Session {
       plan: hello.planVersion.slice(0, 128),
     }
     const stream = this.#enter(peer, hello.origin, facts, now)
+    stream.heardTo = this.#world.heardTo(peer.cluster, hello.origin)
+    const { oldestSequence: first, newestSequence: last } = hello
+    stream.pending = isSequence(first) && isSequence(last) && first <= last ? [first, last] : 'empty'
     const received = this.#world.received(peer.cluster, hello.origin)
     this.#send({
       case: 'welcome',
@@ -585,6 +599,7 @@ export class Session {
       stream.clock.compare(collectedAt + ageMs, now)
     const time = correctTime({ collectedAt, ageMs, offsetMs: stream.clock.ms ?? 0, now })
     if (time.corrected) this.#count('time_corrected')
+    this.#lookForRestored(stream, sequence, time.at, now)
     try {
       const head = { cluster: stream.peer.cluster, origin: stream.origin, collectedAt: time.at }
       const decoded = decodeFrame(frame, head, known, this.#world.limits)
@@ -597,6 +612,37 @@ export class Session {
       this.#refuse(sequence, FleetError.from(error))
       this.#bad(now)
     }
+  }
+
+  /**
+   * What we acknowledged, so that the agent has it no more, and have not ourselves: our folder was put back from an older copy. Looked for
+   * once per stream, as soon as all that its buffer held has arrived, its declared losses among it.
+   */
+  #lookForRestored(stream: Open, sequence: number, at: number, now: number) {
+    const { pending } = stream
+    if (!pending) return
+    stream.earliestAt = Math.min(stream.earliestAt, at)
+    const from = pending === 'empty' ? sequence : pending[0]
+    const received = this.#world.received(stream.peer.cluster, stream.origin)
+    if (pending !== 'empty' && missingFrom(received, pending).length > 0) return
+    stream.pending = undefined
+    // What came before the first that we know may have gone to another hub.
+    const known = received[0]?.[0] ?? from
+    const lost = known < from ? missingFrom(received, [known, from - 1]) : []
+    const [first] = lost
+    if (!first) return
+    this.#note('warn', { lost }, 'what was received of an agent is not here any more: it is declared lost')
+    const loss: Loss = {
+      origin: stream.origin,
+      sequence: first[0],
+      lost: lost.slice(0, MAX_RESTORED_RANGES),
+      from: Math.min(stream.heardTo ?? stream.earliestAt, stream.earliestAt),
+      to: stream.earliestAt,
+      cause: 'restored',
+      count: sizeOf(lost),
+      keptEveryMs: 0,
+    }
+    this.#accept(this.#open({ bytes: 0, sequence: loss.sequence, work: { kind: 'loss', loss } }, now), 0)
   }
 
   /** A sound agent sends a bad frame now and then at most, as of a buffer that was damaged. */

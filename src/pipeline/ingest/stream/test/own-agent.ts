@@ -6,6 +6,8 @@ import { type ClientOptions, type Payload, StreamClient } from './clients.ts'
 export interface AgentOptions extends ClientOptions {
   readonly cluster?: string
   readonly origin?: string
+  /** what its buffer holds */
+  readonly pending?: readonly [oldest: number, newest: number]
   /** its clock */
   readonly now?: () => number
 }
@@ -15,13 +17,21 @@ export const hello = ({
   origin = 'buffer-1',
   token,
   now = Date.now,
+  pending: [oldestSequence, newestSequence] = [0, 0],
 }: Partial<AgentOptions>): Payload => ({
   case: 'register',
   value: {
     clusterName: cluster,
     token: token ?? '',
     version: '1.0.0',
-    hello: { ...ownOffer, capabilities: [...ownOffer.capabilities], origin, nowMs: now() },
+    hello: {
+      ...ownOffer,
+      capabilities: [...ownOffer.capabilities],
+      origin,
+      nowMs: now(),
+      oldestSequence,
+      newestSequence,
+    },
   },
 })
 
