@@ -78,6 +78,7 @@ const world: SessionWorld = {
   stillValid: () => true,
   knows: () => true,
   received: () => [],
+  heardTo: () => undefined,
   planOf: () => undefined,
   enter: () => ({ epoch: 1, doubt: '', originals: { last: 0, recent: [] } }),
   random: () => 0.5,

@@ -47,6 +47,7 @@ function slowIngester() {
     lost: (_cluster, { sequence }) => Promise.resolve({ sequence, duplicate: false }),
     agent: () => Promise.resolve(),
     received: () => [],
+    heardTo: () => undefined,
     knows: () => true,
   }
   return { ingester, waiting }
