@@ -203,7 +203,12 @@ describe.skipIf(redisMissing)(`policies in a real Redis${redisMissing ? ` (skipp
     await hand.set('user:groups:ann', 'x')
     const policies = await open()
     await policies.resync([])
-    expect((await hand.keys('*')).sort()).toEqual(['policies:generation', 'rbac:other', 'user:groups:ann'])
+    expect((await hand.keys('*')).sort()).toEqual([
+      'policies:digest',
+      'policies:generation',
+      'rbac:other',
+      'user:groups:ann',
+    ])
   })
 
   it('are never taken for empty: not in a new Redis, not after a flush, not from a few alone', async () => {
@@ -435,16 +440,46 @@ describe.skipIf(redisMissing)(`policies in a real Redis${redisMissing ? ` (skipp
   describe('edited by hand', () => {
     const withUser = aDocument('a', { users: ['ann'], effect: 'Deny' })
 
-    it('are seen within the time of a check, without an announcement and in the same length', async () => {
-      const manager = await open()
-      await manager.resync(every([aDocument('a', { groups: ['dev-1'] })]))
-      const api = await open()
+    it('are seen within the time of a check where an original writes, also in the same length', async () => {
+      await storeAsOriginal(hand, aDocument('a', { groups: ['dev-1'] }))
+      const api = await open({ takesUncounted: true })
       expect(await keysOf(api)).toEqual([key('a')])
       const text = (await hand.hget(hash('a'), 'data')) ?? ''
       const edited = performance.now()
       await hand.hset(hash('a'), 'data', text.replace('dev-1', 'dev-2'))
       await eventually('the edit', async () => (await api.current()).policies[0]?.document.groups[0] === 'dev-2')
       expect(performance.now() - edited).toBeLessThan(2_000)
+    })
+
+    it('are answered by nobody until the manager has put them right', async () => {
+      const manager = await open({ checkEveryMs: 50 })
+      await manager.resync(every([withUser]))
+      const api = await open({ checkEveryMs: 50 })
+      expect(await keysOf(api)).toEqual([key('a')])
+      await hand.hset(hash('a'), 'data', JSON.stringify({ ...withUser, effect: 'Allow' }))
+      await eventually('the refusal', () =>
+        api.current().then(
+          () => false,
+          (error) => String(error).includes('policies:digest'),
+        ),
+      )
+      await expect(manager.put(aDocument('b'), active)).rejects.toBeInstanceOf(StoreUnavailableError)
+      await manager.resync(every([withUser]))
+      expect((await api.current()).policies.map(({ document }) => document.effect)).toEqual(['Deny'])
+    })
+
+    it('by an older version of the manager, which writes no digest, are nothing to answer by', async () => {
+      const manager = await open()
+      await manager.resync(every([withUser]))
+      const api = await open({ checkEveryMs: 50 })
+      await hand.incr('policies:generation')
+      await expect(api.current()).rejects.toThrow('an older version of the manager writes')
+      await manager.resync(every([withUser]))
+      expect(await keysOf(api)).toEqual([key('a')])
+      await hand.del('policies:digest')
+      await hand.set('policies:generation', 'x')
+      await manager.resync(every([withUser]))
+      expect(await keysOf(api)).toEqual([key('a')])
     })
 
     it('are noticed by the manager, which is told to write all again', async () => {
@@ -475,10 +510,10 @@ describe.skipIf(redisMissing)(`policies in a real Redis${redisMissing ? ` (skipp
           await redis.set(hash('a'), 'x')
         },
       ],
-    ])('count as unreadable: %s', async (_, edit) => {
+    ])('count as unreadable where an original writes: %s', async (_, edit) => {
+      for (const document of [withUser, aDocument('b')]) await storeAsOriginal(hand, document)
       const manager = await open()
-      await manager.resync(every([withUser, aDocument('b')]))
-      const api = await open({ checkEveryMs: 50 })
+      const api = await open({ checkEveryMs: 50, takesUncounted: true })
       await edit(hand)
       await eventually('the edit', async () => (await api.current()).policies[0]?.faults.length === 1)
       const { policies } = await api.current()

@@ -9,6 +9,8 @@ import type { PolicyDocument } from './types.ts'
  */
 
 export const GENERATION = 'policies:generation'
+/** Number and digest of all documents of the generation: the seal of the writer. */
+export const DIGEST = 'policies:digest'
 export const ALL = 'policies:all'
 export const ENABLED = 'policies:enabled'
 export const BY_PRIORITY = 'policies:by:priority'

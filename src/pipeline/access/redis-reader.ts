@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import { type Redis, redisUnavailable } from '#redis'
+import { type Redis, redisUnavailable, SEAL_SCRIPT, sealFault } from '#redis'
 import { PoliciesUnavailableError } from './errors.ts'
-import { ALL, GENERATION, keyOfHash } from './redis-layout.ts'
+import { ALL, DIGEST, GENERATION, keyOfHash } from './redis-layout.ts'
 import type { PolicyGeneration, StoredPolicy } from './types.ts'
 
 /** Makes a policy of its stored text; never throws. */
@@ -22,28 +22,31 @@ interface Held {
   readonly policy: StoredPolicy
 }
 
-/** Redis answers, but holds no list of policies: nothing yet, or something else in its place. Writing all again mends it. */
+/** Redis answers, but does not hold what our manager wrote: nothing yet, less, or something else. Writing all again mends it. */
 export class PoliciesBrokenError extends PoliciesUnavailableError {}
 
 // A Deny that is lost there leaves no trace.
 const UNCOUNTED =
   'another manager than ours wrote them, so nothing proves that they are complete: key policies:generation is missing'
 
+const MENDS = `; a running manager of this version writes them again within seconds (key ${DIGEST})`
+const FOREIGN = `${MENDS}; where an original manager writes by now, delete ${GENERATION} and ${DIGEST}`
+
 /** Stands for the digest of a document that is listed and not there: it counts as one that cannot be read. */
 const MISSING = '-'
 
 // One step of the server, so one moment: nothing is written while it runs. Where the digest is what the asker knows already, the list is left out.
-const DIGEST = `
+const LOOK = `
+${SEAL_SCRIPT}
 local hashes = redis.call('SMEMBERS', KEYS[1])
-table.sort(hashes)
 local digests, lines = {}, {}
 for i = 1, #hashes do
   local data = redis.pcall('HGET', hashes[i], 'data')
   digests[i] = type(data) == 'string' and redis.sha1hex(data) or '${MISSING}'
-  lines[i] = #hashes[i] .. ':' .. hashes[i] .. digests[i]
+  lines[i] = lineOf(hashes[i], digests[i])
 end
-local digest = redis.sha1hex(table.concat(lines, '\\n'))
-local answer = {redis.call('GET', KEYS[2]), digest, redis.call('EXISTS', KEYS[1])}
+local digest = digestOf(lines)
+local answer = {redis.call('GET', KEYS[2]), redis.call('GET', KEYS[3]), digest, #hashes}
 if digest ~= ARGV[1] then
   for i = 1, #hashes do
     answer[#answer + 1] = hashes[i]
@@ -102,10 +105,20 @@ export class RedisPolicyReader {
 
   async #look(): Promise<Loaded | undefined> {
     const known = this.#loaded
-    const [answer] = await this.#ask([['eval', DIGEST, 2, ALL, GENERATION, known?.digest ?? '']])
-    const [counter, digest, exists, ...list] = answer as [string | null, string, number, ...string[]]
-    if (counter === null && exists === 0) throw new PoliciesBrokenError('Redis holds none: they were not written yet')
-    if (counter === null && !this.#takesUncounted) throw new PoliciesBrokenError(UNCOUNTED)
+    const [answer] = await this.#ask([['eval', LOOK, 3, ALL, GENERATION, DIGEST, known?.digest ?? '']])
+    const [counter, seal, digest, count, ...list] = answer as [
+      string | null,
+      string | null,
+      string,
+      number,
+      ...string[],
+    ]
+    if (counter !== null) {
+      const fault = sealFault(seal ?? undefined, { generation: counter, count, digest })
+      if (fault !== undefined) throw new PoliciesBrokenError(`${fault}${this.#takesUncounted ? FOREIGN : MENDS}`)
+    } else if (count === 0 && seal === null) {
+      throw new PoliciesBrokenError('Redis holds none: they were not written yet')
+    } else if (seal !== null || !this.#takesUncounted) throw new PoliciesBrokenError(UNCOUNTED)
     const moment = { counter: counter ?? undefined, digest }
     if (known?.digest === digest) {
       this.#loaded = { ...moment, generation: known.generation }

@@ -1,7 +1,8 @@
 import { documentText } from '#model'
-import { type Command, pipelined, type Redis, scanKeys } from '#redis'
+import { type Command, digestOf, pipelined, type Redis, scanKeys, sealText } from '#redis'
 import {
   announce,
+  DIGEST,
   type Entry,
   entriesOf,
   fieldsOf,
@@ -12,6 +13,7 @@ import {
   keyOfHash,
   mergedStatus,
   readStatus,
+  sha1Of,
   transitionOf,
 } from './redis-layout.ts'
 import type { PolicyDocument } from './types.ts'
@@ -25,7 +27,9 @@ type Value =
 
 /** All that Redis holds of policies, by key. */
 export interface Everything {
-  readonly isWritten: boolean
+  /** undefined: missing, or something else */
+  readonly generation: string | undefined
+  readonly seal: string | undefined
   readonly values: ReadonlyMap<string, Value>
 }
 
@@ -60,8 +64,14 @@ export async function readEverything(redis: Redis): Promise<Everything> {
       values.set(key, readValue(type, answers[i]))
     })
   }
-  const [exists] = await pipelined(redis, [['EXISTS', GENERATION]])
-  return { isWritten: exists === 1, values }
+  return { generation: await textAt(redis, GENERATION), seal: await textAt(redis, DIGEST), values }
+}
+
+async function textAt(redis: Redis, key: string): Promise<string | undefined> {
+  const [type] = await pipelined(redis, [['TYPE', key]])
+  if (type !== 'string') return undefined
+  const [text] = await pipelined(redis, [['GET', key]])
+  return typeof text === 'string' ? text : undefined
 }
 
 const READS: Readonly<Record<string, (key: string) => Command>> = {
@@ -93,7 +103,7 @@ function fieldsOfAnswer(answer: unknown): Readonly<Record<string, string>> {
  * @returns no commands where everything is as it should be; `mended` are keys of policies, sorted
  */
 export function differences(
-  { values, isWritten }: Everything,
+  { values, generation, seal }: Everything,
   policies: readonly Policy[],
   now: number,
 ): { readonly commands: readonly Command[]; readonly mended: readonly string[] } {
@@ -135,9 +145,13 @@ export function differences(
   }
   for (const [index, wanted] of wantedIndexes) commands.push(...indexCommands(index, wanted, values.get(index), mended))
 
-  // Begins above every count of a former life of this Redis, so that no reader takes the new for the old.
-  if (!isWritten) commands.push(['SET', GENERATION, now])
-  if (!isWritten || mended.size > 0) commands.push(['INCR', GENERATION])
+  const digest = digestOf(policies.map(({ document }) => [hashKey(keyOf(document)), sha1Of(document)]))
+  const isSealed = generation !== undefined && seal === sealText(generation, policies.length, digest)
+  if (!isSealed || mended.size > 0) {
+    // Above every count of a former life of this Redis, so that no reader takes the new for the old.
+    const next = String(Math.max(now, (Number(generation) || 0) + 1))
+    commands.push(['SET', GENERATION, next], ['SET', DIGEST, sealText(next, policies.length, digest)])
+  }
   return { commands: [...commands, ...announcements], mended: [...mended].sort() }
 }
 

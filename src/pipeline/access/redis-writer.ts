@@ -8,12 +8,15 @@ import {
   type RedisConnection,
   redisClient,
   redisUnavailable,
+  SEAL_SCRIPT,
   scanKeys,
+  sealText,
 } from '#redis'
 import type { Logger } from '#runtime'
 import {
   ALL,
   announce,
+  DIGEST,
   type Entry,
   enter,
   entriesOf,
@@ -40,13 +43,32 @@ interface Held {
   /** it has a hash, or stands among all */
   readonly isKnown: boolean
   readonly fields: ReadonlyMap<string, string>
+  /** makes a new generation of what is there after the write */
+  readonly sealing: readonly Command[]
 }
 
 const FIELDS = ['data', 'priority', 'effect', 'enabled', 'hash', 'compiled_at', 'status'] as const
 /** Tries before a store that others write counts as unavailable, and the longest pause between two, ms. */
 const ATTEMPTS = 20
 const PAUSE_MS = 20
-const LOST = 'it lost the policies; they are about to be written again as a whole'
+const LOST = 'it lost policies; they are about to be written again as a whole'
+
+// What a write of one document makes of the seal, and whether the seal holds before it: what is damaged must not be sealed.
+const BESIDE = `
+${SEAL_SCRIPT}
+local hashes = redis.call('SMEMBERS', KEYS[1])
+local before, after, others = {}, {}, 0
+for i = 1, #hashes do
+  local data = redis.pcall('HGET', hashes[i], 'data')
+  before[i] = lineOf(hashes[i], type(data) == 'string' and redis.sha1hex(data) or '-')
+  if hashes[i] ~= ARGV[1] then
+    others = others + 1
+    after[others] = before[i]
+  end
+end
+if ARGV[2] ~= '' then after[others + 1] = lineOf(ARGV[1], ARGV[2]) end
+local seal = (redis.call('GET', KEYS[2]) or '') .. ' ' .. #before .. ' ' .. digestOf(before)
+return {redis.call('GET', KEYS[3]) == seal and 1 or 0, #after, digestOf(after)}`
 
 export interface WriterOptions {
   readonly connection: RedisConnection
@@ -85,26 +107,26 @@ export class RedisPolicyWriter {
   put(document: PolicyDocument, status: Status): Promise<void> {
     const key = keyOf(document)
     const fields = fieldsOf(document)
-    const done = this.#writeOne(key, (held) => {
+    const done = this.#writeOne(key, sha1Of(document), (held) => {
       const isChanged = Object.entries(fields).some(([field, value]) => held.fields.get(field) !== value)
       return [
         ...this.#statusCommands(key, held, mergedStatus({}, status)),
         ...(isChanged ? [['HSET', hashKey(key), ...Object.entries(fields).flat()] satisfies Command] : []),
-        ...(isChanged ? this.#move(key, held, entriesOf(document), 'compiled') : []),
+        ...(isChanged ? [...this.#move(key, held, entriesOf(document), 'compiled'), ...held.sealing] : []),
       ]
     })
     return done.then(() => void this.#written?.set(hashKey(key), sha1Of(document)))
   }
 
   remove(key: string): Promise<void> {
-    const done = this.#writeOne(key, (held) =>
-      held.isKnown ? [['DEL', hashKey(key)], ...this.#move(key, held, [], 'deleted')] : [],
+    const done = this.#writeOne(key, '', (held) =>
+      held.isKnown ? [['DEL', hashKey(key)], ...this.#move(key, held, [], 'deleted'), ...held.sealing] : [],
     )
     return done.then(() => void this.#written?.delete(hashKey(key)))
   }
 
   putStatus(key: string, status: Status): Promise<void> {
-    return this.#writeOne(key, (held) =>
+    return this.#writeOne(key, '', (held) =>
       held.fields.has('data')
         ? this.#statusCommands(key, held, mergedStatus(readStatus(held.fields.get('status')), status))
         : [],
@@ -175,25 +197,27 @@ export class RedisPolicyWriter {
     return [
       ...(before ?? GLOBAL_ENTRIES).filter(({ index }) => !wanted.has(index)).map((entry) => withdraw(entry, hash)),
       ...entries.map((entry) => enter(entry, hash)),
-      ['INCR', GENERATION],
       ...announce(action, key, this.#clock.now()),
     ]
   }
 
-  #writeOne(key: string, decide: (held: Held) => readonly Command[]): Promise<void> {
+  /** @param sha1 of the document that is to be there; '': none */
+  #writeOne(key: string, sha1: string, decide: (held: Held) => readonly Command[]): Promise<void> {
     const hash = hashKey(key)
     return this.#transact([GENERATION, hash], async () => {
-      const [generation, isListed, values] = (await pipelined(this.#redis, [
+      const [generation, isListed, values, [isIntact, count, digest]] = (await pipelined(this.#redis, [
         ['GET', GENERATION],
         ['SISMEMBER', ALL, hash],
         ['HMGET', hash, ...FIELDS],
-      ])) as [string | null, number, (string | null)[]]
-      if (generation === null) {
+        ['EVAL', BESIDE, 3, ALL, GENERATION, DIGEST, hash, sha1],
+      ])) as [string | null, number, (string | null)[], [number, number, string]]
+      if (generation === null || isIntact !== 1) {
         this.#onLost()
         throw new StoreUnavailableError('Redis', LOST)
       }
       const fields = new Map(FIELDS.flatMap((field, i) => (values[i] == null ? [] : [[field, values[i]]])))
-      return { commands: decide({ isKnown: isListed === 1 || fields.size > 0, fields }), value: undefined }
+      const sealing = sealed(String(Number(generation) + 1), count, digest)
+      return { commands: decide({ isKnown: isListed === 1 || fields.size > 0, fields, sealing }), value: undefined }
     })
   }
 
@@ -263,5 +287,10 @@ export class RedisPolicyWriter {
     this.#isClear = true
   }
 }
+
+const sealed = (generation: string, count: number, digest: string): readonly Command[] => [
+  ['SET', GENERATION, generation],
+  ['SET', DIGEST, sealText(generation, count, digest)],
+]
 
 const isWrongType = (error: unknown): boolean => error instanceof Error && error.message.startsWith('WRONGTYPE')
