@@ -40,6 +40,8 @@ const names = [
   'app-*',
 ]
 const wildcards = ['app-*', 'app-?', '*', 'a?b', 'a.*', '*-system', '*\n*', 'naïve-?', '?*', '__*', 'a*b', '**1']
+/** Expressions to the original where they are denied; the compiler refuses them. */
+const expressions = ['(app|kube)-*', 'a|kube-*', '(a|x)?']
 const tamewildcards = ['app-*', 'app-?', '*', 'a?b', '*-system', '__*', 'a*b']
 const versions = ['', '.v1', '.v2']
 const labelKeys = ['env', 'team', '__proto__', 'constructor']
@@ -259,7 +261,11 @@ const wild = (semantics: Semantics) => (semantics === 'strict' ? wildcards : tam
 const someLists = (chance: Chance, texts: readonly string[], semantics: Semantics) => ({
   ...(chance.often(0.7) && { allowed: [...chance.some(texts, 3), ...chance.some(wild(semantics), 1)] }),
   ...(chance.often(0.4) && {
-    denied: [...chance.some(texts, 2), ...(chance.often(0.3) ? [chance.one(wild(semantics))] : [])],
+    denied: [
+      ...chance.some(texts, 2),
+      ...(chance.often(0.3) ? [chance.one(wild(semantics))] : []),
+      ...(chance.often(0.04) ? [chance.one(expressions)] : []),
+    ],
   }),
 })
 

@@ -68,6 +68,14 @@ export function isRefused({ spec }: WrittenPolicy): boolean {
     /\\[nrtbfu]/.test(JSON.stringify(spec)) ||
     [notBefore, notAfter].some((text) => text !== undefined && text !== '' && timeOf(text) === undefined) ||
     (spec.scope.clusters.rules ?? []).some(
+      ({ resources = [] }) =>
+        // A Deny hides whole types, whatever its filters say.
+        spec.access.effect === 'Allow' &&
+        resources.some(({ filters = {} }) =>
+          [filters.names, filters.namespaces].some((lists) => lists?.denied?.some((text) => /[()|]/.test(text))),
+        ),
+    ) ||
+    (spec.scope.clusters.rules ?? []).some(
       ({ selector }) => selector.matchPattern !== undefined && !own(patterns, selector.matchPattern),
     )
   )
@@ -216,7 +224,10 @@ export class Oracle {
   // ── one list of one entry ────────────────────────────────────────────────────────────────────────────────────────
 
   listPasses({ allowed = [], denied = [] }: Lists, texts: readonly string[]): boolean {
-    if (denied.some((wildcard) => texts.some((text) => this.matches(wildcard, text)))) return false
+    const isDenied = (wildcard: string, text: string) =>
+      // An original manager stored an expression: what either reading hides is hidden.
+      this.matches(wildcard, text) || (/[()|]/.test(wildcard) && fitsOriginal(wildcard, text))
+    if (denied.some((wildcard) => texts.some((text) => isDenied(wildcard, text)))) return false
     return allowed.length === 0 || allowed.some((wildcard) => texts.some((text) => this.matches(wildcard, text)))
   }
 

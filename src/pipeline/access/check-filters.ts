@@ -1,7 +1,7 @@
 import type { MonitorAccessPolicySpec } from '#kinds'
 import { isOwnType } from './document.ts'
 import { checkPlain, type FindingList } from './findings.ts'
-import { isWildcard } from './pattern.ts'
+import { isWildcard, looksLikeRegex } from './pattern.ts'
 import { memberPath, quoted } from './texts.ts'
 
 type Rule = NonNullable<MonitorAccessPolicySpec['scope']['clusters']['rules']>[number]
@@ -12,7 +12,7 @@ type Texts = NonNullable<Filters['names']>
 /** What one entry of `resources` shows, and whether it can mean what it says. */
 export function checkShown(resource: Resource, effect: string, path: string, findings: FindingList): void {
   checkVisibility(resource, effect, path, findings)
-  if (resource.filters) checkFilters(resource.type, resource.filters, `${path}.filters`, findings)
+  if (resource.filters) checkFilters(resource, effect, `${path}.filters`, findings)
   if (resource.aggregations) checkAggregations(resource, `${path}.aggregations`, findings)
 }
 
@@ -53,11 +53,19 @@ function checkVisibility(resource: Resource, effect: string, path: string, findi
 const hasLabels: ReadonlySet<string> = new Set(['nodes', 'namespaces', 'alerts', 'registries'])
 const hasNoNamespace: ReadonlySet<string> = new Set(['nodes', 'registries'])
 
-function checkFilters(type: string, filters: Filters, path: string, findings: FindingList): void {
+/** Names of these are those of Kubernetes, so what holds syntax of expressions is none. */
+const hasPlainNames: ReadonlySet<string> = new Set(['nodes', 'namespaces', 'pods'])
+
+function checkFilters({ type, filters = {} }: Resource, effect: string, path: string, findings: FindingList): void {
   const { names, namespaces, labels = {}, fields = {} } = filters
-  checkTexts(names ?? {}, `${path}.names`, findings)
-  checkTexts(namespaces ?? {}, `${path}.namespaces`, findings)
-  for (const [name, texts] of Object.entries(fields)) checkLists(texts, memberPath(`${path}.fields`, name), findings)
+  // The filters of a Deny are ignored: it hides the whole type.
+  const refuse = (isRefused: (text: string) => boolean) => (effect === 'Deny' ? () => false : isRefused)
+  const isOddWildcard = refuse((text) => isWildcard(text) && looksLikeRegex(text))
+  const isOddName = refuse(looksLikeRegex)
+  checkTexts(names ?? {}, hasPlainNames.has(type) ? isOddName : isOddWildcard, `${path}.names`, findings)
+  checkTexts(namespaces ?? {}, isOddName, `${path}.namespaces`, findings)
+  for (const [name, texts] of Object.entries(fields))
+    checkLists(texts, isOddWildcard, memberPath(`${path}.fields`, name), findings)
   if (!isEmptyTexts(namespaces) && hasNoNamespace.has(type)) {
     findings.warning(
       'namespaces_ignored',
@@ -89,22 +97,35 @@ function checkFilters(type: string, filters: Filters, path: string, findings: Fi
   }
 }
 
-function checkTexts(texts: Texts, path: string, findings: FindingList): void {
+type IsRefused = (text: string) => boolean
+
+function checkTexts(texts: Texts, isRefused: IsRefused, path: string, findings: FindingList): void {
   for (const list of ['allowed', 'denied'] as const) {
     for (const [i, text] of (texts[list] ?? []).entries()) checkPlain(text, `${path}.${list}[${i}]`, findings)
   }
-  checkLists(texts, path, findings)
+  checkLists(texts, isRefused, path, findings)
 }
 
-function checkLists({ allowed = [], denied = [] }: Texts, path: string, findings: FindingList): void {
+/** @param isRefused a denied text that would hide less than its author means, or than the original hid by it */
+function checkLists(
+  { allowed = [], denied = [] }: Texts,
+  isRefused: IsRefused,
+  path: string,
+  findings: FindingList,
+): void {
   for (const [list, texts] of [
     ['allowed', allowed],
     ['denied', denied],
   ] as const) {
     for (const [i, text] of texts.entries()) {
-      if (!isWildcard(text) || !/[\\|()[\]{}^$+]/.test(text)) continue
-      const message = `in ${quoted(text)} only "*" and "?" are special, every other character is itself: this is no regular expression`
-      findings.warning('wildcard_looks_like_regex', `${path}.${list}[${i}]`, message)
+      const here = `${path}.${list}[${i}]`
+      if (list === 'denied' && isRefused(text)) {
+        const message = `${quoted(text)} looks like a regular expression and would hide less than that: only "*" and "?" are special here; write each name or wildcard by itself, and "?" for a character that is meant as it is`
+        findings.error('denied_looks_like_regex', here, message)
+      } else if (isWildcard(text) && looksLikeRegex(text)) {
+        const message = `in ${quoted(text)} only "*" and "?" are special, every other character is itself: this is no regular expression`
+        findings.warning('wildcard_looks_like_regex', here, message)
+      }
     }
   }
   const hidden = new Set(denied)

@@ -3,7 +3,7 @@ import { isAnchored } from './anchored.ts'
 import { checkShown } from './check-filters.ts'
 import { isOwnType } from './document.ts'
 import { checkPlain, type FindingList } from './findings.ts'
-import { re2 } from './pattern.ts'
+import { looksLikeRegex, re2 } from './pattern.ts'
 import { quoted } from './texts.ts'
 import { standardTypes } from './types.ts'
 
@@ -14,13 +14,13 @@ type Resource = NonNullable<Rule['resources']>[number]
 export function checkRules(rules: readonly Rule[], effect: string, path: string, findings: FindingList): void {
   for (const [i, rule] of rules.entries()) {
     const here = `${path}[${i}]`
-    checkSelector(rule.selector, `${here}.selector`, findings)
+    checkSelector(rule.selector, effect, `${here}.selector`, findings)
     checkPermissions(rule.permissions ?? {}, effect, `${here}.permissions`, findings)
     checkResources(rule.resources ?? [], effect, `${here}.resources`, findings)
   }
 }
 
-function checkSelector(selector: Rule['selector'], path: string, findings: FindingList): void {
+function checkSelector(selector: Rule['selector'], effect: string, path: string, findings: FindingList): void {
   const { matchNames = [], matchPattern = '', matchLabels = {} } = selector
   if (matchNames.length === 0 && matchPattern === '' && Object.keys(matchLabels).length === 0) {
     findings.warning(
@@ -32,7 +32,10 @@ function checkSelector(selector: Rule['selector'], path: string, findings: Findi
   for (const [i, name] of matchNames.entries()) {
     const here = `${path}.matchNames[${i}]`
     checkPlain(name, here, findings)
-    if (/[^a-z0-9.*?\n\r\t-]/.test(name)) {
+    if (effect === 'Deny' && looksLikeRegex(name)) {
+      const message = `${quoted(name)} looks like a regular expression and would deny no cluster, since names know only "*" and "?": write it into matchPattern, with ^ in front and $ behind`
+      findings.error('name_looks_like_regex', here, message)
+    } else if (/[^a-z0-9.*?\n\r\t-]/.test(name)) {
       const message = `no cluster is named like ${quoted(name)}, names have lower case letters, digits, "-" and ".": correct it, or use matchPattern for a regular expression`
       findings.warning('cluster_name_impossible', here, message)
     }

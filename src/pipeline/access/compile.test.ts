@@ -265,6 +265,29 @@ describe('errors', () => {
       `error control_character ${RULES}[0].resources[0].filters.names.denied[0]`,
     ],
     [
+      'a denied expression that reads like a wildcard',
+      withResource({ type: 'vm', filters: { names: { denied: ['x', '(prod|stage)-*'] } } }),
+      `error denied_looks_like_regex ${RULES}[0].resources[0].filters.names.denied[1]`,
+    ],
+    [
+      'a denied expression among namespaces',
+      withResource({ type: 'alerts', filters: { namespaces: { denied: ['prod|stage'] } } }),
+      `error denied_looks_like_regex ${RULES}[0].resources[0].filters.namespaces.denied[0]`,
+    ],
+    [
+      'a denied expression of a field',
+      withResource({ type: 'vm', filters: { fields: { size: { denied: ['^a.*$'] } } } }),
+      `error denied_looks_like_regex ${RULES}[0].resources[0].filters.fields.size.denied[0]`,
+    ],
+    [
+      'an expression among the names of a Deny',
+      withSpec({
+        access: { effect: 'Deny' },
+        scope: { clusters: { rules: [{ selector: { matchNames: ['(prod|stage)-1'] } }] } },
+      }),
+      `error name_looks_like_regex ${RULES}[0].selector.matchNames[0]`,
+    ],
+    [
       'an unknown visibility',
       withResource({ type: 'nodes', visibility: 'some' as 'all' }),
       `error field_invalid ${RULES}[0].resources[0].visibility`,
@@ -272,6 +295,19 @@ describe('errors', () => {
   ])('refuses %s', (_, object, expected) => {
     expect(found(object)).toContain(expected)
     expect(compilePolicy(object as PolicyObject, { now }).document).toBeUndefined()
+  })
+
+  it('are no expressions: names of alerts with brackets, and filters of a Deny, which are ignored', () => {
+    const alert = withResource({ type: 'alerts', filters: { names: { denied: ['CPU (high)'] } } })
+    const deny = withSpec({
+      access: { effect: 'Deny' },
+      scope: {
+        clusters: {
+          rules: [aRule({ resources: [{ type: 'nodes', filters: { names: { denied: ['(a|b)*'] } } }] })],
+        },
+      },
+    })
+    for (const object of [alert, deny]) expect(compilePolicy(object, { now }).document).toBeDefined()
   })
 
   it('come before warnings', () => {
@@ -411,8 +447,8 @@ describe('warnings', () => {
     ],
     [
       'a wildcard that looks like an expression',
-      withResource({ type: 'vm', visibility: 'filtered', filters: { fields: { 'a.b': { denied: ['x', '^a.*$'] } } } }),
-      `wildcard_looks_like_regex ${ALL}.filters.fields["a.b"].denied[1]`,
+      withResource({ type: 'vm', visibility: 'filtered', filters: { fields: { 'a.b': { allowed: ['x', '^a.*$'] } } } }),
+      `wildcard_looks_like_regex ${ALL}.filters.fields["a.b"].allowed[1]`,
     ],
     [
       'an end in the past',

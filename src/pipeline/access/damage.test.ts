@@ -61,7 +61,7 @@ async function alter(redis: Redis, key: string, { kind, to }: Damage): Promise<v
     else if (to < 0.3) await redis.hdel(key, field)
     else await redis.hset(key, field, to < 0.6 ? text.replace('Deny', 'Allow').replace('ann', 'eve') : text.slice(1))
   } else if (type === 'set' || type === 'zset') {
-    const members = type === 'set' ? await redis.smembers(key) : await redis.zrange(key, 0, -1)
+    const members = type === 'set' ? await redis.smembers(key) : await redis.zrange(key, '0', '-1')
     const member = isAdded ? `policy:clusterpulse:${pick(['a', 'b', 'c', 'ghost'], to)}` : (pick(members, to) ?? '')
     if (type === 'set') await (isAdded ? redis.sadd(key, member) : redis.srem(key, member))
     else await (isAdded ? redis.zadd(key, 1, member) : redis.zrem(key, member))

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { MonitorAccessPolicySpec } from '#kinds'
-import { compilePolicy } from './compile.ts'
-import { readStoredPolicy } from './document.ts'
+import { policyDocument, readStoredPolicy } from './document.ts'
 import { aDocument } from './testing/policies.ts'
 import type { PolicyDocument, PolicyObject } from './types.ts'
 
@@ -83,9 +82,7 @@ const spec = fc.record({
 })
 const documents = spec.map((value) => {
   const object = { metadata: { name: 'p', namespace: 'clusterpulse' }, spec: compact(value) as MonitorAccessPolicySpec }
-  const { document, findings } = compilePolicy(object as PolicyObject, { now: 0 })
-  if (!document) throw new Error(`must compile: ${JSON.stringify(findings)}`)
-  return document
+  return policyDocument(object as PolicyObject, 0)
 })
 
 describe('a stored policy', () => {

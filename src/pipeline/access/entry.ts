@@ -172,17 +172,17 @@ const NO_TEXTS = { filter: null, isBlind: false } as const
 /** `isBlind`: what must be hidden cannot be told, so everything has to be. */
 function strictTexts(texts: Texts): { readonly filter: TextFilter | null; readonly isBlind: boolean } {
   if (isEmpty(texts)) return NO_TEXTS
-  const allowed = texts.allowedPatterns.map((pair) => storedPattern(pair, 'strict').matches ?? never)
-  const denied = texts.deniedPatterns.map((pair) => storedPattern(pair, 'strict').matches)
+  const allowed = texts.allowedPatterns.map((pair) => storedPattern(pair, 'strict', 'allowed').matches ?? never)
+  const denied = texts.deniedPatterns.map((pair) => storedPattern(pair, 'strict', 'denied').matches)
   const readable = denied.filter((matches) => matches !== undefined)
   return { filter: textFilter(texts, allowed, readable), isBlind: readable.length < denied.length }
 }
 
 function originalTexts(texts: Texts): TextFilter | null {
   if (isEmpty(texts)) return null
-  const readable = (pairs: readonly DocumentPattern[]): Matches[] =>
-    pairs.flatMap((pair) => storedPattern(pair, 'original').matches ?? [])
-  return textFilter(texts, readable(texts.allowedPatterns), readable(texts.deniedPatterns))
+  const readable = (pairs: readonly DocumentPattern[], list: 'allowed' | 'denied'): Matches[] =>
+    pairs.flatMap((pair) => storedPattern(pair, 'original', list).matches ?? [])
+  return textFilter(texts, readable(texts.allowedPatterns, 'allowed'), readable(texts.deniedPatterns, 'denied'))
 }
 
 const never: Matches = () => false

@@ -4,6 +4,7 @@ import type { Clock } from '#model'
 import { PoliciesUnavailableError } from './errors.ts'
 import { explain, ownPolicies } from './explain.ts'
 import { type PreparedGeneration, type PreparedPolicy, prepareGeneration } from './prepare.ts'
+import { hashKey } from './redis-layout.ts'
 import { AdministratorSight, PolicySight, SharedSight } from './sight.ts'
 import { principalKey, skipNow, stableSpan, touching } from './touching.ts'
 import type {
@@ -143,9 +144,13 @@ class PolicyAccess implements Access {
   }
 
   #touching(prepared: PreparedGeneration, principal: Principal): readonly PreparedPolicy[] {
-    // The original passed over what it could not read (RBAC-Q37); it may have been a Deny, and about anybody.
-    if (prepared.unreadable.length > 0 && this.#semantics === 'strict') {
-      throw new PoliciesUnavailableError('a stored policy cannot be read')
+    // The original passed over what it could not read (RBAC-Q37); it may have been a Deny, and about anybody: in no semantics.
+    const [key] = prepared.unreadable
+    if (key !== undefined) {
+      const next = `apply it again, so that the manager writes it anew, or delete ${hashKey(key)} in Redis`
+      throw new PoliciesUnavailableError(
+        `the stored policy ${key} cannot be read, and whom it is for is not known: ${next}`,
+      )
     }
     return touching(prepared, principal, this.#semantics)
   }

@@ -210,28 +210,41 @@ describe('patterns as stored', () => {
         const pair = documentPattern(pattern.join(''))
         const text = value.join('')
         const expected = naive(pair[0], text)
-        expect(storedPattern(pair, 'strict').matches?.(text)).toBe(expected)
-        expect(storedPattern(pair, 'original').matches?.(text)).toBe(expected)
+        expect(storedPattern(pair, 'strict', 'allowed').matches?.(text)).toBe(expected)
+        expect(storedPattern(pair, 'strict', 'denied').matches?.(text)).toBe(expected)
+        expect(storedPattern(pair, 'original', 'denied').matches?.(text)).toBe(expected)
       }),
     )
   })
 
   it('keeps what the original let through for the original, and only for it', () => {
     const leaky = ['dev|prod*', '^dev|prod.*$'] as const
-    expect(storedPattern(leaky, 'original').matches?.('development')).toBe(true)
-    expect(storedPattern(leaky, 'strict').matches?.('development')).toBe(false)
-    expect(storedPattern(leaky, 'strict').matches?.('dev|prod-1')).toBe(true)
+    expect(storedPattern(leaky, 'original', 'allowed').matches?.('development')).toBe(true)
+    expect(storedPattern(leaky, 'strict', 'allowed').matches?.('development')).toBe(false)
+    expect(storedPattern(leaky, 'strict', 'allowed').matches?.('dev|prod-1')).toBe(true)
+  })
+
+  it('denies what either reading of an original pair denies, and allows what both allow', () => {
+    const pair = ['(prod|stage)-*', '^(prod|stage)-.*$'] as const
+    const is = (list: 'allowed' | 'denied', text: string) => storedPattern(pair, 'strict', list).matches?.(text)
+    expect(['prod-1', 'stage-', '(prod|stage)-1', 'dev-1'].map((text) => is('denied', text))).toEqual([
+      true,
+      true,
+      true,
+      false,
+    ])
+    expect(['prod-1', '(prod|stage)-1', 'dev-1'].map((text) => is('allowed', text))).toEqual([false, false, false])
   })
 
   it.each([
     ['an expression that cannot be read', ['a(*', '^a(.*$']],
     ['an expression that says something else', ['app-*', '^app-[0-9]+$']],
   ] as const)('reports %s', (_, pair) => {
-    expect(storedPattern(pair, 'strict').fault).toMatch(/\w/)
+    expect(storedPattern(pair, 'strict', 'denied').fault).toMatch(/\w/)
   })
 
   it('reports to the original only what it cannot read', () => {
-    expect(storedPattern(['a(*', '^a(.*$'], 'original').fault).toMatch(/missing closing/)
-    expect(storedPattern(['app-*', '^app-[0-9]+$'], 'original').matches?.('app-7')).toBe(true)
+    expect(storedPattern(['a(*', '^a(.*$'], 'original', 'denied').fault).toMatch(/missing closing/)
+    expect(storedPattern(['app-*', '^app-[0-9]+$'], 'original', 'denied').matches?.('app-7')).toBe(true)
   })
 })

@@ -16,6 +16,9 @@ export const maxRegexLength = 256
 /** Whether a filter's text is a pattern at all, or a name to be compared. */
 export const isWildcard = (text: string): boolean => text.includes('*') || text.includes('?')
 
+/** Whether a text holds syntax of expressions, which wildcards do not have: to the original it was one where it held "*" or "?". */
+export const looksLikeRegex = (text: string): boolean => /[\\|()[\]{}^$+]/.test(text)
+
 /**
  * A wildcard over a whole text, case sensitive: "*" is any text, "?" any one Unicode code point, everything else is itself.
  * Neither of the two stands for a line feed, as in the regular expressions that are stored beside it. No expression engine:
@@ -163,16 +166,28 @@ const translate = (text: string, special: RegExp): string =>
   `^${text.replace(special, '\\$&').replaceAll('*', '.*').replaceAll('?', '.')}$`
 
 /**
- * A stored pair as it is evaluated. `strict` goes by the wildcard as written, and demands of the expression that it is one of
- * the two translations and can be read: a pair changed by hand could mean either. `original` goes by the expression alone.
+ * A stored pair as it is evaluated. `original` goes by the expression alone. `strict` goes by the wildcard as written, and
+ * demands of the expression that it is one of the two translations and can be read: a pair changed by hand could mean either.
+ * Where an original manager translated, and the wildcard and the expression differ, what either denies is denied, and only
+ * what both allow is allowed: a migration never shows what was hidden.
+ * @param list in which it stands
  */
-export function storedPattern([text, stored]: DocumentPattern, semantics: Semantics): Pattern {
+export function storedPattern(
+  [text, stored]: DocumentPattern,
+  semantics: Semantics,
+  list: 'allowed' | 'denied',
+): Pattern {
   if (semantics === 'original') return regex(stored)
-  if (stored !== documentPattern(text)[1]) {
-    if (stored !== originalRegex(text))
-      return { fault: `${JSON.stringify(stored)} is not what ${JSON.stringify(text)} means` }
-    const { fault } = regex(stored)
-    if (fault !== undefined) return { fault }
+  const asWritten = wildcard(text)
+  if (stored === documentPattern(text)[1]) return { matches: asWritten }
+  if (stored !== originalRegex(text))
+    return { fault: `${JSON.stringify(stored)} is not what ${JSON.stringify(text)} means` }
+  const { matches: asExpression, fault } = regex(stored)
+  if (fault !== undefined) return { fault }
+  return {
+    matches:
+      list === 'denied'
+        ? (value) => asWritten(value) || asExpression(value)
+        : (value) => asWritten(value) && asExpression(value),
   }
-  return { matches: wildcard(text) }
 }

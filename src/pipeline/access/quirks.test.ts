@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { readStoredPolicy } from './document.ts'
 import { openAccess } from './open-access.ts'
 import { printGo, printPlain } from './print-value.ts'
 import { accessOf, storedDocument, storedOf, TestPolicies } from './testing/access-of.ts'
@@ -334,6 +335,31 @@ describe('rows of section 14', () => {
     access.source.lose()
     await expect(access.sight(alice)).rejects.toMatchObject({ code: 'policies_unavailable', retryable: true })
   })
+
+  it.each(['original', 'strict'] as const)(
+    'RBAC-Q37: a policy that cannot be read at all is an error in %s',
+    async (semantics) => {
+      for (const text of ['', '[]', '{"effect":"Deny","users":5}', '{"effect":5}']) {
+        const lost = readStoredPolicy('ns/lost', text)
+        const refused = look(semantics, allow([]), lost)
+        await expect(refused).rejects.toMatchObject({ code: 'policies_unavailable' })
+        await expect(refused).rejects.toThrow('the stored policy ns/lost cannot be read')
+        await expect(refused).rejects.toThrow('delete policy:ns:lost in Redis')
+      }
+    },
+  )
+
+  it.each(['original', 'strict'] as const)(
+    'RBAC-Q26: what an expression of the original hid stays hidden in %s',
+    async (semantics) => {
+      const rule = aStoredRule({
+        resources: [{ type: 'namespaces', visibility: 'all', deny_name_patterns: [['(app|prod)*', '^(app|prod).*$']] }],
+      })
+      expect(spaces(await look(semantics, storedDocument(aStoredDocument({ cluster_rules: [rule] }))))).toEqual([
+        'kube-system',
+      ])
+    },
+  )
 })
 
 describe('what people migrate, in the semantics of the original', () => {

@@ -303,6 +303,8 @@ export function whyAlertHidden(rules: RowRules, alert: Alert): Why | null {
   const filter = filterFor(rules, 'alerts')
   const { name = '', alertname, namespace } = alert
   if (rules.semantics === 'original') return whyHidden(filter, 'original', name, null, null, null, alert)
+  // What has no name cannot be told from what a name filter hides.
+  if (!name && !alertname && !filter.isClosed && filter.entries.some(({ names }) => names !== null)) return 'name'
   return whyHidden(
     filter,
     'strict',

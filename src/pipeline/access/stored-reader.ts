@@ -281,7 +281,7 @@ export class StoredReader {
     return value.flatMap((pair: unknown, i) => {
       const here = `${path}[${i}]`
       if (!isPair(pair)) return this.#isWrong(here, 'a pair of texts', pair) ?? []
-      this.#pattern(storedPattern(pair, 'strict').fault, here)
+      this.#pattern(storedPattern(pair, 'strict', 'denied').fault, here)
       return [pair]
     })
   }
