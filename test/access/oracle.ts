@@ -68,12 +68,13 @@ export function isRefused({ spec }: WrittenPolicy): boolean {
     /\\[nrtbfu]/.test(JSON.stringify(spec)) ||
     [notBefore, notAfter].some((text) => text !== undefined && text !== '' && timeOf(text) === undefined) ||
     (spec.scope.clusters.rules ?? []).some(
-      ({ resources = [] }) =>
+      ({ selector: { matchNames = [] }, resources = [] }) =>
+        (spec.access.effect === 'Deny' && matchNames.some((name) => /[\\|()[\]{}^$+]/.test(name))) ||
         // A Deny hides whole types, whatever its filters say.
-        spec.access.effect === 'Allow' &&
-        resources.some(({ filters = {} }) =>
-          [filters.names, filters.namespaces].some((lists) => lists?.denied?.some((text) => /[()|]/.test(text))),
-        ),
+        (spec.access.effect === 'Allow' &&
+          resources.some(({ filters = {} }) =>
+            [filters.names, filters.namespaces].some((lists) => lists?.denied?.some((text) => /[()|]/.test(text))),
+          )),
     ) ||
     (spec.scope.clusters.rules ?? []).some(
       ({ selector }) => selector.matchPattern !== undefined && !own(patterns, selector.matchPattern),

@@ -362,6 +362,19 @@ describe('rows of section 14', () => {
   )
 })
 
+describe('an alert without a name', () => {
+  it.each([{ denied: ['Watchdog'] }, { allowed: ['*'] }])('passes no filter of names: %j', async (filter) => {
+    const sight = await look('strict', allow([filtered('alerts', { names: filter })]))
+    expect([{ severity: 'info' }, { name: '' }, { name: 'Disk' }].map((one) => sight.showsAlert(c1, one))).toEqual([
+      false,
+      false,
+      true,
+    ])
+    const open = await look('strict', allow([]))
+    expect(open.showsAlert(c1, { severity: 'info' })).toBe(true)
+  })
+})
+
 describe('what people migrate, in the semantics of the original', () => {
   it('shows of a node and an operator all there is, to whoever may see them', async () => {
     const shown = await answers(
