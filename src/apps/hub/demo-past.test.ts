@@ -16,7 +16,7 @@ const DAY = 24 * HOUR
 const metric = `${metricPrefix.cluster}cpu_used`
 const east: ClusterName = parseClusterName('prod-east')
 // Ten minutes ago, and no whole multiple of anything.
-const known = Math.floor(Date.now() / 1000) * 1000 - minutes(10) - 7_000
+const known = Math.floor(Date.now() / minutes(1)) * minutes(1) - minutes(10) - 7_000
 
 let directory: string
 beforeEach(async () => {
@@ -84,7 +84,7 @@ describe('the past of the demo', () => {
     await hub.read(known + 2_000)
     expect(await hub.fill()).toBe(pastTimes(known).length)
     expect(await hub.spans()).toMatchObject([{ kind: 'simulated', to: pastTimes(known)[0] }])
-    const hour = await hub.cpu(known - HOUR, known + 2_000, 30_000)
+    const hour = await hub.cpu(known - HOUR + 30_000, known + 2_000, 30_000)
     expect(hour.filter((value) => value === null)).toHaveLength(0)
     // 4 cores are measured: the newest of the past is near, and nothing of the hour jumps.
     expect(hour.at(-2)).toBeGreaterThan(3.7)

@@ -124,7 +124,7 @@ const gpuLab: ClusterScenario = {
 const drSite: ClusterScenario = {
   ...prodEast,
   name: 'dr-site',
-  displayName: 'Disaster Recovery (off on purpose)',
+  displayName: 'DR site (off on purpose)',
   labels: { environment: 'disaster-recovery', region: 'us-east-2', tier: 'critical' },
   reachable: false,
   region: 'us-east-2',
