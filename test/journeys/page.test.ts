@@ -456,6 +456,54 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 60_000 }, () => {
       await page.locator('.card').first().waitFor()
     })
 
+    it('cuts a long name in its middle where there is little room, and keeps the whole of it in the document', async () => {
+      const cluster = 'prod-eu-west-1-customers-000123'
+      const world = aCluster(cluster, Date.now(), { displayName: 'Production Europe West, customers 123', nodes: 0 })
+      const names = [1, 2, 3].map((number) => `prod-eu-west-1-worker-pool-memory-00012${number}`)
+      for (const name of names) world.rows.node.push(aNode(cluster, name, Date.now()))
+      hub.put(world)
+      const page = await visit(`/clusters/${cluster}/nodes?sort=name`, { viewport: { width: 360, height: 740 } })
+      await expect.poll(() => rowNames(page), patient).toEqual(names)
+      const drawn = await page.evaluate<{ tail: string; isWholeShown: boolean; copied: string }[]>(`
+        [...document.querySelectorAll('tbody [data-row-link] .name-cut')].map((cut) => {
+          const [short, whole] = cut.children
+          const tail = getComputedStyle(short, '::after').content
+          const range = document.createRange()
+          range.selectNodeContents(cut)
+          getSelection().removeAllRanges()
+          getSelection().addRange(range)
+          const copied = getSelection().toString().trim()
+          return { tail, isWholeShown: whole.getBoundingClientRect().top < cut.getBoundingClientRect().bottom, copied }
+        })`)
+      expect(drawn).toEqual(
+        names.map((name) => ({ tail: JSON.stringify(name.slice(-8)), isWholeShown: false, copied: name })),
+      )
+      const [, second = ''] = names
+      await page.getByRole('link', { name: second, exact: true }).click()
+      await page.getByRole('dialog', { name: second, exact: true }).waitFor()
+      expect(await page.evaluate('document.querySelector("dialog .dialog-body").scrollWidth <= innerWidth')).toBe(true)
+      await page.keyboard.press('Escape')
+      await page.setViewportSize({ width: 1440, height: 900 })
+      const isWhole = () =>
+        page.evaluate(`(() => {
+          const cut = document.querySelector('tbody [data-row-link] .name-cut')
+          return cut.lastElementChild.getBoundingClientRect().top < cut.getBoundingClientRect().bottom
+        })()`)
+      await expect.poll(isWhole, patient).toBe(true)
+    })
+
+    it('names a cluster by its display name and its technical one, wherever it names it', async () => {
+      const page = await visit('/clusters/eu-prod-1')
+      const both = 'Europe production 1 (eu-prod-1)'
+      expect(await page.title()).toContain(both)
+      expect(await page.getByRole('navigation', { name: 'Where you are' }).innerText()).toContain(both)
+      await page.goto(base)
+      await page.getByRole('region', { name: 'Needs attention' }).getByText('Europe production 2 (eu-prod-2)').waitFor()
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type('eu-prod-1')
+      await page.getByRole('option', { name: both }).first().waitFor()
+    })
+
     it('exports the rows and columns that are shown', async () => {
       const page = await visit('/?q=env%3Dprod&sort=name')
       await expect.poll(() => rowNames(page), patient).toHaveLength(2)

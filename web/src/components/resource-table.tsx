@@ -22,6 +22,7 @@ import { useSeesAll } from '../session.ts'
 import { download } from './download.ts'
 import { FilterBox } from './filter-box.tsx'
 import { Menu } from './menu.tsx'
+import { Name } from './name.tsx'
 import { useHeldOrder } from './use-held-order.ts'
 import { printedAtMost } from './use-printing.ts'
 import { useWindow } from './use-window.ts'
@@ -138,6 +139,11 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
     const content = format === 'csv' ? toCsv(held.rows, exported) : toJson(held.rows, exported)
     download(fileName(caption, clock.now(), format), format === 'csv' ? 'text/csv' : 'application/json', content)
   }
+  const { total } = props
+  const what =
+    total !== undefined && total > rows.size
+      ? `the ${formatCount(held.rows.length)} of ${formatCount(total)} that are here so far`
+      : 'what is shown'
   return (
     <section className="resource" aria-label={caption}>
       <div className="toolbar">
@@ -176,10 +182,10 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
             title="Export"
           >
             <button type="button" className="menu-item" onClick={() => save('csv')}>
-              CSV of what is shown
+              CSV of {what}
             </button>
             <button type="button" className="menu-item" onClick={() => save('json')}>
-              JSON of what is shown
+              JSON of {what}
             </button>
           </Menu>
         </div>
@@ -479,7 +485,7 @@ function plain(value: Value): ReactNode {
   if (value === null || value === '') return <span className="missing">–</span>
   if (typeof value === 'number') return formatCount(value)
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  return typeof value === 'object' ? value.join(', ') : value
+  return <Name text={typeof value === 'object' ? value.join(', ') : value} />
 }
 
 /** j and k walk from row to row, whether or not the next one is rendered yet. */

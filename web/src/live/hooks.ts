@@ -28,6 +28,12 @@ export function useLive<T>(select: (live: Live) => T): T {
 export const useClusters = (): ReadonlyMap<string, ClusterView> => useLive((live) => live.fleet.clusters)
 export const useCluster = (name: string): ClusterView | undefined => useLive((live) => live.fleet.clusters.get(name))
 
+/** What people call a cluster, as it is known when asked; null: nothing but its name. The function stays the same. */
+export function useDisplayName(): (cluster: string) => string | null {
+  const { store } = useHub()
+  return useCallback((cluster) => store.current().fleet.clusters.get(cluster)?.displayName || null, [store])
+}
+
 /** Follows the rows of one type of one cluster while shown; undefined until the hub has told them. */
 export function useRows<T extends RowView>(
   cluster: string,

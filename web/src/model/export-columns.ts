@@ -3,10 +3,19 @@ import { loadOf } from './cluster.ts'
 import type { ExportColumn } from './export.ts'
 
 /** The name to join by first, what people call it beside. */
-export const clusterNameExports: readonly ExportColumn<ClusterView>[] = [
+export const clusterNameExports: readonly ExportColumn<Pick<ClusterView, 'name' | 'displayName'>>[] = [
   { id: 'cluster', header: 'Cluster', value: ({ name }) => name },
   { id: 'displayName', header: 'Display name', value: ({ displayName }) => displayName || null },
 ]
+
+/** Of rows that only name their cluster: what people call it. */
+export const displayNameExport = (
+  called: (cluster: string) => string | null,
+): ExportColumn<{ readonly cluster: string }> => ({
+  id: 'displayName',
+  header: 'Display name',
+  value: ({ cluster }) => called(cluster),
+})
 
 interface Of {
   /** null: only how many there are is known */
@@ -43,8 +52,11 @@ export const loadExports = <T>(
 ]
 
 /** Of what part of a cluster the rows are, and when the hub read it. */
-export const partExports = (cluster: ClusterView, readAt: number | null): readonly ExportColumn<unknown>[] => [
-  { id: 'cluster', header: 'Cluster', value: () => cluster.name },
+export const partExports = (
+  cluster: Pick<ClusterView, 'name' | 'displayName'>,
+  readAt: number | null,
+): readonly ExportColumn<unknown>[] => [
+  ...clusterNameExports.map((column) => ({ ...column, value: () => column.value(cluster) })),
   { id: 'asOf', header: 'As of', kind: 'time', value: () => readAt },
 ]
 

@@ -2,6 +2,7 @@ import { IconSearch } from '@tabler/icons-react'
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useMemo, useState } from 'react'
 import { Dialog } from '../components/dialog.tsx'
 import { HealthMark } from '../components/health.tsx'
+import { Name } from '../components/name.tsx'
 import { ApiProblem, type SearchHit } from '../contract.ts'
 import { useClusters, useHub } from '../live/hooks.ts'
 import { clusterName, needWord } from '../model/cluster.ts'
@@ -45,12 +46,16 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
       onClose()
       navigate(to)
     }
+    const nameOf = (name: string) => clusterName(clusters.get(name) ?? { name, displayName: '' })
     const found = hits.map(
       (hit): Choice => ({
         key: hitKey(hit),
         hit,
-        title: hit.name,
-        detail: hitDetail(hit, clusterName(clusters.get(hit.cluster) ?? { name: hit.cluster, displayName: '' })),
+        title: hit.kind === 'cluster' ? nameOf(hit.cluster) : hit.name,
+        detail:
+          hit.kind === 'cluster'
+            ? besides(hit.detail, clusters.get(hit.cluster)?.displayName)
+            : [hit.detail, `on ${nameOf(hit.cluster)}`].filter(Boolean).join(' · '),
         run: go(pathOf(hit)),
       }),
     )
@@ -59,7 +64,7 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
         view.kind === 'tab'
           ? {
               key: `tab ${view.cluster} ${view.tab}`,
-              title: `${clusterName(clusters.get(view.cluster) ?? { name: view.cluster, displayName: '' })}: ${view.tab}`,
+              title: `${nameOf(view.cluster)}: ${view.tab}`,
               detail: 'page',
               run: go(clusterPath(view.cluster, view.tab)),
             }
@@ -179,8 +184,12 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
             ) : (
               <span className="palette-blank" />
             )}
-            <span className="palette-name">{choice.title}</span>
-            <span className="palette-detail">{choice.detail}</span>
+            <span className="palette-name">
+              <Name text={choice.title} />
+            </span>
+            <span className="palette-detail">
+              <Name text={choice.detail} />
+            </span>
             <span className="palette-kind">{choice.hit?.type ?? choice.hit?.kind ?? ''}</span>
           </div>
         ))}
@@ -192,9 +201,9 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
   )
 }
 
-/** What it is called besides, and on which cluster. */
-const hitDetail = ({ kind, detail }: SearchHit, cluster: string): string =>
-  kind === 'cluster' ? detail : [detail, `on ${cluster}`].filter(Boolean).join(' · ')
+/** What else is known of a cluster: its labels, without the name that is said already. */
+const besides = (detail: string, called = ''): string =>
+  called !== '' && detail.startsWith(called) ? detail.slice(called.length).trim() : detail
 
 function pathOf({ kind, cluster, name, type = '', namespace = '' }: SearchHit): string {
   switch (kind) {

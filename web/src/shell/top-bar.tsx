@@ -1,7 +1,8 @@
 import { IconEye, IconHelp, IconLogout, IconSearch, IconShieldLock, IconUser } from '@tabler/icons-react'
 import { type ReactNode, useState } from 'react'
 import { Menu } from '../components/menu.tsx'
-import { useAtTime, useCluster, useHub } from '../live/hooks.ts'
+import { ClusterName, Name } from '../components/name.tsx'
+import { useAtTime, useHub } from '../live/hooks.ts'
 import { formatSpan } from '../model/format.ts'
 import { RegistryIndicator, useSeesRegistries } from '../pages/registries/registry-indicator.tsx'
 import {
@@ -107,7 +108,6 @@ function Pages({ route }: { route: Route }): ReactNode {
 
 function Breadcrumbs({ route }: { route: Route }): ReactNode {
   const name = route.page === 'cluster' ? route.name : ''
-  const displayName = useCluster(name)?.displayName
   if (route.page === 'access') return <AccessCrumbs tab={route.tab} policy={route.policy} />
   if (route.page === 'guide') return <GuideCrumbs name={route.name} />
   if (route.page === 'types') return <TypeCrumbs last={route.type} />
@@ -129,14 +129,24 @@ function Breadcrumbs({ route }: { route: Route }): ReactNode {
           <Link to="/">Fleet</Link>
         </li>
         <li {...(route.tab === 'overview' && { 'aria-current': 'page' as const })}>
-          {route.tab === 'overview' ? displayName || name : <Link to={clusterPath(name)}>{displayName || name}</Link>}
+          {route.tab === 'overview' ? (
+            <ClusterName name={name} />
+          ) : (
+            <Link to={clusterPath(name)}>
+              <ClusterName name={name} />
+            </Link>
+          )}
         </li>
         {route.tab !== 'overview' && (
           <li {...(item === null && { 'aria-current': 'page' as const })}>
             {item === null ? route.tab.replace('-', ' ') : <Link to={clusterPath(name, route.tab)}>{route.tab}</Link>}
           </li>
         )}
-        {item !== null && <li aria-current="page">{item}</li>}
+        {item !== null && (
+          <li aria-current="page">
+            <Name text={item} />
+          </li>
+        )}
       </ol>
     </nav>
   )
@@ -161,7 +171,11 @@ function AccessCrumbs({ tab, policy }: { tab: AccessTab; policy: string | null }
         <li {...(policy === null && { 'aria-current': 'page' as const })}>
           {policy === null ? accessWord[tab] : <Link to={accessPath(tab)}>{accessWord[tab]}</Link>}
         </li>
-        {policy !== null && <li aria-current="page">{policy}</li>}
+        {policy !== null && (
+          <li aria-current="page">
+            <Name text={policy} />
+          </li>
+        )}
       </ol>
     </nav>
   )
@@ -177,7 +191,11 @@ function TypeCrumbs({ last }: { last: string | null }): ReactNode {
         <li {...(last === null && { 'aria-current': 'page' as const })}>
           {last === null ? 'Types' : <Link to={typesPath()}>Types</Link>}
         </li>
-        {last !== null && <li aria-current="page">{last}</li>}
+        {last !== null && (
+          <li aria-current="page">
+            <Name text={last} />
+          </li>
+        )}
       </ol>
     </nav>
   )
@@ -193,7 +211,11 @@ function GuideCrumbs({ name }: { name: string | null }): ReactNode {
         <li {...(name === null && { 'aria-current': 'page' as const })}>
           {name === null ? 'Guides' : <Link to={guidePath()}>Guides</Link>}
         </li>
-        {name !== null && <li aria-current="page">{name}</li>}
+        {name !== null && (
+          <li aria-current="page">
+            <Name text={name} />
+          </li>
+        )}
       </ol>
     </nav>
   )
@@ -209,7 +231,11 @@ function RegistryCrumbs({ name }: { name: string | null }): ReactNode {
         <li {...(name === null && { 'aria-current': 'page' as const })}>
           {name === null ? 'Registries' : <Link to={registriesPath()}>Registries</Link>}
         </li>
-        {name !== null && <li aria-current="page">{name}</li>}
+        {name !== null && (
+          <li aria-current="page">
+            <Name text={name} />
+          </li>
+        )}
       </ol>
     </nav>
   )

@@ -1,11 +1,12 @@
 import { IconEyeOff } from '@tabler/icons-react'
 import { type ReactNode, useCallback, useMemo } from 'react'
+import { ClusterCell } from '../../components/name.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
-import { RowLink } from '../../components/row-link.tsx'
 import { Empty, Skeleton } from '../../components/states.tsx'
 import type { OwnPoliciesView, PermissionsView } from '../../contract.ts'
-import { useHub } from '../../live/hooks.ts'
+import { useDisplayName, useHub } from '../../live/hooks.ts'
 import { filterLines, permissionText, rulesOfDocument } from '../../model/access.ts'
+import { displayNameExport } from '../../model/export-columns.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import { clusterPath, Link, whyPath } from '../../router.tsx'
 import { methodWord, useSession } from '../../session.ts'
@@ -26,7 +27,7 @@ const columns: readonly Column<Line>[] = [
     header: 'Cluster',
     width: 260,
     value: ({ cluster }) => cluster,
-    cell: ({ cluster }) => <RowLink to={clusterPath(cluster)}>{cluster}</RowLink>,
+    cell: ({ cluster }) => <ClusterCell name={cluster} to={clusterPath(cluster)} />,
   },
   {
     id: 'level',
@@ -117,6 +118,8 @@ function Identity({ permissions }: { permissions: PermissionsView }): ReactNode 
 }
 
 function Clusters({ permissions }: { permissions: PermissionsView }): ReactNode {
+  const called = useDisplayName()
+  const wordsOf = useCallback(({ cluster }: Line) => `${cluster} ${called(cluster) ?? ''}`, [called])
   const rows = useMemo(
     () =>
       new Map(
@@ -140,9 +143,11 @@ function Clusters({ permissions }: { permissions: PermissionsView }): ReactNode 
         noun={rows.size === 1 ? 'cluster' : 'clusters'}
         rows={rows}
         columns={columns}
-        words={nameOf}
+        words={wordsOf}
         rowKey={nameOf}
         sort="cluster"
+        rowHeight={46}
+        alsoExported={[displayNameExport(called)]}
         example="level:* name"
         empty={
           <Empty title="No cluster is shown to you" icon={<IconEyeOff size={30} aria-hidden="true" />}>

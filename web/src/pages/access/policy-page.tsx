@@ -1,4 +1,5 @@
 import { type ReactNode, useCallback } from 'react'
+import { ClusterName } from '../../components/name.tsx'
 import { Empty, Skeleton } from '../../components/states.tsx'
 import { Age, Missing } from '../../components/text.tsx'
 import type { PolicyView } from '../../contract.ts'
@@ -66,8 +67,8 @@ function Policy({ policy, place, of }: { policy: PolicyView; place: number; of: 
               <ul className="tags">
                 {clusters.map((cluster) => (
                   <li key={cluster}>
-                    <Link className="tag mono" to={clusterPath(cluster)}>
-                      {cluster}
+                    <Link className="tag" to={clusterPath(cluster)}>
+                      <ClusterName name={cluster} />
                     </Link>
                   </li>
                 ))}

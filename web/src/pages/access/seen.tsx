@@ -1,13 +1,14 @@
 import { IconEye, IconUserQuestion } from '@tabler/icons-react'
 import { type FormEvent, type ReactNode, useCallback, useMemo, useState } from 'react'
+import { ClusterCell } from '../../components/name.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
-import { RowLink } from '../../components/row-link.tsx'
 import { Empty, Skeleton } from '../../components/states.tsx'
 import { Missing } from '../../components/text.tsx'
 import type { AccessOfView, SeenView, SubjectView } from '../../contract.ts'
-import { useHub } from '../../live/hooks.ts'
+import { useDisplayName, useHub } from '../../live/hooks.ts'
 import { problemOf } from '../../live/problem.ts'
 import { countedTypes, permissionText, splitList, subjectText, typeWord } from '../../model/access.ts'
+import { displayNameExport } from '../../model/export-columns.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import { hrefOf, pushQuery, usePlace, whyPath } from '../../router.tsx'
 import { useAnswer } from '../cluster/use-answer.ts'
@@ -70,6 +71,8 @@ function Seen({ user, groups }: { user: string; groups: string }): ReactNode {
 }
 
 function SeenTable({ answer, subject }: { answer: AccessOfView; subject: SubjectView }): ReactNode {
+  const called = useDisplayName()
+  const wordsOf = useCallback(({ cluster }: SeenView) => `${cluster} ${called(cluster) ?? ''}`, [called])
   const rows = useMemo(() => new Map(answer.items.map((item) => [item.cluster, item])), [answer])
   const columns = useMemo(() => seenColumns(countedTypes(answer.items), subject), [answer, subject])
   const seen = answer.items.filter(({ level }) => level !== 'none').length
@@ -87,8 +90,9 @@ function SeenTable({ answer, subject }: { answer: AccessOfView; subject: Subject
         noun={rows.size === 1 ? 'cluster' : 'clusters'}
         rows={rows}
         columns={columns}
-        words={nameOf}
+        words={wordsOf}
         rowKey={nameOf}
+        alsoExported={[displayNameExport(called)]}
         fields={fields}
         sort="level"
         rowHeight={46}
@@ -115,7 +119,7 @@ function seenColumns(types: readonly string[], { username, groups = [] }: Subjec
       header: 'Cluster',
       value: nameOf,
       cell: ({ cluster }) => (
-        <RowLink to={whyPath({ cluster, as: username, groups: groups.join(',') })}>{cluster}</RowLink>
+        <ClusterCell name={cluster} to={whyPath({ cluster, as: username, groups: groups.join(',') })} />
       ),
     },
     {

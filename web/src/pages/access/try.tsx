@@ -1,12 +1,24 @@
 import { IconArrowNarrowRight, IconFileImport, IconScale } from '@tabler/icons-react'
-import { type DragEvent, type FormEvent, type ReactNode, useEffect, useId, useMemo, useRef, useState } from 'react'
+import {
+  type DragEvent,
+  type FormEvent,
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useId,
+  useMemo,
+  useRef,
+  useState,
+} from 'react'
+import { ClusterName } from '../../components/name.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { Empty, Skeleton } from '../../components/states.tsx'
 import type { AccessChangeView, ApiProblem, PreviewView } from '../../contract.ts'
-import { useHub } from '../../live/hooks.ts'
+import { useDisplayName, useHub } from '../../live/hooks.ts'
 import { problemOf } from '../../live/problem.ts'
 import { changedTypes, directionOf, splitList, subjectText, typeWord } from '../../model/access.ts'
+import { displayNameExport } from '../../model/export-columns.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import { usePlace, whyPath } from '../../router.tsx'
 import { Field } from './field.tsx'
@@ -214,6 +226,8 @@ interface Line extends AccessChangeView {
 }
 
 function Preview({ preview }: { preview: PreviewView }): ReactNode {
+  const called = useDisplayName()
+  const wordsOf = useCallback(({ who, cluster }: Line) => `${who} ${cluster} ${called(cluster) ?? ''}`, [called])
   const { findings, changes, subjects, unchanged, truncated } = preview
   const rows = useMemo(
     () =>
@@ -254,6 +268,7 @@ function Preview({ preview }: { preview: PreviewView }): ReactNode {
           columns={columns}
           words={wordsOf}
           rowKey={keyOf}
+          alsoExported={[displayNameExport(called)]}
           sort="who"
           rowHeight={46}
           example="change:* cluster:*"
@@ -265,7 +280,6 @@ function Preview({ preview }: { preview: PreviewView }): ReactNode {
 }
 
 const keyOf = ({ key }: Line) => key
-const wordsOf = ({ who, cluster }: Line) => `${who} ${cluster}`
 const directionWord = { more: '+ more', less: '− less', mixed: '± other' }
 
 function changeColumns(types: readonly string[]): readonly Column<Line>[] {
@@ -280,7 +294,13 @@ function changeColumns(types: readonly string[]): readonly Column<Line>[] {
         </RowLink>
       ),
     },
-    { id: 'cluster', header: 'Cluster', width: 170, value: ({ cluster }) => cluster },
+    {
+      id: 'cluster',
+      header: 'Cluster',
+      width: 260,
+      value: ({ cluster }) => cluster,
+      cell: ({ cluster }) => <ClusterName name={cluster} />,
+    },
     {
       id: 'change',
       header: 'Sees',

@@ -6,7 +6,7 @@ import { Tabs } from '../../components/tabs.tsx'
 import { Age } from '../../components/text.tsx'
 import type { ClusterView, RowType } from '../../contract.ts'
 import { useAtTime, useCluster } from '../../live/hooks.ts'
-import { factsAt, isServed } from '../../model/cluster.ts'
+import { clusterName, factsAt, isServed } from '../../model/cluster.ts'
 import { isCurrent } from '../../model/current.ts'
 import { formatCount } from '../../model/format.ts'
 import { type ClusterTab, clusterPath, clusterTabs, Link, whyPath } from '../../router.tsx'
@@ -104,10 +104,7 @@ export function ClusterPage({ name, tab, node, type }: ClusterPageProps): ReactN
   }
   return (
     <>
-      <PageHeading
-        title={`${cluster.displayName || name} · ${type ?? tabWord[tab]}`}
-        after={<Standing cluster={cluster} />}
-      >
+      <PageHeading title={`${clusterName(cluster)} · ${type ?? tabWord[tab]}`} after={<Standing cluster={cluster} />}>
         {cluster.displayName || name}
       </PageHeading>
       <Tabs

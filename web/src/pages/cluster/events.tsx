@@ -1,12 +1,14 @@
 import { type ReactNode, useCallback, useMemo } from 'react'
 import { HealthMark } from '../../components/health.tsx'
+import { WithNames } from '../../components/name.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { Failure, Skeleton } from '../../components/states.tsx'
 import { Age } from '../../components/text.tsx'
 import type { ClusterView, EventView } from '../../contract.ts'
 import { newestFirst } from '../../live/fleet.ts'
-import { useHub, useLive } from '../../live/hooks.ts'
+import { useDisplayName, useHub, useLive } from '../../live/hooks.ts'
 import { type EventLine, eventLine } from '../../model/events.ts'
+import { displayNameExport } from '../../model/export-columns.ts'
 import { noneOf } from './part.tsx'
 import { useAnswer } from './use-answer.ts'
 
@@ -32,7 +34,7 @@ const columns: readonly Column<EventLine>[] = [
       <span className="event-line">
         <HealthMark need={need} bare word="" />
         <span className="clip" data-tip={text}>
-          {text}
+          <WithNames text={text} />
         </span>
       </span>
     ),
@@ -52,6 +54,7 @@ const keyOf = ({ key }: EventLine) => key
 /** What happened to one cluster: the last hundred events the hub remembers, and those that come while you look. */
 export function EventsTab({ cluster }: { cluster: ClusterView }): ReactNode {
   const { client } = useHub()
+  const called = useDisplayName()
   const { name } = cluster
   const ask = useCallback((signal: AbortSignal) => client.events(name, { limit: 100 }, signal), [client, name])
   const [answer, again] = useAnswer(ask)
@@ -77,6 +80,7 @@ export function EventsTab({ cluster }: { cluster: ClusterView }): ReactNode {
       sort="when"
       example="type:* when<1h words"
       empty={noneOf('events', cluster, 'events')}
+      alsoExported={[displayNameExport(called)]}
     />
   )
 }

@@ -1,10 +1,12 @@
 import type { ReactNode } from 'react'
 import { Dialog } from '../../components/dialog.tsx'
 import { LoadMeter } from '../../components/meter.tsx'
+import { Name } from '../../components/name.tsx'
 import { Empty, Skeleton } from '../../components/states.tsx'
 import { Age, Missing, NotShown } from '../../components/text.tsx'
 import type { ClusterView, NodeView } from '../../contract.ts'
 import { useLive } from '../../live/hooks.ts'
+import { clusterName } from '../../model/cluster.ts'
 import { whyNotRead } from '../../model/current.ts'
 import { formatBytes, formatCores, formatCount } from '../../model/format.ts'
 import { Link, whyPath } from '../../router.tsx'
@@ -25,7 +27,7 @@ interface DrawerProps {
 export function NodeDrawer({ cluster, name, node, stale, isComing, onClose }: DrawerProps): ReactNode {
   return (
     <Dialog
-      title={<span className="mono">{name}</span>}
+      title={<Name text={name} className="mono" />}
       onClose={onClose}
       className={`drawer${stale ? ' is-stale' : ''}`}
     >
@@ -36,8 +38,8 @@ export function NodeDrawer({ cluster, name, node, stale, isComing, onClose }: Dr
       ) : (
         <Empty title="This node is not there">
           <p>
-            {cluster.displayName || cluster.name} has no node {name} that you may see. It may have been removed since
-            this link was made.
+            {clusterName(cluster)} has no node {name} that you may see. It may have been removed since this link was
+            made.
           </p>
           <Link to={whyPath({ cluster: cluster.name, type: 'nodes', name })} className="button">
             Why do I not see it?

@@ -1,6 +1,7 @@
 import { type ReactNode, useMemo } from 'react'
 import { Of, Pods } from '../../components/counts.tsx'
 import { HealthMark } from '../../components/health.tsx'
+import { Name } from '../../components/name.tsx'
 import { Kept } from '../../components/past.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
@@ -212,8 +213,10 @@ const operatorColumns: readonly Column<OperatorView>[] = [
     ],
     cell: ({ displayName, csv, name }) => (
       <span className="name-cell">
-        <span>{displayName || csv || shortName({ name })}</span>
-        <span className="sub mono">{csv}</span>
+        <Name text={displayName || csv || shortName({ name })} />
+        <span className="sub mono">
+          <Name text={csv} />
+        </span>
       </span>
     ),
   },

@@ -1,5 +1,6 @@
 import { type ReactNode, useMemo } from 'react'
 import { HealthMark } from '../../components/health.tsx'
+import { ClusterName, WithNames } from '../../components/name.tsx'
 import { AgentMark, Warned } from '../../components/push.tsx'
 import { Age } from '../../components/text.tsx'
 import type { ClusterView, EventView } from '../../contract.ts'
@@ -70,7 +71,9 @@ export function Attention({ clusters, losses, now }: StripProps): ReactNode {
               <HealthMark need={need} bare />
               {cluster && others.length === 0 ? (
                 <div className="line">
-                  <Link to={clusterPath(cluster.name)}>{cluster.displayName || cluster.name}</Link>{' '}
+                  <Link to={clusterPath(cluster.name)}>
+                    <ClusterName name={cluster.name} />
+                  </Link>{' '}
                   <Reasons cluster={cluster} troubles={troubles.get(cluster.name) ?? []} now={now} />
                 </div>
               ) : (
@@ -162,7 +165,7 @@ function Several({
         {clusters.slice(0, namesAtMost).map((cluster) => (
           <li key={cluster.name}>
             <Link to={clusterPath(cluster.name, toHistory ? 'history' : 'overview')}>
-              {cluster.displayName || cluster.name}
+              <ClusterName name={cluster.name} />
             </Link>{' '}
             <span className="why">{say(cluster)}</span>
           </li>
@@ -204,7 +207,7 @@ function AgentLine({ cluster, troubles }: { cluster: ClusterView; troubles: read
   return (
     <div className="line">
       <Link to={clusterPath(cluster.name, first?.code === 'lost' ? 'history' : 'overview')}>
-        {cluster.displayName || cluster.name}
+        <ClusterName name={cluster.name} />
       </Link>{' '}
       <span className="why">
         {first?.text}
@@ -282,7 +285,10 @@ function Change({ group: { lines, of } }: { group: ChangeGroup }): ReactNode {
       <HealthMark need={need} bare word="" />
       {of === 'one' ? (
         <span className="line">
-          <Link to={clusterPath(cluster)}>{cluster}</Link> {text}
+          <Link to={clusterPath(cluster)}>
+            <ClusterName name={cluster} />
+          </Link>{' '}
+          <WithNames text={text} />
         </span>
       ) : (
         <details className="several">
@@ -291,16 +297,19 @@ function Change({ group: { lines, of } }: { group: ChangeGroup }): ReactNode {
               `${plural(lines.length, 'cluster')}: ${text}`
             ) : (
               <>
-                {cluster} {text} <span className="tag">+{formatCount(lines.length - 1)} alike</span>
+                <ClusterName name={cluster} /> <WithNames text={text} />{' '}
+                <span className="tag">+{formatCount(lines.length - 1)} alike</span>
               </>
             )}
           </summary>
           <ul className="names">
             {lines.slice(0, namesAtMost).map((line) => (
               <li key={line.key}>
-                <Link to={clusterPath(line.cluster)}>{line.cluster}</Link>{' '}
+                <Link to={clusterPath(line.cluster)}>
+                  <ClusterName name={line.cluster} />
+                </Link>{' '}
                 <span className="why">
-                  {of === 'kind' && line.text} <Age at={line.at} suffix=" ago" />
+                  {of === 'kind' && <WithNames text={line.text} />} <Age at={line.at} suffix=" ago" />
                 </span>
               </li>
             ))}

@@ -3,10 +3,10 @@ import { Of, Pods } from '../../components/counts.tsx'
 import { FilteredSign } from '../../components/filtered.tsx'
 import { HeartbeatStrip } from '../../components/health.tsx'
 import { LoadMeter } from '../../components/meter.tsx'
+import { ClusterCell } from '../../components/name.tsx'
 import { Kept } from '../../components/past.tsx'
 import { ModeCell } from '../../components/push.tsx'
 import type { TableView } from '../../components/resource-table.tsx'
-import { RowLink } from '../../components/row-link.tsx'
 import { Age, Missing } from '../../components/text.tsx'
 import type { ClusterView } from '../../contract.ts'
 import { useAtTime } from '../../live/hooks.ts'
@@ -67,8 +67,9 @@ function Card({ cluster }: { cluster: ClusterView }): ReactNode {
     <article className={current ? '' : 'dim'}>
       <header>
         <h3>
-          <RowLink to={clusterPath(cluster.name)}>{cluster.displayName || cluster.name}</RowLink>
-          {cluster.filtered && <FilteredSign />}
+          <ClusterCell name={cluster.name} displayName={cluster.displayName} to={clusterPath(cluster.name)}>
+            {cluster.filtered && <FilteredSign />}
+          </ClusterCell>
         </h3>
         <ClusterHealth cluster={cluster} />
       </header>

@@ -2,10 +2,10 @@ import { Of, Pods } from '../../components/counts.tsx'
 import { FilteredSign } from '../../components/filtered.tsx'
 import { HealthMark, HeartbeatStrip } from '../../components/health.tsx'
 import { LoadMeter } from '../../components/meter.tsx'
+import { ClusterCell } from '../../components/name.tsx'
 import { Kept } from '../../components/past.tsx'
 import { ModeCell } from '../../components/push.tsx'
 import type { Column } from '../../components/resource-table.tsx'
-import { RowLink } from '../../components/row-link.tsx'
 import { Age, Flash, Missing } from '../../components/text.tsx'
 import type { ClusterView, RowType } from '../../contract.ts'
 import { useAtTime } from '../../live/hooks.ts'
@@ -43,11 +43,9 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       value: ({ name }) => name,
       exports: clusterNameExports,
       cell: (cluster) => (
-        <span className="name-cell">
-          <RowLink to={clusterPath(cluster.name)}>{cluster.displayName || cluster.name}</RowLink>
+        <ClusterCell name={cluster.name} displayName={cluster.displayName} to={clusterPath(cluster.name)}>
           {cluster.filtered && <FilteredSign />}
-          {cluster.displayName && cluster.displayName !== cluster.name && <span className="sub">{cluster.name}</span>}
-        </span>
+        </ClusterCell>
       ),
     },
     {

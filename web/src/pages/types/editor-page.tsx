@@ -1,3 +1,4 @@
+import { clusterName } from '../../model/cluster.ts'
 import '../../styles/access.css'
 import '../../styles/types.css'
 import { IconAlertTriangle, IconDownload, IconEye, IconInfoCircle, IconLock, IconTableOff } from '@tabler/icons-react'
@@ -264,7 +265,7 @@ function ClusterChooser({
           <option value="">no cluster: only check</option>
           {names.map(({ name, displayName }) => (
             <option key={name} value={name}>
-              {displayName && displayName !== name ? `${displayName} (${name})` : name}
+              {clusterName({ name, displayName })}
             </option>
           ))}
         </select>

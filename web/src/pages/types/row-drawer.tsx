@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react'
 import { Dialog } from '../../components/dialog.tsx'
+import { ClusterName, Name } from '../../components/name.tsx'
 import { Empty } from '../../components/states.tsx'
 import type { ColumnView, CustomRowView, SourceView } from '../../contract.ts'
 import { sayScalar } from '../../model/custom.ts'
@@ -21,7 +22,7 @@ interface RowDrawerProps {
 /** Everything that was collected of one object, beside the list it stands in. */
 export function RowDrawer({ cluster, type, id, row, source, asOf, isLoading, onClose }: RowDrawerProps): ReactNode {
   return (
-    <Dialog title={<span className="mono">{row?.name ?? id}</span>} onClose={onClose} className="drawer">
+    <Dialog title={<Name text={row?.name ?? id} className="mono" />} onClose={onClose} className="drawer">
       {row ? (
         <>
           <p className="drawer-lead">
@@ -49,7 +50,8 @@ export function RowDrawer({ cluster, type, id, row, source, asOf, isLoading, onC
           {!isLoading && (
             <>
               <p>
-                {cluster} has no {type} {id} that you may see. It may have been removed since this link was made.
+                <ClusterName name={cluster} /> has no {type} {id} that you may see. It may have been removed since this
+                link was made.
               </p>
               <Link to={whyPath({ cluster, type, name: id })} className="button">
                 Why do I not see it?

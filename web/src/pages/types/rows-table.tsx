@@ -12,6 +12,7 @@ import {
 import { download } from '../../components/download.ts'
 import { FilterBox } from '../../components/filter-box.tsx'
 import { Menu } from '../../components/menu.tsx'
+import { Name } from '../../components/name.tsx'
 import { type Column, ColumnMenu, Grid, NoMatch, RowHeight, visibleColumns } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { Failure, Skeleton } from '../../components/states.tsx'
@@ -21,6 +22,7 @@ import { useHub } from '../../live/hooks.ts'
 import { groupLines } from '../../model/arrange.ts'
 import { cellValue, columnId, rowsQuestion, type Unit } from '../../model/custom.ts'
 import { toJson } from '../../model/export.ts'
+import { partExports } from '../../model/export-columns.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import { usePreference } from '../../preferences.ts'
 import { clusterPath, useQueryValue } from '../../router.tsx'
@@ -52,7 +54,7 @@ export function rowColumns(
       value: ({ name }) => name,
       cell: ({ id, name }) => {
         const to = rowPath(id)
-        return to === null ? <b className="row-name">{name}</b> : <RowLink to={to}>{name}</RowLink>
+        return to === null ? <Name text={name} className="row-name" /> : <RowLink to={to}>{name}</RowLink>
       },
     },
     ...(scope === 'Cluster'
@@ -129,6 +131,13 @@ export function RowsTable({ cluster, type, source, info, onPage, dim, empty }: R
   const names = useMemo(() => ['name', 'namespace', ...info.columns.map(({ name }) => name)], [info.columns])
   const seen = useCallback((to: number) => want(to + ahead), [want])
   const total = here?.page.total ?? 0
+  const on = here?.page.on
+  const exported = on
+    ? [
+        ...visible,
+        ...partExports({ name: on.cluster, displayName: on.displayName }, on.part.freshness?.observedAt ?? null),
+      ]
+    : visible
 
   if (paged.state === 'waiting') return <Skeleton label="Loading the rows" />
   if (paged.state === 'failed' && paged.problem.status !== 400)
@@ -166,7 +175,7 @@ export function RowsTable({ cluster, type, source, info, onPage, dim, empty }: R
             <button
               type="button"
               className="menu-item"
-              onClick={() => download(`${type}-${cluster}.json`, 'application/json', toJson(held.rows, visible))}
+              onClick={() => download(`${type}-${cluster}.json`, 'application/json', toJson(held.rows, exported))}
             >
               JSON of the {formatCount(held.rows.length)} loaded
             </button>

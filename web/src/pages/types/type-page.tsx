@@ -1,8 +1,8 @@
 import { IconPencil, IconTableOff } from '@tabler/icons-react'
 import { type ReactNode, useCallback, useMemo } from 'react'
+import { ClusterCell } from '../../components/name.tsx'
 import { SumAge } from '../../components/past.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
-import { RowLink } from '../../components/row-link.tsx'
 import { Empty, Failure, Skeleton } from '../../components/states.tsx'
 import { Age, Missing } from '../../components/text.tsx'
 import {
@@ -220,10 +220,7 @@ function clusterColumns(
         { id: 'displayName', header: 'Display name', value: ({ displayName }) => displayName || null },
       ],
       cell: ({ cluster, displayName }) => (
-        <span className="name-cell">
-          <RowLink to={clusterPath(cluster, 'types', type)}>{displayName || cluster}</RowLink>
-          {displayName && displayName !== cluster && <span className="sub mono">{cluster}</span>}
-        </span>
+        <ClusterCell name={cluster} displayName={displayName} to={clusterPath(cluster, 'types', type)} />
       ),
     },
     {
