@@ -347,7 +347,7 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 90_000 }, () => {
     it('lists what one may see, and by which policies', async () => {
       lookAs(alice)
       const page = await visit('/access/me')
-      await expect.poll(() => rowNames(page), patient).toEqual(['eu-prod-1', 'us-stage'])
+      await expect.poll(() => rowNames(page), patient).toEqual(['Europe production 1', 'us-stage'])
       expect(await text(page)).toMatch(
         /known as alice[\s\S]*You see 2 clusters[\s\S]*limited[\s\S]*clusterpulse\/developers[\s\S]*names your group developers/,
       )

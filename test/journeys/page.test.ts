@@ -495,7 +495,7 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 60_000 }, () => {
     it('names a cluster by its display name and its technical one, wherever it names it', async () => {
       const page = await visit('/clusters/eu-prod-1')
       const both = 'Europe production 1 (eu-prod-1)'
-      expect(await page.title()).toContain(both)
+      await expect.poll(() => page.title(), patient).toContain(both)
       expect(await page.getByRole('navigation', { name: 'Where you are' }).innerText()).toContain(both)
       await page.goto(base)
       await page.getByRole('region', { name: 'Needs attention' }).getByText('Europe production 2 (eu-prod-2)').waitFor()
