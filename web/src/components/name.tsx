@@ -1,8 +1,5 @@
 import type { ReactNode } from 'react'
-import { useCluster } from '../live/hooks.ts'
-import { clusterName } from '../model/cluster.ts'
 import { cutAt } from '../model/cut.ts'
-import { RowLink } from './row-link.tsx'
 
 /**
  * A name that is cut in its middle where it does not fit: its end is what tells `…-worker-000122` from `…-worker-000123`. The whole
@@ -25,40 +22,3 @@ export const WithNames = ({ text }: { text: string }): ReactNode =>
     // biome-ignore lint/suspicious/noArrayIndexKey: parts of one sentence have no other identity
     place % 2 === 0 ? part : <Name key={place} text={part} className="name-in-text" />,
   )
-
-interface ClusterProps {
-  /** its technical name */
-  readonly name: string
-  /** where the answer says it itself; else as the fleet has it */
-  readonly displayName?: string
-}
-
-/** A cluster in a line: what people call it, and its technical name where that is another. */
-export function ClusterName({ name, displayName }: ClusterProps): ReactNode {
-  const known = useCluster(name)?.displayName
-  return <Name text={clusterName({ name, displayName: displayName ?? known ?? '' })} />
-}
-
-/** The same as the first cell of a row and the head of a card: on two lines. */
-export function ClusterCell({
-  name,
-  displayName,
-  to,
-  children,
-}: ClusterProps & { to: string; children?: ReactNode }): ReactNode {
-  const known = useCluster(name)?.displayName
-  const called = displayName || known || name
-  return (
-    <span className="name-cell">
-      <span className="name-line">
-        <RowLink to={to}>{called}</RowLink>
-        {children}
-      </span>
-      {called !== name && (
-        <span className="sub mono">
-          <Name text={name} />
-        </span>
-      )}
-    </span>
-  )
-}

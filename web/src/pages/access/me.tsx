@@ -1,6 +1,6 @@
 import { IconEyeOff } from '@tabler/icons-react'
 import { type ReactNode, useCallback, useMemo } from 'react'
-import { ClusterCell } from '../../components/name.tsx'
+import { ClusterCell } from '../../components/cluster-name.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { Empty, Skeleton } from '../../components/states.tsx'
 import type { OwnPoliciesView, PermissionsView } from '../../contract.ts'

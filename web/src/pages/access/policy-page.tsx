@@ -1,5 +1,5 @@
 import { type ReactNode, useCallback } from 'react'
-import { ClusterName } from '../../components/name.tsx'
+import { ClusterName } from '../../components/cluster-name.tsx'
 import { Empty, Skeleton } from '../../components/states.tsx'
 import { Age, Missing } from '../../components/text.tsx'
 import type { PolicyView } from '../../contract.ts'

@@ -1,6 +1,6 @@
 import { IconEye, IconUserQuestion } from '@tabler/icons-react'
 import { type FormEvent, type ReactNode, useCallback, useMemo, useState } from 'react'
-import { ClusterCell } from '../../components/name.tsx'
+import { ClusterCell } from '../../components/cluster-name.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { Empty, Skeleton } from '../../components/states.tsx'
 import { Missing } from '../../components/text.tsx'

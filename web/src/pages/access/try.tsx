@@ -10,7 +10,7 @@ import {
   useRef,
   useState,
 } from 'react'
-import { ClusterName } from '../../components/name.tsx'
+import { ClusterName } from '../../components/cluster-name.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { Empty, Skeleton } from '../../components/states.tsx'

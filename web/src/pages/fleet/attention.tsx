@@ -1,6 +1,7 @@
 import { type ReactNode, useMemo } from 'react'
+import { ClusterName } from '../../components/cluster-name.tsx'
 import { HealthMark } from '../../components/health.tsx'
-import { ClusterName, WithNames } from '../../components/name.tsx'
+import { WithNames } from '../../components/name.tsx'
 import { AgentMark, Warned } from '../../components/push.tsx'
 import { Age } from '../../components/text.tsx'
 import type { ClusterView, EventView } from '../../contract.ts'

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react'
+import { ClusterName } from '../../components/cluster-name.tsx'
 import { Dialog } from '../../components/dialog.tsx'
-import { ClusterName, Name } from '../../components/name.tsx'
+import { Name } from '../../components/name.tsx'
 import { Empty } from '../../components/states.tsx'
 import type { ColumnView, CustomRowView, SourceView } from '../../contract.ts'
 import { sayScalar } from '../../model/custom.ts'

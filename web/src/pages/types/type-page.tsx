@@ -1,6 +1,6 @@
 import { IconPencil, IconTableOff } from '@tabler/icons-react'
 import { type ReactNode, useCallback, useMemo } from 'react'
-import { ClusterCell } from '../../components/name.tsx'
+import { ClusterCell } from '../../components/cluster-name.tsx'
 import { SumAge } from '../../components/past.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { Empty, Failure, Skeleton } from '../../components/states.tsx'
