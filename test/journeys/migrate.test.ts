@@ -8,6 +8,7 @@ import { parse } from 'yaml'
 import { compilePolicy } from '#access'
 import { storeAsOriginal } from '../../src/pipeline/access/testing/original-writer.ts'
 import { policy } from '../../src/pipeline/access/testing/words.ts'
+import { OriginalHub } from '../../src/pipeline/agent/testing/original-hub.ts'
 import { redisMissing, startRedis, type TestRedis } from '../../src/pipeline/state/test/redis-server.ts'
 import { OriginalCollector } from '../original-collector.ts'
 import { originalRound } from '../original-manager.ts'
@@ -16,6 +17,11 @@ import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real
 
 const missing = noRealApiServer() ?? redisMissing
 const why = process.env.CI_REQUIRE_ALL === '1' ? undefined : missing
+const alice = () =>
+  policy('Allow', [{ selector: { matchPattern: '^sim-' }, permissions: { view: true, viewMetrics: true } }], {
+    name: 'alice',
+    users: ['alice'],
+  })
 const both = { STATE_SOURCE: 'original', RBAC_SEMANTICS: 'original' }
 
 /** docs/guide/migrate.md, step by step: a Redis of an original manager, real members, collectors of the original. */
@@ -110,11 +116,7 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
         }),
       )
     }
-    const allow = policy(
-      'Allow',
-      [{ selector: { matchPattern: '^sim-' }, permissions: { view: true, viewMetrics: true } }],
-      { name: 'alice', users: ['alice'] },
-    )
+    const allow = alice()
     await kubectl(
       ['apply', '-f', '-'],
       JSON.stringify({ apiVersion: 'clusterpulse.io/v1alpha1', kind: 'MonitorAccessPolicy', ...allow }),
@@ -219,6 +221,45 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
       (await early.get(`/api/v1/clusters/${pushed}/nodes`)).body.map(({ name }: { name: string }) => name)
     // Names of nodes never leave its set, and documents of ours live on until they run out: both are there for a while.
     await eventually(names, (all) => ['a', 'b', 'c', 'd'].every((name) => all.includes(name)), 10_000)
+  })
+
+  it('members first, then the manager, the API last', { timeout: 180_000 }, async () => {
+    const [, pushed = ''] = tokens.keys()
+    await hand.flushall()
+    await storeAsOriginal(hand, compilePolicy(alice(), { now: Date.now() }).document as never)
+    await originally()
+    // The original's API, as far as it goes here: a reader of the documented keys.
+    const early = await anApi(both)
+    await eventually(early.nodes, (nodes) => nodes.join() === '4,4', 5_000)
+
+    // 1. An agent of ours in place of a collector, under a hub of the original: it speaks that hub's wire.
+    const hub = await OriginalHub.open(ingesterPort)
+    start(['agent'], {
+      HEALTH_ADDRESS: '127.0.0.1:0',
+      CLUSTER_NAME: pushed,
+      KUBECONFIG: join(folder, 'members.yaml'),
+      KUBECONTEXT: pushed,
+      INGESTER_ADDRESS: `127.0.0.1:${ingesterPort}`,
+      COLLECTOR_TOKEN: tokens.get(pushed) ?? '',
+      BUFFER_DIR: join(folder, 'agent'),
+      COLLECT_INTERVAL: '2s',
+    })
+    await eventually(
+      () => hub.rounds,
+      (rounds) => rounds >= 2,
+      60_000,
+    )
+
+    // 2. The manager: it writes the documented keys, so whoever reads them goes on; and the agent speaks our wire by itself.
+    await hub[Symbol.asyncDispose]()
+    await aManager()
+    await eventually(early.nodes, (nodes) => nodes.join() === '3,3', 90_000)
+
+    // 3. The API, without STATE_SOURCE.
+    const ours = await anApi({ RBAC_SEMANTICS: 'original' })
+    await eventually(ours.nodes, (nodes) => nodes.join() === '3,3', 10_000)
+    const agentOf = async () => (await ours.get(`/api/v2/clusters/${pushed}`)).body.agent
+    await eventually(agentOf, (one) => one?.connected === true && one?.protocol !== 'original', 90_000)
   })
 })
 

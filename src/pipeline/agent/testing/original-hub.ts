@@ -63,7 +63,7 @@ export class OriginalHub implements AsyncDisposable {
     this.port = port
   }
 
-  static async open(): Promise<OriginalHub> {
+  static async open(at = 0): Promise<OriginalHub> {
     const server = new Server({ 'grpc.max_receive_message_length': 4 * 2 ** 20 })
     const bytes = (buffer: Buffer) => buffer
     const format = { requestSerialize: bytes, requestDeserialize: bytes, responseSerialize: bytes }
@@ -73,7 +73,7 @@ export class OriginalHub implements AsyncDisposable {
     const Connect = (call: ServerDuplexStream<Buffer, Buffer>) => serve.take?.(call)
     server.addService({ Connect: method }, { Connect })
     const port = await new Promise<number>((resolve, reject) => {
-      server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
+      server.bindAsync(`127.0.0.1:${at}`, ServerCredentials.createInsecure(), (error, bound) =>
         error ? reject(error) : resolve(bound),
       )
     })
