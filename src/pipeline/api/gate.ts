@@ -137,7 +137,7 @@ export function requireSameSite(request: Asked, allowed: Cors): void {
 }
 
 /** What our client sends with every POST, and a form or an image of another site cannot. */
-export const intentHeader = 'x-clusterpulse-request'
+const intentHeader = 'x-clusterpulse-request'
 
 /**
  * A cookie travels by itself, so it proves who asks but not that they meant to: whoever stands on one comes from our own
