@@ -185,21 +185,30 @@ describe('a cluster that refuses', () => {
     },
   )
 
-  it.each([['nodes'], ['pods']])(
-    '%s: is unhealthy for that reason, and keeps the nodes known before',
-    async (resource) => {
-      const name = 'sim-003'
-      if (!world.cluster(name)) await connected(name)
-      proxy.set(name, { kind: 'status', code: 403, resource })
-      await failsWith(
-        name,
-        /^KubeForbidden$/,
-        new RegExp(`^failed to get node metrics: GET /api/v1/${resource}: .*give it a role`),
-      )
-      proxy.heal(name)
-      await heals(name)
-    },
-  )
+  it('nodes: is unhealthy for that reason, and keeps the nodes known before', async () => {
+    const name = 'sim-003'
+    await connected(name)
+    proxy.set(name, { kind: 'status', code: 403, resource: 'nodes' })
+    await failsWith(name, /^KubeForbidden$/, /^failed to get node metrics: GET \/api\/v1\/nodes: .*give it a role/)
+    proxy.heal(name)
+    await heals(name)
+  })
+
+  it('pods: shows the nodes all the same, and says what of them is not known', async () => {
+    const name = 'sim-003'
+    proxy.set(name, { kind: 'status', code: 403, resource: 'pods' })
+    await until(async () => {
+      const { parts, health, nodes } = await view(name)
+      expect(parts.node?.outcome).toBe('complete')
+      expect(parts.podSummary).toMatchObject({
+        outcome: 'forbidden',
+        message: expect.stringMatching(/give it a role/) as string,
+      })
+      expect([health, nodes?.total]).toEqual(['healthy', 3])
+    })
+    proxy.heal(name)
+    await heals(name)
+  })
 
   it('for load (429 with Retry-After): is asked again after that time, within the round', async () => {
     await connected('sim-004')
