@@ -155,6 +155,7 @@ describe.skipIf(why !== undefined)(`access on Kubernetes${why === undefined ? ''
       SESSION_SECRET: 'x'.repeat(40),
       ADMIN_GROUPS: 'admins',
       AUDIT_FILE: join(folder, 'audit.jsonl'),
+      AUDIT_KEY: 'of the hub alone',
       AUDIT_LEVEL: 'all',
     }
     await startApi(port)
@@ -368,7 +369,9 @@ describe.skipIf(why !== undefined)(`access on Kubernetes${why === undefined ? ''
     // Lines are appended whole; a head may be one batch behind for a moment.
     const verified = await eventually(
       async () => {
-        const verify = clusterpulse(['audit', 'verify', join(folder, 'audit.jsonl')])
+        const verify = clusterpulse(['audit', 'verify', join(folder, 'audit.jsonl')], {
+          env: { AUDIT_KEY: 'of the hub alone' },
+        })
         return { code: await verify.ended(), said: verify.stdout() }
       },
       ({ code }) => code === 0,

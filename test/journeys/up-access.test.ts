@@ -57,7 +57,14 @@ describe('access to a hub that is one process', () => {
         '--ingester-port',
         '0',
       ],
-      { env: { LOCAL_ADMIN_PASSWORD: PASSWORD, LOCAL_ADMIN_USER: 'root', AUDIT_FILE: join(folder, 'audit.jsonl') } },
+      {
+        env: {
+          LOCAL_ADMIN_PASSWORD: PASSWORD,
+          LOCAL_ADMIN_USER: 'root',
+          AUDIT_FILE: join(folder, 'audit.jsonl'),
+          AUDIT_KEY: 'of the hub alone',
+        },
+      },
     )
     address = (await hub.says(/on (http:\/\/127\.0\.0\.1:\d+)/, 60_000))[1] ?? ''
     kube = createKubeClient(await accessForContext(await loadKubeconfig([join(folder, 'data', 'kubeconfig')])))
@@ -182,7 +189,9 @@ describe('access to a hub that is one process', () => {
     expect((await fetch(`${address}/api/v2/clusters`, { headers: { cookie: cookies.join('; ') } })).status).toBe(401)
     const verified = await eventually(
       async () => {
-        const verify = clusterpulse(['audit', 'verify', join(folder, 'audit.jsonl')])
+        const verify = clusterpulse(['audit', 'verify', join(folder, 'audit.jsonl')], {
+          env: { AUDIT_KEY: 'of the hub alone' },
+        })
         return { code: await verify.ended(), said: verify.stdout() }
       },
       ({ code }) => code === 0,
