@@ -245,7 +245,7 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
       COLLECT_INTERVAL: '2s',
     })
     await eventually(
-      () => hub.rounds,
+      async () => hub.rounds,
       (rounds) => rounds >= 2,
       60_000,
     )
