@@ -85,6 +85,26 @@ describe('history of a cluster', () => {
     expect(last).toEqual([(start - 3_000_000) / 1000, 1029.5])
   })
 
+  it('shows no hole where a round began a moment late', async () => {
+    await using world = await aWorld()
+    await fill(world)
+    const cluster = parseClusterName('west')
+    for (const [n, late] of [-10, 10, 20].entries()) {
+      const columns = [{ metric: 'clusterpulse_cluster_memory_used_bytes', values: Float64Array.of(n) }]
+      const at = start - 600_000 + n * every + late
+      const samples = {
+        cluster,
+        at,
+        source: 'pull' as const,
+        repaired: false,
+        groups: [{ scope: 'cluster' as const, keys: [''], columns }],
+      }
+      await world.history.append([{ kind: 'samples', samples }])
+    }
+    const { series } = await historyOf(world, `${west}?metric=memory_used_bytes&range=11m&step=30`)
+    expect(series[0]?.points.flatMap(([, value]) => value ?? [])).toEqual([0, 0, 1, 2])
+  })
+
   it('wants a metric before anything else is looked at', async () => {
     await using world = await aWorld({}, {})
     for (const url of [

@@ -3,6 +3,7 @@ import { type HistoryView, maxHistorySeries } from '#http'
 import { FleetError, type Metric, type MetricScope, metricPrefix, metricsCatalogue, scopeLabel, seconds } from '#model'
 import { type Body, BodyCache } from './bodies.ts'
 import { RefusedError } from './problem.ts'
+import { askedStep, wholeSteps } from './steps.ts'
 import { byText, type VisibleCluster } from './views.ts'
 import type { Window } from './window.ts'
 
@@ -113,6 +114,8 @@ export interface HistoryQuestion {
   /** already reduced to what the caller may see, sorted; [''] for the cluster itself */
   readonly keys: readonly string[]
   readonly window: Window
+  /** how often the metrics are collected, ms */
+  readonly intervalMs: number
 }
 
 /** @throws RefusedError `too_many_series` */
@@ -129,7 +132,7 @@ export function requireFewSeries({ metrics, keys, scope }: HistoryQuestion): voi
 }
 
 export async function historyView(store: HistoryStore, question: HistoryQuestion): Promise<HistoryView> {
-  const { cluster, scope, metrics, keys, window } = question
+  const { cluster, scope, metrics, keys, window, intervalMs } = question
   requireFewSeries(question)
   const shape = metrics.map(({ name, unit, title }) => ({ name, unit, title }))
   const toSeconds = (ms: number): number => ms / 1000
@@ -152,12 +155,20 @@ export async function historyView(store: HistoryStore, question: HistoryQuestion
     metrics: metrics.map(({ name }) => metricPrefix[scope] + name),
     ...(scope !== 'cluster' && { keys }),
     ...times,
-    stepMs: window.stepMs,
+    stepMs: askedStep(window.stepMs, intervalMs),
     maxSeries: maxHistorySeries,
   }
-  const [answer, spans] = await askStore(store, (signal) =>
+  const [found, spans] = await askStore(store, (signal) =>
     Promise.all([store.range(query, signal), store.spans({ cluster, ...times })]),
   )
+  const isWhole = query.stepMs === window.stepMs
+  const answer = isWhole
+    ? found
+    : wholeSteps(
+        found,
+        intervalMs,
+        spans.filter(({ kind }) => kind === 'lost'),
+      )
   return {
     metrics: shape,
     start: toSeconds(answer.start),

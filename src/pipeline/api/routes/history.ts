@@ -53,8 +53,9 @@ export function historyRoutes(app: FastifyInstance, parts: Parts, history: Histo
     requireHistory(cluster)
     const store = openStore(history)
     const metrics = seenMetrics(cluster, metricsOf(scope, names), keys)
-    const window = windowOf(query, now, cluster.state.connection?.intervalMs ?? seconds(30))
-    return send({ request, reply, now }, query, store, { cluster: name, scope, metrics, keys, window })
+    const intervalMs = cluster.state.connection?.intervalMs ?? seconds(30)
+    const window = windowOf(query, now, intervalMs)
+    return send({ request, reply, now }, query, store, { cluster: name, scope, metrics, keys, window, intervalMs })
   }
 
   /** The kept answer, or the store's. */
@@ -64,10 +65,10 @@ export function historyRoutes(app: FastifyInstance, parts: Parts, history: Histo
     store: HistoryStore,
     question: HistoryQuestion,
   ): Promise<Answer> {
-    const { cluster, scope, metrics, keys, window } = question
+    const { cluster, scope, metrics, keys, window, intervalMs } = question
     const { fingerprint, validUntil } = sightOf(request)
     const csv = wantsCsv(request, query.format)
-    const key = JSON.stringify([csv, fingerprint, cluster, scope, metrics, keys, window])
+    const key = JSON.stringify([csv, fingerprint, cluster, scope, metrics, keys, window, intervalMs])
     const body = await bodies.get(key, now, Math.min(keepMs(window.stepMs), validUntil - now), async () => {
       const view = await historyView(store, question)
       return textBody(csv ? historyCsv(view) : `${JSON.stringify(view)}\n`)
@@ -99,8 +100,10 @@ export function historyRoutes(app: FastifyInstance, parts: Parts, history: Histo
     requireWholeType(type)
     const store = openStore(history)
     const metrics = aggregationsOf(type, names)
-    const window = windowOf(query, now, type.source.collection.intervalMs)
-    const question: HistoryQuestion = { cluster: params.name, scope: 'custom', metrics, keys: [type.source.id], window }
+    const { intervalMs } = type.source.collection
+    const window = windowOf(query, now, intervalMs)
+    const keys = [type.source.id]
+    const question: HistoryQuestion = { cluster: params.name, scope: 'custom', metrics, keys, window, intervalMs }
     return send({ request, reply, now }, query, store, question)
   })
 
