@@ -1,4 +1,5 @@
 import { type RefObject, useCallback, useLayoutEffect, useState } from 'react'
+import { flushSync } from 'react-dom'
 import { printedAtMost, usePrinting } from './use-printing.ts'
 
 const spare = 16
@@ -25,12 +26,14 @@ export function useWindow(
     const box = element.current
     if (!box) return
     look()
+    // In the frame of the scrolling itself: what else there is to render waits, so that no line is ever seen empty.
+    const scrolled = () => flushSync(look)
     const size = new ResizeObserver(look)
     size.observe(box)
-    box.addEventListener('scroll', look, { passive: true })
+    box.addEventListener('scroll', scrolled, { passive: true })
     return () => {
       size.disconnect()
-      box.removeEventListener('scroll', look)
+      box.removeEventListener('scroll', scrolled)
     }
   }, [element, look])
   if (usePrinting()) return { from: 0, to: Math.min(count, printedAtMost) }
