@@ -1,9 +1,10 @@
 #!/usr/bin/env node
 // Builds dist/: one bundle for the executable (packages stay outside, but for a few) and the web page.
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildVersion } from './version.js'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const what = new Set(process.argv.slice(2))
@@ -26,7 +27,6 @@ const takenIn = {
 
 if (all || what.has('node')) {
   const { build } = await import('esbuild')
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const result = await build({
     absWorkingDir: root,
     entryPoints: { clusterpulse: 'src/apps/cli/main.ts', agent: 'src/apps/agent/main.ts' },
@@ -42,7 +42,7 @@ if (all || what.has('node')) {
     metafile: true,
     logLevel: 'warning',
     chunkNames: 'chunks/[name]-[hash]',
-    define: { 'process.env.CLUSTERPULSE_VERSION': JSON.stringify(version) },
+    define: { 'process.env.CLUSTERPULSE_VERSION': JSON.stringify(buildVersion(root)) },
   })
   assertLean(result.metafile)
   mkdirSync(join(root, 'dist/node'), { recursive: true })

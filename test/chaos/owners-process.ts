@@ -67,6 +67,7 @@ async function manager(): Promise<void> {
     of: processes,
     redis: redisOn(stores.redisPort),
     withHistory: true,
+    version: 'chaos',
     logMaxBytes: 2 ** 28,
     logger,
   })

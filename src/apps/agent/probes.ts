@@ -8,6 +8,8 @@ export interface ProbesOptions {
   readonly metrics: Metrics
   /** undefined before the agent is open */
   readonly status: () => AgentStatus | undefined
+  /** of this program, for both answers */
+  readonly version: string
   /** told the port that was taken */
   readonly onListening: (port: number) => void
 }
@@ -22,18 +24,23 @@ class HealthPortTakenError extends FleetError {
  * `/healthz`: the process lives; it also tells of a disk that takes nothing, which a restart would not cure. `/readyz`: one
  * round was collected, whether there is a hub or not. `/metrics`: the Prometheus text format.
  */
-export function probesPart({ address, metrics, status, onListening }: ProbesOptions): Part {
+export function probesPart({ address, metrics, status, version, onListening }: ProbesOptions): Part {
   const handler: RequestListener = (request, response) => {
     const answer = (code: number, body: object) =>
       response.writeHead(code, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`)
     const now = status()
     switch (request.url?.split('?')[0]) {
       case '/healthz':
-        answer(200, { status: now?.buffer.fault === undefined ? 'ok' : 'degraded', ...(now && facts(now)) })
+        answer(200, { status: now?.buffer.fault === undefined ? 'ok' : 'degraded', version, ...(now && facts(now)) })
         return
       case '/readyz':
-        if (now && now.collection.rounds > now.collection.failedRounds) answer(200, { status: 'ready' })
-        else answer(503, { status: 'not ready', error: now?.collection.lastFailure ?? 'nothing was collected yet' })
+        if (now && now.collection.rounds > now.collection.failedRounds) answer(200, { status: 'ready', version })
+        else
+          answer(503, {
+            status: 'not ready',
+            version,
+            error: now?.collection.lastFailure ?? 'nothing was collected yet',
+          })
         return
       case '/metrics':
         metrics.registry.metrics().then(

@@ -10,7 +10,16 @@ import {
   type OwnedKubeClient,
 } from '#kube'
 import { FleetError } from '#model'
-import { createLogger, keepHeapTight, keepPrivate, Metrics, type Part, startParts } from '#runtime'
+import {
+  claimFormat,
+  countBuild,
+  createLogger,
+  keepHeapTight,
+  keepPrivate,
+  Metrics,
+  type Part,
+  startParts,
+} from '#runtime'
 import type { AgentConfig } from './config.ts'
 import { probesPart } from './probes.ts'
 
@@ -19,6 +28,9 @@ export interface RunOptions {
   readonly warnings: readonly string[]
   readonly version: string
 }
+
+/** As of the hub's data folder: a later form than this one would be thrown away as damage. docs/guide/upgrade.md */
+const BUFFER_FORMAT = { format: 1, readableFrom: 1 }
 
 class NoClusterAccessError extends FleetError {
   override readonly name = 'NoClusterAccessError'
@@ -35,7 +47,10 @@ export async function runAgent({ config, warnings, version }: RunOptions): Promi
   for (const warning of warnings) logger.warn({}, warning)
   keepHeapTight()
   await keepPrivate(config.buffer.directory)
+  const ours = { ...BUFFER_FORMAT, program: version }
+  await claimFormat(config.buffer.directory, { what: "agent's buffer", ours, logger })
   const metrics = new Metrics()
+  countBuild(metrics, version)
   const stopAsked = signalled()
   let agent: Agent | undefined
   let kube: ClientByTimeout | undefined
@@ -71,6 +86,7 @@ export async function runAgent({ config, warnings, version }: RunOptions): Promi
     address: config.healthAddress,
     metrics,
     status: () => agent?.status(),
+    version,
     onListening: (port) => logger.info({ port }, 'serves /healthz, /readyz and /metrics'),
   })
   const running = await startParts([probes, collecting], { logger })

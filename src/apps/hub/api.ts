@@ -6,7 +6,7 @@ import { createKubeClient, type KubeClient } from '#kube'
 import { systemClock } from '#model'
 import { RedisMarks } from '#redis'
 import { RedisRegistries } from '#registry'
-import { Metrics } from '#runtime'
+import { countBuild, Metrics } from '#runtime'
 import { OriginalState, RedisMirror, RedisNodeSeries } from '#state'
 import type { ApiConfig } from './config.ts'
 import { historyReader } from './history.ts'
@@ -26,6 +26,7 @@ const ORIGINAL_ANSWERS =
 export async function api({ config, warnings, version }: RoleOptions<ApiConfig>): Promise<void> {
   const logger = roleLogger(config.logLevel, 'api', version, warnings)
   const metrics = new Metrics({ role: 'api' })
+  countBuild(metrics, version)
   // Redis may come later: until then data routes answer 503 and say so.
   const connection = redisConnection(config.redis)
   const isOriginal = config.stateSource === 'original'
@@ -33,7 +34,7 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
   else if (config.web.access.semantics === 'original') logger.warn({}, ORIGINAL_ANSWERS)
   const mirror = part<OriginalState | RedisMirror>('mirror', () => {
     const options = { connection, logger: logger.child({ part: 'mirror' }) }
-    return Promise.resolve(isOriginal ? new OriginalState(options) : new RedisMirror(options))
+    return Promise.resolve(isOriginal ? new OriginalState(options) : new RedisMirror({ ...options, program: version }))
   })
   const events = part('events', () => Promise.resolve(openEvents({ kind: 'follow', source: mirror.get() })))
   const { readHistory } = historyReader(config.history, logger)

@@ -43,7 +43,10 @@ export async function openControlPlane({
   const server = await ApiServer.open({
     storage: { kind: 'journal', dir: objects, acceptLoss },
     name: 'clusterpulse',
-    version: { gitVersion: `v1.33.0+clusterpulse-${version}`, platform: `${process.platform}/${process.arch}` },
+    version: {
+      gitVersion: `v1.33.0+clusterpulse-${version.replace('+', '.')}`,
+      platform: `${process.platform}/${process.arch}`,
+    },
     logger,
   })
   try {

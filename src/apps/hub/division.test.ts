@@ -50,6 +50,7 @@ describe.skipIf(redisMissing !== undefined)(
         of,
         redis: { host: redis.host, port: redis.port },
         withHistory: false,
+        version: '1.0.0',
         logMaxBytes: 2 ** 30,
         logger: silentLogger,
       })

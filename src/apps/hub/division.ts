@@ -6,7 +6,7 @@ import { divideLogs, type FormerLog } from '#ingest'
 import { FleetError, seconds, systemClock } from '#model'
 import type { RedisConnection } from '#redis'
 import { DirectoryLockedError, type Logger, lockDirectory, retryForever, SegmentLog } from '#runtime'
-import { beginDivision, forgetPositions, positionsIn } from '#state'
+import { beginDivision, claimRedisFormat, forgetPositions, positionsIn } from '#state'
 
 /** Folders of one owner. */
 export interface OwnerFolders {
@@ -22,6 +22,8 @@ export interface Division {
 }
 
 export interface DivisionWanted {
+  /** of this program */
+  readonly version: string
   readonly dataDir: string
   readonly of: number
   readonly redis: RedisConnection
@@ -60,7 +62,7 @@ const ENDING_MS = seconds(5)
  * The folders of so many owners. Where the data folder is divided among another number, it is divided anew first: new logs
  * are written beside the old ones, Redis is told, and only then the manifest names the new ones. Whatever crashes before
  * leaves the former division, whole.
- * @throws StoreUnavailableError while Redis does not answer; DivisionUnreadableError; DirectoryLockedError
+ * @throws StoreUnavailableError while Redis does not answer; StoredFormatError; DivisionUnreadableError; DirectoryLockedError
  */
 export async function dividedAmong(wanted: DivisionWanted): Promise<Division> {
   await mkdir(wanted.dataDir, { recursive: true, mode: 0o700 })
@@ -75,9 +77,10 @@ export async function dividedAmong(wanted: DivisionWanted): Promise<Division> {
 }
 
 async function dividedNow(wanted: DivisionWanted): Promise<Division> {
-  const { dataDir, of, redis } = wanted
+  const { dataDir, of, redis, version, logger } = wanted
   // One process at a time looks after the folder; what it finds may be half a division.
   await using _lock = await lockDirectory(join(dataDir, 'dividing'))
+  await claimRedisFormat(redis, version, logger)
   const former = await readManifest(dataDir)
   await removeLeftovers(dataDir, former)
   const manifest = former.of === of ? former : await divide(wanted, former)

@@ -6,11 +6,12 @@ import { createKubeClient, type KubeClient } from '#kube'
 import { systemClock } from '#model'
 import { isChild } from '#processes'
 import { RedisRegistries } from '#registry'
-import { keepPrivate, Metrics, type Part } from '#runtime'
+import { countBuild, keepPrivate, Metrics, type Part } from '#runtime'
 import { RedisStateStore } from '#state'
 import { collecting } from './collecting.ts'
 import type { ManagerConfig } from './config.ts'
 import { type Division, dividedAmong } from './division.ts'
+import { claimDataFolder, redisFormatPart } from './format.ts'
 import { type ControllerName, type GoverningOptions, governing } from './governing.ts'
 import { historyOf } from './history.ts'
 import { hubAccess } from './hub-access.ts'
@@ -47,7 +48,9 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
   if (isChild()) return ownerProcess({ config, warnings, version })
   const logger = roleLogger(config.logLevel, 'manager', version, warnings)
   await keepPrivate(config.dataDir)
+  await claimDataFolder(config.dataDir, version, logger)
   const metrics = new Metrics({ role: 'manager' })
+  countBuild(metrics, version)
   const access = await hubAccess(config.kubeconfig)
   const { namespace } = config
 
@@ -82,8 +85,10 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
     healthAddress: config.healthAddress,
     metrics: fleet.metricsText,
     readiness: fleet.readiness,
+    version,
   })
-  await runUntilSignal([probes, hub, policies, catalog, registries, ...fleet.parts], logger, () => {
+  const format = redisFormatPart(redisConnection(config.redis), version, logger)
+  await runUntilSignal([probes, format, hub, policies, catalog, registries, ...fleet.parts], logger, () => {
     logger.info({ hub: access.server, namespace, identity, processes: config.processes }, 'manager runs')
   })
 }
@@ -94,7 +99,11 @@ function inOne({ config, version, common, logger, metrics }: Governed): Fleet {
   const divided: Part = {
     name: 'division',
     async start(signal) {
-      division = await dividedAmong({ ...divisionOf(config), logger: logger.child({ part: 'division' }), signal })
+      division = await dividedAmong({
+        ...divisionOf(config, version),
+        logger: logger.child({ part: 'division' }),
+        signal,
+      })
     },
     stop: () => Promise.resolve(),
   }
@@ -113,6 +122,7 @@ function inOne({ config, version, common, logger, metrics }: Governed): Fleet {
       RedisStateStore.open({
         connection: redisConnection(config.redis),
         logId,
+        program: version,
         ttlMs: config.collection.snapshotTtlMs,
         retentionMs: config.collection.seriesRetentionMs,
         logger: logger.child({ part: 'state' }),
@@ -142,10 +152,10 @@ function inOne({ config, version, common, logger, metrics }: Governed): Fleet {
 }
 
 /** Others own the clusters: this process starts them while it leads, and rules what is about no single cluster. */
-function inSeveral({ config, common, logger, metrics }: Governed): Fleet {
+function inSeveral({ config, version, common, logger, metrics }: Governed): Fleet {
   const governs = governing(common)
   const shares = sharing({
-    division: divisionOf(config),
+    division: divisionOf(config, version),
     ...(common.election && { election: common.election }),
     sources: (fleet, signal) => governs.sources(fleet, signal),
     metrics,
@@ -158,7 +168,8 @@ function inSeveral({ config, common, logger, metrics }: Governed): Fleet {
   }
 }
 
-const divisionOf = ({ dataDir, processes, redis, history, logMaxBytes }: ManagerConfig) => ({
+const divisionOf = ({ dataDir, processes, redis, history, logMaxBytes }: ManagerConfig, version: string) => ({
+  version,
   dataDir,
   of: processes,
   redis: redisConnection(redis),

@@ -103,6 +103,7 @@ class OwnerProcess {
         RedisStateStore.open({
           connection,
           logId,
+          program: this.#version,
           owner: place,
           ttlMs: config.collection.snapshotTtlMs,
           retentionMs: config.collection.seriesRetentionMs,

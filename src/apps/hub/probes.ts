@@ -10,6 +10,8 @@ export interface ProbesOptions {
   readonly metrics: () => Promise<string>
   /** by name: why not, or undefined when ready */
   readonly readiness: Readonly<Record<string, () => string | undefined>>
+  /** of this program, for both answers */
+  readonly version: string
 }
 
 const TEXT_FORMAT = 'text/plain; version=0.0.4; charset=utf-8'
@@ -21,20 +23,21 @@ class ProbePortTakenError extends FleetError {
 }
 
 /** `/healthz`, `/readyz` and `/metrics` of a process that serves nothing else. */
-export function probesPart({ metricsAddress, healthAddress, metrics, readiness }: ProbesOptions): Part {
+export function probesPart({ metricsAddress, healthAddress, metrics, readiness, version }: ProbesOptions): Part {
   const servers: Server[] = []
   const health: RequestListener = (request, response) => {
     const path = request.url?.split('?')[0]
-    if (path === '/healthz') return answer(response, 200, { status: 'ok' })
+    if (path === '/healthz') return answer(response, 200, { status: 'ok', version })
     if (path !== '/readyz')
       return answer(response, 404, { error: 'there are /healthz and /readyz', code: 'route_not_found' })
     const faults = Object.entries(readiness).flatMap(([name, check]) => {
       const fault = attempt(check)
       return fault === undefined ? [] : [[name, fault] as const]
     })
-    if (faults.length === 0) return answer(response, 200, { status: 'ready' })
+    if (faults.length === 0) return answer(response, 200, { status: 'ready', version })
     return answer(response, 503, {
       status: 'not ready',
+      version,
       error: faults.map(([name, fault]) => `${name}: ${fault}`).join('; '),
     })
   }

@@ -32,9 +32,10 @@ export interface Sharing {
  * Redis is followed here, for the controllers that need all of it.
  */
 export function sharing({ division, election, sources, metrics, logger }: SharingOptions): Sharing {
-  const mirror = part('mirror', () =>
-    Promise.resolve(new RedisMirror({ connection: division.redis, logger: logger.child({ part: 'mirror' }) })),
-  )
+  const mirror = part('mirror', () => {
+    const { redis: connection, version: program } = division
+    return Promise.resolve(new RedisMirror({ connection, program, logger: logger.child({ part: 'mirror' }) }))
+  })
   const events = part<EventBus>('events', () => Promise.resolve(openEvents({ kind: 'follow', source: mirror.get() })))
   let owners: Owners | undefined
   let fault: string | undefined

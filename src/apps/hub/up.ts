@@ -4,7 +4,7 @@ import { MemoryPolicies } from '#access'
 import { MemoryCatalog } from '#catalog'
 import { minutes, systemClock } from '#model'
 import { MemoryRegistries } from '#registry'
-import { keepPrivate, Metrics, type Part } from '#runtime'
+import { countBuild, keepPrivate, Metrics, type Part } from '#runtime'
 import { type SimulatedRegistry, simulateRegistry } from '#simulator'
 import { EmbeddedStateStore } from '#state'
 import { collecting } from './collecting.ts'
@@ -15,6 +15,7 @@ import { fillPast } from './demo-past.ts'
 import { declareDemoPolicies } from './demo-policies.ts'
 import { declareDemoRegistries, declareDemoSources, demoRepositories } from './demo-sources.ts'
 import { demoWords, startWords } from './demo-words.ts'
+import { claimDataFolder } from './format.ts'
 import { historyOf } from './history.ts'
 import { declareMembers, knownSince, kubeconfigMembers, kubeconfigPaths, type Member } from './members.ts'
 import { inBackground, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
@@ -50,7 +51,9 @@ export async function up({
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   await keepPrivate(dataDir)
   const logger = roleLogger(config.logLevel, 'up', version, warnings)
+  await claimDataFolder(dataDir, version, logger)
   const metrics = new Metrics({ role: 'up' })
+  countBuild(metrics, version)
 
   const paths = demo ? [] : kubeconfigPaths(kubeconfig, environment)
   // Read before anything starts: a broken kubeconfig is one sentence, not half a hub.

@@ -5,7 +5,11 @@ export const healthz = {
   method: 'GET',
   url: '/healthz',
   access: 'public',
-  schema: { operationId: 'healthz', summary: 'The process lives', response: Type.Object({ status: Type.String() }) },
+  schema: {
+    operationId: 'healthz',
+    summary: 'The process lives',
+    response: Type.Object({ status: Type.String(), version: Type.String() }),
+  },
 } as const satisfies RouteContract
 
 export const readyz = {
@@ -16,7 +20,11 @@ export const readyz = {
     operationId: 'readyz',
     summary: 'The process can answer; with `verbose`, why not',
     querystring: Type.Object({ verbose: Type.Optional(Type.String({ maxLength: 10 })) }),
-    response: Type.Object({ status: Type.String(), checks: Type.Optional(Type.Record(Type.String(), Type.Unknown())) }),
+    response: Type.Object({
+      status: Type.String(),
+      version: Type.String({ description: 'of the program, with its commit' }),
+      checks: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    }),
   },
 } as const satisfies RouteContract
 

@@ -400,16 +400,17 @@ describe('probes', () => {
   it('live without a store, and are ready only with one', async () => {
     let reason: string | undefined
     await using world = await aWorld({}, { readiness: { queue: () => reason } })
-    expect((await world.get('/readyz')).body).toEqual({ status: 'ready' })
+    expect((await world.get('/readyz')).body).toEqual({ status: 'ready', version: '1.2.3' })
     reason = 'full'
     expect((await world.get('/readyz?verbose')).body).toEqual({
       status: 'not ready',
+      version: '1.2.3',
       error: 'full',
       checks: { state: 'ok', queue: 'full' },
     })
     world.told.availability = { state: 'unavailable', since: start, reason: 'inside' }
     const { status, body } = await world.get('/readyz')
-    expect([status, body]).toEqual([503, { status: 'not ready', error: 'store unavailable' }])
+    expect([status, body]).toEqual([503, { status: 'not ready', version: '1.2.3', error: 'store unavailable' }])
     expect(await world.get('/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } })
   })
 

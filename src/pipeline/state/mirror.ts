@@ -1,4 +1,12 @@
-import { type Change, type Clock, type ClusterName, type ClusterState, isClusterName, systemClock } from '#model'
+import {
+  type Change,
+  type Clock,
+  type ClusterName,
+  type ClusterState,
+  isClusterName,
+  StoredFormatError,
+  systemClock,
+} from '#model'
 import {
   type Command,
   closeRedis,
@@ -15,6 +23,7 @@ import { difference } from './difference.ts'
 import { disappearance } from './fleet.ts'
 import { FleetMemory } from './memory.ts'
 import { AlertsReader, hashOf } from './redis-alerts.ts'
+import { formatCommands, formatDecided } from './redis-format.ts'
 import { own } from './redis-keys.ts'
 import { loadFleet, whatIsMissing } from './redis-load.ts'
 import { type Division, divisionCommands, divisionOf, isSameDivision, isWhole } from './redis-owners.ts'
@@ -24,6 +33,8 @@ import type { Availability, StateReader } from './types.ts'
 
 export interface RedisMirrorOptions {
   readonly connection: RedisConnection
+  /** version of this program, for errors; default: one without a number */
+  readonly program?: string
   readonly clock?: Clock
   readonly logger?: Logger
   readonly random?: () => number
@@ -54,6 +65,7 @@ export class RedisMirror implements StateReader, AsyncDisposable {
   readonly #logger: Logger
   readonly #random: () => number
   readonly #waitMs: number
+  readonly #program: string
   readonly #memory = new FleetMemory(0)
   readonly #listeners = new Set<(changes: readonly Change[]) => void>()
   readonly #closing = new AbortController()
@@ -71,11 +83,13 @@ export class RedisMirror implements StateReader, AsyncDisposable {
     logger = silentLogger,
     random = Math.random,
     waitMs = 5_000,
+    program = 'this program',
   }: RedisMirrorOptions) {
     this.#clock = clock
     this.#logger = logger
     this.#random = random
     this.#waitMs = waitMs
+    this.#program = program
     const { commandTimeoutMs = 10_000 } = connection
     this.#reader = redisClient(connection, (reason) => this.#noteTrouble(reason))
     this.#follower = redisClient({ ...connection, commandTimeoutMs: commandTimeoutMs + waitMs }, (reason) =>
@@ -133,8 +147,25 @@ export class RedisMirror implements StateReader, AsyncDisposable {
     }
   }
 
+  /** Whether this program may read it; where not, that is what it says from now on. */
+  #canRead(format: unknown, exists: unknown): boolean {
+    try {
+      const { level, sentence } = formatDecided(format, exists, this.#program)
+      if (level === 'warn' && sentence) this.#logger.warn({}, sentence)
+      return true
+    } catch (error) {
+      if (!(error instanceof StoredFormatError)) throw error
+      this.#following = undefined
+      this.#noteUnreadable(error.message)
+      return false
+    }
+  }
+
   async #noteMissing(division: Division): Promise<void> {
-    const missing = await whatIsMissing(this.#reader, division)
+    this.#noteUnreadable(await whatIsMissing(this.#reader, division))
+  }
+
+  #noteUnreadable(missing: string): void {
     if (this.#loaded) this.#noteTrouble(missing)
     else this.#availability = { state: 'loading', missing }
   }
@@ -169,13 +200,16 @@ export class RedisMirror implements StateReader, AsyncDisposable {
   }
 
   async #reload(): Promise<void> {
-    const [newest, counts] = await transaction(this.#reader, [
+    const [newest, counts, format, exists] = await transaction(this.#reader, [
       ['XREVRANGE', own.changes, '+', '-', 'COUNT', 1],
       ['HGETALL', own.writers],
+      ...formatCommands,
     ])
     const entry = entriesOf(newest)[0]
-    const loaded = await loadFleet(this.#reader)
     this.#after = entry?.id ?? '0-0'
+    // Looked at again later, whatever else is written meanwhile.
+    if (!this.#canRead(format, exists)) return this.#clock.sleep(this.#waitMs, this.#closing.signal)
+    const loaded = await loadFleet(this.#reader)
     if (!isWhole(loaded.division)) {
       // Empty, or a part of it, and the manager has not filled it yet. That must not look like an empty fleet.
       await this.#noteMissing(loaded.division)

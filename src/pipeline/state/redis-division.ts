@@ -1,3 +1,4 @@
+import { StoredFormatError } from '#model'
 import {
   type Command,
   closeRedis,
@@ -58,7 +59,7 @@ export function forgetPositions(connection: RedisConnection, keep: readonly stri
 }
 
 /** Tells followers to read all of it again. Of no owner: nothing follows it. */
-const reloadEntry = (generation: string): Command => [
+export const reloadEntry = (generation: string): Command => [
   'XADD',
   own.changes,
   '*',
@@ -78,13 +79,15 @@ const reloadEntry = (generation: string): Command => [
   1,
 ]
 
-async function withRedis<T>(connection: RedisConnection, use: (redis: Redis) => Promise<T>): Promise<T> {
+/** @throws StoreUnavailableError; what is foreseen otherwise passes */
+export async function withRedis<T>(connection: RedisConnection, use: (redis: Redis) => Promise<T>): Promise<T> {
   let trouble: string | undefined
   const redis = redisClient(connection, (reason) => (trouble ??= reason))
   try {
     await redis.connect()
     return await use(redis)
   } catch (error) {
+    if (error instanceof StoredFormatError) throw error
     throw redisUnavailable(trouble === undefined ? error : new Error(trouble, { cause: error }))
   } finally {
     await closeRedis(redis)

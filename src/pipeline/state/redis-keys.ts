@@ -2,6 +2,8 @@ import type { ClusterName } from '#model'
 
 /** Our own keys, beside the documented ones. The whole state of the fleet, for the manager's restart and for mirrors. */
 export const own = {
+  /** form of all that is stored here, and who wrote last: see redis-format.ts */
+  format: 'clusterpulse:format',
   /** set of every cluster's name */
   clusters: 'clusterpulse:clusters',
   /** hash of one cluster: see stored.ts */

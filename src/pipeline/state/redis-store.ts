@@ -38,6 +38,7 @@ import {
   EVENT_CHANNEL,
   type Written,
 } from './redis-documents.ts'
+import { formatKept } from './redis-format.ts'
 import { own } from './redis-keys.ts'
 import { loadFleet } from './redis-load.ts'
 import { type Division, newGeneration, refuseOthers, shareBegins, shareWrites, whileDivided } from './redis-owners.ts'
@@ -48,6 +49,8 @@ export interface RedisStateOptions extends Partial<DocumentSettings> {
   readonly connection: RedisConnection
   /** id of the hub's log whose positions are given to `apply`: in another log they mean nothing */
   readonly logId?: string
+  /** version of this program, kept beside what it writes; default: one without a number */
+  readonly program?: string
   /** which part of the fleet this process writes; the others write theirs beside it; default: all of it */
   readonly owner?: OwnerPlace
   /** how often to look whether Redis is there and still has the data, ms; default 5 s */
@@ -96,6 +99,7 @@ export class RedisStateStore implements StateStore {
   readonly #settings: DocumentSettings
   readonly #logId: string
   readonly #owner: OwnerPlace
+  readonly #program: string
   readonly #checkEveryMs: number
   readonly #streamLength: number
   readonly #closing = new AbortController()
@@ -126,6 +130,7 @@ export class RedisStateStore implements StateStore {
     this.#settings = { ttlMs: options.ttlMs ?? 600_000, retentionMs: options.retentionMs ?? 3_600_000 }
     this.#logId = options.logId ?? 'hub'
     this.#owner = options.owner ?? soleOwner
+    this.#program = options.program ?? 'this program'
     this.#checkEveryMs = options.checkEveryMs ?? 5_000
     this.#streamLength = options.streamLength ?? 10_000
     this.#redis = redisClient(connection, (reason) => this.#noteTrouble(reason))
@@ -436,7 +441,7 @@ export class RedisStateStore implements StateStore {
     const mark = newGeneration()
     await whileDivided(this.#redis, (division) => {
       refuseOthers(division, this.#owner)
-      return shareBegins(this.#owner, mark)
+      return [...shareBegins(this.#owner, mark), formatKept(this.#program)]
     })
     const generation = newGeneration()
     const last = [

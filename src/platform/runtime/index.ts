@@ -5,9 +5,10 @@
  * For every layer above `contract`. Nothing here works at import time, and nothing keeps state outside an object.
  */
 export { ConfigError, type ConfigReader, configReader, parseDurationMs, type Setting } from './config.ts'
+export { claimFormat } from './format-file.ts'
 export { keepHeapTight } from './heap.ts'
 export { createLogger, type Logger, type LogLevel, parseLogLevel, silentLogger } from './logger.ts'
-export { Metrics, type MetricsMoment, metricsText } from './metrics.ts'
+export { countBuild, Metrics, type MetricsMoment, metricsText } from './metrics.ts'
 export { type Part, type RunningParts, startParts } from './parts.ts'
 export { keepPrivate } from './private-files.ts'
 export { type BackoffOptions, backoffMs, retryForever } from './retry.ts'

@@ -67,6 +67,11 @@ export class Metrics {
   }
 }
 
+/** `clusterpulse_build_info{version="…"} 1`: which build measures, in the form that Prometheus joins to the rest. */
+export function countBuild(metrics: Metrics, version: string): void {
+  metrics.gauge('clusterpulse_build_info', 'Always 1; its label names the build', ['version']).set({ version }, 1)
+}
+
 /** The text format of what several processes hold together; their default labels tell them apart. */
 export async function metricsText(moments: readonly MetricsMoment[]): Promise<string> {
   // Nothing is summed, averaged or left out: no two of them have a series with the same labels.

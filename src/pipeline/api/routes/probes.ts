@@ -17,7 +17,7 @@ export function probeRoutes(
   parts: Parts,
   { version, metrics: { registry }, readiness }: ProbeFacts,
 ): void {
-  route(app, parts, healthz, () => ({ fresh: { status: 'ok' } }))
+  route(app, parts, healthz, () => ({ fresh: { status: 'ok', version } }))
 
   route(app, parts, readyz, ({ query }) => {
     const availability = parts.state.availability()
@@ -32,6 +32,7 @@ export function probeRoutes(
       status: ready ? 200 : 503,
       fresh: {
         status: ready ? 'ready' : 'not ready',
+        version,
         ...(!ready && { error: Object.values(faults).find((fault) => fault !== undefined) }),
         ...(verbose && { checks }),
       },

@@ -1,0 +1,30 @@
+import { FleetError, type StoredFormat, StoreUnavailableError } from '#model'
+import type { RedisConnection } from '#redis'
+import { claimFormat, type Logger, type Part } from '#runtime'
+import { checkRedisFormat } from '#state'
+
+/**
+ * The form of a hub's data folder as a whole. Raise `format` with a change that another version sees, `readableFrom` where one
+ * that does not know it would misread what is there; both with a line in docs/guide/upgrade.md.
+ */
+const DATA = { format: 1, readableFrom: 1 }
+
+/** Before anything in the folder is opened. @throws StoredFormatError */
+export function claimDataFolder(directory: string, program: string, logger: Logger): Promise<void> {
+  const ours: StoredFormat = { ...DATA, program }
+  return claimFormat(directory, { what: 'data folder', ours, logger })
+}
+
+/**
+ * The first part of a manager: it refuses the start before anything is written into a Redis of a later form. While Redis is
+ * away nobody knows; whoever leads asks again.
+ */
+export const redisFormatPart = (connection: RedisConnection, program: string, logger: Logger): Part => ({
+  name: 'format',
+  start: () =>
+    checkRedisFormat(connection, program).catch((error: unknown) => {
+      if (!(error instanceof StoreUnavailableError)) throw FleetError.from(error)
+      logger.warn({ reason: error.reason }, 'the format of what is in Redis is not known yet')
+    }),
+  stop: () => Promise.resolve(),
+})
