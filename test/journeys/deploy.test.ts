@@ -1,12 +1,14 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { describe, expect, it } from 'vitest'
-import { parseAllDocuments } from 'yaml'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parseAllDocuments, stringify } from 'yaml'
+import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real-apiserver.ts'
 
-const missing =
-  spawnSync('kubectl', ['version', '--client']).status === 0 || process.env.CI_REQUIRE_ALL === '1'
-    ? undefined
-    : 'no kubectl'
+const isRequired = process.env.CI_REQUIRE_ALL === '1'
+const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0
+const missing = hasKubectl || isRequired ? undefined : 'no kubectl'
 
 interface Rule {
   readonly apiGroups: readonly string[]
@@ -14,6 +16,9 @@ interface Rule {
   readonly verbs: readonly string[]
 }
 interface Container {
+  readonly name: string
+  readonly image: string
+  readonly env?: readonly { readonly name: string; readonly value?: string; readonly valueFrom?: object }[]
   readonly securityContext?: { readonly readOnlyRootFilesystem?: boolean; readonly allowPrivilegeEscalation?: boolean }
   readonly resources?: { readonly limits?: object }
   readonly readinessProbe?: object
@@ -21,68 +26,197 @@ interface Container {
 interface Manifest {
   readonly kind: string
   readonly metadata: { readonly name: string; readonly namespace?: string }
+  readonly data?: Readonly<Record<string, string>>
   readonly rules?: readonly Rule[]
   readonly spec?: {
     readonly template?: {
+      readonly metadata: { readonly labels: Readonly<Record<string, string>> }
       readonly spec: { readonly securityContext?: object; readonly containers: readonly Container[] }
     }
+    readonly podSelector?: { readonly matchLabels: Readonly<Record<string, string>> }
+    readonly selector?: { readonly matchLabels: Readonly<Record<string, string>> }
+    readonly groups?: readonly object[]
   }
 }
 
-describe.skipIf(missing !== undefined)(`the manifests${missing === undefined ? '' : ` (not run: ${missing})`}`, () => {
-  const built = (folder: string): readonly Manifest[] => {
-    const { status, stdout, stderr } = spawnSync('kubectl', ['kustomize', folder], { encoding: 'utf8' })
-    expect(status, stderr).toBe(0)
-    return parseAllDocuments(stdout).map((document) => document.toJS() as Manifest)
-  }
+const DEPLOY = 'deploy'
+const components = readdirSync(join(DEPLOY, 'components')).sort()
 
-  it.each(['deploy/base', 'deploy/overlays/trusted-proxy', 'deploy/overlays/push'])(
-    '%s builds, and every container runs with little',
-    (folder) => {
-      const manifests = built(folder)
-      expect(manifests.map(({ kind }) => kind)).toContain('CustomResourceDefinition')
-      const deployments = manifests.filter(({ kind }) => kind === 'Deployment')
-      expect(deployments.map(({ metadata }) => metadata.name).sort()).toEqual([
-        'clusterpulse-api',
-        'clusterpulse-manager',
-        'redis',
-        ...(folder.endsWith('push') ? ['victoriametrics'] : []),
-      ])
-      for (const { spec, metadata } of deployments) {
-        expect(metadata.namespace).toBe('clusterpulse')
-        expect(spec?.template?.spec.securityContext).toMatchObject({ runAsNonRoot: true })
-        for (const container of spec?.template?.spec.containers ?? []) {
-          expect(container.securityContext).toMatchObject({
+const built = (folder: string): readonly Manifest[] => {
+  const { status, stdout, stderr } = spawnSync('kubectl', ['kustomize', folder], {
+    encoding: 'utf8',
+    maxBuffer: 2 ** 26,
+  })
+  expect(status, `${folder}: ${stderr}`).toBe(0)
+  return parseAllDocuments(stdout).map((document) => document.toJS() as Manifest)
+}
+/** The base with these components, as an operator's own kustomization names them. */
+const combined = (names: readonly string[]): readonly Manifest[] => {
+  // kustomize takes relative paths only, so the folder lies beside ours.
+  const folder = mkdtempSync(join(DEPLOY, 'overlays', '.test-'))
+  try {
+    const kustomization = {
+      resources: ['../../base'],
+      components: names.map((name) => `../../components/${name}`),
+    }
+    writeFileSync(join(folder, 'kustomization.yaml'), stringify(kustomization))
+    return built(folder)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+/** One of each line, and none or all of what stands for itself. What needs push must build without it, too. */
+const ways = [[], ['push'], ['push', 'cert-manager'], ['push', 'cert-manager', 'load-balancer'], ['push', 'openshift']]
+const pages = [
+  [],
+  ['oidc', 'ingress'],
+  ['trusted-proxy', 'gateway'],
+  ['oidc', 'trusted-proxy'],
+  ['openshift-page', 'openshift-groups'],
+]
+const besides = [[], ['history', 'token-review', 'monitoring']]
+const combinations: readonly (readonly string[])[] = [
+  ...ways.flatMap((way) => pages.flatMap((page) => besides.map((more) => [...way, ...page, ...more]))),
+  ...components.filter((name) => name !== 'fixed-user').map((name) => [name]),
+]
+const withUser = (names: readonly string[]) =>
+  names.some((name) => name.startsWith('openshift')) ? names : [...names, 'fixed-user']
+
+describe.skipIf(missing !== undefined)(`the manifests${missing === undefined ? '' : ` (not run: ${missing})`}`, () => {
+  const all = new Map<string, readonly Manifest[]>()
+  beforeAll(() => {
+    for (const names of combinations.map(withUser)) all.set(names.join(' '), combined(names))
+    for (const folder of ['base', 'overlays/kubernetes', 'overlays/openshift'])
+      all.set(folder, built(join(DEPLOY, folder)))
+  }, 300_000)
+
+  const of = (kind: string, manifests: readonly Manifest[]) => manifests.filter((one) => one.kind === kind)
+  const podsOf = (manifests: readonly Manifest[]) =>
+    of('Deployment', manifests).map(({ metadata, spec }) => {
+      if (!spec?.template) throw new Error(`${metadata.name} has no template`)
+      return { ...spec.template, name: metadata.name }
+    })
+
+  it('combine: every component is in some combination, and every container runs with little', () => {
+    expect([...new Set([...all.keys()].flatMap((names) => names.split(' ')))]).toEqual(
+      expect.arrayContaining(components),
+    )
+    for (const [title, manifests] of all) {
+      expect(
+        manifests.map(({ kind }) => kind),
+        title,
+      ).toContain('CustomResourceDefinition')
+      for (const { spec, name } of podsOf(manifests)) {
+        expect(spec.securityContext, name).toMatchObject({ runAsNonRoot: true })
+        for (const container of spec.containers) {
+          expect(container.securityContext, `${title}: ${container.name}`).toMatchObject({
             readOnlyRootFilesystem: true,
             allowPrivilegeEscalation: false,
+            capabilities: { drop: ['ALL'] },
           })
-          expect(container.resources?.limits).toBeDefined()
-          expect(container.readinessProbe).toBeDefined()
+          expect(container.resources?.limits, `${title}: ${container.name}`).toBeDefined()
+          expect(container.readinessProbe, `${title}: ${container.name}`).toBeDefined()
         }
       }
-    },
-  )
+    }
+  })
+
+  it('fix no user but where the component that does was chosen', () => {
+    for (const [title, manifests] of all) {
+      const fixes = JSON.stringify(podsOf(manifests)).match(/runAsUser|runAsGroup|fsGroup/g) ?? []
+      if (/fixed-user|overlays\/kubernetes/.test(title)) expect(fixes.length, title).toBe(podsOf(manifests).length * 3)
+      else expect(fixes, title).toEqual([])
+    }
+  })
+
+  it('guard every pod by a network policy, and drain it one at a time', () => {
+    for (const [title, manifests] of all) {
+      for (const { metadata } of podsOf(manifests)) {
+        const name = metadata.labels['app.kubernetes.io/name']
+        const chosen = (kind: string, pick: (one: Manifest) => Readonly<Record<string, string>> | undefined) =>
+          of(kind, manifests).filter((one) => pick(one)?.['app.kubernetes.io/name'] === name)
+        expect(
+          chosen('NetworkPolicy', ({ spec }) => spec?.podSelector?.matchLabels).length,
+          `${title}: ${name}`,
+        ).toBeGreaterThan(0)
+        expect(
+          chosen('PodDisruptionBudget', ({ spec }) => spec?.selector?.matchLabels).length,
+          `${title}: ${name}`,
+        ).toBe(1)
+      }
+    }
+  })
+
+  it('name one image of ours, with the version of the package, and agents run the same', () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
+    for (const [title, manifests] of all) {
+      const ours = podsOf(manifests).flatMap(({ spec }) =>
+        spec.containers.filter(({ image }) => /clusterpulse/.test(image)),
+      )
+      expect(
+        ours.map(({ image }) => image),
+        title,
+      ).toEqual(ours.map(() => `clusterpulse/clusterpulse:${version}`))
+      expect(ours.length).toBe(2)
+      const manager = ours.find(({ name }) => name === 'manager')
+      expect(manager?.env?.find(({ name }) => name === 'AGENT_IMAGE')?.value, title).toBe(manager?.image)
+    }
+    for (const [title, manifests] of all)
+      for (const { image } of podsOf(manifests).flatMap(({ spec }) => spec.containers))
+        expect(image, title).toMatch(/:v?\d+\.\d+(\.\d+)?$|@sha256:/)
+  })
+
+  it('let Redis run with a password of a Secret only, which both processes show', () => {
+    for (const [title, manifests] of all) {
+      const containers = podsOf(manifests).flatMap(({ spec }) => spec.containers)
+      for (const name of ['redis', 'manager', 'api']) {
+        const password = containers.find((one) => one.name === name)?.env?.find((one) => one.name === 'REDIS_PASSWORD')
+        expect(password?.valueFrom, `${title}: ${name}`).toEqual({
+          secretKeyRef: { name: 'clusterpulse-redis', key: 'password' },
+        })
+      }
+      expect(of('Secret', manifests), title).toEqual([])
+    }
+  })
+
+  it("keep what an operator's own kustomization sets, whatever components there are", () => {
+    const settings = (folder: string) =>
+      of('ConfigMap', all.get(folder) ?? []).find(({ metadata }) => metadata.name.startsWith('clusterpulse-settings'))
+        ?.data
+    expect(settings('overlays/kubernetes')).toMatchObject({
+      INGESTER_ADVERTISE: 'agents.pulse.example.com:9443',
+      PUBLIC_URL: 'https://pulse.example.com',
+      API_HOST: '0.0.0.0',
+      INGESTER_ENABLED: 'true',
+      VM_ENABLED: 'true',
+      COLLECTOR_CA_FILE: '/etc/ingester-tls/ca.crt',
+    })
+    expect(settings('overlays/openshift')).toMatchObject({
+      INGESTER_ADVERTISE: 'clusterpulse-ingester-clusterpulse.apps.example.com:443',
+      API_HOST: '127.0.0.1',
+      TRUSTED_PROXIES: '127.0.0.1',
+      OPENSHIFT_GROUPS: 'true',
+    })
+    expect(settings('base')).toEqual({ API_HOST: '127.0.0.1', REDIS_HOST: 'redis', INGESTER_ENABLED: 'false' })
+  })
 
   it('receive agents only where that was chosen, on a volume that outlives the pod', () => {
-    const manager = (folder: string) =>
-      JSON.stringify(
-        built(folder).find(({ kind, metadata }) => kind === 'Deployment' && metadata.name.includes('manager')),
-      )
-    expect(manager('deploy/base')).toMatch(/"INGESTER_ENABLED","value":"false"/)
-    expect(manager('deploy/overlays/push')).toMatch(/"INGESTER_ENABLED","value":"true"/)
-    expect(manager('deploy/overlays/push')).toMatch(/"persistentVolumeClaim":\{"claimName":"clusterpulse-manager"\}/)
-    const rules = built('deploy/overlays/push').flatMap((manifest) => manifest.rules ?? [])
-    expect(rules.flatMap(({ apiGroups, resources, verbs }) => [...apiGroups, ...resources, ...verbs])).not.toContain(
-      '*',
-    )
+    const manager = (title: string) =>
+      JSON.stringify(of('Deployment', all.get(title) ?? []).find(({ metadata }) => metadata.name.includes('manager')))
+    expect(manager('base')).not.toContain('persistentVolumeClaim')
+    expect(manager('push fixed-user')).toMatch(/"persistentVolumeClaim":\{"claimName":"clusterpulse-manager"\}/)
   })
 
   it('grant no more than is read and written', () => {
-    const rules = built('deploy/base').flatMap((manifest) => manifest.rules ?? [])
-    expect(rules.length).toBeGreaterThan(0)
-    for (const { apiGroups, resources, verbs } of rules) {
-      expect([...apiGroups, ...resources, ...verbs]).not.toContain('*')
-      if (resources.includes('secrets')) expect(verbs).toEqual(['get', 'list', 'watch'])
+    for (const [title, manifests] of all) {
+      const rules = manifests.flatMap((manifest) => manifest.rules ?? [])
+      expect(rules.length).toBeGreaterThan(0)
+      for (const { apiGroups, resources, verbs } of rules) {
+        expect([...apiGroups, ...resources, ...verbs], title).not.toContain('*')
+        if (resources.includes('secrets') && !title.includes('push') && !title.includes('overlays'))
+          expect(verbs, title).toEqual(['get', 'list', 'watch'])
+      }
     }
     const manifest = readFileSync('deploy/member/reader.yaml', 'utf8')
     const reader = parseAllDocuments(manifest).map((document) => document.toJS() as Manifest)
@@ -90,4 +224,127 @@ describe.skipIf(missing !== undefined)(`the manifests${missing === undefined ? '
     expect(member?.rules?.flatMap(({ verbs }) => verbs).every((verb) => verb === 'get' || verb === 'list')).toBe(true)
     expect(member?.rules?.flatMap(({ resources }) => resources)).not.toContain('secrets')
   })
+
+  const noServer = isRequired ? undefined : (noRealApiServer() ?? noCrds())
+  describe.skipIf(noServer !== undefined)(
+    `on a real kube-apiserver${noServer === undefined ? '' : ` (not run: ${noServer})`}`,
+    () => {
+      let real: RealApiServer
+      let folder: string
+      const kubectl = (args: readonly string[], input?: string) => {
+        const run = spawnSync('kubectl', ['--kubeconfig', join(folder, 'admin.yaml'), ...args], {
+          encoding: 'utf8',
+          input,
+          maxBuffer: 2 ** 26,
+        })
+        return { status: run.status, said: `${run.stdout}${run.stderr}` }
+      }
+      beforeAll(async () => {
+        const server = await startRealApiServer()
+        if (!server) throw new Error('no real kube-apiserver')
+        real = server
+        folder = mkdtempSync(join(tmpdir(), 'deploy-'))
+        writeFileSync(join(folder, 'admin.yaml'), real.kubeconfig)
+        const made = kubectl([
+          'apply',
+          '--server-side',
+          '-f',
+          crdFolder(),
+          '-f',
+          'deploy/crds',
+          '-f',
+          'deploy/base/namespace.yaml',
+        ])
+        expect(made.said).toMatch(/namespace\/clusterpulse serverside-applied/)
+        const kinds = [
+          'routes.route.openshift.io',
+          'httproutes.gateway.networking.k8s.io',
+          'prometheusrules.monitoring.coreos.com',
+        ]
+        const ready = kubectl([
+          'wait',
+          '--for=condition=Established',
+          '--timeout=60s',
+          ...kinds.map((kind) => `crd/${kind}`),
+        ])
+        expect(ready.status, ready.said).toBe(0)
+      }, 180_000)
+      afterAll(async () => {
+        await real?.stop()
+        if (folder) rmSync(folder, { recursive: true, force: true })
+      })
+
+      it('takes every object of every combination, with no word of warning', { timeout: 300_000 }, () => {
+        const objects = new Map<string, Manifest>()
+        for (const manifests of all.values())
+          for (const manifest of manifests)
+            if (manifest.kind !== 'CustomResourceDefinition') objects.set(JSON.stringify(manifest), manifest)
+        expect(objects.size).toBeGreaterThan(60)
+        // Objects of one name differ between combinations: each round takes one of each.
+        let rest = [...objects.values()]
+        while (rest.length > 0) {
+          const round = new Map(rest.map((one) => [`${one.kind}/${one.metadata.name}`, one]))
+          rest = rest.filter((one) => round.get(`${one.kind}/${one.metadata.name}`) !== one)
+          const text = [...round.values()].map((one) => JSON.stringify(one)).join('\n---\n')
+          const taken = kubectl(['apply', '--server-side', '--dry-run=server', '--validate=strict', '-f', '-'], text)
+          expect(taken.status, taken.said).toBe(0)
+          expect(taken.said).not.toMatch(/warning/i)
+        }
+        const wrong = stringify({
+          apiVersion: 'route.openshift.io/v1',
+          kind: 'Route',
+          metadata: { name: 'x', namespace: 'clusterpulse' },
+          spec: { to: { kind: 'Servicee', name: 'x' } },
+        })
+        expect(kubectl(['apply', '--server-side', '--dry-run=server', '-f', '-'], wrong).status).not.toBe(0)
+      })
+    },
+  )
+
+  const promtool = promtoolPath()
+  it.skipIf(promtool === undefined && !isRequired)('hold rules that promtool takes', () => {
+    const rule = of('PrometheusRule', combined(['monitoring']))[0]
+    const file = join(mkdtempSync(join(tmpdir(), 'rules-')), 'rules.yaml')
+    writeFileSync(file, stringify({ groups: rule?.spec?.groups }))
+    const check = spawnSync(promtool ?? 'promtool', ['check', 'rules', '--lint-fatal', file], { encoding: 'utf8' })
+    expect(check.status, check.stdout + check.stderr).toBe(0)
+    expect(check.stdout).toMatch(/SUCCESS: [1-9]/)
+  })
 })
+
+describe('the name of our image', () => {
+  it('is one: in manifests, guide, container file, settings and help', () => {
+    const files = ['deploy', 'docs', 'src', 'README.md', 'SECURITY.md'].flatMap((root) =>
+      root.endsWith('.md')
+        ? [root]
+        : readdirSync(root, { recursive: true, encoding: 'utf8' }).map((name) => join(root, name)),
+    )
+    const uses = files
+      .filter((file) => /(\.(md|ya?ml|ts)|Dockerfile)$/.test(file) && !file.endsWith('.test.ts'))
+      .flatMap((file) =>
+        readFileSync(file, 'utf8')
+          .split('\n')
+          .flatMap((line, i) => {
+            const used =
+              /(?:image: *|build .*-t |AGENT_IMAGE=|(?:new)?[nN]ame: |docker run .*?)["']?((?:[\w.-]+\/)*clusterpulse(?:\/clusterpulse)?)(?=[:@"'\s]|$)(.*)/.exec(
+                line,
+              )
+            const isImage = used && (/image|build|docker|AGENT_IMAGE|newName/.test(line) || used[1]?.includes('/'))
+            return isImage ? [{ where: `${relative('.', file)}:${i + 1}`, name: used[1] }] : []
+          }),
+      )
+    expect(uses.length).toBeGreaterThan(5)
+    expect(uses.filter(({ name }) => name !== 'clusterpulse/clusterpulse')).toEqual([])
+  })
+})
+
+function crdFolder(): string {
+  return process.env.CRD_ASSETS ?? join(process.env.HOME ?? '', '.cache/clusterpulse/crds')
+}
+function noCrds(): string | undefined {
+  return existsSync(crdFolder()) ? undefined : 'no CRD files of others: bash scripts/fetch-crds.sh, or CRD_ASSETS'
+}
+function promtoolPath(): string | undefined {
+  const folders = [process.env.PROMTOOL_ASSETS ?? '', join(process.env.HOME ?? '', '.cache/clusterpulse/promtool')]
+  return folders.map((folder) => join(folder, 'promtool')).find((path) => existsSync(path))
+}

@@ -197,7 +197,7 @@ describe.skipIf(why !== undefined)(`push on Kubernetes${why === undefined ? '' :
     ca = (await newCertificate()).ca
 
     // The manifests as they are, less what needs somebody to run pods.
-    const manifests = spawnSync('kubectl', ['kustomize', 'deploy/overlays/push'], { encoding: 'utf8' }).stdout
+    const manifests = spawnSync('kubectl', ['kustomize', 'deploy/overlays/kubernetes'], { encoding: 'utf8' }).stdout
     const kinds = /^kind: (Namespace|ServiceAccount|Role|RoleBinding|CustomResourceDefinition)$/m
     const chosen = manifests.split(/^---$/m).filter((text) => kinds.test(text))
     await kubectl(['apply', '--server-side', '-f', '-'], chosen.join('\n---\n'))

@@ -1,3 +1,4 @@
+import { IMAGE } from '#connections'
 import type { ConfigReader } from '#runtime'
 
 /** How agents reach the hub. */
@@ -15,7 +16,9 @@ export interface IngesterConfig {
   /** name agents verify instead of the one they dial: `<name>.<namespace>.svc`; none: the dialled one */
   readonly serviceName?: string
   /** where the CA handed to agents is, for `files` */
-  readonly ca: { readonly configMap: string; readonly namespace?: string; readonly key: string }
+  readonly ca:
+    | { readonly file: string }
+    | { readonly configMap: string; readonly namespace?: string; readonly key: string }
   /** host:port agents are told where their connection names none */
   readonly advertise?: string
   readonly maxMessageBytes: number
@@ -84,17 +87,7 @@ export function ingester(read: ConfigReader, role: 'up' | 'manager'): IngesterCo
       meaning: 'agents verify the hub by the roots of their system; no CA is handed to them',
     }),
     ...(!own && withTls && { serviceName }),
-    ca: {
-      configMap: read.text('COLLECTOR_CA_CONFIGMAP', {
-        default: 'ingester-ca',
-        meaning: 'ConfigMap with the CA handed to agents',
-      }),
-      ...optional(
-        'namespace',
-        read.optionalText('COLLECTOR_CA_NAMESPACE', { meaning: 'its namespace; default: that of the hub' }),
-      ),
-      key: read.text('COLLECTOR_CA_KEY', { default: 'service-ca.crt', meaning: 'the key in it' }),
-    },
+    ca: handedCa(read),
     ...optional('advertise', advertise),
     maxMessageBytes: read.integer('INGESTER_MAX_MESSAGE_BYTES', {
       default: 16 * 2 ** 20,
@@ -112,10 +105,24 @@ export function ingester(read: ConfigReader, role: 'up' | 'manager'): IngesterCo
       meaning: "a collector of the original may show the token of its connection's credentials",
     }),
     agentImage: read.text('AGENT_IMAGE', {
-      default: 'clusterpulse/clusterpulse',
+      default: IMAGE,
       meaning: 'image deployed on members, without its tag: the tag is collectorVersion, else the version of the hub',
     }),
   }
+}
+
+/** Where the CA is that agents are to trust. */
+function handedCa(read: ConfigReader): IngesterConfig['ca'] {
+  const file = read.optionalText('COLLECTOR_CA_FILE', {
+    meaning: 'PEM file with the CA handed to agents, instead of a ConfigMap; read again when it changes',
+  })
+  const configMap = read.text('COLLECTOR_CA_CONFIGMAP', {
+    default: 'ingester-ca',
+    meaning: 'ConfigMap with the CA handed to agents',
+  })
+  const namespace = read.optionalText('COLLECTOR_CA_NAMESPACE', { meaning: 'its namespace; default: that of the hub' })
+  const key = read.text('COLLECTOR_CA_KEY', { default: 'service-ca.crt', meaning: 'the key in it' })
+  return file === undefined ? { configMap, ...optional('namespace', namespace), key } : { file }
 }
 
 /** What the hub's own certificate is for: the machine's usual names, where it listens, and where agents are told to go. */

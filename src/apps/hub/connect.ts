@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { AgentCredentials, joinCommand, joinManifest } from '#connections'
+import { AgentCredentials, IMAGE, joinCommand, joinManifest } from '#connections'
 import { clusterConnection, metricSource } from '#kinds'
 import {
   accessForContext,
@@ -137,7 +137,7 @@ async function joining(
       notes.push(
         `its role lets the agent read what ${sources.length} MetricSources name today; print it again when there are more`,
       )
-    return { text: joinManifest({ ...shared, image: options.image ?? told.image ?? 'clusterpulse', sources }), notes }
+    return { text: joinManifest({ ...shared, image: options.image ?? told.image ?? IMAGE, sources }), notes }
   }
   notes.push('run it where the kubeconfig of the member is (KUBECONFIG); it holds the token')
   return { text: `${joinCommand(shared)}\n`, notes }

@@ -15,6 +15,7 @@ import { claimDataFolder, redisFormatPart } from './format.ts'
 import { type ControllerName, type GoverningOptions, governing } from './governing.ts'
 import { historyOf } from './history.ts'
 import { hubAccess } from './hub-access.ts'
+import { memberMetrics } from './member-metrics.ts'
 import { ownerProcess } from './owner-process.ts'
 import { probesPart } from './probes.ts'
 import { redisConnection } from './redis.ts'
@@ -133,6 +134,9 @@ function inOne({ config, version, common, logger, metrics }: Governed): Fleet {
     ...historyOf(config.history, { directory: () => folders().history, logger }),
     allowLocalKubeconfig: false,
   })
+  memberMetrics(metrics, () =>
+    collect.isLeading() && collect.leadingFault() === undefined ? collect.state().clusters() : undefined,
+  )
   const ofLeader = (check: () => string | undefined) => () =>
     collect.isLeading() && collect.leadingFault() === undefined ? check() : undefined
   return {

@@ -8,6 +8,7 @@ import { RedisStateStore } from '#state'
 import type { ManagerConfig } from './config.ts'
 import { historyOf } from './history.ts'
 import { hubAccess } from './hub-access.ts'
+import { memberMetrics } from './member-metrics.ts'
 import type { ToManager, ToOwner } from './owner-messages.ts'
 import { type Owning, owning } from './owning.ts'
 import { redisConnection } from './redis.ts'
@@ -116,6 +117,7 @@ class OwnerProcess {
       logger,
     })
     this.#owning = owns
+    memberMetrics(this.#metrics, () => owns.state().clusters())
     return startParts([hub, catalog, ...owns.parts], { logger })
   }
 

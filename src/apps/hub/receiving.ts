@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { generateServingCertificate } from '#apiserver'
 import type { SourceCatalog } from '#catalog'
@@ -205,30 +205,43 @@ export class Receiving implements AsyncDisposable {
 
   /** The CA that agents are handed, where the platform or a person keeps it. */
   async #readCa(): Promise<void> {
-    const { config, hub, namespace, logger } = this.#options
+    const { logger } = this.#options
     const { signal } = this.#stop
-    const key = { name: config.ca.configMap, namespace: config.ca.namespace ?? namespace }
     let told = ''
     while (!signal.aborted) {
       let fault = ''
       try {
-        const map = await hub().get(configMaps, key, signal)
-        const text = (map?.data as Record<string, string> | undefined)?.[config.ca.key]
-        if (text) this.#caPem = text
-        else fault = map ? `has no key ${config.ca.key}` : 'does not exist'
+        this.#caPem = await this.#handedCa(signal)
       } catch (error) {
         if (signal.aborted) return
-        fault = `cannot be read: ${error instanceof Error ? error.message : String(error)}`
+        fault = error instanceof Error ? error.message : String(error)
       }
       if (fault !== '' && fault !== told) {
         logger.error(
-          { configMap: `${key.namespace}/${key.name}` },
-          `the ConfigMap with the CA for agents ${fault}: name it with COLLECTOR_CA_CONFIGMAP, or set INGESTER_TLS_USE_SYSTEM_CA`,
+          {},
+          `the CA for agents cannot be read: ${fault}; name it with COLLECTOR_CA_FILE or COLLECTOR_CA_CONFIGMAP, or set INGESTER_TLS_USE_SYSTEM_CA`,
         )
       }
       told = fault
       await systemClock.sleep(CA_READ_EVERY_MS, signal)
     }
+  }
+
+  async #handedCa(signal: AbortSignal): Promise<string> {
+    const { hub, namespace } = this.#options
+    const { ca } = this.#options.config
+    if ('file' in ca) {
+      const text = await readFile(ca.file, 'utf8')
+      if (text.includes('BEGIN CERTIFICATE')) return text
+      throw new Error(`${ca.file} holds no certificate in PEM`)
+    }
+    const key = { name: ca.configMap, namespace: ca.namespace ?? namespace }
+    const map = await hub().get(configMaps, key, signal)
+    const text = (map?.data as Record<string, string> | undefined)?.[ca.key]
+    if (text) return text
+    throw new Error(
+      `the ConfigMap ${key.namespace}/${key.name} ${map === undefined ? 'does not exist' : `has no key ${ca.key}`}`,
+    )
   }
 
   /** One of several owners tells for all: what there is to tell is the same. */

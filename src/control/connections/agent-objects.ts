@@ -3,6 +3,9 @@ import type { Collector } from '#collect'
 import type { KubeObject, Resource } from '#kube'
 import { agentRole, type RoleRead } from './agent-role.ts'
 
+/** The name of our one image, which runs every role, without its tag. Manifests, guide and container file write the same. */
+export const IMAGE = 'clusterpulse/clusterpulse'
+
 /** How agents are installed on members. */
 export interface AgentInstall {
   /** image of this product; without a tag, that is `collectorVersion` of the connection, else `version` */

@@ -20,7 +20,7 @@ export {
   type IssuedToken,
   UnknownConnectionError,
 } from './agent-credentials.ts'
-export type { AgentInstall } from './agent-objects.ts'
+export { type AgentInstall, IMAGE } from './agent-objects.ts'
 export { agentPlans } from './agent-plans.ts'
 export { type ConnectionsOptions, connectionReconcilers } from './controllers.ts'
 export { caFingerprints, type Joining, type JoiningByManifest, joinCommand, joinManifest } from './join.ts'
