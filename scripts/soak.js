@@ -6,6 +6,10 @@ import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const runs = {
+  siege: {
+    file: 'test/soak-siege.ts',
+    what: 'a crowd at every door of a hub, beside a calm one: [windows = 5] [seconds = 20]',
+  },
   damage: { file: 'test/soak-damage.ts', what: 'one harmed file in a data folder: [runs = 500] [seed]' },
 }
 

@@ -1,3 +1,4 @@
+import type { ChannelCredentials } from '@grpc/grpc-js'
 import { type Batch, parseClusterName } from '#model'
 import { StreamClient } from '../src/pipeline/ingest/stream/test/clients.ts'
 import { frame, hello } from '../src/pipeline/ingest/stream/test/own-agent.ts'
@@ -8,6 +9,8 @@ interface PusherOptions {
   readonly port: number
   readonly cluster: string
   readonly token: string
+  /** default: without TLS */
+  readonly credentials?: ChannelCredentials
 }
 
 interface Produced {
@@ -33,6 +36,8 @@ export class WirePusher implements AsyncDisposable {
   /** what the hub refused for good: never to happen */
   readonly refusals: string[] = []
   streams = 0
+  /** from a batch to its acknowledgement, ms, of each; a reader may empty it */
+  readonly waits: number[] = []
 
   constructor(options: PusherOptions) {
     this.#options = options
@@ -81,8 +86,8 @@ export class WirePusher implements AsyncDisposable {
 
   async #run(): Promise<void> {
     while (!this.#isStopped) {
-      const { host, port, token, cluster } = this.#options
-      await using link = new StreamClient({ address: { host, port }, token })
+      const { host, port, token, cluster, credentials } = this.#options
+      await using link = new StreamClient({ address: { host, port }, token, ...(credentials && { credentials }) })
       link.send(hello({ cluster, token, origin: this.#origin }))
       await this.#serve(link).catch((error: unknown) => String(error)) // the hub is away: so it is tried again
       this.#link = undefined
@@ -120,6 +125,12 @@ export class WirePusher implements AsyncDisposable {
   }
 
   #take(ranges: readonly { readonly first: number; readonly last: number }[]): void {
-    for (const { first, last } of ranges) for (let n = first; n <= last; n++) this.#safe.add(n)
+    const now = performance.now()
+    for (const { first, last } of ranges)
+      for (let n = first; n <= last; n++) {
+        const produced = this.#safe.has(n) ? undefined : this.#produced[n - 1]
+        if (produced) this.waits.push(now - produced.madeAt)
+        this.#safe.add(n)
+      }
   }
 }
