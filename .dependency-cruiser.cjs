@@ -31,9 +31,13 @@ const modules = {
     ],
   },
   control: {
-    connections: ['kinds', 'kube', 'controller', 'runtime', 'collect', 'metricsource', 'catalog', 'ingest', 'state'],
+    credentials: ['kinds', 'kube'],
+    connections: [
+      ...['credentials', 'kinds', 'kube', 'controller', 'runtime'],
+      ...['collect', 'metricsource', 'catalog', 'ingest', 'state'],
+    ],
     metricsources: ['kinds', 'kube', 'controller', 'runtime', 'metricsource', 'catalog', 'ingest', 'state', 'events'],
-    registries: ['kinds', 'kube', 'outbound', 'controller', 'runtime', 'registry', 'events'],
+    registries: ['credentials', 'kinds', 'kube', 'outbound', 'controller', 'runtime', 'registry', 'events'],
   },
 }
 const layerOf = Object.fromEntries(

@@ -112,4 +112,17 @@ describe('declareMembers', () => {
       token: Buffer.from('two').toString('base64'),
     })
   })
+
+  it('says on the Secret which endpoint its token is for, on other ports too; a kubeconfig says it itself', async () => {
+    await using server = await ApiServer.open({ storage: { kind: 'memory' } })
+    await server.objects.put(clusterConnection.crd() as unknown as ApiObject)
+    await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: HUB_NAMESPACE } })
+    const annotationsOf = (name: string) =>
+      server.objects.get(secrets, { name: `${name}-access`, namespace: HUB_NAMESPACE })?.metadata.annotations
+    const file = member('file', { credentials: { kubeconfigPath: '/home/me/config', context: 'x' } })
+    await declareMembers(server, [member('a'), file], silentLogger)
+    await declareMembers(server, [member('a', { endpoint: 'https://127.0.0.1:10' }), file], silentLogger)
+    expect(annotationsOf('a')).toEqual({ 'clusterpulse.io/endpoint': 'https://127.0.0.1:10' })
+    expect(annotationsOf('file')).toBeUndefined()
+  })
 })

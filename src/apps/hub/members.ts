@@ -128,11 +128,14 @@ export function knownSince(server: ApiServer, members: readonly Member[]): Reado
 const secretName = (cluster: string) => `${cluster.slice(0, 240)}-access`
 const meta = (name: string) => ({ name, namespace: HUB_NAMESPACE, labels: { [MANAGED_BY]: UP } })
 
-function secretOf({ name, credentials }: Member): ApiObject {
+/** Simulated members come back on other ports with the credentials of before; what a kubeconfig holds says itself where it goes. */
+function secretOf({ name, endpoint, credentials }: Member): ApiObject {
   const data = Object.fromEntries(
     Object.entries(credentials).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
   )
-  return { apiVersion: 'v1', kind: 'Secret', metadata: meta(secretName(name)), type: 'Opaque', data }
+  const annotations = 'kubeconfigPath' in credentials ? undefined : { 'clusterpulse.io/endpoint': endpoint }
+  const metadata = { ...meta(secretName(name)), ...(annotations && { annotations }) }
+  return { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data }
 }
 
 function connectionOf({ name, displayName, endpoint, labels, insecureSkipTlsVerify, push }: Member): ApiObject {
@@ -162,5 +165,9 @@ async function putIfDifferent(server: ApiServer, resource: typeof connections, w
   const ours = wanted.kind === 'Secret' ? 'data' : 'spec'
   const { collectionMode: _, ...spec } = (wanted.spec ?? {}) as Record<string, unknown>
   const merged = ours === 'data' ? wanted.data : { ...(live.spec as object), ...spec }
-  if (JSON.stringify(live[ours]) !== JSON.stringify(merged)) await server.objects.update({ ...live, [ours]: merged })
+  const annotations = { ...live.metadata.annotations, ...wanted.metadata.annotations }
+  const isSame =
+    JSON.stringify(live[ours]) === JSON.stringify(merged) &&
+    JSON.stringify(live.metadata.annotations ?? {}) === JSON.stringify(annotations)
+  if (!isSame) await server.objects.update({ ...live, metadata: { ...live.metadata, annotations }, [ours]: merged })
 }

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { AcceptedCredentials } from './accepted-credentials.ts'
 import { StatusConditions } from './conditions.ts'
 import { defineKind, type KindObject } from './kind.ts'
 
@@ -115,6 +116,7 @@ const Status = Type.Object(
           'process of the hub that owns the cluster: reads it or receives its agent, and has its log and state; absent where one process owns all',
       }),
     ),
+    credentials: Type.Optional(AcceptedCredentials),
     conditions: Type.Optional(StatusConditions),
     collectorStatus: Type.Optional(
       Type.Object(

@@ -6,6 +6,7 @@
  *
  * Schemas accept what older manifests contain; the code clamps, the schema does not refuse. Pure: no input, no output.
  */
+export type { AcceptedCredentials } from './accepted-credentials.ts'
 export {
   type ClusterConnection,
   type ClusterConnectionSpec,

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { AcceptedCredentials } from './accepted-credentials.ts'
 import { StatusConditions } from './conditions.ts'
 import { defineKind, type KindObject } from './kind.ts'
 
@@ -87,6 +88,7 @@ const Status = Type.Object(
     repositoryCount: Type.Optional(Type.Integer({ minimum: 0, description: 'repositories in the catalogue' })),
     version: Type.Optional(Text(256, 'of the API, as the registry says')),
     features: Type.Optional(Type.Record(Type.String(), Type.Boolean(), { description: 'what was noticed' })),
+    credentials: Type.Optional(AcceptedCredentials),
     conditions: Type.Optional(StatusConditions),
   },
   { description: 'what is seen; written by the hub' },

@@ -64,6 +64,8 @@ export interface Wish {
 /** What is to be said of the agent in the status, besides whether it is connected. */
 export interface Installed {
   readonly condition?: CollectorCondition
+  /** the member took the hub's credentials just now */
+  readonly accepted?: true
   /** an agent that is not wanted is still on the member: why */
   readonly left?: string
 }
@@ -202,7 +204,7 @@ export class AgentInstaller {
       if (end.changed) logger.info({ cluster: name, image: end.image }, 'the agent was deployed')
       this.#tellRole(name, end.roleLeft)
     }
-    return said(end, wish)
+    return { ...said(end, wish), ...(end.kind === 'deployed' && { accepted: true }) }
   }
 
   /**

@@ -1,3 +1,4 @@
+import { type Destination, destinationOf, endpointAnnotations } from '#credentials'
 import type { ClusterConnectionSpec } from '#kinds'
 import {
   accessForContext,
@@ -43,6 +44,7 @@ export function secretFacts({ metadata, data, stringData }: KubeObject): SecretF
       ...(namespace && { namespace }),
       ...(uid && { uid }),
       ...(resourceVersion && { resourceVersion }),
+      ...endpointAnnotations(metadata),
     },
     access,
   }
@@ -54,7 +56,9 @@ export interface AccessFault {
   readonly message: string
 }
 
-export type AccessDecision = { readonly access: ClusterAccess } | { readonly fault: AccessFault }
+export type AccessDecision =
+  /** carried: where the Secret leads by itself, as a kubeconfig does; absent: the connection alone says where */
+  { readonly access: ClusterAccess; readonly carried?: Destination } | { readonly fault: AccessFault }
 
 export interface AccessInputs {
   readonly secretName: string
@@ -173,7 +177,10 @@ async function fromKubeconfig(
     const access = await accessForContext(config, secret?.access.context?.trim() || undefined)
     const verifyTls = access.verifyTls && spec.insecureSkipTLSVerify !== true
     const isPlain = access.server.startsWith('http://') && spec.insecureSkipTLSVerify === true
-    return { access: { ...access, ...overrides(spec), verifyTls, ...(isPlain && { allowHttp: true }) } }
+    return {
+      access: { ...access, ...overrides(spec), verifyTls, ...(isPlain && { allowHttp: true }) },
+      carried: destinationOf(access.server, access.proxyUrl),
+    }
   } catch (error) {
     return malformed(error)
   }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { SourceCatalog } from '#catalog'
 import { collectors as builtIn, type Collector } from '#collect'
 import {
@@ -9,6 +10,7 @@ import {
   onSpecChange,
   type Trigger,
 } from '#controller'
+import { CredentialLedger } from '#credentials'
 import type { Agents, Ingester } from '#ingest'
 import type { ClientPool, KubeClient, KubeObject, ObjectKey } from '#kube'
 import { type Clock, type OwnerPlace, owns, soleOwner, systemClock } from '#model'
@@ -18,7 +20,7 @@ import type { AgentCredentials } from './agent-credentials.ts'
 import { AgentInstaller } from './agent-installer.ts'
 import type { AgentInstall } from './agent-objects.ts'
 import { readsOf } from './agent-role.ts'
-import { accessSecrets, type SecretFacts } from './cluster-access.ts'
+import { accessSecrets, type SecretFacts, serverOf } from './cluster-access.ts'
 import { connectionResource } from './connection-resource.ts'
 import { LocalKubeconfigs } from './local-kubeconfig.ts'
 import { ConnectionReconciler } from './reconciler.ts'
@@ -81,9 +83,11 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
   } = options
   const isOurs = (cluster: string) => owns(owner, cluster)
   const shared = { kube: hub, namespace, logger, clock }
+  const ledger = new CredentialLedger('ClusterConnection', serverOf)
   const connections = new Informer<KubeObject>({
     ...shared,
     resource: { ...connectionResource, fromJson: lean },
+    onEvent: (event) => ledger.see(event),
     // A connection has the name of its cluster.
     ...(owner.of > 1 && { where: ({ metadata }: KubeObject) => isOurs(metadata.name) }),
   })
@@ -118,6 +122,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     hub,
     connections,
     secrets,
+    ledger,
     namespace,
     owner,
     clients: options.clients,
@@ -145,6 +150,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     if (changesSpec(change)) reconciler.interrupt(change.key.name)
   })
   secrets.onChange((change) => {
+    if (change.kind === 'deleted') ledger.forget(change.previous.metadata.uid)
     if (change.kind === 'changed' && sameAccess(change.object, change.previous)) return
     for (const { name } of referring(change.key)) reconciler.interrupt(name)
   })
@@ -153,9 +159,8 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     reconciler,
     triggers: [
       withForgotten(onSpecChange(connections), state, namespace, isOurs),
-      onReferredChange(secrets, (change) =>
-        change.kind === 'changed' && sameAccess(change.object, change.previous) ? [] : referring(change.key),
-      ),
+      // Any change frees credentials that are held, or binds them anew.
+      onReferredChange(secrets, (change) => referring(change.key)),
     ],
     // Waiting for a cluster that does not answer costs nothing, so more may wait than read.
     concurrency: concurrency * 4,
@@ -241,7 +246,8 @@ function refersTo({ metadata, spec }: KubeObject, secret: ObjectKey): boolean {
   )
 }
 
-const sameAccess = (a: SecretFacts, b: SecretFacts) => JSON.stringify(a.access) === JSON.stringify(b.access)
+const sameAccess = (a: SecretFacts, b: SecretFacts) =>
+  isDeepStrictEqual([a.access, a.metadata.annotations], [b.access, b.metadata.annotations])
 
 function roundMetrics(metrics: Metrics | undefined): (result: 'collected' | 'failed', durationMs: number) => void {
   const rounds = metrics?.counter('clusterpulse_rounds_total', 'Rounds by how they ended.', ['result'])

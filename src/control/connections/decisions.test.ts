@@ -176,6 +176,8 @@ const inputs = (over: Partial<StatusInputs> = {}): StatusInputs => ({
   adjustments: [],
   collector: undefined,
   leftAgent: undefined,
+  held: undefined,
+  credentials: undefined,
   agent: undefined,
   isDelivering: false,
   owner: undefined,

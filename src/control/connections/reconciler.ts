@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Collector, collectRound, failureOf, roundLimitMs } from '#collect'
 import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
+import type { CredentialLedger } from '#credentials'
 import type { Agents, Ingester } from '#ingest'
 import type { ClusterConnection } from '#kinds'
 import type { ClientPool, ClusterAccess, KubeClient, KubeObject, ObjectKey } from '#kube'
@@ -32,6 +33,8 @@ export interface ReconcilerOptions {
   readonly hub: KubeClient
   readonly connections: Informer<KubeObject>
   readonly secrets: Informer<SecretFacts>
+  /** of all connections, whoever owns their clusters */
+  readonly ledger: CredentialLedger
   /** namespace of the secrets informer; Secrets elsewhere are read one by one */
   readonly namespace: string
   /** clusters of others are left alone: to know no connection of theirs does not mean that there is none */
@@ -369,11 +372,12 @@ export class ConnectionReconciler implements Reconciler {
   }
 
   #way(connection: ClusterConnection, signal: AbortSignal): Promise<Way> {
-    const { hub, secrets, namespace, localKubeconfigs } = this.#options
+    const { hub, secrets, namespace, ledger, localKubeconfigs } = this.#options
     return wayIn(
       connection,
       {
         namespace,
+        ledger,
         secret: async (key) => (key.namespace === namespace ? secrets.get(key) : hub.get(accessSecrets, key, signal)),
         ...(localKubeconfigs && { localKubeconfigs }),
       },
@@ -459,13 +463,14 @@ export class ConnectionReconciler implements Reconciler {
 
   /** Writes what differs from the stored status. A failure to do so is logged: the next round says it again. */
   async #write(look: Look, end: RoundEnd, batch: Batch | undefined, installed: Installed = {}): Promise<void> {
-    const { hub, state, connections, agents, clock, logger } = this.#options
+    const { hub, state, connections, agents, ledger, clock, logger } = this.#options
     const { object, cluster, settings, way, collecting } = look
     const key = keyOf(object)
     const known = state.cluster(cluster)
     const stored = (connections.get(key) ?? object) as unknown as Partial<ClusterConnection> // served under our schema
     if (end.kind === 'connecting' && (stored.status?.phase || collecting.by !== 'hub')) return
     const isCurrent = end.kind === 'delivered' || (batch && known && known.sequence >= batch.sequence)
+    const isAccepted = end.kind === 'collected' || installed.accepted === true
     const status = statusPatch({
       stored: stored.status,
       generation: object.metadata.generation,
@@ -475,6 +480,8 @@ export class ConnectionReconciler implements Reconciler {
       adjustments: settings.adjustments,
       collector: collecting.condition && (installed.condition ?? collecting.condition),
       leftAgent: installed.left,
+      held: 'end' in way ? way.held : undefined,
+      credentials: isAccepted && 'access' in way ? ledger.accept(way.credentials) : undefined,
       agent: agents?.facts(cluster),
       isDelivering: collecting.by === 'agent',
       owner: this.#owner,

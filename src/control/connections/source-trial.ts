@@ -1,7 +1,8 @@
+import { CredentialLedger } from '#credentials'
 import { type ClientPool, type KubeClient, throwOwnClose } from '#kube'
 import { type CompiledSource, collectSource } from '#metricsource'
 import { type Clock, type CustomPart, FleetError, systemClock } from '#model'
-import { accessSecrets, isReachable } from './cluster-access.ts'
+import { accessSecrets, isReachable, serverOf } from './cluster-access.ts'
 import { connectionResource } from './connection-resource.ts'
 import { LocalKubeconfigs } from './local-kubeconfig.ts'
 import type { Defaults } from './settings.ts'
@@ -37,7 +38,11 @@ export function sourceTrial(options: SourceTrialOptions) {
     const { connection, settings, fault } = readConnection(object, defaults, true)
     if (fault || !isReachable(connection.spec)) return undefined
     const secret = (key: { name: string; namespace?: string }) => hub.get(accessSecrets, key, signal)
-    const way = await wayIn(connection, { namespace, secret, ...(localKubeconfigs && { localKubeconfigs }) }, signal)
+    const ledger = new CredentialLedger('ClusterConnection', serverOf)
+    const items = await hub.listAll(connectionResource, { namespace, signal })
+    ledger.see({ type: 'reset', items, resourceVersion: '' })
+    const inputs = { namespace, secret, ledger, ...(localKubeconfigs && { localKubeconfigs }) }
+    const way = await wayIn(connection, inputs, signal)
     const failed = ({ code, message }: { readonly code: string; readonly message: string }): CustomPart => ({
       source: source.id,
       hash: source.hash,

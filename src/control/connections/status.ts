@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Condition, setCondition } from '#controller'
-import type { ClusterConnectionStatus } from '#kinds'
+import type { Held } from '#credentials'
+import type { AcceptedCredentials, ClusterConnectionStatus } from '#kinds'
 import { type AgentFacts, type Batch, type ClusterState, isKnown, minutes } from '#model'
 import type { CollectorCondition } from './decide-collecting.ts'
 
@@ -32,6 +33,10 @@ export interface StatusInputs {
   readonly collector: CollectorCondition | undefined
   /** why an agent that is not wanted any more is still there */
   readonly leftAgent: string | undefined
+  /** why the credentials are not sent */
+  readonly held: Held | undefined
+  /** where they were accepted just now */
+  readonly credentials: AcceptedCredentials | undefined
   readonly agent: AgentFacts | undefined
   readonly isDelivering: boolean
   /** who owns the cluster; undefined: there is one process alone */
@@ -51,6 +56,10 @@ export function statusPatch(inputs: StatusInputs): Readonly<Record<string, unkno
   for (const [field, value] of Object.entries(wanted)) {
     if (field === 'lastSyncTime' || field === 'collectorStatus' || value === undefined) continue
     if (!isDeepStrictEqual(value, stored[field as keyof ClusterConnectionStatus])) patch[field] = value
+  }
+  if (inputs.credentials && !isDeepStrictEqual(inputs.credentials, stored.credentials)) {
+    // A merge patch takes away only what it names.
+    patch.credentials = { proxy: null, ...inputs.credentials }
   }
   if (movesCollector(stored.collectorStatus, wanted.collectorStatus))
     patch.collectorStatus = wanted.collectorStatus ?? null
@@ -187,7 +196,7 @@ function conditionsOf({ stored, generation, end, state, now, ...rest }: StatusIn
   )
 }
 
-const NOTES = new Set(['SpecAdjusted', 'CollectorConnected', 'AgentRemoved'])
+const NOTES = new Set(['CredentialsHeld', 'SpecAdjusted', 'CollectorConnected', 'AgentRemoved'])
 const ASKED_BY_HUB = new Set(['Reachable', 'CredentialsValid', 'TLSVerified', 'Complete'])
 
 function verdict(end: RoundEnd, state: ClusterState | undefined): Said[] {
@@ -226,6 +235,7 @@ function blame(end: Extract<RoundEnd, { kind: 'failed' }>, reason: string, messa
   if (end.blame === 'spec' || end.blame === 'hub' || end.blame === 'agent') return []
   const credentials = (status: Said['status']): Said => ({ type: 'CredentialsValid', status, reason, message })
   const reachable = (status: Said['status']): Said => ({ type: 'Reachable', status, reason, message })
+  if (end.code === 'credentials_held') return [credentials('Unknown')]
   if (end.blame === 'credentials') return [credentials('False')]
   if (end.code === 'kube_unauthorized') return [reachable('True'), credentials('False')]
   // An answer, even a refusal, proves that the cluster is there and knows us.
@@ -262,8 +272,17 @@ function notes({
   adjustments,
   collector,
   leftAgent,
-}: Pick<StatusInputs, 'adjustments' | 'collector' | 'leftAgent'>): Said[] {
+  held,
+}: Pick<StatusInputs, 'adjustments' | 'collector' | 'leftAgent' | 'held'>): Said[] {
   const result: Said[] = []
+  if (held) {
+    result.push({
+      type: 'CredentialsHeld',
+      status: 'True',
+      reason: held.reason,
+      message: held.message.slice(0, 4000),
+    })
+  }
   if (adjustments.length > 0) {
     result.push({ type: 'SpecAdjusted', status: 'True', reason: 'OutOfRange', message: adjustments.join('; ') })
   }

@@ -1,4 +1,5 @@
 import { failureOf } from '#collect'
+import { type CredentialLedger, destinationOf, type Held, type Question, secretFor } from '#credentials'
 import { type ClusterConnection, clusterConnection } from '#kinds'
 import type { ClusterAccess, KubeObject, ObjectKey } from '#kube'
 import { FleetError } from '#model'
@@ -9,8 +10,11 @@ import type { RoundEnd } from './status.ts'
 
 export type Failed = Extract<RoundEnd, { kind: 'failed' }>
 
-/** How a cluster is asked by the hub itself, or why it cannot be. */
-export type Way = { readonly access: ClusterAccess } | { readonly end: Failed }
+/** How a cluster is asked by the hub itself, with whose credentials; or why it cannot be. */
+export type Way =
+  | { readonly access: ClusterAccess; readonly credentials: Question }
+  /** held: there are credentials, and they are not for this endpoint */
+  | { readonly end: Failed; readonly held?: Held }
 
 /** What every reason begins with. */
 export const CLIENT = 'failed to get cluster client: '
@@ -43,12 +47,14 @@ export interface WayInputs {
   readonly secret: (key: ObjectKey) => Promise<SecretFacts | undefined>
   /** absent: Secrets may not name files of this machine */
   readonly localKubeconfigs?: LocalKubeconfigs
+  /** where credentials were accepted */
+  readonly ledger: Pick<CredentialLedger, 'hold'>
 }
 
 /** Reads the Secret of a connection, and what it says. */
 export async function wayIn(
   { metadata, spec }: ClusterConnection,
-  { namespace, secret: read, localKubeconfigs }: WayInputs,
+  { namespace, secret: read, localKubeconfigs, ledger }: WayInputs,
   signal: AbortSignal,
 ): Promise<Way> {
   if (!isReachable(spec)) return NO_WAY
@@ -70,10 +76,21 @@ export async function wayIn(
     localKubeconfig: path !== undefined && localKubeconfigs ? await localKubeconfigs.read(path.trim()) : undefined,
     allowLocalKubeconfig: localKubeconfigs !== undefined,
   })
-  if ('access' in decision) return decision
-  const { code, message } = decision.fault
-  return { end: { kind: 'failed', blame: 'credentials', code, message: `${CLIENT}${message}` } }
+  if ('fault' in decision) return noWay(decision.fault.code, decision.fault.message)
+  const { access, carried } = decision
+  const credentials: Question = {
+    connection: metadata.name,
+    secret: secretFor({ namespace: secretKey.namespace, ...secret?.metadata, name }),
+    destination: destinationOf(access.server, access.proxyUrl),
+    ...(carried && { carried }),
+  }
+  const held = ledger.hold(credentials)
+  return held ? { ...noWay('credentials_held', held.message), held } : { access, credentials }
 }
+
+const noWay = (code: string, message: string) => ({
+  end: { kind: 'failed', blame: 'credentials', code, message: `${CLIENT}${message}` } as const satisfies Failed,
+})
 
 const NO_WAY = {
   end: {

@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util'
 import { Controller, changesSpec, Informer, onReferredChange, onSpecChange, type Trigger } from '#controller'
+import { CredentialLedger } from '#credentials'
 import type { KubeClient, KubeObject, ObjectKey } from '#kube'
 import { type Clock, systemClock } from '#model'
 import type { OutboundGuard } from '#outbound'
@@ -6,6 +8,7 @@ import type { ProbeResult, RegistryStore } from '#registry'
 import type { Logger, Metrics } from '#runtime'
 import { RegistryReconciler } from './reconciler.ts'
 import { type CredentialSecret, credentialSecrets, registryResource } from './registry-resource.ts'
+import { endpointOf } from './target.ts'
 
 export interface RegistriesOptions {
   /** the hub's own API, where the objects are */
@@ -33,7 +36,12 @@ export function registryReconcilers(options: RegistriesOptions): readonly Contro
   const { hub, namespace, store, logger, metrics, concurrency = 8 } = options
   const { clock = systemClock, random = Math.random } = options
   const shared = { kube: hub, namespace, logger, clock }
-  const registries = new Informer<KubeObject>({ ...shared, resource: registryResource })
+  const ledger = new CredentialLedger('RegistryConnection', endpointOf)
+  const registries = new Informer<KubeObject>({
+    ...shared,
+    resource: registryResource,
+    onEvent: (event) => ledger.see(event),
+  })
   const secrets = new Informer<CredentialSecret>({ ...shared, resource: credentialSecrets })
   const onProbe = probeMetrics(metrics, store)
   const reconciler = new RegistryReconciler({
@@ -41,6 +49,7 @@ export function registryReconcilers(options: RegistriesOptions): readonly Contro
     registries,
     secrets,
     namespace,
+    ledger,
     store,
     onProbe,
     ...(options.outbound && { outbound: options.outbound }),
@@ -58,6 +67,7 @@ export function registryReconcilers(options: RegistriesOptions): readonly Contro
     if (changesSpec(change)) reconciler.interrupt(change.key.name)
   })
   secrets.onChange((change) => {
+    if (change.kind === 'deleted') ledger.forget(change.previous.metadata.uid)
     if (change.kind === 'changed' && sameCredentials(change.object, change.previous)) return
     for (const { name } of referring(change.key)) reconciler.interrupt(name)
   })
@@ -65,9 +75,8 @@ export function registryReconcilers(options: RegistriesOptions): readonly Contro
     reconciler,
     triggers: [
       withForgotten(onSpecChange(registries), store, namespace),
-      onReferredChange(secrets, (change) =>
-        change.kind === 'changed' && sameCredentials(change.object, change.previous) ? [] : referring(change.key),
-      ),
+      // Any change frees credentials that are held, or binds them anew.
+      onReferredChange(secrets, (change) => referring(change.key)),
     ],
     concurrency,
     spreadStartMs: (keys) => (keys > SPREAD_ABOVE ? Math.min(SPREAD_MAX_MS, keys * SPREAD_PER_KEY_MS) : 0),
@@ -102,7 +111,9 @@ function refersTo({ metadata, spec }: KubeObject, secret: ObjectKey): boolean {
 }
 
 const sameCredentials = (a: CredentialSecret, b: CredentialSecret): boolean =>
-  a.username === b.username && a.password === b.password
+  a.username === b.username &&
+  a.password === b.password &&
+  isDeepStrictEqual(a.metadata.annotations, b.metadata.annotations)
 
 function probeMetrics(metrics: Metrics | undefined, store: RegistryStore) {
   const probes = metrics?.counter('clusterpulse_registry_probes_total', 'Probes of registries by how they ended.', [

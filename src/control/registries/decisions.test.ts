@@ -120,6 +120,7 @@ describe('a status', () => {
     generation: 1,
     target: settingsOf(aRegistry(), 'x').target,
     credentials: undefined,
+    accept: () => expect.fail('there are none to accept'),
     result: result(),
     adjustments: [],
     now,

@@ -1,4 +1,5 @@
 import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
+import type { CredentialLedger } from '#credentials'
 import { isKubeError, type KubeClient, type KubeObject, type ObjectKey } from '#kube'
 import { type Clock, FleetError } from '#model'
 import type { OutboundGuard } from '#outbound'
@@ -6,7 +7,16 @@ import { type ProbeResult, probeRegistry, type RegistryStore, type RegistryTarge
 import type { Logger } from '#runtime'
 import { type CredentialSecret, credentialSecrets, type Registry, registryResource } from './registry-resource.ts'
 import { statusPatch } from './status.ts'
-import { type Credentials, credentialsOf, nextProbeMs, type Settings, settingsOf } from './target.ts'
+import {
+  type Credentials,
+  credentialsOf,
+  heldBack,
+  type Lacking,
+  lacking,
+  nextProbeMs,
+  type Settings,
+  settingsOf,
+} from './target.ts'
 
 export interface ReconcilerOptions {
   readonly hub: KubeClient
@@ -14,6 +24,8 @@ export interface ReconcilerOptions {
   readonly secrets: Pick<Informer<CredentialSecret>, 'get'>
   /** of both informers; Secrets elsewhere are read one by one */
   readonly namespace: string
+  /** of all registries */
+  readonly ledger: CredentialLedger
   readonly store: RegistryStore
   /** which addresses are dialed; default: as for every registry */
   readonly outbound?: OutboundGuard
@@ -98,24 +110,23 @@ export class RegistryReconciler implements Reconciler {
   }
 
   /** The Secret, as far as one is named. */
-  async #credentials({ credentialsRef }: RegistryTarget, signal: AbortSignal): Promise<Credentials | undefined> {
+  async #credentials(target: RegistryTarget, signal: AbortSignal): Promise<Credentials | undefined> {
+    const { credentialsRef } = target
     if (!credentialsRef) return undefined
-    const { hub, secrets, namespace } = this.#options
-    const name = `${credentialsRef.namespace}/${credentialsRef.name}`
+    const { hub, secrets, namespace, ledger } = this.#options
     try {
       const secret =
         credentialsRef.namespace === namespace
           ? secrets.get(credentialsRef)
           : await hub.get(credentialSecrets, credentialsRef, signal)
-      return credentialsOf(name, secret)
+      const credentials = credentialsOf(target, credentialsRef, secret)
+      const held = credentials.kind === 'found' ? ledger.hold(credentials.question) : undefined
+      return held ? heldBack(held) : credentials
     } catch (error) {
       signal.throwIfAborted()
       const { message } = FleetError.from(error)
-      return {
-        kind: 'lacking',
-        reason: 'SecretUnreadable',
-        message: `Secret ${name} cannot be read: ${message}; the registry is asked anonymously`,
-      }
+      const name = `${credentialsRef.namespace}/${credentialsRef.name}`
+      return lacking('SecretUnreadable', `credentials of Secret ${name} cannot be read: ${message}`)
     }
   }
 
@@ -140,7 +151,7 @@ export class RegistryReconciler implements Reconciler {
     },
     signal: AbortSignal,
   ): Promise<void> {
-    const { hub, clock, logger, registries } = this.#options
+    const { hub, clock, logger, registries, ledger } = this.#options
     const { name, namespace } = object.metadata
     const key: ObjectKey = namespace ? { name, namespace } : { name }
     const current = (registries.get(key) as unknown as Registry | undefined) ?? object
@@ -153,6 +164,7 @@ export class RegistryReconciler implements Reconciler {
       target,
       adjustments,
       credentials: said.credentials,
+      accept: (question) => ledger.accept(question),
       result: said.result,
       now: clock.now(),
     })
@@ -181,6 +193,10 @@ export class RegistryReconciler implements Reconciler {
 const newVisit = (): Visit => ({ running: undefined, failures: 0, wasAvailable: undefined, said: undefined })
 
 /** Whoever named a Secret that is not there did not mean to ask anonymously. */
-function withWarning(result: ProbeResult, { message }: Extract<Credentials, { kind: 'lacking' }>): ProbeResult {
-  return { ...result, warnings: [{ code: 'credentials_missing', message }, ...result.warnings] }
+function withWarning(result: ProbeResult, { message, held }: Lacking): ProbeResult {
+  const warning = held ? { code: 'credentials_held', message: HELD } : { code: 'credentials_missing', message }
+  return { ...result, warnings: [warning, ...result.warnings] }
 }
+
+/** Everyone who sees the registry may read a warning; where credentials lie is said in its condition. */
+const HELD = 'its credentials are held back, as they are for another endpoint; the registry is asked anonymously'

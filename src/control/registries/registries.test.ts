@@ -169,10 +169,49 @@ describe('a registry', () => {
         }),
       )
       expect(hub.server.seen.every(({ authorization }) => authorization === undefined)).toBe(true)
+      // The API cuts these words out for who is no administrator.
+      const [warning] = hub.store.registry('harbor')?.last?.warnings ?? []
+      expect(warning?.message.replace(` of Secret ${NAMESPACE}/robot`, '')).not.toContain('robot')
       await putSecret(hub, 'robot', credentials)
       await until(() => expect(hub.store.registry('harbor')?.last?.warnings).toEqual([]))
     }),
   )
+
+  it('whose editor may not read its Secret is sent no credentials at another endpoint, until the Secret allows it', () =>
+    withHub(registry({ credentials }), async (hub) => {
+      await using stranger = await serve(registry({}))
+      const held = async (name: string) =>
+        until(async () =>
+          expect(condition(await statusOf(hub, name), 'CredentialsHeld')).toMatchObject({
+            status: 'True',
+            message: expect.stringContaining(`clusterpulse.io/endpoint=${stranger.url},${hub.server.url}`),
+          }),
+        )
+      const credentialsRef = { name: 'robot' }
+      await putSecret(hub, 'robot', credentials)
+      await declare(hub, 'harbor', { endpoint: hub.server.url, insecure: true, credentialsRef })
+      await hub.start()
+      await until(async () =>
+        expect((await statusOf(hub, 'harbor')).credentials).toMatchObject({ endpoint: hub.server.url }),
+      )
+      await change(hub, 'harbor', { endpoint: stranger.url })
+      await declare(hub, 'evil', { endpoint: stranger.url, insecure: true, credentialsRef })
+      for (const name of ['harbor', 'evil']) await held(name)
+      await until(() => expect(pings(stranger)).toBeGreaterThan(1))
+      expect(stranger.seen.filter(({ authorization }) => authorization !== undefined)).toEqual([])
+      const warnings = hub.store.registry('evil')?.last?.warnings
+      expect(warnings).toMatchObject([{ code: 'credentials_held' }])
+      expect(JSON.stringify(warnings)).not.toContain('robot')
+      const annotations = { 'clusterpulse.io/endpoint': stranger.url }
+      await hub.kube.patch(
+        secrets,
+        { name: 'robot', namespace: NAMESPACE },
+        { metadata: { annotations } },
+        { kind: 'merge' },
+      )
+      await until(async () => expect(condition(await statusOf(hub, 'harbor'), 'CredentialsHeld')).toBeUndefined())
+      expect((await statusOf(hub, 'harbor')).credentials).toMatchObject({ endpoint: stranger.url })
+    }))
 
   it('gets the credentials of a Secret in another namespace', () =>
     withHub(registry({ credentials }), async (hub) => {

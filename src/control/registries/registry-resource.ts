@@ -1,3 +1,4 @@
+import { endpointAnnotations } from '#credentials'
 import { type RegistryConnection, registryConnection } from '#kinds'
 import { type KubeObject, type Resource, secrets } from '#kube'
 
@@ -43,6 +44,7 @@ export function credentialSecret({ metadata, data, stringData }: KubeObject): Cr
       ...(namespace && { namespace }),
       ...(uid && { uid }),
       ...(resourceVersion && { resourceVersion }),
+      ...endpointAnnotations(metadata),
     },
     username: read('username'),
     password: read('password'),

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Condition, setCondition } from '#controller'
-import type { RegistryConnectionStatus } from '#kinds'
+import type { Question } from '#credentials'
+import type { AcceptedCredentials, RegistryConnectionStatus } from '#kinds'
 import { minutes } from '#model'
 import type { ProbeResult, RegistryTarget } from '#registry'
 import type { Credentials } from './target.ts'
@@ -11,6 +12,8 @@ export interface StatusInputs {
   readonly target: RegistryTarget
   /** undefined: none are wanted */
   readonly credentials: Credentials | undefined
+  /** notes where they were accepted; called where they were just now */
+  readonly accept: (question: Question) => AcceptedCredentials
   /** undefined: the first probe is yet to come */
   readonly result: ProbeResult | undefined
   readonly adjustments: readonly string[]
@@ -53,8 +56,11 @@ const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 function statusOf(inputs: StatusInputs): Readonly<Record<string, unknown>> {
   const conditions = conditionsOf(inputs)
-  const { result } = inputs
+  const { result, credentials, stored } = inputs
   if (!result) return { phase: 'Connecting', health: 'unknown', conditions }
+  const isAccepted = conditions.some(({ type, status }) => type === 'CredentialsValid' && status === 'True')
+  const accepted =
+    isAccepted && credentials?.kind === 'found' ? inputs.accept(credentials.question) : stored?.credentials
   return {
     available: result.available,
     phase: result.available ? 'Connected' : 'Error',
@@ -65,6 +71,7 @@ function statusOf(inputs: StatusInputs): Readonly<Record<string, unknown>> {
     repositoryCount: result.repositoryCount,
     version: result.version === '' ? null : result.version,
     features: result.features,
+    ...(accepted && { credentials: accepted }),
     conditions,
   }
 }
@@ -123,8 +130,14 @@ const SIGN_IN = new Set([
 function credentialsSaid({ credentials, result }: StatusInputs): Said[] {
   if (!credentials) return []
   const type = 'CredentialsValid'
-  if (credentials.kind === 'lacking')
-    return [{ type, status: 'False', reason: credentials.reason, message: credentials.message }]
+  if (credentials.kind === 'lacking') {
+    const { reason, message, held } = credentials
+    if (!held) return [{ type, status: 'False', reason, message }]
+    return [
+      { type, status: 'Unknown', reason, message },
+      { type: 'CredentialsHeld', status: 'True', reason: held.reason, message },
+    ]
+  }
   const trouble = result?.warnings.find(({ code }) => SIGN_IN.has(code))
   if (trouble?.code === 'unauthorized') return [{ type, status: 'False', reason: 'Refused', message: trouble.message }]
   if (trouble) return [{ type, status: 'Unknown', reason: camel(trouble.code), message: trouble.message }]

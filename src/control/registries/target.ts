@@ -1,3 +1,4 @@
+import { destinationOf, type Held, type Question, secretFor } from '#credentials'
 import { seconds } from '#model'
 import { MAX_BACKOFF_INTERVALS, type RegistryTarget } from '#registry'
 import type { CredentialSecret, Registry } from './registry-resource.ts'
@@ -63,26 +64,52 @@ function within(name: string, written: number | undefined, byDefault: number, mi
 
 /** What a Secret says, or why there is nothing to sign in with; undefined: none is wanted. */
 export type Credentials =
-  | { readonly kind: 'found'; readonly credentials: NonNullable<RegistryTarget['credentials']> }
-  | { readonly kind: 'lacking'; readonly reason: string; readonly message: string }
+  | {
+      readonly kind: 'found'
+      readonly credentials: NonNullable<RegistryTarget['credentials']>
+      /** whose they are, and where they go */
+      readonly question: Question
+    }
+  | Lacking
+
+export interface Lacking {
+  readonly kind: 'lacking'
+  readonly reason: string
+  readonly message: string
+  /** they are there, and not for this endpoint */
+  readonly held?: Held
+}
 
 /** @param secret undefined: there is none of that name */
-export function credentialsOf(name: string, secret: CredentialSecret | undefined): Credentials {
-  if (!secret)
-    return {
-      kind: 'lacking',
-      reason: 'SecretMissing',
-      message: `there is no Secret ${name}; the registry is asked anonymously`,
-    }
+export function credentialsOf(
+  { name: registry, endpoint }: Pick<RegistryTarget, 'name' | 'endpoint'>,
+  ref: { readonly name: string; readonly namespace: string },
+  secret: CredentialSecret | undefined,
+): Credentials {
+  const name = `${ref.namespace}/${ref.name}`
+  if (!secret) return lacking('SecretMissing', `credentials of Secret ${name} are missing: there is no such Secret`)
   const { username = '', password = '' } = secret
-  if (username !== '' && password !== '') return { kind: 'found', credentials: { username, password } }
-  const lacking = username === '' ? 'username' : 'password'
-  return {
-    kind: 'lacking',
-    reason: 'SecretIncomplete',
-    message: `Secret ${name} has no ${lacking}; the registry is asked anonymously`,
+  if (username === '' || password === '') {
+    const what = username === '' ? 'username' : 'password'
+    return lacking('SecretIncomplete', `credentials of Secret ${name} have no ${what}`)
   }
+  const question = {
+    connection: registry,
+    secret: secretFor({ ...secret.metadata, ...ref }),
+    destination: destinationOf(endpoint),
+  }
+  return { kind: 'found', credentials: { username, password }, question }
 }
+
+/** @param message without what is done instead, which is always the same */
+export const lacking = (reason: string, message: string): Lacking => ({
+  kind: 'lacking',
+  reason,
+  message: `${message}; the registry is asked anonymously`,
+})
+
+/** The same credentials, held back. */
+export const heldBack = (held: Held): Lacking => ({ ...lacking('CredentialsHeld', held.message), held })
 
 /** Rounds are spread by this share of the interval, so that registries declared together are not always probed together. */
 const JITTER = 0.1

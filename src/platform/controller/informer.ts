@@ -1,4 +1,4 @@
-import type { KubeClient, KubeObject, ObjectKey, Resource } from '#kube'
+import type { KubeClient, KubeObject, ObjectKey, Resource, WatchEvent } from '#kube'
 import { type Clock, systemClock } from '#model'
 import { backoffMs, type Logger } from '#runtime'
 import { keyText } from './work-queue.ts'
@@ -21,6 +21,8 @@ export interface InformerOptions<T extends KubeObject> {
    * exist. Default: all.
    */
   readonly where?: (object: T) => boolean
+  /** Hears everything first, also of objects that are not wanted. Must not wait and not throw. */
+  readonly onEvent?: (event: WatchEvent<T>) => void
   readonly logger: Logger
   readonly clock?: Clock
 }
@@ -121,7 +123,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
   }
 
   async #watch(onProgress: () => void): Promise<void> {
-    const { kube, resource, namespace, labelSelector, fieldSelector, where, logger } = this.#options
+    const { kube, resource, namespace, labelSelector, fieldSelector, where, onEvent, logger } = this.#options
     const events = kube.watch(resource, {
       ...(namespace !== undefined && { namespace }),
       ...(labelSelector !== undefined && { labelSelector }),
@@ -131,6 +133,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     })
     for await (const event of events) {
       onProgress()
+      onEvent?.(event)
       if (event.type === 'reset') this.#reset(where ? event.items.filter(where) : event.items)
       else if (event.type === 'deleted' || where?.(event.object) === false) this.#remove(keyOf(event.object))
       else this.#put(event.object)

@@ -109,7 +109,7 @@ interface ApiStatus {
   readonly retryAfterMs?: number
 }
 
-/** The error for an HTTP answer of 400 and above. `body` is a Status object, or whatever text came. */
+/** The error for an HTTP answer of 300 and above. `body` is a Status object, or whatever text came. */
 export function errorOfAnswer(call: string, httpStatus: number, body: unknown, retryAfterMs?: number): KubeError {
   const status = typeof body === 'string' ? parseStatus(body) : readStatus(body)
   return errorOfStatus(call, httpStatus, status, retryAfterMs ?? status.retryAfterMs)
@@ -147,7 +147,8 @@ function reasonOf(httpStatus: number, apiReason: string | undefined): KubeErrorR
     case 429:
       return 'throttled'
     default:
-      return httpStatus >= 500 ? 'server' : 'invalid'
+      // An API server sends nobody elsewhere: what does is none, and has not looked at our credentials.
+      return httpStatus >= 500 || httpStatus < 400 ? 'server' : 'invalid'
   }
 }
 
@@ -168,7 +169,9 @@ function sentence(reason: KubeErrorReason, httpStatus: number): string {
     case 'throttled':
       return 'the cluster asks for fewer requests (429)'
     case 'server':
-      return `the cluster's API failed (${httpStatus})`
+      return httpStatus < 400
+        ? `it sends elsewhere (${httpStatus}), which is not followed; give the address of the API itself`
+        : `the cluster's API failed (${httpStatus})`
     default:
       return `the cluster refuses the request (${httpStatus})`
   }

@@ -153,7 +153,7 @@ export class Transport implements AsyncDisposable {
     try {
       const [request, lines] = await this.#prepare(call, both.signal, false)
       const answer = await openStream(lines.streams, this.#origin, request, both.signal)
-      if (answer.status < 400) return answer
+      if (answer.status < 300) return answer
       if (answer.status === 401) this.#credentials.refuse()
       const body = errorBody(answer.headers, await startOf(answer))
       throw errorOfAnswer(what, answer.status, body, retryAfterMs(answer.headers, this.clock))
@@ -188,7 +188,7 @@ export class Transport implements AsyncDisposable {
       let error: KubeError
       try {
         const plain = await this.#unzipped(what, answer)
-        if (answer.status < 400) return read(plain)
+        if (answer.status < 300) return read(plain)
         const body = errorBody(answer.headers, plain.body)
         error = errorOfAnswer(what, answer.status, body, retryAfterMs(answer.headers, this.clock))
       } finally {

@@ -57,6 +57,8 @@ const steps: Readonly<Record<string, string>> = {
     'Use the address it leads to as endpoint, or set allowPrivateRedirects where that network is trusted.',
   answer_too_large: 'Check the endpoint: no registry answers like that.',
   unauthorized: 'Check user and password in the Secret, and that the account is not locked.',
+  credentials_held:
+    'If this endpoint is meant, annotate the Secret with clusterpulse.io/endpoint; the condition CredentialsHeld of the RegistryConnection has the command.',
   credentials_missing: 'Create the Secret with username and password, or take credentialsRef away.',
   token_failed: 'Check the token service that the registry names, and that the hub may reach it.',
   redirected: 'Use the address it leads to as endpoint: credentials go to no other.',
