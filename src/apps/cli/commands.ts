@@ -2,7 +2,17 @@ import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import type { ExplainOptions } from './access.ts'
 import type { TestOptions } from './access-test.ts'
 import type { SourceTestOptions } from './metricsource-test.ts'
-import { type Noun, nearest, nounNames, nounOf, type OutputFormat, outputFormats, type Shell, shells } from './words.ts'
+import {
+  type Noun,
+  nounNames,
+  nounOf,
+  nounWords,
+  type OutputFormat,
+  outputFormats,
+  type Shell,
+  shells,
+  wordMeant,
+} from './words.ts'
 
 /** What each command does, handed in by main.ts: every one is loaded only when it is called. */
 export interface Actions {
@@ -108,7 +118,7 @@ const count =
 function noun(text: string): Noun {
   const found = nounOf(text)
   if (found) return found
-  const near = nearest(text, nounNames)
+  const near = wordMeant(text, nounWords)
   throw new InvalidArgumentError(near ? `did you mean ${near}?` : `it must be one of ${nounNames.join(', ')}.`)
 }
 

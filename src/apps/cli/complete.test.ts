@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
 import { program } from './commands.ts'
 import { candidates, completionScript } from './complete.ts'
-import { nearest, nounNames, nounOf, nouns } from './words.ts'
+import { nounNames, nounOf, nouns, nounWords, wordMeant } from './words.ts'
 
 const nobody = new Proxy({}, { get: () => () => Promise.resolve() }) as Parameters<typeof program>[0]
 const cli = program(nobody, '0')
@@ -51,12 +51,12 @@ describe('nouns', () => {
 
   it.each([
     ['ndoes', 'nodes'],
-    ['clsuter', 'clusters'],
+    ['clsuter', 'cluster'],
     ['deploy', 'deployments'],
     ['clusteroperators', 'cluster-operators'],
     ['xyz', undefined],
     ['', undefined],
-  ])('%j is near %j', (text, near) => expect(nearest(text, nounNames)).toBe(near))
+  ])('%j is near %j', (text, near) => expect(wordMeant(text, nounWords)).toBe(near))
 })
 
 it.each(['bash', 'zsh', 'fish'] as const)(

@@ -2,7 +2,7 @@ import type { Client, ClusterView, PageView } from '#http'
 import { FleetError } from '#model'
 import { age } from './format.ts'
 import { namesOf, type Row, worstFirst } from './get-columns.ts'
-import { type Noun, nearest, nouns } from './words.ts'
+import { type Noun, nouns, wordMeant } from './words.ts'
 
 /** Events of one cluster that are printed at most: the newest. */
 const MAX_EVENTS = 200
@@ -116,7 +116,7 @@ function requireAll(what: string, asked: readonly string[], known: readonly stri
   const missing = asked.filter((name) => !known.includes(name))
   const [first] = missing
   if (first === undefined) return
-  const near = nearest(first, known)
+  const near = wordMeant(first, known)
   const few = [...new Set(known)].sort()
   const hint =
     near !== undefined

@@ -38,7 +38,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
 }
 
 /** Optimal string alignment distance; any number above `most` where it is above that. */
-function slipsBetween(a: string, b: string, most: number): number {
+export function slipsBetween(a: string, b: string, most: number): number {
   if (Math.abs(a.length - b.length) > most) return most + 1
   let before: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, index) => index)

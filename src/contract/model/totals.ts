@@ -97,7 +97,8 @@ function capacityTotals(nodes: readonly SeenNode[], what: 'cpuCores' | 'memoryBy
 
 function podTotals(nodes: readonly SeenNode[]): PodCounts | null {
   const counts = nodes.map(({ pods }) => pods).filter((pods) => pods !== null)
-  if (counts.length < nodes.length) return null
+  // No nodes have no pods to sum, and say nothing of those that wait for one.
+  if (counts.length === 0 || counts.length < nodes.length) return null
   const of = (phase: keyof PodCounts) => counts.reduce((total, pods) => total + pods[phase], 0)
   return {
     total: of('total'),

@@ -130,16 +130,6 @@ export function decodeBody(
 }
 
 /**
- * The batch for a hub that has no `custom-parts`: without what MetricSources saw. undefined: nothing would be left of it, and
- * such a hub would take it for a round that read nothing.
- */
-export function withoutCustom(batch: Batch): Batch | undefined {
-  const { custom, partial, ...rest } = batch
-  if (partial) return undefined
-  return custom ? rest : batch
-}
-
-/**
  * The batch for a hub that has no `unread-pods`: it would refuse a node without pods, so it is told what it was told before
  * there were any, that the round failed.
  */

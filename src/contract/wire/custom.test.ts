@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Batch, type CustomPart, CustomRows, parseClusterName } from '#model'
-import { decodeBody, encodeBody, withoutCustom } from './body.ts'
+import { decodeBody, encodeBody } from './body.ts'
 import { Writer } from './bytes.ts'
 import { WireError } from './errors.ts'
 import { headOf } from './testing/arbitrary.ts'
@@ -116,17 +116,6 @@ describe('a source that did not change', () => {
     const body = encodeBody(batch([part(rows, 5)], { sequence: 6 }), viewOf(first))
     const { batch: told } = decodeBody(body, { ...headOf(first), sequence: 6, base: 5 }, again(first).view)
     expect(told.custom).toMatchObject([{ outcome: 'complete' }])
-  })
-})
-
-describe('a hub that does not know of MetricSources', () => {
-  it('gets rounds without them, and nothing of what is between rounds', () => {
-    const parts: Batch['parts'] = []
-    const { partial: _, ...round } = batch([], { parts })
-    const withCustom = { ...round, custom: [] }
-    expect(withoutCustom(round)).toBe(round)
-    expect(withoutCustom(withCustom)).toEqual(round)
-    expect(withoutCustom(batch([]))).toBeUndefined()
   })
 })
 

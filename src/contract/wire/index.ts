@@ -9,7 +9,7 @@
  *
  * States, invariants and the format byte by byte: docs/spec/wire.md.
  */
-export { type BodyHead, decodeBody, encodeBody, withoutCustom, withoutUnreadPods } from './body.ts'
+export { type BodyHead, decodeBody, encodeBody, withoutUnreadPods } from './body.ts'
 export {
   COLLECTOR_METHOD,
   decodeRequest,

@@ -1,12 +1,16 @@
 import { Compile } from 'typebox/compile'
 import { describe, expect, it } from 'vitest'
 import { createClient, type HistoryView, HistoryViewSchema } from '#http'
-import { metricsCatalogue, parseClusterName, type SampleSet } from '#model'
+import { type Loss, metricsCatalogue, parseClusterName, type SampleSet } from '#model'
 import { gone, tooMany } from './test/memory-history.ts'
 import { allow, but, within } from './test/policies.ts'
 import { aNode, aWorld, complete, proxy, start, type World } from './test/world.ts'
 
 const every = 30_000
+const aLoss: Loss = {
+  ...{ origin: 'agent', sequence: 3, lost: [[1, 2]], from: start - 60_000, to: start - 30_000 },
+  ...{ cause: 'dropped', count: 2, keptEveryMs: 0 },
+}
 
 /** The last hour of two nodes: a counts up from 1, b from 101; the cluster counts up from 1001. */
 async function fill(world: World): Promise<void> {
@@ -351,6 +355,27 @@ describe('an answer of history', () => {
     expect(again.status).toBe(304)
     await world.get(`${west}?metric=cpu_used&step=60`)
     expect(world.history.asked).toHaveLength(3)
+  })
+
+  it('without a number is not kept: the next question sees what came since', async () => {
+    await using world = await aWorld()
+    await world.connect('west')
+    await world.batch('west', [complete('node', [aNode('a')])])
+    expect((await historyOf(world, `${west}?metric=cpu_used`)).series).toEqual([])
+    await fill(world)
+    expect((await historyOf(world, `${west}?metric=cpu_used`)).series).toHaveLength(1)
+  })
+
+  it('is not kept over what was added to the past', async () => {
+    await using world = await aWorld()
+    await fill(world)
+    await historyOf(world, `${west}?metric=cpu_used`)
+    await world.history.append([{ kind: 'lost', cluster: 'east', loss: aLoss }])
+    await historyOf(world, `${west}?metric=cpu_used`)
+    expect(world.history.asked).toHaveLength(1)
+    await world.history.append([{ kind: 'lost', cluster: 'west', loss: aLoss }])
+    await historyOf(world, `${west}?metric=cpu_used`)
+    expect(world.history.asked).toHaveLength(2)
   })
 
   it('of a failed store is not kept', async () => {

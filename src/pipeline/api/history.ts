@@ -220,12 +220,17 @@ export function historyCsv({ metrics, series }: HistoryView): string {
   return `${lines.join('\r\n')}\r\n`
 }
 
-/** Encoded answers, each asked for once at a time and kept as long as its last point can hardly have moved. */
+/** Encoded answers, each asked for once at a time and kept, where it is to be, as long as its last point can hardly have moved. */
 export class HistoryBodies {
   readonly #kept = new BodyCache(cacheBytes)
   readonly #asked = new Map<string, Promise<Body>>()
 
-  async get(key: string, now: number, ttlMs: number, make: () => Promise<Body>): Promise<Body> {
+  async get(
+    key: string,
+    now: number,
+    ttlMs: number,
+    make: () => Promise<{ readonly body: Body; readonly isKept: boolean }>,
+  ): Promise<Body> {
     const known = this.#kept.get(key, this, now) ?? this.#asked.get(key)
     if (known) return known
     if (this.#asked.size >= maxInFlight)
@@ -233,8 +238,8 @@ export class HistoryBodies {
         retryAfterSeconds: 2,
       })
     const asked = make()
-      .then((body) => {
-        this.#kept.set(key, { tag: this, validUntil: now + ttlMs }, body)
+      .then(({ body, isKept }) => {
+        if (isKept) this.#kept.set(key, { tag: this, validUntil: now + ttlMs }, body)
         return body
       })
       .finally(() => this.#asked.delete(key))
@@ -242,6 +247,10 @@ export class HistoryBodies {
     return asked
   }
 }
+
+/** Whether there is a single number in it: what has none yet is asked for again with each question. */
+export const hasNumbers = ({ series }: HistoryView): boolean =>
+  series.some(({ points }) => points.some(([, value]) => value !== null))
 
 /** A quarter of a step, from 2 to 30 s: a repaired span may still fill what looks closed. */
 export const keepMs = (stepMs: number): number => Math.min(seconds(30), Math.max(seconds(2), stepMs / 4))

@@ -1,3 +1,4 @@
+import { slipsBetween } from '#model'
 import type { Place } from './ast.ts'
 import type { Problem } from './types.ts'
 
@@ -47,27 +48,10 @@ export function nearest(text: string, names: Iterable<string>): string | undefin
   let bestDistance = Math.floor(wanted.length / 3) + 1
   for (const name of names) {
     if (Math.abs(name.length - text.length) >= bestDistance || name.length > LONGEST_NAME) continue
-    const distance = editDistance(wanted, name.toLowerCase())
+    const distance = slipsBetween(wanted, name.toLowerCase(), bestDistance)
     if (distance < bestDistance) [best, bestDistance] = [name, distance]
   }
   return best
-}
-
-/** Letters to insert, leave out, replace or swap with their neighbour. */
-function editDistance(a: string, b: string): number {
-  let before: number[] = []
-  let last = Array.from({ length: b.length + 1 }, (_, j) => j)
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = last[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
-      let least = Math.min(replaced, last[j]! + 1, row[j - 1]! + 1)
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) least = Math.min(least, before[j - 2]! + 1)
-      row.push(least)
-    }
-    ;[before, last] = [last, row]
-  }
-  return last[b.length]!
 }
 
 const LINE_SHOWN = 100

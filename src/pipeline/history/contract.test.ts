@@ -79,6 +79,14 @@ for (const driver of drivers) {
       expect((await place.samples?.('west')) ?? 2).toBe(2)
     })
 
+    it('counts what it keeps of a past, by cluster, and not what is measured now', async () => {
+      await open()
+      await keep(pods(t0, 10))
+      expect([store.lateRecords?.('west'), store.lateRecords?.('east')]).toEqual([0, 0])
+      await keep(lost(t0, t0 + 1))
+      expect([store.lateRecords?.('west'), store.lateRecords?.('east')]).toEqual([1, 0])
+    })
+
     it('keeps what it has over a restart, and its position', async () => {
       await open()
       expect(store.position()).toBe(-1)

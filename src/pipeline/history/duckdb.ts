@@ -8,6 +8,7 @@ import { Reads } from './duckdb-query.ts'
 import { type Family, families, tableOf } from './duckdb-tables.ts'
 import { Upkeep } from './duckdb-upkeep.ts'
 import { RecordWriter } from './duckdb-writer.ts'
+import { LateCount } from './late-count.ts'
 import type { HistoryRecord, HistorySpan, HistoryStore, RangeAnswer, RangeQuery } from './types.ts'
 
 const day = 86_400_000
@@ -55,6 +56,7 @@ export class DuckDbHistory implements HistoryStore {
   readonly #lock: AsyncDisposable
   readonly #turn = pLimit(1)
   readonly #reading = pLimit(READERS)
+  readonly #late = new LateCount()
   readonly #closing = new AbortController()
   /** rows that came to `recent` since it was sorted */
   readonly #unsorted = new Map<Family, number>()
@@ -121,11 +123,16 @@ export class DuckDbHistory implements HistoryStore {
         await file.writer.run(`UPDATE meta SET value = ${position} WHERE name = 'position'`)
       })
       file.position = position
+      this.#late.add(records)
       if (writer.skipped > 0) {
         this.#options.logger.warn({ skipped: writer.skipped }, 'samples without a possible time were left out')
       }
       await this.#sortMany(writer.rows)
     })
+  }
+
+  lateRecords(cluster: string): number {
+    return this.#late.of(cluster)
   }
 
   /** @throws InvalidRangeError, TooManySeriesError, StoreUnavailableError */

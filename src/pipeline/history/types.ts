@@ -88,6 +88,11 @@ export interface HistoryStore extends AsyncDisposable {
     readonly to: number
     readonly limit: number
   }): Promise<readonly string[]>
+  /**
+   * rises with what this process keeps of a cluster's past: an answer from before may lack it. What is measured now does not
+   * count. Absent: unknown
+   */
+  lateRecords?(cluster: string): number
   /** undefined: this driver has no PromQL */
   readonly promql?: PromQl
 }

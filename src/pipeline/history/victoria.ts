@@ -5,6 +5,7 @@ import { type Logger, lockDirectory, silentLogger } from '#runtime'
 import type { Availability } from '#state'
 import { decodeSamples, encodeSamples } from './encoding.ts'
 import { ReadOnlyHistoryError, SamplesRefusedError } from './errors.ts'
+import { LateCount } from './late-count.ts'
 import { type Noted, newNoted, readNoted, writeNoted } from './position-file.ts'
 import type { HistoryRecord, HistorySpan, HistoryStore, PromQl, RangeAnswer, RangeQuery } from './types.ts'
 import { ContactLostError, STORE, VictoriaClient } from './victoria-client.ts'
@@ -80,6 +81,7 @@ export class VictoriaHistory implements HistoryStore {
   readonly #lock: AsyncDisposable | undefined
   readonly #turn = pLimit(1)
   readonly #reading = pLimit(READERS)
+  readonly #late = new LateCount()
   readonly #closing = new AbortController()
   #noted: Noted
   /** of the last append that resolved */
@@ -152,6 +154,10 @@ export class VictoriaHistory implements HistoryStore {
    * @throws ReadOnlyHistoryError, SamplesRefusedError
    * @throws StoreUnavailableError offer again, from `position() + 1` where that went back
    */
+  lateRecords(cluster: string): number {
+    return this.#late.of(cluster)
+  }
+
   append(records: readonly HistoryRecord[], position: number, signal?: AbortSignal): Promise<void> {
     return this.#turn(() =>
       this.#watched(async () => {
@@ -175,6 +181,7 @@ export class VictoriaHistory implements HistoryStore {
         const before = this.#verifyUntil
         this.#verifyUntil = Math.max(before, position)
         await this.#sendSurely(records, mustVerify, signal)
+        this.#late.add(records)
         this.#verifyUntil = before
         this.#accepted = position
         this.#unsettled.push({ records: held, position, bytes, sentAt: this.#options.clock.now(), run })

@@ -8,6 +8,7 @@ import { textBody } from '../bodies.ts'
 import {
   HistoryBodies,
   type HistoryQuestion,
+  hasNumbers,
   historyCsv,
   historyView,
   keepMs,
@@ -68,10 +69,13 @@ export function historyRoutes(app: FastifyInstance, parts: Parts, history: Histo
     const { cluster, scope, metrics, keys, window, intervalMs } = question
     const { fingerprint, validUntil } = sightOf(request)
     const csv = wantsCsv(request, query.format)
-    const key = JSON.stringify([csv, fingerprint, cluster, scope, metrics, keys, window, intervalMs])
+    // While its past is being filled or repaired, no answer from before is given again.
+    const late = store.lateRecords?.(cluster)
+    const key = JSON.stringify([csv, fingerprint, cluster, scope, metrics, keys, window, intervalMs, late])
     const body = await bodies.get(key, now, Math.min(keepMs(window.stepMs), validUntil - now), async () => {
       const view = await historyView(store, question)
-      return textBody(csv ? historyCsv(view) : `${JSON.stringify(view)}\n`)
+      const body = textBody(csv ? historyCsv(view) : `${JSON.stringify(view)}\n`)
+      return { body, isKept: hasNumbers(view) }
     })
     if (!csv) return { body }
     reply.header('content-disposition', `attachment; filename="${cluster}-${scope}-history.csv"`)

@@ -1,6 +1,7 @@
 import type { HistoryRecord, HistorySpan, HistoryStore, PromQl, RangeAnswer, RangeQuery } from '#history'
 import { FleetError, StoreUnavailableError } from '#model'
 import type { Availability } from '#state'
+import { LateCount } from '../../history/late-count.ts'
 
 interface Sample {
   readonly at: number
@@ -14,6 +15,7 @@ interface Sample {
 export class MemoryHistory implements HistoryStore {
   readonly driver = 'duckdb'
   readonly #samples: Sample[] = []
+  readonly #late = new LateCount()
   readonly allSpans: HistorySpan[] = []
   readonly asked: RangeQuery[] = []
   told: Availability = { state: 'available' }
@@ -25,7 +27,12 @@ export class MemoryHistory implements HistoryStore {
     return this.told
   }
 
+  lateRecords(cluster: string): number {
+    return this.#late.of(cluster)
+  }
+
   async append(records: readonly HistoryRecord[]): Promise<void> {
+    this.#late.add(records)
     for (const record of records) {
       if (record.kind !== 'samples') continue
       const { cluster, at, groups } = record.samples
