@@ -419,11 +419,18 @@ function questions(world: World, full: readonly ClusterState[], chance: Chance):
     '/api/v1/clusters',
     '/api/v1/auth/permissions',
     '/api/v2/clusters/unknown',
+  ]
+  const ofPromQl = [
     '/api/v1/label/cluster/values',
     '/api/v1/query?query=clusterpulse_cluster_nodes_total&time=1772366400',
     '/api/v1/labels',
-    '/api/v1/label/source/values',
+    `/api/v1/labels?match[]={cluster="${world.clusters[0]?.name}"}&limit=1`,
+    '/api/v1/label/source/values?match[]={__name__=~".%2B"}&start=1772366400',
     '/api/v1/label/__name__/values',
+    `/api/v1/series?match[]=up&match[]=${chance.one(['total', 'cost'].map((name) => `clusterpulse_custom_resource_${name}`))}`,
+    '/api/v1/metadata',
+    '/api/v1/query_exemplars?query=up',
+    '/api/v1/query?query=1%2B1',
     `/api/v1/query?time=1772366400&query=${chance.one(['total', 'cost', 'other'].map((name) => `clusterpulse_custom_resource_${name}`))}`,
   ]
   const type = encodeURIComponent(chance.one([...typeNames, 'none']))
@@ -521,6 +528,7 @@ function questions(world: World, full: readonly ClusterState[], chance: Chance):
   return [
     search,
     ...chance.some(fleet, 4, 4),
+    ...chance.some(ofPromQl, 3, 3),
     ...chance.some(ofCluster, 9, 9),
     ...chance.some(ofTypes, 2, 2),
     ...chance.some(ofTypesThere, 5, 5),

@@ -283,6 +283,24 @@ export const faults: readonly Fault[] = [
     'if (!selector.metric.startsWith(customPrefix)) return [matcher]',
     'if (selector.metric) return [matcher]',
   ),
+  {
+    ...served(
+      'a list of series finds aggregations of any type',
+      `${api}/promql-rights.ts`,
+      'return custom?.whole && custom.metrics ? [{ name: state.name, custom }] : []',
+      'return custom ? [{ name: state.name, custom }] : []',
+    ),
+    ask: '/api/v1/(label|series|metadata)',
+  },
+  {
+    ...served(
+      'selectors of lists are not narrowed',
+      `${api}/routes/promql-lists.ts`,
+      "'match[]': narrowed,",
+      "'match[]': selectors,",
+    ),
+    ask: '/api/v1/(label|series|metadata)',
+  },
   typed(
     'the history of a type gives what a policy keeps back',
     `${api}/routes/history.ts`,

@@ -7,7 +7,11 @@ export class ToldHistory implements HistoryStore {
   clusters: readonly ClusterState[] = []
   /** answers with the question: it must say whose values are asked for */
   readonly promql: PromQl = {
-    ask: async (...asked) => ({ status: 200, body: JSON.parse(JSON.stringify(asked)) as unknown }),
+    ask: async (...asked) => {
+      const text = JSON.stringify(asked)
+      const data = /^(query|query_range)$/.test(asked[0]) ? { resultType: 'vector', result: [text] } : [text]
+      return { status: 200, body: { status: 'success', data } }
+    },
   }
 
   availability() {

@@ -60,12 +60,20 @@ export { healthz, metrics, openApi, readyz } from './probes.ts'
 export { isProblemCode, type ProblemCode, problemStatus } from './problems.ts'
 export {
   type PromQlAnswer,
+  promQlBuildInfo,
+  promQlExemplars,
+  promQlExemplarsForm,
   promQlLabels,
+  promQlLabelsForm,
   promQlLabelValues,
+  promQlMetadata,
   promQlQuery,
   promQlQueryForm,
   promQlRange,
   promQlRangeForm,
+  promQlRules,
+  promQlSeries,
+  promQlSeriesForm,
 } from './promql.ts'
 export {
   getRegistry,

@@ -10,9 +10,16 @@ export const PromQlAnswerSchema = Type.Object({
 })
 export type PromQlAnswer = Static<typeof PromQlAnswerSchema>
 
-const NamesAnswer = Type.Object({ status: Type.Literal('success'), data: Type.Array(Type.String()) })
+const NamesAnswer = Type.Object({
+  status: Type.Literal('success'),
+  data: Type.Array(Type.String()),
+  warnings: Type.Optional(Type.Array(Type.String())),
+})
 
 const Parameter = (description: string) => Type.Optional(Type.String({ maxLength: 64, description }))
+const Limit = Type.Optional(
+  Type.String({ pattern: '^\\d{1,9}$', description: 'at most so many, with a warning where there are more; 0: all' }),
+)
 const Query = Type.Optional(
   Type.String({
     maxLength: 8192,
@@ -23,6 +30,7 @@ const InstantQuery = Type.Object({
   query: Query,
   time: Parameter('Unix seconds or RFC 3339; default now'),
   timeout: Parameter('at most 30s'),
+  limit: Limit,
 })
 const RangeQuery = Type.Object({
   query: Query,
@@ -30,6 +38,7 @@ const RangeQuery = Type.Object({
   end: Parameter('required: Unix seconds or RFC 3339'),
   step: Parameter('required: seconds or a duration'),
   timeout: Parameter('at most 30s'),
+  limit: Limit,
 })
 
 const instant = { summary: 'PromQL at one moment, within the clusters of the caller', response: PromQlAnswerSchema }
@@ -63,11 +72,57 @@ export const promQlRangeForm = {
   schema: { operationId: 'promQlRangeForm', form: RangeQuery, ...range },
 } as const satisfies RouteContract
 
+/** `match[]` may stand several times; `start` and `end` count by whole days (UTC), which is how the backend's index knows series. */
+const Listing = Type.Object({
+  'match[]': Type.Optional(
+    Type.Array(Type.String({ maxLength: 8192 }), {
+      description: 'series selectors, each narrowed like a query; without one all series of the caller',
+    }),
+  ),
+  start: Parameter('Unix seconds or RFC 3339, by whole days (UTC); default the beginning'),
+  end: Parameter('Unix seconds or RFC 3339, by whole days (UTC); default now'),
+  limit: Limit,
+})
+const Exemplars = Type.Object({ query: Query, start: Parameter('taken, without effect'), end: Parameter('the same') })
+
+const SeriesAnswer = Type.Object({
+  status: Type.Literal('success'),
+  data: Type.Array(Type.Record(Type.String(), Type.String())),
+  warnings: Type.Optional(Type.Array(Type.String())),
+})
+const series = { summary: 'Series by selectors, within the clusters of the caller', response: SeriesAnswer }
+const labels = { summary: 'Names of the labels of the series that the caller may ask for', response: NamesAnswer }
+const exemplars = {
+  summary: 'Exemplars: none are kept',
+  response: Type.Object({ status: Type.Literal('success'), data: Type.Array(Type.Unknown(), { maxItems: 0 }) }),
+}
+
+export const promQlSeries = {
+  method: 'GET',
+  url: '/api/v1/series',
+  access: 'filtered',
+  schema: { operationId: 'promQlSeries', querystring: Listing, ...series },
+} as const satisfies RouteContract
+
+export const promQlSeriesForm = {
+  method: 'POST',
+  url: '/api/v1/series',
+  access: 'filtered',
+  schema: { operationId: 'promQlSeriesForm', form: Listing, ...series },
+} as const satisfies RouteContract
+
 export const promQlLabels = {
   method: 'GET',
   url: '/api/v1/labels',
   access: 'filtered',
-  schema: { operationId: 'promQlLabels', summary: 'Names of the labels that our metrics carry', response: NamesAnswer },
+  schema: { operationId: 'promQlLabels', querystring: Listing, ...labels },
+} as const satisfies RouteContract
+
+export const promQlLabelsForm = {
+  method: 'POST',
+  url: '/api/v1/labels',
+  access: 'filtered',
+  schema: { operationId: 'promQlLabelsForm', form: Listing, ...labels },
 } as const satisfies RouteContract
 
 export const promQlLabelValues = {
@@ -76,8 +131,81 @@ export const promQlLabelValues = {
   access: 'filtered',
   schema: {
     operationId: 'promQlLabelValues',
-    summary: 'Values of a label as the fleet has them now, of what the caller may see',
+    summary: 'Values of a label of the series that the caller may ask for',
     params: Type.Object({ label: Name('label') }),
+    querystring: Listing,
     response: NamesAnswer,
+  },
+} as const satisfies RouteContract
+
+export const promQlExemplars = {
+  method: 'GET',
+  url: '/api/v1/query_exemplars',
+  access: 'filtered',
+  schema: { operationId: 'promQlExemplars', querystring: Exemplars, ...exemplars },
+} as const satisfies RouteContract
+
+export const promQlExemplarsForm = {
+  method: 'POST',
+  url: '/api/v1/query_exemplars',
+  access: 'filtered',
+  schema: { operationId: 'promQlExemplarsForm', form: Exemplars, ...exemplars },
+} as const satisfies RouteContract
+
+export const promQlMetadata = {
+  method: 'GET',
+  url: '/api/v1/metadata',
+  access: 'filtered',
+  schema: {
+    operationId: 'promQlMetadata',
+    summary: 'Our metrics with type, unit and a sentence; aggregations as far as the caller may have them',
+    querystring: Type.Object({
+      metric: Type.Optional(Type.String({ maxLength: 1024, description: 'only this one' })),
+      limit: Limit,
+      limit_per_metric: Limit,
+    }),
+    response: Type.Object({
+      status: Type.Literal('success'),
+      data: Type.Record(
+        Type.String(),
+        Type.Array(Type.Object({ type: Type.Literal('gauge'), help: Type.String(), unit: Type.String() })),
+      ),
+    }),
+  },
+} as const satisfies RouteContract
+
+export const promQlRules = {
+  method: 'GET',
+  url: '/api/v1/rules',
+  access: 'authenticated',
+  schema: {
+    operationId: 'promQlRules',
+    summary: 'Rules of a Prometheus: the hub evaluates none',
+    response: Type.Object({
+      status: Type.Literal('success'),
+      data: Type.Object({ groups: Type.Array(Type.Unknown(), { maxItems: 0 }) }),
+    }),
+  },
+} as const satisfies RouteContract
+
+const BuildFact = Type.String()
+export const promQlBuildInfo = {
+  method: 'GET',
+  url: '/api/v1/status/buildinfo',
+  access: 'authenticated',
+  schema: {
+    operationId: 'promQlBuildInfo',
+    summary: 'Which version of the HTTP API of Prometheus is answered, for tools that ask by it',
+    response: Type.Object({
+      status: Type.Literal('success'),
+      data: Type.Object({
+        version: BuildFact,
+        revision: BuildFact,
+        branch: BuildFact,
+        buildUser: BuildFact,
+        buildDate: BuildFact,
+        goVersion: BuildFact,
+      }),
+    }),
   },
 } as const satisfies RouteContract

@@ -8,12 +8,20 @@ import { getNode, listNodes } from './nodes.ts'
 import { listClusterOperators, listOperators } from './operators.ts'
 import { healthz, metrics, openApi, readyz } from './probes.ts'
 import {
+  promQlBuildInfo,
+  promQlExemplars,
+  promQlExemplarsForm,
   promQlLabels,
+  promQlLabelsForm,
   promQlLabelValues,
+  promQlMetadata,
   promQlQuery,
   promQlQueryForm,
   promQlRange,
   promQlRangeForm,
+  promQlRules,
+  promQlSeries,
+  promQlSeriesForm,
 } from './promql.ts'
 import { getRegistry, listRegistries, v1RegistriesStatus } from './registries.ts'
 import { search } from './search.ts'
@@ -52,6 +60,14 @@ export const routes: readonly RouteContract[] = [
   promQlRange,
   promQlRangeForm,
   promQlLabels,
+  promQlBuildInfo,
+  promQlExemplars,
+  promQlExemplarsForm,
+  promQlLabelsForm,
+  promQlMetadata,
+  promQlRules,
+  promQlSeries,
+  promQlSeriesForm,
   promQlLabelValues,
   openStream,
   listClusters,

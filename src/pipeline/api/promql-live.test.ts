@@ -246,7 +246,7 @@ describe.skipIf(missing)('PromQL on a real VictoriaMetrics (skipped where there 
       resultType: 'matrix',
       result: [{ metric: { cluster: 'west' } }],
     })
-    expect((await client.promQl('1+1')).data).toMatchObject({ resultType: 'vector' })
+    expect((await client.promQl('1+1')).data).toMatchObject({ resultType: 'scalar' })
     await expect(client.promQl('up{')).rejects.toMatchObject({ status: 400, code: 'query_refused' })
   })
 

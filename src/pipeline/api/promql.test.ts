@@ -1,7 +1,16 @@
 import { parser } from '@prometheus-io/lezer-promql'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { clusterMatcher, maxQueryLength, narrowQuery, QueryRefusedError, type RightsOf } from './promql.ts'
+import {
+  clusterMatcher,
+  maxQueryLength,
+  narrowQuery,
+  narrowSelector,
+  QueryRefusedError,
+  type RightsOf,
+  resultTypeOf,
+  textOf,
+} from './promql.ts'
 import { promql } from './test/random-promql.ts'
 
 const clusters = ['west', 'a.b-c']
@@ -266,4 +275,60 @@ describe('the matcher', () => {
     expect(() => clusterMatcher([])).toThrow(/without a cluster/)
     expect(() => clusterMatcher(['west', ''])).toThrow(/without a cluster/)
   })
+})
+
+describe('a selector of a list', () => {
+  const listed = [{ source: 'ns/a', names: ['total', 'cost'], clusters: ['west'] }]
+  const shown = (text: string) => narrowSelector(text, clusters, () => undefined, listed)
+
+  it.each([
+    ['up', [`up { ${matcher} }`]],
+    ['up{cluster="east"}', [`up { ${matcher} , cluster = "east" }`]],
+    ['# of a\nup # b', [`up { ${matcher} }`]],
+    ['{__name__="up"}', [`{ ${matcher} , __name__ = "up" }`]],
+  ])('that names a metric is narrowed as in a query: %s', (text, expected) => expect(shown(text)).toEqual(expected))
+
+  it.each(['{}', '{cluster="west"}', '{__name__=~".+"}'])(
+    'that names none finds what is listed besides: %s',
+    (text) => {
+      const own = text === '{}' ? '' : ` , ${text.slice(1, -1).replace(/[=~]+/, ' $& ')}`
+      const names = '__name__=~"clusterpulse_custom_resource_total|clusterpulse_custom_resource_cost"'
+      expect(shown(text)).toEqual([
+        `{ ${matcher} , ${others}${own} }`,
+        `{ cluster=~"west" , source=~"ns\\\\/a" , ${names}${own} }`,
+      ])
+    },
+  )
+
+  it.each(['', 'up[5m]', 'up offset 1m', 'rate(up[5m])', '(up)', 'up or up', '1', '"up"', 'up @ 1', 'up}'])(
+    'that is none is refused: %j',
+    (text) => expect(() => shown(text)).toThrow(QueryRefusedError),
+  )
+})
+
+describe('a query evaluates to', () => {
+  it.each([
+    ['1', 'scalar'],
+    ['-1', 'scalar'],
+    ['-(1)', 'scalar'],
+    ['1 + 1', 'scalar'],
+    ['# x\n(1 > bool 2) * time()', 'scalar'],
+    ['scalar(up)', 'scalar'],
+    ['scalar # x\n(up)', 'scalar'],
+    ['pi()', 'scalar'],
+    ['-up', 'vector'],
+    ['1 + up', 'vector'],
+    ['up * scalar(up)', 'vector'],
+    ['vector(1)', 'vector'],
+    ['sum(up)', 'vector'],
+    ['hour()', 'vector'],
+    ['up offset 5m', 'vector'],
+    ['"text"', 'string'],
+    ["('text')", 'string'],
+    ['up[5m]', 'matrix'],
+    ['up[5m] offset 1m', 'matrix'],
+    ['(up[5m:1m])', 'matrix'],
+  ])('%s: a %s', (query, type) => expect(resultTypeOf(query)).toBe(type))
+
+  it('the text that a string means', () => expect(textOf("# 'x'\n('it\\'s')")).toBe("it's"))
 })

@@ -1,4 +1,4 @@
-import type { SyntaxNodeRef } from '@lezer/common'
+import type { SyntaxNode, SyntaxNodeRef } from '@lezer/common'
 import { parser } from '@prometheus-io/lezer-promql'
 import { FleetError, invariant, metricPrefix, scopeLabel } from '#model'
 
@@ -109,20 +109,60 @@ interface Leaf {
  * @throws QueryRefusedError for anything else than PromQL: MetricsQL's own syntax, quoted label names, info()
  */
 export function narrowQuery(query: string, clusters: readonly string[], rightsOf: RightsOf = () => undefined): string {
-  if (query.length > maxQueryLength)
-    throw new QueryRefusedError(`a query has at most ${maxQueryLength} characters`, '', 0)
   const matcher = clusterMatcher(clusters)
-  const matchersOf = (selector: Selector): readonly string[] => {
+  return narrow(query, clusters.length, (selector) => {
     if (selector.metric === undefined) return [matcher, noAggregation]
     if (!selector.metric.startsWith(customPrefix)) return [matcher]
     const rights = rightsOf(selector.metric.slice(customPrefix.length), selector.source)
     return rights ? [clusterMatcher(rights.clusters), matcherOf(sourceLabel, rights.sources)] : [matcher, nothing]
-  }
+  })
+}
+
+/** Aggregations of one source that a caller may have on the same clusters. At least one of each. */
+export interface ListedAggregations {
+  readonly source: string
+  readonly names: readonly string[]
+  readonly clusters: readonly string[]
+}
+
+/**
+ * Narrows one selector for a list of series, which may tell what there is: one that names no metric exactly finds, beside all
+ * else, the aggregations listed here.
+ * @returns selectors that together mean it
+ * @throws QueryRefusedError also where the text is no single selector
+ */
+export function narrowSelector(
+  text: string,
+  clusters: readonly string[],
+  rightsOf: RightsOf,
+  listed: readonly ListedAggregations[],
+): readonly string[] {
+  const narrowed = narrowQuery(text, clusters, rightsOf)
+  const [tree, ...more] = childrenOf(parser.parse(text).topNode)
+  if (tree?.name !== 'VectorSelector' || more.length > 0)
+    throw new QueryRefusedError('match[] takes one series selector, such as up or {cluster="a"}; refused', text, 0)
+  if (selectorOf({ node: tree, from: tree.from, to: tree.to }, text).metric !== undefined) return [narrowed]
+  const ofAggregations = listed.map(({ source, names, clusters: shown }) =>
+    narrow(text, shown.length, () => [
+      clusterMatcher(shown),
+      matcherOf(sourceLabel, [source]),
+      matcherOf(
+        '__name__',
+        names.map((name) => customPrefix + name),
+      ),
+    ]),
+  )
+  return [narrowed, ...ofAggregations]
+}
+
+function narrow(query: string, clusterCount: number, matchersOf: (selector: Selector) => readonly string[]): string {
+  if (query.length > maxQueryLength)
+    throw new QueryRefusedError(`a query has at most ${maxQueryLength} characters`, '', 0)
   const reading = readQuery(query, matchersOf)
   const narrowed = writeQuery(query, reading)
   if (narrowed.length > maxNarrowedLength)
     throw new QueryRefusedError(
-      `with the names of ${clusters.length} clusters the query is ${narrowed.length} characters, more than ${maxNarrowedLength}: use fewer selectors; refused`,
+      `with the names of ${clusterCount} clusters the query is ${narrowed.length} characters, more than ${maxNarrowedLength}: use fewer selectors; refused`,
       '',
       0,
     )
@@ -142,7 +182,7 @@ interface Selector {
   readonly source: string | undefined
 }
 
-function selectorOf({ node, from, to }: SyntaxNodeRef, query: string): Selector {
+function selectorOf({ node, from, to }: Pick<SyntaxNodeRef, 'node' | 'from' | 'to'>, query: string): Selector {
   const braces = node.getChild('LabelMatchers')
   const named = query.slice(from, braces?.from ?? to).trim()
   const equal = (label: string): string | undefined => {
@@ -316,3 +356,61 @@ function unescaped(text: string, refuse: (reason: string) => never): string {
 
 const codeOf = (meant: string): number =>
   /^[xuU]/.test(meant) ? Number.parseInt(meant.slice(1), 16) : Number.parseInt(meant, 8)
+
+export type ResultType = 'scalar' | 'string' | 'vector' | 'matrix'
+
+/** What a query evaluates to, which backends do not always say: to VictoriaMetrics a scalar is a vector of one. */
+export function resultTypeOf(query: string): ResultType {
+  const [expression] = childrenOf(parser.parse(query).topNode)
+  invariant(expression, 'a query that was narrowed has an expression')
+  return typeOf(expression, query)
+}
+
+const scalarFunctions = new Set(['time', 'scalar', 'pi'])
+
+function typeOf(node: SyntaxNode, query: string): ResultType {
+  const children = childrenOf(node)
+  const [first, last] = [children[0], children.at(-1)]
+  switch (node.name) {
+    case 'NumberDurationLiteral':
+      return 'scalar'
+    case 'StringLiteral':
+      return 'string'
+    case 'MatrixSelector':
+    case 'SubqueryExpr':
+      return 'matrix'
+    case 'FunctionCall': {
+      const called = node.getChild('FunctionIdentifier')
+      return called && scalarFunctions.has(query.slice(called.from, called.to)) ? 'scalar' : 'vector'
+    }
+    case 'ParenExpr':
+    case 'OffsetExpr':
+    case 'StepInvariantExpr':
+      return first ? typeOf(first, query) : 'vector'
+    case 'UnaryExpr':
+      return last ? typeOf(last, query) : 'vector'
+    case 'BinaryExpr':
+      return [first, last].every((operand) => operand && typeOf(operand, query) === 'scalar') ? 'scalar' : 'vector'
+
+    default:
+      return 'vector'
+  }
+}
+
+function childrenOf(node: SyntaxNode): readonly SyntaxNode[] {
+  const children: SyntaxNode[] = []
+  for (let child = node.firstChild; child; child = child.nextSibling)
+    if (child.name !== 'LineComment') children.push(child)
+  return children
+}
+
+/** The text of a query that is a string. */
+export function textOf(query: string): string {
+  let text = ''
+  parser.parse(query).iterate({
+    enter: ({ name, from, to }) => {
+      if (name === 'StringLiteral') text = stringOf(query, from, to)
+    },
+  })
+  return text
+}

@@ -81,6 +81,8 @@ const needed: Readonly<Record<string, string>> = {
   v1CustomTypeClusters: '?type=pvc',
   promQlQuery: '?query=up',
   promQlRange: '?query=up&start=1&end=2&step=1',
+  promQlSeries: '?match[]=up',
+  promQlExemplars: '?query=up',
 }
 const fleetUrls = routes
   .filter(({ access, contentType, method }) => access === 'filtered' && contentType === undefined && method === 'GET')
@@ -183,7 +185,7 @@ describe('every route of the fleet', () => {
       const wrong = await world.server.app.inject({ method: 'DELETE', url, headers: { host: 'localhost' } })
       expect([wrong.statusCode, wrong.headers.allow], url).toEqual([
         405,
-        /query/.test(url) ? 'GET, HEAD, POST' : 'GET, HEAD',
+        /\/(query\w*|series|labels)(\?|$)/.test(url) ? 'GET, HEAD, POST' : 'GET, HEAD',
       ])
       expect(wrong.json()).toMatchObject({ code: 'method_not_allowed' })
     }
@@ -450,7 +452,21 @@ describe('the page', () => {
     for (const url of ['/../../etc/passwd', '/%2e%2e/%2e%2e/etc/passwd', '/..%2fpackage.json']) {
       expect(String((await world.get(url)).body), url).not.toMatch(/root:|clusterpulse"/)
     }
-    expect((await world.get('/api/v3')).body).toMatchObject({ code: 'route_not_found' })
+    for (const url of [
+      '/api/v3',
+      '/api/v1/clusters/none/x',
+      '/-/healthy',
+      '/-/',
+      '/federate',
+      '/federate?match[]=up',
+    ]) {
+      const { status, headers, body } = await world.get(url, { accept: 'text/html' })
+      expect([status, headers['content-type'], body], url).toEqual([
+        404,
+        expect.stringContaining('application/json'),
+        { code: 'route_not_found', error: expect.any(String), requestId: expect.any(String) },
+      ])
+    }
     await rm(root, { recursive: true })
   })
 })

@@ -8,13 +8,14 @@ import { BodyCache } from './bodies.ts'
 import { cameByTls, cors, corsHeaders, hostCheck, publicUrlOf, securityHeaders, strictTransport } from './gate.ts'
 import { Pages } from './pages.ts'
 import { problemOf, RefusedError, refusalOf, unauthenticated } from './problem.ts'
+import { isPromQlPath, promQlMarks } from './promql-answer.ts'
 import { limitFor, RateLimiter } from './rate-limit.ts'
 import { type Parts, route } from './route.ts'
 import { accessRoutes } from './routes/access.ts'
 import { fleetRoutes } from './routes/fleet.ts'
 import { historyRoutes } from './routes/history.ts'
 import { probeRoutes } from './routes/probes.ts'
-import { promQlMarks, promQlRoutes } from './routes/promql.ts'
+import { promQlRoutes } from './routes/promql.ts'
 import { registryRoutes } from './routes/registries.ts'
 import { searchRoutes } from './routes/search.ts'
 import { sessionRoutes } from './routes/session.ts'
@@ -76,12 +77,7 @@ export function apiServer(options: ApiOptions): ApiServer {
   // The type of the socket below is of no concern to routes.
   const app = built as unknown as FastifyInstance
 
-  function sendProblem(
-    thrown: unknown,
-    request: FastifyRequest,
-    reply: FastifyReply,
-    marksOf: (status: number) => object = () => ({}),
-  ): FastifyReply {
+  function sendProblem(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const { status, body, unexpected } = problemOf(thrown, request.id)
     request.refusal = refusalOf(thrown)
     if (unexpected)
@@ -95,7 +91,8 @@ export function apiServer(options: ApiOptions): ApiServer {
       reply.header('set-cookie', [...thrown.cookies])
     if (body.retryAfterSeconds !== undefined) reply.header('retry-after', String(body.retryAfterSeconds))
     reply.code(status).headers({ ...securityHeaders, 'cache-control': 'private, no-store', 'x-request-id': request.id })
-    return reply.type('application/json').send(Buffer.from(`${JSON.stringify({ ...marksOf(status), ...body })}\n`))
+    const marks = isPromQlPath(pathOf(request)) ? promQlMarks(status) : {}
+    return reply.type('application/json').send(Buffer.from(`${JSON.stringify({ ...marks, ...body })}\n`))
   }
 
   const known: KnownRoute[] = []
@@ -177,7 +174,8 @@ export function apiServer(options: ApiOptions): ApiServer {
   app.setErrorHandler((error, request, reply) => sendProblem(error, request, reply))
   app.setNotFoundHandler(async (request, reply) => {
     const path = pathOf(request)
-    const isApi = /^\/(api|healthz|readyz|metrics)(\/|$)/.test(path)
+    // `/-/` and `/federate` are Prometheus' own: a tool that looks there must not take the page for an answer.
+    const isApi = /^\/(api|healthz|readyz|metrics|-|federate)(\/|$)/.test(path)
     const isGuarded = /^\/api\/(v2|v1\/(clusters|custom-types))(\/|$)/.test(path)
     if (isGuarded && !(await admission.identify(request, reply))) throw unauthenticated()
     const allowed = known.filter((one) => one.pattern.test(path)).flatMap((one) => one.methods)
@@ -202,10 +200,7 @@ export function apiServer(options: ApiOptions): ApiServer {
     registryRoutes(scope, parts, { registries: options.registries, storeGraceMs: config.storeGraceMs ?? 10_000 })
     searchRoutes(scope, parts)
     historyRoutes(scope, parts, options.history)
-    scope.register(async (promql: FastifyInstance) => {
-      promql.setErrorHandler((error, request, reply) => sendProblem(error, request, reply, promQlMarks))
-      promQlRoutes(promql, parts, { history: options.history, cors: crossOrigin })
-    })
+    promQlRoutes(scope, parts, { history: options.history, cors: crossOrigin })
     route(scope, parts, openStream, async ({ request, reply, query }) => {
       await streams.open(request, reply, query)
       record(request, reply) // its end may be an hour away

@@ -97,12 +97,14 @@ export interface HistoryStore extends AsyncDisposable {
   readonly promql?: PromQl
 }
 
-/** PromQL passed through. The query was already narrowed to what the caller may see. */
+export type PromQlPath = 'query' | 'query_range' | 'series' | 'labels' | `label/${string}/values`
+
+/** PromQL passed through. Queries and selectors were already narrowed to what the caller may see. */
 export interface PromQl {
-  /** `path` is query or query_range; the parameters as documented by Prometheus; the backend's JSON, with its status */
+  /** `path` below /api/v1/; the parameters as documented by Prometheus; the backend's JSON, with its status */
   ask(
-    path: 'query' | 'query_range',
-    parameters: Readonly<Record<string, string>>,
+    path: PromQlPath,
+    parameters: Readonly<Record<string, string | readonly string[]>>,
     signal?: AbortSignal,
   ): Promise<{ readonly status: number; readonly body: unknown }>
 }

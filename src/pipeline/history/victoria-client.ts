@@ -12,6 +12,9 @@ export interface Ask {
   readonly maxBytes?: number
 }
 
+/** A list stands for a parameter that is given several times. */
+type Parameters = Readonly<Record<string, string | readonly string[]>>
+
 export interface Answer {
   readonly status: number
   readonly text: string
@@ -61,8 +64,10 @@ export class VictoriaClient {
   }
 
   /** A question by form, so that no address grows too long. The answer is passed on whatever its status. */
-  ask(path: string, parameters: Readonly<Record<string, string>>, ask: Ask = {}): Promise<Answer> {
-    return this.#text(path, { init: { method: 'POST', body: new URLSearchParams(parameters) }, ask })
+  ask(path: string, parameters: Parameters, ask: Ask = {}): Promise<Answer> {
+    const body = new URLSearchParams()
+    for (const [name, given] of Object.entries(parameters)) for (const value of [given].flat()) body.append(name, value)
+    return this.#text(path, { init: { method: 'POST', body }, ask })
   }
 
   /** The same; anything but success is an error. @throws StoreUnavailableError */

@@ -250,9 +250,11 @@ describe('aggregations over time', () => {
 
   it('by PromQL are narrowed to the clusters and sources of which the caller may have them', async () => {
     const queries: string[] = []
+    const lists: (string | readonly string[])[] = []
     world.history.promql = {
-      ask: async (_path, { query = '' }) => {
-        queries.push(query)
+      ask: async (_path, { query = '', 'match[]': selectors = [] }) => {
+        queries.push(String(query))
+        lists.push(selectors)
         return { status: 200, body: { status: 'success', data: { resultType: 'vector', result: [] } } }
       },
     }
@@ -271,10 +273,25 @@ describe('aggregations over time', () => {
     expect(await query('gil', count)).toBe(`${count} { cluster=~"west" , source=~"test\\\\/pvc" }`)
     expect(await query('eve', count)).toBe(`${count} { ${everywhere} , source!~".*" }`)
     expect(await query('ann', count)).toBe(403)
-    expect((await ask('gil', '/api/v1/label/source/values')).data).toEqual(['test/pvc'])
-    expect((await ask('eve', '/api/v1/label/source/values')).data).toEqual([])
-    expect((await ask('bob', '/api/v1/label/__name__/values')).data).toContain(count)
-    expect((await ask('bob', '/api/v1/label/__name__/values')).data).not.toContain(total)
+    // What is listed is asked for by selectors; one that names no metric finds the aggregations that are theirs.
+    const selectors = async (as: string, selector = '') => {
+      lists.length = 0
+      await ask(as, `/api/v1/series?match[]=${encodeURIComponent(selector)}`)
+      return lists[0]
+    }
+    const plain = (clusters: string) => `{ ${clusters} , __name__!~"clusterpulse_custom_resource_.*" }`
+    expect(await selectors('gil', '{}')).toEqual([
+      plain('cluster=~"east|south|west"'),
+      `{ cluster=~"west" , source=~"test\\\\/pvc" , __name__=~"${count}|${total}" }`,
+    ])
+    expect(await selectors('eve', '{}')).toEqual([plain(everywhere)])
+    expect(JSON.stringify(await selectors('bob', '{cluster="west"}'))).toContain(count)
+    expect(JSON.stringify(await selectors('bob', '{cluster="west"}'))).not.toContain(total)
+    expect(await selectors('bob', total)).toEqual([`${total} { ${everywhere} , source!~".*" }`])
+    const declared = async (as: string) => Object.keys((await ask(as, '/api/v1/metadata')).data as object)
+    expect(await declared('bob')).toContain(count)
+    expect(await declared('bob')).not.toContain(total)
+    expect(await declared('eve')).not.toContain(count)
   })
 })
 

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import type { PromQl } from '#history'
+import type { PromQl, PromQlPath } from '#history'
 
 const binary = 'victoria-metrics'
 export const victoriaPath = (process.env.PATH ?? '')
@@ -51,8 +51,9 @@ export class Victoria implements AsyncDisposable, PromQl {
     await fetch(`${this.url}/internal/force_flush`)
   }
 
-  async ask(path: 'query' | 'query_range', parameters: Readonly<Record<string, string>>) {
-    const body = new URLSearchParams({ ...parameters, nocache: '1' })
+  async ask(path: PromQlPath, parameters: Readonly<Record<string, string | readonly string[]>>) {
+    const body = new URLSearchParams({ nocache: '1' })
+    for (const [name, given] of Object.entries(parameters)) for (const value of [given].flat()) body.append(name, value)
     const answer = await fetch(`${this.url}/api/v1/${path}`, { method: 'POST', body })
     return { status: answer.status, body: (await answer.json()) as unknown }
   }
