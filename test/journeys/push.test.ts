@@ -152,6 +152,30 @@ describe('push', () => {
     await back.kill('SIGTERM')
   }, 120_000)
 
+  it('names the time in which an agent did not run', async () => {
+    const { text } = await connect('edge-9')
+    const asked = async (): Promise<HistoryView | undefined> => {
+      const answer = await fetch(`${base}/api/v1/clusters/edge-9/metrics/history?metric=nodes_total&range=15m&step=5`)
+      return answer.ok ? ((await answer.json()) as HistoryView) : undefined
+    }
+    const isKept = (history: HistoryView | undefined) =>
+      history?.series[0]?.points.some(([, value]) => value !== null) === true
+    let agent = start(text, 'down')
+    expect((await eventually(asked, isKept, 60_000))?.spans).toEqual([])
+    await agent.kill('SIGKILL')
+    const killedAt = Date.now()
+    await new Promise((resolve) => setTimeout(resolve, 65_000)) // more than two intervals: the time itself is the case
+    const startedAt = Date.now()
+    agent = start(text, 'down')
+    const spans = async () => (await asked())?.spans ?? []
+    const [hole, ...more] = await eventually(spans, (found) => found.length > 0, 60_000)
+    await agent.kill('SIGTERM')
+    expect(more).toEqual([])
+    expect(hole).toMatchObject({ kind: 'lost', cause: 'agent_down' })
+    expect(hole?.from).toBeLessThan(killedAt)
+    expect(hole?.to).toBeGreaterThan(startedAt - 1000)
+  }, 240_000)
+
   it('prints a manifest that the member takes as it is', async () => {
     const { text } = await connect('edge-8', '-o', 'manifest', '--image', 'registry.example/clusterpulse:1')
     expect(text).toMatch(/kind: Deployment/)

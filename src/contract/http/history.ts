@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { bufferCauses, holeCauses } from '#model'
 import type { RouteContract } from './contract.ts'
 import { ClusterParams, Name } from './parameters.ts'
 
@@ -10,7 +11,7 @@ export const SpanViewSchema = Type.Object({
   ),
   from: Type.Integer({ description: 'ms since the Unix epoch' }),
   to: Type.Integer({ description: 'ms since the Unix epoch' }),
-  cause: Type.String({ description: 'of a loss: thinned, dropped or damaged' }),
+  cause: Type.String({ description: `of a loss: ${[...bufferCauses, ...holeCauses].join(', ')}` }),
   count: Type.Integer({ description: 'batches' }),
 })
 export type SpanView = Static<typeof SpanViewSchema>

@@ -37,10 +37,19 @@ export type SequenceRange = readonly [first: number, last: number]
 export const bufferCauses = ['thinned', 'dropped', 'damaged'] as const
 export type BufferCause = (typeof bufferCauses)[number]
 /**
- * Why the hub has nothing of a cluster it reads itself: it did not run; its disk, or its log within its bound, had no room;
- * the cluster could not be read; rounds left nothing for another reason; or, of an agent, the hub once had it and its folder was put back.
+ * Why history has nothing of a cluster: the hub, which reads it itself, did not run; its disk, or its log within its bound, had no room;
+ * the cluster could not be read; rounds left nothing for another reason; or, of an agent, the hub once had it and its folder was put back;
+ * or the agent did not run, and nobody else read the cluster.
  */
-export const holeCauses = ['hub_down', 'disk_full', 'log_full', 'unreachable', 'not_kept', 'restored'] as const
+export const holeCauses = [
+  'hub_down',
+  'disk_full',
+  'log_full',
+  'unreachable',
+  'not_kept',
+  'restored',
+  'agent_down',
+] as const
 export type HoleCause = (typeof holeCauses)[number]
 
 /** Batches that will never come: thinned or dropped because the buffer was full, or damaged in it. */

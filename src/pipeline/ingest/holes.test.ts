@@ -114,6 +114,32 @@ describe('the holes of a hub', () => {
     ])
   })
 
+  it('are told of the time in which an agent did not run, once, whatever comes again and whoever starts again', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'holes-'))
+    ends.push(() => rm(directory, { recursive: true, force: true }))
+    let now = T0
+    const pushed = (sequence: number, second: number) => {
+      now = Math.max(now, T0 + second * S)
+      return read(second, { sequence, origin: 'agent', source: 'push', backfill: now > T0 + second * S })
+    }
+    const first = await aHub(directory, () => now)
+    for (const [sequence, second] of [[1, 0] as const, [2, 30] as const]) {
+      await first.ingester.accept(pushed(sequence, second))
+    }
+    await first.close()
+    const second = await aHub(directory, () => now)
+    await second.ingester.accept(pushed(4, 630))
+    expect(await second.spans(now), 'the third may still come').toEqual([])
+    for (const _ of ['once', 'again']) await second.ingester.accept(pushed(3, 600))
+    const hole = ['agent_down', 30, 600, 18]
+    expect((await second.spans(now)).filter(([cause]) => cause !== '')).toEqual([hole])
+    await second.close()
+    const third = await aHub(directory, () => now)
+    ends.push(third.close)
+    await third.ingester.accept(pushed(5, 660))
+    expect((await third.spans(now)).filter(([cause]) => cause !== '')).toEqual([hole])
+  })
+
   const disk = smallDisk()
   it.skipIf(typeof disk === 'string')(
     `are told of a full disk${typeof disk === 'string' ? ` (${disk})` : ''}`,

@@ -1,7 +1,5 @@
 import type { HoleCause, Loss } from '#model'
-
-/** Who declares what the hub itself did not see; no agent's buffer has this name. */
-export const HUB_ORIGIN = 'hub'
+import { HUB_ORIGIN } from './origins.ts'
 
 export interface Round {
   readonly sequence: number

@@ -23,10 +23,11 @@ import { batchCheck, checkLoss } from './check-batch.ts'
 import { chooseUse, takesHistory, takesState } from './choose-use.ts'
 import { BaseMismatchError, ClusterNotConnectedError, IngestBusyError, InvalidBatchError } from './errors.ts'
 import { Holes, type Round } from './holes.ts'
-import { type Ledger, PULL } from './ledger.ts'
+import type { Ledger } from './ledger.ts'
 import { LedgerFile } from './ledger-file.ts'
 import { LogConsumer } from './log-consumer.ts'
 import { decodeLogEntry, encodeLogEntry, type LogEntry } from './log-record.ts'
+import { PULL } from './origins.ts'
 import { missingFrom, sizeOf } from './ranges.ts'
 import { SamplePace } from './sample-pace.ts'
 import { historySink, stateSink } from './sinks.ts'
@@ -151,6 +152,8 @@ export class Ingester implements AsyncDisposable {
     log.advance(Math.max(state.position(), history?.position() ?? -1) + 1)
     await ingester.#readUp(state, signal)
     for (const consumer of ingester.#consumers()) consumer.start()
+    for (const cluster of ingester.#ledger.withUntold())
+      if (ingester.knows(cluster)) await ingester.#inTurn(cluster, () => ingester.#tellAgentHoles(cluster))
     ingester.#givingUp = ingester.#giveUpUnheard()
     return ingester
   }
@@ -166,9 +169,11 @@ export class Ingester implements AsyncDisposable {
   async accept(batch: Batch, signal?: AbortSignal, samples?: SampleSet, told?: Uint8Array): Promise<Accepted> {
     return this.#counted(async () => {
       this.#check(batch)
-      return this.#inTurn(batch.cluster, (entry) => {
+      return this.#inTurn(batch.cluster, async (entry) => {
         signal?.throwIfAborted()
-        return this.#take(entry, batch, { samples, told })
+        const accepted = await this.#take(entry, batch, { samples, told })
+        await this.#tellAgentHoles(batch.cluster)
+        return accepted
       })
     })
   }
@@ -211,6 +216,7 @@ export class Ingester implements AsyncDisposable {
         const count = Math.max(0, loss.count - (sizeOf(loss.lost) - sizeOf(lost)))
         const record = { kind: 'lost', cluster, loss: { ...loss, lost, count }, at: this.#clock.now() } as const
         await this.#append({ record })
+        await this.#tellAgentHoles(cluster)
         return { sequence, duplicate: false }
       })
     })
@@ -386,6 +392,17 @@ export class Ingester implements AsyncDisposable {
     const loss = holes.before(round, { intervalMs, startedAt: this.#startedAt })
     const { cluster } = batch
     if (loss) await this.#append({ record: { kind: 'lost', cluster, loss, at: this.#clock.now(), into: 'history' } })
+  }
+
+  /** What is between two batches of an agent that are both safe. Where the log takes it not now, it does with the next batch. */
+  async #tellAgentHoles(cluster: ClusterName): Promise<void> {
+    if (!this.#history) return
+    try {
+      for (const loss of this.#ledger.untold(cluster))
+        await this.#append({ record: { kind: 'lost', cluster, loss, at: this.#clock.now(), into: 'history' } })
+    } catch (error) {
+      this.#logger.warn({ cluster, error }, 'a hole in the history of a cluster could not be noted yet')
+    }
   }
 
   #isBased({ baseMissing, sources }: Entry, { cluster, origin = PULL, base, custom = [] }: Batch): boolean {

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
-import { type ClusterName, isClusterName, ownerOf, type SequenceRange } from '#model'
+import { type Batch, type ClusterName, isClusterName, type Loss, ownerOf, type SequenceRange } from '#model'
 import type { StateRecord } from '#state'
+import { holesBetween, lastSeen, paceAfter } from './agent-holes.ts'
 import { coveredWith, type Known, type Live, takesHistory, takesState } from './choose-use.ts'
-import { HUB_ORIGIN } from './holes.ts'
+import { HUB_ORIGIN, isAgent, PULL } from './origins.ts'
 import { holds, type Ranges, withRange } from './ranges.ts'
+import { type Neighbours, type Run, withRun } from './runs.ts'
 
 /** Runs of sequences kept per origin: as many holes, less one. */
 export const MAX_RANGES = 1024
@@ -11,10 +13,14 @@ export const MAX_RANGES = 1024
 export const MAX_SPANS = 512
 /** Origins kept per cluster. */
 export const MAX_ORIGINS = 16
+/** Holes of a cluster that wait to be written into the log. */
+const MAX_UNTOLD = 64
 
 interface Origin {
   received: Ranges
   covered: Ranges
+  /** of an agent: the same numbers as in `received` with the times at their ends, as far as those are known */
+  runs: readonly Run[]
   /** index of the newest record of it */
   heardAt: number
 }
@@ -23,10 +29,11 @@ interface Book {
   intervalMs: number
   live: Live | undefined
   readonly origins: Map<string, Origin>
+  /** spans of time that were declared lost, by agents or by the hub */
+  named: Ranges
+  /** holes that were found and are not in the log yet */
+  untold: readonly Loss[]
 }
-
-/** The rounds of the hub itself: it numbers them without holes, and an old one is worth nothing. */
-export const PULL = ''
 
 /**
  * What was received of every cluster, by origin: a pure consequence of the log's records, in order. It knows a record only
@@ -77,6 +84,16 @@ export class Ledger {
     return { live: book?.live, covered, intervalMs }
   }
 
+  /** Holes between the batches of agents that are to be written into the log, each as a loss for history. */
+  untold(cluster: ClusterName): readonly Loss[] {
+    return this.#books.get(cluster)?.untold ?? []
+  }
+
+  /** clusters with such holes */
+  withUntold(): readonly ClusterName[] {
+    return [...this.#books].filter(([, { untold }]) => untold.length > 0).map(([cluster]) => cluster)
+  }
+
   /** What state has of a cluster, where the log that told of it is gone. What is known from the log is newer. */
   seed(cluster: ClusterName, intervalMs: number, live: Live | undefined): void {
     const book = this.#bookOf(cluster)
@@ -94,14 +111,9 @@ export class Ledger {
       case 'batch':
         this.#noteBatch(record, index)
         return
-      case 'lost': {
-        const { origin, sequence, lost } = record.loss
-        // Told by the hub of itself: there is no numbering behind it.
-        if (origin === HUB_ORIGIN) return
-        this.#receive(record.cluster, origin, [sequence, sequence], index)
-        for (const range of lost) this.#receive(record.cluster, origin, range, index)
+      case 'lost':
+        this.#noteLoss(record.cluster, record.loss, index)
         return
-      }
       case 'connection':
         this.#bookOf(record.cluster).intervalMs = record.connection.intervalMs
         return
@@ -118,6 +130,20 @@ export class Ledger {
     return { position: this.#position, books: this.#books }
   }
 
+  #noteLoss(cluster: ClusterName, { origin, sequence, lost, from, to, count }: Loss, index: number): void {
+    const book = this.#bookOf(cluster)
+    if (count > 0 && from <= to) book.named = withRange(book.named, [from, to]).slice(-MAX_SPANS)
+    // Told by the hub of itself: there is no numbering behind it.
+    if (origin === HUB_ORIGIN) {
+      book.untold = book.untold.filter((hole) => hole.from !== from || hole.to !== to)
+      return
+    }
+    for (const range of [[sequence, sequence] as const, ...lost]) {
+      this.#receive(cluster, origin, range, index)
+      this.#join(book, origin, { first: range[0], last: range[1], paceMs: 0 })
+    }
+  }
+
   #noteBatch({ batch, into = 'state' }: Extract<StateRecord, { kind: 'batch' }>, index: number): void {
     const { cluster, origin = PULL, sequence, collectedAt: at } = batch
     this.#receive(cluster, origin, [sequence, sequence], index)
@@ -125,15 +151,31 @@ export class Ledger {
     if (takesState(into)) book.live = { origin, sequence, at }
     const known = book.origins.get(origin)
     // What MetricSources saw between two rounds is no reason to leave out a round of another origin.
-    if (!known || batch.partial || !takesHistory(into)) return
-    known.covered = coveredWith(known.covered, at, book.intervalMs).slice(-MAX_SPANS)
+    if (known && !batch.partial && takesHistory(into))
+      known.covered = coveredWith(known.covered, at, book.intervalMs).slice(-MAX_SPANS)
+    // What is made up has holes on purpose.
+    if (!batch.simulated) this.#join(book, origin, runOf(batch, takesHistory(into)))
+  }
+
+  /** Beside what was received: finds the holes in time that this number closes in between. */
+  #join(book: Book, name: string, run: Run): void {
+    const origin = book.origins.get(name)
+    if (!origin || !isAgent(name)) return
+    const meet = (pair: Neighbours): number => {
+      const holes = holesBetween(pair, besideOf(book), run.last)
+      book.untold = [...book.untold, ...holes].slice(-MAX_UNTOLD)
+      return paceAfter(pair, book.intervalMs)
+    }
+    const before = run.first === 1 && run.head ? lastBefore(book, name, run.head.at) : undefined
+    if (before && run.head) meet({ before, after: run.head, paceMs: 0 })
+    origin.runs = withRun(origin.runs, run, meet).slice(-MAX_RANGES)
   }
 
   #receive(cluster: ClusterName, name: string, [first, last]: SequenceRange, index: number): void {
     const { origins } = this.#bookOf(cluster)
     let origin = origins.get(name)
     if (!origin) {
-      origin = { received: [], covered: [], heardAt: index }
+      origin = { received: [], covered: [], runs: [], heardAt: index }
       origins.set(name, origin)
       if (origins.size > MAX_ORIGINS) forgetSilent(origins, name)
     }
@@ -145,11 +187,28 @@ export class Ledger {
   #bookOf(cluster: ClusterName): Book {
     let book = this.#books.get(cluster)
     if (!book) {
-      book = { intervalMs: 0, live: undefined, origins: new Map() }
+      book = { intervalMs: 0, live: undefined, origins: new Map(), named: [], untold: [] }
       this.#books.set(cluster, book)
     }
     return book
   }
+}
+
+function runOf({ sequence, collectedAt: at, durationMs, partial, failure }: Batch, hasSamples: boolean): Run {
+  const seen = { at, until: at + durationMs, isRead: hasSamples || !failure }
+  return { first: sequence, last: sequence, ...(!partial && { head: seen, tail: seen }), paceMs: 0 }
+}
+
+/** Before the first round of a new agent: the last of a former one; where there was none, of the hub itself. */
+function lastBefore({ origins }: Book, name: string, at: number) {
+  const agents = [...origins].filter(([other]) => other !== name && isAgent(other)).map(([, { covered }]) => covered)
+  return lastSeen(agents, at) ?? lastSeen([origins.get(PULL)?.covered ?? []], at)
+}
+
+function besideOf({ origins, named, intervalMs }: Book) {
+  const spans = [...[...origins.values()].map(({ covered }) => covered), named]
+  const cut = spans.filter(({ length }) => length >= MAX_SPANS).map((ranges) => ranges[0]?.[0] ?? 0)
+  return { intervalMs, spans, knownFrom: Math.max(0, ...cut) }
 }
 
 function bounded(ranges: Ranges, onHoleClosed: (hole: SequenceRange) => void): Ranges {
@@ -213,11 +272,14 @@ function mergedBook(one: Book, other: Book, onHoleClosed: (origin: string, hole:
     origins.set(name, {
       received: bounded(received, (hole) => onHoleClosed(name, hole)),
       covered: union(known.covered, mine.covered, 1.5 * intervalMs).slice(-MAX_SPANS),
+      runs: mine.runs.reduce((runs, run) => withRun(runs, run, (pair) => pair.paceMs), known.runs).slice(-MAX_RANGES),
       heardAt: Math.max(known.heardAt, mine.heardAt),
     })
   }
   while (origins.size > MAX_ORIGINS) forgetSilent(origins, PULL)
-  return { intervalMs, live: newer.live, origins }
+  const named = union(older.named, newer.named, 1).slice(-MAX_SPANS)
+  const untold = [...older.untold, ...newer.untold].slice(-MAX_UNTOLD)
+  return { intervalMs, live: newer.live, origins, named, untold }
 }
 
 const union = (one: Ranges, other: Ranges, reach: number): Ranges =>
@@ -232,11 +294,12 @@ const digestOf = (text: string) => createHash('sha256').update(text).digest('bas
 
 /** The ledger as a file: a checksum, then everything. @param logId the log whose indices it speaks of */
 export function encodeSnapshot({ position, books, incomplete }: Snapshot, logId: string): string {
-  const clusters = [...books].map(([name, { intervalMs, live, origins }]) => [
+  const clusters = [...books].map(([name, { intervalMs, live, origins, named, untold }]) => [
     name,
     intervalMs,
     live ? [live.origin, live.sequence, live.at] : 0,
-    [...origins].map(([origin, { received, covered, heardAt }]) => [origin, received, covered, heardAt]),
+    [...origins].map(([origin, { received, covered, heardAt, runs }]) => [origin, received, covered, heardAt, runs]),
+    { named, untold },
   ])
   const text = JSON.stringify({ version: 1, log: logId, position, ...(incomplete && { incomplete }), clusters })
   return `${digestOf(text)}\n${text}\n`
@@ -249,12 +312,20 @@ export function decodeSnapshot(file: string, logId: string): Snapshot | undefine
   const value = JSON.parse(text) as StoredSnapshot // its checksum is right: it is what we wrote
   if (value.version !== 1 || value.log !== logId) return undefined
   const books = new Map<ClusterName, Book>()
-  for (const [name, intervalMs, live, origins] of value.clusters) {
+  // Former versions wrote neither runs nor what was named.
+  for (const [name, intervalMs, live, origins, { named, untold } = { named: [], untold: [] }] of value.clusters) {
     if (!isClusterName(name)) continue
     books.set(name, {
       intervalMs,
       live: live ? { origin: live[0], sequence: live[1], at: live[2] } : undefined,
-      origins: new Map(origins.map(([origin, received, covered, heardAt]) => [origin, { received, covered, heardAt }])),
+      origins: new Map(
+        origins.map(([origin, received, covered, heardAt, runs = []]) => [
+          origin,
+          { received, covered, heardAt, runs },
+        ]),
+      ),
+      named,
+      untold,
     })
   }
   return { position: value.position, books, ...(value.incomplete && { incomplete: true }) }
@@ -269,6 +340,7 @@ interface StoredSnapshot {
     name: string,
     intervalMs: number,
     live: [origin: string, sequence: number, at: number] | 0,
-    origins: [origin: string, received: Ranges, covered: Ranges, heardAt: number][],
+    origins: [origin: string, received: Ranges, covered: Ranges, heardAt: number, runs?: readonly Run[]][],
+    beside?: { readonly named: Ranges; readonly untold: readonly Loss[] },
   ][]
 }

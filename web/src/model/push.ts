@@ -40,6 +40,7 @@ const causes: Readonly<Record<string, string>> = {
   log_full: "not kept: the hub's log had no room",
   unreachable: 'not collected: the cluster could not be read',
   not_kept: 'not kept by the hub',
+  agent_down: 'not collected: the agent did not run',
   restored: 'lost by the hub: its data folder was put back from an older copy',
 }
 

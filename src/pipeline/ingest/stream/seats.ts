@@ -1,9 +1,10 @@
 import type { AgentFacts, Clock, ClusterName } from '#model'
 import type { Logger } from '#runtime'
+import { ORIGINAL_ORIGIN } from '../origins.ts'
 import { FactsReport } from './facts-report.ts'
 import type { StreamIngester } from './ingest-port.ts'
 import { type Holder, Places } from './places.ts'
-import { ORIGINAL_ORIGIN, type Place } from './session.ts'
+import type { Place } from './session.ts'
 import type { Agents } from './types.ts'
 
 export interface SeatsOptions {

@@ -27,6 +27,7 @@ import {
   WireError,
 } from '#wire'
 import { BaseMismatchError, ClusterNotConnectedError } from '../errors.ts'
+import { ORIGINAL_ORIGIN } from '../origins.ts'
 import { missingFrom, sizeOf } from '../ranges.ts'
 import { ClockOffset } from './clock-offset.ts'
 import { decodeFrame, FrameRefusedError, hasChanges, isSequence, lossOf, withoutBase } from './frames.ts'
@@ -154,7 +155,6 @@ export interface OriginalNumbers {
   recent: string[]
 }
 
-export const ORIGINAL_ORIGIN = 'original'
 const RECENT_ORIGINALS = 64
 /** A frame this young tells what its sender's clock shows. */
 const FRESH_MS = 5_000
