@@ -198,6 +198,30 @@ describe('a cluster that cannot be read', () => {
     silent.close()
   })
 
+  it('is listed as not read yet at once, however many others wait for clusters that say nothing', async () => {
+    const silent = createServer().listen(0, '127.0.0.1')
+    await using world = await aWorld({ concurrency: 1 })
+    const spec = {
+      endpoint: `https://127.0.0.1:${(silent.address() as AddressInfo).port}`,
+      credentialsRef: { name: 'shared' },
+      insecureSkipTLSVerify: true,
+    }
+    await writeSecret(world.hub, 'shared', { token: 'a-token' })
+    for (let n = 0; n < 300; n++) {
+      const metadata = { name: `c-${n}`, namespace: NAMESPACE }
+      const object = { apiVersion: 'clusterpulse.io/v1alpha1', kind: 'ClusterConnection', metadata, spec }
+      await world.hubServer.objects.create(object)
+    }
+    const declared = performance.now()
+    await world.start()
+    await until(() => expect(world.state.clusters().filter(({ connection }) => connection)).toHaveLength(300))
+    expect(performance.now() - declared).toBeLessThan(5000)
+    const unread = world.state.clusters().filter(({ parts }) => Object.keys(parts).length === 0)
+    expect(unread).toHaveLength(300)
+    expect(unread.every(({ status }) => status.health === 'unknown')).toBe(true)
+    silent.close()
+  })
+
   it('is read at its new address as soon as the connection says so', async () => {
     await using world = await aWorld()
     const member = await world.member()

@@ -5,6 +5,7 @@ import {
   Controller,
   type ControllerOptions,
   changesSpec,
+  done,
   Informer,
   onReferredChange,
   onSpecChange,
@@ -64,6 +65,7 @@ export interface ConnectionsOptions {
 /** Above this many connections the first rounds are spread, so that later ones do not come all at once. */
 const SPREAD_ABOVE = 32
 const SPREAD_PER_KEY_MS = 15
+const DECLARED_AT_ONCE = 256
 const ROLE_SPREAD_MS = 5_000
 /** A client is made within a call's own limit. */
 const never = new AbortController().signal
@@ -188,7 +190,22 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
       if (isPush(object)) controller.enqueue(keyOf(object), random() * ROLE_SPREAD_MS)
     }
   })
-  return [controller]
+  // All at once, as they share the syncs of the log: who declares a thousand clusters sees a thousand, not yet read.
+  const declarations = new Controller({
+    reconciler: {
+      name: 'declarations',
+      reconcile: async (key) => {
+        await reconciler.declare(key)
+        return done
+      },
+    },
+    triggers: [onSpecChange(connections)],
+    concurrency: DECLARED_AT_ONCE,
+    logger,
+    clock,
+    random,
+  })
+  return [declarations, controller]
 }
 
 /** With the reading of MetricSources, which begins and ends with it. */

@@ -118,6 +118,21 @@ export class ConnectionReconciler implements Reconciler {
     this.#owner = ownerName(options.owner)
   }
 
+  /**
+   * Lists a cluster that was just declared: its first look may wait long for its turn behind others, its row must not.
+   * One that was ever looked at is left as it is.
+   * @throws StoreUnavailableError when the hub could not note it; the look itself tries again
+   */
+  async declare(key: ObjectKey): Promise<void> {
+    const { owner, connections, state, defaults, agents, ingester } = this.#options
+    if (!owns(owner, key.name) || this.#visits.has(key.name) || state.cluster(key.name)?.connection) return
+    const object = connections.get(key)
+    if (!object || object.metadata.deletionTimestamp) return
+    const { settings } = readConnection(object, defaults, agents !== undefined)
+    const facts = { ...settings.facts, ...(this.#owner !== undefined && { owner: this.#owner }) }
+    await ingester.connect(parseClusterName(key.name), facts)
+  }
+
   /** Ends the round of a cluster whose connection or credentials changed: its result must not be taken any more. */
   interrupt(cluster: string): void {
     this.#visits.get(cluster)?.running?.abort()
