@@ -196,6 +196,47 @@ describe.skipIf(redisMissing)(`policies in a real Redis${redisMissing ? ` (skipp
     expect(await hand.exists(hash('b'))).toBe(0)
   })
 
+  it('take away what an original API decided before: at each change, and what it stores a moment after', async () => {
+    const policies = await open()
+    const kept = ['rbac:decision:ann:dev,ops:view:cluster:c1', 'rbac:custom:ann:dev,ops:pvc:all:view']
+    const decide = () => Promise.all(kept.map((name) => hand.set(name, 'x', 'EX', 300)))
+    const isClear = async () => (await hand.exists(...kept)) === 0
+    const deny = aDocument('deny', { effect: 'Deny', users: ['ann'] })
+    await policies.resync(every([deny]))
+    for (const change of [
+      () => policies.put(aDocument('more', { groups: ['ops'] }), active),
+      () => policies.put(aDocument('more', { groups: ['dev'] }), active),
+      () => policies.remove(key('more')),
+      () => policies.putStatus(key('deny'), { state: 'Expired' }),
+      () => policies.resync([]),
+    ]) {
+      await decide()
+      await change()
+      expect(await isClear()).toBe(true)
+    }
+    // By an API that read the policies before the change and was slow.
+    await decide()
+    await eventually('that goes too', isClear)
+    // What changes nothing takes nothing away.
+    await policies.resync(every([deny]))
+    await new Promise((resolve) => setTimeout(resolve, 2_500))
+    await decide()
+    await policies.put(deny, active)
+    expect(await isClear()).toBe(false)
+  })
+
+  it('are taken for written only when old decisions are gone', async () => {
+    const { host, port } = server
+    await hand.call('ACL', 'SETUSER', 'writer', 'reset', 'on', '>secret', '~*', '&*', '+@all', '-unlink')
+    const policies = await open({ connection: { host, port, username: 'writer', password: 'secret' } })
+    await policies.resync([])
+    await hand.set('rbac:decision:ann::view:cluster:c1', 'x')
+    await expect(policies.put(aDocument('deny'), active)).rejects.toBeInstanceOf(StoreUnavailableError)
+    await hand.call('ACL', 'SETUSER', 'writer', '+unlink')
+    await policies.put(aDocument('deny'), active)
+    expect(await hand.exists('rbac:decision:ann::view:cluster:c1')).toBe(0)
+  })
+
   it('take with them what caches of the original left, and nothing else', async () => {
     for (const name of ['policy:eval:ann:c1', 'rbac:decision:ann::view:cluster:c1', 'rbac:custom:ann::pvc:all:view'])
       await hand.set(name, 'x')

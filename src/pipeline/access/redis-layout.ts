@@ -19,8 +19,9 @@ const EFFECTS: Readonly<Record<string, string>> = { Allow: 'policies:effect:allo
 export const CHANGES_CHANNEL = 'policy-changes'
 export const EVENTS_CHANNEL = 'policy-events'
 
-/** Caches that older versions left; nobody reads them any more. */
-export const OLD_CACHES: readonly string[] = ['policy:eval:', 'rbac:decision:', 'rbac:custom:']
+/** Decisions that APIs of the original keep for `RBAC_CACHE_TTL`, by person; and what only its older versions kept. */
+export const DECISION_CACHES: readonly string[] = ['rbac:decision:', 'rbac:custom:']
+export const OLD_CACHES: readonly string[] = ['policy:eval:']
 
 type Status = Readonly<Record<string, unknown>>
 

@@ -9,10 +9,10 @@ import {
   redisClient,
   redisUnavailable,
   SEAL_SCRIPT,
-  scanKeys,
   sealText,
 } from '#redis'
 import type { Logger } from '#runtime'
+import { OriginalDecisions } from './original-decisions.ts'
 import {
   ALL,
   announce,
@@ -27,7 +27,6 @@ import {
   hashKey,
   keyOf,
   mergedStatus,
-  OLD_CACHES,
   readStatus,
   sha1Of,
   transitionOf,
@@ -90,7 +89,7 @@ export class RedisPolicyWriter {
   /** counts connections: what was watched on an earlier one is not watched any more */
   #connection = 0
   #turn: Promise<unknown> = Promise.resolve()
-  #isClear = false
+  readonly #decisions: OriginalDecisions
   /** digests of all documents by hash, as written; undefined: this process did not write all of them */
   #written: Map<string, string> | undefined
   #begun = 0
@@ -102,6 +101,7 @@ export class RedisPolicyWriter {
     this.#clock = clock
     this.#onLost = onLost
     this.#redis.on('close', () => this.#connection++)
+    this.#decisions = new OriginalDecisions({ redis: this.#redis, clock, logger })
   }
 
   put(document: PolicyDocument, status: Status): Promise<void> {
@@ -136,9 +136,9 @@ export class RedisPolicyWriter {
   /** @returns keys of policies that were not there, differed, stood in a wrong index, or did not belong there */
   async resync(policies: readonly { document: PolicyDocument; status: Status }[]): Promise<readonly string[]> {
     const mended = await this.#transact([GENERATION, ALL], async () => {
-      if (!this.#isClear) await this.#clearOldCaches()
       const held = await readEverything(this.#redis)
       const { commands, mended } = differences(held, policies, this.#clock.now())
+      if (commands.length > 0) this.#decisions.policiesMove()
       return { commands, value: mended }
     })
     this.#written = new Map(policies.map(({ document }) => [hashKey(keyOf(document)), sha1Of(document)]))
@@ -177,6 +177,7 @@ export class RedisPolicyWriter {
   async [Symbol.asyncDispose](): Promise<void> {
     await closeRedis(this.#redis)
     await this.#turn
+    await this.#decisions[Symbol.asyncDispose]()
   }
 
   #statusCommands(key: string, { fields }: Held, after: Status): readonly Command[] {
@@ -184,11 +185,13 @@ export class RedisPolicyWriter {
     const stored = fields.get('status')
     if (stored === text) return []
     const transition = transitionOf(readStatus(stored), after)
+    if (transition) this.#decisions.policiesMove()
     return [['HSET', hashKey(key), 'status', text], ...(transition ? announce(transition, key, this.#clock.now()) : [])]
   }
 
   #move(key: string, { fields }: Held, entries: readonly Entry[], action: 'compiled' | 'deleted'): readonly Command[] {
     const hash = hashKey(key)
+    this.#decisions.policiesMove()
     const wanted = new Set(entries.map(({ index }) => index))
     const data = fields.get('data')
     const before = data === undefined ? GLOBAL_ENTRIES : entriesOfText(data)
@@ -225,7 +228,12 @@ export class RedisPolicyWriter {
   #transact<T>(keys: string[], decide: () => Promise<{ commands: readonly Command[]; value: T }>): Promise<T> {
     this.#begun++
     const turn = this.#turn
-      .then(() => this.#attempts(keys, decide))
+      .then(async () => {
+        const value = await this.#attempts(keys, decide)
+        // Also where nothing was written now: the last clearing may have failed.
+        await this.#decisions.clear()
+        return value
+      })
       .finally(() => {
         this.#ended++
       })
@@ -277,14 +285,6 @@ export class RedisPolicyWriter {
       if (isWrongType(error)) this.#onLost()
       throw redisUnavailable(error)
     }
-  }
-
-  /** Deletes what caches of older versions left: one walk over the keys for each, once. */
-  async #clearOldCaches(): Promise<void> {
-    for (const prefix of OLD_CACHES) {
-      for await (const keys of scanKeys(this.#redis, `${prefix}*`)) await pipelined(this.#redis, [['UNLINK', ...keys]])
-    }
-    this.#isClear = true
   }
 }
 
