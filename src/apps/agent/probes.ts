@@ -1,11 +1,12 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AgentStatus } from '#agent'
 import { FleetError } from '#model'
-import type { Metrics, Part } from '#runtime'
+import { boundConnections, CONNECTION_TIMES, type Logger, type Metrics, type Part } from '#runtime'
 
 export interface ProbesOptions {
   readonly address: { readonly host: string; readonly port: number }
   readonly metrics: Metrics
+  readonly logger: Logger
   /** undefined before the agent is open */
   readonly status: () => AgentStatus | undefined
   /** of this program, for both answers */
@@ -24,7 +25,7 @@ class HealthPortTakenError extends FleetError {
  * `/healthz`: the process lives; it also tells of a disk that takes nothing, which a restart would not cure. `/readyz`: one
  * round was collected, whether there is a hub or not. `/metrics`: the Prometheus text format.
  */
-export function probesPart({ address, metrics, status, version, onListening }: ProbesOptions): Part {
+export function probesPart({ address, metrics, logger, status, version, onListening }: ProbesOptions): Part {
   const handler: RequestListener = (request, response) => {
     const answer = (code: number, body: object) =>
       response.writeHead(code, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`)
@@ -52,7 +53,8 @@ export function probesPart({ address, metrics, status, version, onListening }: P
         answer(404, { error: 'there are /healthz, /readyz and /metrics', code: 'route_not_found' })
     }
   }
-  const server = createServer({ requestTimeout: 10_000 }, handler)
+  const server = createServer({ requestTimeout: 10_000, ...CONNECTION_TIMES }, handler)
+  boundConnections(server, { listener: 'HEALTH_ADDRESS', max: 256, logger, metrics })
   return {
     name: 'probes',
     start: () =>

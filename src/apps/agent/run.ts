@@ -85,6 +85,7 @@ export async function runAgent({ config, warnings, version }: RunOptions): Promi
   const probes = probesPart({
     address: config.healthAddress,
     metrics,
+    logger,
     status: () => agent?.status(),
     version,
     onListening: (port) => logger.info({ port }, 'serves /healthz, /readyz and /metrics'),

@@ -30,6 +30,8 @@ export interface WebConfig {
   readonly port: number
   readonly corsOrigins: readonly string[]
   /** of one caller; absent: sized to the fleet */
+  /** HTTP connections open at once */
+  readonly maxConnections: number
   readonly rateLimit?: { readonly perSecond: number; readonly burst: number }
   readonly access: AccessConfig
 }
@@ -182,9 +184,17 @@ function web(read: ConfigReader, defaults: { host: string }): WebConfig {
     meaning:
       'requests a second that one caller may send, twice as many at once; 0 sizes it to the fleet: two per cluster, at least 200, and 8 per cluster at once, at least 400',
   })
+  const maxConnections = read.integer('API_MAX_CONNECTIONS', {
+    default: 2048,
+    min: 16,
+    max: 1_000_000,
+    meaning:
+      'HTTP connections of the page and the API open at once. From nine tenths on idle ones are closed for new ones, first those of the address with most; each open page holds one',
+  })
   return {
     host,
     port,
+    maxConnections,
     corsOrigins: origins,
     ...(perSecond > 0 && { rateLimit: { perSecond, burst: perSecond * 2 } }),
     access: access(read, host),

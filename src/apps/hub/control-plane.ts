@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { type ApiListener, type ApiObject, ApiServer, listenApi, ObjectsLostError } from '#apiserver'
 import { kinds } from '#kinds'
 import { type ClusterAccess, createKubeClient, type KubeClient } from '#kube'
-import type { Logger } from '#runtime'
+import type { Logger, Metrics } from '#runtime'
 import { HUB_CLIENT } from './run.ts'
 
 export const HUB_NAMESPACE = 'clusterpulse'
@@ -25,6 +25,7 @@ export interface ControlPlaneOptions {
   /** start with the objects that are left where some were lost */
   readonly acceptLoss?: boolean
   readonly logger: Logger
+  readonly metrics?: Metrics
 }
 
 export async function openControlPlane({
@@ -33,6 +34,7 @@ export async function openControlPlane({
   version,
   acceptLoss = false,
   logger,
+  metrics,
 }: ControlPlaneOptions): Promise<ControlPlane> {
   const dir = join(dataDir, 'control-plane')
   mkdirSync(dir, { recursive: true, mode: 0o700 })
@@ -56,7 +58,7 @@ export async function openControlPlane({
       await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: HUB_NAMESPACE } })
     }
     const token = keptToken(join(dir, 'admin.token'), logger)
-    const listener = await listenWhereFree(server, dir, port, token, logger)
+    const listener = await listenWhereFree(server, dir, port, token, { logger, ...(metrics && { metrics }) })
     const kubeconfigPath = resolve(dataDir, 'kubeconfig')
     const text = listener.kubeconfig({ context: 'clusterpulse', token })
     writeFileSync(kubeconfigPath, text, { mode: 0o600 })
@@ -90,7 +92,7 @@ async function listenWhereFree(
   dir: string,
   port: number,
   token: string,
-  logger: Logger,
+  own: Pick<ControlPlaneOptions, 'logger' | 'metrics'>,
 ): Promise<ApiListener> {
   const listen = (at: number) =>
     listenApi({
@@ -98,14 +100,15 @@ async function listenWhereFree(
       port: at,
       tls: { dir: join(dir, 'pki') },
       mounts: new Map([['', server]]),
-      logger,
+      ...own,
+      maxConnections: 2048,
       tokens: [{ token, user: 'admin', role: 'admin' }],
     })
   try {
     return await listen(port)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || port === 0) throw error
-    logger.warn({ port }, 'the port of the embedded Kubernetes API is taken; using a free one, see the kubeconfig')
+    own.logger.warn({ port }, 'the port of the embedded Kubernetes API is taken; using a free one, see the kubeconfig')
     return listen(0)
   }
 }

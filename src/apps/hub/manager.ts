@@ -84,7 +84,9 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
   const probes = probesPart({
     metricsAddress: config.metricsAddress,
     healthAddress: config.healthAddress,
-    metrics: fleet.metricsText,
+    page: fleet.metricsText,
+    metrics,
+    logger,
     readiness: fleet.readiness,
     version,
   })

@@ -1,19 +1,23 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { FleetError } from '#model'
-import type { Part } from '#runtime'
+import { boundConnections, CONNECTION_TIMES, type Logger, type Metrics, type Part } from '#runtime'
 import type { Address } from './config.ts'
 
 export interface ProbesOptions {
   readonly metricsAddress: Address
   readonly healthAddress: Address
   /** the page of /metrics, in the text format */
-  readonly metrics: () => Promise<string>
+  readonly page: () => Promise<string>
+  readonly metrics: Metrics
+  readonly logger: Logger
   /** by name: why not, or undefined when ready */
   readonly readiness: Readonly<Record<string, () => string | undefined>>
   /** of this program, for both answers */
   readonly version: string
 }
 
+/** Of each port. A kubelet and a Prometheus need two. */
+const MAX_CONNECTIONS = 256
 const TEXT_FORMAT = 'text/plain; version=0.0.4; charset=utf-8'
 
 class ProbePortTakenError extends FleetError {
@@ -23,7 +27,8 @@ class ProbePortTakenError extends FleetError {
 }
 
 /** `/healthz`, `/readyz` and `/metrics` of a process that serves nothing else. */
-export function probesPart({ metricsAddress, healthAddress, metrics, readiness, version }: ProbesOptions): Part {
+export function probesPart(options: ProbesOptions): Part {
+  const { metricsAddress, healthAddress, page, readiness, version } = options
   const servers: Server[] = []
   const health: RequestListener = (request, response) => {
     const path = request.url?.split('?')[0]
@@ -44,7 +49,7 @@ export function probesPart({ metricsAddress, healthAddress, metrics, readiness, 
   const scrape: RequestListener = (request, response) => {
     if (request.url?.split('?')[0] !== '/metrics')
       return answer(response, 404, { error: 'there is /metrics', code: 'route_not_found' })
-    metrics().then(
+    page().then(
       (text) => response.writeHead(200, { 'content-type': TEXT_FORMAT }).end(text),
       (error: unknown) => answer(response, 500, { error: String(error), code: 'unexpected' }),
     )
@@ -52,8 +57,8 @@ export function probesPart({ metricsAddress, healthAddress, metrics, readiness, 
   return {
     name: 'probes',
     async start() {
-      servers.push(await listen(health, healthAddress, 'HEALTH_PROBE_BIND_ADDRESS'))
-      servers.push(await listen(scrape, metricsAddress, 'METRICS_BIND_ADDRESS'))
+      servers.push(await listen(health, healthAddress, 'HEALTH_PROBE_BIND_ADDRESS', options))
+      servers.push(await listen(scrape, metricsAddress, 'METRICS_BIND_ADDRESS', options))
     },
     async stop() {
       await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve).closeAllConnections())))
@@ -74,9 +79,15 @@ function answer(response: Parameters<RequestListener>[1], status: number, body: 
   response.writeHead(status, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`)
 }
 
-function listen(handler: RequestListener, { host, port }: Address, setting: string): Promise<Server> {
+function listen(
+  handler: RequestListener,
+  { host, port }: Address,
+  setting: string,
+  { logger, metrics }: Pick<ProbesOptions, 'logger' | 'metrics'>,
+): Promise<Server> {
   return new Promise((resolve, reject) => {
-    const server = createServer({ requestTimeout: 10_000 }, handler)
+    const server = createServer({ requestTimeout: 10_000, ...CONNECTION_TIMES }, handler)
+    boundConnections(server, { listener: setting, max: MAX_CONNECTIONS, logger, metrics })
     server.once('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EADDRINUSE') return reject(error)
       reject(

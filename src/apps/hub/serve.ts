@@ -116,6 +116,7 @@ function servePart(
           ...(options.provisional !== undefined && { provisional: options.provisional }),
           port: web.port,
           corsOrigins: web.corsOrigins,
+          maxConnections: web.maxConnections,
           ...(web.rateLimit && { rateLimit: web.rateLimit }),
           ...(tls && {
             tls: {

@@ -63,7 +63,7 @@ export async function up({
   if (!given) say(demoWords(config.history.kind !== 'off'))
 
   const controlPlane = part<ControlPlane>('control-plane', () =>
-    openControlPlane({ dataDir, port: config.controlPlanePort, version, acceptLoss, logger }),
+    openControlPlane({ dataDir, port: config.controlPlanePort, version, acceptLoss, logger, metrics }),
   )
   const simulation = part('simulation', () =>
     simulatedMembers(given === undefined, {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { openStream, type Access as Rule } from '#http'
 import { SignInFailedError } from '#identity'
+import { boundConnections, CONNECTION_TIMES } from '#runtime'
 import { Admission } from './admission.ts'
 import { auditEntry } from './audit-entry.ts'
 import { BodyCache } from './bodies.ts'
@@ -56,7 +57,8 @@ export function apiServer(options: ApiOptions): ApiServer {
 
   const { tls } = config
   const built = fastify({
-    https: tls ? tlsOf(tls) : null, // null: plain HTTP
+    // Two ways of saying the same; which of them counts goes by TLS.
+    ...(tls ? { https: { ...tlsOf(tls), ...CONNECTION_TIMES } } : { http: CONNECTION_TIMES }),
     logger: false,
 
     genReqId: (request) => {
@@ -76,6 +78,7 @@ export function apiServer(options: ApiOptions): ApiServer {
   })
   // The type of the socket below is of no concern to routes.
   const app = built as unknown as FastifyInstance
+  boundConnections(app.server, { listener: 'page', max: config.maxConnections ?? 2048, logger, metrics })
 
   function sendProblem(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const { status, body, unexpected } = problemOf(thrown, request.id)

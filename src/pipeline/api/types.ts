@@ -46,6 +46,8 @@ export interface ApiConfig {
   readonly provisional?: string
   /** default 200 requests per second, bursts of 400; a local administrator has no limit */
   readonly rateLimit?: RateLimit
+  /** HTTP connections open at once; default 2048 */
+  readonly maxConnections?: number
   /** of one request body where the route says nothing else; default 16 KiB */
   readonly bodyLimitBytes?: number
   /** of encoded answers kept; default 64 MiB */

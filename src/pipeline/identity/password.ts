@@ -2,6 +2,7 @@ import { createHash, createHmac, randomBytes, scrypt, timingSafeEqual } from 'no
 import { promisify } from 'node:util'
 import type { Principal } from '#access'
 import type { Clock } from '#model'
+import { networkOf } from '#runtime'
 import { SignInFailedError, SignInThrottledError, UnsafeConfigurationError } from './errors.ts'
 import { cleanName } from './names.ts'
 import { Throttle } from './throttle.ts'
@@ -43,7 +44,7 @@ export function passwordWay(config: { readonly username: string; readonly secret
     basis: createHmac('sha256', config.secret).update(`password ${config.username}`).digest('base64url').slice(0, 22),
     async signIn(name, password, address) {
       const nameKey = createHash('sha256').update(name).digest('base64url')
-      const addressKey = network(address)
+      const addressKey = networkOf(address)
       const wait = Math.max(names.delayMs(nameKey), addresses.delayMs(addressKey))
       if (wait > 0) throw new SignInThrottledError(wait)
       if (running >= maxAtOnce) throw new SignInThrottledError(1000)
@@ -64,14 +65,3 @@ export function passwordWay(config: { readonly username: string; readonly secret
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 const sameText = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b))
-
-/** Whoever has one IPv6 address has 2^64 of them: the network counts. */
-function network(address: string): string {
-  if (!address.includes(':')) return address
-  const [head = '', tail] = address.split('%')[0]?.split('::') ?? []
-  const groups = head === '' ? [] : head.split(':')
-  const after = tail ? tail.split(':') : []
-  const zeros =
-    tail === undefined ? [] : Array.from({ length: Math.max(0, 8 - groups.length - after.length) }, () => '0')
-  return [...groups, ...zeros, ...after].slice(0, 4).join(':')
-}

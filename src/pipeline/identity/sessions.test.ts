@@ -308,6 +308,11 @@ describe('the password', () => {
       await attempt(identity, `v6-${time}`, 'wrong', `2001:db8::${time}`).catch(() => null)
     await expect(attempt(identity, 'fresh', 'wrong', '2001:db8:0:0:ffff::1')).rejects.toThrow(SignInThrottledError)
     await expect(attempt(identity, 'fresh', 'wrong', '2001:db8:0:1::1')).rejects.toThrow(SignInFailedError)
+    // As a socket that listens on both says of IPv4: each of them by itself.
+    for (let time = 0; time < 5; time++)
+      await attempt(identity, `both-${time}`, 'wrong', '::ffff:192.0.2.1').catch(() => null)
+    await expect(attempt(identity, 'fresh', 'wrong', '::ffff:192.0.2.1')).rejects.toThrow(SignInThrottledError)
+    await expect(attempt(identity, 'fresh', 'wrong', '::ffff:192.0.2.2')).rejects.toThrow(SignInFailedError)
   })
 
   it('cannot be guessed by many tries at once', async () => {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { stringify } from 'yaml'
-import { type Logger, silentLogger } from '#runtime'
+import { boundConnections, CONNECTION_TIMES, type Logger, type Metrics, silentLogger } from '#runtime'
 import { Access, type TokenGrant } from './access.ts'
 import type { ApiServer } from './server.ts'
 import { ApiError } from './status.ts'
@@ -21,7 +21,10 @@ export interface ListenOptions {
   readonly tokens: readonly TokenGrant[]
   /** by path prefix: who may come in there, and nobody else */
   readonly mountTokens?: ReadonlyMap<string, readonly TokenGrant[]>
+  /** connections open at once; default: as many as the system gives */
+  readonly maxConnections?: number
   readonly logger?: Logger
+  readonly metrics?: Metrics
 }
 
 /** One HTTPS port in front of one or many API servers. */
@@ -67,10 +70,13 @@ export async function listenApi(options: ListenOptions): Promise<ApiListener> {
       response.destroy()
     })
   }
-  const https = createServer({ cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2' }, answer)
+  const https = createServer({ cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2', ...CONNECTION_TIMES }, answer)
   // A watch is silent for as long as nothing happens.
   https.requestTimeout = 0
   https.keepAliveTimeout = 60_000
+  const { maxConnections: max, metrics } = options
+  if (max !== undefined)
+    boundConnections(https, { listener: 'kubernetes-api', max, logger, ...(metrics && { metrics }) })
   https.on('tlsClientError', (error) => logger.debug({ err: error }, 'a TLS handshake failed'))
   const port = await listen(https, options.port ?? 0, host)
   const url = `https://${host.includes(':') ? `[${host}]` : host}:${port}`

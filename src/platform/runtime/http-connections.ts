@@ -1,0 +1,156 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Logger } from './logger.ts'
+import type { Metrics } from './metrics.ts'
+import { networkOf } from './network.ts'
+
+/**
+ * For `createServer`, ms: a connection must have shaken hands and sent the head of a request within these times of its beginning,
+ * whether it says nothing or little at a time.
+ */
+export const CONNECTION_TIMES = {
+  handshakeTimeout: 10_000,
+  headersTimeout: 10_000,
+  connectionsCheckingInterval: 2_000,
+} as const
+
+export interface ConnectionBounds {
+  /** names the listener in the log and in metrics */
+  readonly listener: string
+  /** open at once */
+  readonly max: number
+  readonly logger: Logger
+  readonly metrics?: Metrics
+  /** default 1 min */
+  readonly warnEveryMs?: number
+}
+
+interface Connection {
+  readonly socket: Socket
+  readonly network: string
+  /** requests that are being answered, streams among them */
+  answering: number
+}
+
+/** Share of all connections from which room is made for others. Below it one address may have them all, as a proxy does. */
+const NEARLY_FULL = 0.9
+
+/**
+ * Bounds the open connections of a server. While there is room nothing is closed but by the timeouts of the server. Nearly full,
+ * each newcomer takes the place of a connection on which nothing is being answered: of its own network where that has more than
+ * its share, else of the network with most such connections, the oldest first. What is being answered is never closed; a newcomer
+ * for whom there is no place is.
+ */
+export function boundConnections(server: Server, bounds: ConnectionBounds): void {
+  new BoundedConnections(server, bounds)
+}
+
+class BoundedConnections {
+  readonly #bounds: ConnectionBounds
+  /** by peer, such as `127.0.0.1:4711`: over TLS a request has another socket than its connection */
+  readonly #connections = new Map<string, Connection>()
+  /** those that were used last stand last */
+  readonly #networks = new Map<string, Set<Connection>>()
+  readonly #count: () => void
+  readonly #onClosed: (why: 'idle' | 'refused') => void
+  #warnedAt = Number.NEGATIVE_INFINITY
+
+  constructor(server: Server, bounds: ConnectionBounds) {
+    this.#bounds = bounds
+    const { metrics, listener } = bounds
+    const open = metrics?.gauge('clusterpulse_http_connections', 'Open HTTP connections.', ['listener'])
+    this.#count = () => open?.set({ listener }, this.#connections.size)
+    const closed = metrics?.counter(
+      'clusterpulse_http_connections_closed_total',
+      'HTTP connections closed because there were nearly as many as may be: idle ones for others, and newcomers without a place.',
+      ['listener', 'reason'],
+    )
+    this.#onClosed = (reason) => closed?.inc({ listener, reason })
+    server.on('connection', (socket) => this.#arrived(socket))
+    server.on('request', (request, response) => this.#asked(request, response))
+  }
+
+  #arrived(socket: Socket): void {
+    const peer = peerOf(socket)
+    const connection: Connection = { socket, network: networkOf(socket.remoteAddress ?? ''), answering: 0 }
+    this.#connections.set(peer, connection)
+    this.#used(connection)
+    this.#count()
+    socket.once('close', () => {
+      if (this.#connections.get(peer) === connection) this.#connections.delete(peer)
+      const others = this.#networks.get(connection.network)
+      others?.delete(connection)
+      if (others?.size === 0) this.#networks.delete(connection.network)
+      this.#count()
+    })
+    if (this.#connections.size > this.#bounds.max * NEARLY_FULL) this.#makeRoom(connection)
+  }
+
+  #asked(request: IncomingMessage, response: ServerResponse): void {
+    const connection = this.#connections.get(peerOf(request.socket))
+    if (!connection) return
+    connection.answering++
+    response.once('close', () => {
+      connection.answering--
+      if (!connection.socket.destroyed) this.#used(connection)
+    })
+  }
+
+  #used(connection: Connection): void {
+    const all = this.#networks.get(connection.network) ?? new Set()
+    all.delete(connection)
+    this.#networks.set(connection.network, all.add(connection))
+  }
+
+  #makeRoom(newcomer: Connection): void {
+    this.#warn()
+    const { max } = this.#bounds
+    const own = this.#networks.get(newcomer.network)?.size ?? 0
+    const isOverShare = own > max / this.#networks.size
+    const idle = isOverShare ? this.#oldestIdle(newcomer.network, newcomer) : this.#idleOfMany(newcomer)
+    if (idle) this.#close(idle, 'idle')
+    else if (isOverShare || this.#connections.size > max) this.#close(newcomer, 'refused')
+  }
+
+  #idleOfMany(newcomer: Connection): Connection | undefined {
+    let [most, found]: [number, Connection | undefined] = [0, undefined]
+    for (const [network, all] of this.#networks) {
+      const idle = [...all].filter(({ answering }) => answering === 0).length
+      const oldest = idle > most ? this.#oldestIdle(network, newcomer) : undefined
+      if (oldest) [most, found] = [idle, oldest]
+    }
+    return found
+  }
+
+  #oldestIdle(network: string, newcomer: Connection): Connection | undefined {
+    for (const connection of this.#networks.get(network) ?? [])
+      if (connection.answering === 0 && connection !== newcomer) return connection
+    return undefined
+  }
+
+  #close({ socket }: Connection, why: 'idle' | 'refused'): void {
+    this.#onClosed(why)
+    socket.destroy()
+  }
+
+  #warn(): void {
+    const { logger, listener, max, warnEveryMs = 60_000 } = this.#bounds
+    const now = performance.now()
+    if (now - this.#warnedAt < warnEveryMs) return
+    this.#warnedAt = now
+    const [most] = [...this.#networks].sort(([, a], [, b]) => b.size - a.size)
+    logger.warn(
+      {
+        listener,
+        open: this.#connections.size,
+        max,
+        networks: this.#networks.size,
+        most: most?.[0],
+        ofMost: most?.[1].size,
+      },
+      'nearly as many HTTP connections are open as may be: idle ones are closed for new ones, first those of the address with most',
+    )
+  }
+}
+
+const peerOf = ({ remoteAddress = '', remotePort = 0 }: Socket): string => `${remoteAddress}:${remotePort}`
