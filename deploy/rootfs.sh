@@ -26,5 +26,7 @@ mkdir -p "$out/data" "$out/tmp" "$out/etc"
 printf 'nonroot:x:65532:65532:nonroot:/data:/sbin/nologin\n' > "$out/etc/passwd"
 printf 'nonroot:x:65532:\n' > "$out/etc/group"
 printf 'hosts: files dns\n' > "$out/etc/nsswitch.conf"
+# Writable for whoever runs it: OpenShift and `docker run --user` choose another user than ours. A volume takes this over.
 chown 65532:65532 "$out/data"
+chmod 1777 "$out/data"
 chmod 1777 "$out/tmp"

@@ -291,6 +291,13 @@ describe.skipIf(why !== undefined)(`push on Kubernetes${why === undefined ? '' :
     expect(words).not.toContain('secrets')
     expect(rules.flatMap(({ verbs }) => verbs).filter((verb) => !['get', 'list', 'watch'].includes(verb))).toEqual([])
     for (const [of, key] of installed) expect(await kube.get(of, key), of.kind).toBeDefined()
+    // Nobody provides volumes here, which the hub sees with the rights of that file.
+    const buffer = await eventually(
+      () => conditionOf('east', 'BufferNotDurable'),
+      (known) => known !== undefined,
+      SLOW_MS,
+    )
+    expect(buffer).toMatchObject({ status: 'True', message: expect.stringMatching(/no default StorageClass/) as string })
     // The hub keeps a hash; the token itself is on the member only.
     const kept = JSON.stringify((await kube.get(secrets, inHub('east-agent')))?.data)
     const given = (await kube.get(secrets, { name: `${AGENT}-token`, namespace: SYSTEM }))?.data as { token: string }

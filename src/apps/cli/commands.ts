@@ -248,10 +248,18 @@ export function program(actions: Actions, version: string): Command {
     )
     .option('--namespace <name>', "the hub's namespace (NAMESPACE; clusterpulse)")
     .option('--address <host:port>', 'where the agent reaches the hub (default: what the hub says of itself)')
-    .option('--image <image>', 'image with its tag, for the manifest (default: what the hub deploys)')
+    .option('--image <image>', 'image with its tag, for a container or the manifest (default: what the hub deploys)')
+    .option(
+      '--buffer-size <size>',
+      "volume the manifest claims for the agent's buffer, 0 for none (default: as the hub deploys)",
+    )
+    .option('--openshift', 'the manifest is for OpenShift, which assigns users and groups itself')
     .addOption(
-      new Option('-o, --output <what>', 'a shell command, or YAML for kubectl apply')
-        .choices(['command', 'manifest'])
+      new Option(
+        '-o, --output <what>',
+        'a shell command (with node and this package), one that runs the image in a container, or YAML for kubectl apply',
+      )
+        .choices(['command', 'docker', 'podman', 'manifest'])
         .default('command'),
     )
     .option('--revoke', 'revoke every credential of this cluster instead: its streams end at once')

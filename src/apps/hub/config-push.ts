@@ -25,6 +25,9 @@ export interface IngesterConfig {
   readonly backlogBytesPerSecond: number
   readonly acceptConnectionTokens: boolean
   readonly agentImage: string
+  readonly agentImagePullSecret?: string
+  /** undefined: the buffer of a deployed agent ends with its pod */
+  readonly agentBuffer: { readonly size: string; readonly storageClass?: string } | undefined
 }
 
 export type HistoryConfig =
@@ -108,7 +111,28 @@ export function ingester(read: ConfigReader, role: 'up' | 'manager'): IngesterCo
       default: IMAGE,
       meaning: 'image deployed on members, without its tag: the tag is collectorVersion, else the version of the hub',
     }),
+    ...optional(
+      'agentImagePullSecret',
+      read.optionalText('AGENT_IMAGE_PULL_SECRET', {
+        meaning: 'Secret in the namespace clusterpulse-system of each member to pull that image with',
+      }),
+    ),
+    agentBuffer: agentBuffer(read),
   }
+}
+
+function agentBuffer(read: ConfigReader): IngesterConfig['agentBuffer'] {
+  const size = read.text('AGENT_BUFFER_SIZE', {
+    default: '2Gi',
+    meaning:
+      'size of the volume claimed on a member for the buffer of its agent; 0: none, and the buffer ends with its pod',
+  })
+  const storageClass = read.optionalText('AGENT_BUFFER_STORAGE_CLASS', {
+    meaning: 'StorageClass of that volume; without it the default of the member',
+  })
+  if (!/^(0|[1-9]\d*(Mi|Gi|Ti|M|G|T))$/.test(size))
+    read.fault(`AGENT_BUFFER_SIZE is ${JSON.stringify(size)}; it must be a quantity such as 2Gi, or 0`)
+  return size === '0' ? undefined : { size, ...optional('storageClass', storageClass) }
 }
 
 /** Where the CA is that agents are to trust. */

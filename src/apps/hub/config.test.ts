@@ -104,6 +104,17 @@ describe('readManagerConfig', () => {
     expect(warnings).toHaveLength(2)
   })
 
+  it.each([
+    [{}, { size: '2Gi' }],
+    [{ AGENT_BUFFER_SIZE: '5Gi', AGENT_BUFFER_STORAGE_CLASS: 'fast' }, { size: '5Gi', storageClass: 'fast' }],
+    [{ AGENT_BUFFER_SIZE: '0' }, undefined],
+  ])('reads the volume of agents from %j', (env, expected) =>
+    expect(readManagerConfig(env).config.ingester.agentBuffer).toEqual(expected),
+  )
+
+  it('refuses a size that is none', () =>
+    expect(() => readManagerConfig({ AGENT_BUFFER_SIZE: 'much' })).toThrow(/AGENT_BUFFER_SIZE is "much"/))
+
   it.each(['8080', 'a:b', ':70000'])('refuses %j as an address', (text) =>
     expect(() => readManagerConfig({ METRICS_BIND_ADDRESS: text })).toThrow(/METRICS_BIND_ADDRESS/),
   )

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { AgentCredentials, IMAGE, joinCommand, joinManifest } from '#connections'
+import { AgentCredentials, IMAGE, IMAGE_GROUP, imageOf, joinCommand, joinContainer, joinManifest } from '#connections'
 import { clusterConnection, metricSource } from '#kinds'
 import {
   accessForContext,
@@ -25,7 +25,11 @@ export interface ConnectOptions {
   /** overrides what the hub says of itself */
   readonly address?: string
   readonly image?: string
-  readonly output: 'command' | 'manifest'
+  readonly output: 'command' | 'docker' | 'podman' | 'manifest'
+  /** size of the volume the manifest claims for the buffer; '0': none; default: what the hub says */
+  readonly bufferSize?: string
+  /** the manifest is for OpenShift, which assigns groups of volumes itself */
+  readonly openshift?: boolean
   readonly revoke: boolean
   readonly environment: Readonly<Record<string, string | undefined>>
 }
@@ -128,6 +132,7 @@ async function joining(
   if (tls && told.fingerprint)
     notes.push(`the agent trusts the hub's CA with the SHA-256 fingerprint ${told.fingerprint}`)
   if (!tls) notes.push('the hub receives agents without TLS: the token and all numbers can be read on the way')
+  const image = imageOf({ image: options.image ?? (told.image || IMAGE), version: '' })
   if (options.output === 'manifest') {
     notes.push(
       'the manifest holds the token: apply it on the member with kubectl apply --server-side -f -, and delete it',
@@ -137,10 +142,37 @@ async function joining(
       notes.push(
         `its role lets the agent read what ${sources.length} MetricSources name today; print it again when there are more`,
       )
-    return { text: joinManifest({ ...shared, image: options.image ?? told.image ?? IMAGE, sources }), notes }
+    const { imagePullSecret } = told
+    const bufferVolume = bufferOf(told, options)
+    if (bufferVolume)
+      notes.push(
+        `it claims a volume of ${bufferVolume.size} for the agent's buffer; where the member has no default StorageClass, print it with --buffer-size 0`,
+      )
+    const manifest = joinManifest({
+      ...shared,
+      image,
+      sources,
+      ...(imagePullSecret && { imagePullSecret }),
+      ...(bufferVolume && { bufferVolume }),
+    })
+    return { text: manifest, notes }
+  }
+  if (options.output !== 'command') {
+    notes.push(
+      `run it on any machine that reaches the member and has ${options.output} and its kubeconfig (KUBECONFIG, else ~/.kube/config); it holds the token`,
+      'the kubeconfig must hold its credentials itself: `kubectl config view --raw --minify --flatten` prints such a one',
+    )
+    return { text: `${joinContainer({ ...shared, image, engine: options.output })}\n`, notes }
   }
   notes.push('run it where the kubeconfig of the member is (KUBECONFIG); it holds the token')
   return { text: `${joinCommand(shared)}\n`, notes }
+}
+
+function bufferOf(told: Readonly<Record<string, string | undefined>>, { bufferSize, openshift }: ConnectOptions) {
+  const size = bufferSize ?? told.bufferSize ?? ''
+  if (size === '' || size === '0') return undefined
+  const storageClass = told.bufferStorageClass
+  return { size, ...(storageClass && { storageClass }), ...(!openshift && { fsGroup: IMAGE_GROUP }) }
 }
 
 /** What is declared now, as far as it works: the agent's role is made of it. None where the kind is not installed. */

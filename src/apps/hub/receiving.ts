@@ -3,7 +3,7 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { generateServingCertificate } from '#apiserver'
 import type { SourceCatalog } from '#catalog'
-import { AgentCredentials, type AgentInstall, agentPlans, type Defaults } from '#connections'
+import { AgentCredentials, type AgentInstall, agentPlans, type Defaults, imageOf } from '#connections'
 import { AgentServer, type Agents, type Ingester } from '#ingest'
 import { isKubeError, type KubeClient, type KubeObject, type Resource } from '#kube'
 import { FleetError, minutes, type OwnerPlace, seconds, systemClock } from '#model'
@@ -103,6 +103,8 @@ export class Receiving implements AsyncDisposable {
       tls: config.tls.mode !== 'off',
       // '' where it is not known yet: nothing is deployed that would trust the wrong authorities.
       caPem: () => (config.useSystemCa || config.tls.mode === 'off' ? undefined : (this.#caPem ?? '')),
+      ...(config.agentBuffer && { bufferVolume: config.agentBuffer }),
+      ...(config.agentImagePullSecret !== undefined && { imagePullSecret: config.agentImagePullSecret }),
       ...(config.serviceName !== undefined && { serverName: `${config.serviceName}.${namespace}.svc` }),
     }
   }
@@ -260,7 +262,10 @@ export class Receiving implements AsyncDisposable {
       address: this.#address,
       tls: String(install.tls),
       serverName: install.serverName ?? '',
-      image: install.image,
+      image: imageOf(install),
+      imagePullSecret: install.imagePullSecret ?? '',
+      bufferSize: install.bufferVolume?.size ?? '',
+      bufferStorageClass: install.bufferVolume?.storageClass ?? '',
       'ca.crt': config.useSystemCa ? '' : (this.#caPem ?? ''),
       fingerprint: this.#caPem === undefined || config.tls.mode !== 'own' ? '' : fingerprintOf(this.#caPem),
     }

@@ -2,14 +2,22 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { ApiServer, listenApi } from '#apiserver'
 import { collectors } from '#collect'
-import { createKubeClient, type KubeClient, KubeError, type KubeObject } from '#kube'
+import { createKubeClient, type KubeClient, KubeError, type KubeObject, pods, type Resource, whole } from '#kube'
 import { type ClusterName, parseClusterName } from '#model'
 import { AgentCredentials } from './agent-credentials.ts'
 import { AGENT_TOKEN_TTL_MS, deployAgent, removeAgent, updateRole } from './agent-deployment.ts'
 import { type AgentSettings, agentKeys, agentResources } from './agent-objects.ts'
+import { agentSigns, troubleOf } from './agent-trouble.ts'
 import { apis, declare, HUB_NAMESPACE, type TestApi } from './testing/hubs.ts'
 
 const signal = new AbortController().signal
+const storageClasses: Resource = {
+  ...{ group: 'storage.k8s.io', version: 'v1', plural: 'storageclasses', kind: 'StorageClass' },
+  namespaced: false,
+}
+interface PodHolder {
+  readonly template: { readonly spec: { readonly volumes: readonly { readonly name: string }[] } }
+}
 type Step = keyof typeof agentResources
 const steps = Object.keys(agentResources) as Step[]
 
@@ -223,9 +231,123 @@ for (const { title, skip, open } of apis) {
       expect(await versions()).toEqual(before)
     })
 
+    const aClass = (name: string, isDefault: boolean) =>
+      kube.create(storageClasses, {
+        metadata: { name, annotations: { 'storageclass.kubernetes.io/is-default-class': String(isDefault) } },
+        provisioner: 'example.com/none',
+      })
+    const volumeOf = async () =>
+      ((await get('deployment'))?.spec as PodHolder | undefined)?.template.spec.volumes.find(
+        ({ name }) => name === 'buffer',
+      )
+
+    it('claims a volume where the member can provide one, else says that the buffer ends with its pod', async () => {
+      const bufferVolume = { size: '2Gi' }
+      const first = await deploy({ bufferVolume })
+      if (!(await kube.serves(agentResources.persistentvolumeclaim))) {
+        expect(first).toMatchObject({ kind: 'deployed', notDurable: { reason: 'NoClaims' } })
+        return
+      }
+      expect(first).toMatchObject({ kind: 'deployed', notDurable: { reason: 'NoDefaultStorageClass' } })
+      expect(await volumeOf()).toMatchObject({ emptyDir: {} })
+      await aClass('slow', false)
+      const second = await deploy({ bufferVolume })
+      expect(second.kind === 'deployed' && second.notDurable?.message).toMatch(
+        /no default StorageClass; it has slow: name one with AGENT_BUFFER_STORAGE_CLASS/,
+      )
+      // One that is named needs no default.
+      expect(await deploy({ bufferVolume: { size: '2Gi', storageClass: 'slow' } })).not.toHaveProperty('notDurable')
+      expect((await get('persistentvolumeclaim'))?.spec).toMatchObject({
+        storageClassName: 'slow',
+        resources: { requests: { storage: '2Gi' } },
+      })
+      expect(await volumeOf()).toMatchObject({ persistentVolumeClaim: { claimName: 'clusterpulse-collector' } })
+      // Most of a claim cannot be changed: the one that is there serves on.
+      expect(await deploy({ bufferVolume: { size: '1Gi', storageClass: 'other' } })).not.toHaveProperty('notDurable')
+      expect(await deploy()).toMatchObject({ kind: 'deployed', changed: true })
+      expect(await volumeOf()).toMatchObject({ emptyDir: {} })
+      const claim = await get('persistentvolumeclaim')
+      expect(claim === undefined || claim.metadata.deletionTimestamp !== undefined).toBe(true)
+      await kube.delete(storageClasses, { name: 'slow' })
+    })
+
+    it('goes on without a claim that the member refuses, and names why', async () => {
+      if (!(await kube.serves(agentResources.persistentvolumeclaim))) return
+      await aClass('fast', true)
+      const apiMessage = 'persistentvolumeclaims "clusterpulse-collector" is forbidden: exceeded quota: none-left'
+      const patch: KubeClient['patch'] = async (resource, key, body, how) => {
+        if (resource.plural === 'persistentvolumeclaims') throw new KubeError('forbidden', 'no', { apiMessage })
+        return kube.patch(resource, key, body, how)
+      }
+      const bound = kube.get.bind(kube)
+      const refusing = Object.create(kube, { patch: { value: patch }, get: { value: bound } }) as KubeClient
+      const serves = kube.serves.bind(kube)
+      const listAll = kube.listAll.bind(kube)
+      const find = kube.find.bind(kube)
+      Object.assign(refusing, { serves, listAll, find })
+      const options = {
+        cluster,
+        settings: settings({ bufferVolume: { size: '2Gi' } }),
+        collectors,
+        credentials,
+        signal,
+      }
+      const end = await deployAgent({ ...options, kube: refusing, now: Date.now() })
+      expect(end).toMatchObject({ kind: 'deployed', notDurable: { reason: 'ClaimRefused' } })
+      expect(end.kind === 'deployed' && end.notDurable?.message).toContain('exceeded quota: none-left')
+      expect(await volumeOf()).toMatchObject({ emptyDir: {} })
+      expect(await deploy({ bufferVolume: { size: '2Gi' } })).not.toHaveProperty('notDurable')
+      expect(await volumeOf()).toMatchObject({ persistentVolumeClaim: {} })
+      await kube.delete(storageClasses, { name: 'fast' })
+    })
+
+    it('shows why its pod does not start, as the member has it', async () => {
+      await deploy()
+      expect(troubleOf(await agentSigns(kube, signal))).toBeUndefined()
+      const name = `collector-${cluster}`
+      const key = { name, namespace: 'clusterpulse-system' }
+      const containers = [
+        {
+          name: 'collector',
+          image: 'registry/agent:1',
+          securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] }, runAsNonRoot: true },
+        },
+      ]
+      const spec = { containers, securityContext: { seccompProfile: { type: 'RuntimeDefault' } } }
+      const labels = { 'app.kubernetes.io/name': 'clusterpulse-collector' }
+      await kube.create(whole(pods), { metadata: { ...key, labels }, spec })
+      const waiting = { reason: 'ImagePullBackOff', message: 'Back-off pulling image "registry/agent:1"' }
+      const status = {
+        phase: 'Pending',
+        containerStatuses: [
+          { name: 'collector', image: 'i', imageID: '', ready: false, restartCount: 0, state: { waiting } },
+        ],
+      }
+      await kube.patch(whole(pods), key, { status }, { kind: 'merge', subresource: 'status' })
+      expect(troubleOf(await agentSigns(kube, signal))).toMatch(
+        new RegExp(`^pod ${name}: ImagePullBackOff: Back-off pulling image "registry/agent:1"; set AGENT_IMAGE`),
+      )
+      await kube.delete(whole(pods), key)
+      const conditions = [
+        { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'exceeded quota: small' },
+      ]
+      await kube.patch(
+        agentResources.deployment,
+        agentKeys.deployment,
+        { status: { conditions } },
+        {
+          kind: 'merge',
+          subresource: 'status',
+        },
+      )
+      await expect
+        .poll(async () => troubleOf(await agentSigns(kube, signal)), { timeout: 10_000 })
+        .toBe('no pod is made: FailedCreate: exceeded quota: small')
+    })
+
     it('goes without a trace, and going twice is nothing special', async () => {
       const volumes = await kube.serves(agentResources.persistentvolumeclaim)
-      await deploy(volumes ? { bufferVolume: { size: '1Gi' } } : {})
+      await deploy(volumes ? { bufferVolume: { size: '1Gi', storageClass: 'any' } } : {})
       expect((await get('persistentvolumeclaim')) !== undefined).toBe(volumes)
       expect(await removeAgent(kube, cluster, signal)).toEqual([])
       const left = (await Promise.all(steps.map(get))).filter((object) => object && !object.metadata.deletionTimestamp)

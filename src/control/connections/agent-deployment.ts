@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Collector } from '#collect'
 import { isKubeError, type KubeClient, type KubeObject, throwOwnClose } from '#kube'
 import { type ClusterName, FleetError, seconds } from '#model'
+import { type BufferPlan, claimRefused, type NotDurable, planBuffer } from './agent-buffer.ts'
 import type { AgentCredentials } from './agent-credentials.ts'
 import {
   type AgentCredential,
@@ -28,6 +29,8 @@ export type DeploymentEnd =
       readonly changed: boolean
       /** why its role does not follow the MetricSources */
       readonly roleLeft?: string
+      /** its buffer ends with its pod: why */
+      readonly notDurable?: NotDurable
     }
   | { readonly kind: 'failed'; readonly code: string; readonly message: string }
 
@@ -78,25 +81,60 @@ export async function deployAgent(options: DeployOptions): Promise<DeploymentEnd
     const shown = tokenIn(found.secret)
     const credential = await credentialFor(shown, options)
     const reads = await resolvedReads(kube, options.reads ?? [], signal)
-    const wanted = agentObjects(settings, credential, collectors, reads).filter((one) => isOurs(one, found))
+    step = 'persistentvolumeclaim'
+    let buffer = await planBuffer(kube, settings.bufferVolume, signal)
+    const wanted = () => agentObjects(withBuffer(settings, buffer), credential, collectors, reads)
     const before = versions(found)
     let roleLeft: string | undefined
-    for (const one of wanted) {
-      step = one.step
-      if (one.resource === agentResources.clusterrole && reads.length > 0) {
+    for (const { step: next } of wanted().filter((one) => isOurs(one, found))) {
+      step = next
+      // The claim decides what the Deployment says, and comes before it.
+      const one = wanted().find((object) => object.step === next)
+      if (!one) continue
+      if (one.resource === agentResources.persistentvolumeclaim) {
+        const refused = await applyClaim(kube, one, signal)
+        if (refused !== undefined) buffer = { notDurable: claimRefused(refused) }
+      } else if (one.resource === agentResources.clusterrole && reads.length > 0) {
         const base = agentObjects(settings, credential, collectors).find(({ resource }) => resource === one.resource)
         roleLeft = await applyRole(kube, one, base ?? one, signal)
       } else if (await isServed(kube, one, signal)) await apply(kube, one, signal)
     }
     step = 'configmap'
     if (!settings.tls || settings.caPem === undefined) await removeOne(kube, 'configmap', cluster, signal)
+    step = 'persistentvolumeclaim'
+    if (!settings.bufferVolume && (await kube.serves(agentResources.persistentvolumeclaim, signal)))
+      await removeOne(kube, 'persistentvolumeclaim', cluster, signal)
+    const { notDurable } = buffer
     const after = versions(await look(kube, signal, () => undefined))
     const changed = before !== after || credential.token !== shown
-    return { kind: 'deployed', image: settings.image, changed, ...(roleLeft !== undefined && { roleLeft }) }
+    return {
+      kind: 'deployed',
+      image: settings.image,
+      changed,
+      ...(roleLeft !== undefined && { roleLeft }),
+      ...(notDurable && { notDurable }),
+    }
   } catch (error) {
     signal.throwIfAborted()
     throwOwnClose(error)
     return explained(step, cluster, error)
+  }
+}
+
+/** What is wanted of the buffer, as the member can have it. */
+function withBuffer({ bufferVolume: _, ...settings }: AgentSettings, { volume }: BufferPlan): AgentSettings {
+  return { ...settings, ...(volume && { bufferVolume: volume }) }
+}
+
+/** A claim that is there serves as it is: most of it cannot be changed. @returns why there is none */
+async function applyClaim(kube: KubeClient, claim: AgentObject, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    await apply(kube, claim, signal)
+    return undefined
+  } catch (error) {
+    if (!isKubeError(error, 'forbidden') && !isKubeError(error, 'invalid')) throw error
+    if (await kube.get(claim.resource, agentKeys.persistentvolumeclaim, signal)) return undefined
+    return error.apiMessage ?? error.message
   }
 }
 

@@ -11,6 +11,7 @@ import {
   seconds,
 } from '#model'
 import type { Logger } from '#runtime'
+import type { NotDurable } from './agent-buffer.ts'
 import type { AgentCredentials } from './agent-credentials.ts'
 import {
   type DeploymentEnd,
@@ -22,6 +23,7 @@ import {
 } from './agent-deployment.ts'
 import { type AgentInstall, type AgentSettings, imageOf } from './agent-objects.ts'
 import type { SourceReads } from './agent-role.ts'
+import { agentSigns, troubleOf } from './agent-trouble.ts'
 import { connectionResource } from './connection-resource.ts'
 import type { CollectorCondition } from './decide-collecting.ts'
 
@@ -68,6 +70,8 @@ export interface Installed {
   readonly accepted?: true
   /** an agent that is not wanted is still on the member: why */
   readonly left?: string
+  /** why the agent's buffer ends with its pod; null: it does not; absent: nothing is known of it now */
+  readonly buffer?: NotDurable | null
 }
 
 /** On connections whose agent the hub has deployed: they are not gone before it is. */
@@ -164,7 +168,7 @@ export class AgentInstaller {
     const reads = readsNow()
     if (!isDue(last, hash, wish)) {
       if (last && reads && !isMissing) await this.#followReads(wish, settings, last, reads)
-      return last ? said(last.end, wish) : {}
+      return last ? this.#said(last, wish) : {}
     }
     let end: DeploymentEnd
     try {
@@ -192,19 +196,34 @@ export class AgentInstaller {
       end = { kind: 'failed', code, message }
     }
     const before = last?.hash === hash ? last.tries : 0
-    this.#attempts.set(name, {
-      hash,
-      reads: JSON.stringify(reads ?? []),
-      at: now,
-      tries: isMissing ? before + 1 : 0,
-      end,
-    })
+    const attempt = { hash, reads: JSON.stringify(reads ?? []), at: now, tries: isMissing ? before + 1 : 0, end }
+    this.#attempts.set(name, attempt)
     if (end.kind === 'failed') logger.warn({ cluster: name, reason: end.message }, 'the agent could not be deployed')
     else {
       if (end.changed) logger.info({ cluster: name, image: end.image }, 'the agent was deployed')
       this.#tellRole(name, end.roleLeft)
     }
-    return { ...said(end, wish), ...(end.kind === 'deployed' && { accepted: true }) }
+    return { ...(await this.#said(attempt, wish)), ...(end.kind === 'deployed' && { accepted: true }) }
+  }
+
+  /** What the last attempt says of the agent now, and of its buffer. */
+  async #said({ end, reads }: Attempt, wish: Wish): Promise<Installed> {
+    // What was done in a former life of the hub is not known until the next look.
+    const buffer = end.kind === 'deployed' && reads !== undefined ? { buffer: end.notDurable ?? null } : {}
+    if (!wish.isMissing) return buffer
+    return { ...said(end, wish, end.kind === 'deployed' ? await this.#trouble(wish) : undefined), ...buffer }
+  }
+
+  /** Why the agent that was brought to the member does not start there, as the member shows it. */
+  async #trouble({ client, signal }: Wish): Promise<string | undefined> {
+    try {
+      const kube = await client()
+      return kube && troubleOf(await agentSigns(kube, signal))
+    } catch (error) {
+      signal.throwIfAborted()
+      throwOwnClose(error)
+      return undefined // it cannot be asked now, which its own conditions tell
+    }
   }
 
   /**
@@ -413,12 +432,15 @@ function isDue(last: Attempt | undefined, hash: string, { isMissing, facts, now 
 }
 
 /** What a deployment adds to why no agent delivers; while one delivers, its failure is worth a word in the log only. */
-function said(end: DeploymentEnd, { isMissing, condition, absence }: Wish): Installed {
-  if (!isMissing) return {}
+function said(end: DeploymentEnd, { condition, absence }: Wish, trouble: string | undefined): Installed {
   const meanwhile = 'the hub collects by itself meanwhile'
   if (end.kind === 'failed') {
     const message = `${absence}; it cannot be deployed: ${end.message}; ${meanwhile}`
     return { condition: { status: 'False', reason: 'DeployFailed', message } }
+  }
+  if (trouble !== undefined) {
+    const message = `${absence}; it (${end.image}) is deployed and cannot start: ${trouble}; ${meanwhile}`
+    return { condition: { status: 'False', reason: 'AgentNotStarting', message } }
   }
   // One that was there before is away for a reason, which says more.
   if (condition?.reason !== 'NoAgent') return {}

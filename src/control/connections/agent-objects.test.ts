@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { generateServingCertificate } from '#apiserver'
@@ -5,6 +6,7 @@ import { collectors } from '#collect'
 import { isNearEnd } from './agent-deployment.ts'
 import { type AgentSettings, agentObjects, hostAndPort, imageOf } from './agent-objects.ts'
 import { caFingerprints, joinCommand, joinManifest } from './join.ts'
+import { joinContainer } from './join-container.ts'
 
 const settings: AgentSettings = {
   cluster: 'west',
@@ -156,6 +158,8 @@ describe('the objects of an agent', () => {
 
 it.each([
   ['registry/agent', '1.2.3', undefined, 'registry/agent:1.2.3'],
+  // A tag holds no +, and the image of a release is not named after its commit.
+  ['registry/agent', '0.1.0+0123abcd', undefined, 'registry/agent:0.1.0'],
   ['registry/agent', '', undefined, 'registry/agent:latest'],
   ['registry/agent', 'dev', undefined, 'registry/agent:latest'],
   ['registry/agent', '1.2.3', 'v9', 'registry/agent:v9'],
@@ -214,5 +218,33 @@ describe('joining by hand', () => {
     expect(text).toMatch(/INGESTER_TLS_CA=clusterpulse-west-ca\.pem COLLECT_INTERVAL=30 npx clusterpulse agent$/)
     const pinned = joinCommand({ ...joining, caPem: 'A\nB\n', caFingerprint: 'ab12' })
     expect(pinned).toMatch(/^ CLUSTER_NAME=west .* INGESTER_CA_FINGERPRINT=ab12 npx clusterpulse agent$/)
+  })
+
+  /** What a real shell makes of it. */
+  const words = (command: string) => {
+    const engine = 'docker() { printf "%s\\n" "$@"; }; podman() { docker "$@"; }; cd "$(mktemp -d)" || exit 1; '
+    const run = spawnSync('sh', ['-c', engine + command], {
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH, HOME: '/home/me dear', KUBECONFIG: '' },
+    })
+    expect(run.stderr).toBe('')
+    return run.stdout.trim().split('\n')
+  }
+
+  it('prints one line that runs the image, with a buffer that outlives the container, as a shell takes it', () => {
+    const container = { ...joining, image: 'registry/x:1', engine: 'docker' as const, caFingerprint: 'ab12' }
+    const text = joinContainer({ ...container, serverName: "a'b $(x)" })
+    expect(text).toMatch(/^ docker run -d --name clusterpulse-agent-west .* registry\/x:1 agent$/)
+    const said = words(text)
+    expect(said).toEqual(expect.arrayContaining(["INGESTER_TLS_SERVER_NAME=a'b $(x)", 'COLLECTOR_TOKEN=cp_west_x']))
+    expect(said).toEqual(expect.arrayContaining(['clusterpulse-agent-west:/data', 'INGESTER_CA_FINGERPRINT=ab12']))
+    expect(said).toContain('/home/me dear/.kube/config:/kubeconfig:ro')
+    expect(said).toContain(`${process.getuid?.()}:${process.getgid?.()}`)
+    expect(said).not.toContain('keep-id')
+    expect(said.join(' ')).toMatch(/--read-only .*--cap-drop ALL/)
+    const { caFingerprint: _, ...unpinned } = container
+    const own = words(joinContainer({ ...unpinned, caPem: 'A\nB\n', engine: 'podman' }))
+    expect(own).toEqual(expect.arrayContaining(['keep-id', 'INGESTER_TLS_CA=/ingester-ca.pem']))
+    expect(own.some((word) => word.endsWith('/clusterpulse-west-ca.pem:/ingester-ca.pem:ro'))).toBe(true)
   })
 })

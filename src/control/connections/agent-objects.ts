@@ -28,10 +28,20 @@ export interface AgentInstall {
   /** a volume for the agent's buffer that outlives its pod; absent: what it has not delivered ends with the pod */
   readonly bufferVolume?: {
     readonly size: string
+    /** default: the default of the member */
     readonly storageClass?: string
-    /** group the volume is made writable for; not to be given on OpenShift, which assigns one */
-    readonly fsGroup?: number
   }
+}
+
+/** The group of the image's user: a volume is made writable for it, where the cluster assigns none. */
+export const IMAGE_GROUP = 65532
+
+/** The volume as it is claimed on one member. */
+export interface BufferVolume {
+  readonly size: string
+  readonly storageClass?: string
+  /** group the volume is made writable for; not to be given on OpenShift, which assigns one */
+  readonly fsGroup?: number
 }
 
 /** Everything that decides what an agent's objects look like. */
@@ -45,7 +55,7 @@ export interface AgentSettings {
   readonly caPem?: string
   readonly serverName?: string
   readonly imagePullSecret?: string
-  readonly bufferVolume?: AgentInstall['bufferVolume']
+  readonly bufferVolume?: BufferVolume
   /** address of the member's API, where known: its port is let through */
   readonly endpoint?: string
 }
@@ -255,7 +265,7 @@ export function plainEnvironment(
   ]
 }
 
-function volumeClaim({ size, storageClass }: NonNullable<AgentInstall['bufferVolume']>): object {
+function volumeClaim({ size, storageClass }: BufferVolume): object {
   return {
     accessModes: ['ReadWriteOnce'],
     resources: { requests: { storage: size } },
@@ -310,6 +320,7 @@ export function imageOf(
   const [bare = image, digest] = image.split('@')
   const tagAt = bare.indexOf(':', bare.lastIndexOf('/') + 1)
   if (!collectorVersion && (digest !== undefined || tagAt >= 0)) return image
-  const wanted = collectorVersion || version
+  // The commit behind a + names the build, not the release; a tag holds no +.
+  const wanted = collectorVersion || version.replace(/\+.*$/, '')
   return `${tagAt < 0 ? bare : bare.slice(0, tagAt)}:${wanted === '' || wanted === 'dev' ? 'latest' : wanted}`
 }

@@ -178,6 +178,7 @@ const inputs = (over: Partial<StatusInputs> = {}): StatusInputs => ({
   leftAgent: undefined,
   held: undefined,
   credentials: undefined,
+  buffer: undefined,
   agent: undefined,
   isDelivering: false,
   owner: undefined,

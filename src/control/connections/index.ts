@@ -20,9 +20,10 @@ export {
   type IssuedToken,
   UnknownConnectionError,
 } from './agent-credentials.ts'
-export { type AgentInstall, IMAGE } from './agent-objects.ts'
+export { type AgentInstall, IMAGE, IMAGE_GROUP, imageOf } from './agent-objects.ts'
 export { agentPlans } from './agent-plans.ts'
 export { type ConnectionsOptions, connectionReconcilers } from './controllers.ts'
 export { caFingerprints, type Joining, type JoiningByManifest, joinCommand, joinManifest } from './join.ts'
+export { joinContainer } from './join-container.ts'
 export { type Defaults, MIN_INTERVAL_S, MIN_TIMEOUT_S } from './settings.ts'
 export { type SourceTrialOptions, sourceTrial } from './source-trial.ts'

@@ -3,7 +3,7 @@ import { stringify } from 'yaml'
 import { collectors as builtIn, type Collector } from '#collect'
 import type { CompiledSource } from '#metricsource'
 import { seconds } from '#model'
-import { type AgentInstall, type AgentSettings, agentObjects, plainEnvironment } from './agent-objects.ts'
+import { type AgentSettings, agentObjects, type BufferVolume, plainEnvironment } from './agent-objects.ts'
 import { readsOf } from './agent-role.ts'
 import { hashOf } from './credential-record.ts'
 
@@ -30,7 +30,7 @@ export interface JoiningByManifest extends Joining {
   /** with its tag */
   readonly image: string
   readonly imagePullSecret?: string
-  readonly bufferVolume?: AgentInstall['bufferVolume']
+  readonly bufferVolume?: BufferVolume
   /** those the agent runs, for its role; default: the built-in ones */
   readonly collectors?: readonly Collector[]
   /** MetricSources it is to be allowed to read; default: none */
@@ -89,7 +89,7 @@ function fingerprints({ tls, caPem }: Joining): readonly string[] {
   return caFingerprints(caPem).map((fingerprint) => `It trusts the hub's CA, SHA-256 ${fingerprint}`)
 }
 
-function pick(joining: Joining) {
+export function pick(joining: Joining) {
   const { cluster, address, intervalMs, operatorScanIntervalMs = seconds(300), tls, serverName } = joining
   return { cluster, address, intervalMs, operatorScanIntervalMs, tls, ...(serverName !== undefined && { serverName }) }
 }
@@ -98,4 +98,5 @@ function pick(joining: Joining) {
 const oneLine = (text: string) => text.replace(/[\r\n\u2028\u2029]+/g, ' ')
 
 /** A word of a POSIX shell, whatever is in it. */
-const quoted = (text: string) => (/^[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
+export const quoted = (text: string) =>
+  /^[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`

@@ -465,6 +465,50 @@ describe("an agent's deployment", () => {
     expect(credentials.verify({ token, address: '' })).toHaveProperty('refused')
   })
 
+  it('says in the condition why its pod cannot start, and that its buffer ends with its pod, until neither holds', async () => {
+    const agentInstall = { ...install, bufferVolume: { size: '2Gi' } }
+    await using push_ = await aPushWorld({ agentInstall })
+    const { world } = push_
+    const member = await world.member()
+    await connect(world, 'west', byAdmin(member), { collectionMode: 'push' })
+    await until(() => expect(deployment(member)).toBeDefined())
+    const waiting = { reason: 'ImagePullBackOff', message: 'no such image' }
+    await member.server.objects.create({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        name: 'collector-1',
+        namespace: 'clusterpulse-system',
+        labels: { 'app.kubernetes.io/name': 'clusterpulse-collector' },
+      },
+      spec: { containers: [{ name: 'collector', image: 'i' }] },
+      status: { phase: 'Pending', containerStatuses: [{ name: 'collector', state: { waiting } }] },
+    } as unknown as ApiObject)
+    await until(async () =>
+      expect(await conditionOf(world, 'west', 'CollectorConnected')).toMatchObject({
+        status: 'False',
+        reason: 'AgentNotStarting',
+        message: expect.stringMatching(
+          /\(registry\/agent:1\.2\.3\) is deployed and cannot start: pod collector-1: ImagePullBackOff: no such image; set AGENT_IMAGE.*collects by itself meanwhile/,
+        ) as string,
+      }),
+    )
+    // This member serves no claims at all.
+    expect(await conditionOf(world, 'west', 'BufferNotDurable')).toMatchObject({ status: 'True', reason: 'NoClaims' })
+    await member.server.objects.delete(
+      { group: '', version: 'v1', plural: 'pods' },
+      {
+        name: 'collector-1',
+        namespace: 'clusterpulse-system',
+      },
+    )
+    await until(async () =>
+      expect(await conditionOf(world, 'west', 'CollectorConnected')).toMatchObject({ reason: 'AwaitingAgent' }),
+    )
+    await world.hub.patch(connectionResource, key('west'), { spec: { collectionMode: 'pull' } }, { kind: 'merge' })
+    await until(async () => expect(await conditionOf(world, 'west', 'BufferNotDurable')).toBeUndefined())
+  })
+
   it('is repaired and updated while the agent delivers', async () => {
     await using push_ = await aPushWorld()
     const { world, agents } = push_

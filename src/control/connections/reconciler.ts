@@ -497,6 +497,7 @@ export class ConnectionReconciler implements Reconciler {
       leftAgent: installed.left,
       held: 'end' in way ? way.held : undefined,
       credentials: isAccepted && 'access' in way ? ledger.accept(way.credentials) : undefined,
+      buffer: installed.buffer,
       agent: agents?.facts(cluster),
       isDelivering: collecting.by === 'agent',
       owner: this.#owner,

@@ -3,6 +3,7 @@ import { type Condition, setCondition } from '#controller'
 import type { Held } from '#credentials'
 import type { AcceptedCredentials, ClusterConnectionStatus } from '#kinds'
 import { type AgentFacts, type Batch, type ClusterState, isKnown, minutes } from '#model'
+import type { NotDurable } from './agent-buffer.ts'
 import type { CollectorCondition } from './decide-collecting.ts'
 
 /** How the last look at a connection ended. */
@@ -37,6 +38,8 @@ export interface StatusInputs {
   readonly held: Held | undefined
   /** where they were accepted just now */
   readonly credentials: AcceptedCredentials | undefined
+  /** why the agent's buffer ends with its pod; null: it does not; undefined: not known now, and what was said stays */
+  readonly buffer: NotDurable | null | undefined
   readonly agent: AgentFacts | undefined
   readonly isDelivering: boolean
   /** who owns the cluster; undefined: there is one process alone */
@@ -185,7 +188,11 @@ function conditionsOf({ stored, generation, end, state, now, ...rest }: StatusIn
   const said = [...verdict(end, state), ...tls(end, rest.tlsVerified), ...notes(rest)]
   // Notes that no longer hold are dropped, and what the hub found out by asking where it does not ask any more; the others
   // always hold one way or the other.
-  const stale = (type: string) => NOTES.has(type) || (end.kind === 'delivered' && ASKED_BY_HUB.has(type))
+  const bufferIsKnown = rest.buffer !== undefined || rest.collector === undefined
+  const stale = (type: string) =>
+    NOTES.has(type) ||
+    (type === 'BufferNotDurable' && bufferIsKnown) ||
+    (end.kind === 'delivered' && ASKED_BY_HUB.has(type))
   const kept = ((stored?.conditions ?? []) as readonly Condition[]).filter(
     ({ type }) => !stale(type) || said.some((condition) => condition.type === type),
   )
@@ -273,7 +280,8 @@ function notes({
   collector,
   leftAgent,
   held,
-}: Pick<StatusInputs, 'adjustments' | 'collector' | 'leftAgent' | 'held'>): Said[] {
+  buffer,
+}: Pick<StatusInputs, 'adjustments' | 'collector' | 'leftAgent' | 'held' | 'buffer'>): Said[] {
   const result: Said[] = []
   if (held) {
     result.push({
@@ -288,6 +296,14 @@ function notes({
   }
   if (leftAgent) {
     result.push({ type: 'AgentRemoved', status: 'False', reason: 'RemovalFailed', message: leftAgent.slice(0, 4000) })
+  }
+  if (buffer && collector) {
+    result.push({
+      type: 'BufferNotDurable',
+      status: 'True',
+      reason: buffer.reason,
+      message: buffer.message.slice(0, 4000),
+    })
   }
   if (collector) result.push({ type: 'CollectorConnected', ...collector, message: collector.message.slice(0, 4000) })
   return result

@@ -1,0 +1,160 @@
+import { events, isKubeError, type KubeClient, type KubeObject, pods, type Resource, whole } from '#kube'
+import { AGENT_NAME, AGENT_NAMESPACE, agentKeys, agentResources } from './agent-objects.ts'
+
+/** What a member shows of an agent that does not come. */
+export interface AgentSigns {
+  readonly deployment: KubeObject | undefined
+  /** those of the agent */
+  readonly pods: readonly KubeObject[]
+  readonly claim: KubeObject | undefined
+  /** of the agent's namespace; [] where they may not be read */
+  readonly events: readonly KubeObject[]
+}
+
+/** Reads them; a member that does not let us leaves out what it does not show. Throws for an abort only. */
+export async function agentSigns(kube: KubeClient, signal: AbortSignal): Promise<AgentSigns> {
+  const shown = async <T>(read: Promise<T>, otherwise: T): Promise<T> => {
+    try {
+      return await read
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!isKubeError(error)) throw error
+      return otherwise
+    }
+  }
+  const list = (resource: Resource<unknown>, labelSelector?: string) =>
+    shown<readonly KubeObject[]>(
+      kube.listAll(whole(resource), { namespace: AGENT_NAMESPACE, signal, ...(labelSelector && { labelSelector }) }),
+      [],
+    )
+  const get = (step: 'deployment' | 'persistentvolumeclaim') =>
+    shown(kube.get(agentResources[step], agentKeys[step], signal), undefined)
+  const [deployment, found, claim, told] = await Promise.all([
+    get('deployment'),
+    list(pods, `app.kubernetes.io/name=${AGENT_NAME}`),
+    get('persistentvolumeclaim'),
+    list(events),
+  ])
+  return { deployment, pods: found, claim, events: told }
+}
+
+interface PodStatus {
+  readonly phase?: string
+  readonly reason?: string
+  readonly message?: string
+  readonly conditions?: readonly KubeCondition[]
+  readonly containerStatuses?: readonly ContainerStatus[]
+  readonly initContainerStatuses?: readonly ContainerStatus[]
+}
+interface KubeCondition {
+  readonly type: string
+  readonly status: string
+  readonly reason?: string
+  readonly message?: string
+}
+interface ContainerStatus {
+  readonly state?: { readonly waiting?: Waiting; readonly terminated?: Terminated }
+  readonly lastState?: { readonly terminated?: Terminated }
+}
+interface Waiting {
+  readonly reason?: string
+  readonly message?: string
+}
+interface Terminated {
+  readonly exitCode?: number
+  readonly reason?: string
+  readonly message?: string
+}
+
+/** Waiting, but on the way. */
+const STARTING = new Set(['ContainerCreating', 'PodInitializing'])
+
+/** Why the agent cannot start, with what to do where that is known; undefined where nothing speaks against it. */
+export function troubleOf(signs: AgentSigns): string | undefined {
+  const pod = newest(signs.pods.filter(({ metadata }) => !metadata.deletionTimestamp))
+  const ofPod = pod ? podTrouble(pod, signs.events) : deploymentTrouble(signs.deployment)
+  const all = [ofPod, claimTrouble(signs)].filter((text) => text !== undefined)
+  return all.length === 0 ? undefined : all.join('; ').slice(0, 1500)
+}
+
+function podTrouble(pod: KubeObject, told: readonly KubeObject[]): string | undefined {
+  const status = (pod.status ?? {}) as PodStatus
+  const named = (what: string) => `pod ${pod.metadata.name}: ${what}`
+  for (const container of [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])]) {
+    const { waiting, terminated } = container.state ?? {}
+    if (waiting?.reason && !STARTING.has(waiting.reason)) return named(waitingTrouble(waiting, container.lastState))
+    if (terminated && terminated.exitCode !== 0) return named(ended(terminated))
+  }
+  if (status.phase === 'Failed') return named(sentence(status.reason ?? 'Failed', status.message))
+  const scheduled = status.conditions?.find(({ type }) => type === 'PodScheduled')
+  if (scheduled?.status === 'False') return named(sentence(scheduled.reason ?? 'not scheduled', scheduled.message))
+  const warning = status.phase === 'Pending' ? warningAbout(pod, told) : undefined
+  return warning === undefined ? undefined : named(warning)
+}
+
+function waitingTrouble({ reason = '', message }: Waiting, last: ContainerStatus['lastState']): string {
+  const before = last?.terminated ? `; it ended with ${ended(last.terminated)}` : ''
+  return `${sentence(reason, message)}${before}${NEXT[reason] ?? ''}`
+}
+
+const PULL =
+  '; set AGENT_IMAGE on the hub to where this member can pull it, or AGENT_IMAGE_PULL_SECRET to a Secret in clusterpulse-system'
+const NEXT: Readonly<Record<string, string>> = {
+  ErrImagePull: PULL,
+  ImagePullBackOff: PULL,
+  InvalidImageName: PULL,
+  ErrImageNeverPull: PULL,
+}
+
+const ended = ({ exitCode, reason, message }: Terminated): string =>
+  sentence(`${reason ?? 'Error'} (exit code ${exitCode ?? '?'})`, message)
+
+/** Of pods that are never made: a quota, an admission rule, a service account that lacks. */
+function deploymentTrouble(deployment: KubeObject | undefined): string | undefined {
+  const { conditions = [] } = (deployment?.status ?? {}) as { readonly conditions?: readonly KubeCondition[] }
+  const failed =
+    conditions.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True') ??
+    conditions.find(({ type, status }) => type === 'Progressing' && status === 'False')
+  return failed && `no pod is made: ${sentence(failed.reason ?? failed.type, failed.message)}`
+}
+
+function claimTrouble({ claim, events: told }: AgentSigns): string | undefined {
+  if (!claim || (claim.status as { readonly phase?: string } | undefined)?.phase !== 'Pending') return undefined
+  const warning = warningAbout(claim, told)
+  const next = 'set AGENT_BUFFER_STORAGE_CLASS on the hub to a class that provides volumes'
+  // Bound with its first pod, which waits for something else then.
+  return warning === undefined ? undefined : `its claim ${claim.metadata.name} is pending: ${warning}; ${next}`
+}
+
+/** What the cluster last warned of, about this object. */
+function warningAbout({ kind, metadata }: KubeObject, told: readonly KubeObject[]): string | undefined {
+  const about = told.filter((event) => {
+    const { involvedObject, type } = event as KubeObject & Event
+    const isIt = involvedObject?.uid ? involvedObject.uid === metadata.uid : involvedObject?.name === metadata.name
+    return type === 'Warning' && isIt && (kind === undefined || !involvedObject?.kind || involvedObject.kind === kind)
+  })
+  const last = about.sort((a, b) => seenAt(a) - seenAt(b)).at(-1) as (KubeObject & Event) | undefined
+  return last && sentence(last.reason ?? 'Warning', last.message)
+}
+
+interface Event {
+  readonly type?: string
+  readonly reason?: string
+  readonly message?: string
+  readonly lastTimestamp?: string | null
+  readonly eventTime?: string | null
+  readonly involvedObject?: { readonly kind?: string; readonly name?: string; readonly uid?: string }
+}
+
+const seenAt = (event: KubeObject): number => {
+  const { lastTimestamp, eventTime } = event as KubeObject & Event
+  return Date.parse(lastTimestamp || eventTime || (event.metadata.creationTimestamp ?? '')) || 0
+}
+
+const newest = (found: readonly KubeObject[]): KubeObject | undefined =>
+  [...found].sort((a, b) => createdAt(a) - createdAt(b)).at(-1)
+const createdAt = ({ metadata }: KubeObject) => Date.parse(metadata.creationTimestamp ?? '') || 0
+
+/** `reason: message`, in one line. */
+const sentence = (reason: string, message = ''): string =>
+  [reason, message.replace(/\s+/g, ' ').trim().slice(0, 600)].filter((text) => text !== '').join(': ')
