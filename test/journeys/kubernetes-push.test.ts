@@ -297,7 +297,10 @@ describe.skipIf(why !== undefined)(`push on Kubernetes${why === undefined ? '' :
       (known) => known !== undefined,
       SLOW_MS,
     )
-    expect(buffer).toMatchObject({ status: 'True', message: expect.stringMatching(/no default StorageClass/) as string })
+    expect(buffer).toMatchObject({
+      status: 'True',
+      message: expect.stringMatching(/no default StorageClass/) as string,
+    })
     // The hub keeps a hash; the token itself is on the member only.
     const kept = JSON.stringify((await kube.get(secrets, inHub('east-agent')))?.data)
     const given = (await kube.get(secrets, { name: `${AGENT}-token`, namespace: SYSTEM }))?.data as { token: string }

@@ -106,7 +106,10 @@ describe('readManagerConfig', () => {
 
   it.each([
     [{}, { size: '2Gi' }],
-    [{ AGENT_BUFFER_SIZE: '5Gi', AGENT_BUFFER_STORAGE_CLASS: 'fast' }, { size: '5Gi', storageClass: 'fast' }],
+    [
+      { AGENT_BUFFER_SIZE: '5Gi', AGENT_BUFFER_STORAGE_CLASS: 'fast' },
+      { size: '5Gi', storageClass: 'fast' },
+    ],
     [{ AGENT_BUFFER_SIZE: '0' }, undefined],
   ])('reads the volume of agents from %j', (env, expected) =>
     expect(readManagerConfig(env).config.ingester.agentBuffer).toEqual(expected),
