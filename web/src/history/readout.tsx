@@ -1,11 +1,14 @@
 import type { ReactNode } from 'react'
 import { Age } from '../components/text.tsx'
-import { formatMoment } from '../model/format.ts'
+import { formatMoment, formatSpan } from '../model/format.ts'
 import { ValueAt } from './chart.tsx'
 import { useMark } from './crosshair.ts'
 import { type ChartPlan, nearest, type Picture, sourceText, spansAt, type Way } from './picture.ts'
 import { LineSwatch, SpanSwatch } from './swatch.tsx'
 import { formatTime } from './units.ts'
+
+/** A point that stands for so long is told to be an average, ms. */
+const AVERAGED_MS = 120_000
 
 interface ReadoutProps {
   readonly picture: Picture
@@ -62,6 +65,7 @@ function When({ picture, way }: Pick<ReadoutProps, 'picture' | 'way'>): ReactNod
         <span>
           {pointed === null && 'newest, '}
           <Age at={moment} suffix=" ago" />
+          {picture.stepMs >= AVERAGED_MS && `, average of the ${formatSpan(picture.stepMs)} from then on`}
         </span>
       </p>
       <p className="readout-source">

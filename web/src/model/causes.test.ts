@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { groupCauses, groupChanges, sharedText } from './causes.ts'
+import { clustersOf, groupCauses, groupChanges, sharedText } from './causes.ts'
 import type { EventLine } from './events.ts'
 
 const west = { name: 'west', displayName: 'West Coast', endpoint: 'https://10.0.0.1:6443' }
@@ -73,6 +73,16 @@ describe('groupChanges', () => {
       ['clusters', 30],
       ['one', 1],
     ])
+  })
+
+  it('counts clusters, not how often they turned; one that turned twice is not several', () => {
+    const turns = ['west', 'east', 'west', 'east', 'west'].map((name, index) =>
+      line(name, 500 - index, 'turned degraded'),
+    )
+    const [group] = groupChanges(turns)
+    expect([group?.of, group?.lines.length, clustersOf(group?.lines ?? [])]).toEqual(['clusters', 5, 2])
+    const [alone] = groupChanges([line('west', 9, 'turned degraded'), line('west', 3, 'turned degraded')])
+    expect(alone).toMatchObject({ of: 'kind', lines: [{ cluster: 'west' }, { cluster: 'west' }] })
   })
 
   it('makes one line of what one cluster tells again and again, and keeps the newest first', () => {

@@ -79,13 +79,18 @@ export function groupChanges(lines: readonly EventLine[]): ChangeGroup[] {
   const byWords = gather(lines, ({ need, text }) => `${need} ${text}`)
   const alone = byWords.flatMap((group) => (group.length === 1 ? [group[0]] : []))
   const groups = [
-    ...byWords.filter((group) => group.length > 1).map((group): ChangeGroup => ({ lines: group, of: 'clusters' })),
+    ...byWords
+      .filter((group) => group.length > 1)
+      .map((group): ChangeGroup => ({ lines: group, of: clustersOf(group) > 1 ? 'clusters' : 'kind' })),
     ...gather(alone, ({ cluster, type, need }) => `${cluster} ${type} ${need}`).map(
       (group): ChangeGroup => ({ lines: group, of: group.length > 1 ? 'kind' : 'one' }),
     ),
   ]
   return groups.sort((a, b) => b.lines[0].at - a.lines[0].at)
 }
+
+/** How many clusters the lines are of: one that turned twice is one. */
+export const clustersOf = (lines: readonly EventLine[]): number => new Set(lines.map(({ cluster }) => cluster)).size
 
 /** Lines of one key, each no more than some minutes from the one before. */
 function gather(lines: readonly EventLine[], keyOf: (line: EventLine) => string): [EventLine, ...EventLine[]][] {

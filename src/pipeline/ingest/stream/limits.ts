@@ -66,8 +66,9 @@ export const defaultLimits: StreamLimits = {
   overRateMs: 60_000,
   backlogBytesPerSecond: 2 * MiB,
   registerMs: 10_000,
-  keepaliveMs: 30_000,
-  keepaliveTimeoutMs: 10_000,
+  // Together below the 15 s within which an agent that fell silent is away.
+  keepaliveMs: 8_000,
+  keepaliveTimeoutMs: 6_000,
   maxStreams: 5_000,
   maxConnections: 10_000,
   maxHandshakes: 64,

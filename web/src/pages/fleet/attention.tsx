@@ -11,6 +11,7 @@ import {
   type Cause,
   type ChangeGroup,
   type Complaint,
+  clustersOf,
   groupCauses,
   groupChanges,
   sharedText,
@@ -295,7 +296,7 @@ function Change({ group: { lines, of } }: { group: ChangeGroup }): ReactNode {
         <details className="several">
           <summary className="line">
             {of === 'clusters' ? (
-              `${plural(lines.length, 'cluster')}: ${text}`
+              severalText(lines)
             ) : (
               <>
                 <ClusterName name={cluster} /> <WithNames text={text} />{' '}
@@ -320,6 +321,13 @@ function Change({ group: { lines, of } }: { group: ChangeGroup }): ReactNode {
       )}
     </li>
   )
+}
+
+/** `4 clusters, 7 times: turned degraded, was healthy` */
+function severalText(lines: ChangeGroup['lines']): string {
+  const count = clustersOf(lines)
+  const times = lines.length > count ? `, ${formatCount(lines.length)} times` : ''
+  return `${plural(count, 'cluster')}${times}: ${lines[0].text}`
 }
 
 export function recentLines(clusters: readonly ClusterView[], events: readonly EventView[], now: number): EventLine[] {
