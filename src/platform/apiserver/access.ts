@@ -44,6 +44,9 @@ const LOCAL: Caller = {
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
+export const bearerToken = (authorization: string | undefined): string | undefined =>
+  /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1]
+
 /** Static bearer tokens and what they allow. Without any grant every caller is the local administrator. */
 export class Access {
   readonly #grants: readonly { readonly digest: Buffer; readonly caller: Caller }[]
@@ -78,7 +81,7 @@ export class Access {
   /** Who sends this Authorization header; undefined where nobody we know does. */
   identify(authorization: string | undefined): User | undefined {
     if (this.open) return LOCAL.user
-    const token = /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1]
+    const token = bearerToken(authorization)
     return token ? this.holder(token) : undefined
   }
 

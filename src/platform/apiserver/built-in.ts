@@ -105,6 +105,10 @@ const CORE: readonly Declared[] = [
     nameRule: 'label',
     fields: readers('spec.clusterIP', 'spec.type'),
   },
+  { kind: 'Endpoints', plural: 'endpoints', shortNames: ['ep'] },
+  { kind: 'PersistentVolume', shortNames: ['pv'], clusterWide: true, status: true },
+  { kind: 'PersistentVolumeClaim', shortNames: ['pvc'], status: true },
+  { kind: 'ReplicationController', shortNames: ['rc'], categories: ['all'], status: true, generation: true },
 ]
 
 const APPS: readonly Declared[] = [
@@ -125,6 +129,19 @@ const APPS: readonly Declared[] = [
 const GROUPS: readonly (readonly [group: string, version: string, resources: readonly Declared[]])[] = [
   ['', 'v1', CORE],
   ['apps', 'v1', APPS],
+  [
+    'batch',
+    'v1',
+    [
+      { kind: 'Job', categories: ['all'], status: true, generation: true },
+      { kind: 'CronJob', shortNames: ['cj'], categories: ['all'], status: true, generation: true },
+    ],
+  ],
+  [
+    'networking.k8s.io',
+    'v1',
+    [{ kind: 'Ingress', plural: 'ingresses', shortNames: ['ing'], status: true, generation: true }],
+  ],
   ['coordination.k8s.io', 'v1', [{ kind: 'Lease', versionRequired: true, createOnUpdate: true }]],
   [
     'apiextensions.k8s.io',

@@ -37,6 +37,15 @@ function entriesOf(resource: Resource): Entry[] {
   ]
   const sub = { singularName: '', namespaced, kind }
   if (resource.collection === '/namespaces') entries.push({ ...sub, name: `${plural}/finalize`, verbs: ['update'] })
+  if (resource.collection === '/serviceaccounts')
+    entries.push({
+      ...sub,
+      name: `${plural}/token`,
+      kind: 'TokenRequest',
+      group: 'authentication.k8s.io',
+      version: 'v1',
+      verbs: ['create'],
+    })
   if (resource.scale)
     entries.push({
       ...sub,

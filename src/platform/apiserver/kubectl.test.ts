@@ -90,7 +90,11 @@ describe.skipIf(missing)(`kubectl${missing ? ` (${missing})` : ''}`, () => {
     dir = mkdtempSync(join(tmpdir(), 'kubectl-'))
     server = await ApiServer.open({ storage: { kind: 'memory' } })
     listener = await listenApi({
-      mounts: new Map([['/clusters/east', server]]),
+      // `--raw` of older kubectl leaves out the path of the server.
+      mounts: new Map([
+        ['/clusters/east', server],
+        ['', server],
+      ]),
       tokens: [{ token: 'kubectl-token', user: 'tester', role: 'admin' }],
     })
     const config = listener.kubeconfig({ context: 'east', token: 'kubectl-token', prefix: '/clusters/east' })
@@ -387,5 +391,86 @@ spec:
     expect(await kubectl('auth whoami -o jsonpath={.status.userInfo.username}')).toBe('tester')
     expect(await kubectl('auth can-i delete nodes')).toBe('yes\n')
     expect(await kubectl('auth can-i --list')).toContain('*.*')
+  })
+
+  it('prunes by its default list of kinds', async () => {
+    const map = (name: string) =>
+      `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n  labels: { app: pruned }\ndata: { a: b }\n---\n`
+    const claim =
+      'apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata:\n  name: kept\n  labels: { app: pruned }\nspec:\n  accessModes: [ReadWriteOnce]\n  resources: { requests: { storage: 1Gi } }\n---\n'
+    await kubectl('apply --prune -l app=pruned -f -', map('one') + map('two') + claim)
+    const said = await kubectl('apply --prune -l app=pruned -f -', map('two'))
+    expect(said).toContain('configmap/one pruned')
+    expect(said).toContain('persistentvolumeclaim/kept pruned')
+    expect(await kubectl('get configmaps,pvc -l app=pruned -o name')).toBe('configmap/two\n')
+  })
+
+  it('applies what charts bring, and changes it', async () => {
+    const job = (image: string) =>
+      `apiVersion: batch/v1\nkind: Job\nmetadata: { name: once }\nspec:\n  template:\n    spec:\n      restartPolicy: Never\n      containers:\n        - { name: main, image: ${image} }\n`
+    const ingress =
+      'apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: { name: front }\nspec:\n  rules:\n    - host: a.example\n'
+    await kubectl('apply -f -', job('a:1'))
+    await kubectl('apply -f -', job('a:2'))
+    expect((await object('job once')).spec.template.spec.containers).toMatchObject([{ name: 'main', image: 'a:2' }])
+    await kubectl('apply -f -', ingress)
+    await kubectl('apply -f -', ingress.replace('a.example', 'b.example'))
+    expect((await object('ingress front')).spec).toEqual({ rules: [{ host: 'b.example' }] })
+    await kubectl('delete job/once ingress/front')
+  })
+
+  it('is warned that nothing runs a workload, and of nothing else', async () => {
+    const { err } = await run(['create', 'deployment', 'web', '--image=nginx'])
+    expect(err).toBe(
+      'Warning: this API server keeps the Deployment and runs nothing: no controller and no node here starts its pods\n',
+    )
+    expect((await run(['get', 'deployment', 'web'])).err).toBe('')
+    expect((await run(['delete', 'deployment', 'web'])).err).toBe('')
+    expect((await run(['create', 'configmap', 'quiet'])).err).toBe('')
+  })
+
+  it('gets a token of a service account, which says who has it and lets nobody in', async () => {
+    await kubectl('create serviceaccount robot')
+    const { code, out, err } = await run(['create', 'token', 'robot', '--duration=1h'])
+    expect([code, err]).toEqual([0, expect.stringContaining('evaluates no RBAC')])
+    const token = out.trim()
+    expect(token.split('.')).toHaveLength(3)
+    const review = `apiVersion: authentication.k8s.io/v1\nkind: TokenReview\nspec: { token: ${token} }\n`
+    const reviewed = async (text: string) => parse(await kubectl('create -o yaml -f -', text)).status
+    const name = 'system:serviceaccount:default:robot'
+    expect(await reviewed(review)).toMatchObject({ authenticated: true, user: { username: name } })
+    expect(await reviewed(review.replace(token, `${token.slice(0, -2)}xx`))).toMatchObject({ authenticated: false })
+    // The administrator's certificate or token stands in the kubeconfig; this one is asked as the robot.
+    const asRobot = async () =>
+      (
+        await run([
+          'get',
+          'configmaps',
+          '--server',
+          `${listener.url}/clusters/east`,
+          '--insecure-skip-tls-verify',
+          '--token',
+          token,
+          '--kubeconfig',
+          '/dev/null',
+        ])
+      ).err
+    expect(await asRobot()).toContain(`User "${name}" cannot list resource "configmaps"`)
+    await kubectl('delete serviceaccount robot')
+    expect(await asRobot()).toMatch(/must be logged in|Unauthorized/)
+    expect((await run(['create', 'token', 'robot'])).err).toContain('serviceaccounts "robot" not found')
+    await kubectl('create serviceaccount robot')
+    expect((await run(['create', 'token', 'robot', '--duration=1m'])).err).toContain('less than 10 minutes')
+    expect(await reviewed(review)).toMatchObject({ authenticated: false })
+  })
+
+  it.each(['readyz', 'livez', 'healthz'])('asks how it is: %s', async (root) => {
+    expect(await kubectl(`get --raw /${root}`)).toBe('ok')
+    const verbose = await kubectl(`get --raw /${root}?verbose`)
+    expect(verbose).toMatch(/^\[\+\]ping ok\n\[\+\]log ok\n\[\+\]etcd ok\n/)
+    expect(verbose).toMatch(new RegExp(`\n${root} check passed\n$`))
+    expect(await kubectl(`get --raw /${root}/etcd`)).toBe('ok')
+    expect(await kubectl(`get --raw /${root}?verbose&exclude=etcd`)).toContain('[+]etcd excluded: ok\n')
+    expect((await run(['get', '--raw', `/${root}/none`])).code).toBe(1)
   })
 })

@@ -1,4 +1,5 @@
-import type { Access, Attempt, User } from './access.ts'
+import type { Attempt, User } from './access.ts'
+import type { Call } from './http/call.ts'
 import { ApiError } from './status.ts'
 
 interface ReviewKind {
@@ -66,13 +67,17 @@ function requireAttributes(spec: ReviewSpec): void {
 }
 
 /** The review with its answer in `status`. */
-export function answerReview(kind: string, body: object, access: Access, caller: User): object {
+export function answerReview(
+  kind: string,
+  body: object,
+  { access, user: caller, server }: Pick<Call, 'access' | 'user' | 'server'>,
+): object {
   const spec = ((body as { spec?: ReviewSpec }).spec ?? {}) as ReviewSpec
   const allowed = (yes: boolean) => ({ allowed: yes, ...(yes ? {} : { reason: 'no token of this server allows it' }) })
   switch (kind) {
     case 'TokenReview': {
       if (!spec.token) throw new ApiError('BadRequest', 'token is required for TokenReview in authentication')
-      const holder = spec.token ? access.holder(spec.token) : undefined
+      const holder = access.holder(spec.token) ?? server.tokens.holder(spec.token)
       const status = holder
         ? { authenticated: true, user: userInfo(holder) }
         : { authenticated: false, user: {}, error: 'invalid bearer token' }

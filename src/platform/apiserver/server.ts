@@ -9,6 +9,7 @@ import { handleRequest } from './http/handle.ts'
 import { journalStorage } from './journal.ts'
 import { ObjectStore } from './objects.ts'
 import { ServedResources } from './served.ts'
+import { ServiceAccountTokens } from './service-account-tokens.ts'
 import { memoryStorage, type ObjectStorage } from './storage.ts'
 import { type StoreEvent, VersionedStore } from './store.ts'
 import type { ApiObject } from './types.ts'
@@ -32,6 +33,8 @@ export interface ApiServerOptions {
   /** between bookmarks of a watch that asks for them, ms; default 30 s */
   readonly bookmarkMs?: number
   readonly logger?: Logger
+  /** something here plays the part of nodes; else who writes a workload is warned that nothing runs it */
+  readonly runsWorkloads?: boolean
 }
 
 /** Read-only objects that are computed whenever somebody asks. */
@@ -54,6 +57,8 @@ export class ApiServer implements AsyncDisposable {
   readonly served = new ServedResources()
   readonly store: VersionedStore
   readonly objects: ObjectStore
+  readonly tokens: ServiceAccountTokens
+  readonly runsWorkloads: boolean
   /** counted since the start */
   readonly counters = { requests: 0, slowWatchersCut: 0 }
   readonly versionInfo: object
@@ -72,6 +77,8 @@ export class ApiServer implements AsyncDisposable {
       onCommit: (collection, event) => this.#saw(collection, event),
     })
     this.objects = new ObjectStore(this.store, this.served, this.clock)
+    this.tokens = new ServiceAccountTokens(this.objects, this.clock)
+    this.runsWorkloads = options.runsWorkloads ?? false
     const { store, served, objects, logger } = this
     this.#housekeeping = new Housekeeping({ store, served, objects, logger })
   }
@@ -99,6 +106,11 @@ export class ApiServer implements AsyncDisposable {
   /** Aborts when the server closes: ends the watches. */
   get closing(): AbortSignal {
     return this.#closing.signal
+  }
+
+  /** Whether it goes on: a server that closes takes no writes. */
+  get isReady(): boolean {
+    return !this.#closing.signal.aborted
   }
 
   #saw(collection: string, event: StoreEvent): void {

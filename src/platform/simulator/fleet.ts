@@ -70,6 +70,7 @@ export async function simulateFleet(scenario: Scenario, options: SimulateOptions
       signal?.throwIfAborted()
       const world = buildWorld(cluster, { seed, now: clock.now(), templates })
       const server = await ApiServer.open({
+        runsWorkloads: true,
         storage: { kind: 'memory' },
         name: cluster.name,
         version: { gitVersion: cluster.kubernetesVersion, platform: `linux/${cluster.architecture}` },

@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Access } from '../access.ts'
+import { Access, bearerToken } from '../access.ts'
 import { aggregated, coreVersions, groupList, groupOf, resourceList } from '../discovery.ts'
 import type { ApiServer } from '../server.ts'
 import { ApiError } from '../status.ts'
 import type { Call } from './call.ts'
+import { healthPaths, sendHealth } from './health.ts'
 import { handleOpenapi } from './openapi.ts'
 import { handleResource, targetOf } from './resource.ts'
 import { sendError, sendJson, sendText } from './respond.ts'
@@ -20,7 +21,8 @@ export async function handleRequest(
 ): Promise<void> {
   const url = new URL(request.url ?? '/', 'http://server')
   const method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET')
-  const user = access.identify(request.headers.authorization)
+  const { authorization } = request.headers
+  const user = access.identify(authorization) ?? server.tokens.holder(bearerToken(authorization) ?? '')
   const call: Call = {
     server,
     request,
@@ -115,7 +117,7 @@ function handleDocument(call: Call, root: string | undefined, rest: readonly str
   switch (root) {
     case undefined:
       return found({
-        paths: ['/api', '/api/v1', '/apis', '/healthz', '/livez', '/openapi/v2', '/openapi/v3', '/readyz', '/version'],
+        paths: ['/api', '/api/v1', '/apis', ...healthPaths, '/openapi/v2', '/openapi/v3', '/version'].sort(),
       })
     case 'api':
       if (rest.length === 1) return found(group === 'v1' ? resourceList(server.served, '', 'v1') : undefined)
@@ -128,7 +130,7 @@ function handleDocument(call: Call, root: string | undefined, rest: readonly str
     case 'healthz':
     case 'livez':
     case 'readyz':
-      return sendText(call, 200, 'ok')
+      return sendHealth(call, root, rest)
     case 'openapi':
       return handleOpenapi(call, rest)
     default:

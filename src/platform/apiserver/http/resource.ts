@@ -5,6 +5,7 @@ import { canEncode } from '../protobuf/index.ts'
 import { answerReview, reviewKinds } from '../reviews.ts'
 import { type Predicate, parseFieldSelector, parseLabelSelector } from '../selectors.ts'
 import { groupVersion, type Resource } from '../served.ts'
+import type { TokenRequest } from '../service-account-tokens.ts'
 import { ApiError, notFound } from '../status.ts'
 import type { ApiObject } from '../types.ts'
 import type { WriteOptions } from '../write-rules.ts'
@@ -76,10 +77,28 @@ export async function handleResource(call: Call, target: Target): Promise<void> 
   if (call.request.method === 'HEAD') throw notAllowed()
   if (target.namespace !== undefined && !resource.namespaced) throw notServed()
   if (resource.deprecationWarning) call.warnings.push(resource.deprecationWarning)
+  if (isAskedToRun(call, resource, target)) call.warnings.push(runsNothing(resource.kind))
   if (target.name === undefined) return handleCollection(call, resource, target)
   if (resource.namespaced && target.namespace === undefined) throw notServed()
   return handleOne(call, resource, { name: target.name, namespace: target.namespace }, target.subresource)
 }
+
+const workloads = new Set([
+  '/pods',
+  '/replicationcontrollers',
+  'apps/deployments',
+  'apps/replicasets',
+  'apps/daemonsets',
+  'apps/statefulsets',
+  'batch/jobs',
+  'batch/cronjobs',
+])
+
+const isAskedToRun = ({ server, method }: Call, { collection }: Resource, { subresource }: Target): boolean =>
+  !server.runsWorkloads && subresource === undefined && /^(POST|PUT|PATCH)$/.test(method) && workloads.has(collection)
+
+const runsNothing = (kind: string): string =>
+  `this API server keeps the ${kind} and runs nothing: no controller and no node here starts its pods`
 
 function checkAccess(call: Call, target: Target): void {
   const { group, plural, namespace, name, subresource } = target
@@ -106,7 +125,7 @@ async function handleReview(call: Call, kind: string, apiVersion: string): Promi
   if (call.method !== 'POST') throw notAllowed()
   const how = negotiate(call.request.headers.accept, { protobuf: false, shapes: false })
   const body = (await readObject(call.request)) as object
-  const answer = answerReview(kind, { kind, apiVersion, metadata: {}, ...body }, call.access, call.user)
+  const answer = answerReview(kind, { kind, apiVersion, metadata: {}, ...body }, call)
   return sendValue(call, 201, how, answer)
 }
 
@@ -159,6 +178,7 @@ async function handleOne(
     const body = (await readObject(call.request)) as { spec?: { finalizers?: string[] } }
     return sendObject(call, 200, how, resource, await objects.finalizeNamespace(key.name, body.spec?.finalizers ?? []))
   }
+  if (subresource === 'token' && resource.collection === '/serviceaccounts') return handleToken(call, how, key)
   if (subresource === 'scale' && resource.scale) return handleScale(call, how, resource, key)
   if (subresource !== undefined && !(subresource === 'status' && resource.status)) throw notServed()
   const options: WriteOptions = {
@@ -229,6 +249,16 @@ async function handlePatch(
     },
   )
   return sendObject(call, created ? 201 : 200, how, resource, object)
+}
+
+async function handleToken(call: Call, how: Representation, key: ObjectKey): Promise<void> {
+  if (call.method !== 'POST') throw notAllowed()
+  const asked = ((await readObject(call.request)) ?? {}) as TokenRequest
+  const answer = await call.server.tokens.issue(key, asked, writeOptions(call).dryRun === true)
+  call.warnings.push(
+    'this API server evaluates no RBAC: it knows who has this token, and lets nobody do anything with it',
+  )
+  return sendValue(call, 201, how, answer)
 }
 
 function atPath(object: ApiObject, path: string): unknown {

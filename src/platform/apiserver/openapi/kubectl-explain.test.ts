@@ -79,7 +79,7 @@ describe.skipIf(versions.length === 0)(`schemas for kubectl${missing}`, () => {
     const home = mkdtempSync(join(tmpdir(), 'kubectl-'))
 
     beforeAll(async () => {
-      server = await ApiServer.open({ storage: { kind: 'memory' } })
+      server = await ApiServer.open({ runsWorkloads: true, storage: { kind: 'memory' } })
       await server.objects.create(definition)
       listener = await listenApi({
         mounts: new Map([['/clusters/east', server]]),

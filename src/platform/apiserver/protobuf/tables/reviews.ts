@@ -33,6 +33,10 @@ export const authorization: Tables = {
 
 /** k8s.io/api/authentication/v1. */
 export const authentication: Tables = {
+  TokenRequest: '1 metadata: meta.ObjectMeta, 2 spec: TokenRequestSpec, 3 status: TokenRequestStatus',
+  TokenRequestSpec: '1 audiences: string[], 3 boundObjectRef: BoundObjectReference, 4 expirationSeconds: int64',
+  BoundObjectReference: '1 kind: string, 2 apiVersion: string, 3 name: string, 4 uid: string',
+  TokenRequestStatus: '1 token: string!, 2 expirationTimestamp: time',
   TokenReview: '1 metadata: meta.ObjectMeta, 2 spec: TokenReviewSpec, 3 status: TokenReviewStatus',
   TokenReviewSpec: '1 token: string, 2 audiences: string[]',
   TokenReviewStatus: '1 authenticated: bool, 2 user: UserInfo, 4 audiences: string[], 3 error: string',

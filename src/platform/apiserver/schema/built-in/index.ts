@@ -2,6 +2,15 @@ import type { Schema } from '../../types.ts'
 import { daemonSet, deployment, replicaSet, statefulSet } from './apps.ts'
 import { clusterRole, clusterRoleBinding, customResourceDefinition, lease, role, roleBinding } from './control.ts'
 import { configMap, event, namespace, newEvent, node, secret, service, serviceAccount } from './core.ts'
+import {
+  cronJob,
+  endpoints,
+  ingress,
+  job,
+  persistentVolume,
+  persistentVolumeClaim,
+  replicationController,
+} from './kept.ts'
 import { pod } from './pod.ts'
 
 /** The schemas of the built-in kinds by `group/version/kind`; the core group is empty, as in `/v1/Node`. */
@@ -14,10 +23,17 @@ export const builtInSchemas: Readonly<Record<string, Schema>> = {
   '/v1/Event': event,
   '/v1/ServiceAccount': serviceAccount,
   '/v1/Service': service,
+  '/v1/Endpoints': endpoints,
+  '/v1/PersistentVolume': persistentVolume,
+  '/v1/PersistentVolumeClaim': persistentVolumeClaim,
+  '/v1/ReplicationController': replicationController,
   'apps/v1/Deployment': deployment,
   'apps/v1/ReplicaSet': replicaSet,
   'apps/v1/DaemonSet': daemonSet,
   'apps/v1/StatefulSet': statefulSet,
+  'batch/v1/Job': job,
+  'batch/v1/CronJob': cronJob,
+  'networking.k8s.io/v1/Ingress': ingress,
   'coordination.k8s.io/v1/Lease': lease,
   'events.k8s.io/v1/Event': newEvent,
   'rbac.authorization.k8s.io/v1/Role': role,
