@@ -40,6 +40,14 @@ export class SilentProxy implements AsyncDisposable {
     return address && typeof address === 'object' ? address.port : 0
   }
 
+  /** Those that went silent carry again, and what was said meanwhile arrives. */
+  speak(): void {
+    for (const [near, far] of this.#pairs) {
+      near.pipe(far)
+      far.pipe(near)
+    }
+  }
+
   /** @returns how many connections went silent */
   silence(): number {
     const silenced = [...this.#pairs]

@@ -6,9 +6,11 @@ import type { ClusterView, HistoryView } from '#http'
 import { clusterConnection } from '#kinds'
 import { accessForContext, createKubeClient, loadKubeconfig, type Resource } from '#kube'
 import { clusterpulse, eventually, program, type Running } from '../process.ts'
+import { SilentProxy } from '../silent-proxy.ts'
 
 const bin = resolve('bin/clusterpulse.js')
-type Status = { readonly health?: string; readonly message?: string }
+type Condition = { readonly type: string; readonly status: string }
+type Status = { readonly health?: string; readonly message?: string; readonly conditions?: readonly Condition[] }
 const { group, version, plural, kind } = clusterConnection
 const connections: Resource<{ readonly status?: Status }> = { group, version, plural, kind, namespaced: true }
 
@@ -151,6 +153,31 @@ describe('push', () => {
     expect((await view('edge-7'))?.agent?.reason).toMatch(/no longer valid/)
     await back.kill('SIGTERM')
   }, 120_000)
+
+  it('says within 15 s that an agent is away whose network was cut without a word', async () => {
+    const { text } = await connect('edge-10')
+    const [, port = ''] = /INGESTER_ADDRESS=127\.0\.0\.1:(\d+)/.exec(text) ?? []
+    await using line = await SilentProxy.before(Number(port))
+    const agent = start(text.replace(`127.0.0.1:${port}`, `127.0.0.1:${line.port}`), 'cut')
+    await eventually(pushed('edge-10'), (yes) => yes, 60_000)
+    await using kube = createKubeClient(await accessForContext(await loadKubeconfig([objects()])))
+    const said = async () => {
+      const object = await kube.get(connections, { name: 'edge-10', namespace: 'clusterpulse' })
+      const { health, message, agent: seen } = (await view('edge-10')) ?? {}
+      const condition = object?.status?.conditions?.find(({ type }) => type === 'CollectorConnected')
+      const { health: shown, message: text } = object?.status ?? {}
+      return { health, message, connected: seen?.connected, shown, text, condition: condition?.status }
+    }
+    expect(line.silence()).toBe(1)
+    const away = /^the agent is away: nothing was heard of it; the hub has no way to this cluster itself$/
+    await eventually(said, ({ health, shown }) => health === 'unhealthy' && shown === 'unhealthy', 15_000)
+    const message = expect.stringMatching(away)
+    expect(await said()).toMatchObject({ connected: false, condition: 'False', message, text: message })
+    // By another connection, which the agent opens once it has noticed as well.
+    await eventually(pushed('edge-10'), (yes) => yes, 60_000)
+    expect(line.taken).toBeGreaterThan(1)
+    await agent.kill('SIGTERM')
+  }, 180_000)
 
   it('names the time in which an agent did not run', async () => {
     const { text } = await connect('edge-9')

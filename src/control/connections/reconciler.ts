@@ -214,9 +214,11 @@ export class ConnectionReconciler implements Reconciler {
     const now = clock.now()
     const known = state.cluster(cluster)
     const isDelivering = agents?.isDelivering(cluster) === true
-    visit.awaySince = isDelivering ? undefined : (visit.awaySince ?? now)
-    visit.lastPush = isDelivering ? newestPush(visit.lastPush, known, now) : undefined
     const agent = agents?.facts(cluster)
+    // A stream that fell silent is away since its last sign of life, not since that was noticed.
+    const lastSeen = agent && !agent.connected ? Math.min(agent.since, now) : now
+    visit.awaySince = isDelivering ? undefined : (visit.awaySince ?? lastSeen)
+    visit.lastPush = isDelivering ? newestPush(visit.lastPush, known, now) : undefined
     const collecting = decideCollecting({
       mode: spec.collectionMode ?? 'pull',
       receivesAgents: agents !== undefined,

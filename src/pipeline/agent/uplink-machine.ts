@@ -30,7 +30,8 @@ const DEFAULT_PAUSE_MS = 1_000
 const ORIGINAL_UNACKED = 4
 /** Attempts that only a person can make succeed begin at this step: about a minute, so that the person sees it work. */
 const SLOW_FAILURES = 6
-const BACKOFF = { fromMs: 1_000, toMs: 300_000 }
+/** A hub that is back has its agents within a minute, a thousand of them one after the other by their jitter. */
+const BACKOFF = { fromMs: 1_000, toMs: 60_000 }
 
 export interface Sent {
   readonly as: 'live' | 'backlog'

@@ -51,7 +51,7 @@ export class FrontLink implements AsyncDisposable {
         return line?.ears?.stopping()
       case 'closed':
         this.#lines.delete(message.stream)
-        line?.ears?.closed()
+        line?.ears?.closed(message.silentMs)
         return this.#options.onGone()
       case 'alive':
         return // asked, never told
@@ -80,7 +80,7 @@ export class FrontLink implements AsyncDisposable {
   #closed() {
     const lines = [...this.#lines.values()]
     this.#lines.clear()
-    for (const line of lines) line.ears?.closed()
+    for (const line of lines) line.ears?.closed(0)
     this.#options.onGone()
   }
 }

@@ -134,7 +134,7 @@ class Carried implements Ears {
     this.#tell({ kind: 'stopping', stream: this.#stream })
   }
 
-  closed(): void {
-    this.#tell({ kind: 'closed', stream: this.#stream })
+  closed(silentMs: number): void {
+    this.#tell({ kind: 'closed', stream: this.#stream, silentMs })
   }
 }

@@ -103,9 +103,9 @@ export class AgentCall implements Holder, Ears {
     this.disconnect('stopping', 'the hub is stopping')
   }
 
-  closed(): void {
+  closed(silentMs: number): void {
     if (this.#closed.signal.aborted) return
-    this.tell({ kind: 'closed' })
+    this.tell({ kind: 'closed', silentMs })
     this.#closed.abort()
     clearTimeout(this.#readTimer)
     this.#options.ended(this, '')

@@ -1,6 +1,7 @@
 import type { ServerDuplexStream } from '@grpc/grpc-js'
 import type { Gate } from './gate.ts'
 import type { Ears, Line } from './line.ts'
+import type { Silence } from './listener.ts'
 import { grpcStatus } from './session.ts'
 
 export type RawCall = ServerDuplexStream<Buffer, Uint8Array>
@@ -12,6 +13,8 @@ export interface GrpcLineOptions {
   readonly goodbyeMs: number
   /** ends the connection under a stream that does not end */
   drop(): void
+  /** of its connection */
+  readonly silence: Silence
 }
 
 /** The line of a call that came to this process. */
@@ -25,7 +28,8 @@ export class GrpcLine implements Line {
     const { call } = options
     this.#options = options
     call.on('data', (bytes: Buffer) => this.#ears?.message(bytes))
-    call.on('end', () => this.#ears?.finished())
+    // The end of a connection that was cut reads like an end that the peer wanted.
+    call.on('end', () => (options.silence.ms > 0 ? this.#close() : this.#ears?.finished()))
     call.on('drain', () => this.#ears?.drained())
     call.once('cancelled', () => this.#close())
     call.once('close', () => this.#close())
@@ -56,6 +60,6 @@ export class GrpcLine implements Line {
     if (this.#isClosed) return
     this.#isClosed = true
     clearTimeout(this.#patience)
-    this.#ears?.closed()
+    this.#ears?.closed(this.#options.silence.ms)
   }
 }

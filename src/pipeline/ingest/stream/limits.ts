@@ -25,6 +25,11 @@ export interface StreamLimits {
   readonly backlogBytesPerSecond: number
   /** from the call to the registration */
   readonly registerMs: number
+  /** a connection is asked for a sign of life so often */
+  readonly pingMs: number
+  /** without a byte for so long it counts as cut, counted in sweeps: while this process stands still, none pass */
+  readonly silentMs: number
+  /** another owner without a word is asked for one, and given up where none comes */
   readonly keepaliveMs: number
   readonly keepaliveTimeoutMs: number
   readonly maxStreams: number
@@ -66,9 +71,10 @@ export const defaultLimits: StreamLimits = {
   overRateMs: 60_000,
   backlogBytesPerSecond: 2 * MiB,
   registerMs: 10_000,
-  // Together below the 15 s within which an agent that fell silent is away.
-  keepaliveMs: 8_000,
-  keepaliveTimeoutMs: 6_000,
+  pingMs: 3_000,
+  silentMs: 9_000,
+  keepaliveMs: 30_000,
+  keepaliveTimeoutMs: 10_000,
   maxStreams: 5_000,
   maxConnections: 10_000,
   maxHandshakes: 64,

@@ -1,8 +1,7 @@
-import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import type { Batch } from '#model'
 import { StoreUnavailableError } from '#model'
+import { SilentProxy } from '../../../../test/silent-proxy.ts'
 import { aBatch, aNode, complete, west } from '../../state/test/fleet-words.ts'
 import { eventually } from '../../state/test/redis-server.ts'
 import type { StreamIngester } from './ingest-port.ts'
@@ -11,29 +10,6 @@ import { OwnAgent } from './test/own-agent.ts'
 
 const batch = (sequence: number, labels: Record<string, string> = {}) =>
   aBatch(west, sequence, [complete('node', aNode('n1', { labels }))], { source: 'push', collectedAt: Date.now() })
-
-/** A line that can fall silent: nothing comes through any more, and nobody is told. */
-async function aLine(port: number) {
-  const sockets: Socket[] = []
-  const server = createServer((near) => {
-    const far = connect(port, '127.0.0.1')
-    near.pipe(far).on('error', () => near.destroy())
-    far.pipe(near).on('error', () => far.destroy())
-    sockets.push(near, far)
-  })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  const address = server.address()
-  return {
-    address: { host: '127.0.0.1', port: typeof address === 'object' && address ? address.port : 0 },
-    fallSilent() {
-      for (const socket of sockets) socket.unpipe().pause()
-    },
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy()
-      await new Promise((resolve) => server.close(resolve))
-    },
-  }
-}
 
 /** An ingester of which a test says when a batch is safe. */
 function slowIngester() {
@@ -54,17 +30,46 @@ function slowIngester() {
 }
 
 describe('the line to an agent', () => {
+  const limits = { pingMs: 50, silentMs: 600, sweepMs: 50 }
+
   it('that fell silent is noticed by the hub, and the place of the cluster is free', async () => {
-    await using hub = await aHub({ limits: { keepaliveMs: 200, keepaliveTimeoutMs: 200 } })
-    await using line = await aLine(hub.server.address.port)
-    const { agent } = await OwnAgent.connect({ address: line.address, token: 'west-token' })
+    await using hub = await aHub({ limits })
+    await using line = await SilentProxy.before(hub.server.address.port)
+    const { agent } = await OwnAgent.connect({ address: { host: '127.0.0.1', port: line.port }, token: 'west-token' })
     await using _agent = agent
     agent.push(batch(1))
     await agent.ackedTo(1)
     expect(hub.server.agents.isDelivering('west')).toBe(true)
-    line.fallSilent()
+    const silentAt = Date.now()
+    line.silence()
     await eventually('the hub notices', () => hub.server.agents.facts('west')?.connected === false)
     expect(hub.server.agents.isDelivering('west')).toBe(false)
+    const { since = 0, reason } = hub.server.agents.facts('west') ?? {}
+    expect(reason).toBe('nothing was heard of it')
+    // Away since the last sign of life, not since that was noticed.
+    expect(since - silentAt).toBeLessThan(300)
+    expect(Date.now() - since).toBeGreaterThanOrEqual(limits.silentMs)
+  })
+
+  it('lives on while one end is busy for a while: the peer for less than the hub waits, the hub itself for as long as it is', async () => {
+    await using hub = await aHub({ limits })
+    await using line = await SilentProxy.before(hub.server.address.port)
+    const { agent } = await OwnAgent.connect({ address: { host: '127.0.0.1', port: line.port }, token: 'west-token' })
+    await using _agent = agent
+    agent.push(batch(1))
+    await agent.ackedTo(1)
+    const { epoch } = hub.server.agents.facts('west') ?? {}
+    line.silence()
+    await new Promise((resolve) => setTimeout(resolve, limits.silentMs / 2))
+    line.speak()
+    agent.push(batch(2))
+    await agent.ackedTo(2)
+    const stillness = new Int32Array(new SharedArrayBuffer(4))
+    Atomics.wait(stillness, 0, 0, 4 * limits.silentMs)
+    agent.push(batch(3))
+    await agent.ackedTo(3)
+    expect(hub.server.agents.facts('west')).toMatchObject({ connected: true, epoch })
+    expect(line.taken).toBe(1)
   })
 
   it('fills up while the log takes nothing: the hub holds a bounded number, and the rest waits with the agent', async () => {

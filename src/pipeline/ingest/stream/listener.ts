@@ -26,6 +26,19 @@ export interface ListenerOptions {
   readonly onRefused: (why: 'connections' | 'handshake') => void
 }
 
+/** Of one connection: for how long nothing was heard of it when it was ended for that, ms; 0: it was not. */
+export interface Silence {
+  readonly ms: number
+}
+
+interface Heard {
+  readonly socket: Socket
+  /** that came so far */
+  bytes: number
+  quietSweeps: number
+  ms: number
+}
+
 /**
  * Accepts connections: so many at most, TLS handshakes a few at a time with a fair share for each address, each in bounded
  * time. A changed certificate is taken for the next handshake; connections that are open stay as they are.
@@ -37,6 +50,8 @@ export class Listener implements AsyncDisposable {
   #reload: NodeJS.Timeout | undefined
   #fingerprint = ''
   readonly #sockets = new Map<string, Socket>()
+  /** those that may speak HTTP/2, and so answer when they are asked */
+  readonly #heard = new Map<string, Heard>()
   readonly #handshakes: Handshakes
 
   private constructor(options: ListenerOptions) {
@@ -80,6 +95,24 @@ export class Listener implements AsyncDisposable {
     this.#sockets.get(peer)?.destroy()
   }
 
+  /** Of the connection of a peer, as long as it lives and after its end. */
+  silenceOf(peer: string): Silence {
+    return this.#heard.get(peer) ?? { ms: 0 }
+  }
+
+  /** Now and then: ends connections of which nothing was heard for too long, as where a network was cut without a word. */
+  sweep(): void {
+    const { silentMs, sweepMs } = this.#options.limits
+    for (const heard of this.#heard.values()) {
+      const { bytesRead } = heard.socket
+      heard.quietSweeps = bytesRead === heard.bytes ? heard.quietSweeps + 1 : 0
+      heard.bytes = bytesRead
+      if (heard.quietSweeps * sweepMs < silentMs) continue
+      heard.ms = heard.quietSweeps * sweepMs
+      heard.socket.destroy()
+    }
+  }
+
   /** Takes no more connections; those that are open end with the process, or by `drop`. */
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#reload)
@@ -92,11 +125,20 @@ export class Listener implements AsyncDisposable {
   #arrived(socket: Socket) {
     const peer = peerOf(socket)
     this.#sockets.set(peer, socket)
-    socket.once('close', () => this.#sockets.delete(peer))
+    socket.once('close', () => {
+      this.#sockets.delete(peer)
+      this.#heard.delete(peer)
+    })
     // Whoever breaks off is a matter of the stream, if there is one yet.
     socket.on('error', (error) => this.#options.logger.debug({ peer, error: error.message }, 'a connection broke'))
-    if (!this.#tls) return this.#options.onConnection(socket)
+    if (!this.#tls) return this.#connected(socket, socket)
     this.#handshakes.arrived(socket)
+  }
+
+  /** @param spoken the same, inside its encryption where there is one */
+  #connected(socket: Socket, spoken: Socket) {
+    this.#heard.set(peerOf(socket), { socket, bytes: 0, quietSweeps: 0, ms: 0 })
+    this.#options.onConnection(spoken)
   }
 
   async #openTls(files: ServerTls): Promise<void> {
@@ -115,7 +157,7 @@ export class Listener implements AsyncDisposable {
       const socket = this.#sockets.get(peerOf(secured))
       if (socket) this.#handshakes.finished(socket)
       secured.on('error', (error) => this.#options.logger.debug({ error: error.message }, 'a connection broke'))
-      if (secured.alpnProtocol === 'h2') return this.#options.onConnection(secured)
+      if (secured.alpnProtocol === 'h2' && socket) return this.#connected(socket, secured)
       this.#options.onRefused('handshake')
       secured.destroy()
     })

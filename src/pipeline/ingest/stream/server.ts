@@ -43,6 +43,7 @@ export interface AgentServerOptions {
 const MAX_STREAMS_PER_CONNECTION = 1_000
 const WINDOW_BYTES = 256 * 1024
 const STOP_PATIENCE_MS = 5_000
+const UNANSWERED_MS = 300_000
 
 /**
  * The hub's end of the agents' streams. A peer proves who it is before anything it says is looked at; the credential names
@@ -91,8 +92,9 @@ export class AgentServer implements AsyncDisposable {
       'grpc.max_receive_message_length': this.#limits.maxMessageBytes,
       'grpc.max_send_message_length': -1,
       'grpc.max_concurrent_streams': MAX_STREAMS_PER_CONNECTION,
-      'grpc.keepalive_time_ms': this.#limits.keepaliveMs,
-      'grpc.keepalive_timeout_ms': this.#limits.keepaliveTimeoutMs,
+      // The library asks; who does not answer is found by the listener. Its own timer would take our pause for their silence.
+      'grpc.keepalive_time_ms': this.#limits.pingMs,
+      'grpc.keepalive_timeout_ms': UNANSWERED_MS,
       'grpc.max_connection_idle_ms': this.#limits.idleMs,
       'grpc-node.flow_control_window': WINDOW_BYTES,
       'grpc.enable_channelz': 0,
@@ -199,6 +201,7 @@ export class AgentServer implements AsyncDisposable {
       gate,
       goodbyeMs: this.#limits.goodbyeMs,
       drop: () => this.#listener?.drop(peer),
+      silence: this.#listener?.silenceOf(peer) ?? { ms: 0 },
     })
     const arrival = { line, peer, presented, since: this.#clock.now() }
     // Who is not known here waits among those who showed nothing: the owner of the cluster may know better.
@@ -294,6 +297,7 @@ export class AgentServer implements AsyncDisposable {
 
   #swept(): void {
     this.#relay?.sweep()
+    this.#listener?.sweep()
     this.#tellAll({ kind: 'tick' })
     const now = this.#clock.now()
     for (const call of this.#calls) this.#facts(call, call.facts(now), false)

@@ -77,7 +77,8 @@ export type SessionEvent =
   | { readonly kind: 'tick' }
   /** the agent sends nothing more, and waits for its acks */
   | { readonly kind: 'finished' }
-  | { readonly kind: 'closed' }
+  /** where it ended because nothing was heard, for how long; else 0 */
+  | { readonly kind: 'closed'; readonly silentMs: number }
 
 export type Effect =
   | { readonly kind: 'send'; readonly answer: Answer }
@@ -244,6 +245,7 @@ export class Session {
   #heldBytes = 0
   /** when frames of this stream broke the protocol */
   #badFrames: readonly number[] = []
+  #silentMs = 0
   #retrying = 0
 
   constructor(world: SessionWorld, now: number) {
@@ -294,7 +296,7 @@ export class Session {
     const connected = this.#phase.tag === 'open'
     return {
       connected,
-      since: connected ? stream.since : now,
+      since: connected ? stream.since : now - this.#silentMs,
       reason: this.#reason(),
       version: stream.version,
       protocol: stream.protocol,
@@ -353,7 +355,7 @@ export class Session {
           now,
         )
       case 'closed':
-        return this.#ended('the connection ended')
+        return this.#ended(event.silentMs > 0 ? 'nothing was heard of it' : 'the connection ended', event.silentMs)
       default:
         event satisfies never
     }
@@ -916,7 +918,8 @@ export class Session {
     this.#ended(message)
   }
 
-  #ended(reason: string) {
+  #ended(reason: string, silentMs = 0) {
+    this.#silentMs = silentMs
     const farewell = this.#phase.tag === 'leaving' ? this.#phase.farewell.message : reason
     this.#phase = { tag: 'ended', stream: this.#stream, reason: farewell }
     this.#tickets.clear()
