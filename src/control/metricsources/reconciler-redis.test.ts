@@ -57,7 +57,10 @@ describe.skipIf(redisMissing)(`MetricSources in Redis${redisMissing ? ` (not run
 
     await undeclare(hub, 'disks')
     await until(() => expect(ids()).toEqual([]))
-    expect((await hand.keys('*')).filter((key) => key.startsWith('metricsource'))).toEqual(['metricsources:generation'])
+    expect((await hand.keys('*')).sort().filter((key) => key.startsWith('metricsource'))).toEqual([
+      'metricsources:digest',
+      'metricsources:generation',
+    ])
     await secondManager.stop()
     await closeRedis(hand)
   })

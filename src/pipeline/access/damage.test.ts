@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeRedis, type Redis, redisClient } from '#redis'
+import { type Damaged, type Dump, damage, dump, harm } from '../../platform/redis/testing/damage.ts'
 import { eventually, redisMissing, startRedis, type TestRedis } from '../state/test/redis-server.ts'
 import { readStoredPolicy } from './document.ts'
 import { PoliciesUnavailableError } from './errors.ts'
@@ -26,68 +27,12 @@ const document = fc
   .map(({ name, ...over }) => aDocument(name, over))
 const world = fc.uniqueArray(document, { selector: ({ policy_name }) => policy_name, maxLength: 5 })
 
-/** What somebody, or a broken disk, does to Redis; places are fractions of what is there. */
-const damage = fc.record({
-  kind: fc.constantFrom(
-    ...(['delete', 'alter', 'add', 'older', 'olderSome', 'flush', 'rename', 'exchange', 'otherType'] as const),
-  ),
-  at: fc.double({ min: 0, max: 0.999, noNaN: true }),
-  to: fc.double({ min: 0, max: 0.999, noNaN: true }),
+const damaged = (redis: Redis): Damaged => ({
+  redis,
+  pattern: 'polic*',
+  members: ['a', 'b', 'c', 'ghost'].map((name) => `policy:clusterpulse:${name}`),
+  another: (text) => text.replace('Deny', 'Allow').replace('ann', 'eve'),
 })
-type Damage = typeof damage extends fc.Arbitrary<infer T> ? T : never
-type Dump = ReadonlyMap<string, Buffer>
-
-const pick = <T>(list: readonly T[], place: number): T | undefined => list[Math.floor(place * list.length)]
-
-async function dump(redis: Redis): Promise<Dump> {
-  const keys = (await redis.keys('polic*')).sort()
-  const values = await Promise.all(keys.map((key) => redis.dumpBuffer(key)))
-  return new Map(keys.map((key, i) => [key, values[i] ?? Buffer.alloc(0)]))
-}
-
-async function restore(redis: Redis, key: string, dumped: Buffer | undefined): Promise<void> {
-  await redis.del(key)
-  if (dumped) await redis.restore(key, 0, dumped)
-}
-
-/** One member, field or text of the key is gone, or another one. */
-async function alter(redis: Redis, key: string, { kind, to }: Damage): Promise<void> {
-  const type = await redis.type(key)
-  const isAdded = kind === 'add'
-  if (type === 'hash') {
-    const field = pick(['data', ...(await redis.hkeys(key))], to) ?? 'data'
-    const text = (await redis.hget(key, field)) ?? ''
-    if (isAdded) await redis.hset(key, `${field}2`, text)
-    else if (to < 0.3) await redis.hdel(key, field)
-    else await redis.hset(key, field, to < 0.6 ? text.replace('Deny', 'Allow').replace('ann', 'eve') : text.slice(1))
-  } else if (type === 'set' || type === 'zset') {
-    const members = type === 'set' ? await redis.smembers(key) : await redis.zrange(key, '0', '-1')
-    const member = isAdded ? `policy:clusterpulse:${pick(['a', 'b', 'c', 'ghost'], to)}` : (pick(members, to) ?? '')
-    if (type === 'set') await (isAdded ? redis.sadd(key, member) : redis.srem(key, member))
-    else await (isAdded ? redis.zadd(key, 1, member) : redis.zrem(key, member))
-  } else if (type === 'string') {
-    const text = (await redis.get(key)) ?? ''
-    await redis.set(key, isAdded ? `${text}1` : text.slice(0, -1) || '0')
-  }
-}
-
-async function harm(redis: Redis, one: Damage, history: readonly Dump[]): Promise<void> {
-  const keys = (await redis.keys('polic*')).sort()
-  const key = pick(keys, one.at)
-  const other = pick(keys, one.to)
-  const former = pick(history, one.to) ?? new Map<string, Buffer>()
-  if (one.kind === 'flush') await redis.flushall()
-  else if (one.kind === 'olderSome') {
-    for (const [i, name] of [...new Set([...keys, ...former.keys()])].entries())
-      if ((i * 7 + Math.floor(one.at * 100)) % 3 > 0) await restore(redis, name, former.get(name))
-  } else if (key === undefined || other === undefined) return
-  else if (one.kind === 'older') await restore(redis, key, former.get(key))
-  else if (one.kind === 'delete') await redis.del(key)
-  else if (one.kind === 'rename') await redis.rename(key, `${key}x`)
-  else if (one.kind === 'exchange') await (key === other ? redis.del(key) : redis.copy(key, other, 'REPLACE'))
-  else if (one.kind === 'otherType') await redis.set(key, 'x')
-  else await alter(redis, key, one)
-}
 
 describe.skipIf(redisMissing)(
   `policies in a Redis that is damaged${redisMissing ? ` (skipped: ${redisMissing})` : ''}`,
@@ -136,14 +81,14 @@ describe.skipIf(redisMissing)(
             const history: Dump[] = []
             for (const documents of worlds) {
               await manager.resync(every(documents))
-              history.push(await dump(hand))
+              history.push(await dump(damaged(hand)))
             }
             // One that knows the policies, and one that starts after the damage.
             const [knows, starts] = [1, 2].map(() => new RedisPolicyReader(hand, readStoredPolicy, false))
             const intact = asRead(worlds.at(-1) ?? [])
             if (!knows || !starts) return
             expect(await read(knows)).toEqual(intact)
-            for (const one of damages) await harm(hand, one, history.slice(0, -1))
+            for (const one of damages) await harm(damaged(hand), one, history.slice(0, -1))
             // All of an older generation, whole: that only the manager can tell from the newest.
             const seal = await hand.dumpBuffer('policies:digest')
             const older = worlds.filter((_, i) => seal && history[i]?.get('policies:digest')?.equals(seal)).map(asRead)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { documentText } from '#model'
-import type { Command } from '#redis'
+import { type Command, sealScripts } from '#redis'
 import type { PolicyDocument } from './types.ts'
 
 /*
@@ -12,6 +12,7 @@ export const GENERATION = 'policies:generation'
 /** Number and digest of all documents of the generation: the seal of the writer. */
 export const DIGEST = 'policies:digest'
 export const ALL = 'policies:all'
+export const SEAL_SCRIPTS = sealScripts("redis.pcall('HGET', name, 'data')")
 export const ENABLED = 'policies:enabled'
 export const BY_PRIORITY = 'policies:by:priority'
 const EFFECTS: Readonly<Record<string, string>> = { Allow: 'policies:effect:allow', Deny: 'policies:effect:deny' }

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import { type Redis, redisUnavailable, SEAL_SCRIPT, sealFault } from '#redis'
+import { MISSING, type Redis, redisUnavailable, sealFault } from '#redis'
 import { PoliciesUnavailableError } from './errors.ts'
-import { ALL, DIGEST, GENERATION, keyOfHash } from './redis-layout.ts'
+import { ALL, DIGEST, GENERATION, keyOfHash, SEAL_SCRIPTS } from './redis-layout.ts'
 import type { PolicyGeneration, StoredPolicy } from './types.ts'
 
 /** Makes a policy of its stored text; never throws. */
@@ -31,29 +31,6 @@ const UNCOUNTED =
 
 const MENDS = `; a running manager of this version writes them again within seconds (key ${DIGEST})`
 const FOREIGN = `${MENDS}; where an original manager writes by now, delete ${GENERATION} and ${DIGEST}`
-
-/** Stands for the digest of a document that is listed and not there: it counts as one that cannot be read. */
-const MISSING = '-'
-
-// One step of the server, so one moment: nothing is written while it runs. Where the digest is what the asker knows already, the list is left out.
-const LOOK = `
-${SEAL_SCRIPT}
-local hashes = redis.call('SMEMBERS', KEYS[1])
-local digests, lines = {}, {}
-for i = 1, #hashes do
-  local data = redis.pcall('HGET', hashes[i], 'data')
-  digests[i] = type(data) == 'string' and redis.sha1hex(data) or '${MISSING}'
-  lines[i] = lineOf(hashes[i], digests[i])
-end
-local digest = digestOf(lines)
-local answer = {redis.call('GET', KEYS[2]), redis.call('GET', KEYS[3]), digest, #hashes}
-if digest ~= ARGV[1] then
-  for i = 1, #hashes do
-    answer[#answer + 1] = hashes[i]
-    answer[#answer + 1] = digests[i]
-  end
-end
-return answer`
 
 /** Documents asked for at once. */
 const PAGE = 200
@@ -105,7 +82,7 @@ export class RedisPolicyReader {
 
   async #look(): Promise<Loaded | undefined> {
     const known = this.#loaded
-    const [answer] = await this.#ask([['eval', LOOK, 3, ALL, GENERATION, DIGEST, known?.digest ?? '']])
+    const [answer] = await this.#ask([['eval', SEAL_SCRIPTS.look, 3, ALL, GENERATION, DIGEST, known?.digest ?? '']])
     const [counter, seal, digest, count, ...list] = answer as [
       string | null,
       string | null,
@@ -140,6 +117,7 @@ export class RedisPolicyReader {
       const [hash = '', sha1 = ''] = [list[i], list[i + 1]]
       const known = this.#held.get(hash)
       if (known?.sha1 === sha1) held.set(hash, known)
+      // It counts as one that cannot be read.
       else if (sha1 === MISSING) held.set(hash, { sha1, policy: this.#read(keyOfHash(hash), '') })
       else lacking.push({ hash, sha1 })
     }

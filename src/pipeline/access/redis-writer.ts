@@ -8,7 +8,6 @@ import {
   type RedisConnection,
   redisClient,
   redisUnavailable,
-  SEAL_SCRIPT,
   sealText,
 } from '#redis'
 import type { Logger } from '#runtime'
@@ -28,6 +27,7 @@ import {
   keyOf,
   mergedStatus,
   readStatus,
+  SEAL_SCRIPTS,
   sha1Of,
   transitionOf,
   withdraw,
@@ -51,23 +51,6 @@ const FIELDS = ['data', 'priority', 'effect', 'enabled', 'hash', 'compiled_at', 
 const ATTEMPTS = 20
 const PAUSE_MS = 20
 const LOST = 'it lost policies; they are about to be written again as a whole'
-
-// What a write of one document makes of the seal, and whether the seal holds before it: what is damaged must not be sealed.
-const BESIDE = `
-${SEAL_SCRIPT}
-local hashes = redis.call('SMEMBERS', KEYS[1])
-local before, after, others = {}, {}, 0
-for i = 1, #hashes do
-  local data = redis.pcall('HGET', hashes[i], 'data')
-  before[i] = lineOf(hashes[i], type(data) == 'string' and redis.sha1hex(data) or '-')
-  if hashes[i] ~= ARGV[1] then
-    others = others + 1
-    after[others] = before[i]
-  end
-end
-if ARGV[2] ~= '' then after[others + 1] = lineOf(ARGV[1], ARGV[2]) end
-local seal = (redis.call('GET', KEYS[2]) or '') .. ' ' .. #before .. ' ' .. digestOf(before)
-return {redis.call('GET', KEYS[3]) == seal and 1 or 0, #after, digestOf(after)}`
 
 export interface WriterOptions {
   readonly connection: RedisConnection
@@ -212,7 +195,7 @@ export class RedisPolicyWriter {
         ['GET', GENERATION],
         ['SISMEMBER', ALL, hash],
         ['HMGET', hash, ...FIELDS],
-        ['EVAL', BESIDE, 3, ALL, GENERATION, DIGEST, hash, sha1],
+        ['EVAL', SEAL_SCRIPTS.beside, 3, ALL, GENERATION, DIGEST, hash, sha1],
       ])) as [string | null, number, (string | null)[], [number, number, string]]
       if (generation === null || isIntact !== 1) {
         this.#onLost()

@@ -1,14 +1,17 @@
 import type { SourceDefinition } from '#metricsource'
 import { documentText, documentTime, type SourceId } from '#model'
-import type { Command } from '#redis'
+import { type Command, sealScripts } from '#redis'
 import { idOf, typeNameOf } from './definition.ts'
 
 /*
  * How sources lie in Redis (specification: state 5): a text and a note per source, two sets of all ids and one per type
- * name. Existing readers rely on it; the generation is ours, and rises with every change.
+ * name. Existing readers rely on it; the generation is ours, and rises with every change, and so is its seal.
  */
 
 export const GENERATION = 'metricsources:generation'
+/** Number and digest of all definitions of the generation. */
+export const DIGEST = 'metricsources:digest'
+export const SEAL_SCRIPTS = sealScripts("redis.pcall('GET', 'metricsource:' .. string.gsub(name, '/', ':', 1))")
 export const ALL = 'metricsources:all'
 export const ENABLED = 'metricsources:enabled'
 export const EVENTS_CHANNEL = 'metricsource-events'

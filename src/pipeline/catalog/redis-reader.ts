@@ -2,11 +2,11 @@ import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import type { CompiledSource } from '#metricsource'
 import { type SourceId, StoreUnavailableError } from '#model'
-import { type Redis, redisUnavailable } from '#redis'
+import { MISSING, type Redis, redisUnavailable, sealFault } from '#redis'
 import type { Logger } from '#runtime'
 import { type ReadDefinition, sameDefinition } from './definition.ts'
 import { Picture } from './picture.ts'
-import { documentKey, ENABLED, GENERATION, parseDefinition } from './redis-layout.ts'
+import { DIGEST, documentKey, ENABLED, GENERATION, parseDefinition, SEAL_SCRIPTS } from './redis-layout.ts'
 
 /** The sources of one moment. */
 export interface Loaded {
@@ -21,33 +21,12 @@ interface Held {
   readonly source: CompiledSource | undefined
 }
 
-/** Redis answers, but holds no list of sources: nothing yet, or its memory was lost. Writing all again mends it. */
+/** Redis answers, but does not hold what our manager wrote: nothing yet, less, or something else. Writing all again mends it. */
 export class CatalogLostError extends StoreUnavailableError {}
 
-const NONE_YET = 'it holds no MetricSources: they were not written yet'
-/** Stands for the digest of a definition that is listed and not there. */
-const MISSING = '-'
-
-// One step of the server, so one moment. Where the digest is what the asker knows already, the list is left out.
-const DIGEST = `
-local ids = redis.call('SMEMBERS', KEYS[1])
-table.sort(ids)
-local digests, lines = {}, {}
-for i = 1, #ids do
-  local data = redis.pcall('GET', 'metricsource:' .. string.gsub(ids[i], '/', ':', 1))
-  digests[i] = type(data) == 'string' and redis.sha1hex(data) or '${MISSING}'
-  lines[i] = #ids[i] .. ':' .. ids[i] .. digests[i]
-end
-local digest = redis.sha1hex(table.concat(lines, '\\n'))
-local answer = {redis.call('EXISTS', KEYS[1], KEYS[2]), digest}
-if digest ~= ARGV[1] then
-  for i = 1, #ids do
-    answer[#answer + 1] = ids[i]
-    answer[#answer + 1] = digests[i]
-  end
-end
-return answer`
-
+const NONE_YET = `it holds no MetricSources of a manager of this version: they were not written yet, or ${GENERATION} is missing`
+const MENDS = `; a running manager of this version writes them again within seconds (key ${DIGEST})`
+const FOREIGN = `${MENDS}; where an original manager writes by now, delete ${GENERATION} and ${DIGEST}`
 /** Definitions asked for at once. */
 const PAGE = 50
 /** Looks before a store that keeps changing counts as unavailable. */
@@ -61,13 +40,13 @@ export class RedisCatalogReader {
   readonly #redis: Redis
   readonly #read: ReadDefinition
   readonly #logger: Logger
-  readonly #noneIsEmpty: boolean
+  readonly #takesUnsealed: boolean
   #held = new Map<SourceId, Held>()
   #loaded: Loaded | undefined
 
-  /** @param noneIsEmpty where nothing is written there are no sources: a writer that leaves no mark when it has none */
-  constructor(redis: Redis, read: ReadDefinition, logger: Logger, noneIsEmpty: boolean) {
-    this.#noneIsEmpty = noneIsEmpty
+  /** @param takesUnsealed also what a writer left that counts no generations, which is nothing where it has no sources */
+  constructor(redis: Redis, read: ReadDefinition, logger: Logger, takesUnsealed: boolean) {
+    this.#takesUnsealed = takesUnsealed
     this.#redis = redis
     this.#read = read
     this.#logger = logger
@@ -90,9 +69,21 @@ export class RedisCatalogReader {
   /** @returns undefined where something was written in between */
   async #look(): Promise<Loaded | undefined> {
     const known = this.#loaded
-    const [answer] = await this.#ask([['eval', DIGEST, 2, ENABLED, GENERATION, known?.digest ?? '']])
-    const [exists, digest, ...list] = answer as [number, string, ...string[]]
-    if (exists === 0 && !this.#noneIsEmpty) throw new CatalogLostError('Redis', NONE_YET)
+    const [answer] = await this.#ask([['eval', SEAL_SCRIPTS.look, 3, ENABLED, GENERATION, DIGEST, known?.digest ?? '']])
+    const [generation, seal, digest, count, ...list] = answer as [
+      string | null,
+      string | null,
+      string,
+      number,
+      ...string[],
+    ]
+    // Only an original manager counts no generations.
+    if (generation === null && (seal !== null || !this.#takesUnsealed)) throw new CatalogLostError('Redis', NONE_YET)
+    const fault = generation === null ? undefined : sealFault(seal ?? undefined, { generation, count, digest })
+    if (fault !== undefined) {
+      const next = this.#takesUnsealed ? FOREIGN : MENDS
+      throw new CatalogLostError('Redis', `of the MetricSources in it ${fault}${next}`)
+    }
     if (known?.digest === digest) return known
     const held = await this.#fetch(list)
     if (!held) return undefined

@@ -2,7 +2,17 @@ import { isDeepStrictEqual } from 'node:util'
 import type { SourceId } from '#model'
 import { type Command, pipelined, type Redis, scanKeys } from '#redis'
 import { sameDefinition } from './definition.ts'
-import { ALL, documentKey, ENABLED, type Laid, noteKey, PATTERNS, parseDefinition } from './redis-layout.ts'
+import {
+  ALL,
+  DIGEST,
+  documentKey,
+  ENABLED,
+  GENERATION,
+  type Laid,
+  noteKey,
+  PATTERNS,
+  parseDefinition,
+} from './redis-layout.ts'
 
 /** What lies under one key: a text, the fields of a hash, the members of a set, or something that does not belong here. */
 export type Lying = string | Readonly<Record<string, string>> | ReadonlySet<string> | null
@@ -12,7 +22,7 @@ const PAGE = 200
 
 /** All that Redis holds of sources, by key, whatever it is; page by page, so that nobody waits long. */
 export async function readEverything(redis: Redis): Promise<ReadonlyMap<string, Lying>> {
-  const keys = new Set([ALL, ENABLED])
+  const keys = new Set([ALL, ENABLED, GENERATION, DIGEST])
   for (const pattern of PATTERNS) {
     for await (const page of scanKeys(redis, pattern)) for (const key of page) keys.add(key)
   }
@@ -58,7 +68,8 @@ export function differences(
   const commands: Command[] = []
   const put = new Set<SourceId>()
   const kept = new Map<SourceId, string>()
-  const right = new Set<string>()
+  // The seal is written over whatever lies there.
+  const right = new Set<string>([GENERATION, DIGEST])
   const members = new Map<string, Set<SourceId>>([ALL, ENABLED].map((index) => [index, new Set()]))
   for (const { id, text, note, indexes } of wanted) {
     const [document, beside] = [documentKey(id), noteKey(id)]

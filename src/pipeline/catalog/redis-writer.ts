@@ -4,15 +4,18 @@ import { type Clock, type SourceId, StoreUnavailableError } from '#model'
 import {
   type Command,
   closeRedis,
+  digestOf,
   pipelined,
   type Redis,
   type RedisConnection,
   redisClient,
   redisUnavailable,
+  sealText,
 } from '#redis'
 import type { Logger } from '#runtime'
 import { idOf, sameDefinition, typeNameOf } from './definition.ts'
 import {
+  DIGEST,
   documentKey,
   ENABLED,
   event,
@@ -22,6 +25,7 @@ import {
   laid,
   noteKey,
   parseDefinition,
+  SEAL_SCRIPTS,
 } from './redis-layout.ts'
 import { differences, readEverything } from './redis-resync.ts'
 
@@ -33,11 +37,11 @@ export interface CatalogWriterOptions {
 
 /** Tries before a store that others write counts as unavailable. */
 const ATTEMPTS = 20
-const LOST = 'it lost the MetricSources; they are about to be written again as a whole'
+const LOST = 'it lost MetricSources; they are about to be written again as a whole'
 
 /**
- * Writes sources, one transaction per call: definition, note, indexes, generation and event at once, and only if nobody else
- * wrote in between. Once all were written, a store without its memory takes nothing but all of them again.
+ * Writes sources, one transaction per call: definition, note, indexes, seal and event at once, and only if nobody else
+ * wrote in between. A store that holds less or something else than was written takes nothing but all of them again.
  */
 export class RedisCatalogWriter {
   /** of its own, as it watches keys; opened by the first write */
@@ -70,19 +74,20 @@ export class RedisCatalogWriter {
 
   async put(definition: SourceDefinition): Promise<void> {
     const next = laid(definition)
-    const text = await this.#writeOne(next.id, (stored) => {
+    const text = await this.#writeOne(next.id, sha1(next.text), ({ stored, sealing }) => {
       const before = stored === null ? undefined : parseDefinition(stored)
       if (stored !== null && before && sameDefinition(before, definition)) return { commands: [], value: stored }
-      return { commands: [...this.#withdraw(next.id, stored, next.indexes), ...this.#enter(next)], value: next.text }
+      const commands = [...this.#withdraw(next.id, stored, next.indexes), ...this.#enter(next), ...sealing]
+      return { commands, value: next.text }
     })
     this.#written?.set(next.id, sha1(text))
   }
 
   async remove(id: SourceId): Promise<void> {
-    await this.#writeOne(id, (stored, isListed) => {
+    await this.#writeOne(id, '', ({ stored, isListed, sealing }) => {
       if (stored === null && !isListed) return { commands: [], value: '' }
       return {
-        commands: [...this.#withdraw(id, stored, []), ['DEL', documentKey(id), noteKey(id)], ['INCR', GENERATION]],
+        commands: [...this.#withdraw(id, stored, []), ['DEL', documentKey(id), noteKey(id)], ...sealing],
         value: '',
       }
     })
@@ -94,11 +99,14 @@ export class RedisCatalogWriter {
     const wanted = [...byId.values()].map(laid)
     const kept = await this.#transact([GENERATION, ENABLED], async () => {
       const everything = await readEverything(this.#redis)
-      const [generation] = await pipelined(this.#redis, [['GET', GENERATION]])
       const { commands, put, kept } = differences(everything, wanted)
-      const isRight = commands.length === 0 && generation !== null
+      const generation = everything.get(GENERATION)
+      const digest = digestOf(wanted.map(({ id, text }) => [id, sha1(kept.get(id) ?? text)]))
+      const isSealed =
+        typeof generation === 'string' && everything.get(DIGEST) === sealText(generation, wanted.length, digest)
+      if (commands.length === 0 && isSealed) return { commands: [], value: kept }
       const events = put.map((id) => event('compiled', id, null, this.#clock.now()))
-      return { commands: isRight ? [] : [...commands, ['INCR', GENERATION], ...events], value: kept }
+      return { commands: [...commands, ...sealed(generation, wanted.length, digest), ...events], value: kept }
     })
     this.#written = new Map(wanted.map(({ id, text }) => [id, sha1(kept.get(id) ?? text)]))
   }
@@ -147,23 +155,26 @@ export class RedisCatalogWriter {
       ['DEL', noteKey(id)],
       ['HSET', noteKey(id), ...Object.entries(note).flat()],
       ...indexes.map((index): Command => ['SADD', index, id]),
-      ['INCR', GENERATION],
       event('compiled', id, null, this.#clock.now()),
     ]
   }
 
-  #writeOne<T>(id: SourceId, decide: (stored: string | null, isListed: boolean) => Decided<T>): Promise<T> {
+  /** @param sha1 of the definition that is to be there; '': none */
+  #writeOne<T>(id: SourceId, sha1: string, decide: (held: Held) => Decided<T>): Promise<T> {
     return this.#transact([GENERATION, documentKey(id)], async () => {
-      const [generation, stored, isListed] = (await pipelined(this.#redis, [
+      const [generation, stored, isListed, [isIntact, count, digest]] = (await pipelined(this.#redis, [
         ['GET', GENERATION],
         ['GET', documentKey(id)],
         ['SISMEMBER', ENABLED, id],
-      ])) as [string | null, string | null, number]
-      if (generation === null && this.hasWrittenAll) {
+        ['EVAL', SEAL_SCRIPTS.beside, 3, ENABLED, GENERATION, DIGEST, id, sha1],
+      ])) as [string | null, string | null, number, [number, number, string]]
+      // The very first in an empty store has nothing beside it that could be missing.
+      const isFirst = generation === null && !this.hasWrittenAll && isListed === 0 && count === (sha1 === '' ? 0 : 1)
+      if (isIntact !== 1 && !isFirst) {
         this.#onLost()
         throw new StoreUnavailableError('Redis', LOST)
       }
-      return decide(stored, isListed === 1)
+      return decide({ stored, isListed: isListed === 1, sealing: sealed(generation, count, digest) })
     })
   }
 
@@ -220,6 +231,22 @@ export class RedisCatalogWriter {
 interface Decided<T> {
   readonly commands: readonly Command[]
   readonly value: T
+}
+
+/** One definition as Redis holds it. */
+interface Held {
+  readonly stored: string | null
+  readonly isListed: boolean
+  /** makes a new generation of what is there after the write */
+  readonly sealing: readonly Command[]
+}
+
+function sealed(before: unknown, count: number, digest: string): readonly Command[] {
+  const generation = String((Number(before) || 0) + 1)
+  return [
+    ['SET', GENERATION, generation],
+    ['SET', DIGEST, sealText(generation, count, digest)],
+  ]
 }
 
 const sha1 = (text: string): string => createHash('sha1').update(text).digest('hex')

@@ -16,7 +16,7 @@ export interface RedisCatalogOptions {
   readonly checkEveryMs?: number
   /** how definitions are read; default: as everywhere */
   readonly read?: ReadDefinition
-  /** an original manager writes, which leaves nothing where it has no sources: then there are none. Default no */
+  /** an original manager writes, which counts no generations and leaves nothing where it has no sources. Default no */
   readonly noneIsEmpty?: boolean
   readonly clock?: Clock
   readonly logger?: Logger

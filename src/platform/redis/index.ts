@@ -16,4 +16,4 @@ export {
   scanKeys,
   transaction,
 } from './redis.ts'
-export { digestOf, SEAL_SCRIPT, sealFault, sealText } from './seal.ts'
+export { digestOf, MISSING, sealFault, sealScripts, sealText } from './seal.ts'

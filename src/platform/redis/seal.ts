@@ -9,11 +9,14 @@ import { createHash } from 'node:crypto'
 /** One document of a sealed set: its name, and the SHA-1 of its text. */
 export type Sealed = readonly [name: string, sha1: string]
 
-/**
- * For scripts: `lineOf(name, sha1)`, and `digestOf(lines)`, the same whatever the order of the lines. They are ordered by
- * numbers, since a server orders text by its locale.
+/** Stands for the digest of a document that is listed and not there, or no text. */
+export const MISSING = '-'
+
+/*
+ * `lineOf(name, sha1)`, and `digestOf(lines)`, the same whatever the order of the lines. They are ordered by numbers, since a
+ * server orders text by its locale.
  */
-export const SEAL_SCRIPT = `
+const FUNCTIONS = `
 local function lineOf(name, sha1) return #name .. ':' .. name .. sha1 end
 local function digestOf(lines)
   local order, digests = {}, {}
@@ -28,9 +31,52 @@ local function digestOf(lines)
 end
 `
 
+/**
+ * Scripts over a sealed set, each one step of the server, so one moment. KEYS: set of names, generation, seal.
+ *
+ * `look`, ARGV: the digest that the asker knows. Answers generation, seal, digest and number of documents; then name and SHA-1 of
+ * each, left out where the digest is the one known.
+ *
+ * `beside`, ARGV: a name, and the SHA-1 that its document is about to have, '' where it is to go. Answers whether the seal holds now
+ * (1), since what is damaged must not be sealed; then number and digest of the documents after the write.
+ *
+ * @param read reads the document called `name`, in Lua, such as `redis.pcall('GET', name)`
+ */
+export function sealScripts(read: string): { readonly look: string; readonly beside: string } {
+  const listed = `${FUNCTIONS}
+local names = redis.call('SMEMBERS', KEYS[1])
+local digests, lines = {}, {}
+for i = 1, #names do
+  local name = names[i]
+  local text = ${read}
+  digests[i] = type(text) == 'string' and redis.sha1hex(text) or '${MISSING}'
+  lines[i] = lineOf(name, digests[i])
+end
+`
+  const look = `${listed}
+local digest = digestOf(lines)
+local answer = {redis.call('GET', KEYS[2]), redis.call('GET', KEYS[3]), digest, #names}
+if digest ~= ARGV[1] then
+  for i = 1, #names do
+    answer[#answer + 1] = names[i]
+    answer[#answer + 1] = digests[i]
+  end
+end
+return answer`
+  const beside = `${listed}
+local after = {}
+for i = 1, #names do
+  if names[i] ~= ARGV[1] then after[#after + 1] = lines[i] end
+end
+if ARGV[2] ~= '' then after[#after + 1] = lineOf(ARGV[1], ARGV[2]) end
+local seal = (redis.call('GET', KEYS[2]) or '') .. ' ' .. #names .. ' ' .. digestOf(lines)
+return {redis.call('GET', KEYS[3]) == seal and 1 or 0, #after, digestOf(after)}`
+  return { look, beside }
+}
+
 const sha1 = (text: string): string => createHash('sha1').update(text).digest('hex')
 
-/** Equals `digestOf` of the script. */
+/** Equals the digest of the scripts. */
 export function digestOf(documents: Iterable<Sealed>): string {
   const lines = [...documents].map(([name, digest]) => sha1(`${Buffer.byteLength(name)}:${name}${digest}`))
   return sha1(lines.sort().join(''))
