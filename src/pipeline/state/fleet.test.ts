@@ -142,6 +142,11 @@ describe('health', () => {
     expect(status.message).not.toBe('')
   })
 
+  it('names what may not be read as people call it', () => {
+    const { status } = afterRounds([...healthy, failed('podSummary', 'forbidden')]).state
+    expect(status.message).toContain('; pods may not be read: ')
+  })
+
   it('is unhealthy with the reason when the round failed as a whole, and healthy again after it', () => {
     const failure = { code: 'unauthorized', message: 'the token has expired' }
     const broken = afterRounds(healthy, batchRecord(aBatch(west, 2, [], { failure })))

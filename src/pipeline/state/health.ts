@@ -96,10 +96,26 @@ const UNREAD: Readonly<Record<Exclude<Outcome, 'complete' | 'absent'>, string>> 
   unreachable: 'could not be read',
 }
 
+/** Types as people call them. */
+const NOUN: Readonly<Record<SnapshotType, string>> = {
+  cluster: 'facts of the cluster',
+  node: 'nodes',
+  podSummary: 'pods',
+  namespace: 'namespaces',
+  deployment: 'deployments',
+  operator: 'operators',
+  clusterOperator: 'cluster operators',
+}
+
 function unreadParts(parts: Parts): HealthReason[] {
   return Object.entries(parts).flatMap(([type, part]) => {
     if (part.outcome === 'complete' || part.outcome === 'absent') return []
-    return [{ code: `${type}_${part.outcome}`, message: `${type} ${UNREAD[part.outcome]}: ${part.message}` }]
+    return [
+      {
+        code: `${type}_${part.outcome}`,
+        message: `${NOUN[type as SnapshotType]} ${UNREAD[part.outcome]}: ${part.message}`,
+      },
+    ]
   })
 }
 

@@ -94,5 +94,6 @@ export function heartbeatText(heartbeats: ClusterView['heartbeats'], now: number
     since = beat
   }
   const start = since === heartbeats[0] ? 'at least ' : ''
-  return `Last ${heartbeats.length} rounds: ${told}. ${needWord[last.health]} for ${start}${formatSpan(now - since.at)}`
+  const rounds = heartbeats.length === 1 ? 'The last round' : `Last ${heartbeats.length} rounds`
+  return `${rounds}: ${told}. ${needWord[last.health]} for ${start}${formatSpan(now - since.at)}`
 }

@@ -21,7 +21,7 @@ import { eventLine } from '../../model/events.ts'
 import { formatBytes, formatCores, formatCount, formatSpan } from '../../model/format.ts'
 import { type ClusterTab, clusterPath, Link } from '../../router.tsx'
 import { AgentPanel } from './agent.tsx'
-import { PartFailures, partTexts } from './part.tsx'
+import { PartFailures, partTexts, type ReadType } from './part.tsx'
 import { useAnswer } from './use-answer.ts'
 
 export function OverviewTab({ cluster }: { cluster: ClusterView }): ReactNode {
@@ -295,6 +295,11 @@ function Identity({ cluster }: { cluster: ClusterView }): ReactNode {
 const isWeb = (url: string | null | undefined): boolean => /^https?:\/\//i.test(url ?? '')
 
 const rowTypes: readonly RowType[] = ['node', 'namespace', 'deployment', 'operator', 'clusterOperator']
+/** Pods have a line of their own where they are read apart from the nodes, and not like them. */
+const readTypes = (cluster: ClusterView): readonly ReadType[] => {
+  const pods = cluster.parts.podSummary
+  return !pods || pods.outcome === cluster.parts.node?.outcome ? rowTypes : ['node', 'podSummary', ...rowTypes.slice(1)]
+}
 const outcomeWord = { complete: 'read', absent: 'not served', forbidden: 'forbidden', unreachable: 'not readable' }
 const outcomeNeed = { complete: 'healthy', absent: 'unknown', forbidden: 'degraded', unreachable: 'unhealthy' } as const
 
@@ -307,7 +312,8 @@ function readingOf(cluster: ClusterView, part: PartView | undefined, now: number
 }
 
 function Reading({ cluster }: { cluster: ClusterView }): ReactNode {
-  const failed = rowTypes.flatMap((type) => {
+  const types = readTypes(cluster)
+  const failed = types.flatMap((type) => {
     const part = cluster.parts[type]
     // What fails the cluster as a whole is said above, once.
     const isSaid = cluster.reasons.some(({ code }) => code === part?.code)
@@ -332,7 +338,7 @@ function Reading({ cluster }: { cluster: ClusterView }): ReactNode {
         )}
       </p>
       <ul className="outcomes">
-        {rowTypes.map((type) => (
+        {types.map((type) => (
           <ReadingLine key={type} cluster={cluster} type={type} />
         ))}
       </ul>
@@ -341,7 +347,7 @@ function Reading({ cluster }: { cluster: ClusterView }): ReactNode {
   )
 }
 
-function ReadingLine({ cluster, type }: { cluster: ClusterView; type: RowType }): ReactNode {
+function ReadingLine({ cluster, type }: { cluster: ClusterView; type: ReadType }): ReactNode {
   const part = cluster.parts[type]
   const need = useAtTime((now) => readingOf(cluster, part, now).need)
   const word = useAtTime((now) => readingOf(cluster, part, now).word)

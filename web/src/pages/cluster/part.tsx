@@ -18,12 +18,16 @@ interface PartText {
   readonly grant: string
 }
 
-export const partTexts: Readonly<Record<RowType, PartText>> = {
+/** What is told of as read or not: types with rows, and the pods, of which there are sums alone. */
+export type ReadType = RowType | 'podSummary'
+
+export const partTexts: Readonly<Record<ReadType, PartText>> = {
   node: {
     noun: 'nodes',
     served: 'nodes',
     grant: 'apiGroups: [""]\nresources: ["nodes", "pods"]\nverbs: ["get", "list"]',
   },
+  podSummary: { noun: 'pods', served: 'pods', grant: 'apiGroups: [""]\nresources: ["pods"]\nverbs: ["get", "list"]' },
   namespace: {
     noun: 'namespaces',
     served: 'namespaces',
@@ -114,7 +118,7 @@ export function PartGate<T extends RowView>({
 }
 
 interface FailedPart {
-  readonly type: RowType
+  readonly type: ReadType
   readonly part: PartView
 }
 
