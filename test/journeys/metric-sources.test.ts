@@ -270,11 +270,11 @@ describe.skipIf(why !== undefined)(
         SLOW_MS,
       )
       expect(status).toMatchObject({
-        phase: 'Active',
+        phase: 'Degraded',
         resourcesCollected: 2 * wanted.length + (south?.part.count ?? 0),
       })
       expect(JSON.stringify(status?.clusters)).toMatch(/south.*forbidden/)
-      expect(await kubectl(['-n', HUB, 'get', 'metricsource', 'widgets'])).toMatch(/Widget\s+Active/)
+      expect(await kubectl(['-n', HUB, 'get', 'metricsource', 'widgets'])).toMatch(/Widget\s+Degraded/)
     })
 
     it('pages, sorts and filters rows, and writes them as CSV', { timeout: 60_000 }, async () => {
@@ -375,7 +375,7 @@ describe.skipIf(why !== undefined)(
       await kube.patch(sources, inHub('widgets'), { spec: { fields: spec.fields } }, { kind: 'merge' })
       await eventually(
         async () => (await kube.get(sources, inHub('widgets')))?.status as { phase?: string } | undefined,
-        (found) => found?.phase === 'Active',
+        (found) => found?.phase === 'Degraded',
         SLOW_MS,
       )
     })

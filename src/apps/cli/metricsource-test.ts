@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Static, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { printFinding } from '#metricsource'
 import type { Answer } from './access.ts'
 import { isRecord, ManifestError, objectsOf, readYaml } from './manifest-files.ts'
-import { type Declared, type Evaluated, evaluateObjects, readSources } from './metricsource.ts'
+import { type Declared, type Evaluated, evaluateObjects, printLocated, readSources } from './metricsource.ts'
 
 export interface SourceTestOptions {
   readonly files: readonly string[]
@@ -60,7 +59,7 @@ export function testSources({ files, cases: path, output }: SourceTestOptions): 
   ])
   return {
     text: output === 'json' ? JSON.stringify({ results }, null, 2) : [...lines, '', summary].join('\n'),
-    notes: declared.flatMap(({ findings }) => findings.map(printFinding)),
+    notes: declared.flatMap(({ findings }) => findings.map(printLocated)),
     failed: failed > 0 || errors > 0,
   }
 }

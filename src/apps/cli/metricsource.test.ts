@@ -82,6 +82,29 @@ spec:
     expect(answer.notes.join('\n')).toMatch(/error: spec\.fields\[0\]\.path[\s\S]*\^/)
   })
 
+  it('names file, line and column of each mistake, in any document, list or quotes', async () => {
+    const wrong = source('round((usd / capacity) * 100, 2)')
+    const line = wrong.split('\n').findIndex((text) => text.includes('computed:')) + 1
+    const column = (wrong.split('\n')[line - 1] ?? '').indexOf('usd') + 1
+    const places = async (name: string, text: string) => {
+      const files = [await file(name, text)]
+      const { notes } = await evaluate({ ...asked, files, objects: [await file('objects.json', objects)] })
+      return notes.flatMap((note) => /^(\S+:\d+:\d+): (?:error|warning): spec/.exec(note)?.[1] ?? [])
+    }
+    expect(await places('one.yaml', wrong)).toEqual([`${join(folder, 'one.yaml')}:${line}:${column}`])
+    expect(await places('two.yaml', `kind: Other\n---${wrong}`)).toEqual([
+      `${join(folder, 'two.yaml')}:${line + 1}:${column}`,
+    ])
+    const indented = wrong.trim().replace(/\n/g, '\n    ')
+    expect(await places('list.yaml', `kind: List\nitems:\n  - ${indented}\n`)).toEqual([
+      `${join(folder, 'list.yaml')}:${line + 1}:${column + 4}`,
+    ])
+    // What is missing stands where it is missed.
+    expect(await places('none.yaml', wrong.replace(/ {2}source:.*\n/, '').replace('usd', 'used'))).toEqual([
+      `${join(folder, 'none.yaml')}:6:3`,
+    ])
+  })
+
   it('shows a computed value that cannot be compiled without a value, and names its mistake', async () => {
     const files = [await file('bad.yaml', source('round((usd / capacity) * 100, 2)'))]
     const answer = await evaluate({ ...asked, files, objects: [await file('objects.json', objects)] })

@@ -19,7 +19,7 @@ import {
 } from '#model'
 import type { Answer } from './access.ts'
 import { age, type Column, table } from './format.ts'
-import { isRecord, ManifestError, objectsOf } from './manifest-files.ts'
+import { isRecord, ManifestError, objectsOf, type Place, placeOf } from './manifest-files.ts'
 import { isSelected } from './select-objects.ts'
 import { printable } from './terminal.ts'
 
@@ -51,7 +51,16 @@ export interface Evaluated {
 export interface Declared {
   readonly object: SourceObject
   readonly source: CompiledSource | undefined
-  readonly findings: readonly Finding[]
+  readonly findings: readonly LocatedFinding[]
+}
+
+/** A finding with its place, where the declaration was read from a file. */
+export type LocatedFinding = Finding & Partial<Place>
+
+/** As compilers say it: `file:line:column: error: …`. */
+export const printLocated = (finding: LocatedFinding): string => {
+  const { file, line, column } = finding
+  return `${file === undefined ? '' : `${file}:${line}:${column}: `}${printFinding(finding)}`
 }
 
 /**
@@ -65,7 +74,7 @@ export async function evaluate(options: EvalOptions): Promise<Answer> {
   const declared = readSources(options.files)
   const shown: string[] = []
   const results: Record<string, unknown>[] = []
-  const notes = declared.flatMap(({ findings }) => findings.map(printFinding))
+  const notes = declared.flatMap(({ findings }) => findings.map(printLocated))
   for (const { object, source, findings } of declared) {
     const evaluated = source && (await run(source, object, options))
     if (source && evaluated) {
@@ -90,7 +99,9 @@ export function readSources(files: readonly string[]): readonly Declared[] {
       metadata: { name, namespace: String(metadata.namespace ?? 'default') },
       spec: object.spec,
     } as SourceObject // whatever is wrong with it, the compiler says
-    return { object: given, ...compileMetricSource(given) }
+    const { source, findings } = compileMetricSource(given)
+    const located = findings.map((finding) => ({ ...finding, ...placeOf(object, finding.path, finding.at) }))
+    return { object: given, source, findings: located }
   })
 }
 
@@ -194,7 +205,7 @@ function aggregatedText(value: Aggregated): string | null {
   return groups.join(', ')
 }
 
-function asJson(object: SourceObject, findings: readonly Finding[], evaluated: Evaluated | undefined) {
+function asJson(object: SourceObject, findings: readonly LocatedFinding[], evaluated: Evaluated | undefined) {
   return {
     name: `${object.metadata.namespace}/${object.metadata.name}`,
     findings,

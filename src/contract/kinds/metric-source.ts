@@ -164,7 +164,10 @@ const Count = (description: string) => Type.Optional(Type.Integer({ minimum: 0, 
 const Status = Type.Object(
   {
     phase: Type.Optional(
-      OneOf(['Active', 'Error', 'Disabled'], { description: 'Error: the declaration cannot be used' }),
+      OneOf(['Active', 'Degraded', 'Error', 'Disabled'], {
+        description:
+          'Error: the declaration cannot be used, or no cluster could be read by it; Degraded: some clusters could not',
+      }),
     ),
     lastCollectionTime: Type.Optional(
       Type.String({

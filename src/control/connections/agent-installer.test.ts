@@ -85,3 +85,35 @@ describe('attempts at a deployment', () => {
     expect(await settle(minutes(10) + 1, { ...delivering, version: 'v9' })).toBe(2)
   })
 })
+
+describe('a finalizer that cannot be taken off', () => {
+  it('is said and tried again ever more rarely, and ends no round that was read', async () => {
+    const patches: number[] = []
+    let now = 0
+    const metadata = { name: 'west', namespace: 'fleet', uid: 'u', finalizers: [AGENT_FINALIZER] }
+    const hub = {
+      get: () => Promise.resolve({ metadata }),
+      patch: () => {
+        patches.push(now / 1000)
+        return Promise.reject(new KubeError('forbidden', 'may not patch'))
+      },
+    } as unknown as KubeClient
+    const gone = () => Promise.reject(new KubeError('not_found', 'is gone'))
+    const member = { get: () => Promise.resolve(undefined), delete: gone, endpoint: '' } as unknown as KubeClient
+    const installer = new AgentInstaller({
+      hub,
+      credentials: { check: () => undefined, issue: unreachable, revoke: () => Promise.resolve() },
+      collectors,
+      operatorScanIntervalMs: 1,
+      clock: systemClock,
+      random: () => 0,
+      logger: silentLogger,
+    })
+    for (; now < 600_000; now += 1000) {
+      const wish = { object: { metadata }, wants: false, client: () => Promise.resolve(member), now }
+      const { left } = await installer.settle({ ...wish, signal: new AbortController().signal } as unknown as Wish)
+      expect(left).toContain(`the finalizer ${AGENT_FINALIZER} could not be taken off the connection: may not patch`)
+    }
+    expect(patches.slice(0, 4)).toEqual([0, 60, 180, 420])
+  })
+})

@@ -306,14 +306,17 @@ export class AgentInstaller {
     if (last && now - last.at < Math.min(seconds(30) * 2 ** last.tries, MAX_WAIT_MS)) return { left: last.left }
     const cluster = parseClusterName(name)
     const reason = await this.#removed(cluster, client, signal)
-    if (reason === undefined) {
-      await this.#revoke(cluster, signal)
-      await this.#release(object, signal)
+    if (reason === undefined) await this.#revoke(cluster, signal)
+    const kept = reason === undefined ? await this.#keptFinalizer(object, signal) : undefined
+    if (reason === undefined && kept === undefined) {
       this.#removals.delete(name)
       this.#attempts.delete(name)
       return {}
     }
-    const left = `the agent could not be removed from the member: ${reason}`
+    const left =
+      reason === undefined
+        ? `the agent was removed, but the finalizer ${AGENT_FINALIZER} could not be taken off the connection: ${kept}`
+        : `the agent could not be removed from the member: ${reason}`
     this.#removals.set(name, { at: now, tries: (last?.tries ?? 0) + 1, left })
     return { left }
   }
@@ -361,6 +364,17 @@ export class AgentInstaller {
       await this.#options.credentials?.revoke(cluster, undefined, signal)
     }
     await this.#mark(now, [...foreignFinalizers(now), AGENT_FINALIZER], server, signal)
+  }
+
+  /** @returns why the finalizer stays: thrown, it would end the round, which has read the cluster by then and would read it anew */
+  async #keptFinalizer(object: KubeObject, signal: AbortSignal): Promise<string | undefined> {
+    try {
+      await this.#release(object, signal)
+      return undefined
+    } catch (error) {
+      signal.throwIfAborted()
+      return FleetError.from(error).message
+    }
   }
 
   async #release(object: KubeObject, signal: AbortSignal): Promise<void> {

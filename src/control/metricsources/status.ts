@@ -37,7 +37,7 @@ const NOTE = 'TypeNameTaken'
 export function sourceStatus(facts: StatusFacts): MetricSourceStatus {
   const { collected, spec, findings, stored } = facts
   return {
-    phase: isUnusable(facts) ? 'Error' : 'Active',
+    phase: phaseOf(facts),
     message: messageOf(facts).slice(0, MAX_TEXT),
     ...(collected ? countsOf(collected) : keptCounts(stored)),
     fieldValidation: collected
@@ -45,6 +45,15 @@ export function sourceStatus(facts: StatusFacts): MetricSourceStatus {
       : (stored?.fieldValidation ?? [...fieldValidation(spec, findings, new Map())]),
     conditions: conditionsOf(facts) as NonNullable<MetricSourceStatus['conditions']>, // readonly
   }
+}
+
+/** Nobody who reads the one word shall take a source for well that a cluster refuses, or that reads nothing anywhere. */
+function phaseOf(facts: StatusFacts): NonNullable<MetricSourceStatus['phase']> {
+  if (isUnusable(facts)) return 'Error'
+  const said = saidBeforeLoading(facts)
+  if (said) return said.phase
+  if (collection(facts)?.status !== 'False') return 'Active'
+  return facts.collected?.clustersCollected === 0 ? 'Error' : 'Degraded'
 }
 
 const FIELDS = [
@@ -138,9 +147,11 @@ function messageOf(facts: StatusFacts): string {
  * the hub would call a source unknown that is well. Not of faults: they may be mended.
  */
 function saidBeforeLoading({ collected, stored, generation }: StatusFacts) {
-  if (collected || stored?.phase !== 'Active' || stored.message === undefined) return undefined
+  if (collected || stored?.phase === undefined || stored.message === undefined) return undefined
   const ready = (stored.conditions as readonly Condition[] | undefined)?.find(({ type }) => type === 'Ready')
-  return ready && ready.observedGeneration === generation ? { message: stored.message, ready } : undefined
+  const mayBeMended = ready?.reason === 'InvalidSpec' || ready?.reason === 'StoreUnavailable'
+  if (!ready || mayBeMended || ready.observedGeneration !== generation) return undefined
+  return { message: stored.message, phase: stored.phase, ready }
 }
 
 function collectionMessage({ collected, spec }: StatusFacts): string {
