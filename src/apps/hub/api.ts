@@ -57,7 +57,12 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
     }),
   )
   const registries = part<RedisRegistries>('registries', () =>
-    RedisRegistries.open({ connection, clock: systemClock, logger: logger.child({ part: 'registries' }) }),
+    RedisRegistries.open({
+      connection,
+      sealed: !isOriginal,
+      clock: systemClock,
+      logger: logger.child({ part: 'registries' }),
+    }),
   )
   const marks = part('sessions', () =>
     Promise.resolve(

@@ -1,14 +1,22 @@
 import { isDeepStrictEqual } from 'node:util'
-import { Controller, changesSpec, Informer, onReferredChange, onSpecChange, type Trigger } from '#controller'
+import {
+  Controller,
+  type ControllerOptions,
+  changesSpec,
+  Informer,
+  onReferredChange,
+  onSpecChange,
+  type Trigger,
+} from '#controller'
 import { CredentialLedger } from '#credentials'
 import type { KubeClient, KubeObject, ObjectKey } from '#kube'
-import { type Clock, systemClock } from '#model'
+import { type Clock, FleetError, systemClock } from '#model'
 import type { OutboundGuard } from '#outbound'
 import type { ProbeResult, RegistryStore } from '#registry'
 import type { Logger, Metrics } from '#runtime'
 import { RegistryReconciler } from './reconciler.ts'
-import { type CredentialSecret, credentialSecrets, registryResource } from './registry-resource.ts'
-import { endpointOf } from './target.ts'
+import { type CredentialSecret, credentialSecrets, type Registry, registryResource } from './registry-resource.ts'
+import { endpointOf, settingsOf } from './target.ts'
 
 export interface RegistriesOptions {
   /** the hub's own API, where the objects are */
@@ -71,7 +79,7 @@ export function registryReconcilers(options: RegistriesOptions): readonly Contro
     if (change.kind === 'changed' && sameCredentials(change.object, change.previous)) return
     for (const { name } of referring(change.key)) reconciler.interrupt(name)
   })
-  const controller: Controller = new Controller({
+  const controller: Controller = new RegistriesController(resyncing(store, registries, options), {
     reconciler,
     triggers: [
       withForgotten(onSpecChange(registries), store, namespace),
@@ -90,6 +98,65 @@ export function registryReconcilers(options: RegistriesOptions): readonly Contro
     if (registries.isSynced && store.registry(name) && !registries.get(key)) controller.enqueue(key)
   })
   return [controller]
+}
+
+/** Tells the store what there is when it begins, and where the store lost it. */
+class RegistriesController extends Controller {
+  readonly #resync: () => () => void
+  #stopResync: (() => void) | undefined
+
+  constructor(resync: () => () => void, options: ControllerOptions) {
+    super(options)
+    this.#resync = resync
+  }
+
+  override start(): void {
+    this.#stopResync ??= this.#resync()
+    super.start()
+  }
+
+  override async stop(): Promise<void> {
+    this.#stopResync?.()
+    this.#stopResync = undefined
+    await super.stop()
+  }
+}
+
+const RESYNC_RETRY_MS = 1_000
+
+/** @returns what begins it, and that what ends it */
+function resyncing(
+  store: RegistryStore,
+  registries: Informer<KubeObject>,
+  { namespace, logger, clock = systemClock }: RegistriesOptions,
+) {
+  return () => {
+    const stopping = new AbortController()
+    const { signal } = stopping
+    let isRunning = false
+    const begin = async () => {
+      if (isRunning) return
+      isRunning = true
+      while (!signal.aborted) {
+        try {
+          const living = registries.list().filter(({ metadata }) => !metadata.deletionTimestamp)
+          // Served under our schema.
+          await store.resync(living.map((object) => settingsOf(object as unknown as Registry, namespace).target))
+          break
+        } catch (error) {
+          logger.debug({ error: FleetError.from(error).message }, 'registries could not be written as a whole')
+          await clock.sleep(RESYNC_RETRY_MS, signal)
+        }
+      }
+      isRunning = false
+    }
+    const unsubscribe = store.onLost?.(() => void begin())
+    void begin()
+    return () => {
+      stopping.abort()
+      unsubscribe?.()
+    }
+  }
 }
 
 /** Registries the hub still knows whose object went while nobody looked: they are looked at once, and forgotten. */

@@ -74,6 +74,12 @@ export class MemoryRegistries implements RegistryStore {
     this.#write()
   }
 
+  async resync(all: readonly RegistryFacts[]): Promise<void> {
+    const wanted = new Set(all.map(({ name }) => name))
+    for (const { facts } of this.registries()) if (!wanted.has(facts.name)) await this.remove(facts.name)
+    for (const facts of all) await this.declare(facts)
+  }
+
   async record(name: string, result: ProbeResult): Promise<void> {
     const known = this.#board.get(name)
     if (!known) return

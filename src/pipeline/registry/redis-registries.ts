@@ -1,7 +1,9 @@
-import { type Clock, FleetError, minutes, seconds, systemClock } from '#model'
+import { createHash } from 'node:crypto'
+import { type Clock, FleetError, minutes, StoreUnavailableError, seconds, systemClock } from '#model'
 import {
   type Command,
   closeRedis,
+  digestOf,
   escapeGlob,
   NO_CONNECTION,
   pipelined,
@@ -10,6 +12,8 @@ import {
   redisClient,
   redisUnavailable,
   scanKeys,
+  sealFault,
+  sealText,
   transaction,
 } from '#redis'
 import { type Logger, silentLogger } from '#runtime'
@@ -17,10 +21,12 @@ import { type Entry, Journal, probed, RegistryBoard } from './board.ts'
 import {
   ALL,
   announced,
+  DIGEST,
   EVENTS_CHANNEL,
   EVENTS_KEPT,
   EVENTS_TTL_S,
   eventDocument,
+  GENERATION,
   keysOf,
   measurementDocument,
   oldestScore,
@@ -28,6 +34,7 @@ import {
   readSpec,
   readStatus,
   rfc3339,
+  SEAL_SCRIPTS,
   scoreOf,
   specDocument,
   statusDocument,
@@ -42,6 +49,8 @@ export interface RedisRegistriesOptions {
   readonly checkEveryMs?: number
   /** how long a status stands at least without a new one, ms; default 10 min */
   readonly statusTtlMs?: number
+  /** only what a manager of ours wrote as a whole is taken, not what an original or an older version did; default no */
+  readonly sealed?: boolean
   readonly clock?: Clock
   readonly logger?: Logger
 }
@@ -51,6 +60,9 @@ const CALM_MS = 50
 const RETRY_MS = 500
 /** Registries per round trip. */
 const SLICE = 200
+
+const NOT_YET = `those of a manager of this version were not written yet, or ${GENERATION} is missing`
+const MENDS = `; a running manager of this version writes them again within seconds (key ${DIGEST})`
 
 /** What a registry's documents were when we last read them: equal texts need no second reading. */
 interface Texts {
@@ -79,15 +91,18 @@ export class RedisRegistries implements RegistryStore {
   /** announced since the last look; 'all': something may have been missed */
   #news: Set<string> | 'all' = 'all'
   #isLoaded = false
+  readonly #lostListeners = new Set<() => void>()
+  /** this process wrote all that Redis should hold */
+  #hasWrittenAll = false
   #trouble: { readonly since: number; readonly reason: string } | undefined = {
     since: 0,
     reason: 'they were not read yet',
   }
 
   private constructor(options: RedisRegistriesOptions) {
-    const { connection, checkEveryMs = seconds(5), statusTtlMs = minutes(10) } = options
+    const { connection, checkEveryMs = seconds(5), statusTtlMs = minutes(10), sealed = false } = options
     const { clock = systemClock, logger = silentLogger } = options
-    this.#options = { connection, checkEveryMs, statusTtlMs, clock, logger }
+    this.#options = { connection, checkEveryMs, statusTtlMs, sealed, clock, logger }
     this.#redis = redisClient(connection, (reason) => this.#lost(reason))
     this.#subscriber = redisClient(connection, (reason) => {
       logger.debug({ reason }, 'announcements of registries are not heard')
@@ -125,6 +140,42 @@ export class RedisRegistries implements RegistryStore {
     return this.#board.onChange(listener)
   }
 
+  onLost(listener: () => void): () => void {
+    this.#lostListeners.add(listener)
+    return () => this.#lostListeners.delete(listener)
+  }
+
+  /** @throws StoreUnavailableError: nothing was written */
+  resync(all: readonly RegistryFacts[]): Promise<void> {
+    const wanted = new Map(all.map((given) => [given.name, factsOf(given)]))
+    return this.#inTurn(
+      async () => {
+        const [listed] = await pipelined(this.#redis, [['TYPE', ALL]])
+        const names = listed === 'set' ? await this.#names() : []
+        const known = [...names, ...this.#board.registries().map(({ facts }) => facts.name)]
+        for (const name of new Set(known)) if (!wanted.has(name)) await this.#remove(name)
+        const entries = [...wanted.values()].flatMap(
+          (facts) => this.#board.declared(facts) ?? this.#board.get(facts.name) ?? [],
+        )
+        const specs = new Map(entries.map(({ state: { facts } }) => [facts.name, JSON.stringify(specDocument(facts))]))
+        await transaction(this.#redis, [
+          ['DEL', ALL],
+          ...(specs.size > 0 ? [['SADD', ALL, ...specs.keys()] satisfies Command] : []),
+          ...[...specs].map(([name, spec]): Command => ['SET', keysOf(name).spec, spec]),
+          ...this.#sealed(specs),
+        ])
+        for (const entry of entries) {
+          const { name } = entry.state.facts
+          this.#texts.set(name, { spec: specs.get(name) ?? '', status: this.#texts.get(name)?.status ?? null })
+          this.#board.put(name, entry)
+        }
+        this.#hasWrittenAll = true
+        // What cannot be read is about to be written.
+      },
+      () => this.#look('all').catch(() => undefined),
+    )
+  }
+
   /** @throws StoreUnavailableError: nothing was written */
   declare(given: RegistryFacts): Promise<void> {
     const facts = factsOf(given)
@@ -149,18 +200,32 @@ export class RedisRegistries implements RegistryStore {
 
   /** @throws StoreUnavailableError: some of it may still be there; ask again */
   remove(name: string): Promise<void> {
-    return this.#inTurn(async () => {
-      const keys: string[] = [keysOf(name).events]
-      for await (const page of scanKeys(this.#redis, `registry:${escapeGlob(name)}:*`)) keys.push(...page)
-      const event = eventDocument('registry.deleted', name, this.#options.clock.now(), null)
-      await transaction(this.#redis, [
-        ['SREM', ALL, name],
-        ['UNLINK', ...keys],
-        ['PUBLISH', EVENTS_CHANNEL, event],
-      ])
-      this.#texts.delete(name)
-      this.#board.remove(name)
-    })
+    return this.#inTurn(() => this.#remove(name))
+  }
+
+  async #remove(name: string): Promise<void> {
+    const keys: string[] = [keysOf(name).events]
+    for await (const page of scanKeys(this.#redis, `registry:${escapeGlob(name)}:*`)) keys.push(...page)
+    const event = eventDocument('registry.deleted', name, this.#options.clock.now(), null)
+    const left = new Map([...this.#texts].flatMap(([other, { spec }]) => (other === name ? [] : [[other, spec]])))
+    await transaction(this.#redis, [
+      ['SREM', ALL, name],
+      ['UNLINK', ...keys],
+      ...(this.#hasWrittenAll ? this.#sealed(left) : []),
+      ['PUBLISH', EVENTS_CHANNEL, event],
+    ])
+    this.#texts.delete(name)
+    this.#board.remove(name)
+  }
+
+  /** A new generation of what is declared: by what this process wrote, so that what is lost in Redis is missed. */
+  #sealed(specs: ReadonlyMap<string, string>): readonly Command[] {
+    const generation = String(Math.round(this.#options.clock.now()))
+    const digest = digestOf([...specs].map(([name, spec]) => [name, sha1(spec)]))
+    return [
+      ['SET', GENERATION, generation],
+      ['SET', DIGEST, sealText(generation, specs.size, digest)],
+    ]
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -172,11 +237,11 @@ export class RedisRegistries implements RegistryStore {
     await this.#turn.catch(() => undefined) // told to whoever asked for it
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+  #inTurn<T>(work: () => Promise<T>, load = () => this.#look('all')): Promise<T> {
     const turn = this.#turn
       .catch(() => undefined) // told to whoever asked for it
       .then(async () => {
-        if (!this.#isLoaded) await this.#look('all')
+        if (!this.#isLoaded) await load()
         return work()
       })
     this.#turn = turn
@@ -190,9 +255,12 @@ export class RedisRegistries implements RegistryStore {
     const spec = JSON.stringify(specDocument(facts))
     const status = last && JSON.stringify(statusDocument({ since }, last))
     const ttlS = statusTtlS(facts, this.#options.statusTtlMs)
+    const isNew = this.#texts.get(facts.name)?.spec !== spec
+    const specs = new Map([...this.#texts].map(([name, texts]) => [name, texts.spec])).set(facts.name, spec)
     await transaction(this.#redis, [
       ['SADD', ALL, facts.name],
       ['SET', keys.spec, spec],
+      ...(isNew && this.#hasWrittenAll ? this.#sealed(specs) : []),
       status === null ? ['DEL', keys.status] : ['SET', keys.status, status, 'EX', ttlS],
       ...more,
       ...(more.length > 0 ? [] : [['PUBLISH', EVENTS_CHANNEL, this.#event(entry.state)] satisfies Command]),
@@ -306,7 +374,7 @@ export class RedisRegistries implements RegistryStore {
   }
 
   async #look(news: ReadonlySet<string> | 'all'): Promise<void> {
-    const present = news === 'all' ? await this.#names() : undefined
+    const present = news === 'all' ? await this.#listed() : undefined
     if (present) {
       const gone = this.#board.registries().filter(({ facts }) => !present.includes(facts.name))
       for (const { facts } of gone) this.#forget(facts.name)
@@ -315,6 +383,33 @@ export class RedisRegistries implements RegistryStore {
     for (let start = 0; start < wanted.length; start += SLICE)
       await this.#read(wanted.slice(start, start + SLICE), !present)
     this.#found()
+  }
+
+  /** The names, where they are exactly those that were sealed. @throws StoreUnavailableError: what was read last stays */
+  async #listed(): Promise<readonly string[]> {
+    const look: Command = ['EVAL', SEAL_SCRIPTS.look, 3, ALL, GENERATION, DIGEST, '']
+    const [answer] = await pipelined(this.#redis, [look]).catch((error: unknown) => {
+      // A key is something else than it should be: only a resync puts it right.
+      this.#tellLost()
+      throw error
+    })
+    const [generation, seal, digest, count, ...list] = answer as [
+      string | null,
+      string | null,
+      string,
+      number,
+      ...string[],
+    ]
+    const fault = generation === null ? NOT_YET : sealFault(seal ?? undefined, { generation, count, digest })
+    if (fault !== undefined && (this.#options.sealed || this.#hasWrittenAll)) {
+      this.#tellLost()
+      throw new StoreUnavailableError('Redis', `of the registries in it ${fault}${MENDS}`)
+    }
+    return list.filter((_, index) => index % 2 === 0)
+  }
+
+  #tellLost(): void {
+    if (this.#hasWrittenAll) for (const listener of this.#lostListeners) listener()
   }
 
   async #names(): Promise<readonly string[]> {
@@ -337,7 +432,9 @@ export class RedisRegistries implements RegistryStore {
       const [spec, status, isMember = 1] = answers.slice(index * width, index * width + width)
       const facts = typeof spec === 'string' && isMember === 1 ? readSpec(name, spec) : undefined
       if (!facts) {
-        this.#forget(name)
+        // Deleted, or lost: the whole tells which.
+        if (asksMembership && (this.#options.sealed || this.#hasWrittenAll)) this.#hear('all')
+        else this.#forget(name)
         continue
       }
       const texts = { spec: String(spec), status: typeof status === 'string' ? status : null }
@@ -401,3 +498,5 @@ export class RedisRegistries implements RegistryStore {
     logger.warn({ reason }, 'registries cannot be read from Redis; what was read last is shown')
   }
 }
+
+const sha1 = (text: string): string => createHash('sha1').update(text).digest('hex')

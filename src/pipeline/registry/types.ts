@@ -82,6 +82,10 @@ export interface RegistryReader {
 
 export interface RegistryStore extends RegistryReader, AsyncDisposable {
   declare(facts: RegistryFacts): Promise<void>
+  /** These are all: others go with every trace. Before it, what is declared is not known to be complete. */
+  resync(all: readonly RegistryFacts[]): Promise<void>
+  /** Told where only a resync can help: the store holds less or something else than was written. */
+  onLost?(listener: () => void): () => void
   record(name: string, result: ProbeResult): Promise<void>
   /** every trace goes */
   remove(name: string): Promise<void>
