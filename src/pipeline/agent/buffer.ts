@@ -128,6 +128,7 @@ export class BatchBuffer implements AsyncDisposable {
         segmentBytes,
         retainBytes: 0,
         retainMs: 0,
+        startsFull: true,
         maxBytes: bytes,
         maxQueuedBytes: Math.max(bytes, 64 * 2 ** 20),
         clock,
@@ -488,8 +489,9 @@ export class BatchBuffer implements AsyncDisposable {
       await this.#ledger.save()
     } catch (error) {
       this.#dirty = true
+      if (this.#fault === undefined)
+        this.#options.logger.error({ err: error }, 'the ledger of the buffer could not be written')
       this.#fault ??= error instanceof Error ? error.message : String(error)
-      this.#options.logger.error({ err: error }, 'the ledger of the buffer could not be written')
     }
   }
 

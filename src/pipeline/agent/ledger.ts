@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { SequenceRange } from '#model'
+import { isDiskFull } from '#runtime'
 import { Ranges } from './ranges.ts'
 
 const SLOT_BYTES = 128 * 1024
@@ -41,8 +42,7 @@ export class Ledger implements AsyncDisposable {
     try {
       const { size } = await file.stat()
       if (size < 2 * SLOT_BYTES) {
-        await file.write(Buffer.alloc(2 * SLOT_BYTES - size), 0, 2 * SLOT_BYTES - size, size)
-        await file.sync()
+        await reserve(file, size)
       }
       const bytes = Buffer.alloc(2 * SLOT_BYTES)
       await file.read(bytes, 0, bytes.length, 0)
@@ -92,6 +92,16 @@ export class Ledger implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#writing
     await this.#file.close()
+  }
+}
+
+/** On a disk that is full already there is nothing to reserve: each save tries anew. */
+async function reserve(file: FileHandle, sizeBytes: number): Promise<void> {
+  try {
+    await file.write(Buffer.alloc(2 * SLOT_BYTES - sizeBytes), 0, 2 * SLOT_BYTES - sizeBytes, sizeBytes)
+    await file.sync()
+  } catch (error) {
+    if (!isDiskFull(error)) throw error
   }
 }
 

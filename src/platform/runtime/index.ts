@@ -17,6 +17,7 @@ export { type BackoffOptions, backoffMs, retryForever } from './retry.ts'
 export { lockDirectory } from './segment-log/directory-lock.ts'
 export {
   DirectoryLockedError,
+  isDiskFull,
   LogFullError,
   LogWriteError,
   RecordTooLargeError,

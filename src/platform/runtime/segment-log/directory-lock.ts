@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { link, mkdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { type FileHandle, link, mkdir, open, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { DirectoryLockedError } from './errors.ts'
+import { DirectoryLockedError, isDiskFull } from './errors.ts'
 
 const REFRESH_MS = 2_000
 /** A holder on another host cannot be asked; it is gone when it refreshed nothing for this long. */
@@ -20,9 +20,11 @@ interface Holder {
 /**
  * Keeps a directory for this process. Node has no file locks of the kernel, so the lock is a file that names its holder:
  * one of a process that no longer runs is taken over at once, also after `kill -9` and where the pid was given away again.
+ * @param startsFull on a full disk it holds by its place alone, until there is room to say whose it is: so long nothing tells two
+ *   processes apart that start in the same folder. Without it such a disk is an error.
  * @throws DirectoryLockedError while another living process holds it
  */
-export async function lockDirectory(directory: string): Promise<AsyncDisposable> {
+export async function lockDirectory(directory: string, startsFull = false): Promise<AsyncDisposable> {
   await mkdir(directory, { recursive: true })
   const path = join(directory, 'lock')
   const me: Holder = {
@@ -32,8 +34,10 @@ export async function lockDirectory(directory: string): Promise<AsyncDisposable>
     host: hostname(),
   }
   const mine = join(directory, `lock.${me.token}`)
-  await writeFile(mine, JSON.stringify(me))
+  const file = await open(mine, 'w')
+  let isSaid = false
   try {
+    isSaid = await said(file, me, startsFull)
     for (let attempt = 0; ; attempt++) {
       if (await linked(mine, path)) break
       const text = await readFile(path, 'utf8').catch(missingAsUndefined)
@@ -42,18 +46,44 @@ export async function lockDirectory(directory: string): Promise<AsyncDisposable>
       if (attempt > 50 || (await isAlive(path, holder))) throw new DirectoryLockedError(directory, describe(holder))
       await takeAway(path, text, mine)
     }
+    // The one that was taken away may have left room for ours.
+    if (!isSaid) isSaid = await said(file, me, startsFull)
+  } catch (error) {
+    await file.close()
+    throw error
   } finally {
     await rm(mine, { force: true })
   }
   // A refresh that fails (disk full) only ages the lock for other hosts; here the pid tells.
-  const timer = setInterval(() => void utimes(path, new Date(), new Date()).catch(() => undefined), REFRESH_MS)
+  const refresh = async () => {
+    await utimes(path, new Date(), new Date()).catch(() => undefined)
+    if (!isSaid) isSaid = await said(file, me, true).catch(() => true)
+  }
+  let refreshing: Promise<void> = Promise.resolve()
+  const timer = setInterval(() => {
+    refreshing = refreshing.then(refresh)
+  }, REFRESH_MS)
   timer.unref()
   return {
     async [Symbol.asyncDispose]() {
       clearInterval(timer)
+      await refreshing
+      await file.close()
       const text = await readFile(path, 'utf8').catch(missingAsUndefined)
       if (text !== undefined && parseHolder(text)?.token === me.token) await rm(path, { force: true })
     },
+  }
+}
+
+/** @returns false: the disk has no room for it */
+async function said(file: FileHandle, me: Holder, mayBeFull: boolean): Promise<boolean> {
+  try {
+    const text = JSON.stringify(me)
+    const { bytesWritten } = await file.write(text, 0)
+    return bytesWritten === Buffer.byteLength(text)
+  } catch (error) {
+    if (!mayBeFull || !isDiskFull(error)) throw error
+    return false
   }
 }
 

@@ -53,3 +53,9 @@ export class DirectoryLockedError extends FleetError {
     this.holder = holder
   }
 }
+
+/** The system's error of a disk that has no room. */
+export function isDiskFull(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'ENOSPC' || code === 'EDQUOT'
+}

@@ -4,7 +4,7 @@ import type { Clock } from '#model'
 import { invariant, systemClock } from '#model'
 import { lockDirectory } from './directory-lock.ts'
 import { type Disk, type DiskFile, nodeDisk, writeAtomically } from './disk.ts'
-import { LogFullError, LogWriteError, RecordTooLargeError } from './errors.ts'
+import { isDiskFull, LogFullError, LogWriteError, RecordTooLargeError } from './errors.ts'
 import {
   decodeSegmentHeader,
   encodeRecordHeader,
@@ -38,6 +38,8 @@ export interface SegmentLogOptions {
   /** random 32 bits, the salt of a segment's checksums */
   readonly random?: () => number
   readonly disk?: Disk
+  /** opens on a disk that has no room even for its name and lock; they are written when there is, before any record. Default false */
+  readonly startsFull?: boolean
   /** Called for bytes that are not served: once per place and open log. */
   readonly onDamage?: (damage: LogDamage) => void
 }
@@ -111,6 +113,8 @@ export class SegmentLog implements AsyncDisposable {
   #waitingBytes = 0
   #writing: Promise<void> | undefined
   #closed = false
+  /** its id is on disk */
+  #isNamed = false
   #appended = 0
   #syncs = 0
   #refused = 0
@@ -151,19 +155,25 @@ export class SegmentLog implements AsyncDisposable {
       clock: systemClock,
       random: () => Math.floor(Math.random() * 2 ** 32),
       disk: nodeDisk,
+      startsFull: false,
       ...rest,
     }
     // A quarter each, so that whatever all consumers have passed always leaves room for one more record.
     options.segmentBytes = Math.min(options.segmentBytes, options.maxBytes / 4)
     options.maxRecordBytes = Math.min(options.maxRecordBytes, options.maxBytes / 4)
-    const { directory, disk } = options
-    const lock = await lockDirectory(directory)
+    const { directory, disk, startsFull } = options
+    const lock = await lockDirectory(directory, startsFull)
     try {
       await disk.makeDirectory(directory)
       const names = await disk.list(directory)
       const checkpoints = await readCheckpoints(disk, directory, names)
-      const id = await readOrMakeId(disk, directory, names)
+      const known = await readId(disk, directory, names)
+      const id = known ?? randomUUID()
       const log = new SegmentLog(options, onDamage, { id, lock, segments: [], checkpoints })
+      log.#isNamed = known !== undefined
+      await log.#keepId().catch((error: unknown) => {
+        if (!startsFull || !isDiskFull(error)) throw error
+      })
       await log.#load(names.filter((name) => /^\d{16}\.segment$/.test(name)).sort())
       return log
     } catch (error) {
@@ -243,7 +253,7 @@ export class SegmentLog implements AsyncDisposable {
     const write = () => writeAtomically(disk, directory, `${consumer}${CHECKPOINT}`, `${JSON.stringify({ index })}\n`)
     try {
       await write().catch(async (error: unknown) => {
-        if (!isFull(error)) throw error
+        if (!isDiskFull(error)) throw error
         // The consumer needs nothing below: what it passed may go first, and makes the room to say so.
         this.#checkpoints.set(consumer, Math.max(index, this.checkpoint(consumer)))
         await this.#retain(0)
@@ -417,7 +427,14 @@ export class SegmentLog implements AsyncDisposable {
     this.#segments.splice(this.#segments.indexOf(segment), 1)
   }
 
+  async #keepId(): Promise<void> {
+    if (this.#isNamed) return
+    await writeAtomically(this.#options.disk, this.#options.directory, 'id', `${this.id}\n`)
+    this.#isNamed = true
+  }
+
   async #activeSegment() {
+    await this.#keepId()
     const { segmentBytes, directory, disk, clock, random } = this.#options
     if (this.#active && this.#active.segment.bytes < segmentBytes) return this.#active
     const previous = this.#active
@@ -521,7 +538,7 @@ export class SegmentLog implements AsyncDisposable {
 
   #writeError(error: unknown): LogFullError | LogWriteError {
     const { directory } = this.#options
-    if (isFull(error))
+    if (isDiskFull(error))
       return new LogFullError(directory, 'no space left on the disk; make room there', { cause: error })
     return new LogWriteError(directory, error instanceof Error ? error.message : String(error), { cause: error })
   }
@@ -546,17 +563,8 @@ function parseCheckpoint(text: string): number {
   }
 }
 
-async function readOrMakeId(disk: Disk, directory: string, names: readonly string[]): Promise<string> {
-  if (names.includes('id')) {
-    const id = (await disk.read(join(directory, 'id'))).toString().trim()
-    if (/^[0-9a-f-]{36}$/.test(id)) return id
-  }
-  const id = randomUUID()
-  await writeAtomically(disk, directory, 'id', `${id}\n`)
-  return id
-}
-
-function isFull(error: unknown): boolean {
-  const { code } = error as NodeJS.ErrnoException
-  return code === 'ENOSPC' || code === 'EDQUOT'
+async function readId(disk: Disk, directory: string, names: readonly string[]): Promise<string | undefined> {
+  if (!names.includes('id')) return undefined
+  const id = (await disk.read(join(directory, 'id'))).toString().trim()
+  return /^[0-9a-f-]{36}$/.test(id) ? id : undefined
 }
