@@ -20,7 +20,9 @@ for (let i = 0; i < runs; i++) {
   const { what, outcome, detail } = await bench.run(randomOf(seed + i))
   counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
   const isBad = outcome === 'stays dead' || outcome === 'serves altered objects'
-  process.stdout.write(`${i + 1} (seed ${seed + i})  ${what}: ${outcome}\n${isBad ? `${detail}\n` : ''}`)
+  // A hub that only served when it was started again says why, as one does that stays dead.
+  const tells = isBad || outcome === 'served at the second start'
+  process.stdout.write(`${i + 1} (seed ${seed + i})  ${what}: ${outcome}\n${tells ? `${detail}\n` : ''}`)
 }
 for (const [outcome, count] of counts) process.stdout.write(`${count} ${outcome}\n`)
 if (counts.has('stays dead') || counts.has('serves altered objects')) process.exitCode = 1
