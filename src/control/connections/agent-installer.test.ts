@@ -117,3 +117,80 @@ describe('a finalizer that cannot be taken off', () => {
     expect(patches.slice(0, 4)).toEqual([0, 60, 180, 420])
   })
 })
+
+describe('a role that the hub may not grant', () => {
+  it('is tried again within a minute, and given as soon as that is allowed', async () => {
+    const kept = new Map<string, object>()
+    let mayGrant = false
+    let refused = 0
+    const id = (resource: { plural: string }, key: { name: string }) => `${resource.plural}/${key.name}`
+    const kube = {
+      endpoint: 'https://api:6443',
+      find: () => Promise.resolve(undefined),
+      serves: () => Promise.resolve(true),
+      list: () => Promise.resolve({ items: [] }),
+      listAll: () => Promise.resolve([]),
+      get: (resource: { plural: string }, key: { name: string }) => Promise.resolve(kept.get(id(resource, key))),
+      patch: (resource: { plural: string }, key: { name: string }, body: object) => {
+        if (resource.plural === 'clusterroles' && JSON.stringify(body).includes('widgets') && !mayGrant) {
+          refused++
+          return Promise.reject(new KubeError('forbidden', 'that would be more than it has'))
+        }
+        kept.set(id(resource, key), { metadata: {}, ...body })
+        return Promise.resolve(body)
+      },
+    } as unknown as KubeClient
+    const metadata = { name: 'west', namespace: 'fleet', uid: 'u', finalizers: [AGENT_FINALIZER] }
+    const hub = {
+      get: () => Promise.resolve({ metadata }),
+      patch: () => Promise.resolve({}),
+    } as unknown as KubeClient
+    const widget = {
+      group: 'x',
+      version: 'v1',
+      kind: 'Widget',
+      plural: 'widgets',
+      isPluralDeclared: true,
+      watch: false,
+    }
+    const installer = new AgentInstaller({
+      hub,
+      install: { image: 'i', version: '1', tls: false, address: 'hub:1' },
+      credentials: {
+        check: () => undefined,
+        issue: () => Promise.resolve({ token: 't', id: 'i', issuedAt: 0 }) as never,
+        revoke: () => Promise.resolve(),
+      },
+      collectors,
+      reads: () => [widget],
+      operatorScanIntervalMs: 1,
+      clock: systemClock,
+      random: () => 0,
+      logger: silentLogger,
+    })
+    const settle = (now: number, isMissing: boolean) =>
+      installer.settle({
+        object: { metadata },
+        connection: { apiVersion: '', kind: '', metadata, spec: {} },
+        facts: { intervalMs: 30_000 },
+        wants: true,
+        isMissing,
+        condition: undefined,
+        absence: '',
+        server: 'https://api:6443',
+        client: () => Promise.resolve(kube),
+        now,
+        signal: new AbortController().signal,
+      } as unknown as Wish)
+    const hasRole = () =>
+      JSON.stringify([...kept].filter(([name]) => name.startsWith('clusterroles'))).includes('widgets')
+    expect(await settle(0, true)).toMatchObject({ accepted: true })
+    expect([refused, hasRole()]).toEqual([1, false])
+    for (let now = 10_000; now < 200_000; now += 10_000) await settle(now, false)
+    expect(refused).toBeGreaterThanOrEqual(4)
+    expect(refused).toBeLessThanOrEqual(6)
+    mayGrant = true
+    for (let now = 200_000; now <= 260_000; now += 10_000) await settle(now, false)
+    expect(hasRole()).toBe(true)
+  })
+})

@@ -89,8 +89,12 @@ interface Attempt {
   /** attempts at this wish since the agent last delivered */
   readonly tries: number
   readonly end: DeploymentEnd
+  /** when the hub last could not give the agent the role that MetricSources need, ms; undefined: it could */
+  readonly roleRefusedAt?: number | undefined
 }
 
+/** Who is given the right to grant a role need not wait for the next look for drift. */
+const ROLE_AGAIN_MS = seconds(45)
 const DRIFT_CHECK_MS = minutes(10)
 const MAX_WAIT_MS = minutes(10)
 const PATIENCE_MS = minutes(5)
@@ -196,7 +200,14 @@ export class AgentInstaller {
       end = { kind: 'failed', code, message }
     }
     const before = last?.hash === hash ? last.tries : 0
-    const attempt = { hash, reads: JSON.stringify(reads ?? []), at: now, tries: isMissing ? before + 1 : 0, end }
+    const attempt: Attempt = {
+      hash,
+      reads: JSON.stringify(reads ?? []),
+      at: now,
+      tries: isMissing ? before + 1 : 0,
+      end,
+      ...(end.kind === 'deployed' && end.roleLeft !== undefined && { roleRefusedAt: now }),
+    }
     this.#attempts.set(name, attempt)
     if (end.kind === 'failed') logger.warn({ cluster: name, reason: end.message }, 'the agent could not be deployed')
     else {
@@ -227,22 +238,26 @@ export class AgentInstaller {
   }
 
   /**
-   * The agent is well; where it is to read something else than before, its role is renewed. One attempt: the next look for drift
-   * heals what fails, and what changed while no hub was there to see it.
+   * The agent is well; where it is to read something else than before, its role is renewed. What may not be granted is tried
+   * again within a minute; the next look for drift heals what fails else, and what changed while no hub was there to see it.
    */
   async #followReads(wish: Wish, settings: AgentSettings, last: Attempt, reads: readonly SourceReads[]): Promise<void> {
     const { collectors, logger } = this.#options
     const { signal } = wish
     const { name } = wish.object.metadata
     const now = JSON.stringify(reads)
-    if (last.reads === now) return
-    this.#attempts.set(name, { ...last, reads: now })
+    const wasRefused = last.roleRefusedAt !== undefined
+    if (last.reads === now && !(wasRefused && wish.now - (last.roleRefusedAt ?? 0) >= ROLE_AGAIN_MS)) return
+    const attempt: Attempt = { ...last, reads: now, roleRefusedAt: wasRefused ? wish.now : undefined }
+    this.#attempts.set(name, attempt)
     if (last.reads === undefined || !hasFinalizer(wish.object)) return
     try {
       const kube = await wish.client()
       if (!kube) return
       const cluster = parseClusterName(name)
-      this.#tellRole(name, await updateRole({ kube, cluster, settings, collectors, reads, signal }))
+      const reason = await updateRole({ kube, cluster, settings, collectors, reads, signal })
+      this.#attempts.set(name, { ...attempt, roleRefusedAt: reason === undefined ? undefined : wish.now })
+      this.#tellRole(name, reason)
     } catch (error) {
       signal.throwIfAborted()
       logger.warn({ cluster: name, err: FleetError.from(error) }, 'the role of the agent could not be renewed')
