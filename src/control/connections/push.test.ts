@@ -493,8 +493,11 @@ describe("an agent's deployment", () => {
         ) as string,
       }),
     )
-    // This member serves no claims at all.
-    expect(await conditionOf(world, 'west', 'BufferNotDurable')).toMatchObject({ status: 'True', reason: 'NoClaims' })
+    // This member has claims, and nothing that would make their volumes.
+    expect(await conditionOf(world, 'west', 'BufferNotDurable')).toMatchObject({
+      status: 'True',
+      reason: 'NoDefaultStorageClass',
+    })
     await member.server.objects.delete(
       { group: '', version: 'v1', plural: 'pods' },
       {

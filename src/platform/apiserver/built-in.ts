@@ -142,6 +142,7 @@ const GROUPS: readonly (readonly [group: string, version: string, resources: rea
     'v1',
     [{ kind: 'Ingress', plural: 'ingresses', shortNames: ['ing'], status: true, generation: true }],
   ],
+  ['storage.k8s.io', 'v1', [{ kind: 'StorageClass', plural: 'storageclasses', shortNames: ['sc'], clusterWide: true }]],
   ['coordination.k8s.io', 'v1', [{ kind: 'Lease', versionRequired: true, createOnUpdate: true }]],
   [
     'apiextensions.k8s.io',

@@ -10,6 +10,7 @@ import {
   persistentVolume,
   persistentVolumeClaim,
   replicationController,
+  storageClass,
 } from './kept.ts'
 import { pod } from './pod.ts'
 
@@ -34,6 +35,7 @@ export const builtInSchemas: Readonly<Record<string, Schema>> = {
   'batch/v1/Job': job,
   'batch/v1/CronJob': cronJob,
   'networking.k8s.io/v1/Ingress': ingress,
+  'storage.k8s.io/v1/StorageClass': storageClass,
   'coordination.k8s.io/v1/Lease': lease,
   'events.k8s.io/v1/Event': newEvent,
   'rbac.authorization.k8s.io/v1/Role': role,

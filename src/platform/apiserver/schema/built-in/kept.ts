@@ -1,4 +1,4 @@
-import { as, kindOf, list, object, open } from '../components.ts'
+import { as, flag, kindOf, list, object, open, stringMap, strings, text } from '../components.ts'
 import { podTemplate } from './pod.ts'
 
 /*
@@ -37,3 +37,11 @@ export const cronJob = kindOf('io.k8s.api.batch.v1.CronJob', 'Makes Jobs by the 
   status,
 })
 export const ingress = kindOf('io.k8s.api.networking.v1.Ingress', 'Lets requests from outside in.', { spec, status })
+export const storageClass = kindOf('io.k8s.api.storage.v1.StorageClass', 'How claims get their storage.', {
+  provisioner: text('who makes the volumes'),
+  parameters: stringMap('what it is to know'),
+  reclaimPolicy: text('what becomes of a volume without its claim'),
+  volumeBindingMode: text('when a volume is made'),
+  allowVolumeExpansion: flag('whether claims may grow'),
+  mountOptions: strings('options of the mount'),
+})
