@@ -68,6 +68,7 @@ async function manager(): Promise<void> {
     redis: redisOn(stores.redisPort),
     withHistory: true,
     version: 'chaos',
+    claimFolder: async () => undefined,
     logMaxBytes: 2 ** 28,
     logger,
   })

@@ -48,7 +48,7 @@ export async function runAgent({ config, warnings, version }: RunOptions): Promi
   keepHeapTight()
   await keepPrivate(config.buffer.directory)
   const ours = { ...BUFFER_FORMAT, program: version }
-  await claimFormat(config.buffer.directory, { what: "agent's buffer", ours, logger })
+  const claimBuffer = await claimFormat(config.buffer.directory, { what: "agent's buffer", ours, logger })
   const metrics = new Metrics()
   countBuild(metrics, version)
   const stopAsked = signalled()
@@ -76,6 +76,7 @@ export async function runAgent({ config, warnings, version }: RunOptions): Promi
         metrics,
         logger,
       })
+      await claimBuffer()
     },
     async stop() {
       await agent?.stop()

@@ -51,6 +51,7 @@ describe.skipIf(redisMissing !== undefined)(
         redis: { host: redis.host, port: redis.port },
         withHistory: false,
         version: '1.0.0',
+        claimFolder: async () => undefined,
         logMaxBytes: 2 ** 30,
         logger: silentLogger,
       })

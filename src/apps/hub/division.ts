@@ -24,6 +24,8 @@ export interface Division {
 export interface DivisionWanted {
   /** of this program */
   readonly version: string
+  /** writes the form of the data folder, as who leads */
+  readonly claimFolder: () => Promise<void>
   readonly dataDir: string
   readonly of: number
   readonly redis: RedisConnection
@@ -81,6 +83,7 @@ async function dividedNow(wanted: DivisionWanted): Promise<Division> {
   // One process at a time looks after the folder; what it finds may be half a division.
   await using _lock = await lockDirectory(join(dataDir, 'dividing'))
   await claimRedisFormat(redis, version, logger)
+  await wanted.claimFolder()
   const former = await readManifest(dataDir)
   await removeLeftovers(dataDir, former)
   const manifest = former.of === of ? former : await divide(wanted, former)

@@ -9,8 +9,12 @@ import { checkRedisFormat } from '#state'
  */
 const DATA = { format: 1, readableFrom: 1 }
 
-/** Before anything in the folder is opened. @throws StoredFormatError */
-export function claimDataFolder(directory: string, program: string, logger: Logger): Promise<void> {
+/**
+ * Before anything in the folder is opened.
+ * @returns writes our form, once the folder is this process's
+ * @throws StoredFormatError
+ */
+export function claimDataFolder(directory: string, program: string, logger: Logger): Promise<() => Promise<void>> {
   const ours: StoredFormat = { ...DATA, program }
   return claimFormat(directory, { what: 'data folder', ours, logger })
 }

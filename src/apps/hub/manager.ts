@@ -6,7 +6,7 @@ import { createKubeClient, type KubeClient } from '#kube'
 import { systemClock } from '#model'
 import { isChild } from '#processes'
 import { RedisRegistries } from '#registry'
-import { countBuild, keepPrivate, Metrics, type Part } from '#runtime'
+import { countBuild, keepPrivate, Metrics, type Part, silentLogger } from '#runtime'
 import { RedisStateStore } from '#state'
 import { collecting } from './collecting.ts'
 import type { ManagerConfig } from './config.ts'
@@ -39,6 +39,7 @@ interface Fleet {
 interface Governed {
   readonly config: ManagerConfig
   readonly version: string
+  readonly division: ReturnType<typeof divisionOf>
   readonly common: GoverningOptions
   readonly logger: HubLogger
   readonly metrics: Metrics
@@ -49,7 +50,9 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
   if (isChild()) return ownerProcess({ config, warnings, version })
   const logger = roleLogger(config.logLevel, 'manager', version, warnings)
   await keepPrivate(config.dataDir)
-  await claimDataFolder(config.dataDir, version, logger)
+  // Refused before anything else; looked at again, and written, by who leads, as another one may have led meanwhile.
+  await claimDataFolder(config.dataDir, version, silentLogger)
+  const claimFolder = async () => (await claimDataFolder(config.dataDir, version, logger))()
   const metrics = new Metrics({ role: 'manager' })
   countBuild(metrics, version)
   const access = await hubAccess(config.kubeconfig)
@@ -79,7 +82,8 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
     metrics,
     logger,
   }
-  const governed: Governed = { config, version, common, logger, metrics }
+  const division = divisionOf(config, version, claimFolder)
+  const governed: Governed = { config, version, division, common, logger, metrics }
   const fleet = config.processes > 1 ? inSeveral(governed) : inOne(governed)
   const probes = probesPart({
     metricsAddress: config.metricsAddress,
@@ -97,13 +101,13 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
 }
 
 /** This process owns every cluster. */
-function inOne({ config, version, common, logger, metrics }: Governed): Fleet {
+function inOne({ config, version, division: wanted, common, logger, metrics }: Governed): Fleet {
   let division: Division | undefined
   const divided: Part = {
     name: 'division',
     async start(signal) {
       division = await dividedAmong({
-        ...divisionOf(config, version),
+        ...wanted,
         logger: logger.child({ part: 'division' }),
         signal,
       })
@@ -158,10 +162,10 @@ function inOne({ config, version, common, logger, metrics }: Governed): Fleet {
 }
 
 /** Others own the clusters: this process starts them while it leads, and rules what is about no single cluster. */
-function inSeveral({ config, version, common, logger, metrics }: Governed): Fleet {
+function inSeveral({ division, common, logger, metrics }: Governed): Fleet {
   const governs = governing(common)
   const shares = sharing({
-    division: divisionOf(config, version),
+    division,
     ...(common.election && { election: common.election }),
     sources: (fleet, signal) => governs.sources(fleet, signal),
     metrics,
@@ -174,8 +178,13 @@ function inSeveral({ config, version, common, logger, metrics }: Governed): Flee
   }
 }
 
-const divisionOf = ({ dataDir, processes, redis, history, logMaxBytes }: ManagerConfig, version: string) => ({
+const divisionOf = (
+  { dataDir, processes, redis, history, logMaxBytes }: ManagerConfig,
+  version: string,
+  claimFolder: () => Promise<void>,
+) => ({
   version,
+  claimFolder,
   dataDir,
   of: processes,
   redis: redisConnection(redis),

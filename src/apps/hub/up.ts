@@ -51,7 +51,7 @@ export async function up({
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   await keepPrivate(dataDir)
   const logger = roleLogger(config.logLevel, 'up', version, warnings)
-  await claimDataFolder(dataDir, version, logger)
+  const claimFolder = await claimDataFolder(dataDir, version, logger)
   const metrics = new Metrics({ role: 'up' })
   countBuild(metrics, version)
 
@@ -158,6 +158,8 @@ export async function up({
   await runUntilSignal(
     [
       controlPlane,
+      // The objects are locked by now: no other hub has the folder.
+      { name: 'format', start: claimFolder, stop: () => Promise.resolve() },
       simulation,
       ...(given ? [] : [demoRegistry]),
       registries,

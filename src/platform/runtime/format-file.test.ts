@@ -15,8 +15,9 @@ describe('the form of a folder', () => {
     folder = mkdtempSync(join(tmpdir(), 'format-'))
     return () => rmSync(folder, { recursive: true, force: true })
   })
-  const claim = (format: number, program: string, readableFrom = format) =>
+  const looked = (format: number, program: string, readableFrom = format) =>
     claimFormat(folder, { what: 'data folder', ours: { format, readableFrom, program }, logger })
+  const claim = async (...ours: Parameters<typeof looked>) => (await looked(...ours))()
   const path = (name = 'format') => join(folder, name)
   const text = (name?: string) => readFileSync(path(name), 'utf8')
 
@@ -26,6 +27,13 @@ describe('the form of a folder', () => {
     expect(said).toEqual([])
     expect(text()).toContain('"format":1')
     expect(text('format.copy')).toBe(text())
+  })
+
+  it('is not touched by who only looks: another process may have the folder', async () => {
+    await claim(1, '1.0.0')
+    const before = text()
+    await looked(2, '2.0.0')
+    expect(text()).toBe(before)
   })
 
   it('of a folder from before there was one is an upgrade, logged', async () => {

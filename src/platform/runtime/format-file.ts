@@ -10,15 +10,16 @@ const COPIES = ['format', 'format.copy']
 const NO_DATA = new Set(['lost+found', 'lock', ...COPIES])
 
 /**
- * Looks at the form of a folder before anything in it is opened, and writes ours into it: an upgrade is logged, a downgrade
- * warned of or refused. What cannot be written, because the disk is full, is tried again at the next start.
+ * Looks at the form of a folder before anything in it is opened: an upgrade is logged, a downgrade warned of or refused.
  * @param what for people: `data folder`
+ * @returns writes our form; to be called once nobody else has the folder. What cannot be written, because the disk is full, is tried again
+ * at the next start
  * @throws StoredFormatError where this program would misread what is there
  */
 export async function claimFormat(
   directory: string,
   { what, ours, logger }: { readonly what: string; readonly ours: StoredFormat; readonly logger: Logger },
-): Promise<void> {
+): Promise<() => Promise<void>> {
   const texts = await Promise.all(COPIES.map((name) => readFile(join(directory, name), 'utf8').catch(() => undefined)))
   const found = texts.map((text) => readText(text ?? '')).find((format) => format !== undefined)
   const isUnsaid = texts.every((text) => text === undefined)
@@ -28,12 +29,14 @@ export async function claimFormat(
   if (level && sentence) logger[level]({ directory }, sentence)
   // A harmed copy is put right by the other one.
   const text = writeText(writes ? ours : (found ?? ours))
-  if (texts.every((one) => one === text)) return
-  try {
-    await mkdir(directory, { recursive: true, mode: 0o700 })
-    for (const name of COPIES) await replace(directory, name, text)
-  } catch (error) {
-    logger.warn({ directory, error }, `the format of the ${what} could not be written: it is at the next start`)
+  return async () => {
+    if (texts.every((one) => one === text)) return
+    try {
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      for (const name of COPIES) await replace(directory, name, text)
+    } catch (error) {
+      logger.warn({ directory, error }, `the format of the ${what} could not be written: it is at the next start`)
+    }
   }
 }
 
