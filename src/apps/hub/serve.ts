@@ -24,7 +24,7 @@ export class PortTakenError extends FleetError {
 
   constructor(host: string, port: number, options?: ErrorOptions) {
     super(
-      `port ${port} on ${host} is taken by another program; stop it, or choose another with --port (0 takes a free one)`,
+      `port ${port} on ${host} is taken by another program; stop it, or choose another with API_PORT or --port (0 takes a free one)`,
       options,
     )
   }
