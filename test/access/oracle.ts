@@ -522,8 +522,10 @@ export class Eyes {
 
   #rows(cluster: ClusterState, type: SnapshotType): readonly unknown[] {
     const { parts } = cluster
+    // The original leaves a node or an operator that it shows as it is.
+    const { strict } = this.#oracle
     const namespaces = (list: readonly string[]) =>
-      list.filter((name) => name === '*' || this.showsNamespace(cluster, name))
+      list.filter((name) => !strict || name === '*' || this.showsNamespace(cluster, name))
     switch (type) {
       case 'cluster':
         return [...(parts.cluster?.items.values() ?? [])]
@@ -534,9 +536,9 @@ export class Eyes {
           .filter(({ name }) => this.showsNode(cluster, name))
           .map((node) => ({
             ...node,
-            used: this.usage(cluster) ? node.used : null,
-            pods: this.allPods(cluster) ? node.pods : null,
-            requested: this.allPods(cluster) ? node.requested : null,
+            used: !strict || this.usage(cluster) ? node.used : null,
+            pods: !strict || this.allPods(cluster) ? node.pods : null,
+            requested: !strict || this.allPods(cluster) ? node.requested : null,
           }))
       case 'namespace':
         return [...(parts.namespace?.items.values() ?? [])].filter(({ name }) => this.showsNamespace(cluster, name))
