@@ -180,7 +180,7 @@ export function program(actions: Actions, version: string): Command {
     )
     .option('--namespace <name>', 'namespace whose objects are watched (NAMESPACE; clusterpulse)')
     .option('--leader-elect', 'work only while holding the lease (LEADER_ELECT)')
-    .option('--metrics-bind-address <address>', 'address of /metrics (METRICS_BIND_ADDRESS; :8080)')
+    .option('--metrics-bind-address <address>', 'address of /metrics (METRICS_BIND_ADDRESS; :8082, in a pod :8080)')
     .option(
       '--health-probe-bind-address <address>',
       'address of /healthz and /readyz (HEALTH_PROBE_BIND_ADDRESS; :8081)',

@@ -212,6 +212,9 @@ function address(read: ConfigReader, name: string, fallback: string, meaning: st
   return { host: match[1] ?? (match[2] === '' ? '0.0.0.0' : (match[2] ?? '0.0.0.0')), port }
 }
 
+const isInPod = (read: ConfigReader): boolean =>
+  read.optionalText('KUBERNETES_SERVICE_HOST', { meaning: 'set by Kubernetes in every pod' }) !== undefined
+
 /** A role's complete configuration with what was read differently than written. */
 export interface ReadResult<T> {
   readonly config: T
@@ -282,7 +285,12 @@ function describeManager(read: ConfigReader): ManagerConfig {
     ingester: ingester(read, 'manager'),
     history: history(read, 'manager'),
     logMaxBytes: logMaxBytes(read),
-    metricsAddress: address(read, 'METRICS_BIND_ADDRESS', ':8080', 'address of /metrics'),
+    metricsAddress: address(
+      read,
+      'METRICS_BIND_ADDRESS',
+      isInPod(read) ? ':8080' : ':8082',
+      'address of /metrics; :8080 in a pod, where `api` does not take it',
+    ),
     healthAddress: address(read, 'HEALTH_PROBE_BIND_ADDRESS', ':8081', 'address of /healthz and /readyz'),
     leaderElection: read.flag('LEADER_ELECT', { default: false, meaning: 'only the holder of the lease reconciles' }),
     processes: read.integer('MANAGER_PROCESSES', {

@@ -21,6 +21,7 @@ import { probesPart } from './probes.ts'
 import { redisConnection } from './redis.ts'
 import { HUB_CLIENT, type HubLogger, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
 import { sharing } from './sharing.ts'
+import { managerTurn } from './turn.ts'
 
 const LEASES = {
   connections: 'cluster-controller.clusterpulse.io',
@@ -85,17 +86,30 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
   const division = divisionOf(config, version, claimFolder)
   const governed: Governed = { config, version, division, common, logger, metrics }
   const fleet = config.processes > 1 ? inSeveral(governed) : inOne(governed)
+  const turn = managerTurn({
+    connection: redisConnection(config.redis),
+    dataDir: config.dataDir,
+    logger,
+    onLost(reason) {
+      logger.error({}, `${reason}; this one ends`)
+      process.kill(process.pid, 'SIGTERM')
+    },
+  })
   const probes = probesPart({
     metricsAddress: config.metricsAddress,
     healthAddress: config.healthAddress,
     page: fleet.metricsText,
     metrics,
     logger,
-    readiness: fleet.readiness,
+    // Who waits is as ready as a candidate without the lease is.
+    readiness: Object.fromEntries(
+      Object.entries(fleet.readiness).map(([name, check]) => [name, () => (turn.waitsFor() ? undefined : check())]),
+    ),
     version,
   })
   const format = redisFormatPart(redisConnection(config.redis), version, logger)
-  await runUntilSignal([probes, format, hub, policies, catalog, registries, ...fleet.parts], logger, () => {
+  const before = config.leaderElection ? [probes, format] : [probes, format, turn.part]
+  await runUntilSignal([...before, hub, policies, catalog, registries, ...fleet.parts], logger, () => {
     logger.info({ hub: access.server, namespace, identity, processes: config.processes }, 'manager runs')
   })
 }

@@ -20,4 +20,5 @@ export { beginDivision, forgetPositions, positionsIn } from './redis-division.ts
 export { checkRedisFormat, claimRedisFormat } from './redis-format.ts'
 export { type NodeSample, type NodeSeries, RedisNodeSeries } from './redis-series.ts'
 export { type RedisStateOptions, RedisStateStore } from './redis-store.ts'
+export { leaveTurn, takeTurn } from './redis-turn.ts'
 export type * from './types.ts'

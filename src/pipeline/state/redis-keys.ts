@@ -4,6 +4,8 @@ import type { ClusterName } from '#model'
 export const own = {
   /** form of all that is stored here, and who wrote last: see redis-format.ts */
   format: 'clusterpulse:format',
+  /** text, for some seconds: which manager without a lease works on this Redis; see redis-turn.ts */
+  turn: 'clusterpulse:turn',
   /** set of every cluster's name */
   clusters: 'clusterpulse:clusters',
   /** hash of one cluster: see stored.ts */
