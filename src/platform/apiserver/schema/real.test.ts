@@ -219,6 +219,9 @@ describe.skipIf(missingOriginal())(`schemas beside a real kube-apiserver (${miss
     for (const path of [
       'api/v1',
       'apis/apps/v1',
+      'apis/batch/v1',
+      'apis/networking.k8s.io/v1',
+      'apis/storage.k8s.io/v1',
       'apis/coordination.k8s.io/v1',
       'apis/events.k8s.io/v1',
       'apis/rbac.authorization.k8s.io/v1',

@@ -44,4 +44,5 @@ export const storageClass = kindOf('io.k8s.api.storage.v1.StorageClass', 'How cl
   volumeBindingMode: text('when a volume is made'),
   allowVolumeExpansion: flag('whether claims may grow'),
   mountOptions: strings('options of the mount'),
+  allowedTopologies: list({ ...open('Labels of nodes.'), 'x-kubernetes-map-type': 'atomic' }, 'where volumes may be'),
 })
