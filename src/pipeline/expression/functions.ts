@@ -135,7 +135,7 @@ const definitions: readonly Definition[] = [
     example: { text: 'endsWith("kube-system", "system")', result: true },
     least: 2,
     most: 2,
-    make: ofTexts((text, end, run) => spend(run, end.length * 2) && text.endsWith(end)),
+    make: ofTexts((text, end, run) => spend(run, end.length * 4) && text.endsWith(end)),
   },
   {
     name: 'floor',
@@ -182,7 +182,7 @@ const definitions: readonly Definition[] = [
     make: ([{ code }]) => {
       return numberCode((run) => {
         const text = code.text(run)
-        return spend(run, text.length * 2) ? countCodePoints(text) : 0
+        return spend(run, text.length * 4) ? countCodePoints(text) : 0
       }, NUMBER)
     },
   },
@@ -245,7 +245,7 @@ const definitions: readonly Definition[] = [
     example: { text: 'startsWith("kube-system", "kube-")', result: true },
     least: 2,
     most: 2,
-    make: ofTexts((text, begin, run) => spend(run, begin.length * 2) && text.startsWith(begin)),
+    make: ofTexts((text, begin, run) => spend(run, begin.length * 4) && text.startsWith(begin)),
   },
   {
     name: 'substr',
