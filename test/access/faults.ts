@@ -146,7 +146,7 @@ export const faults: readonly Fault[] = [
   served(
     'history is kept for everybody',
     `${api}/routes/history.ts`,
-    'JSON.stringify([csv, fingerprint, cluster, scope, metrics, keys, window, intervalMs])',
+    'JSON.stringify([csv, fingerprint, cluster, scope, metrics, keys, window, intervalMs, late])',
     'JSON.stringify([csv, cluster, scope, metrics.map(({ name }) => name), window])',
   ),
   served(
