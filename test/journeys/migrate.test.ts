@@ -171,6 +171,17 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
       INGESTER_ADVERTISE: `127.0.0.1:${ingesterPort}`,
     })
 
+  const anAgent = (cluster: string, buffer: string) =>
+    start(['agent'], {
+      HEALTH_ADDRESS: '127.0.0.1:0',
+      CLUSTER_NAME: cluster,
+      KUBECONFIG: join(folder, 'members.yaml'),
+      KUBECONTEXT: cluster,
+      INGESTER_ADDRESS: `127.0.0.1:${ingesterPort}`,
+      COLLECTOR_TOKEN: tokens.get(cluster) ?? '',
+      BUFFER_DIR: join(folder, buffer),
+      COLLECT_INTERVAL: '2s',
+    })
   const pushOnce = async (cluster: string, batch: object): Promise<boolean> => {
     const address = `127.0.0.1:${ingesterPort}`
     await using collector = new OriginalCollector({ address, cluster, token: tokens.get(cluster) ?? '' })
@@ -234,16 +245,7 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
 
     // 1. An agent of ours in place of a collector, under a hub of the original: it speaks that hub's wire.
     const hub = await OriginalHub.open(ingesterPort)
-    start(['agent'], {
-      HEALTH_ADDRESS: '127.0.0.1:0',
-      CLUSTER_NAME: pushed,
-      KUBECONFIG: join(folder, 'members.yaml'),
-      KUBECONTEXT: pushed,
-      INGESTER_ADDRESS: `127.0.0.1:${ingesterPort}`,
-      COLLECTOR_TOKEN: tokens.get(pushed) ?? '',
-      BUFFER_DIR: join(folder, 'agent'),
-      COLLECT_INTERVAL: '2s',
-    })
+    const agent = anAgent(pushed, 'agent')
     await eventually(
       async () => hub.rounds,
       (rounds) => rounds >= 2,
@@ -252,7 +254,7 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
 
     // 2. The manager: it writes the documented keys, so whoever reads them goes on; and the agent speaks our wire by itself.
     await hub[Symbol.asyncDispose]()
-    await aManager()
+    const manager = await aManager()
     await eventually(early.nodes, (nodes) => nodes.join() === '3,3', 90_000)
 
     // 3. The API, without STATE_SOURCE.
@@ -260,6 +262,43 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
     await eventually(ours.nodes, (nodes) => nodes.join() === '3,3', 10_000)
     const agentOf = async () => (await ours.get(`/api/v2/clusters/${pushed}`)).body.agent
     await eventually(agentOf, (one) => one?.connected === true && one?.protocol !== 'original', 90_000)
+    await agent.kill('SIGTERM')
+    await manager.kill('SIGTERM')
+  })
+
+  it('the manager first, then the API, members last', { timeout: 180_000 }, async () => {
+    const [, pushed = ''] = tokens.keys()
+    await hand.flushall()
+    await storeAsOriginal(hand, compilePolicy(alice(), { now: Date.now() }).document as never)
+    await originally()
+    const early = await anApi(both)
+    await eventually(early.nodes, (nodes) => nodes.join() === '4,4', 5_000)
+
+    // 1. The manager, in place: whoever reads the documented keys goes on, and collectors of the original are let in.
+    const manager = await aManager()
+    await eventually(
+      async () => (await early.nodes())[0],
+      (nodes) => nodes === 3,
+      60_000,
+    )
+    const batch = { nodeMetrics: ['p', 'q'].map((name) => ({ name, status: 'Ready', podsTotal: 1, podsRunning: 1 })) }
+    await eventually(
+      () => pushOnce(pushed, batch),
+      (success) => success,
+      30_000,
+    )
+    await eventually(early.nodes, (nodes) => nodes.join() === '3,2', 10_000)
+
+    // 2. The API, without STATE_SOURCE.
+    const ours = await anApi({ RBAC_SEMANTICS: 'original' })
+    await eventually(ours.nodes, (nodes) => nodes.join() === '3,2', 10_000)
+
+    // 3. An agent of ours in place of the collector.
+    const agent = anAgent(pushed, 'agent-last')
+    await eventually(ours.nodes, (nodes) => nodes.join() === '3,3', 60_000)
+    expect((await ours.get(`/api/v2/clusters/${pushed}`)).body.agent).toMatchObject({ connected: true, protocol: 1 })
+    await agent.kill('SIGTERM')
+    await manager.kill('SIGTERM')
   })
 })
 

@@ -2,7 +2,7 @@ import { lazy, type ReactNode, Suspense, useCallback, useEffect, useRef, useStat
 import { Empty, ErrorBoundary, Failure, Refused, Skeleton } from './components/states.tsx'
 import { useHub, useLive, useUnheard } from './live/hooks.ts'
 import { FleetPage } from './pages/fleet/fleet-page.tsx'
-import { Link, parseRoute, type Route, usePlace } from './router.tsx'
+import { Link, parseRoute, type Route, rowTypeOf, usePlace } from './router.tsx'
 import { Palette } from './search/palette.tsx' // at once: whoever opens it is already typing
 import { useSession } from './session.ts'
 import { Banners } from './shell/banners.tsx'
@@ -58,6 +58,11 @@ export function App(): ReactNode {
     // What had the focus may be gone; it does not fall back to the top of the page.
     if (document.activeElement === document.body) document.getElementById('main')?.focus({ preventScroll: true })
   }, [epoch])
+
+  // The rows of an address are asked for with the first stream, while the page that shows them is still fetched.
+  const cluster = route.page === 'cluster' ? route.name : ''
+  const rows = route.page === 'cluster' ? rowTypeOf[route.tab] : undefined
+  useEffect(() => (rows ? store.follow(cluster, rows) : undefined), [store, cluster, rows])
 
   useEffect(() => {
     if (signedOut) {

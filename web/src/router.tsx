@@ -1,4 +1,5 @@
 import { type AnchorHTMLAttributes, type MouseEvent, type ReactNode, useCallback, useSyncExternalStore } from 'react'
+import type { RowType } from './contract.ts'
 
 /** Where the page lives: `/`, or the prefix of a proxy. The entry script lies in `<prefix>/assets/`. */
 export const basePath = import.meta.env.DEV ? '/' : new URL(/* @vite-ignore */ '..', import.meta.url).pathname
@@ -15,6 +16,15 @@ export const clusterTabs = [
   'history',
 ] as const
 export type ClusterTab = (typeof clusterTabs)[number]
+
+/** Whose rows a tab shows. */
+export const rowTypeOf: Readonly<Partial<Record<ClusterTab, RowType>>> = {
+  nodes: 'node',
+  namespaces: 'namespace',
+  deployments: 'deployment',
+  operators: 'operator',
+  'cluster-operators': 'clusterOperator',
+}
 
 export const accessTabs = ['policies', 'seen', 'try', 'me', 'why'] as const
 export type AccessTab = (typeof accessTabs)[number]

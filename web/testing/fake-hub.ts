@@ -296,16 +296,23 @@ export class FakeHub {
       now: this.now(),
     })
     if (!inParts) return
-    for (const { type, cluster, items } of rows)
-      for (let from = 300; from < items.length; from += 1000)
-        this.#write(response, {
-          kind: 'rows',
-          type,
-          cluster,
-          items: items.slice(from, from + 1000),
-          last: from + 1000 >= items.length,
-          now: this.now(),
-        })
+    // Like the hub's: each part is made when the one before is on its way.
+    const parts = rows.flatMap(({ type, cluster, items }) =>
+      Array.from({ length: Math.ceil((items.length - 300) / 1000) }, (_, index) => ({
+        type,
+        cluster,
+        items: () => items.slice(300 + index * 1000, 1300 + index * 1000),
+        last: 1300 + index * 1000 >= items.length,
+      })),
+    )
+    const next = (): void => {
+      const part = parts.shift()
+      if (!part || !this.#streams.has(response)) return
+      this.#write(response, { ...part, kind: 'rows', items: part.items(), now: this.now() })
+      if (parts.length > 0) setImmediate(next)
+    }
+    if (parts.length > 1) setImmediate(next)
+    else next()
   }
 
   #search(q: string): SearchHit[] {

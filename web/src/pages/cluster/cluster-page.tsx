@@ -4,12 +4,12 @@ import { Kept } from '../../components/past.tsx'
 import { Empty, ErrorBoundary, Skeleton } from '../../components/states.tsx'
 import { Tabs } from '../../components/tabs.tsx'
 import { Age } from '../../components/text.tsx'
-import type { ClusterView, RowType } from '../../contract.ts'
+import type { ClusterView } from '../../contract.ts'
 import { useAtTime, useCluster } from '../../live/hooks.ts'
 import { clusterName, factsAt, isServed } from '../../model/cluster.ts'
 import { isCurrent } from '../../model/current.ts'
 import { formatCount } from '../../model/format.ts'
-import { type ClusterTab, clusterPath, clusterTabs, Link, whyPath } from '../../router.tsx'
+import { type ClusterTab, clusterPath, clusterTabs, Link, rowTypeOf, whyPath } from '../../router.tsx'
 import { PageHeading } from '../../shell/page-heading.tsx'
 import { useSeesTypes } from '../../types-seen.ts'
 import { ClusterHealth } from '../fleet/columns.tsx'
@@ -51,17 +51,9 @@ function tabCount(cluster: ClusterView, tab: ClusterTab): number | null {
   }
 }
 
-const tabType: Readonly<Partial<Record<ClusterTab, RowType>>> = {
-  nodes: 'node',
-  namespaces: 'namespace',
-  deployments: 'deployment',
-  operators: 'operator',
-  'cluster-operators': 'clusterOperator',
-}
-
 const TabCount = ({ cluster, tab, count }: { cluster: ClusterView; tab: ClusterTab; count: number }): ReactNode => (
   <span className="tab-count">
-    <Kept cluster={cluster} type={tabType[tab] ?? 'node'}>
+    <Kept cluster={cluster} type={rowTypeOf[tab] ?? 'node'}>
       {formatCount(count)}
     </Kept>
   </span>
