@@ -74,6 +74,27 @@ describe('LiveStore', () => {
     await vi.waitFor(() => expect(fleet().clusters.size).toBe(1))
   })
 
+  it('lets the first rows of a long list be drawn before it reads the others, and hides at once what access takes', async () => {
+    const large = aCluster('large', Date.now(), { nodes: 1 })
+    const [node] = large.rows.node
+    if (!node) throw new Error('a cluster of one node has one')
+    large.rows.node.length = 0
+    for (let index = 0; index < 3000; index++) large.rows.node.push({ ...node, name: `node-${index}` })
+    hub.fill([large])
+    store.follow('large', 'node')
+    store.start()
+    const shown = () => fleet().rows.get('large/node')?.items.size
+    await vi.waitFor(() => expect(shown()).toBe(300))
+    await new Promise((resolve) => setTimeout(resolve, 150))
+    expect(shown()).toBe(300)
+    await vi.waitFor(() => expect(shown()).toBe(3000))
+
+    store.refresh()
+    await vi.waitFor(() => expect(fleet().rows.get('large/node')?.arriving?.items.size).toBe(300))
+    hub.say({ kind: 'access', reason: 'policies', now: hub.now() })
+    await vi.waitFor(() => expect(fleet().isOutdated).toBe(true), { timeout: 200, interval: 10 })
+  })
+
   it('polls where no stream gets through, and goes back to the stream by itself', async () => {
     hub.behaviour.streams = false
     store.start()

@@ -72,6 +72,8 @@ const defaultTiming = {
   hiddenMs: 300_000,
   /** how long rows that nobody shows any more are still followed */
   lingerMs: 60_000,
+  /** so long the rest of a long list waits, so that its first rows are drawn */
+  drawMs: 250,
 }
 
 const kinds = ['snapshot', 'rows', 'change', 'store', 'heartbeat', 'access', 'reset'] as const
@@ -101,6 +103,8 @@ export class LiveStore {
   #covered = new Set<string>()
   #timers = new Map<string, ReturnType<typeof setTimeout>>()
   #attempt = 0
+  /** what came while the first rows of a long list are drawn, in order; undefined: nothing is held */
+  #held: (() => void)[] | undefined
   /** rows that came and are not shown yet */
   #parts: Extract<StreamMessage, { kind: 'rows' }> | undefined
   #polling: AbortController | undefined
@@ -231,7 +235,7 @@ export class LiveStore {
     const source = this.#openStream(url)
     this.#source = source
     for (const kind of kinds) {
-      source.addEventListener(kind, (event) => this.#take(source, kind, event as MessageEvent<string>))
+      source.addEventListener(kind, (event) => this.#hear(source, kind, event as MessageEvent<string>))
     }
     source.addEventListener('error', () => this.#failed(source))
     this.#listen()
@@ -250,7 +254,22 @@ export class LiveStore {
     this.#polling = undefined
     this.#asking?.abort()
     this.#asking = undefined
-    for (const name of ['silence', 'ask', 'patience', 'poll', 'reopen']) this.#cancel(name)
+    this.#held = undefined
+    for (const name of ['silence', 'ask', 'patience', 'poll', 'reopen', 'draw']) this.#cancel(name)
+  }
+
+  /** Reading the rest of a long list would keep the browser from drawing its first rows. What takes rows away is never held. */
+  #hear(source: EventSource, kind: (typeof kinds)[number], event: MessageEvent<string>): void {
+    if (kind === 'access' || kind === 'reset') this.#draw()
+    if (this.#held) this.#held.push(() => this.#take(source, kind, event))
+    else this.#take(source, kind, event)
+  }
+
+  #draw(): void {
+    this.#cancel('draw')
+    const held = this.#held ?? []
+    this.#held = undefined
+    for (const take of held) take()
   }
 
   #take(source: EventSource, kind: (typeof kinds)[number], event: MessageEvent<string>): void {
@@ -276,6 +295,10 @@ export class LiveStore {
     this.#asking?.abort()
     this.#cancel('patience')
     this.#listen()
+    if (message.kind === 'snapshot' && message.rows.some(({ items, total }) => (total ?? 0) > items.length)) {
+      this.#held = []
+      this.#later('draw', this.#timing.drawMs, () => this.#draw())
+    }
     const whole = this.#gather(message)
     if (!whole) return
     const fleet = applyMessage(this.#live.fleet, whole)
