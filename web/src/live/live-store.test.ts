@@ -53,7 +53,7 @@ describe('LiveStore', () => {
     store = new LiveStore({
       client,
       openStream: (url) => new TestSource(url) as unknown as EventSource,
-      timing: { patienceMs: 100, pollMs: 100, lingerMs: 20, silenceMs: 2000 },
+      timing: { patienceMs: 100, pollMs: 100, lingerMs: 20, silenceMs: 2000, drawMs: 1000 },
       random: () => 0,
     })
   })
@@ -87,12 +87,12 @@ describe('LiveStore', () => {
     await vi.waitFor(() => expect(shown()).toBe(300))
     await new Promise((resolve) => setTimeout(resolve, 150))
     expect(shown()).toBe(300)
-    await vi.waitFor(() => expect(shown()).toBe(3000))
+    await vi.waitFor(() => expect(shown()).toBe(3000), { timeout: 10_000 })
 
     store.refresh()
     await vi.waitFor(() => expect(fleet().rows.get('large/node')?.arriving?.items.size).toBe(300))
     hub.say({ kind: 'access', reason: 'policies', now: hub.now() })
-    await vi.waitFor(() => expect(fleet().isOutdated).toBe(true), { timeout: 200, interval: 10 })
+    await vi.waitFor(() => expect(fleet().isOutdated).toBe(true), { timeout: 700, interval: 10 })
   })
 
   it('polls where no stream gets through, and goes back to the stream by itself', async () => {
