@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { silentLogger } from '#runtime'
@@ -23,10 +24,10 @@ describe.skipIf(redisMissing)(`managers without a lease${redisMissing ? ` (skipp
     await redis.flushall()
   })
   const logger = { ...silentLogger, warn: (_: object, sentence: string) => void said.push(sentence) } as never
-  const manager = (dataDir: string, onLost = vi.fn(), port = server.port) => ({
-    ...managerTurn({ connection: { ...server, port }, dataDir, logger, onLost, holdMs: 600 }),
-    onLost,
-  })
+  const manager = (dataDir: string, onLost = vi.fn(), port = server.port) => {
+    const connection = { host: server.host, port }
+    return { ...managerTurn({ connection, dataDir, logger, onLost, holdMs: 600 }), onLost, connection }
+  }
 
   it('work one at a time: the second waits, names the first, and goes on when that has ended', async () => {
     const [first, second] = [manager('/data/a'), manager('/data/b')]
@@ -45,8 +46,22 @@ describe.skipIf(redisMissing)(`managers without a lease${redisMissing ? ` (skipp
     expect([first.onLost, second.onLost].flatMap(({ mock }) => mock.calls)).toEqual([])
   })
 
+  it('goes on waiting while Redis is away', async () => {
+    const [first, second] = [manager('/data/a'), manager('/data/b')]
+    await first.part.start(never)
+    const started = second.part.start(never)
+    await vi.waitFor(() => expect(second.waitsFor()).toBeDefined())
+    second.connection.port = 1
+    await new Promise((resolve) => setTimeout(resolve, 400))
+    expect(second.waitsFor()).toMatch(/data folder \/data\/a$/)
+    second.connection.port = server.port
+    await first.part.stop()
+    await started
+    await second.part.stop()
+  })
+
   it('goes on at once in its own folder, also when it was killed', async () => {
-    await redis.set('clusterpulse:turn', `${(await import('node:os')).hostname()}, data folder /data/a`, 'PX', 60_000)
+    await redis.set('clusterpulse:turn', `${hostname()}, data folder /data/a`, 'PX', 60_000)
     const again = manager('/data/a')
     await again.part.start(never)
     expect(said).toEqual([])

@@ -27,8 +27,8 @@ const WARN_EVERY_MS = seconds(30)
 
 /**
  * Two managers that were started without a lease, each with a data folder of its own, must not write into one Redis in turns: the
- * second waits until the first has ended, and says for whom. A manager that starts again in the folder it had goes on at once. While
- * Redis is away nobody can write, so nobody waits for a turn.
+ * second waits until the first has ended, and says for whom. A manager that starts again in the folder it had goes on at once. One
+ * that finds no Redis at its start does not wait, as nobody can write; one that waits goes on waiting while Redis is away.
  */
 export function managerTurn({ connection, dataDir, logger, onLost, ...options }: TurnOptions): Turn {
   const { holdMs = seconds(15), clock = systemClock } = options
@@ -37,14 +37,14 @@ export function managerTurn({ connection, dataDir, logger, onLost, ...options }:
   let waitsFor: string | undefined
   let keeping: Promise<void> | undefined
 
-  /** @returns who has it instead; undefined where this manager has, or nobody knows */
-  const other = async (): Promise<string | undefined> => {
+  /** @returns who has it instead; undefined where this manager has; `known` while Redis is away */
+  const other = async (known?: string): Promise<string | undefined> => {
     try {
       const whose = await takeTurn(connection, holder, holdMs)
       return whose === holder ? undefined : whose
     } catch (error) {
       logger.debug({ err: FleetError.from(error) }, 'whose turn it is in Redis is not known')
-      return undefined
+      return known
     }
   }
   const rest = (ms: number, signal: AbortSignal) => clock.sleep(ms, signal).catch(() => undefined)
@@ -58,7 +58,7 @@ export function managerTurn({ connection, dataDir, logger, onLost, ...options }:
   const wait = async (signal: AbortSignal): Promise<void> => {
     let saidAt = Number.NEGATIVE_INFINITY
     for (;;) {
-      waitsFor = await other()
+      waitsFor = await other(waitsFor)
       if (waitsFor === undefined) return
       if (clock.now() - saidAt >= WARN_EVERY_MS) {
         saidAt = clock.now()
