@@ -4,7 +4,7 @@ import { openEvents } from '#events'
 import { openHistory } from '#history'
 import { AgentServer, Ingester, type Verdict } from '#ingest'
 import { type OwnerPlace, owns } from '#model'
-import { SegmentLog } from '#runtime'
+import { openLog } from '#runtime'
 import { RedisStateStore } from '#state'
 import { clusterName, connectionOf } from '../baseline/fleet.ts'
 
@@ -23,7 +23,7 @@ export interface HubOptions {
 export async function openHub(options: HubOptions, place: OwnerPlace, port: number) {
   const { redisPort, streams, certFile, keyFile } = options
   const directory = place.of === 1 ? options.directory : join(options.directory, String(place.index))
-  const log = await SegmentLog.open({ directory: join(directory, 'log') })
+  const log = await openLog({ directory: join(directory, 'log') })
   const connection = { host: '127.0.0.1', port: redisPort }
   const state = await RedisStateStore.open({ connection, logId: log.id, owner: place })
   const history =

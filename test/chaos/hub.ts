@@ -11,7 +11,7 @@ import {
   systemClock,
 } from '#model'
 import type { RedisConnection } from '#redis'
-import { type Logger, SegmentLog } from '#runtime'
+import { type Logger, openLog } from '#runtime'
 import { openState } from '#state'
 import { redisConnection } from '../../src/apps/hub/redis.ts'
 
@@ -51,7 +51,7 @@ export async function openHub({ folders, port, clusters, stores, others, logger,
   const { intervalMs } = rest
   const place = others?.place ?? soleOwner
   const own = clusters.filter((cluster) => owns(place, cluster))
-  const log = await SegmentLog.open({ directory: folders.log, segmentBytes: 512 * 1024, retainBytes: 2 ** 20 })
+  const log = await openLog({ directory: folders.log, segmentBytes: 512 * 1024, retainBytes: 2 ** 20 })
   const state = await openState(
     stores.kind === 'embedded'
       ? { kind: 'embedded', directory: stores.directory, logger }

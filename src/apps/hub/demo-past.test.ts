@@ -6,7 +6,7 @@ import { openEvents } from '#events'
 import { openHistory } from '#history'
 import { Ingester } from '#ingest'
 import { type ClusterName, metricPrefix, minutes, parseClusterName, systemClock } from '#model'
-import { SegmentLog } from '#runtime'
+import { openLog } from '#runtime'
 import { EmbeddedStateStore } from '#state'
 import { aBatch, aNode, complete, facts } from '../../pipeline/state/test/fleet-words.ts'
 import { fillPast, pastTimes } from './demo-past.ts'
@@ -26,7 +26,7 @@ afterEach(() => rm(directory, { recursive: true, force: true }))
 
 /** A hub's write path over real files, that has read a cluster of two nodes once. */
 async function aHub() {
-  const log = await SegmentLog.open({ directory: join(directory, 'log') })
+  const log = await openLog({ directory: join(directory, 'log') })
   const state = await EmbeddedStateStore.open({ directory: join(directory, 'state'), writeBehindMs: 5 })
   const history = await openHistory({ kind: 'duckdb', directory: join(directory, 'history') })
   const events = openEvents({ kind: 'in-process' })

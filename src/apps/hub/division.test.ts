@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { openEvents } from '#events'
 import { Ingester } from '#ingest'
 import { type ClusterName, type ConnectionFacts, ownerOf, parseClusterName } from '#model'
-import { SegmentLog, silentLogger } from '#runtime'
+import { openLog, silentLogger } from '#runtime'
 import { RedisStateStore } from '#state'
 import { redisMissing, startRedis, type TestRedis } from '../../pipeline/state/test/redis-server.ts'
 import { type Division, dividedAmong } from './division.ts'
@@ -63,7 +63,7 @@ describe.skipIf(redisMissing !== undefined)(
     ): Promise<void> {
       for (const [i, folders] of owners.entries()) {
         const owner = { index: i + 1, of: owners.length }
-        const log = await SegmentLog.open({ directory: folders.log })
+        const log = await openLog({ directory: folders.log })
         const state = await RedisStateStore.open({
           connection: { host: redis.host, port: redis.port },
           logId: log.id,

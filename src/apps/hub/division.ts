@@ -5,7 +5,7 @@ import { beginNoted, notedPosition } from '#history'
 import { divideLogs, type FormerLog } from '#ingest'
 import { FleetError, seconds, systemClock } from '#model'
 import type { RedisConnection } from '#redis'
-import { DirectoryLockedError, type Logger, lockDirectory, retryForever, SegmentLog } from '#runtime'
+import { DirectoryLockedError, type Log, type Logger, lockDirectory, openLog, retryForever } from '#runtime'
 import { beginDivision, claimRedisFormat, forgetPositions, positionsIn } from '#state'
 
 /** Folders of one owner. */
@@ -95,9 +95,9 @@ async function divide(wanted: DivisionWanted, former: Manifest): Promise<Manifes
   const { dataDir, of, redis, withHistory, logMaxBytes, logger, signal } = wanted
   const manifest: Manifest = { of, folder: `${PREFIX}${randomUUID().slice(0, 8)}` }
   logger.info({ from: former.of, to: of }, 'the clusters are divided anew among the processes')
-  const opened: SegmentLog[] = []
-  const openLog = async (directory: string, shares = 1) => {
-    const log = await SegmentLog.open({
+  const opened: Log[] = []
+  const logIn = async (directory: string, shares = 1) => {
+    const log = await openLog({
       directory,
       maxBytes: logMaxBytes * shares,
       onDamage: (damage) => logger.error(damage, 'a place of the log is damaged and was left out'),
@@ -107,7 +107,7 @@ async function divide(wanted: DivisionWanted, former: Manifest): Promise<Manifes
   }
   const [olds, news] = [foldersOf(dataDir, former), foldersOf(dataDir, manifest)]
   try {
-    const logs = await inOrder(olds, ({ log }) => openLog(log))
+    const logs = await inOrder(olds, ({ log }) => logIn(log))
     const positions = await positionsIn(
       redis,
       logs.map(({ id }) => id),
@@ -117,7 +117,7 @@ async function divide(wanted: DivisionWanted, former: Manifest): Promise<Manifes
       return { log, statePosition: positions.get(log.id) ?? -1, historyPosition: history }
     })
     // What several had not given to the stores yet may all go to one.
-    const to = await inOrder(news, ({ log }) => openLog(log, former.of))
+    const to = await inOrder(news, ({ log }) => logIn(log, former.of))
     const divided = await divideLogs({ from, to, logger, ...(signal && { signal }) })
     if (withHistory) for (const [i, log] of to.entries()) await beginNoted(news[i]?.history ?? '', log.lastIndex())
     // Redis knows the new division before it counts: a crash between the two leaves former logs, and begins again.

@@ -7,7 +7,7 @@ import { Ingester } from '#ingest'
 import { ClientPool, type KubeClient } from '#kube'
 import { type OwnerPlace, seconds, soleOwner, systemClock } from '#model'
 import { OutboundGuard } from '#outbound'
-import { type Metrics, type Part, SegmentLog } from '#runtime'
+import { type Metrics, openLog, type Part } from '#runtime'
 import type { StateStore } from '#state'
 import type { CollectionConfig } from './config.ts'
 import type { IngesterConfig } from './config-push.ts'
@@ -65,7 +65,7 @@ export interface Owning {
 export function owning(options: OwningOptions): Owning {
   const { collection, metrics, logger, place = soleOwner } = options
   const log = part('log', () =>
-    SegmentLog.open({
+    openLog({
       directory: options.logDirectory(),
       maxBytes: options.logMaxBytes,
       onDamage: (damage) => logger.error(damage, 'a place of the log is damaged and was left out'),

@@ -2,14 +2,14 @@ import { mkdtemp, open, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { SegmentLogOptions } from '#runtime'
+import type { LogOptions } from '#runtime'
 import { nodeDisk } from '../../platform/runtime/segment-log/disk.ts'
 import { BatchBuffer, type BufferOptions } from './buffer.ts'
 import type { BufferRecord } from './buffer-record.ts'
 import { Ranges } from './ranges.ts'
 import { VirtualTime } from './testing/virtual-time.ts'
 
-type Disk = NonNullable<SegmentLogOptions['disk']>
+type Disk = NonNullable<LogOptions['disk']>
 
 /** positions that are damaged, one per round; more on request, as each opens a buffer twice */
 const ROUNDS = Number(process.env.DAMAGE_ROUNDS ?? 24)

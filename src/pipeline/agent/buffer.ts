@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { type Clock, type SequenceRange, systemClock } from '#model'
-import { type LogDamage, type Logger, SegmentLog, type SegmentLogOptions, silentLogger } from '#runtime'
+import { type Log, type LogDamage, type Logger, type LogOptions, openLog, silentLogger } from '#runtime'
 import { type Monotonic, systemMonotonic } from './boot.ts'
 import { type BatchRecord, type BufferRecord, decodeRecord, encodeRecord } from './buffer-record.ts'
 import { Ledger } from './ledger.ts'
@@ -21,7 +21,7 @@ export interface BufferOptions {
   readonly clock?: Clock
   readonly monotonic?: Monotonic
   readonly logger?: Logger
-  readonly disk?: SegmentLogOptions['disk']
+  readonly disk?: LogOptions['disk']
 }
 
 export interface BufferStats {
@@ -77,7 +77,7 @@ const MAX_RECORD_BYTES = 31 * 2 ** 20
  */
 export class BatchBuffer implements AsyncDisposable {
   readonly #options: Required<Omit<BufferOptions, 'disk'>>
-  readonly #logs: { readonly recent: SegmentLog; readonly thinned: SegmentLog }
+  readonly #logs: { readonly recent: Log; readonly thinned: Log }
   readonly #ledger: Ledger
   readonly #segmentBytes: number
   // In the order of sequences: new ones come last, and one that moves keeps its place.
@@ -95,7 +95,7 @@ export class BatchBuffer implements AsyncDisposable {
 
   private constructor(
     options: Required<Omit<BufferOptions, 'disk'>>,
-    logs: { readonly recent: SegmentLog; readonly thinned: SegmentLog },
+    logs: { readonly recent: Log; readonly thinned: Log },
     ledger: Ledger,
     segmentBytes: number,
   ) {
@@ -123,7 +123,7 @@ export class BatchBuffer implements AsyncDisposable {
     const { directory, maxBytes, clock, logger } = options
     const segmentBytes = Math.min(MAX_SEGMENT_BYTES, Math.ceil(maxBytes / 32))
     const open = (name: string, bytes: number) =>
-      SegmentLog.open({
+      openLog({
         directory: join(directory, name),
         segmentBytes,
         retainBytes: 0,

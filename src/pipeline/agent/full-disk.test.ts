@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { SegmentLog } from '#runtime'
+import { openLog } from '#runtime'
 import { smallDisk } from '../../../test/small-disk.ts'
 import { BatchBuffer } from './buffer.ts'
 
@@ -65,10 +65,10 @@ describe.skipIf(why !== undefined)(`a buffer on a full disk${why === undefined ?
     mkdirSync(join(small.path, 'held'))
     small.fill()
     const options = { directory: join(small.path, 'held'), startsFull: true }
-    await using _log = await SegmentLog.open(options)
+    await using _log = await openLog(options)
     small.empty()
     const holder = () => readFileSync(join(options.directory, 'lock'), 'utf8')
     await expect.poll(holder, { timeout: 10_000 }).toContain(String(process.pid))
-    await expect(SegmentLog.open(options)).rejects.toMatchObject({ code: 'directory_locked' })
+    await expect(openLog(options)).rejects.toMatchObject({ code: 'directory_locked' })
   })
 })

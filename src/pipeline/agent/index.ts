@@ -2,7 +2,7 @@
  * The agent beside a member cluster: collects on schedule whether connected or not, keeps every batch on disk until the hub
  * has it on disk, and says aloud what it lost.
  *
- *   collect-loop, SourceLoop → buffer (SegmentLog) → uplink → Transport (grpc.ts) → hub       acks, plan ← hub
+ *   collect-loop, SourceLoop → buffer (Log) → uplink → Transport (grpc.ts) → hub       acks, plan ← hub
  *
  * What is live goes before what is buffered. Facing a hub of the original it speaks the original's protocol. States and
  * invariants of the stream and of the buffer: docs/spec/agent.md; messages: docs/spec/wire.md.

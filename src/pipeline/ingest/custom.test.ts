@@ -6,7 +6,7 @@ import { openEvents } from '#events'
 import type { HistoryRecord, HistoryStore } from '#history'
 import type { Batch, CustomPart } from '#model'
 import { CustomRows } from '#model'
-import { SegmentLog } from '#runtime'
+import { openLog } from '#runtime'
 import { EmbeddedStateStore } from '#state'
 import {
   aBatch,
@@ -58,7 +58,7 @@ function aHistory() {
 }
 
 async function aHub(history?: HistoryStore) {
-  const log = await SegmentLog.open({ directory: join(directory, 'log') })
+  const log = await openLog({ directory: join(directory, 'log') })
   const state = await EmbeddedStateStore.open({ directory: join(directory, 'state'), writeBehindMs: 5 })
   const events = openEvents({ kind: 'in-process' })
   const ingester = await Ingester.open({ log, state, events, random: () => 0.01, ...(history && { history }) })

@@ -1,5 +1,5 @@
 import { invariant, ownerOf, type SequenceRange } from '#model'
-import type { Logger, LogRecord, SegmentLog } from '#runtime'
+import type { Log, Logger, LogRecord } from '#runtime'
 import type { BatchUse, StateRecord } from '#state'
 import { takesHistory, takesState } from './choose-use.ts'
 import { dividedBooks } from './ledger.ts'
@@ -8,7 +8,7 @@ import { decodeLogEntry, narrowedLogEntry } from './log-record.ts'
 
 /** A log as a former division left it. Nobody else has it open. */
 export interface FormerLog {
-  readonly log: SegmentLog
+  readonly log: Log
   /** index of its last record that is in state, that is in history; -1: none. Without a history: its last index */
   readonly statePosition: number
   readonly historyPosition: number
@@ -20,7 +20,7 @@ export interface DivisionOptions {
    * New and empty, in the order of their owners: what a division left that did not end is to be deleted first. Each has room
    * for whatever all former logs hold, or the division ends with LogFullError.
    */
-  readonly to: readonly SegmentLog[]
+  readonly to: readonly Log[]
   readonly logger: Logger
   readonly signal?: AbortSignal
 }
@@ -54,7 +54,7 @@ const GROUP = { records: 4096, bytes: 8 * 2 ** 20 }
 export async function divideLogs({ from, to, logger, signal }: DivisionOptions): Promise<Divided> {
   invariant(to.length > 0, 'somebody owns the clusters')
   invariant(
-    to.every((log) => log.stats().segments === 0),
+    to.every((log) => log.firstIndex() > log.lastIndex()),
     'a new log holds nothing',
   )
   const formers: Former[] = []
@@ -144,14 +144,14 @@ const clusterOf = (record: StateRecord) => (record.kind === 'batch' ? record.bat
 
 /** Records on their way into the new logs: few at a time, in the order they are given. */
 class Copies {
-  readonly #to: readonly SegmentLog[]
+  readonly #to: readonly Log[]
   readonly #signal: AbortSignal | undefined
   #appending: Promise<void>[] = []
   #bytes = 0
   #failure: { readonly reason: unknown } | undefined
   count = 0
 
-  constructor(to: readonly SegmentLog[], signal: AbortSignal | undefined) {
+  constructor(to: readonly Log[], signal: AbortSignal | undefined) {
     this.#to = to
     this.#signal = signal
   }

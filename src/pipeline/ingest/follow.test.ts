@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type NumberedChange, openEvents } from '#events'
 import { samplesOf } from '#history'
 import type { Part } from '#model'
-import { SegmentLog } from '#runtime'
+import { openLog } from '#runtime'
 import { openState, RedisMirror } from '#state'
 import { aBatch, aNode, anAgent, complete, east, facts, west } from '../state/test/fleet-words.ts'
 import { eventually, redisMissing, startRedis, type TestRedis } from '../state/test/redis-server.ts'
@@ -26,7 +26,7 @@ describe.skipIf(redisMissing)(`manager and api${redisMissing ? ` (skipped: ${red
   })
 
   it('brings an accepted batch to the other process as numbered changes, over a Redis that was killed in between', async () => {
-    await using log = await SegmentLog.open({ directory })
+    await using log = await openLog({ directory })
     await using state = await openState({ kind: 'redis', connection: server, logId: log.id, checkEveryMs: 50 })
     await using managerEvents = openEvents({ kind: 'in-process' })
     await using ingester = await Ingester.open({ log, state, events: managerEvents, random: () => 0.1 })
@@ -58,7 +58,7 @@ describe.skipIf(redisMissing)(`manager and api${redisMissing ? ` (skipped: ${red
   })
 
   it('converges over pushes and differences while Redis vanishes and comes back empty', async () => {
-    await using log = await SegmentLog.open({ directory: join(directory, 'pushes') })
+    await using log = await openLog({ directory: join(directory, 'pushes') })
     await using state = await openState({ kind: 'redis', connection: server, logId: log.id, checkEveryMs: 50 })
     await using history = await FileHistory.open(join(directory, 'history'))
     await using events = openEvents({ kind: 'in-process' })

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openEvents } from '#events'
 import { systemClock } from '#model'
-import { SegmentLog } from '#runtime'
+import { openLog } from '#runtime'
 import { EmbeddedStateStore } from '#state'
 import { aBatch, aNode, complete, T0, west } from '../state/test/fleet-words.ts'
 import { Ingester } from './ingester.ts'
@@ -28,7 +28,7 @@ afterEach(() => rm(directory, { recursive: true, force: true }))
 describe('the log of a former build', () => {
   it('is read without loss, into state and into history, and goes on', async () => {
     const clock = { ...systemClock, now: () => T0 + 1000 * ROUND }
-    const log = await SegmentLog.open({ directory: join(directory, 'log') })
+    const log = await openLog({ directory: join(directory, 'log') })
     await using state = await EmbeddedStateStore.open({ directory: join(directory, 'state'), writeBehindMs: 5 })
     await using history = await FileHistory.open(join(directory, 'history'))
     await using events = openEvents({ kind: 'in-process' })

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { openEvents } from '#events'
 import { openHistory } from '#history'
 import { type Batch, systemClock } from '#model'
-import { SegmentLog } from '#runtime'
+import { openLog } from '#runtime'
 import { EmbeddedStateStore } from '#state'
 import { smallDisk } from '../../../test/small-disk.ts'
 import { aBatch, aNode, complete, facts, T0, west } from '../state/test/fleet-words.ts'
@@ -67,7 +67,7 @@ describe('the holes of a hub', () => {
 
   async function aHub(directory: string, now: () => number, logAt = join(directory, 'log')) {
     const clock = { ...systemClock, now }
-    const log = await SegmentLog.open({ directory: logAt })
+    const log = await openLog({ directory: logAt })
     const state = await EmbeddedStateStore.open({ directory: join(directory, 'state'), writeBehindMs: 20 })
     const events = openEvents({ kind: 'in-process' })
     const retentionMs = 86_400_000 * 36_500

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type EventBus, openEvents } from '#events'
 import { type Change, StoreUnavailableError } from '#model'
-import { Metrics, SegmentLog } from '#runtime'
+import { type Log, Metrics, openLog } from '#runtime'
 import { EmbeddedStateStore, type StateRecord, type StateStore } from '#state'
 import { aBatch, aNode, complete, east, facts, T0, west } from '../state/test/fleet-words.ts'
 import { eventually } from '../state/test/redis-server.ts'
@@ -18,7 +18,7 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true, force: true }))
 
 interface World extends AsyncDisposable {
-  readonly log: SegmentLog
+  readonly log: Log
   readonly state: StateStore
   readonly events: EventBus
   readonly ingester: Ingester
@@ -28,11 +28,15 @@ interface World extends AsyncDisposable {
 async function aWorld(
   options: Partial<IngesterOptions> & {
     wrapState?: (state: StateStore) => StateStore
-    openLog?: typeof SegmentLog.open
+    openedLog?: () => Promise<Log>
   } = {},
 ): Promise<World> {
-  const { wrapState = (state) => state, openLog = SegmentLog.open, ...rest } = options
-  const log = await openLog({ directory: join(directory, 'log') })
+  const {
+    wrapState = (state) => state,
+    openedLog = () => openLog({ directory: join(directory, 'log') }),
+    ...rest
+  } = options
+  const log = await openedLog()
   const store = await EmbeddedStateStore.open({ directory: join(directory, 'state'), writeBehindMs: 20 })
   const state = wrapState(store)
   const events = openEvents({ kind: 'in-process' })
@@ -314,8 +318,8 @@ describe('a log that cannot be written', () => {
     // A clock that stands still: no checkpoint falls due by itself.
     const clock = { now: () => T0, sleep: () => Promise.resolve() }
     const maxBytes = 200_000
-    const openLog = () => SegmentLog.open({ directory: join(directory, 'log'), maxBytes, retainBytes: 0, clock })
-    await using world = await aWorld({ openLog, clock })
+    const openedLog = () => openLog({ directory: join(directory, 'log'), maxBytes, retainBytes: 0, clock })
+    await using world = await aWorld({ openedLog, clock })
     await world.ingester.connect(west, facts())
     let refused = 0
     for (let n = 1; n <= 400; n++) {

@@ -17,7 +17,7 @@ import {
   StoreUnavailableError,
   systemClock,
 } from '#model'
-import { backoffMs, LogFullError, type Logger, type Metrics, type SegmentLog, silentLogger } from '#runtime'
+import { backoffMs, type Log, LogFullError, type Logger, type Metrics, silentLogger } from '#runtime'
 import type { BatchUse, StateRecord, StateStore } from '#state'
 import { batchCheck, checkLoss } from './check-batch.ts'
 import { chooseUse, takesHistory, takesState } from './choose-use.ts'
@@ -34,7 +34,7 @@ import { historySink, stateSink } from './sinks.ts'
 import { hasChanges } from './stream/frames.ts'
 
 export interface IngesterOptions {
-  readonly log: SegmentLog
+  readonly log: Log
   readonly state: StateStore
   readonly events: EventBus
   /** absent: samples are not kept */
@@ -96,7 +96,7 @@ const AGENT_PATIENCE_MS = 10_000
  * waits for a store but the log.
  */
 export class Ingester implements AsyncDisposable {
-  readonly #log: SegmentLog
+  readonly #log: Log
   readonly #clock: Clock
   readonly #logger: Logger
   readonly #check = batchCheck()
@@ -664,7 +664,7 @@ function consumerMetrics(consumers: readonly LogConsumer<unknown>[], metrics: Me
   gauge('lag_seconds', 'How long the oldest of them has waited.', (consumer) => consumer.lagMs() / 1000)
 }
 
-function logMetrics(log: SegmentLog, metrics: Metrics): void {
+function logMetrics(log: Log, metrics: Metrics): void {
   const gauge = (name: string, help: string, value: () => number) =>
     metrics.gauge(`clusterpulse_log_${name}`, help, [], (one) => one.set(value()))
   gauge('bytes', "Size of the hub's log.", () => log.stats().bytes)

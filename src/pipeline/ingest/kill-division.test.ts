@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
 import { describe, expect, it } from 'vitest'
 import { samplesOf } from '#history'
 import { ownerOf, parseClusterName } from '#model'
-import { SegmentLog, silentLogger } from '#runtime'
+import { openLog, silentLogger } from '#runtime'
 import { aBatch, aNode, complete } from '../state/test/fleet-words.ts'
 import { divideLogs } from './division.ts'
 import { LedgerFile } from './ledger-file.ts'
@@ -54,8 +54,7 @@ describe('kill -9 while logs are divided', () => {
   })
 })
 
-const open = (directory: string, name: string) =>
-  SegmentLog.open({ directory: join(directory, name), segmentBytes: 64 * 1024 })
+const open = (directory: string, name: string) => openLog({ directory: join(directory, name), segmentBytes: 64 * 1024 })
 
 async function fill(directory: string): Promise<void> {
   for (let i = 0; i < FORMER; i++) {

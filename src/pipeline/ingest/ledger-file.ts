@@ -1,5 +1,5 @@
 import type { ClusterName, SequenceRange } from '#model'
-import type { Logger, SegmentLog } from '#runtime'
+import type { Log, Logger } from '#runtime'
 import { decodeSnapshot, encodeSnapshot, Ledger, type Snapshot } from './ledger.ts'
 
 const NAME = 'ledger'
@@ -10,7 +10,7 @@ const WARN_EVERY_MS = 10_000
  * it is built again from what the log still holds.
  */
 export class LedgerFile {
-  readonly #log: SegmentLog
+  readonly #log: Log
   readonly #logger: Logger
   readonly ledger: Ledger
   /** a snapshot was found: all that is missing is in the log; `in part`: or in state, as of before the snapshot */
@@ -19,7 +19,7 @@ export class LedgerFile {
   #writing: Promise<void> | undefined
   #warnedAt = Number.NEGATIVE_INFINITY
 
-  private constructor(log: SegmentLog, logger: Logger, ledger: Ledger, found: LedgerFile['found']) {
+  private constructor(log: Log, logger: Logger, ledger: Ledger, found: LedgerFile['found']) {
     this.#log = log
     this.#logger = logger
     this.ledger = ledger
@@ -27,7 +27,7 @@ export class LedgerFile {
     this.#safe = ledger.position()
   }
 
-  static async open(log: SegmentLog, logger: Logger, onHoleClosed: () => void): Promise<LedgerFile> {
+  static async open(log: Log, logger: Logger, onHoleClosed: () => void): Promise<LedgerFile> {
     const file = await log.kept(NAME)
     const snapshot = file === undefined ? undefined : decodeSnapshot(file, log.id)
     const before = log.checkpoint(NAME)
@@ -43,7 +43,7 @@ export class LedgerFile {
   }
 
   /** Puts this into a log as if it had been read from it. @throws LogFullError, LogWriteError */
-  static async write(log: SegmentLog, snapshot: Snapshot): Promise<void> {
+  static async write(log: Log, snapshot: Snapshot): Promise<void> {
     await log.keep(NAME, encodeSnapshot(snapshot, log.id))
     // An index that is told nowhere else is known by this: the next records come behind it.
     await log.setCheckpoint(NAME, snapshot.position)

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Clock, FleetError } from '#model'
-import type { Logger, Metrics, SegmentLog } from '#runtime'
+import type { Log, Logger, Metrics } from '#runtime'
 import { decodeLogEntry, type LogEntry } from './log-record.ts'
 
 /** What a consumer of the log does with it. */
@@ -27,7 +27,7 @@ export interface LogSink<Item> {
 }
 
 export interface LogConsumerOptions<Item> {
-  readonly log: SegmentLog
+  readonly log: Log
   readonly sink: LogSink<Item>
   readonly clock: Clock
   readonly logger: Logger

@@ -6,7 +6,7 @@ import { openEvents } from '#events'
 import { samplesOf } from '#history'
 import type { Batch, Change, Loss, NodeSnapshot, Part } from '#model'
 import { StoreUnavailableError, systemClock } from '#model'
-import { type LogDamage, Metrics, SegmentLog, type SegmentLogOptions } from '#runtime'
+import { type LogDamage, type LogOptions, Metrics, openLog } from '#runtime'
 import { EmbeddedStateStore } from '#state'
 import { batchFromOriginal, encodeRequest, originalFromBatch, readOriginal } from '#wire'
 import { aBatch, aNode, anAgent, complete, east, facts, T0, west } from '../state/test/fleet-words.ts'
@@ -28,10 +28,10 @@ const NOW = T0 + 10_000 * EVERY
 
 /** A hub's write path over real files, with a history. */
 async function aHub(
-  options: Partial<IngesterOptions> & { readonly log?: never; logOptions?: Partial<SegmentLogOptions> } = {},
+  options: Partial<IngesterOptions> & { readonly log?: never; logOptions?: Partial<LogOptions> } = {},
 ) {
   const { logOptions, ...rest } = options
-  const log = await SegmentLog.open({ directory: join(directory, 'log'), ...logOptions })
+  const log = await openLog({ directory: join(directory, 'log'), ...logOptions })
   const state = await EmbeddedStateStore.open({ directory: join(directory, 'state'), writeBehindMs: 10 })
   const history = await FileHistory.open(join(directory, 'history'))
   const events = openEvents({ kind: 'in-process' })

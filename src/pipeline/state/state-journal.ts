@@ -1,6 +1,6 @@
 import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Logger, SegmentLog } from '#runtime'
+import { type Log, type Logger, openLog } from '#runtime'
 
 /** One value that changed, of a cluster; without a field: all of the cluster goes. */
 export type FieldChange = readonly [cluster: string, field?: string, text?: string | null]
@@ -38,14 +38,14 @@ const UNBOUNDED = 2 ** 50
  * missing is seen, and nothing of it served.
  */
 export class StateJournal implements AsyncDisposable {
-  readonly #log: SegmentLog
+  readonly #log: Log
   readonly #logger: Logger
   #last: number
   #next: number
   #anewBytes = 0
   #sinceBytes = 0
 
-  private constructor(log: SegmentLog, logger: Logger, { last, next }: { last: number; next: number }) {
+  private constructor(log: Log, logger: Logger, { last, next }: { last: number; next: number }) {
     this.#log = log
     this.#logger = logger
     this.#last = last
@@ -61,7 +61,7 @@ export class StateJournal implements AsyncDisposable {
     directory: string,
     logger: Logger,
   ): Promise<{ journal: StateJournal; moment: Moment; fields: Fields }> {
-    let log = await openLog(directory)
+    let log = await open(directory)
     try {
       await removeFormer(directory, logger)
       let found = await readAll(log)
@@ -74,7 +74,7 @@ export class StateJournal implements AsyncDisposable {
           { directory, keptAs },
           "the stored state is damaged: it is put aside and comes anew from the hub's log and the next rounds",
         )
-        log = await openLog(directory)
+        log = await open(directory)
         found = EMPTY()
       }
       const journal = new StateJournal(log, logger, found)
@@ -137,8 +137,8 @@ export class StateJournal implements AsyncDisposable {
   }
 }
 
-const openLog = (directory: string): Promise<SegmentLog> =>
-  SegmentLog.open({
+const open = (directory: string): Promise<Log> =>
+  openLog({
     directory,
     segmentBytes: 4 * 2 ** 20,
     retainBytes: 0,
@@ -155,7 +155,7 @@ const EMPTY = () => ({
   fields: new Map() as Fields,
 })
 
-async function readAll(log: SegmentLog): Promise<ReturnType<typeof EMPTY> | 'damaged'> {
+async function readAll(log: Log): Promise<ReturnType<typeof EMPTY> | 'damaged'> {
   log.checkpoint(CONSUMER)
   const found = EMPTY()
   let isBroken = log.stats().damagedPlaces > 0

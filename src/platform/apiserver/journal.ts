@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs'
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { LogFullError, type Logger, lockDirectory, SegmentLog, silentLogger } from '#runtime'
+import { type Log, LogFullError, type Logger, lockDirectory, openLog, silentLogger } from '#runtime'
 import { chainOf, isWhole, type JournalRecord, parseRecord } from './journal-chain.ts'
 import { ObjectsLostError } from './journal-errors.ts'
 import { takeLmdb } from './lmdb.ts'
@@ -34,12 +34,12 @@ const PART_BYTES = 2 ** 20
  */
 export async function journalStorage(options: JournalOptions): Promise<ObjectStorage> {
   const lock = await lockDirectory(options.dir)
-  const logs: SegmentLog[] = []
+  const logs: Log[] = []
   try {
     let isDamaged = false
     for (const copy of COPIES) {
       logs.push(
-        await SegmentLog.open({
+        await openLog({
           directory: join(options.dir, copy),
           segmentBytes: SEGMENT_BYTES,
           retainBytes: 0,
@@ -66,7 +66,7 @@ class Journal implements ObjectStorage {
   readonly #dir: string
   readonly #acceptLoss: boolean
   readonly #logger: Logger
-  readonly #logs: readonly SegmentLog[]
+  readonly #logs: readonly Log[]
   readonly #lock: AsyncDisposable
   readonly #objects = new Map<string, ApiObject>()
   #resourceVersion = 0
@@ -77,11 +77,7 @@ class Journal implements ObjectStorage {
   #snapshotBytes = 0
   #head: Promise<void> = Promise.resolve()
 
-  constructor(
-    { dir, acceptLoss = false, logger = silentLogger }: JournalOptions,
-    logs: SegmentLog[],
-    lock: AsyncDisposable,
-  ) {
+  constructor({ dir, acceptLoss = false, logger = silentLogger }: JournalOptions, logs: Log[], lock: AsyncDisposable) {
     this.#dir = dir
     this.#acceptLoss = acceptLoss
     this.#logger = logger
@@ -203,7 +199,7 @@ class Journal implements ObjectStorage {
 }
 
 /** The records of one copy that are whole, by number. */
-async function recordsOf(log: SegmentLog): Promise<Map<number, JournalRecord>> {
+async function recordsOf(log: Log): Promise<Map<number, JournalRecord>> {
   log.checkpoint(CONSUMER)
   const records = new Map<number, JournalRecord>()
   for await (const { payload } of log.read(log.firstIndex())) {

@@ -1,6 +1,7 @@
 /**
  * How our processes run: configuration read once and refused as a whole, a structured logger, own metrics, retry with
- * full jitter, parts that start in order and stop in reverse, and the durable segment log.
+ * full jitter, parts that start in order and stop in reverse, and durable logs (in segments of
+ * files, the one driver so far).
  *
  * For every layer above `contract`. Nothing here works at import time, and nothing keeps state outside an object.
  */
@@ -8,6 +9,7 @@ export { ConfigError, type ConfigReader, configReader, parseDurationMs, type Set
 export { claimFormat } from './format-file.ts'
 export { keepHeapTight } from './heap.ts'
 export { boundConnections, CONNECTION_TIMES, type ConnectionBounds } from './http-connections.ts'
+export type { Log, LogRecord, LogStats } from './log.ts'
 export { createLogger, type Logger, type LogLevel, parseLogLevel, silentLogger } from './logger.ts'
 export { countBuild, Metrics, type MetricsMoment, metricsText } from './metrics.ts'
 export { networkOf } from './network.ts'
@@ -22,10 +24,4 @@ export {
   LogWriteError,
   RecordTooLargeError,
 } from './segment-log/errors.ts'
-export {
-  type LogDamage,
-  type LogRecord,
-  type LogStats,
-  SegmentLog,
-  type SegmentLogOptions,
-} from './segment-log/segment-log.ts'
+export { type LogDamage, openLog, type SegmentLogOptions as LogOptions } from './segment-log/segment-log.ts'

@@ -10,7 +10,7 @@ import { Ingester } from '#ingest'
 import { type ClusterConnectionStatus, clusterConnection } from '#kinds'
 import { ClientPool, createKubeClient, type KubeClient, type KubeObject, secrets } from '#kube'
 import type { Batch, ClusterState } from '#model'
-import { SegmentLog, silentLogger } from '#runtime'
+import { openLog, silentLogger } from '#runtime'
 import { EmbeddedStateStore, type StateStore } from '#state'
 import { connectionResource } from '../connection-resource.ts'
 import { type ConnectionsOptions, connectionReconcilers } from '../controllers.ts'
@@ -67,7 +67,7 @@ export async function aWorld(
     verifyTls: true,
     credentials: { kind: 'token', token },
   })
-  const log = await SegmentLog.open({ directory: join(directory, 'log') })
+  const log = await openLog({ directory: join(directory, 'log') })
   const state = openState
     ? await openState(log.id)
     : await EmbeddedStateStore.open({ directory: join(directory, 'state') })

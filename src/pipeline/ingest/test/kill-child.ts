@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
 import { openEvents } from '#events'
 import { parseClusterName, systemClock } from '#model'
-import { SegmentLog } from '#runtime'
+import { openLog } from '#runtime'
 import { openState } from '#state'
 import { aBatch, aNode, complete, facts } from '../../state/test/fleet-words.ts'
 import { Ingester } from '../ingester.ts'
@@ -11,7 +11,7 @@ import { Ingester } from '../ingester.ts'
 const [directory = '', clusters = '5'] = process.argv.slice(2)
 const say = (...words: (string | number)[]) => writeSync(1, `${words.join(' ')}\n`)
 
-const log = await SegmentLog.open({ directory: `${directory}/log`, segmentBytes: 256 * 1024, retainBytes: 0 })
+const log = await openLog({ directory: `${directory}/log`, segmentBytes: 256 * 1024, retainBytes: 0 })
 const state = await openState({ kind: 'embedded', directory: `${directory}/state`, writeBehindMs: 10 })
 const ingester = await Ingester.open({ log, state, events: openEvents({ kind: 'in-process' }) })
 await ingester.flushed()

@@ -2,7 +2,7 @@ import { readFileSync, writeSync } from 'node:fs'
 import { openEvents } from '#events'
 import { type HistoryStore, openHistory, samplesOf } from '#history'
 import { type Batch, type ClusterName, type Part, parseClusterName, systemClock } from '#model'
-import { SegmentLog } from '#runtime'
+import { openLog } from '#runtime'
 import { openState } from '#state'
 import { aBatch, aNode, complete, facts, T0 } from '../../state/test/fleet-words.ts'
 import { BaseMismatchError } from '../errors.ts'
@@ -34,7 +34,7 @@ const takeAny = <T>(list: T[]): T => list.splice(Math.floor(Math.random() * list
 // Time runs a thousand times faster, so that checkpoints and the ledger are written often.
 const began = Date.now()
 const clock = { ...systemClock, now: () => began + (Date.now() - began) * 1000 }
-const log = await SegmentLog.open({ directory: `${directory}/log`, segmentBytes: 64 * 1024, retainBytes: 0 })
+const log = await openLog({ directory: `${directory}/log`, segmentBytes: 64 * 1024, retainBytes: 0 })
 const state = await openState({ kind: 'embedded', directory: `${directory}/state`, writeBehindMs: 10 })
 const years = 10 * 365 * 86_400_000
 const file = driver === 'file' ? await FileHistory.open(`${directory}/history`) : undefined

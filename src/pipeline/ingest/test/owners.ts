@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { openEvents } from '#events'
 import { encodeSamples, type HistoryRecord, type HistoryStore } from '#history'
 import { type Clock, type ClusterName, type ClusterState, FleetError, ownerOf } from '#model'
-import { SegmentLog, type SegmentLogOptions, silentLogger } from '#runtime'
+import { type Log, type LogOptions, openLog, silentLogger } from '#runtime'
 import type { StateRecord, StateStore } from '#state'
 import { FleetMemory } from '../../state/memory.ts'
 import { changedFields } from '../../state/stored.ts'
@@ -101,7 +101,7 @@ class KeptHistory extends Held implements Pick<HistoryStore, 'append' | 'positio
 }
 
 interface Owner {
-  readonly log: SegmentLog
+  readonly log: Log
   readonly state: KeptState
   readonly history: KeptHistory
   ingester: Ingester
@@ -117,13 +117,13 @@ export interface Reach {
 export class Owners implements AsyncDisposable {
   readonly #directory: string
   readonly #clock: Clock
-  readonly #logOptions: Partial<SegmentLogOptions>
+  readonly #logOptions: Partial<LogOptions>
   /** what history was given, by whomever */
   readonly kept: HistoryRecord[] = []
   #owners: Owner[] = []
   #generation = 0
 
-  constructor(directory: string, clock: Clock, logOptions: Partial<SegmentLogOptions> = {}) {
+  constructor(directory: string, clock: Clock, logOptions: Partial<LogOptions> = {}) {
     this.#directory = directory
     this.#clock = clock
     this.#logOptions = logOptions
@@ -202,18 +202,18 @@ export class Owners implements AsyncDisposable {
     }
   }
 
-  #newLogs(count: number): Promise<SegmentLog[]> {
+  #newLogs(count: number): Promise<Log[]> {
     this.#generation++
     return this.#logs(count)
   }
 
-  #logs(count: number): Promise<SegmentLog[]> {
+  #logs(count: number): Promise<Log[]> {
     const folder = join(this.#directory, String(this.#generation))
-    const open = (i: number) => SegmentLog.open({ ...this.#logOptions, directory: join(folder, String(i + 1)) })
+    const open = (i: number) => openLog({ ...this.#logOptions, directory: join(folder, String(i + 1)) })
     return Promise.all(Array.from({ length: count }, (_, i) => open(i)))
   }
 
-  #openAll(logs: readonly SegmentLog[], clusters: readonly ClusterState[]): Promise<Owner[]> {
+  #openAll(logs: readonly Log[], clusters: readonly ClusterState[]): Promise<Owner[]> {
     return Promise.all(
       logs.map(async (log, i) => {
         const state = new KeptState(clusters.filter(({ name }) => ownerOf(name, logs.length) === i + 1))
@@ -236,7 +236,7 @@ async function bringUp({ log, state, history }: Owner, reach: Reach): Promise<vo
   await carry(log, historySink(history.asStore()), history, reach.history)
 }
 
-async function carry<Item>(log: SegmentLog, sink: LogSink<Item>, store: Held, share: number): Promise<void> {
+async function carry<Item>(log: Log, sink: LogSink<Item>, store: Held, share: number): Promise<void> {
   store.isHeld = false
   const from = Math.max(store.position() + 1, log.firstIndex())
   const last = from - 1 + Math.round((log.lastIndex() + 1 - from) * share)

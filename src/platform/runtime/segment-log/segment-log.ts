@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { Clock } from '#model'
 import { invariant, systemClock } from '#model'
+import type { Log, LogRecord, LogStats } from '../log.ts'
 import { lockDirectory } from './directory-lock.ts'
 import { type Disk, type DiskFile, nodeDisk, writeAtomically } from './disk.ts'
 import { isDiskFull, LogFullError, LogWriteError, RecordTooLargeError } from './errors.ts'
@@ -53,24 +54,6 @@ export interface LogDamage {
   readonly index: number | undefined
 }
 
-export interface LogRecord {
-  readonly index: number
-  readonly payload: Buffer
-}
-
-export interface LogStats {
-  readonly segments: number
-  readonly bytes: number
-  readonly appendedRecords: number
-  readonly syncs: number
-  readonly refusedRecords: number
-  /** records deleted before every consumer had passed them (`drop-oldest` only) */
-  readonly droppedRecords: number
-  readonly damagedPlaces: number
-  readonly damagedBytes: number
-  readonly tornBytes: number
-}
-
 interface Segment {
   readonly path: string
   readonly name: string
@@ -83,7 +66,7 @@ interface Segment {
 
 interface Waiting {
   readonly payload: Uint8Array
-  readonly onSynced: ((index: number) => void) | undefined
+  readonly onDurable: ((index: number) => void) | undefined
   readonly resolve: (index: number) => void
   readonly reject: (error: unknown) => void
 }
@@ -93,12 +76,10 @@ const CHECKPOINT = '.checkpoint'
 const KEPT = '.kept'
 
 /**
- * Append-only files with checksums. `append` resolves when its record survives a loss of power; many appends share one
- * sync. Every record has an index that only rises (with gaps). Consumers name how far they got; whole segments that all of
- * them have passed are deleted, oldest first. What a crash cut off is cut at open; a damaged record is skipped and reported.
+ * A log in append-only files with checksums. Many appends share one sync. Whole segments that every consumer has passed are
+ * deleted, oldest first. What a crash cut off is cut at open; a damaged record is skipped and reported.
  */
-export class SegmentLog implements AsyncDisposable {
-  /** names this log's numbering: a position means nothing in another log */
+export class SegmentLog implements Log {
   readonly id: string
   readonly #options: Required<Omit<SegmentLogOptions, 'onDamage'>>
   readonly #onDamage: ((damage: LogDamage) => void) | undefined
@@ -182,17 +163,14 @@ export class SegmentLog implements AsyncDisposable {
     }
   }
 
-  /** index of the newest synced record; -1 before the first */
   lastIndex(): number {
     return this.#synced
   }
 
-  /** index of the oldest record that may still be here; the next one where there is none */
   firstIndex(): number {
     return this.#segments[0]?.first ?? this.#next
   }
 
-  /** The next record gets this index at least. For a consumer that is ahead of a log that was lost. */
   advance(index: number): void {
     if (index <= this.#next) return
     this.#next = index
@@ -200,12 +178,7 @@ export class SegmentLog implements AsyncDisposable {
     // The names of segments tell where their records begin: numbers may jump inside one, never go back.
   }
 
-  /**
-   * Resolves with the record's index when it is on disk.
-   * @param onSynced called at that moment, in the order of indices over all appends; promises make no such promise
-   * @throws LogFullError, LogWriteError when nothing was kept, RecordTooLargeError
-   */
-  append(payload: Uint8Array, onSynced?: (index: number) => void): Promise<number> {
+  append(payload: Uint8Array, onDurable?: (index: number) => void): Promise<number> {
     invariant(!this.#closed, 'a closed log takes no records')
     const { maxRecordBytes, maxQueuedBytes, directory } = this.#options
     if (payload.length > maxRecordBytes) return Promise.reject(new RecordTooLargeError(payload.length, maxRecordBytes))
@@ -214,13 +187,12 @@ export class SegmentLog implements AsyncDisposable {
       return Promise.reject(new LogFullError(directory, `${this.#waitingBytes} bytes already wait for the disk`))
     }
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ payload, onSynced, resolve, reject })
+      this.#waiting.push({ payload, onDurable, resolve, reject })
       this.#waitingBytes += payload.length
       this.#writing ??= this.#writeAll()
     })
   }
 
-  /** Every record from this index to the newest synced one, in order; damaged ones are left out and reported. */
   async *read(from: number, signal?: AbortSignal): AsyncGenerator<LogRecord> {
     let next = from
     while (next <= this.#synced) {
@@ -239,14 +211,12 @@ export class SegmentLog implements AsyncDisposable {
     }
   }
 
-  /** How far this consumer got; -1 for a new one. From now on its segments wait for it. */
   checkpoint(consumer: string): number {
     const known = this.#checkpoints.get(consumer)
     if (known === undefined) this.#checkpoints.set(consumer, -1)
     return known ?? -1
   }
 
-  /** Keeps how far the consumer got, safe on disk, and deletes what nobody needs any more. Never goes back. */
   async setCheckpoint(consumer: string, index: number): Promise<void> {
     if (index <= this.checkpoint(consumer)) return
     const { disk, directory } = this.#options
@@ -266,14 +236,12 @@ export class SegmentLog implements AsyncDisposable {
     await this.#retain()
   }
 
-  /** A small file of a consumer beside the segments, or undefined where there is none. What it holds is the caller's to check. */
   async kept(name: string): Promise<string | undefined> {
     const { disk, directory } = this.#options
     if (!(await disk.list(directory)).includes(`${name}${KEPT}`)) return undefined
     return (await disk.read(join(directory, `${name}${KEPT}`))).toString()
   }
 
-  /** Replaces that file as a whole, safe on disk. @throws LogFullError, LogWriteError: then the former one is still there */
   async keep(name: string, text: string): Promise<void> {
     const { disk, directory } = this.#options
     await writeAtomically(disk, directory, `${name}${KEPT}`, text).catch((error: unknown) => {
@@ -283,7 +251,6 @@ export class SegmentLog implements AsyncDisposable {
 
   stats(): LogStats {
     return {
-      segments: this.#segments.length,
       bytes: this.#totalBytes(),
       appendedRecords: this.#appended,
       syncs: this.#syncs,
@@ -362,7 +329,7 @@ export class SegmentLog implements AsyncDisposable {
       try {
         const indices = await this.#writeGroup(group)
         for (const [i, waiting] of group.entries()) {
-          waiting.onSynced?.(indices[i] as number)
+          waiting.onDurable?.(indices[i] as number)
           waiting.resolve(indices[i] as number)
         }
       } catch (error) {
@@ -543,6 +510,9 @@ export class SegmentLog implements AsyncDisposable {
     return new LogWriteError(directory, error instanceof Error ? error.message : String(error), { cause: error })
   }
 }
+
+/** @throws as SegmentLog.open */
+export const openLog = (options: SegmentLogOptions): Promise<Log> => SegmentLog.open(options)
 
 async function readCheckpoints(disk: Disk, directory: string, names: readonly string[]): Promise<Map<string, number>> {
   const checkpoints = new Map<string, number>()

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openEvents } from '#events'
 import { type ClusterName, type Plan, parseClusterName } from '#model'
-import { Metrics, SegmentLog } from '#runtime'
+import { Metrics, openLog } from '#runtime'
 import { EmbeddedStateStore, type StateStore } from '#state'
 import { facts } from '../../../state/test/fleet-words.ts'
 import { Ingester } from '../../ingester.ts'
@@ -74,7 +74,7 @@ export async function aHub(
 ): Promise<TestHub> {
   const { clusters = ['west', 'east'], ...rest } = options
   const directory = await mkdtemp(join(tmpdir(), 'stream-'))
-  const log = await SegmentLog.open({ directory: join(directory, 'log') })
+  const log = await openLog({ directory: join(directory, 'log') })
   const state = await EmbeddedStateStore.open({ directory: join(directory, 'state'), writeBehindMs: 20 })
   const events = openEvents({ kind: 'in-process' })
   const metrics = new Metrics({}, { processMetrics: false })
