@@ -196,6 +196,67 @@ const bindingTable = shape(
   ['ServiceAccounts', (binding) => subjects(binding, 'ServiceAccount'), wide],
 )
 
+const isTrue = (object: ApiObject, type: string): boolean =>
+  items(status(object).conditions).some((condition) => condition.type === type && condition.status === 'True')
+
+/** What a Job came to, in the order in which the words win. */
+function jobStatus(job: ApiObject): string {
+  const ended = ['Complete', 'Failed'].find((type) => isTrue(job, type))
+  if (ended ?? job.metadata.deletionTimestamp) return ended ?? 'Terminating'
+  return ['Suspended', 'FailureTarget', 'SuccessCriteriaMet'].find((type) => isTrue(job, type)) ?? 'Running'
+}
+
+function jobCompletions(job: ApiObject): string {
+  const { completions, parallelism } = spec(job)
+  const of = completions === undefined && count(parallelism) > 1 ? ` of ${parallelism}` : ''
+  return `${count(status(job).succeeded)}/${completions ?? 1}${of}`
+}
+
+function jobDuration(job: ApiObject, nowMs: number): string {
+  const { startTime, completionTime } = status(job)
+  return startTime ? ageSince(startTime, completionTime ? Date.parse(String(completionTime)) : nowMs) : ''
+}
+
+const MODES: Readonly<Record<string, string>> = {
+  ReadWriteOnce: 'RWO',
+  ReadOnlyMany: 'ROX',
+  ReadWriteMany: 'RWX',
+  ReadWriteOncePod: 'RWOP',
+}
+const accessModes = (modes: unknown): string =>
+  Object.keys(MODES)
+    .filter((mode) => Array.isArray(modes) && modes.includes(mode))
+    .map((mode) => MODES[mode])
+    .join(',')
+
+const storagePhase: Declared = [
+  'Status',
+  (object) => (object.metadata.deletionTimestamp ? 'Terminating' : text(status(object).phase)),
+]
+const storageClassOf: Declared = [
+  'StorageClass',
+  (object) =>
+    text(object.metadata.annotations?.['volume.beta.kubernetes.io/storage-class'], text(spec(object).storageClassName)),
+]
+const volumeAttributes: Declared = [
+  'VolumeAttributesClass',
+  (object) => text(spec(object).volumeAttributesClassName, '<unset>'),
+]
+const volumeMode: Declared = ['VolumeMode', (object) => text(spec(object).volumeMode, '<unset>'), wide]
+
+/** A claim shows what it has only when a volume is named. */
+const ofVolume =
+  (cell: (claim: Fields) => string): Cell =>
+  (claim) =>
+    spec(claim).volumeName ? cell(status(claim)) : ''
+
+const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class'
+
+/** The part of a CronJob that workloads have at their top. */
+const jobTemplateOf = (cronJob: ApiObject): ApiObject => ({ ...cronJob, spec: fields(spec(cronJob).jobTemplate).spec })
+const wideOfJobTemplate = (columns: readonly Declared[]): Declared[] =>
+  columns.map(([heading, cell]) => [heading, (object, nowMs) => cell(jobTemplateOf(object), nowMs), wide])
+
 /** How kubectl shows built-in kinds, by collection. */
 export const builtInTables: Readonly<Record<string, TableShape>> = {
   '/namespaces': shape(name, ['Status', (namespace) => text(status(namespace).phase)], age),
@@ -277,8 +338,8 @@ export const builtInTables: Readonly<Record<string, TableShape>> = {
   'apps/deployments': shape(
     name,
     ['Ready', (object) => `${count(status(object).readyReplicas)}/${count(spec(object).replicas ?? 1)}`],
-    ['Up-to-date', (object) => count(status(object).updatedReplicas), whole],
-    ['Available', (object) => count(status(object).availableReplicas), whole],
+    ['Up-to-date', (object) => count(status(object).updatedReplicas)],
+    ['Available', (object) => count(status(object).availableReplicas)],
     age,
     ...containerColumns,
     selectorColumn,
@@ -309,6 +370,73 @@ export const builtInTables: Readonly<Record<string, TableShape>> = {
     ['Ready', (object) => `${count(status(object).readyReplicas)}/${count(spec(object).replicas ?? 1)}`],
     age,
     ...containerColumns,
+  ),
+  'batch/jobs': shape(
+    name,
+    ['Status', jobStatus],
+    ['Completions', jobCompletions],
+    ['Duration', jobDuration],
+    age,
+    ...containerColumns,
+    selectorColumn,
+  ),
+  'batch/cronjobs': shape(
+    name,
+    ['Schedule', (object) => text(spec(object).schedule)],
+    ['Timezone', (object) => text(spec(object).timeZone, '<none>')],
+    ['Suspend', (object) => (spec(object).suspend ? 'True' : 'False'), { type: 'boolean' }],
+    ['Active', (object) => items(status(object).active).length, whole],
+    [
+      'Last Schedule',
+      (object, nowMs) => {
+        const { lastScheduleTime } = status(object)
+        return lastScheduleTime ? ageSince(lastScheduleTime, nowMs) : '<none>'
+      },
+    ],
+    age,
+    ...wideOfJobTemplate([...containerColumns, selectorColumn]),
+  ),
+  '/persistentvolumeclaims': shape(
+    name,
+    storagePhase,
+    ['Volume', (claim) => text(spec(claim).volumeName)],
+    ['Capacity', ofVolume(({ capacity }) => text(fields(capacity).storage))],
+    ['Access Modes', ofVolume((of) => accessModes(of.accessModes))],
+    storageClassOf,
+    volumeAttributes,
+    age,
+    volumeMode,
+  ),
+  '/persistentvolumes': shape(
+    name,
+    ['Capacity', (volume) => text(fields(spec(volume).capacity).storage)],
+    ['Access Modes', (volume) => accessModes(spec(volume).accessModes)],
+    ['Reclaim Policy', (volume) => text(spec(volume).persistentVolumeReclaimPolicy)],
+    storagePhase,
+    [
+      'Claim',
+      (volume) => {
+        const { namespace, name } = fields(spec(volume).claimRef)
+        return name ? `${namespace}/${name}` : ''
+      },
+    ],
+    storageClassOf,
+    volumeAttributes,
+    ['Reason', (volume) => text(status(volume).reason)],
+    age,
+    volumeMode,
+  ),
+  'storage.k8s.io/storageclasses': shape(
+    [
+      'Name',
+      ({ metadata }) => `${metadata.name}${metadata.annotations?.[DEFAULT_CLASS] === 'true' ? ' (default)' : ''}`,
+      { format: 'name' },
+    ],
+    ['Provisioner', (object) => text(object.provisioner)],
+    ['ReclaimPolicy', (object) => text(object.reclaimPolicy, 'Delete')],
+    ['VolumeBindingMode', (object) => text(object.volumeBindingMode, '<unset>')],
+    ['AllowVolumeExpansion', (object) => object.allowVolumeExpansion === true],
+    age,
   ),
   'coordination.k8s.io/leases': shape(name, ['Holder', (lease) => text(spec(lease).holderIdentity)], age),
   'apiextensions.k8s.io/customresourcedefinitions': shape(name, createdAt),

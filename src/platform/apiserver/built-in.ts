@@ -133,7 +133,13 @@ const GROUPS: readonly (readonly [group: string, version: string, resources: rea
     'batch',
     'v1',
     [
-      { kind: 'Job', categories: ['all'], status: true, generation: true },
+      {
+        kind: 'Job',
+        categories: ['all'],
+        status: true,
+        generation: true,
+        fields: { 'status.successful': (job) => String(at(job, 'status', 'succeeded') ?? 0) },
+      },
       { kind: 'CronJob', shortNames: ['cj'], categories: ['all'], status: true, generation: true },
     ],
   ],

@@ -408,15 +408,22 @@ spec:
   it('applies what charts bring, and changes it', async () => {
     const job = (image: string) =>
       `apiVersion: batch/v1\nkind: Job\nmetadata: { name: once }\nspec:\n  template:\n    spec:\n      restartPolicy: Never\n      containers:\n        - { name: main, image: ${image} }\n`
+    const cronJob = (image: string) =>
+      `apiVersion: batch/v1\nkind: CronJob\nmetadata: { name: often }\nspec:\n  schedule: '@hourly'\n  jobTemplate:\n    spec:\n      template:\n        spec:\n          restartPolicy: Never\n          containers:\n            - { name: main, image: ${image} }\n`
     const ingress =
       'apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: { name: front }\nspec:\n  rules:\n    - host: a.example\n'
     await kubectl('apply -f -', job('a:1'))
-    await kubectl('apply -f -', job('a:2'))
-    expect((await object('job once')).spec.template.spec.containers).toMatchObject([{ name: 'main', image: 'a:2' }])
+    const refused = await run(['apply', '-f', '-'], job('a:2'))
+    expect(refused.err).toMatch(/^The Job "once" is invalid: spec\.template: .*: field is immutable$/m)
+    await kubectl('apply -f -', cronJob('a:1'))
+    await kubectl('apply -f -', cronJob('a:2'))
+    expect((await object('cronjob often')).spec.jobTemplate.spec.template.spec.containers).toMatchObject([
+      { name: 'main', image: 'a:2' },
+    ])
     await kubectl('apply -f -', ingress)
     await kubectl('apply -f -', ingress.replace('a.example', 'b.example'))
     expect((await object('ingress front')).spec).toEqual({ rules: [{ host: 'b.example' }] })
-    await kubectl('delete job/once ingress/front')
+    await kubectl('delete job/once cronjob/often ingress/front')
   })
 
   it('is warned that nothing runs a workload, and of nothing else', async () => {

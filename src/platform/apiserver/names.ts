@@ -37,7 +37,7 @@ export function nameFaults(name: string, rule: NameRule, path = 'metadata.name')
 }
 
 /** Whether a key of a label, an annotation or a finalizer has the form `[prefix/]name`. */
-function qualifiedNameProblem(key: string): string | undefined {
+export function qualifiedNameProblem(key: string): string | undefined {
   const parts = key.split('/')
   if (parts.length > 2)
     return `a qualified name must consist of alphanumeric characters, '-', '_' or '.', with an optional DNS subdomain prefix and '/'`
@@ -103,4 +103,14 @@ export function finalizerFaults(finalizers: unknown, path: string): FieldFault[]
       (name.includes('/') || STANDARD_FINALIZERS.has(name) ? undefined : UNQUALIFIED_FINALIZER)
     return problem ? [wrong(`${path}[${index}]`, name, problem)] : []
   })
+}
+
+/** An owner is named in full. */
+export function ownerFaults(owners: unknown, path: string): FieldFault[] {
+  if (!Array.isArray(owners)) return []
+  return owners.flatMap((owner: Record<string, unknown>) =>
+    ['kind', 'name', 'uid']
+      .filter((name) => owner[name] === '')
+      .map((name) => wrong(`${path}.${name}`, '', 'must not be empty')),
+  )
 }

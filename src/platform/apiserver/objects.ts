@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '#model'
 import { CLEANUP_FINALIZER } from './crd.ts'
-import { ruleOf } from './kind-rules.ts'
+import { ruleOf } from './kind-rules/index.ts'
 import { type ListQuery, listPage, type ObjectPage } from './list.ts'
 import type { Predicate } from './selectors.ts'
 import { keyIn, type Resource, type ResourceName, type ServedResources, toStorage, toVersion } from './served.ts'

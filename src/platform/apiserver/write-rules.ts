@@ -1,8 +1,8 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { trackUpdate } from './apply/index.ts'
-import { ruleOf } from './kind-rules.ts'
-import { annotationFaults, finalizerFaults, labelFaults, nameFaults } from './names.ts'
+import { ruleOf } from './kind-rules/index.ts'
+import { annotationFaults, finalizerFaults, labelFaults, nameFaults, ownerFaults } from './names.ts'
 import { applyDefaults, prune, validate } from './schema/index.ts'
 import { groupVersion, type Resource } from './served.ts'
 import { ApiError, conflict, invalid, staleVersion } from './status.ts'
@@ -107,6 +107,7 @@ function metadataFaults(resource: Resource, object: ApiObject): FieldFault[] {
     ...labelFaults(metadata.labels, 'metadata.labels'),
     ...annotationFaults(metadata.annotations, 'metadata.annotations'),
     ...finalizerFaults(metadata.finalizers, 'metadata.finalizers'),
+    ...ownerFaults(metadata.ownerReferences, 'metadata.ownerReferences'),
   ]
 }
 
@@ -117,7 +118,10 @@ function check(
   options: WriteOptions,
   more: readonly FieldFault[] = [],
 ): void {
-  const ofSchema = validate(resource.schema, object)
+  const rule = ruleOf(resource)
+  const ofSchema = validate(resource.schema, object).filter(
+    ({ reason, path }) => reason !== 'FieldValueRequired' || !rule.required?.includes(path),
+  )
   // Values of a wrong type cannot be read into a built-in kind at all.
   const mistyped = resource.builtIn && ofSchema.find(({ reason }) => reason === 'FieldValueTypeInvalid')
   if (mistyped)
@@ -126,12 +130,7 @@ function check(
       options,
       `${resource.kind} in version "${resource.version}" cannot be handled as a ${resource.kind}: ${mistyped.path}: ${mistyped.message}`,
     )
-  const faults = [
-    ...metadataFaults(resource, object),
-    ...more,
-    ...ofSchema,
-    ...(ruleOf(resource).faults?.(object, before) ?? []),
-  ]
+  const faults = [...metadataFaults(resource, object), ...more, ...ofSchema, ...(rule.faults?.(object, before) ?? [])]
   if (faults.length > 0) throw invalid(resource, object.metadata.name ?? '', faults)
   const sizeBytes = Buffer.byteLength(JSON.stringify(object))
   if (sizeBytes > MAX_OBJECT_BYTES)
@@ -245,8 +244,9 @@ export function prepareUpdate(
     object = (resource.status ? { ...rest, metadata, ...statusOf(live) } : { ...given, metadata }) as ApiObject
   }
   object = applyDefaults(resource.schema, object)
-  if (options.subresource !== 'status' || resource.collection.startsWith('apiextensions.k8s.io/'))
-    object = ruleOf(resource).prepare?.(object, live, options.nowMs) ?? object
+  const rule = ruleOf(resource)
+  if (options.subresource !== 'status' || rule.preparesStatus)
+    object = rule.prepare?.(object, live, options.nowMs) ?? object
   check(resource, object, live, options, newFinalizerFaults(live, object))
   if (isDeepStrictEqual(comparable(live), comparable(object)) && !options.managed) return undefined
   if (resource.generation && specChanged(resource, live, object))

@@ -1,22 +1,24 @@
 import { MessageCatalogue } from './table.ts'
-import { apps, autoscaling } from './tables/apps.ts'
+import { apps, autoscaling, batch } from './tables/apps.ts'
 import { coordination, events, rbac } from './tables/control.ts'
 import { core } from './tables/core.ts'
 import { meta } from './tables/meta.ts'
 import { pods } from './tables/pods.ts'
 import { authentication, authorization } from './tables/reviews.ts'
-import { volumes } from './tables/volumes.ts'
+import { claims, storage, volumes } from './tables/volumes.ts'
 
 export const catalogue = new MessageCatalogue({
-  core: { ...core, ...pods, ...volumes },
+  core: { ...core, ...pods, ...volumes, ...claims },
   apps,
   autoscaling,
   authentication,
   authorization,
+  batch,
   coordination,
   events,
   meta,
   rbac,
+  storage,
 })
 
 const PACKAGES: Readonly<Record<string, string>> = {
@@ -25,9 +27,11 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'autoscaling/v1': 'autoscaling',
   'authentication.k8s.io/v1': 'authentication',
   'authorization.k8s.io/v1': 'authorization',
+  'batch/v1': 'batch',
   'coordination.k8s.io/v1': 'coordination',
   'events.k8s.io/v1': 'events',
   'rbac.authorization.k8s.io/v1': 'rbac',
+  'storage.k8s.io/v1': 'storage',
 }
 
 /** Kinds that every group has. */

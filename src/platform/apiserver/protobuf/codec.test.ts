@@ -76,6 +76,8 @@ const kinds = samples.map(({ apiVersion, kind }) => ({ apiVersion, kind }))
 const packageOf: Readonly<Record<string, string>> = {
   v1: 'core',
   'apps/v1': 'apps',
+  'batch/v1': 'batch',
+  'storage.k8s.io/v1': 'storage',
   'coordination.k8s.io/v1': 'coordination',
   'events.k8s.io/v1': 'events',
   'rbac.authorization.k8s.io/v1': 'rbac',

@@ -226,6 +226,23 @@ export const labelSelector: Schema = component(
   ),
 )
 
+export const objectReference = component(
+  'io.k8s.api.core.v1.ObjectReference',
+  object(
+    'Names any object.',
+    {
+      apiVersion: text('API version of the object'),
+      kind: text('kind of the object'),
+      namespace: text('its namespace'),
+      name: text('its name'),
+      uid: text('its identity'),
+      resourceVersion: text('the version that is meant'),
+      fieldPath: text('a part of it, such as spec.containers{web}'),
+    },
+    ATOMIC,
+  ),
+)
+
 /** One statement of a status; which times it has differs between kinds. */
 export const condition = (name: string, more: Record<string, Schema> = {}): Schema =>
   component(

@@ -19,6 +19,7 @@ export const builtInSchema = (group: string, version: string, kind: string): Sch
 
 export { componentOf, listMeta, objectMeta } from './components.ts'
 export { applyDefaults } from './defaults.ts'
+export { stableText } from './json.ts'
 export { prune } from './prune.ts'
 export { checkStructural } from './structural.ts'
 export { validate } from './validate.ts'

@@ -72,15 +72,4 @@ export const core: Tables = {
     14 reportingComponent: string!, 15 reportingInstance: string!`,
   EventSource: '1 component: string, 2 host: string',
   EventSeries: '1 count: int32, 2 lastObservedTime: microtime',
-  ModifyVolumeStatus: '1 targetVolumeAttributesClassName: string, 2 status: string!',
-  PersistentVolumeClaim: `
-    1 metadata: meta.ObjectMeta, 2 spec: PersistentVolumeClaimSpec, 3 status: PersistentVolumeClaimStatus`,
-  PersistentVolumeClaimCondition: `
-    1 type: string!, 2 status: string!, 3 lastProbeTime: time, 4 lastTransitionTime: time, 5 reason: string,
-    6 message: string`,
-  PersistentVolumeClaimStatus: `
-    1 phase: string, 2 accessModes: string[], 3 capacity: {quantity},
-    4 conditions: PersistentVolumeClaimCondition[], 5 allocatedResources: {quantity},
-    7 allocatedResourceStatuses: {string}, 8 currentVolumeAttributesClassName: string!,
-    9 modifyVolumeStatus: ModifyVolumeStatus`,
 }

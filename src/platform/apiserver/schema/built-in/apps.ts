@@ -17,6 +17,7 @@ import {
   time,
 } from '../components.ts'
 import { podTemplate } from './pod.ts'
+import { persistentVolumeClaim } from './storage.ts'
 
 const apps = (kind: string): string => `io.k8s.api.apps.v1.${kind}`
 
@@ -163,8 +164,8 @@ export const statefulSet = kindOf(apps('StatefulSet'), 'Keeps numbered pods runn
         selector,
         template,
         serviceName: text('service that gives its pods their names'),
-        volumeClaimTemplates: list(open('A claim for storage that each pod gets.'), 'storage each pod gets'),
-        podManagementPolicy: oneOf(['OrderedReady', 'Parallel'], 'one after the other or all at once', {
+        volumeClaimTemplates: list(persistentVolumeClaim, 'storage each pod gets'),
+        podManagementPolicy: text('OrderedReady: one after the other; Parallel: all at once', {
           default: 'OrderedReady',
         }),
         updateStrategy: component(

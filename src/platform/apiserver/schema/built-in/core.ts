@@ -12,6 +12,7 @@ import {
   listBy,
   map,
   object,
+  objectReference,
   oneOf,
   open,
   quantity,
@@ -24,23 +25,6 @@ import {
 import { localReference } from './pod.ts'
 
 const core = (kind: string): string => `io.k8s.api.core.v1.${kind}`
-
-const objectReference = component(
-  core('ObjectReference'),
-  object(
-    'Names any object.',
-    {
-      apiVersion: text('API version of the object'),
-      kind: text('kind of the object'),
-      namespace: text('its namespace'),
-      name: text('its name'),
-      uid: text('its identity'),
-      resourceVersion: text('the version that is meant'),
-      fieldPath: text('a part of it, such as spec.containers{web}'),
-    },
-    { 'x-kubernetes-map-type': 'atomic' },
-  ),
-)
 
 export const namespace = kindOf(core('Namespace'), 'A part of the cluster with names of its own.', {
   spec: component(
@@ -228,7 +212,7 @@ const servicePort = component(
     'One port of a service.',
     {
       name: text('its name; needed where there are several'),
-      port: int32('number clients use', { minimum: 1, maximum: 65535 }),
+      port: int32('number clients use'),
       targetPort: as(intOrString, 'number or name of the port of the pods; default: port'),
       nodePort: int32('number on every node, if it is opened there'),
       protocol: oneOf(['SCTP', 'TCP', 'UDP'], 'transport; default TCP', { default: 'TCP' }),

@@ -1,18 +1,11 @@
 import type { Schema } from '../../types.ts'
 import { daemonSet, deployment, replicaSet, statefulSet } from './apps.ts'
+import { cronJob, job } from './batch.ts'
 import { clusterRole, clusterRoleBinding, customResourceDefinition, lease, role, roleBinding } from './control.ts'
 import { configMap, event, namespace, newEvent, node, secret, service, serviceAccount } from './core.ts'
-import {
-  cronJob,
-  endpoints,
-  ingress,
-  job,
-  persistentVolume,
-  persistentVolumeClaim,
-  replicationController,
-  storageClass,
-} from './kept.ts'
+import { endpoints, ingress, replicationController } from './kept.ts'
 import { pod } from './pod.ts'
+import { persistentVolume, persistentVolumeClaim, storageClass } from './storage.ts'
 
 /** The schemas of the built-in kinds by `group/version/kind`; the core group is empty, as in `/v1/Node`. */
 export const builtInSchemas: Readonly<Record<string, Schema>> = {

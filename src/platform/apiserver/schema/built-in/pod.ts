@@ -228,7 +228,7 @@ const podSpec = component(
       affinity: open('nodes and pods it wants to be near to or far from'),
       tolerations: list(toleration, 'taints it bears'),
       topologySpreadConstraints: listBy(['topologyKey', 'whenUnsatisfiable'], spread, 'how its group is spread'),
-      restartPolicy: oneOf(['Always', 'Never', 'OnFailure'], 'when ended containers are started again', {
+      restartPolicy: oneOf(['Always', 'OnFailure', 'Never'], 'when ended containers are started again', {
         default: 'Always',
       }),
       terminationGracePeriodSeconds: int64('seconds it is given to end', { default: 30 }),

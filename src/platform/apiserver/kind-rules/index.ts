@@ -1,16 +1,19 @@
-import { isDeepStrictEqual } from 'node:util'
-import { definitionFaults, establish } from './crd.ts'
-import type { Resource } from './served.ts'
-import { ApiError, forbidden } from './status.ts'
-import type { ApiObject, FieldFault } from './types.ts'
-
-/** What a built-in kind fills in and checks beyond its schema. */
-interface KindRule {
-  prepare?(object: ApiObject, before: ApiObject | undefined, nowMs: number): ApiObject
-  faults?(object: ApiObject, before: ApiObject | undefined): FieldFault[]
-  /** @throws ApiError where the object may not go. */
-  beforeDelete?(resource: Resource, object: ApiObject): void
-}
+import { definitionFaults, establish } from '../crd.ts'
+import type { Resource } from '../served.ts'
+import { ApiError, forbidden } from '../status.ts'
+import type { ApiObject, FieldFault } from '../types.ts'
+import { portFault } from './pod-spec.ts'
+import { fields, items, type KindRule, required, withDefaults, withStatus, wrong } from './rule.ts'
+import { claimRule, storageClassRule, volumeRule } from './storage.ts'
+import {
+  cronJobRule,
+  daemonSetRule,
+  deploymentRule,
+  jobRule,
+  podRule,
+  replicaSetRule,
+  statefulSetRule,
+} from './workloads.ts'
 
 const KEPT_NAMESPACES = new Set(['default', 'kube-system', 'kube-public'])
 
@@ -94,50 +97,42 @@ function immutableFaults(object: ApiObject, before: ApiObject | undefined): Fiel
 
 const definitionRule: KindRule = {
   prepare: (object, before, nowMs) => establish(object, before, nowMs),
+  preparesStatus: true,
   faults: definitionFaults,
 }
 
-type Fields = Readonly<Record<string, unknown>>
-const fields = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {})
-
-const required = (path: string): FieldFault => ({ reason: 'FieldValueRequired', path, message: 'Required value' })
-const wrong = (path: string, value: unknown, why: string): FieldFault => ({
-  reason: 'FieldValueInvalid',
-  path,
-  message: `Invalid value: ${JSON.stringify(value)}: ${why}`,
-})
-
-/** A pod needs containers, and they need images. */
-function podSpecFaults(spec: unknown, path: string): FieldFault[] {
-  const { containers } = fields(spec)
-  if (!Array.isArray(containers) || containers.length === 0) return [required(`${path}.containers`)]
-  return containers.flatMap((container, index) =>
-    fields(container).image ? [] : [required(`${path}.containers[${index}].image`)],
-  )
-}
-
-const podRule: KindRule = {
-  prepare: (object) => (object.status ? object : { ...object, status: { phase: 'Pending' } }),
-  faults: (object) => podSpecFaults(object.spec, 'spec'),
-}
-
-const withStatus = (object: ApiObject): ApiObject => (object.status ? object : { ...object, status: {} })
-
-const workloadRule: KindRule = {
-  prepare: withStatus,
-  faults: (object, before) => {
-    const { selector, template, replicas } = fields(object.spec)
-    const faults: FieldFault[] = []
-    if (typeof replicas === 'number' && replicas < 0)
-      faults.push(wrong('spec.replicas', replicas, 'must be greater than or equal to 0'))
-    const wanted = Object.entries(fields(fields(selector).matchLabels))
-    const labels = fields(fields(template).metadata).labels
-    if (template && wanted.some(([key, value]) => fields(labels)[key] !== value))
-      faults.push(wrong('spec.template.metadata.labels', labels ?? null, '`selector` does not match template `labels`'))
-    if (template) faults.push(...podSpecFaults(fields(template).spec, 'spec.template.spec'))
-    if (before && !isDeepStrictEqual(selector, fields(before.spec).selector))
-      faults.push(wrong('spec.selector', selector, 'field is immutable'))
-    return faults
+/** A port that clients use goes to the same port of the pods, unless it says otherwise; one of several has a name. */
+const serviceRule: KindRule = {
+  prepare: (object) => {
+    const spec = fields(object.spec)
+    const outward = spec.type === 'LoadBalancer' || spec.type === 'NodePort'
+    const ports = items(spec.ports).map((port) => withDefaults(fields(port), { targetPort: fields(port).port }))
+    const inside = {
+      ...(spec.clusterIP ? { clusterIPs: [spec.clusterIP] } : {}),
+      ipFamilies: ['IPv4'],
+      ipFamilyPolicy: 'SingleStack',
+      internalTrafficPolicy: 'Cluster',
+    }
+    const filled = withDefaults(spec, {
+      ...(spec.type === 'ExternalName' ? {} : inside),
+      ...(outward ? { externalTrafficPolicy: 'Cluster' } : {}),
+      ...(spec.type === 'LoadBalancer' ? { allocateLoadBalancerNodePorts: true } : {}),
+    })
+    return withDefaults(
+      { ...object, spec: { ...filled, ...(spec.ports ? { ports } : {}) } },
+      { status: { loadBalancer: {} } },
+    )
+  },
+  faults: ({ spec }) => {
+    const ports = items(fields(spec).ports).map(fields)
+    return ports.flatMap(({ name, port, targetPort }, index) => {
+      const path = `spec.ports[${index}]`
+      return [
+        ...(ports.length > 1 && !name ? [required(`${path}.name`)] : []),
+        ...portFault(`${path}.port`, port),
+        ...portFault(`${path}.targetPort`, targetPort),
+      ]
+    })
   },
 }
 
@@ -179,12 +174,18 @@ const RULES: Readonly<Record<string, KindRule>> = {
     ],
   },
   '/pods': podRule,
-  '/nodes': { prepare: withStatus },
+  '/nodes': { prepare: withStatus() },
+  '/services': serviceRule,
+  '/persistentvolumes': volumeRule,
+  '/persistentvolumeclaims': claimRule,
   '/events': eventRule,
-  'apps/deployments': workloadRule,
-  'apps/replicasets': workloadRule,
-  'apps/daemonsets': workloadRule,
-  'apps/statefulsets': workloadRule,
+  'apps/deployments': deploymentRule,
+  'apps/replicasets': replicaSetRule,
+  'apps/daemonsets': daemonSetRule,
+  'apps/statefulsets': statefulSetRule,
+  'batch/jobs': jobRule,
+  'batch/cronjobs': cronJobRule,
+  'storage.k8s.io/storageclasses': storageClassRule,
   'rbac.authorization.k8s.io/rolebindings': bindingRule,
   'rbac.authorization.k8s.io/clusterrolebindings': bindingRule,
   'apiextensions.k8s.io/customresourcedefinitions': definitionRule,
