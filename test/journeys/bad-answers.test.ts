@@ -152,7 +152,7 @@ describe('an answer broken at random', () => {
         const cut = how.kind === 'cut' ? batch.parts.find(({ type }) => type === TYPES[resource]) : undefined
         if (cut) expect(cut.outcome).not.toBe('complete')
         try {
-          await world.ingester.accept(batch)
+          await world.ingester.accept({ batch })
         } catch (error) {
           // What breaks the contract is refused by name, and what was known stays.
           expect(error).toBeInstanceOf(FleetError)
@@ -169,7 +169,7 @@ describe('an answer broken at random', () => {
     // Otherwise nothing was proved.
     for (const count of [seen.failed, seen.partly, seen.complete]) expect(count).toBeGreaterThan(2)
     proxy.heal(cluster)
-    await world.ingester.accept(await round('healed'))
+    await world.ingester.accept({ batch: await round('healed') })
     await world.ingester.flushed()
     expect(world.cluster(cluster)?.status).toMatchObject({ health: 'healthy', reasons: [] })
     expect(world.cluster(cluster)?.parts.node?.items.size).toBe(NODES)

@@ -34,7 +34,9 @@ async function aHub() {
   await ingester.connect(east, facts())
   const nodes = ['a', 'b'].map((name) => aNode(name, { used: { cpuCores: 2, memoryBytes: 4e9 } }))
   const read = async (at: number) => {
-    await ingester.accept(aBatch(east, ingester.nextSequence(east), [complete('node', ...nodes)], { collectedAt: at }))
+    await ingester.accept({
+      batch: aBatch(east, ingester.nextSequence(east), [complete('node', ...nodes)], { collectedAt: at }),
+    })
     await ingester.flushed()
   }
   const fill = (signal = new AbortController().signal) =>

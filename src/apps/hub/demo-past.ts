@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type HistoryStore, samplesOf } from '#history'
-import type { Ingester, PastBatch } from '#ingest'
+import type { Ingester, Offer } from '#ingest'
 import {
   type Batch,
   type Part as BatchPart,
@@ -130,7 +130,7 @@ async function deliver(
   for (let from = 0; from < missing.length; from += AT_ONCE) {
     if (signal.aborted) return
     const some = missing.slice(from, from + AT_ONCE)
-    const batches: PastBatch[] = []
+    const batches: Offer[] = []
     for (const { sequence, at } of some) {
       const batch = batchOf(cluster, sequence, at, past.at(at))
       // Its numbers are what history keeps: nobody has to carry the rest.

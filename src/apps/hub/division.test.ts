@@ -90,7 +90,7 @@ describe.skipIf(redisMissing !== undefined)(
         durationMs: 1,
         parts: [],
       }
-      expect(await ingester.accept(batch)).toEqual({ sequence, duplicate: false })
+      expect(await ingester.accept({ batch })).toEqual({ sequence, duplicate: false })
     }
     const hasReceived = (upTo: number) => async (ingester: Ingester, cluster: ClusterName) => {
       expect([cluster, ingester.received(cluster, ORIGIN)]).toEqual([cluster, [[1, upTo]]])

@@ -45,9 +45,9 @@ async function own(
         calls.push(['remove', cluster])
         return ingester.remove(cluster)
       },
-      accept(batch, signal) {
-        calls.push(['accept', batch.cluster])
-        return ingester.accept(batch, signal)
+      accept(offer, signal) {
+        calls.push(['accept', offer.batch.cluster])
+        return ingester.accept(offer, signal)
       },
       nextSequence: (cluster) => ingester.nextSequence(cluster),
       unread: (cluster, after, because) => ingester.unread(cluster, after, because),

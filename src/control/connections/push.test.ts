@@ -69,7 +69,7 @@ async function push(world: World, name: string, over: Partial<Batch> = {}): Prom
     collectedAt: now,
     durationMs: 1,
   }
-  await world.ingester.accept({ ...head, parts, ...over })
+  await world.ingester.accept({ batch: { ...head, parts, ...over } })
 }
 
 /** An agent that sends a batch every now and then, until it is gone. */

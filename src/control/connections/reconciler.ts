@@ -458,7 +458,7 @@ export class ConnectionReconciler implements Reconciler {
     const { ingester } = this.#options
     const batch = { ...unnumbered, sequence: ingester.nextSequence(unnumbered.cluster) }
     try {
-      await ingester.accept(batch, signal)
+      await ingester.accept({ batch }, signal)
     } catch (error) {
       signal.throwIfAborted()
       const refusal = this.#ownFault(batch.cluster, 'the cluster was read, but the hub could not keep it: ', error)

@@ -92,7 +92,7 @@ export class SourceReading {
     const { ingester, logger } = this.#options
     try {
       // Numbered in the moment it is handed in: of two batches the one that comes later must have the higher number.
-      await ingester.accept(partialBatch(cluster, ingester.nextSequence(cluster), parts, collectedAt), left)
+      await ingester.accept({ batch: partialBatch(cluster, ingester.nextSequence(cluster), parts, collectedAt) }, left)
     } catch (error) {
       if (left.aborted) return
       // The next collection says it again.

@@ -88,7 +88,7 @@ describe('what MetricSources saw', () => {
   it('comes into state from a batch between two rounds, and from a round', async () => {
     await using hub = await aHub()
     await hub.ingester.connect(west, facts())
-    await hub.ingester.accept(told(1, [seen(sizes({ x: 1 }))]))
+    await hub.ingester.accept({ batch: told(1, [seen(sizes({ x: 1 }))]) })
     expect(await hub.sizes()).toEqual({ x: 1 })
     expect(hub.state.cluster('west')?.heartbeats).toEqual([])
     const round = aBatch(west, 2, [complete('node', aNode('n1'))], {
@@ -97,7 +97,7 @@ describe('what MetricSources saw', () => {
       base: 1,
       custom: [seenSince(sizes({ x: 1, y: 2 }), sizes({ x: 1 }))],
     })
-    await hub.ingester.accept(round)
+    await hub.ingester.accept({ batch: round })
     expect(await hub.sizes()).toEqual({ x: 1, y: 2 })
     expect(hub.state.cluster('west')?.heartbeats).toHaveLength(1)
   })
@@ -106,9 +106,9 @@ describe('what MetricSources saw', () => {
     {
       await using hub = await aHub()
       await hub.ingester.connect(west, facts())
-      await hub.ingester.accept(told(1, [seen(sizes({ x: 1, y: null }), { truncated: true })]))
+      await hub.ingester.accept({ batch: told(1, [seen(sizes({ x: 1, y: null }), { truncated: true })]) })
       const difference = seenSince(sizes({ y: 3 }), sizes({ x: 1, y: null }))
-      await hub.ingester.accept(told(2, [difference, unseen('no', 'team/other')], { base: 1 }))
+      await hub.ingester.accept({ batch: told(2, [difference, unseen('no', 'team/other')], { base: 1 }) })
       expect(await hub.sizes()).toEqual({ y: 3 })
     }
     await rm(join(directory, 'state'), { recursive: true })
@@ -116,23 +116,29 @@ describe('what MetricSources saw', () => {
     expect(await hub.sizes()).toEqual({ y: 3 })
     expect(hub.state.cluster('west')?.custom.get('team/other')).toMatchObject({ outcome: 'forbidden' })
     // What the next difference is to is known as well.
-    await hub.ingester.accept(told(3, [seenSince(sizes({ y: 4 }), sizes({ y: 3 }))], { base: 2 }))
+    await hub.ingester.accept({ batch: told(3, [seenSince(sizes({ y: 4 }), sizes({ y: 3 }))], { base: 2 }) })
     expect(await hub.sizes()).toEqual({ y: 4 })
   })
 
   it('is no difference to rows that were removed, never taken, or of another batch', async () => {
     await using hub = await aHub()
     await hub.ingester.connect(west, facts())
-    await hub.ingester.accept(told(1, [seen(sizes({ x: 1 })), unseen('no', 'team/other')]))
+    await hub.ingester.accept({ batch: told(1, [seen(sizes({ x: 1 })), unseen('no', 'team/other')]) })
     const change = seenSince(sizes({ x: 2 }), sizes({ x: 1 }))
     const other = { ...change, source: 'team/other' }
-    await expect(hub.ingester.accept(told(2, [other], { base: 1 }))).rejects.toBeInstanceOf(BaseMismatchError)
-    await expect(hub.ingester.accept(told(3, [change], { base: 2 }))).rejects.toBeInstanceOf(BaseMismatchError)
+    await expect(hub.ingester.accept({ batch: told(2, [other], { base: 1 }) })).rejects.toBeInstanceOf(
+      BaseMismatchError,
+    )
+    await expect(hub.ingester.accept({ batch: told(3, [change], { base: 2 }) })).rejects.toBeInstanceOf(
+      BaseMismatchError,
+    )
     await hub.ingester.removeSource(west, 'team/sizes')
-    await expect(hub.ingester.accept(told(2, [change], { base: 1 }))).rejects.toBeInstanceOf(BaseMismatchError)
+    await expect(hub.ingester.accept({ batch: told(2, [change], { base: 1 }) })).rejects.toBeInstanceOf(
+      BaseMismatchError,
+    )
     expect(await hub.sizes()).toEqual({})
-    await hub.ingester.accept(told(2, [seen(sizes({ x: 2 }))]))
-    await hub.ingester.accept(told(3, [seenSince(sizes({ x: 3 }), sizes({ x: 2 }))], { base: 2 }))
+    await hub.ingester.accept({ batch: told(2, [seen(sizes({ x: 2 }))]) })
+    await hub.ingester.accept({ batch: told(3, [seenSince(sizes({ x: 3 }), sizes({ x: 2 }))], { base: 2 }) })
     expect(await hub.sizes()).toEqual({ x: 3 })
   })
 
@@ -140,7 +146,7 @@ describe('what MetricSources saw', () => {
     {
       await using hub = await aHub()
       await hub.ingester.connect(west, facts())
-      await hub.ingester.accept(told(1, [seen(sizes({ x: 1 })), unseen('no', 'team/other')]))
+      await hub.ingester.accept({ batch: told(1, [seen(sizes({ x: 1 })), unseen('no', 'team/other')]) })
       for (let i = 0; i < 3; i++) await hub.ingester.removeSource(west, 'team/sizes')
       await hub.ingester.removeSource(west, 'team/never')
       expect(hub.log.stats().appendedRecords).toBe(3)
@@ -159,12 +165,12 @@ describe('what MetricSources saw', () => {
     await hub.ingester.connect(west, facts())
     const some = (from: number, count: number) =>
       Array.from({ length: count }, (_, i) => unseen('no', `team/s${from + i}`))
-    for (const from of [0, 200]) await hub.ingester.accept(told(from + 1, some(from, 200)))
-    await expect(hub.ingester.accept(told(401, some(400, 101)))).rejects.toBeInstanceOf(InvalidBatchError)
-    await hub.ingester.accept(told(402, some(400, 100)))
-    await expect(hub.ingester.accept(told(403, some(600, 1)))).rejects.toBeInstanceOf(InvalidBatchError)
+    for (const from of [0, 200]) await hub.ingester.accept({ batch: told(from + 1, some(from, 200)) })
+    await expect(hub.ingester.accept({ batch: told(401, some(400, 101)) })).rejects.toBeInstanceOf(InvalidBatchError)
+    await hub.ingester.accept({ batch: told(402, some(400, 100)) })
+    await expect(hub.ingester.accept({ batch: told(403, some(600, 1)) })).rejects.toBeInstanceOf(InvalidBatchError)
     await hub.ingester.removeSource(west, 'team/s7')
-    expect((await hub.ingester.accept(told(404, some(600, 1)))).duplicate).toBe(false)
+    expect((await hub.ingester.accept({ batch: told(404, some(600, 1)) })).duplicate).toBe(false)
   })
 })
 
@@ -180,14 +186,14 @@ describe('samples of MetricSources', () => {
     await using hub = await aHub(history.store)
     await hub.ingester.connect(west, facts())
     let sequence = 0
-    for (let second = 0; second < 25; second++) await hub.ingester.accept(at(second, ++sequence, second))
+    for (let second = 0; second < 25; second++) await hub.ingester.accept({ batch: at(second, ++sequence, second) })
     const round = aBatch(west, ++sequence, [complete('node', aNode('n1'))], {
       origin: 'agent',
       source: 'push',
       collectedAt: T0 + 40_000,
     })
-    await hub.ingester.accept(round)
-    await hub.ingester.accept({ ...round, sequence: ++sequence, collectedAt: T0 + 70_000 })
+    await hub.ingester.accept({ batch: round })
+    await hub.ingester.accept({ batch: { ...round, sequence: ++sequence, collectedAt: T0 + 70_000 } })
     await hub.ingester.historyFlushed()
     expect(history.told).toEqual([
       [0, 'team/sizes total 0'],
@@ -202,9 +208,9 @@ describe('samples of MetricSources', () => {
     const history = aHistory()
     await using hub = await aHub(history.store)
     await hub.ingester.connect(west, facts())
-    await hub.ingester.accept(at(600, 100, 7))
+    await hub.ingester.accept({ batch: at(600, 100, 7) })
     for (const [i, second] of [0, 4, 11, 15, 22].entries())
-      await hub.ingester.accept(at(second, i + 1, second, { backfill: true }))
+      await hub.ingester.accept({ batch: at(second, i + 1, second, { backfill: true }) })
     await hub.ingester.historyFlushed()
     expect(history.told.map(([time]) => time)).toEqual([600_000, 0, 11_000, 22_000])
   })
@@ -213,15 +219,15 @@ describe('samples of MetricSources', () => {
     const history = aHistory()
     await using hub = await aHub(history.store)
     await hub.ingester.connect(west, facts())
-    await hub.ingester.accept(partial(west, 1, [seen(sizes({}))], { collectedAt: T0 + 1_000 }))
-    await hub.ingester.accept(
-      aBatch(west, 1, [complete('node', aNode('n1'))], {
+    await hub.ingester.accept({ batch: partial(west, 1, [seen(sizes({}))], { collectedAt: T0 + 1_000 }) })
+    await hub.ingester.accept({
+      batch: aBatch(west, 1, [complete('node', aNode('n1'))], {
         origin: 'agent',
         source: 'push',
         collectedAt: T0 + 1_500,
         backfill: true,
       }),
-    )
+    })
     await hub.ingester.historyFlushed()
     expect(history.told.map(([time]) => time)).toEqual([1_000, 1_500])
   })

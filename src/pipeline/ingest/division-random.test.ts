@@ -103,7 +103,7 @@ class Senders {
     const accept = (batch: Batch, samples?: SampleSet, told?: Uint8Array): Deed => {
       const rows = batch.custom?.some(({ outcome }) => outcome === 'complete' || outcome === 'changed')
       return async (of) => {
-        const word = await wordOf(of(cluster).accept(batch, undefined, samples, told))
+        const word = await wordOf(of(cluster).accept({ batch, samples, message: told }))
         const live = { origin: batch.origin ?? '', sequence: batch.sequence, rows: rows ? size : -1 }
         const isWhole = batch.parts.some(({ outcome }) => outcome === 'complete')
         if (word === 'accepted' && !batch.backfill && (isWhole || this.#live.has(cluster)))

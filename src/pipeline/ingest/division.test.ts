@@ -86,8 +86,8 @@ const lostEntry = (more: { into?: BatchUse; count?: number } = {}): LogEntry => 
   return { record: { kind: 'lost', cluster: west, loss: { ...loss, count }, at: T0, ...(into && { into }) } }
 }
 const original = (() => {
-  const told = encodeRequest({ payload: { case: 'metrics', value: originalFromBatch(batch) } })
-  const read = readOriginal(told)
+  const message = encodeRequest({ payload: { case: 'metrics', value: originalFromBatch(batch) } })
+  const read = readOriginal(message)
   if (!read) throw new Error('it is one')
   const head = { cluster: west, origin: 'original', sequence: 7, collectedAt: T0 }
   const record = {
@@ -95,7 +95,7 @@ const original = (() => {
     batch: batchFromOriginal(read.metrics, head, undefined, read.nodes),
     receivedAt: T0,
   } as const
-  return { record: { ...record, into: 'both' }, told, samples } satisfies LogEntry
+  return { record: { ...record, into: 'both' }, message, samples } satisfies LogEntry
 })()
 
 type Left = 'both' | 'state' | 'history' | undefined
@@ -162,7 +162,7 @@ describe('divideLogs', () => {
     const own = left === 'state' ? undefined : samples
     expect(decodeLogEntry(bytes, 'samples')?.samples).toEqual(own)
     // What an original told stays as it told it.
-    if (entry.told && left !== 'history') expect(bytes.includes(Buffer.from(entry.told))).toBe(true)
+    if (entry.message && left !== 'history') expect(bytes.includes(Buffer.from(entry.message))).toBe(true)
   })
 
   it('makes of records of the first version what a store would have made of them', async () => {
@@ -261,7 +261,7 @@ describe('divideLogs', () => {
     await state.apply([connected(west)], -1)
     await using ingester = await Ingester.open({ log: to, state, events: openEvents({ kind: 'in-process' }) })
     expect(ingester.received(west, 'a')).toEqual([])
-    expect(await ingester.accept(batch)).toEqual({ sequence: 5, duplicate: false })
+    expect(await ingester.accept({ batch })).toEqual({ sequence: 5, duplicate: false })
   })
 
   it('keeps every copy until the stores took it, however many there are', async () => {

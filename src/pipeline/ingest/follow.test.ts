@@ -40,12 +40,12 @@ describe.skipIf(redisMissing)(`manager and api${redisMissing ? ` (skipped: ${red
     apiEvents.subscribe((events) => seen.push(...events))
     const rows = () => seen.flatMap(({ change }) => (change.kind === 'snapshot' ? [`${change.op} ${change.name}`] : []))
 
-    await ingester.accept(aBatch(west, 1, [complete('node', aNode('n1'))]))
+    await ingester.accept({ batch: aBatch(west, 1, [complete('node', aNode('n1'))]) })
     await eventually('the change arrived', () => rows().includes('put n1'))
 
     await server.kill()
     // Redis is away: batches are acknowledged all the same.
-    await ingester.accept(aBatch(west, 2, [complete('node', aNode('n2'))]))
+    await ingester.accept({ batch: aBatch(west, 2, [complete('node', aNode('n2'))]) })
     await eventually('both noticed', () => [state, mirror].every((one) => one.availability().state === 'unavailable'))
     expect(mirror.cluster('west')?.parts.node?.items.has('n1')).toBe(true)
     await server.start()
@@ -81,7 +81,7 @@ describe.skipIf(redisMissing)(`manager and api${redisMissing ? ` (skipped: ${red
           }
       const base = isWhole ? {} : { base: sequence - 1 }
       const batch = aBatch(east, sequence, [part], { origin: 'a', source: 'push', ...base })
-      await ingester.accept(batch, undefined, samplesOf(batch, { node: now }))
+      await ingester.accept({ batch, samples: samplesOf(batch, { node: now }) })
       await ingester.agent(east, anAgent({ heartbeatAt: batch.collectedAt }))
     }
     for (let sequence = 1; sequence <= 60; sequence++) {

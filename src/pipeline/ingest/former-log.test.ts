@@ -66,7 +66,9 @@ describe('the log of a former build', () => {
       [20, 21],
     ])
     const offer = (sequence: number) =>
-      ingester.accept(aBatch(west, sequence, [complete('node', aNode('new'))], { origin: 'a', source: 'push' }))
+      ingester.accept({
+        batch: aBatch(west, sequence, [complete('node', aNode('new'))], { origin: 'a', source: 'push' }),
+      })
     expect((await offer(20)).duplicate).toBe(true)
     expect((await offer(30)).duplicate).toBe(false)
     await settled()

@@ -94,20 +94,20 @@ describe('the holes of a hub', () => {
     const first = await aHub(directory, () => now)
     for (const second of [0, 30]) {
       now = T0 + second * S
-      await first.ingester.accept(read(second))
+      await first.ingester.accept({ batch: read(second) })
     }
     await first.close()
     now = T0 + 600 * S
     const second = await aHub(directory, () => now)
     ends.push(second.close)
-    await second.ingester.accept(read(600))
+    await second.ingester.accept({ batch: read(600) })
     for (const at of [630, 660]) {
       now = T0 + at * S
       const failure = { code: 'kube_timeout', message: 'nothing' }
-      await second.ingester.accept(read(at, { parts: [], failure }))
+      await second.ingester.accept({ batch: read(at, { parts: [], failure }) })
     }
     now = T0 + 690 * S
-    await second.ingester.accept(read(690))
+    await second.ingester.accept({ batch: read(690) })
     expect(await second.spans(now)).toEqual([
       ['hub_down', 30, 600, 18],
       ['unreachable', 600, 690, 3],
@@ -124,19 +124,19 @@ describe('the holes of a hub', () => {
     }
     const first = await aHub(directory, () => now)
     for (const [sequence, second] of [[1, 0] as const, [2, 30] as const]) {
-      await first.ingester.accept(pushed(sequence, second))
+      await first.ingester.accept({ batch: pushed(sequence, second) })
     }
     await first.close()
     const second = await aHub(directory, () => now)
-    await second.ingester.accept(pushed(4, 630))
+    await second.ingester.accept({ batch: pushed(4, 630) })
     expect(await second.spans(now), 'the third may still come').toEqual([])
-    for (const _ of ['once', 'again']) await second.ingester.accept(pushed(3, 600))
+    for (const _ of ['once', 'again']) await second.ingester.accept({ batch: pushed(3, 600) })
     const hole = ['agent_down', 30, 600, 18]
     expect((await second.spans(now)).filter(([cause]) => cause !== '')).toEqual([hole])
     await second.close()
     const third = await aHub(directory, () => now)
     ends.push(third.close)
-    await third.ingester.accept(pushed(5, 660))
+    await third.ingester.accept({ batch: pushed(5, 660) })
     expect((await third.spans(now)).filter(([cause]) => cause !== '')).toEqual([hole])
   })
 
@@ -151,14 +151,14 @@ describe('the holes of a hub', () => {
       let now = T0
       const { ingester, close, spans } = await aHub(directory, () => now, join(disk.path, 'log'))
       ends.push(close)
-      await ingester.accept(read(0))
+      await ingester.accept({ batch: read(0) })
       disk.fill()
       // What is left of the last block still takes a few.
       const kept: number[] = []
       const refused: number[] = []
       for (let second = 30; refused.length < 3 && second < 9000; second += 30) {
         now = T0 + second * S
-        await ingester.accept(read(second)).then(
+        await ingester.accept({ batch: read(second) }).then(
           () => kept.push(second),
           (error: unknown) => {
             expect(error).toMatchObject({ code: 'store_unavailable' })
@@ -170,7 +170,7 @@ describe('the holes of a hub', () => {
       const last = kept.at(-1) ?? 0
       expect(refused).toEqual([last + 30, last + 60, last + 90])
       now = T0 + (last + 120) * S
-      await ingester.accept(read(last + 120))
+      await ingester.accept({ batch: read(last + 120) })
       expect(await spans(now)).toEqual([['disk_full', last, last + 120, 3]])
     },
   )

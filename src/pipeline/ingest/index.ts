@@ -12,7 +12,7 @@
  */
 export { type Divided, type DivisionOptions, divideLogs, type FormerLog } from './division.ts'
 export { BaseMismatchError, ClusterNotConnectedError, IngestBusyError, InvalidBatchError } from './errors.ts'
-export { type Accepted, Ingester, type IngesterOptions, type PastBatch } from './ingester.ts'
+export { type Accepted, Ingester, type IngesterOptions, type Offer } from './ingester.ts'
 export { RelayDirectoryError } from './relay/errors.ts'
 export { ServerTlsError } from './stream/errors.ts'
 export type { StreamLimits } from './stream/limits.ts'

@@ -63,7 +63,7 @@ describe('Ingester', () => {
     const seen: Change[] = []
     world.events.subscribe((events) => seen.push(...events.map(({ change }) => change)))
     await world.ingester.connect(west, facts())
-    const accepted = await world.ingester.accept(aBatch(west, 1, [complete('node', aNode('n1'))]))
+    const accepted = await world.ingester.accept({ batch: aBatch(west, 1, [complete('node', aNode('n1'))]) })
     expect(accepted).toEqual({ sequence: 1, duplicate: false })
     await world.ingester.flushed()
     expect(nodesOf(world.state, 'west')).toEqual(['n1'])
@@ -73,9 +73,9 @@ describe('Ingester', () => {
   it('acknowledges an old sequence and drops it', async () => {
     await using world = await aWorld()
     await world.ingester.connect(west, facts())
-    await world.ingester.accept(aBatch(west, 5, [complete('node', aNode('new'))]))
+    await world.ingester.accept({ batch: aBatch(west, 5, [complete('node', aNode('new'))]) })
     for (const sequence of [5, 4]) {
-      const answer = await world.ingester.accept(aBatch(west, sequence, [complete('node', aNode('old'))]))
+      const answer = await world.ingester.accept({ batch: aBatch(west, sequence, [complete('node', aNode('old'))]) })
       expect(answer).toEqual({ sequence, duplicate: true })
     }
     await world.ingester.flushed()
@@ -87,7 +87,7 @@ describe('Ingester', () => {
     await using world = await aWorld()
     await world.ingester.connect(west, facts())
     const batch = aBatch(west, 1, [complete('node', aNode('n1'))])
-    const answers = await Promise.all(Array.from({ length: 20 }, () => world.ingester.accept(batch)))
+    const answers = await Promise.all(Array.from({ length: 20 }, () => world.ingester.accept({ batch })))
     expect(answers.filter(({ duplicate }) => !duplicate)).toHaveLength(1)
     expect(world.log.stats().appendedRecords).toBe(2)
   })
@@ -95,17 +95,19 @@ describe('Ingester', () => {
   it('refuses batches of clusters nobody declared, and of removed ones until they are declared again', async () => {
     await using world = await aWorld()
     const batch = aBatch(west, 1, [complete('node', aNode('n1'))])
-    await expect(world.ingester.accept(batch)).rejects.toBeInstanceOf(ClusterNotConnectedError)
+    await expect(world.ingester.accept({ batch })).rejects.toBeInstanceOf(ClusterNotConnectedError)
     await world.ingester.connect(west, facts())
-    await world.ingester.accept(batch)
+    await world.ingester.accept({ batch })
     await world.ingester.remove(west)
-    await expect(world.ingester.accept({ ...batch, sequence: 2 })).rejects.toBeInstanceOf(ClusterNotConnectedError)
+    await expect(world.ingester.accept({ batch: { ...batch, sequence: 2 } })).rejects.toBeInstanceOf(
+      ClusterNotConnectedError,
+    )
     await world.ingester.flushed()
     expect(world.state.cluster('west')).toBeUndefined()
     await world.ingester.connect(west, facts())
     const sequence = world.ingester.nextSequence(west)
     expect(sequence).toBeGreaterThan(1)
-    expect((await world.ingester.accept({ ...batch, sequence })).duplicate).toBe(false)
+    expect((await world.ingester.accept({ batch: { ...batch, sequence } })).duplicate).toBe(false)
     await world.ingester.flushed()
     expect(nodesOf(world.state, 'west')).toEqual(['n1'])
   })
@@ -124,7 +126,7 @@ describe('Ingester', () => {
       await using world = await aWorld()
       await world.ingester.connect(west, facts())
       expect([1, 2, 3].map(() => world.ingester.nextSequence(west))).toEqual([1, 2, 3])
-      await world.ingester.accept(aBatch(west, 7, []))
+      await world.ingester.accept({ batch: aBatch(west, 7, []) })
     }
     await using world = await aWorld()
     expect(world.ingester.nextSequence(west)).toBe(8)
@@ -151,7 +153,7 @@ describe('Ingester', () => {
       [aBatch(west, 1, [complete('node'), complete('node')]), 'parts[1]'],
     ]
     for (const [batch, where] of bad) {
-      const error = await world.ingester.accept(batch as never).catch((reason: unknown) => reason)
+      const error = await world.ingester.accept({ batch: batch as never }).catch((reason: unknown) => reason)
       expect(error).toBeInstanceOf(InvalidBatchError)
       expect((error as InvalidBatchError).where).toBe(where)
     }
@@ -161,7 +163,9 @@ describe('Ingester', () => {
   it('bounds what waits for one cluster', async () => {
     await using world = await aWorld({ maxWaitingPerCluster: 3 })
     await world.ingester.connect(west, facts())
-    const answers = await Promise.allSettled([1, 2, 3, 4].map((n) => world.ingester.accept(aBatch(west, n, []))))
+    const answers = await Promise.allSettled(
+      [1, 2, 3, 4].map((n) => world.ingester.accept({ batch: aBatch(west, n, []) })),
+    )
     expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected'])
     expect((answers[3] as PromiseRejectedResult).reason).toBeInstanceOf(IngestBusyError)
   })
@@ -170,8 +174,8 @@ describe('Ingester', () => {
     const metrics = new Metrics({}, { processMetrics: false })
     await using world = await aWorld({ metrics })
     await world.ingester.connect(west, facts())
-    await world.ingester.accept(aBatch(west, 1, []))
-    await world.ingester.accept(aBatch(west, 1, []))
+    await world.ingester.accept({ batch: aBatch(west, 1, []) })
+    await world.ingester.accept({ batch: aBatch(west, 1, []) })
     await eventually('it is safe in state', () => world.ingester.backlog() === 0)
     const text = await metrics.registry.metrics()
     expect(text).toContain('clusterpulse_ingest_batches_total{result="accepted"} 1')
@@ -206,7 +210,8 @@ describe('a store that is down', () => {
     const up = { now: false, tries: 0 }
     await using world = await aWorld({ wrapState: gate(up), maxPendingBytes })
     await world.ingester.connect(west, facts())
-    for (let n = 1; n <= 40; n++) await world.ingester.accept(aBatch(west, n, [complete('node', aNode(`n${n}`))]))
+    for (let n = 1; n <= 40; n++)
+      await world.ingester.accept({ batch: aBatch(west, n, [complete('node', aNode(`n${n}`))]) })
     expect(world.ingester.backlog()).toBe(41)
     expect(world.state.cluster('west')).toBeUndefined()
     up.now = true
@@ -216,7 +221,7 @@ describe('a store that is down', () => {
     expect(nodesOf(world.state, 'west')).toEqual(['n40'])
     const put = seen.flatMap((change) => (change.kind === 'snapshot' && change.op === 'put' ? [change.name] : []))
     expect(put).toEqual(Array.from({ length: 40 }, (_, i) => `n${i + 1}`))
-    await world.ingester.accept(aBatch(west, 41, [complete('node', aNode('last'))]))
+    await world.ingester.accept({ batch: aBatch(west, 41, [complete('node', aNode('last'))]) })
     await world.ingester.flushed()
     expect(nodesOf(world.state, 'west')).toEqual(['last'])
   })
@@ -225,10 +230,10 @@ describe('a store that is down', () => {
     {
       await using world = await aWorld({ wrapState: gate({ now: false, tries: 0 }) })
       await world.ingester.connect(west, facts())
-      await world.ingester.accept(aBatch(west, 1, [complete('node', aNode('n1'))]))
+      await world.ingester.accept({ batch: aBatch(west, 1, [complete('node', aNode('n1'))]) })
     }
     await using world = await aWorld()
-    expect((await world.ingester.accept(aBatch(west, 1, []))).duplicate).toBe(true)
+    expect((await world.ingester.accept({ batch: aBatch(west, 1, []) })).duplicate).toBe(true)
     await world.ingester.flushed()
     expect(nodesOf(world.state, 'west')).toEqual(['n1'])
   })
@@ -252,7 +257,9 @@ describe('a store that is down', () => {
       })
     await using world = await aWorld({ wrapState: poison, metrics })
     await world.ingester.connect(west, facts())
-    await Promise.all([1, 2, 3].map((n) => world.ingester.accept(aBatch(west, n, [complete('node', aNode(`n${n}`))]))))
+    await Promise.all(
+      [1, 2, 3].map((n) => world.ingester.accept({ batch: aBatch(west, n, [complete('node', aNode(`n${n}`))]) })),
+    )
     await world.ingester.flushed()
     expect(nodesOf(world.state, 'west')).toEqual(['n3'])
     expect(await metrics.registry.metrics()).toContain('clusterpulse_ingest_records_skipped_total{consumer="state"} 1')
@@ -264,13 +271,14 @@ describe('stores that do not agree with the log', () => {
     {
       await using world = await aWorld()
       await world.ingester.connect(west, facts())
-      for (let n = 1; n <= 5; n++) await world.ingester.accept(aBatch(west, n, [complete('node', aNode(`n${n}`))]))
+      for (let n = 1; n <= 5; n++)
+        await world.ingester.accept({ batch: aBatch(west, n, [complete('node', aNode(`n${n}`))]) })
       await world.ingester.flushed()
     }
     await rm(join(directory, 'log'), { recursive: true })
     {
       await using world = await aWorld()
-      await world.ingester.accept(aBatch(west, 6, [complete('node', aNode('n6'))]))
+      await world.ingester.accept({ batch: aBatch(west, 6, [complete('node', aNode('n6'))]) })
     }
     await using world = await aWorld()
     await world.ingester.flushed()
@@ -281,14 +289,14 @@ describe('stores that do not agree with the log', () => {
     {
       await using world = await aWorld()
       await world.ingester.connect(west, facts())
-      await world.ingester.accept(aBatch(west, 1, [complete('node', aNode('n1'))]))
+      await world.ingester.accept({ batch: aBatch(west, 1, [complete('node', aNode('n1'))]) })
       await world.ingester.flushed()
     }
     await rm(join(directory, 'state'), { recursive: true })
     await using world = await aWorld()
     await world.ingester.flushed()
     expect(nodesOf(world.state, 'west')).toEqual(['n1'])
-    expect((await world.ingester.accept(aBatch(west, 1, []))).duplicate).toBe(true)
+    expect((await world.ingester.accept({ batch: aBatch(west, 1, []) })).duplicate).toBe(true)
   })
 })
 
@@ -303,12 +311,12 @@ describe('a log that cannot be written', () => {
     await world.ingester.connect(west, facts())
     full.now = true
     const batch = aBatch(west, 1, [complete('node', aNode('n1'))])
-    const error = await world.ingester.accept(batch).catch((reason: unknown) => reason)
+    const error = await world.ingester.accept({ batch }).catch((reason: unknown) => reason)
     expect(error).toBeInstanceOf(StoreUnavailableError)
     expect((error as Error).message).toContain('no space left on the disk')
     expect(world.ingester.logFault()).toContain('no space left on the disk')
     full.now = false
-    expect((await world.ingester.accept(batch)).duplicate).toBe(false)
+    expect((await world.ingester.accept({ batch })).duplicate).toBe(false)
     expect(world.ingester.logFault()).toBeUndefined()
     await world.ingester.flushed()
     expect(nodesOf(world.state, 'west')).toEqual(['n1'])
@@ -325,7 +333,7 @@ describe('a log that cannot be written', () => {
     for (let n = 1; n <= 400; n++) {
       const batch = aBatch(west, n, [complete('node', aNode('n1', { annotations: { filler: 'x'.repeat(2000) } }))])
       await eventually('the batch is taken', () =>
-        world.ingester.accept(batch).then(
+        world.ingester.accept({ batch }).then(
           () => true,
           (error: unknown) => {
             expect(error).toBeInstanceOf(StoreUnavailableError)

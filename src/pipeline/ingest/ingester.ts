@@ -55,10 +55,13 @@ export interface Accepted {
   readonly duplicate: boolean
 }
 
-/** A batch of long ago, and its samples where they are not all that it holds. */
-export interface PastBatch {
+/** A batch on its way in, and what its sender knows of it beside. */
+export interface Offer {
   readonly batch: Batch
-  readonly samples: SampleSet | undefined
+  /** what history keeps of it; default: all that the batch holds. Of a difference only who has the whole can know it */
+  readonly samples?: SampleSet | undefined
+  /** the message that all its parts were read from: the log keeps this in their place, which is shorter */
+  readonly message?: Uint8Array | undefined
 }
 
 /** What is known of a cluster ahead of state: everything that is in the log. */
@@ -76,12 +79,6 @@ interface Entry {
   waiting: number
   /** ends when everything asked of this cluster before has ended */
   tail: Promise<unknown>
-}
-
-/** What the sender of a batch knows of it. */
-interface Beside {
-  readonly samples: SampleSet | undefined
-  readonly told: Uint8Array | undefined
 }
 
 /** MetricSources of one cluster, whoever names them: rows and series of each stay until it is removed. */
@@ -160,19 +157,18 @@ export class Ingester implements AsyncDisposable {
 
   /**
    * Resolves when the batch is on disk in the hub's log. One that was received before is acknowledged and dropped.
-   * @param samples of the batch, where it holds differences: only who has the whole can know them
-   * @param told the message of an original that its parts were read from: the log keeps this, which is shorter
    * @throws InvalidBatchError, ClusterNotConnectedError, IngestBusyError, RecordTooLargeError
    * @throws BaseMismatchError when it is a difference to another batch than the newest of its cluster
    * @throws StoreUnavailableError when the log does not take it (its disk is full): nothing was kept, send it again
    */
-  async accept(batch: Batch, signal?: AbortSignal, samples?: SampleSet, told?: Uint8Array): Promise<Accepted> {
+  async accept(offer: Offer, signal?: AbortSignal): Promise<Accepted> {
     return this.#counted(async () => {
-      this.#check(batch)
-      return this.#inTurn(batch.cluster, async (entry) => {
+      this.#check(offer.batch)
+      const { cluster } = offer.batch
+      return this.#inTurn(cluster, async (entry) => {
         signal?.throwIfAborted()
-        const accepted = await this.#take(entry, batch, { samples, told })
-        await this.#tellAgentHoles(batch.cluster)
+        const accepted = await this.#take(entry, offer)
+        await this.#tellAgentHoles(cluster)
         return accepted
       })
     })
@@ -183,17 +179,15 @@ export class Ingester implements AsyncDisposable {
    * syncs of the log. Where one fails, some of the others may be kept; those are dropped when they are offered again.
    * @throws InvalidBatchError also for a difference, and for what is no backfill
    */
-  async acceptPast(batches: readonly PastBatch[], signal?: AbortSignal): Promise<readonly Accepted[]> {
-    const [first] = batches
+  async acceptPast(offers: readonly Offer[], signal?: AbortSignal): Promise<readonly Accepted[]> {
+    const [first] = offers
     if (!first) return []
-    for (const { batch } of batches) this.#check(batch)
-    checkPast(batches)
+    for (const { batch } of offers) this.#check(batch)
+    checkPast(offers)
     return this.#inTurn(first.batch.cluster, async (entry) => {
       signal?.throwIfAborted()
       // None waits for another: the log keeps them in this order.
-      const taken = batches.map(({ batch, samples }) =>
-        this.#counted(() => this.#take(entry, batch, { samples, told: undefined })),
-      )
+      const taken = offers.map((offer) => this.#counted(() => this.#take(entry, offer)))
       await Promise.allSettled(taken)
       return Promise.all(taken)
     })
@@ -348,7 +342,7 @@ export class Ingester implements AsyncDisposable {
     await this.#file.keep(this.#clock.now())
   }
 
-  async #take(entry: Entry, given: Batch, { samples, told }: Beside): Promise<Accepted> {
+  async #take(entry: Entry, { batch: given, samples, message }: Offer): Promise<Accepted> {
     const { cluster, origin = PULL, sequence } = given
     if (!entry.facts) throw new ClusterNotConnectedError(cluster)
     if (this.#ledger.has(cluster, origin, sequence)) return { sequence, duplicate: true }
@@ -372,7 +366,7 @@ export class Ingester implements AsyncDisposable {
       await this.#append({
         record: { kind: 'batch', batch, receivedAt, into: use },
         ...(numbers && takesHistory(use) && { samples: numbers }),
-        ...(told && !batch.custom && { told }),
+        ...(message && !batch.custom && { message }),
       })
     } catch (error) {
       entry.holes.refused(refusalOf(error))
@@ -458,8 +452,8 @@ export class Ingester implements AsyncDisposable {
   async #append(entry: LogEntry): Promise<void> {
     const payload = encodeLogEntry(entry)
     // What a message of the original says weighs more in memory than in its bytes, and is nothing for history.
-    const told = entry.told?.length ?? 0
-    const weight = { record: payload.length + 2 * told, samples: payload.length - told }
+    const message = entry.message?.length ?? 0
+    const weight = { record: payload.length + 2 * message, samples: payload.length - message }
     const synced = (index: number) => {
       this.#ledger.note(entry.record, index)
       for (const consumer of this.#consumers()) consumer.add(index, entry, weight[consumer.want])
@@ -622,9 +616,9 @@ function noteSources({ sources }: Entry, { custom = [] }: Batch): void {
 }
 
 /** @throws InvalidBatchError */
-function checkPast(batches: readonly PastBatch[]): void {
-  for (const [i, { batch }] of batches.entries()) {
-    const before = batches[i - 1]?.batch
+function checkPast(offers: readonly Offer[]): void {
+  for (const [i, { batch }] of offers.entries()) {
+    const before = offers[i - 1]?.batch
     if (!batch.backfill || hasChanges(batch)) throw new InvalidBatchError('it', 'is not of the past alone')
     if (before && (before.cluster !== batch.cluster || before.origin !== batch.origin))
       throw new InvalidBatchError('it', 'is of another cluster or origin than the one before it')

@@ -57,29 +57,29 @@ describe("records of the hub's log", () => {
   })
 
   it('keep of a batch of the original what it told, which state reads and history passes over', () => {
-    const told = encodeRequest({ payload: { case: 'metrics', value: originalFromBatch(batch) } })
-    const { payload } = decodeRequest(told)
+    const message = encodeRequest({ payload: { case: 'metrics', value: originalFromBatch(batch) } })
+    const { payload } = decodeRequest(message)
     if (payload.case !== 'metrics') throw new Error('it is one')
     const head = { cluster: west, origin: 'original', sequence: 7, collectedAt: 1_000 }
     const read = batchFromOriginal(payload.value, head)
     const record = { kind: 'batch', batch: read, receivedAt: 5, into: 'both' } as const
-    const bytes = encodeLogEntry({ record, told, ...(samples && { samples }) })
+    const bytes = encodeLogEntry({ record, message, ...(samples && { samples }) })
     expect(decodeLogEntry(bytes)).toEqual({ record })
     expect(decodeLogEntry(bytes, 'samples')).toEqual({ record: { ...record, batch: { ...read, parts: [] } }, samples })
-    expect(encodeLogEntry({ record, told }).length).toBeLessThan(encodeLogEntry({ record }).length)
+    expect(encodeLogEntry({ record, message }).length).toBeLessThan(encodeLogEntry({ record }).length)
     // What is for history only is kept without it, as everything is.
     const late = { ...record, into: 'history' } as const
-    expect(encodeLogEntry({ record: late, told })).toEqual(encodeLogEntry({ record: late }))
+    expect(encodeLogEntry({ record: late, message })).toEqual(encodeLogEntry({ record: late }))
   })
 
   it('of a message that is no batch are no record', () => {
     const record = { kind: 'batch', batch, receivedAt: 5, into: 'both' } as const
-    for (const told of [
+    for (const message of [
       Uint8Array.of(),
       Uint8Array.of(0x0a, 9),
       encodeRequest({ payload: { case: 'loss', value: {} } }),
     ])
-      expect(decodeLogEntry(encodeLogEntry({ record, told }))).toBeUndefined()
+      expect(decodeLogEntry(encodeLogEntry({ record, message }))).toBeUndefined()
   })
 
   it('of the former version are read, for state and for history', () => {

@@ -9,16 +9,16 @@ import { customOf, type StoredCustom, storedCustom } from './stored-custom.ts'
 export interface LogEntry {
   readonly record: StateRecord
   readonly samples?: SampleSet
-  /** the message of an original that all parts of the batch were read from, and nothing else of it is kept by them */
-  readonly told?: Uint8Array
+  /** the message that all parts of the batch were read from, kept in their place */
+  readonly message?: Uint8Array
 }
 
 // The first byte says how the rest is written, so that a later version can read the log of this one.
 const JSON_V1 = 0x31
 const BINARY_V2 = 0x32
 const START = 9
-/** In front of parts that are kept as an original told them; no JSON begins so. */
-const TOLD = 0
+/** In front of a message of an original that is kept in place of the parts; no JSON begins so. */
+const MESSAGE = 0
 
 const kinds: readonly StateRecord['kind'][] = [
   'batch',
@@ -44,11 +44,11 @@ type StoredParts =
  *   '2' │ size of head u32 │ size of parts u32 │ head, JSON │ parts, JSON │ samples
  *
  * The head is the record without the parts of its batch, so that history need not read them. A batch that state does not
- * take is kept without parts; instead of JSON, parts of an original may be 0 and the message that told them.
+ * take is kept without parts; instead of JSON, parts of an original may be 0 and the message they were read from.
  */
 export function encodeLogEntry(entry: LogEntry): Buffer {
   const { record, samples } = entry
-  const [head, parts] = record.kind === 'batch' ? storedBatch(record, entry.told) : [JSON.stringify(record), '']
+  const [head, parts] = record.kind === 'batch' ? storedBatch(record, entry.message) : [JSON.stringify(record), '']
   const headSize = Buffer.byteLength(head)
   const partsSize = typeof parts === 'string' ? Buffer.byteLength(parts) : parts.length + 1
   const block = samples ? encodeSamples(samples) : undefined
@@ -59,7 +59,7 @@ export function encodeLogEntry(entry: LogEntry): Buffer {
   bytes.write(head, START)
   if (typeof parts === 'string') bytes.write(parts, START + headSize)
   else {
-    bytes[START + headSize] = TOLD
+    bytes[START + headSize] = MESSAGE
     bytes.set(parts, START + headSize + 1)
   }
   if (block) bytes.set(block, START + headSize + partsSize)
@@ -81,8 +81,8 @@ export function decodeLogEntry(payload: Buffer, want: 'record' | 'samples' | 'he
     if (entry?.record.kind !== 'batch') return entry
     const { record } = entry
     if (want === 'record') {
-      if (payload[partsAt] === TOLD && samplesAt > partsAt) {
-        const parts = partsTold(payload.subarray(partsAt + 1, samplesAt), record.batch)
+      if (payload[partsAt] === MESSAGE && samplesAt > partsAt) {
+        const parts = partsOf(payload.subarray(partsAt + 1, samplesAt), record.batch)
         return parts && { record: { ...record, batch: { ...record.batch, parts } } }
       }
       const text = payload.toString('utf8', partsAt, samplesAt)
@@ -114,14 +114,14 @@ export function narrowedLogEntry(payload: Buffer, into: BatchUse): Buffer | unde
     if (!samples && !takesState(into)) return undefined
     return encodeLogEntry({ record: { ...record, into }, ...(samples && { samples }) })
   }
-  const told = takesState(into) ? payload.subarray(places.partsAt, places.samplesAt) : Buffer.alloc(0)
+  const kept = takesState(into) ? payload.subarray(places.partsAt, places.samplesAt) : Buffer.alloc(0)
   const samples = takesHistory(into) ? payload.subarray(places.samplesAt) : Buffer.alloc(0)
   const head = Buffer.from(JSON.stringify({ ...record, into, batch }))
   const start = Buffer.alloc(START)
   start[0] = BINARY_V2
   start.writeUInt32LE(head.length, 1)
-  start.writeUInt32LE(told.length, 5)
-  return Buffer.concat([start, head, told, samples])
+  start.writeUInt32LE(kept.length, 5)
+  return Buffer.concat([start, head, kept, samples])
 }
 
 /** Where its parts and its samples begin; undefined: it is none of the second version. */
@@ -135,23 +135,23 @@ function placesOf(payload: Buffer): { readonly partsAt: number; readonly samples
 const checked = (record: StateRecord | null): LogEntry | undefined =>
   record && kinds.includes(record.kind) ? { record } : undefined
 
-function partsTold(
-  told: Uint8Array,
+function partsOf(
+  message: Uint8Array,
   { cluster, sequence, collectedAt, origin = '' }: Batch,
 ): Batch['parts'] | undefined {
-  const { payload } = decodeRequest(told)
+  const { payload } = decodeRequest(message)
   if (payload.case !== 'metrics') return undefined
   return batchFromOriginal(payload.value, { cluster, sequence, collectedAt, origin }).parts
 }
 
 function storedBatch(
   record: Extract<StateRecord, { kind: 'batch' }>,
-  told: Uint8Array | undefined,
+  message: Uint8Array | undefined,
 ): [head: string, parts: string | Uint8Array] {
   const { parts, custom = [], failure, ...batch } = record.batch
   if (record.into && !takesState(record.into)) return [JSON.stringify({ ...record, batch }), '']
   const head = JSON.stringify({ ...record, batch: failure ? { ...batch, failure } : batch })
-  if (told) return [head, told]
+  if (message) return [head, message]
   const stored = parts.map(storedPart)
   if (custom.length > 0) return [head, JSON.stringify({ parts: stored, custom: custom.map(storedCustom) })]
   return [head, stored.length === 0 ? '' : JSON.stringify(stored)]

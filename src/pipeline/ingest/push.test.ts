@@ -91,10 +91,10 @@ const aLoss = (sequence: number, lost: Loss['lost'], more: Partial<Loss> = {}): 
 describe('batches out of a buffer', () => {
   it('fill history in any order, each once, and leave state at the newest', async () => {
     await using hub = await aHub()
-    await hub.ingester.accept(pushed(9))
+    await hub.ingester.accept({ batch: pushed(9) })
     for (const sequence of [3, 5, 3, 4, 9, 5])
-      await hub.ingester.accept(pushed(sequence, undefined, { backfill: true }))
-    await hub.ingester.accept(pushed(10))
+      await hub.ingester.accept({ batch: pushed(sequence, undefined, { backfill: true }) })
+    await hub.ingester.accept({ batch: pushed(10) })
     await hub.settled()
     expect(hub.nodes()).toEqual(['n10'])
     expect(hub.rounds()).toEqual([9, 3, 5, 4, 10])
@@ -107,7 +107,7 @@ describe('batches out of a buffer', () => {
   it('are known as received after a restart, also where the ledger was lost or damaged', async () => {
     {
       await using hub = await aHub()
-      for (const sequence of [2, 7, 3]) await hub.ingester.accept(pushed(sequence))
+      for (const sequence of [2, 7, 3]) await hub.ingester.accept({ batch: pushed(sequence) })
       await hub.settled()
     }
     const check = async () => {
@@ -116,7 +116,8 @@ describe('batches out of a buffer', () => {
         [2, 3],
         [7, 7],
       ])
-      for (const sequence of [2, 7, 3]) expect((await hub.ingester.accept(pushed(sequence))).duplicate).toBe(true)
+      for (const sequence of [2, 7, 3])
+        expect((await hub.ingester.accept({ batch: pushed(sequence) })).duplicate).toBe(true)
       await hub.settled()
       expect(hub.rounds()).toEqual([2, 7, 3])
     }
@@ -135,7 +136,7 @@ describe('batches out of a buffer', () => {
     {
       await using hub = await aHub({ logOptions, clock })
       for (let sequence = 1; sequence <= 20; sequence++) {
-        await hub.ingester.accept(pushed(sequence * 2))
+        await hub.ingester.accept({ batch: pushed(sequence * 2) })
         now += 1_000 // long enough for the checkpoints of the stores
       }
       await hub.settled()
@@ -145,15 +146,16 @@ describe('batches out of a buffer', () => {
     await using hub = await aHub({ logOptions })
     expect(hub.log.firstIndex()).toBeGreaterThan(10)
     expect(hub.ingester.received(west, 'a')).toHaveLength(20)
-    expect((await hub.ingester.accept(pushed(2))).duplicate).toBe(true)
-    expect((await hub.ingester.accept(pushed(3))).duplicate).toBe(false)
+    expect((await hub.ingester.accept({ batch: pushed(2) })).duplicate).toBe(true)
+    expect((await hub.ingester.accept({ batch: pushed(3) })).duplicate).toBe(false)
   })
 
   it('of two agents are kept apart by who numbered them', async () => {
     await using hub = await aHub()
-    await hub.ingester.accept(pushed(5))
+    await hub.ingester.accept({ batch: pushed(5) })
     expect(
-      (await hub.ingester.accept(pushed(5, [aNode('b5')], { origin: 'b', collectedAt: T0 + 6 * EVERY }))).duplicate,
+      (await hub.ingester.accept({ batch: pushed(5, [aNode('b5')], { origin: 'b', collectedAt: T0 + 6 * EVERY }) }))
+        .duplicate,
     ).toBe(false)
     await hub.settled()
     expect(hub.nodes()).toEqual(['b5'])
@@ -162,18 +164,18 @@ describe('batches out of a buffer', () => {
 
   it('are not in history again where the hub had pulled', async () => {
     await using hub = await aHub()
-    await hub.ingester.accept(pushed(1))
+    await hub.ingester.accept({ batch: pushed(1) })
     // The agent is away: the hub pulls for itself.
     for (let round = 3; round <= 6; round++) {
       const sequence = hub.ingester.nextSequence(west)
       const pulled = aBatch(west, sequence, [complete('node', aNode(`p${round}`))], {
         collectedAt: T0 + round * EVERY + 900,
       })
-      await hub.ingester.accept(pulled)
+      await hub.ingester.accept({ batch: pulled })
     }
     await hub.settled()
     expect(hub.nodes()).toEqual(['p6'])
-    for (let sequence = 2; sequence <= 7; sequence++) await hub.ingester.accept(pushed(sequence))
+    for (let sequence = 2; sequence <= 7; sequence++) await hub.ingester.accept({ batch: pushed(sequence) })
     await hub.settled()
     expect(hub.nodes()).toEqual(['n7'])
     expect(hub.rounds()).toEqual([1, 3.03, 4.03, 5.03, 6.03, 2, 7])
@@ -182,7 +184,7 @@ describe('batches out of a buffer', () => {
 
   it('from a clock ahead of ours are taken as collected when they came', async () => {
     await using hub = await aHub()
-    await hub.ingester.accept(pushed(1, undefined, { collectedAt: NOW + 86_400_000 }))
+    await hub.ingester.accept({ batch: pushed(1, undefined, { collectedAt: NOW + 86_400_000 }) })
     await hub.settled()
     expect(hub.history.timesOf('west')).toEqual([NOW])
     expect(hub.state.cluster('west')?.status.checkedAt).toBe(NOW)
@@ -190,7 +192,7 @@ describe('batches out of a buffer', () => {
 
   it('waits for the first of the same number before a repeat is acknowledged', async () => {
     await using hub = await aHub()
-    const answers = await Promise.all(Array.from({ length: 10 }, () => hub.ingester.accept(pushed(4))))
+    const answers = await Promise.all(Array.from({ length: 10 }, () => hub.ingester.accept({ batch: pushed(4) })))
     expect(answers.filter(({ duplicate }) => !duplicate)).toHaveLength(1)
     await hub.settled()
     expect(hub.rounds()).toEqual([4])
@@ -201,11 +203,11 @@ describe('differences', () => {
   it('change what they name and leave the rest as it is, and as fresh as they are', async () => {
     await using hub = await aHub()
     const seen: Change[] = []
-    await hub.ingester.accept(pushed(1, [aNode('same'), aNode('moves'), aNode('goes')]))
+    await hub.ingester.accept({ batch: pushed(1, [aNode('same'), aNode('moves'), aNode('goes')]) })
     await hub.settled()
     hub.events.subscribe((events) => seen.push(...events.map(({ change }) => change)))
     const before = hub.state.cluster('west')?.parts.node?.items.get('same')
-    await hub.ingester.accept(difference(2, 1, changed([aNode('moves', { ready: 'notReady' })], ['goes'])))
+    await hub.ingester.accept({ batch: difference(2, 1, changed([aNode('moves', { ready: 'notReady' })], ['goes'])) })
     await hub.settled()
     const part = hub.state.cluster('west')?.parts.node
     expect(hub.nodes()).toEqual(['same', 'moves'])
@@ -217,31 +219,37 @@ describe('differences', () => {
 
   it('bring history the samples that came with them', async () => {
     await using hub = await aHub()
-    await hub.ingester.accept(pushed(1))
+    await hub.ingester.accept({ batch: pushed(1) })
     const batch = difference(2, 1, changed([]))
     const node = new Map([['n1', aNode('n1')]])
-    await hub.ingester.accept(batch, undefined, samplesOf(batch, { node }))
+    await hub.ingester.accept({ batch, samples: samplesOf(batch, { node }) })
     await hub.settled()
     expect(hub.rounds()).toEqual([1, 2])
   })
 
   it('are refused where they are none to the newest batch here, and keep nothing', async () => {
     await using hub = await aHub()
-    await expect(hub.ingester.accept(difference(2, 1, changed([])))).rejects.toBeInstanceOf(BaseMismatchError)
-    await hub.ingester.accept(pushed(3))
-    await hub.ingester.accept(pushed(2, undefined, { backfill: true }))
+    await expect(hub.ingester.accept({ batch: difference(2, 1, changed([])) })).rejects.toBeInstanceOf(
+      BaseMismatchError,
+    )
+    await hub.ingester.accept({ batch: pushed(3) })
+    await hub.ingester.accept({ batch: pushed(2, undefined, { backfill: true }) })
     for (const [sequence, base, more] of [
       [4, 2, {}],
       [4, 3, { origin: 'b' }],
     ] as const) {
-      const refused = hub.ingester.accept(difference(sequence, base, changed([]), more))
+      const refused = hub.ingester.accept({ batch: difference(sequence, base, changed([]), more) })
       await expect(refused).rejects.toBeInstanceOf(BaseMismatchError)
     }
-    expect((await hub.ingester.accept(difference(4, 3, changed([aNode('n4')])))).duplicate).toBe(false)
+    expect((await hub.ingester.accept({ batch: difference(4, 3, changed([aNode('n4')])) })).duplicate).toBe(false)
     // A round of the hub itself stands between them.
-    await hub.ingester.accept(aBatch(west, 1, [complete('node', aNode('pulled'))], { collectedAt: T0 + 4.5 * EVERY }))
-    await expect(hub.ingester.accept(difference(5, 4, changed([])))).rejects.toBeInstanceOf(BaseMismatchError)
-    await hub.ingester.accept(pushed(5))
+    await hub.ingester.accept({
+      batch: aBatch(west, 1, [complete('node', aNode('pulled'))], { collectedAt: T0 + 4.5 * EVERY }),
+    })
+    await expect(hub.ingester.accept({ batch: difference(5, 4, changed([])) })).rejects.toBeInstanceOf(
+      BaseMismatchError,
+    )
+    await hub.ingester.accept({ batch: pushed(5) })
     await hub.settled()
     expect(hub.nodes()).toEqual(['n5'])
   })
@@ -249,10 +257,10 @@ describe('differences', () => {
   it('go on over a restart', async () => {
     {
       await using hub = await aHub()
-      await hub.ingester.accept(pushed(1, [aNode('n'), aNode('m')]))
+      await hub.ingester.accept({ batch: pushed(1, [aNode('n'), aNode('m')]) })
     }
     await using hub = await aHub()
-    await hub.ingester.accept(difference(2, 1, changed([], ['m'])))
+    await hub.ingester.accept({ batch: difference(2, 1, changed([], ['m'])) })
     await hub.settled()
     expect(hub.nodes()).toEqual(['n'])
   })
@@ -260,28 +268,30 @@ describe('differences', () => {
   it('are asked for whole again when state lost what they build on', async () => {
     {
       await using hub = await aHub()
-      await hub.ingester.accept(pushed(1))
+      await hub.ingester.accept({ batch: pushed(1) })
       await hub.settled()
     }
     await rm(join(directory, 'state'), { recursive: true })
     await rm(join(directory, 'log'), { recursive: true })
     {
       await using hub = await aHub()
-      await expect(hub.ingester.accept(difference(2, 1, changed([])))).rejects.toBeInstanceOf(BaseMismatchError)
-      await hub.ingester.accept(pushed(2))
+      await expect(hub.ingester.accept({ batch: difference(2, 1, changed([])) })).rejects.toBeInstanceOf(
+        BaseMismatchError,
+      )
+      await hub.ingester.accept({ batch: pushed(2) })
       await hub.settled()
     }
     await rm(join(directory, 'state'), { recursive: true })
     await using hub = await aHub({ logOptions: {} })
     await hub.settled()
-    await hub.ingester.accept(difference(3, 2, changed([aNode('n3')])))
+    await hub.ingester.accept({ batch: difference(3, 2, changed([aNode('n3')])) })
     await hub.settled()
     expect(hub.nodes()).toEqual(['n2', 'n3']) // the log still held the base
   })
 
   it('that state cannot use are left out, and the next one is asked for whole', async () => {
     await using hub = await aHub()
-    await hub.ingester.accept(pushed(1))
+    await hub.ingester.accept({ batch: pushed(1) })
     await hub.settled()
     // State misses a batch, as where its record was damaged in the log.
     const apply = hub.state.apply.bind(hub.state)
@@ -291,13 +301,15 @@ describe('differences', () => {
         position,
         signal,
       )
-    await hub.ingester.accept(difference(2, 1, changed([aNode('n2')])))
+    await hub.ingester.accept({ batch: difference(2, 1, changed([aNode('n2')])) })
     await hub.settled()
     hub.state.apply = apply
     expect(hub.nodes()).toEqual(['n1'])
-    await expect(hub.ingester.accept(difference(3, 2, changed([])))).rejects.toBeInstanceOf(BaseMismatchError)
-    await hub.ingester.accept(pushed(3))
-    await hub.ingester.accept(difference(4, 3, changed([aNode('n4')])))
+    await expect(hub.ingester.accept({ batch: difference(3, 2, changed([])) })).rejects.toBeInstanceOf(
+      BaseMismatchError,
+    )
+    await hub.ingester.accept({ batch: pushed(3) })
+    await hub.ingester.accept({ batch: difference(4, 3, changed([aNode('n4')])) })
     await hub.settled()
     expect(hub.nodes()).toEqual(['n3', 'n4'])
   })
@@ -316,7 +328,7 @@ describe('differences', () => {
       [pushed(1, undefined, { backfill: 1 as never }), 'backfill'],
     ]
     for (const [batch, where] of bad) {
-      const error = await hub.ingester.accept(batch).catch((reason: unknown) => reason)
+      const error = await hub.ingester.accept({ batch }).catch((reason: unknown) => reason)
       expect(error, where).toBeInstanceOf(InvalidBatchError)
       expect((error as InvalidBatchError).where).toBe(where)
     }
@@ -327,7 +339,7 @@ describe('differences', () => {
 describe('declared losses', () => {
   it('count as received, have a name in history and among the events, and are taken once', async () => {
     await using hub = await aHub()
-    await hub.ingester.accept(pushed(6))
+    await hub.ingester.accept({ batch: pushed(6) })
     const loss = aLoss(5, [[2, 3]])
     expect((await hub.ingester.lost(west, loss)).duplicate).toBe(false)
     expect((await hub.ingester.lost(west, loss)).duplicate).toBe(true)
@@ -344,9 +356,9 @@ describe('declared losses', () => {
 
   it('leave out what came after all', async () => {
     await using hub = await aHub()
-    await hub.ingester.accept(pushed(2))
+    await hub.ingester.accept({ batch: pushed(2) })
     await hub.ingester.lost(west, aLoss(9, [[1, 3]], { count: 3 }))
-    await hub.ingester.accept(pushed(10))
+    await hub.ingester.accept({ batch: pushed(10) })
     await hub.ingester.lost(west, aLoss(11, [[10, 10]], { count: 1 }))
     await hub.settled()
     expect(hub.history.lossesOf('west').map(({ lost, count }) => [lost, count])).toEqual([
@@ -384,7 +396,7 @@ describe('declared losses', () => {
 describe('facts of an agent', () => {
   it('are in state, tell when it comes and goes, and touch no snapshot', async () => {
     await using hub = await aHub()
-    await hub.ingester.accept(pushed(1))
+    await hub.ingester.accept({ batch: pushed(1) })
     await hub.ingester.agent(west, anAgent())
     await hub.settled()
     const before = hub.state.cluster('west')
@@ -455,7 +467,7 @@ describe('a batch of the original', () => {
       await using hub = await aHub()
       hub.history.trouble = () => new StoreUnavailableError('history', 'it is down')
       hub.state.apply = () => Promise.reject(new StoreUnavailableError('state', 'it is down'))
-      await hub.ingester.accept(batch, undefined, undefined, told)
+      await hub.ingester.accept({ batch, message: told })
     }
     await using hub = await aHub()
     await hub.settled()
@@ -473,7 +485,7 @@ describe("a damaged place of the hub's log", () => {
       await using hub = await aHub()
       hub.history.trouble = () => new StoreUnavailableError('history', 'it is down')
       hub.state.apply = () => Promise.reject(new StoreUnavailableError('state', 'it is down'))
-      for (let sequence = 1; sequence <= count; sequence++) await hub.ingester.accept(pushed(sequence))
+      for (let sequence = 1; sequence <= count; sequence++) await hub.ingester.accept({ batch: pushed(sequence) })
     }
     const path = join(directory, 'log', '0000000000000000.segment')
     const good = await readFile(path)
@@ -509,7 +521,7 @@ describe('a history that comes back empty', () => {
     'has everything that the log still has, each once: %s',
     async (how) => {
       await using hub = await aHub()
-      for (const sequence of [1, 2, 3]) await hub.ingester.accept(pushed(sequence))
+      for (const sequence of [1, 2, 3]) await hub.ingester.accept({ batch: pushed(sequence) })
       await hub.settled()
       hub.history.forget()
       if (how.startsWith('found by')) {
@@ -517,7 +529,7 @@ describe('a history that comes back empty', () => {
         hub.history.trouble = () =>
           refusals-- > 0 ? new StoreUnavailableError('history', 'it came back empty') : undefined
       }
-      for (const sequence of [4, 5]) await hub.ingester.accept(pushed(sequence))
+      for (const sequence of [4, 5]) await hub.ingester.accept({ batch: pushed(sequence) })
       await eventually('it has all of them', () => hub.rounds().length >= 5)
       expect(hub.rounds()).toEqual([1, 2, 3, 4, 5])
       expect(hub.nodes()).toEqual(['n5'])
@@ -532,7 +544,7 @@ describe('a history that is down', () => {
     const clock = { ...systemClock, now: () => now }
     await using hub = await aHub({ metrics, clock, maxPendingBytes: 3000 })
     hub.history.trouble = () => new StoreUnavailableError('history', 'it is down')
-    for (let sequence = 1; sequence <= 40; sequence++) await hub.ingester.accept(pushed(sequence))
+    for (let sequence = 1; sequence <= 40; sequence++) await hub.ingester.accept({ batch: pushed(sequence) })
     await hub.ingester.flushed()
     expect(hub.nodes()).toEqual(['n40'])
     await eventually('it is safe in state', () => hub.ingester.backlog() === 0)
@@ -553,7 +565,9 @@ describe('a history that is down', () => {
     let taken = 0
     const fill = async () => {
       for (;;) {
-        await hub.ingester.accept(pushed(taken + 1, [aNode('n', { annotations: { filler: 'x'.repeat(2000) } })]))
+        await hub.ingester.accept({
+          batch: pushed(taken + 1, [aNode('n', { annotations: { filler: 'x'.repeat(2000) } })]),
+        })
         taken++
       }
     }
@@ -564,7 +578,7 @@ describe('a history that is down', () => {
     await hub.ingester.historyFlushed()
     expect(hub.rounds()).toEqual(Array.from({ length: taken }, (_, i) => i + 1))
     await eventually('it takes again', () =>
-      hub.ingester.accept(pushed(taken + 1)).then(
+      hub.ingester.accept({ batch: pushed(taken + 1) }).then(
         () => true,
         () => false,
       ),
@@ -575,7 +589,7 @@ describe('a history that is down', () => {
     {
       await using hub = await aHub()
       hub.history.trouble = () => new StoreUnavailableError('history', 'it is down')
-      for (let sequence = 1; sequence <= 5; sequence++) await hub.ingester.accept(pushed(sequence))
+      for (let sequence = 1; sequence <= 5; sequence++) await hub.ingester.accept({ batch: pushed(sequence) })
       await hub.ingester.flushed()
     }
     await using hub = await aHub()
@@ -591,7 +605,7 @@ describe('a history that is down', () => {
       records.some((record) => record.kind === 'samples' && record.samples.at === poison)
         ? new TypeError('it cannot be read')
         : undefined
-    await Promise.all([1, 2, 3, 4, 5].map((sequence) => hub.ingester.accept(pushed(sequence))))
+    await Promise.all([1, 2, 3, 4, 5].map((sequence) => hub.ingester.accept({ batch: pushed(sequence) })))
     await hub.settled()
     expect(hub.rounds()).toEqual([1, 2, 4, 5])
     expect(hub.nodes()).toEqual(['n5'])
@@ -603,7 +617,7 @@ describe('a history that is down', () => {
   it('that was lost is filled with what the log still holds', async () => {
     {
       await using hub = await aHub()
-      for (let sequence = 1; sequence <= 3; sequence++) await hub.ingester.accept(pushed(sequence))
+      for (let sequence = 1; sequence <= 3; sequence++) await hub.ingester.accept({ batch: pushed(sequence) })
       await hub.settled()
     }
     await rm(join(directory, 'history'))
@@ -619,7 +633,7 @@ describe('batches of the past, many at once', () => {
 
   it('are kept each once, in few syncs, and state stays with what is newer', async () => {
     await using hub = await aHub()
-    await hub.ingester.accept(pushed(99, [aNode('now')], { origin: 'live' }))
+    await hub.ingester.accept({ batch: pushed(99, [aNode('now')], { origin: 'live' }) })
     const syncs = hub.log.stats().syncs
     const accepted = await hub.ingester.acceptPast(past(1, 2, 3, 4, 5, 6, 7, 8))
     expect(accepted.map(({ duplicate }) => duplicate)).not.toContain(true)

@@ -108,9 +108,9 @@ export async function aWorld(
             remove: (cluster) => ingester.remove(cluster),
             nextSequence: (cluster) => ingester.nextSequence(cluster),
             unread: (cluster, after, because) => ingester.unread(cluster, after, because),
-            accept(batch, signal) {
-              batches.push(batch)
-              return ingester.accept(batch, signal)
+            accept(offer, signal) {
+              batches.push(offer.batch)
+              return ingester.accept(offer, signal)
             },
           },
           ...over,

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { Channel } from '#processes'
 import type { Arrival, Ears, Line } from '../stream/line.ts'
-import { grpcStatus } from '../stream/session.ts'
+import { grpcStatus } from '../stream/session-events.ts'
 import { CONFIRMED_BYTES, type ToFront, type ToOwner } from './messages.ts'
 
 export interface OwnerLinkOptions {

@@ -1,12 +1,12 @@
 import { setMaxListeners } from 'node:events'
-import { samplesOf } from '#history'
 import { type AgentFacts, FleetError } from '#model'
 import type { Logger } from '#runtime'
 import { encodeResponse } from '#wire'
 import type { StreamIngester } from './ingest-port.ts'
 import type { Ears, Line } from './line.ts'
 import type { Holder } from './places.ts'
-import { type Counted, type Effect, Session, type SessionEvent, type SessionWorld } from './session.ts'
+import { Session } from './session.ts'
+import type { Counted, Effect, SessionEvent, SessionWorld } from './session-events.ts'
 import type { Verdict } from './types.ts'
 
 export interface CallOptions {
@@ -131,13 +131,7 @@ export class AgentCall implements Holder, Ears {
         return this.#send(encodeResponse({ payload: effect.answer }))
       case 'accept':
         return this.#work(effect.ticket, effect.afterMs, (signal) =>
-          // Of a difference only we know the whole; of a complete batch the ingester makes them itself.
-          this.#options.ingester.accept(
-            effect.batch,
-            signal,
-            effect.view && samplesOf(effect.batch, effect.view),
-            effect.told,
-          ),
+          this.#options.ingester.accept(effect.offer, signal),
         )
       case 'lost':
         return this.#work(effect.ticket, effect.afterMs, () => this.#options.ingester.lost(effect.cluster, effect.loss))

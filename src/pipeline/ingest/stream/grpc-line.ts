@@ -2,7 +2,7 @@ import type { ServerDuplexStream } from '@grpc/grpc-js'
 import type { Gate } from './gate.ts'
 import type { Ears, Line } from './line.ts'
 import type { Silence } from './listener.ts'
-import { grpcStatus } from './session.ts'
+import { grpcStatus } from './session-events.ts'
 
 export type RawCall = ServerDuplexStream<Buffer, Uint8Array>
 

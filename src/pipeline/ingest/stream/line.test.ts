@@ -15,7 +15,7 @@ const batch = (sequence: number, labels: Record<string, string> = {}) =>
 function slowIngester() {
   const waiting: { readonly batch: Batch; readonly done: (error?: Error) => void }[] = []
   const ingester: StreamIngester = {
-    accept: (one) =>
+    accept: ({ batch: one }) =>
       new Promise((resolve, reject) => {
         const done = (error?: Error) => (error ? reject(error) : resolve({ sequence: one.sequence, duplicate: false }))
         waiting.push({ batch: one, done })

@@ -131,7 +131,7 @@ describe('an agent of ours', () => {
     agent.push(live(1, nodes('n1', 'n2')))
     await agent.ackedTo(1)
     const sequence = hub.ingester.nextSequence(west)
-    await hub.ingester.accept(aBatch(west, sequence, nodes('pulled'), { collectedAt: Date.now() }))
+    await hub.ingester.accept({ batch: aBatch(west, sequence, nodes('pulled'), { collectedAt: Date.now() }) })
     agent.push(live(2, nodes('n1', 'n2', 'n3'), { collectedAt: Date.now() }), { base: 1 })
     await agent.ackedTo(2)
     expect(await shown(hub)).toEqual(['n1', 'n2', 'n3'])

@@ -1,7 +1,7 @@
 import type { AgentFacts, Clock, ClusterName, SequenceRange } from '#model'
 import type { Logger } from '#runtime'
 import { ORIGINAL_ORIGIN } from '../origins.ts'
-import type { OriginalNumbers, Place } from './session.ts'
+import type { OriginalNumbers, Place } from './session-events.ts'
 import type { Agents } from './types.ts'
 
 /** What the table asks of the stream that holds a place. */

@@ -1,5 +1,6 @@
 import type { Batch, CustomPart, Plan, SourceId } from '#model'
 import { isSourceId } from '../check-custom.ts'
+import type { ChannelContext } from './channel.ts'
 
 /** What a plan asks of one source. */
 interface Wanted {
@@ -28,6 +29,13 @@ function wantedOf(definition: unknown): [SourceId, Wanted][] {
   const names = Array.isArray(aggregations) ? aggregations.map((one: { readonly name?: unknown }) => one?.name) : []
   const texts = names.filter((one): one is string => typeof one === 'string')
   return [[id, { hash: typeof hash === 'string' ? hash : '', aggregations: new Set(texts) }]]
+}
+
+/** A batch of a stream as far as its plan asks for it; what is left out is counted. */
+export function planned(given: Batch, { world, stream, effects }: ChannelContext): Batch {
+  const { batch, dropped } = plannedOnly(given, world.planOf(stream.registered.peer.cluster))
+  for (let i = 0; i < dropped; i++) effects.count('unplanned')
+  return batch
 }
 
 /**

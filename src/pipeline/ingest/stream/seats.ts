@@ -4,7 +4,7 @@ import { ORIGINAL_ORIGIN } from '../origins.ts'
 import { FactsReport } from './facts-report.ts'
 import type { StreamIngester } from './ingest-port.ts'
 import { type Holder, Places } from './places.ts'
-import type { Place } from './session.ts'
+import type { Place } from './session-events.ts'
 import type { Agents } from './types.ts'
 
 export interface SeatsOptions {

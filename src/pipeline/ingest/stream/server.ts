@@ -13,7 +13,7 @@ import { Listener } from './listener.ts'
 import { presentedBy, showsCredential } from './presented.ts'
 import { Refusals } from './refusals.ts'
 import { Seats } from './seats.ts'
-import { grpcStatus } from './session.ts'
+import { grpcStatus } from './session-events.ts'
 import { streamMetrics } from './stream-metrics.ts'
 import type { Agents, PeerVerifier, PlanSource, Presented, ServerTls, Verdict } from './types.ts'
 

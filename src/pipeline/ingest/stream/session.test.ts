@@ -6,7 +6,8 @@ import { aBatch, aNode, complete, T0, west } from '../../state/test/fleet-words.
 import { BaseMismatchError, InvalidBatchError } from '../errors.ts'
 import { defaultLimits, type StreamLimits } from './limits.ts'
 import { addSequence, hasSequence } from './ranges.ts'
-import { type Answer, type Effect, Session, type SessionWorld } from './session.ts'
+import { Session } from './session.ts'
+import type { Answer, Effect, SessionWorld } from './session-events.ts'
 import type { Payload } from './test/clients.ts'
 import { frame, hello } from './test/own-agent.ts'
 import type { Peer } from './types.ts'
@@ -101,8 +102,8 @@ describe('a session', () => {
         error: new BaseMismatchError('west'),
       }),
     )
-    expect(whole).toMatchObject({ batch: { sequence: 2, parts: [{ type: 'node', outcome: 'complete' }] } })
-    expect(whole?.kind === 'accept' && whole.batch.base).toBeUndefined()
+    expect(whole).toMatchObject({ offer: { batch: { sequence: 2, parts: [{ type: 'node', outcome: 'complete' }] } } })
+    expect(whole?.kind === 'accept' && whole.offer.batch.base).toBeUndefined()
   })
 
   it('holds so many messages and no more', () => {
@@ -138,7 +139,7 @@ describe('a session', () => {
       value: { clusterName: 'west', batchId, nodeMetrics: [{ name: 'n1', status: 'Ready' }] },
     })
     const [first] = offered([...say(metrics('a')), ...say(metrics('b')), ...say(metrics('a'))])
-    expect(first).toMatchObject({ batch: { origin: 'original', sequence: 1 } })
+    expect(first).toMatchObject({ offer: { batch: { origin: 'original', sequence: 1 } } })
     const done = tell({ kind: 'accepted', ticket: first?.kind === 'accept' ? first.ticket : 0 })
     expect(sent(done)).toMatchObject([{ value: { batchId: 'a', success: true } }])
     const [second] = offered(done)
@@ -148,7 +149,7 @@ describe('a session', () => {
       { value: { batchId: 'b', success: false, error: expect.stringContaining('is bad') } },
       { value: { batchId: 'a', success: true } },
     ])
-    expect(offered(say(metrics('c')))).toMatchObject([{ batch: { sequence: 2 } }])
+    expect(offered(say(metrics('c')))).toMatchObject([{ offer: { batch: { sequence: 2 } } }])
   })
 })
 
@@ -230,7 +231,8 @@ class Line {
   decide(k: number, how: 'ok' | 'later') {
     const [effect] = this.pending.splice(k % Math.max(1, this.pending.length), 1)
     if (!effect) return
-    const { ticket, batch } = effect
+    const { ticket, offer } = effect
+    const { batch } = offer
     const fail = (error: FleetError) => this.tell({ kind: 'failed', ticket, error })
     expect(batch.cluster).toBe(west)
     expect(batch.collectedAt).toBeLessThanOrEqual(this.now + 1)

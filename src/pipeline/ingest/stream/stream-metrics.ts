@@ -1,5 +1,5 @@
 import type { Metrics } from '#runtime'
-import type { Counted } from './session.ts'
+import type { Counted } from './session-events.ts'
 
 /** What the streams count; nothing without a registry. */
 export function streamMetrics(

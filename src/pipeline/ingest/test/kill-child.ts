@@ -26,7 +26,9 @@ await Promise.all(
     for (let count = 1; ; count++) {
       await ingester.connect(name, facts())
       const sequence = ingester.nextSequence(name)
-      await ingester.accept(aBatch(name, sequence, [complete('node', aNode(`n${sequence}`), aNode('always'))]))
+      await ingester.accept({
+        batch: aBatch(name, sequence, [complete('node', aNode(`n${sequence}`), aNode('always'))]),
+      })
       say('acknowledged', name, sequence)
       if (name === names.at(-1) && count % 7 === 0) {
         say('removing', name)

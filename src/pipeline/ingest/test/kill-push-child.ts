@@ -109,12 +109,12 @@ async function runAgent(plan: AgentPlan): Promise<void> {
     }
     if (chance(0.25) && open.length > 0) {
       const late = takeAny(open)
-      await ingester.accept({ ...whole(cluster, late), backfill: true })
+      await ingester.accept({ batch: { ...whole(cluster, late), backfill: true } })
       done(late)
     }
     if (chance(0.2) && acknowledged.length > 0) {
       const again = acknowledged[Math.floor(Math.random() * acknowledged.length)] as number
-      const { duplicate } = await ingester.accept(whole(cluster, again))
+      const { duplicate } = await ingester.accept({ batch: whole(cluster, again) })
       if (!duplicate) say('twice', cluster, again)
     }
     await systemClock.sleep(1)
@@ -142,13 +142,13 @@ async function sendLive(cluster: ClusterName, sequence: number, base: number | u
     const batch = difference(cluster, sequence, base)
     const node = new Map([`n${sequence}`, 'always'].map((name) => [name, aNode(name)]))
     try {
-      await ingester.accept(batch, undefined, samplesOf(batch, { node }))
+      await ingester.accept({ batch, samples: samplesOf(batch, { node }) })
       return
     } catch (error) {
       if (!(error instanceof BaseMismatchError)) throw error
     }
   }
-  await ingester.accept(whole(cluster, sequence))
+  await ingester.accept({ batch: whole(cluster, sequence) })
 }
 
 function originOf(cluster: ClusterName): string {

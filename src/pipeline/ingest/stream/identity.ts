@@ -1,0 +1,70 @@
+import type { ClusterName } from '#model'
+import type { RegisterRequest } from '#wire'
+import { type Farewell, grpcStatus, type SessionWorld } from './session-events.ts'
+import type { Peer, Verdict } from './types.ts'
+
+/** Who is at the other end of a stream: its credential says so, and whatever its messages say must agree. */
+export class Identity {
+  readonly #world: SessionWorld
+  #peer: Peer | undefined
+
+  constructor(world: SessionWorld) {
+    this.#world = world
+  }
+
+  /** undefined: it has shown no credential yet */
+  get peer(): Peer | undefined {
+    return this.#peer
+  }
+
+  /** By what the call showed; undefined: the registration must. @returns why the stream ends, as do the others */
+  present(verdict: Verdict | undefined): Farewell | undefined {
+    if (!verdict) return undefined
+    if ('refused' in verdict) return unauthenticated
+    this.#peer = verdict.peer
+    return undefined
+  }
+
+  register({ clusterName, token }: RegisterRequest): Peer | Farewell {
+    const peer = this.#peer ?? this.#named(token)
+    if (!peer) return unauthenticated
+    this.#peer = peer
+    const other = this.claim(clusterName)
+    if (other) return other
+    if (!this.#world.stillValid(peer)) return unauthenticated
+    return this.#world.knows(peer.cluster) ? peer : notConnected(peer.cluster)
+  }
+
+  /** A message names a cluster. */
+  claim(name: string): Farewell | undefined {
+    if (name === this.#peer?.cluster) return undefined
+    const claimed = JSON.stringify(name.slice(0, 80))
+    const message = `the credential is not that of a cluster ${claimed}`
+    return { status: grpcStatus.permissionDenied, code: 'wrong_cluster', message }
+  }
+
+  /** The credential may have been revoked meanwhile. */
+  check(): Farewell | undefined {
+    if (!this.#peer || this.#world.stillValid(this.#peer)) return undefined
+    return { status: grpcStatus.unauthenticated, code: 'revoked', message: 'the credential is no longer valid' }
+  }
+
+  #named(token: string): Peer | undefined {
+    const verdict = this.#world.verify(token)
+    return 'peer' in verdict ? verdict.peer : undefined
+  }
+}
+
+// The same for every reason: nothing tells whether a cluster or a credential exists.
+const unauthenticated: Farewell = {
+  status: grpcStatus.unauthenticated,
+  code: 'unauthenticated',
+  message: 'the credential is not accepted',
+}
+
+export const notConnected = (cluster: ClusterName): Farewell => ({
+  status: grpcStatus.failedPrecondition,
+  code: 'not_connected',
+  message: `cluster ${cluster} has no connection on this hub`,
+  retryAfterMs: 30_000,
+})

@@ -1,0 +1,113 @@
+import type { ClusterName, FleetError, Loss, Plan, SequenceRange } from '#model'
+import type { ConnectRequest, ResponseInit } from '#wire'
+import type { Offer } from '../ingester.ts'
+import type { StreamLimits } from './limits.ts'
+import type { Peer, Verdict } from './types.ts'
+
+/** As in gRPC, https://grpc.github.io/grpc/core/md_doc_statuscodes.html */
+export const grpcStatus = {
+  ok: 0,
+  invalidArgument: 3,
+  permissionDenied: 7,
+  resourceExhausted: 8,
+  failedPrecondition: 9,
+  aborted: 10,
+  unavailable: 14,
+  unauthenticated: 16,
+} as const
+
+export type Payload = ConnectRequest['payload']
+export type Answer = NonNullable<ResponseInit['payload']>
+
+/** Why a stream ends, for its agent. */
+export interface Farewell {
+  readonly status: number
+  readonly code: string
+  readonly message: string
+  /** default: 0 */
+  readonly retryAfterMs?: number
+}
+
+export type SessionEvent =
+  /** the call is here; undefined: it showed no credential, the registration must */
+  | { readonly kind: 'opened'; readonly verdict: Verdict | undefined }
+  | { readonly kind: 'message'; readonly bytes: Uint8Array }
+  | { readonly kind: 'accepted'; readonly ticket: number }
+  | { readonly kind: 'failed'; readonly ticket: number; readonly error: FleetError }
+  /** a newer stream has its place */
+  | { readonly kind: 'replaced'; readonly message: string; readonly retryAfterMs: number }
+  | { readonly kind: 'disconnect'; readonly code: string; readonly message: string }
+  | { readonly kind: 'credentials' }
+  | { readonly kind: 'plan' }
+  | { readonly kind: 'flush' }
+  | { readonly kind: 'tick' }
+  /** the agent sends nothing more, and waits for its acks */
+  | { readonly kind: 'finished' }
+  /** where it ended because nothing was heard, for how long; else 0 */
+  | { readonly kind: 'closed'; readonly silentMs: number }
+
+/** What is given to the ingester. */
+export type Offering =
+  | { readonly kind: 'accept'; readonly offer: Offer }
+  | { readonly kind: 'lost'; readonly cluster: ClusterName; readonly loss: Loss }
+
+export type Effect =
+  | { readonly kind: 'send'; readonly answer: Answer }
+  /** to be done after the pause; how it ended is said by its ticket */
+  | (Offering & { readonly ticket: number; readonly afterMs: number })
+  /** acks wait: an event `flush` soon, several at once */
+  | { readonly kind: 'flush' }
+  /** facts moved; `now`: it came, went or delivers for the first time */
+  | { readonly kind: 'facts'; readonly now: boolean }
+  | {
+      readonly kind: 'note'
+      readonly level: 'debug' | 'info' | 'warn'
+      readonly facts: object
+      readonly sentence: string
+    }
+  | { readonly kind: 'count'; readonly what: Counted }
+  /** nothing comes after it; the status is what gRPC tells */
+  | { readonly kind: 'end'; readonly status: number; readonly code: string; readonly message: string }
+
+export type Counted =
+  | 'frame'
+  | 'original'
+  | 'loss'
+  | 'refused'
+  | 'held'
+  | 'resync'
+  | 'duplicate'
+  | 'time_corrected'
+  | 'unplanned'
+
+export interface SessionWorld {
+  readonly limits: StreamLimits
+  readonly tls: boolean
+  /** which of several processes this is */
+  readonly process?: string
+  /** whose the token of a registration is */
+  verify(token: string): Verdict
+  stillValid(peer: Peer): boolean
+  knows(cluster: ClusterName): boolean
+  received(cluster: ClusterName, origin: string): readonly SequenceRange[]
+  heardTo(cluster: ClusterName, origin: string): number | undefined
+  planOf(cluster: ClusterName): Plan | undefined
+  /** takes the place of the cluster's stream before, which is told; `identity` tells two agents of one name apart */
+  enter(cluster: ClusterName, identity: string): Place
+  random(): number
+}
+
+/** What outlives the streams of a cluster. */
+export interface Place {
+  readonly epoch: number
+  /** '' or why this place is doubtful, for people */
+  readonly doubt: string
+  readonly originals: OriginalNumbers
+}
+
+/** Originals do not number: the hub does, in one row per cluster. */
+export interface OriginalNumbers {
+  last: number
+  /** ids of the last batches that were accepted */
+  recent: string[]
+}
