@@ -65,7 +65,7 @@ if ((all || what.has('web')) && existsSync(join(root, 'web/vite.config.ts'))) {
 /** The agent holds no code of the hub: what its entry reaches comes from these modules only. */
 function assertLean({ outputs }) {
   const allowed =
-    /^src\/(contract\/|platform\/(runtime|kube|outbound)\/|pipeline\/(collect|expression|metricsource|agent)\/|apps\/agent\/)/
+    /^src\/(contract\/|platform\/(runtime|kube|outbound)\/|pipeline\/(collect|expression|metricsource|resources|agent)\/|apps\/agent\/)/
   const reached = new Set()
   const visit = (file) => {
     if (reached.has(file) || !outputs[file]) return

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { collectors, memberRoleYaml } from '#collect'
 import { problemStatus, routes } from '#http'
 import { generateKinds } from '#kinds'
+import { resources } from '#resources'
 import type { Setting } from '#runtime'
 import { allSettings as agentSettings } from '../src/apps/agent/config.ts'
 import { commandReference } from '../src/apps/cli/commands.ts'
@@ -140,7 +141,10 @@ for (const fault of inventory.faults) console.error(`access: ${fault}`)
 
 const files = [
   ...generateKinds(),
-  { path: 'deploy/member/reader.yaml', text: `# ${MARK}\n${memberRoleYaml(collectors)}` },
+  {
+    path: 'deploy/member/reader.yaml',
+    text: `# ${MARK}\n${memberRoleYaml([...collectors, ...resources.map(({ targets }) => ({ reads: targets }))])}`,
+  },
   { path: 'docs/reference/settings.md', text: settingsPage() },
   { path: 'docs/reference/http-api.md', text: apiPage() },
   { path: 'docs/reference/access.md', text: inventory.text },

@@ -124,8 +124,14 @@ export function openSight(eyes: Eyes, full: readonly ClusterState[]): Sight {
     custom: (cluster, type) => {
       const { allowed, whole, metrics, aggregation } = eyes.custom(of(cluster), type)
       const result = allowed ? (whole ? 'allow' : 'partial') : 'deny'
-      return { result, reason: '', whole, metrics, shows: () => allowed, aggregation }
+      return { result, reason: '', whole, metrics, shows: () => allowed, aggregation, basis: [] }
     },
+    // Rows of these kinds are in no world yet.
+    resource: () => ({
+      ...{ result: 'allow', reason: '', whole: true, metrics: true, basis: [] },
+      shows: () => true,
+      aggregation: () => true,
+    }),
     discovers: (type) => eyes.discovers(type),
     permissions: (cluster) => {
       const state = of(cluster)

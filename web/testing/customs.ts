@@ -39,9 +39,12 @@ export interface FakeCustoms {
 
 export const column = (name: string, wish: Partial<ColumnView> = {}): ColumnView => ({
   name,
+  label: name,
   kind: 'string',
   unit: 'none',
   computed: false,
+  extra: false,
+  refersTo: null,
   ...wish,
 })
 
@@ -62,6 +65,8 @@ export const aggregation = (
 export const aSource = (type: string, wish: Partial<SourceView> = {}): SourceView => ({
   id: `clusterpulse/${type}`,
   type,
+  title: type,
+  isDeclared: true,
   apiVersion: 'v1',
   kind: 'PersistentVolumeClaim',
   scope: 'Namespaced',

@@ -1,3 +1,5 @@
+import type { ResourceDescriptor } from '#metricsource'
+import { resources } from '#resources'
 import { type ConfigReader, configReader, type LogLevel, parseLogLevel } from '#runtime'
 import { type AccessConfig, access, outboundAllow } from './config-access.ts'
 import { type HistoryConfig, history, type IngesterConfig, ingester, logMaxBytes, optional } from './config-push.ts'
@@ -17,6 +19,8 @@ export type Env = Readonly<Record<string, string | undefined>>
 export interface CollectionConfig {
   readonly intervalMs: number
   readonly operatorScanIntervalMs: number
+  /** kinds of rows that are read of every cluster */
+  readonly resources: readonly ResourceDescriptor[]
   readonly connectTimeoutMs: number
   readonly snapshotTtlMs: number
   readonly seriesRetentionMs: number
@@ -131,6 +135,7 @@ function collection(read: ConfigReader): CollectionConfig {
       raise: true,
       meaning: 'time between two reads of OLM operators',
     }),
+    resources: collectedResources(read),
     connectTimeoutMs: read.duration('CONNECT_TIMEOUT', {
       default: '10s',
       min: '5s',
@@ -157,6 +162,24 @@ function collection(read: ConfigReader): CollectionConfig {
     }),
     outboundAllow: outboundAllow(read),
   }
+}
+
+const NO_RESOURCES = 'none'
+
+function collectedResources(read: ConfigReader): readonly ResourceDescriptor[] {
+  const known = resources.map(({ typeName }) => typeName)
+  const named = read.list('COLLECT_RESOURCES', {
+    default: known,
+    meaning: `kinds of rows that are read of every cluster, of ${known.join(', ')}; ${NO_RESOURCES}: MetricSources alone`,
+  })
+  if (named.length === 1 && named[0] === NO_RESOURCES) return []
+  for (const name of named) {
+    if (known.includes(name)) continue
+    read.fault(
+      `COLLECT_RESOURCES names ${JSON.stringify(name)}, which is none of ${known.join(', ')} and ${NO_RESOURCES}`,
+    )
+  }
+  return resources.filter(({ typeName }) => named.includes(typeName))
 }
 
 function web(read: ConfigReader, defaults: { host: string }): WebConfig {

@@ -102,6 +102,7 @@ export function owning(options: OwningOptions): Owning {
     intervalMs: collection.intervalMs,
     timeoutMs: collection.connectTimeoutMs,
     operatorScanIntervalMs: collection.operatorScanIntervalMs,
+    resources: collection.resources,
   }
   const receiving = options.ingester.enabled
     ? part('receiving', () =>

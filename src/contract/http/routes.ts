@@ -29,6 +29,7 @@ import { authLogout, authMe, authPermissions, authStatus, getSession } from './s
 import {
   getType,
   listCustomRows,
+  listFleetRows,
   listSources,
   listTypes,
   trySource,
@@ -85,6 +86,7 @@ export const routes: readonly RouteContract[] = [
   listTypes,
   getType,
   listCustomRows,
+  listFleetRows,
   trySource,
   listSources,
   v1CustomResources,

@@ -17,8 +17,11 @@ const UnitSchema = Type.Enum(['none', 'bytes', 'cores', 'percent', 'seconds', 't
 export const ColumnViewSchema = Type.Object({
   name: Type.String(),
   kind: Type.Enum(['string', 'number', 'boolean', 'null', 'any']),
+  label: Type.String({ description: 'for people' }),
   unit: UnitSchema,
   computed: Type.Boolean(),
+  extra: Type.Boolean({ description: 'shown only where somebody asks for it' }),
+  refersTo: nullable(Type.Literal('node', { description: 'values name an object of this kind on the same cluster' })),
 })
 export type ColumnView = Static<typeof ColumnViewSchema>
 
@@ -38,8 +41,10 @@ export type AggregatedView = Static<typeof AggregatedSchema>
 
 /** One MetricSource that is in force, without anything of the clusters. */
 export const SourceViewSchema = Type.Object({
-  id: Type.String({ description: 'namespace/name' }),
+  id: Type.String({ description: 'namespace/name of a MetricSource; the plural of a kind that every cluster has' }),
   type: Type.String(),
+  title: Type.String({ description: 'for people' }),
+  isDeclared: Type.Boolean({ description: 'by a MetricSource; else it is a kind that every cluster has' }),
   apiVersion: Type.String(),
   kind: Type.String(),
   scope: Type.Union([Type.Literal('Namespaced'), Type.Literal('Cluster')]),
@@ -126,6 +131,69 @@ export const getType = {
   },
 } as const satisfies RouteContract
 
+const RowsQuery = {
+  source: Filter('where several MetricSources have this type name: namespace/name of the one'),
+  namespace: Filter('exact'),
+  q: Type.Optional(
+    Type.String({ maxLength: 200, description: 'words; each must occur in the name, namespace or a value' }),
+  ),
+  where: Type.Optional(
+    Type.Array(Type.String({ minLength: 3, maxLength: 512 }), {
+      maxItems: 10,
+      description: '`field=text`, `field!=text`, `field>number`, `field<number` (repeatable, all must hold)',
+    }),
+  ),
+  sort: Type.Optional(
+    Type.String({
+      maxLength: 128,
+      description: 'name, namespace, cluster or a column; default name, or cluster over many',
+    }),
+  ),
+  format: Type.Optional(Type.Union([Type.Literal('json'), Type.Literal('csv')])),
+  headings: Type.Optional(
+    Type.Union([Type.Literal('fields'), Type.Literal('labels')], {
+      default: 'fields',
+      description:
+        'of the CSV; `labels`: units in the headings, times in RFC 3339, yes and no, and the columns Cluster, Display name and As of',
+    }),
+  ),
+  ...PageQuery,
+}
+
+export const FleetRowSchema = Type.Object({
+  cluster: Type.String(),
+  ...CustomRowViewSchema.properties,
+})
+export type FleetRowView = Static<typeof FleetRowSchema>
+
+/** Rows of one type over all clusters the caller sees it on. */
+export const FleetPageSchema = Type.Object({
+  items: Type.Array(FleetRowSchema),
+  total: Type.Integer({ description: 'rows the caller may see that pass the filters of the question' }),
+  next: nullable(Type.String()),
+  source: nullable(SourceViewSchema),
+  clusters: Type.Array(TypeOnClusterSchema, { description: 'how fresh the rows of each cluster are, by name' }),
+})
+export type FleetPageView = Static<typeof FleetPageSchema>
+
+export const listFleetRows = {
+  method: 'GET',
+  url: '/api/v2/rows/:type',
+  access: 'filtered',
+  schema: {
+    operationId: 'listFleetRows',
+    summary: 'Rows of one type over all clusters; with format=csv or Accept: text/csv all of them as CSV',
+    params: Type.Object({ type: TypeName }),
+    querystring: Type.Object({
+      cluster: Type.Optional(
+        Type.Array(Type.String({ maxLength: 253 }), { maxItems: 1000, description: 'repeatable; default all' }),
+      ),
+      ...RowsQuery,
+    }),
+    response: FleetPageSchema,
+  },
+} as const satisfies RouteContract
+
 export const listCustomRows = {
   method: 'GET',
   url: '/api/v2/clusters/:name/types/:type',
@@ -134,29 +202,7 @@ export const listCustomRows = {
     operationId: 'listCustomRows',
     summary: 'Rows of one type on one cluster; with format=csv or Accept: text/csv all of them as CSV',
     params: Type.Object({ name: Name('cluster'), type: TypeName }),
-    querystring: Type.Object({
-      source: Filter('where several MetricSources have this type name: namespace/name of the one'),
-      namespace: Filter('exact'),
-      q: Type.Optional(
-        Type.String({ maxLength: 200, description: 'words; each must occur in the name, namespace or a value' }),
-      ),
-      where: Type.Optional(
-        Type.Array(Type.String({ minLength: 3, maxLength: 512 }), {
-          maxItems: 10,
-          description: '`field=text`, `field!=text`, `field>number`, `field<number` (repeatable, all must hold)',
-        }),
-      ),
-      sort: Type.Optional(Type.String({ maxLength: 128, description: 'name, namespace or a column; default name' })),
-      format: Type.Optional(Type.Union([Type.Literal('json'), Type.Literal('csv')])),
-      headings: Type.Optional(
-        Type.Union([Type.Literal('fields'), Type.Literal('labels')], {
-          default: 'fields',
-          description:
-            'of the CSV; `labels`: units in the headings, times in RFC 3339, yes and no, and the columns Cluster, Display name and As of',
-        }),
-      ),
-      ...PageQuery,
-    }),
+    querystring: Type.Object(RowsQuery),
     response: CustomPageSchema,
   },
 } as const satisfies RouteContract

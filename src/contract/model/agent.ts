@@ -76,4 +76,6 @@ export interface Plan {
   readonly operatorScanIntervalMs: number
   /** compiled MetricSources, as documented in Redis */
   readonly sources: readonly unknown[]
+  /** kinds of rows that are compiled in, by name; those an agent does not know are passed over. Absent: none */
+  readonly resources?: readonly string[]
 }

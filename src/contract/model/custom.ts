@@ -8,8 +8,11 @@ import type { Freshness, Outcome } from './batch.ts'
 /** A value of a field. Numbers are finite; a list or an object was made text (compact JSON) or counted. */
 export type CustomValue = string | number | boolean | null
 
-/** `namespace/name` of a MetricSource. */
+/** `namespace/name` of a MetricSource; the plural of a kind of row that is compiled in, such as `pods`. */
 export type SourceId = string
+
+/** Whether it is of a MetricSource; else it names a kind of row that is compiled in. */
+export const isDeclaredSource = (id: SourceId): boolean => id.includes('/')
 
 /** One object as a MetricSource saw it. `namespace` is '' for objects of the cluster. */
 export interface CustomRow {

@@ -11,7 +11,7 @@ export function encodePlan(plan: Plan): Uint8Array {
  * @throws WireError where the bytes are no plan: intervals are whole milliseconds above 0
  */
 export function decodePlan(bytes: Uint8Array): Plan {
-  const { version, intervalMs, timeoutMs, operatorScanIntervalMs, sources } = fieldsOf(bytes)
+  const { version, intervalMs, timeoutMs, operatorScanIntervalMs, sources, resources } = fieldsOf(bytes)
   if (typeof version !== 'string') throw new WireError('the plan has no version')
   if (!Array.isArray(sources)) throw new WireError('the plan has no list of sources')
   return {
@@ -20,6 +20,7 @@ export function decodePlan(bytes: Uint8Array): Plan {
     timeoutMs: duration('timeoutMs', timeoutMs),
     operatorScanIntervalMs: duration('operatorScanIntervalMs', operatorScanIntervalMs),
     sources,
+    ...(Array.isArray(resources) && { resources: resources.filter((name) => typeof name === 'string') }),
   }
 }
 

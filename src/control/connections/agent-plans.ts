@@ -82,6 +82,7 @@ function planFor(
     intervalMs: interval.ms,
     timeoutMs: timeout.ms,
     operatorScanIntervalMs: defaults.operatorScanIntervalMs,
+    ...(defaults.resources && { resources: defaults.resources.map(({ id }) => id) }),
   }
   // From the content alone, so that every process of the hub and every start of it names the same plan alike.
   const named = JSON.stringify({ ...content, sources: names })

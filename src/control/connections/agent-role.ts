@@ -1,8 +1,8 @@
 import { type Collector, clusterRoleFor, type RoleRule } from '#collect'
 import type { KubeClient } from '#kube'
-import type { CompiledSource } from '#metricsource'
+import type { ResourceDescriptor } from '#metricsource'
 
-/** What one MetricSource reads, before a member said what it calls it. */
+/** What one kind of row reads, before a member said what it calls it. */
 export interface SourceReads {
   readonly group: string
   readonly version: string
@@ -21,10 +21,11 @@ export interface RoleRead {
 }
 
 /** What sources read, each once, in an order of its own: equal sets of sources give equal reads. */
-export function readsOf(sources: readonly CompiledSource[]): readonly SourceReads[] {
+export function readsOf(sources: readonly ResourceDescriptor[]): readonly SourceReads[] {
   const reads = new Map<string, SourceReads>()
-  for (const { target, collection } of sources) {
-    const { group, version, kind, plural, isPluralDeclared } = target
+  for (const { group, version, kind, plural, isPluralDeclared, collection } of sources.flatMap(
+    ({ targets, collection }) => targets.map((target) => ({ ...target, collection })),
+  )) {
     const key = JSON.stringify([group, version, kind, plural, isPluralDeclared])
     const watch = collection.watch || reads.get(key)?.watch === true
     reads.set(key, { group, version, kind, plural, isPluralDeclared, watch })

@@ -96,12 +96,13 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
   const secrets = new Informer<SecretFacts>({ ...shared, resource: accessSecrets })
   const collectors = options.collectors ?? builtIn
   const { agents, catalog } = options
+  const { resources = [] } = options.defaults
   const installer = new AgentInstaller({
     hub,
     ...(options.agentInstall && { install: options.agentInstall }),
     ...(options.credentials && { credentials: options.credentials }),
     collectors,
-    ...(catalog && { reads: () => (isLoading(catalog) ? undefined : readsOf(catalog.sources())) }),
+    ...(catalog && { reads: () => (isLoading(catalog) ? undefined : readsOf([...resources, ...catalog.sources()])) }),
     operatorScanIntervalMs: options.defaults.operatorScanIntervalMs,
     ...(options.removalPatienceMs !== undefined && { patienceMs: options.removalPatienceMs }),
     clock,
@@ -112,6 +113,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     catalog &&
     new SourceReading({
       catalog,
+      resources,
       ingester: options.ingester,
       kube: (cluster) => reconciler.clientOf(cluster, never),
       turn: turns(options.sourceConcurrency ?? 8, clock),

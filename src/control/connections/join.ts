@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { stringify } from 'yaml'
 import { collectors as builtIn, type Collector } from '#collect'
-import type { CompiledSource } from '#metricsource'
+import type { ResourceDescriptor } from '#metricsource'
 import { seconds } from '#model'
 import { type AgentSettings, agentObjects, type BufferVolume, plainEnvironment } from './agent-objects.ts'
 import { readsOf } from './agent-role.ts'
@@ -33,8 +33,8 @@ export interface JoiningByManifest extends Joining {
   readonly bufferVolume?: BufferVolume
   /** those the agent runs, for its role; default: the built-in ones */
   readonly collectors?: readonly Collector[]
-  /** MetricSources it is to be allowed to read; default: none */
-  readonly sources?: readonly CompiledSource[]
+  /** kinds of rows it is to be allowed to read; default: none */
+  readonly sources?: readonly ResourceDescriptor[]
 }
 
 /** The objects the hub would apply itself, as YAML for `kubectl apply --server-side -f -` on the member. Holds the token. */

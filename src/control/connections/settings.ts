@@ -1,4 +1,5 @@
 import type { ClusterConnection, ClusterConnectionSpec } from '#kinds'
+import type { ResourceDescriptor } from '#metricsource'
 import type { ConnectionFacts } from '#model'
 import { seconds } from '#model'
 
@@ -7,6 +8,8 @@ export interface Defaults {
   readonly intervalMs: number
   readonly timeoutMs: number
   readonly operatorScanIntervalMs: number
+  /** kinds of rows, compiled in, that are read of every cluster; default none */
+  readonly resources?: readonly ResourceDescriptor[]
 }
 
 export const MIN_INTERVAL_S = 30

@@ -1,12 +1,14 @@
 import type { SourceCatalog } from '#catalog'
 import type { Ingester } from '#ingest'
 import type { KubeClient } from '#kube'
-import { SourceLoop } from '#metricsource'
+import { type ResourceDescriptor, SourceLoop } from '#metricsource'
 import { type Batch, type Clock, type ClusterName, type CustomPart, FleetError } from '#model'
 import type { Logger, Metrics } from '#runtime'
 
 export interface SourceReadingOptions {
   readonly catalog: Pick<SourceCatalog, 'sources' | 'onChange'>
+  /** kinds of rows, compiled in, that are read besides */
+  readonly resources?: readonly ResourceDescriptor[]
   readonly ingester: Pick<Ingester, 'accept' | 'nextSequence'>
   /** the client of a cluster as its connection says now; undefined: there is no way in */
   readonly kube: (cluster: ClusterName) => Promise<KubeClient | undefined>
@@ -40,15 +42,15 @@ export class SourceReading {
   /** Follows the catalog from now on. Which clusters are read is told by `read`. */
   start(): void {
     this.#unsubscribe ??= this.#options.catalog.onChange(() => {
-      const sources = this.#options.catalog.sources()
-      for (const { loop } of this.#readings.values()) loop.replan(sources)
+      const wanted = this.#wanted()
+      for (const { loop } of this.#readings.values()) loop.replan(wanted)
     })
   }
 
   /** The hub reads this cluster, until `leave`. A repeat is free. */
   read(cluster: ClusterName): void {
     if (this.#readings.has(cluster) || !this.#unsubscribe) return
-    const { kube, turn, clock, random, logger, metrics, catalog } = this.#options
+    const { kube, turn, clock, random, logger, metrics } = this.#options
     const left = new AbortController()
     const loop = new SourceLoop({
       cluster,
@@ -61,7 +63,12 @@ export class SourceReading {
       ...(metrics && { metrics }),
     })
     this.#readings.set(cluster, { loop, left })
-    loop.replan(catalog.sources())
+    loop.replan(this.#wanted())
+  }
+
+  #wanted(): readonly ResourceDescriptor[] {
+    const { catalog, resources = [] } = this.#options
+    return [...resources, ...catalog.sources()]
   }
 
   /** Nothing of this cluster is read, or taken, from now on. A repeat is free. */

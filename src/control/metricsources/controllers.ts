@@ -3,7 +3,7 @@ import { Controller, Informer, onSpecChange } from '#controller'
 import type { EventBus } from '#events'
 import type { MetricSourceStatus } from '#kinds'
 import type { KubeClient, KubeObject } from '#kube'
-import { type Clock, minutes, seconds, systemClock } from '#model'
+import { type Clock, isDeclaredSource, minutes, seconds, systemClock } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
 import { everything, SourceReconciler, type SourceRemover } from './reconciler.ts'
@@ -70,7 +70,7 @@ export function metricSourceReconcilers(options: MetricSourcesOptions): readonly
   })
   options.events?.subscribe((events) => {
     const sources = events.flatMap(({ change }) => (change.kind === 'custom' ? [change.source] : []))
-    for (const source of new Set(sources)) controller.enqueue(keyOfId(source), CALM_MS)
+    for (const source of new Set(sources.filter(isDeclaredSource))) controller.enqueue(keyOfId(source), CALM_MS)
   })
   metrics?.gauge('clusterpulse_metric_sources', 'MetricSources by phase.', ['phase'], (gauge) => {
     gauge.reset()

@@ -5,7 +5,15 @@ import { againAfter, done, type Informer, keyText, type Outcome, type Reconciler
 import type { MetricSourceStatus } from '#kinds'
 import { isKubeError, type KubeClient, type KubeObject, type ObjectKey } from '#kube'
 import { type CompilationResult, compileMetricSource, type SourceDefinition } from '#metricsource'
-import { type Clock, type ClusterName, type ClusterState, FleetError, type SourceId, seconds } from '#model'
+import {
+  type Clock,
+  type ClusterName,
+  type ClusterState,
+  FleetError,
+  isDeclaredSource,
+  type SourceId,
+  seconds,
+} from '#model'
 import { backoffMs, type Logger } from '#runtime'
 import type { StateReader } from '#state'
 import { type Collected, collectedOf } from './collected.ts'
@@ -349,7 +357,7 @@ export class SourceReconciler implements Reconciler {
   }
 
   #idsInState(): readonly SourceId[] {
-    return [...new Set((this.#clusters() ?? []).flatMap(({ custom }) => [...custom.keys()]))]
+    return [...new Set((this.#clusters() ?? []).flatMap(({ custom }) => [...custom.keys()].filter(isDeclaredSource)))]
   }
 
   #objects(): readonly KubeObject[] {

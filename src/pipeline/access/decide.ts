@@ -161,7 +161,7 @@ function granted(by: Hit, rule: PreparedRule, denied: ReadonlyMap<string, Hit>):
 
 function reduced(rule: PreparedRule, denied: ReadonlyMap<string, Hit>): ReadonlyMap<string, TypeFilter> {
   const filters = new Map(rule.filters)
-  if (rule.hidesAll) for (const type of standardTypes) filters.set(type, closedFilter)
+  if (rule.hidesAll) for (const type of [...standardTypes, ...rule.filters.keys()]) filters.set(type, closedFilter)
   for (const type of denied.keys()) filters.set(type, closedFilter)
   return filters
 }

@@ -1,6 +1,7 @@
 import type { ClusterState, FleetEvent, SeenOf, SnapshotType } from '#model'
 import { type CustomRuling, decide, decideCustom, discoverOriginal, type Hit, type Ruling } from './decide.ts'
 import type { PreparedPolicy } from './prepare.ts'
+import { hiddenResource, resourceSight } from './resource-sight.ts'
 import {
   type Alert,
   allRows,
@@ -21,6 +22,7 @@ import {
   type SelectedCluster,
   type Semantics,
   type Sight,
+  type StandardResource,
   standardTypes,
 } from './types.ts'
 
@@ -202,7 +204,14 @@ export class PolicySight implements Sight {
       metrics: ruling.result !== 'deny' && ruling.viewMetrics,
       shows: (item) => ruling.result !== 'deny' && whyItemHidden(ruling.filter, item, semantics) === null,
       aggregation: (name) => ruling.result !== 'deny' && showsAggregation(ruling.filter, name),
+      // Policies may select by labels of the cluster, which are no part of its rows.
+      basis: [cluster.connection?.labels],
     }
+  }
+
+  resource(cluster: ClusterState, resource: StandardResource): CustomSight {
+    const { ruling, rules } = this.#shared.of(cluster)
+    return ruling.view ? resourceSight(rules, cluster, resource) : hiddenResource
   }
 
   discovers(type: string): { readonly listed: boolean; readonly granted: boolean } | null {
@@ -278,6 +287,7 @@ const everything: CustomSight = {
   metrics: true,
   shows: (_: CustomItem) => true,
   aggregation: () => true,
+  basis: [],
 }
 
 /** No policy touches an administrator. */
@@ -324,6 +334,10 @@ export class AdministratorSight implements Sight {
   }
 
   custom(): CustomSight {
+    return everything
+  }
+
+  resource(): CustomSight {
     return everything
   }
 

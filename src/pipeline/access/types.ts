@@ -264,6 +264,16 @@ export interface CustomItem {
   readonly values: Readonly<Record<string, unknown>>
 }
 
+/** A kind of rows that is compiled in, as access looks at it. */
+export interface StandardResource {
+  /** plural, as policies name it: `services`, and `core/services` wherever that is said */
+  readonly name: string
+  /** `pods`: the filters policies have for pods; `namespaced`: what stands in visible namespaces */
+  readonly rule: 'pods' | 'namespaced'
+  /** a MetricSource has this type name: only as `core/<name>` does a policy speak for this kind; it still narrows it as `<name>` */
+  readonly isTaken: boolean
+}
+
 /** What may be seen of one custom type on one cluster. */
 export interface CustomSight {
   readonly result: 'allow' | 'partial' | 'deny'
@@ -273,6 +283,10 @@ export interface CustomSight {
   /** values of metric kind may be shown */
   readonly metrics: boolean
   shows(item: CustomItem): boolean
+  /** whether a row may say the name of this node; absent: of any */
+  showsNode?(name: string): boolean
+  /** what else the answers hang on: another identity of one of these may mean other answers */
+  readonly basis: readonly unknown[]
   /** aggregations of metric kind need view_metrics besides */
   aggregation(name: string): boolean
 }
@@ -307,6 +321,8 @@ export interface Sight {
   showsAlert(cluster: ClusterState, alert: Readonly<Record<string, string>>): boolean
   showsRegistry(registry: SelectedCluster): boolean
   custom(cluster: ClusterState, type: string): CustomSight
+  /** rows of a kind that is compiled in: decided with the cluster, as the six types of every cluster are */
+  resource(cluster: ClusterState, resource: StandardResource): CustomSight
   /** what the original told of a type where no cluster is named; null: it is told by the clusters, as everywhere else */
   discovers(type: string): { readonly listed: boolean; readonly granted: boolean } | null
   permissions(cluster: ClusterState): ClusterPermissions

@@ -1,8 +1,19 @@
 import { join } from 'node:path'
 import { collectors as builtIn, type Collector } from '#collect'
 import type { KubeClient } from '#kube'
-import { type CompiledSource, readDefinition, SourceLoop, type SourceStanding } from '#metricsource'
-import { type Batch, type Clock, type ClusterName, FleetError, type Plan, seconds, systemClock } from '#model'
+import { type ResourceDescriptor, readDefinition, SourceLoop, type SourceStanding } from '#metricsource'
+import {
+  type Batch,
+  type Clock,
+  type ClusterName,
+  FleetError,
+  isDeclaredSource,
+  type Plan,
+  type SourceId,
+  seconds,
+  systemClock,
+} from '#model'
+import { resourceOf } from '#resources'
 import { type Logger, type Metrics, silentLogger } from '#runtime'
 import { decodePlan, encodeBody } from '#wire'
 import { type Monotonic, systemMonotonic } from './boot.ts'
@@ -72,6 +83,8 @@ export class Agent implements AsyncDisposable {
   readonly #loop: CollectLoop
   readonly #sources: SourceLoop
   readonly #unreadable = new Unreadable()
+  /** what was collected while there was nobody to tell */
+  readonly #unsaid = new Set<SourceId>()
   readonly #planFile: PlanFile
   readonly #stopping = new AbortController()
   readonly #givingUp = new AbortController()
@@ -105,6 +118,10 @@ export class Agent implements AsyncDisposable {
       planVersion: () => this.#plan.version,
       onPlan: (bytes) => this.#replan(bytes),
       onConfig: (config) => this.#configure(config),
+      onLive: () => {
+        this.#sources.again(this.#unsaid)
+        this.#unsaid.clear()
+      },
       health: () => ({
         uptimeMs: monotonic.now() - beganAt,
         lastCollectionMs: this.#loop.health.lastDurationMs,
@@ -128,10 +145,15 @@ export class Agent implements AsyncDisposable {
     this.#sources = new SourceLoop({
       cluster,
       kube: async () => kube(this.#plan.timeoutMs),
-      onParts: (parts, collectedAt) => {
+      onParts: async (seen, collectedAt) => {
+        // Rows of kinds that are compiled in make no history: with nobody to send them to, the next collection says all.
+        const isLive = this.#uplink.status().phase === 'live'
+        const parts = seen.filter(({ source }) => isLive || isDeclaredSource(source))
+        for (const { source } of seen) if (!isLive && !isDeclaredSource(source)) this.#unsaid.add(source)
+        if (parts.length === 0) return
         // How long ago that was, by the clock of the wall: a jump of it must not make the batch a day old.
         const ageMs = Math.min(Math.max(0, clock.now() - collectedAt), MAX_PART_AGE_MS)
-        return this.#keep(partialBatch(cluster, parts, collectedAt), monotonic.now() - ageMs)
+        await this.#keep(partialBatch(cluster, parts, collectedAt), monotonic.now() - ageMs)
       },
       turn: inTurn(SOURCES_AT_ONCE),
       clock,
@@ -222,8 +244,10 @@ export class Agent implements AsyncDisposable {
   }
 
   /** The sources of a plan that this version understands. */
-  #readable({ sources }: Plan): readonly CompiledSource[] {
-    return sources.flatMap((definition) => {
+  #readable({ sources, resources = [] }: Plan): readonly ResourceDescriptor[] {
+    // What a newer hub names and we do not have, it sees is missing.
+    const compiledIn = resources.flatMap((name) => resourceOf(name) ?? [])
+    const declared = sources.flatMap((definition) => {
       const source = readDefinition(definition)
       if (source) return [source]
       const { namespace, name } = (definition ?? {}) as { readonly namespace?: unknown; readonly name?: unknown }
@@ -232,6 +256,7 @@ export class Agent implements AsyncDisposable {
       }
       return []
     })
+    return [...compiledIn, ...declared]
   }
 
   #replan(bytes: Uint8Array): void {

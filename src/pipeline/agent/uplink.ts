@@ -33,6 +33,8 @@ export interface UplinkOptions {
   readonly onPlan: (bytes: Uint8Array) => void
   /** what a hub of the original says instead; undefined: it took a batch and said nothing before, as one without MetricSources does */
   readonly onConfig: (config: OriginalConfig | undefined) => void
+  /** a stream begins: what is said only while there is one can be said */
+  readonly onLive?: () => void
   readonly health: () => { readonly uptimeMs: number; readonly lastCollectionMs: number; readonly rssBytes: number }
   readonly clock: Clock
   readonly monotonic: Monotonic
@@ -195,6 +197,7 @@ export class Uplink {
     const { logger, monotonic } = this.#options
     if (after.kind === 'live') {
       this.#streams++
+      this.#options.onLive?.()
       logger.info({ protocol: after.protocol, buffered: this.#options.buffer.stats().batches }, 'connected to the hub')
     }
     if (after.kind === 'backing-off') {

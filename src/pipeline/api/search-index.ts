@@ -100,7 +100,7 @@ function searchTypes(types: Iterable<VisibleType>, words: readonly string[], fou
       found({
         kind: 'custom',
         cluster: cluster.name,
-        name,
+        name: source.rowName(name),
         detail,
         health: 'unknown',
         type: source.typeName,

@@ -4,7 +4,7 @@ import type { CustomSight } from '#access'
 import { type ClusterState, type CustomRow, type CustomValue, customRowId } from '#model'
 import { Best } from './best.ts'
 import { aSource, seenBy } from './test/sources.ts'
-import { csvCell, orderedPlaces, pageOfRows, type RowsQuery, rowsCsv } from './type-rows.ts'
+import { csvCell, rowsCsv as csvOf, orderedRows, pageOfRows as pageOf, type RowsQuery } from './type-rows.ts'
 import { nobody } from './views.ts'
 import { VisibleType } from './visible-types.ts'
 
@@ -18,13 +18,28 @@ function typeOf(rows: readonly CustomRow[], places?: readonly number[]): Visible
     ...{ result: places ? 'partial' : 'allow', reason: '', whole: places === undefined, metrics: true },
     shows: () => true,
     aggregation: () => true,
+    basis: [],
   }
-  return new VisibleType(cluster, source, custom, () => ({
-    labels: undefined,
+  return new VisibleType(cluster, source, custom, (rows) => ({
+    basis: [],
     places: places ?? [],
+    rows,
     sums: new WeakMap(),
   }))
 }
+
+/** Of one cluster, as the places of its rows. */
+const pageOfRows = (type: VisibleType, asked: Parameters<typeof pageOf>[1]) => {
+  const { rows, ...page } = pageOf([type], asked)
+  return { ...page, places: rows.map(({ place }) => place) }
+}
+const orderedPlaces = (type: VisibleType, asked: RowsQuery) => orderedRows([type], asked).map(({ place }) => place)
+const rowsCsv = (type: VisibleType, places: readonly number[], headings: 'fields' | 'labels' = 'fields') =>
+  csvOf(
+    places.map((place) => ({ type, place })),
+    type.source,
+    headings,
+  )
 
 const text = fc.constantFrom('a', 'b', 'ab', 'B', '-', '')
 const value: fc.Arbitrary<CustomValue> = fc.oneof(
@@ -133,8 +148,8 @@ describe('a file with labels', () => {
       { namespace: 'shop', name: 'db', labels: {}, values: { size: null, phase: true, free: null, expires: 'never' } },
     ])
     const cluster: ClusterState = { ...nobody('west'), custom: new Map([[declared.id, state]]) }
-    const type = new VisibleType(cluster, declared, typeOf([]).custom, () => ({
-      ...{ labels: undefined, places: [], sums: new WeakMap() },
+    const type = new VisibleType(cluster, declared, typeOf([]).custom, (rows) => ({
+      ...{ basis: [], places: [], rows, sums: new WeakMap() },
     }))
     const asOf = new Date(state.freshness?.observedAt ?? 0).toISOString()
     expect(rowsCsv(type, [0, 1], 'labels').split('\r\n')).toEqual([

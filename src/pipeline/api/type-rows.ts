@@ -1,4 +1,5 @@
-import { type CustomRows, type CustomValue, momentOf, unitText } from '#model'
+import type { ResourceDescriptor } from '#metricsource'
+import { CustomRows, type CustomValue, invariant, momentOf, unitText } from '#model'
 import { Best } from './best.ts'
 import { InvalidCursorError, readCursor, writeCursor } from './page.ts'
 import { RefusedError } from './problem.ts'
@@ -8,7 +9,8 @@ import type { VisibleType } from './visible-types.ts'
 /*
  *  places that may be seen → namespace, q, where → how many → order → one page of them
  *
- * Everything looks at columns; a row is made only where it is shown.
+ * Over one cluster or many: a kind of row on each of them, in the order of their names. Everything looks at columns; a row is made
+ * only where it is shown.
  */
 
 /** Which of the rows that may be seen, and in which order. */
@@ -20,8 +22,14 @@ export interface RowsQuery {
   readonly order?: 'asc' | 'desc'
 }
 
-export interface PlacesPage {
-  readonly places: readonly number[]
+/** A row: of which cluster, and where it is there. */
+export interface Located {
+  readonly type: VisibleType
+  readonly place: number
+}
+
+export interface RowsPage {
+  readonly rows: readonly Located[]
   readonly total: number
   readonly next: string | null
 }
@@ -29,45 +37,53 @@ export interface PlacesPage {
 type Column = (place: number) => CustomValue
 type Test = (place: number) => boolean
 
+/** A row among several clusters as one number: numbers rise as clusters do by name, and rows by namespace and name. */
+const SPAN = 2 ** 32
+
 /**
  * One page. The cursor names the last row seen, so rows that come and go between two pages neither hide nor repeat others.
+ * @param types of one kind, sorted by cluster
  * @throws InvalidCursorError, RefusedError `invalid_parameter`
  */
-export function pageOfRows(type: VisibleType, query: RowsQuery & { limit?: number; cursor?: string }): PlacesPage {
+export function pageOfRows(
+  types: readonly VisibleType[],
+  query: RowsQuery & { limit?: number; cursor?: string },
+): RowsPage {
   const { limit = 100, sort = 'name', order = 'asc', cursor } = query
-  const { rows } = type
-  const { value, compare } = orderOf(type, sort, order)
-  const after = cursor === undefined ? undefined : positionOf(rows, cursor, sort, order)
-  const best = new Best<number>(limit + 1, (left, right) => compare(value(left), left, value(right), right))
+  const all = new Ordered(types, sort, order)
+  const after = cursor === undefined ? undefined : all.positionOf(cursor)
+  const best = new Best<number>(limit + 1, (left, right) => all.compare(left, right))
   let total = 0
-  for (const place of matching(type, query)) {
+  for (const at of matching(types, query)) {
     total += 1
-    if (!after || compare(value(place), place, after.value, after.place) > 0) best.add(place)
+    if (!after || all.isBehind(at, after)) best.add(at)
   }
   const found = best.sorted()
-  const places = found.slice(0, limit)
-  const last = places.at(-1)
+  const rows = found.slice(0, limit)
+  const last = rows.at(-1)
   const isMore = found.length > limit && last !== undefined
-  return { places, total, next: isMore ? cursorOf(rows, last, value(last), sort, order) : null }
+  return { rows: rows.map((at) => all.located(at)), total, next: isMore ? all.cursorOf(last) : null }
 }
 
 /** All of them in order. @throws RefusedError `invalid_parameter` */
-export function orderedPlaces(type: VisibleType, query: RowsQuery): readonly number[] {
-  const places = [...matching(type, query)]
-  const { sort, order = 'asc' } = query
-  if (sort === undefined || sort === 'namespace') return order === 'asc' ? places : places.reverse()
-  const { value, compare } = orderOf(type, sort, order)
-  return places.sort((left, right) => compare(value(left), left, value(right), right))
+export function orderedRows(types: readonly VisibleType[], query: RowsQuery): readonly Located[] {
+  const { sort = 'cluster', order = 'asc' } = query
+  const all = new Ordered(types, sort, order)
+  const found = [...matching(types, query)]
+  if (all.isNatural) return (order === 'asc' ? found : found.reverse()).map((at) => all.located(at))
+  return found.sort((left, right) => all.compare(left, right)).map((at) => all.located(at))
 }
 
 /** Those that may be seen and pass the filters of the question, as they lie. */
-function* matching(type: VisibleType, query: RowsQuery): Generator<number> {
-  const tests = testsOf(type, query)
-  const { places, rows } = type
-  const count = places?.length ?? rows.size
-  for (let at = 0; at < count; at++) {
-    const place = places ? (places[at] as number) : at // below its length
-    if (passes(tests, place)) yield place
+function* matching(types: readonly VisibleType[], query: RowsQuery): Generator<number> {
+  for (const [number, type] of types.entries()) {
+    const { places, rows } = type
+    const tests = testsOf(type, rows, query)
+    const count = places?.length ?? rows.size
+    for (let at = 0; at < count; at++) {
+      const place = places ? (places[at] as number) : at // below its length
+      if (passes(tests, place)) yield number * SPAN + place
+    }
   }
 }
 
@@ -78,23 +94,23 @@ function passes(tests: readonly Test[], place: number): boolean {
 
 // ── filters ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function testsOf(type: VisibleType, { namespace, q = '', where = [] }: RowsQuery): readonly Test[] {
-  const { namespaces } = type.rows.columns
+function testsOf(type: VisibleType, rows: CustomRows, { namespace, q = '', where = [] }: RowsQuery): readonly Test[] {
+  const { namespaces } = rows.columns
   const words = [...new Set(q.toLowerCase().split(/\s+/))].filter(Boolean).slice(0, 10)
   return [
     ...(namespace === undefined ? [] : [(place: number) => namespaces[place] === namespace]),
-    ...where.map((text) => conditionOf(type, text)),
-    ...words.map((word) => wordTest(type.rows, word)),
+    ...where.map((text) => conditionOf(type, rows, text)),
+    ...words.map((word) => wordTest(rows, word)),
   ]
 }
 
 const condition = /^([^=!<>]+)(!=|=|>|<)(.*)$/s
 
-function conditionOf(type: VisibleType, text: string): Test {
+function conditionOf(type: VisibleType, rows: CustomRows, text: string): Test {
   const [, name, operator, operand = ''] = condition.exec(text) ?? []
   if (name === undefined || operator === undefined)
     throw new RefusedError('invalid_parameter', `where=${text.slice(0, 80)} is none of field=text, !=, > and <`)
-  const column = columnOf(type, name.trim())
+  const column = columnOf(type, rows, name.trim())
   if (operator === '=') return (place) => isSame(column(place), operand)
   if (operator === '!=') return (place) => !isSame(column(place), operand)
   const bound = operand.trim() === '' ? Number.NaN : Number(operand)
@@ -136,35 +152,96 @@ function wordTest(rows: CustomRows, word: string): Test {
 }
 
 /** @throws RefusedError `invalid_parameter` with the columns there are */
-function columnOf({ rows, source }: VisibleType, name: string): Column {
+function columnOf({ source, cluster }: VisibleType, rows: CustomRows, name: string): Column {
   const { names, namespaces } = rows.columns
-  if (name === 'name') return (place) => names[place] ?? null
+  if (name === 'name') return (place) => source.rowName(names[place] ?? '')
+  if (name === 'cluster') return () => cluster.name
   if (name === 'namespace') return (place) => namespaces[place] ?? null
   const values = rows.column(name)
   if (values) return (place) => values[place] ?? null
   const columns = source.columns.map((column) => column.name)
   if (columns.includes(name)) return () => null // declared, and not collected yet
-  const known = ['name', 'namespace', ...columns].join(', ')
+  const known = ['name', 'namespace', 'cluster', ...columns].join(', ')
   throw new RefusedError('invalid_parameter', `there is no column ${JSON.stringify(name.slice(0, 80))}: use ${known}`)
 }
 
 // ── order ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-interface Order {
-  readonly value: Column
-  readonly compare: (left: CustomValue, leftPlace: number, right: CustomValue, rightPlace: number) => number
-}
+type Position = { readonly value: CustomValue; readonly at: number }
 
-/** By value, then as the rows lie: by namespace, then name. null sorts last, whichever way. */
-function orderOf(type: VisibleType, sort: string, order: 'asc' | 'desc'): Order {
-  const direction = order === 'asc' ? 1 : -1
-  const compare: Order['compare'] = (left, leftPlace, right, rightPlace) => {
-    if (left === right) return direction * (leftPlace - rightPlace)
-    if (left === null || right === null) return left === null ? 1 : -1
-    return direction * (compareValues(left, right) || leftPlace - rightPlace)
+/** Rows of several clusters in one order: by value, then as they lie. null sorts last, whichever way. */
+class Ordered {
+  /** rows already lie in this order */
+  readonly isNatural: boolean
+  readonly #types: readonly VisibleType[]
+  readonly #rows: readonly CustomRows[]
+  readonly #columns: readonly Column[]
+  readonly #sort: string
+  readonly #order: 'asc' | 'desc'
+
+  /** @throws RefusedError `invalid_parameter`: there is no such column */
+  constructor(types: readonly VisibleType[], sort: string, order: 'asc' | 'desc') {
+    this.#types = types
+    this.#rows = types.map(({ rows }) => rows)
+    // Clusters stand by name, and rows of one by namespace.
+    this.isNatural = sort === 'cluster' || (sort === 'namespace' && types.length < 2)
+    this.#columns = this.isNatural
+      ? []
+      : types.map((type, at) => columnOf(type, this.#rows[at] ?? CustomRows.empty, sort))
+    this.#sort = sort
+    this.#order = order
   }
-  // Rows lie in the order of their namespaces.
-  return { value: sort === 'namespace' ? () => null : columnOf(type, sort), compare }
+
+  compare(left: number, right: number): number {
+    return this.#compare({ value: this.#value(left), at: left }, { value: this.#value(right), at: right })
+  }
+
+  isBehind(at: number, after: Position): boolean {
+    return this.#compare({ value: this.#value(at), at }, after) > 0
+  }
+
+  located(at: number): Located {
+    const [type] = this.#of(at)
+    return { type, place: at % SPAN }
+  }
+
+  cursorOf(at: number): string {
+    const [type, rows] = this.#of(at)
+    const { names, namespaces } = rows.columns
+    const place = at % SPAN
+    const key = JSON.stringify([type.cluster.name, namespaces[place], names[place]])
+    return writeCursor([this.#value(at), key], this.#sort, this.#order)
+  }
+
+  /** Where the row of a cursor is, or would be: half a place before the first that comes after it. @throws InvalidCursorError */
+  positionOf(cursor: string): Position {
+    const [value, key] = readCursor(cursor, this.#sort, this.#order)
+    const [cluster, namespace, name] = keyOf(key)
+    const number = this.#types.findIndex((type) => byText(type.cluster.name, cluster) >= 0)
+    if (number < 0) return { value, at: this.#types.length * SPAN }
+    const rows = this.#rows[number] ?? CustomRows.empty
+    if (this.#types[number]?.cluster.name !== cluster) return { value, at: number * SPAN - 0.5 }
+    const found = rows.indexOf(namespace, name)
+    return { value, at: number * SPAN + (found >= 0 ? found : firstAfter(rows, namespace, name) - 0.5) }
+  }
+
+  #of(at: number): readonly [VisibleType, CustomRows] {
+    const number = Math.floor(at / SPAN)
+    const type = this.#types[number]
+    invariant(type, 'a row is of one of the clusters')
+    return [type, this.#rows[number] ?? CustomRows.empty]
+  }
+
+  #value(at: number): CustomValue {
+    return this.isNatural ? null : (this.#columns[Math.floor(at / SPAN)]?.(at % SPAN) ?? null)
+  }
+
+  #compare(left: Position, right: Position): number {
+    const direction = this.#order === 'asc' ? 1 : -1
+    if (left.value === right.value) return direction * (left.at - right.at)
+    if (left.value === null || right.value === null) return left.value === null ? 1 : -1
+    return direction * (compareValues(left.value, right.value) || left.at - right.at)
+  }
 }
 
 type Present = NonNullable<CustomValue>
@@ -177,20 +254,7 @@ function compareValues(left: Present, right: Present): number {
   return Number(left) - Number(right)
 }
 
-const cursorOf = (rows: CustomRows, place: number, value: CustomValue, sort: string, order: string): string => {
-  const { names, namespaces } = rows.columns
-  return writeCursor([value, JSON.stringify([namespaces[place], names[place]])], sort, order)
-}
-
-/** Where the row of a cursor is, or would be: half a place before the first that comes after it. */
-function positionOf(rows: CustomRows, cursor: string, sort: string, order: string) {
-  const [value, key] = readCursor(cursor, sort, order)
-  const [namespace, name] = keyOf(key)
-  const found = rows.indexOf(namespace, name)
-  return { value, place: found >= 0 ? found : firstAfter(rows, namespace, name) - 0.5 }
-}
-
-function keyOf(text: string): readonly [namespace: string, name: string] {
+function keyOf(text: string): readonly [cluster: string, namespace: string, name: string] {
   let key: unknown
   try {
     key = JSON.parse(text)
@@ -198,9 +262,10 @@ function keyOf(text: string): readonly [namespace: string, name: string] {
     if (!(cause instanceof SyntaxError)) throw cause
     throw new InvalidCursorError()
   }
-  const [namespace, name] = Array.isArray(key) ? (key as unknown[]) : []
-  if (typeof namespace !== 'string' || typeof name !== 'string') throw new InvalidCursorError()
-  return [namespace, name]
+  const [cluster, namespace, name] = Array.isArray(key) ? (key as unknown[]) : []
+  if (typeof cluster !== 'string' || typeof namespace !== 'string' || typeof name !== 'string')
+    throw new InvalidCursorError()
+  return [cluster, namespace, name]
 }
 
 function firstAfter(rows: CustomRows, namespace: string, name: string): number {
@@ -228,41 +293,75 @@ export function csvCell(value: CustomValue): string {
 /** `fields`: names as they are declared, values as they were read. `labels`: as the page says them, for people. */
 export type Headings = 'fields' | 'labels'
 
-export function rowsCsv(type: VisibleType, places: readonly number[], headings: Headings = 'fields'): string {
-  const columns = headings === 'labels' ? labelledColumns(type) : fieldColumns(type)
-  const lines = [columns.map(([heading]) => csvCell(heading)).join(',')]
-  for (const place of places) lines.push(columns.map(([, read]) => csvCell(read(place))).join(','))
+/** @param isFleet rows of many clusters: each says first which it is of */
+export function rowsCsv(
+  rows: readonly Located[],
+  source: ResourceDescriptor,
+  headings: Headings,
+  isFleet = false,
+): string {
+  const readers = new Map<VisibleType, readonly Column[]>()
+  const titles = (headings === 'labels' ? labelTitles(source) : fieldTitles(source)).slice()
+  if (isFleet && headings === 'fields') titles.unshift('cluster')
+  const lines = [titles.map(csvCell).join(',')]
+  for (const { type, place } of rows) {
+    let columns = readers.get(type)
+    if (!columns) {
+      columns = headings === 'labels' ? labelledColumns(type) : fieldColumns(type)
+      if (isFleet && headings === 'fields') columns = [() => type.cluster.name, ...columns]
+      readers.set(type, columns)
+    }
+    lines.push(columns.map((read) => csvCell(read(place))).join(','))
+  }
   return `${lines.join('\r\n')}\r\n`
 }
 
-type CsvColumn = readonly [heading: string, read: Column]
+const fieldTitles = ({ columns }: ResourceDescriptor): string[] => [
+  'namespace',
+  'name',
+  ...columns.map(({ name }) => name),
+]
 
-function fieldColumns({ rows }: VisibleType): readonly CsvColumn[] {
-  const { fields, names, namespaces, values } = rows.columns
+function fieldColumns({ rows, source }: VisibleType): readonly Column[] {
+  const { names, namespaces } = rows.columns
   return [
-    ['namespace', (place) => namespaces[place] ?? ''],
-    ['name', (place) => names[place] ?? ''],
-    ...fields.map((field, at): CsvColumn => [field, (place) => values[at]?.[place] ?? null]),
+    (place) => namespaces[place] ?? '',
+    (place) => source.rowName(names[place] ?? ''),
+    ...source.columns.map(({ name }): Column => {
+      const values = rows.column(name)
+      return (place) => values?.[place] ?? null
+    }),
   ]
 }
 
 /** Units in the headings, moments in RFC 3339, yes and no; and of which cluster and of when each row is. */
-function labelledColumns(type: VisibleType): readonly CsvColumn[] {
-  const { cluster, rows, source, state } = type
-  const { fields, names, namespaces, values } = rows.columns
+const labelTitles = ({ columns }: ResourceDescriptor): string[] => [
+  'Namespace',
+  'Name',
+  ...columns.map(({ name, label = name, unit }) =>
+    unitText[unit] === undefined ? label : `${label} (${unitText[unit]})`,
+  ),
+  'Cluster',
+  'Display name',
+  'As of',
+]
+
+function labelledColumns(type: VisibleType): readonly Column[] {
+  const { cluster, source, state } = type
   const at = state?.freshness?.observedAt
   const [displayName, asOf] = [cluster.connection?.displayName || null, at === undefined ? null : isoMoment(at)]
+  const [namespace, name, ...values] = fieldColumns(type) as [Column, Column, ...Column[]]
   return [
-    ['Namespace', (place) => namespaces[place] ?? ''],
-    ['Name', (place) => names[place] ?? ''],
-    ...fields.map((field, index): CsvColumn => {
-      const unit = source.columns.find(({ name }) => name === field)?.unit ?? 'none'
-      const heading = unitText[unit] === undefined ? field : `${field} (${unitText[unit]})`
-      return [heading, (place) => said(values[index]?.[place] ?? null, unit)]
-    }),
-    ['Cluster', () => cluster.name],
-    ['Display name', () => displayName],
-    ['As of', () => asOf],
+    namespace,
+    name,
+    ...source.columns.map(
+      ({ unit }, index): Column =>
+        (place) =>
+          said(values[index]?.(place) ?? null, unit),
+    ),
+    () => cluster.name,
+    () => displayName,
+    () => asOf,
   ]
 }
 

@@ -1,6 +1,6 @@
 import type { Sight } from '#access'
 import type { PartView, SourceView, TypeOnClusterView, TypeView } from '#http'
-import type { CompiledSource } from '#metricsource'
+import type { ResourceDescriptor } from '#metricsource'
 import type { ClusterState, CustomError, CustomState } from '#model'
 import { plainFault } from './seen-status.ts'
 import type { VisibleType, VisibleTypes } from './visible-types.ts'
@@ -8,19 +8,26 @@ import type { VisibleType, VisibleTypes } from './visible-types.ts'
 /** Views of types are written by name, as all are: what else is known of a collection does not leak into an answer. */
 
 /** A declaration, with the aggregations that `on` shows somewhere. */
-export function sourceView(source: CompiledSource, on: readonly VisibleType[]): SourceView {
-  const { id, typeName, target, hash, collection, columns, aggregations } = source
+export function sourceView(source: ResourceDescriptor, on: readonly VisibleType[]): SourceView {
+  const { id, typeName, title, access, target, hash, collection, columns, aggregations } = source
   const isSeen = (name: string): boolean => on.some(({ custom }) => custom.metrics && custom.aggregation(name))
   return {
     id,
     type: typeName,
+    title: title ?? typeName,
+    isDeclared: access === 'declared',
     apiVersion: target.apiVersion,
     kind: target.kind,
     scope: target.scope,
     hash,
     intervalMs: collection.intervalMs,
     watch: collection.watch,
-    columns: columns.map(({ name, kind, unit, isComputed }) => ({ name, kind, unit, computed: isComputed })),
+    columns: columns.map(({ name, label = name, kind, unit, isComputed, isExtra = false, refersTo }) => ({
+      ...{ name, label, kind, unit },
+      computed: isComputed,
+      extra: isExtra,
+      refersTo: refersTo ?? null,
+    })),
     aggregations: aggregations
       .filter(({ name }) => isSeen(name))
       .map((one) => ({
@@ -110,7 +117,7 @@ function partView(state: CustomState | undefined, count: number, whole: boolean)
 
 /** Where a declaration is seen, by name of the cluster. */
 export interface SeenSource {
-  readonly source: CompiledSource
+  readonly source: ResourceDescriptor
   /** not denied there, whether or not something was collected */
   readonly on: readonly VisibleType[]
 }
@@ -120,7 +127,7 @@ export function seenSource(
   types: VisibleTypes,
   sight: Sight,
   clusters: readonly ClusterState[],
-  source: CompiledSource,
+  source: ResourceDescriptor,
 ): SeenSource | undefined {
   const on = clusters.flatMap((cluster) => types.on(sight, cluster, source) ?? [])
   // Before the first cluster is there an administrator must find what was declared.
@@ -132,7 +139,7 @@ export function typeView(
   types: VisibleTypes,
   sight: Sight,
   clusters: readonly ClusterState[],
-  [first, ...others]: readonly [CompiledSource, ...CompiledSource[]],
+  [first, ...others]: readonly [ResourceDescriptor, ...ResourceDescriptor[]],
   now: number,
   isAsked: (cluster: string) => boolean = () => true,
 ): TypeView | undefined {
@@ -140,7 +147,7 @@ export function typeView(
   if (!seen) return undefined
   const on = seen.on.filter(({ state, cluster }) => state !== undefined && isAsked(cluster.name))
   return {
-    type: first.typeName,
+    type: types.nameOf(first),
     sources: [
       sourceView(first, seen.on),
       ...others.map((source) => sourceView(source, seenSource(types, sight, clusters, source)?.on ?? [])),

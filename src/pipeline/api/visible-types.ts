@@ -1,7 +1,8 @@
 import type { CustomItem, CustomSight, Sight } from '#access'
 import type { SourceCatalog } from '#catalog'
-import type { CompiledSource } from '#metricsource'
-import { type Aggregated, type ClusterState, CustomRows, type CustomState, type CustomValue } from '#model'
+import type { CompiledSource, ResourceDescriptor } from '#metricsource'
+import { type Aggregated, type ClusterState, CustomRows, type CustomState, type CustomValue, invariant } from '#model'
+import { resources } from '#resources'
 
 /**
  * What MetricSources collected, as far as one sight shows it. Whoever may see the whole of a cluster may still see none of its
@@ -11,9 +12,11 @@ export type Aggregations = Readonly<Record<string, Aggregated>>
 
 /** Which rows policies leave, and what is summed over them; as long as the rows live. */
 interface Kept {
-  readonly labels: unknown
+  readonly basis: readonly unknown[]
   readonly places: readonly number[]
-  readonly sums: WeakMap<CompiledSource, Aggregations>
+  /** all rows, without the names that may not be seen */
+  readonly rows: CustomRows
+  readonly sums: WeakMap<ResourceDescriptor, Aggregations>
 }
 
 /** At most this many sights are remembered per set of rows; the oldest makes room. */
@@ -37,10 +40,31 @@ export class VisibleTypes {
     return this.#catalog?.sources() ?? []
   }
 
-  /** Each type once, by name, with its declarations: of several the first counts. */
-  types(): ReadonlyMap<string, readonly [CompiledSource, ...CompiledSource[]]> {
+  /** What a type name means among the declarations, sorted by id. */
+  declaredAs(name: string): readonly CompiledSource[] {
+    return this.#catalog?.allOfType(name) ?? []
+  }
+
+  /** The declaration that each declared type name means, sorted by name. */
+  declared(): readonly CompiledSource[] {
     const names = new Set(this.sources().map(({ typeName }) => typeName))
-    const types = new Map<string, readonly [CompiledSource, ...CompiledSource[]]>()
+    return [...names].sort().flatMap((name) => this.declaredAs(name).slice(0, 1))
+  }
+
+  /** Every kind of row there is: what is compiled in, then what is declared. */
+  kinds(): readonly ResourceDescriptor[] {
+    return [...resources, ...this.sources()]
+  }
+
+  /** What a kind is called: one that is compiled in has another name where a MetricSource took its own. */
+  nameOf({ access, typeName }: ResourceDescriptor): string {
+    return access !== 'declared' && this.#isTaken(typeName) ? `core/${typeName}` : typeName
+  }
+
+  /** Each type once, by name, with its declarations: of several the first counts. */
+  types(): ReadonlyMap<string, readonly [ResourceDescriptor, ...ResourceDescriptor[]]> {
+    const names = new Set(this.kinds().map((kind) => this.nameOf(kind)))
+    const types = new Map<string, readonly [ResourceDescriptor, ...ResourceDescriptor[]]>()
     for (const name of [...names].sort()) {
       const [first, ...others] = this.ofType(name)
       if (first) types.set(name, [first, ...others])
@@ -48,32 +72,38 @@ export class VisibleTypes {
     return types
   }
 
-  /** The declarations of a type name, sorted by id. */
-  ofType(name: string): readonly CompiledSource[] {
-    return this.#catalog?.allOfType(name) ?? []
+  /** The declarations of a type name, sorted by id; what is compiled in answers to `core/<name>` as well. */
+  ofType(name: string): readonly ResourceDescriptor[] {
+    const declared = this.declaredAs(name)
+    if (declared.length > 0) return declared
+    const plain = name.startsWith('core/') ? name.slice('core/'.length) : name
+    return resources.filter(({ typeName }) => typeName === plain)
   }
 
   /** @returns undefined where the type is denied on this cluster: there it does not exist */
-  on(sight: Sight, cluster: ClusterState, source: CompiledSource): VisibleType | undefined {
-    const custom = sight.custom(cluster, source.typeName)
+  on(sight: Sight, cluster: ClusterState, source: ResourceDescriptor): VisibleType | undefined {
+    const { access, typeName } = source
+    const custom =
+      access === 'declared'
+        ? sight.custom(cluster, typeName)
+        : sight.resource(cluster, { name: typeName, rule: access, isTaken: this.#isTaken(typeName) })
     if (custom.result === 'deny') return undefined
     return new VisibleType(cluster, source, custom, (rows) => this.#left(rows, sight, custom, cluster, source))
   }
 
-  #left(
-    rows: CustomRows,
-    sight: Sight,
-    custom: CustomSight,
-    { name, connection }: ClusterState,
-    { typeName }: CompiledSource,
-  ): Kept {
+  /** Where nobody knows what is declared, every name may be taken: that shows less. */
+  #isTaken(typeName: string): boolean {
+    if (!this.#catalog) return false
+    return this.#catalog.unavailable() !== undefined || this.#catalog.allOfType(typeName).length > 0
+  }
+
+  #left(rows: CustomRows, sight: Sight, custom: CustomSight, { name }: ClusterState, source: ResourceDescriptor): Kept {
     const bySight = this.#kept.get(rows) ?? new Map<string, Kept>()
     this.#kept.set(rows, bySight)
-    const key = JSON.stringify([sight.fingerprint, name, typeName])
+    const key = JSON.stringify([sight.fingerprint, name, source.typeName])
     const known = bySight.get(key)
-    // Policies may select by labels of the cluster, which are no part of its rows.
-    if (known && known.labels === connection?.labels) return known
-    const made: Kept = { labels: connection?.labels, places: placesOf(rows, custom), sums: new WeakMap() }
+    if (known?.basis.every((one, at) => one === custom.basis[at])) return known
+    const made: Kept = { basis: custom.basis, ...visiblePart(rows, custom, source), sums: new WeakMap() }
     const oldest = bySight.keys().next()
     if (bySight.size >= maxSights && !oldest.done) bySight.delete(oldest.value)
     bySight.set(key, made)
@@ -82,35 +112,56 @@ export class VisibleTypes {
 }
 
 /** Looks at the columns: one item serves all rows, because a sight keeps nothing of it. */
-function placesOf(rows: CustomRows, custom: CustomSight): readonly number[] {
+function visiblePart(rows: CustomRows, custom: CustomSight, source: ResourceDescriptor): Pick<Kept, 'places' | 'rows'> {
   const { namespaces, names, labels, fields, values: columns } = rows.columns
   const values: Record<string, CustomValue> = Object.create(null) // a field may be called __proto__
   const item: { -readonly [K in keyof CustomItem]: CustomItem[K] } = { name: '', values }
   const places: number[] = []
   for (let place = 0; place < rows.size; place++) {
-    item.name = names[place] ?? ''
+    item.name = source.rowName(names[place] ?? '')
     item.namespace = namespaces[place] ?? ''
     item.labels = labels[place] ?? {}
     for (let at = 0; at < fields.length; at++) values[fields[at] as string] = columns[at]?.[place] ?? null
     if (custom.shows(item)) places.push(place)
   }
-  return places
+  return { places, rows: withoutHiddenNames(rows, custom, source) }
+}
+
+/** A row that may be seen does not name a node that may not. */
+function withoutHiddenNames(rows: CustomRows, { showsNode }: CustomSight, { columns }: ResourceDescriptor): CustomRows {
+  const naming = new Set(columns.filter(({ refersTo }) => refersTo === 'node').map(({ name }) => name))
+  if (!showsNode || naming.size === 0) return rows
+  const shown = new Map<CustomValue, boolean>()
+  const seen = (value: CustomValue): CustomValue => {
+    let isShown = shown.get(value)
+    if (isShown === undefined) {
+      isShown = typeof value === 'string' && showsNode(value)
+      shown.set(value, isShown)
+    }
+    return isShown ? value : null
+  }
+  const { values, ...rest } = rows.columns
+  const masked = values.map((column, at) => (naming.has(rows.fields[at] ?? '') ? column.map(seen) : column))
+  const made = CustomRows.from({ ...rest, values: masked })
+  invariant(made, 'rows without some of their values are rows')
+  return made
 }
 
 /** One type on one cluster, for one sight. */
 export class VisibleType {
   readonly cluster: ClusterState
-  readonly source: CompiledSource
+  readonly source: ResourceDescriptor
   readonly custom: CustomSight
   /** undefined: nothing was collected so far */
   readonly state: CustomState | undefined
   readonly #left: (rows: CustomRows) => Kept
+  #part: Kept | undefined
 
   constructor(
     cluster: ClusterState,
-    source: CompiledSource,
+    source: ResourceDescriptor,
     custom: CustomSight,
-    left: (rows: CustomRows) => { places: readonly number[]; sums: WeakMap<CompiledSource, Aggregations> } & Kept,
+    left: (rows: CustomRows) => Kept,
   ) {
     this.cluster = cluster
     this.source = source
@@ -121,23 +172,35 @@ export class VisibleType {
 
   /** All rows, also those that are hidden: only for looking up what stands at visible places. */
   get rows(): CustomRows {
+    return this.custom.whole ? this.#all : this.#seen.rows
+  }
+
+  get #all(): CustomRows {
     return this.state?.rows ?? CustomRows.empty
   }
 
   /** Where the rows are that may be seen; undefined: all of them. */
   get places(): readonly number[] | undefined {
-    return this.custom.whole ? undefined : this.#left(this.rows).places
+    return this.custom.whole ? undefined : this.#seen.places
+  }
+
+  /** As of the first question: whoever asks holds this for one answer. */
+  get #seen(): Kept {
+    this.#part ??= this.#left(this.#all)
+    return this.#part
   }
 
   /** Rows that may be seen. */
   get count(): number {
-    return this.places?.length ?? this.rows.size
+    return this.places?.length ?? this.#all.size
   }
 
   /** Where this row is, if it may be seen; -1 where it may not, or is not. */
   placeOf(namespace: string, name: string): number {
-    const place = this.rows.indexOf(namespace, name)
-    return place >= 0 && (this.custom.whole || this.custom.shows(itemAt(this.rows, place))) ? place : -1
+    const place = this.#all.indexOf(namespace, name)
+    if (place < 0 || this.custom.whole) return place
+    const row = this.#all.row(place)
+    return this.custom.shows({ ...row, name: this.source.rowName(row.name) }) ? place : -1
   }
 
   /**
@@ -157,15 +220,19 @@ export class VisibleType {
   #shown(made: () => Aggregations): Aggregations | null {
     if (!this.custom.metrics) return null
     const all = this.source.filterAggregations ? made() : (this.state?.aggregations ?? {})
-    return Object.fromEntries(Object.entries(all).filter(([name]) => this.custom.aggregation(name)))
+    // A peer may say more than was declared.
+    const declared = new Set(this.source.aggregations.map(({ name }) => name))
+    return Object.fromEntries(
+      Object.entries(all).filter(([name]) => declared.has(name) && this.custom.aggregation(name)),
+    )
   }
 
   #summed(): Aggregations {
     if (!this.state) return {}
-    const { places, sums } = this.#left(this.rows)
+    const { rows, places, sums } = this.#seen
     const known = sums.get(this.source)
     if (known) return known
-    const made = this.source.aggregate(this.rows.only(places))
+    const made = this.source.aggregate(rows.only(places))
     sums.set(this.source, made)
     return made
   }
@@ -176,5 +243,3 @@ export class VisibleType {
     return freshness ? freshness.observedAt + 3 * this.source.collection.intervalMs : Number.POSITIVE_INFINITY
   }
 }
-
-const itemAt = (rows: CustomRows, place: number): CustomItem => rows.row(place)

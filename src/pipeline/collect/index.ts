@@ -25,5 +25,7 @@ export const collectors: readonly Collector[] = [
 ]
 
 export { clusterRoleFor, memberRoleYaml, type RoleRule } from './member-role.ts'
+export { requestsOf } from './pod-requests.ts'
+export { fields, instant, items, text, textMap } from './read.ts'
 export { collectRound, failureOf, type RoundOptions, roundLimitMs } from './round.ts'
 export type { CollectContext, Collected, Collector, Reads } from './types.ts'

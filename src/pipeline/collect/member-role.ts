@@ -12,7 +12,7 @@ export interface RoleRule {
  * The least a member must allow for these collectors to work: `get` and `list` of exactly what they read. The connection
  * test lists namespaces, with or without the collector of that name.
  */
-export function clusterRoleFor(collectors: readonly Collector[]): readonly RoleRule[] {
+export function clusterRoleFor(collectors: readonly Pick<Collector, 'reads'>[]): readonly RoleRule[] {
   const byGroup = new Map<string, Set<string>>([['', new Set(['namespaces'])]])
   for (const { group, plural } of collectors.flatMap(({ reads }) => reads)) {
     byGroup.set(group, (byGroup.get(group) ?? new Set()).add(plural))
@@ -23,7 +23,7 @@ export function clusterRoleFor(collectors: readonly Collector[]): readonly RoleR
 }
 
 /** ServiceAccount, ClusterRole, binding and token Secret for a member, ready for `kubectl apply`. */
-export function memberRoleYaml(collectors: readonly Collector[]): string {
+export function memberRoleYaml(collectors: readonly Pick<Collector, 'reads'>[]): string {
   const name = 'clusterpulse-reader'
   const namespace = 'clusterpulse'
   const rbac = 'rbac.authorization.k8s.io'

@@ -3,6 +3,7 @@ import {
   type BatchView,
   type ClusterOperatorSnapshot,
   clusterTotals,
+  isDeclaredSource,
   type MetricScope,
   metricPrefix,
   metricsCatalogue,
@@ -66,6 +67,7 @@ const noneServed = ({ parts }: Batch, type: SnapshotType): [] | null =>
 function customGroups({ custom = [] }: Batch): SampleGroup[] {
   return custom.flatMap((part): SampleGroup[] => {
     if (part.outcome !== 'complete' && part.outcome !== 'changed') return []
+    if (!isDeclaredSource(part.source)) return []
     const numbers = Object.entries(part.aggregations).filter((entry): entry is [string, number] =>
       Number.isFinite(entry[1]),
     )

@@ -13,8 +13,11 @@ const MAX_NAME = 1024
 const MAX_TEXT = 16_384
 /** a namespace and a name, as Kubernetes has them */
 const SOURCE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/
-/** Whether a text can be the id of a MetricSource. */
-export const isSourceId = (text: unknown): boolean => typeof text === 'string' && SOURCE.test(text)
+/** the plural of a kind of row that is compiled in */
+const COMPILED_IN = /^[a-z][a-z0-9]{0,62}$/
+/** Whether a text can be the id of a MetricSource, or of a kind that is compiled in. */
+export const isSourceId = (text: unknown): boolean =>
+  typeof text === 'string' && (SOURCE.test(text) || COMPILED_IN.test(text))
 const outcomes = new Set(['complete', 'changed', 'absent', 'forbidden', 'unreachable'])
 const unread = new Set(['absent', 'forbidden', 'unreachable'])
 
@@ -45,7 +48,7 @@ function checkPart(part: CustomPart, where: string, hasBase: boolean): void {
     throw new InvalidBatchError(at === '' ? where : `${where}.${at}`, what)
   }
   if (typeof part !== 'object' || part === null) refuse('', 'is no object')
-  if (!isSourceId(part.source)) refuse('source', 'is no namespace and name')
+  if (!isSourceId(part.source)) refuse('source', 'is neither a namespace and name, nor a kind')
   if (typeof part.hash !== 'string' || part.hash.length > 128) refuse('hash', 'is no hash')
   if (!isAmount(part.durationMs)) refuse('durationMs', 'is no duration in milliseconds')
   if (!outcomes.has(part.outcome)) refuse('outcome', 'is unknown')

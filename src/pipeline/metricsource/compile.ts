@@ -59,7 +59,9 @@ export function compileDraft(
     name: draft.name,
     hash,
     typeName,
+    access: 'declared' as const,
     target,
+    targets: [target],
     labelSelector,
     wantsNamespace: namespaces.wants,
     exactNamespaces: namespaces.exact,
@@ -74,6 +76,7 @@ export function compileDraft(
   return Object.freeze({
     ...compiled,
     definition,
+    rowName: (name: string) => name,
     collect: (now: number) => new ColumnCollecting(plan, now),
     aggregate: (rows: CustomRows) => aggregate(plans, rows),
   })

@@ -6,7 +6,7 @@
  *   MetricSource → compile → { paths · expressions · filters } → collect: object → row → columns → aggregate
  *                     └→ definition (Redis, plans of agents) → readDefinition → the same again
  */
-export { MAX_GROUPS, OTHER_GROUP, UNKNOWN_GROUP } from './aggregate.ts'
+export { type AggregationPlan, aggregate, MAX_GROUPS, OTHER_GROUP, UNKNOWN_GROUP } from './aggregate.ts'
 export { compileMetricSource, STANDARD_TYPES } from './compile.ts'
 export { printFinding } from './findings.ts'
 export { MAX_SEGMENTS, type ParsedPath, type PathFault, parsePath, type Segment } from './path.ts'

@@ -33,12 +33,18 @@ export interface CompilationResult {
 /** One column of rows: a field or a computed value. */
 export interface ColumnInfo {
   readonly name: string
+  /** what people read above it; default: the name */
+  readonly label?: string
   /** as declared; of computed ones what the expression gives */
   readonly kind: Kind
   readonly type: FieldType | 'any'
   readonly isComputed: boolean
   /** how people read it: from the type, and from names such as …Bytes, …Percent, …Seconds */
   readonly unit: 'none' | 'bytes' | 'cores' | 'percent' | 'seconds' | 'time'
+  /** shown only where somebody asks for it */
+  readonly isExtra?: boolean
+  /** values name objects of this kind, which policies may hide: there they are null */
+  readonly refersTo?: 'node'
 }
 
 export interface AggregationInfo {
@@ -54,26 +60,42 @@ export interface AggregationInfo {
 /** The compiled definition as documented in Redis and sent to agents (specification: state 5.1). Plain JSON. */
 export type SourceDefinition = Readonly<Record<string, unknown>>
 
-/** A MetricSource that can be run. Immutable; made by compileMetricSource or readDefinition. */
-export interface CompiledSource {
-  /** `namespace/name` */
+/** One sort of objects that is read. */
+export interface ResourceTarget {
+  readonly apiVersion: string
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  readonly scope: 'Namespaced' | 'Cluster'
+  /** as declared, else guessed from the kind: only where the cluster's discovery cannot be asked */
+  readonly plural: string
+  readonly isPluralDeclared: boolean
+}
+
+/**
+ * A kind of row: what is read for it, what a row holds, and who sees it. Compiled in (#resources), or made of a MetricSource;
+ * everything that collects, keeps, shows and sums up rows knows this and nothing else. Immutable.
+ */
+export interface ResourceDescriptor {
+  /** names its rows in state and on the wire: `namespace/name` of a MetricSource; the plural of what is compiled in */
   readonly id: SourceId
-  readonly namespace: string
-  readonly name: string
-  /** 16 hex digits over the spec; equal hashes collect the same */
+  /** 16 hex digits; equal hashes collect the same */
   readonly hash: string
   /** name of the rows in policies, API and page; the lower-case kind where none is declared */
   readonly typeName: string
-  readonly target: {
-    readonly apiVersion: string
-    readonly group: string
-    readonly version: string
-    readonly kind: string
-    readonly scope: 'Namespaced' | 'Cluster'
-    /** as declared, else guessed from the kind: only where the cluster's discovery cannot be asked */
-    readonly plural: string
-    readonly isPluralDeclared: boolean
-  }
+  /** for people, where it is not the type name */
+  readonly title?: string
+  readonly singular?: string
+  readonly shortNames?: readonly string[]
+  /**
+   * `declared`: policies that name the type decide; without one nobody sees it. `pods`: the filters policies have for pods.
+   * `namespaced`: what stands in visible namespaces, narrowed by a filter of the type's name
+   */
+  readonly access: 'declared' | 'pods' | 'namespaced'
+  /** as people read it: what is read, or the first of it */
+  readonly target: ResourceTarget
+  /** all that is read; of several each is a list of its own */
+  readonly targets: readonly ResourceTarget[]
   /** text for the API; undefined: all */
   readonly labelSelector: string | undefined
   /** whether objects of this namespace are wanted; pure, linear time */
@@ -84,8 +106,6 @@ export interface CompiledSource {
   readonly wantsAllNamespaces: boolean
   readonly columns: readonly ColumnInfo[]
   readonly aggregations: readonly AggregationInfo[]
-  /** policies may filter by these; undefined: by all */
-  readonly filterableFields: readonly string[] | undefined
   /** aggregations are computed anew for people who see only a part */
   readonly filterAggregations: boolean
   readonly collection: {
@@ -97,18 +117,31 @@ export interface CompiledSource {
     readonly parallelism: number
     readonly watch: boolean
   }
-  readonly definition: SourceDefinition
+  /** what an object is called whose row has this name */
+  rowName(name: string): string
   /**
    * Begins one collection: objects go in, one by one, and nothing of them is kept but their values. Values of up to 64 Ki
    * characters, 32 Mi in all, and 256 labels of an object; what is beyond is null (and malformed), or left out.
+   * @param target which of the targets the objects are of
    */
-  collect(now: number): Collecting
+  collect(now: number, target: ResourceTarget): Collecting
   /**
    * All aggregations over these rows in one pass; of any rows with the columns of this source, and whatever rows are left out
    * for somebody. A thousand groups are named, further ones are `_other_`; rows without a value are `_unknown_`. null: of
    * nothing, of a column that is not there, or where regular expressions take more than a second.
    */
   aggregate(rows: CustomRows): Readonly<Record<string, Aggregated>>
+}
+
+/** A MetricSource that can be run; made by compileMetricSource or readDefinition. */
+export interface CompiledSource extends ResourceDescriptor {
+  readonly namespace: string
+  readonly name: string
+  readonly access: 'declared'
+  /** policies may filter by these; undefined: by all */
+  readonly filterableFields: readonly string[] | undefined
+  readonly definition: SourceDefinition
+  collect(now: number): Collecting
 }
 
 /** One collection under way. */
@@ -133,7 +166,7 @@ export type SourceObject = Pick<MetricSource, 'metadata' | 'spec'>
 
 export interface CollectSourceOptions {
   readonly kube: KubeClient
-  readonly source: CompiledSource
+  readonly source: ResourceDescriptor
   /** ends it; its own limit is `source.collection.timeoutMs` */
   readonly signal: AbortSignal
   readonly clock: Clock

@@ -5,6 +5,7 @@ import {
   type CustomState,
   documentText,
   type Freshness,
+  isDeclaredSource,
   type SourceId,
 } from '#model'
 import type { Command } from '#redis'
@@ -35,6 +36,7 @@ export function customCommands(
   const commands: Command[] = []
   const written = new Map(known)
   for (const [source, state] of after.custom) {
+    if (!isDeclaredSource(source)) continue
     const old = before?.custom.get(source)
     const last = known?.get(source)
     if (!isRead(state) || old === state || old?.freshness?.observedAt === state.freshness.observedAt) continue

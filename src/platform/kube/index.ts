@@ -21,7 +21,7 @@ export {
 } from './kubeconfig.ts'
 export type { NamespaceFacts } from './namespace-facts.ts'
 export type { ConditionFacts, NodeAmounts, NodeFacts } from './node-facts.ts'
-export type { InitRequests, PodFacts, Requests } from './pod-facts.ts'
+export { type InitRequests, type PodFacts, podFromJson, type Requests } from './pod-facts.ts'
 export { ClientPool, type ClientPoolOptions } from './pool.ts'
 export {
   clusterOperators,

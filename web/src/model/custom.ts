@@ -248,7 +248,10 @@ export function parseQuantityText(text: string, unit: Unit): number | undefined 
   return scale === undefined ? undefined : Number(match[1]) * scale
 }
 
-const builtIn: ColumnView = { name: '', kind: 'string', unit: 'none', computed: false }
+const builtIn: ColumnView = {
+  ...{ name: '', label: '', kind: 'string', unit: 'none', computed: false },
+  ...{ extra: false, refersTo: null },
+}
 
 /**
  * What is typed into the filter, as the hub is asked. What it cannot be asked is left out, and said.

@@ -99,7 +99,7 @@ export function historyRoutes(app: FastifyInstance, parts: Parts, history: Histo
     const names = requireMetric(query.metric)
     const sight = sightOf(request)
     const cluster = visibleCluster(parts, sight, params.name)
-    const type = visibleType(parts, sight, cluster.state, params.type, query.source)
+    const type = visibleType(parts, sight, cluster.state, parts.types.ofType(params.type), params.type, query.source)
     requireHistory(cluster)
     requireWholeType(type)
     const store = openStore(history)

@@ -10,7 +10,7 @@ export function searchRoutes(app: FastifyInstance, parts: Parts): void {
     fleetOfTypes(parts, search, call, (sight, clusters) => {
       const { q, limit = 20 } = call.query
       const seen = clusters.flatMap(({ state }) =>
-        parts.types.sources().flatMap((source) => parts.types.on(sight, state, source) ?? []),
+        parts.types.kinds().flatMap((source) => parts.types.on(sight, state, source) ?? []),
       )
       return textBody(`${JSON.stringify({ ...searchFleet(clusters, seen, q, limit), next: null, part: null })}\n`)
     }),

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Sight } from '#access'
-import { getType, listCustomRows, listTypes, type RouteContract } from '#http'
-import type { CompiledSource } from '#metricsource'
+import { getType, listCustomRows, listFleetRows, listTypes, type RouteContract } from '#http'
+import type { ResourceDescriptor } from '#metricsource'
 import type { ClusterState } from '#model'
 import { type Body, textBody } from '../bodies.ts'
 import { typeNotFound } from '../problem.ts'
@@ -17,7 +17,7 @@ import {
   visibleCluster,
   visibleClusters,
 } from '../route.ts'
-import { orderedPlaces, pageOfRows, rowsCsv } from '../type-rows.ts'
+import { type Located, orderedRows, pageOfRows, rowsCsv } from '../type-rows.ts'
 import { sourceView, typeOnCluster, typeView } from '../type-views.ts'
 import type { VisibleCluster } from '../views.ts'
 import type { VisibleType } from '../visible-types.ts'
@@ -51,19 +51,44 @@ export function typeRoutes(app: FastifyInstance, parts: Parts): void {
     const { request, reply, params, query, now } = call
     const sight = sightOf(request)
     const cluster = visibleCluster(parts, sight, params.name)
-    const type = visibleType(parts, sight, cluster.state, params.type, query.source)
+    const type = visibleType(parts, sight, cluster.state, types.ofType(params.type), params.type, query.source)
     if (wantsCsv(request, query.format)) {
-      const body = textBody(rowsCsv(type, orderedPlaces(type, query), query.headings))
+      const body = textBody(rowsCsv(orderedRows([type], query), type.source, query.headings ?? 'fields'))
       reply.header('content-disposition', `attachment; filename="${fileName(params.name, params.type)}.csv"`)
       await sendBody(request, reply, body, 'text/csv; charset=utf-8')
       return 'sent'
     }
     return typeBody(parts, listCustomRows, call, sight, type, cluster, () => pageText(sight, type, query, now))
   })
+
+  route(app, parts, listFleetRows, async (call) => {
+    const { request, reply, params, query, now } = call
+    const kinds = types.ofType(params.type)
+    const kind = query.source === undefined ? kinds[0] : kinds.find(({ id }) => id === query.source)
+    const asked = query.cluster && new Set(query.cluster)
+    const seenOn = (sight: Sight, clusters: readonly VisibleCluster[]): readonly VisibleType[] => {
+      const on = kind ? statesOf(clusters).flatMap((cluster) => types.on(sight, cluster, kind) ?? []) : []
+      // Unknown and denied everywhere go the same way.
+      if (!kind || (on.length === 0 && !sight.administrator)) throw typeNotFound(params.type)
+      return asked ? on.filter(({ cluster }) => asked.has(cluster.name)) : on
+    }
+    const ordered = { sort: 'cluster', ...query }
+    if (!wantsCsv(request, query.format) || !kind)
+      return fleetOfTypes(parts, listFleetRows, call, (sight, clusters) =>
+        textBody(fleetText(sight, seenOn(sight, clusters), ordered, now)),
+      )
+    const sight = sightOf(request)
+    const rows = orderedRows(seenOn(sight, visibleClusters(parts, sight)), ordered)
+    reply.header('content-disposition', `attachment; filename="${fileName(params.type)}.csv"`)
+    const body = textBody(rowsCsv(rows, kind, query.headings ?? 'fields', true))
+    await sendBody(request, reply, body, 'text/csv; charset=utf-8')
+    return 'sent'
+  })
 }
 
 /**
  * Unknown and denied go the same way.
+ * @param kinds what the name means
  * @param source of several of one type name, which
  * @throws RefusedError `type_not_found`
  */
@@ -71,22 +96,38 @@ export function visibleType(
   { types }: Parts,
   sight: Sight,
   cluster: ClusterState,
+  kinds: readonly ResourceDescriptor[],
   name: string,
   source?: string,
 ): VisibleType {
-  const sources = types.ofType(name)
-  const found = source === undefined ? sources[0] : sources.find(({ id }) => id === source)
+  const found = source === undefined ? kinds[0] : kinds.find(({ id }) => id === source)
   const type = found && types.on(sight, cluster, found)
   if (!type) throw typeNotFound(name)
   return type
 }
 
 function pageText(sight: Sight, type: VisibleType, query: Parameters<typeof pageOfRows>[1], now: number): string {
-  const { places, total, next } = pageOfRows(type, query)
-  const { rows } = type
-  const items = places.map((place) => ({ id: rows.idAt(place), ...rows.row(place) }))
+  const { rows, total, next } = pageOfRows([type], query)
   const source = sourceView(type.source, [type])
-  return `${JSON.stringify({ items, total, next, source, on: typeOnCluster(sight, type, now) })}\n`
+  return `${JSON.stringify({ items: rows.map(rowView), total, next, source, on: typeOnCluster(sight, type, now) })}\n`
+}
+
+function fleetText(
+  sight: Sight,
+  on: readonly VisibleType[],
+  query: Parameters<typeof pageOfRows>[1],
+  now: number,
+): string {
+  const { rows, total, next } = pageOfRows(on, query)
+  const items = rows.map((row) => ({ cluster: row.type.cluster.name, ...rowView(row) }))
+  const told = on.filter(({ state }) => state !== undefined).map((type) => typeOnCluster(sight, type, now))
+  return `${JSON.stringify({ items, total, next, source: on[0] ? sourceView(on[0].source, on) : null, clusters: told })}\n`
+}
+
+function rowView({ type, place }: Located) {
+  const { rows, source } = type
+  const row = rows.row(place)
+  return { id: rows.idAt(place), ...row, name: source.rowName(row.name) }
 }
 
 const statesOf = (clusters: readonly VisibleCluster[]): readonly ClusterState[] => clusters.map(({ state }) => state)
@@ -113,13 +154,13 @@ export function fleetOfTypes<C extends RouteContract>(
 
 /** When what was collected on the cluster becomes old. */
 function turnsOf({ types }: Parts, { custom }: ClusterState, now: number): number[] {
-  return types.sources().flatMap((source) => {
+  return types.kinds().flatMap((source) => {
     const at = staleAt(source, custom.get(source.id)?.freshness?.observedAt)
     return at > now ? [at] : []
   })
 }
 
-const staleAt = ({ collection }: CompiledSource, observedAt: number | undefined): number =>
+const staleAt = ({ collection }: ResourceDescriptor, observedAt: number | undefined): number =>
   observedAt === undefined ? Number.POSITIVE_INFINITY : observedAt + 3 * collection.intervalMs
 
 /** One answer about one type on one cluster, kept as long as that state of the cluster and those declarations. */

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import type { Semantics, Sight } from '#access'
 import { v1CustomResources, v1CustomTypeClusters, v1CustomTypes } from '#http'
-import type { CompiledSource } from '#metricsource'
+import type { ResourceDescriptor } from '#metricsource'
 import { type ClusterState, type CustomRows, documentText, documentTime } from '#model'
 import { RefusedError } from '../problem.ts'
 import { type Parts, route, sightOf, visibleCluster, visibleClusters } from '../route.ts'
-import { orderedPlaces } from '../type-rows.ts'
+import { orderedRows } from '../type-rows.ts'
 import { type SeenSource, seenSource, sourceView } from '../type-views.ts'
 import { byText } from '../views.ts'
 import type { VisibleType } from '../visible-types.ts'
@@ -37,16 +37,17 @@ export function v1TypeRoutes(
     const sight = sightOf(request)
     const cluster = visibleCluster(parts, sight, params.name)
     requireGrant(sight, [cluster.state], params.type)
-    const type = visibleType(parts, sight, cluster.state, params.type)
+    const type = visibleType(parts, sight, cluster.state, types.declaredAs(params.type), params.type)
     return typeBody(parts, v1CustomResources, call, sight, type, cluster, () => {
       const sort = sortOf(query.sort_by)
       const order = query.sort_order === 'desc' && sort !== undefined ? 'desc' : 'asc'
       const { namespace } = query
-      const places = orderedPlaces(type, {
+      const ordered = orderedRows([type], {
         order,
         ...(sort !== undefined && { sort }),
         ...(namespace && { namespace }),
       })
+      const places = ordered.map(({ place }) => place)
       const page = { page: positive(query.page, 1), size: Math.min(positive(query.page_size, 100), maxPageSize) }
       const sums = () => (namespace ? type.aggregationsOver(places) : type.aggregations)
       const aggregations = query.include_aggregations !== 'false' && type.state ? sums() : null
@@ -58,7 +59,7 @@ export function v1TypeRoutes(
     route(app, parts, { ...v1CustomTypes, url }, ({ request, query }) => {
       const sight = sightOf(request)
       const clusters = visibleClusters(parts, sight).map(({ state }) => state)
-      const items = [...types.types().values()].flatMap(([source]) => {
+      const items = types.declared().flatMap((source) => {
         const seen = seenSource(types, sight, clusters, source)
         // As the original lists it: by name, wherever it may be seen.
         return seen ?? (sight.discovers(source.typeName)?.listed ? { source, on: [] } : [])
@@ -87,7 +88,7 @@ export function v1TypeRoutes(
     const withSums = query.include_aggregations === 'true'
     return {
       fresh: asked.flatMap((name) => {
-        const [source] = types.ofType(name)
+        const [source] = types.declaredAs(name)
         return source ? countsOf(parts, sight, counted, source, withSums) : []
       }),
     }
@@ -170,7 +171,7 @@ function countsOf(
   { types }: Parts,
   sight: Sight,
   clusters: readonly ClusterState[],
-  source: CompiledSource,
+  source: ResourceDescriptor,
   withSums: boolean,
 ) {
   return clusters.flatMap((cluster) => {

@@ -31,21 +31,26 @@ function aggregate(rows: CustomRows): Readonly<Record<string, Aggregated>> {
 }
 
 /** Claims with a size and a phase; `name` is also the type. */
+const target = {
+  apiVersion: 'v1',
+  group: '',
+  version: 'v1',
+  kind: 'PersistentVolumeClaim',
+  scope: 'Namespaced',
+  plural: 'persistentvolumeclaims',
+  isPluralDeclared: false,
+} as const
+
 export const aSource = (name = 'pvc', changes: Partial<CompiledSource> = {}): CompiledSource => ({
   id: `test/${name}`,
   namespace: 'test',
   name,
   hash: '0123456789abcdef',
   typeName: name,
-  target: {
-    apiVersion: 'v1',
-    group: '',
-    version: 'v1',
-    kind: 'PersistentVolumeClaim',
-    scope: 'Namespaced',
-    plural: 'persistentvolumeclaims',
-    isPluralDeclared: false,
-  },
+  access: 'declared',
+  rowName: (one) => one,
+  target,
+  targets: [target],
   labelSelector: undefined,
   wantsNamespace: () => true,
   exactNamespaces: undefined,

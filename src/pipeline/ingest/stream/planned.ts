@@ -5,7 +5,8 @@ import type { ChannelContext } from './channel.ts'
 /** What a plan asks of one source. */
 interface Wanted {
   readonly hash: string
-  readonly aggregations: ReadonlySet<string>
+  /** undefined: those that its descriptor names; others are never shown */
+  readonly aggregations: ReadonlySet<string> | undefined
 }
 
 const known = new WeakMap<Plan, ReadonlyMap<SourceId, Wanted>>()
@@ -14,7 +15,11 @@ const known = new WeakMap<Plan, ReadonlyMap<SourceId, Wanted>>()
 export function sourcesOf(plan: Plan): ReadonlyMap<SourceId, Wanted> {
   let sources = known.get(plan)
   if (!sources) {
-    sources = new Map(plan.sources.flatMap(wantedOf))
+    const compiledIn = (plan.resources ?? []).map((name): [SourceId, Wanted] => [
+      name,
+      { hash: '', aggregations: undefined },
+    ])
+    sources = new Map([...plan.sources.flatMap(wantedOf), ...compiledIn])
     known.set(plan, sources)
   }
   return sources
@@ -58,6 +63,7 @@ export function plannedOnly(batch: Batch, plan: Plan | undefined): { readonly ba
 
 function withWanted(part: CustomPart, { aggregations: wanted }: Wanted): CustomPart {
   if (part.outcome !== 'complete' && part.outcome !== 'changed') return part
+  if (!wanted) return part
   const entries = Object.entries(part.aggregations)
   if (entries.every(([name]) => wanted.has(name))) return part
   return { ...part, aggregations: Object.fromEntries(entries.filter(([name]) => wanted.has(name))) }

@@ -1,9 +1,9 @@
 import { isKubeError, type Resource } from '#kube'
-import { type CustomPart, FleetError } from '#model'
-import type { CollectSourceOptions, CompiledSource } from '../types.ts'
+import { type CustomError, type CustomPart, FleetError, invariant } from '#model'
+import type { CollectSourceOptions, ResourceDescriptor, ResourceTarget } from '../types.ts'
 import { endingWith } from './ending.ts'
 import type { Patience } from './pages.ts'
-import { completePart, failedPart, saidOf } from './part.ts'
+import { completePart, type Found, failedPart, saidOf } from './part.ts'
 import { type Reading, readObjects } from './read-objects.ts'
 import { nameOf, servedAs } from './served-as.ts'
 
@@ -62,7 +62,10 @@ export async function collect(options: CollectSourceOptions & { readonly random?
     signal.throwIfAborted()
     const tookMs = () => clock.now() - beganAt
     if (!seen) return { part: failedPart(source, tookMs(), notServed(source)), seen: undefined }
-    return { part: completePart(source, tookMs(), seen), seen: seen.ends.length > 0 ? { ...seen, limit } : undefined }
+    return {
+      part: completePart(source, tookMs(), seen),
+      seen: 'ends' in seen && seen.ends.length > 0 ? { ...seen, limit } : undefined,
+    }
   } catch (error) {
     signal.throwIfAborted()
     return { part: failedPart(source, clock.now() - beganAt, saidOf(error)), seen: undefined }
@@ -73,19 +76,60 @@ export async function collect(options: CollectSourceOptions & { readonly random?
   }
 }
 
-type Attempt = Omit<Parameters<typeof readObjects>[0], 'resource'>
+type Attempt = Omit<Parameters<typeof readObjects>[0], 'resource' | 'target'>
+type Seen = Reading & { readonly resource: Resource }
 
 /** @returns undefined: the cluster does not serve the kind (any more) */
-async function attempt(options: Attempt): Promise<(Reading & { readonly resource: Resource }) | undefined> {
-  const { kube, source } = options
-  let resource = await servedAs(kube, source, options)
+function attempt(options: Attempt): Promise<Found | Seen | undefined> {
+  const [target, ...others] = options.source.targets
+  invariant(target, 'a descriptor reads something')
+  return others.length === 0 ? attemptOne({ ...options, target }) : attemptAll(options)
+}
+
+/**
+ * Lists of several kinds as one table. A kind that is not served has no rows; one that is refused is named beside the rows of the
+ * others. Anything else fails the whole: what was known stays.
+ */
+async function attemptAll(options: Attempt): Promise<Found | undefined> {
+  const { source } = options
+  const found: Seen[] = []
+  const errors: CustomError[] = []
+  let refusal: unknown
+  let left = options.limit
+  for (const target of source.targets) {
+    try {
+      const seen = await attemptOne({ ...options, target, limit: left })
+      if (!seen) continue
+      left -= seen.collecting.size
+      found.push(seen)
+    } catch (error) {
+      if (!isKubeError(error, 'forbidden')) throw error
+      refusal ??= error
+      errors.push({ namespace: '', ...saidOf(error) })
+    }
+  }
+  if (found.length === 0) {
+    if (refusal) throw refusal
+    return undefined
+  }
+  const rows = found.map(({ collecting }) => collecting.rows()).reduce((all, some) => all.patched(some, []))
+  return {
+    collecting: { rows: () => rows, reports: () => [] },
+    truncated: found.some(({ truncated }) => truncated),
+    errors: [...errors, ...found.flatMap((one) => one.errors)],
+  }
+}
+
+async function attemptOne(options: Attempt & { readonly target: ResourceTarget }): Promise<Seen | undefined> {
+  const { kube, target } = options
+  let resource = await servedAs(kube, target, options)
   for (let isAgain = false; resource; isAgain = true) {
     try {
       return { ...(await readObjects({ ...options, resource })), resource }
     } catch (error) {
       if (!isKubeError(error, 'not_found')) throw error
       // It went meanwhile, or came back under another name: the cluster is asked anew.
-      const now = await servedAs(kube, source, options)
+      const now = await servedAs(kube, target, options)
       if (isAgain || !now || isSame(now, resource)) return undefined
       resource = now
     }
@@ -95,8 +139,8 @@ async function attempt(options: Attempt): Promise<(Reading & { readonly resource
 
 const isSame = (a: Resource, b: Resource) => a.plural === b.plural && a.namespaced === b.namespaced
 
-const notServed = (source: CompiledSource) => ({
+const notServed = ({ targets }: ResourceDescriptor) => ({
   outcome: 'absent' as const,
   code: 'not_served',
-  message: `the cluster does not serve ${nameOf(source)}`,
+  message: `the cluster does not serve ${targets.map(nameOf).join(', nor ')}`,
 })

@@ -1,6 +1,6 @@
 import type { KubeClient, KubeObject } from '#kube'
 import type { Clock, CustomPart } from '#model'
-import type { CompiledSource } from '../types.ts'
+import type { ResourceDescriptor } from '../types.ts'
 import type { Collection } from './collect-source.ts'
 import { endingWith } from './ending.ts'
 import { completePart } from './part.ts'
@@ -14,7 +14,7 @@ const PAUSE_PER_ROW_MS = 0.5
 
 export interface FollowOptions {
   readonly kube: KubeClient
-  readonly source: CompiledSource
+  readonly source: ResourceDescriptor
   readonly seen: NonNullable<Collection['seen']>
   /** ends it: the next collection is due, or none is wanted any more */
   readonly signal: AbortSignal

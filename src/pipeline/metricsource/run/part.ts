@@ -1,6 +1,6 @@
 import { outcomeOf } from '#kube'
 import { CUSTOM_ERRORS_KEPT, type CustomError, type CustomPart, FleetError } from '#model'
-import type { Collecting, CompiledSource } from '../types.ts'
+import type { Collecting, ResourceDescriptor } from '../types.ts'
 
 /** Longest message of a part, UTF-16 units: there may be many, and each is kept. */
 const MAX_MESSAGE = 1000
@@ -14,7 +14,7 @@ interface Said {
 }
 
 /** A collection that could not be made: why, for programs and for people. */
-export function failedPart({ id, hash }: CompiledSource, durationMs: number, said: Said): Failed {
+export function failedPart({ id, hash }: ResourceDescriptor, durationMs: number, said: Said): Failed {
   return { source: id, hash, durationMs: wholeMs(durationMs), ...said, message: said.message.slice(0, MAX_MESSAGE) }
 }
 
@@ -25,14 +25,14 @@ export function saidOf(error: unknown): Said {
 }
 
 export interface Found {
-  readonly collecting: Collecting
+  readonly collecting: Pick<Collecting, 'rows' | 'reports'>
   readonly truncated: boolean
   /** sorted by namespace */
   readonly errors: readonly CustomError[]
 }
 
 /** All rows there are now, with everything that is computed from them. */
-export function completePart(source: CompiledSource, durationMs: number, found: Found): CustomPart {
+export function completePart(source: ResourceDescriptor, durationMs: number, found: Found): CustomPart {
   const { collecting, truncated, errors } = found
   const rows = collecting.rows()
   return {

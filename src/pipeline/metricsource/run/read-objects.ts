@@ -1,6 +1,6 @@
 import { isKubeError, type KubeClient, type KubeError, type KubeObject, namespaces, type Resource } from '#kube'
 import type { CustomError } from '#model'
-import type { Collecting, CompiledSource } from '../types.ts'
+import type { Collecting, ResourceDescriptor, ResourceTarget } from '../types.ts'
 import { endingWith } from './ending.ts'
 import { type Patience, pagesOf } from './pages.ts'
 import { saidOf } from './part.ts'
@@ -18,7 +18,9 @@ import { saidOf } from './part.ts'
 
 export interface ReadOptions extends Patience {
   readonly kube: KubeClient
-  readonly source: CompiledSource
+  readonly source: ResourceDescriptor
+  /** which of its targets is read, and as what the cluster serves it */
+  readonly target: ResourceTarget
   readonly resource: Resource
   /** rows at most */
   readonly limit: number
@@ -68,11 +70,11 @@ export async function readObjects(options: ReadOptions): Promise<Reading> {
 const everything = () => true
 
 async function readWide(options: ReadOptions, isWanted: (object: KubeObject) => boolean): Promise<Reading> {
-  const { kube, source, resource, limit, now, onProgress } = options
+  const { kube, source, target, resource, limit, now, onProgress } = options
   const { batchSize } = source.collection
   const pageSize = isWanted === everything ? Math.min(batchSize, limit + 1) : batchSize
   for (let isAgain = false; ; isAgain = true) {
-    const collecting = source.collect(now)
+    const collecting = source.collect(now, target)
     let resourceVersion = ''
     try {
       for await (const page of pagesOf(kube, resource, pagesOptions(options, pageSize))) {
@@ -145,7 +147,7 @@ class NamespaceReading {
 
   constructor(options: ReadOptions) {
     this.#options = options
-    this.#collecting = options.source.collect(options.now)
+    this.#collecting = options.source.collect(options.now, options.target)
     this.#left = options.limit
   }
 

@@ -1,5 +1,5 @@
 import { isKubeError, type KubeClient, type Resource } from '#kube'
-import type { CompiledSource } from '../types.ts'
+import type { ResourceTarget } from '../types.ts'
 import { type Patience, patiently } from './pages.ts'
 
 /**
@@ -10,7 +10,7 @@ import { type Patience, patiently } from './pages.ts'
  */
 export async function servedAs(
   kube: KubeClient,
-  { target }: Pick<CompiledSource, 'target'>,
+  target: ResourceTarget,
   patience: Patience,
 ): Promise<Resource | undefined> {
   const { group, version, kind, plural, isPluralDeclared } = target
@@ -28,7 +28,6 @@ export async function servedAs(
 }
 
 /** As people name it: `certificates.cert-manager.io/v1`, `Certificate of cert-manager.io/v1`. */
-export function nameOf({ target }: Pick<CompiledSource, 'target'>): string {
-  const { isPluralDeclared, plural, kind, apiVersion } = target
+export function nameOf({ isPluralDeclared, plural, kind, apiVersion }: ResourceTarget): string {
   return isPluralDeclared ? `${kind} (${plural}) of ${apiVersion}` : `${kind} of ${apiVersion}`
 }

@@ -1,6 +1,6 @@
 import { isKubeError, type KubeClient, outcomeOf } from '#kube'
 import { type CustomPart, FleetError, type Outcome, type SourceId, seconds } from '#model'
-import type { CompiledSource, SourceLoopOptions } from '../types.ts'
+import type { ResourceDescriptor, SourceLoopOptions } from '../types.ts'
 import { type Collection, collect } from './collect-source.ts'
 import { Delivery } from './delivery.ts'
 import { endingWith } from './ending.ts'
@@ -22,7 +22,7 @@ export interface SourceStanding {
 }
 
 interface Job {
-  readonly source: CompiledSource
+  readonly source: ResourceDescriptor
   readonly abort: AbortController
   readonly done: Promise<void>
   standing: SourceStanding
@@ -59,7 +59,7 @@ export class SourceLoop implements AsyncDisposable {
   }
 
   /** Collects exactly these from now on. A source whose hash is the same goes on undisturbed; others begin at once. */
-  replan(sources: readonly CompiledSource[]): void {
+  replan(sources: readonly ResourceDescriptor[]): void {
     if (this.#isStopped) return
     const wanted = new Map(sources.map((source) => [source.id, source]))
     for (const [id, job] of this.#jobs) {
@@ -67,6 +67,16 @@ export class SourceLoop implements AsyncDisposable {
     }
     for (const [id, source] of wanted) if (!this.#jobs.has(id)) this.#begin(source)
     this.#isPlanned = true
+  }
+
+  /** Collects these once more, soon; those that are not collected are passed over. */
+  again(ids: Iterable<SourceId>): void {
+    for (const id of [...ids]) {
+      const job = this.#jobs.get(id)
+      if (!job || this.#isStopped) continue
+      this.#end(id, job)
+      this.#begin(job.source)
+    }
   }
 
   /** Sorted by source. */
@@ -86,7 +96,7 @@ export class SourceLoop implements AsyncDisposable {
     return this.stop()
   }
 
-  #begin(source: CompiledSource): void {
+  #begin(source: ResourceDescriptor): void {
     const abort = new AbortController()
     const standing = { source: source.id, outcome: undefined, rows: 0, errorCount: 0, isFollowed: false }
     const job: Job = { source, abort, standing, done: Promise.resolve().then(() => this.#run(job)) }

@@ -1,0 +1,15 @@
+/**
+ * Kinds of rows that are compiled in: one file each, and a line in the list. Collection, roles, wire, state, access, API, CSV,
+ * search, page and command line are made of the descriptors; a MetricSource compiles to the same at run time (#metricsource).
+ */
+import type { ResourceDescriptor } from '#metricsource'
+import { persistentVolumeClaims } from './persistent-volume-claims.ts'
+import { pods } from './pods.ts'
+import { services } from './services.ts'
+import { workloads } from './workloads.ts'
+
+/** Adding a kind is one line here. */
+export const resources: readonly ResourceDescriptor[] = [pods, workloads, persistentVolumeClaims, services]
+
+/** What is compiled in under this id; undefined: nothing. */
+export const resourceOf = (id: string): ResourceDescriptor | undefined => resources.find((one) => one.id === id)

@@ -1,0 +1,148 @@
+import { fields, instant, items, requestsOf, text } from '#collect'
+import { type KubeObject, podFromJson } from '#kube'
+import type { CustomValue } from '#model'
+import { builtIn, defineResource, type Read } from './define.ts'
+import { createdAt, none, numberIn, ownerOf, textOf } from './read.ts'
+
+/** Pods, one row each. What they use is not among the columns: it moves all the time. */
+export const pods = defineResource({
+  name: 'pods',
+  singular: 'pod',
+  shortNames: ['po'],
+  title: 'Pods',
+  targets: [builtIn('v1', 'Pod', 'pods')],
+  access: 'pods',
+  everyMs: 30_000,
+  maxRows: 500_000,
+  columns: {
+    status: { label: 'Status', kind: 'string', read: (pod) => podStatus(pod) },
+    ready: {
+      label: 'Ready',
+      kind: 'number',
+      read: (pod) => containers(pod).filter(({ ready }) => ready === true).length,
+    },
+    containers: { label: 'Containers', kind: 'number', read: (pod) => items(fields(pod.spec).containers).length },
+    restarts: {
+      label: 'Restarts',
+      kind: 'number',
+      read: (pod) => sum(pod, ({ restartCount }) => numberIn(restartCount) ?? 0),
+    },
+    oomKills: { label: 'OOM kills', kind: 'number', read: (pod) => sum(pod, (one) => Number(isOomKilled(one))) },
+    node: { label: 'Node', kind: 'string', refersTo: 'node', read: textOf('spec', 'nodeName') },
+    workload: { label: 'Workload', kind: 'string', read: workloadOf },
+    cpuRequest: { label: 'CPU requested', kind: 'number', unit: 'cores', read: (pod) => requested(pod).cpuCores },
+    memoryRequest: {
+      label: 'Memory requested',
+      kind: 'number',
+      unit: 'bytes',
+      read: (pod) => requested(pod).memoryBytes,
+    },
+    createdAt,
+    phase: { label: 'Phase', kind: 'string', isExtra: true, read: textOf('status', 'phase') },
+    reason: { label: 'Reason', kind: 'string', isExtra: true, read: textOf('status', 'reason') },
+    message: { label: 'Message', kind: 'string', isExtra: true, read: (pod) => messageOf(pod) },
+    lastTermination: { label: 'Last end', kind: 'string', isExtra: true, read: lastTermination },
+    owner: { label: 'Owner', kind: 'string', isExtra: true, read: ownerOf },
+    qos: { label: 'QoS', kind: 'string', isExtra: true, read: textOf('status', 'qosClass') },
+    ip: { label: 'IP', kind: 'string', isExtra: true, read: textOf('status', 'podIP') },
+    startedAt: {
+      label: 'Started',
+      kind: 'number',
+      unit: 'time',
+      isExtra: true,
+      read: (pod) => instant(fields(pod.status).startTime),
+    },
+  },
+  counts: {
+    byStatus: { function: 'count', field: undefined, groupBy: 'status' },
+    restarts: { function: 'sum', field: 'restarts', groupBy: undefined },
+    oomKills: { function: 'sum', field: 'oomKills', groupBy: undefined },
+  },
+})
+
+const containers = (pod: KubeObject) => items(fields(pod.status).containerStatuses)
+const initContainers = (pod: KubeObject) => items(fields(pod.status).initContainerStatuses)
+const sum = (pod: KubeObject, of: (status: Readonly<Record<string, unknown>>) => number) =>
+  [...initContainers(pod), ...containers(pod)].reduce((total, status) => total + of(status), 0)
+
+const stateOf = (status: Readonly<Record<string, unknown>>, name: string) => fields(fields(status.state)[name])
+const lastEnd = (status: Readonly<Record<string, unknown>>) => fields(fields(status.lastState).terminated)
+
+/** Its newest end was for lack of memory: the API keeps no more than that one. */
+const isOomKilled = (status: Readonly<Record<string, unknown>>) =>
+  [stateOf(status, 'terminated'), lastEnd(status)].some(({ reason }) => reason === 'OOMKilled')
+
+const requested = (pod: KubeObject) => requestsOf(podFromJson(pod), none)
+
+/**
+ * One word for how a pod is, as kubectl prints it: what keeps it from starting, else how a container ended, else its phase.
+ * @see Kubernetes, `kubectl get pods`, column STATUS
+ */
+function podStatus(pod: KubeObject): string {
+  const status = fields(pod.status)
+  const phase = text(status.reason) || text(status.phase) || 'Unknown'
+  if (pod.metadata.deletionTimestamp !== undefined) return status.reason === 'NodeLost' ? 'Unknown' : 'Terminating'
+  return initStatus(pod) ?? containerStatus(pod, phase)
+}
+
+function initStatus(pod: KubeObject): string | undefined {
+  const specs = items(fields(pod.spec).initContainers)
+  const all = initContainers(pod)
+  for (const [place, status] of all.entries()) {
+    const isSidecar = specs.find(({ name }) => name === status.name)?.restartPolicy === 'Always'
+    const ended = stateOf(status, 'terminated')
+    if (ended.exitCode === 0 || (isSidecar && status.started === true)) continue
+    if (ended.exitCode !== undefined) return `Init:${endOf(ended)}`
+    const waiting = text(stateOf(status, 'waiting').reason)
+    return waiting && waiting !== 'PodInitializing' ? `Init:${waiting}` : `Init:${place}/${specs.length}`
+  }
+  return undefined
+}
+
+function containerStatus(pod: KubeObject, phase: string): string {
+  let said = phase
+  let isAnyRunning = false
+  for (const status of containers(pod).toReversed()) {
+    const waiting = text(stateOf(status, 'waiting').reason)
+    const ended = stateOf(status, 'terminated')
+    if (waiting) said = waiting
+    else if (ended.exitCode !== undefined) said = endOf(ended)
+    else if (status.ready === true && Object.keys(stateOf(status, 'running')).length > 0) isAnyRunning = true
+  }
+  if (said !== 'Completed' || !isAnyRunning) return said
+  const isReady = items(fields(pod.status).conditions).some(({ type, status }) => type === 'Ready' && status === 'True')
+  return isReady ? 'Running' : 'NotReady'
+}
+
+function endOf({ reason, signal, exitCode }: Readonly<Record<string, unknown>>): string {
+  if (text(reason)) return text(reason)
+  return numberIn(signal) ? `Signal:${numberIn(signal)}` : `ExitCode:${numberIn(exitCode) ?? 0}`
+}
+
+/** Why it is not as it should be: of the pod, else of the first container that says something. */
+function messageOf(pod: KubeObject): string | null {
+  const own = text(fields(pod.status).message)
+  if (own) return own
+  const said = [...initContainers(pod), ...containers(pod)].map((one) => text(stateOf(one, 'waiting').message))
+  const unscheduled = items(fields(pod.status).conditions).find(
+    ({ type, status }) => type === 'PodScheduled' && status === 'False',
+  )
+  return said.find(Boolean) || text(unscheduled?.message) || null
+}
+
+function lastTermination(pod: KubeObject): string | null {
+  const ends = [...containers(pod), ...initContainers(pod)]
+    .map(lastEnd)
+    .filter(({ exitCode }) => exitCode !== undefined)
+  const last = ends.toSorted((a, b) => (instant(b.finishedAt) ?? 0) - (instant(a.finishedAt) ?? 0))[0]
+  return last ? endOf(last) : null
+}
+
+/** The workload above the owner: a replica set is named after its deployment, with the hash of its template behind. */
+function workloadOf(...[pod, kind]: Parameters<Read>): CustomValue {
+  const owner = ownerOf(pod, kind)
+  const hash = pod.metadata.labels?.['pod-template-hash']
+  if (typeof owner !== 'string' || !hash || !owner.startsWith('ReplicaSet/') || !owner.endsWith(`-${hash}`))
+    return owner
+  return `Deployment/${owner.slice('ReplicaSet/'.length, -hash.length - 1)}`
+}
