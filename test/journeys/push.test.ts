@@ -192,10 +192,12 @@ describe('push', () => {
     await agent.kill('SIGKILL')
     const killedAt = Date.now()
     await new Promise((resolve) => setTimeout(resolve, 65_000)) // more than two intervals: the time itself is the case
+    const spans = async () => (await asked())?.spans ?? []
+    expect(await spans()).toMatchObject([{ kind: 'lost', cause: 'not_received' }])
     const startedAt = Date.now()
     agent = start(text, 'down')
-    const spans = async () => (await asked())?.spans ?? []
-    const [hole, ...more] = await eventually(spans, (found) => found.length > 0, 60_000)
+    const isNamed = (found: HistoryView['spans']) => found.some(({ cause }) => cause !== 'not_received')
+    const [hole, ...more] = await eventually(spans, isNamed, 60_000)
     await agent.kill('SIGTERM')
     expect(more).toEqual([])
     expect(hole).toMatchObject({ kind: 'lost', cause: 'agent_down' })

@@ -39,7 +39,8 @@ export type BufferCause = (typeof bufferCauses)[number]
 /**
  * Why history has nothing of a cluster: the hub, which reads it itself, did not run; its disk, or its log within its bound, had no room;
  * the cluster could not be read; rounds left nothing for another reason; or, of an agent, the hub once had it and its folder was put back;
- * or the agent did not run, and nobody else read the cluster.
+ * or the agent did not run, and nobody else read the cluster; or nothing came from there, and what an agent still delivers of that time
+ * takes the place of it.
  */
 export const holeCauses = [
   'hub_down',
@@ -49,6 +50,7 @@ export const holeCauses = [
   'not_kept',
   'restored',
   'agent_down',
+  'not_received',
 ] as const
 export type HoleCause = (typeof holeCauses)[number]
 

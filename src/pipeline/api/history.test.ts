@@ -378,6 +378,36 @@ describe('an answer of history', () => {
     expect(world.history.asked).toHaveLength(2)
   })
 
+  it('names what is missing up to now, from the last round on, until one comes', async () => {
+    await using world = await aWorld()
+    await fill(world)
+    const open = async (query = 'range=15m') => (await historyOf(world, `${west}?metric=cpu_used&${query}`)).spans
+    const last = start
+    world.clock.at = last + 60_000
+    expect(await open()).toEqual([])
+    world.clock.at = last + 600_000
+    const hole = { kind: 'lost', from: last, cause: 'not_received' }
+    expect(await open()).toEqual([{ ...hole, to: last + 600_000, count: 20 }])
+    world.clock.at = last + 900_000
+    expect(await open('range=5m'), 'where all that is asked for is missing').toEqual([
+      { ...hole, to: last + 900_000, count: 30 },
+    ])
+    const before = `start=${last / 1000 - 900}&end=${last / 1000 - 300}`
+    expect(await open(before)).toEqual([])
+    await world.batch('west', [complete('node', [aNode('a')])])
+    expect(await open()).toEqual([])
+    // A collector of the original has an interval of its own.
+    await world.agent('west', { connected: true, protocol: 'original' })
+    for (let n = 1; n <= 4; n++) {
+      world.clock.at += 300_000
+      await world.batch('west', [complete('node', [aNode('a')])])
+    }
+    world.clock.at += 590_000
+    expect(await open()).toEqual([])
+    world.clock.at += 20_000
+    expect(await open()).toMatchObject([{ ...hole, from: world.clock.at - 610_000 }])
+  })
+
   it('of a failed store is not kept', async () => {
     await using world = await aWorld()
     await fill(world)

@@ -1,6 +1,15 @@
-import type { HistoryStore, RangeAnswer } from '#history'
+import type { HistorySpan, HistoryStore, RangeAnswer } from '#history'
 import { type HistoryView, maxHistorySeries } from '#http'
-import { FleetError, type Metric, type MetricScope, metricPrefix, metricsCatalogue, scopeLabel, seconds } from '#model'
+import {
+  type ClusterState,
+  FleetError,
+  type Metric,
+  type MetricScope,
+  metricPrefix,
+  metricsCatalogue,
+  scopeLabel,
+  seconds,
+} from '#model'
 import { type Body, BodyCache } from './bodies.ts'
 import { RefusedError } from './problem.ts'
 import { askedStep, wholeSteps } from './steps.ts'
@@ -116,6 +125,27 @@ export interface HistoryQuestion {
   readonly window: Window
   /** how often the metrics are collected, ms */
   readonly intervalMs: number
+  /** what is missing up to now */
+  readonly openHole?: HistorySpan | undefined
+}
+
+/**
+ * From the last round of a cluster up to now, where that is longer than two intervals. What comes next narrows it, or names it in
+ * history; where nothing comes, it grows.
+ */
+export function openHoleOf(
+  { connection, status, agent, heartbeats }: ClusterState,
+  now: number,
+): HistorySpan | undefined {
+  const from = (status.before ?? status).checkedAt
+  if (!connection || from === null) return undefined
+  const recent = heartbeats.slice(-4)
+  // A collector of the original has an interval of its own.
+  const distances = recent.slice(1).map(({ at }, i) => at - (recent[i]?.at ?? at))
+  const ownMs = agent?.protocol === 'original' && distances.length > 0 ? Math.min(...distances) : 0
+  const paceMs = Math.max(connection.intervalMs, ownMs)
+  if (now - from <= 2 * paceMs + (recent.at(-1)?.durationMs ?? 0)) return undefined
+  return { kind: 'lost', from, to: now, cause: 'not_received', count: Math.max(1, Math.round((now - from) / paceMs)) }
 }
 
 /** @throws RefusedError `too_many_series` */
@@ -132,7 +162,7 @@ export function requireFewSeries({ metrics, keys, scope }: HistoryQuestion): voi
 }
 
 export async function historyView(store: HistoryStore, question: HistoryQuestion): Promise<HistoryView> {
-  const { cluster, scope, metrics, keys, window, intervalMs } = question
+  const { cluster, scope, metrics, keys, window, intervalMs, openHole } = question
   requireFewSeries(question)
   const shape = metrics.map(({ name, unit, title }) => ({ name, unit, title }))
   const toSeconds = (ms: number): number => ms / 1000
@@ -158,9 +188,10 @@ export async function historyView(store: HistoryStore, question: HistoryQuestion
     stepMs: askedStep(window.stepMs, intervalMs),
     maxSeries: maxHistorySeries,
   }
-  const [found, spans] = await askStore(store, (signal) =>
+  const [found, kept] = await askStore(store, (signal) =>
     Promise.all([store.range(query, signal), store.spans({ cluster, ...times })]),
   )
+  const spans = openHole && openHole.from <= times.to && openHole.to >= times.from ? [...kept, openHole] : kept
   const isWhole = query.stepMs === window.stepMs
   const answer = isWhole
     ? found

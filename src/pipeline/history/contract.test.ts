@@ -299,6 +299,37 @@ for (const driver of drivers) {
       expect(await store.spans({ cluster: 'west', from: at(5), to: at(29) })).toEqual([])
     })
 
+    it('takes out of what the hub missed what came late or was declared, and leaves pieces of more than two intervals', async () => {
+      await open()
+      const at = (n: number) => t0 + minutes(n)
+      const repaired = { source: 'push', repaired: true } as const
+      await keep(pods(at(0), 1, { source: 'push' }), pods(at(30), 1, { source: 'push' }))
+      await keep(lost(at(0), at(20), { cause: 'not_received', count: 19 }))
+      await keep(lost(at(20), at(30), { cause: 'hub_down', count: 9 }))
+      const holes = async (from = 0, to = 40) => {
+        const spans = await store.spans({ cluster: 'west', from: at(from), to: at(to) })
+        return spans
+          .filter(({ kind }) => kind === 'lost')
+          .map(({ cause, from, to, count }) => [cause, (from - t0) / minutes(1), (to - t0) / minutes(1), count])
+      }
+      const whole = ['not_received', 0, 20, 19]
+      expect(await holes()).toEqual([whole, ['hub_down', 20, 30, 9]])
+      await keep(
+        lost(at(5), at(8), { cause: 'dropped', count: 4 }),
+        lost(at(0), at(3), { cause: 'agent_down', count: 2 }),
+      )
+      await keep(...[8, 9, 10, 11, 20, 21, 22, 24, 26].map((n) => pods(at(n), 1, repaired)))
+      const left = [
+        ['agent_down', 0, 3, 2],
+        ['dropped', 5, 8, 4],
+        ['not_received', 11, 20, 8],
+        ['hub_down', 26, 30, 3],
+      ]
+      expect(await holes()).toEqual(left)
+      expect(await holes(12, 13), 'where only a part of the hole is asked for').toEqual([['not_received', 11, 20, 8]])
+      expect(await holes(9, 10)).toEqual([])
+    })
+
     it('goes on with a cluster whose name was used before', async () => {
       await open()
       await keep(pods(t0, 1))

@@ -5,7 +5,7 @@ import { metricWord, type Words } from './duckdb-words.ts'
 import { wayCode } from './duckdb-writer.ts'
 import { TooManySeriesError } from './errors.ts'
 import { cleanMetric, type Grid, gridOf, SeriesTable } from './series.ts'
-import { type Run, spanGapMs, spansOf, type Way } from './spans.ts'
+import { holesWithin, type Run, type Stretch, spanGapMs, spansOf, type Way } from './spans.ts'
 import type { HistorySpan, HistoryStore, RangeAnswer, RangeQuery } from './types.ts'
 
 type SpansQuery = Parameters<HistoryStore['spans']>[0]
@@ -127,7 +127,17 @@ export class Reads {
     const ways = found.map((way) => wayNamed(Number(way)))
     const pushes = ways.some((way) => way === 'pushed' || way === 'repaired')
     const isMarked = pushes || ways.includes('simulated')
-    return spansOf(isMarked ? await this.#runs(id, from, to) : [], await this.#losses(id, from, to), pushes)
+    const losses = await this.#losses(id, from, to)
+    const holes = pushes ? holesWithin(losses) : undefined
+    const seen = holes ? await this.#batches(id, holes) : []
+    const runs = isMarked ? await this.#runs(id, from, to) : []
+    return spansOf({ runs, losses, pushes, batches: seen }, { from, to })
+  }
+
+  async #batches(cluster: number, { from, to }: Stretch): Promise<readonly Stretch[]> {
+    const where = `cluster = ${cluster} AND t >= ${sqlTime(from - ROLL_MS)} AND t <= ${sqlTime(to)}`
+    const [firsts = [], lasts = []] = await this.#columns(`SELECT f::DOUBLE, l::DOUBLE FROM ${batches(where)}`)
+    return firsts.map((first, i) => ({ from: Number(first), to: Number(lasts[i]) }))
   }
 
   /** Runs are told apart by the database: a month of batches is a few rows. */

@@ -44,37 +44,91 @@ export function runsOf(batches: readonly { readonly way: Way; readonly at: numbe
   return runs
 }
 
-/**
- * What a chart has to mark. Pulled runs count only where the cluster pushes as well: else pulling is the usual way.
- * @param runs in the order of time
- */
-export function spansOf(
-  runs: readonly Run[],
-  losses: readonly Pick<Loss, 'from' | 'to' | 'cause' | 'count'>[],
-  pushes: boolean,
-): readonly HistorySpan[] {
+/** What a chart is made of: all of it that touches the asked time. */
+export interface Marks {
+  /** in the order of time */
+  readonly runs: readonly Run[]
+  readonly losses: readonly Lost[]
+  /** an agent, or a collector of the original, sends batches of the cluster */
+  readonly pushes: boolean
+  /** of any way, in any order, or several rolled up; where the cluster pushes, all that lie `holesWithin` the losses */
+  readonly batches: readonly Stretch[]
+}
+
+/** What a chart has to mark. Pulled runs count only where the cluster pushes as well: else pulling is the usual way. */
+export function spansOf({ runs, losses, pushes, batches }: Marks, asked: Stretch): readonly HistorySpan[] {
   const marked = runs.flatMap(({ way, from, to, count }): HistorySpan[] => {
     if (way === 'pushed' || (way === 'pulled' && !pushes)) return []
     return [{ kind: way, from, to, cause: '', count }]
   })
   const lost = mergeLosses(losses)
-  return [...marked, ...lost].sort((left, right) => left.from - right.from || left.to - right.to)
+  const missing = pushes
+    ? stillLost(lost, batches).filter(({ from, to }) => to >= asked.from && from <= asked.to)
+    : lost
+  return [...marked, ...missing].sort((left, right) => left.from - right.from || left.to - right.to)
 }
 
 const holes = new Set<string>(holeCauses)
 
-function mergeLosses(losses: readonly Pick<Loss, 'from' | 'to' | 'cause' | 'count'>[]): readonly HistorySpan[] {
+type Lost = Pick<Loss, 'from' | 'to' | 'cause' | 'count'>
+/** ms, both ends included */
+export type Stretch = Pick<Loss, 'from' | 'to'>
+
+/**
+ * What is missing still: an agent may have delivered, or declared, what the hub once missed. A hole is left with the pieces between
+ * them that are longer than two of its intervals; what was not received is whatever nothing else names.
+ */
+function stillLost(losses: readonly HistorySpan[], batches: readonly Stretch[]): readonly HistorySpan[] {
+  const rank = ({ cause }: HistorySpan): number => (cause === 'not_received' ? 2 : holes.has(cause) ? 1 : 0)
+  return losses.flatMap((hole) => {
+    if (rank(hole) === 0) return [hole]
+    const named = losses.filter((other) => rank(other) < rank(hole) && other.to > hole.from && other.from < hole.to)
+    // Several rolled up around a hole are no batch in it.
+    const seen = batches.filter(
+      ({ from, to }) => to > hole.from && from < hole.to && (from > hole.from || to < hole.to),
+    )
+    return seen.length + named.length === 0 ? [hole] : piecesOf(hole, [...seen, ...named])
+  })
+}
+
+function piecesOf(hole: HistorySpan, covers: readonly Stretch[]): readonly HistorySpan[] {
+  const intervalMs = (hole.to - hole.from) / (hole.count + 1)
+  const pieces: HistorySpan[] = []
+  let from = hole.from
+  for (const cover of [...covers, { from: hole.to, to: hole.to }].sort((left, right) => left.from - right.from)) {
+    const lengthMs = cover.from - from
+    if (lengthMs > 2 * intervalMs)
+      pieces.push({ ...hole, from, to: cover.from, count: Math.max(1, Math.round(lengthMs / intervalMs) - 1) })
+    from = Math.max(from, cover.to)
+  }
+  return pieces
+}
+
+function mergeLosses(losses: readonly Lost[]): readonly HistorySpan[] {
   const open = new Map<string, HistorySpan>()
   const done: HistorySpan[] = []
   for (const { from, to, cause, count } of [...losses].sort((left, right) => left.from - right.from)) {
     const last = open.get(cause)
     // The hub tells each of its own holes from end to end: what lies between two of them is there.
-    if (last && from - last.to <= (holes.has(cause) ? 0 : SPAN_GAP_MS)) {
-      open.set(cause, { ...last, to: Math.max(last.to, to), count: last.count + count })
+    const isHole = holes.has(cause)
+    if (last && from - last.to <= (isHole ? 0 : SPAN_GAP_MS)) {
+      // One that was told again after a crash is the same.
+      const sum = isHole && from < last.to ? Math.max(last.count, count) : last.count + count
+      open.set(cause, { ...last, to: Math.max(last.to, to), count: sum })
     } else {
       if (last) done.push(last)
       open.set(cause, { kind: 'lost', from, to, cause, count })
     }
   }
   return [...done, ...open.values()]
+}
+
+/** The stretch of time that holds what the hub names as missing; undefined: it names nothing. */
+export function holesWithin(losses: readonly Lost[]): Stretch | undefined {
+  const told = losses.filter(({ cause }) => holes.has(cause))
+  if (told.length === 0) return undefined
+  return {
+    from: told.reduce((least, { from }) => Math.min(least, from), Number.POSITIVE_INFINITY),
+    to: told.reduce((most, { to }) => Math.max(most, to), 0),
+  }
 }

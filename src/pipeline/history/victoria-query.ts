@@ -9,7 +9,7 @@ import {
   seconds,
 } from '#model'
 import { cleanMetric, type Grid, gridOf, SeriesTable } from './series.ts'
-import { runsOf, spansOf, type Way } from './spans.ts'
+import { holesWithin, type Marks, runsOf, spansOf, type Way } from './spans.ts'
 import type { HistorySpan, HistoryStore, PromQl, RangeAnswer, RangeQuery } from './types.ts'
 import { STORE, type VictoriaClient } from './victoria-client.ts'
 import { batchMetric, wellFormed } from './victoria-lines.ts'
@@ -93,24 +93,28 @@ export async function spans(client: VictoriaClient, query: SpansQuery): Promise<
   const named = (pattern: string): string => `{__name__=~"${pattern}",cluster=${quote(cluster)}}`
   const pushed = named(`${batchMetric.pushed}|${batchMetric.repaired}`)
   const pushes = (await seriesIn(client, pushed, from - LONGEST_LOSS_MS, to + DAY_MS)).length > 0
+  const lost = await losses(client, query)
+  const holes = pushes ? holesWithin(lost) : undefined
   const batches: { way: Way; at: number }[] = []
   // Where nothing is pushed pulling is the usual way, and a month of it need not be read.
   const marked = pushes ? ways : (['simulated'] as const)
   for await (const { metric, timestamps } of client.export(
     named(marked.map((way) => batchMetric[way]).join('|')),
-    from,
-    to,
+    Math.min(from, holes?.from ?? from),
+    Math.max(to, holes?.to ?? to),
   )) {
     const way = marked.find((one) => batchMetric[one] === metric.__name__)
     if (way) for (const at of timestamps) batches.push({ way, at })
   }
-  return spansOf(runsOf(batches), await losses(client, query), pushes)
+  const shown = batches.filter(({ at }) => at >= from && at <= to)
+  const seen = batches.map(({ at }) => ({ from: at, to: at }))
+  return spansOf({ runs: runsOf(shown), losses: lost, pushes, batches: seen }, { from, to })
 }
 
 async function losses(
   client: VictoriaClient,
   { cluster, from, to }: SpansQuery,
-): Promise<Parameters<typeof spansOf>[1]> {
+): Promise<Marks['losses']> {
   const counts = new Map<string, number>()
   const lengths = new Map<string, { from: number; ms: number; cause: Loss['cause'] }>()
   const match = `{__name__=~"${batchMetric.lost}|${batchMetric.lostMs}",cluster=${quote(cluster)}}`

@@ -3,8 +3,8 @@ import { HUB_ORIGIN } from './origins.ts'
 import { missingFrom, type Ranges } from './ranges.ts'
 import type { Neighbours, Seen } from './runs.ts'
 
-/** An agent that no hub has given a plan yet reads so often. */
-const UNPLANNED_MS = seconds(30)
+/** Who has no interval from the hub reads so often, unless it is set up otherwise. */
+export const UNPLANNED_MS = { agent: seconds(30), original: seconds(60) }
 
 /** What is known of a cluster beside the numbers of the agent. */
 export interface Beside {
@@ -16,7 +16,8 @@ export interface Beside {
 }
 
 /** The distance of two rounds that is no hole yet: two intervals, of the one in force or of the one that the agent still keeps. */
-const usualMs = ({ paceMs }: Neighbours, intervalMs: number): number => 2 * Math.max(intervalMs, paceMs || UNPLANNED_MS)
+const usualMs = ({ paceMs }: Neighbours, intervalMs: number): number =>
+  2 * Math.max(intervalMs, paceMs || UNPLANNED_MS.agent)
 
 const gapMs = ({ before, after }: Neighbours): number => after.at - before.until
 

@@ -14,7 +14,10 @@ import { Ingester } from './ingester.ts'
 
 const S = 1000
 const hub = { intervalMs: 30 * S, startedAt: 0 }
-const round = (at: number, hasSamples = true) => ({ sequence: 1, at: at * S, durationMs: 0, hasSamples })
+const round = (at: number, hasSamples = true) => {
+  const by = { reader: 'hub', isAwaited: false } as const
+  return { sequence: 1, at: at * S, durationMs: 0, hasSamples, ...by }
+}
 
 describe('holes', () => {
   /** Rounds by their seconds; minus: one without samples; `!`: refused. @returns what was told of, in seconds */
@@ -129,7 +132,7 @@ describe('the holes of a hub', () => {
     await first.close()
     const second = await aHub(directory, () => now)
     await second.ingester.accept({ batch: pushed(4, 630) })
-    expect(await second.spans(now), 'the third may still come').toEqual([])
+    expect(await second.spans(now), 'the third may still come').toEqual([['not_received', 30, 630, 19]])
     for (const _ of ['once', 'again']) await second.ingester.accept({ batch: pushed(3, 600) })
     const hole = ['agent_down', 30, 600, 18]
     expect((await second.spans(now)).filter(([cause]) => cause !== '')).toEqual([hole])

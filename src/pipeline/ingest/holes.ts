@@ -6,20 +6,25 @@ export interface Round {
   /** collection time, ms */
   readonly at: number
   readonly durationMs: number
-  /** history takes numbers of it */
+  /** there are numbers in it */
   readonly hasSamples: boolean
+  /** the hub reads the cluster; an agent, or a collector of the original, sends the round */
+  readonly reader: 'hub' | 'sender'
+  /** an agent has numbered batches before it that are not here: what is missing may come, or be declared */
+  readonly isAwaited: boolean
 }
 
 export interface Hub {
+  /** that rounds of this reader keep */
   readonly intervalMs: number
   /** when this process began to take batches, ms */
   readonly startedAt: number
 }
 
 /**
- * What history has nothing of, of one cluster that the hub reads itself: from the last round that left samples to the next
- * one, told with its cause as far as it is known, so that a range without samples and without a span is of a time in which
- * nobody was to collect.
+ * What history has nothing of, of one cluster: from the last live round that left samples to the next one, whoever sends it, told
+ * with its cause as far as it is known, so that a range without samples and without a span is of a time in which nobody was to
+ * collect. What an agent delivers of that time later takes the place of it where history is read.
  */
 export class Holes {
   /** up to here there are samples, or it was told why there are none; undefined: nobody was to collect yet */
@@ -30,8 +35,12 @@ export class Holes {
   /** why a round since then was not kept */
   #refusal: HoleCause | undefined
 
-  constructor(coveredTo?: number) {
+  /** a hub that did not run is why nothing was received */
+  readonly #hubWasReading: boolean
+
+  constructor(coveredTo?: number, hubWasReading = true) {
     this.#coveredTo = coveredTo
+    this.#hubWasReading = hubWasReading
   }
 
   /** A round was refused by the hub. */
@@ -40,11 +49,13 @@ export class Holes {
   }
 
   /** @returns what is to be told before this round is; undefined: nothing is missing */
-  before({ sequence, at, durationMs, hasSamples }: Round, { intervalMs, startedAt }: Hub): Loss | undefined {
+  before(round: Round, { intervalMs, startedAt }: Hub): Loss | undefined {
+    const { sequence, at, durationMs, hasSamples } = round
     const from = this.#coveredTo
     if (from === undefined || at <= from) return undefined
     const isLate = at - from > 2 * intervalMs + Math.max(durationMs, this.#lastDurationMs)
-    if (hasSamples && !this.#isOpen && !isLate) return undefined
+    const isMissing = round.isAwaited ? isLate : isLate || !hasSamples || this.#isOpen
+    if (!isMissing) return undefined
     const missed = Math.round((at - from) / Math.max(1, intervalMs)) - (hasSamples ? 1 : 0)
     return {
       origin: HUB_ORIGIN,
@@ -52,7 +63,7 @@ export class Holes {
       lost: [],
       from,
       to: at,
-      cause: isLate && from < startedAt ? 'hub_down' : this.#causeNow(hasSamples),
+      cause: this.#cause(round, isLate && from < startedAt && this.#hubWasReading),
       count: Math.max(1, missed),
       keptEveryMs: 0,
     }
@@ -66,8 +77,11 @@ export class Holes {
     this.#refusal = undefined
   }
 
-  #causeNow(hasSamples: boolean): HoleCause {
+  #cause({ hasSamples, reader, isAwaited }: Round, hubWasDown: boolean): HoleCause {
+    if (isAwaited) return 'not_received'
+    if (hubWasDown) return 'hub_down'
     if (this.#refusal) return this.#refusal
-    return !hasSamples || this.#isOpen ? 'unreachable' : 'not_kept'
+    if (!hasSamples || this.#isOpen) return 'unreachable'
+    return reader === 'hub' ? 'not_kept' : 'not_received'
   }
 }

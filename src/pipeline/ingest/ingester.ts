@@ -27,7 +27,7 @@ import type { Ledger } from './ledger.ts'
 import { LedgerFile } from './ledger-file.ts'
 import { LogConsumer } from './log-consumer.ts'
 import { decodeLogEntry, encodeLogEntry, type LogEntry } from './log-record.ts'
-import { PULL } from './origins.ts'
+import { isAgent, PULL } from './origins.ts'
 import { missingFrom, sizeOf } from './ranges.ts'
 import { SamplePace } from './sample-pace.ts'
 import { historySink, stateSink } from './sinks.ts'
@@ -360,7 +360,7 @@ export class Ingester implements AsyncDisposable {
       at: batch.collectedAt,
       hasSamples: numbers !== undefined,
     })
-    const round = roundOf(batch, numbers !== undefined && takesHistory(use))
+    const round = this.#roundOf(batch, entry, numbers !== undefined)
     try {
       await this.#tellHole(entry, entry.facts.intervalMs, batch, round)
       await this.#append({
@@ -380,12 +380,19 @@ export class Ingester implements AsyncDisposable {
     return { sequence, duplicate: false }
   }
 
-  /** What an agent does not deliver it may deliver later, or declares itself. */
-  async #tellHole({ holes, agent }: Entry, intervalMs: number, batch: Batch, round: Round): Promise<void> {
-    if (!this.#history || agent || batch.source !== 'pull' || !isRound(batch)) return
+  /** Where all that an agent numbered is here, the ledger finds what is missing between its rounds. */
+  async #tellHole({ holes }: Entry, planMs: number, batch: Batch, round: Round): Promise<void> {
+    const { cluster, origin = PULL } = batch
+    if (!this.#history || !isRound(batch) || (isAgent(origin) && !round.isAwaited)) return
+    const intervalMs = this.#ledger.paceMs(cluster, origin, planMs)
     const loss = holes.before(round, { intervalMs, startedAt: this.#startedAt })
-    const { cluster } = batch
     if (loss) await this.#append({ record: { kind: 'lost', cluster, loss, at: this.#clock.now(), into: 'history' } })
+  }
+
+  #roundOf(batch: Batch, { agent }: Entry, hasSamples: boolean): Round {
+    const { cluster, origin = PULL, source, sequence, collectedAt: at, durationMs } = batch
+    const isAwaited = this.#ledger.isAwaited(cluster, origin, sequence)
+    return { sequence, at, durationMs, hasSamples, reader: source === 'pull' && !agent ? 'hub' : 'sender', isAwaited }
   }
 
   /** What is between two batches of an agent that are both safe. Where the log takes it not now, it does with the next batch. */
@@ -520,15 +527,16 @@ export class Ingester implements AsyncDisposable {
       if (entry.agent?.connected) this.#unheard.add(name)
       // The last round of a former process, whether or not it left samples: it told why not.
       const ends = [...this.#ledger.known(name, 0).covered].flatMap(([, spans]) => spans.at(-1)?.[1] ?? [])
-      const coveredTo = Math.max(...ends, known?.status.checkedAt ?? 0)
-      if (coveredTo > 0) entry.holes = new Holes(coveredTo)
+      const coveredTo = Math.max(...ends, lastRoundAt(known) ?? 0)
+      const hubWasReading = entry.agent?.connected !== false || live?.origin === PULL
+      if (coveredTo > 0) entry.holes = new Holes(coveredTo, hubWasReading)
     }
   }
 
   #seed(clusters: readonly ClusterState[]): void {
-    for (const { name, connection, origin, sequence, status } of clusters) {
-      const { checkedAt } = status.before ?? status
-      if (connection) this.#ledger.seed(name, connection.intervalMs, { origin, sequence, at: checkedAt ?? 0 })
+    for (const known of clusters) {
+      const { name, connection, origin, sequence } = known
+      if (connection) this.#ledger.seed(name, connection.intervalMs, { origin, sequence, at: lastRoundAt(known) ?? 0 })
     }
   }
 
@@ -595,13 +603,6 @@ const newEntry = (): Entry => ({
 /** What MetricSources see between two rounds is none, nor what an agent delivers late, nor what is made up. */
 const isRound = ({ partial, backfill, simulated }: Batch): boolean => !partial && !backfill && !simulated
 
-const roundOf = ({ sequence, collectedAt, durationMs }: Batch, hasSamples: boolean): Round => ({
-  sequence,
-  at: collectedAt,
-  durationMs,
-  hasSamples,
-})
-
 function refusalOf(error: unknown): HoleCause {
   const why = error instanceof Error ? error.cause : undefined
   if (!(why instanceof LogFullError)) return 'not_kept'
@@ -666,3 +667,7 @@ function logMetrics(log: Log, metrics: Metrics): void {
   gauge('refused_records', 'Records the log did not take since the start.', () => log.stats().refusedRecords)
   gauge('damaged_bytes', 'Bytes of the log that could not be read back.', () => log.stats().damagedBytes)
 }
+
+/** When the last round of a cluster was, whatever its end; null: there was none. That nobody reads it now is no round. */
+const lastRoundAt = (known: ClusterState | undefined): number | null | undefined =>
+  (known?.status.before ?? known?.status)?.checkedAt

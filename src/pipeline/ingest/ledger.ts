@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Batch, type ClusterName, isClusterName, type Loss, ownerOf, type SequenceRange } from '#model'
 import type { StateRecord } from '#state'
-import { holesBetween, lastSeen, paceAfter } from './agent-holes.ts'
+import { holesBetween, lastSeen, paceAfter, UNPLANNED_MS } from './agent-holes.ts'
 import { coveredWith, type Known, type Live, takesHistory, takesState } from './choose-use.ts'
 import { HUB_ORIGIN, isAgent, PULL } from './origins.ts'
 import { holds, type Ranges, withRange } from './ranges.ts'
@@ -84,6 +84,19 @@ export class Ledger {
     return { live: book?.live, covered, intervalMs }
   }
 
+  /** Whether an agent numbered a batch just before this one that is neither here nor declared. */
+  isAwaited(cluster: ClusterName, origin: string, sequence: number): boolean {
+    return isAgent(origin) && sequence > 1 && !this.has(cluster, origin, sequence - 1)
+  }
+
+  /** The interval that rounds of this origin keep, ms: the one in force, or a longer one that they were seen to keep. */
+  paceMs(cluster: ClusterName, origin: string, intervalMs: number): number {
+    const known = this.#books.get(cluster)?.origins.get(origin)
+    if (origin === PULL) return intervalMs
+    const seen = isAgent(origin) ? known?.runs.at(-1)?.paceMs : paceOfSpans(known?.covered ?? [], intervalMs)
+    return Math.max(intervalMs, seen || UNPLANNED_MS[isAgent(origin) ? 'agent' : 'original'])
+  }
+
   /** Holes between the batches of agents that are to be written into the log, each as a loss for history. */
   untold(cluster: ClusterName): readonly Loss[] {
     return this.#books.get(cluster)?.untold ?? []
@@ -130,12 +143,14 @@ export class Ledger {
     return { position: this.#position, books: this.#books }
   }
 
-  #noteLoss(cluster: ClusterName, { origin, sequence, lost, from, to, count }: Loss, index: number): void {
+  #noteLoss(cluster: ClusterName, { origin, sequence, lost, from, to, cause, count }: Loss, index: number): void {
     const book = this.#bookOf(cluster)
-    if (count > 0 && from <= to) book.named = withRange(book.named, [from, to]).slice(-MAX_SPANS)
+    // What was not received may be found to have another cause.
+    if (count > 0 && from <= to && cause !== 'not_received')
+      book.named = withRange(book.named, [from, to]).slice(-MAX_SPANS)
     // Told by the hub of itself: there is no numbering behind it.
     if (origin === HUB_ORIGIN) {
-      book.untold = book.untold.filter((hole) => hole.from !== from || hole.to !== to)
+      book.untold = book.untold.filter((hole) => hole.from !== from || hole.to !== to || hole.cause !== cause)
       return
     }
     for (const range of [[sequence, sequence] as const, ...lost]) {
@@ -197,6 +212,13 @@ export class Ledger {
 function runOf({ sequence, collectedAt: at, durationMs, partial, failure }: Batch, hasSamples: boolean): Run {
   const seen = { at, until: at + durationMs, isRead: hasSamples || !failure }
   return { first: sequence, last: sequence, ...(!partial && { head: seen, tail: seen }), paceMs: 0 }
+}
+
+/** The interval of rounds that were given no numbers, where spans of time tell it; 0: they do not. */
+function paceOfSpans(covered: Ranges, intervalMs: number): number {
+  const last = covered.slice(-4)
+  if (last.some(([first, end]) => end > first)) return intervalMs
+  return last.length < 2 ? 0 : Math.min(...last.slice(1).map(([first], i) => first - (last[i]?.[1] ?? first)))
 }
 
 /** Before the first round of a new agent: the last of a former one; where there was none, of the hub itself. */

@@ -207,6 +207,8 @@ export function spanText({ kind, cause, count }: SpanView): string {
     case 'pulled':
       return `pulled: the hub read ${batches} itself while the agent was away`
     case 'lost':
+      // Nobody knows yet whether it will come.
+      if (cause === 'not_received') return `${batches} ${lossText(cause)}`
       return `lost: ${batches} will never come${cause ? `, ${lossText(cause)}` : ''}`
     case 'simulated':
       return 'simulated: nothing was measured then, these numbers were made up for the demonstration'

@@ -41,6 +41,7 @@ const causes: Readonly<Record<string, string>> = {
   unreachable: 'not collected: the cluster could not be read',
   not_kept: 'not kept by the hub',
   agent_down: 'not collected: the agent did not run',
+  not_received: 'not received: what an agent still has of it takes its place',
   restored: 'lost by the hub: its data folder was put back from an older copy',
 }
 

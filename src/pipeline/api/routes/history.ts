@@ -13,6 +13,7 @@ import {
   historyView,
   keepMs,
   metricsOf,
+  openHoleOf,
   openStore,
   requireMetric,
   type ShownMetric,
@@ -56,7 +57,16 @@ export function historyRoutes(app: FastifyInstance, parts: Parts, history: Histo
     const metrics = seenMetrics(cluster, metricsOf(scope, names), keys)
     const intervalMs = cluster.state.connection?.intervalMs ?? seconds(30)
     const window = windowOf(query, now, intervalMs)
-    return send({ request, reply, now }, query, store, { cluster: name, scope, metrics, keys, window, intervalMs })
+    const openHole = openHoleOf(cluster.state, now)
+    return send({ request, reply, now }, query, store, {
+      cluster: name,
+      scope,
+      metrics,
+      keys,
+      window,
+      intervalMs,
+      openHole,
+    })
   }
 
   /** The kept answer, or the store's. */
@@ -107,7 +117,9 @@ export function historyRoutes(app: FastifyInstance, parts: Parts, history: Histo
     const { intervalMs } = type.source.collection
     const window = windowOf(query, now, intervalMs)
     const keys = [type.source.id]
-    const question: HistoryQuestion = { cluster: params.name, scope: 'custom', metrics, keys, window, intervalMs }
+    const openHole = openHoleOf(cluster.state, now)
+    const scope = 'custom'
+    const question: HistoryQuestion = { cluster: params.name, scope, metrics, keys, window, intervalMs, openHole }
     return send({ request, reply, now }, query, store, question)
   })
 
