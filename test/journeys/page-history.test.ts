@@ -567,6 +567,7 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 90_000 }, () => {
         aCluster('eu-prod-1', Date.now(), { mode: 'push', source, agent: anAgent(Date.now(), agent) })
       hub.put(world('pull', { connected: false, since: Date.now(), reason: 'a newer stream replaced it' }))
       await expect.poll(() => panel.innerText(), patient).toMatch(/away for \d+ s\s+a newer stream replaced it/)
+      await expect.poll(() => panel.innerText(), patient).toMatch(/Buffer\s+empty when last heard/)
       await expect.poll(() => page.locator('.heading').innerText(), patient).toContain('agent away: pulled by the hub')
       hub.put(world('push', {}))
       await expect.poll(() => panel.innerText(), patient).toMatch(/empty: all has arrived/)

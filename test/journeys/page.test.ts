@@ -189,6 +189,21 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 60_000 }, () => {
       await expect.poll(() => page.locator('tr[data-index]').first().getAttribute('class'), patient).toContain('dim')
     })
 
+    it('counts nothing as stale that is ill, however long ago it was read, and fades all of its row', async () => {
+      const now = Date.now()
+      hub.fill([aCluster('west', now, { ageMs: 400_000, health: 'unhealthy' }), aCluster('east', now)])
+      const page = await visit('/')
+      const row = page.locator('tr[data-index].dim')
+      await row.waitFor()
+      expect(await row.innerText()).not.toMatch(/stale/i)
+      await page.getByRole('link', { name: /0 stale/ }).waitFor()
+      const colorOf = (of: string) => page.locator(of).evaluate((one) => getComputedStyle(one).color)
+      const [faded, current] = [await colorOf('tr.dim td .mono'), await colorOf('tr[data-index]:not(.dim) td .mono')]
+      expect(faded).not.toBe(current)
+      const asked = await visit('/?q=stale:yes')
+      await asked.getByText('0 of 2 clusters').waitFor()
+    })
+
     it('counts ages by the clock of the hub, not by that of the reader', async () => {
       hub.behaviour.clockAheadMs = 3 * 3_600_000
       hub.fill([aCluster('west', hub.now(), { ageMs: 4000 })])

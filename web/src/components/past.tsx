@@ -34,8 +34,11 @@ export function SumAge({ basis }: { basis: Basis }): ReactNode {
   const { of, current, oldestAt } = basis
   return (
     <>
-      as of <Age at={oldestAt} suffix=" ago" />
-      {current < of && `; ${formatCount(current)} of ${formatCount(of)} current`}
+      <span className="unbroken">
+        as of <Age at={oldestAt} suffix=" ago" />
+        {current < of && ';'}
+      </span>
+      {current < of && <span className="unbroken"> {`${formatCount(current)} of ${formatCount(of)} current`}</span>}
     </>
   )
 }

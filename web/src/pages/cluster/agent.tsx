@@ -79,6 +79,7 @@ export function AgentPanel({ cluster }: { cluster: ClusterView }): ReactNode {
 }
 
 function Facts({ agent, heard, lag }: { agent: AgentView; heard: number; lag: number | null }): ReactNode {
+  const then = agent.connected ? '' : ' when last heard'
   const lines: readonly (readonly [name: string, value: ReactNode])[] = [
     [
       'Stream',
@@ -92,8 +93,8 @@ function Facts({ agent, heard, lag }: { agent: AgentView; heard: number; lag: nu
     ['Version', agent.version || <Missing why="the agent has not told it" focusable />],
     ['Protocol', agent.protocol === 'original' ? 'of the original collector' : `version ${agent.protocol}`],
     ['Last message', <Age key="heard" at={heard} suffix=" ago" focusable />],
-    ['Lag', lag === null ? <Missing key="lag" why="nothing was read yet" focusable /> : formatLag(lag)],
-    ['Buffer', <Buffered key="buffer" agent={agent} />],
+    ['Lag', lag === null ? <Missing key="lag" why="nothing was read yet" focusable /> : formatLag(lag) + then],
+    ['Buffer', <Buffered key="buffer" agent={agent} then={then} />],
     ['Lost', agent.lostBatches === 0 ? 'none' : plural(agent.lostBatches, 'batch', 'batches')],
     ['Clock', clockText(agent.clockOffsetMs)],
     ['Encryption', <Encryption key="tls" tls={agent.tls} />],
@@ -120,13 +121,15 @@ function Encryption({ tls }: { tls: boolean }): ReactNode {
   )
 }
 
-function Buffered({ agent }: { agent: AgentView }): ReactNode {
+/** @param then says of what an agent that is away last told that it is of the past */
+function Buffered({ agent, then }: { agent: AgentView; then: string }): ReactNode {
   if (agent.protocol === 'original') return 'it has none'
-  if (agent.bufferedBatches === 0) return 'empty: all has arrived'
+  if (agent.bufferedBatches === 0) return then === '' ? 'empty: all has arrived' : `empty${then}`
   return (
     <>
       {formatCount(agent.bufferedBatches)} {agent.bufferedBatches === 1 ? 'batch' : 'batches'},{' '}
       {formatBytes(agent.bufferedBytes)}
+      {then}
       {agent.oldestBufferedAt !== null && (
         <span className="sub">
           the oldest from <Age at={agent.oldestBufferedAt} suffix=" ago" focusable />

@@ -9,7 +9,7 @@ import type { Column } from '../../components/resource-table.tsx'
 import { Age, Flash, Missing } from '../../components/text.tsx'
 import type { ClusterView, RowType } from '../../contract.ts'
 import { useAtTime } from '../../live/hooks.ts'
-import { factsAt, isHidden, isStale, loadOf, needOf, needWord, severityOf } from '../../model/cluster.ts'
+import { factsAt, isHidden, loadOf, needOf, needWord, severityOf } from '../../model/cluster.ts'
 import { whyNotRead } from '../../model/current.ts'
 import { clusterNameExports, loadExports, ofExports, podExports } from '../../model/export-columns.ts'
 import type { Field } from '../../model/filter.ts'
@@ -19,15 +19,9 @@ import { clusterPath } from '../../router.tsx'
 
 export function ClusterHealth({ cluster }: { cluster: ClusterView }) {
   const need = useAtTime((now) => needOf(cluster, now))
-  const old = useAtTime((now) => isStale(cluster, now)) && need !== 'stale'
   return (
     <Flash value={need}>
       <HealthMark need={need} />
-      {old && (
-        <span className="tag" data-tip="No round has read this cluster for three intervals">
-          stale
-        </span>
-      )}
     </Flash>
   )
 }
@@ -231,7 +225,7 @@ const yesNo = ['yes', 'no']
 export function fleetFields(now: number): Readonly<Record<string, Field<ClusterView>>> {
   return {
     health: { kind: 'text', read: ({ health }) => health, values: healths },
-    stale: { kind: 'text', read: (cluster) => isStale(cluster, now), values: yesNo },
+    stale: { kind: 'text', read: (cluster) => needOf(cluster, now) === 'stale', values: yesNo },
     needs: {
       kind: 'text',
       read: (cluster) => needWord[needOf(cluster, now)],
