@@ -197,7 +197,7 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 60_000 }, () => {
       await row.waitFor()
       expect(await row.innerText()).not.toMatch(/stale/i)
       await page.getByRole('link', { name: /0 stale/ }).waitFor()
-      const colorOf = (of: string) => page.locator(of).evaluate((one) => getComputedStyle(one).color)
+      const colorOf = (of: string) => page.evaluate(`getComputedStyle(document.querySelector('${of}')).color`)
       const [faded, current] = [await colorOf('tr.dim td .mono'), await colorOf('tr[data-index]:not(.dim) td .mono')]
       expect(faded).not.toBe(current)
       const asked = await visit('/?q=stale:yes')

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { openEvents } from '#events'
 import { type Batch, systemClock } from '#model'
-import { SegmentLog } from '#runtime'
+import { openLog } from '#runtime'
 import { EmbeddedStateStore } from '#state'
 import { openHoleOf } from '../api/history.ts'
 import { spansOf } from '../history/spans.ts'
@@ -36,7 +36,7 @@ class Hub {
 
   async start(): Promise<void> {
     const directory = join(this.#root, String(this.#folder))
-    const log = await SegmentLog.open({ directory: join(directory, 'log') })
+    const log = await openLog({ directory: join(directory, 'log') })
     this.#state = await EmbeddedStateStore.open({ directory: join(directory, 'state'), writeBehindMs: 5 })
     this.#history = await FileHistory.open(join(directory, 'history'))
     const clock = { ...systemClock, now: () => this.now }
