@@ -111,10 +111,7 @@ export async function spans(client: VictoriaClient, query: SpansQuery): Promise<
   return spansOf({ runs: runsOf(shown), losses: lost, pushes, batches: seen }, { from, to })
 }
 
-async function losses(
-  client: VictoriaClient,
-  { cluster, from, to }: SpansQuery,
-): Promise<Marks['losses']> {
+async function losses(client: VictoriaClient, { cluster, from, to }: SpansQuery): Promise<Marks['losses']> {
   const counts = new Map<string, number>()
   const lengths = new Map<string, { from: number; ms: number; cause: Loss['cause'] }>()
   const match = `{__name__=~"${batchMetric.lost}|${batchMetric.lostMs}",cluster=${quote(cluster)}}`
