@@ -3,7 +3,17 @@
  * under any user, without a capability, each with a network of its own. Needs root and Linux's namespaces.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -44,15 +54,32 @@ export function buildRootfs(): string {
   const rootfs = join(work, 'root')
   execFileSync('sh', [join(ROOT, 'deploy/rootfs.sh'), app, rootfs], { stdio: 'pipe' })
   rmSync(app, { recursive: true })
-  // What a container runtime brings.
-  for (const name of ['proc', 'dev', 'var/run/secrets']) mkdirSync(join(rootfs, name), { recursive: true })
+  addRuntimeFiles(rootfs)
+  return rootfs
+}
+
+/** What a container runtime brings. */
+function addRuntimeFiles(rootfs: string): void {
+  for (const name of ['proc', 'dev', 'tmp', 'etc', 'var/run/secrets'])
+    mkdirSync(join(rootfs, name), { recursive: true })
   for (const name of ['hosts', 'resolv.conf']) writeFileSync(join(rootfs, 'etc', name), '')
+}
+
+/** Of an image that holds one static program, which is /program there. @returns its folder */
+export function bareRootfs(program: string): string {
+  const rootfs = mkdtempSync(join(tmpdir(), 'bare-'))
+  chmodSync(rootfs, 0o755)
+  copyFileSync(program, join(rootfs, 'program'))
+  chmodSync(join(rootfs, 'program'), 0o755)
+  addRuntimeFiles(rootfs)
   return rootfs
 }
 
 export interface Container {
   readonly rootfs: string
-  /** of the image's entry point */
+  /** default: the one of our image */
+  readonly entrypoint?: readonly string[]
+  /** of the entry point */
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
   /** user and supplementary group; the group is root's, as OpenShift has it */
@@ -82,7 +109,16 @@ exec setpriv --bounding-set -all,+sys_chroot,+setuid,+setgid --inh-caps -all --n
   chroot --userspec="$uid:0" --groups="$uid" "$root" "$@"`
 
 /** Starts it; its environment is the given one and the image's alone. */
-export function runContainer({ rootfs, args, env, uid, mounts, network, hosts }: Container): Running {
+export function runContainer({
+  rootfs,
+  entrypoint = ENTRYPOINT,
+  args,
+  env,
+  uid,
+  mounts,
+  network,
+  hosts,
+}: Container): Running {
   const binds = Object.entries(mounts)
   if (hosts !== undefined) {
     const file = join(mkdtempSync(join(tmpdir(), 'hosts-')), 'hosts')
@@ -112,7 +148,7 @@ export function runContainer({ rootfs, args, env, uid, mounts, network, hosts }:
       '-c',
       SCRIPT,
     ],
-    ...['container', rootfs, String(uid), ...binds.flatMap(([at, from]) => [from, at]), '--', ...ENTRYPOINT, ...args],
+    ...['container', rootfs, String(uid), ...binds.flatMap(([at, from]) => [from, at]), '--', ...entrypoint, ...args],
   ]
   return program(words[0] ?? '', words.slice(1))
 }

@@ -29,8 +29,11 @@ export function noRealApiServer(): string | undefined {
   return missing.length > 0 ? `no ${missing.join(' and ')} in KUBEBUILDER_ASSETS` : undefined
 }
 
-/** @returns undefined where KUBEBUILDER_ASSETS names no server; with CI_REQUIRE_ALL=1 that is an error. */
-export async function startRealApiServer(): Promise<RealApiServer | undefined> {
+/**
+ * @param services the network of Services; its certificate is for the first address there, too
+ * @returns undefined where KUBEBUILDER_ASSETS names no server; with CI_REQUIRE_ALL=1 that is an error.
+ */
+export async function startRealApiServer(services = '10.0.0.0/24'): Promise<RealApiServer | undefined> {
   const missing = noRealApiServer()
   if (missing !== undefined) {
     if (process.env.CI_REQUIRE_ALL === '1') throw new Error(`a real kube-apiserver is required: ${missing}`)
@@ -44,7 +47,7 @@ export async function startRealApiServer(): Promise<RealApiServer | undefined> {
     await rm(dir, { recursive: true, force: true })
   }
   try {
-    return await start(folder, dir, children, stop)
+    return await start(folder, dir, { services, children, stop })
   } catch (error) {
     const log = children.map((child) => child.log()).join('\n')
     await stop()
@@ -55,8 +58,7 @@ export async function startRealApiServer(): Promise<RealApiServer | undefined> {
 async function start(
   folder: string,
   dir: string,
-  children: Child[],
-  stop: () => Promise<void>,
+  { services, children, stop }: { services: string; children: Child[]; stop: () => Promise<void> },
 ): Promise<RealApiServer> {
   const [etcdPort, peerPort, port] = await Promise.all([freePort(), freePort(), freePort()])
   const etcdUrl = `http://127.0.0.1:${etcdPort}`
@@ -85,7 +87,7 @@ async function start(
     `--secure-port=${port}`,
     `--token-auth-file=${tokenFile}`,
     '--authorization-mode=RBAC',
-    '--service-cluster-ip-range=10.0.0.0/24',
+    `--service-cluster-ip-range=${services}`,
     '--service-account-issuer=https://kubernetes.default.svc',
     `--service-account-key-file=${keyFile}`,
     `--service-account-signing-key-file=${keyFile}`,
