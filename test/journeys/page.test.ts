@@ -98,6 +98,15 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 60_000 }, () => {
       expect(await text(page)).toContain('no identity was given')
     })
 
+    it('takes a refusal in the words of a proxy for the end of the sign-in there, not for a decision of the hub', async () => {
+      const page = await visit('/')
+      await page.route('**/api/**', (route) =>
+        route.fulfill({ status: 403, contentType: 'text/html', body: '<h1>Log in with OpenShift</h1>' }),
+      )
+      await page.reload()
+      await page.getByRole('heading', { level: 1, name: 'Sign in to see the fleet' }).waitFor()
+    })
+
     it('shows text, code and request id of an error, and recovers on Retry', async () => {
       // It asks for so long a pause that only the button can be what asks again.
       hub.behaviour.refuse = {

@@ -12,6 +12,7 @@ import { createClient } from './contract.ts'
 import { type Hub, HubContext } from './live/hooks.ts'
 import { LiveStore } from './live/live-store.ts'
 import { SessionStore } from './live/session-store.ts'
+import { onSignedOut } from './live/signed-out.ts'
 import { basePath } from './router.tsx'
 
 const client = createClient({
@@ -32,6 +33,7 @@ const session = new SessionStore({
 for (const use of ['pointerdown', 'keydown'])
   document.addEventListener(use, session.use, { capture: true, passive: true })
 const hub: Hub = { client, store, session }
+onSignedOut(() => session.leave())
 // A page that Back brings from memory shows what somebody saw who may have signed out since.
 window.addEventListener('pageshow', ({ persisted }) => {
   if (persisted) window.location.reload()

@@ -7,7 +7,7 @@ import { StreamReader } from './test/stream-reader.ts'
 import { aNode, aWorld, complete, localAdministrator, start, type TestClock, type World } from './test/world.ts'
 
 /** Signs everybody in by the session that a header names, each until `expiresAt`. */
-async function sessions(expiresAt: number) {
+async function sessions(expiresAt: number, method: Principal['method'] = 'oidc') {
   const ended: ((id: string) => void)[] = []
   const clock: TestClock = { at: start, now: () => start, sleep: async () => undefined }
   const plain = await openIdentity({
@@ -21,7 +21,7 @@ async function sessions(expiresAt: number) {
     email: '',
     groups: [],
     isServiceAccount: false,
-    method: 'oidc',
+    method,
   }
   const identity: Identity = {
     ...plain,
@@ -83,6 +83,22 @@ describe('a stream', () => {
     world.clock.at += 60_000
     await reader.until(() => reader.closed)
     expect(reader.frames.at(-1)?.data).toEqual({ reason: 'session_ended' })
+  })
+
+  it('of a person known by a proxy comes again through it every five minutes, that of others lives on', async () => {
+    for (const [method, ends] of [
+      ['trusted-proxy', true],
+      ['oidc', false],
+    ] as const) {
+      const { identity } = await sessions(Number.POSITIVE_INFINITY, method)
+      await using world = await aFleet(identity)
+      const reader = await open(await world.server.start(), { 'x-session': 'one' })
+      world.clock.at += 5 * 60_000
+      if (ends) await reader.until(() => reader.closed)
+      else await reader.until((frames) => frames.at(-1)?.event === 'heartbeat')
+      expect([method, reader.closed]).toEqual([method, ends])
+      reader.close()
+    }
   })
 
   it('of an administrator who looks through another’s eyes shows what those see, and ends after a quarter of an hour', async () => {

@@ -21,6 +21,8 @@ const heartbeatMs = seconds(5)
 const tickMs = 500
 /** A stream ends after this, and whoever reads it comes again. */
 const maxLifeMs = minutes(60)
+/** The same for people known by a proxy's headers: only a new request shows whether they are still signed in there, in which groups. */
+const maxProxiedMs = minutes(5)
 /** So long may an administrator look through another's eyes. */
 const maxBorrowedMs = minutes(15)
 /** How long a client that was told to begin again may take to read it. */
@@ -125,7 +127,8 @@ export class StreamHub implements AsyncDisposable {
         request.session?.expiresAt ?? Number.POSITIVE_INFINITY,
         request.actor ? clock.now() + maxBorrowedMs : Number.POSITIVE_INFINITY,
       ),
-      closesAt: clock.now() + maxLifeMs,
+      closesAt:
+        clock.now() + ((request.actor ?? principalOf(request)).method === 'trusted-proxy' ? maxProxiedMs : maxLifeMs),
       response,
       writer,
       ready: false,

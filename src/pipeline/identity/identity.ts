@@ -16,6 +16,7 @@ import { openshiftGroups } from './openshift.ts'
 import { passwordWay } from './password.ts'
 import { plainAddress } from './peers.ts'
 import { trustedProxy } from './proxy.ts'
+import { rarely } from './rarely.ts'
 import { guarded, localRevocations } from './revocations.ts'
 import { sealer } from './sealed.ts'
 import { sessions as openSessions, type Session } from './sessions.ts'
@@ -52,6 +53,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
   const views = viewAs(seal, jar, clock)
 
   const proxy = config.proxy && trustedProxy(config.proxy, clock)
+  const mayWarn = rarely(clock, minutes(1))
   const tokens = tokenWay(options, revocations)
   const groups =
     config.openshiftGroups &&
@@ -102,8 +104,9 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     const token = await tokens?.identify(request)
     if (token) return { ...token, principal: await resolved(token.principal) }
     const fromProxy = proxy?.read(request) ?? 'no-proxy'
-    if (fromProxy === 'refused') {
+    if (typeof fromProxy === 'object' && 'refused' in fromProxy) {
       counted.inc({ method: 'trusted-proxy', result: 'refused' })
+      if (mayWarn()) logger.warn({ reason: fromProxy.refused }, 'the headers of the proxy name nobody')
       return null
     }
     if (typeof fromProxy === 'object') return { principal: await resolved(fromProxy), byCookie: true }

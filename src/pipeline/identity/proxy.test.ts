@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { createLogger } from '#runtime'
 import { UnsafeConfigurationError } from './errors.ts'
 import { anIdentity, aRequest } from './test/requests.ts'
 import type { ProxyConfig } from './types.ts'
@@ -13,6 +14,19 @@ const whoIs = async (proxy: ProxyConfig, headers: readonly string[], from?: stri
 }
 
 describe('headers of a proxy', () => {
+  it('that name nobody, though an address came, are refused, and the log says which setting to change', async () => {
+    const logger = createLogger('silent')
+    const said = vi.spyOn(logger, 'warn')
+    const proxy = { ...listed, userHeader: 'X-Forwarded-Preferred-Username' }
+    await using identity = await anIdentity({ proxy }, { logger })
+    const request = aRequest(['X-Forwarded-User', 'CgVhbm4', 'X-Forwarded-Email', 'ann@example.org'])
+    expect(await identity.identify(request)).toBeNull()
+    expect(await identity.identify(request)).toBeNull()
+    expect(said.mock.calls).toEqual([
+      [{ reason: expect.stringMatching(/Preferred-Username is empty.*OAUTH_HEADER_USER/) }, expect.any(String)],
+    ])
+  })
+
   it('are believed from a listed peer, groups each once', async () => {
     const headers = [
       'X-Forwarded-User',

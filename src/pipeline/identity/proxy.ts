@@ -10,9 +10,10 @@ import type { ProxyConfig } from './types.ts'
 
 /**
  * What a request says that comes from, or pretends to come from, the proxy.
- * `refused`: it is the proxy, but what it hands over can be read in two ways; no other way to sign in may decide then.
+ * `refused`, with the reason for the log: it is the proxy, but what it hands over names nobody for certain; no other way to
+ * sign in may decide then.
  */
-export type ProxyAnswer = Principal | 'no-proxy' | 'nobody' | 'refused'
+export type ProxyAnswer = Principal | 'no-proxy' | 'nobody' | { readonly refused: string }
 
 export interface TrustedProxy {
   /** the peer proved, by everything that is configured, to be the proxy */
@@ -44,11 +45,20 @@ export function trustedProxy(config: ProxyConfig, clock: Clock): TrustedProxy {
     const user = soleHeader(request, userHeader)
     const email = soleHeader(request, emailHeader)
     const groupsText = soleHeader(request, groupsHeader)
-    if (user === undefined || email === undefined || groupsText === undefined) return 'refused'
-    if (user === '') return email === '' && groupsText === '' ? 'nobody' : 'refused'
+    if (user === undefined || email === undefined || groupsText === undefined)
+      return {
+        refused: 'a header came twice, in another spelling, too long, or with characters that do not belong there',
+      }
+    if (user === '')
+      return email === '' && groupsText === ''
+        ? 'nobody'
+        : { refused: `${userHeader} is empty, but address or groups came: name another header in OAUTH_HEADER_USER` }
     const username = cleanName(user)
     const groups = cleanGroups(splitList(groupsText))
-    if (!username || !groups || (email !== '' && !cleanName(email))) return 'refused'
+    if (!username || !groups || (email !== '' && !cleanName(email)))
+      return {
+        refused: 'a name, group or address is too long or holds characters that do not print, or groups are too many',
+      }
     return {
       username,
       email,

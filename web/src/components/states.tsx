@@ -56,7 +56,8 @@ export function Refused({
   user?: string | undefined
   onRetry: () => void
 }): ReactNode {
-  const known = status === 403
+  // Without the hub's own words it was not the hub that refused, but a proxy that knows nobody any more.
+  const known = status === 403 && problem?.code !== 'no_answer'
   return (
     <main id="main" className="page">
       <div className="state">

@@ -81,6 +81,17 @@ describe('SessionStore', () => {
     expect([asked, renewed]).toEqual([1, 0])
   })
 
+  it('leaves with another tab of the browser, and believes no later answer', async () => {
+    answer = signedIn(null)
+    store.leave()
+    await ask()
+    expect(store.current()).toBe(answer)
+    store.leave()
+    expect(store.current()).toMatchObject({ authenticated: false, user: null })
+    await ask()
+    expect([store.current()?.authenticated, store.hadUser(), asked]).toEqual([false, true, 1])
+  })
+
   it('does not hammer a hub whose clock runs ahead', async () => {
     answer = signedIn(Date.now() - minute)
     await ask()

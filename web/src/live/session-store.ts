@@ -31,6 +31,7 @@ export class SessionStore {
   #end: ReturnType<typeof setTimeout> | undefined
   #half: ReturnType<typeof setTimeout> | undefined
   #used: 'no' | 'yes' | 'renews' = 'no'
+  #left = false
 
   constructor({ ask, now = Date.now, onRenewed = () => undefined }: SessionStoreOptions) {
     this.#onRenewed = onRenewed
@@ -51,6 +52,7 @@ export class SessionStore {
 
   /** Asks now. An answer that was on its way is not waited for: it may be of the time before. */
   ask(): void {
+    if (this.#left) return
     this.#asking?.abort()
     const asking = new AbortController()
     this.#asking = asking
@@ -63,6 +65,14 @@ export class SessionStore {
         if (!asking.signal.aborted) console.warn('the session could not be read', cause)
       },
     )
+  }
+
+  /** The person signed out in another tab. Not asked again on this page: a proxy before the hub may let them go a moment later. */
+  leave(): void {
+    if (!this.#session?.authenticated) return
+    this.stop()
+    this.#left = true
+    this.#take({ ...this.#session, authenticated: false, user: null, actor: null, sessionEndsAt: null })
   }
 
   /** Somebody pressed a key or a button. */

@@ -4,6 +4,7 @@ import { ClusterName } from '../components/cluster-name.tsx'
 import { Menu } from '../components/menu.tsx'
 import { Name } from '../components/name.tsx'
 import { useAtTime, useHub } from '../live/hooks.ts'
+import { tellSignedOut } from '../live/signed-out.ts'
 import { formatSpan } from '../model/format.ts'
 import { RegistryIndicator, useSeesRegistries } from '../pages/registries/registry-indicator.tsx'
 import {
@@ -258,6 +259,7 @@ function UserMenu(): ReactNode {
       setFault(cause instanceof Error ? cause.message : String(cause))
       return
     }
+    tellSignedOut()
     store.leave() // the browser's Back would bring this page as it was left
     // Only a web address of the hub's own configuration is followed.
     if (redirect && /^(https?:\/\/|\/)/i.test(redirect)) window.location.assign(redirect)
