@@ -22,7 +22,8 @@ const flags = [
   '--disable-sync',
 ]
 
-export const openBrowser = (): Promise<Browser> => chromium.launch({ executablePath: executable, args: flags })
+export const openBrowser = (...more: readonly string[]): Promise<Browser> =>
+  chromium.launch({ executablePath: executable, args: [...flags, ...more] })
 
 /** The page as it is in the sources now, built into a folder of its own. */
 export function buildPage(): { readonly root: string } & Disposable {
