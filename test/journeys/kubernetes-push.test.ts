@@ -9,6 +9,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { generateServingCertificate } from '#apiserver'
 import { type Client, type ClusterView, createClient } from '#http'
+import type { MetricSourceStatus } from '#kinds'
 import { createKubeClient, type KubeClient, type KubeObject, type ObjectKey, type Resource } from '#kube'
 import { VictoriaMetrics, victoriaMissing } from '../../src/pipeline/history/testing/victoria-metrics.ts'
 import { redisMissing, startRedis, type TestRedis } from '../../src/pipeline/state/test/redis-server.ts'
@@ -34,6 +35,7 @@ const resource = (group: string, version: string, plural: string, kind: string, 
 })
 const RBAC = 'rbac.authorization.k8s.io'
 const connections = resource('clusterpulse.io', 'v1alpha1', 'clusterconnections', 'ClusterConnection')
+const metricSources = resource('clusterpulse.io', 'v1alpha1', 'metricsources', 'MetricSource')
 const secrets = resource('', 'v1', 'secrets', 'Secret')
 const configMaps = resource('', 'v1', 'configmaps', 'ConfigMap')
 const nodes = resource('', 'v1', 'nodes', 'Node', false)
@@ -511,6 +513,66 @@ describe.skipIf(why !== undefined)(`push on Kubernetes${why === undefined ? '' :
     )
     const values = new Map(data?.result?.map(({ metric, value }) => [JSON.stringify(metric), value[1]]))
     expect(values.get('{"cluster":"east"}')).toBe('1.5')
+  })
+
+  it('names in a source what the hub may not let its agent read, also after a restart as two, and no more once it may', {
+    timeout: 300_000,
+  }, async () => {
+    const declareSource = (name: string, kind: string) =>
+      kube.create(metricSources, {
+        metadata: inHub(name),
+        spec: {
+          source: { apiVersion: 'v1', kind },
+          fields: [{ name: 'created', path: '.metadata.creationTimestamp', type: 'timestamp' }],
+          collection: { intervalSeconds: 30 },
+          rbac: { resourceTypeName: name },
+        },
+      })
+    const sourceStatus = async (name: string) =>
+      ((await kube.get(metricSources, inHub(name)))?.status ?? {}) as MetricSourceStatus
+    const phaseOf = (name: string, phase: string) =>
+      eventually(
+        () => sourceStatus(name),
+        (status) => status.phase === phase,
+        SLOW_MS,
+      )
+    const roleHolds = async (plural: string) =>
+      JSON.stringify((await kube.get(clusterRoles, { name: AGENT }))?.rules).includes(`"${plural}"`)
+    const grant = async (plural: string) => {
+      await kubectl(['create', 'clusterrole', `give-${plural}`, '--verb=get,list', `--resource=${plural}`])
+      const account = `--serviceaccount=${HUB}:clusterpulse-reader`
+      await kubectl(['create', 'clusterrolebinding', `give-${plural}`, `--clusterrole=give-${plural}`, account])
+    }
+    await grant('persistentvolumeclaims')
+    await declareSource('maps', 'ConfigMap')
+    await declareSource('claims', 'PersistentVolumeClaim')
+    const right = 'get, list configmaps'
+    const refused = (status: MetricSourceStatus) => status.clusters?.[0]?.reason === 'role_not_granted'
+    const named = await eventually(() => sourceStatus('maps'), refused, SLOW_MS).catch((error: unknown) => {
+      throw new Error(`${String(error)}\n${manager.stderr()}`)
+    })
+    expect(named).toMatchObject({ phase: 'Error', clusters: [{ name: 'east', collected: false, errors: 1 }] })
+    const said = `the hub may not give it "${right}": system:serviceaccount:${HUB}:clusterpulse-reader does not hold that right there itself; grant "${right}" to it on the member`
+    expect(named.clusters?.[0]?.message).toContain(said)
+    expect(named.message).toContain(said)
+    // One that is refused costs the others nothing.
+    await phaseOf('claims', 'Active')
+    expect([await roleHolds('persistentvolumeclaims'), await roleHolds('configmaps')]).toEqual([true, false])
+
+    expect(await manager.kill('SIGTERM'), manager.stderr()).toBe(0)
+    await startManager({ MANAGER_PROCESSES: '2' })
+    const restartedAt = new Date(Date.now() - 1000).toISOString()
+    await eventually(
+      () => sourceStatus('maps'),
+      (status) => refused(status) && String(status.lastCollectionTime) >= restartedAt,
+      SLOW_MS,
+    )
+
+    await grant('configmaps')
+    await eventually(() => roleHolds('configmaps'), Boolean, 60_000)
+    const healed = await phaseOf('maps', 'Active')
+    expect(healed.errorsLastRun).toBe(0)
+    expect(JSON.stringify(healed.clusters)).not.toContain('grant')
   })
 
   it('takes everything away with the connection', { timeout: 180_000 }, async () => {

@@ -2,9 +2,10 @@ import type { Part } from '#runtime'
 import { type GoverningOptions, governing } from './governing.ts'
 import { leading } from './leading.ts'
 import { type Owning, type OwningOptions, owning } from './owning.ts'
+import { RoleGaps } from './role-gaps.ts'
 
 export interface CollectingOptions
-  extends Omit<OwningOptions, 'beside' | 'place' | 'socketDirectory' | 'catalog'>,
+  extends Omit<OwningOptions, 'beside' | 'onRoleGaps' | 'place' | 'socketDirectory' | 'catalog'>,
     Omit<GoverningOptions, 'collection'> {
   /** starts before the rest of what only the one that leads may do */
   readonly before?: readonly Part[]
@@ -21,10 +22,12 @@ export interface Collecting extends Owning {
 export function collecting({ before = [], ...options }: CollectingOptions): Collecting {
   const { election, logger } = options
   const governs = governing(options)
+  const agentRoles = new RoleGaps()
   const owns: Owning = owning({
     ...options,
+    onRoleGaps: (cluster, gaps) => agentRoles.set(cluster, gaps),
     beside: (signal) =>
-      governs.sources({ state: owns.state(), events: owns.events(), ingester: owns.ingester() }, signal),
+      governs.sources({ state: owns.state(), events: owns.events(), ingester: owns.ingester(), agentRoles }, signal),
   })
   const leads = leading({
     parts: [...before, ...owns.parts],

@@ -3,7 +3,7 @@ import { type CatalogWriter, declaredTypes, type SourceCatalog } from '#catalog'
 import { type Controller, type LeaderElection, Manager } from '#controller'
 import type { EventBus } from '#events'
 import type { KubeClient } from '#kube'
-import { metricSourceReconcilers } from '#metricsources'
+import { type AgentRoles, metricSourceReconcilers } from '#metricsources'
 import { type ClusterName, type SourceId, systemClock } from '#model'
 import { OutboundGuard } from '#outbound'
 import { registryReconcilers } from '#registries'
@@ -36,6 +36,7 @@ export interface WholeFleet {
   readonly state: StateReader
   readonly events: EventBus
   readonly ingester: { removeSource(cluster: ClusterName, source: SourceId): Promise<void> }
+  readonly agentRoles: AgentRoles
 }
 
 /** Controllers that are about no single cluster. Policies and registries lead on their own, sources with the connections. */

@@ -1,3 +1,4 @@
+import type { RoleGap } from '#connections'
 import type { ClusterName, OwnerPlace, SourceId } from '#model'
 import type { OwnerFolders } from './division.ts'
 
@@ -18,8 +19,9 @@ export type ToOwner =
   /** asked: nothing, once it is on disk */
   | { readonly kind: 'remove-source'; readonly cluster: ClusterName; readonly source: SourceId }
 
-/** What an owner tells the manager, when it changes: why it is not ready, by the name of the check. */
-export interface ToManager {
-  readonly kind: 'faults'
-  readonly faults: Readonly<Record<string, string>>
-}
+/** What an owner tells the manager, when it changes. */
+export type ToManager =
+  /** why it is not ready, by the name of the check */
+  | { readonly kind: 'faults'; readonly faults: Readonly<Record<string, string>> }
+  /** what the agent of a cluster may not read though MetricSources ask for it; []: it may read all of it */
+  | { readonly kind: 'role-gaps'; readonly cluster: ClusterName; readonly gaps: readonly RoleGap[] }

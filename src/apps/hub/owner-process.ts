@@ -112,6 +112,7 @@ class OwnerProcess {
         }),
       catalog: catalog.get,
       ...historyOf(config.history, { directory: () => folders.history, logger }),
+      onRoleGaps: (cluster, gaps) => this.#channel.tell({ kind: 'role-gaps', cluster, gaps }),
       allowLocalKubeconfig: false,
       metrics: this.#metrics,
       logger,

@@ -6,6 +6,7 @@ import { KeptProcess, OtherProcessGoneError } from '#processes'
 import { type Logger, type Metrics, type MetricsMoment, metricsText } from '#runtime'
 import type { Division } from './division.ts'
 import type { ToManager, ToOwner } from './owner-messages.ts'
+import { RoleGaps } from './role-gaps.ts'
 
 export interface OwnersOptions {
   readonly division: Division
@@ -28,6 +29,8 @@ const STARTING = { start: 'it is started' } as const
 
 /** The processes that share the fleet, kept running, as the manager sees them. */
 export class Owners implements AsyncDisposable {
+  /** as the owners say them */
+  readonly agentRoles = new RoleGaps()
   readonly #options: OwnersOptions
   readonly #socketDirectory: string
   readonly #kept: readonly Kept[]
@@ -91,8 +94,9 @@ export class Owners implements AsyncDisposable {
         program: { exec, args },
         begin: () => ({ kind: 'start', place, folders, socketDirectory: this.#socketDirectory }),
         end: { kind: 'end' },
-        heard: ({ faults }) => {
-          kept.faults = faults
+        heard: (message) => {
+          if (message.kind === 'faults') kept.faults = message.faults
+          else this.agentRoles.set(message.cluster, message.gaps)
         },
         logger,
         endWithinMs: END_WITHIN_MS,

@@ -1,11 +1,11 @@
 import type { SourceCatalog } from '#catalog'
-import { connectionReconcilers, type Defaults, sourceTrial } from '#connections'
+import { connectionReconcilers, type Defaults, type RoleGap, sourceTrial } from '#connections'
 import { Manager } from '#controller'
 import { type EventBus, openEvents } from '#events'
 import type { HistoryStore } from '#history'
 import { Ingester } from '#ingest'
 import { ClientPool, type KubeClient } from '#kube'
-import { type OwnerPlace, seconds, soleOwner, systemClock } from '#model'
+import { type ClusterName, type OwnerPlace, seconds, soleOwner, systemClock } from '#model'
 import { OutboundGuard } from '#outbound'
 import { type Metrics, openLog, type Part } from '#runtime'
 import type { StateStore } from '#state'
@@ -37,6 +37,8 @@ export interface OwningOptions {
   readonly openHistory?: () => Promise<HistoryStore>
   /** runs as long as clusters are read and agents received */
   readonly beside?: (signal: AbortSignal) => Promise<void>
+  /** hears what the agent of a cluster may not read though MetricSources ask for it */
+  readonly onRoleGaps: (cluster: ClusterName, gaps: readonly RoleGap[]) => void
   /** Secrets may name kubeconfigs of this machine: only where the person at it rules the hub. */
   readonly allowLocalKubeconfig: boolean
   readonly metrics: Metrics
@@ -142,6 +144,7 @@ export function owning(options: OwningOptions): Owning {
             agentInstall: receiving.get().install(),
             credentials: receiving.get().credentials,
           }),
+          onRoleGaps: options.onRoleGaps,
           allowLocalKubeconfig: options.allowLocalKubeconfig,
           concurrency: collection.concurrency,
           logger: logger.child({ part: 'connections' }),

@@ -54,7 +54,8 @@ export function sharing({ division, election, sources, metrics, logger }: Sharin
     await using running = await Owners.start({ division: divided, dataDir: division.dataDir, metrics, logger })
     owners = running
     fault = undefined
-    const fleet = { state: mirror.get(), events: events.get(), ingester: running }
+    const { agentRoles } = running
+    const fleet = { state: mirror.get(), events: events.get(), ingester: running, agentRoles }
     await sources(fleet, signal)
     owners = undefined
   }

@@ -73,7 +73,7 @@ for (const { title, skip, open } of apis) {
     }
 
     it('makes everything once, with a credential the hub knows; a repeat changes nothing at all', async () => {
-      expect(await deploy()).toEqual({ kind: 'deployed', image: 'registry/agent:1', changed: true })
+      expect(await deploy()).toEqual({ kind: 'deployed', image: 'registry/agent:1', roleGaps: [], changed: true })
       const before = await versions()
       const absent = Object.keys(before).filter((step) => before[step] === undefined)
       expect(absent).toEqual([
@@ -82,7 +82,7 @@ for (const { title, skip, open } of apis) {
       ])
       const token = await shownToken()
       expect(credentials.verify({ token, address: 'x' })).toMatchObject({ peer: { cluster, method: 'token' } })
-      expect(await deploy()).toEqual({ kind: 'deployed', image: 'registry/agent:1', changed: false })
+      expect(await deploy()).toEqual({ kind: 'deployed', image: 'registry/agent:1', roleGaps: [], changed: false })
       expect(await deploy()).toMatchObject({ changed: false })
       expect(await versions()).toEqual(before)
       expect(await shownToken()).toBe(token)
@@ -97,7 +97,7 @@ for (const { title, skip, open } of apis) {
       await deploy()
       expect(await rulesOf()).not.toContain('widgets')
       const before = await versions()
-      expect(await updateRole({ kube, cluster, settings: settings(), collectors, reads, signal })).toBeUndefined()
+      expect(await updateRole({ kube, cluster, settings: settings(), collectors, reads, signal })).toEqual([])
       expect(await rulesOf()).toContain('widgets')
       const { clusterrole: _, ...others } = before
       expect(await versions()).toMatchObject(others)
@@ -144,7 +144,10 @@ for (const { title, skip, open } of apis) {
         now: Date.now(),
         signal,
       })
-      expect(end).toMatchObject({ kind: 'deployed', roleLeft: 'that would be more than it has' })
+      expect(end).toMatchObject({ kind: 'deployed', roleGaps: [{ group: 'g.io', kind: 'Widget' }] })
+      expect(end.kind === 'deployed' && end.roleGaps[0]?.message).toMatch(
+        /that would be more than it has; let its account/,
+      )
       expect(await rulesOf()).toContain('nodes')
       expect(await get('deployment')).toBeDefined()
     })

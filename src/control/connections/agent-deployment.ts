@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Collector } from '#collect'
 import { isKubeError, type KubeClient, type KubeObject, throwOwnClose } from '#kube'
-import { type ClusterName, FleetError, seconds } from '#model'
+import { type ClusterName, FleetError, invariant, seconds } from '#model'
 import { type BufferPlan, claimRefused, type NotDurable, planBuffer } from './agent-buffer.ts'
 import type { AgentCredentials } from './agent-credentials.ts'
 import {
@@ -13,7 +13,15 @@ import {
   agentResources,
   SERVES,
 } from './agent-objects.ts'
-import { resolvedReads, type SourceReads } from './agent-role.ts'
+import {
+  notAllowed,
+  notGrantable,
+  type RoleGap,
+  type RoleRead,
+  resolvedReads,
+  roleGap,
+  type SourceReads,
+} from './agent-role.ts'
 import type { TokenRecord } from './credential-record.ts'
 
 /** Owner of what the hub writes on members; what others set beside it stays theirs. */
@@ -27,8 +35,8 @@ export type DeploymentEnd =
       readonly kind: 'deployed'
       readonly image: string
       readonly changed: boolean
-      /** why its role does not follow the MetricSources */
-      readonly roleLeft?: string
+      /** what MetricSources ask for and its role does not allow */
+      readonly roleGaps: readonly RoleGap[]
       /** its buffer ends with its pod: why */
       readonly notDurable?: NotDurable
     }
@@ -85,7 +93,7 @@ export async function deployAgent(options: DeployOptions): Promise<DeploymentEnd
     let buffer = await planBuffer(kube, settings.bufferVolume, signal)
     const wanted = () => agentObjects(withBuffer(settings, buffer), credential, collectors, reads)
     const before = versions(found)
-    let roleLeft: string | undefined
+    let roleGaps: readonly RoleGap[] = []
     for (const { step: next } of wanted().filter((one) => isOurs(one, found))) {
       step = next
       // The claim decides what the Deployment says, and comes before it.
@@ -95,8 +103,7 @@ export async function deployAgent(options: DeployOptions): Promise<DeploymentEnd
         const refused = await applyClaim(kube, one, signal)
         if (refused !== undefined) buffer = { notDurable: claimRefused(refused) }
       } else if (one.resource === agentResources.clusterrole && reads.length > 0) {
-        const base = agentObjects(settings, credential, collectors).find(({ resource }) => resource === one.resource)
-        roleLeft = await applyRole(kube, one, base ?? one, signal)
+        roleGaps = await applyRole({ kube, settings, collectors, reads, signal })
       } else if (await isServed(kube, one, signal)) await apply(kube, one, signal)
     }
     step = 'configmap'
@@ -111,7 +118,7 @@ export async function deployAgent(options: DeployOptions): Promise<DeploymentEnd
       kind: 'deployed',
       image: settings.image,
       changed,
-      ...(roleLeft !== undefined && { roleLeft }),
+      roleGaps,
       ...(notDurable && { notDurable }),
     }
   } catch (error) {
@@ -138,41 +145,56 @@ async function applyClaim(kube: KubeClient, claim: AgentObject, signal: AbortSig
   }
 }
 
+type RoleOptions = Pick<DeployOptions, 'kube' | 'settings' | 'collectors' | 'signal'>
+
 /**
- * Gives the agent the role that MetricSources need. Who may not give it (nobody can give what they do not have) leaves the role
- * that is there, or gives that of the collectors: rounds matter more.
- * @returns why it could not be given
+ * Gives the agent the role that MetricSources need. What of it the hub may not give (nobody can give what they do not have)
+ * is left out, but never taken away where it was given before: then the role stays as it is.
+ * @returns what the agent may not read
  */
-async function applyRole(
-  kube: KubeClient,
-  whole: AgentObject,
-  base: AgentObject,
-  signal: AbortSignal,
-): Promise<string | undefined> {
+async function applyRole(options: RoleOptions & { readonly reads: readonly RoleRead[] }): Promise<readonly RoleGap[]> {
+  const { kube, reads, signal } = options
+  const current = () => kube.get(agentResources.clusterrole, agentKeys.clusterrole, signal)
   try {
-    await apply(kube, whole, signal)
-    return undefined
+    await apply(kube, roleFor(options, reads), signal)
+    return []
   } catch (error) {
     if (!isKubeError(error, 'forbidden')) throw error
-    if (!(await kube.get(whole.resource, agentKeys.clusterrole, signal))) await apply(kube, base, signal)
-    return error.message
+    const refused = notGrantable(reads, error)
+    const found = await current()
+    const takesAway = notAllowed(refused, found).length < refused.length
+    if (!found || (!takesAway && refused.length < reads.length)) {
+      const rest = reads.filter((read) => !refused.includes(read))
+      await applyRest(kube, roleFor(options, rest), found !== undefined, signal)
+    }
+    return notAllowed(reads, await current()).map((read) => roleGap(read, error))
   }
 }
 
-/** Only the role of an agent that is there already: MetricSources have changed. @returns why it could not be given */
+/** Refused again, the role that is there stays: rounds matter more. */
+async function applyRest(kube: KubeClient, role: AgentObject, isThere: boolean, signal: AbortSignal): Promise<void> {
+  try {
+    await apply(kube, role, signal)
+  } catch (error) {
+    if (!isThere || !isKubeError(error, 'forbidden')) throw error
+  }
+}
+
+function roleFor({ settings, collectors }: RoleOptions, reads: readonly RoleRead[]): AgentObject {
+  const objects = agentObjects(settings, { token: '', id: '' }, collectors, reads)
+  const role = objects.find(({ resource }) => resource === agentResources.clusterrole)
+  invariant(role, 'an agent has a role')
+  return role
+}
+
+/** Only the role of an agent that is there already: MetricSources have changed. @returns what the agent may not read */
 export async function updateRole(
-  options: Pick<DeployOptions, 'kube' | 'cluster' | 'settings' | 'collectors' | 'signal'> & {
-    readonly reads: readonly SourceReads[]
-  },
-): Promise<string | undefined> {
-  const { kube, cluster, settings, collectors, signal } = options
+  options: RoleOptions & { readonly cluster: ClusterName; readonly reads: readonly SourceReads[] },
+): Promise<readonly RoleGap[]> {
+  const { kube, cluster, signal } = options
   const found = await kube.get(agentResources.clusterrole, agentKeys.clusterrole, signal)
-  if (found?.metadata.annotations?.[SERVES] !== cluster) return undefined
-  const reads = await resolvedReads(kube, options.reads, signal)
-  const nobody = { token: '', id: '' }
-  const isRole = ({ resource }: AgentObject) => resource === agentResources.clusterrole
-  const whole = agentObjects(settings, nobody, collectors, reads).find(isRole)
-  return whole && applyRole(kube, whole, whole, signal)
+  if (found?.metadata.annotations?.[SERVES] !== cluster) return []
+  return applyRole({ ...options, reads: await resolvedReads(kube, options.reads, signal) })
 }
 
 async function look(kube: KubeClient, signal: AbortSignal, at: (step: string) => void): Promise<Found> {

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { collectors } from '#collect'
 import { type KubeClient, KubeError } from '#kube'
-import { minutes, systemClock } from '#model'
+import { minutes, parseClusterName, systemClock } from '#model'
 import { silentLogger } from '#runtime'
 import { AGENT_FINALIZER, AgentInstaller, type Wish } from './agent-installer.ts'
+import type { RoleGap } from './agent-role.ts'
 
 const unreachable = () => Promise.reject(new KubeError('unreachable', 'nobody answers'))
 // Every attempt asks the member first; this one never answers.
@@ -39,6 +40,7 @@ function anInstaller() {
       },
       wants: true,
       isMissing: true,
+      isRefused: false,
       condition: undefined,
       absence: 'no agent has connected',
       server: 'https://api:6443',
@@ -119,10 +121,18 @@ describe('a finalizer that cannot be taken off', () => {
 })
 
 describe('a role that the hub may not grant', () => {
-  it('is tried again within a minute, and given as soon as that is allowed', async () => {
-    const kept = new Map<string, object>()
-    let mayGrant = false
-    let refused = 0
+  const base = { version: 'v1', isPluralDeclared: true, watch: false }
+  const reads = [
+    { ...base, group: 'x', kind: 'Widget', plural: 'widgets' },
+    { ...base, group: '', kind: 'ConfigMap', plural: 'configmaps' },
+  ]
+  // As kube-apiserver 1.30 says it.
+  const refusal = (rule: string) =>
+    `clusterroles.rbac.authorization.k8s.io "clusterpulse-collector" is forbidden: user "reader" (groups=["a" "b"]) is attempting to grant RBAC permissions not currently held:\n${rule}`
+
+  function aMember() {
+    const kept = new Map<string, { readonly metadata: object; readonly rules?: unknown }>()
+    const member = { mayGrant: false, refused: 0 }
     const id = (resource: { plural: string }, key: { name: string }) => `${resource.plural}/${key.name}`
     const kube = {
       endpoint: 'https://api:6443',
@@ -132,29 +142,26 @@ describe('a role that the hub may not grant', () => {
       listAll: () => Promise.resolve([]),
       get: (resource: { plural: string }, key: { name: string }) => Promise.resolve(kept.get(id(resource, key))),
       patch: (resource: { plural: string }, key: { name: string }, body: object) => {
-        if (resource.plural === 'clusterroles' && JSON.stringify(body).includes('widgets') && !mayGrant) {
-          refused++
-          return Promise.reject(new KubeError('forbidden', 'that would be more than it has'))
+        if (resource.plural === 'clusterroles' && JSON.stringify(body).includes('widgets') && !member.mayGrant) {
+          member.refused++
+          const apiMessage = refusal('{APIGroups:["x"], Resources:["widgets"], Verbs:["get" "list"]}')
+          return Promise.reject(new KubeError('forbidden', 'may not (403)', { apiMessage }))
         }
         kept.set(id(resource, key), { metadata: {}, ...body })
         return Promise.resolve(body)
       },
+      delete: (resource: { plural: string }, key: { name: string }) =>
+        Promise.resolve(void kept.delete(id(resource, key))),
     } as unknown as KubeClient
+    const rules = () => JSON.stringify(kept.get('clusterroles/clusterpulse-collector')?.rules)
+    return Object.assign(member, { kube, rules })
+  }
+
+  function aLife({ kube }: ReturnType<typeof aMember>) {
     const metadata = { name: 'west', namespace: 'fleet', uid: 'u', finalizers: [AGENT_FINALIZER] }
-    const hub = {
-      get: () => Promise.resolve({ metadata }),
-      patch: () => Promise.resolve({}),
-    } as unknown as KubeClient
-    const widget = {
-      group: 'x',
-      version: 'v1',
-      kind: 'Widget',
-      plural: 'widgets',
-      isPluralDeclared: true,
-      watch: false,
-    }
+    const gaps: (readonly RoleGap[])[] = []
     const installer = new AgentInstaller({
-      hub,
+      hub: { get: () => Promise.resolve({ metadata }), patch: () => Promise.resolve({}) } as unknown as KubeClient,
       install: { image: 'i', version: '1', tls: false, address: 'hub:1' },
       credentials: {
         check: () => undefined,
@@ -162,35 +169,93 @@ describe('a role that the hub may not grant', () => {
         revoke: () => Promise.resolve(),
       },
       collectors,
-      reads: () => [widget],
+      reads: () => reads,
+      onRoleGaps: (cluster, said) => {
+        expect(cluster).toBe('west')
+        gaps.push(said)
+      },
       operatorScanIntervalMs: 1,
       clock: systemClock,
       random: () => 0,
       logger: silentLogger,
     })
-    const settle = (now: number, isMissing: boolean) =>
+    const settle = (now: number, over: Partial<Wish> = {}) =>
       installer.settle({
         object: { metadata },
         connection: { apiVersion: '', kind: '', metadata, spec: {} },
-        facts: { intervalMs: 30_000 },
+        facts: { intervalMs: 300_000 },
         wants: true,
-        isMissing,
+        isMissing: false,
+        isRefused: false,
         condition: undefined,
         absence: '',
         server: 'https://api:6443',
         client: () => Promise.resolve(kube),
         now,
         signal: new AbortController().signal,
+        ...over,
       } as unknown as Wish)
-    const hasRole = () =>
-      JSON.stringify([...kept].filter(([name]) => name.startsWith('clusterroles'))).includes('widgets')
-    expect(await settle(0, true)).toMatchObject({ accepted: true })
-    expect([refused, hasRole()]).toEqual([1, false])
-    for (let now = 10_000; now < 200_000; now += 10_000) await settle(now, false)
-    expect(refused).toBeGreaterThanOrEqual(4)
-    expect(refused).toBeLessThanOrEqual(6)
-    mayGrant = true
-    for (let now = 200_000; now <= 260_000; now += 10_000) await settle(now, false)
-    expect(hasRole()).toBe(true)
+    return { settle, gaps, installer }
+  }
+
+  it('is told with the right that lacks, and the rest is given all the same', async () => {
+    const member = aMember()
+    const { settle, gaps } = aLife(member)
+    expect(await settle(0, { isMissing: true })).toMatchObject({ accepted: true })
+    expect(gaps).toEqual([[expect.objectContaining({ group: 'x', kind: 'Widget' })]])
+    expect(gaps[0]?.[0]?.message).toBe(
+      'the agent may not read this, and the hub may not give it "get, list widgets.x": reader does not hold that right there itself; grant "get, list widgets.x" to it on the member; the hub tries again within a minute',
+    )
+    expect(member.rules()).toContain('configmaps')
+    expect(member.rules()).not.toContain('widgets')
+  })
+
+  it.each([30_000, 40_000, 300_000])(
+    'is tried again within a minute where a connection is looked at every %d ms, and is no gap once it is allowed',
+    async (intervalMs) => {
+      const member = aMember()
+      const { settle, gaps } = aLife(member)
+      await settle(0, { isMissing: true })
+      const triedAt = [0]
+      let now = 0
+      const next = async () => {
+        const { againMs = intervalMs } = await settle(now)
+        if (member.refused > triedAt.length) triedAt.push(now)
+        now += Math.min(againMs, intervalMs)
+      }
+      while (now < 300_000) await next()
+      const pauses = triedAt.slice(1).map((at, i) => at - (triedAt[i] ?? 0))
+      expect(pauses.length).toBeGreaterThanOrEqual(5)
+      expect(Math.max(...pauses)).toBeLessThan(60_000)
+      expect(Math.min(...pauses)).toBeGreaterThan(30_000)
+      member.mayGrant = true
+      for (const until = now + 60_000; now < until; ) await next()
+      expect(member.rules()).toContain('widgets')
+      expect(gaps.at(-1)).toEqual([])
+      expect((await settle(now)).againMs).toBeUndefined()
+    },
+  )
+
+  it('is found again by a hub that starts while the agent is refused, and left alone where it is not', async () => {
+    const member = aMember()
+    await aLife(member).settle(0, { isMissing: true })
+    member.refused = 0
+    const { settle, gaps } = aLife(member)
+    await settle(1000)
+    expect([member.refused, gaps]).toEqual([0, []])
+    expect((await settle(2000, { isRefused: true })).againMs).toBeLessThanOrEqual(60_000)
+    expect([member.refused, gaps[0]?.[0]?.kind]).toEqual([1, 'Widget'])
+  })
+
+  it('is no matter any more where the agent is to go, or the connection went', async () => {
+    const member = aMember()
+    for (const end of ['pull', 'deleted']) {
+      const { settle, gaps, installer } = aLife(member)
+      await settle(0, { isMissing: true })
+      expect(gaps.at(-1)).toHaveLength(1)
+      if (end === 'pull') await settle(1, { wants: false })
+      else await installer.forget(parseClusterName('west'), new AbortController().signal)
+      expect(gaps.at(-1)).toEqual([])
+    }
   })
 })

@@ -22,7 +22,7 @@ import {
   updateRole,
 } from './agent-deployment.ts'
 import { type AgentInstall, type AgentSettings, imageOf } from './agent-objects.ts'
-import type { SourceReads } from './agent-role.ts'
+import type { RoleGap, SourceReads } from './agent-role.ts'
 import { agentSigns, troubleOf } from './agent-trouble.ts'
 import { connectionResource } from './connection-resource.ts'
 import type { CollectorCondition } from './decide-collecting.ts'
@@ -35,6 +35,8 @@ export interface AgentInstallerOptions {
   readonly collectors: readonly Collector[]
   /** what MetricSources read now; undefined: that is not known yet. Default: nothing */
   readonly reads?: () => readonly SourceReads[] | undefined
+  /** hears what the agent of a cluster may not read though MetricSources ask for it; []: it may read all of it */
+  readonly onRoleGaps?: (cluster: ClusterName, gaps: readonly RoleGap[]) => void
   readonly operatorScanIntervalMs: number
   /** how long a deleted connection waits for its member to answer, ms; default 5 min */
   readonly patienceMs?: number
@@ -51,6 +53,8 @@ export interface Wish {
   readonly wants: boolean
   /** it is to be there and does not deliver */
   readonly isMissing: boolean
+  /** a MetricSource could not be read there for want of a right */
+  readonly isRefused: boolean
   /** what is said of it otherwise */
   readonly condition: CollectorCondition | undefined
   /** why it does not deliver; '' where it does */
@@ -72,6 +76,8 @@ export interface Installed {
   readonly left?: string
   /** why the agent's buffer ends with its pod; null: it does not; absent: nothing is known of it now */
   readonly buffer?: NotDurable | null
+  /** it is to be settled again no later than this, ms */
+  readonly againMs?: number
 }
 
 /** On connections whose agent the hub has deployed: they are not gone before it is. */
@@ -89,8 +95,10 @@ interface Attempt {
   /** attempts at this wish since the agent last delivered */
   readonly tries: number
   readonly end: DeploymentEnd
-  /** when the hub last could not give the agent the role that MetricSources need, ms; undefined: it could */
-  readonly roleRefusedAt?: number | undefined
+  /** when the role was last given, or could not be, in this life of the hub, ms */
+  readonly roleAt?: number
+  /** it could not be given in full */
+  readonly hasGaps?: boolean
 }
 
 /** Who is given the right to grant a role need not wait for the next look for drift. */
@@ -153,6 +161,7 @@ export class AgentInstaller {
   async forget(cluster: ClusterName, signal: AbortSignal): Promise<void> {
     this.#attempts.delete(cluster)
     this.#removals.delete(cluster)
+    this.#options.onRoleGaps?.(cluster, [])
     await this.#revoke(cluster, signal)
   }
 
@@ -172,7 +181,7 @@ export class AgentInstaller {
     const reads = readsNow()
     if (!isDue(last, hash, wish)) {
       if (last && reads && !isMissing) await this.#followReads(wish, settings, last, reads)
-      return last ? this.#said(last, wish) : {}
+      return last ? this.#said(this.#attempts.get(name) ?? last, wish) : {}
     }
     let end: DeploymentEnd
     try {
@@ -206,23 +215,28 @@ export class AgentInstaller {
       at: now,
       tries: isMissing ? before + 1 : 0,
       end,
-      ...(end.kind === 'deployed' && end.roleLeft !== undefined && { roleRefusedAt: now }),
+      roleAt: now,
+      hasGaps: end.kind === 'deployed' && end.roleGaps.length > 0,
     }
     this.#attempts.set(name, attempt)
     if (end.kind === 'failed') logger.warn({ cluster: name, reason: end.message }, 'the agent could not be deployed')
     else {
       if (end.changed) logger.info({ cluster: name, image: end.image }, 'the agent was deployed')
-      this.#tellRole(name, end.roleLeft)
+      this.#tellGaps(parseClusterName(name), end.roleGaps)
     }
     return { ...(await this.#said(attempt, wish)), ...(end.kind === 'deployed' && { accepted: true }) }
   }
 
   /** What the last attempt says of the agent now, and of its buffer. */
-  async #said({ end, reads }: Attempt, wish: Wish): Promise<Installed> {
-    // What was done in a former life of the hub is not known until the next look.
-    const buffer = end.kind === 'deployed' && reads !== undefined ? { buffer: end.notDurable ?? null } : {}
-    if (!wish.isMissing) return buffer
-    return { ...said(end, wish, end.kind === 'deployed' ? await this.#trouble(wish) : undefined), ...buffer }
+  async #said(attempt: Attempt, wish: Wish): Promise<Installed> {
+    const { end, reads } = attempt
+    const known = {
+      // What was done in a former life of the hub is not known until the next look.
+      ...(end.kind === 'deployed' && reads !== undefined && { buffer: end.notDurable ?? null }),
+      ...(lacksRight(attempt, wish) && { againMs: Math.max(roleDueMs(attempt, wish), 1) }),
+    }
+    if (!wish.isMissing) return known
+    return { ...said(end, wish, end.kind === 'deployed' ? await this.#trouble(wish) : undefined), ...known }
   }
 
   /** Why the agent that was brought to the member does not start there, as the member shows it. */
@@ -238,36 +252,37 @@ export class AgentInstaller {
   }
 
   /**
-   * The agent is well; where it is to read something else than before, its role is renewed. What may not be granted is tried
-   * again within a minute; the next look for drift heals what fails else, and what changed while no hub was there to see it.
+   * The agent is well; where it is to read something else than before, its role is renewed, and while it lacks a right that is
+   * tried again within a minute. The next look for drift heals what fails else, and what changed while no hub was there to see it.
    */
   async #followReads(wish: Wish, settings: AgentSettings, last: Attempt, reads: readonly SourceReads[]): Promise<void> {
     const { collectors, logger } = this.#options
     const { signal } = wish
     const { name } = wish.object.metadata
     const now = JSON.stringify(reads)
-    const wasRefused = last.roleRefusedAt !== undefined
-    if (last.reads === now && !(wasRefused && wish.now - (last.roleRefusedAt ?? 0) >= ROLE_AGAIN_MS)) return
-    const attempt: Attempt = { ...last, reads: now, roleRefusedAt: wasRefused ? wish.now : undefined }
-    this.#attempts.set(name, attempt)
-    if (last.reads === undefined || !hasFinalizer(wish.object)) return
+    const isNew = last.reads !== undefined && last.reads !== now
+    const isTurn = lacksRight(last, wish) && roleDueMs(last, wish) <= 0
+    this.#attempts.set(name, { ...last, reads: now })
+    if (!(isNew || isTurn) || !hasFinalizer(wish.object)) return
+    this.#attempts.set(name, { ...last, reads: now, roleAt: wish.now })
     try {
       const kube = await wish.client()
       if (!kube) return
       const cluster = parseClusterName(name)
-      const reason = await updateRole({ kube, cluster, settings, collectors, reads, signal })
-      this.#attempts.set(name, { ...attempt, roleRefusedAt: reason === undefined ? undefined : wish.now })
-      this.#tellRole(name, reason)
+      const gaps = await updateRole({ kube, cluster, settings, collectors, reads, signal })
+      this.#attempts.set(name, { ...last, reads: now, roleAt: wish.now, hasGaps: gaps.length > 0 })
+      this.#tellGaps(cluster, gaps)
     } catch (error) {
       signal.throwIfAborted()
       logger.warn({ cluster: name, err: FleetError.from(error) }, 'the role of the agent could not be renewed')
     }
   }
 
-  #tellRole(cluster: string, reason: string | undefined): void {
-    if (reason === undefined) return
-    const message = 'the agent may not read what MetricSources ask for: the hub cannot give it a role that allows it'
-    this.#options.logger.warn({ cluster, reason }, message)
+  #tellGaps(cluster: ClusterName, gaps: readonly RoleGap[]): void {
+    this.#options.onRoleGaps?.(cluster, gaps)
+    if (gaps.length === 0) return
+    const facts = { cluster, gaps: gaps.map(({ message }) => message) }
+    this.#options.logger.warn(facts, 'the agent may not read all that MetricSources ask for')
   }
 
   #last(hash: string, settings: AgentSettings, wish: Wish): Attempt | undefined {
@@ -287,7 +302,13 @@ export class AgentInstaller {
   #presumed(hash: string, { image }: AgentSettings, { object, isMissing, now }: Wish): Attempt | undefined {
     if (isMissing || !hasFinalizer(object)) return undefined
     const at = now - this.#options.random() * DRIFT_CHECK_MS
-    const attempt: Attempt = { hash, reads: undefined, at, tries: 0, end: { kind: 'deployed', image, changed: false } }
+    const attempt: Attempt = {
+      hash,
+      reads: undefined,
+      at,
+      tries: 0,
+      end: { kind: 'deployed', image, changed: false, roleGaps: [] },
+    }
     this.#attempts.set(object.metadata.name, attempt)
     return attempt
   }
@@ -326,6 +347,7 @@ export class AgentInstaller {
     if (reason === undefined && kept === undefined) {
       this.#removals.delete(name)
       this.#attempts.delete(name)
+      this.#options.onRoleGaps?.(cluster, [])
       return {}
     }
     const left =
@@ -450,6 +472,12 @@ const foreignFinalizers = ({ metadata }: KubeObject): readonly string[] =>
   (metadata.finalizers ?? []).filter((finalizer) => finalizer !== AGENT_FINALIZER)
 
 const hasFinalizer = ({ metadata }: KubeObject): boolean => metadata.finalizers?.includes(AGENT_FINALIZER) === true
+
+const lacksRight = ({ hasGaps }: Attempt, { isRefused }: Wish): boolean => hasGaps === true || isRefused
+
+/** How long until the role is due again, ms. */
+const roleDueMs = ({ roleAt }: Attempt, { now }: Wish): number =>
+  roleAt === undefined ? 0 : roleAt + ROLE_AGAIN_MS - now
 
 /** Something new is wanted, or the agent is away and the next attempt's time has come, or it is time to look for drift. */
 function isDue(last: Attempt | undefined, hash: string, { isMissing, facts, now }: Wish): boolean {

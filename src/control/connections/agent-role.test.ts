@@ -51,14 +51,14 @@ describe('the role of an agent', () => {
     expect(await plurals({}, source('g.io/v1', 'Widget'))).toEqual(['widgets'])
     const deaf = { find: () => Promise.reject(new KubeError('unreachable', 'nobody answers')) }
     expect(await resolvedReads(deaf, readsOf([source('g.io/v1', 'Widget')]), signal)).toEqual([
-      { group: 'g.io', plural: 'widgets', watch: false },
+      { group: 'g.io', kind: 'Widget', plural: 'widgets', watch: false },
     ])
   })
 
   it('never holds Secrets, nor anything but reading, whatever sources say', () => {
     const rules = agentRole(collectors, [
-      { group: '', plural: 'secrets', watch: true },
-      { group: 'g.io', plural: 'secrets', watch: false },
+      { group: '', kind: 'Secret', plural: 'secrets', watch: true },
+      { group: 'g.io', kind: 'Secret', plural: 'secrets', watch: false },
     ])
     const core = rules.filter(({ apiGroups }) => apiGroups.includes(''))
     expect(core.flatMap(({ resources }) => resources)).not.toContain('secrets')

@@ -1,5 +1,5 @@
 import { type Collector, clusterRoleFor, type RoleRule } from '#collect'
-import type { KubeClient } from '#kube'
+import type { KubeClient, KubeError, KubeObject } from '#kube'
 import type { ResourceDescriptor } from '#metricsource'
 
 /** What one kind of row reads, before a member said what it calls it. */
@@ -16,8 +16,17 @@ export interface SourceReads {
 /** What an agent may read of one resource. */
 export interface RoleRead {
   readonly group: string
+  readonly kind: string
   readonly plural: string
   readonly watch: boolean
+}
+
+/** A kind that MetricSources ask for and the agent's role does not allow. */
+export interface RoleGap {
+  readonly group: string
+  readonly kind: string
+  /** why, and what to do; for people */
+  readonly message: string
 }
 
 /** What sources read, each once, in an order of its own: equal sets of sources give equal reads. */
@@ -47,7 +56,7 @@ export async function resolvedReads(
     } catch {
       signal.throwIfAborted() // else the guess must do: what follows tells whether the member answers
     }
-    resolved.push({ group, plural: found ?? plural, watch })
+    resolved.push({ group, kind, plural: found ?? plural, watch })
   }
   return resolved
 }
@@ -70,6 +79,50 @@ export function agentRole(collectors: readonly Collector[], reads: readonly Role
     )
   })
 }
+
+/** What of these a role does not allow. */
+export function notAllowed(reads: readonly RoleRead[], role: KubeObject | undefined): readonly RoleRead[] {
+  const rules = (role?.rules ?? []) as readonly RoleRule[] // as the API serves a ClusterRole
+  return reads.filter((read) => !rules.some((one) => allows(one, read)))
+}
+
+/**
+ * What of these the API refuses to have granted, as nobody can grant what they do not hold. Where it says its refusal another
+ * way than RBAC does, all of them.
+ */
+export function notGrantable(reads: readonly RoleRead[], { apiMessage = '' }: KubeError): readonly RoleRead[] {
+  const rules = missingRules(apiMessage)
+  return rules.length === 0 ? reads : reads.filter((read) => rules.some((one) => touches(one, read)))
+}
+
+/** @param refusal what the API said when the role was to be given */
+export function roleGap(read: RoleRead, refusal: KubeError): RoleGap {
+  const { group, kind, plural } = read
+  const right = `${verbsFor(read).join(', ')} ${plural}${group && `.${group}`}`
+  const [, account = 'its account'] = /user "([^"]+)"/i.exec(refusal.apiMessage ?? '') ?? []
+  const isHeldByNone = missingRules(refusal.apiMessage ?? '').some((one) => touches(one, read))
+  const why = isHeldByNone
+    ? `${account} does not hold that right there itself; grant "${right}" to it on the member`
+    : `${refusal.apiMessage ?? refusal.message}; let ${account} change the agent's ClusterRole (deploy/member/agent-installer.yaml)`
+  const message = `the agent may not read this, and the hub may not give it "${right}": ${why}; the hub tries again within a minute`
+  return { group, kind, message }
+}
+
+/** `{APIGroups:["g.io"], Resources:["widgets"], Verbs:["get" "list"]}`, as RBAC says what is not held. */
+function missingRules(apiMessage: string): readonly RoleRule[] {
+  const words = (list = '') => [...list.matchAll(/"([^"]*)"/g)].map(([, word = '']) => word)
+  return [...apiMessage.matchAll(/\{APIGroups:\[(.*?)\], Resources:\[(.*?)\],.*?Verbs:\[(.*?)\]\}/g)].map(
+    ([, groups, resources, verbs]) => ({ apiGroups: words(groups), resources: words(resources), verbs: words(verbs) }),
+  )
+}
+
+const verbsFor = ({ watch }: RoleRead): readonly string[] => (watch ? ['get', 'list', 'watch'] : ['get', 'list'])
+
+const touches = ({ apiGroups, resources }: RoleRule, { group, plural }: RoleRead): boolean =>
+  apiGroups.includes(group) && resources.includes(plural)
+
+const allows = (one: RoleRule, read: RoleRead): boolean =>
+  touches(one, read) && verbsFor(read).every((verb) => one.verbs.includes(verb))
 
 const rule = (group: string, plurals: ReadonlySet<string>, verbs: readonly string[]): RoleRule => ({
   apiGroups: [group],

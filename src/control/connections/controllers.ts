@@ -14,13 +14,13 @@ import {
 import { CredentialLedger } from '#credentials'
 import type { Agents, Ingester } from '#ingest'
 import type { ClientPool, KubeClient, KubeObject, ObjectKey } from '#kube'
-import { type Clock, type OwnerPlace, owns, soleOwner, systemClock } from '#model'
+import { type Clock, type ClusterName, type OwnerPlace, owns, soleOwner, systemClock } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
 import type { AgentCredentials } from './agent-credentials.ts'
 import { AgentInstaller } from './agent-installer.ts'
 import type { AgentInstall } from './agent-objects.ts'
-import { readsOf } from './agent-role.ts'
+import { type RoleGap, readsOf } from './agent-role.ts'
 import { accessSecrets, type SecretFacts, serverOf } from './cluster-access.ts'
 import { connectionResource } from './connection-resource.ts'
 import { LocalKubeconfigs } from './local-kubeconfig.ts'
@@ -47,6 +47,8 @@ export interface ConnectionsOptions {
   readonly agentInstall?: AgentInstall
   /** for the tokens of deployed agents; without it none is deployed */
   readonly credentials?: Pick<AgentCredentials, 'check' | 'issue' | 'revoke' | 'sharedWith'>
+  /** hears what the agent of a cluster may not read though MetricSources ask for it; []: it may read all of it */
+  readonly onRoleGaps?: (cluster: ClusterName, gaps: readonly RoleGap[]) => void
   /** how long a deleted connection waits for its member, so that the agent there is taken away, ms; default 5 min */
   readonly removalPatienceMs?: number
   /** rounds that read at once, those that wait for their clusters aside; default 16 */
@@ -103,6 +105,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     ...(options.credentials && { credentials: options.credentials }),
     collectors,
     ...(catalog && { reads: () => (isLoading(catalog) ? undefined : readsOf([...resources, ...catalog.sources()])) }),
+    ...(options.onRoleGaps && { onRoleGaps: options.onRoleGaps }),
     operatorScanIntervalMs: options.defaults.operatorScanIntervalMs,
     ...(options.removalPatienceMs !== undefined && { patienceMs: options.removalPatienceMs }),
     clock,

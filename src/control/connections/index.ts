@@ -22,6 +22,7 @@ export {
 } from './agent-credentials.ts'
 export { type AgentInstall, IMAGE, IMAGE_GROUP, imageOf } from './agent-objects.ts'
 export { agentPlans } from './agent-plans.ts'
+export type { RoleGap } from './agent-role.ts'
 export { type ConnectionsOptions, connectionReconcilers } from './controllers.ts'
 export { caFingerprints, type Joining, type JoiningByManifest, joinCommand, joinManifest } from './join.ts'
 export { joinContainer } from './join-container.ts'

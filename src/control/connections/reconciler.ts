@@ -277,6 +277,7 @@ export class ConnectionReconciler implements Reconciler {
       const isCurrent = await this.#pushed(cluster, signal)
       if (!isCurrent) againMs = Math.min(againMs, LOOK_AGAIN_MS)
       const installed = await this.#install(look, true, signal)
+      againMs = Math.min(againMs, installed.againMs ?? againMs)
       await this.#write(look, { kind: 'delivered' }, undefined, installed)
     } else if (collecting.isLost) {
       const message = `${collecting.absence}; the hub has no way to this cluster itself`
@@ -297,8 +298,8 @@ export class ConnectionReconciler implements Reconciler {
    * of the agent is for the status.
    */
   async #install(look: Look, answers: boolean, signal: AbortSignal): Promise<Installed> {
-    const { installer, clock } = this.#options
-    const { object, connection, settings, collecting, way } = look
+    const { installer, state, clock } = this.#options
+    const { object, connection, cluster, settings, collecting, way } = look
     const wants = connection.spec.collectionMode === 'push' && this.#options.agents !== undefined
     // What does not answer a read will not take a write.
     if (!answers) return {}
@@ -308,6 +309,7 @@ export class ConnectionReconciler implements Reconciler {
       facts: settings.facts,
       wants,
       isMissing: collecting.deploy,
+      isRefused: [...(state.cluster(cluster)?.custom.values() ?? [])].some(({ outcome }) => outcome === 'forbidden'),
       condition: collecting.condition,
       absence: collecting.absence,
       server: 'access' in way ? way.access.server : undefined,

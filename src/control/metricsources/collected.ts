@@ -1,5 +1,12 @@
 import type { MetricSourceStatus } from '#kinds'
-import { type ClusterState, type CustomState, documentTime, type FieldReport, type SourceId } from '#model'
+import {
+  type ClusterName,
+  type ClusterState,
+  type CustomState,
+  documentTime,
+  type FieldReport,
+  type SourceId,
+} from '#model'
 
 type ClusterStatus = NonNullable<MetricSourceStatus['clusters']>[number]
 
@@ -34,11 +41,19 @@ export interface FieldSum {
   readonly example: string
 }
 
-/** @param hash of the definition in force */
-export function collectedOf(id: SourceId, clusters: readonly ClusterState[], hash: string | undefined): Collected {
+/**
+ * @param hash of the definition in force
+ * @param refusalOf why the agent of a cluster may not read the kind; undefined: that is not known
+ */
+export function collectedOf(
+  id: SourceId,
+  clusters: readonly ClusterState[],
+  hash: string | undefined,
+  refusalOf: (cluster: ClusterName) => string | undefined = () => undefined,
+): Collected {
   const told = clusters.flatMap(({ name, custom }) => {
     const state = custom.get(id)
-    return state ? [{ name, state, said: clusterStatus(name, state) }] : []
+    return state ? [{ name, state, said: clusterStatus(name, state, refusalOf) }] : []
   })
   const states = told.map(({ state }) => state)
   const ofThis = states.filter((state) => state.hash === hash)
@@ -59,11 +74,17 @@ export function collectedOf(id: SourceId, clusters: readonly ClusterState[], has
   }
 }
 
-function clusterStatus(name: string, state: CustomState): ClusterStatus {
+function clusterStatus(
+  name: ClusterName,
+  state: CustomState,
+  refusalOf: (cluster: ClusterName) => string | undefined,
+): ClusterStatus {
   const { outcome, rows, truncated, freshness, errorCount } = state
   const isComplete = outcome === 'complete'
   const errors = isComplete ? errorCount : Number(outcome !== 'absent')
-  const why = reasonOf(state)
+  // Who keeps the agent's role knows more than the agent: which right is missing, and who can give it.
+  const refusal = outcome === 'forbidden' ? refusalOf(name) : undefined
+  const why = refusal === undefined ? reasonOf(state) : { code: 'role_not_granted', message: refusal }
   return {
     name,
     collected: isComplete,

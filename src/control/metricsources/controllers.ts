@@ -6,7 +6,7 @@ import type { KubeClient, KubeObject } from '#kube'
 import { type Clock, isDeclaredSource, minutes, seconds, systemClock } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
-import { everything, SourceReconciler, type SourceRemover } from './reconciler.ts'
+import { type AgentRoles, everything, SourceReconciler, type SourceRemover } from './reconciler.ts'
 import { keyOfId, metricSourceResource } from './source-resource.ts'
 
 export interface MetricSourcesOptions {
@@ -18,6 +18,8 @@ export interface MetricSourcesOptions {
   /** what was collected, for statuses and for removal */
   readonly state: Pick<StateReader, 'availability' | 'clusters'>
   readonly ingester: SourceRemover
+  /** absent: no agent is given a role by this hub */
+  readonly agentRoles?: AgentRoles
   /** told of what is collected, so that statuses follow within a second; absent: they follow every `lookEveryMs` */
   readonly events?: Pick<EventBus, 'subscribe'>
   readonly logger: Logger

@@ -6,4 +6,4 @@
  *   MetricSource → compile → catalog → (collected on each cluster) → state → status
  */
 export { type MetricSourcesOptions, metricSourceReconcilers } from './controllers.ts'
-export type { SourceRemover } from './reconciler.ts'
+export type { AgentRoles, SourceRemover } from './reconciler.ts'

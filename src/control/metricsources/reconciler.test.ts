@@ -515,6 +515,47 @@ describe('statuses of MetricSources', () => {
     expect(await metrics.registry.metrics()).toMatch(/sources{phase="Degraded"} 1\n.*sources{phase="Active"} 1/)
     await manager.stop()
   })
+
+  it('names the right that an agent lacks and who can give it, as long as the agent is refused', async () => {
+    await using hub = await anEmbeddedHub()
+    const message = 'grant "get, list persistentvolumeclaims" to it'
+    const asked: unknown[] = []
+    const refusalOf = (cluster: string, { group, kind }: { group: string; kind: string }) => {
+      asked.push([group, kind])
+      return cluster === 'west' ? message : undefined
+    }
+    const fleet = new TestFleet('east', 'west', 'other')
+    const catalog = new MemoryCatalog()
+    const controllers = metricSourceReconcilers({
+      ...{ hub: hub.kube, namespace: NAMESPACE, catalog, state: fleet, ingester: fleet, events: fleet.events },
+      agentRoles: { refusalOf },
+      logger: silentLogger,
+      lookEveryMs: 100,
+    })
+    const manager = new Manager({ controllers, logger: silentLogger })
+    await manager.start()
+    await declare(hub, 'disks')
+    await until(() => expect(catalog.source(id('disks'))).toBeDefined())
+    const forbidden = { outcome: 'forbidden', code: 'kube_forbidden', message: 'may not list' } as const
+    await fleet.tell('east', id('disks'), { rows: 1 }, catalog)
+    for (const name of ['west', 'other']) await fleet.tell(name, id('disks'), forbidden, catalog)
+    await until(async () => {
+      const status = await statusOf(hub, 'disks')
+      expect(status).toMatchObject({ phase: 'Degraded', errorsLastRun: 2 })
+      expect(status.clusters?.map(({ name, reason }) => `${name} ${reason}`)).toEqual([
+        'other kube_forbidden',
+        'west role_not_granted',
+        'east undefined',
+      ])
+      expect(conditionOf(status, 'Collected')?.message).toBe(`other: may not list; west: ${message}`)
+    })
+    expect(asked[0]).toEqual(['', 'PersistentVolumeClaim'])
+    // What was known of the role a moment ago says nothing of a cluster that was read.
+    for (const name of ['west', 'other']) await fleet.tell(name, id('disks'), { rows: 1 }, catalog)
+    await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Active'))
+    expect(JSON.stringify((await statusOf(hub, 'disks')).clusters)).not.toContain('grant')
+    await manager.stop()
+  })
 })
 
 const soon = (signal?: AbortSignal) =>

@@ -32,12 +32,20 @@ export interface SourceRemover {
   removeSource(cluster: ClusterName, source: SourceId): Promise<void>
 }
 
+/** What agents may not read though a source asks for it, as known to who gives them their roles. */
+export interface AgentRoles {
+  /** why the agent of the cluster may not read the kind, and what to do; undefined: that is not known */
+  refusalOf(cluster: ClusterName, kind: { readonly group: string; readonly kind: string }): string | undefined
+}
+
 export interface SourceReconcilerOptions {
   readonly hub: KubeClient
   readonly catalog: SourceCatalog & CatalogWriter
   /** may be some seconds behind, as that of other processes is */
   readonly state: Pick<StateReader, 'availability' | 'clusters'>
   readonly ingester: SourceRemover
+  /** absent: no agent is given a role by this hub */
+  readonly agentRoles?: AgentRoles
   readonly objects: Pick<Informer<KubeObject>, 'get' | 'list'>
   readonly logger: Logger
   readonly clock: Clock
@@ -352,8 +360,11 @@ export class SourceReconciler implements Reconciler {
   }
 
   #collected(id: SourceId): Collected | undefined {
+    const { catalog, agentRoles } = this.#options
     const clusters = this.#clusters()
-    return clusters && collectedOf(id, clusters, this.#inForce.get(id)?.hash)
+    const target = catalog.source(id)?.target
+    const refusalOf = (cluster: ClusterName) => target && agentRoles?.refusalOf(cluster, target)
+    return clusters && collectedOf(id, clusters, this.#inForce.get(id)?.hash, refusalOf)
   }
 
   #idsInState(): readonly SourceId[] {
