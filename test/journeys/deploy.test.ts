@@ -22,10 +22,15 @@ interface Container {
   readonly securityContext?: { readonly readOnlyRootFilesystem?: boolean; readonly allowPrivilegeEscalation?: boolean }
   readonly resources?: { readonly limits?: object }
   readonly readinessProbe?: object
+  readonly ports?: readonly { readonly name: string; readonly containerPort: number }[]
 }
 interface Manifest {
   readonly kind: string
-  readonly metadata: { readonly name: string; readonly namespace?: string }
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string
+    readonly labels?: Readonly<Record<string, string>>
+  }
   readonly data?: Readonly<Record<string, string>>
   readonly rules?: readonly Rule[]
   readonly spec?: {
@@ -36,6 +41,9 @@ interface Manifest {
     readonly podSelector?: { readonly matchLabels: Readonly<Record<string, string>> }
     readonly selector?: { readonly matchLabels: Readonly<Record<string, string>> }
     readonly groups?: readonly object[]
+    readonly endpoints?: readonly { readonly port: string }[]
+    readonly ports?: readonly { readonly name: string; readonly port: number; readonly targetPort: string }[]
+    readonly ingress?: readonly { readonly ports?: readonly object[] }[]
   }
 }
 
@@ -67,7 +75,14 @@ const combined = (names: readonly string[]): readonly Manifest[] => {
 }
 
 /** One of each line, and none or all of what stands for itself. What needs push must build without it, too. */
-const ways = [[], ['push'], ['push', 'cert-manager'], ['push', 'cert-manager', 'load-balancer'], ['push', 'openshift']]
+const ways = [
+  [],
+  ['push'],
+  ['push', 'cert-manager'],
+  ['push', 'cert-manager', 'load-balancer'],
+  ['push', 'cert-manager', 'gateway-agents'],
+  ['push', 'openshift'],
+]
 const pages = [
   [],
   ['oidc', 'ingress'],
@@ -211,6 +226,40 @@ describe.skipIf(missing !== undefined)(`the manifests${missing === undefined ? '
     expect(settings('base')).toEqual({ API_HOST: '127.0.0.1', REDIS_HOST: 'redis', INGESTER_ENABLED: 'false' })
   })
 
+  it('let Prometheus in to both processes, whatever stands before the page', () => {
+    const labelled = (labels: Readonly<Record<string, string>> | undefined, wanted: Readonly<Record<string, string>>) =>
+      Object.entries(wanted).every(([key, value]) => labels?.[key] === value)
+    const monitored = [...all].filter(([title]) => /monitoring|overlays/.test(title))
+    expect(monitored.length).toBeGreaterThan(20)
+    for (const [title, manifests] of monitored) {
+      const scraped = of('ServiceMonitor', manifests).flatMap(({ spec }) => {
+        const services = of('Service', manifests).filter(({ metadata }) =>
+          labelled(metadata.labels, spec?.selector?.matchLabels ?? {}),
+        )
+        expect(services.length, title).toBe(1)
+        const ports = services[0]?.spec?.ports ?? []
+        const port = ports.find(({ name }) => name === spec?.endpoints?.[0]?.port)
+        const selector = services[0]?.spec?.selector as unknown as Readonly<Record<string, string>>
+        return podsOf(manifests)
+          .filter(({ metadata }) => labelled(metadata.labels, selector))
+          .map((pod) => {
+            const container = pod.spec.containers.find((one) =>
+              one.ports?.some(({ name }) => name === port?.targetPort),
+            )
+            const number = container?.ports?.find(({ name }) => name === port?.targetPort)?.containerPort
+            const lets = of('NetworkPolicy', manifests)
+              .filter((one) => labelled(pod.metadata.labels, one.spec?.podSelector?.matchLabels ?? { none: '' }))
+              .flatMap((one) => one.spec?.ingress?.flatMap((rule) => rule.ports ?? []) ?? [])
+            expect(lets, `${title}: ${pod.name}`).toContainEqual({ port: number })
+            const address = container?.env?.find(({ name }) => name === 'API_METRICS_BIND_ADDRESS')?.value
+            if (container?.name === 'api') expect(address, title).toBe(`:${number}`)
+            return container?.name
+          })
+      })
+      expect(scraped.sort(), title).toEqual(['api', 'manager'])
+    }
+  })
+
   it('receive agents only where that was chosen, on a volume that outlives the pod', () => {
     const manager = (title: string) =>
       JSON.stringify(of('Deployment', all.get(title) ?? []).find(({ metadata }) => metadata.name.includes('manager')))
@@ -269,6 +318,7 @@ describe.skipIf(missing !== undefined)(`the manifests${missing === undefined ? '
         const kinds = [
           'routes.route.openshift.io',
           'httproutes.gateway.networking.k8s.io',
+          'tlsroutes.gateway.networking.k8s.io',
           'prometheusrules.monitoring.coreos.com',
         ]
         const ready = kubectl([
@@ -300,13 +350,18 @@ describe.skipIf(missing !== undefined)(`the manifests${missing === undefined ? '
           expect(taken.status, taken.said).toBe(0)
           expect(taken.said).not.toMatch(/warning/i)
         }
-        const wrong = stringify({
-          apiVersion: 'route.openshift.io/v1',
-          kind: 'Route',
-          metadata: { name: 'x', namespace: 'clusterpulse' },
-          spec: { to: { kind: 'Servicee', name: 'x' } },
-        })
-        expect(kubectl(['apply', '--server-side', '--dry-run=server', '-f', '-'], wrong).status).not.toBe(0)
+        // That they are looked at: a wrong one of each is refused.
+        for (const [apiVersion, kind, spec] of [
+          ['route.openshift.io/v1', 'Route', { to: { kind: 'Servicee', name: 'x' } }],
+          ['gateway.networking.k8s.io/v1', 'TLSRoute', { hostnames: ['x.example.com'] }],
+          ['gateway.networking.k8s.io/v1', 'HTTPRoute', { hostnames: ['no host'] }],
+          ['cert-manager.io/v1', 'Certificate', { secretName: 'x' }],
+          ['monitoring.coreos.com/v1', 'ServiceMonitor', { endpoints: [{ port: 'metrics' }] }],
+        ] as const) {
+          const wrong = stringify({ apiVersion, kind, metadata: { name: 'x', namespace: 'clusterpulse' }, spec })
+          const refused = kubectl(['apply', '--server-side', '--dry-run=server', '-f', '-'], wrong)
+          expect([kind, refused.status, refused.said]).toEqual([kind, 1, expect.stringMatching(/invalid|Required/)])
+        }
       })
     },
   )

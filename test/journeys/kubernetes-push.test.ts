@@ -75,6 +75,7 @@ describe.skipIf(why !== undefined)(`push on Kubernetes${why === undefined ? '' :
   let port: number
   let client: Client
   let address: string
+  let scraped: number
   let manager: Running
   let agent: Running
   let readerToken: string
@@ -217,7 +218,9 @@ describe.skipIf(why !== undefined)(`push on Kubernetes${why === undefined ? '' :
     const data = { token: base64(readerToken), 'ca.crt': base64(real.access.ca ?? '') }
     await kube.create(secrets, { metadata: inHub('east'), type: 'Opaque', data })
 
+    scraped = await freePort()
     const api = start(['api', '--host', '127.0.0.1', '--port', '0'], {
+      API_METRICS_BIND_ADDRESS: `127.0.0.1:${scraped}`,
       REDIS_HOST: '127.0.0.1',
       REDIS_PORT: String(redis.port),
       VM_ENABLED: 'true',
@@ -277,6 +280,27 @@ describe.skipIf(why !== undefined)(`push on Kubernetes${why === undefined ? '' :
     expect(await kube.get(deployments, { name: AGENT, namespace: SYSTEM })).toBeUndefined()
 
     await kubectl(['apply', '--server-side', '-f', 'deploy/member/agent-installer.yaml'])
+    const may = async (...asked: readonly string[]) => {
+      const as = `--as=system:serviceaccount:${HUB}:clusterpulse-reader`
+      const run = program('kubectl', ['--kubeconfig', admin(), 'auth', 'can-i', ...asked, as])
+      await run.ended()
+      return run.stdout().trim()
+    }
+    await eventually(
+      () => may('list', 'events', '-n', SYSTEM),
+      (said) => said === 'yes',
+    )
+    // Outside of the agent's namespace none of it, by whatever name.
+    for (const asked of [
+      ['list', 'events'],
+      ['patch', `deployments/${AGENT}`],
+      ['create', `secrets/${AGENT}-token`],
+      ['get', `secrets/${AGENT}-token`],
+    ])
+      expect([asked.join(' '), await may(...asked, '-n', 'kube-system')]).toEqual([asked.join(' '), 'no'])
+    expect(await may('patch', `deployments/${AGENT}`, '-n', SYSTEM)).toBe('yes')
+    expect(await may('patch', 'deployments/other', '-n', SYSTEM)).toBe('no')
+    expect(await may('get', 'secrets/other', '-n', SYSTEM)).toBe('no')
     // A wish that changed is tried at once.
     await kube.patch(connections, inHub('east'), { spec: { collectorVersion: 'v9' } }, { kind: 'merge' })
     const deployed = await eventually(
@@ -418,6 +442,10 @@ describe.skipIf(why !== undefined)(`push on Kubernetes${why === undefined ? '' :
     expect(table).toMatch(/east +East .*Connected +healthy .*push +true +2 /)
     const [, probes] = /"port":(\d+)/.exec(agent.stderr()) ?? []
     expect((await fetch(`http://127.0.0.1:${probes}/readyz`)).status).toBe(200)
+    const measured = await fetch(`http://127.0.0.1:${scraped}/metrics`)
+    expect([measured.status, await measured.text()]).toEqual([200, expect.stringMatching(/role="api"/)])
+    // The page and the API are not there: who may scrape need not be signed in.
+    expect((await fetch(`http://127.0.0.1:${scraped}/api/v2/clusters`)).status).toBe(404)
   })
 
   it('shows a renewed certificate without a restart, and keeps the streams', { timeout: 180_000 }, async () => {
@@ -587,8 +615,8 @@ describe.skipIf(why !== undefined)(`push on Kubernetes${why === undefined ? '' :
     }
     for (const [of, key] of installed) {
       const left = await kube.get(of, key)
-      // Nobody here ends namespaces: that it is on its way is all there can be.
-      if (of === namespaces) expect(left?.metadata.deletionTimestamp).toBeDefined()
+      // It was there before: made by the file that lets the hub in.
+      if (of === namespaces) expect(left?.metadata.deletionTimestamp).toBeUndefined()
       else expect(left, of.kind).toBeUndefined()
     }
     expect(await kube.get(secrets, inHub('east-agent'))).toBeUndefined()

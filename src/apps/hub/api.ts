@@ -8,9 +8,10 @@ import { RedisMarks } from '#redis'
 import { RedisRegistries } from '#registry'
 import { countBuild, Metrics } from '#runtime'
 import { OriginalState, RedisMirror, RedisNodeSeries } from '#state'
-import type { ApiConfig } from './config.ts'
+import type { Address, ApiConfig } from './config.ts'
 import { historyReader } from './history.ts'
 import { hubAccess } from './hub-access.ts'
+import { metricsPart } from './probes.ts'
 import { redisConnection } from './redis.ts'
 import { HUB_CLIENT, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
 import { serving } from './serve.ts'
@@ -27,6 +28,8 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
   const logger = roleLogger(config.logLevel, 'api', version, warnings)
   const metrics = new Metrics({ role: 'api' })
   countBuild(metrics, version)
+  const scrape = (address: Address) =>
+    metricsPart(address, 'API_METRICS_BIND_ADDRESS', { page: () => metrics.registry.metrics(), metrics, logger })
   // Redis may come later: until then data routes answer 503 and say so.
   const connection = redisConnection(config.redis)
   const isOriginal = config.stateSource === 'original'
@@ -97,6 +100,7 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
   })
   await runUntilSignal(
     [
+      ...(config.metricsAddress ? [scrape(config.metricsAddress)] : []),
       mirror,
       events,
       ...(history ? [history] : []),

@@ -76,6 +76,8 @@ export interface ApiConfig {
   readonly stateSource: StateSource
   readonly web: WebConfig
   readonly history: HistoryConfig
+  /** of /metrics, beside the page's port; absent: there only */
+  readonly metricsAddress?: Address
 }
 
 /** whose keys in Redis are read: those of our manager, or the documented ones that an original manager writes */
@@ -224,8 +226,15 @@ function web(read: ConfigReader, defaults: { host: string }): WebConfig {
   }
 }
 
-function address(read: ConfigReader, name: string, fallback: string, meaning: string): Address {
-  const text = read.text(name, { default: fallback, meaning })
+const address = (read: ConfigReader, name: string, fallback: string, meaning: string): Address =>
+  parsedAddress(read, name, read.text(name, { default: fallback, meaning }))
+
+function optionalAddress(read: ConfigReader, name: string, meaning: string): Address | undefined {
+  const text = read.optionalText(name, { meaning })
+  return text === undefined ? undefined : parsedAddress(read, name, text)
+}
+
+function parsedAddress(read: ConfigReader, name: string, text: string): Address {
   const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(text)
   const port = Number(match?.[3])
   if (!match || port > 65535) {
@@ -340,6 +349,14 @@ function describeApi(read: ConfigReader): ApiConfig {
     stateSource: stateSource(read, served),
     web: served,
     history: history(read, 'api'),
+    ...optional(
+      'metricsAddress',
+      optionalAddress(
+        read,
+        'API_METRICS_BIND_ADDRESS',
+        'one more address of /metrics, for Prometheus where the page is reached through a proxy only',
+      ),
+    ),
     ...optional(
       'kubeconfig',
       read.optionalText('KUBECONFIG', {

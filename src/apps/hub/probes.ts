@@ -46,7 +46,34 @@ export function probesPart(options: ProbesOptions): Part {
       error: faults.map(([name, fault]) => `${name}: ${fault}`).join('; '),
     })
   }
-  const scrape: RequestListener = (request, response) => {
+  return {
+    name: 'probes',
+    async start() {
+      servers.push(await listen(health, healthAddress, 'HEALTH_PROBE_BIND_ADDRESS', options))
+      servers.push(await listen(scraped(page), metricsAddress, 'METRICS_BIND_ADDRESS', options))
+    },
+    stop: () => closeAll(servers),
+  }
+}
+
+/** `/metrics` of a process that serves other things on another port. */
+export function metricsPart(
+  address: Address,
+  setting: string,
+  options: Pick<ProbesOptions, 'page' | 'logger' | 'metrics'>,
+): Part {
+  const servers: Server[] = []
+  return {
+    name: 'metrics',
+    async start() {
+      servers.push(await listen(scraped(options.page), address, setting, options))
+    },
+    stop: () => closeAll(servers),
+  }
+}
+
+function scraped(page: () => Promise<string>): RequestListener {
+  return (request, response) => {
     if (request.url?.split('?')[0] !== '/metrics')
       return answer(response, 404, { error: 'there is /metrics', code: 'route_not_found' })
     page().then(
@@ -54,16 +81,10 @@ export function probesPart(options: ProbesOptions): Part {
       (error: unknown) => answer(response, 500, { error: String(error), code: 'unexpected' }),
     )
   }
-  return {
-    name: 'probes',
-    async start() {
-      servers.push(await listen(health, healthAddress, 'HEALTH_PROBE_BIND_ADDRESS', options))
-      servers.push(await listen(scrape, metricsAddress, 'METRICS_BIND_ADDRESS', options))
-    },
-    async stop() {
-      await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve).closeAllConnections())))
-    },
-  }
+}
+
+async function closeAll(servers: readonly Server[]): Promise<void> {
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve).closeAllConnections())))
 }
 
 /** A check that cannot run yet, since its part is not started, is a reason too. */
