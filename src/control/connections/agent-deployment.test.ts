@@ -274,6 +274,38 @@ for (const { title, skip, open } of apis) {
       await kube.delete(storageClasses, { name: 'slow' })
     })
 
+    it('fixes the group of the buffer but where the member is an OpenShift, which assigns its own', async () => {
+      if (!(await kube.serves(agentResources.persistentvolumeclaim))) return
+      const bufferVolume = { size: '2Gi', storageClass: 'any' }
+      const contextOf = async () => {
+        const { template } = (await kube.get(agentResources.deployment, agentKeys.deployment))!.spec as {
+          template: { spec: { securityContext: object; containers: readonly { securityContext: object }[] } }
+        }
+        return [template.spec.securityContext, template.spec.containers[0]?.securityContext] as const
+      }
+      await deploy({ bufferVolume })
+      expect((await contextOf())[0]).toMatchObject({ runAsNonRoot: true, fsGroup: 65532 })
+      // The same API, which says that it knows SecurityContextConstraints.
+      const openShift = new Proxy(kube, {
+        get(target, name) {
+          if (name === 'serves')
+            return async (resource: Resource, asked?: AbortSignal) =>
+              resource.kind === 'SecurityContextConstraints' || target.serves(resource, asked)
+          const value: unknown = Reflect.get(target, name)
+          return typeof value === 'function' ? value.bind(target) : value
+        },
+      })
+      const wish = { settings: settings({ bufferVolume }), collectors, credentials, now: Date.now(), signal }
+      expect(await deployAgent({ kube: openShift, cluster, ...wish })).toMatchObject({ kind: 'deployed' })
+      const [pod, container] = await contextOf()
+      expect(pod).toMatchObject({ runAsNonRoot: true })
+      for (const fixed of ['fsGroup', 'runAsUser', 'runAsGroup', 'supplementalGroups']) {
+        expect(pod).not.toHaveProperty(fixed)
+        expect(container).not.toHaveProperty(fixed)
+      }
+      expect(await volumeOf()).toMatchObject({ persistentVolumeClaim: {} })
+    })
+
     it('goes on without a claim that the member refuses, and names why', async () => {
       if (!(await kube.serves(agentResources.persistentvolumeclaim))) return
       await aClass('fast', true)
