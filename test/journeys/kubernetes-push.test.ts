@@ -571,9 +571,9 @@ describe.skipIf(why !== undefined)(`push on Kubernetes${why === undefined ? '' :
       const account = `--serviceaccount=${HUB}:clusterpulse-reader`
       await kubectl(['create', 'clusterrolebinding', `give-${plural}`, `--clusterrole=give-${plural}`, account])
     }
-    await grant('persistentvolumeclaims')
+    await grant('resourcequotas')
     await declareSource('maps', 'ConfigMap')
-    await declareSource('claims', 'PersistentVolumeClaim')
+    await declareSource('quotas', 'ResourceQuota')
     const right = 'get, list configmaps'
     const refused = (status: MetricSourceStatus) => status.clusters?.[0]?.reason === 'role_not_granted'
     const named = await eventually(() => sourceStatus('maps'), refused, SLOW_MS).catch((error: unknown) => {
@@ -584,8 +584,8 @@ describe.skipIf(why !== undefined)(`push on Kubernetes${why === undefined ? '' :
     expect(named.clusters?.[0]?.message).toContain(said)
     expect(named.message).toContain(said)
     // One that is refused costs the others nothing.
-    await phaseOf('claims', 'Active')
-    expect([await roleHolds('persistentvolumeclaims'), await roleHolds('configmaps')]).toEqual([true, false])
+    await phaseOf('quotas', 'Active')
+    expect([await roleHolds('resourcequotas'), await roleHolds('configmaps')]).toEqual([true, false])
 
     expect(await manager.kill('SIGTERM'), manager.stderr()).toBe(0)
     await startManager({ MANAGER_PROCESSES: '2' })
