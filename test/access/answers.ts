@@ -333,7 +333,7 @@ const marks = /zq\d+x\d+qz/g
 /** With its maps as lists, for text. */
 const plainState = ({ parts, custom, ...rest }: ClusterState): unknown => [
   rest,
-  [...custom.values()].map(({ rows, errors }) => [rows.columns, errors]),
+  [...custom.values()].map(({ rows, errors }) => [rows.toColumns(), errors]),
   Object.values(parts).map(({ items }) => [...(items as ReadonlyMap<string, unknown>).values()]),
 ]
 

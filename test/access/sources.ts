@@ -1,6 +1,6 @@
 import type { SourceCatalog } from '#catalog'
 import { type CompiledSource, compileMetricSource } from '#metricsource'
-import { type Aggregated, type CustomRows, invariant } from '#model'
+import { type Aggregated, invariant, type Table } from '#model'
 
 /** Types that the worlds collect. Names are those that policies use, also where no declaration could be called so. */
 const types = ['__proto__', 'deployments', 'pvc', 'vm']
@@ -38,7 +38,7 @@ function aSource(typeName: string): CompiledSource {
 export const sources: readonly CompiledSource[] = types.map(aSource)
 
 /** The same sums, read off the specification: slowly, one after the other. */
-export function sumsOf(rows: CustomRows): Readonly<Record<string, Aggregated>> {
+export function sumsOf(rows: Table): Readonly<Record<string, Aggregated>> {
   const all = [...rows.rows()].map(({ values }) => values)
   const amounts = all.map(({ amount }) => amount).filter((amount) => typeof amount === 'number')
   const phases = [...new Set(all.map(({ phase }) => String(phase)))]

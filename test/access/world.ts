@@ -4,7 +4,6 @@ import {
   type ClusterOperatorSnapshot,
   type ClusterState,
   type CustomRow,
-  CustomRows,
   type CustomState,
   type DeploymentSnapshot,
   type FleetEvent,
@@ -14,6 +13,7 @@ import {
   type PodCounts,
   parseClusterName,
   type SnapshotType,
+  Table,
 } from '#model'
 import { evaluateHealth } from '#state'
 import { sources } from './sources.ts'
@@ -250,7 +250,7 @@ function customOf({ custom, collected, unread }: PlainCluster): ClusterState['cu
     .filter(({ typeName }) => collected.includes(typeName))
     .map((source): CustomState => {
       const own = custom.filter(({ type }) => type === source.typeName)
-      const rows = CustomRows.of(
+      const rows = Table.of(
         source.columns.map(({ name }) => name),
         own.map(({ name, namespace = '', labels, values, mark }) => ({
           name,

@@ -11,11 +11,12 @@ import {
 import {
   type Aggregated,
   type CustomError,
-  type CustomRows,
   type CustomValue,
   type FieldReport,
+  scalarOf,
   seconds,
   systemClock,
+  type Table,
 } from '#model'
 import type { Answer } from './access.ts'
 import { age, type Column, table } from './format.ts'
@@ -40,7 +41,7 @@ export interface EvalOptions {
 
 /** What a source gave of some objects, or of a cluster. */
 export interface Evaluated {
-  readonly rows: CustomRows
+  readonly rows: Table
   readonly aggregations: Readonly<Record<string, Aggregated>>
   readonly reports: readonly FieldReport[]
   readonly truncated: boolean
@@ -164,13 +165,16 @@ function printed(
 ): string {
   const columns: Column<number>[] = [
     ...(source.target.scope === 'Namespaced'
-      ? [{ header: 'NAMESPACE', value: (row: number) => rows.row(row).namespace }]
+      ? [{ header: 'NAMESPACE', value: (row: number) => rows.namespaceAt(row) }]
       : []),
-    { header: 'NAME', value: (row) => rows.row(row).name },
-    ...source.columns.map(({ name, unit }) => ({
-      header: name.toUpperCase(),
-      value: (row: number) => cell(rows.column(name)?.[row] ?? null, unit, options.now),
-    })),
+    { header: 'NAME', value: (row) => rows.nameAt(row) },
+    ...source.columns.map(({ name, unit }) => {
+      const value = rows.column(name)
+      return {
+        header: name.toUpperCase(),
+        value: (row: number) => cell(scalarOf(value?.(row) ?? null), unit, options.now),
+      }
+    }),
   ]
   const shown = Array.from({ length: Math.min(rows.size, options.limit) }, (_, row) => row)
   const more = rows.size > shown.length ? [`… and ${rows.size - shown.length} more (--limit)`] : []

@@ -1,6 +1,7 @@
-import type { CustomFacts, CustomPart, CustomRows, SourceId } from './custom.ts'
+import type { CustomFacts, CustomPart, SourceId } from './custom.ts'
 import type { ClusterName } from './names.ts'
 import type { SnapshotOf, SnapshotType } from './snapshots.ts'
+import type { Table } from './table.ts'
 
 /** Who collected: the hub itself, or an agent beside the cluster. */
 export type Source = 'pull' | 'push'
@@ -87,7 +88,7 @@ export interface Batch {
 
 /** All items of each type as of one batch: what `changed` parts of the next are a difference to. */
 export type BatchView = { readonly [T in SnapshotType]?: ReadonlyMap<string, SnapshotOf<T>> } & {
-  readonly custom?: ReadonlyMap<SourceId, CustomRows>
+  readonly custom?: ReadonlyMap<SourceId, Table>
   /** what the last complete collection of each said besides, so that it is told once */
   readonly customFacts?: ReadonlyMap<SourceId, CustomFacts & { readonly hash: string }>
 }

@@ -89,6 +89,7 @@ export const kinds = {
   records: 6,
   rows: 7,
   mixed: 8,
+  json: 9,
 } as const
 export type Kind = (typeof kinds)[keyof typeof kinds]
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Batch, type CustomPart, CustomRows, parseClusterName } from '#model'
+import { type Batch, type CustomPart, parseClusterName, Table } from '#model'
 import { decodeBody, encodeBody } from './body.ts'
 import { Writer } from './bytes.ts'
 import { WireError } from './errors.ts'
@@ -60,7 +60,7 @@ describe('what MetricSources saw', () => {
 describe('a source that did not change', () => {
   const fields = ['phase', 'cpu', 'memory', 'node', 'ready']
   const rowsOf = (count: number, changed = -1) =>
-    CustomRows.of(
+    Table.of(
       fields,
       Array.from({ length: count }, (_, i) => ({
         namespace: `team-${i % 40}`,
@@ -75,7 +75,7 @@ describe('a source that did not change', () => {
         },
       })),
     )
-  const part = (rows: CustomRows, durationMs: number): CustomPart => ({
+  const part = (rows: Table, durationMs: number): CustomPart => ({
     source: 'monitoring/pods',
     hash: '0123456789abcdef',
     durationMs,
@@ -112,7 +112,7 @@ describe('a source that did not change', () => {
 
   it('is told whole where its fields are others', () => {
     const first = batch([part(rowsOf(10), 5)])
-    const rows = CustomRows.of(['other'], rowsOf(10).rows())
+    const rows = Table.of(['other'], rowsOf(10).rows())
     const body = encodeBody(batch([part(rows, 5)], { sequence: 6 }), viewOf(first))
     const { batch: told } = decodeBody(body, { ...headOf(first), sequence: 6, base: 5 }, again(first).view)
     expect(told.custom).toMatchObject([{ outcome: 'complete' }])

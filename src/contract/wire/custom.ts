@@ -4,15 +4,18 @@ import {
   type CustomError,
   type CustomFacts,
   type CustomPart,
-  CustomRows,
   type FieldReport,
   invariant,
+  type JsonValue,
+  type Keys,
+  Table,
+  type TableColumns,
 } from '#model'
 import { type Codec, type Decoding, ELEMENT_COST, type Encoding, readColumn, writeColumn } from './column.ts'
 import { WireError } from './errors.ts'
 import { recordCodec, setOwn } from './nested.ts'
 import { readPlaces, writePlaces } from './places.ts'
-import { numberCodec, scalarCodec, textCodec } from './scalars.ts'
+import { numberCodec, scalarCodec, textCodec, valueCodec } from './scalars.ts'
 
 /*
  * What a MetricSource saw, as the slot `custom` among the parts of a body: rows in columns whose names come with them. A
@@ -33,6 +36,7 @@ const outcomes = ['complete', 'changed', 'absent', 'forbidden', 'unreachable'] a
 const unread = ['absent', 'forbidden', 'unreachable'] as const
 
 const scalar = scalarCodec()
+const value = valueCodec()
 const text = textCodec(false, undefined)
 const count = numberCodec(false, true)
 const duration = numberCodec(false, false)
@@ -94,8 +98,8 @@ export function customViewOf(
   const customFacts = new Map(base.customFacts)
   for (const part of told) {
     const { source } = part
-    const before = custom.get(source) ?? CustomRows.empty
-    custom.set(source, part.outcome === 'complete' ? part.rows : before.patched(part.put, part.removed))
+    const before = custom.get(source) ?? Table.empty
+    custom.set(source, part.outcome === 'complete' ? part.rows : before.patch(part.put, part.removed))
     customFacts.set(source, seenOf(part))
   }
   return { custom, customFacts }
@@ -233,9 +237,9 @@ function readReports(out: Decoding): readonly FieldReport[] {
 
 // Rows
 
-function writeRows(rows: CustomRows, into: Encoding): void {
+function writeRows(rows: Table, into: Encoding): void {
   const { to } = into
-  const { namespaces, names, labels, values } = rows.columns
+  const { namespaces, names, labels, values } = rows.toColumns()
   if (rows.size > MAX_ROWS || values.length > MAX_FIELDS) throw new WireError('a source has more than a part may hold')
   to.varint(rows.size)
   into.charge(rows.size * (ROW_COST + values.length))
@@ -243,10 +247,10 @@ function writeRows(rows: CustomRows, into: Encoding): void {
   writeColumn(text, namespaces, into)
   writeColumn(text, names, into)
   writeColumn(labelMap, labels, into)
-  for (const column of values) writeColumn(scalar, column, into)
+  for (const column of values) writeColumn(value, column, into)
 }
 
-function readRows(fields: readonly string[], out: Decoding): CustomRows {
+function readRows(fields: readonly string[], out: Decoding): Table {
   const size = out.from.varint()
   if (size > MAX_ROWS) throw new WireError('a source has more rows than a part may hold')
   out.charge(size * (ROW_COST + fields.length))
@@ -256,12 +260,12 @@ function readRows(fields: readonly string[], out: Decoding): CustomRows {
     namespaces: column(text) as string[],
     names: column(text) as string[],
     labels: column(labelMap) as Record<string, string>[],
-    values: fields.map(() => column(scalar) as (string | number | boolean | null)[]),
+    values: fields.map(() => column(value) as JsonValue[]),
   })
 }
 
-function checked(columns: CustomRows['columns']): CustomRows {
-  const rows = CustomRows.from(columns)
+function checked(columns: TableColumns): Table {
+  const rows = Table.from(columns)
   if (!rows) throw new WireError('the rows of a source make no table')
   return rows
 }
@@ -269,57 +273,36 @@ function checked(columns: CustomRows['columns']): CustomRows {
 const ALL_ROWS = 0
 const SOME_ROWS = 1
 
-function writeRowChanges(rows: CustomRows, base: CustomRows, into: Encoding): void {
+function writeRowChanges(rows: Table, base: Table, into: Encoding): void {
   const { to } = into
-  const { put, removed } = rows.since(base)
-  const [changed, added]: [number[], number[]] = [[], []]
-  const before: number[] = []
-  for (let row = 0; row < put.size; row++) {
-    const place = base.indexOf(put.columns.namespaces[row] ?? '', put.columns.names[row] ?? '')
-    if (place < 0) added.push(row)
-    else {
-      changed.push(row)
-      before.push(place)
-    }
-  }
+  const { changed, before, added, removed } = rows.changes(base)
   to.varint(base.size)
   to.u32(checkOf(base))
-  writePlaces(removedPlaces(base, rows, removed.length), to)
+  writePlaces(removed, to)
   writePlaces(before, to)
-  if (changed.length > 0) writeChangedColumns(base.only(before), put.only(changed), into)
-  writeRows(put.only(added), into)
+  if (changed.length > 0) writeChangedColumns(base.only(before), rows.only(changed), into)
+  writeRows(rows.only(added), into)
 }
 
-/** Ids are for people; places are exact whatever the names. */
-function removedPlaces(base: CustomRows, rows: CustomRows, most: number): number[] {
-  const places: number[] = []
-  const { namespaces, names } = base.columns
-  for (let place = 0; place < base.size && places.length < most; place++)
-    if (rows.indexOf(namespaces[place] ?? '', names[place] ?? '') < 0) places.push(place)
-  return places
-}
-
-function writeChangedColumns(before: CustomRows, after: CustomRows, into: Encoding): void {
+function writeChangedColumns(before: Table, after: Table, into: Encoding): void {
   const { to } = into
   into.charge(after.size * (ROW_COST + after.fields.length))
+  const [old, now] = [before.toColumns(), after.toColumns()]
   const columns = [
-    { codec: labelMap, old: before.columns.labels, now: after.columns.labels },
-    ...after.columns.values.map((now, i) => ({ codec: scalar, old: before.columns.values[i] ?? [], now })),
-  ].map(({ codec, old, now }) => ({ codec, now, differs: now.map((value, i) => !sameValue(codec, old[i], value)) }))
+    { codec: labelMap, old: old.labels as readonly unknown[], now: now.labels as readonly unknown[] },
+    ...now.values.map((values, i) => ({ codec: value, old: old.values[i] ?? [], now: values })),
+  ].map(({ codec, old, now }) => ({ codec, now, differs: now.map((one, i) => !sameValue(codec, old[i], one)) }))
   to.bits(columns.map(({ differs }) => differs.includes(true)))
   for (const { codec, now, differs } of columns) {
     if (!differs.includes(true)) continue
     const isAll = !differs.includes(false)
     to.u8(isAll ? ALL_ROWS : SOME_ROWS)
     if (!isAll) to.bits(differs)
-    writeColumn(codec, isAll ? now : (now as readonly unknown[]).filter((_, i) => differs[i]), into)
+    writeColumn(codec, isAll ? now : now.filter((_, i) => differs[i]), into)
   }
 }
 
-function readRowChanges(
-  base: CustomRows,
-  out: Decoding,
-): { readonly put: CustomRows; readonly removed: readonly string[] } {
+function readRowChanges(base: Table, out: Decoding): { readonly put: Table; readonly removed: readonly string[] } {
   const { from } = out
   if (from.varint() !== base.size || from.u32() !== checkOf(base))
     throw new WireError('the difference is to another base', { code: 'base_mismatch' })
@@ -328,13 +311,13 @@ function readRowChanges(
   const before = base.only(places)
   const changed = places.length > 0 ? readChangedColumns(before, out) : before
   const added = readRows(base.fields, out)
-  return { put: changed.patched(added, []), removed }
+  return { put: changed.patch(added, []), removed }
 }
 
-function readChangedColumns(before: CustomRows, out: Decoding): CustomRows {
-  const { columns, size } = before
-  out.charge(size * (ROW_COST + before.fields.length))
-  const told = out.from.bits(1 + before.fields.length)
+function readChangedColumns(before: Table, out: Decoding): Table {
+  const { fields, size } = before
+  out.charge(size * (ROW_COST + fields.length))
+  const told = out.from.bits(1 + fields.length)
   const column = <T>(codec: Codec, place: number, old: readonly T[]): readonly T[] => {
     if (!told[place]) return old
     const rows = out.from.u8()
@@ -344,29 +327,54 @@ function readChangedColumns(before: CustomRows, out: Decoding): CustomRows {
     const differs = out.from.bits(size)
     const values = readList(codec, differs.filter((differ) => differ).length, out) as T[]
     let next = 0
-    return old.map((value, row) => (differs[row] ? (values[next++] as T) : value))
+    return old.map((one, row) => (differs[row] ? (values[next++] as T) : one))
   }
+  const columns = before.toColumns()
   const labels = column(labelMap, 0, columns.labels)
-  return checked({ ...columns, labels, values: columns.values.map((old, i) => column(scalar, i + 1, old)) })
+  return checked({ ...columns, labels, values: columns.values.map((old, i) => column(value, i + 1, old)) })
 }
 
-const checks = new WeakMap<CustomRows, number>()
+/** What a check was before and after the namespaces, and the names, of a chunk. */
+interface Passed {
+  namespaces: readonly [before: number, after: number]
+  names: readonly [before: number, after: number]
+}
 
-/** FNV-1a over the keys of the rows and the fields: tells a base of others from the right one. */
-function checkOf(rows: CustomRows): number {
-  const known = checks.get(rows)
-  if (known !== undefined) return known
-  const { fields, namespaces, names } = rows.columns
+const passed = new WeakMap<Keys, Passed>()
+const NEVER = [-1, -1] as const
+
+/**
+ * FNV-1a over the fields, then all namespaces, then all names: tells a base of others from the right one. Of a chunk whose keys
+ * were passed with the same hash before, what came out is known: values that change cost nothing.
+ */
+function checkOf({ fields, chunks }: Table): number {
   let hash = 0x811c9dc5
-  for (const list of [fields, namespaces, names]) {
-    for (const one of list) {
-      for (let i = 0; i < one.length; i++) hash = Math.imul(hash ^ one.charCodeAt(i), 0x01000193)
-      // No unit of UTF-16: the end of a text.
-      hash = Math.imul(hash ^ 0x10000, 0x01000193)
-    }
+  for (const field of fields) hash = hashed(hash, field)
+  for (const { keys } of chunks) {
+    const known = passed.get(keys) ?? { namespaces: NEVER, names: NEVER }
+    passed.set(keys, known)
+    if (known.namespaces[0] !== hash) {
+      const before = hash
+      for (let row = 0; row < keys.names.length; row++) hash = hashed(hash, keys.namespaces.at(row))
+      known.namespaces = [before, hash]
+    } else hash = known.namespaces[1]
   }
-  checks.set(rows, hash >>> 0)
+  for (const { keys } of chunks) {
+    const known = passed.get(keys) as Passed // the loop before has set it
+    if (known.names[0] !== hash) {
+      const before = hash
+      for (const name of keys.names) hash = hashed(hash, name)
+      known.names = [before, hash]
+    } else hash = known.names[1]
+  }
   return hash >>> 0
+}
+
+function hashed(before: number, text: string): number {
+  let hash = before
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  // No unit of UTF-16: the end of a text.
+  return Math.imul(hash ^ 0x10000, 0x01000193)
 }
 
 // Small things

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Batch, type CustomPart, parseClusterName } from '#model'
+import { type Batch, type CustomPart, parseClusterName, type Table } from '#model'
 import {
   CustomCollectedResourceSchema,
   CustomResourceBatchSchema,
@@ -67,10 +67,10 @@ describe('custom resources of the original', () => {
 
   it('have scalars alone: lists and objects are their JSON, and a number beyond all is none', () => {
     const part = custom([resource('x', '{"list": [1, "a"], "map": {"k": null}, "huge": 1e999, "__proto__": "own"}')])
-    expect(part.rows.column('list')).toEqual(['[1,"a"]'])
-    expect(part.rows.column('map')).toEqual(['{"k":null}'])
-    expect(part.rows.column('huge')).toEqual([null])
-    expect(part.rows.column('__proto__')).toEqual(['own'])
+    expect(part.rows.column('list')?.(0)).toBe('[1,"a"]')
+    expect(part.rows.column('map')?.(0)).toBe('{"k":null}')
+    expect(part.rows.column('huge')?.(0)).toBe(null)
+    expect(part.rows.column('__proto__')?.(0)).toBe('own')
   })
 
   it('go to a hub of the original and come back, as far as it can tell', () => {
@@ -86,8 +86,10 @@ describe('custom resources of the original', () => {
         if (again?.outcome !== 'complete') throw new Error('it is complete')
         expect(again.rows.size).toBe(part.rows.size)
         for (const field of part.rows.size > 0 ? fields : []) {
-          // JSON has no -0, and half a surrogate pair is no UTF-8: escaped, it is.
-          expect(JSON.stringify(again.rows.column(field))).toBe(JSON.stringify(part.rows.column(field)))
+          const texts = ({ rows }: { rows: Table }) =>
+            [...rows.rows()].map(({ values }) => JSON.stringify(values[field]))
+          // Half a surrogate pair is no UTF-8: escaped, it is.
+          expect(texts(again)).toEqual(texts(part))
         }
         const numbers = Object.entries(part.aggregations).filter(([, value]) => typeof value === 'number')
         expect(Object.entries(again.aggregations).sort()).toEqual(numbers.sort())

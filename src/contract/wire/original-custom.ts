@@ -3,10 +3,10 @@ import {
   type Aggregated,
   type CustomPart,
   type CustomRow,
-  CustomRows,
   type CustomValue,
   type FieldReport,
   type SourceId,
+  Table,
 } from '#model'
 import type {
   CustomCollectedResource,
@@ -53,7 +53,7 @@ function customPart({ sourceId, resources, ...batch }: CustomResourceBatch, hash
     hash,
     durationMs: duration > 0 ? duration : 0,
     outcome: 'complete',
-    rows: CustomRows.of([...fields], rows),
+    rows: Table.of([...fields], rows),
     aggregations: aggregationsOf(batch.aggregationValues),
     truncated: batch.truncated || isCut,
     errors: [],

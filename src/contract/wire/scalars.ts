@@ -1,3 +1,4 @@
+import { type JsonValue, sameJson } from '#model'
 import { LARGEST, varintSize, zigzag } from './bytes.ts'
 import {
   type Codec,
@@ -236,6 +237,28 @@ function readMixed(count: number, codecOf: (sort: string) => Codec, out: Decodin
     }),
   )
   return sorts.map((sort) => columns.get(sort)?.next().value)
+}
+
+/**
+ * Any JSON: scalars as `scalarCodec` writes them; where a list or an object is among them, every value as its JSON. Peers of
+ * former builds refuse the latter: only kinds that they do not know have such values.
+ */
+export function valueCodec(): Codec {
+  const [scalar, json] = [scalarCodec(), jsonCodec()]
+  const isScalar = (value: unknown) => typeof value !== 'object'
+  return {
+    nullable: true,
+    blank: null,
+    equal: (a, b) => sameJson(a as JsonValue, b as JsonValue),
+    key: (value) => (isScalar(value) ? scalar : json).key(value),
+    write(values, into) {
+      if (values.every(isScalar)) return scalar.write(values, into)
+      json.write(values, into)
+      return kinds.json
+    },
+    read: (kind, count, out) =>
+      kind === kinds.json ? json.read(kinds.texts, count, out) : scalar.read(kind, count, out),
+  }
 }
 
 /** Places in the table of texts. 0 is the next that this column is the first to use, else the place plus one. */

@@ -89,12 +89,11 @@ function searchTypes(types: Iterable<VisibleType>, words: readonly string[], fou
     const { count, places, rows, cluster, source } = type
     if (count === 0 || count > left) continue
     left -= count
-    const { names, namespaces } = rows.columns
     const title = source.typeName.toLowerCase()
     // No object is made for what does not match.
     for (let at = 0; at < count; at++) {
       const place = places ? (places[at] as number) : at // below its length
-      const [name = '', namespace = ''] = [names[place], namespaces[place]]
+      const [name, namespace] = [rows.nameAt(place), rows.namespaceAt(place)]
       if (!words.every((word) => holds(name, word) || holds(namespace, word) || title.includes(word))) continue
       const detail = namespace === '' ? source.typeName : `${source.typeName} in ${namespace}`
       found({

@@ -1,5 +1,5 @@
 import type { ResourceDescriptor } from '#metricsource'
-import { CustomRows, type CustomValue, invariant, momentOf, unitText } from '#model'
+import { type CustomValue, invariant, momentOf, scalarOf, Table, unitText } from '#model'
 import { Best } from './best.ts'
 import { InvalidCursorError, readCursor, writeCursor } from './page.ts'
 import { RefusedError } from './problem.ts'
@@ -94,11 +94,10 @@ function passes(tests: readonly Test[], place: number): boolean {
 
 // ── filters ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function testsOf(type: VisibleType, rows: CustomRows, { namespace, q = '', where = [] }: RowsQuery): readonly Test[] {
-  const { namespaces } = rows.columns
+function testsOf(type: VisibleType, rows: Table, { namespace, q = '', where = [] }: RowsQuery): readonly Test[] {
   const words = [...new Set(q.toLowerCase().split(/\s+/))].filter(Boolean).slice(0, 10)
   return [
-    ...(namespace === undefined ? [] : [(place: number) => namespaces[place] === namespace]),
+    ...(namespace === undefined ? [] : [(place: number) => rows.namespaceAt(place) === namespace]),
     ...where.map((text) => conditionOf(type, rows, text)),
     ...words.map((word) => wordTest(rows, word)),
   ]
@@ -106,7 +105,7 @@ function testsOf(type: VisibleType, rows: CustomRows, { namespace, q = '', where
 
 const condition = /^([^=!<>]+)(!=|=|>|<)(.*)$/s
 
-function conditionOf(type: VisibleType, rows: CustomRows, text: string): Test {
+function conditionOf(type: VisibleType, rows: Table, text: string): Test {
   const [, name, operator, operand = ''] = condition.exec(text) ?? []
   if (name === undefined || operator === undefined)
     throw new RefusedError('invalid_parameter', `where=${text.slice(0, 80)} is none of field=text, !=, > and <`)
@@ -133,8 +132,8 @@ function isSame(value: CustomValue, text: string): boolean {
 /** Most columns have few different values: each is looked into once. */
 const maxRemembered = 10_000
 
-function wordTest(rows: CustomRows, word: string): Test {
-  const { names, namespaces, values } = rows.columns
+function wordTest(rows: Table, word: string): Test {
+  const columns = rows.fields.map((field) => columnNamed(rows, field))
   const known = new Map<CustomValue, boolean>()
   const holds = (value: CustomValue): boolean => {
     if (value === null) return false
@@ -146,19 +145,23 @@ function wordTest(rows: CustomRows, word: string): Test {
     return has
   }
   return (place) =>
-    (names[place] ?? '').toLowerCase().includes(word) ||
-    holds(namespaces[place] ?? '') ||
-    values.some((column) => holds(column[place] ?? null))
+    rows.nameAt(place).toLowerCase().includes(word) ||
+    holds(rows.namespaceAt(place)) ||
+    columns.some((column) => holds(column(place)))
+}
+
+/** What can be compared and shown: of a list or an object its JSON. Of a field that is not there nothing. */
+function columnNamed(rows: Table, field: string): Column {
+  const value = rows.column(field)
+  return (place) => (value ? scalarOf(value(place)) : null)
 }
 
 /** @throws RefusedError `invalid_parameter` with the columns there are */
-function columnOf({ source, cluster }: VisibleType, rows: CustomRows, name: string): Column {
-  const { names, namespaces } = rows.columns
-  if (name === 'name') return (place) => source.rowName(names[place] ?? '')
+function columnOf({ source, cluster }: VisibleType, rows: Table, name: string): Column {
+  if (name === 'name') return (place) => source.rowName(rows.nameAt(place))
   if (name === 'cluster') return () => cluster.name
-  if (name === 'namespace') return (place) => namespaces[place] ?? null
-  const values = rows.column(name)
-  if (values) return (place) => values[place] ?? null
+  if (name === 'namespace') return (place) => rows.namespaceAt(place)
+  if (rows.fields.includes(name)) return columnNamed(rows, name)
   const columns = source.columns.map((column) => column.name)
   if (columns.includes(name)) return () => null // declared, and not collected yet
   const known = ['name', 'namespace', 'cluster', ...columns].join(', ')
@@ -174,7 +177,7 @@ class Ordered {
   /** rows already lie in this order */
   readonly isNatural: boolean
   readonly #types: readonly VisibleType[]
-  readonly #rows: readonly CustomRows[]
+  readonly #rows: readonly Table[]
   readonly #columns: readonly Column[]
   readonly #sort: string
   readonly #order: 'asc' | 'desc'
@@ -185,9 +188,7 @@ class Ordered {
     this.#rows = types.map(({ rows }) => rows)
     // Clusters stand by name, and rows of one by namespace.
     this.isNatural = sort === 'cluster' || (sort === 'namespace' && types.length < 2)
-    this.#columns = this.isNatural
-      ? []
-      : types.map((type, at) => columnOf(type, this.#rows[at] ?? CustomRows.empty, sort))
+    this.#columns = this.isNatural ? [] : types.map((type, at) => columnOf(type, this.#rows[at] ?? Table.empty, sort))
     this.#sort = sort
     this.#order = order
   }
@@ -207,9 +208,8 @@ class Ordered {
 
   cursorOf(at: number): string {
     const [type, rows] = this.#of(at)
-    const { names, namespaces } = rows.columns
     const place = at % SPAN
-    const key = JSON.stringify([type.cluster.name, namespaces[place], names[place]])
+    const key = JSON.stringify([type.cluster.name, rows.namespaceAt(place), rows.nameAt(place)])
     return writeCursor([this.#value(at), key], this.#sort, this.#order)
   }
 
@@ -219,17 +219,17 @@ class Ordered {
     const [cluster, namespace, name] = keyOf(key)
     const number = this.#types.findIndex((type) => byText(type.cluster.name, cluster) >= 0)
     if (number < 0) return { value, at: this.#types.length * SPAN }
-    const rows = this.#rows[number] ?? CustomRows.empty
+    const rows = this.#rows[number] ?? Table.empty
     if (this.#types[number]?.cluster.name !== cluster) return { value, at: number * SPAN - 0.5 }
     const found = rows.indexOf(namespace, name)
-    return { value, at: number * SPAN + (found >= 0 ? found : firstAfter(rows, namespace, name) - 0.5) }
+    return { value, at: number * SPAN + (found >= 0 ? found : rows.firstNotBefore(namespace, name) - 0.5) }
   }
 
-  #of(at: number): readonly [VisibleType, CustomRows] {
+  #of(at: number): readonly [VisibleType, Table] {
     const number = Math.floor(at / SPAN)
     const type = this.#types[number]
     invariant(type, 'a row is of one of the clusters')
-    return [type, this.#rows[number] ?? CustomRows.empty]
+    return [type, this.#rows[number] ?? Table.empty]
   }
 
   #value(at: number): CustomValue {
@@ -266,18 +266,6 @@ function keyOf(text: string): readonly [cluster: string, namespace: string, name
   if (typeof cluster !== 'string' || typeof namespace !== 'string' || typeof name !== 'string')
     throw new InvalidCursorError()
   return [cluster, namespace, name]
-}
-
-function firstAfter(rows: CustomRows, namespace: string, name: string): number {
-  const { names, namespaces } = rows.columns
-  let [low, high] = [0, rows.size]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    const order = byText(namespaces[middle] ?? '', namespace) || byText(names[middle] ?? '', name)
-    if (order > 0) high = middle
-    else low = middle + 1
-  }
-  return low
 }
 
 // ── CSV ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -323,14 +311,10 @@ const fieldTitles = ({ columns }: ResourceDescriptor): string[] => [
 ]
 
 function fieldColumns({ rows, source }: VisibleType): readonly Column[] {
-  const { names, namespaces } = rows.columns
   return [
-    (place) => namespaces[place] ?? '',
-    (place) => source.rowName(names[place] ?? ''),
-    ...source.columns.map(({ name }): Column => {
-      const values = rows.column(name)
-      return (place) => values?.[place] ?? null
-    }),
+    (place) => rows.namespaceAt(place),
+    (place) => source.rowName(rows.nameAt(place)),
+    ...source.columns.map(({ name }) => columnNamed(rows, name)),
   ]
 }
 

@@ -1,7 +1,7 @@
 import type { CustomItem, CustomSight, Sight } from '#access'
 import type { SourceCatalog } from '#catalog'
 import type { CompiledSource, ResourceDescriptor } from '#metricsource'
-import { type Aggregated, type ClusterState, CustomRows, type CustomState, type CustomValue, invariant } from '#model'
+import { type Aggregated, type ClusterState, type CustomState, type JsonValue, Table } from '#model'
 import { resources } from '#resources'
 
 /**
@@ -15,7 +15,7 @@ interface Kept {
   readonly basis: readonly unknown[]
   readonly places: readonly number[]
   /** all rows, without the names that may not be seen */
-  readonly rows: CustomRows
+  readonly rows: Table
   readonly sums: WeakMap<ResourceDescriptor, Aggregations>
 }
 
@@ -24,7 +24,7 @@ const maxSights = 64
 
 export class VisibleTypes {
   readonly #catalog: SourceCatalog | undefined
-  readonly #kept = new WeakMap<CustomRows, Map<string, Kept>>()
+  readonly #kept = new WeakMap<Table, Map<string, Kept>>()
 
   constructor(catalog: SourceCatalog | undefined) {
     this.#catalog = catalog
@@ -97,7 +97,7 @@ export class VisibleTypes {
     return this.#catalog.unavailable() !== undefined || this.#catalog.allOfType(typeName).length > 0
   }
 
-  #left(rows: CustomRows, sight: Sight, custom: CustomSight, { name }: ClusterState, source: ResourceDescriptor): Kept {
+  #left(rows: Table, sight: Sight, custom: CustomSight, { name }: ClusterState, source: ResourceDescriptor): Kept {
     const bySight = this.#kept.get(rows) ?? new Map<string, Kept>()
     this.#kept.set(rows, bySight)
     const key = JSON.stringify([sight.fingerprint, name, source.typeName])
@@ -112,39 +112,28 @@ export class VisibleTypes {
 }
 
 /** Looks at the columns: one item serves all rows, because a sight keeps nothing of it. */
-function visiblePart(rows: CustomRows, custom: CustomSight, source: ResourceDescriptor): Pick<Kept, 'places' | 'rows'> {
-  const { namespaces, names, labels, fields, values: columns } = rows.columns
-  const values: Record<string, CustomValue> = Object.create(null) // a field may be called __proto__
+function visiblePart(rows: Table, custom: CustomSight, source: ResourceDescriptor): Pick<Kept, 'places' | 'rows'> {
+  const { fields } = rows
+  const columns = fields.map((field) => rows.column(field))
+  const values: Record<string, JsonValue> = Object.create(null) // a field may be called __proto__
   const item: { -readonly [K in keyof CustomItem]: CustomItem[K] } = { name: '', values }
   const places: number[] = []
   for (let place = 0; place < rows.size; place++) {
-    item.name = source.rowName(names[place] ?? '')
-    item.namespace = namespaces[place] ?? ''
-    item.labels = labels[place] ?? {}
-    for (let at = 0; at < fields.length; at++) values[fields[at] as string] = columns[at]?.[place] ?? null
+    item.name = source.rowName(rows.nameAt(place))
+    item.namespace = rows.namespaceAt(place)
+    item.labels = rows.labelsAt(place)
+    for (let at = 0; at < fields.length; at++) values[fields[at] as string] = columns[at]?.(place) ?? null
     if (custom.shows(item)) places.push(place)
   }
   return { places, rows: withoutHiddenNames(rows, custom, source) }
 }
 
 /** A row that may be seen does not name a node that may not. */
-function withoutHiddenNames(rows: CustomRows, { showsNode }: CustomSight, { columns }: ResourceDescriptor): CustomRows {
-  const naming = new Set(columns.filter(({ refersTo }) => refersTo === 'node').map(({ name }) => name))
-  if (!showsNode || naming.size === 0) return rows
-  const shown = new Map<CustomValue, boolean>()
-  const seen = (value: CustomValue): CustomValue => {
-    let isShown = shown.get(value)
-    if (isShown === undefined) {
-      isShown = typeof value === 'string' && showsNode(value)
-      shown.set(value, isShown)
-    }
-    return isShown ? value : null
-  }
-  const { values, ...rest } = rows.columns
-  const masked = values.map((column, at) => (naming.has(rows.fields[at] ?? '') ? column.map(seen) : column))
-  const made = CustomRows.from({ ...rest, values: masked })
-  invariant(made, 'rows without some of their values are rows')
-  return made
+function withoutHiddenNames(rows: Table, { showsNode }: CustomSight, { columns }: ResourceDescriptor): Table {
+  const naming = columns.filter(({ refersTo }) => refersTo === 'node')
+  if (!showsNode) return rows
+  const seen = (value: JsonValue): JsonValue => (typeof value === 'string' && showsNode(value) ? value : null)
+  return naming.reduce((table, { name }) => table.map(name, seen), rows)
 }
 
 /** One type on one cluster, for one sight. */
@@ -154,15 +143,10 @@ export class VisibleType {
   readonly custom: CustomSight
   /** undefined: nothing was collected so far */
   readonly state: CustomState | undefined
-  readonly #left: (rows: CustomRows) => Kept
+  readonly #left: (rows: Table) => Kept
   #part: Kept | undefined
 
-  constructor(
-    cluster: ClusterState,
-    source: ResourceDescriptor,
-    custom: CustomSight,
-    left: (rows: CustomRows) => Kept,
-  ) {
+  constructor(cluster: ClusterState, source: ResourceDescriptor, custom: CustomSight, left: (rows: Table) => Kept) {
     this.cluster = cluster
     this.source = source
     this.custom = custom
@@ -171,12 +155,12 @@ export class VisibleType {
   }
 
   /** All rows, also those that are hidden: only for looking up what stands at visible places. */
-  get rows(): CustomRows {
+  get rows(): Table {
     return this.custom.whole ? this.#all : this.#seen.rows
   }
 
-  get #all(): CustomRows {
-    return this.state?.rows ?? CustomRows.empty
+  get #all(): Table {
+    return this.state?.rows ?? Table.empty
   }
 
   /** Where the rows are that may be seen; undefined: all of them. */

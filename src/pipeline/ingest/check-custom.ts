@@ -1,4 +1,13 @@
-import { type Batch, CUSTOM_ERRORS_KEPT, type CustomPart, CustomRows } from '#model'
+import {
+  type Batch,
+  type Column,
+  CUSTOM_ERRORS_KEPT,
+  type CustomPart,
+  isJson,
+  type JsonValue,
+  type Labels,
+  Table,
+} from '#model'
 import { InvalidBatchError } from './errors.ts'
 
 const MAX_SOURCES = 200
@@ -67,25 +76,34 @@ function checkPart(part: CustomPart, where: string, hasBase: boolean): void {
 
 const rowsName = ({ outcome }: CustomPart) => (outcome === 'complete' ? 'rows' : 'put')
 
-function checkRows(rows: CustomRows, refuse: (what: string) => never): void {
-  if (!(rows instanceof CustomRows)) refuse('are no rows')
-  const { namespaces, names, labels, fields, values } = rows.columns
+function checkRows(rows: Table, refuse: (what: string) => never): void {
+  if (!(rows instanceof Table)) refuse('are no rows')
+  const { fields } = rows
   if (rows.size > MAX_ROWS) refuse(`are more than ${MAX_ROWS}`)
   if (fields.length > MAX_FIELDS) refuse(`have more than ${MAX_FIELDS} fields`)
   if (!fields.every((field) => isTextOf(field, MAX_NAME) && field !== '')) refuse('have a field without a usable name')
-  if (!names.every((name) => isTextOf(name, MAX_NAME) && name !== '' && !name.includes('/')))
-    refuse('have one without a usable name')
-  if (!namespaces.every((name) => isTextOf(name, MAX_NAME) && !name.includes('/')))
-    refuse('have one without a usable namespace')
   // Most rows have the labels of another, as one object.
-  for (const one of new Set(labels)) {
-    const entries = Object.entries(one)
-    if (entries.length > MAX_LABELS) refuse(`have one with more than ${MAX_LABELS} labels`)
-    if (!entries.every(([key, value]) => key.length <= MAX_NAME && isTextOf(value, MAX_NAME)))
-      refuse('have one whose labels are no texts of usable length')
+  const looked = new Set<unknown>()
+  for (const { keys, labels, columns } of rows.chunks) {
+    for (const name of keys.names)
+      if (!isTextOf(name, MAX_NAME) || name === '' || name.includes('/')) refuse('have one without a usable name')
+    for (const name of keys.namespaces.words)
+      if (!isTextOf(name, MAX_NAME) || name.includes('/')) refuse('have one without a usable namespace')
+    for (const one of labels.words) {
+      if (looked.has(one)) continue
+      looked.add(one)
+      checkLabels(one, refuse)
+    }
+    for (const [i, column] of columns.entries())
+      if (!isFine(column)) refuse(`have a value of ${JSON.stringify(fields[i])} that is too large, or none`)
   }
-  for (const [i, column] of values.entries())
-    if (!column.every(isScalar)) refuse(`have a value of ${JSON.stringify(fields[i])} that is no scalar`)
+}
+
+function checkLabels(labels: Labels, refuse: (what: string) => never): void {
+  const entries = Object.entries(labels)
+  if (entries.length > MAX_LABELS) refuse(`have one with more than ${MAX_LABELS} labels`)
+  if (!entries.every(([key, value]) => key.length <= MAX_NAME && isTextOf(value, MAX_NAME)))
+    refuse('have one whose labels are no texts of usable length')
 }
 
 type Facts = Extract<CustomPart, { outcome: 'complete' | 'changed' }>
@@ -135,3 +153,10 @@ const isScalar = (value: unknown) =>
   typeof value === 'boolean' ||
   (typeof value === 'number' && Number.isFinite(value)) ||
   isTextOf(value, MAX_TEXT)
+/** A table made of what came from outside holds finite numbers; one of this process may hold anything. */
+const isFine = ({ words, numbers }: Column) => words.every(isValue) && (!numbers || numbers.every(isFiniteOrNull))
+const isFiniteOrNull = (number: number) => Number.isFinite(number) || Number.isNaN(number)
+const isValue = (value: JsonValue) =>
+  typeof value === 'object' && value !== null
+    ? isJson(value) && JSON.stringify(value).length <= MAX_TEXT
+    : isScalar(value)

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openEvents } from '#events'
 import type { HistoryRecord, HistoryStore } from '#history'
 import type { Batch, CustomPart } from '#model'
-import { CustomRows } from '#model'
+import { Table } from '#model'
 import { openLog } from '#runtime'
 import { EmbeddedStateStore } from '#state'
 import {
@@ -253,8 +253,8 @@ describe('records of the log and between processes', () => {
       expect(one).toMatchObject({ partial: true, base: 1 })
       const [whole, change, failed] = one?.custom ?? []
       expect(whole).toMatchObject({ outcome: 'complete', errors, aggregations: { total: 3 } })
-      expect(whole?.outcome === 'complete' && whole.rows.columns).toEqual(before.columns)
-      expect(change?.outcome === 'changed' && before.patched(change.put, change.removed).equals(after)).toBe(true)
+      expect(whole?.outcome === 'complete' && whole.rows.equals(before)).toBe(true)
+      expect(change?.outcome === 'changed' && before.patch(change.put, change.removed).equals(after)).toBe(true)
       expect(failed).toEqual(unseen('no', 'team/c'))
     }
     const gone = { kind: 'source-removed', cluster: west, source: 'team/sizes', at: 5 } as const
@@ -266,7 +266,7 @@ describe('a batch is refused', () => {
   const check = batchCheck()
   const part = seen(sizes({ x: 1 }))
   const rows = (name: string, namespace = 'a', value: unknown = 1, labels: unknown = {}) =>
-    CustomRows.of(['f'], [{ namespace, name, labels: labels as never, values: { f: value as never } }])
+    Table.of(['f'], [{ namespace, name, labels: labels as never, values: { f: value as never } }])
   const many = <T>(count: number, one: T) => Array.from({ length: count }, () => one)
 
   it.each<[string, unknown]>([
@@ -285,7 +285,9 @@ describe('a batch is refused', () => {
     ['a name with a slash', [{ ...part, rows: rows('a/b') }]],
     ['a namespace with a slash', [{ ...part, rows: rows('a', 'b/c') }]],
     ['NaN', [{ ...part, rows: rows('x', 'a', Number.NaN) }]],
-    ['a value that is an object', [{ ...part, rows: rows('x', 'a', {}) }]],
+    ['an infinite number', [{ ...part, rows: rows('x', 'a', Number.POSITIVE_INFINITY) }]],
+    ['a value that is no JSON', [{ ...part, rows: rows('x', 'a', [undefined]) }]],
+    ['an object without end', [{ ...part, rows: rows('x', 'a', { a: ['x'.repeat(20_000)] }) }]],
     ['a text without end', [{ ...part, rows: rows('x', 'a', 'x'.repeat(20_000)) }]],
     ['a label that is a number', [{ ...part, rows: rows('x', 'a', 1, { a: 1 }) }]],
     ['a difference without a base', [seenSince(sizes({ x: 1 }), sizes({}))]],
@@ -302,6 +304,10 @@ describe('a batch is refused', () => {
   ])('with %s', (_, custom) => {
     expect(() => check({ ...told(1, []), custom: custom as CustomPart[] })).toThrow(InvalidBatchError)
     check(told(1, [part]))
+  })
+
+  it('not with a value that is an object', () => {
+    check(told(1, [{ ...part, rows: rows('x', 'a', { conditions: [{ type: 'Ready', status: true }] }) }]))
   })
 
   it('that says it is between rounds and has parts or a failure of one', () => {

@@ -1,12 +1,12 @@
-import { type Batch, type CustomPart, type CustomRows, type PackedRows, packRows, unpackRows } from '#model'
+import { type Batch, type CustomPart, type PackedTable, packTable, type Table, unpackTable } from '#model'
 
-type Packed<T> = Omit<T, 'rows' | 'put'> & { readonly rows?: PackedRows; readonly put?: PackedRows }
-/** A CustomPart whose rows are plain JSON: a CustomRows has none. */
+type Packed<T> = Omit<T, 'rows' | 'put'> & { readonly rows?: PackedTable; readonly put?: PackedTable }
+/** A CustomPart whose rows are plain JSON: a Table has none. */
 export type StoredCustom = Packed<CustomPart>
 
 export function storedCustom(part: CustomPart): StoredCustom {
-  if (part.outcome === 'complete') return { ...part, rows: packRows(part.rows) }
-  if (part.outcome === 'changed') return { ...part, put: packRows(part.put) }
+  if (part.outcome === 'complete') return { ...part, rows: packTable(part.rows) }
+  if (part.outcome === 'changed') return { ...part, put: packTable(part.put) }
   return part
 }
 
@@ -18,8 +18,8 @@ export function customOf(stored: StoredCustom): CustomPart {
   return made as CustomPart
 }
 
-function unpacked(packed: PackedRows): CustomRows {
-  const rows = unpackRows(packed)
+function unpacked(packed: PackedTable): Table {
+  const rows = unpackTable(packed)
   if (!rows) throw new Error('these are no rows of a source')
   return rows
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type CustomRow, CustomRows, type CustomValue } from '#model'
+import { type CustomRow, type CustomValue, scalarOf, Table } from '#model'
 import { MAX_GROUPS } from './aggregate.ts'
 import { compileMetricSource } from './compile.ts'
 import type { AggregationFunction, FieldType, FilterOperator, SourceObject } from './types.ts'
@@ -21,8 +21,8 @@ function sourceOf(columns: Readonly<Record<string, FieldType>>, aggregations: re
   return source
 }
 
-const rowsOf = (values: readonly Readonly<Record<string, CustomValue>>[], fields = ['v', 'g', 'f']): CustomRows =>
-  CustomRows.of(
+const rowsOf = (values: readonly Readonly<Record<string, CustomValue>>[], fields = ['v', 'g', 'f']): Table =>
+  Table.of(
     fields,
     values.map(
       (one, i): CustomRow => ({
@@ -126,7 +126,7 @@ describe('functions', () => {
       { name: 'n', function: 'count' },
     ])
     expect(source.aggregate(rowsOf([{ other: 1 }], ['other']))).toEqual({ s: 0, m: null, n: 1 })
-    expect(source.aggregate(CustomRows.empty)).toEqual({ s: 0, m: null, n: 0 })
+    expect(source.aggregate(Table.empty)).toEqual({ s: 0, m: null, n: 0 })
   })
 })
 
@@ -325,7 +325,7 @@ const decimal = (value: CustomValue) =>
 function plainly(aggregation: Aggregation, rows: readonly CustomRow[]): unknown {
   const { filter, groupBy, function: fn, field = '', percentile = 95 } = aggregation
   const passed = rows.filter(
-    ({ values }) => !filter || plainFilter(filter.operator, filter.value, values[filter.field] ?? null),
+    ({ values }) => !filter || plainFilter(filter.operator, filter.value, scalarOf(values[filter.field] ?? null)),
   )
   if (groupBy !== undefined) {
     const groups: [string, CustomRow[]][] = []
@@ -339,7 +339,7 @@ function plainly(aggregation: Aggregation, rows: readonly CustomRow[]): unknown 
     const { groupBy: _, filter: __, ...rest } = aggregation
     return Object.fromEntries(groups.map(([key, members]) => [key, plainly(rest, members)]))
   }
-  const all = passed.map(({ values }) => values[field] ?? null).filter((value) => value !== null)
+  const all = passed.map(({ values }) => scalarOf(values[field] ?? null)).filter((value) => value !== null)
   const numbers = all.map(decimal).filter((number) => number !== undefined)
   const sorted = numbers.toSorted((a, b) => a - b)
   const allText = all.length > 0 && all.every((value) => typeof value === 'string')

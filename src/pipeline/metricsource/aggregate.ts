@@ -1,4 +1,4 @@
-import type { Aggregated, CustomRows, CustomValue } from '#model'
+import { type Aggregated, type CustomValue, type JsonValue, scalarOf, type Table } from '#model'
 import { textForm } from './convert.ts'
 import { type Budget, numericOf, type Test } from './filter.ts'
 import type { AggregationFunction } from './types.ts'
@@ -42,7 +42,7 @@ const MAX_MATCHING_MS = 1000
  * over the column it is of. Results are finite or null; null as well where its regular expression, and those before it, take
  * more than a second.
  */
-export function aggregate(plans: readonly AggregationPlan[], rows: CustomRows): Readonly<Record<string, Aggregated>> {
+export function aggregate(plans: readonly AggregationPlan[], rows: Table): Readonly<Record<string, Aggregated>> {
   const selecting = new Selecting(rows)
   const results = plans.map((plan): readonly [string, Aggregated] => {
     const selection = plan.isVoid ? undefined : selecting.selection(plan)
@@ -67,12 +67,12 @@ interface Selection {
 
 /** Chooses rows, each choice once. */
 class Selecting {
-  readonly #rows: CustomRows
+  readonly #rows: Table
   readonly #budget: Budget = { leftMs: MAX_MATCHING_MS }
   readonly #places = new Map<string, Uint32Array | undefined>()
   readonly #selections = new Map<string, Selection | undefined>()
 
-  constructor(rows: CustomRows) {
+  constructor(rows: Table) {
     this.#rows = rows
   }
 
@@ -100,18 +100,18 @@ class Selecting {
   }
 }
 
-function passing(column: readonly CustomValue[] | undefined, size: number, test: Test): Uint32Array {
+function passing(column: Column, size: number, test: Test): Uint32Array {
   const places = new Uint32Array(size)
   let count = 0
-  for (let row = 0; row < size; row++) if (test(column?.[row] ?? null)) places[count++] = row
+  for (let row = 0; row < size; row++) if (test(scalarOf(column(row)))) places[count++] = row
   return places.subarray(0, count)
 }
 
-function grouped(column: readonly CustomValue[] | undefined, places: Uint32Array | undefined, count: number) {
+function grouped(column: Column, places: Uint32Array | undefined, count: number) {
   const groupOf = new Uint32Array(count)
   const numbers = new Map<string, number>()
   for (let i = 0; i < count; i++) {
-    const key = groupKey(column?.[places?.[i] ?? i] ?? null)
+    const key = groupKey(scalarOf(column(places ? (places[i] ?? 0) : i)))
     let group = numbers.get(key)
     if (group === undefined) {
       const name = numbers.size >= MAX_GROUPS ? OTHER_GROUP : key
@@ -129,24 +129,26 @@ function groupKey(value: CustomValue): string {
   return text.length <= MAX_KEY ? text : `${text.slice(0, MAX_KEY - 1)}…`
 }
 
-function columnOf(rows: CustomRows, name: string): readonly CustomValue[] | undefined {
+/** Values by row; of a column that is not there null. */
+type Column = (row: number) => JsonValue
+
+function columnOf(rows: Table, name: string): Column {
   const column = rows.column(name)
   if (column) return column
-  if (name === '_namespace') return rows.columns.namespaces
-  return name === '_name' ? rows.columns.names : undefined
+  if (name === '_namespace') return (row) => rows.namespaceAt(row)
+  return name === '_name' ? (row) => rows.nameAt(row) : () => null
 }
 
 /** A result per group; of the one group where nothing is grouped. */
-function evaluate(plan: AggregationPlan, rows: CustomRows, selection: Selection): readonly CustomValue[] {
+function evaluate(plan: AggregationPlan, rows: Table, selection: Selection): readonly CustomValue[] {
   const groups = selection.keys?.length ?? 1
   if (plan.function === 'count') return counts(selection, groups)
-  const column = plan.field === undefined ? undefined : columnOf(rows, plan.field)
+  const column = columnOf(rows, plan.field ?? '')
   const each: Each = (visit) => {
-    if (!column) return
     const { places, count, groupOf } = selection
     for (let i = 0; i < count; i++) {
-      const value = column[places ? (places[i] ?? 0) : i]
-      if (value !== null && value !== undefined) visit(groupOf ? (groupOf[i] ?? 0) : 0, value)
+      const value = scalarOf(column(places ? (places[i] ?? 0) : i))
+      if (value !== null) visit(groupOf ? (groupOf[i] ?? 0) : 0, value)
     }
   }
   switch (plan.function) {

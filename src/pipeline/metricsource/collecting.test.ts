@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { KubeObject } from '#kube'
-import { CustomRows, customRowId } from '#model'
+import { customRowId, Table } from '#model'
 import { compileMetricSource } from './compile.ts'
 import type { SourceObject } from './types.ts'
 
@@ -100,7 +100,7 @@ describe('a collection', () => {
   it('keeps the later of two objects of a name, as a list that was read again has', () => {
     const collecting = sourceOf().collect(0)
     for (const size of [1, 2, 3]) collecting.add(thing('a', 'x', size))
-    expect(collecting.rows().column('size')).toEqual([3])
+    expect([...collecting.rows().rows()].map(({ values }) => values.size)).toEqual([3])
     expect(collecting.size).toBe(1)
   })
 
@@ -121,7 +121,7 @@ describe('a collection', () => {
       ['d', 7],
     ])
     expect([...before.rows()].map(({ name }) => name)).toEqual(['a', 'b', 'c'])
-    const { put, removed } = after.since(before)
+    const { put, removed } = after.diff(before)
     expect([put.size, removed]).toEqual([2, ['n/c']])
   })
 
@@ -185,7 +185,7 @@ describe('a collection', () => {
             const rows = collecting.rows()
             expect([...rows.rows()]).toEqual(plainly.sorted())
             expect(collecting.size).toBe(plainly.rows.size)
-            expect(CustomRows.from(rows.columns)?.equals(rows)).toBe(true)
+            expect(Table.from(rows.toColumns())?.equals(rows)).toBe(true)
           } else {
             expect(collecting.reports().map(({ example: _, ...report }) => report)).toEqual(plainly.reports())
           }
@@ -292,7 +292,7 @@ describe('hostile objects', () => {
         for (const [i, a] of values.entries()) collecting.add({ metadata: { name: `o${i}` }, a })
         const rows = collecting.rows()
         expect(rows.size).toBe(values.length)
-        expect(CustomRows.from(JSON.parse(JSON.stringify(rows.columns)))?.equals(rows)).toBe(true)
+        expect(Table.from(JSON.parse(JSON.stringify(rows.toColumns())))?.equals(rows)).toBe(true)
         expect(JSON.parse(JSON.stringify(source.aggregate(rows)))).toEqual(source.aggregate(rows))
       }),
     )
@@ -307,7 +307,8 @@ describe('hostile objects', () => {
     })
     const long = 'x'.repeat(65_536)
     for (let i = 0; i < 600; i++) collecting.add(object(i, long))
-    const kept = (collecting.rows().column('text') ?? []).filter((value) => value !== null)
+    const texts = () => [...collecting.rows().rows()].map(({ values }) => values.text)
+    const kept = texts().filter((value) => value !== null)
     expect(kept).toHaveLength(512)
     expect(collecting.reports()).toMatchObject([
       { missing: 0, malformed: 88, example: expect.stringContaining('too much text') },
@@ -318,13 +319,8 @@ describe('hostile objects', () => {
     for (let i = 0; i < 600; i++) collecting.remove('', `o${String(i).padStart(4, '0')}`)
     expect(collecting.rows().size).toBe(2)
     for (let i = 700; i < 1000; i++) collecting.add(object(i, long))
-    expect(
-      collecting
-        .rows()
-        .column('text')
-        ?.filter((value) => value === null),
-    ).toHaveLength(1)
-    expect(collecting.rows().column('text')?.[0]).toBe('short')
+    expect(texts().filter((value) => value === null)).toHaveLength(1)
+    expect(texts()[0]).toBe('short')
   })
 
   it('many and alike cost little: equal labels and texts are kept once', () => {
@@ -333,6 +329,6 @@ describe('hostile objects', () => {
       const phase = ['Pend', 'ing'].join('')
       collecting.add({ metadata: { name: `o${i}`, labels: { app: `a${i % 3}` } }, status: { phase } })
     }
-    expect(new Set(collecting.rows().columns.labels).size).toBe(3)
+    expect(new Set(collecting.rows().toColumns().labels).size).toBe(3)
   })
 })

@@ -1,6 +1,6 @@
 import type { Expression, Value } from '#expression'
 import type { KubeObject } from '#kube'
-import { type CustomRow, CustomRows, type CustomValue, customRowId, type FieldReport, invariant } from '#model'
+import { type CustomRow, type CustomValue, customRowId, type FieldReport, invariant, Table } from '#model'
 import { MAX_TEXT } from './convert.ts'
 import { cut } from './draft.ts'
 import { MISSING } from './find.ts'
@@ -55,7 +55,7 @@ export class ColumnCollecting implements Collecting {
   readonly #context: { readonly now: number; readonly exceeded: () => void }
   #isExceeded = false
 
-  #rows: CustomRows
+  #rows: Table
   /** of each of the rows */
   #statuses: readonly (string | null)[] = []
   #columns: Columns
@@ -73,7 +73,7 @@ export class ColumnCollecting implements Collecting {
     this.#codes = plan.names.map(() => FINE)
     this.#texts = plan.names.map(() => new Shared())
     this.#columns = emptyColumns(plan.names.length)
-    this.#rows = CustomRows.of(plan.names, [])
+    this.#rows = Table.of(plan.names, [])
     this.#context = { now, exceeded: () => (this.#isExceeded = true) }
   }
 
@@ -107,7 +107,7 @@ export class ColumnCollecting implements Collecting {
     this.#size--
   }
 
-  rows(): CustomRows {
+  rows(): Table {
     this.#settle()
     return this.#rows
   }
@@ -249,7 +249,7 @@ export class ColumnCollecting implements Collecting {
     const kept = this.#places && [...this.#places.values()]
     const put = settled(this.#columns, this.#plan.names, kept)
     if (this.#places) {
-      const rows = this.#rows.patched(put.rows, this.#removed)
+      const rows = this.#rows.patch(put.rows, this.#removed)
       this.#statuses = statusesOf(rows, put, { rows: this.#rows, statuses: this.#statuses })
       this.#rows = rows
     } else {
@@ -265,10 +265,14 @@ export class ColumnCollecting implements Collecting {
   }
 }
 
-function longTextOf(rows: CustomRows): number {
+function longTextOf(rows: Table): number {
   let sum = 0
-  for (const column of rows.columns.values) {
-    for (const value of column) if (typeof value === 'string' && value.length > MAX_SHARED_TEXT) sum += value.length
+  for (const field of rows.fields) {
+    const column = rows.column(field)
+    for (let row = 0; column && row < rows.size; row++) {
+      const value = column(row)
+      if (typeof value === 'string' && value.length > MAX_SHARED_TEXT) sum += value.length
+    }
   }
   return sum
 }
@@ -318,7 +322,7 @@ const emptyColumns = (count: number): Columns => ({
 
 /** Rows that stand, and how each came to be. */
 interface Settled {
-  readonly rows: CustomRows
+  readonly rows: Table
   readonly statuses: readonly (string | null)[]
 }
 
@@ -328,7 +332,7 @@ function settled(columns: Columns, fields: readonly string[], kept: readonly num
   const places = kept ?? (isInOrder(columns) ? undefined : Array.from(names.keys()))
   const order = places && inOrder(columns, places)
   const take = <T>(column: readonly T[]): readonly T[] => (order ? order.map((place) => column[place] as T) : column)
-  const rows = CustomRows.from({
+  const rows = Table.from({
     fields,
     namespaces: take(namespaces),
     names: take(names),
@@ -340,12 +344,11 @@ function settled(columns: Columns, fields: readonly string[], kept: readonly num
 }
 
 /** The statuses of rows that are some of `older` with all of `put` in their places: all three are in order. */
-function statusesOf(rows: CustomRows, put: Settled, older: Settled): readonly (string | null)[] {
+function statusesOf(rows: Table, put: Settled, older: Settled): readonly (string | null)[] {
   let [i, j] = [0, 0]
-  const { namespaces, names } = rows.columns
-  const isAt = (one: CustomRows, place: number, row: number): boolean =>
-    one.columns.names[place] === names[row] && one.columns.namespaces[place] === namespaces[row]
-  return names.map((_, row) => {
+  const isAt = (one: Table, place: number, row: number): boolean =>
+    place < one.size && one.nameAt(place) === rows.nameAt(row) && one.namespaceAt(place) === rows.namespaceAt(row)
+  return Array.from({ length: rows.size }, (_, row) => {
     if (isAt(put.rows, j, row)) return put.statuses[j++] ?? null
     while (i < older.rows.size && !isAt(older.rows, i, row)) i++
     return older.statuses[i++] ?? null

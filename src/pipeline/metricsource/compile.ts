@@ -1,4 +1,4 @@
-import type { CustomRows, SourceId } from '#model'
+import type { SourceId, Table } from '#model'
 import { aggregate } from './aggregate.ts'
 import { ColumnCollecting } from './collecting.ts'
 import { compileAggregations } from './compile-aggregations.ts'
@@ -78,7 +78,7 @@ export function compileDraft(
     definition,
     rowName: (name: string) => name,
     collect: (now: number) => new ColumnCollecting(plan, now),
-    aggregate: (rows: CustomRows) => aggregate(plans, rows),
+    aggregate: (rows: Table) => aggregate(plans, rows),
   })
 }
 

@@ -22,7 +22,7 @@ function read(type: FieldType, value: unknown, more: { path?: string; default?: 
   collecting.add({ metadata: { name: 'o' }, ...(value === NONE ? {} : { x: value }) })
   const [report] = collecting.reports()
   const column = collecting.rows().column('v')
-  return { value: column?.[0], missing: report?.missing, malformed: report?.malformed, example: report?.example }
+  return { value: column?.(0), missing: report?.missing, malformed: report?.malformed, example: report?.example }
 }
 const UNFIT = Symbol('null, and counted as malformed')
 

@@ -224,7 +224,7 @@ describe('the document of a source', () => {
             sums: collecting && compiled?.aggregate(collecting.rows()),
           }
         })
-        expect(second?.rows?.columns).toEqual(first?.rows?.columns)
+        expect(second?.rows?.toColumns()).toEqual(first?.rows?.toColumns())
         expect([second?.reports, second?.sums]).toEqual([first?.reports, first?.sums])
       }),
       { numRuns: 300 },

@@ -1,7 +1,7 @@
 import type { Kind } from '#expression'
 import type { MetricSource, MetricSourceSpec } from '#kinds'
 import type { KubeClient, KubeObject } from '#kube'
-import type { Aggregated, Clock, ClusterName, CustomPart, CustomRow, CustomRows, FieldReport, SourceId } from '#model'
+import type { Aggregated, Clock, ClusterName, CustomPart, CustomRow, FieldReport, SourceId, Table } from '#model'
 import type { Logger, Metrics } from '#runtime'
 
 // ── compile ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -130,7 +130,7 @@ export interface ResourceDescriptor {
    * for somebody. A thousand groups are named, further ones are `_other_`; rows without a value are `_unknown_`. null: of
    * nothing, of a column that is not there, or where regular expressions take more than a second.
    */
-  aggregate(rows: CustomRows): Readonly<Record<string, Aggregated>>
+  aggregate(rows: Table): Readonly<Record<string, Aggregated>>
 }
 
 /** A MetricSource that can be run; made by compileMetricSource or readDefinition. */
@@ -152,7 +152,7 @@ export interface Collecting {
   /** For watches, where `add` puts an object in place of its older self. Unknown: nothing happens. */
   remove(namespace: string, name: string): void
   /** as of now; the same value until something comes or goes */
-  rows(): CustomRows
+  rows(): Table
   /** of the rows there are now, a field or computed value each, in the order of the columns */
   reports(): readonly FieldReport[]
   /** one object on its own, for previews */

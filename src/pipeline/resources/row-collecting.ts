@@ -1,6 +1,6 @@
 import type { KubeObject } from '#kube'
 import type { Collecting } from '#metricsource'
-import { type CustomRow, CustomRows, type CustomValue, customRowId, invariant } from '#model'
+import { type CustomRow, type CustomValue, customRowId, invariant, Table } from '#model'
 import type { Read } from './define.ts'
 
 type Labels = Readonly<Record<string, string>>
@@ -21,7 +21,7 @@ export class RowCollecting implements Collecting {
   readonly #values: CustomValue[][]
   readonly #shared = new Map<string, Labels>()
   readonly #removed = new Set<string>()
-  #rows: CustomRows | undefined
+  #rows: Table | undefined
 
   /** @param of which kind the objects are, and whether the key of a row is its name with the kind behind a colon */
   constructor(fields: readonly string[], readers: readonly Read[], of: { kind: string; isInKey: boolean }) {
@@ -52,9 +52,9 @@ export class RowCollecting implements Collecting {
     this.#removed.add(customRowId(namespace, name + this.#suffix))
   }
 
-  rows(): CustomRows {
+  rows(): Table {
     if (this.#rows) return this.#rows
-    const rows = CustomRows.from({
+    const rows = Table.from({
       fields: this.#fields,
       namespaces: this.#namespaces,
       names: this.#names,
@@ -62,7 +62,7 @@ export class RowCollecting implements Collecting {
       values: this.#values,
     })
     invariant(rows, 'columns are of equal length and hold scalars')
-    this.#rows = this.#removed.size === 0 ? rows : rows.patched(rows.only([]), this.#removed)
+    this.#rows = this.#removed.size === 0 ? rows : rows.patch(Table.empty, this.#removed)
     return this.#rows
   }
 

@@ -4,9 +4,9 @@ import {
   type ClusterState,
   type CustomFacts,
   type CustomPart,
-  CustomRows,
   type CustomState,
   type Freshness,
+  Table,
 } from '#model'
 
 type Custom = ClusterState['custom']
@@ -33,15 +33,16 @@ export function applyCustom(
 function applyCustomPart(old: CustomState | undefined, part: CustomPart, freshness: Freshness): CustomState {
   const { source, hash, durationMs } = part
   const attemptedAt = freshness.observedAt
-  const before = old?.rows ?? CustomRows.empty
+  const before = old?.rows ?? Table.empty
   if (part.outcome !== 'complete' && part.outcome !== 'changed') {
     const { outcome, code, message } = part
     const seen = old ?? { ...NOTHING, hash, freshness: null }
     // The hash stays that of the rows: what they were collected by.
     return { ...seen, source, durationMs, outcome, code, message, attemptedAt, rows: before }
   }
-  const given = part.outcome === 'complete' ? part.rows : before.patched(part.put, part.removed)
-  const rows = given.equals(before) ? before : given
+  const given = part.outcome === 'complete' ? part.rows : before.patch(part.put, part.removed)
+  // What did not change keeps its chunks, so that stores write the others only.
+  const rows = given.basedOn(before)
   const { aggregations, truncated, errors, errorCount, reports } = part
   const facts: CustomFacts = { aggregations, truncated, errors, errorCount, reports }
   const read = { outcome: 'complete', code: '', message: '', attemptedAt, freshness } as const

@@ -1,4 +1,4 @@
-import { type Aggregated, type CustomRow, CustomRows, type CustomState, type CustomValue, type SourceId } from '#model'
+import { type Aggregated, type CustomRow, type CustomState, type CustomValue, type SourceId, Table } from '#model'
 import {
   type Fields,
   fieldsOf,
@@ -56,7 +56,7 @@ export function customOf(
     errors: [],
     errorCount: 0,
     reports: malformed > 0 ? [{ field: '', missing: 0, malformed, example: '' }] : [],
-    rows: CustomRows.of([...fields], rows),
+    rows: Table.of([...fields], rows),
   }
 }
 

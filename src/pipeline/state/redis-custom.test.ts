@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type CustomPart, CustomRows, minutes } from '#model'
+import { type CustomPart, minutes, Table } from '#model'
 import { RedisStateStore } from './redis-store.ts'
 import { connected, partial, removed, seen, sizes, T0, unseen, west } from './test/fleet-words.ts'
 import { redisMissing, startRedis, type TestRedis } from './test/redis-server.ts'
@@ -44,7 +44,7 @@ describe.skipIf(redisMissing)(`keys of MetricSources${redisMissing ? ` (skipped:
   it('have their documented form', async () => {
     await using store = await open()
     now = T0 + 123
-    const rows = CustomRows.of(
+    const rows = Table.of(
       ['z', 'a<'],
       [
         { namespace: 'team', name: 'one', labels: { b: '2', a: '1' }, values: { z: 1.5, 'a<': 'x' } },

@@ -1,12 +1,12 @@
 import {
   type Aggregated,
   type ClusterState,
-  type CustomRows,
   type CustomState,
   documentText,
   type Freshness,
   isDeclaredSource,
   type SourceId,
+  type Table,
 } from '#model'
 import type { Command } from '#redis'
 
@@ -130,10 +130,9 @@ function resourcesText(cluster: string, { source, durationMs, truncated, rows }:
 }
 
 /** Each row as documented. Put together from texts: a hundred thousand objects would be made only to be told. */
-function rowTexts(rows: CustomRows): string[] {
-  const { namespaces, names, labels, fields, values } = rows.columns
-  const columns = fields
-    .map((field, place) => ({ field, name: documentText(field), column: values[place] ?? [] }))
+function rowTexts(rows: Table): string[] {
+  const columns = rows.fields
+    .map((field) => ({ field, name: documentText(field), column: rows.column(field) }))
     .sort((a, b) => (a.field < b.field ? -1 : 1))
   const labelTexts = new Map<object, string>()
   const labelText = (one: Readonly<Record<string, string>>): string => {
@@ -144,11 +143,11 @@ function rowTexts(rows: CustomRows): string[] {
     labelTexts.set(one, text)
     return text
   }
-  return names.map((name, row) => {
-    const namespace = namespaces[row] ?? ''
+  return Array.from({ length: rows.size }, (_, row) => {
+    const namespace = rows.namespaceAt(row)
     const id = documentText(rows.idAt(row))
     const space = namespace === '' ? '' : `,"_namespace":${documentText(namespace)}`
-    const told = columns.map(({ name, column }) => `${name}:${documentText(column[row] ?? null)}`).join(',')
-    return `{"_id":${id}${space},"_name":${documentText(name)}${labelText(labels[row] ?? {})},"values":{${told}}}`
+    const told = columns.map(({ name, column }) => `${name}:${documentText(column?.(row) ?? null)}`).join(',')
+    return `{"_id":${id}${space},"_name":${documentText(rows.nameAt(row))}${labelText(rows.labelsAt(row))},"values":{${told}}}`
   })
 }

@@ -34,7 +34,7 @@ describe.skipIf(redisMissing)(`the form of Redis${redisMissing ? ` (skipped: ${r
     await claim()
     await claim()
     expect(said).toEqual([])
-    expect(JSON.parse((await redis.get(own.format)) ?? '')).toMatchObject({ format: 1, program: '1.0.0+a' })
+    expect(JSON.parse((await redis.get(own.format)) ?? '')).toMatchObject({ format: 2, program: '1.0.0+a' })
   })
 
   it('of one from before there was a number is an upgrade, logged, and followers read again', async () => {

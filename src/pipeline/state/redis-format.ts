@@ -9,7 +9,7 @@ import { own } from './redis-keys.ts'
  * that another version sees, `readableFrom` where one that does not know it would misread what is there; both with a line in
  * docs/guide/upgrade.md.
  */
-const FORMAT = { format: 1, readableFrom: 1 }
+const FORMAT = { format: 2, readableFrom: 2 }
 const WHERE = 'what our manager keeps in Redis'
 
 /** What makes `formatOf` find out, to be read with other commands. */

@@ -1,4 +1,4 @@
-import { CustomRows, type CustomState, packRows, type SourceId, unpackRows } from '#model'
+import { type CustomState, packTable, type SourceId, Table, unpackTable } from '#model'
 
 /*
  * Two fields per MetricSource beside those of the cluster: what moves with every collection, and the rows, which often stay
@@ -21,7 +21,7 @@ export function* changedCustomFields(
     if (old === state) continue
     const { rows, ...head } = state
     yield [HEAD + source, JSON.stringify(head)]
-    if (rows !== old?.rows) yield [ROWS + source, JSON.stringify(packRows(rows))]
+    if (rows !== old?.rows) yield [ROWS + source, JSON.stringify(packTable(rows))]
   }
   for (const source of before.keys()) {
     if (after.has(source)) continue
@@ -46,9 +46,9 @@ export function customOf(fields: Readonly<Record<string, string>>, before: Custo
   return custom
 }
 
-function rowsOf(text: string | undefined, before: CustomRows | undefined): CustomRows {
-  const rows = text === undefined ? before : unpackRows(JSON.parse(text))
+function rowsOf(text: string | undefined, before: Table | undefined): Table {
+  const rows = text === undefined ? before : unpackTable(JSON.parse(text))
   // A head without its rows must not look like an empty collection: what is stored is broken.
   if (!rows) throw new Error('rows are missing')
-  return rows.size === 0 && rows.fields.length === 0 ? CustomRows.empty : rows
+  return rows.size === 0 && rows.fields.length === 0 ? Table.empty : rows
 }

@@ -4,11 +4,11 @@ import {
   type ClusterName,
   type ClusterState,
   type CustomError,
-  CustomRows,
   type CustomState,
   type FieldReport,
   parseClusterName,
   type SourceId,
+  Table,
 } from '#model'
 import { OtherProcessGoneError } from '#processes'
 import type { Availability } from '#state'
@@ -126,7 +126,7 @@ export function aCustomState(source: SourceId, told: Told): CustomState {
     message,
     attemptedAt: at,
     freshness: outcome === 'complete' ? { observedAt: at, receivedAt: at, source: 'pull' } : null,
-    rows: CustomRows.of(
+    rows: Table.of(
       ['phase'],
       names.map((name) => ({ namespace: 'shop', name, labels: {}, values: { phase: 'Bound' } })),
     ),

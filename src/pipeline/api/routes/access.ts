@@ -205,10 +205,9 @@ function customItem(
 
 function rowNamed(type: VisibleType, name: string, namespace: string | undefined): CustomRow | undefined {
   const { rows } = type
-  const { namespaces, names } = rows.columns
-  for (const [place, other] of names.entries()) {
-    if (other !== name) continue
-    const within = namespaces[place] ?? ''
+  for (let place = 0; place < rows.size; place++) {
+    if (rows.nameAt(place) !== name) continue
+    const within = rows.namespaceAt(place)
     if ((namespace ?? within) === within && type.placeOf(within, name) >= 0) return rows.row(place)
   }
   return undefined

@@ -4,7 +4,7 @@ import { Compile } from 'typebox/compile'
 import { describe, expect, it } from 'vitest'
 import { listSources, type RouteContract, type SourcesView, type SourceTrialView, trySource } from '#http'
 import { type CompiledSource, compileMetricSource } from '#metricsource'
-import { CustomRows } from '#model'
+import { Table } from '#model'
 import { readSourceManifest, sourceManifest } from '../source-manifest.ts'
 import { aTrail, get, post } from '../test/ask.ts'
 import { aRow, aSource, seenBy, ToldCatalog } from '../test/sources.ts'
@@ -55,7 +55,7 @@ async function ask(options: Partial<ApiOptions>, body: object, as = 'admin') {
 
 const rows = Array.from({ length: 300 }, (_, at) => aRow('shop', `claim-${at}`, { size: at, half: at / 2 }))
 const sees: SourceTrial = async (_cluster, source) => {
-  const all = CustomRows.of(['size', 'half'], rows)
+  const all = Table.of(['size', 'half'], rows)
   const facts = { aggregations: source.aggregate(all), truncated: false, errors: [], errorCount: 0, reports: [] }
   return { source: source.id, hash: source.hash, durationMs: 3.2, outcome: 'complete', rows: all, ...facts }
 }

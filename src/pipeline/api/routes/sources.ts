@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { functions } from '#expression'
 import { listSources, type SourceFindingView, type SourceTrialView, trySource } from '#http'
 import { type CompiledSource, compileMetricSource, type Finding } from '#metricsource'
-import { type CustomPart, FleetError, seconds } from '#model'
+import { type CustomPart, FleetError, scalarOf, seconds, type TableRow } from '#model'
 import type { Logger } from '#runtime'
 import { acceptJson, bodyOf } from '../body.ts'
 import { RefusedError } from '../problem.ts'
@@ -124,7 +124,7 @@ function resultView(part: CustomPart, began: number, now: number): NonNullable<S
     ? []
     : Array.from({ length: Math.min(part.rows.size, maxShownRows) }, (_, place) => ({
         id: part.rows.idAt(place),
-        ...part.rows.row(place),
+        ...scalarRow(part.rows.row(place)),
       }))
   const isFault = failed && part.outcome !== 'changed'
   return {
@@ -149,3 +149,8 @@ function resultView(part: CustomPart, began: number, now: number): NonNullable<S
       : part.errors.map(({ namespace, outcome, code, message }) => ({ namespace, outcome, code, message })),
   }
 }
+
+const scalarRow = ({ values, ...row }: TableRow) => ({
+  ...row,
+  values: Object.fromEntries(Object.entries(values).map(([field, value]) => [field, scalarOf(value)])),
+})

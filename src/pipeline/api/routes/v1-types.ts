@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Semantics, Sight } from '#access'
 import { v1CustomResources, v1CustomTypeClusters, v1CustomTypes } from '#http'
 import type { ResourceDescriptor } from '#metricsource'
-import { type ClusterState, type CustomRows, documentText, documentTime } from '#model'
+import { type ClusterState, documentText, documentTime, type Table } from '#model'
 import { RefusedError } from '../problem.ts'
 import { type Parts, route, sightOf, visibleCluster, visibleClusters } from '../route.ts'
 import { orderedRows } from '../type-rows.ts'
@@ -129,7 +129,7 @@ function rowsDocument(
   }
 }
 
-function rowDocument(rows: CustomRows, place: number) {
+function rowDocument(rows: Table, place: number) {
   const { namespace, name, labels, values } = rows.row(place)
   return {
     _id: rows.idAt(place),

@@ -1,6 +1,6 @@
 import type { SourceCatalog } from '#catalog'
 import type { AggregationInfo, ColumnInfo, CompiledSource } from '#metricsource'
-import { type Aggregated, type CustomRow, CustomRows, type CustomState, seconds } from '#model'
+import { type Aggregated, type CustomRow, type CustomState, seconds, Table } from '#model'
 import { start } from './world.ts'
 
 // Declarations and what they saw, without an engine: counts and sums over rows, as far as a route needs them.
@@ -22,11 +22,12 @@ const aggregation = (name: string, field?: string, unit: AggregationInfo['unit']
   hasHistory: true,
 })
 
-function aggregate(rows: CustomRows): Readonly<Record<string, Aggregated>> {
-  const sizes = rows.column('size') ?? []
-  const total = sizes.reduce<number>((sum, size) => sum + (typeof size === 'number' ? size : 0), 0)
+function aggregate(rows: Table): Readonly<Record<string, Aggregated>> {
+  const all = [...rows.rows()].map(({ values }) => values)
+  const total = all.reduce((sum, { size }) => sum + (typeof size === 'number' ? size : 0), 0)
   const phases = new Map<string, number>()
-  for (const phase of rows.column('phase') ?? []) phases.set(String(phase), (phases.get(String(phase)) ?? 0) + 1)
+  for (const { phase } of rows.fields.includes('phase') ? all : [])
+    phases.set(String(phase), (phases.get(String(phase)) ?? 0) + 1)
   return { count: rows.size, total, by_phase: Object.fromEntries(phases) }
 }
 
@@ -116,7 +117,7 @@ export function seenBy(
   rows: readonly CustomRow[],
   changes: Partial<CustomState> = {},
 ): CustomState {
-  const all = CustomRows.of(
+  const all = Table.of(
     source.columns.map(({ name }) => name),
     rows,
   )

@@ -112,7 +112,7 @@ async function attemptAll(options: Attempt): Promise<Found | undefined> {
     if (refusal) throw refusal
     return undefined
   }
-  const rows = found.map(({ collecting }) => collecting.rows()).reduce((all, some) => all.patched(some, []))
+  const rows = found.map(({ collecting }) => collecting.rows()).reduce((all, some) => all.patch(some, []))
   return {
     collecting: { rows: () => rows, reports: () => [] },
     truncated: found.some(({ truncated }) => truncated),

@@ -6,7 +6,6 @@ import {
   type ClusterSnapshot,
   type ConnectionFacts,
   type CustomPart,
-  CustomRows,
   type DeploymentSnapshot,
   type NamespaceSnapshot,
   type NodeSnapshot,
@@ -16,6 +15,7 @@ import {
   parseClusterName,
   type SnapshotOf,
   type SnapshotType,
+  Table,
 } from '#model'
 import type { StateRecord } from '../types.ts'
 
@@ -137,8 +137,8 @@ export const failed = (type: SnapshotType, outcome: 'absent' | 'forbidden' | 'un
 })
 
 /** Rows with one field `size`, by `namespace/name`. */
-export const sizes = (all: Readonly<Record<string, number | string | null>>): CustomRows =>
-  CustomRows.of(
+export const sizes = (all: Readonly<Record<string, number | string | null>>): Table =>
+  Table.of(
     ['size'],
     Object.entries(all).map(([id, size]) => {
       const [namespace = '', name = ''] = id.includes('/') ? id.split('/') : ['', id]
@@ -148,7 +148,7 @@ export const sizes = (all: Readonly<Record<string, number | string | null>>): Cu
 
 type Complete = Extract<CustomPart, { outcome: 'complete' }>
 /** What the MetricSource `team/sizes` saw. */
-export const seen = (rows: CustomRows, more: Partial<Complete> = {}): Complete => ({
+export const seen = (rows: Table, more: Partial<Complete> = {}): Complete => ({
   source: 'team/sizes',
   hash: '0123456789abcdef',
   durationMs: 7,
@@ -163,9 +163,9 @@ export const seen = (rows: CustomRows, more: Partial<Complete> = {}): Complete =
 })
 
 /** The same told as a difference to rows before. */
-export const seenSince = (rows: CustomRows, before: CustomRows, more: Partial<Complete> = {}): CustomPart => {
+export const seenSince = (rows: Table, before: Table, more: Partial<Complete> = {}): CustomPart => {
   const { rows: _, ...part } = seen(rows, more)
-  return { ...part, outcome: 'changed', ...rows.since(before) }
+  return { ...part, outcome: 'changed', ...rows.diff(before) }
 }
 
 export const unseen = (message = 'no', source = 'team/sizes'): CustomPart => ({

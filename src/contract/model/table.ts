@@ -1,0 +1,575 @@
+import {
+  bytesOfChunk,
+  type Chunk,
+  chunksOfColumns,
+  chunksOfPieces,
+  chunkWith,
+  compareKeys,
+  compareRow,
+  firstNotBefore,
+  type Labels,
+  type Piece,
+  type PlainColumns,
+  type RowReader,
+  sizeOf,
+} from './chunk.ts'
+import { type Column, columnMapped, columnOfOne } from './column.ts'
+import { isJson, type JsonValue, sameJson } from './json.ts'
+
+/*
+ * Rows of one kind of one cluster, sorted by namespace and name, in immutable chunks of 128 to 512 rows, each with a typed
+ * column per field:
+ *
+ *   Table ── chunk ── keys (namespaces, names), labels, a column per field
+ *         ├─ chunk
+ *         └─ …
+ *
+ * A patch copies the chunks it touches and, of those, the columns that differ; everything else is shared with the table before.
+ * What is the very same chunk in two tables is equal, so differences, stores and checks look at nothing but what was touched.
+ */
+
+/** Rows of one table; a collection with more is refused. */
+export const MAX_TABLE_ROWS = 500_000
+
+/** One row, made when somebody asks for it. `namespace` is '' for objects of the cluster. */
+export interface TableRow {
+  readonly namespace: string
+  readonly name: string
+  readonly labels: Labels
+  /** by field; what is missing is null */
+  readonly values: Readonly<Record<string, JsonValue>>
+}
+
+/** All rows as plain columns of equal length, for codecs. */
+export interface TableColumns extends PlainColumns {
+  readonly fields: readonly string[]
+}
+
+/** Places of rows in two tables, each list rising. */
+export interface TableChanges {
+  /** of rows that are in both and differ: where they are now */
+  readonly changed: readonly number[]
+  /** where those were */
+  readonly before: readonly number[]
+  readonly added: readonly number[]
+  /** where rows were that are gone */
+  readonly removed: readonly number[]
+}
+
+/**
+ * Names the row within its table: `namespace/name`, or `name` for objects of the cluster. No two rows share one as long as
+ * neither has a `/`, which no name of Kubernetes has; batches with others are refused.
+ */
+export function customRowId(namespace: string, name: string): string {
+  return namespace === '' ? name : `${namespace}/${name}`
+}
+
+/** Immutable. A place is the number of a row, from 0; reading by rising places costs about what an array does. */
+export class Table {
+  readonly size: number
+  readonly fields: readonly string[]
+  /** for codecs and stores: the very same chunk in two tables is the same rows */
+  readonly chunks: readonly Chunk[]
+  /** of each chunk, and of the end */
+  readonly #starts: readonly number[]
+  readonly #places: ReadonlyMap<string, number>
+  // Where was read last: a row is mostly beside the one before.
+  #chunk: Chunk | undefined
+  #from = 0
+  #to = 0
+
+  private constructor(fields: readonly string[], chunks: readonly Chunk[], places = placesOf(fields)) {
+    this.fields = fields
+    this.chunks = chunks
+    this.#places = places
+    const starts = [0]
+    for (const [i, chunk] of chunks.entries()) starts.push((starts[i] as number) + sizeOf(chunk))
+    this.#starts = starts
+    this.size = starts[chunks.length] as number
+  }
+
+  static readonly empty = new Table([], [])
+
+  /** From rows in any order; of two with the same namespace and name the later counts. Equal labels are kept once. */
+  static of(fields: readonly string[], rows: Iterable<TableRow>): Table {
+    const sorted = sortedOnce([...rows])
+    const shared = new Map<string, Labels>()
+    const columns = {
+      namespaces: sorted.map(({ namespace }) => namespace),
+      names: sorted.map(({ name }) => name),
+      labels: sorted.map(({ labels }) => sharedLabels(labels, shared)),
+      values: fields.map((field) =>
+        // A field may be called like something every object has.
+        sorted.map(({ values }) => (Object.hasOwn(values, field) ? (values[field] ?? null) : null)),
+      ),
+    }
+    return new Table(fields, chunksOfColumns(sorted.length, columns))
+  }
+
+  /**
+   * From what `toColumns` gave, or somebody else wrote. Of two rows with the same namespace and name the later counts.
+   * @returns undefined where it is nothing of the sort: lists of unlike length, a field twice, values that are no JSON
+   */
+  static from(columns: TableColumns): Table | undefined {
+    if (!areColumns(columns)) return undefined
+    const { fields, namespaces, names } = columns
+    if (isSorted(namespaces, names)) return new Table(fields, chunksOfColumns(names.length, columns))
+    return Table.of(fields, rowsOf(columns))
+  }
+
+  /** From chunks of another table. @returns undefined where they do not follow each other, or have not a column per field */
+  static ofChunks(fields: readonly string[], chunks: readonly Chunk[]): Table | undefined {
+    const fits = chunks.every((chunk, i) => {
+      const next = chunks[i + 1]?.keys
+      if (sizeOf(chunk) === 0 || chunk.columns.length !== fields.length) return false
+      return !next || compareRow(chunk.keys, sizeOf(chunk) - 1, next.namespaces.at(0), next.names[0] as string) < 0
+    })
+    return fits && new Set(fields).size === fields.length ? new Table(fields, chunks) : undefined
+  }
+
+  /** Memory it keeps, about, also where others share it. */
+  get bytes(): number {
+    let bytes = 0
+    for (const chunk of this.chunks) bytes += bytesOfChunk(chunk)
+    return bytes
+  }
+
+  /** @throws RangeError beyond the last row, as all that take a place */
+  namespaceAt(place: number): string {
+    const { keys } = this.#chunkOf(place)
+    return keys.namespaces.at(place - this.#from)
+  }
+
+  nameAt(place: number): string {
+    const { keys } = this.#chunkOf(place)
+    return keys.names[place - this.#from] as string
+  }
+
+  labelsAt(place: number): Labels {
+    const { labels } = this.#chunkOf(place)
+    return labels.at(place - this.#from)
+  }
+
+  idAt(place: number): string {
+    return customRowId(this.namespaceAt(place), this.nameAt(place))
+  }
+
+  /** Values of one field by place; undefined: it is not among the fields. */
+  column(field: string): ((place: number) => JsonValue) | undefined {
+    const at = this.#places.get(field)
+    return at === undefined ? undefined : this.#reader(at)
+  }
+
+  row(place: number): TableRow {
+    const { keys, labels, columns } = this.#chunkOf(place)
+    const at = place - this.#from
+    const values: Record<string, JsonValue> = {}
+    for (let i = 0; i < columns.length; i++) setOwn(values, this.fields[i] as string, (columns[i] as Column).at(at))
+    return { namespace: keys.namespaces.at(at), name: keys.names[at] as string, labels: labels.at(at), values }
+  }
+
+  *rows(): Generator<TableRow> {
+    for (let place = 0; place < this.size; place++) yield this.row(place)
+  }
+
+  toColumns(): TableColumns {
+    const all = <T>(at: (place: number) => T): T[] => Array.from({ length: this.size }, (_, place) => at(place))
+    const { namespace, name, labels, values } = this.#rowReader()
+    return {
+      fields: this.fields,
+      namespaces: all(namespace),
+      names: all(name),
+      labels: all(labels),
+      values: values.map(all),
+    }
+  }
+
+  /** Where the row with this namespace and name is; -1 where it is not. */
+  indexOf(namespace: string, name: string): number {
+    const place = this.firstNotBefore(namespace, name)
+    const isThere = place < this.size && this.namespaceAt(place) === namespace && this.nameAt(place) === name
+    return isThere ? place : -1
+  }
+
+  /** Where the row with this namespace and name is, or would be. */
+  firstNotBefore(namespace: string, name: string): number {
+    let [low, high] = [0, this.chunks.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (compareRow((this.chunks[middle] as Chunk).keys, 0, namespace, name) <= 0) low = middle + 1
+      else high = middle
+    }
+    // All rows of the chunks before are before it.
+    const chunk = this.chunks[low - 1]
+    return chunk ? (this.#starts[low - 1] as number) + firstNotBefore(chunk.keys, namespace, name) : 0
+  }
+
+  /** Only the rows at these places, which must rise. */
+  only(places: readonly number[]): Table {
+    if (places.length === this.size) return this
+    return this.#with(chunksOfPieces(this.#piecesAt(places), this.#rowReader()))
+  }
+
+  /** With each value of this field changed; `change` is asked once per distinct value of a chunk, or about every row. */
+  map(field: string, change: (value: JsonValue) => JsonValue): Table {
+    const at = this.#places.get(field)
+    if (at === undefined) return this
+    const chunks = this.chunks.map((chunk): Chunk => {
+      const before = chunk.columns[at] as Column
+      const after = columnMapped(before, sizeOf(chunk), change)
+      return after === before ? chunk : { ...chunk, columns: chunk.columns.with(at, after) }
+    })
+    return chunks.every((chunk, i) => chunk === this.chunks[i]) ? this : this.#with(chunks)
+  }
+
+  /**
+   * With these rows put in place of their older selves, and those of these ids gone; the very same table where nothing differs
+   * by that. Fields are those of `put` where it has rows or fields.
+   */
+  patch(put: Table, removed: Iterable<string>): Table {
+    const isSame = sameTexts(put.fields, this.fields) || (put.size === 0 && put.fields.length === 0)
+    const older = isSame ? this : this.#laidOut(put.fields)
+    const gone = older.#placesOf(removed)
+    if (put.size === 0 && gone.length === 0) return older
+    if (older.size === 0) return put
+    const chunks = chunksOfPieces(older.#patched(put, gone), put.#rowReader())
+    const isEqual = chunks.length === older.chunks.length && chunks.every((chunk, i) => chunk === older.chunks[i])
+    return isEqual ? older : older.#with(chunks)
+  }
+
+  /** Where rows changed, came and went on the way from `older` to this; all that both have, where the fields differ. */
+  changes(older: Table): TableChanges {
+    const changes = { changed: [] as number[], before: [] as number[], added: [] as number[], removed: [] as number[] }
+    if (older === this) return changes
+    const differs = !sameTexts(older.fields, this.fields)
+    let [i, j, a, b] = [0, 0, 0, 0]
+    while (i < older.chunks.length || j < this.chunks.length) {
+      const [theirs, ours] = [older.chunks[i], this.chunks[j]]
+      const [endA, endB] = [older.#starts[i + 1] ?? a, this.#starts[j + 1] ?? b]
+      if (!theirs) while (b < endB) changes.added.push(b++)
+      else if (!ours) while (a < endA) changes.removed.push(a++)
+      else if (theirs.keys === ours.keys) {
+        // Rows are walked by key, so both stand at their first row.
+        if (theirs !== ours || differs) {
+          for (const row of differingRows(theirs, ours, differs)) {
+            changes.before.push(a + row)
+            changes.changed.push(b + row)
+          }
+        }
+        a = endA
+        b = endB
+      } else {
+        const [startA, startB] = [older.#starts[i] as number, this.#starts[j] as number]
+        while (a < endA && b < endB) {
+          const order = compareRows(theirs, a - startA, ours, b - startB)
+          if (order < 0) changes.removed.push(a++)
+          else if (order > 0) changes.added.push(b++)
+          else {
+            if (differs || !sameRow(theirs, a - startA, ours, b - startB)) {
+              changes.before.push(a)
+              changes.changed.push(b)
+            }
+            a++
+            b++
+          }
+        }
+      }
+      if (theirs && a === endA) i++
+      if (ours && b === endB) j++
+    }
+    return changes
+  }
+
+  /** What must be put and removed so that `older` becomes this. Everything, where the fields differ. */
+  diff(older: Table): { readonly put: Table; readonly removed: readonly string[] } {
+    const { changed, added, removed } = this.changes(older)
+    return { put: this.only(merged(changed, added)), removed: removed.map((place) => older.idAt(place)) }
+  }
+
+  /** These rows, in the chunks of `older` wherever it has the same; `older` itself where all rows are. */
+  basedOn(older: Table): Table {
+    if (older === this || !sameTexts(older.fields, this.fields)) return this
+    const { changed, added, removed } = this.changes(older)
+    if (changed.length + added.length + removed.length === 0) return older
+    if (changed.length + added.length > this.size / 2) return this
+    const put = this.only(merged(changed, added))
+    return older.#with(chunksOfPieces(older.#patched(put, removed), put.#rowReader()))
+  }
+
+  /** Equal fields and rows. 0 and -0 are one number. */
+  equals(other: Table): boolean {
+    if (other === this) return true
+    if (other.size !== this.size || !sameTexts(other.fields, this.fields)) return false
+    const { changed, added } = this.changes(other)
+    return changed.length + added.length === 0
+  }
+
+  #with(chunks: readonly Chunk[]): Table {
+    return new Table(this.fields, chunks, this.#places)
+  }
+
+  #chunkOf(place: number): Chunk {
+    if (this.#chunk === undefined || place < this.#from || place >= this.#to) this.#seek(place)
+    return this.#chunk as Chunk
+  }
+
+  #seek(place: number): void {
+    const i = this.#chunkIndex(place)
+    this.#chunk = this.chunks[i]
+    this.#from = this.#starts[i] as number
+    this.#to = this.#starts[i + 1] as number
+  }
+
+  #chunkIndex(place: number): number {
+    if (!(place >= 0 && place < this.size)) throw new RangeError(`there is no row ${place}`)
+    let [low, high] = [0, this.chunks.length - 1]
+    while (low < high) {
+      const middle = (low + high + 1) >> 1
+      if ((this.#starts[middle] as number) <= place) low = middle
+      else high = middle - 1
+    }
+    return low
+  }
+
+  /** One function for all columns, which compilers like: what it reads is looked up where a chunk ends. */
+  #reader(at: number): (place: number) => JsonValue {
+    let [from, to] = [0, 0]
+    let words: readonly JsonValue[] = []
+    let codes: Uint8Array | null = null
+    let numbers: Float64Array | null = null
+    return (place) => {
+      if (place < from || place >= to) {
+        const i = this.#chunkIndex(place)
+        const column = (this.chunks[i] as Chunk).columns[at] as Column
+        ;({ words, codes, numbers } = column)
+        from = this.#starts[i] as number
+        to = this.#starts[i + 1] as number
+      }
+      if (codes !== null) return words[codes[place - from] as number] as JsonValue
+      if (numbers === null) return words[place - from] as JsonValue
+      const number = numbers[place - from] as number
+      return Number.isNaN(number) ? null : number
+    }
+  }
+
+  #rowReader(): RowReader {
+    return {
+      namespace: (place) => this.namespaceAt(place),
+      name: (place) => this.nameAt(place),
+      labels: (place) => this.labelsAt(place),
+      values: this.fields.map((_, at) => this.#reader(at)),
+    }
+  }
+
+  *#piecesAt(places: readonly number[]): Generator<Piece> {
+    let next = 0
+    for (let i = 0; next < places.length; i++) {
+      const [start, end] = [this.#starts[i] as number, this.#starts[i + 1] as number]
+      const first = next
+      while (next < places.length && (places[next] as number) < end) next++
+      const chunk = this.chunks[i] as Chunk
+      if (next - first === end - start) yield { chunk }
+      else if (next > first) {
+        yield {
+          chunk,
+          order: Int32Array.from({ length: next - first }, (_, k) => (places[first + k] as number) - start),
+        }
+      }
+    }
+  }
+
+  /** Rising. */
+  #placesOf(ids: Iterable<string>): readonly number[] {
+    const places = new Set<number>()
+    for (const id of ids) {
+      const slash = id.indexOf('/')
+      const found = [this.indexOf('', id), slash < 0 ? -1 : this.indexOf(id.slice(0, slash), id.slice(slash + 1))]
+      for (const place of found) if (place >= 0) places.add(place)
+    }
+    return [...places].sort((a, b) => a - b)
+  }
+
+  /** Every chunk with what is put into it and without what is gone. */
+  *#patched(put: Table, gone: readonly number[]): Generator<Piece> {
+    const reader = put.#rowReader()
+    let [first, firstGone] = [0, 0]
+    for (const [i, chunk] of this.chunks.entries()) {
+      const next = this.chunks[i + 1]?.keys
+      let end = first
+      if (!next) end = put.size
+      else while (end < put.size && compareRow(next, 0, put.namespaceAt(end), put.nameAt(end)) > 0) end++
+      const start = this.#starts[i] as number
+      const goneHere: number[] = []
+      while (firstGone < gone.length && (gone[firstGone] as number) < start + sizeOf(chunk)) {
+        goneHere.push((gone[firstGone++] as number) - start)
+      }
+      if (end === first && goneHere.length === 0) yield { chunk }
+      else yield edited(chunk, { put: reader, first, end, gone: goneHere })
+      first = end
+    }
+  }
+
+  /** The same rows under these fields: what they lack is null. */
+  #laidOut(fields: readonly string[]): Table {
+    const nothing = columnOfOne<JsonValue>(null)
+    const chunks = this.chunks.map(({ keys, labels, columns }): Chunk => {
+      const own = (field: string): Column | undefined => columns[this.#places.get(field) ?? -1]
+      return { keys, labels, columns: fields.map((field) => own(field) ?? nothing) }
+    })
+    return new Table(fields, chunks)
+  }
+}
+
+interface Edit {
+  readonly put: RowReader
+  /** rows of it */
+  readonly first: number
+  readonly end: number
+  /** rows of the chunk, rising */
+  readonly gone: readonly number[]
+}
+
+function edited(chunk: Chunk, { put, first, end, gone }: Edit): Piece {
+  const { keys } = chunk
+  const size = sizeOf(chunk)
+  const order = new Int32Array(size + end - first)
+  const places: number[] = []
+  let [count, row, nextGone] = [0, 0, 0]
+  const keep = (to: number) => {
+    for (; row < to; row++) {
+      if (gone[nextGone] === row) nextGone++
+      else order[count++] = row
+    }
+  }
+  for (let i = first; i < end; i++) {
+    const [namespace, name] = [put.namespace(i), put.name(i)]
+    const at = firstNotBefore(keys, namespace, name, row)
+    keep(at)
+    order[count++] = -1 - i
+    if (at >= size || compareRow(keys, at, namespace, name) !== 0) continue
+    places.push(at)
+    if (gone[nextGone] === at) nextGone++
+    row = at + 1
+  }
+  keep(size)
+  const isInPlace = places.length === end - first && count === size
+  if (!isInPlace) return { chunk, order: order.subarray(0, count) }
+  const made = chunkWith(chunk, places, put, first)
+  const isEqual = made.labels === chunk.labels && made.columns.every((column, at) => column === chunk.columns[at])
+  return { chunk: isEqual ? chunk : made }
+}
+
+function placesOf(fields: readonly string[]): ReadonlyMap<string, number> {
+  return new Map(fields.map((field, at) => [field, at]))
+}
+
+function compareRows(a: Chunk, rowA: number, b: Chunk, rowB: number): number {
+  return compareRow(a.keys, rowA, b.keys.namespaces.at(rowB), b.keys.names[rowB] as string)
+}
+
+function sameRow(a: Chunk, rowA: number, b: Chunk, rowB: number): boolean {
+  for (let at = 0; at < b.columns.length; at++) {
+    if (!sameJson((a.columns[at] as Column).at(rowA), (b.columns[at] as Column).at(rowB))) return false
+  }
+  return sameJson(a.labels.at(rowA), b.labels.at(rowB))
+}
+
+/** Of two chunks with the same keys. */
+function* differingRows(a: Chunk, b: Chunk, all: boolean): Generator<number> {
+  const differs = new Uint8Array(sizeOf(b))
+  const look = (one: Column | undefined, other: Column): void => {
+    if (one === other || all) return
+    for (let row = 0; row < differs.length; row++) if (!sameJson(one?.at(row), other.at(row))) differs[row] = 1
+  }
+  look(a.labels, b.labels)
+  for (const [at, column] of b.columns.entries()) look(a.columns[at], column)
+  for (let row = 0; row < differs.length; row++) if (all || differs[row] === 1) yield row
+}
+
+/** Two rising lists as one. */
+function merged(a: readonly number[], b: readonly number[]): readonly number[] {
+  return b.length === 0 ? a : a.length === 0 ? b : [...a, ...b].sort((left, right) => left - right)
+}
+
+/** Sorted; of two with the same key the later one. */
+function sortedOnce(rows: readonly TableRow[]): readonly TableRow[] {
+  const sorted = rows.toSorted((a, b) => compareKeys(a.namespace, a.name, b.namespace, b.name))
+  return sorted.filter((row, i) => {
+    const next = sorted[i + 1]
+    return !next || next.namespace !== row.namespace || next.name !== row.name
+  })
+}
+
+function isSorted(namespaces: readonly string[], names: readonly string[]): boolean {
+  for (let row = 1; row < names.length; row++) {
+    if (compareKeys(namespaces[row - 1] ?? '', names[row - 1] ?? '', namespaces[row] ?? '', names[row] ?? '') >= 0) {
+      return false
+    }
+  }
+  return true
+}
+
+function* rowsOf({ fields, namespaces, names, labels, values }: TableColumns): Generator<TableRow> {
+  for (const [at, name] of names.entries()) {
+    const made: Record<string, JsonValue> = {}
+    for (const [i, field] of fields.entries()) setOwn(made, field, values[i]?.[at] ?? null)
+    yield { namespace: namespaces[at] ?? '', name, labels: labels[at] ?? {}, values: made }
+  }
+}
+
+function sharedLabels(labels: Labels, shared: Map<string, Labels>): Labels {
+  const key = JSON.stringify(labels)
+  const known = shared.get(key)
+  if (known) return known
+  shared.set(key, labels)
+  return labels
+}
+
+/** Sets a property of any name: an assignment to `__proto__` would make none. */
+function setOwn(made: Record<string, JsonValue>, field: string, value: JsonValue): void {
+  if (field !== '__proto__') made[field] = value
+  else Object.defineProperty(made, field, { value, enumerable: true, configurable: true, writable: true })
+}
+
+const sameTexts = (a: readonly string[], b: readonly string[]) =>
+  a === b || (a.length === b.length && a.every((text, i) => text === b[i]))
+
+function areColumns(columns: TableColumns): boolean {
+  if (typeof columns !== 'object' || columns === null) return false
+  const { namespaces, names, labels, fields, values } = columns
+  if (!areTexts(names) || !areTexts(namespaces) || !areTexts(fields)) return false
+  const count = names.length
+  return (
+    namespaces.length === count &&
+    areLabels(labels) &&
+    labels.length === count &&
+    Array.isArray(values) &&
+    values.length === fields.length &&
+    values.every((column) => areAll(column, isJson) && column.length === count) &&
+    new Set(fields).size === fields.length
+  )
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+const areTexts = (list: unknown): list is readonly string[] => areAll(list, isText)
+/** Whether it is an object of texts. */
+export const isLabels = (value: unknown): value is Labels =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).every(isText)
+
+/** Most rows have the labels of another: one object, looked at once. */
+function areLabels(list: unknown): boolean {
+  const known = new Set<unknown>()
+  return areAll(list, (labels) => {
+    if (known.has(labels)) return true
+    if (!isLabels(labels)) return false
+    known.add(labels)
+    return true
+  })
+}
+
+/** Of holes in a list, too, which `every` passes over. */
+function areAll(list: unknown, is: (value: unknown) => boolean): boolean {
+  if (!Array.isArray(list)) return false
+  for (let i = 0; i < list.length; i++) if (!is(list[i])) return false
+  return true
+}
