@@ -41,7 +41,7 @@ describe.skipIf(redisMissing)(`the form of Redis${redisMissing ? ` (skipped: ${r
     await beginDivision(server, 1)
     const before = await redis.xlen(own.changes)
     await claim()
-    expect(said).toEqual([expect.stringMatching(/upgraded from format 0 .* to 1 \(1\.0\.0\+a\)/)])
+    expect(said).toEqual([expect.stringMatching(/upgraded from format 0 .* to 2 \(1\.0\.0\+a\)/)])
     expect(await redis.xlen(own.changes)).toBe(before + 1)
   })
 
