@@ -1,6 +1,6 @@
 import { type Clock, seconds } from '#model'
 import { Random } from './random.ts'
-import { churn, controllers, heartbeats, type Scene, type Stage, stages } from './stages.ts'
+import { churn, controllers, cronJobs, heartbeats, type Scene, type Stage, stages } from './stages.ts'
 import type { Pace } from './types.ts'
 import type { World } from './world/world.ts'
 
@@ -43,6 +43,7 @@ export class Life {
       this.wake(world, start)
       this.#begin(world, heartbeats, 'heartbeats', start)
       this.#begin(world, (scene) => churn(scene, pace.churnMs), 'churn', start)
+      if (world.cronJobs.size > 0) this.#begin(world, cronJobs, 'cronJobs', start)
     }
     for (const { afterMs, cluster, stage } of pace.opening) {
       const world = worlds.find(({ scenario }) => scenario.name === cluster)
@@ -111,6 +112,7 @@ export class Life {
 
   #canPlay(world: World, name: string): boolean {
     if (this.#playing.has(labelOf(world, name))) return false
+    if (name.startsWith('volume')) return world.volumes.size > 0
     if (name === 'operatorFails') return world.operators.size > 0
     if (name === 'clusterOperatorDegrades' || name === 'clusterUpdate') return world.version !== undefined
     // One node at a time, so that the rest can carry its pods.

@@ -83,6 +83,7 @@ const staging: ClusterScenario = {
   load: 0.35,
   operators: ['cert-manager', 'grafana-operator', 'strimzi-kafka-operator', 'cloudnative-pg', 'keycloak-operator'],
   metrics: true,
+  storage: { lost: 1 },
 }
 
 const edgeParis: ClusterScenario = {
@@ -119,6 +120,7 @@ const gpuLab: ClusterScenario = {
   load: 0.8,
   operators: ['gpu-operator-certified', 'cert-manager', 'prometheus', 'grafana-operator'],
   metrics: true,
+  storage: { unused: 2 },
 }
 
 const drSite: ClusterScenario = {
@@ -143,6 +145,7 @@ const demo: Scenario = {
       { afterMs: seconds(24), cluster: 'prod-west', stage: 'clusterOperatorDegrades' },
       { afterMs: seconds(36), cluster: 'gpu-lab', stage: 'crashLoop' },
       { afterMs: seconds(48), cluster: 'staging', stage: 'operatorFails' },
+      { afterMs: seconds(54), cluster: 'prod-west', stage: 'volumePending' },
       { afterMs: seconds(60), cluster: 'prod-east', stage: 'clusterUpdate' },
     ],
   },
@@ -151,6 +154,7 @@ const demo: Scenario = {
 /** What is wrong in the demo on purpose, in words: what cannot be reached, and what the opening does within a minute. */
 export const demoFaults: readonly string[] = [
   ...demo.clusters.filter(({ reachable }) => !reachable).map(({ name }) => `${name} cannot be reached`),
+  'a claim of staging has lost its volume, and two of gpu-lab wait for a pod',
   'within a minute staging loses a node and has an operator that fails, an operator of prod-west degrades and pods of gpu-lab crash; they recover',
 ]
 
@@ -163,10 +167,16 @@ export interface PlainOptions {
   /** default false: worlds that stand still */
   readonly lives?: boolean
   readonly seed?: number
+  /** per cluster; default: one for two hundred pods, at least two */
+  readonly services?: number
+  /** per cluster, of StatefulSets; default: one for a hundred pods */
+  readonly claims?: number
 }
 
 /** Clusters of equal size named sim-001, sim-002 …: for measuring, and for `clusterpulse simulate`. */
-function plain({ clusters, nodes, pods, lives = false, seed = 1 }: PlainOptions): Scenario {
+function plain(options: PlainOptions): Scenario {
+  const { clusters, nodes, pods, lives = false, seed = 1 } = options
+  const { services = Math.max(2, Math.ceil(pods / 200)), claims = Math.floor(pods / 100) } = options
   const digits = Math.max(3, String(clusters).length)
   const central = nodes > 2 ? 1 : 0
   return {
@@ -189,6 +199,8 @@ function plain({ clusters, nodes, pods, lives = false, seed = 1 }: PlainOptions)
       load: 0.55,
       operators: index % 5 === 0 ? ['cert-manager', 'grafana-operator'] : [],
       metrics: index % 4 !== 3,
+      services,
+      storage: { claims },
     })),
     ...(lives ? { pace: livingPace(clusters) } : {}),
   }

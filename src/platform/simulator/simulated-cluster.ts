@@ -4,6 +4,7 @@ import { crdObjects } from './objects/crds.ts'
 import { nodeMetrics, podMetrics } from './objects/metrics.ts'
 import { routeObject } from './objects/openshift.ts'
 import { resources } from './objects/resources.ts'
+import { storageClassObject } from './objects/storage.ts'
 import type { ObjectSink } from './types.ts'
 import { writeChanges } from './world/draw.ts'
 import type { World } from './world/world.ts'
@@ -16,6 +17,7 @@ export async function seedCluster(world: World, server: ApiServer, now: () => nu
   const bornAt = Math.min(...[...world.nodes.values()].map(({ createdAt }) => createdAt), now())
   const certManager = scenario.operators.includes('cert-manager')
   for (const crd of crdObjects({ olm, openshift, certManager }, bornAt)) await server.objects.put(crd)
+  await server.objects.put(storageClassObject(scenario, bornAt))
   await writeChanges(world, sinkOf(server))
   if (certManager) for (const one of certificateObjects(world, now())) await server.objects.put(one)
   if (openshift) await server.objects.put(routeObject(scenario, bornAt))

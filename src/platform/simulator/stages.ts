@@ -1,8 +1,9 @@
 import { minutes, seconds } from '#model'
+import { scheduledBefore } from './objects/jobs.ts'
 import { degradations } from './objects/openshift.ts'
 import type { Random } from './random.ts'
 import { settle } from './world/controllers.ts'
-import { isFinished, type NodeFacts, type PodFacts, type WorkloadFacts } from './world/facts.ts'
+import type { NodeFacts, PodFacts, WorkloadFacts } from './world/facts.ts'
 import {
   breakNode,
   crash,
@@ -97,12 +98,13 @@ function* crashLoop(scene: Scene) {
   const workload = random.weighted(deployments(world), ({ replicas }) => (replicas > 1 ? 1 : 0))
   if (!workload) return
   const ill = runningPods(world, workload).slice(0, random.int(1, 3))
-  for (const pod of ill) crash(world, pod, scene.now)
+  const outOfMemory = random.chance(0.5)
+  for (const pod of ill) crash(world, pod, scene.now, outOfMemory)
   for (let again = 0; again < 3; again++) {
     yield seconds(random.int(10, 18))
     for (const pod of ill) {
       recoverPod(world, pod, scene.now)
-      if (again < 2 && world.pods.has(`${pod.namespace}/${pod.name}`)) crash(world, pod, scene.now)
+      if (again < 2 && world.pods.has(`${pod.namespace}/${pod.name}`)) crash(world, pod, scene.now, outOfMemory)
     }
   }
 }
@@ -189,7 +191,37 @@ function* clusterUpdate(scene: Scene) {
   progressUpdate(world, 1, scene.now)
 }
 
-/** Small changes without end: scale by one, a pod replaced, a job run. */
+/** A StatefulSet grows, and for a while no volume can be made for its new pod. */
+function* volumePending(scene: Scene) {
+  const { world, random } = scene
+  const grows = random.pick([...world.statefulSets.values()].filter(({ hasClaims }) => hasClaims))
+  if (!grows) return
+  scale(world, grows, grows.usualReplicas + 1, scene.now)
+  yield seconds(2)
+  const [claim] = [...world.podsOf(grows)].map((pod) => world.claimOf(pod)).filter((one) => one?.phase === 'Pending')
+  if (claim) claim.stuck = true
+  yield seconds(random.int(40, 70))
+  if (claim) claim.stuck = false
+  yield seconds(random.int(20, 40))
+  scale(world, grows, grows.usualReplicas, scene.now)
+}
+
+/** A volume is gone: its claim says so until both and their pod are made anew. */
+function* volumeLost(scene: Scene) {
+  const { world, random } = scene
+  const mounted = [...world.pods.values()].filter(
+    (pod) => pod.state === 'running' && world.claimOf(pod)?.phase === 'Bound',
+  )
+  const pod = random.pick(mounted)
+  const claim = pod && world.claimOf(pod)
+  if (!pod || !claim) return
+  world.setClaimPhase(claim, 'Lost')
+  yield seconds(random.int(60, 100))
+  world.removeClaim(claim)
+  world.removePod(pod)
+}
+
+/** Small changes without end: scale by one, a pod replaced, a container started again. */
 export function* churn(scene: Scene, meanMs: number): Generator<number, void, void> {
   const { world, random } = scene
   yield random.between(0, meanMs)
@@ -197,7 +229,7 @@ export function* churn(scene: Scene, meanMs: number): Generator<number, void, vo
     const roll = random.ratio()
     if (roll < 0.4) nudge(scene)
     else if (roll < 0.75) replaceOne(scene)
-    else yield* job(scene)
+    else yield* restartOne(scene)
     settle(world, scene.now)
     yield random.exponential(meanMs) + 200
   }
@@ -218,16 +250,27 @@ function replaceOne({ world, random }: Scene): void {
   if (pod) world.removePod(pod)
 }
 
-function* job(scene: Scene): Generator<number, void, void> {
+function* restartOne(scene: Scene): Generator<number, void, void> {
   const { world, random } = scene
-  const cron = random.pick(world.workloads.filter(({ kind }) => kind === 'CronJob'))
-  if (!cron) return
-  const stem = `${cron.name}-${Math.floor(scene.now / minutes(1))}`
-  const pod = world.addPod(cron, world.freePodName(cron, stem), scene.now)
-  settle(world, scene.now)
-  yield seconds(random.int(8, 20))
-  if (pod.state === 'running' && !isFinished(pod))
-    world.setPodState(pod, random.chance(0.92) ? 'succeeded' : 'failed', scene.now)
+  const workload = random.pick(deployments(world))
+  const pod = workload && random.pick(runningPods(world, workload))
+  if (!pod) return
+  crash(world, pod, scene.now, random.chance(0.3))
+  yield seconds(random.int(5, 15))
+  recoverPod(world, pod, scene.now)
+}
+
+/** Once a minute the CronJobs whose time it is make their Jobs, unless the last one still runs. */
+export function* cronJobs(scene: Scene): Generator<number, void, void> {
+  const { world } = scene
+  for (;;) {
+    yield minutes(1) - (scene.now % minutes(1))
+    for (const cronJob of world.cronJobs.values()) {
+      const due = scheduledBefore(cronJob, scene.now)
+      const isBusy = [...world.jobs.values()].some((job) => job.cronJob === cronJob && job.state === 'running')
+      if (due + minutes(1) > scene.now && !isBusy) world.addJob(cronJob, due)
+    }
+  }
 }
 
 /** Controllers and kubelets at work: as often as one would notice. */
@@ -259,4 +302,6 @@ export const stages: Readonly<Record<string, { readonly play: Stage; readonly we
   operatorFails: { play: operatorFails, weight: 3 },
   clusterOperatorDegrades: { play: clusterOperatorDegrades, weight: 3 },
   clusterUpdate: { play: clusterUpdate, weight: 1 },
+  volumePending: { play: volumePending, weight: 2 },
+  volumeLost: { play: volumeLost, weight: 1 },
 }

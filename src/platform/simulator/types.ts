@@ -37,6 +37,16 @@ export interface ClusterScenario {
   readonly operators: readonly string[]
   /** whether metrics.k8s.io is served */
   readonly metrics: boolean
+  /** how many of its Deployments and StatefulSets have a Service, at most; default: all of them */
+  readonly services?: number
+  readonly storage?: {
+    /** of StatefulSets, at most; default: one for each of their pods */
+    readonly claims?: number
+    /** how many of them have lost their volume */
+    readonly lost?: number
+    /** further ones that wait, as no pod uses them */
+    readonly unused?: number
+  }
 }
 
 /** What the simulated clusters contain and how fast they live. */

@@ -88,7 +88,7 @@ function requestsOf(container: Fields): Fields {
   return { ...container, resources: { ...resources, requests } }
 }
 
-/** What the API server fills in when a pod, not a template of one, is made. */
+/** What the API server fills in when a pod, not a template of one, is made; shares what is complete. */
 export function prepareNewPodSpec(spec: Fields): Fields {
   const tolerations = tolerationsOf(spec)
   const filled = withDefaults(preparePodSpec(spec), {
@@ -96,14 +96,10 @@ export function prepareNewPodSpec(spec: Fields): Fields {
     priority: 0,
     preemptionPolicy: 'PreemptLowerPriority',
   })
-  const requested = items(filled.containers).map((container) => requestsOf(fields(container)))
-  return {
-    ...filled,
-    ...(requested.every((container, at) => container === items(filled.containers)[at])
-      ? {}
-      : { containers: requested }),
-    ...(tolerations === spec.tolerations ? {} : { tolerations }),
-  }
+  const containers = items(filled.containers)
+  const requested = containers.map((container) => requestsOf(fields(container)))
+  const same = tolerations === spec.tolerations && requested.every((container, at) => container === containers[at])
+  return same ? filled : { ...filled, containers: requested, tolerations }
 }
 
 const COUNTED = ['cpu', 'memory']

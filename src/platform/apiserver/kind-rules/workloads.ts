@@ -27,9 +27,10 @@ const NAMES_TEMPLATE = ['spec.template', 'spec.selector']
 export const podRule: KindRule = {
   prepare: (object, before) => {
     const spec = fields(object.spec)
-    if (before) return { ...object, spec: preparePodSpec(spec) }
-    const prepared = prepareNewPodSpec(spec)
-    return { ...object, spec: prepared, status: object.status ?? { phase: 'Pending', qosClass: qosClassOf(prepared) } }
+    const prepared = before ? preparePodSpec(spec) : prepareNewPodSpec(spec)
+    if (prepared === spec && object.status) return object
+    const status = object.status ?? { phase: 'Pending', qosClass: qosClassOf(prepared) }
+    return { ...object, spec: prepared, status }
   },
   faults: (object) => podSpecFaults(object.spec, 'spec'),
 }
@@ -51,11 +52,10 @@ function lasting({ status, strategy, namesSelector = true, prepare, faults }: La
     prepare: (object, before, nowMs) => {
       let spec = prepareTemplate(fields(object.spec))
       const chosen = strategy && fields(spec[strategy[0]])
-      if (strategy && chosen?.type === 'RollingUpdate')
-        spec = {
-          ...spec,
-          [strategy[0]]: { ...chosen, rollingUpdate: { ...strategy[1], ...fields(chosen.rollingUpdate) } },
-        }
+      if (strategy && chosen?.type === 'RollingUpdate') {
+        const rollingUpdate = withDefaults(fields(chosen.rollingUpdate), strategy[1])
+        if (rollingUpdate !== chosen.rollingUpdate) spec = { ...spec, [strategy[0]]: { ...chosen, rollingUpdate } }
+      }
       const prepared = withDefaults({ ...object, spec }, { status })
       return prepare?.(prepared, before, nowMs) ?? prepared
     },

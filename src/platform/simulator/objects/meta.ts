@@ -1,7 +1,13 @@
 import type { ManagedFieldsEntry } from '#apiserver'
 
-/** RFC 3339 in whole seconds, as Kubernetes writes times. */
-export const timestamp = (ms: number): string => new Date(ms).toISOString().split('.', 1).concat('').join('Z')
+const text = Buffer.alloc(20)
+text.write('Z', 19)
+
+/** RFC 3339 in whole seconds, as Kubernetes writes times. One flat text, no part of a longer one that lives with it. */
+export function timestamp(ms: number): string {
+  text.write(new Date(ms).toISOString(), 0, 19, 'latin1')
+  return text.toString('latin1')
+}
 
 /** One statement in a status, as nodes, pods and deployments have it. `changedAt`: ms, or already as text. */
 export function condition(

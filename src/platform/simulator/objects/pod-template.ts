@@ -36,6 +36,8 @@ export interface TemplateNeeds {
   readonly memoryBytes: number
   readonly everywhere: boolean
   readonly gpus: number
+  /** whether each pod mounts a claim of its own */
+  readonly claims?: boolean
 }
 
 /** Templates by what they are made of: a thousand clusters that run the same things hold them once. */
@@ -46,7 +48,7 @@ export class TemplateCatalogue {
   get(needs: TemplateNeeds): PodTemplate {
     const cpu = cpuRequest(needs.cpuCores)
     const memory = memoryRequest(needs.memoryBytes)
-    const key = `${needs.app}|${needs.version}|${cpu.text}|${memory.text}|${needs.everywhere}|${needs.gpus}`
+    const key = `${needs.app}|${needs.version}|${cpu.text}|${memory.text}|${needs.everywhere}|${needs.gpus}|${needs.claims}`
     let template = this.#templates.get(key)
     if (!template) {
       template = build(needs, cpu, memory)
@@ -69,7 +71,7 @@ export class TemplateCatalogue {
 }
 
 function build(
-  { app, version, everywhere, gpus }: TemplateNeeds,
+  { app, version, everywhere, gpus, claims }: TemplateNeeds,
   cpu: ReturnType<typeof cpuRequest>,
   memory: ReturnType<typeof memoryRequest>,
 ): PodTemplate {
@@ -92,6 +94,7 @@ function build(
     livenessProbe: probe('/healthz', 15, 20),
     readinessProbe: probe('/readyz', 5, 10),
     volumeMounts: [
+      ...(claims ? [{ name: 'data', mountPath: '/var/lib/data' }] : []),
       { name: 'config', mountPath: '/etc/app', readOnly: true },
       { name: 'scratch', mountPath: '/tmp' },
       { name: 'kube-api-access', mountPath: '/var/run/secrets/kubernetes.io/serviceaccount', readOnly: true },

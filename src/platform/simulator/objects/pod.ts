@@ -1,25 +1,24 @@
 import type { ApiObject } from '#apiserver'
-import { hexOf, uuidFrom } from '../random.ts'
+import { hexOf } from '../random.ts'
 import { isFinished, type PodFacts, phaseOf, type WorkloadFacts } from '../world/facts.ts'
+import { jobLabels } from './jobs.ts'
 import { condition, managedBy, timestamp } from './meta.ts'
 import type { PodKin } from './pod-template.ts'
-
-/** Names a revision in the names of its pods. */
-export const templateHash = ({ uid }: WorkloadFacts, revision: number): string => hexOf(`${uid}/${revision}`, 10)
+import { CLAIM_NAME } from './storage.ts'
+import { labelsOf, ownerReference, replicaSetOf, templateHash } from './workloads.ts'
 
 export function podKin(workload: WorkloadFacts): PodKin {
   const { template, kind, name, uid, revision, changedAt } = workload
   const hash = templateHash(workload, revision)
-  const set = `${name}-${hash}`
   const owner =
-    kind === 'Deployment' ? { kind: 'ReplicaSet', name: set, uid: uuidFrom(`${uid}/${set}`) } : { kind, name, uid }
+    kind === 'Deployment' ? { kind: 'ReplicaSet', ...replicaSetOf(workload, revision) } : { kind, name, uid }
   return {
     template,
     generateName: `${owner.name}-`,
     labels: {
-      'app.kubernetes.io/name': template.app,
-      'app.kubernetes.io/instance': name,
+      ...labelsOf(workload),
       ...(kind === 'Deployment' ? { 'pod-template-hash': hash } : {}),
+      ...(kind === 'StatefulSet' || kind === 'DaemonSet' ? { 'controller-revision-hash': hash } : {}),
     },
     managedFields: [
       managedBy('kube-controller-manager', 'v1', template.fields.creator, changedAt),
@@ -29,21 +28,9 @@ export function podKin(workload: WorkloadFacts): PodKin {
   }
 }
 
-const ownerReference = (apiVersion: string, owner: { kind: string; name: string; uid: string }) => ({
-  apiVersion,
-  ...owner,
-  controller: true,
-  blockOwnerDeletion: true,
-})
-
-function jobOf(pod: PodFacts): readonly unknown[] {
-  const job = pod.name.slice(0, pod.name.lastIndexOf('-'))
-  return [ownerReference('batch/v1', { kind: 'Job', name: job, uid: uuidFrom(`${pod.workload.uid}/${job}`) })]
-}
-
 /** A pod as `kubectl get -o json` shows it, some 5 KB. Shares what pods of its kin have in common. */
 export function podObject(pod: PodFacts, hostIp: string | undefined): ApiObject {
-  const { kin } = pod
+  const { kin, job } = pod
   const created = timestamp(pod.createdAt)
   return {
     apiVersion: 'v1',
@@ -52,17 +39,17 @@ export function podObject(pod: PodFacts, hostIp: string | undefined): ApiObject 
       name: pod.name,
       namespace: pod.namespace,
       uid: pod.uid,
-      generateName: kin.generateName,
+      generateName: job ? `${job.name}-` : kin.generateName,
       creationTimestamp: created,
-      labels: kin.labels as Record<string, string>,
+      labels: job ? jobLabels(job) : (kin.labels as Record<string, string>),
       annotations: ANNOTATIONS,
-      ownerReferences: (kin.ownerReferences ?? jobOf(pod)) as unknown[],
+      ownerReferences: (job ? [ownerReference('batch/v1', { kind: 'Job', ...job })] : kin.ownerReferences) as unknown[],
       managedFields: kin.managedFields,
     },
     spec: {
-      ...(pod.workload.kind === 'CronJob' ? JOB_SPEC : SPEC),
+      ...(job ? JOB_SPEC : SPEC),
       containers: kin.template.containers,
-      volumes: kin.template.volumes,
+      volumes: pod.workload.hasClaims ? [claimVolume(pod), ...kin.template.volumes] : kin.template.volumes,
       tolerations: kin.template.tolerations,
       serviceAccount: kin.template.app,
       serviceAccountName: kin.template.app,
@@ -71,6 +58,11 @@ export function podObject(pod: PodFacts, hostIp: string | undefined): ApiObject 
     status: podStatus(pod, hostIp, { created, since: timestamp(pod.stateSince) }),
   }
 }
+
+const claimVolume = ({ name }: PodFacts) => ({
+  name: CLAIM_NAME,
+  persistentVolumeClaim: { claimName: `${CLAIM_NAME}-${name}` },
+})
 
 const ANNOTATIONS = { 'prometheus.io/scrape': 'true', 'prometheus.io/port': '9090' }
 
@@ -121,17 +113,21 @@ function podConditions(pod: PodFacts, { created, since }: PodTimes): Record<stri
     return [condition('PodScheduled', false, created, { lastProbeTime: null, reason: 'Unschedulable', message })]
   }
   const ready = pod.state === 'running'
-  const why = ready ? PROBE : { ...PROBE, reason: isFinished(pod) ? 'PodCompleted' : 'ContainersNotReady' }
+  const reason = ready ? undefined : isFinished(pod) ? 'PodCompleted' : 'ContainersNotReady'
   return [
-    condition('PodReadyToStartContainers', pod.state !== 'evicted', created, PROBE),
-    condition('Initialized', true, created, PROBE),
-    condition('Ready', ready, since, why),
-    condition('ContainersReady', ready, since, why),
-    condition('PodScheduled', true, created, PROBE),
+    podCondition('PodReadyToStartContainers', pod.state !== 'evicted', created),
+    podCondition('Initialized', true, created),
+    podCondition('Ready', ready, since, reason),
+    podCondition('ContainersReady', ready, since, reason),
+    podCondition('PodScheduled', true, created),
   ]
 }
 
-const PROBE = { lastProbeTime: null }
+/** `condition` for what every pod has five times: a fill of twenty thousand makes a hundred thousand of them. */
+function podCondition(type: string, status: boolean, lastTransitionTime: string, reason?: string) {
+  const said = { lastProbeTime: null, type, status: status ? 'True' : 'False', lastTransitionTime }
+  return reason === undefined ? said : { ...said, reason }
+}
 
 function containerStatus(pod: PodFacts, name: string, times: PodTimes): Record<string, unknown> {
   const { template } = pod.kin
@@ -146,7 +142,7 @@ function containerStatus(pod: PodFacts, name: string, times: PodTimes): Record<s
     restartCount: pod.restarts,
     ...(started ? { containerID } : {}),
     state: containerState(pod, containerID, times),
-    lastState: pod.restarts > 0 ? { terminated: terminated(1, 'Error', containerID, times) } : NOTHING,
+    lastState: pod.restarts > 0 ? { terminated: lastEnd(pod, containerID, times) } : NOTHING,
   }
 }
 
@@ -179,6 +175,10 @@ function containerState(pod: PodFacts, containerID: string, times: PodTimes): Re
       return { waiting: { reason: 'ContainerCreating' } }
   }
 }
+
+/** Killed by the kernel for its memory, or ended by itself. */
+const lastEnd = ({ outOfMemory }: PodFacts, containerID: string, times: PodTimes) =>
+  outOfMemory ? terminated(137, 'OOMKilled', containerID, times) : terminated(1, 'Error', containerID, times)
 
 const terminated = (exitCode: number, reason: string, containerID: string, { created, since }: PodTimes) => ({
   exitCode,

@@ -1,10 +1,17 @@
+import type { ApiObject } from '#apiserver'
 import { phaseOf, podKey } from '../world/facts.ts'
 import type { World } from '../world/world.ts'
 import type { MapSink } from './map-sink.ts'
 
 /** What is wrong with a world and with the objects it wrote; empty when all is well. */
 export function faultsOf(world: World, sink: MapSink, now: number): string[] {
-  return [...factFaults(world), ...objectFaults(world, sink), ...timeFaults(sink, now)]
+  return [
+    ...factFaults(world),
+    ...objectFaults(world, sink),
+    ...ownerFaults(sink),
+    ...claimFaults(sink),
+    ...timeFaults(sink, now),
+  ]
 }
 
 function factFaults(world: World): string[] {
@@ -43,6 +50,57 @@ function objectFaults(world: World, sink: MapSink): string[] {
       faults.push(`${deployment.metadata.name} counts more than all of its pods`)
   }
   return faults
+}
+
+/** What each kind is owned by, as its path says. */
+const OWNERS: Readonly<Record<string, string>> = {
+  ReplicaSet: 'replicasets',
+  StatefulSet: 'statefulsets',
+  DaemonSet: 'daemonsets',
+  Job: 'jobs',
+  Deployment: 'deployments',
+  CronJob: 'cronjobs',
+}
+
+function ownerFaults(sink: MapSink): string[] {
+  return [...sink.objects].flatMap(([path, { metadata }]) =>
+    ((metadata.ownerReferences ?? []) as { kind: string; name: string; uid: string }[]).flatMap(
+      ({ kind, name, uid }) => {
+        const owner = sink.objects.get(`${OWNERS[kind]}/${metadata.namespace}/${name}`)
+        return owner?.metadata.uid === uid ? [] : [`${path} is owned by a ${kind} ${name} that is not there`]
+      },
+    ),
+  )
+}
+
+interface Claim extends ApiObject {
+  readonly spec: { readonly volumeName?: string }
+  readonly status: { readonly phase: string }
+}
+interface Volume extends ApiObject {
+  readonly spec: { readonly claimRef: { readonly uid: string } }
+}
+interface MountingPod extends ApiObject {
+  readonly spec: { readonly volumes: readonly { readonly persistentVolumeClaim?: { readonly claimName: string } }[] }
+}
+
+function claimFaults(sink: MapSink): string[] {
+  const claims = sink.list('persistentvolumeclaims') as Claim[]
+  const volumes = new Map((sink.list('persistentvolumes') as Volume[]).map((volume) => [volume.metadata.name, volume]))
+  const bound = claims.filter(({ status }) => status.phase === 'Bound')
+  const names = new Set(claims.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`))
+  const mounted = (sink.list('pods') as MountingPod[]).flatMap(({ metadata, spec }) =>
+    spec.volumes.flatMap(({ persistentVolumeClaim: claim }) =>
+      claim ? [`${metadata.namespace}/${claim.claimName}`] : [],
+    ),
+  )
+  return [
+    ...bound
+      .filter(({ metadata, spec }) => volumes.get(spec.volumeName ?? '')?.spec.claimRef.uid !== metadata.uid)
+      .map(({ metadata }) => `${metadata.name} is bound to no volume of its own`),
+    ...(volumes.size === bound.length ? [] : [`${volumes.size} volumes for ${bound.length} bound claims`]),
+    ...mounted.filter((name) => !names.has(name)).map((name) => `${name} is mounted and not there`),
+  ]
 }
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/

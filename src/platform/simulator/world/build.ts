@@ -1,13 +1,14 @@
 import { minutes, seconds } from '#model'
 import { businessApps, cronApps, gpuApps, statefulApps, systemApps } from '../objects/apps.ts'
+import { backoffLimitOf, scheduledBefore } from '../objects/jobs.ts'
 import { allocatableBytes, allocatableCores } from '../objects/node.ts'
 import { clusterOperatorNames } from '../objects/openshift.ts'
 import { type OperatorProduct, operatorCatalogue } from '../objects/operator-catalogue.ts'
-import { templateHash } from '../objects/pod.ts'
 import type { TemplateCatalogue } from '../objects/pod-template.ts'
-import { hash, Random } from '../random.ts'
+import { templateHash } from '../objects/workloads.ts'
+import { hash, Random, uuidFrom } from '../random.ts'
 import type { ClusterScenario, NodePool } from '../types.ts'
-import type { PodState, WorkloadFacts } from './facts.ts'
+import type { JobFacts, PodState, WorkloadFacts } from './facts.ts'
 import { nextPatch } from './verbs.ts'
 import { World } from './world.ts'
 
@@ -29,6 +30,7 @@ export function buildWorld(
   addOperators(world, bornAt, now)
   if (scenario.distribution === 'openshift') addOpenshift(world, bornAt, now)
   for (const workload of workloads) addPods(world, workload, now)
+  troubleClaims(world, now)
   world.unsettled.clear()
   return world
 }
@@ -73,11 +75,16 @@ interface Wish {
   readonly replicas: number
 }
 
+interface Has {
+  readonly hasClaims: boolean
+  readonly hasService: boolean
+}
+
 /** Distributes exactly the scenario's number of pods over workloads as clusters of this sort run them. */
 function planWorkloads(world: World, bornAt: number, now: number): WorkloadFacts[] {
   const { scenario, random } = world
-  const has = (role: NodePool['role']) => scenario.pools.some((pool) => pool.role === role && pool.count > 0)
-  const common: NodePool['role'] = has('worker') ? 'worker' : (scenario.pools[0]?.role ?? 'worker')
+  const hasPool = (role: NodePool['role']) => scenario.pools.some((pool) => pool.role === role && pool.count > 0)
+  const common: NodePool['role'] = hasPool('worker') ? 'worker' : (scenario.pools[0]?.role ?? 'worker')
   const wishes: Wish[] = []
   let left = scenario.pods
   const wish = (kind: Wish['kind'], namespace: string, app: string, placement: Wish['placement'], replicas: number) => {
@@ -93,10 +100,10 @@ function planWorkloads(world: World, bornAt: number, now: number): WorkloadFacts
       wish('DaemonSet', namespace, app, 'everywhere', world.nodes.size)
   for (const [namespace, app] of system.central)
     if (left > scenario.pods * 0.5)
-      wish('Deployment', namespace, app, has('control-plane') ? 'control-plane' : common, 2)
+      wish('Deployment', namespace, app, hasPool('control-plane') ? 'control-plane' : common, 2)
   for (const [namespace, app] of system.infra)
-    if (left > scenario.pods * 0.45) wish('Deployment', namespace, app, has('infra') ? 'infra' : common, 2)
-  if (has('gpu')) for (const app of gpuApps) wish('Deployment', 'ml', app, 'gpu', Math.ceil(left * 0.05))
+    if (left > scenario.pods * 0.45) wish('Deployment', namespace, app, hasPool('infra') ? 'infra' : common, 2)
+  if (hasPool('gpu')) for (const app of gpuApps) wish('Deployment', 'ml', app, 'gpu', Math.ceil(left * 0.05))
   for (const [namespace, app] of cronApps) if (left > 30) wish('CronJob', namespace, app, common, random.int(1, 3))
   for (const [namespace, app] of statefulApps) if (left > 20) wish('StatefulSet', namespace, app, common, 3)
   addBusiness(
@@ -105,7 +112,20 @@ function planWorkloads(world: World, bornAt: number, now: number): WorkloadFacts
     () => left,
     (namespace, app, replicas) => wish('Deployment', namespace, app, common, replicas),
   )
-  return wishes.map((one) => workloadOf(world, one, wishes, bornAt, now))
+  const has = budgets(scenario)
+  return wishes.map((one) => workloadOf(world, { ...one, ...has(one) }, wishes, bornAt, now))
+}
+
+/** Who gets a Service, and whose pods get volumes, as long as there are any. */
+function budgets({ services = Number.POSITIVE_INFINITY, storage }: ClusterScenario) {
+  let [servicesLeft, claimsLeft] = [services, storage?.claims ?? Number.POSITIVE_INFINITY]
+  return ({ kind, replicas }: Wish): Has => {
+    const hasClaims = kind === 'StatefulSet' && replicas <= claimsLeft
+    const hasService = (kind === 'StatefulSet' || kind === 'Deployment') && servicesLeft > 0
+    if (hasClaims) claimsLeft -= replicas
+    if (hasService) servicesLeft--
+    return { hasClaims, hasService }
+  }
 }
 
 /** Fills up with applications; in large clusters the same ones in namespaces per team. */
@@ -129,7 +149,7 @@ function addBusiness(
   }
 }
 
-function workloadOf(world: World, wish: Wish, all: readonly Wish[], bornAt: number, now: number): WorkloadFacts {
+function workloadOf(world: World, wish: Wish & Has, all: readonly Wish[], bornAt: number, now: number): WorkloadFacts {
   const { random, templates } = world
   const createdAt = Math.floor(random.between(bornAt, now - 2 * DAY))
   const everywhere = wish.placement === 'everywhere'
@@ -139,11 +159,14 @@ function workloadOf(world: World, wish: Wish, all: readonly Wish[], bornAt: numb
   // What the system runs on nodes of its own is few and must fit for certain.
   const load = ['worker', 'gpu'].includes(wish.placement) ? world.scenario.load : Math.min(world.scenario.load, 0.5)
   const gpu = wish.placement === 'gpu' ? 1 : 0
+  const uid = random.uuid()
   return {
     kind: wish.kind,
     name: wish.app,
     namespace: wish.namespace,
-    uid: random.uuid(),
+    uid,
+    hasClaims: wish.hasClaims,
+    serviceUid: wish.hasService ? uuidFrom(`${uid}/service`) : undefined,
     createdAt,
     placement: wish.placement,
     usualReplicas: wish.replicas,
@@ -155,6 +178,7 @@ function workloadOf(world: World, wish: Wish, all: readonly Wish[], bornAt: numb
       memoryBytes: Math.min(share.bytes * load * size * thirst, 32 * 2 ** 30),
       everywhere,
       gpus: gpu,
+      claims: wish.hasClaims,
     }),
     revision: random.int(1, 40),
     generation: random.int(1, 60),
@@ -176,13 +200,22 @@ function addPods(world: World, workload: WorkloadFacts, now: number): void {
   const nodes = [...world.nodes.values()]
   for (let number = 0; number < workload.replicas; number++) {
     const oldest = Math.max(workload.createdAt, now - 30 * DAY)
-    const createdAt = Math.floor(random.between(oldest, now - minutes(2)))
-    const pod = world.addPod(workload, podName(world, workload, number), createdAt)
+    const drawn = Math.floor(random.between(oldest, now - minutes(2)))
+    const job =
+      workload.kind === 'CronJob' ? world.addJob(workload, scheduledBefore(workload, now, number + 1)) : undefined
+    const createdAt = job?.scheduledAt ?? drawn
+    const pod = world.addPod(workload, podName(world, workload, number, job?.name), createdAt, job)
     const node = workload.kind === 'DaemonSet' ? nodes[number] : world.findNode(workload)
     if (!node) continue // stays Pending, as it would
+    const claim = world.claimOf(pod)
+    if (claim) world.setClaimPhase(claim, 'Bound')
     world.bind(pod, node, createdAt)
-    pod.restarts = random.chance(0.06) ? random.int(1, 12) : 0
-    world.setPodState(pod, stateAtStart(world, workload), Math.min(createdAt + seconds(random.int(3, 40)), now))
+    pod.restarts = random.chance(0.06) && !job ? random.int(1, 12) : 0
+    pod.outOfMemory = hash(`memory/${pod.uid}`) % 3 === 0
+    const since = Math.min(createdAt + seconds(random.int(3, 40)), now)
+    const state = stateAtStart(world, workload)
+    world.setPodState(pod, state, since)
+    if (job) endJob(job, state === 'failed' ? 'failed' : 'complete', since)
   }
 }
 
@@ -192,11 +225,23 @@ function stateAtStart({ random }: World, { kind }: WorkloadFacts): PodState {
   return random.chance(0.008) ? 'crashing' : random.chance(0.004) ? 'imageMissing' : 'running'
 }
 
-function podName(world: World, workload: WorkloadFacts, number: number): string {
+function endJob(job: JobFacts, state: 'complete' | 'failed', endedAt: number): void {
+  Object.assign(job, { state, endedAt, failed: state === 'failed' ? backoffLimitOf(job.cronJob) + 1 : 0 })
+}
+
+/** What is wrong with storage on purpose: volumes that are gone, and claims that wait for a pod to use them. */
+function troubleClaims(world: World, now: number): void {
+  const { lost = 0, unused = 0 } = world.scenario.storage ?? {}
+  for (const claim of [...world.claims.values()].slice(0, lost)) world.setClaimPhase(claim, 'Lost')
+  for (const { name, namespace } of [...world.deployments.values()].slice(-unused || Number.POSITIVE_INFINITY))
+    world.addClaim({ name: `${name}-scratch`, namespace, app: name, labels: {} }, now - DAY)
+}
+
+function podName(world: World, workload: WorkloadFacts, number: number, job?: string): string {
   const { kind, name, revision } = workload
   if (kind === 'Deployment') return world.freePodName(workload, `${name}-${templateHash(workload, revision)}`)
   if (kind === 'StatefulSet') return `${name}-${number}`
-  return world.freePodName(workload, kind === 'CronJob' ? `${name}-${29_000_000 + number}` : name)
+  return world.freePodName(workload, job ?? name)
 }
 
 function addNamespaces(world: World, workloads: readonly WorkloadFacts[], bornAt: number): void {

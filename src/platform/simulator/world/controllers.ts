@@ -1,6 +1,8 @@
 import { minutes, seconds } from '#model'
-import { templateHash } from '../objects/pod.ts'
-import { isFinished, type PodFacts, type WorkloadFacts } from './facts.ts'
+import { backoffLimitOf, KEPT, ttlSecondsOf } from '../objects/jobs.ts'
+import { templateHash } from '../objects/workloads.ts'
+import { hash } from '../random.ts'
+import { isFinished, type JobFacts, type PodFacts, type WorkloadFacts } from './facts.ts'
 import type { World } from './world.ts'
 
 /** How many pods of one workload are made or removed at one time. */
@@ -18,8 +20,9 @@ export function settle(world: World, now: number): void {
   for (const workload of [...world.unsettled]) {
     world.unsettled.delete(workload)
     if (workload.kind === 'Deployment' || workload.kind === 'StatefulSet') reconcileReplicas(world, workload, now)
-    collectFinished(world, workload)
+    if (workload.kind !== 'CronJob') collectFinished(world, workload)
   }
+  for (const job of [...world.jobs.values()]) runJob(world, job, now)
   for (const pod of world.evicted) {
     if (now - pod.stateSince < KEEP_EVICTED_MS) break
     world.removePod(pod)
@@ -29,9 +32,61 @@ export function settle(world: World, now: number): void {
 }
 
 function schedule(world: World, pod: PodFacts, now: number): void {
-  if (pod.node !== undefined) return
+  if (pod.node !== undefined || !hasVolume(world, pod, now)) return
   const node = world.findNode(pod.workload)
   if (node) world.bind(pod, node, now)
+}
+
+/** How long it takes to make a volume. */
+const PROVISION_MS = seconds(3)
+
+/** A volume is made when the first pod needs it, and the pod waits for it. */
+function hasVolume(world: World, pod: PodFacts, now: number): boolean {
+  const claim = world.claimOf(pod)
+  if (!claim || claim.phase === 'Bound') return true
+  if (claim.phase === 'Lost' || claim.stuck || now - pod.createdAt < PROVISION_MS) return false
+  world.setClaimPhase(claim, 'Bound')
+  return true
+}
+
+/** Runs of a hundred that fail, and of one that is known for it. */
+const FAILING = 8
+const FAILING_OFTEN = { name: 'reindex', percent: 60 }
+const FIRST_RETRY_MS = seconds(10)
+
+/** A Job makes a pod, another one after a pause if it fails, and is deleted some time after its end. */
+function runJob(world: World, job: JobFacts, now: number): void {
+  const { cronJob, endedAt } = job
+  if (endedAt !== undefined) {
+    if (now - endedAt >= seconds(ttlSecondsOf(cronJob) ?? Number.POSITIVE_INFINITY)) world.removeJob(job)
+    return
+  }
+  const pod = [...world.podsOf(cronJob)].find((one) => one.job === job && !isFinished(one))
+  if (!pod) {
+    if (job.retryAt <= now) world.addPod(cronJob, world.freePodName(cronJob, job.name), now, job)
+    return
+  }
+  const takes = seconds(6 + (hash(`takes/${pod.uid}`) % 15))
+  if (pod.state !== 'running' || now - pod.stateSince < takes) return
+  const percent = cronJob.name === FAILING_OFTEN.name ? FAILING_OFTEN.percent : FAILING
+  if (hash(`end/${pod.uid}`) % 100 >= percent) {
+    world.setPodState(pod, 'succeeded', now)
+    endJob(world, job, 'complete', now)
+    return
+  }
+  world.setPodState(pod, 'failed', now)
+  job.failed++
+  job.retryAt = now + FIRST_RETRY_MS * 2 ** (job.failed - 1)
+  if (job.failed > backoffLimitOf(cronJob)) endJob(world, job, 'failed', now)
+}
+
+/** Of each CronJob a few Jobs stay that ended well, and fewer that did not. */
+function endJob(world: World, job: JobFacts, state: 'complete' | 'failed', now: number): void {
+  job.state = state
+  job.endedAt = now
+  world.touchJob(job)
+  const ended = [...world.jobs.values()].filter((one) => one.cronJob === job.cronJob && one.state === state)
+  for (const old of ended.slice(0, -KEPT[state])) world.removeJob(old)
 }
 
 /** Containers take two to six seconds to start, longer where the dice of the pod say so. */

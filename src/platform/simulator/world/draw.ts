@@ -1,11 +1,20 @@
 import type { ApiObject } from '#apiserver'
-import { deploymentObject, type ReplicaCounts } from '../objects/deployment.ts'
+import { cronJobObject, jobObject } from '../objects/jobs.ts'
 import { namespaceObject } from '../objects/namespace.ts'
 import { nodeIp, nodeObject } from '../objects/node.ts'
 import { clusterOperatorObject, clusterVersionObject } from '../objects/openshift.ts'
 import { csvName, csvObject, subscriptionObject } from '../objects/operators.ts'
 import { podObject } from '../objects/pod.ts'
 import { resources } from '../objects/resources.ts'
+import { serviceObject } from '../objects/service.ts'
+import { claimObject, volumeObject } from '../objects/storage.ts'
+import {
+  daemonSetObject,
+  deploymentObject,
+  type ReplicaCounts,
+  replicaSetObject,
+  statefulSetObject,
+} from '../objects/workloads.ts'
 import type { ObjectSink } from '../types.ts'
 import { isFinished, type WorkloadFacts } from './facts.ts'
 import type { World, WorldChange } from './world.ts'
@@ -24,6 +33,34 @@ export function drawObject(world: World, { resource, key }: WorldChange): ApiObj
       return drawn(world.namespaces.get(key), namespaceObject)
     case 'deployments':
       return drawn(world.deployments.get(key), (workload) => deploymentObject(workload, replicaCounts(world, workload)))
+    case 'replicaSets':
+      return drawn(world.replicaSets.get(key), (set) =>
+        replicaSetObject(set, replicaCounts(world, set.workload, set.revision)),
+      )
+    case 'statefulSets':
+      return drawn(world.statefulSets.get(key), (workload) =>
+        statefulSetObject(workload, replicaCounts(world, workload), world.scenario),
+      )
+    case 'daemonSets':
+      return drawn(world.daemonSets.get(key), (workload) => daemonSetObject(workload, replicaCounts(world, workload)))
+    case 'cronJobs':
+      return drawn(world.cronJobs.get(key), (workload) =>
+        cronJobObject(
+          workload,
+          [...world.jobs.values()].filter(({ cronJob }) => cronJob === workload),
+        ),
+      )
+    case 'jobs':
+      return drawn(world.jobs.get(key), (job) => {
+        const pods = [...world.podsOf(job.cronJob)].filter((pod) => pod.job === job && pod.state === 'running')
+        return jobObject(job, pods.length)
+      })
+    case 'services':
+      return drawn(world.services.get(key), serviceObject)
+    case 'claims':
+      return drawn(world.claims.get(key), (claim) => claimObject(claim, world.scenario))
+    case 'volumes':
+      return drawn(world.volumes.get(key), (claim) => volumeObject(claim, world.scenario))
     case 'subscriptions':
       return drawn(world.operators.get(key), subscriptionObject)
     case 'csvs':
@@ -43,8 +80,11 @@ export function drawObject(world: World, { resource, key }: WorldChange): ApiObj
 
 const drawn = <T>(facts: T | undefined, draw: (facts: T) => ApiObject): ApiObject | undefined => facts && draw(facts)
 
-export function replicaCounts(world: World, workload: WorkloadFacts): ReplicaCounts {
-  const pods = [...world.podsOf(workload)].filter((pod) => !isFinished(pod))
+/** @param revision counts the pods of this one only */
+export function replicaCounts(world: World, workload: WorkloadFacts, revision?: number): ReplicaCounts {
+  const pods = [...world.podsOf(workload)].filter(
+    (pod) => !isFinished(pod) && (revision === undefined || pod.revision === revision),
+  )
   return {
     replicas: pods.length,
     updated: pods.filter(({ revision }) => revision === workload.revision).length,

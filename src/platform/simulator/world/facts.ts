@@ -44,6 +44,8 @@ export interface PodFacts {
   /** of the workload's revision when the pod was made */
   readonly kin: PodKin
   readonly revision: number
+  /** of a CronJob's pods: the Job they belong to */
+  readonly job: JobFacts | undefined
   readonly createdAt: number
   /** undefined until a node was found */
   node: string | undefined
@@ -51,6 +53,8 @@ export interface PodFacts {
   state: PodState
   stateSince: number
   restarts: number
+  /** whether its container was killed for its memory the last time */
+  outOfMemory: boolean
 }
 
 export interface WorkloadFacts {
@@ -68,6 +72,45 @@ export interface WorkloadFacts {
   revision: number
   generation: number
   changedAt: number
+  /** whether each of its pods has a volume of its own */
+  readonly hasClaims: boolean
+  /** undefined where nothing reaches it by name */
+  readonly serviceUid: string | undefined
+}
+
+/** One revision of a Deployment. */
+export interface ReplicaSetFacts {
+  readonly workload: WorkloadFacts
+  readonly revision: number
+  readonly template: PodTemplate
+  readonly createdAt: number
+}
+
+/** One run of a CronJob. */
+export interface JobFacts {
+  readonly name: string
+  readonly uid: string
+  readonly cronJob: WorkloadFacts
+  readonly scheduledAt: number
+  state: 'running' | 'complete' | 'failed'
+  endedAt: number | undefined
+  /** pods that failed */
+  failed: number
+  /** when the next pod is made after one that failed */
+  retryAt: number
+}
+
+export interface ClaimFacts {
+  readonly name: string
+  readonly namespace: string
+  readonly uid: string
+  readonly createdAt: number
+  readonly app: string
+  readonly labels: Record<string, string>
+  /** Pending: no pod uses it yet, or its volume is being made; Lost: its volume is gone */
+  phase: 'Pending' | 'Bound' | 'Lost'
+  /** whether no volume can be made for now */
+  stuck: boolean
 }
 
 export interface OperatorFacts {

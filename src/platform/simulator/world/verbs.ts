@@ -98,17 +98,21 @@ export function rollOut(world: World, workload: WorkloadFacts, now: number): voi
     memoryBytes: template.memoryBytes,
     everywhere: false,
     gpus: workload.placement === 'gpu' ? 1 : 0,
+    claims: workload.hasClaims,
   })
   workload.revision++
   workload.generation++
   workload.changedAt = now
+  if (workload.kind === 'Deployment') world.addReplicaSet(workload, now)
   world.unsettled.add(workload)
   world.touchWorkload(workload)
 }
 
-export function crash(world: World, pod: PodFacts, now: number): void {
+/** Its container ends, by itself or for its memory, and waits to be started again. */
+export function crash(world: World, pod: PodFacts, now: number, outOfMemory = false): void {
   if (pod.state !== 'running') return
   pod.restarts++
+  pod.outOfMemory = outOfMemory
   world.setPodState(pod, 'crashing', now)
 }
 

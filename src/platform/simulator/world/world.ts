@@ -9,18 +9,23 @@ import {
 import { podKin } from '../objects/pod.ts'
 import type { PodKin, TemplateCatalogue } from '../objects/pod-template.ts'
 import type { WorldResource } from '../objects/resources.ts'
-import type { Random } from '../random.ts'
+import { CLAIM_NAME, volumeNameOf } from '../objects/storage.ts'
+import { labelsOf, replicaSetOf } from '../objects/workloads.ts'
+import { type Random, uuidFrom } from '../random.ts'
 import type { ClusterScenario } from '../types.ts'
 import {
+  type ClaimFacts,
   type ClusterOperatorFacts,
   type ClusterVersionFacts,
   isFinished,
+  type JobFacts,
   type NamespaceFacts,
   type NodeFacts,
   type OperatorFacts,
   type PodFacts,
   type PodState,
   podKey,
+  type ReplicaSetFacts,
   type WorkloadFacts,
 } from './facts.ts'
 
@@ -42,6 +47,17 @@ export class World {
   readonly pods = new Map<string, PodFacts>()
   readonly workloads: WorkloadFacts[] = []
   readonly deployments = new Map<string, WorkloadFacts>()
+  readonly statefulSets = new Map<string, WorkloadFacts>()
+  readonly daemonSets = new Map<string, WorkloadFacts>()
+  readonly cronJobs = new Map<string, WorkloadFacts>()
+  /** those of Deployments, the newest last */
+  readonly replicaSets = new Map<string, ReplicaSetFacts>()
+  readonly jobs = new Map<string, JobFacts>()
+  /** workloads that are reached by name */
+  readonly services = new Map<string, WorkloadFacts>()
+  readonly claims = new Map<string, ClaimFacts>()
+  /** the claims that have a volume, by its name */
+  readonly volumes = new Map<string, ClaimFacts>()
   readonly namespaces = new Map<string, NamespaceFacts>()
   readonly operators = new Map<string, OperatorFacts>()
   readonly clusterOperators = new Map<string, ClusterOperatorFacts>()
@@ -57,6 +73,8 @@ export class World {
   readonly #podsByNode = new Map<string, Set<PodFacts>>()
   readonly #podsByWorkload = new Map<WorkloadFacts, Set<PodFacts>>()
   readonly #changes = new Map<string, WorldChange>()
+  readonly #changedWorkloads = new Set<WorkloadFacts>()
+  readonly #replicaSetsOf = new Map<WorkloadFacts, string[]>()
   #surroundings: NodeSurroundings | undefined
   #addresses = 0
 
@@ -88,6 +106,11 @@ export class World {
 
   /** What changed since the last call, in the order it began to change. */
   takeChanges(): WorldChange[] {
+    for (const workload of this.#changedWorkloads) {
+      this.touch(RESOURCES[workload.kind], podKey(workload))
+      for (const key of this.#replicaSetsOf.get(workload) ?? []) this.touch('replicaSets', key)
+    }
+    this.#changedWorkloads.clear()
     const changes = [...this.#changes.values()]
     this.#changes.clear()
     return changes
@@ -102,16 +125,97 @@ export class World {
 
   addWorkload(workload: WorkloadFacts): void {
     this.workloads.push(workload)
-    if (workload.kind === 'Deployment') this.deployments.set(podKey(workload), workload)
+    const key = podKey(workload)
+    this[RESOURCES[workload.kind]].set(key, workload)
     this.touchWorkload(workload)
+    if (workload.kind === 'Deployment') this.addReplicaSet(workload, workload.changedAt)
+    if (workload.serviceUid === undefined || this.services.has(key)) return
+    this.services.set(key, workload)
+    this.touch('services', key)
   }
 
   touchWorkload(workload: WorkloadFacts): void {
-    if (workload.kind === 'Deployment') this.touch('deployments', podKey(workload))
+    this.#changedWorkloads.add(workload)
+  }
+
+  /** The revision a Deployment has now; older ones but the last go once they have no pods. */
+  addReplicaSet(workload: WorkloadFacts, now: number): void {
+    const { revision, template, namespace } = workload
+    const key = `${namespace}/${replicaSetOf(workload, revision).name}`
+    this.replicaSets.set(key, { workload, revision, template, createdAt: now })
+    const all = [...(this.#replicaSetsOf.get(workload) ?? []), key]
+    const busy = new Set([...this.podsOf(workload)].map((pod) => pod.revision))
+    const kept = all.filter((one, at) => at >= all.length - 2 || busy.has(this.replicaSets.get(one)?.revision ?? 0))
+    for (const one of all.filter((each) => !kept.includes(each))) {
+      this.replicaSets.delete(one)
+      this.touch('replicaSets', one)
+    }
+    this.#replicaSetsOf.set(workload, kept)
+    this.touchWorkload(workload)
+  }
+
+  addJob(cronJob: WorkloadFacts, scheduledAt: number): JobFacts {
+    const name = `${cronJob.name}-${Math.floor(scheduledAt / 60_000)}`
+    const uid = uuidFrom(`${cronJob.uid}/${name}`)
+    const job: JobFacts = {
+      name,
+      uid,
+      cronJob,
+      scheduledAt,
+      state: 'running',
+      endedAt: undefined,
+      failed: 0,
+      retryAt: 0,
+    }
+    this.jobs.set(`${cronJob.namespace}/${name}`, job)
+    this.touchJob(job)
+    return job
+  }
+
+  touchJob({ cronJob, name }: JobFacts): void {
+    this.touch('jobs', `${cronJob.namespace}/${name}`)
+    this.touchWorkload(cronJob)
+  }
+
+  /** A Job goes with its pods. */
+  removeJob(job: JobFacts): void {
+    for (const pod of [...this.podsOf(job.cronJob)]) if (pod.job === job) this.removePod(pod)
+    this.jobs.delete(`${job.cronJob.namespace}/${job.name}`)
+    this.touchJob(job)
+  }
+
+  /** The claim a pod mounts, if it has one of its own. */
+  claimOf({ workload, namespace, name }: PodFacts): ClaimFacts | undefined {
+    return workload.hasClaims ? this.claims.get(`${namespace}/${CLAIM_NAME}-${name}`) : undefined
+  }
+
+  addClaim(facts: Pick<ClaimFacts, 'name' | 'namespace' | 'app' | 'labels'>, now: number): ClaimFacts {
+    const key = podKey(facts)
+    const uid = uuidFrom(`${this.scenario.name}/${key}/${now}`)
+    const claim: ClaimFacts = { ...facts, uid, createdAt: now, phase: 'Pending', stuck: false }
+    this.claims.set(key, claim)
+    this.touch('claims', key)
+    return claim
+  }
+
+  /** Bound: a volume is made for it. Lost: its volume is gone. */
+  setClaimPhase(claim: ClaimFacts, phase: 'Bound' | 'Lost'): void {
+    claim.phase = phase
+    const volume = volumeNameOf(claim)
+    if (phase === 'Bound') this.volumes.set(volume, claim)
+    else this.volumes.delete(volume)
+    this.touch('volumes', volume)
+    this.touch('claims', podKey(claim))
+  }
+
+  removeClaim(claim: ClaimFacts): void {
+    this.claims.delete(podKey(claim))
+    this.touch('claims', podKey(claim))
+    if (this.volumes.delete(volumeNameOf(claim))) this.touch('volumes', volumeNameOf(claim))
   }
 
   /** Makes a pod that waits for its node; `place` or `settle` find it one. */
-  addPod(workload: WorkloadFacts, name: string, now: number): PodFacts {
+  addPod(workload: WorkloadFacts, name: string, now: number, job?: JobFacts): PodFacts {
     const address = this.#addresses++
     const pod: PodFacts = {
       name,
@@ -120,12 +224,14 @@ export class World {
       workload,
       kin: this.#kinOf(workload),
       revision: workload.revision,
+      job,
       createdAt: now,
       node: undefined,
       ip: ['10', 128 + ((address >> 16) % 64), (address >> 8) & 255, address & 255].join('.'),
       state: 'unschedulable',
       stateSince: now,
       restarts: 0,
+      outOfMemory: false,
     }
     const key = podKey(pod)
     invariant(!this.pods.has(key), `pod names are unique: ${key}`)
@@ -133,8 +239,18 @@ export class World {
     into(this.#podsByWorkload, workload, pod)
     this.waiting.add(pod)
     this.touch('pods', key)
-    this.touchWorkload(workload)
+    this.#touchOwner(pod)
+    if (workload.hasClaims && !this.claimOf(pod)) {
+      const { namespace, name: app } = workload
+      this.addClaim({ name: `${CLAIM_NAME}-${name}`, namespace, app, labels: labelsOf(workload) }, now)
+    }
     return pod
+  }
+
+  /** The statuses of its owners count it. */
+  #touchOwner({ workload, job }: PodFacts): void {
+    if (job) this.touchJob(job)
+    else this.touchWorkload(workload)
   }
 
   #kinOf(workload: WorkloadFacts): PodKin {
@@ -172,7 +288,7 @@ export class World {
     else this.waiting.delete(pod)
     if (state === 'evicted') this.evicted.add(pod)
     this.touch('pods', podKey(pod))
-    this.touchWorkload(pod.workload)
+    this.#touchOwner(pod)
     this.unsettled.add(pod.workload)
   }
 
@@ -188,7 +304,7 @@ export class World {
       if (node && !isFinished(pod)) this.#hold(pod, node, -1)
     }
     this.touch('pods', key)
-    this.touchWorkload(pod.workload)
+    this.#touchOwner(pod)
     this.unsettled.add(pod.workload)
   }
 
@@ -232,6 +348,13 @@ export class World {
     node.requestedBytes += sign * pod.kin.template.memoryBytes
   }
 }
+
+const RESOURCES = {
+  Deployment: 'deployments',
+  StatefulSet: 'statefulSets',
+  DaemonSet: 'daemonSets',
+  CronJob: 'cronJobs',
+} as const satisfies Record<WorkloadFacts['kind'], WorldResource>
 
 const NONE: ReadonlySet<PodFacts> = new Set()
 const load = (node: NodeFacts): number => node.requestedCores / node.pool.cpuCores
