@@ -214,6 +214,7 @@ function addPods(world: World, workload: WorkloadFacts, now: number): void {
     pod.outOfMemory = hash(`memory/${pod.uid}`) % 3 === 0
     const since = Math.min(createdAt + seconds(random.int(3, 40)), now)
     const state = stateAtStart(world, workload)
+    if (state === 'crashing') pod.restarts += 3 + (hash(`restarts/${pod.uid}`) % 40)
     world.setPodState(pod, state, since)
     if (job) endJob(job, state === 'failed' ? 'failed' : 'complete', since)
   }

@@ -146,6 +146,16 @@ describe('the life of workloads', () => {
     expect(faultsOf(world, sink, clock.now())).toEqual([])
   })
 
+  it('has started again what crashes from the start', async () => {
+    const { sink } = await aWorld(demo('gpu-lab'))
+    const restarts = list(sink, 'pods')
+      .flatMap(({ status }) => status.containerStatuses ?? [])
+      .filter(({ state }: Any) => state.waiting?.reason === 'CrashLoopBackOff')
+      .map(({ restartCount }: Any) => restartCount)
+    expect(restarts.length).toBeGreaterThan(0)
+    expect(Math.min(...restarts)).toBeGreaterThan(2)
+  })
+
   it('says of a container that ran out of memory how it ended, and how often', async () => {
     const { world, clock, sink } = await aWorld(demo('prod-east'))
     const pod = [...world.pods.values()].find(({ state, restarts }) => state === 'running' && restarts === 0)!
