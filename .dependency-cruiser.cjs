@@ -6,7 +6,7 @@ const modules = {
     outbound: [],
     kube: ['runtime', 'outbound'],
     processes: ['runtime'],
-    redis: [],
+    redis: ['runtime'],
     controller: ['runtime', 'kube'],
     apiserver: ['runtime'],
     simulator: ['runtime', 'kube', 'apiserver'],

@@ -46,7 +46,7 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
   const policies = part<RedisPolicies>('policies', () =>
     RedisPolicies.open({
       connection,
-      takesUncounted: isOriginal,
+      takesUnsealed: isOriginal,
       clock: systemClock,
       logger: logger.child({ part: 'policies' }),
     }),
@@ -54,7 +54,7 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
   const catalog = part<RedisCatalog>('catalog', () =>
     RedisCatalog.open({
       connection,
-      noneIsEmpty: isOriginal,
+      takesUnsealed: isOriginal,
       clock: systemClock,
       logger: logger.child({ part: 'catalog' }),
     }),
@@ -62,7 +62,7 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
   const registries = part<RedisRegistries>('registries', () =>
     RedisRegistries.open({
       connection,
-      sealed: !isOriginal,
+      takesUnsealed: isOriginal,
       clock: systemClock,
       logger: logger.child({ part: 'registries' }),
     }),

@@ -9,8 +9,8 @@ const AGAIN_MS = seconds(2)
 const RETRY_MS = seconds(1)
 
 export interface OriginalDecisionsOptions {
-  /** connected; another's */
-  readonly redis: Redis
+  /** connected; another's. @throws StoreUnavailableError */
+  readonly redis: () => Promise<Redis>
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -24,23 +24,31 @@ export class OriginalDecisions {
   readonly #closing = new AbortController()
   #isStale = true
   #hasOld = true
+  #clearing: Promise<void> = Promise.resolve()
   #later: Promise<void> | undefined
 
   constructor(options: OriginalDecisionsOptions) {
     this.#options = options
   }
 
-  /** A policy is about to change: what is stored until then does not count. */
-  policiesMove(): void {
-    this.#isStale = true
-  }
-
-  /** Takes away what was stored before the last move, and looks once more a little later. @throws StoreUnavailableError */
-  async clear(): Promise<void> {
-    if (!this.#isStale) return
-    await this.#sweep()
-    this.#isStale = false
-    this.#later ??= this.#sweepLater()
+  /**
+   * A write that may change policies: what was decided before it is gone when this returns.
+   * @param write calls `policiesMove` where they change. Where it failed nobody knows whether they did
+   * @throws StoreUnavailableError
+   */
+  async around<T>(write: (policiesMove: () => void) => Promise<T>): Promise<T> {
+    let isMoved = false
+    let value: T
+    try {
+      value = await write(() => {
+        isMoved = true
+      })
+    } finally {
+      this.#isStale ||= isMoved
+    }
+    // Also where nothing moved: the last clearing may have failed.
+    await this.#clear()
+    return value
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -48,9 +56,26 @@ export class OriginalDecisions {
     await this.#later
   }
 
+  /** One after the other, so that each ends with a look that began after its write; and once more a little later. */
+  #clear(): Promise<void> {
+    const cleared = this.#clearing.then(async () => {
+      if (!this.#isStale) return
+      this.#isStale = false // what moves from here on asks for a look of its own
+      try {
+        await this.#sweep()
+      } catch (error) {
+        this.#isStale = true
+        throw error
+      }
+      this.#later ??= this.#sweepLater()
+    })
+    this.#clearing = cleared.catch(() => undefined) // the caller has it
+    return cleared
+  }
+
   /** A look through all keys, page by page, which holds nobody up. */
   async #sweep(): Promise<void> {
-    const { redis } = this.#options
+    const redis = await this.#options.redis()
     const prefixes = [...DECISION_CACHES, ...(this.#hasOld ? OLD_CACHES : [])]
     // One walk for those of the same beginning.
     for (const beginning of new Set(prefixes.map((prefix) => prefix.split(':', 1)[0]))) {

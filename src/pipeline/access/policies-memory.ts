@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { documentText } from '#model'
+import { Listeners } from '#runtime'
 import { readStoredPolicy } from './document.ts'
 import { PoliciesUnavailableError } from './errors.ts'
-import { Listeners } from './listeners.ts'
 import { keyOf, mergedStatus } from './redis-layout.ts'
 import type { PolicyDocument, PolicyGeneration, PolicySource, PolicyWriter, StoredPolicy } from './types.ts'
 

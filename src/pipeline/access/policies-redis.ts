@@ -1,15 +1,32 @@
-import { type Clock, FleetError, systemClock } from '#model'
-import { closeRedis, NO_CONNECTION, type Redis, type RedisConnection, redisClient, redisUnavailable } from '#redis'
+import { isUtf8 } from 'node:buffer'
+import { type Clock, documentText, StoreUnavailableError, systemClock } from '#model'
+import { type Command, type Loaded, type RedisConnection, ReplicatedSet, redisUnavailable } from '#redis'
 import { type Logger, silentLogger } from '#runtime'
 import { readStoredPolicy } from './document.ts'
 import { PoliciesUnavailableError } from './errors.ts'
-import { Listeners } from './listeners.ts'
-import { CHANGES_CHANNEL } from './redis-layout.ts'
-import { PoliciesBrokenError, RedisPolicyReader } from './redis-reader.ts'
-import { RedisPolicyWriter } from './redis-writer.ts'
-import type { PolicyDocument, PolicyGeneration, PolicySource, PolicyWriter } from './types.ts'
+import { OriginalDecisions } from './original-decisions.ts'
+import { contentsOf, mendings, type Policy } from './redis-contents.ts'
+import {
+  type Action,
+  announce,
+  type Entry,
+  enter,
+  entriesOf,
+  fieldsOf,
+  GLOBAL_ENTRIES,
+  hashKey,
+  keyOf,
+  keyOfHash,
+  LAYOUT,
+  mergedStatus,
+  readStatus,
+  transitionOf,
+  withdraw,
+} from './redis-layout.ts'
+import type { PolicyDocument, PolicyGeneration, PolicySource, PolicyWriter, StoredPolicy } from './types.ts'
 
 type Status = Readonly<Record<string, unknown>>
+type Fields = ReadonlyMap<string, string>
 
 export interface RedisPoliciesOptions {
   readonly connection: RedisConnection
@@ -20,244 +37,181 @@ export interface RedisPoliciesOptions {
   readonly checkEveryMs?: number
   /**
    * takes policies as an original manager writes them, without a generation: nothing then proves that they are complete.
-   * Default no: without the counter of our writers nobody is answered
+   * Default no: without the counter of our writers every question is refused
    */
-  readonly takesUncounted?: boolean
+  readonly takesUnsealed?: boolean
   readonly clock?: Clock
   readonly logger?: Logger
 }
 
-/** Looks caused by announcements keep this distance, ms: a thousand changes in a row are a few looks. */
-const CALM_MS = 50
-/** While Redis is away. */
-const RETRY_MS = 250
-/** A question that is not answered by then has failed: better a clear refusal than a page that hangs. */
-const ANSWER_MS = 3_000
+const FIELDS = ['data', 'priority', 'effect', 'enabled', 'hash', 'compiled_at', 'status'] as const
 
 /**
  * Policies in a shared Redis, in the documented layout: read by every API, written by the leading manager.
  *
- *   never read ─▶ verified ◀─▶ lost        lost: no connection, no policies written yet, or one that cannot be read
- *
  * Each `current` asks for the counter of our writers; all documents are compared besides where an announcement says that
- * somebody wrote, and at least every `checkEveryMs`. It comes back by itself.
+ * somebody wrote, and at least every `checkEveryMs`.
  */
 export class RedisPolicies implements PolicySource, PolicyWriter, AsyncDisposable {
-  readonly #options: Required<Omit<RedisPoliciesOptions, 'connection'>> & Pick<RedisPoliciesOptions, 'connection'>
-  readonly #redis: Redis
-  readonly #subscriber: Redis
-  readonly #reader: RedisPolicyReader
-  readonly #writer: RedisPolicyWriter
-  readonly #listeners = new Listeners()
-  readonly #lostListeners = new Listeners()
-  readonly #closing = new AbortController()
-  #loop: Promise<void> | undefined
-  #wake: (() => void) | undefined
-  /** announcements heard, and how many of them the last comparison covers */
-  #announced = 0
-  #covered = -1
-  /** ms of the monotonic clock: begin of the last comparison of all documents, and of the last question answered */
-  #comparedAt = Number.NEGATIVE_INFINITY
-  #verifiedAt = Number.NEGATIVE_INFINITY
-  #question: Promise<PolicyGeneration> | undefined
-  #comparing: Promise<PolicyGeneration> | undefined
-  #nextComparison: Promise<PolicyGeneration> | undefined
-  #trouble: string | undefined = 'they were not read yet'
+  readonly #set: ReplicatedSet<StoredPolicy>
+  readonly #clock: Clock
+  readonly #decisions: OriginalDecisions
+  #generation: { readonly of: Loaded<StoredPolicy>['documents']; readonly generation: PolicyGeneration } | undefined
 
-  private constructor(options: RedisPoliciesOptions) {
-    const { connection, checkEveryMs = 1_500, clock = systemClock, logger = silentLogger } = options
-    const { takesUncounted = false } = options
-    this.#options = { connection, checkEveryMs, takesUncounted, clock, logger }
-    const reading = { ...connection, commandTimeoutMs: Math.min(connection.commandTimeoutMs ?? ANSWER_MS, ANSWER_MS) }
-    this.#redis = redisClient(reading, (reason) => this.#lost(reason))
-    this.#subscriber = redisClient(reading, (reason) => {
-      logger.debug({ reason }, 'announcements of policy changes are not heard')
-    })
-    this.#reader = new RedisPolicyReader(this.#redis, readStoredPolicy, takesUncounted)
-    this.#writer = new RedisPolicyWriter(this.#options, () => this.#lostListeners.tell())
+  private constructor(set: ReplicatedSet<StoredPolicy>, clock: Clock, logger: Logger) {
+    this.#set = set
+    this.#clock = clock
+    this.#decisions = new OriginalDecisions({ redis: () => set.connected(), clock, logger })
   }
 
-  /** Begins with a first look, no longer than the timeouts of the connection. Redis may be away: then nobody is answered yet. */
+  /** Begins with a first look, no longer than the timeouts of the connection. Redis may be away: then every question is refused. */
   static async open(options: RedisPoliciesOptions): Promise<RedisPolicies> {
-    const policies = new RedisPolicies(options)
-    await policies.#start()
-    return policies
+    const { connection, checkEveryMs = 1_500, clock = systemClock, logger = silentLogger } = options
+    const set = await ReplicatedSet.open<StoredPolicy>({
+      ...{ connection, checkEveryMs, clock, logger },
+      layout: LAYOUT,
+      // An original that removes its last policy leaves what a Redis that lost its memory has.
+      unsealed: options.takesUnsealed ? 'taken-if-any' : 'refused',
+      // One that is listed and not there counts as one that cannot be read.
+      read: (hash, text = '') => readStoredPolicy(keyOfHash(hash), text),
+    })
+    return new RedisPolicies(set, clock, logger)
   }
 
-  current(signal?: AbortSignal): Promise<PolicyGeneration> {
-    // Asked in the next turn of the event loop, so that whoever calls in this one shares the question.
-    this.#question ??= new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
-      this.#question = undefined
-      return this.#ask()
-    })
-    return signal ? orAborted(this.#question, signal) : this.#question
+  async current(signal?: AbortSignal): Promise<PolicyGeneration> {
+    const loaded = await (signal ? orAborted(this.#set.current(), signal) : this.#set.current()).catch(
+      (error: unknown) => {
+        throw error instanceof StoreUnavailableError
+          ? new PoliciesUnavailableError(error.reason, { cause: error })
+          : error
+      },
+    )
+    return this.#generationOf(loaded)
   }
 
   latest(maxAgeMs: number): PolicyGeneration {
-    const { loaded } = this.#reader
-    const ageMs = Math.round(performance.now() - this.#verifiedAt)
+    const { loaded, ageMs } = this.#set
     if (!loaded || !(ageMs <= maxAgeMs))
-      throw new PoliciesUnavailableError(this.#trouble ?? `the last look is ${ageMs} ms old`)
-    return loaded.generation
+      throw new PoliciesUnavailableError(this.#set.unavailable()?.reason ?? `the last look is ${ageMs} ms old`)
+    return this.#generationOf(loaded)
   }
 
   onChange(listener: () => void): () => void {
-    return this.#listeners.add(listener)
+    return this.#set.onChange(listener)
   }
 
   onLost(listener: () => void): () => void {
-    return this.#lostListeners.add(listener)
+    return this.#set.onLost(listener)
   }
 
   put(document: PolicyDocument, status: Status): Promise<void> {
-    return this.#writer.put(document, status)
+    const key = keyOf(document)
+    const fields = fieldsOf(document)
+    return this.#write(key, { text: fields.data ?? '' }, (held) => {
+      const isChanged = Object.entries(fields).some(([field, value]) => held.get(field) !== value)
+      const commands = this.#statusCommands(key, held, mergedStatus({}, status))
+      if (!isChanged) return commands
+      const data: Command = ['HSET', hashKey(key), ...Object.entries(fields).flat()]
+      return [...commands, data, ...this.#move(key, held, entriesOf(document), 'compiled')]
+    })
   }
 
   remove(key: string): Promise<void> {
-    return this.#writer.remove(key)
+    return this.#write(key, 'removed', (held, isListed) =>
+      isListed || held.size > 0 ? [['DEL', hashKey(key)], ...this.#move(key, held, [], 'deleted')] : [],
+    )
   }
 
   putStatus(key: string, status: Status): Promise<void> {
-    return this.#writer.putStatus(key, status)
+    return this.#write(key, 'kept', (held) =>
+      held.has('data') ? this.#statusCommands(key, held, mergedStatus(readStatus(held.get('status')), status)) : [],
+    )
   }
 
-  resync(
-    policies: readonly { readonly document: PolicyDocument; readonly status: Status }[],
-  ): Promise<readonly string[]> {
-    return this.#writer.resync(policies)
+  async resync(policies: readonly Policy[]): Promise<readonly string[]> {
+    const wanted = contentsOf(policies)
+    return this.#decisions.around((policiesMove) =>
+      this.#set.resync({
+        keys: GLOBAL_ENTRIES.map(({ index }) => index),
+        patterns: ['policy:*'],
+        wanted: () => wanted,
+        finish: (moved, stored) => {
+          const { announcements, mended } = mendings(policies, { wanted, stored, moved }, this.#clock.now())
+          if (moved.size > 0) policiesMove()
+          return { commands: announcements, value: mended }
+        },
+      }),
+    )
   }
 
   async stored(key: string): Promise<PolicyDocument | undefined> {
-    const text = await this.#writer.text(key)
-    if (text === undefined) return undefined
-    const { document, faults } = readStoredPolicy(key, text)
+    const redis = await this.#set.connected()
+    const bytes = await redis.hgetBuffer(hashKey(key), 'data').catch((error: unknown) => {
+      const failure = redisUnavailable(error)
+      if (failure.reason.includes('WRONGTYPE')) return null
+      throw failure
+    })
+    if (!bytes || !isUtf8(bytes)) return undefined
+    const { document, faults } = readStoredPolicy(key, bytes.toString('utf8'))
     return faults.length === 0 ? document : undefined
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#closing.signal.aborted) return
-    this.#closing.abort()
-    this.#wake?.()
-    await Promise.all([closeRedis(this.#redis), closeRedis(this.#subscriber), this.#writer[Symbol.asyncDispose]()])
-    await this.#loop
+    await Promise.all([this.#set[Symbol.asyncDispose](), this.#decisions[Symbol.asyncDispose]()])
   }
 
-  async #start(): Promise<void> {
-    this.#redis.on('ready', () => this.#hear())
-    this.#subscriber.on('message', () => this.#hear())
-    this.#subscriber.on('ready', () => {
-      const { logger } = this.#options
-      this.#subscriber.subscribe(CHANGES_CHANNEL).then(
-        () => this.#hear(), // something may have been missed before
-        (error: unknown) => logger.debug({ error: redisUnavailable(error).message }, 'no announcements are heard'),
-      )
-    })
-    this.#subscriber.connect().catch(() => undefined) // told to its trouble listener; it goes on trying
-    await this.#redis.connect().catch((error: unknown) => this.#lost(redisUnavailable(error).reason))
-    await this.#compare().catch(() => undefined) // kept as trouble; the loop goes on
-    this.#loop = this.#watch()
-  }
-
-  #hear(): void {
-    this.#announced++
-    this.#wake?.()
-  }
-
-  async #watch(): Promise<void> {
-    const { clock, checkEveryMs } = this.#options
-    const { signal } = this.#closing
-    while (!signal.aborted) {
-      if (this.#announced === this.#covered) await this.#sleep(checkEveryMs)
-      if (signal.aborted) return
-      // A failure is kept as trouble, and told.
-      const isRead = await this.#compare().then(
-        () => true,
-        () => false,
-      )
-      await clock.sleep(isRead ? CALM_MS : RETRY_MS, signal)
+  #generationOf({ digest, documents }: Loaded<StoredPolicy>): PolicyGeneration {
+    if (this.#generation?.of !== documents) {
+      const policies = [...documents.values()].map(({ value }) => value).sort((a, b) => (a.key < b.key ? -1 : 1))
+      this.#generation = { of: documents, generation: { generation: digest, policies } }
     }
+    return this.#generation.generation
   }
 
-  async #sleep(ms: number): Promise<void> {
-    const awake = new AbortController()
-    this.#wake = () => awake.abort()
-    await this.#options.clock.sleep(ms, awake.signal)
-    this.#wake = undefined
+  #write(
+    key: string,
+    change: { readonly text: string } | 'kept' | 'removed',
+    decide: (held: Fields, isListed: boolean) => readonly Command[],
+  ): Promise<void> {
+    return this.#decisions.around((policiesMove) =>
+      this.#set.write({
+        name: hashKey(key),
+        change,
+        reads: [['HMGET', hashKey(key), ...FIELDS]],
+        decide: ([answer], isListed) => {
+          const values = answer as readonly (string | null)[]
+          const held = new Map(FIELDS.flatMap((field, i) => (values[i] == null ? [] : [[field, values[i]]])))
+          const commands = decide(held, isListed)
+          // What is announced is what decisions go by.
+          if (commands.some(([name]) => name === 'PUBLISH')) policiesMove()
+          return commands
+        },
+      }),
+    )
   }
 
-  async #ask(): Promise<PolicyGeneration> {
-    const began = performance.now()
-    const { loaded } = this.#reader
-    // The loop compares in time; where it is late, whoever asks does it.
-    const isCompared = this.#announced === this.#covered && began - this.#comparedAt <= this.#options.checkEveryMs
-    if (!loaded || !isCompared) return this.#compare()
-    const counter = await this.#reader.counter().catch((error: unknown) => this.#fail(error))
-    const now = this.#reader.loaded
-    if (!now || counter !== now.counter || this.#announced !== this.#covered) return this.#compare()
-    this.#found(began, false)
-    return now.generation
+  #statusCommands(key: string, held: Fields, after: Status): readonly Command[] {
+    const text = documentText(after)
+    const stored = held.get('status')
+    if (stored === text) return []
+    const transition = transitionOf(readStatus(stored), after)
+    return [['HSET', hashKey(key), 'status', text], ...(transition ? this.#announce(transition, key) : [])]
   }
 
-  /** All documents, as they are after this call began; calls that come while one runs share the one after it. */
-  #compare(): Promise<PolicyGeneration> {
-    const running = this.#comparing
-    if (!running) {
-      const comparing = this.#load().finally(() => {
-        this.#comparing = undefined
-      })
-      this.#comparing = comparing
-      return comparing
-    }
-    this.#nextComparison ??= running
-      .catch(() => undefined) // told to those who asked for it
-      .then(() => {
-        this.#nextComparison = undefined
-        return this.#compare()
-      })
-    return this.#nextComparison
+  #move(key: string, held: Fields, entries: readonly Entry[], action: 'compiled' | 'deleted'): readonly Command[] {
+    const hash = hashKey(key)
+    const wanted = new Set(entries.map(({ index }) => index))
+    const data = held.get('data')
+    const before = data === undefined ? GLOBAL_ENTRIES : entriesOf(readStoredPolicy(key, data).document)
+    return [
+      ...before.filter(({ index }) => !wanted.has(index)).map((entry) => withdraw(entry, hash)),
+      ...entries.map((entry) => enter(entry, hash)),
+      ...this.#announce(action, key),
+    ]
   }
 
-  async #load(): Promise<PolicyGeneration> {
-    const began = performance.now()
-    const announced = this.#announced
-    const mark = this.#writer.mark()
-    const before = this.#reader.loaded
-    const loaded = await this.#reader.load().catch((error: unknown) => this.#fail(error))
-    this.#covered = announced
-    this.#comparedAt = began
-    const isChanged = before?.digest !== loaded.digest
-    const isUncounted = loaded.counter === undefined && this.#writer.hasWrittenAll
-    if (isUncounted || this.#writer.contradicts(mark, this.#reader.digests)) this.#lostListeners.tell()
-    this.#found(began, isChanged)
-    return loaded.generation
-  }
-
-  #found(began: number, isChanged: boolean): void {
-    const wasLost = this.#trouble !== undefined
-    this.#trouble = undefined
-    this.#verifiedAt = Math.max(this.#verifiedAt, began)
-    if (wasLost) this.#options.logger.info({}, 'access policies are read from Redis')
-    if (wasLost || isChanged) this.#listeners.tell()
-  }
-
-  /** Whatever went wrong: nobody is answered, and the first telling reason is given. */
-  #fail(error: unknown): never {
-    const failure = error instanceof PoliciesUnavailableError ? error : unforeseen(error)
-    this.#lost(failure.reason)
-    if (failure instanceof PoliciesBrokenError && this.#writer.hasWrittenAll) this.#lostListeners.tell()
-    const why = this.#trouble
-    if (why === undefined || why === failure.reason) throw failure
-    throw new PoliciesUnavailableError(`Redis is not available: ${why}`, { cause: error })
-  }
-
-  #lost(reason: string): void {
-    if (this.#closing.signal.aborted) return
-    const wasLost = this.#trouble !== undefined
-    // The first reason says more than those that follow from it.
-    if (!wasLost || !reason.endsWith(NO_CONNECTION)) this.#trouble = reason
-    if (wasLost) return
-    this.#options.logger.warn({ reason }, 'access policies cannot be read from Redis')
-    this.#listeners.tell()
+  #announce(action: Action, key: string): readonly Command[] {
+    return announce(action, key, this.#clock.now())
   }
 }
 
@@ -269,5 +223,3 @@ function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
 }
-
-const unforeseen = (error: unknown) => new PoliciesUnavailableError(FleetError.from(error).message, { cause: error })

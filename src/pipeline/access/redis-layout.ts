@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto'
 import { documentText } from '#model'
-import { type Command, sealScripts } from '#redis'
+import type { Command, SetLayout } from '#redis'
 import type { PolicyDocument } from './types.ts'
 
 /*
@@ -8,17 +7,25 @@ import type { PolicyDocument } from './types.ts'
  * sets of all. Documented in docs/spec/access.md; existing readers rely on it.
  */
 
-export const GENERATION = 'policies:generation'
-/** Number and digest of all documents of the generation: the seal of the writer. */
-export const DIGEST = 'policies:digest'
 export const ALL = 'policies:all'
-export const SEAL_SCRIPTS = sealScripts("redis.pcall('HGET', name, 'data')")
-export const ENABLED = 'policies:enabled'
-export const BY_PRIORITY = 'policies:by:priority'
+const ENABLED = 'policies:enabled'
+const BY_PRIORITY = 'policies:by:priority'
 const EFFECTS: Readonly<Record<string, string>> = { Allow: 'policies:effect:allow', Deny: 'policies:effect:deny' }
 
-export const CHANGES_CHANNEL = 'policy-changes'
-export const EVENTS_CHANNEL = 'policy-events'
+const CHANGES_CHANNEL = 'policy-changes'
+const EVENTS_CHANNEL = 'policy-events'
+
+/** Names are those of the hashes. Only `data` takes part in decisions. */
+export const LAYOUT: SetLayout = {
+  what: 'access policies',
+  members: ALL,
+  generation: 'policies:generation',
+  seal: 'policies:digest',
+  channel: CHANGES_CHANNEL,
+  documentKey: (hash) => hash,
+  field: 'data',
+  script: "redis.pcall('HGET', name, 'data')",
+}
 
 /** Decisions that APIs of the original keep for `RBAC_CACHE_TTL`, by person; and what only its older versions kept. */
 export const DECISION_CACHES: readonly string[] = ['rbac:decision:', 'rbac:custom:']
@@ -36,7 +43,7 @@ export const hashKey = (key: string): string => `policy:${key.replace('/', ':')}
 /** The way back; text that is no name of a policy's hash stays as it is. */
 export const keyOfHash = (hash: string): string => (hash.startsWith('policy:') ? hash.slice(7).replace(':', '/') : hash)
 
-/** The fields of a policy's hash, without `status`. Only `data` takes part in decisions. */
+/** The fields of a policy's hash, without `status`. */
 export function fieldsOf(document: PolicyDocument): Readonly<Record<string, string>> {
   return {
     data: documentText(document),
@@ -47,10 +54,6 @@ export function fieldsOf(document: PolicyDocument): Readonly<Record<string, stri
     compiled_at: document.compiled_at,
   }
 }
-
-/** Digest of a stored document, as Redis itself computes it. */
-export const sha1Of = (document: PolicyDocument): string =>
-  createHash('sha1').update(documentText(document)).digest('hex')
 
 /** Membership of one policy in one index; with a score where the index is sorted. */
 export interface Entry {
@@ -64,13 +67,8 @@ export const GLOBAL_ENTRIES: readonly Entry[] = [
   { index: BY_PRIORITY, score: 0 },
 ]
 
-type Indexed = Pick<
-  PolicyDocument,
-  'namespace' | 'priority' | 'effect' | 'enabled' | 'users' | 'groups' | 'service_accounts' | 'custom_resource_types'
->
-
 /** Every index the document stands in. */
-export function entriesOf(document: Indexed): readonly Entry[] {
+export function entriesOf(document: PolicyDocument): readonly Entry[] {
   const { namespace, priority, effect, enabled } = document
   const effectSet = EFFECTS[effect]
   const entries: Entry[] = [
@@ -97,30 +95,6 @@ export function entriesOf(document: Indexed): readonly Entry[] {
     }
   }
   return entries
-}
-
-/** What an earlier document stands in, from its text; undefined where that cannot be read. */
-export function entriesOfText(text: string): readonly Entry[] | undefined {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return undefined // edited by hand: the caller looks through all indexes instead
-  }
-  if (typeof value !== 'object' || value === null) return undefined
-  const fields = value as Readonly<Record<string, unknown>>
-  const names = (name: string) =>
-    Array.isArray(fields[name]) ? fields[name].filter((item): item is string => typeof item === 'string') : []
-  return entriesOf({
-    namespace: String(fields.namespace),
-    priority: Number(fields.priority),
-    effect: String(fields.effect),
-    enabled: fields.enabled !== false,
-    users: names('users'),
-    groups: names('groups'),
-    service_accounts: names('service_accounts'),
-    custom_resource_types: names('custom_resource_types'),
-  })
 }
 
 /** Takes the policy out of an index. */

@@ -84,6 +84,7 @@ for (const { title, skip, open } of drivers) {
 
     it('moves a source to another type name', async () => {
       await using catalog = await open()
+      await catalog.resync([])
       await catalog.put(aDefinition('a', { typeName: 'old' }))
       await catalog.put(aDefinition('a', { typeName: 'new' }))
       expect(catalog.ofType('old')).toBeUndefined()
@@ -92,6 +93,7 @@ for (const { title, skip, open } of drivers) {
 
     it('holds exactly what a resync brings', async () => {
       await using catalog = await open()
+      await catalog.resync([])
       await catalog.put(aDefinition('old'))
       await catalog.put(aDefinition('kept'))
       await catalog.resync([aDefinition('new'), aDefinition('kept')])
@@ -103,6 +105,7 @@ for (const { title, skip, open } of drivers) {
 
     it('takes many at once', async () => {
       await using catalog = await open()
+      await catalog.resync([])
       const names = Array.from({ length: 30 }, (_, i) => `s${String(i).padStart(2, '0')}`)
       await Promise.all(names.map((name) => catalog.put(aDefinition(name))))
       expect(ids(catalog)).toEqual(names.map((name) => `clusterpulse/${name}`))

@@ -1,7 +1,7 @@
 import type { CompiledSource, SourceDefinition } from '#metricsource'
 import { type Clock, invariant, type SourceId, systemClock } from '#model'
+import { Listeners } from '#runtime'
 import { idOf, type ReadDefinition, readByDefault, sameDefinition } from './definition.ts'
-import { Listeners } from './listeners.ts'
 import { Picture } from './picture.ts'
 import type { CatalogWriter, SourceCatalog } from './types.ts'
 

@@ -1,20 +1,17 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { SourceDefinition } from '#metricsource'
 import { documentText, documentTime, type SourceId } from '#model'
-import { type Command, sealScripts } from '#redis'
-import { idOf, typeNameOf } from './definition.ts'
+import { aHash, aSet, aString, type Command, type Contents, type SetLayout, textAt, type Value } from '#redis'
+import { idOf, sameDefinition, typeNameOf } from './definition.ts'
 
 /*
  * How sources lie in Redis (specification: state 5): a text and a note per source, two sets of all ids and one per type
- * name. Existing readers rely on it; the generation is ours, and rises with every change, and so is its seal.
+ * name. Existing readers rely on it; the generation and its seal are ours.
  */
 
-export const GENERATION = 'metricsources:generation'
-/** Number and digest of all definitions of the generation. */
-export const DIGEST = 'metricsources:digest'
-export const SEAL_SCRIPTS = sealScripts("redis.pcall('GET', 'metricsource:' .. string.gsub(name, '/', ':', 1))")
 export const ALL = 'metricsources:all'
 export const ENABLED = 'metricsources:enabled'
-export const EVENTS_CHANNEL = 'metricsource-events'
+const EVENTS_CHANNEL = 'metricsource-events'
 const BY_TYPE = 'metricsources:by:resourcetype:'
 const DOCUMENT = 'metricsource:'
 
@@ -24,7 +21,16 @@ export const PATTERNS: readonly string[] = [`${DOCUMENT}*`, `${BY_TYPE}*`]
 /** Neither part of an id can hold a colon. */
 export const documentKey = (id: SourceId): string => DOCUMENT + id.replace('/', ':')
 export const noteKey = (id: SourceId): string => `${documentKey(id)}:meta`
-export const typeKey = (typeName: string): string => BY_TYPE + typeName
+
+export const LAYOUT: SetLayout = {
+  what: 'MetricSources',
+  members: ENABLED,
+  generation: 'metricsources:generation',
+  seal: 'metricsources:digest',
+  channel: EVENTS_CHANNEL,
+  documentKey,
+  script: "redis.pcall('GET', 'metricsource:' .. string.gsub(name, '/', ':', 1))",
+}
 
 /** What lies under each key of one source. */
 export interface Laid {
@@ -45,13 +51,41 @@ export function laid(definition: SourceDefinition): Laid {
     id,
     text: documentText(definition),
     note: Object.fromEntries(Object.entries(note).map(([field, value]) => [field, String(value ?? '')])),
-    indexes: indexesOf(typeName),
+    indexes: indexesOf(definition),
   }
 }
 
-/** Every set that a source with this type name stands in. */
-export function indexesOf(typeName: string): readonly string[] {
-  return [ALL, ENABLED, ...(typeName === '' ? [] : [typeKey(typeName)])]
+/** Every set that a source stands in; of one that is not known those of all sources. */
+export function indexesOf(definition: SourceDefinition | undefined): readonly string[] {
+  const typeName = definition ? typeNameOf(definition) : ''
+  return [ALL, ENABLED, ...(typeName === '' ? [] : [BY_TYPE + typeName])]
+}
+
+/** What lies there where these are all. What is stored of the same source stays: it says when that was compiled. */
+export function contentsOf(all: readonly Laid[], stored: Contents): Contents {
+  const contents = new Map<string, Value>()
+  const members = new Map<string, SourceId[]>([ALL, ENABLED].map((index) => [index, []]))
+  for (const { id, text, note, indexes } of all) {
+    const [document, beside] = [stored.get(documentKey(id)), stored.get(noteKey(id))]
+    const isSame = document?.kind === 'string' && holdsSame(textAt(document), text)
+    contents.set(documentKey(id), isSame ? document : aString(text))
+    contents.set(noteKey(id), isSame && beside && hasNote(beside, note) ? beside : aHash(note))
+    for (const index of indexes) members.set(index, [...(members.get(index) ?? []), id])
+  }
+  for (const [index, ids] of members) if (ids.length > 0) contents.set(index, aSet(ids))
+  return contents
+}
+
+function holdsSame(stored: string, text: string): boolean {
+  const [before, after] = [parseDefinition(stored), parseDefinition(text)]
+  return before !== undefined && after !== undefined && sameDefinition(before, after)
+}
+
+function hasNote({ kind, entries }: Value, note: Readonly<Record<string, string>>): boolean {
+  return (
+    kind === 'hash' &&
+    isDeepStrictEqual({ ...Object.fromEntries(entries), compiledAt: '' }, { ...note, compiledAt: '' })
+  )
 }
 
 /** The stored definition; undefined where it is no JSON object. */

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { minutes, seconds } from '#model'
+import { Listeners } from '#runtime'
 import type { ProbeResult, RegistryFacts, RegistryMeasurement, RegistryState } from './types.ts'
 
 /** How long measurements are kept, ms. */
@@ -45,7 +46,7 @@ function worse(one: RegistryMeasurement, other: RegistryMeasurement): RegistryMe
 /** What is known of all registries, in memory; every driver keeps one and answers readers from it. */
 export class RegistryBoard {
   readonly #entries = new Map<string, Entry>()
-  readonly #listeners = new Set<(name: string) => void>()
+  readonly #listeners = new Listeners<[name: string]>()
   #sorted: readonly RegistryState[] | undefined
   #version = 0
 
@@ -92,14 +93,12 @@ export class RegistryBoard {
   }
 
   onChange(listener: (name: string) => void): () => void {
-    const own = (name: string): void => listener(name)
-    this.#listeners.add(own)
-    return () => this.#listeners.delete(own)
+    return this.#listeners.add(listener)
   }
 
   #changed(name: string): void {
     this.#sorted = undefined
-    for (const listener of [...this.#listeners]) listener(name)
+    this.#listeners.tell(name)
   }
 }
 

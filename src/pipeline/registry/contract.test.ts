@@ -84,6 +84,10 @@ const memory: Driver = {
 const inRedis: Driver = {
   async place() {
     const connection = connectionOf(redis as TestRedis, db++)
+    {
+      await using manager = await RedisRegistries.open({ connection })
+      await manager.resync([])
+    }
     return {
       open: () => RedisRegistries.open({ connection, clock, checkEveryMs: 200 }),
       isShared: true,
@@ -268,6 +272,10 @@ describe.skipIf(redisMissing !== undefined)(
       const connection = connectionOf(redis as TestRedis, db++)
       const raw = redisClient(connection, () => undefined)
       await raw.connect()
+      {
+        await using manager = await RedisRegistries.open({ connection, clock })
+        await manager.resync([])
+      }
       return {
         connection,
         raw,
@@ -294,8 +302,9 @@ describe.skipIf(redisMissing !== undefined)(
 
     it('are found by comparing where nobody announced them', async () => {
       await using place = await shared()
-      await using reader = await place.open(50)
-      const { raw } = place
+      const { raw, connection } = place
+      await raw.flushdb()
+      await using reader = await RedisRegistries.open({ connection, clock, checkEveryMs: 50, takesUnsealed: true })
       await pipelined(raw, [
         ['SET', 'registry:old:spec', JSON.stringify({ display_name: 'Old', endpoint: 'https://old', labels: null })],
         [
@@ -336,6 +345,8 @@ describe.skipIf(redisMissing !== undefined)(
       await writer.record('harbor', result(start + seconds(60)))
       expect((await raw.keys('*')).sort()).toEqual([
         'registries:all',
+        'registries:digest',
+        'registries:generation',
         'registry-events:harbor',
         'registry:harbor:meta',
         'registry:harbor:metrics',
@@ -368,7 +379,7 @@ describe.skipIf(redisMissing !== undefined)(
         data: { health: 'healthy', available: true, response_time: 12, display_name: 'The harbor', type: 'harbor' },
       })
       await writer.remove('harbor')
-      expect(await raw.keys('*')).toEqual([])
+      expect((await raw.keys('*')).sort()).toEqual(['registries:digest', 'registries:generation'])
       await eventually('the removal is announced', () => heard.length === 4)
       expect(JSON.parse(heard[3] ?? '')).toMatchObject({ type: 'registry.deleted', data: null })
       listener.disconnect()
@@ -399,7 +410,7 @@ describe.skipIf(redisMissing !== undefined)(
       await using own = await startRedis()
       const connection = { host: own.host, port: own.port, commandTimeoutMs: 500 }
       await using store = await RedisRegistries.open({ connection, clock, checkEveryMs: 50 })
-      await store.declare(facts('harbor'))
+      await store.resync([facts('harbor')])
       await store.record('harbor', result(start))
       await own.kill()
       await eventually('it is missed', () => store.unavailable() !== undefined)
@@ -407,9 +418,13 @@ describe.skipIf(redisMissing !== undefined)(
       await expect(store.record('harbor', result(start + seconds(60)))).rejects.toMatchObject({
         code: 'store_unavailable',
       })
+      let lost = 0
+      store.onLost(() => lost++)
       await own.start() // and it is empty
+      await eventually('the loss is noticed', () => lost > 0)
+      expect(store.registries()).toHaveLength(1)
+      await store.resync([facts('harbor')])
       await eventually('it is back', () => store.unavailable() === undefined)
-      await store.declare(facts('harbor'))
       await store.record('harbor', result(start + seconds(120)))
       expect(store.registry('harbor')?.last?.at).toBe(start + seconds(120))
     })
@@ -419,8 +434,14 @@ describe.skipIf(redisMissing !== undefined)(
       await own.kill()
       const connection = { host: own.host, port: own.port, connectTimeoutMs: 300, commandTimeoutMs: 300 }
       await using store = await RedisRegistries.open({ connection, clock, checkEveryMs: 50 })
-      expect(store.unavailable()).toMatchObject({ since: 0 })
+      expect(store.unavailable()).toMatchObject({ since: clock.now() })
       await own.start()
+      await eventually('it can be written', () =>
+        store.resync([]).then(
+          () => true,
+          () => false,
+        ),
+      )
       await eventually('it is there', () => store.unavailable() === undefined)
     })
   },

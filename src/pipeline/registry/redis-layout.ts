@@ -1,5 +1,5 @@
 import { seconds } from '#model'
-import { sealScripts } from '#redis'
+import type { SetLayout } from '#redis'
 import { KEPT_MS } from './board.ts'
 import { SLOW_MS } from './probe.ts'
 import { factsOf, readResult } from './stored.ts'
@@ -7,11 +7,17 @@ import type { ProbeResult, RegistryFacts, RegistryMeasurement, RegistryState } f
 
 /** Keys and documents of registries in Redis: those of the original, in snake case, with what we know besides. */
 export const ALL = 'registries:all'
-/** Ours: new with every change of what is declared, and number and digest of all that is. */
-export const GENERATION = 'registries:generation'
-export const DIGEST = 'registries:digest'
-export const SEAL_SCRIPTS = sealScripts("redis.pcall('GET', 'registry:' .. name .. ':spec')")
 export const EVENTS_CHANNEL = 'registry-events'
+/** The set is what is declared; what probes found lies beside it. */
+export const LAYOUT: SetLayout = {
+  what: 'registries',
+  members: ALL,
+  generation: 'registries:generation',
+  seal: 'registries:digest',
+  channel: EVENTS_CHANNEL,
+  documentKey: (name) => keysOf(name).spec,
+  script: "redis.pcall('GET', 'registry:' .. name .. ':spec')",
+}
 /** newest first */
 export const EVENTS_KEPT = 100
 export const EVENTS_TTL_S = 24 * 3600

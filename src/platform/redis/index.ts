@@ -1,6 +1,7 @@
 /**
  * The connection to a shared Redis: it comes back by itself and never queues, and what it throws is said in our words,
- * without the arguments of commands. Keys and documents are the affair of those who store them.
+ * without the arguments of commands. On it stand marks that processes share, and sets of documents that are taken as a whole or
+ * not at all (`ReplicatedSet`). Keys and documents are the affair of those who store them.
  */
 export { RedisMarks, type RedisMarksOptions } from './marks.ts'
 export {
@@ -16,4 +17,7 @@ export {
   scanKeys,
   transaction,
 } from './redis.ts'
-export { digestOf, MISSING, sealFault, sealScripts, sealText } from './seal.ts'
+export { ReplicatedSet, type ReplicatedSetOptions } from './replicated-set.ts'
+export { aHash, aSet, aString, type Contents, type Value } from './set-contents.ts'
+export { type SetLayout, textAt } from './set-layout.ts'
+export type { Loaded, Unsealed } from './set-reader.ts'

@@ -1,3 +1,4 @@
+import { Listeners } from '#runtime'
 import {
   closeRedis,
   pipelined,
@@ -27,7 +28,7 @@ export class RedisMarks implements AsyncDisposable {
   readonly #prefix: string
   readonly #channel: string
   readonly #newsOf: (key: string) => string
-  readonly #listeners = new Set<(text: string) => void>()
+  readonly #listeners = new Listeners<[text: string]>()
 
   constructor({ connection, prefix, channel, newsOf = (key) => key }: RedisMarksOptions) {
     this.#prefix = prefix
@@ -35,7 +36,7 @@ export class RedisMarks implements AsyncDisposable {
     this.#channel = channel
     this.#redis = redisClient(connection, () => undefined)
     this.#news = redisClient(connection, () => undefined)
-    this.#news.on('message', (_, text) => this.#tell(text))
+    this.#news.on('message', (_, text) => this.#listeners.tell(text))
     this.#news.on('ready', () => void this.#listen().catch(() => this.#news.disconnect(true)))
     this.#redis.on('ready', () => void this.#catchUp().catch(() => this.#redis.disconnect(true)))
     // Both come back by themselves; a first try that fails is one of many.
@@ -58,9 +59,7 @@ export class RedisMarks implements AsyncDisposable {
   }
 
   subscribe(listener: (text: string) => void): () => void {
-    const own = (text: string): void => listener(text)
-    this.#listeners.add(own)
-    return () => this.#listeners.delete(own)
+    return this.#listeners.add(listener)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -77,10 +76,6 @@ export class RedisMarks implements AsyncDisposable {
   async #catchUp(): Promise<void> {
     if (this.#redis.status !== 'ready') return
     for await (const keys of scanKeys(this.#redis, `${this.#prefix}*`))
-      for (const key of keys) this.#tell(this.#newsOf(key.slice(this.#prefix.length)))
-  }
-
-  #tell(text: string): void {
-    for (const listener of [...this.#listeners]) listener(text)
+      for (const key of keys) this.#listeners.tell(this.#newsOf(key.slice(this.#prefix.length)))
   }
 }

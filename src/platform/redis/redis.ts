@@ -83,10 +83,16 @@ const lowerCased = ([name, ...args]: Command) => [name.toLowerCase(), ...args]
 
 /** Runs the commands in one transaction. @throws StoreUnavailableError unless every one of them was taken */
 export async function transaction(redis: Redis, commands: readonly Command[]): Promise<unknown[]> {
+  const results = await guardedTransaction(redis, commands)
+  if (!results) throw new StoreUnavailableError('Redis', 'the transaction was given up by the server')
+  return results
+}
+
+/** As `transaction`; undefined where a watched key moved, and nothing was written. */
+export async function guardedTransaction(redis: Redis, commands: readonly Command[]): Promise<unknown[] | undefined> {
   try {
     const results = await redis.multi(commands.map(lowerCased)).exec()
-    if (!results) throw new Error('the transaction was given up by the server')
-    return results.map(([error, value]) => {
+    return results?.map(([error, value]) => {
       if (error) throw error
       return value
     })

@@ -11,6 +11,8 @@ export type Sealed = readonly [name: string, sha1: string]
 
 /** Stands for the digest of a document that is listed and not there, or no text. */
 export const MISSING = '-'
+/** Stands for the digest of a document that a write leaves as it is. */
+export const KEPT = '='
 
 /*
  * `lineOf(name, sha1)`, and `digestOf(lines)`, the same whatever the order of the lines. They are ordered by numbers, since a
@@ -38,7 +40,7 @@ end
  * each, left out where the digest is the one known.
  *
  * `beside`, ARGV: a name, and the SHA-1 that its document is about to have, '' where it is to go. Answers whether the seal holds now
- * (1), since what is damaged must not be sealed; then number and digest of the documents after the write.
+ * (1), since what is damaged must not be sealed; the digest of the documents now; number and digest of them after the write.
  *
  * @param read reads the document called `name`, in Lua, such as `redis.pcall('GET', name)`
  */
@@ -66,15 +68,16 @@ return answer`
   const beside = `${listed}
 local after = {}
 for i = 1, #names do
-  if names[i] ~= ARGV[1] then after[#after + 1] = lines[i] end
+  if names[i] ~= ARGV[1] or ARGV[2] == '${KEPT}' then after[#after + 1] = lines[i] end
 end
-if ARGV[2] ~= '' then after[#after + 1] = lineOf(ARGV[1], ARGV[2]) end
-local seal = (redis.call('GET', KEYS[2]) or '') .. ' ' .. #names .. ' ' .. digestOf(lines)
-return {redis.call('GET', KEYS[3]) == seal and 1 or 0, #after, digestOf(after)}`
+if ARGV[2] ~= '' and ARGV[2] ~= '${KEPT}' then after[#after + 1] = lineOf(ARGV[1], ARGV[2]) end
+local now = digestOf(lines)
+local seal = (redis.call('GET', KEYS[2]) or '') .. ' ' .. #names .. ' ' .. now
+return {redis.call('GET', KEYS[3]) == seal and 1 or 0, now, #after, digestOf(after)}`
   return { look, beside }
 }
 
-const sha1 = (text: string): string => createHash('sha1').update(text).digest('hex')
+export const sha1 = (text: string | Buffer): string => createHash('sha1').update(text).digest('hex')
 
 /** Equals the digest of the scripts. */
 export function digestOf(documents: Iterable<Sealed>): string {

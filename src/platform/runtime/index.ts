@@ -9,6 +9,7 @@ export { ConfigError, type ConfigReader, configReader, parseDurationMs, type Set
 export { claimFormat } from './format-file.ts'
 export { keepHeapTight } from './heap.ts'
 export { boundConnections, CONNECTION_TIMES, type ConnectionBounds } from './http-connections.ts'
+export { Listeners } from './listeners.ts'
 export type { Log, LogRecord, LogStats } from './log.ts'
 export { createLogger, type Logger, type LogLevel, parseLogLevel, silentLogger } from './logger.ts'
 export { countBuild, Metrics, type MetricsMoment, metricsText } from './metrics.ts'
