@@ -2,11 +2,11 @@ import { mkdtemp, open, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { missingFrom, type Ranges, rangesOf } from '#model'
 import type { LogOptions } from '#runtime'
 import { nodeDisk } from '../../platform/runtime/segment-log/disk.ts'
 import { BatchBuffer, type BufferOptions } from './buffer.ts'
 import type { BufferRecord } from './buffer-record.ts'
-import { Ranges } from './ranges.ts'
 import { VirtualTime } from './testing/virtual-time.ts'
 
 type Disk = NonNullable<LogOptions['disk']>
@@ -66,12 +66,12 @@ async function all(buffer: BatchBuffer): Promise<BufferRecord[]> {
 
 /** Each sequence that was given out: held, or covered by a declaration that is held. */
 function accounted(records: readonly BufferRecord[]): Ranges {
-  const ranges = new Ranges()
-  for (const record of records) {
-    ranges.add(record.sequence)
-    if (record.kind === 'loss') for (const [first, last] of record.loss.lost) ranges.add(first, last)
-  }
-  return ranges
+  return rangesOf(
+    records.flatMap((record) => [
+      [record.sequence, record.sequence] as const,
+      ...(record.kind === 'loss' ? record.loss.lost : []),
+    ]),
+  )
 }
 
 const sequences = (records: readonly BufferRecord[]) => records.map(({ sequence }) => sequence)
@@ -129,7 +129,7 @@ describe('the buffer', () => {
     expect(new Set(losses.map(({ cause, keptEveryMs }) => `${cause} ${keptEveryMs}`))).toEqual(
       new Set(['thinned 300000']),
     )
-    expect(accounted(records).runs).toEqual([[1, buffer.newest]])
+    expect(accounted(records)).toEqual([[1, buffer.newest]])
     const batches = records.filter((record) => record.kind === 'batch')
     const old = batches.filter(({ collectedAt }) => collectedAt < time.now() - 3_700_000)
     const spans = new Set(old.map(({ collectedAt }) => Math.floor(collectedAt / 300_000)))
@@ -163,7 +163,7 @@ describe('the buffer', () => {
     }
     await using buffer = await opened({ maxBytes })
     const records = await all(buffer)
-    expect(accounted(records).runs).toEqual([[1, buffer.newest]])
+    expect(accounted(records)).toEqual([[1, buffer.newest]])
     expect(await size()).toBeLessThanOrEqual(maxBytes)
     const lost = records.reduce((sum, record) => sum + (record.kind === 'loss' ? record.loss.count : 0), 0)
     expect(lost + buffer.stats().batches).toBe(600)
@@ -263,7 +263,7 @@ describe('on a disk that is full', () => {
     await buffer[Symbol.asyncDispose]()
     await using again = await opened()
     const records = await all(again)
-    expect(accounted(records).runs).toEqual([[1, again.newest]])
+    expect(accounted(records)).toEqual([[1, again.newest]])
     const losses = records.flatMap((record) => (record.kind === 'loss' ? [record.loss] : []))
     expect(losses).toMatchObject([{ cause: 'dropped', count: stats.lostBatches }])
   })
@@ -327,7 +327,7 @@ describe('after damage', () => {
       await using buffer = await opened({ maxBytes: 2 ** 20 })
       const records = await all(buffer)
       const where = `round ${round}`
-      expect(accounted(records).missing(8, buffer.newest), where).toEqual([])
+      expect(missingFrom(accounted(records), [8, buffer.newest]), where).toEqual([])
       for (const record of records) {
         if (record.kind === 'loss') expect(record.loss.cause, where).toBe('damaged')
         else expect(Buffer.compare(record.body, bodies.get(record.sequence) ?? Buffer.alloc(0)), where).toBe(0)
@@ -349,6 +349,6 @@ describe('after damage', () => {
     const losses = records.flatMap((record) => (record.kind === 'loss' ? [record.loss] : []))
     expect(losses).toMatchObject([{ cause: 'damaged', count: 1 }])
     expect(records.filter(({ kind }) => kind === 'batch')).toHaveLength(19)
-    expect(accounted(records).runs).toEqual([[1, buffer.newest]])
+    expect(accounted(records)).toEqual([[1, buffer.newest]])
   })
 })

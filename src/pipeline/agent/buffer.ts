@@ -1,10 +1,9 @@
 import { join } from 'node:path'
-import { type Clock, type SequenceRange, systemClock } from '#model'
+import { type Clock, inRanges, missingFrom, rangesOf, type SequenceRange, systemClock } from '#model'
 import { type Log, type LogDamage, type Logger, type LogOptions, openLog, silentLogger } from '#runtime'
 import { type Monotonic, systemMonotonic } from './boot.ts'
 import { type BatchRecord, type BufferRecord, decodeRecord, encodeRecord } from './buffer-record.ts'
 import { Ledger } from './ledger.ts'
-import { Ranges } from './ranges.ts'
 import { type Declared, declare, type Held, merge, thin } from './thinning.ts'
 
 export interface BufferOptions {
@@ -267,9 +266,9 @@ export class BatchBuffer implements AsyncDisposable {
           )
       for (const entry of found) {
         this.#forget(entry)
-        for (const [from, to] of entry.lost) this.#ledger.settled.add(from, to)
+        for (const range of entry.lost) this.#ledger.settle(range)
       }
-      this.#ledger.settled.add(first, last)
+      this.#ledger.settle([first, last])
       this.#dirty = true
     }
   }
@@ -281,7 +280,7 @@ export class BatchBuffer implements AsyncDisposable {
       if (!entry) return
       this.#forget(entry)
       if (entry.kind === 'loss')
-        for (const [from, to] of [[sequence, sequence] as const, ...entry.lost]) this.#ledger.settled.add(from, to)
+        for (const range of [[sequence, sequence] as const, ...entry.lost]) this.#ledger.settle(range)
       else await this.#declare(declare([entry], 'damaged'))
       await this.#save()
     })
@@ -320,24 +319,25 @@ export class BatchBuffer implements AsyncDisposable {
 
   async #load(): Promise<void> {
     const found: Entry[] = []
-    const declared = new Ranges()
+    const lost: SequenceRange[] = []
     const known = new Set<number>()
     for (const log of ['thinned', 'recent'] as const) {
       for await (const { index, payload } of this.#logs[log].read(this.#logs[log].checkpoint(CONSUMER) + 1)) {
         const record = decodeRecord(payload)
-        if (!record || known.has(record.sequence) || this.#ledger.settled.has(record.sequence)) continue
+        if (!record || known.has(record.sequence) || inRanges(this.#ledger.settled, record.sequence)) continue
         known.add(record.sequence)
         found.push(this.#entryOf(record, payload.length, { log, index }))
         this.#ledger.use(record.sequence)
-        if (record.kind === 'loss') for (const [first, last] of record.loss.lost) declared.add(first, last)
+        if (record.kind === 'loss') lost.push(...record.loss.lost)
       }
     }
     found.sort((a, b) => a.sequence - b.sequence)
+    const declared = rangesOf(lost)
     // A declaration that was written before its batches were given free wins over them.
-    for (const entry of found) if (!declared.has(entry.sequence)) this.#hold(entry)
-    const explained = new Ranges([...this.#ledger.settled.runs, ...declared.runs])
-    for (const { sequence } of found) explained.add(sequence)
-    const missing = explained.missing(1, this.#ledger.used)
+    for (const entry of found) if (!inRanges(declared, entry.sequence)) this.#hold(entry)
+    const held = found.map(({ sequence }): SequenceRange => [sequence, sequence])
+    const explained = rangesOf([...this.#ledger.settled, ...declared, ...held])
+    const missing = missingFrom(explained, [1, this.#ledger.used])
     if (missing.length > 0) await this.#declare(this.#damaged(missing, found))
     this.#dirty = true
   }

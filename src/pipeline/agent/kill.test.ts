@@ -64,11 +64,11 @@ describe('an agent that is killed at any moment', () => {
       let before = -1
       await vi.waitFor(
         () => {
-          const now = hub.received.runs[0]?.[1] ?? 0
-          const isWhole = hub.received.runs.length === 1 && hub.arrivals.get(now)?.backfill === false
+          const now = hub.received[0]?.[1] ?? 0
+          const isWhole = hub.received.length === 1 && hub.arrivals.get(now)?.backfill === false
           const isLater = before >= 0 && now > before
           before = before < 0 && isWhole ? now : before
-          if (!isWhole || !isLater) throw new Error(`the hub has ${JSON.stringify(hub.received.runs)}`)
+          if (!isWhole || !isLater) throw new Error(`the hub has ${JSON.stringify(hub.received)}`)
         },
         { timeout: 30_000, interval: 100 },
       )
@@ -81,7 +81,7 @@ describe('an agent that is killed at any moment', () => {
     origins.add(hub.origin)
     expect(origins.size).toBe(1)
     expect(streams, 'most runs reached the hub').toBeGreaterThan(CYCLES / 4)
-    expect(hub.received.runs[0]?.[0]).toBe(1)
+    expect(hub.received[0]?.[0]).toBe(1)
     // Of each run, every round up to its last known one: a hole would be a batch that was kept and lost.
     const rounds = new Map<string, number[]>()
     for (const { view } of hub.arrivals.values()) {

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { SequenceRange } from '#model'
+import { type Ranges, rangesOf, type SequenceRange, withRange } from '#model'
 import { isDiskFull } from '#runtime'
-import { Ranges } from './ranges.ts'
 
 const SLOT_BYTES = 128 * 1024
 const HEAD_BYTES = 64
@@ -16,7 +15,7 @@ const MAGIC = 0x4c504331
  * cut off leaves the other slot. What was given out and is neither settled nor in the buffer is lost, and is found so.
  */
 export class Ledger implements AsyncDisposable {
-  readonly settled: Ranges
+  settled: Ranges
   readonly #file: FileHandle
   /** batches declared lost since the buffer was made */
   lostBatches: number
@@ -29,7 +28,7 @@ export class Ledger implements AsyncDisposable {
     this.#generation = kept?.generation ?? 0
     this.#used = kept?.used ?? 0
     this.lostBatches = kept?.lostBatches ?? 0
-    this.settled = new Ranges(kept?.settled)
+    this.settled = rangesOf(kept?.settled ?? [])
   }
 
   /** The system's error where the file can be neither read nor made. */
@@ -64,9 +63,13 @@ export class Ledger implements AsyncDisposable {
     this.#used = Math.max(this.#used, sequence)
   }
 
+  settle(range: SequenceRange): void {
+    this.settled = withRange(this.settled, range)
+  }
+
   /** whether `save` can keep all runs; where not, nothing that relies on them may be deleted */
   get fits(): boolean {
-    return this.settled.runs.length <= MAX_RUNS
+    return this.settled.length <= MAX_RUNS
   }
 
   /** Resolves when all of it, as it is now, survives a loss of power; rejects with the system's error. */
@@ -82,7 +85,7 @@ export class Ledger implements AsyncDisposable {
       generation,
       used: this.#used,
       lostBatches: this.lostBatches,
-      settled: this.settled.runs.slice(0, MAX_RUNS),
+      settled: this.settled.slice(0, MAX_RUNS),
     })
     await this.#file.write(bytes, 0, bytes.length, (generation % 2) * SLOT_BYTES)
     await this.#file.datasync()

@@ -1,5 +1,4 @@
-import type { Loss, SequenceRange } from '#model'
-import { Ranges } from './ranges.ts'
+import { type Loss, rangesOf, type SequenceRange } from '#model'
 
 export interface Held {
   readonly sequence: number
@@ -39,7 +38,7 @@ export type Declared = Omit<Loss, 'origin' | 'sequence'>
 export function declare(lost: readonly Held[], cause: Loss['cause'], keptEveryMs = 0): Declared {
   const times = lost.map(({ collectedAt }) => collectedAt)
   return {
-    lost: new Ranges(lost.map(({ sequence }): SequenceRange => [sequence, sequence])).runs,
+    lost: rangesOf(lost.map(({ sequence }) => single(sequence))),
     from: Math.min(...times),
     to: Math.max(...times),
     cause,
@@ -53,13 +52,11 @@ export function declare(lost: readonly Held[], cause: Loss['cause'], keptEveryMs
  * Their causes are told by the worse one: dropped, then damaged, then thinned.
  */
 export function merge(declared: readonly Declared[], own: readonly number[] = []): Declared {
-  const ranges = new Ranges(declared.flatMap(({ lost }) => lost))
-  for (const sequence of own) ranges.add(sequence)
   const cause = (['dropped', 'damaged', 'thinned'] as const).find((cause) =>
     declared.some((one) => one.cause === cause),
   )
   return {
-    lost: ranges.runs,
+    lost: rangesOf([...declared.flatMap(({ lost }) => lost), ...own.map(single)]),
     from: Math.min(...declared.map(({ from }) => from)),
     to: Math.max(...declared.map(({ to }) => to)),
     cause: cause ?? 'dropped',
@@ -67,3 +64,5 @@ export function merge(declared: readonly Declared[], own: readonly number[] = []
     keptEveryMs: cause === 'thinned' ? Math.max(...declared.map(({ keptEveryMs }) => keptEveryMs)) : 0,
   }
 }
+
+const single = (sequence: number): SequenceRange => [sequence, sequence]

@@ -1,6 +1,5 @@
-import { type Loss, seconds } from '#model'
+import { type Loss, missingFrom, type Ranges, seconds } from '#model'
 import { HUB_ORIGIN } from './origins.ts'
-import { missingFrom, type Ranges } from './ranges.ts'
 import type { Neighbours, Seen } from './runs.ts'
 
 /** Who has no interval from the hub reads so often, unless it is set up otherwise. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { Ranges } from '#model'
 import { chooseUse, coveredWith, type Live, takesHistory, takesState } from './choose-use.ts'
-import type { Ranges } from './ranges.ts'
 
 const INTERVAL = 30_000
 

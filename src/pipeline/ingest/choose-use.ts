@@ -1,5 +1,5 @@
+import { nearRanges, type Ranges, withRange } from '#model'
 import type { BatchUse } from '#state'
-import { isNear, type Ranges, withRange } from './ranges.ts'
 
 /** The newest batch of a cluster that state takes. */
 export interface Live {
@@ -48,7 +48,7 @@ function isNewer({ origin, sequence, at }: Live, live: Live | undefined): boolea
 
 function isCovered({ covered, intervalMs }: Known, { origin, at }: Live): boolean {
   for (const [other, spans] of covered) {
-    if (other !== origin && isNear(spans, at, intervalMs / 2)) return true
+    if (other !== origin && nearRanges(spans, at, intervalMs / 2)) return true
   }
   return false
 }

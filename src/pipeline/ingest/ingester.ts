@@ -8,9 +8,11 @@ import {
   type ClusterName,
   type ClusterState,
   type ConnectionFacts,
+  countInRanges,
   FleetError,
   type HoleCause,
   type Loss,
+  missingFrom,
   type SampleSet,
   type SequenceRange,
   type SourceId,
@@ -28,7 +30,6 @@ import { LedgerFile } from './ledger-file.ts'
 import { LogConsumer } from './log-consumer.ts'
 import { decodeLogEntry, encodeLogEntry, type LogEntry } from './log-record.ts'
 import { isAgent, PULL } from './origins.ts'
-import { missingFrom, sizeOf } from './ranges.ts'
 import { SamplePace } from './sample-pace.ts'
 import { historySink, stateSink } from './sinks.ts'
 import { hasChanges } from './stream/frames.ts'
@@ -207,7 +208,7 @@ export class Ingester implements AsyncDisposable {
         // What came nevertheless, and only its ack got lost, is no loss.
         const received = this.#ledger.received(cluster, origin)
         const lost = loss.lost.flatMap((range) => missingFrom(received, range))
-        const count = Math.max(0, loss.count - (sizeOf(loss.lost) - sizeOf(lost)))
+        const count = Math.max(0, loss.count - (countInRanges(loss.lost) - countInRanges(lost)))
         const record = { kind: 'lost', cluster, loss: { ...loss, lost, count }, at: this.#clock.now() } as const
         await this.#append({ record })
         await this.#tellAgentHoles(cluster)

@@ -1,10 +1,19 @@
 import { createHash } from 'node:crypto'
-import { type Batch, type ClusterName, isClusterName, type Loss, ownerOf, type SequenceRange } from '#model'
+import {
+  type Batch,
+  type ClusterName,
+  inRanges,
+  isClusterName,
+  type Loss,
+  ownerOf,
+  type Ranges,
+  type SequenceRange,
+  withRange,
+} from '#model'
 import type { StateRecord } from '#state'
 import { holesBetween, lastSeen, paceAfter, UNPLANNED_MS } from './agent-holes.ts'
 import { coveredWith, type Known, type Live, takesHistory, takesState } from './choose-use.ts'
 import { HUB_ORIGIN, isAgent, PULL } from './origins.ts'
-import { holds, type Ranges, withRange } from './ranges.ts'
 import { type Neighbours, type Run, withRun } from './runs.ts'
 
 /** Runs of sequences kept per origin: as many holes, less one. */
@@ -65,7 +74,7 @@ export class Ledger {
   }
 
   has(cluster: ClusterName, origin: string, sequence: number): boolean {
-    return holds(this.received(cluster, origin), sequence)
+    return inRanges(this.received(cluster, origin), sequence)
   }
 
   /** the highest of the hub's own rounds */

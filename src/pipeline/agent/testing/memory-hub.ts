@@ -1,5 +1,15 @@
 import { inflateRawSync } from 'node:zlib'
-import type { Batch, BatchView, ClusterName, Loss, Plan } from '#model'
+import {
+  type Batch,
+  type BatchView,
+  type ClusterName,
+  inRanges,
+  type Loss,
+  type Plan,
+  type Ranges,
+  rangesOf,
+  withRange,
+} from '#model'
 import {
   type ConnectRequest,
   capabilities,
@@ -10,7 +20,6 @@ import {
   type ResponseInit,
 } from '#wire'
 import { LinkError } from '../errors.ts'
-import { Ranges } from '../ranges.ts'
 import type { Link, Transport } from '../types.ts'
 
 export interface Arrival {
@@ -45,7 +54,7 @@ export class MemoryHub implements Transport {
   readonly #links = new Set<MemoryLink>()
   up = true
   plan: Plan | undefined
-  readonly received = new Ranges()
+  received: Ranges = []
   readonly arrivals = new Map<number, Arrival>()
   readonly losses = new Map<number, Loss>()
   /** batches that came again after they were acknowledged */
@@ -97,7 +106,7 @@ export class MemoryHub implements Transport {
             value: {
               version: 1,
               capabilities: [...(this.#options.capabilities ?? capabilities)],
-              received: this.received.runs.map(([first, last]) => ({ first, last })),
+              received: this.received.map(([first, last]) => ({ first, last })),
               nowMs: this.#options.now(),
               maxMessageBytes: 4 * 2 ** 20,
               backlogBytesPerSecond: this.#options.backlogBytesPerSecond ?? 0,
@@ -119,7 +128,7 @@ export class MemoryHub implements Transport {
       case 'loss': {
         const { sequence, lost, fromMs, toMs, cause, count, keptEveryMs } = payload.value
         const ranges = lost.map(({ first, last }) => [first, last] as const)
-        for (const [first, last] of ranges) this.received.add(first, last)
+        this.received = rangesOf([...this.received, ...ranges])
         const loss = { origin: this.origin, sequence, lost: ranges, from: fromMs, to: toMs, count, keptEveryMs }
         this.losses.set(sequence, { ...loss, cause: cause as Loss['cause'] })
         this.#ack(link, sequence)
@@ -166,7 +175,7 @@ export class MemoryHub implements Transport {
       for (const older of link.views.keys()) if (older < base) link.views.delete(older)
       link.views.set(sequence, decoded.view)
     }
-    if (this.received.has(sequence)) this.repeats++
+    if (inRanges(this.received, sequence)) this.repeats++
     else {
       const kept = this.#options.keepViews === false ? { batch: { ...decoded.batch, parts: [] }, view: {} } : decoded
       this.arrivals.set(sequence, { ...kept, backfill, base, ageMs, messageBytes, at: now() })
@@ -175,7 +184,7 @@ export class MemoryHub implements Transport {
   }
 
   #ack(link: MemoryLink, sequence: number): void {
-    this.received.add(sequence)
+    this.received = withRange(this.received, [sequence, sequence])
     const value = { success: true, received: [{ first: sequence, last: sequence }] }
     const say = () => link.deliver(encodeResponse({ payload: { case: 'ack', value } }))
     const { beforeAck } = this.#options

@@ -1,7 +1,6 @@
-import type { FleetError, SequenceRange } from '#model'
+import { type FleetError, type Ranges, withRange } from '#model'
 import type { Effects } from './effects.ts'
 import { isSequence } from './frames.ts'
-import { addSequence } from './ranges.ts'
 import type { Answer } from './session-events.ts'
 
 type Refusal = Pick<FleetError, 'code' | 'message'>
@@ -10,7 +9,7 @@ type Refusal = Pick<FleetError, 'code' | 'message'>
 export class Acknowledgements {
   readonly #effects: Effects
   readonly #random: () => number
-  #waiting: readonly SequenceRange[] = []
+  #waiting: Ranges = []
 
   constructor(effects: Effects, random: () => number) {
     this.#effects = effects
@@ -19,7 +18,7 @@ export class Acknowledgements {
 
   add(sequence: number) {
     if (this.#waiting.length === 0) this.#effects.add({ kind: 'flush' })
-    this.#waiting = addSequence(this.#waiting, sequence)
+    this.#waiting = withRange(this.#waiting, [sequence, sequence])
   }
 
   flush() {

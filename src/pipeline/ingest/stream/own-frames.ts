@@ -1,14 +1,21 @@
 import { samplesOf } from '#history'
-import { type Batch, type BatchView, FleetError, type Loss, type SequenceRange } from '#model'
+import {
+  type Batch,
+  type BatchView,
+  countInRanges,
+  FleetError,
+  inRanges,
+  type Loss,
+  missingFrom,
+  type SequenceRange,
+} from '#model'
 import { type Frame, type Hello, type Loss as LossMessage, negotiate, WireError } from '#wire'
 import { ORIGINAL_ORIGIN } from '../origins.ts'
-import { missingFrom, sizeOf } from '../ranges.ts'
 import { Acknowledgements } from './acknowledgements.ts'
 import { type Channel, type ChannelContext, delivered } from './channel.ts'
 import { decodeFrame, FrameRefusedError, hasChanges, isSequence, lossOf, withoutBase } from './frames.ts'
 import type { Work } from './in-flight.ts'
 import { planned } from './planned.ts'
-import { hasSequence } from './ranges.ts'
 import { type Farewell, grpcStatus, type Offering, type Payload } from './session-events.ts'
 import { correctTime } from './times.ts'
 
@@ -211,7 +218,7 @@ export class OwnFrames implements Channel {
       from: Math.min(this.#heardTo ?? this.#earliestAt, this.#earliestAt),
       to: this.#earliestAt,
       cause: 'restored',
-      count: sizeOf(lost),
+      count: countInRanges(lost),
       keptEveryMs: 0,
     }
     this.#declare(loss, 0, now)
@@ -219,7 +226,7 @@ export class OwnFrames implements Channel {
 
   // A repeat needs no base: it is here already.
   #withoutView(sequence: number) {
-    if (!hasSequence(this.#received, sequence)) return this.#resync(sequence)
+    if (!inRanges(this.#received, sequence)) return this.#resync(sequence)
     this.#context.effects.count('duplicate')
     this.#acks.add(sequence)
   }

@@ -1,11 +1,18 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Batch, type BatchView, type FleetError, type SequenceRange, StoreUnavailableError } from '#model'
+import {
+  type Batch,
+  type BatchView,
+  type FleetError,
+  inRanges,
+  type Ranges,
+  StoreUnavailableError,
+  withRange,
+} from '#model'
 import { encodeRequest, viewOf } from '#wire'
 import { aBatch, aNode, complete, T0, west } from '../../state/test/fleet-words.ts'
 import { BaseMismatchError, InvalidBatchError } from '../errors.ts'
 import { defaultLimits, type StreamLimits } from './limits.ts'
-import { addSequence, hasSequence } from './ranges.ts'
 import { Session } from './session.ts'
 import type { Answer, Effect, SessionWorld } from './session-events.ts'
 import type { Payload } from './test/clients.ts'
@@ -170,7 +177,7 @@ class Line {
   // the hub
   session: Session
   readonly durable = new Map<number, string[]>()
-  ranges: SequenceRange[] = []
+  ranges: Ranges = []
   newest = 0
   newestNodes: string[] = []
   pending: (Effect & { kind: 'accept' })[] = []
@@ -237,7 +244,7 @@ class Line {
     expect(batch.cluster).toBe(west)
     expect(batch.collectedAt).toBeLessThanOrEqual(this.now + 1)
     if (how === 'later') return fail(new StoreUnavailableError('log', 'full'))
-    if (!hasSequence(this.ranges, batch.sequence)) {
+    if (!inRanges(this.ranges, batch.sequence)) {
       const part = batch.parts[0]
       let names: string[]
       if (part?.outcome === 'changed') {
@@ -246,7 +253,7 @@ class Line {
         names = [...this.newestNodes.filter((name) => !removed.has(name)), ...part.put.map(({ name }) => name)]
       } else names = part?.outcome === 'complete' ? part.items.map(({ name }) => name) : []
       this.durable.set(batch.sequence, [...new Set(names)].sort())
-      this.ranges = addSequence(this.ranges, batch.sequence)
+      this.ranges = withRange(this.ranges, [batch.sequence, batch.sequence])
       if (!batch.backfill && batch.sequence > this.newest) {
         this.newest = batch.sequence
         this.newestNodes = names
@@ -346,18 +353,6 @@ describe('a session over a bad line', () => {
         expect(session.facts(T0)?.epoch).toBe(1)
       }),
       { numRuns: 500 },
-    )
-  })
-})
-
-describe('runs of sequences', () => {
-  it('hold exactly what was added, whatever the order, in the fewest runs', () => {
-    fc.assert(
-      fc.property(fc.array(fc.integer({ min: 1, max: 40 })), (sequences) => {
-        const ranges = sequences.reduce<SequenceRange[]>((all, one) => addSequence(all, one), [])
-        for (let one = 0; one <= 41; one++) expect(hasSequence(ranges, one)).toBe(sequences.includes(one))
-        for (const [i, [first]] of ranges.entries()) expect(first).toBeGreaterThan((ranges[i - 1]?.[1] ?? -2) + 1)
-      }),
     )
   })
 })

@@ -1,4 +1,4 @@
-import type { SequenceRange } from '#model'
+import type { SequenceRange } from './agent.ts'
 
 /** Runs of numbers, ascending, each apart from the next. Used for sequences and for spans of time. */
 export type Ranges = readonly SequenceRange[]
@@ -16,20 +16,21 @@ function lowest(ranges: Ranges, number: number): number {
 }
 
 /** Whether a range holds the number. */
-export function holds(ranges: Ranges, number: number): boolean {
+export function inRanges(ranges: Ranges, number: number): boolean {
   const range = ranges[lowest(ranges, number)]
   return range !== undefined && range[0] <= number
 }
 
 /** Whether a range comes closer to the number than `reach`. */
-export function isNear(ranges: Ranges, number: number, reach: number): boolean {
+export function nearRanges(ranges: Ranges, number: number, reach: number): boolean {
   const after = lowest(ranges, number)
   const [before, next] = [ranges[after - 1], ranges[after]]
   return (before !== undefined && number - before[1] < reach) || (next !== undefined && next[0] - number < reach)
 }
 
-/** The ranges with one more; those that are at most `reach` apart become one. */
+/** The ranges with one more; those that are at most `reach` apart become one. A range that ends before it begins adds nothing. */
 export function withRange(ranges: Ranges, [first, last]: SequenceRange, reach = 1): Ranges {
+  if (!(last >= first)) return ranges
   const from = lowest(ranges, first - reach)
   let to = from
   let merged: SequenceRange = [first, last]
@@ -38,6 +39,10 @@ export function withRange(ranges: Ranges, [first, last]: SequenceRange, reach = 
   }
   return [...ranges.slice(0, from), merged, ...ranges.slice(to)]
 }
+
+/** As few ranges as hold the same numbers. */
+export const rangesOf = (runs: Iterable<SequenceRange>): Ranges =>
+  [...runs].reduce<Ranges>((ranges, run) => withRange(ranges, run), [])
 
 /** The pieces of a run of whole numbers that no range holds. */
 export function missingFrom(ranges: Ranges, [first, last]: SequenceRange): SequenceRange[] {
@@ -56,4 +61,5 @@ export function missingFrom(ranges: Ranges, [first, last]: SequenceRange): Seque
 }
 
 /** How many whole numbers the ranges hold. */
-export const sizeOf = (ranges: Ranges): number => ranges.reduce((sum, [first, last]) => sum + last - first + 1, 0)
+export const countInRanges = (ranges: Ranges): number =>
+  ranges.reduce((sum, [first, last]) => sum + last - first + 1, 0)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { SequenceRange } from '#model'
-import { holds, isNear, missingFrom, type Ranges, sizeOf, withRange } from './ranges.ts'
+import type { SequenceRange } from './agent.ts'
+import { countInRanges, inRanges, missingFrom, nearRanges, type Ranges, rangesOf, withRange } from './ranges.ts'
 
 const runs = fc.array(
   fc.tuple(fc.integer({ min: 1, max: 60 }), fc.nat(8)).map(([first, more]): SequenceRange => [first, first + more]),
@@ -19,8 +19,11 @@ describe('ranges', () => {
           ranges = withRange(ranges, run)
           for (const number of numbersOf(run)) naive.add(number)
         }
-        for (let number = 0; number <= 80; number++) expect(holds(ranges, number)).toBe(naive.has(number))
-        expect(sizeOf(ranges)).toBe(naive.size)
+        for (let number = 0; number <= 80; number++) expect(inRanges(ranges, number)).toBe(naive.has(number))
+        expect(countInRanges(ranges)).toBe(naive.size)
+        expect(withRange(ranges, [from, from - 1])).toBe(ranges)
+        expect(rangesOf(all)).toEqual(ranges)
+        expect(rangesOf([...all].reverse())).toEqual(ranges)
         // Ascending, and none touches the next: as few as can be.
         for (const [i, [first, last]] of ranges.entries()) {
           expect(first).toBeLessThanOrEqual(last)
@@ -39,7 +42,7 @@ describe('ranges', () => {
           ...ranges.map(([first, last]) => Math.max(0, first - number, number - last)),
           Number.POSITIVE_INFINITY,
         )
-        expect(isNear(ranges, number, reach)).toBe(nearest < reach)
+        expect(nearRanges(ranges, number, reach)).toBe(nearest < reach)
       }),
     ))
 })
