@@ -32,6 +32,11 @@ const benches: Readonly<Record<string, Bench>> = {
     arguments: '--clusters 100,300,1000 --nodes 10 --pods 100 --intervals 3 --bin bin/clusterpulse.js',
     load: () => import('./rounds.ts'),
   },
+  start: {
+    summary: 'the first start of a hub with 1000 clusters: until all are listed, until all have their tables',
+    arguments: '--clusters 1000 --nodes 10 --pods 100 --runs 3 --bin bin/clusterpulse.js',
+    load: () => import('./start.ts'),
+  },
   ingest: {
     summary:
       'agents that push to one hub over TLS, durable acks: originals, ours, ours with differences; a reconnect storm',
@@ -60,7 +65,7 @@ function help(): string {
   const lines = Object.entries(benches).map(
     ([name, bench]) => `  ${name.padEnd(13)}${bench.summary}\n               ${bench.arguments}`,
   )
-  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull, rounds, history, access and metricsource also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
+  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull, rounds, start, history, access and metricsource also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
 }
 
 async function main([name, ...args]: readonly string[]): Promise<void> {
