@@ -117,3 +117,74 @@ describe.each(['refuse', 'drop-oldest'] as const)('a damaged disk under a log th
     )
   })
 })
+
+describe('a damaged checkpoint', () => {
+  let directory: string
+  const file = () => join(directory, 'state.checkpoint')
+  const reads = 7
+  const last = 20
+
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'checkpoint-'))
+    await using log = await SegmentLog.open({ directory })
+    for (let i = 0; i <= last; i++) await log.append(Buffer.from(`record ${i}`))
+    await log.setCheckpoint('state', reads)
+  })
+  afterAll(() => rm(directory, { recursive: true, force: true }))
+
+  const opened = async () => {
+    const damage: LogDamage[] = []
+    await using log = await SegmentLog.open({ directory, onDamage: (place) => damage.push(place) })
+    return { checkpoint: log.checkpoint('state'), last: log.lastIndex(), damage }
+  }
+
+  it('is never believed: a consumer reads again, and skips nothing', { timeout: 60_000 + POSITIONS * 50 }, async () => {
+    const good = await readFile(file())
+    const damaged = fc.oneof(
+      fc.tuple(fc.nat(good.length - 1), fc.integer({ min: 1, max: 255 })).map(([at, bits]) => {
+        const bytes = Buffer.from(good)
+        bytes[at] = (bytes[at] as number) ^ bits
+        return bytes
+      }),
+      fc.nat(good.length - 1).map((end) => good.subarray(0, end)),
+      fc.maxSafeNat().map((index) => Buffer.from(good.toString().replace(/\d+/, String(index)))),
+      fc.maxSafeNat().map((index) => Buffer.from(`{"index":${last + 1 + (index % 1e12)}}\n`)),
+      fc.uint8Array({ maxLength: 64 }).map((bytes) => Buffer.from(bytes)),
+    )
+    await fc.assert(
+      fc.asyncProperty(damaged, async (bytes) => {
+        fc.pre(!bytes.equals(good))
+        await writeFile(file(), bytes)
+        const { checkpoint, last: end, damage } = await opened()
+        const isOfFormerForm = /^\{"index":\d+\}\n$/.test(bytes.toString())
+        expect(checkpoint).toBe(isOfFormerForm ? last : -1)
+        expect(end).toBe(last)
+        expect(damage).toMatchObject([{ kind: 'damaged', segment: 'state.checkpoint' }])
+      }),
+      { numRuns: POSITIONS },
+    )
+    await writeFile(file(), good)
+    expect(await opened()).toEqual({ checkpoint: reads, last, damage: [] })
+  })
+
+  it('of another log, or of another consumer, is not taken for its own', async () => {
+    const elsewhere = await mkdtemp(join(tmpdir(), 'checkpoint-'))
+    await cp(join(directory, 'state.checkpoint'), join(elsewhere, 'state.checkpoint'))
+    await cp(join(directory, 'state.checkpoint'), join(directory, 'history.checkpoint'))
+    {
+      await using other = await SegmentLog.open({ directory: elsewhere })
+      expect([other.checkpoint('state'), other.lastIndex()]).toEqual([-1, -1])
+      await using log = await SegmentLog.open({ directory })
+      expect([log.checkpoint('state'), log.checkpoint('history')]).toEqual([reads, -1])
+    }
+    await rm(elsewhere, { recursive: true, force: true })
+    await rm(join(directory, 'history.checkpoint'))
+  })
+
+  it('of a build that wrote no checksum is believed as far as there are records', async () => {
+    const good = await readFile(file())
+    await writeFile(file(), '{"index":12}\n')
+    expect(await opened()).toEqual({ checkpoint: 12, last, damage: [] })
+    await writeFile(file(), good)
+  })
+})

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Clock } from '#model'
 import { invariant, systemClock } from '#model'
 import type { Log, LogRecord, LogStats } from '../log.ts'
+import { crc32c } from './crc32c.ts'
 import { lockDirectory } from './directory-lock.ts'
 import { type Disk, type DiskFile, nodeDisk, writeAtomically } from './disk.ts'
 import { isDiskFull, LogFullError, LogWriteError, RecordTooLargeError } from './errors.ts'
@@ -45,7 +46,10 @@ export interface SegmentLogOptions {
   readonly onDamage?: (damage: LogDamage) => void
 }
 
-/** Bytes of the log that hold no usable record. `index`: of the lost record, where its header could be read. */
+/**
+ * Bytes of the log that hold no usable record, or a checkpoint that is not believed. `index`: of the lost record, where its
+ * header could be read. `segment`: the name of the file.
+ */
 export interface LogDamage {
   readonly kind: 'damaged' | 'torn'
   readonly segment: string
@@ -115,8 +119,8 @@ export class SegmentLog implements Log {
     this.#lock = opened.lock
     this.#segments = opened.segments
     this.#checkpoints = opened.checkpoints
-    this.#next = Math.max(0, ...[...opened.checkpoints.values()].map((index) => index + 1))
-    this.#synced = this.#next - 1
+    this.#next = 0
+    this.#synced = -1
   }
 
   /**
@@ -147,15 +151,17 @@ export class SegmentLog implements Log {
     try {
       await disk.makeDirectory(directory)
       const names = await disk.list(directory)
-      const checkpoints = await readCheckpoints(disk, directory, names)
       const known = await readId(disk, directory, names)
       const id = known ?? randomUUID()
+      const read = await readCheckpoints(disk, directory, names, id)
+      const checkpoints = new Map([...read].map(([consumer, { index }]) => [consumer, index]))
       const log = new SegmentLog(options, onDamage, { id, lock, segments: [], checkpoints })
       log.#isNamed = known !== undefined
       await log.#keepId().catch((error: unknown) => {
         if (!startsFull || !isDiskFull(error)) throw error
       })
       await log.#load(names.filter((name) => /^\d{16}\.segment$/.test(name)).sort())
+      log.#boundCheckpoints(read)
       return log
     } catch (error) {
       await lock[Symbol.asyncDispose]()
@@ -220,7 +226,8 @@ export class SegmentLog implements Log {
   async setCheckpoint(consumer: string, index: number): Promise<void> {
     if (index <= this.checkpoint(consumer)) return
     const { disk, directory } = this.#options
-    const write = () => writeAtomically(disk, directory, `${consumer}${CHECKPOINT}`, `${JSON.stringify({ index })}\n`)
+    const text = encodeCheckpoint({ log: this.id, consumer, index })
+    const write = () => writeAtomically(disk, directory, `${consumer}${CHECKPOINT}`, text)
     try {
       await write().catch(async (error: unknown) => {
         if (!isDiskFull(error)) throw error
@@ -285,6 +292,22 @@ export class SegmentLog implements Log {
     // Only the newest can end in a write that was cut off; damage in older ones shows when they are read.
     const newest = this.#segments.at(-1)
     if (newest) await this.#openLast(newest)
+    this.#synced = this.#next - 1
+  }
+
+  /**
+   * Of what a checkpoint says, only what its checksum covers may lie beyond the records, as where all of them were lost: then
+   * no index below it is given again. What does not pass counts as nothing read yet: delivery is at least once.
+   */
+  #boundCheckpoints(read: ReadonlyMap<string, ReadCheckpoint>): void {
+    const end = this.#next - 1
+    for (const [consumer, { index, trust, bytes }] of read) {
+      if (trust === 'sealed') this.#next = Math.max(this.#next, index + 1)
+      else if (trust === 'damaged' || index > end) {
+        this.#checkpoints.set(consumer, trust === 'damaged' ? -1 : end)
+        this.#report({ name: `${consumer}${CHECKPOINT}` }, { kind: 'damaged', offset: 0, bytes, index: undefined })
+      }
+    }
     this.#synced = this.#next - 1
   }
 
@@ -514,23 +537,43 @@ export class SegmentLog implements Log {
 /** @throws as SegmentLog.open */
 export const openLog = (options: SegmentLogOptions): Promise<Log> => SegmentLog.open(options)
 
-async function readCheckpoints(disk: Disk, directory: string, names: readonly string[]): Promise<Map<string, number>> {
-  const checkpoints = new Map<string, number>()
+interface ReadCheckpoint {
+  readonly index: number
+  /** `sealed` by a checksum; `unsealed` as builds without one wrote it */
+  readonly trust: 'sealed' | 'unsealed' | 'damaged'
+  readonly bytes: number
+}
+
+async function readCheckpoints(
+  disk: Disk,
+  directory: string,
+  names: readonly string[],
+  log: string,
+): Promise<Map<string, ReadCheckpoint>> {
+  const checkpoints = new Map<string, ReadCheckpoint>()
   for (const name of names.filter((name) => name.endsWith(CHECKPOINT))) {
+    const consumer = name.slice(0, -CHECKPOINT.length)
     const text = (await disk.read(join(directory, name))).toString()
-    checkpoints.set(name.slice(0, -CHECKPOINT.length), parseCheckpoint(text))
+    checkpoints.set(consumer, { ...decodeCheckpoint(text, { log, consumer }), bytes: text.length })
   }
   return checkpoints
 }
 
-// An unreadable checkpoint means "read everything again": delivery is at least once.
-function parseCheckpoint(text: string): number {
-  try {
-    const { index } = JSON.parse(text) as { index?: unknown }
-    return typeof index === 'number' && Number.isSafeInteger(index) ? index : -1
-  } catch {
-    return -1
-  }
+// The checksum covers whose it is too: a file that was copied from another log, or to another consumer, means nothing here.
+const sealOf = ({ log, consumer, index }: { log: string; consumer: string; index: number }): string =>
+  crc32c(Buffer.from(`${log} ${consumer} ${index}`))
+    .toString(16)
+    .padStart(8, '0')
+
+const encodeCheckpoint = (checkpoint: { log: string; consumer: string; index: number }): string =>
+  `{"index":${checkpoint.index},"crc":"${sealOf(checkpoint)}"}\n`
+
+function decodeCheckpoint(text: string, of: { log: string; consumer: string }): Omit<ReadCheckpoint, 'bytes'> {
+  const [, digits, seal] = /^\{"index":(-1|\d+)(?:,"crc":"([0-9a-f]{8})")?\}\n$/.exec(text) ?? []
+  const index = Number(digits ?? Number.NaN)
+  if (!Number.isSafeInteger(index)) return { index: -1, trust: 'damaged' }
+  if (seal === undefined) return { index, trust: 'unsealed' }
+  return seal === sealOf({ ...of, index }) ? { index, trust: 'sealed' } : { index: -1, trust: 'damaged' }
 }
 
 async function readId(disk: Disk, directory: string, names: readonly string[]): Promise<string | undefined> {
