@@ -141,6 +141,14 @@ export class Reads {
   }
 
   /** Runs are told apart by the database: a month of batches is a few rows. */
+  async newestRound(cluster: string, until: number): Promise<number | undefined> {
+    const id = this.#words.find(cluster)
+    if (id === undefined) return undefined
+    const where = `cluster = ${id} AND t <= ${sqlTime(until)}`
+    const [[newest] = []] = await this.#columns(`SELECT max(l)::DOUBLE FROM ${batches(where)}`)
+    return typeof newest === 'number' ? newest : undefined
+  }
+
   async #runs(cluster: number, from: number, to: number): Promise<readonly Run[]> {
     const where = `cluster = ${cluster} AND t >= ${sqlTime(from - ROLL_MS)} AND t <= ${sqlTime(to)}`
     const gap = `if(way = ${wayCode.simulated}, ${spanGapMs('simulated')}, ${spanGapMs('pulled')})`

@@ -148,6 +148,10 @@ export class DuckDbHistory implements HistoryStore {
     return this.#read((reads) => reads.keys(query))
   }
 
+  newestRound(cluster: string, until: number): Promise<number | undefined> {
+    return this.#read((reads) => reads.newestRound(cluster, until))
+  }
+
   /** Sorts, rolls up and removes what is due, and writes the file whole. Runs by itself every `upkeepMs`. */
   upkeep(): Promise<void> {
     return this.#turn(async () => {

@@ -88,6 +88,8 @@ export interface HistoryStore extends AsyncDisposable {
     readonly to: number
     readonly limit: number
   }): Promise<readonly string[]>
+  /** when the newest round that is kept of a cluster up to this time was read, ms; undefined: none is. Absent: unknown */
+  newestRound?(cluster: string, until: number): Promise<number | undefined>
   /**
    * rises with what this process keeps of a cluster's past: an answer from before may lack it. What is measured now does not
    * count. Absent: unknown

@@ -14,7 +14,8 @@ import type { HistorySpan, HistoryStore, PromQl, RangeAnswer, RangeQuery } from 
 import { STORE, type VictoriaClient } from './victoria-client.ts'
 import { batchMetric, wellFormed } from './victoria-lines.ts'
 
-const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
 /** How far back a loss may begin that still reaches into a range. */
 const LONGEST_LOSS_MS = 31 * DAY_MS
 
@@ -87,6 +88,20 @@ export async function keys(client: VictoriaClient, query: KeysQuery): Promise<re
 }
 
 const ways: readonly Way[] = ['pulled', 'pushed', 'repaired', 'simulated']
+
+/** Looks back in steps that double, so that what was read lately costs little. */
+export async function newestRound(client: VictoriaClient, cluster: string, until: number): Promise<number | undefined> {
+  const match = `{__name__=~"${ways.map((way) => batchMetric[way]).join('|')}",cluster=${quote(cluster)}}`
+  let newest: number | undefined
+  for (
+    let to = until, stepMs = HOUR_MS;
+    newest === undefined && to > until - LONGEST_LOSS_MS;
+    to -= stepMs, stepMs *= 2
+  )
+    for await (const { timestamps } of client.export(match, Math.max(0, to - stepMs), to))
+      newest = timestamps.reduce((late, at) => Math.max(late, at), newest ?? 0)
+  return newest
+}
 
 export async function spans(client: VictoriaClient, query: SpansQuery): Promise<readonly HistorySpan[]> {
   const { cluster, from, to } = query

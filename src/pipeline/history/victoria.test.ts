@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -119,6 +119,67 @@ describe.skipIf(victoriaMissing() !== undefined)(`history in a real VictoriaMetr
     expect(store.position()).toBe(-1)
     await store.append(log(0, 12), 12)
     expect(await stored()).toEqual(upTo(13))
+  })
+
+  it('takes again what an older copy lacks, also where it was put back while nobody asked, and doubles nothing', async () => {
+    await using own = await VictoriaMetrics.start()
+    const settled = async (store: VictoriaHistory) => {
+      now += seconds(16)
+      await store.settle()
+    }
+    const ownStored = async () => (await own.export(podsTotal)).flatMap(({ values }) => values).sort((a, b) => a - b)
+    const first = await open(own.endpoint)
+    await first.append(log(0, 9), 9)
+    await settled(first)
+    await first.append(log(10, 19), 19)
+    await settled(first)
+    const copy = await own.backUp()
+    await own.start()
+    for (const [from, to] of [
+      [20, 24],
+      [25, 29],
+    ] as const) {
+      // An import that breaks may be one that the former process took.
+      await first.append(log(from, to), to).catch(() => first.append(log(from, to), to))
+      await settled(first)
+    }
+    expect(first.position()).toBe(29)
+    await first[Symbol.asyncDispose]()
+    await own.restore(copy)
+    await own.start()
+
+    const second = await open(own.endpoint)
+    expect(second.position()).toBe(29)
+    await expect(second.append(log(30, 30), 30)).rejects.toMatchObject({ code: 'store_unavailable' })
+    // The marks tell what the copy surely has: that of 19 may have been its last seconds.
+    expect(second.position()).toBe(9)
+    await second.append(log(10, 30), 30)
+    await settled(second)
+    expect(second.position()).toBe(30)
+    expect(await ownStored()).toEqual(upTo(31))
+    expect(await second.newestRound('west', t0 + seconds(12.5))).toBe(t0 + seconds(12))
+    expect(await second.newestRound('east', t0 + seconds(12.5))).toBeUndefined()
+  }, 60_000)
+
+  it('doubles nothing when what we noted is damaged', async () => {
+    const first = await open(server.endpoint)
+    await first.append(log(0, 9), 9)
+    await first[Symbol.asyncDispose]()
+    const file = join(directory, 'position.json')
+    const text = await readFile(file, 'utf8')
+    for (const damaged of [
+      text.replace(/"sent":\d+/, '"sent":2'),
+      text.replace(/"safe":-1/, '"safe":7'),
+      text.slice(0, 40),
+    ]) {
+      await writeFile(file, damaged)
+      now += seconds(1)
+      const store = await open(server.endpoint)
+      expect(store.position()).toBe(-1)
+      await store.append(log(0, 9), 9)
+      await store[Symbol.asyncDispose]()
+      expect(await stored()).toEqual(upTo(10))
+    }
   })
 
   it('doubles nothing when we crash between the import and the position', async () => {

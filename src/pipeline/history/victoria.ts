@@ -6,11 +6,11 @@ import type { Availability } from '#state'
 import { decodeSamples, encodeSamples } from './encoding.ts'
 import { ReadOnlyHistoryError, SamplesRefusedError } from './errors.ts'
 import { LateCount } from './late-count.ts'
-import { type Noted, newNoted, readNoted, writeNoted } from './position-file.ts'
+import { type Mark, type Noted, newNoted, readNoted, writeNoted } from './position-file.ts'
 import type { HistoryRecord, HistorySpan, HistoryStore, PromQl, RangeAnswer, RangeQuery } from './types.ts'
 import { ContactLostError, STORE, VictoriaClient } from './victoria-client.ts'
 import { type Line, linesOf, seriesId } from './victoria-lines.ts'
-import { keys, promQl, range, spans } from './victoria-query.ts'
+import { keys, newestRound, promQl, range, spans } from './victoria-query.ts'
 
 export interface VictoriaHistoryOptions {
   /** such as http://victoria-metrics:8428 */
@@ -36,16 +36,28 @@ export interface VictoriaHistoryOptions {
 type Options = Required<Omit<VictoriaHistoryOptions, 'directory'>>
 
 const READERS = 4
+const NEVER = Number.NEGATIVE_INFINITY
 const MAX_WAITING = 256
 /** Positions noted ahead as perhaps sent, so that not every import writes a file. */
 const SENT_AHEAD = 5_000
-const MARKER = 'clusterpulse_history_store'
+/** A position in the log at the time when all up to it was sent. */
+const MARKER = 'clusterpulse_history_position'
+/** What builds without positions wrote: that this is the store we know. */
+const FORMER_MARKER = 'clusterpulse_history_store'
 const MARK_EVERY_MS = 6 * 3_600_000
+/** Looks for marks begin with so long a time, and double it. */
+const MARKS_AT_ONCE_MS = 3_600_000
 /** Of records that are verified by one export. */
 const WINDOW_MS = 300_000
 /** What holding a record costs beside its bytes. */
 const HELD_BYTES = 200
 const MARKER_LOOKBACK_MS = 30 * 86_400_000
+
+interface HowToSend {
+  /** of the last record */
+  readonly position: number
+  readonly mustVerify: boolean
+}
 
 /** A record as it is held: samples packed, which is a hundredth of their objects. */
 type Held = Buffer | Extract<HistoryRecord, { kind: 'lost' }>
@@ -58,6 +70,8 @@ interface Unsettled {
   readonly sentAt: number
   /** the run of VictoriaMetrics that was asked last before it was sent */
   readonly run: string
+  /** sent behind them */
+  readonly mark: Mark
 }
 
 /**
@@ -69,8 +83,9 @@ interface Unsettled {
  * - What was sent and is not settled is kept here; where the process there is another one, it is sent again, verified.
  * - Where it is not certain whether an import was taken (no answer, a crash of ours), the next one is verified: what is
  *   there is exported for its clusters and times, and only the missing is sent.
- * - A marker of ours that is gone tells that VictoriaMetrics came back empty: `position` falls back to -1, and append fails
- *   once, so that the hub's log offers again what it still has.
+ * - With what is sent goes a mark that names the position. Where the newest one there is older than the newest that was
+ *   surely on its disk, VictoriaMetrics came back as an older copy, and without any, empty: `position` falls back to what
+ *   that copy surely has, and append fails once, so that the hub's log offers again what it still has.
  */
 export class VictoriaHistory implements HistoryStore {
   readonly driver = 'victoria'
@@ -95,14 +110,18 @@ export class VictoriaHistory implements HistoryStore {
   #lastRun: string | undefined
   /** connections that broke: each may mean a restart, also where the process does not say when it began */
   #lostContacts = 0
-  #markedAt = Number.NEGATIVE_INFINITY
+  #markedAt = NEVER
+  #mustMark = true
+  /** samples from before this time are verified: what was noted of them is lost */
+  readonly #verifyBefore: number
   #unavailable: { readonly since: number; readonly reason: string } | undefined
   #loop: Promise<void> | undefined
 
   private constructor(
     options: Options,
-    { directory, lock, noted }: { directory: string | undefined; lock: AsyncDisposable | undefined; noted: Noted },
+    opened: { directory: string | undefined; lock: AsyncDisposable | undefined; noted: Noted; verifyBefore: number },
   ) {
+    const { directory, lock, noted, verifyBefore } = opened
     this.#options = options
     this.#client = new VictoriaClient(options.endpoint, options)
     this.#directory = directory
@@ -110,6 +129,7 @@ export class VictoriaHistory implements HistoryStore {
     this.#noted = noted
     this.#accepted = noted.safe
     this.#verifyUntil = noted.sent
+    this.#verifyBefore = verifyBefore
     const passed = promQl(this.#client)
     this.promql = { ask: (path, parameters, signal) => this.#read(() => passed.ask(path, parameters, signal)) }
   }
@@ -128,12 +148,20 @@ export class VictoriaHistory implements HistoryStore {
       ...given,
     }
     if (directory === undefined) {
-      return new VictoriaHistory(options, { directory, lock: undefined, noted: newNoted() })
+      return new VictoriaHistory(options, { directory, lock: undefined, noted: newNoted(), verifyBefore: NEVER })
     }
     const lock = await lockDirectory(directory)
     try {
-      const noted = (await readNoted(directory)) ?? newNoted()
-      const store = new VictoriaHistory(options, { directory, lock, noted })
+      const read = await readNoted(directory)
+      const isDamaged = read === 'damaged'
+      if (isDamaged) {
+        const reason =
+          'what was noted of VictoriaMetrics is damaged: what the log still has is offered again and compared'
+        options.logger.error({ directory }, reason)
+      }
+      const noted = read === undefined || isDamaged ? newNoted() : read
+      const verifyBefore = isDamaged ? options.clock.now() : NEVER
+      const store = new VictoriaHistory(options, { directory, lock, noted, verifyBefore })
       store.#loop = store.#keepSettling()
       return store
     } catch (error) {
@@ -174,17 +202,17 @@ export class VictoriaHistory implements HistoryStore {
             throw new StoreUnavailableError(STORE, 'what was sent is not on its disk yet')
           }
         }
-        const mustVerify = this.#accepted < this.#verifyUntil
+        const mustVerify = this.#accepted < this.#verifyUntil || records.some(this.#isFromBefore)
         if (position > this.#noted.sent) await this.#note({ sent: position + SENT_AHEAD })
         const run = this.#run ?? ''
         // Whatever happens to this try, the next one must look.
         const before = this.#verifyUntil
         this.#verifyUntil = Math.max(before, position)
-        await this.#sendSurely(records, mustVerify, signal)
+        const mark = await this.#sendSurely(records, { position, mustVerify }, signal)
         this.#late.add(records)
         this.#verifyUntil = before
         this.#accepted = position
-        this.#unsettled.push({ records: held, position, bytes, sentAt: this.#options.clock.now(), run })
+        this.#unsettled.push({ records: held, position, bytes, sentAt: this.#options.clock.now(), run, mark })
         this.#unsettledBytes += bytes
       }),
     )
@@ -201,6 +229,10 @@ export class VictoriaHistory implements HistoryStore {
 
   keys(query: Parameters<HistoryStore['keys']>[0]): Promise<readonly string[]> {
     return this.#read(() => keys(this.#client, query))
+  }
+
+  newestRound(cluster: string, until: number): Promise<number | undefined> {
+    return this.#read(() => newestRound(this.#client, cluster, until))
   }
 
   /** What was sent long enough ago is safe, if the process there is still the same. Runs by itself. */
@@ -220,32 +252,46 @@ export class VictoriaHistory implements HistoryStore {
    * Samples are called refused only where others are taken before and after: a server, or a proxy in front of it, that
    * refuses everything is one that is away.
    */
-  async #sendSurely(records: readonly HistoryRecord[], mustVerify: boolean, signal?: AbortSignal): Promise<void> {
+  async #sendSurely(records: readonly HistoryRecord[], how: HowToSend, signal?: AbortSignal): Promise<Mark> {
     try {
-      await this.#send(records, mustVerify, signal)
+      return await this.#send(records, how, signal)
     } catch (error) {
       if (!(error instanceof SamplesRefusedError)) throw error
       await this.#mark(signal)
-      await this.#send(records, true, signal)
+      return await this.#send(records, { ...how, mustVerify: true }, signal)
     }
   }
 
+  /** Says that this is the store we know. */
   async #mark(signal?: AbortSignal): Promise<void> {
-    const now = this.#options.clock.now()
     try {
-      await this.#client.import(`${MARKER}{store="${this.#noted.store}"} 1 ${Math.floor(now)}\n`, signal)
+      await this.#client.import(`${this.#lineOf(this.#nextMark(this.#accepted))}\n`, signal)
     } catch (error) {
       if (error instanceof SamplesRefusedError) throw new StoreUnavailableError(STORE, error.reason, { cause: error })
       throw error
     }
-    this.#markedAt = now
+    this.#mustMark = false
   }
 
-  async #send(records: readonly HistoryRecord[], mustVerify: boolean, signal?: AbortSignal): Promise<void> {
+  #nextMark(position: number): Mark {
+    this.#markedAt = Math.max(Math.floor(this.#options.clock.now()), this.#markedAt + 1)
+    return { at: this.#markedAt, position }
+  }
+
+  #lineOf({ at, position }: Mark): string {
+    return `${MARKER}{store="${this.#noted.store}"} ${position} ${at}`
+  }
+
+  async #send(
+    records: readonly HistoryRecord[],
+    { position, mustVerify }: HowToSend,
+    signal?: AbortSignal,
+  ): Promise<Mark> {
     const lines = mustVerify ? await this.#missing(records, signal) : records.flatMap(linesOf)
+    const mark = this.#nextMark(position)
     let body: string[] = []
     let length = 0
-    for (const { text } of lines) {
+    for (const text of [...lines.map((line) => line.text), this.#lineOf(mark)]) {
       if (length + text.length > this.#options.maxBodyBytes && body.length > 0) {
         await this.#client.import(`${body.join('\n')}\n`, signal)
         body = []
@@ -254,7 +300,8 @@ export class VictoriaHistory implements HistoryStore {
       body.push(text)
       length += text.length + 1
     }
-    if (body.length > 0) await this.#client.import(`${body.join('\n')}\n`, signal)
+    await this.#client.import(`${body.join('\n')}\n`, signal)
+    return mark
   }
 
   /** The lines of these records that VictoriaMetrics does not have. */
@@ -302,50 +349,83 @@ export class VictoriaHistory implements HistoryStore {
       this.#lastRun = run
     }
     if (this.#unsettled.some((one) => one.run !== this.#run)) await this.#resend(signal)
-    if (this.#options.clock.now() - this.#markedAt >= MARK_EVERY_MS) await this.#mark(signal)
+    const isDue = this.#mustMark || this.#options.clock.now() - this.#markedAt >= MARK_EVERY_MS
+    if (isDue) await this.#mark(signal)
   }
 
   /** Another process than before, or the first: does it hold what we noted? */
   async #check(signal?: AbortSignal): Promise<void> {
-    if (this.#noted.safe < 0) {
-      this.#markedAt = Number.NEGATIVE_INFINITY
+    const { store, safe, mark } = this.#noted
+    this.#mustMark = true // a killed one may lose the mark as well
+    if (safe < 0) return
+    await this.#client.forceFlush(signal)
+    if (mark === undefined) {
+      const now = this.#options.clock.now()
+      const match = `${FORMER_MARKER}{store="${store}",${neverAsked()}}`
+      const found = this.#client.export(match, now - MARKER_LOOKBACK_MS, now + MARK_EVERY_MS, { signal })
+      const isKnown = !(await found.next()).done
+      await found.return(undefined)
+      if (!isKnown) await this.#fallBack(undefined)
       return
     }
-    await this.#client.forceFlush(signal)
-    const now = this.#options.clock.now()
+    // Newer ones prove nothing: they may have been sent to this process before we asked who it is.
+    const from = mark.at - MARKER_LOOKBACK_MS
+    const newest = await this.#newestMark(from, mark.at, signal)
+    if (newest?.at === mark.at && newest.position === mark.position) return
+    // A copy that was made while samples came may have a mark and not yet all that it stands for.
+    await this.#fallBack(newest && (await this.#newestMark(from, newest.at - this.#options.durableAfterMs, signal)))
+  }
+
+  async #newestMark(from: number, until: number, signal?: AbortSignal): Promise<Mark | undefined> {
     const match = `${MARKER}{store="${this.#noted.store}",${neverAsked()}}`
-    const found = this.#client.export(match, now - MARKER_LOOKBACK_MS, now + MARK_EVERY_MS, { signal })
-    const isKnown = !(await found.next()).done
-    await found.return(undefined)
-    this.#markedAt = Number.NEGATIVE_INFINITY // a killed one may lose the mark as well
-    if (isKnown) return
-    this.#options.logger.error(
-      { endpoint: this.#options.endpoint, position: this.#noted.safe },
-      'VictoriaMetrics came back without our samples: what the log still has is taken again',
+    let newest: Mark | undefined
+    for (let to = until, stepMs = MARKS_AT_ONCE_MS; !newest && to > from; to -= stepMs, stepMs *= 2) {
+      for await (const { values, timestamps } of this.#client.export(match, to - stepMs, to, { signal })) {
+        for (const [i, at] of timestamps.entries()) {
+          const position = values[i]
+          if (typeof position === 'number' && at >= (newest?.at ?? NEVER)) newest = { at, position }
+        }
+      }
+    }
+    return newest
+  }
+
+  /** @throws StoreUnavailableError so that the log begins again behind the position */
+  async #fallBack(mark: Mark | undefined): Promise<never> {
+    const position = mark?.position ?? -1
+    const { endpoint, logger } = this.#options
+    logger.error(
+      { endpoint, position, was: this.#noted.safe },
+      `VictoriaMetrics came back ${position < 0 ? 'without our samples' : 'as an older copy'}: what the log still has is taken again`,
     )
     const sent = Math.max(this.#accepted, this.#verifyUntil)
     this.#unsettled = []
     this.#unsettledBytes = 0
-    this.#accepted = -1
+    this.#accepted = position
     this.#verifyUntil = sent
-    await this.#note({ safe: -1, sent })
-    // A name of its own from here on: the old one stands for what is gone.
-    throw new StoreUnavailableError(STORE, 'it came back empty: offer again what the log still has')
+    await this.#note({ safe: position, sent, ...(mark && { mark }) })
+    throw new StoreUnavailableError(STORE, 'it came back without samples: offer again what the log still has')
   }
+
+  readonly #isFromBefore = (record: HistoryRecord): boolean =>
+    (record.kind === 'lost' ? record.loss.from : record.samples.at) <= this.#verifyBefore
 
   /** The process that took these was killed, perhaps before they were on its disk. */
   async #resend(signal?: AbortSignal): Promise<void> {
     const run = this.#run ?? ''
     for (const [i, one] of this.#unsettled.entries()) {
       if (one.run === run) continue
+      let { mark } = one
       try {
-        await this.#sendSurely(one.records.map(recordOf), true, signal)
+        mark = await this.#sendSurely(one.records.map(recordOf), { position: one.position, mustVerify: true }, signal)
       } catch (error) {
         // It took them once. What comes behind them must not be taken for refused.
         if (!(error instanceof SamplesRefusedError)) throw error
         this.#options.logger.error({ error }, 'samples it took before are refused now: left out')
+        mark = this.#nextMark(one.position)
+        await this.#client.import(`${this.#lineOf(mark)}\n`, signal)
       }
-      this.#unsettled[i] = { ...one, run, sentAt: this.#options.clock.now() }
+      this.#unsettled[i] = { ...one, run, mark, sentAt: this.#options.clock.now() }
     }
   }
 
@@ -362,7 +442,7 @@ export class VictoriaHistory implements HistoryStore {
       settled = this.#unsettled.shift()
       this.#unsettledBytes -= settled?.bytes ?? 0
     }
-    if (settled) await this.#note({ safe: settled.position })
+    if (settled) await this.#note({ safe: settled.position, mark: settled.mark })
   }
 
   async #note(change: Partial<Noted>): Promise<void> {

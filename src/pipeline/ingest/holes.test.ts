@@ -1,10 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { openEvents } from '#events'
 import { openHistory } from '#history'
-import { type Batch, systemClock } from '#model'
+import { type Batch, metricPrefix, systemClock } from '#model'
 import { openLog } from '#runtime'
 import { EmbeddedStateStore } from '#state'
 import { smallDisk } from '../../../test/small-disk.ts'
@@ -68,9 +68,14 @@ describe('the holes of a hub', () => {
     for (const end of ends.splice(0).reverse()) await end()
   })
 
-  async function aHub(directory: string, now: () => number, logAt = join(directory, 'log')) {
+  async function aHub(
+    directory: string,
+    now: () => number,
+    logAt = join(directory, 'log'),
+    sizes: { segmentBytes?: number; retainBytes?: number } = {},
+  ) {
     const clock = { ...systemClock, now }
-    const log = await openLog({ directory: logAt })
+    const log = await openLog({ directory: logAt, ...sizes })
     const state = await EmbeddedStateStore.open({ directory: join(directory, 'state'), writeBehindMs: 20 })
     const events = openEvents({ kind: 'in-process' })
     const retentionMs = 86_400_000 * 36_500
@@ -85,7 +90,7 @@ describe('the holes of a hub', () => {
       const found = await history.spans({ cluster: 'west', from: T0, to })
       return found.map(({ cause, from, to, count }) => [cause, (from - T0) / S, (to - T0) / S, count])
     }
-    return { ingester, close, spans }
+    return { ingester, close, spans, log, history }
   }
   const read = (second: number, more: Partial<Batch> = {}) =>
     aBatch(west, second + 1, [complete('node', aNode('n1'))], { collectedAt: T0 + second * S, ...more })
@@ -115,6 +120,56 @@ describe('the holes of a hub', () => {
       ['hub_down', 30, 600, 18],
       ['unreachable', 600, 690, 3],
     ])
+  })
+
+  it('are told of what a history lacks that was put back alone, and that the log cannot give it again', {
+    timeout: 60_000,
+  }, async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'holes-'))
+    ends.push(() => rm(directory, { recursive: true, force: true }))
+    let now = T0
+    const sizes = { segmentBytes: 4_000, retainBytes: 10_000 }
+    const open = () => aHub(directory, () => now, undefined, sizes)
+    const run = async ({ ingester }: Awaited<ReturnType<typeof open>>, from: number, to: number) => {
+      for (let round = from; round < to; round++) {
+        now = T0 + round * 30 * S
+        await ingester.accept(read(round * 30))
+        await ingester.flushed()
+        await ingester.historyFlushed()
+      }
+    }
+    const first = await open()
+    await run(first, 0, 20)
+    await first.close()
+    await cp(join(directory, 'history'), join(directory, 'copy'), { recursive: true })
+    const second = await open()
+    await run(second, 20, 120)
+    const position = second.history.position()
+    await second.close()
+    await rm(join(directory, 'history'), { recursive: true })
+    await cp(join(directory, 'copy'), join(directory, 'history'), { recursive: true })
+
+    for (const start of ['the first', 'the next']) {
+      const hub = await open()
+      const spans = await hub.spans(now)
+      expect(hub.history.position(), start).toBeGreaterThanOrEqual(position)
+      const oldest = Number(spans[0]?.[2])
+      expect(spans, start).toEqual([['restored', 19 * 30 + 0.001, oldest, 1]])
+      // What the log still had is there again, from the end of the loss on.
+      const query = {
+        cluster: 'west',
+        scope: 'cluster',
+        metrics: [`${metricPrefix.cluster}nodes_total`],
+        stepMs: 30 * S,
+        maxSeries: 1,
+      } as const
+      const { series } = await hub.history.range({ ...query, from: T0, to: T0 + 119 * 30 * S })
+      const known = (series[0]?.values ?? []).flatMap((value, i) => (value === null ? [] : [i]))
+      const rounds = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i)
+      expect(oldest / 30, 'the log was cut').toBeGreaterThan(40)
+      expect(known, start).toEqual([...rounds(0, 20), ...rounds(Math.ceil(oldest / 30), 120)])
+      await hub.close()
+    }
   })
 
   it('are told of the time in which an agent did not run, once, whatever comes again and whoever starts again', async () => {

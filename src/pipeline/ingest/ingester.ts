@@ -29,6 +29,7 @@ import type { Ledger } from './ledger.ts'
 import { LedgerFile } from './ledger-file.ts'
 import { LogConsumer } from './log-consumer.ts'
 import { decodeLogEntry, encodeLogEntry, type LogEntry } from './log-record.ts'
+import { lostWith } from './lost-history.ts'
 import { isAgent, PULL } from './origins.ts'
 import { SamplePace } from './sample-pace.ts'
 import { historySink, stateSink } from './sinks.ts'
@@ -131,7 +132,9 @@ export class Ingester implements AsyncDisposable {
     const common = { log, clock, logger, maxPendingBytes, backoff, ...(metrics && { metrics }) }
     const onMissed = (batch: Batch) => this.#noteMissed(batch)
     this.#state = new LogConsumer({ ...common, sink: stateSink({ state, events, logger, onMissed }) })
-    this.#history = history && new LogConsumer({ ...common, sink: historySink(history) })
+    this.#history =
+      history &&
+      new LogConsumer({ ...common, sink: historySink(history, (until) => lostWith(history, this.#ledger, until)) })
     this.#count = counters(metrics)
     if (metrics) logMetrics(log, metrics)
     if (metrics) consumerMetrics(this.#consumers(), metrics)

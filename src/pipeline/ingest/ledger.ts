@@ -106,6 +106,10 @@ export class Ledger {
     return Math.max(intervalMs, seen || UNPLANNED_MS[isAgent(origin) ? 'agent' : 'original'])
   }
 
+  clusters(): readonly ClusterName[] {
+    return [...this.#books.keys()]
+  }
+
   /** Holes between the batches of agents that are to be written into the log, each as a loss for history. */
   untold(cluster: ClusterName): readonly Loss[] {
     return this.#books.get(cluster)?.untold ?? []

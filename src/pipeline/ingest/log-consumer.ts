@@ -22,6 +22,11 @@ export interface LogSink<Item> {
   readonly group?: { readonly records: number; readonly bytes: number }
   /** the position may fall, where what was safe was lost there: what the log still has is offered again */
   readonly fallsBack?: boolean
+  /**
+   * What tells of records that the sink had not got when the log had to delete them, or lost since: given to it in their place.
+   * @param until when the first record that the log still has was taken, ms
+   */
+  missed?(until: number): Promise<readonly Item[]>
   /** the item that no try can apply is left out */
   leftOut?(item: Item): void
 }
@@ -70,6 +75,8 @@ export class LogConsumer<Item> implements AsyncDisposable {
   #given = -1
   /** highest position the sink told since it last fell back */
   #safest = -1
+  /** what was safe in the sink was lost since it began */
+  #hasFallen = false
   /** steps that are applied and may not be safe yet, with the time their first record was taken */
   readonly #unsafe: { readonly index: number; readonly at: number }[] = []
   /** when the oldest record that waits was taken */
@@ -224,6 +231,7 @@ export class LogConsumer<Item> implements AsyncDisposable {
     let group: Pending<Item>[] = []
     let bytes = 0
     let last = from - 1
+    let isBegun = false
     const apply = async () => {
       const isApplied = await this.#applyGroup(group)
       group = []
@@ -233,6 +241,10 @@ export class LogConsumer<Item> implements AsyncDisposable {
     try {
       for await (const { index, payload } of log.read(from, this.#stop.signal)) {
         const entry = decodeLogEntry(payload, sink.want)
+        if (!isBegun && entry) {
+          isBegun = true
+          if (!(await this.#tellMissed(from, { index, at: timeOf(entry) }))) return
+        }
         last = index
         if (entry) group.push({ index, item: sink.take(entry), bytes: payload.length, at: timeOf(entry) })
         else this.#skip(index, 'it is of a form this version does not know')
@@ -254,6 +266,22 @@ export class LogConsumer<Item> implements AsyncDisposable {
     if (this.#logFrom !== undefined) return
     this.#finish(log.lastIndex())
     this.#behindSince = undefined
+  }
+
+  /** @returns as `#applyGroup` does */
+  async #tellMissed(from: number, first: { readonly index: number; readonly at: number }): Promise<boolean> {
+    const { sink, log, logger } = this.#options
+    // One that is new has missed nothing.
+    if (!sink.missed || from >= log.firstIndex() || (from === 0 && !this.#hasFallen)) return true
+    const items = await sink.missed(first.at)
+    this.#hasFallen = false
+    if (items.length === 0) return true
+    logger.error(
+      { consumer: sink.name, from, oldest: first.index, losses: items.length },
+      'the log lacks what was lost',
+    )
+    const index = first.index - 1
+    return this.#applyGroup(items.map((item) => ({ index, item, bytes: 0, at: first.at })))
   }
 
   /** Tries until the sink took it. @returns false: the sink fell back, and everything behind its position comes again */
@@ -322,6 +350,7 @@ export class LogConsumer<Item> implements AsyncDisposable {
       { consumer: sink.name, position, was: this.#safest, oldest: log.firstIndex() },
       'a consumer lost what it had: the log is read again',
     )
+    this.#hasFallen = true
     this.#safest = position
     this.#done = position
     this.#given = -1

@@ -55,7 +55,10 @@ function newestBatches(records: readonly StateRecord[]): Iterable<Batch> {
 }
 
 /** Samples and declared losses into history. */
-export function historySink(history: HistoryStore): LogSink<HistoryRecord> {
+export function historySink(
+  history: HistoryStore,
+  missed: NonNullable<LogSink<HistoryRecord>['missed']> = async () => [],
+): LogSink<HistoryRecord> {
   return {
     name: 'history',
     want: 'samples',
@@ -72,5 +75,6 @@ export function historySink(history: HistoryStore): LogSink<HistoryRecord> {
     apply: (records, position, signal) => history.append(records, position, signal),
     position: () => history.position(),
     fallsBack: true,
+    missed,
   }
 }

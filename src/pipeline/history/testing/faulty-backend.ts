@@ -51,7 +51,8 @@ export class FaultyBackend implements AsyncDisposable {
     const encoding = request.headers['content-encoding']
     if (isImport) this.imports.push({ body, encoding })
     const { fault } = this
-    const isMarker = body.includes('clusterpulse_history_store')
+    const lines = body.toString().trim().split('\n')
+    const isMarker = lines.every((line) => line.startsWith('clusterpulse_history_position{'))
     if (!isImport || isMarker || fault === 'pass') return this.#pass(request, body, response)
     if (typeof fault === 'object') {
       response.writeHead(fault.status).end(fault.text)

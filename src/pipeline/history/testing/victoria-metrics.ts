@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, constants } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
@@ -62,18 +62,34 @@ export class VictoriaMetrics implements AsyncDisposable {
   }
 
   /** with kill -9: its last seconds are gone */
-  async kill(): Promise<void> {
+  async kill(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
     const child = this.#child
     this.#child = undefined
     if (!child || child.exitCode !== null || child.signalCode !== null) return
-    child.kill('SIGKILL')
-    await once(child, 'exit')
+    const ended = once(child, 'exit')
+    child.kill(signal)
+    await ended
   }
 
   /** the next start finds nothing */
   async wipe(): Promise<void> {
     await rm(this.#directory, { recursive: true, force: true })
     this.#directory = await mkdtemp(join(tmpdir(), 'victoria-'))
+  }
+
+  /** Ends it, and keeps a copy of what it has. */
+  async backUp(): Promise<string> {
+    await this.kill('SIGTERM')
+    const copy = await mkdtemp(join(tmpdir(), 'victoria-copy-'))
+    await cp(this.#directory, copy, { recursive: true })
+    return copy
+  }
+
+  /** the next start has what the copy has */
+  async restore(copy: string): Promise<void> {
+    await this.kill()
+    await rm(this.#directory, { recursive: true, force: true })
+    this.#directory = copy
   }
 
   /** of every series that matches: its labels and times */
