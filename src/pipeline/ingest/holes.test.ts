@@ -133,7 +133,7 @@ describe('the holes of a hub', () => {
     const run = async ({ ingester }: Awaited<ReturnType<typeof open>>, from: number, to: number) => {
       for (let round = from; round < to; round++) {
         now = T0 + round * 30 * S
-        await ingester.accept(read(round * 30))
+        await ingester.accept({ batch: read(round * 30) })
         await ingester.flushed()
         await ingester.historyFlushed()
       }
