@@ -133,6 +133,12 @@ describe('how a point came', () => {
     ])
     expect(groups[1]?.where).toContain('1 more stretch')
   })
+
+  it('calls nothing lost for ever that may still come', () => {
+    const open = pictureOf(view({ cpu_used: [1] }, [span('lost', 0, 9, 'not_received')]))
+    expect(sourceText(open, 0, 'push')).toBe('2 batches not received: what an agent still has of it takes its place')
+    expect(spanGroups(open).map(({ text }) => text)).toEqual(['2 batches (not received)'])
+  })
 })
 
 describe('the file', () => {

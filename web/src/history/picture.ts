@@ -260,7 +260,7 @@ export function spanGroups(picture: Picture): SpanGroup[] {
     const [first, last] = [all[0], all.at(-1)]
     if (!first || !last) return []
     const count = all.reduce((sum, span) => sum + span.count, 0)
-    const causes = [...new Set(all.map(({ cause }) => cause).filter((cause) => cause !== ''))]
+    const causes = [...new Set(all.flatMap(({ cause }) => (cause === '' ? [] : cause.replaceAll('_', ' '))))]
     const text =
       kind === 'simulated'
         ? 'made up for the demonstration'
