@@ -110,3 +110,18 @@ it.each([
     expect(handed(receiving)).toBe('')
   },
 )
+
+it('deploys agents with the pull secret and the volume that the settings name, and without a volume where the size is 0', async () => {
+  await using named = await aReceiving({
+    AGENT_IMAGE_PULL_SECRET: 'registry-login',
+    AGENT_BUFFER_SIZE: '5Gi',
+    AGENT_BUFFER_STORAGE_CLASS: 'fast',
+  })
+  expect(named.install()).toMatchObject({
+    imagePullSecret: 'registry-login',
+    bufferVolume: { size: '5Gi', storageClass: 'fast' },
+  })
+  await using bare = await aReceiving({ AGENT_BUFFER_SIZE: '0' })
+  expect(bare.install()).not.toHaveProperty('imagePullSecret')
+  expect(bare.install()).not.toHaveProperty('bufferVolume')
+})

@@ -141,6 +141,12 @@ describe('the objects of an agent', () => {
     expect(annotations({ caPem: 'other' })).not.toEqual(podOf().metadata.annotations)
   })
 
+  it('are pulled with the Secret that is named', () => {
+    const secrets = { imagePullSecrets: [{ name: 'registry-login' }] }
+    expect(podOf({ imagePullSecret: 'registry-login' }).spec).toMatchObject(secrets)
+    expect(podOf().spec).not.toHaveProperty('imagePullSecrets')
+  })
+
   it('keep the buffer on a volume where one is asked for', () => {
     expect(podOf().spec.volumes[0]).toEqual({ name: 'buffer', emptyDir: { sizeLimit: '1200Mi' } })
     const over = { bufferVolume: { size: '5Gi', storageClass: 'fast', fsGroup: 65532 } }

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -95,6 +96,31 @@ describe('the transport over gRPC, facing a real hub', () => {
     await delivers(hub, { caFile: files.clientCaFile })
     await delivers(hub, { caFingerprint: fingerprintOf(authority.pem) })
     await delivers(hub, { caFingerprint: fingerprintOf(leaf).replaceAll(':', '').toLowerCase() })
+  }, 30_000)
+
+  it('shows the name it dials, by which a Route or TLSRoute leads it on, and verifies the name it was given', async () => {
+    await using hub = await aHub({ tls: files })
+    const hellos: string[] = []
+    // Leads on without ending TLS, as they do.
+    const passthrough = createServer((near) => {
+      const far = connect(hub.server.address.port, '127.0.0.1')
+      const end = () => void (near.destroy(), far.destroy())
+      near.once('data', (hello: Buffer) => hellos.push(hello.toString('latin1')))
+      near.on('error', end).pipe(far).on('error', end).pipe(near)
+    }).listen(0, 'localhost')
+    await once(passthrough, 'listening')
+    const { port } = passthrough.address() as { port: number }
+    try {
+      await using agent = await anAgent(`localhost:${port}`, { caFile: files.clientCaFile, serverName: '127.0.0.1' })
+      await vi.waitFor(() => expect(agent.status().uplink.phase).toBe('live'), 8_000)
+      expect(hellos[0]).toContain('localhost')
+      const wrong = { caFile: files.clientCaFile, serverName: 'hub.svc' }
+      expect(await reasonOf(`localhost:${port}`, wrong)).toMatch(/not for hub\.svc/)
+      expect(hellos.at(-1)).toContain('localhost')
+      expect(hellos.join()).not.toContain('hub.svc')
+    } finally {
+      passthrough.close()
+    }
   }, 30_000)
 
   it('proves itself by its own certificate', async () => {
