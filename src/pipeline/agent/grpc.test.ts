@@ -104,7 +104,10 @@ describe('the transport over gRPC, facing a real hub', () => {
     // Leads on without ending TLS, as they do.
     const passthrough = createServer((near) => {
       const far = connect(hub.server.address.port, '127.0.0.1')
-      const end = () => void (near.destroy(), far.destroy())
+      const end = () => {
+        near.destroy()
+        far.destroy()
+      }
       near.once('data', (hello: Buffer) => hellos.push(hello.toString('latin1')))
       near.on('error', end).pipe(far).on('error', end).pipe(near)
     }).listen(0, 'localhost')
