@@ -55,6 +55,12 @@ const forbidden = [
     to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
   },
   {
+    name: 'no-tests-in-the-product',
+    severity: 'error',
+    from: { path: '^(src|web/src)/', pathNot: tests },
+    to: { path: tests },
+  },
+  {
     name: 'apps-on-top',
     severity: 'error',
     from: { path: '^src/(contract|platform|pipeline|control)/', pathNot: tests },
@@ -71,6 +77,12 @@ const forbidden = [
     severity: 'error',
     from: { path: '^web/src/' },
     to: { path: '^src/', pathNot: '^src/contract/(model|http)/' },
+  },
+  {
+    name: 'shell-does-not-import-history',
+    severity: 'error',
+    from: { path: '^web/src/shell/', pathNot: tests },
+    to: { path: '^web/src/history/' },
   },
   { name: 'no-unresolvable', severity: 'error', from: { path: '^src/' }, to: { couldNotResolve: true } },
 ]

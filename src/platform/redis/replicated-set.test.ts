@@ -101,6 +101,7 @@ describe.skipIf(redisMissing).each(uses)(
             const intact = history.at(-1)?.texts
             expect(intact).toHaveLength(worlds.at(-1)?.length ?? 0)
             const former = history.slice(0, -1).map((moment) => moment.dump)
+            for (const key of use.besides) await hand.set(key, 'x')
             for (const one of damages) await harm(damaged(), one, former)
             // All of an older generation, whole: that only the manager can tell from the newest.
             const seal = await hand.dumpBuffer(layout.seal)

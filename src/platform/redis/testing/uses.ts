@@ -32,6 +32,8 @@ export interface Use {
   /** of its keys */
   readonly pattern: string
   readonly owns: RegExp
+  /** keys under the pattern that are no part of the set */
+  readonly besides: readonly string[]
   readonly member: (name: string) => string
   /** another text that reads well */
   readonly another: (text: string) => string
@@ -50,6 +52,7 @@ const policies: Use = {
   layout: policyLayout,
   pattern: 'polic*',
   owns: /^polic/,
+  besides: [],
   member: (name) => `policy:clusterpulse:${name}`,
   another: (text) => text.replace('Deny', 'Allow').replace('"priority":2', '"priority":3'),
   async open(options) {
@@ -89,6 +92,7 @@ const sources: Use = {
   layout: sourceLayout,
   pattern: 'metricsource*',
   owns: /^metricsource/,
+  besides: [],
   member: (name) => `clusterpulse/${name}`,
   another: (text) => text.replace('"hash":"1"', '"hash":"3"').replace('configmaps', 'secrets'),
   async open(options) {
@@ -135,6 +139,7 @@ const registries: Use = {
   layout: registryLayout,
   pattern: 'registr*',
   owns: /^registr/,
+  besides: ['registry:a:status', 'registry:b:meta', 'registry:b:metrics:latest', 'registry-events:a'],
   member: (name) => name,
   another: (text) => text.replace('https://1', 'https://2'),
   async open(options) {
