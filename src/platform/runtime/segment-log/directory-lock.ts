@@ -3,7 +3,7 @@ import { type FileHandle, link, mkdir, open, readFile, rename, rm, stat, utimes 
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { DirectoryLockedError, isDiskFull } from './errors.ts'
+import { DirectoryLockedError, isDiskFull, LogFullError } from './errors.ts'
 
 const REFRESH_MS = 2_000
 /** A holder on another host cannot be asked; it is gone when it refreshed nothing for this long. */
@@ -50,7 +50,8 @@ export async function lockDirectory(directory: string, startsFull = false): Prom
     if (!isSaid) isSaid = await said(file, me, startsFull)
   } catch (error) {
     await file.close()
-    throw error
+    if (!isDiskFull(error)) throw error
+    throw new LogFullError(directory, 'no space left on the disk; make room there and start again', { cause: error })
   } finally {
     await rm(mine, { force: true })
   }
