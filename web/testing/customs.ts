@@ -66,6 +66,7 @@ export const aSource = (type: string, wish: Partial<SourceView> = {}): SourceVie
   id: `clusterpulse/${type}`,
   type,
   title: type,
+  names: [type],
   isDeclared: true,
   apiVersion: 'v1',
   kind: 'PersistentVolumeClaim',

@@ -6,12 +6,11 @@ import {
   type Noun,
   nounNames,
   nounOf,
-  nounWords,
+  type OtherKind,
   type OutputFormat,
   outputFormats,
   type Shell,
   shells,
-  wordMeant,
 } from './words.ts'
 
 /** What each command does, handed in by main.ts: every one is loaded only when it is called. */
@@ -19,7 +18,7 @@ export interface Actions {
   up(options: UpOptions): Promise<void>
   manager(options: ManagerOptions): Promise<void>
   api(options: ApiOptions): Promise<void>
-  get(noun: Noun, names: readonly string[], options: GetOptions): Promise<void>
+  get(noun: Noun | OtherKind, names: readonly string[], options: GetOptions): Promise<void>
   completion(shell: Shell): Promise<void>
   complete(words: readonly string[]): Promise<void>
   agent(options: AgentOptions): Promise<void>
@@ -63,6 +62,8 @@ export interface ApiOptions {
 }
 export interface GetOptions {
   readonly cluster: readonly string[]
+  readonly namespace?: string
+  readonly selector?: string
   readonly output: OutputFormat
   readonly server: string
   readonly watch?: boolean
@@ -115,12 +116,11 @@ const count =
     return value
   }
 
-function noun(text: string): Noun {
-  const found = nounOf(text)
-  if (found) return found
-  const near = wordMeant(text, nounWords)
-  throw new InvalidArgumentError(near ? `did you mean ${near}?` : `it must be one of ${nounNames.join(', ')}.`)
-}
+/** Kinds of rows the hub has without a declaration, with the short names people know. */
+const KINDS = 'pods (po), workloads (wl), persistentvolumeclaims (pvc), services (svc)'
+
+/** What is none of the nouns, the hub may know. */
+const whatToGet = (text: string): Noun | OtherKind => nounOf(text) ?? { kind: text }
 
 const commas = (text: string, all: readonly string[] = []): readonly string[] => [
   ...all,
@@ -199,9 +199,15 @@ export function program(actions: Actions, version: string): Command {
   cli
     .command('get')
     .description('print what a running hub knows')
-    .argument('<what>', `${nounNames.join(', ')}; the singular will do`, noun)
+    .argument(
+      '<what>',
+      `${nounNames.join(', ')}, ${KINDS}, or a type that a MetricSource declares; the singular will do`,
+      whatToGet,
+    )
     .argument('[names...]', 'only those of these names')
     .option('-c, --cluster <name>', 'only this cluster; may be given again', gather, [])
+    .option('-n, --namespace <name>', 'only what stands in this namespace')
+    .option('-l, --selector <labels>', 'only what has these labels: app=web,env in (prod,stage),!canary')
     .addOption(new Option('-o, --output <format>', 'how to print').choices([...outputFormats]).default('table'))
     .option('-w, --watch', 'go on, and print each row again when it changes')
     .addOption(server())
@@ -212,7 +218,9 @@ export function program(actions: Actions, version: string): Command {
         '\n\nWhere several processes of the hub share the fleet, the one that owns a cluster, its stream, its log and its state,' +
         '\nstands in the column OWNER of `get clusters -o wide` and in the column PROCESS of `get agents`.',
     )
-    .action((what: Noun, names: readonly string[], options: GetOptions) => actions.get(what, names, options))
+    .action((what: Noun | OtherKind, names: readonly string[], options: GetOptions) =>
+      actions.get(what, names, options),
+    )
 
   cli
     .command('completion')

@@ -1,18 +1,12 @@
 import type { Client, ClusterView, PageView } from '#http'
-import { FleetError } from '#model'
+import { parseLabelSelector } from '#model'
 import { age } from './format.ts'
 import { namesOf, type Row, worstFirst } from './get-columns.ts'
+import { NotFoundError } from './not-found.ts'
 import { type Noun, nouns, wordMeant } from './words.ts'
 
 /** Events of one cluster that are printed at most: the newest. */
 const MAX_EVENTS = 200
-
-/** What was asked for by its name is not there, or not for the caller to see. */
-export class NotFoundError extends FleetError {
-  override readonly name = 'NotFoundError'
-  readonly code = 'not_found'
-  readonly retryable = false
-}
 
 export interface Wish {
   readonly noun: Noun
@@ -20,6 +14,10 @@ export interface Wish {
   readonly names: readonly string[]
   /** empty: all */
   readonly clusters: readonly string[]
+  /** only what stands in this namespace */
+  readonly namespace?: string
+  /** only what has these labels, as kubectl writes it */
+  readonly selector?: string
 }
 
 export interface Found {
@@ -33,7 +31,7 @@ export interface Found {
  * @throws ApiProblem where the hub refuses or cannot be reached
  * @throws NotFoundError for a cluster or a name that is not there
  */
-export async function rowsOf(client: Client, { noun, names, clusters }: Wish, now: number): Promise<Found> {
+export async function rowsOf(client: Client, { noun, names, clusters, ...filters }: Wish, now: number): Promise<Found> {
   const all = await collect(client.all((cursor) => client.clusters({ limit: 1000, ...(cursor && { cursor }) })))
   requireAll(
     'cluster',
@@ -47,11 +45,31 @@ export async function rowsOf(client: Client, { noun, names, clusters }: Wish, no
     names,
     rows.flatMap((row) => namesOf(noun, row)),
   )
-  const named =
-    names.length === 0 ? rows : rows.filter((row) => namesOf(noun, row).some((name) => names.includes(name)))
+  const named = chosenRows(noun, rows, filters).filter(
+    (row) => names.length === 0 || namesOf(noun, row).some((name) => names.includes(name)),
+  )
   const empty = named.length === 0 ? [emptyNote(noun, all, chosen)] : []
   const seen = noun === 'clusters' || noun === 'agents' ? (named as readonly ClusterView[]) : chosen
   return { rows: worstFirst(noun, named), notes: [...empty, ...notes, ...staleNotes(seen, now)] }
+}
+
+/** @throws NotFoundError where rows of the noun have no namespace, or no labels */
+function chosenRows(
+  noun: Noun,
+  rows: readonly Row[],
+  { namespace, selector }: Pick<Wish, 'namespace' | 'selector'>,
+): readonly Row[] {
+  const has = (field: string) => rows.length === 0 || rows.some((row) => field in row)
+  if (namespace !== undefined && !has('namespace'))
+    throw new NotFoundError(`${noun} stand in no namespace: leave out -n`)
+  if (selector !== undefined && !has('labels')) throw new NotFoundError(`of ${noun} no labels are kept: leave out -l`)
+  const chooses = selector === undefined ? () => true : parseLabelSelector(selector)
+  if (typeof chooses === 'string') throw new NotFoundError(chooses)
+  return rows.filter(
+    (row) =>
+      (namespace === undefined || ('namespace' in row && row.namespace === namespace)) &&
+      chooses('labels' in row ? (row.labels ?? {}) : {}),
+  )
 }
 
 async function load(client: Client, noun: Noun, clusters: readonly ClusterView[]): Promise<Found> {

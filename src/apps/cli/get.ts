@@ -3,10 +3,12 @@ import { systemClock } from '#model'
 import { apiForm } from './api-form.ts'
 import { type Column, print, tableLines } from './format.ts'
 import { columnsOf, namesOf, type Row } from './get-columns.ts'
+import { kindColumns, rowsOfKind } from './get-kinds.ts'
 import { rowsOf, type Wish } from './get-rows.ts'
-import type { Noun, OutputFormat } from './words.ts'
+import type { Noun, OtherKind, OutputFormat } from './words.ts'
 
-export interface GetOptions extends Wish {
+export interface GetOptions extends Omit<Wish, 'noun'> {
+  readonly noun: Noun | OtherKind
   readonly server: string
   readonly output: OutputFormat
   /** bearer token, for a hub that asks who calls */
@@ -23,20 +25,49 @@ export interface Printed {
   readonly notes: readonly string[]
 }
 
-/** @throws ApiProblem where the hub refuses or cannot be reached; NotFoundError */
-export async function get({ noun, server, output, token, ...wish }: GetOptions, now = Date.now()): Promise<Printed> {
-  const { rows, notes } = await rowsOf(clientOf(server, token), { noun, ...wish }, now)
-  if (isForPrograms(output)) return { text: print(output, [], documentsOf(noun, rows)), notes }
-  return { text: rows.length === 0 ? '' : print(output, shownColumns(noun, now), rows), notes }
+/** Rows of one sort, with how they are printed and told apart. */
+interface Listing {
+  readonly rows: readonly never[]
+  readonly notes: readonly string[]
+  readonly columns: readonly Column<never>[]
+  readonly documentOf: (row: never) => unknown
+  /** of one thing at one place; an event is another thing each time */
+  readonly idOf: (row: never) => string
+  /** old ones leave the list, which is no news */
+  readonly isLog: boolean
 }
 
-const isForPrograms = (output: OutputFormat): output is 'json' | 'yaml' => output === 'json' || output === 'yaml'
+async function listing(client: Client, { noun, ...wish }: GetOptions, now: number): Promise<Listing> {
+  if (typeof noun === 'string') return listingOf(noun, await rowsOf(client, { noun, ...wish }, now), now)
+  const { kind, rows, notes } = await rowsOfKind(client, { ...wish, ...noun })
+  return {
+    rows: rows as readonly never[], // the functions beside them are of the same rows
+    notes,
+    columns: kindColumns(kind, now),
+    documentOf: (row) => apiForm(row),
+    idOf: ({ cluster, id }: (typeof rows)[number]) => JSON.stringify([cluster, id]),
+    isLog: false,
+  }
+}
 
-/** The columns of the noun fit its rows. */
-const shownColumns = (noun: Noun, now: number) => columnsOf(noun, now) as readonly Column<Row>[]
-
-function documentsOf(noun: Noun, rows: readonly Row[]): readonly unknown[] {
-  return (noun === 'agents' ? (rows as readonly ClusterView[]).map(agentOf) : rows).map((row) => apiForm(row))
+function listingOf(
+  noun: Noun,
+  { rows, notes }: { rows: readonly Row[]; notes: readonly string[] },
+  now: number,
+): Listing {
+  return {
+    rows: rows as readonly never[], // the functions beside them are of the same rows
+    notes,
+    columns: columnsOf(noun, now) as readonly Column<never>[],
+    documentOf: (row: Row) => apiForm(noun === 'agents' ? agentOf(row as ClusterView) : row),
+    idOf: (row: Row) =>
+      JSON.stringify([
+        'cluster' in row ? row.cluster : '',
+        namesOf(noun, row)[0],
+        noun === 'events' && 'at' in row && row.at,
+      ]),
+    isLog: noun === 'events',
+  }
 }
 
 const agentOf = ({ name, mode, source, owner, agent }: ClusterView) => ({
@@ -44,6 +75,16 @@ const agentOf = ({ name, mode, source, owner, agent }: ClusterView) => ({
   ...(owner !== undefined && { owner }),
   agent,
 })
+
+/** @throws ApiProblem where the hub refuses or cannot be reached; NotFoundError */
+export async function get(options: GetOptions, now = Date.now()): Promise<Printed> {
+  const { server, output, token } = options
+  const { rows, notes, columns, documentOf } = await listing(clientOf(server, token), options, now)
+  if (isForPrograms(output)) return { text: print(output, [], rows.map(documentOf)), notes }
+  return { text: rows.length === 0 ? '' : print(output, columns, rows), notes }
+}
+
+const isForPrograms = (output: OutputFormat): output is 'json' | 'yaml' => output === 'json' || output === 'yaml'
 
 /** Between two looks, and after a look that failed. */
 const LOOK_EVERY_MS = 2_000
@@ -61,24 +102,23 @@ export interface Watching {
  * @throws what `get` throws, as long as nothing was ever seen
  */
 export async function watch(
-  { noun, server, output, token, ...wish }: GetOptions,
+  options: GetOptions,
   { out, note, signal, everyMs = LOOK_EVERY_MS }: Watching,
 ): Promise<void> {
-  const client = clientOf(server, token)
+  const client = clientOf(options.server, options.token)
   const shown = new Map<string, string>()
   const widths: number[] = []
   let isAway = false
   for (let first = true; !signal.aborted; first = false) {
     if (!first) await systemClock.sleep(everyMs, signal)
     if (signal.aborted) return
-    const now = Date.now()
     try {
-      const { rows, notes } = await rowsOf(client, { noun, ...wish }, now)
-      if (first) for (const text of notes) note(text)
+      const found = await listing(client, options, Date.now())
+      if (first) for (const text of found.notes) note(text)
       if (isAway) note('the hub answers again')
       isAway = false
-      show(changed(noun, rows, shown), { noun, output, now, widths, out, withHeader: first })
-      for (const gone of forgotten(noun, rows, shown)) note(`${gone} is gone`)
+      show(found, changed(found, shown), { output: options.output, widths, out, withHeader: first })
+      for (const gone of forgotten(found, shown)) note(`${gone} is gone`)
     } catch (error) {
       if (first || !(error instanceof ApiProblem) || (error.status !== 0 && error.status < 500)) throw error
       if (!isAway) note(`${error.message}; waiting for it`)
@@ -87,56 +127,46 @@ export async function watch(
   }
 }
 
-/** Of one thing at one place; an event is another thing each time. */
-const idOf = (noun: Noun, row: Row): string =>
-  JSON.stringify([
-    'cluster' in row ? row.cluster : '',
-    namesOf(noun, row)[0],
-    noun === 'events' && 'at' in row && row.at,
-  ])
+const AGES = new Set(['AS-OF', 'AGE', 'HEARTBEAT', 'SINCE', 'OLDEST'])
 
 /** Rows that are new, or say something else than when they were last shown: what only ages is no change. */
-function changed(noun: Noun, rows: readonly Row[], shown: Map<string, string>): readonly Row[] {
-  const columns = shownColumns(noun, 0).filter(({ header }) => header !== 'AS-OF' && header !== 'HEARTBEAT')
+function changed({ rows, columns, idOf }: Listing, shown: Map<string, string>): readonly never[] {
+  const lasting = columns.filter(({ header }) => !AGES.has(header))
   return rows.filter((row) => {
-    const [id, text] = [idOf(noun, row), JSON.stringify(columns.map(({ value }) => value(row)))]
+    const [id, text] = [idOf(row), JSON.stringify(lasting.map(({ value }) => value(row)))]
     const isNew = shown.get(id) !== text
     shown.set(id, text)
     return isNew
   })
 }
 
-function forgotten(noun: Noun, rows: readonly Row[], shown: Map<string, string>): readonly string[] {
-  const there = new Set(rows.map((row) => idOf(noun, row)))
+function forgotten({ rows, idOf, isLog }: Listing, shown: Map<string, string>): readonly string[] {
+  const there = new Set(rows.map(idOf))
   const gone = [...shown.keys()].filter((id) => !there.has(id))
   for (const id of gone) shown.delete(id)
-  if (noun === 'events') return [] // they grow old, which is no news
-  return gone.map((id) => (JSON.parse(id) as string[]).filter(Boolean).join('/'))
+  return isLog ? [] : gone.map((id) => (JSON.parse(id) as string[]).filter(Boolean).join('/'))
 }
 
 function show(
-  rows: readonly Row[],
+  { columns, documentOf }: Listing,
+  rows: readonly never[],
   {
-    noun,
     output,
-    now,
     widths,
     out,
     withHeader,
   }: {
-    readonly noun: Noun
     readonly output: OutputFormat
-    readonly now: number
     readonly widths: number[]
     readonly out: (text: string) => void
     readonly withHeader: boolean
   },
 ): void {
   if (isForPrograms(output)) {
-    for (const document of documentsOf(noun, rows))
+    for (const document of rows.map(documentOf))
       out(output === 'json' ? print('json', [], document, 0) : `---\n${print('yaml', [], document)}`)
     return
   }
-  const columns = shownColumns(noun, now).filter(({ isWide }) => output === 'wide' || !isWide)
-  for (const line of tableLines(columns, rows, widths).slice(withHeader ? 0 : 1)) out(line)
+  const some = columns.filter(({ isWide }) => output === 'wide' || !isWide)
+  for (const line of tableLines(some, rows, widths).slice(withHeader ? 0 : 1)) out(line)
 }

@@ -51,9 +51,14 @@ const actions: Actions = {
     await api({ config, warnings, version })
   },
 
-  async get(noun, names, { cluster, output, server, watch: isWatched }) {
+  async get(noun, names, { cluster, namespace, selector, output, server, watch: isWatched }) {
     const { get, watch } = await import('./get.ts')
-    const wish = { noun, names, server, clusters: cluster, output, ...token() }
+    const wish = {
+      ...{ noun, names, server, clusters: cluster, output },
+      ...(namespace !== undefined && { namespace }),
+      ...(selector !== undefined && { selector }),
+      ...token(),
+    }
     const out = (text: string) => void process.stdout.write(`${text}\n`)
     if (isWatched) {
       const stop = new AbortController()

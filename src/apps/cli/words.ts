@@ -20,6 +20,11 @@ export const nouns = {
 export type Noun = keyof typeof nouns
 export const nounNames = Object.keys(nouns) as readonly Noun[] // the keys of a record of every noun
 
+/** A kind of row that only the hub knows: pods, or what a MetricSource declares. */
+export interface OtherKind {
+  readonly kind: string
+}
+
 /** Plurals, then singulars. */
 export const nounWords: readonly string[] = [...nounNames, ...Object.values(nouns)]
 

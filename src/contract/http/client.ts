@@ -3,7 +3,7 @@ import type { HistoryView } from './history.ts'
 import type { PromQlAnswer } from './promql.ts'
 import type { RegistryDetailView, RegistryView } from './registries.ts'
 import type { OwnPoliciesView, PermissionsView } from './session.ts'
-import type { CustomPageView, SourcesView, SourceTrialView, TypeView } from './types.ts'
+import type { CustomPageView, FleetPageView, SourcesView, SourceTrialView, TypeView } from './types.ts'
 import type {
   ClusterOperatorView,
   ClusterView,
@@ -71,6 +71,12 @@ export interface HistoryQuery {
 export interface ScopeHistoryQuery extends HistoryQuery {
   readonly scope?: 'cluster' | 'node' | 'operator' | 'clusterOperator'
   readonly key?: readonly string[]
+}
+
+/** Which rows of a type over the fleet. */
+export interface FleetRowsQuery extends CustomRowsQuery {
+  readonly cluster?: readonly string[]
+  readonly labels?: string
 }
 
 /** Which rows of a type; see the route for the forms of `where`. */
@@ -185,6 +191,9 @@ export interface Client {
   type(type: string, signal?: AbortSignal): Promise<TypeView>
   customRows(cluster: string, type: string, query?: CustomRowsQuery, signal?: AbortSignal): Promise<CustomPageView>
   /** The address of the same rows as CSV, all of them, for a link; with `headings: 'labels'` in words for people. */
+  fleetRowsCsvUrl(type: string, query?: FleetRowsQuery & { headings?: 'fields' | 'labels' }): string
+  /** Rows of a type over all clusters, or over these. */
+  fleetRows(type: string, query?: FleetRowsQuery, signal?: AbortSignal): Promise<FleetPageView>
   customRowsCsvUrl(cluster: string, type: string, query?: CustomRowsQuery & { headings?: 'fields' | 'labels' }): string
   typeHistory(
     cluster: string,
@@ -298,6 +307,9 @@ export function createClient({ baseUrl, fetch: request = fetch, headers = {} }: 
     type: (type, signal) => get(`/api/v2/types/${encodeURIComponent(type)}`, {}, signal),
     customRows: (cluster, type, query, signal) =>
       get(inCluster(cluster, `types/${encodeURIComponent(type)}`), { ...query }, signal),
+    fleetRowsCsvUrl: (type, query) =>
+      `${base}/api/v2/rows/${encodeURIComponent(type)}${queryText({ ...query, format: 'csv' })}`,
+    fleetRows: (type, query, signal) => get(`/api/v2/rows/${encodeURIComponent(type)}`, { ...query }, signal),
     customRowsCsvUrl: (cluster, type, query) =>
       `${base}${inCluster(cluster, `types/${encodeURIComponent(type)}`)}${queryText({ ...query, format: 'csv' })}`,
     typeHistory: (cluster, type, query, signal) =>

@@ -34,6 +34,7 @@ export {
   type CustomRowsQuery,
   createClient,
   type ExplainQuery,
+  type FleetRowsQuery,
   type HistoryQuery,
   type PreviewQuestion,
 } from './client.ts'

@@ -44,6 +44,7 @@ export const SourceViewSchema = Type.Object({
   id: Type.String({ description: 'namespace/name of a MetricSource; the plural of a kind that every cluster has' }),
   type: Type.String(),
   title: Type.String({ description: 'for people' }),
+  names: Type.Array(Type.String(), { description: 'what people type for it: plural, singular, short names' }),
   isDeclared: Type.Boolean({ description: 'by a MetricSource; else it is a kind that every cluster has' }),
   apiVersion: Type.String(),
   kind: Type.String(),
@@ -134,6 +135,12 @@ export const getType = {
 const RowsQuery = {
   source: Filter('where several MetricSources have this type name: namespace/name of the one'),
   namespace: Filter('exact'),
+  labels: Type.Optional(
+    Type.String({
+      maxLength: 1024,
+      description: 'a label selector, as kubectl takes it: app=web,env in (prod,stage),!canary',
+    }),
+  ),
   q: Type.Optional(
     Type.String({ maxLength: 200, description: 'words; each must occur in the name, namespace or a value' }),
   ),

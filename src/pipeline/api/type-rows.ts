@@ -1,5 +1,5 @@
 import type { ResourceDescriptor } from '#metricsource'
-import { type CustomValue, invariant, momentOf, scalarOf, Table, unitText } from '#model'
+import { type CustomValue, invariant, momentOf, parseLabelSelector, scalarOf, Table, unitText } from '#model'
 import { Best } from './best.ts'
 import { InvalidCursorError, readCursor, writeCursor } from './page.ts'
 import { RefusedError } from './problem.ts'
@@ -16,6 +16,8 @@ import type { VisibleType } from './visible-types.ts'
 /** Which of the rows that may be seen, and in which order. */
 export interface RowsQuery {
   readonly namespace?: string
+  /** a label selector */
+  readonly labels?: string
   readonly q?: string
   readonly where?: readonly string[]
   readonly sort?: string
@@ -94,13 +96,30 @@ function passes(tests: readonly Test[], place: number): boolean {
 
 // ── filters ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function testsOf(type: VisibleType, rows: Table, { namespace, q = '', where = [] }: RowsQuery): readonly Test[] {
+function testsOf(type: VisibleType, rows: Table, { namespace, labels, q = '', where = [] }: RowsQuery): readonly Test[] {
   const words = [...new Set(q.toLowerCase().split(/\s+/))].filter(Boolean).slice(0, 10)
   return [
     ...(namespace === undefined ? [] : [(place: number) => rows.namespaceAt(place) === namespace]),
+    ...(labels === undefined ? [] : [labelTest(rows, labels)]),
     ...where.map((text) => conditionOf(type, rows, text)),
     ...words.map((word) => wordTest(rows, word)),
   ]
+}
+
+/** Most rows share their labels with others: each map is looked at once. @throws RefusedError `invalid_parameter` */
+function labelTest(rows: Table, selector: string): Test {
+  const test = parseLabelSelector(selector)
+  if (typeof test === 'string') throw new RefusedError('invalid_parameter', `labels=${test}`)
+  const known = new Map<object, boolean>()
+  return (place) => {
+    const one = rows.labelsAt(place)
+    let passes = known.get(one)
+    if (passes === undefined) {
+      passes = test(one)
+      known.set(one, passes)
+    }
+    return passes
+  }
 }
 
 const condition = /^([^=!<>]+)(!=|=|>|<)(.*)$/s

@@ -9,12 +9,25 @@ import type { VisibleType, VisibleTypes } from './visible-types.ts'
 
 /** A declaration, with the aggregations that `on` shows somewhere. */
 export function sourceView(source: ResourceDescriptor, on: readonly VisibleType[]): SourceView {
-  const { id, typeName, title, access, target, hash, collection, columns, aggregations } = source
+  const {
+    id,
+    typeName,
+    title,
+    singular,
+    shortNames = [],
+    access,
+    target,
+    hash,
+    collection,
+    columns,
+    aggregations,
+  } = source
   const isSeen = (name: string): boolean => on.some(({ custom }) => custom.metrics && custom.aggregation(name))
   return {
     id,
     type: typeName,
     title: title ?? typeName,
+    names: [typeName, ...(singular === undefined ? [] : [singular]), ...shortNames],
     isDeclared: access === 'declared',
     apiVersion: target.apiVersion,
     kind: target.kind,

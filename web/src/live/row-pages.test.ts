@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { someCustoms } from '../../testing/customs.ts'
-import { ApiProblem, type CustomPageView, type CustomRowView } from '../contract.ts'
-import { firstPageSize, type Paged, pageSize, RowPages } from './row-pages.ts'
+import { ApiProblem, type CustomRowView } from '../contract.ts'
+import { firstPageSize, type Paged, pageSize, RowPages, type RowsPage } from './row-pages.ts'
 
-const anyPage = (items: CustomRowView[], total: number, next: string | null): CustomPageView => {
+const anyPage = (items: CustomRowView[], total: number, next: string | null): RowsPage => {
   const { source } = someCustoms(0).types.get('pvc') ?? {}
   if (!source) throw new Error('the fake hub has no pvc')
   const on = {
@@ -18,7 +18,7 @@ const anyPage = (items: CustomRowView[], total: number, next: string | null): Cu
     filtered: false,
     aggregations: null,
   }
-  return { items, total, next, source, on }
+  return { items: items.map((one) => ({ ...one, cluster: 'west', rowId: one.id })), total, next, source, on: [on] }
 }
 const row = (name: string, values: CustomRowView['values'] = {}): CustomRowView => ({
   id: name,

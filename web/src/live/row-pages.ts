@@ -1,9 +1,23 @@
-import type { ApiProblem, CustomPageView, CustomRowView } from '../contract.ts'
+import type { ApiProblem, CustomRowView, SourceView, TypeOnClusterView } from '../contract.ts'
 import { problemOf } from './problem.ts'
 import { mayKeep } from './use-fresh.ts'
 
 export const firstPageSize = 200
 export const pageSize = 1000
+
+/** One answer: rows of one cluster, or of many. */
+export interface RowsPage {
+  readonly items: readonly ShownRow[]
+  readonly total: number
+  readonly next: string | null
+  /** null where no cluster has the type */
+  readonly source: SourceView | null
+  /** the clusters the rows are of, with how fresh each is */
+  readonly on: readonly TypeOnClusterView[]
+}
+
+/** `id` is unique in its list; `rowId` on its cluster. */
+export type ShownRow = CustomRowView & { readonly cluster: string; readonly rowId: string }
 
 export type Paged =
   | { readonly state: 'waiting' }
@@ -11,16 +25,16 @@ export type Paged =
   | {
       readonly state: 'here'
       /** from the first on, without a hole */
-      readonly rows: ReadonlyMap<string, CustomRowView>
+      readonly rows: ReadonlyMap<string, ShownRow>
       /** the newest answer: what goes for all rows */
-      readonly page: CustomPageView
+      readonly page: RowsPage
       readonly isWhole: boolean
       /** why the last look brought nothing new */
       readonly problem: ApiProblem | null
     }
 
 interface RowPagesOptions {
-  readonly ask: (page: { cursor?: string; limit: number }, signal: AbortSignal) => Promise<CustomPageView>
+  readonly ask: (page: { cursor?: string; limit: number }, signal: AbortSignal) => Promise<RowsPage>
   readonly onChange: (paged: Paged) => void
 }
 
@@ -31,7 +45,7 @@ interface RowPagesOptions {
 export class RowPages {
   readonly #options: RowPagesOptions
   readonly #asking = new AbortController()
-  #pages: readonly CustomPageView[] = []
+  #pages: readonly RowsPage[] = []
   #shown: Paged = { state: 'waiting' }
   #wanted = 1
   #stale = true
@@ -106,11 +120,7 @@ export class RowPages {
   }
 
   /** These pages and further ones, until there are so many rows or something else is wanted. */
-  async #read(
-    before: readonly CustomPageView[],
-    count: number,
-    isOver = () => false,
-  ): Promise<readonly CustomPageView[]> {
+  async #read(before: readonly RowsPage[], count: number, isOver = () => false): Promise<readonly RowsPage[]> {
     const pages = [...before]
     let loaded = pages.reduce((sum, { items }) => sum + items.length, 0)
     let next = pages.at(-1)?.next
@@ -142,7 +152,7 @@ export class RowPages {
   #show(): void {
     const [first, last] = [this.#pages[0], this.#pages.at(-1)]
     if (!first || !last) return
-    const rows = new Map<string, CustomRowView>()
+    const rows = new Map<string, ShownRow>()
     // A row that moved between two answers comes with both; the later one is true, its first place stays.
     for (const { items } of this.#pages) for (const row of items) rows.set(row.id, row)
     this.#tell({ state: 'here', rows, page: last, isWhole: this.#next === null, problem: null })

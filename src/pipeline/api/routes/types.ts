@@ -31,7 +31,9 @@ export function typeRoutes(app: FastifyInstance, parts: Parts): void {
       const { cluster } = call.query
       const items = [...types.types().values()].flatMap((sources) => {
         const view = typeView(types, sight, statesOf(clusters), sources, call.now, (name) => (cluster ?? name) === name)
-        return view && (cluster === undefined || view.clusters.length > 0) ? [view] : []
+        // What nobody declared is there where it is read.
+        const isSaid = cluster === undefined && sources[0].access === 'declared'
+        return view && (isSaid || view.clusters.length > 0) ? [view] : []
       })
       return textBody(`${JSON.stringify({ items })}\n`)
     }),

@@ -112,7 +112,7 @@ const lineColumns = (cluster: string): readonly Column<Line>[] => [
     value: keyOf,
     cell: ({ type }) => (
       <span className="name-cell">
-        <RowLink to={clusterPath(cluster, 'types', type.type)}>{type.type}</RowLink>
+        <RowLink to={clusterPath(cluster, 'types', type.type)}>{sourceOf(type)?.title ?? type.type}</RowLink>
         <span className="sub">
           {sourceOf(type)?.kind} · <span className="mono">{sourceOf(type)?.apiVersion}</span>
         </span>

@@ -69,14 +69,14 @@ export function RowDrawer({ cluster, type, id, row, source, asOf, isLoading, onC
 function Values({ row, columns }: { row: CustomRowView; columns: readonly ColumnView[] }): ReactNode {
   return (
     <dl className="pairs">
-      {columns.map(({ name, unit }) => {
+      {columns.map(({ name, label, unit }) => {
         const value = row.values[name] ?? null
         const raw = value === null ? '' : String(value)
         const isPlain =
           unit !== 'time' && (unit === 'none' || unit === 'percent' || raw === '' || raw === sayScalar(value, unit))
         return (
           <div key={name}>
-            <dt>{name}</dt>
+            <dt>{label}</dt>
             <dd>
               {typeof value === 'string' && unit !== 'time' && value !== '' ? (
                 value

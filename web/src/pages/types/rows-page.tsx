@@ -2,17 +2,11 @@ import { IconLock, IconPencil, IconPlugConnectedX, IconPuzzleOff, IconTableOff }
 import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react'
 import { Empty, Failure, Skeleton } from '../../components/states.tsx'
 import { Age, Missing } from '../../components/text.tsx'
-import type {
-  ClusterView,
-  CustomPageView,
-  CustomRowView,
-  SourceView,
-  TypeOnClusterView,
-  TypeView,
-} from '../../contract.ts'
+import type { ClusterView, CustomRowView, SourceView, TypeOnClusterView, TypeView } from '../../contract.ts'
 import { useHub } from '../../live/hooks.ts'
 import type { Live } from '../../live/live-store.ts'
 import { useRefresh } from '../../live/refresh.ts'
+import type { RowsPage, ShownRow } from '../../live/row-pages.ts'
 import { useFresh } from '../../live/use-fresh.ts'
 import { customCharts } from '../../model/custom-charts.ts'
 import { termText } from '../../model/filter.ts'
@@ -20,6 +14,7 @@ import { formatCount, formatSpan, plural } from '../../model/format.ts'
 import { clusterPath, Link, navigate, setQuery, typeEditorPath, typesPath, usePlace, whyPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { History } from '../cluster/history.tsx'
+import { KindSummary } from './kind-summary.tsx'
 import { NotUpdated } from './not-updated.tsx'
 import { AsOf, StandingMark, StandingNotes } from './parts.tsx'
 import { RowDrawer } from './row-drawer.tsx'
@@ -64,13 +59,10 @@ function OfCluster({ cluster, view, first }: { cluster: ClusterView; view: TypeV
   const chosen = view.sources.find(({ id }) => id === wanted) ?? first.source
   const isFirst = chosen === view.sources[0]
   // Facts of the first source come with the list of types; of another one only with its rows.
-  const [told, setTold] = useState<{ page: CustomPageView; rows: ReadonlyMap<string, CustomRowView> } | null>(null)
-  const onPage = useCallback(
-    (page: CustomPageView, rows: ReadonlyMap<string, CustomRowView>) => setTold({ page, rows }),
-    [],
-  )
-  const own = told && told.page.source.id === chosen.id ? told : null
-  const facts: Facts = isFirst ? { source: chosen, on: first.on } : { source: chosen, on: own?.page.on ?? first.on }
+  const [told, setTold] = useState<{ page: RowsPage; rows: ReadonlyMap<string, ShownRow> } | null>(null)
+  const onPage = useCallback((page: RowsPage, rows: ReadonlyMap<string, ShownRow>) => setTold({ page, rows }), [])
+  const own = told && told.page.source?.id === chosen.id ? told : null
+  const facts: Facts = isFirst ? { source: chosen, on: first.on } : { source: chosen, on: own?.page.on[0] ?? first.on }
   const { on } = facts
   const source = useSame(facts.source)
   const plans = useMemo(() => customCharts(source.aggregations), [source.aggregations])
@@ -120,7 +112,16 @@ function OfCluster({ cluster, view, first }: { cluster: ClusterView; view: TypeV
       {head}
       {failure}
       <Errors on={on} />
-      <Tiles aggregations={source.aggregations} values={on.aggregations} dim={stale} groupLink={groupLink} />
+      {source.isDeclared ? (
+        <Tiles aggregations={source.aggregations} values={on.aggregations} dim={stale} groupLink={groupLink} />
+      ) : (
+        <KindSummary
+          aggregations={source.aggregations}
+          values={on.aggregations}
+          isPast={stale}
+          path={(filter) => `${clusterPath(cluster.name, 'types', view.type)}?${new URLSearchParams({ q: filter })}`}
+        />
+      )}
       {plans.length > 0 && (
         <nav className="view-switch" aria-label="Rows or history">
           <Link
@@ -148,7 +149,7 @@ function OfCluster({ cluster, view, first }: { cluster: ClusterView; view: TypeV
             source={view.sources.length > 1 ? source.id : ''}
             info={source}
             onPage={onPage}
-            dim={stale}
+            isPast={() => stale}
             empty={<NoRows cluster={cluster} type={view.type} on={on} />}
           />
           <Drawer cluster={cluster.name} type={view.type} facts={facts} rows={own?.rows ?? null} />
@@ -186,7 +187,7 @@ function Head({
   const administrator = useSession()?.user?.administrator === true
   return (
     <div className="type-head">
-      <h2>{view.type}</h2>
+      <h2>{source.title}</h2>
       <p className="standing">
         <StandingMark on={on} />
         <span>
@@ -225,7 +226,7 @@ function Head({
         <Link to={typesPath(view.type)} className="button">
           All clusters
         </Link>
-        {administrator && (
+        {administrator && source.isDeclared && (
           <Link to={typeEditorPath(source.id)} className="button">
             <IconPencil size={15} aria-hidden="true" /> Declaration
           </Link>

@@ -9,6 +9,7 @@ import {
   useRef,
   useState,
 } from 'react'
+import { ClusterCell } from '../../components/cluster-name.tsx'
 import { download } from '../../components/download.ts'
 import { FilterBox } from '../../components/filter-box.tsx'
 import { Menu } from '../../components/menu.tsx'
@@ -16,19 +17,29 @@ import { Name } from '../../components/name.tsx'
 import { type Column, ColumnMenu, Grid, NoMatch, RowHeight, visibleColumns } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { Failure, Skeleton } from '../../components/states.tsx'
+import { Age, Missing } from '../../components/text.tsx'
 import { useHeldOrder } from '../../components/use-held-order.ts'
-import { type ColumnView, type CustomPageView, type CustomRowView, type SourceView, unitText } from '../../contract.ts'
+import {
+  type Client,
+  type ColumnView,
+  type CustomRowsQuery,
+  type CustomRowView,
+  type SourceView,
+  type TypeOnClusterView,
+  unitText,
+} from '../../contract.ts'
 import { useHub } from '../../live/hooks.ts'
+import type { RowsPage, ShownRow } from '../../live/row-pages.ts'
 import { groupLines } from '../../model/arrange.ts'
 import { cellValue, columnId, rowsQuestion, type Unit } from '../../model/custom.ts'
-import { toJson } from '../../model/export.ts'
-import { partExports } from '../../model/export-columns.ts'
+import { type ExportColumn, toJson } from '../../model/export.ts'
+import { clusterNameExports } from '../../model/export-columns.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import { usePreference } from '../../preferences.ts'
-import { clusterPath, useQueryValue } from '../../router.tsx'
+import { clusterPath, Link, useQueryValue } from '../../router.tsx'
 import { NotUpdated } from './not-updated.tsx'
 import { ScalarText } from './parts.tsx'
-import { useCustomRows } from './use-rows.ts'
+import { useRows } from './use-rows.ts'
 
 const unitWidth: Readonly<Record<Unit, number>> = {
   none: 0,
@@ -43,76 +54,133 @@ const kindWidth = { string: 170, number: 112, boolean: 92, null: 92, any: 150 }
 const isAmount = ({ kind, unit }: ColumnView) => kind === 'number' || unit === 'time'
 
 /** The declared columns, as the table takes them. Their names stay as they are: filters and policies use them so. */
-export function rowColumns(
+export function rowColumns<T extends CustomRowView>(
   { columns, scope }: Pick<SourceView, 'columns' | 'scope'>,
-  rowPath: (id: string) => string | null,
-): readonly Column<CustomRowView>[] {
+  rowPath: (row: T) => string | null,
+  nodePath: (row: T, node: string) => string | null = () => null,
+): readonly Column<T>[] {
   return [
     {
       id: 'name',
       header: 'Name',
       value: ({ name }) => name,
-      cell: ({ id, name }) => {
-        const to = rowPath(id)
-        return to === null ? <Name text={name} className="row-name" /> : <RowLink to={to}>{name}</RowLink>
+      cell: (row) => {
+        const to = rowPath(row)
+        return to === null ? <Name text={row.name} className="row-name" /> : <RowLink to={to}>{row.name}</RowLink>
       },
     },
     ...(scope === 'Cluster'
       ? []
       : [{ id: 'namespace', header: 'Namespace', width: 180, value: ({ namespace }: CustomRowView) => namespace }]),
     ...columns.map(
-      (column): Column<CustomRowView> => ({
+      (column): Column<T> => ({
         id: columnId(column.name),
-        header: column.name,
+        header: column.label,
         ...(column.unit === 'time' && { kind: 'time' as const }),
         ...(unitText[column.unit] && { unit: unitText[column.unit] as string }),
-        width: Math.max(unitWidth[column.unit] || kindWidth[column.kind], Math.min(220, column.name.length * 7.6 + 34)),
+        width: Math.max(
+          unitWidth[column.unit] || kindWidth[column.kind],
+          Math.min(220, column.label.length * 7.6 + 34),
+        ),
         ...(isAmount(column) && column.unit !== 'time' && { align: 'end' as const }),
         descendingFirst: isAmount(column),
+        extra: column.extra,
         value: (row) => cellValue(row, column),
-        cell: (row) => <ScalarText value={row.values[column.name]} unit={column.unit} />,
+        cell: (row) => {
+          const value = row.values[column.name]
+          const to = column.refersTo === 'node' && typeof value === 'string' ? nodePath(row, value) : null
+          return to === null ? <ScalarText value={value} unit={column.unit} /> : <Link to={to}>{value}</Link>
+        },
       }),
     ),
   ]
 }
 
+const nodeOf = ({ cluster }: ShownRow, node: string): string => clusterPath(cluster, 'nodes', node)
+
+/** Which cluster a row is of, and of when it is: where a list is over many. */
+function fleetColumns(on: ReadonlyMap<string, TypeOnClusterView>): readonly Column<ShownRow>[] {
+  return [
+    {
+      id: 'cluster',
+      header: 'Cluster',
+      width: 180,
+      value: ({ cluster }) => cluster,
+      exports: [],
+      cell: ({ cluster }) => (
+        <ClusterCell name={cluster} displayName={on.get(cluster)?.displayName ?? cluster} to={clusterPath(cluster)} />
+      ),
+    },
+  ]
+}
+
+function asOfColumn(on: ReadonlyMap<string, TypeOnClusterView>): Column<ShownRow> {
+  const at = ({ cluster }: ShownRow) => on.get(cluster)?.part.freshness?.observedAt ?? null
+  return {
+    id: 'asOf',
+    header: 'As of',
+    width: 96,
+    align: 'end',
+    kind: 'time',
+    value: at,
+    exports: [],
+    cell: (row) => {
+      const read = at(row)
+      return read === null ? <Missing why="it was never read" /> : <Age at={read} suffix=" ago" />
+    },
+  }
+}
+
 interface RowsTableProps {
-  readonly cluster: string
+  /** null: rows of all clusters */
+  readonly cluster: string | null
   readonly type: string
   /** which of several sources; '' where there is one */
   readonly source: string
   readonly info: SourceView
   /** told of each answer: what goes for all rows */
-  readonly onPage: (page: CustomPageView, rows: ReadonlyMap<string, CustomRowView>) => void
-  readonly dim: boolean
+  readonly onPage?: (page: RowsPage, rows: ReadonlyMap<string, ShownRow>) => void
+  /** what is shown is of the past */
+  readonly isPast?: (row: ShownRow) => boolean
   readonly empty: ReactNode
 }
 
-/** Rows of one type on one cluster. Filter, order and pages are asked of the hub; they are loaded as somebody scrolls. */
-export function RowsTable({ cluster, type, source, info, onPage, dim, empty }: RowsTableProps): ReactNode {
+/** Rows of one type on one cluster, or on all. Filter, order and pages are asked of the hub; they are loaded as somebody scrolls. */
+export function RowsTable({ cluster, type, source, info, onPage, isPast, empty }: RowsTableProps): ReactNode {
   const { client } = useHub()
   const [text, setText] = useQueryValue('q')
   const [order] = useQueryValue('sort')
   const [chosen, setChosen] = usePreference(`columns.type.${type}`, '')
-  const columns = useMemo(() => rowColumns(info, (id) => rowPath(cluster, type, id)), [info, cluster, type])
+  const [on, setOn] = useState<ReadonlyMap<string, TypeOnClusterView>>(nowhere)
+  const columns = useMemo(() => {
+    const path = (row: ShownRow) =>
+      cluster === null
+        ? `${clusterPath(row.cluster, 'types', type)}?${new URLSearchParams({ row: row.rowId })}`
+        : rowPath(cluster, type, row.rowId)
+    const own = rowColumns<ShownRow>(info, path, nodeOf)
+    return cluster === null ? [...fleetColumns(on), ...own, asOfColumn(on)] : own
+  }, [info, cluster, type, on])
   const visible = useMemo(() => visibleColumns(columns, chosen), [columns, chosen])
   const typed = useSettled(useDeferredValue(text))
   const { question, faults } = useMemo(() => rowsQuestion(typed, info.columns), [typed, info.columns])
   const descending = order.startsWith('-')
-  const sortBy = columns.find(({ id }) => id === order.replace(/^-/, ''))?.id ?? 'name'
+  const usual = cluster === null ? 'cluster' : 'name'
+  const sortBy = columns.find(({ id }) => id === order.replace(/^-/, ''))?.id ?? usual
   const query = useMemo(
     () => ({
       ...question,
-      ...(sortBy !== 'name' && !sortBy.startsWith('value.') && { sort: sortBy }),
+      ...(sortBy !== usual && sortBy !== 'asOf' && !sortBy.startsWith('value.') && { sort: sortBy }),
       ...(descending && { order: 'desc' as const }),
       ...(source !== '' && { source }),
     }),
-    [question, sortBy, descending, source],
+    [question, sortBy, usual, descending, source],
   )
-  const { paged, pending, want, again } = useCustomRows(cluster, type, query)
+  const { paged, pending, want, again } = useRows(cluster, type, query)
   const here = paged.state === 'here' ? paged : null
   useEffect(() => {
-    if (here) onPage(here.page, here.rows)
+    if (!here) return
+    onPage?.(here.page, here.rows)
+    setOn(new Map(here.page.on.map((one) => [one.cluster, one])))
   }, [here, onPage])
 
   const rows = here?.rows ?? noRows
@@ -131,19 +199,14 @@ export function RowsTable({ cluster, type, source, info, onPage, dim, empty }: R
   const names = useMemo(() => ['name', 'namespace', ...info.columns.map(({ name }) => name)], [info.columns])
   const seen = useCallback((to: number) => want(to + ahead), [want])
   const total = here?.page.total ?? 0
-  const on = here?.page.on
-  const exported = on
-    ? [
-        ...visible,
-        ...partExports({ name: on.cluster, displayName: on.displayName }, on.part.freshness?.observedAt ?? null),
-      ]
-    : visible
+  const exported = [...visible.filter(({ id }) => id !== 'cluster' && id !== 'asOf'), ...originExports(on)]
+  const where = cluster ?? 'all clusters'
 
   if (paged.state === 'waiting') return <Skeleton label="Loading the rows" />
   if (paged.state === 'failed' && paged.problem.status !== 400)
     return <Failure problem={paged.problem} onRetry={again} title="The rows could not be loaded" />
   return (
-    <section className={`resource${pending ? ' is-pending' : ''}`} aria-label={`${type} of ${cluster}`}>
+    <section className={`resource${pending ? ' is-pending' : ''}`} aria-label={`${type} of ${where}`}>
       <div className="toolbar">
         <FilterBox
           text={text}
@@ -167,15 +230,17 @@ export function RowsTable({ cluster, type, source, info, onPage, dim, empty }: R
           >
             <a
               className="menu-item"
-              href={client.customRowsCsvUrl(cluster, type, { ...query, headings: 'labels' })}
-              download={`${type}-${cluster}.csv`}
+              href={csvUrl(client, cluster, type, query)}
+              download={`${type}-${cluster ?? 'fleet'}.csv`}
             >
               CSV of {plural(total, 'row')}
             </a>
             <button
               type="button"
               className="menu-item"
-              onClick={() => download(`${type}-${cluster}.json`, 'application/json', toJson(held.rows, exported))}
+              onClick={() =>
+                download(`${type}-${cluster ?? 'fleet'}.json`, 'application/json', toJson(held.rows, exported))
+              }
             >
               JSON of the {formatCount(held.rows.length)} loaded
             </button>
@@ -204,7 +269,7 @@ export function RowsTable({ cluster, type, source, info, onPage, dim, empty }: R
           )
         ) : (
           <Grid
-            caption={`${type} of ${cluster}`}
+            caption={`${type} of ${where}`}
             columns={visible}
             lines={lines}
             gone={held.gone}
@@ -213,7 +278,7 @@ export function RowsTable({ cluster, type, source, info, onPage, dim, empty }: R
             descending={descending}
             rowCount={Math.max(total, lines.length)}
             onSeen={seen}
-            dim={() => dim}
+            {...(isPast && { dim: isPast })}
           />
         )}
       </div>
@@ -223,11 +288,31 @@ export function RowsTable({ cluster, type, source, info, onPage, dim, empty }: R
 
 /** So many rows are loaded before they are scrolled to. */
 const ahead = 600
-const noRows: ReadonlyMap<string, CustomRowView> = new Map()
-const keyOf = ({ id }: CustomRowView) => id
+const noRows: ReadonlyMap<string, ShownRow> = new Map()
+const nowhere: ReadonlyMap<string, TypeOnClusterView> = new Map()
+const keyOf = ({ id }: ShownRow) => id
 
-const countText = (page: CustomPageView | undefined, total: number, filtered: boolean): string => {
-  const all = page?.on.part.count ?? total
+const csvUrl = (client: Client, cluster: string | null, type: string, query: CustomRowsQuery): string =>
+  cluster === null
+    ? client.fleetRowsCsvUrl(type, { ...query, headings: 'labels' })
+    : client.customRowsCsvUrl(cluster, type, { ...query, headings: 'labels' })
+
+/** Of which cluster a row is, and of when. */
+const originExports = (on: ReadonlyMap<string, TypeOnClusterView>): readonly ExportColumn<ShownRow>[] => [
+  ...clusterNameExports.map((column) => ({
+    ...column,
+    value: ({ cluster }: ShownRow) => column.value({ name: cluster, displayName: on.get(cluster)?.displayName ?? '' }),
+  })),
+  {
+    id: 'asOf',
+    header: 'As of',
+    kind: 'time',
+    value: ({ cluster }) => on.get(cluster)?.part.freshness?.observedAt ?? null,
+  },
+]
+
+const countText = (page: RowsPage | undefined, total: number, filtered: boolean): string => {
+  const all = page?.on.reduce((sum, { part }) => sum + part.count, 0) ?? total
   return filtered && all !== total ? `${formatCount(total)} of ${plural(all, 'row')}` : plural(total, 'row')
 }
 

@@ -35,7 +35,7 @@ function typeColumns(administrator: boolean): readonly Column<TypeView>[] {
       value: ({ type }) => type,
       cell: (row) => (
         <span className="name-cell">
-          <RowLink to={typesPath(row.type)}>{row.type}</RowLink>
+          <RowLink to={typesPath(row.type)}>{sourceOf(row)?.title ?? row.type}</RowLink>
           <span className="sub">
             {row.sources[0]?.kind} · <span className="mono">{row.sources[0]?.apiVersion}</span>
           </span>
@@ -122,7 +122,9 @@ function typeColumns(administrator: boolean): readonly Column<TypeView>[] {
       cell: ({ sources }) => (
         <span className="source-cell">
           {sources.length > 1 && <span className="short">▲ {formatCount(sources.length)}: </span>}
-          {administrator ? (
+          {sources[0]?.isDeclared === false ? (
+            <span className="quiet">every cluster has it</span>
+          ) : administrator ? (
             <Link to={typeEditorPath(sources[0]?.id ?? '')}>
               <IconPencil size={13} aria-hidden="true" /> {sources[0]?.id}
             </Link>

@@ -8,6 +8,7 @@ import { Age, Missing } from '../../components/text.tsx'
 import {
   type AggregatedView,
   type AggregationInfoView,
+  type SourceView,
   type TypeOnClusterView,
   type TypeView,
   unitText,
@@ -30,11 +31,13 @@ import {
 import type { Value } from '../../model/filter.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import type { Basis } from '../../model/sums.ts'
-import { clusterPath, Link, typeEditorPath, typesPath, whyPath } from '../../router.tsx'
+import { clusterPath, Link, typeEditorPath, typesPath, usePlace, whyPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { PageHeading } from '../../shell/page-heading.tsx'
+import { KindSummary } from './kind-summary.tsx'
 import { NotUpdated } from './not-updated.tsx'
 import { AggregatedText, notesOf, StandingCell } from './parts.tsx'
+import { RowsTable } from './rows-table.tsx'
 import { Tiles } from './tiles.tsx'
 import { watchClusters } from './type-list.tsx'
 
@@ -47,10 +50,11 @@ export function TypeAcrossClusters({ type }: { type: string }): ReactNode {
   const [fresh, again] = useFresh(ask)
   useRefresh(watchClusters, again, leastMs)
   const view = fresh.state === 'here' ? fresh.value : null
+  const title = (view && sourceOf(view)?.title) ?? type
   return (
     <>
-      <PageHeading title={type} after={view && <Standing view={view} />}>
-        {type}
+      <PageHeading title={title} after={view && <Standing view={view} />}>
+        {title}
       </PageHeading>
       {fresh.state === 'waiting' ? (
         <Skeleton label="Loading the type" />
@@ -114,7 +118,7 @@ function Standing({ view }: { view: TypeView }): ReactNode {
           ▲ {view.sources.length} MetricSources have this name
         </span>
       )}
-      {source &&
+      {source?.isDeclared &&
         (administrator ? (
           <Link to={typeEditorPath(source.id)} className="tag">
             <IconPencil size={12} aria-hidden="true" /> {source.id}
@@ -128,6 +132,10 @@ function Standing({ view }: { view: TypeView }): ReactNode {
 
 function Across({ view }: { view: TypeView }): ReactNode {
   const source = sourceOf(view)
+  const { query } = usePlace()
+  // Of a kind that every cluster has, people look for one of the things; of what is declared, at the clusters.
+  const usual = source?.isDeclared ? 'clusters' : 'rows'
+  const shown = new URLSearchParams(query).get('view') ?? usual
   const aggregations = source?.aggregations ?? []
   const totals = useMemo(() => {
     const found = new Map<string, FleetTotal>()
@@ -152,8 +160,18 @@ function Across({ view }: { view: TypeView }): ReactNode {
   return (
     <div className="stack">
       <h2 className="vh">Over all clusters</h2>
-      <Tiles aggregations={joined} values={values} note={note} dim={basis !== null && basis.current < basis.told} />
-      {basis && (
+      {source?.isDeclared === false ? (
+        <KindSummary
+          aggregations={joined}
+          values={values}
+          basis={basis}
+          isPast={basis !== null && basis.current < basis.told}
+          path={(filter) => `${typesPath(view.type)}?${new URLSearchParams({ q: filter })}`}
+        />
+      ) : (
+        <Tiles aggregations={joined} values={values} note={note} dim={basis !== null && basis.current < basis.told} />
+      )}
+      {basis && source?.isDeclared !== false && (
         <p className={basis.current < basis.told ? 'fine short' : 'fine'}>
           These numbers are <SumAge basis={basis} />.
         </p>
@@ -170,25 +188,78 @@ function Across({ view }: { view: TypeView }): ReactNode {
           several clusters do not make one.
         </p>
       )}
-      <ResourceTable
-        caption={`${view.type} by cluster`}
-        id="type-clusters"
-        noun={rows.size === 1 ? 'cluster' : 'clusters'}
-        rows={rows}
-        columns={columns}
-        words={wordsOf}
-        rowKey={keyOf}
-        sort="cluster"
-        rowHeight={44}
-        example="state:* rows>100"
-        dim={(on) => !isCurrentOn(on)}
+      {source && (
+        <nav className="view-switch" aria-label="Rows or clusters">
+          {(['rows', 'clusters'] as const).map((one) => (
+            <Link
+              key={one}
+              to={`${typesPath(view.type)}${one === usual ? '' : `?view=${one}`}`}
+              {...(shown === one && { 'aria-current': 'true' as const })}
+            >
+              {one === 'rows' ? 'All rows' : 'By cluster'}
+            </Link>
+          ))}
+        </nav>
+      )}
+      {source && shown === 'rows' ? (
+        <FleetRows view={view} source={source} />
+      ) : (
+        <ResourceTable
+          caption={`${view.type} by cluster`}
+          id="type-clusters"
+          noun={rows.size === 1 ? 'cluster' : 'clusters'}
+          rows={rows}
+          columns={columns}
+          words={wordsOf}
+          rowKey={keyOf}
+          sort="cluster"
+          rowHeight={44}
+          example="state:* rows>100"
+          dim={(on) => !isCurrentOn(on)}
+          empty={
+            <Empty title="On no cluster yet" icon={<IconTableOff size={30} aria-hidden="true" />}>
+              <p>The MetricSource is in force, and no cluster was asked for it so far. It appears here by itself.</p>
+            </Empty>
+          }
+        />
+      )}
+    </div>
+  )
+}
+
+/** Every row there is, of whichever cluster; those of a cluster that is not read now are of the past, and look so. */
+function FleetRows({ view, source }: { view: TypeView; source: SourceView }): ReactNode {
+  const past = useMemo(
+    () => new Set(view.clusters.filter((on) => !isCurrentOn(on)).map(({ cluster }) => cluster)),
+    [view.clusters],
+  )
+  const isPast = useCallback(({ cluster }: { readonly cluster: string }) => past.has(cluster), [past])
+  const unread = view.clusters.filter(({ part }) => part.freshness === null && part.outcome !== 'absent')
+  return (
+    <>
+      {unread.length > 0 && (
+        <p className="fine short">
+          ▲ Without {plural(unread.length, 'cluster')} that {unread.length === 1 ? 'was' : 'were'} never read:{' '}
+          {unread
+            .slice(0, 3)
+            .map(({ cluster }) => cluster)
+            .join(', ')}
+          {unread.length > 3 && ` and ${unread.length - 3} more`}.
+        </p>
+      )}
+      <RowsTable
+        cluster={null}
+        type={view.type}
+        source={view.sources.length > 1 ? source.id : ''}
+        info={source}
+        isPast={isPast}
         empty={
-          <Empty title="On no cluster yet" icon={<IconTableOff size={30} aria-hidden="true" />}>
-            <p>The MetricSource is in force, and no cluster was asked for it so far. It appears here by itself.</p>
+          <Empty title="None there" icon={<IconTableOff size={30} aria-hidden="true" />}>
+            <p>No cluster that was read has any that you may see.</p>
           </Empty>
         }
       />
-    </div>
+    </>
   )
 }
 

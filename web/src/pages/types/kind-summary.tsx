@@ -1,0 +1,59 @@
+import type { ReactNode } from 'react'
+import { SumAge } from '../../components/past.tsx'
+import type { AggregatedView, AggregationInfoView } from '../../contract.ts'
+import { isGroups, sayAmount, titleOf } from '../../model/custom.ts'
+import { termText } from '../../model/filter.ts'
+import { formatCount } from '../../model/format.ts'
+import type { Basis } from '../../model/sums.ts'
+import { Link } from '../../router.tsx'
+
+interface KindSummaryProps {
+  readonly aggregations: readonly AggregationInfoView[]
+  readonly values: Readonly<Record<string, AggregatedView | null>> | null
+  /** the rows that a filter chooses */
+  readonly path: (filter: string) => string
+  readonly isPast: boolean
+  /** of how many clusters, and of when; null: of the one the page is about */
+  readonly basis?: Basis | null
+}
+
+/** Most groups that are named: a table says the rest. */
+const mostGroups = 9
+
+/** What there is of a kind in one line: each group leads to its rows. */
+export function KindSummary({ aggregations, values, path, isPast, basis = null }: KindSummaryProps): ReactNode {
+  if (values === null) return null
+  const groups = aggregations.flatMap(({ name, groupBy }) => {
+    const value = values[name]
+    if (groupBy === null || value === undefined || !isGroups(value)) return []
+    const counted = Object.entries(value).filter((entry): entry is [string, number] => typeof entry[1] === 'number')
+    const named = counted.toSorted(([, a], [, b]) => b - a).slice(0, mostGroups)
+    return named.length === 0 ? [] : [{ name, groupBy, named, more: counted.length - named.length }]
+  })
+  const sums = aggregations.flatMap(({ name, unit, groupBy }) => {
+    const value = values[name]
+    return groupBy === null && typeof value === 'number' && value !== 0
+      ? [`${sayAmount(value, unit)} ${titleOf(name, unit).toLowerCase()}`]
+      : []
+  })
+  if (groups.length === 0) return null
+  return (
+    <div className={`kind-summary${isPast ? ' is-past' : ''}`}>
+      {groups.map(({ name, groupBy, named, more }) => (
+        <p key={name} className="standing">
+          {named.map(([group, count]) => (
+            <Link key={group} to={path(termText(groupBy, ':', group))} className="tag">
+              <b>{formatCount(count)}</b> {group}
+            </Link>
+          ))}
+          {more > 0 && <span className="sub">and {formatCount(more)} more</span>}
+        </p>
+      ))}
+      <p className={isPast ? 'fine short' : 'fine'}>
+        {sums.join(' · ')}
+        {sums.length > 0 && basis && ' · '}
+        {basis && <SumAge basis={basis} />}
+      </p>
+    </div>
+  )
+}
