@@ -33,15 +33,15 @@ function testOf(part: string): LabelTest | undefined {
   const [, setKey = '', how, list = ''] = SET.exec(part) ?? []
   if (how !== undefined && KEY.test(setKey)) {
     const values = new Set(list.split(',').map((value) => value.trim()))
-    return (labels) => values.has(valueOf(labels, setKey) ?? '\0') === (how === 'in')
+    return (labels) => values.has(labelOf(labels, setKey) ?? '\0') === (how === 'in')
   }
   const [, key = '', operator, value = ''] = EQUAL.exec(part) ?? []
   if (operator !== undefined && KEY.test(key))
-    return (labels) => (valueOf(labels, key) === value) === (operator !== '!=')
+    return (labels) => (labelOf(labels, key) === value) === (operator !== '!=')
   const isAbsent = part.startsWith('!')
   const name = isAbsent ? part.slice(1).trim() : part
-  return KEY.test(name) ? (labels) => (valueOf(labels, name) === undefined) === isAbsent : undefined
+  return KEY.test(name) ? (labels) => (labelOf(labels, name) === undefined) === isAbsent : undefined
 }
 
-const valueOf = (labels: Readonly<Record<string, string>>, key: string): string | undefined =>
+const labelOf = (labels: Readonly<Record<string, string>>, key: string): string | undefined =>
   Object.hasOwn(labels, key) ? labels[key] : undefined

@@ -96,7 +96,11 @@ function passes(tests: readonly Test[], place: number): boolean {
 
 // ── filters ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function testsOf(type: VisibleType, rows: Table, { namespace, labels, q = '', where = [] }: RowsQuery): readonly Test[] {
+function testsOf(
+  type: VisibleType,
+  rows: Table,
+  { namespace, labels, q = '', where = [] }: RowsQuery,
+): readonly Test[] {
   const words = [...new Set(q.toLowerCase().split(/\s+/))].filter(Boolean).slice(0, 10)
   return [
     ...(namespace === undefined ? [] : [(place: number) => rows.namespaceAt(place) === namespace]),

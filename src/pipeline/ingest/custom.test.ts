@@ -274,7 +274,7 @@ describe('a batch is refused', () => {
     ['a part that is nothing', [null]],
     ['a source twice', [part, part]],
     ['201 sources', Array.from({ length: 201 }, (_, i) => ({ ...part, source: `a/s${i}` }))],
-    ['a source without a namespace', [{ ...part, source: 'sizes' }]],
+    ['a source that is neither a namespace and name, nor a kind', [{ ...part, source: 'Sizes' }]],
     ['a source of three', [{ ...part, source: 'a/b/c' }]],
     ['a source that is a long text', [{ ...part, source: `a/${'b'.repeat(300)}` }]],
     ['no hash', [{ ...part, hash: 5 }]],
