@@ -60,7 +60,7 @@ export async function openHub(options: HubOptions, place: OwnerPlace, port: numb
     async settle() {
       await ingester.flushed()
       await state.flush()
-      await ingester.historyFlushed()
+      await ingester.flushed('history')
     },
   }
 }

@@ -52,12 +52,12 @@ async function aHub() {
       signal,
     )
   const cpu = async (from: number, to: number, stepMs: number) => {
-    await ingester.historyFlushed()
+    await ingester.flushed('history')
     const question = { cluster: east, scope: 'cluster', metrics: [metric], from, to, stepMs, maxSeries: 9 } as const
     return (await history.range(question)).series[0]?.values ?? []
   }
   const spans = async () => {
-    await ingester.historyFlushed()
+    await ingester.flushed('history')
     return history.spans({ cluster: east, from: 0, to: Date.now() })
   }
   return {

@@ -114,7 +114,7 @@ async function divide(wanted: DivisionWanted, former: Manifest): Promise<Manifes
     )
     const from = await inOrder(logs, async (log, i): Promise<FormerLog> => {
       const history = withHistory ? await notedPosition(olds[i]?.history ?? '') : log.lastIndex()
-      return { log, statePosition: positions.get(log.id) ?? -1, historyPosition: history }
+      return { log, positions: { state: positions.get(log.id) ?? -1, history } }
     })
     // What several had not given to the stores yet may all go to one.
     const to = await inOrder(news, ({ log }) => logIn(log, former.of))

@@ -3,11 +3,11 @@ import { connectionReconcilers, type Defaults, type RoleGap, sourceTrial } from 
 import { Manager } from '#controller'
 import { type EventBus, openEvents } from '#events'
 import type { HistoryStore } from '#history'
-import { Ingester } from '#ingest'
+import { Ingester, type LogSink } from '#ingest'
 import { ClientPool, type KubeClient } from '#kube'
 import { type ClusterName, type OwnerPlace, seconds, soleOwner, systemClock } from '#model'
 import { OutboundGuard } from '#outbound'
-import { type Metrics, openLog, type Part } from '#runtime'
+import { type Log, type Metrics, openLog, type Part } from '#runtime'
 import type { StateStore } from '#state'
 import type { CollectionConfig } from './config.ts'
 import type { IngesterConfig } from './config-push.ts'
@@ -35,6 +35,8 @@ export interface OwningOptions {
   readonly catalog: () => SourceCatalog
   /** opened as state is; absent: no history is kept */
   readonly openHistory?: () => Promise<HistoryStore>
+  /** who reads the log beside state and history; asked when it is open. Default: nobody */
+  readonly consumers?: (log: Log) => readonly LogSink<unknown>[]
   /** runs as long as clusters are read and agents received */
   readonly beside?: (signal: AbortSignal) => Promise<void>
   /** hears what the agent of a cluster may not read though MetricSources ask for it */
@@ -84,6 +86,7 @@ export function owning(options: OwningOptions): Owning {
         state: state.get(),
         events: events.get(),
         ...(history && { history: history.get() }),
+        ...(options.consumers && { consumers: options.consumers(log.get()) }),
         logger: logger.child({ part: 'ingester' }),
         metrics,
       },

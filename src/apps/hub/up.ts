@@ -149,7 +149,7 @@ export async function up({
         },
         signal,
       )
-      if (batches > 0) await collect.ingester().historyFlushed()
+      if (batches > 0) await collect.ingester().flushed('history')
       logger.info({ batches, ms: systemClock.now() - at }, 'the simulated past is in history')
     },
     logger,

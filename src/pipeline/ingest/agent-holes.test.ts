@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Batch, type Loss, ownerOf } from '#model'
-import type { StateRecord } from '#state'
 import { aBatch, connected, T0, west } from '../state/test/fleet-words.ts'
-import { chooseUse } from './choose-use.ts'
+import { isForHistory, isForState } from './choose-use.ts'
 import { decodeSnapshot, dividedBooks, encodeSnapshot, Ledger } from './ledger.ts'
+import type { LogEntry } from './log-record.ts'
 import { HUB_ORIGIN, PULL } from './origins.ts'
 
 const EVERY = 30_000
@@ -17,34 +17,35 @@ const noHole = () => {
 /** The hub's log and what it says of holes; a kill may come between a batch and the hole that it shows. */
 class Hub {
   ledger = new Ledger(noHole)
-  readonly log: StateRecord[] = []
+  readonly log: LogEntry[] = []
   #kept = encodeSnapshot(this.ledger.snapshot(), LOG)
 
   constructor(intervalMs = EVERY) {
-    this.take(connected(west, { intervalMs }))
+    this.take({ record: connected(west, { intervalMs }) })
   }
 
-  take(record: StateRecord): void {
-    this.log.push(record)
-    this.ledger.note(record, this.log.length - 1)
+  take(entry: LogEntry): void {
+    this.log.push(entry)
+    this.ledger.note(entry, this.log.length - 1)
   }
 
   batch(batch: Batch): void {
     const { origin = PULL, sequence, collectedAt: at } = batch
     if (this.ledger.has(west, origin, sequence)) return
     const offered = { origin, sequence, at, hasSamples: !batch.partial && !batch.failure }
-    const into = chooseUse(this.ledger.known(west, EVERY), offered)
-    this.take({ kind: 'batch', batch, receivedAt: at, into })
+    const known = this.ledger.known(west, EVERY)
+    const names = [isForState(known, offered) ? 'state' : '', isForHistory(known, offered) ? 'history' : '']
+    this.take({ record: { kind: 'batch', batch, receivedAt: at }, audience: new Set(names.filter(Boolean)) })
   }
 
   lost(loss: Loss): void {
     if (!this.ledger.has(west, loss.origin, loss.sequence))
-      this.take({ kind: 'lost', cluster: west, loss, at: loss.to })
+      this.take({ record: { kind: 'lost', cluster: west, loss, at: loss.to } })
   }
 
   tell(): void {
     for (const loss of this.ledger.untold(west))
-      this.take({ kind: 'lost', cluster: west, loss, at: loss.to, into: 'history' })
+      this.take({ record: { kind: 'lost', cluster: west, loss, at: loss.to }, audience: new Set(['history']) })
   }
 
   keep(): void {
@@ -53,7 +54,7 @@ class Hub {
 
   kill(): void {
     this.ledger = new Ledger(noHole, decodeSnapshot(this.#kept, LOG))
-    for (const [index, record] of this.log.entries()) this.ledger.note(record, index)
+    for (const [index, entry] of this.log.entries()) this.ledger.note(entry, index)
   }
 
   divide(owners: number): void {
@@ -65,7 +66,7 @@ class Hub {
 
   holes(): readonly [cause: string, from: number, to: number][] {
     return this.log
-      .flatMap((record) => (record.kind === 'lost' && record.loss.origin === HUB_ORIGIN ? [record.loss] : []))
+      .flatMap(({ record }) => (record.kind === 'lost' && record.loss.origin === HUB_ORIGIN ? [record.loss] : []))
       .sort((a, b) => a.from - b.from)
       .map(({ cause, from, to }) => [cause, (from - T0) / EVERY, (to - T0) / EVERY])
   }
@@ -201,7 +202,7 @@ describe('the holes of a cluster with an agent', () => {
   it('are none where the interval became shorter and the agent has not heard of it', () => {
     const hub = new Hub(10 * EVERY)
     for (const n of [1, 2, 3]) hub.batch(round('agent', n, 10 * n))
-    hub.take(connected(west, { intervalMs: EVERY }))
+    hub.take({ record: connected(west, { intervalMs: EVERY }) })
     for (const n of [4, 5]) hub.batch(round('agent', n, 10 * n))
     hub.batch(round('agent', 6, 51))
     hub.tell()

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Ranges } from '#model'
-import { chooseUse, coveredWith, type Live, takesHistory, takesState } from './choose-use.ts'
+import { wordOf } from './audience.ts'
+import { coveredWith, isForHistory, isForState, type Live } from './choose-use.ts'
 
 const INTERVAL = 30_000
 
@@ -13,13 +14,19 @@ function aCluster(intervalMs = INTERVAL) {
   return {
     kept,
     offer(origin: string, sequence: number, at: number, hasSamples = true) {
-      const use = chooseUse({ live, covered, intervalMs }, { origin, sequence, at, hasSamples })
-      if (takesState(use)) live = { origin, sequence, at }
-      if (takesHistory(use)) {
+      const [known, offered] = [
+        { live, covered, intervalMs },
+        { origin, sequence, at, hasSamples },
+      ]
+      const audience = new Set<string>()
+      if (isForState(known, offered)) audience.add('state')
+      if (isForHistory(known, offered)) audience.add('history')
+      if (audience.has('state')) live = { origin, sequence, at }
+      if (audience.has('history')) {
         covered.set(origin, coveredWith(covered.get(origin) ?? [], at, intervalMs))
         kept.push({ origin, at })
       }
-      return use
+      return wordOf(audience)
     },
   }
 }
@@ -106,7 +113,7 @@ describe('where a batch belongs', () => {
         const applied: Live[] = []
         for (const [origin, sequence, time] of offers) {
           const use = cluster.offer(origin, sequence, time)
-          if (takesState(use)) applied.push({ origin, sequence, at: time })
+          if (use === 'both' || use === 'state') applied.push({ origin, sequence, at: time })
         }
         for (const [i, { origin, sequence, at: time }] of applied.entries()) {
           const before = applied[i - 1]

@@ -1,5 +1,4 @@
 import { nearRanges, type Ranges, withRange } from '#model'
-import type { BatchUse } from '#state'
 
 /** The newest batch of a cluster that state takes. */
 export interface Live {
@@ -17,8 +16,14 @@ export interface Known {
   readonly intervalMs: number
 }
 
+/** A batch that is offered. */
+export interface Offered extends Live {
+  /** there are numbers in it */
+  readonly hasSamples: boolean
+}
+
 /*
- * Where a batch belongs, decided once, when it is taken, and written into its record.
+ * Where a batch belongs, decided once by each consumer, when it is taken, and written into its record.
  *
  *   state    it is newer than the newest: by its number within one origin, by its time between two
  *   history  no other origin has samples of its time: none of its spans holds it or ends within half an interval
@@ -26,19 +31,13 @@ export interface Known {
  * Spans of one origin are one where they are at most one and a half intervals apart, so that a single round that came
  * late tears no hole. One origin never stands in its own way: its numbers tell its batches apart.
  */
-export function chooseUse(known: Known, offered: Live & { readonly hasSamples: boolean }): BatchUse {
-  const forState = isNewer(offered, known.live)
-  const forHistory = offered.hasSamples && !isCovered(known, offered)
-  if (forState) return forHistory ? 'both' : 'state'
-  return forHistory ? 'history' : 'none'
-}
+export const isForState = ({ live }: Known, offered: Offered): boolean => isNewer(offered, live)
+export const isForHistory = (known: Known, offered: Offered): boolean =>
+  offered.hasSamples && !isCovered(known, offered)
 
 /** The spans of an origin with a batch of this time, which history took. */
 export const coveredWith = (spans: Ranges, at: number, intervalMs: number): Ranges =>
   withRange(spans, [at, at], 1.5 * intervalMs)
-
-export const takesState = (use: BatchUse): boolean => use === 'both' || use === 'state'
-export const takesHistory = (use: BatchUse): boolean => use === 'both' || use === 'history'
 
 function isNewer({ origin, sequence, at }: Live, live: Live | undefined): boolean {
   if (!live) return true

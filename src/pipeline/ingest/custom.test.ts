@@ -194,7 +194,7 @@ describe('samples of MetricSources', () => {
     })
     await hub.ingester.accept({ batch: round })
     await hub.ingester.accept({ batch: { ...round, sequence: ++sequence, collectedAt: T0 + 70_000 } })
-    await hub.ingester.historyFlushed()
+    await hub.ingester.flushed('history')
     expect(history.told).toEqual([
       [0, 'team/sizes total 0'],
       [10_000, 'team/sizes total 10'],
@@ -211,7 +211,7 @@ describe('samples of MetricSources', () => {
     await hub.ingester.accept({ batch: at(600, 100, 7) })
     for (const [i, second] of [0, 4, 11, 15, 22].entries())
       await hub.ingester.accept({ batch: at(second, i + 1, second, { backfill: true }) })
-    await hub.ingester.historyFlushed()
+    await hub.ingester.flushed('history')
     expect(history.told.map(([time]) => time)).toEqual([600_000, 0, 11_000, 22_000])
   })
 
@@ -228,7 +228,7 @@ describe('samples of MetricSources', () => {
         backfill: true,
       }),
     })
-    await hub.ingester.historyFlushed()
+    await hub.ingester.flushed('history')
     expect(history.told.map(([time]) => time)).toEqual([1_000, 1_500])
   })
 })
@@ -246,7 +246,7 @@ describe('records of the log and between processes', () => {
       ],
       { base: 1 },
     )
-    const record = { kind: 'batch', batch, receivedAt: 5, into: 'both' } as const
+    const record = { kind: 'batch', batch, receivedAt: 5 } as const
     const read = decodeLogEntry(encodeLogEntry({ record }))?.record
     const again = batchOf(JSON.parse(JSON.stringify(plainBatch(batch))))
     for (const one of [read?.kind === 'batch' ? read.batch : undefined, again]) {

@@ -7,7 +7,7 @@ import { openEvents } from '#events'
 import { samplesOf } from '#history'
 import { type Batch, type ClusterName, ownerOf, parseClusterName } from '#model'
 import { type Log, LogFullError, type Logger, type LogOptions, openLog, silentLogger } from '#runtime'
-import { type BatchUse, EmbeddedStateStore, type StateRecord } from '#state'
+import { EmbeddedStateStore, type StateRecord } from '#state'
 import { batchFromOriginal, encodeRequest, originalFromBatch, readOriginal } from '#wire'
 import {
   aBatch,
@@ -23,6 +23,7 @@ import {
   T0,
   west,
 } from '../state/test/fleet-words.ts'
+import { type AudienceWord, audienceOf } from './audience.ts'
 import { divideLogs, type FormerLog } from './division.ts'
 import { Ingester } from './ingester.ts'
 import { LedgerFile } from './ledger-file.ts'
@@ -63,12 +64,14 @@ function listening() {
   return { told, logger: { ...silentLogger, error, child: () => silentLogger } satisfies Logger }
 }
 
-const behind = { statePosition: -1, historyPosition: -1 }
+const at = (state: number, history: number) => ({ positions: { state, history } })
+const behind = at(-1, -1)
 const batch = aBatch(west, 5, [complete('node', aNode('n1'))], { origin: 'a', source: 'push' })
 const samples = samplesOf(batch)
 if (!samples) throw new Error('it has some')
-const batchEntry = (into: BatchUse, more: Partial<Batch> = {}): LogEntry => ({
-  record: { kind: 'batch', batch: { ...batch, ...more }, receivedAt: T0, into },
+const batchEntry = (into: AudienceWord, more: Partial<Batch> = {}): LogEntry => ({
+  record: { kind: 'batch', batch: { ...batch, ...more }, receivedAt: T0 },
+  audience: audienceOf({ into }),
   ...(into !== 'state' && into !== 'none' && { samples }),
 })
 const loss = {
@@ -81,9 +84,12 @@ const loss = {
   count: 2,
   keptEveryMs: 0,
 } as const
-const lostEntry = (more: { into?: BatchUse; count?: number } = {}): LogEntry => {
+const lostEntry = (more: { into?: AudienceWord; count?: number } = {}): LogEntry => {
   const { into, count = 2 } = more
-  return { record: { kind: 'lost', cluster: west, loss: { ...loss, count }, at: T0, ...(into && { into }) } }
+  return {
+    record: { kind: 'lost', cluster: west, loss: { ...loss, count }, at: T0 },
+    ...(into && { audience: audienceOf({ into }) }),
+  }
 }
 const original = (() => {
   const message = encodeRequest({ payload: { case: 'metrics', value: originalFromBatch(batch) } })
@@ -95,16 +101,16 @@ const original = (() => {
     batch: batchFromOriginal(read.metrics, head, undefined, read.nodes),
     receivedAt: T0,
   } as const
-  return { record: { ...record, into: 'both' }, message, samples } satisfies LogEntry
+  return { record, audience: audienceOf({ into: 'both' }), message, samples } satisfies LogEntry
 })()
 
 type Left = 'both' | 'state' | 'history' | undefined
 /** Where stores are: what is left for whom of a record that was for both, for state, for history. */
 const positions = {
-  'both behind': { statePosition: -1, historyPosition: -1, both: 'both', state: 'state', history: 'history' },
-  'state ahead': { statePosition: 0, historyPosition: -1, both: 'history', state: undefined, history: 'history' },
-  'history ahead': { statePosition: -1, historyPosition: 0, both: 'state', state: 'state', history: undefined },
-  'both at the end': { statePosition: 0, historyPosition: 0, both: undefined, state: undefined, history: undefined },
+  'both behind': { ...at(-1, -1), both: 'both', state: 'state', history: 'history' },
+  'state ahead': { ...at(0, -1), both: 'history', state: undefined, history: 'history' },
+  'history ahead': { ...at(-1, 0), both: 'state', state: 'state', history: undefined },
+  'both at the end': { ...at(0, 0), both: undefined, state: undefined, history: undefined },
 } satisfies Record<string, Omit<FormerLog, 'log'> & Record<'both' | 'state' | 'history', Left>>
 
 const kinds: [name: string, entry: LogEntry, was: 'both' | 'state' | 'history' | 'none'][] = [
@@ -150,15 +156,14 @@ describe('divideLogs', () => {
     expect(divided.records).toBe(left ? 1 : 0)
     if (!left) return expect(payload).toBeUndefined()
     const { record } = entry
-    const kept = {
-      ...record,
-      ...((record.kind === 'batch' || (record.kind === 'lost' && left !== 'both')) && { into: left }),
-    } as StateRecord
+    const isTold = record.kind === 'batch' || (record.kind === 'lost' && left !== 'both')
+    const audience = isTold && { audience: audienceOf({ into: left }) }
     const bytes = payload as Buffer
-    if (kept.kind !== 'batch') return expect(decodeLogEntry(bytes)).toEqual({ record: kept })
-    const without = { ...kept, batch: { ...kept.batch, parts: [] } }
+    if (record.kind !== 'batch') return expect(decodeLogEntry(bytes)).toEqual({ record, ...audience })
+    const without = { ...record, batch: { ...record.batch, parts: [] } }
     const { custom: _, ...plain } = without.batch
-    expect(decodeLogEntry(bytes)?.record).toEqual(left === 'history' ? { ...without, batch: plain } : kept)
+    const kept = left === 'history' ? { ...without, batch: plain } : record
+    expect(decodeLogEntry(bytes)).toEqual({ record: kept, ...audience })
     const own = left === 'state' ? undefined : samples
     expect(decodeLogEntry(bytes, 'samples')?.samples).toEqual(own)
     // What an original told stays as it told it.
@@ -176,10 +181,10 @@ describe('divideLogs', () => {
     }
     expect(await left('both', positions['both behind'])).toEqual([{ record }, undefined])
     expect(await left('state', positions['history ahead'])).toEqual([
-      { record: { ...record, into: 'state' } },
+      { record, audience: new Set(['state']) },
       undefined,
     ])
-    const late = { record: { ...record, into: 'history', batch: { ...batch, parts: [] } } }
+    const late = { record: { ...record, batch: { ...batch, parts: [] } }, audience: new Set(['history']) }
     expect(await left('history', positions['state ahead'])).toEqual([late, samples])
     expect(await left('none', positions['both at the end'])).toEqual([undefined, undefined])
   })
@@ -198,7 +203,7 @@ describe('divideLogs', () => {
     }
     const before = Math.max(...former.map((log) => log.lastIndex()))
     const to = [await aLog('t1'), await aLog('t2'), await aLog('t3')]
-    const from = former.map((log, i) => ({ log, statePosition: -1, historyPosition: i === 0 ? 500 : -1 }))
+    const from = former.map((log, i) => ({ log, ...at(-1, i === 0 ? 500 : -1) }))
     const divided = await divideLogs({ from, to, logger: silentLogger })
     expect(divided).toEqual({ clusters: 12, records: 36, unreadable: 0 })
     for (const [i, log] of to.entries()) {
@@ -221,7 +226,7 @@ describe('divideLogs', () => {
     const former = await aLog('former')
     await write(former, [{ record: connected(west) }, batchEntry('both')])
     const to = await aLog('new')
-    const place = { statePosition: former.lastIndex(), historyPosition: former.lastIndex() }
+    const place = at(former.lastIndex(), former.lastIndex())
     expect((await divideLogs({ from: [{ log: former, ...place }], to: [to], logger: silentLogger })).records).toBe(0)
     await to[Symbol.asyncDispose]()
     const again = await aLog('new')
@@ -255,7 +260,7 @@ describe('divideLogs', () => {
     ])
       await write(former, [entry])
     const to = await aLog('new')
-    const from = [{ log: former, statePosition: former.lastIndex(), historyPosition: -1 }]
+    const from = [{ log: former, ...at(former.lastIndex(), -1) }]
     expect((await divideLogs({ from, to: [to], logger: silentLogger })).records).toBe(1)
     await using state = await EmbeddedStateStore.open({ directory: join(directory, 'state') })
     await state.apply([connected(west)], -1)
@@ -291,7 +296,7 @@ describe('divideLogs', () => {
       batchEntry('history', { origin: 'b', sequence: 4 }),
     ])
     const to = await aLog('new')
-    const from = former.map((log) => ({ log, statePosition: log.lastIndex(), historyPosition: log.lastIndex() }))
+    const from = former.map((log) => ({ log, ...at(log.lastIndex(), log.lastIndex()) }))
     expect(await divideLogs({ from, to: [to], logger: silentLogger })).toEqual({
       clusters: 1,
       records: 0,
@@ -367,7 +372,6 @@ describe('divideLogs', () => {
         kind: 'batch',
         batch: aBatch(cluster, 20, [complete('node', aNode('n1'))], agents),
         receivedAt: T0,
-        into: 'both',
       },
     ]
     await state.apply([...known(west), ...known(east)], -1)
@@ -399,7 +403,7 @@ describe('a loss that only one store lacks', () => {
     await using ingester = await Ingester.open({ log, state, history, events: openEvents({ kind: 'in-process' }) })
     await ingester.connect(west, facts())
     await ingester.flushed()
-    await ingester.historyFlushed()
+    await ingester.flushed('history')
     expect(state.cluster('west')?.events.filter(({ type }) => type === 'collection.lost')).toHaveLength(events)
     expect(history.lossesOf('west')).toHaveLength(losses)
   })

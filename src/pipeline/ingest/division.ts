@@ -1,17 +1,18 @@
 import { invariant, ownerOf, type SequenceRange } from '#model'
 import type { Log, Logger, LogRecord } from '#runtime'
-import type { BatchUse, StateRecord } from '#state'
-import { takesHistory, takesState } from './choose-use.ts'
+import { HISTORY, isFor } from './audience.ts'
 import { dividedBooks } from './ledger.ts'
-import { LedgerFile } from './ledger-file.ts'
-import { decodeLogEntry, narrowedLogEntry } from './log-record.ts'
+import { LEDGER, LedgerFile } from './ledger-file.ts'
+import { decodeLogEntry, type LogEntry, narrowedLogEntry } from './log-record.ts'
 
 /** A log as a former division left it. Nobody else has it open. */
 export interface FormerLog {
   readonly log: Log
-  /** index of its last record that is in state, that is in history; -1: none. Without a history: its last index */
-  readonly statePosition: number
-  readonly historyPosition: number
+  /**
+   * Index of its last record that each store has, by the name of the consumer; -1: none. What is not kept any more, such as
+   * history where it is off, has all. Of consumers that are not named here the log's checkpoint counts.
+   */
+  readonly positions: Readonly<Record<string, number>>
 }
 
 export interface DivisionOptions {
@@ -34,7 +35,10 @@ export interface Divided {
   readonly unreadable: number
 }
 
-interface Former extends FormerLog {
+interface Former {
+  readonly log: Log
+  /** of every consumer of any of the logs */
+  readonly positions: ReadonlyMap<string, number>
   readonly file: LedgerFile
 }
 
@@ -58,14 +62,20 @@ export async function divideLogs({ from, to, logger, signal }: DivisionOptions):
     'a new log holds nothing',
   )
   const formers: Former[] = []
-  for (const former of from) {
-    formers.push({ ...former, file: await LedgerFile.open(former.log, logger, () => undefined) })
+  const names = consumersOf(from)
+  for (const { log, positions } of from) {
+    const known = log.checkpoints()
+    formers.push({
+      log,
+      positions: new Map(names.map((name) => [name, positions[name] ?? known.get(name) ?? -1])),
+      file: await LedgerFile.open(log, logger, () => undefined),
+    })
   }
   const copies = new Copies(to, signal)
   const first = 1 + Math.max(-1, ...formers.flatMap(positionsOf))
   for (const log of to) {
     // While the stores have read nothing, nothing may be deleted, however much it is.
-    for (const store of ['state', 'history']) log.checkpoint(store)
+    for (const name of names) log.checkpoint(name)
     // Whatever was heard later has a higher index, also across the division.
     log.advance(first)
   }
@@ -85,28 +95,35 @@ export async function divideLogs({ from, to, logger, signal }: DivisionOptions):
   return { clusters: divided.reduce((sum, books) => sum + books.size, 0), records: copies.count, unreadable }
 }
 
-const positionsOf = ({ log, statePosition, historyPosition, file }: Former): number[] => [
+const consumersOf = (from: readonly FormerLog[]): readonly string[] => [
+  ...new Set(
+    from
+      .flatMap(({ log, positions }) => [...Object.keys(positions), ...log.checkpoints().keys()])
+      .filter((name) => name !== LEDGER),
+  ),
+]
+
+const positionsOf = ({ log, positions, file }: Former): number[] => [
   log.lastIndex(),
-  statePosition,
-  historyPosition,
+  ...positions.values(),
   file.ledger.position(),
 ]
 
 /** @returns how many records could not be read */
 async function carryOver(former: Former, copies: Copies, logger: Logger, signal?: AbortSignal): Promise<number> {
-  const { log, statePosition, historyPosition, file } = former
-  const from = Math.min(file.ledger.position(), statePosition, historyPosition) + 1
+  const { log, positions, file } = former
+  const from = Math.min(file.ledger.position(), ...positions.values()) + 1
   let unreadable = 0
   for await (const { index, payload } of log.read(from, signal)) {
-    const record = decodeLogEntry(payload, 'head')?.record
-    if (!record) {
+    const entry = decodeLogEntry(payload, 'head')
+    if (!entry) {
       unreadable++
       logger.error({ log: log.id, index }, "a record of the hub's log cannot be read: it is not carried over")
       continue
     }
-    file.ledger.note(record, index)
-    const copy = copyFor(former, { index, payload }, record)
-    if (copy) await copies.add(clusterOf(record), copy)
+    file.ledger.note(entry, index)
+    const copy = copyFor(former, { index, payload }, entry)
+    if (copy) await copies.add(clusterOf(entry), copy)
   }
   const { damagedPlaces, damagedBytes } = log.stats()
   if (damagedPlaces === 0) return unreadable
@@ -116,31 +133,21 @@ async function carryOver(former: Former, copies: Copies, logger: Logger, signal?
 }
 
 /** What of a record is for those who lack it; undefined: nothing. */
-function copyFor(former: Former, { index, payload }: LogRecord, record: StateRecord): Buffer | undefined {
-  const said = useOf(record)
-  const forState = takesState(said) && index > former.statePosition
-  const forHistory = takesHistory(said) && index > former.historyPosition
-  const into = forState ? (forHistory ? 'both' : 'state') : forHistory ? 'history' : 'none'
-  return into === said && into !== 'none' ? payload : narrowedLogEntry(payload, into)
+function copyFor({ positions }: Former, { index, payload }: LogRecord, entry: LogEntry): Buffer | undefined {
+  const readers = [...positions.keys()].filter((name) => isRead(entry, name))
+  const lacking = readers.filter((name) => index > (positions.get(name) ?? -1))
+  if (lacking.length > 0 && lacking.length === readers.length) return payload
+  return narrowedLogEntry(payload, new Set(lacking))
 }
 
-/** For whom a record was when it was taken. */
-function useOf(record: StateRecord): BatchUse {
-  switch (record.kind) {
-    case 'batch':
-      return record.into ?? 'both'
-    case 'lost':
-      return record.loss.count === 0 ? 'none' : (record.into ?? 'both')
-    case 'connection':
-    case 'agent':
-    case 'unread':
-    case 'removed':
-    case 'source-removed':
-      return 'state'
-  }
+/** Whether a record was for this consumer when it was taken. */
+function isRead({ record, audience }: LogEntry, consumer: string): boolean {
+  if (record.kind === 'lost' && record.loss.count === 0) return false
+  if (consumer === HISTORY && record.kind !== 'batch' && record.kind !== 'lost') return false
+  return isFor(audience, consumer)
 }
 
-const clusterOf = (record: StateRecord) => (record.kind === 'batch' ? record.batch.cluster : record.cluster)
+const clusterOf = ({ record }: LogEntry) => (record.kind === 'batch' ? record.batch.cluster : record.cluster)
 
 /** Records on their way into the new logs: few at a time, in the order they are given. */
 class Copies {

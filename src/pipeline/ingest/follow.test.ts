@@ -90,7 +90,7 @@ describe.skipIf(redisMissing)(`manager and api${redisMissing ? ` (skipped: ${red
       await push(sequence, sequence === 1)
     }
     await ingester.flushed()
-    await ingester.historyFlushed()
+    await ingester.flushed('history')
     const expected = [...nodes(60).keys()]
     await eventually('the mirror is there', () => mirror.cluster('east')?.sequence === 60)
     await using again = await openState({ kind: 'redis', connection: server, logId: log.id })

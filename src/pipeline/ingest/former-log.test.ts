@@ -33,7 +33,7 @@ describe('the log of a former build', () => {
     await using history = await FileHistory.open(join(directory, 'history'))
     await using events = openEvents({ kind: 'in-process' })
     await using ingester = await Ingester.open({ log, state, events, history, clock })
-    const settled = () => Promise.all([ingester.flushed(), ingester.historyFlushed()])
+    const settled = () => Promise.all([ingester.flushed(), ingester.flushed('history')])
     await settled()
     expect(log.stats()).toMatchObject({ damagedPlaces: 0, tornBytes: 0 })
     expect(log.lastIndex()).toBe(20)

@@ -86,7 +86,7 @@ describe('the holes of a hub', () => {
       for (const part of [ingester, events, history, state, log]) await part[Symbol.asyncDispose]()
     }
     const spans = async (to: number) => {
-      await ingester.historyFlushed()
+      await ingester.flushed('history')
       const found = await history.spans({ cluster: 'west', from: T0, to })
       return found.map(({ cause, from, to, count }) => [cause, (from - T0) / S, (to - T0) / S, count])
     }
@@ -135,7 +135,7 @@ describe('the holes of a hub', () => {
         now = T0 + round * 30 * S
         await ingester.accept({ batch: read(round * 30) })
         await ingester.flushed()
-        await ingester.historyFlushed()
+        await ingester.flushed('history')
       }
     }
     const first = await open()

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { EventBus } from '#events'
-import { type HistoryRecord, type HistoryStore, samplesOf } from '#history'
+import { type HistoryStore, samplesOf } from '#history'
 import {
   type AgentFacts,
   type Batch,
@@ -11,6 +11,7 @@ import {
   countInRanges,
   FleetError,
   type HoleCause,
+  invariant,
   type Loss,
   missingFrom,
   type SampleSet,
@@ -20,14 +21,15 @@ import {
   systemClock,
 } from '#model'
 import { backoffMs, type Log, LogFullError, type Logger, type Metrics, silentLogger } from '#runtime'
-import type { BatchUse, StateRecord, StateStore } from '#state'
+import type { StateStore } from '#state'
+import { type Audience, HISTORY, isFor, STATE, wordOf } from './audience.ts'
 import { batchCheck, checkLoss } from './check-batch.ts'
-import { chooseUse, takesHistory, takesState } from './choose-use.ts'
+import type { Offered } from './choose-use.ts'
 import { BaseMismatchError, ClusterNotConnectedError, IngestBusyError, InvalidBatchError } from './errors.ts'
 import { Holes, type Round } from './holes.ts'
 import type { Ledger } from './ledger.ts'
-import { LedgerFile } from './ledger-file.ts'
-import { LogConsumer } from './log-consumer.ts'
+import { LEDGER, LedgerFile } from './ledger-file.ts'
+import { LogConsumer, type LogSink } from './log-consumer.ts'
 import { decodeLogEntry, encodeLogEntry, type LogEntry } from './log-record.ts'
 import { lostWith } from './lost-history.ts'
 import { isAgent, PULL } from './origins.ts'
@@ -41,6 +43,8 @@ export interface IngesterOptions {
   readonly events: EventBus
   /** absent: samples are not kept */
   readonly history?: HistoryStore
+  /** who else reads the log, each at its own pace and from its own position; their names are theirs alone, for ever */
+  readonly consumers?: readonly LogSink<unknown>[]
   readonly clock?: Clock
   readonly logger?: Logger
   readonly metrics?: Metrics
@@ -102,10 +106,12 @@ export class Ingester implements AsyncDisposable {
   readonly #entries = new Map<ClusterName, Entry>()
   readonly #file: LedgerFile
   readonly #ledger: Ledger
-  readonly #state: LogConsumer<StateRecord>
-  readonly #history: LogConsumer<HistoryRecord> | undefined
+  readonly #consumers: ReadonlyMap<string, LogConsumer<unknown>>
   readonly #maxWaiting: number
-  readonly #count: { ended(result: 'accepted' | 'duplicate' | 'refused' | 'failed'): void; used(use: BatchUse): void }
+  readonly #count: {
+    ended(result: 'accepted' | 'duplicate' | 'refused' | 'failed'): void
+    used(audience: Audience): void
+  }
   /** no sequence below was ever given to a cluster that is gone: a late batch of it never hides a new one */
   #sequenceFloor = 0
   /** clusters whose agent was connected to a former process and has not been heard of since */
@@ -118,7 +124,8 @@ export class Ingester implements AsyncDisposable {
   #closed = false
 
   private constructor(options: IngesterOptions, file: LedgerFile) {
-    const { log, state, events, history, clock = systemClock, logger = silentLogger, metrics } = options
+    const { log, state, events, history, consumers = [] } = options
+    const { clock = systemClock, logger = silentLogger, metrics } = options
     const { random = Math.random, maxPendingBytes = 64 * 2 ** 20 } = options
     this.#log = log
     this.#clock = clock
@@ -131,18 +138,21 @@ export class Ingester implements AsyncDisposable {
     const backoff = (attempt: number) => backoffMs(attempt, { fromMs: 100, toMs: 5_000, random })
     const common = { log, clock, logger, maxPendingBytes, backoff, ...(metrics && { metrics }) }
     const onMissed = (batch: Batch) => this.#noteMissed(batch)
-    this.#state = new LogConsumer({ ...common, sink: stateSink({ state, events, logger, onMissed }) })
-    this.#history =
-      history &&
-      new LogConsumer({ ...common, sink: historySink(history, (until) => lostWith(history, this.#ledger, until)) })
+    const sinks: readonly LogSink<unknown>[] = [
+      stateSink({ state, events, logger, onMissed }),
+      ...(history ? [historySink(history, (until) => lostWith(history, this.#ledger, until))] : []),
+      ...consumers,
+    ]
+    this.#consumers = new Map(sinks.map((sink) => [sink.name, new LogConsumer({ ...common, sink })]))
+    invariant(this.#consumers.size === sinks.length && !this.#consumers.has(LEDGER), 'a consumer has a name of its own')
     this.#count = counters(metrics)
     if (metrics) logMetrics(log, metrics)
-    if (metrics) consumerMetrics(this.#consumers(), metrics)
+    if (metrics) consumerMetrics([...this.#consumers.values()], metrics)
   }
 
   /** Reads what the stores have not seen yet, then begins to apply it. The log and the stores stay the caller's to close. */
   static async open(options: IngesterOptions, signal?: AbortSignal): Promise<Ingester> {
-    const { state, history, log, logger = silentLogger, metrics } = options
+    const { state, log, logger = silentLogger, metrics } = options
     const holes = metrics?.counter(
       'clusterpulse_ingest_holes_closed_total',
       'Holes in the sequences of agents that were given up because there were too many.',
@@ -150,9 +160,11 @@ export class Ingester implements AsyncDisposable {
     const file = await LedgerFile.open(log, logger, () => holes?.inc())
     const ingester = new Ingester(options, file)
     // Stores may be ahead of a log that was lost with its disk.
-    log.advance(Math.max(state.position(), history?.position() ?? -1) + 1)
+    const consumers = [...ingester.#consumers.values()]
+    log.advance(Math.max(...consumers.map(({ sink }) => sink.position())) + 1)
     await ingester.#readUp(state, signal)
-    for (const consumer of ingester.#consumers()) consumer.start()
+    for (const consumer of consumers) consumer.start()
+    await ingester.#forgetFormer()
     for (const cluster of ingester.#ledger.withUntold())
       if (ingester.knows(cluster)) await ingester.#inTurn(cluster, () => ingester.#tellAgentHoles(cluster))
     ingester.#givingUp = ingester.#giveUpUnheard()
@@ -320,19 +332,17 @@ export class Ingester implements AsyncDisposable {
     return this.#logFault
   }
 
-  /** Resolves when everything accepted so far is in state, to be read there, and published. Its store may follow later. */
-  flushed(): Promise<void> {
-    return this.#state.reached(this.#log.lastIndex())
-  }
-
-  /** Resolves when everything accepted so far is in history; at once where none is kept. */
-  async historyFlushed(): Promise<void> {
-    await this.#history?.reached(this.#log.lastIndex())
+  /**
+   * Resolves when everything accepted so far is applied by this consumer; at once where there is none of this name. Of state: to
+   * be read there, and published; its store may follow later.
+   */
+  async flushed(consumer: string = STATE): Promise<void> {
+    await this.#consumers.get(consumer)?.reached(this.#log.lastIndex())
   }
 
   /** Records that are in the log and not yet safe in the store of state. */
   backlog(): number {
-    return this.#state.backlog()
+    return this.#consumers.get(STATE)?.backlog() ?? 0
   }
 
   /** Takes nothing more; what is in the log and not applied waits there for the next start. */
@@ -342,7 +352,7 @@ export class Ingester implements AsyncDisposable {
     this.#closing.abort()
     await this.#givingUp
     await Promise.allSettled([...this.#entries.values()].map((entry) => entry.tail))
-    await Promise.all(this.#consumers().map((consumer) => consumer[Symbol.asyncDispose]()))
+    await Promise.all([...this.#consumers.values()].map((consumer) => consumer[Symbol.asyncDispose]()))
     await this.#file.keep(this.#clock.now())
   }
 
@@ -357,19 +367,16 @@ export class Ingester implements AsyncDisposable {
     // What was collected before it came cannot have been collected later.
     const batch = given.collectedAt > receivedAt ? { ...given, collectedAt: receivedAt } : given
     const paced = entry.pace.take(batch, this.#samplesOf(batch, samples))
-    const numbers = this.#history && paced.samples
-    const use = chooseUse(this.#ledger.known(cluster, entry.facts.intervalMs), {
-      origin,
-      sequence,
-      at: batch.collectedAt,
-      hasSamples: numbers !== undefined,
-    })
+    const numbers = paced.samples
+    const offered = { origin, sequence, at: batch.collectedAt, hasSamples: numbers !== undefined }
+    const audience = this.#audienceOf(cluster, entry.facts.intervalMs, offered)
     const round = this.#roundOf(batch, entry, numbers !== undefined)
     try {
       await this.#tellHole(entry, entry.facts.intervalMs, batch, round)
       await this.#append({
-        record: { kind: 'batch', batch, receivedAt, into: use },
-        ...(numbers && takesHistory(use) && { samples: numbers }),
+        record: { kind: 'batch', batch, receivedAt },
+        audience,
+        ...(numbers && this.#wantsSamples(audience) && { samples: numbers }),
         ...(message && !batch.custom && { message }),
       })
     } catch (error) {
@@ -378,19 +385,19 @@ export class Ingester implements AsyncDisposable {
     }
     paced.commit()
     if (isRound(batch)) entry.holes.after(round)
-    if (takesState(use) && !isDifference) entry.baseMissing = false
-    if (takesState(use)) noteSources(entry, given)
-    this.#count.used(use)
+    if (audience.has(STATE) && !isDifference) entry.baseMissing = false
+    if (audience.has(STATE)) noteSources(entry, given)
+    this.#count.used(audience)
     return { sequence, duplicate: false }
   }
 
   /** Where all that an agent numbered is here, the ledger finds what is missing between its rounds. */
   async #tellHole({ holes }: Entry, planMs: number, batch: Batch, round: Round): Promise<void> {
     const { cluster, origin = PULL } = batch
-    if (!this.#history || !isRound(batch) || (isAgent(origin) && !round.isAwaited)) return
+    if (!this.#keepsHistory || !isRound(batch) || (isAgent(origin) && !round.isAwaited)) return
     const intervalMs = this.#ledger.paceMs(cluster, origin, planMs)
     const loss = holes.before(round, { intervalMs, startedAt: this.#startedAt })
-    if (loss) await this.#append({ record: { kind: 'lost', cluster, loss, at: this.#clock.now(), into: 'history' } })
+    if (loss) await this.#appendHole(cluster, loss)
   }
 
   #roundOf(batch: Batch, { agent }: Entry, hasSamples: boolean): Round {
@@ -401,13 +408,36 @@ export class Ingester implements AsyncDisposable {
 
   /** What is between two batches of an agent that are both safe. Where the log takes it not now, it does with the next batch. */
   async #tellAgentHoles(cluster: ClusterName): Promise<void> {
-    if (!this.#history) return
+    if (!this.#keepsHistory) return
     try {
-      for (const loss of this.#ledger.untold(cluster))
-        await this.#append({ record: { kind: 'lost', cluster, loss, at: this.#clock.now(), into: 'history' } })
+      for (const loss of this.#ledger.untold(cluster)) await this.#appendHole(cluster, loss)
     } catch (error) {
       this.#logger.warn({ cluster, error }, 'a hole in the history of a cluster could not be noted yet')
     }
+  }
+
+  #appendHole(cluster: ClusterName, loss: Loss): Promise<void> {
+    return this.#append({
+      record: { kind: 'lost', cluster, loss, at: this.#clock.now() },
+      audience: new Set([HISTORY]),
+    })
+  }
+
+  get #keepsHistory(): boolean {
+    return this.#consumers.has(HISTORY)
+  }
+
+  #audienceOf(cluster: ClusterName, intervalMs: number, offered: Offered): Audience {
+    const audience = new Set<string>()
+    for (const [name, { sink }] of this.#consumers)
+      if (!sink.wants || sink.wants(this.#ledger.known(cluster, intervalMs), offered)) audience.add(name)
+    return audience
+  }
+
+  #wantsSamples(audience?: Audience): boolean {
+    for (const { sink } of this.#consumers.values())
+      if (sink.want === 'samples' && isFor(audience, sink.name)) return true
+    return false
   }
 
   #isBased({ baseMissing, sources }: Entry, { cluster, origin = PULL, base, custom = [] }: Batch): boolean {
@@ -417,9 +447,9 @@ export class Ingester implements AsyncDisposable {
     return !baseMissing && live?.origin === origin && live.sequence === base
   }
 
-  /** The samples history is to keep of a batch; undefined where there are none, or no history. */
+  /** The samples of a batch; undefined where there are none, or nobody wants them. */
   #samplesOf(batch: Batch, given: SampleSet | undefined): SampleSet | undefined {
-    if (!this.#history) return undefined
+    if (!this.#wantsSamples()) return undefined
     const samples = given ?? samplesOf(batch)
     if (!samples?.groups.some(({ keys, columns }) => keys.length > 0 && columns.length > 0)) return undefined
     return samples.at > batch.collectedAt ? { ...samples, at: batch.collectedAt } : samples
@@ -466,8 +496,8 @@ export class Ingester implements AsyncDisposable {
     const message = entry.message?.length ?? 0
     const weight = { record: payload.length + 2 * message, samples: payload.length - message }
     const synced = (index: number) => {
-      this.#ledger.note(entry.record, index)
-      for (const consumer of this.#consumers()) consumer.add(index, entry, weight[consumer.want])
+      this.#ledger.note(entry, index)
+      for (const consumer of this.#consumers.values()) consumer.add(index, entry, weight[consumer.sink.want])
     }
     try {
       await this.#log.append(payload, synced).catch(async (error: unknown) => {
@@ -487,7 +517,7 @@ export class Ingester implements AsyncDisposable {
 
   async #keepPlaces(): Promise<void> {
     await this.#file.keep(this.#clock.now())
-    for (const consumer of this.#consumers()) await consumer.keepCheckpoint()
+    for (const consumer of this.#consumers.values()) await consumer.keepCheckpoint()
   }
 
   #keepLedgerNowAndThen(): void {
@@ -497,8 +527,13 @@ export class Ingester implements AsyncDisposable {
     void this.#file.keep(now) // never fails; the end waits for it
   }
 
-  #consumers(): readonly LogConsumer<unknown>[] {
-    return this.#history ? [this.#state, this.#history] : [this.#state]
+  /** Of a consumer that is there no more nothing holds the log back: it would fill it. */
+  async #forgetFormer(): Promise<void> {
+    for (const name of this.#log.checkpoints().keys()) {
+      if (name === LEDGER || this.#consumers.has(name)) continue
+      this.#logger.warn({ consumer: name }, "a consumer of the hub's log is gone: nothing is kept for it any more")
+      await this.#log.forget(name)
+    }
   }
 
   /** Brings the ledger and what is known of clusters up to the end of the log. */
@@ -515,13 +550,14 @@ export class Ingester implements AsyncDisposable {
     const onTheirWay = new Set<ClusterName>()
     const gone = new Set<ClusterName>()
     for await (const { index, payload } of this.#log.read(Math.min(this.#ledger.position(), position) + 1, signal)) {
-      const record = decodeLogEntry(payload)?.record
-      if (!record) continue
-      if (index > position) this.#remember(record)
-      this.#ledger.note(record, index)
-      if (index > position && record.kind === 'batch' && takesState(record.into ?? 'both'))
-        onTheirWay.add(record.batch.cluster)
-      if (index > position && record.kind === 'removed') gone.add(record.cluster)
+      const entry = decodeLogEntry(payload)
+      if (!entry) continue
+      const { record } = entry
+      const isNews = index > position && isFor(entry.audience, STATE)
+      if (isNews) this.#remember(record)
+      this.#ledger.note(entry, index)
+      if (isNews && record.kind === 'batch') onTheirWay.add(record.batch.cluster)
+      if (isNews && record.kind === 'removed') gone.add(record.cluster)
     }
     if (this.#file.found === 'in part') this.#seed(known.filter(({ name }) => !gone.has(name)))
     for (const [name, entry] of this.#entries) {
@@ -561,11 +597,11 @@ export class Ingester implements AsyncDisposable {
     }
   }
 
-  #remember(record: StateRecord): void {
+  #remember(record: LogEntry['record']): void {
     if (record.kind === 'lost' || record.kind === 'unread') return
     if (record.kind === 'batch') {
       const entry = this.#entries.get(record.batch.cluster)
-      if (entry && takesState(record.into ?? 'both')) noteSources(entry, record.batch)
+      if (entry) noteSources(entry, record.batch)
       return
     }
     const { cluster } = record
@@ -648,14 +684,14 @@ function counters(metrics: Metrics | undefined) {
   )
   return {
     ended: (result: 'accepted' | 'duplicate' | 'refused' | 'failed') => batches?.inc({ result }),
-    used: (into: BatchUse) => uses?.inc({ into }),
+    used: (audience: Audience) => uses?.inc({ into: wordOf(audience) }),
   }
 }
 
 function consumerMetrics(consumers: readonly LogConsumer<unknown>[], metrics: Metrics): void {
   const gauge = (name: string, help: string, value: (consumer: LogConsumer<unknown>) => number) =>
     metrics.gauge(`clusterpulse_ingest_${name}`, help, ['consumer'], (one) => {
-      for (const consumer of consumers) one.set({ consumer: consumer.name }, value(consumer))
+      for (const consumer of consumers) one.set({ consumer: consumer.sink.name }, value(consumer))
     })
   gauge('backlog_records', 'Records in the log that are not yet safe where a consumer carries them.', (consumer) =>
     consumer.backlog(),

@@ -10,6 +10,7 @@ import { samplesOf } from '#history'
 import { ownerOf, parseClusterName } from '#model'
 import { openLog, silentLogger } from '#runtime'
 import { aBatch, aNode, complete } from '../state/test/fleet-words.ts'
+import { isFor } from './audience.ts'
 import { divideLogs } from './division.ts'
 import { LedgerFile } from './ledger-file.ts'
 import { decodeLogEntry, encodeLogEntry } from './log-record.ts'
@@ -65,8 +66,9 @@ async function fill(directory: string): Promise<void> {
         const parts = [complete('node', aNode(`n${sequence}`))]
         const batch = aBatch(cluster, sequence, parts, { origin: 'a', source: 'push' })
         const samples = samplesOf(batch)
-        const record = { kind: 'batch', batch, receivedAt: sequence, into: 'both' } as const
-        return encodeLogEntry({ record, ...(samples && { samples }) })
+        const record = { kind: 'batch', batch, receivedAt: sequence } as const
+        const audience = new Set(['state', 'history'])
+        return encodeLogEntry({ record, audience, ...(samples && { samples }) })
       })
       await Promise.all(payloads.map((payload) => log.append(payload)))
     }
@@ -79,17 +81,17 @@ async function check(directory: string): Promise<void> {
   const openAll = (count: number, name: string) =>
     Promise.all(Array.from({ length: count }, (_, i) => open(directory, `${name}${i}`)))
   const [former, to] = [await openAll(FORMER, 'f'), await openAll(OWNERS, 'new/')]
-  const from = former.map((log) => ({ log, statePosition: STATE - 1, historyPosition: -1 }))
+  const from = former.map((log) => ({ log, positions: { state: STATE - 1, history: -1 } }))
   const divided = await divideLogs({ from, to, logger: silentLogger })
   expect(divided).toEqual({ clusters: names.length, records: names.length * EACH, unreadable: 0 })
   for (const [i, log] of to.entries()) {
     const [forHistory, forState] = [new Map<string, number[]>(), new Map<string, number[]>()]
     for await (const { payload } of log.read(0)) {
-      const record = decodeLogEntry(payload)?.record
+      const { record, audience } = decodeLogEntry(payload) ?? {}
       if (record?.kind !== 'batch') throw new Error('only batches were written')
       const { cluster, sequence } = record.batch
-      if (record.into !== 'state') forHistory.set(cluster, [...(forHistory.get(cluster) ?? []), sequence])
-      if (record.into !== 'history') forState.set(cluster, [...(forState.get(cluster) ?? []), sequence])
+      if (isFor(audience, 'history')) forHistory.set(cluster, [...(forHistory.get(cluster) ?? []), sequence])
+      if (isFor(audience, 'state')) forState.set(cluster, [...(forState.get(cluster) ?? []), sequence])
     }
     const { ledger } = await LedgerFile.open(log, silentLogger, () => undefined)
     for (const name of names.filter((one) => ownerOf(one, OWNERS) === i + 1)) {

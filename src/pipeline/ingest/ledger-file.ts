@@ -2,7 +2,8 @@ import type { ClusterName, SequenceRange } from '#model'
 import type { Log, Logger } from '#runtime'
 import { decodeSnapshot, encodeSnapshot, Ledger, type Snapshot } from './ledger.ts'
 
-const NAME = 'ledger'
+/** Its consumer of the log. */
+export const LEDGER = 'ledger'
 const WARN_EVERY_MS = 10_000
 
 /**
@@ -28,9 +29,9 @@ export class LedgerFile {
   }
 
   static async open(log: Log, logger: Logger, onHoleClosed: () => void): Promise<LedgerFile> {
-    const file = await log.kept(NAME)
+    const file = await log.kept(LEDGER)
     const snapshot = file === undefined ? undefined : decodeSnapshot(file, log.id)
-    const before = log.checkpoint(NAME)
+    const before = log.checkpoint(LEDGER)
     if (!snapshot && before >= 0) {
       logger.error({}, 'what was received of each agent cannot be read: it is built again from the log')
     }
@@ -44,9 +45,9 @@ export class LedgerFile {
 
   /** Puts this into a log as if it had been read from it. @throws LogFullError, LogWriteError */
   static async write(log: Log, snapshot: Snapshot): Promise<void> {
-    await log.keep(NAME, encodeSnapshot(snapshot, log.id))
+    await log.keep(LEDGER, encodeSnapshot(snapshot, log.id))
     // An index that is told nowhere else is known by this: the next records come behind it.
-    await log.setCheckpoint(NAME, snapshot.position)
+    await log.setCheckpoint(LEDGER, snapshot.position)
   }
 
   /** Writes what changed since the last time. A failure is logged: the log keeps more until the next try. */
@@ -61,8 +62,8 @@ export class LedgerFile {
     const position = this.ledger.position()
     if (position <= this.#safe) return
     try {
-      await this.#log.keep(NAME, encodeSnapshot(this.ledger.snapshot(), this.#log.id))
-      await this.#log.setCheckpoint(NAME, position)
+      await this.#log.keep(LEDGER, encodeSnapshot(this.ledger.snapshot(), this.#log.id))
+      await this.#log.setCheckpoint(LEDGER, position)
       this.#safe = position
     } catch (error) {
       if (now - this.#warnedAt < WARN_EVERY_MS) return

@@ -1,24 +1,23 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Loss, SequenceRange } from '#model'
-import type { BatchUse, StateRecord } from '#state'
 import { aBatch, connected, east, removed, west } from '../state/test/fleet-words.ts'
+import { type AudienceWord, audienceOf } from './audience.ts'
 import { decodeSnapshot, encodeSnapshot, Ledger, MAX_ORIGINS, MAX_RANGES, MAX_SPANS } from './ledger.ts'
+import type { LogEntry } from './log-record.ts'
 
 const LOG = '00000000-0000-4000-8000-000000000000'
 const noHole = () => {
   throw new Error('no hole was to be closed')
 }
 
-const pushed = (origin: string, sequence: number, into: BatchUse = 'both', cluster = west): StateRecord => ({
-  kind: 'batch',
-  batch: aBatch(cluster, sequence, [], { origin, source: 'push' }),
-  receivedAt: 0,
-  into,
+const pushed = (origin: string, sequence: number, into: AudienceWord = 'both', cluster = west): LogEntry => ({
+  record: { kind: 'batch', batch: aBatch(cluster, sequence, [], { origin, source: 'push' }), receivedAt: 0 },
+  audience: audienceOf({ into }),
 })
-const lossOf = (origin: string, sequence: number, lost: SequenceRange[]): StateRecord => {
+const lossOf = (origin: string, sequence: number, lost: SequenceRange[]): LogEntry => {
   const loss: Loss = { origin, sequence, lost, from: 0, to: 1, cause: 'thinned', count: 1, keptEveryMs: 0 }
-  return { kind: 'lost', cluster: west, loss, at: 0 }
+  return { record: { kind: 'lost', cluster: west, loss, at: 0 } }
 }
 
 type Step =
@@ -53,7 +52,7 @@ describe('Ledger', () => {
     fc.assert(
       fc.property(steps, fc.nat(60), (all: Step[], snapshotAt) => {
         let ledger = new Ledger(noHole)
-        const log: [index: number, record: StateRecord][] = []
+        const log: [index: number, entry: LogEntry][] = []
         const naive = new Map<string, Set<number>>([
           ['a', new Set()],
           ['b', new Set()],
@@ -64,7 +63,7 @@ describe('Ledger', () => {
           if (step.what === 'restart') {
             const snapshot = file === undefined ? undefined : decodeSnapshot(file, LOG)
             ledger = new Ledger(noHole, snapshot)
-            for (const [index, record] of log) ledger.note(record, index)
+            for (const [index, entry] of log) ledger.note(entry, index)
             continue
           }
           if (step.what === 'removed') for (const set of naive.values()) set.clear()
@@ -74,14 +73,14 @@ describe('Ledger', () => {
             const lost = step.what === 'lost' ? step.lost : []
             for (const [first, last] of lost) for (let n = first; n <= last; n++) set.add(n)
           }
-          const record =
+          const entry =
             step.what === 'batch'
               ? pushed(step.origin, step.sequence)
               : step.what === 'lost'
                 ? lossOf(step.origin, step.sequence, step.lost)
-                : removed(west)
-          log.push([i, record])
-          ledger.note(record, i)
+                : { record: removed(west) }
+          log.push([i, entry])
+          ledger.note(entry, i)
         }
         for (const [name, set] of naive) {
           for (let n = 1; n <= 50; n++) expect(ledger.has(west, name, n)).toBe(set.has(n))
@@ -92,16 +91,16 @@ describe('Ledger', () => {
 
   it('takes every older round of the hub itself as received', () => {
     const ledger = new Ledger(noHole)
-    ledger.note({ kind: 'batch', batch: aBatch(west, 7, []), receivedAt: 0, into: 'both' }, 0)
+    ledger.note(pushed('', 7), 0)
     expect(ledger.received(west, '')).toEqual([[1, 7]])
     expect(ledger.newestPull(west)).toBe(7)
   })
 
   it('counts nothing twice that is noted twice', () => {
     const ledger = new Ledger(noHole)
-    ledger.note(connected(west), 0)
+    ledger.note({ record: connected(west) }, 0)
     ledger.note(pushed('a', 5), 1)
-    ledger.note(removed(west), 2)
+    ledger.note({ record: removed(west) }, 2)
     ledger.note(pushed('a', 5), 1)
     expect(ledger.received(west, 'a')).toEqual([])
   })
@@ -109,7 +108,7 @@ describe('Ledger', () => {
   it('stays bounded: the oldest hole is given up and named, the oldest span and the silent origin are forgotten', () => {
     const holes: SequenceRange[] = []
     const ledger = new Ledger((_cluster, _origin, hole) => holes.push(hole))
-    ledger.note(connected(west, { intervalMs: 1000 }), 0)
+    ledger.note({ record: connected(west, { intervalMs: 1000 }) }, 0)
     const count = MAX_RANGES + 3
     for (let n = 1; n <= count; n++) ledger.note(pushed('a', n * 2), n)
     expect(holes).toEqual([

@@ -10,9 +10,10 @@ import {
   type SequenceRange,
   withRange,
 } from '#model'
-import type { StateRecord } from '#state'
 import { holesBetween, lastSeen, paceAfter, UNPLANNED_MS } from './agent-holes.ts'
-import { coveredWith, type Known, type Live, takesHistory, takesState } from './choose-use.ts'
+import { HISTORY, isFor, STATE } from './audience.ts'
+import { coveredWith, type Known, type Live } from './choose-use.ts'
+import type { LogEntry } from './log-record.ts'
 import { HUB_ORIGIN, isAgent, PULL } from './origins.ts'
 import { type Neighbours, type Run, withRun } from './runs.ts'
 
@@ -130,12 +131,13 @@ export class Ledger {
   }
 
   /** A record that is synced; in the order of the log. One that was noted before changes nothing. */
-  note(record: StateRecord, index: number): void {
+  note({ record, audience }: LogEntry, index: number): void {
     if (index <= this.#position) return
     this.#position = index
     switch (record.kind) {
       case 'batch':
-        this.#noteBatch(record, index)
+        // What history made of records of the first version is not told by them.
+        this.#noteBatch(record.batch, index, isFor(audience, STATE), audience?.has(HISTORY) === true)
         return
       case 'lost':
         this.#noteLoss(record.cluster, record.loss, index)
@@ -172,17 +174,17 @@ export class Ledger {
     }
   }
 
-  #noteBatch({ batch, into = 'state' }: Extract<StateRecord, { kind: 'batch' }>, index: number): void {
+  #noteBatch(batch: Batch, index: number, isForState: boolean, isForHistory: boolean): void {
     const { cluster, origin = PULL, sequence, collectedAt: at } = batch
     this.#receive(cluster, origin, [sequence, sequence], index)
     const book = this.#bookOf(cluster)
-    if (takesState(into)) book.live = { origin, sequence, at }
+    if (isForState) book.live = { origin, sequence, at }
     const known = book.origins.get(origin)
     // What MetricSources saw between two rounds is no reason to leave out a round of another origin.
-    if (known && !batch.partial && takesHistory(into))
+    if (known && !batch.partial && isForHistory)
       known.covered = coveredWith(known.covered, at, book.intervalMs).slice(-MAX_SPANS)
     // What is made up has holes on purpose.
-    if (!batch.simulated) this.#join(book, origin, runOf(batch, takesHistory(into)))
+    if (!batch.simulated) this.#join(book, origin, runOf(batch, isForHistory))
   }
 
   /** Beside what was received: finds the holes in time that this number closes in between. */

@@ -1,13 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Clock, FleetError } from '#model'
 import type { Log, Logger, Metrics } from '#runtime'
+import { isFor } from './audience.ts'
+import type { Known, Offered } from './choose-use.ts'
 import { decodeLogEntry, type LogEntry } from './log-record.ts'
 
-/** What a consumer of the log does with it. */
+/** A consumer of the hub's log: what it takes, where it keeps it, and how far it got. */
 export interface LogSink<Item> {
-  /** also of its checkpoint in the log, and in metrics */
+  /** of its own among all; also of its checkpoint in the log, and in metrics */
   readonly name: string
+  /** `samples`: does without the parts of batches, which are not read for it then */
   readonly want: 'record' | 'samples'
+  /** Whether a batch is for it: asked once, when the batch is taken, and kept with it. Absent: every batch is. */
+  wants?(known: Known, offered: Offered): boolean
   /** undefined: nothing of this entry is for us */
   take(entry: LogEntry): Item | undefined
   /**
@@ -104,12 +109,8 @@ export class LogConsumer<Item> implements AsyncDisposable {
     }
   }
 
-  get name(): string {
-    return this.#options.sink.name
-  }
-
-  get want(): LogSink<Item>['want'] {
-    return this.#options.sink.want
+  get sink(): LogSink<Item> {
+    return this.#options.sink
   }
 
   /** Begins behind what is safe in the sink. */
@@ -129,12 +130,17 @@ export class LogConsumer<Item> implements AsyncDisposable {
     this.#behindSince ??= timeOf(entry)
     const fits = this.#pendingBytes + bytes <= this.#options.maxPendingBytes || this.#pending.length === 0
     if (this.#logFrom === undefined && fits) {
-      this.#pending.push({ index, item: this.#options.sink.take(entry), bytes, at: timeOf(entry) })
+      this.#pending.push({ index, item: this.#take(entry), bytes, at: timeOf(entry) })
       this.#pendingBytes += bytes
     } else {
       this.#logFrom ??= index
     }
     this.#wake?.()
+  }
+
+  #take(entry: LogEntry): Item | undefined {
+    const { sink } = this.#options
+    return isFor(entry.audience, sink.name) ? sink.take(entry) : undefined
   }
 
   /** Resolves when everything up to this index is applied, or the consumer was closed. */
@@ -246,7 +252,7 @@ export class LogConsumer<Item> implements AsyncDisposable {
           if (!(await this.#tellMissed(from, { index, at: timeOf(entry) }))) return
         }
         last = index
-        if (entry) group.push({ index, item: sink.take(entry), bytes: payload.length, at: timeOf(entry) })
+        if (entry) group.push({ index, item: this.#take(entry), bytes: payload.length, at: timeOf(entry) })
         else this.#skip(index, 'it is of a form this version does not know')
         bytes += payload.length
         if ((group.length >= most.records || bytes > most.bytes) && !(await apply())) return
@@ -364,7 +370,7 @@ export class LogConsumer<Item> implements AsyncDisposable {
   #skip(index: number, why: unknown): void {
     this.#count.skipped()
     this.#options.logger.error(
-      { index, error: why, consumer: this.name },
+      { index, error: why, consumer: this.sink.name },
       "a record of the hub's log cannot be applied: left out",
     )
     this.#finish(index)

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { samplesOf } from '#history'
 import { batchFromOriginal, decodeRequest, encodeRequest, originalFromBatch } from '#wire'
 import { aBatch, aNode, complete, connected, failed, removed, west } from '../state/test/fleet-words.ts'
-import { decodeLogEntry, encodeLogEntry } from './log-record.ts'
+import { decodeLogEntry, encodeLogEntry, type LogEntry } from './log-record.ts'
 
 const quiet = <T extends 'node' | 'cluster'>(type: T) =>
   ({ type, collector: 'test', durationMs: 3, outcome: 'changed', put: [], removed: [] }) as const
@@ -11,49 +11,60 @@ const batch = aBatch(west, 3, [complete('node', aNode('n1'), aNode('ñ2')), fail
   backfill: true,
 })
 const samples = samplesOf(batch)
+const both = new Set(['state', 'history'])
 
 describe("records of the hub's log", () => {
   it.each([
-    ['a connection', connected(west)],
-    ['a removal', removed(west)],
-    ['a whole batch', { kind: 'batch', batch, receivedAt: 5, into: 'both' } as const],
+    ['a connection', { record: connected(west) }],
+    ['a removal', { record: removed(west) }],
+    ['a whole batch', { record: { kind: 'batch', batch, receivedAt: 5 }, audience: both } as const],
+    ['one for others', { record: { kind: 'batch', batch, receivedAt: 5 }, audience: new Set(['inventory']) } as const],
     [
       'differences',
       {
-        kind: 'batch',
-        batch: aBatch(west, 4, [quiet('cluster'), { ...quiet('node'), put: [aNode('n3')], removed: ['n1'] }], {
-          base: 3,
-        }),
-        receivedAt: 5,
-        into: 'state',
+        record: {
+          kind: 'batch',
+          batch: aBatch(west, 4, [quiet('cluster'), { ...quiet('node'), put: [aNode('n3')], removed: ['n1'] }], {
+            base: 3,
+          }),
+          receivedAt: 5,
+        },
+        audience: new Set(['state', 'z', 'b']),
       } as const,
     ],
     [
       'a round that failed',
       {
-        kind: 'batch',
-        batch: aBatch(west, 4, [], { failure: { code: 'c', message: 'm' } }),
-        receivedAt: 5,
-        into: 'state',
+        record: {
+          kind: 'batch',
+          batch: aBatch(west, 4, [], { failure: { code: 'c', message: 'm' } }),
+          receivedAt: 5,
+        },
+        audience: new Set(['state']),
       } as const,
     ],
-  ])('come back as they were: %s', (_, record) => {
-    expect(decodeLogEntry(encodeLogEntry({ record }))).toEqual({ record })
+  ])('come back as they were: %s', (_, entry: LogEntry) => {
+    expect(decodeLogEntry(encodeLogEntry(entry))).toEqual(entry)
   })
 
   it('give state no samples, and history no parts', () => {
-    const record = { kind: 'batch', batch, receivedAt: 5, into: 'both' } as const
-    const payload = encodeLogEntry({ record, ...(samples && { samples }) })
-    expect(decodeLogEntry(payload)).toEqual({ record })
+    const record = { kind: 'batch', batch, receivedAt: 5 } as const
+    const payload = encodeLogEntry({ record, audience: both, ...(samples && { samples }) })
+    expect(decodeLogEntry(payload)).toEqual({ record, audience: both })
     expect(decodeLogEntry(payload, 'samples')).toEqual({
       record: { ...record, batch: { ...batch, parts: [] } },
+      audience: both,
       samples,
     })
   })
 
   it('keep no parts of a batch that is for history only', () => {
-    const record = { kind: 'batch', batch, receivedAt: 5, into: 'history' } as const
-    expect(decodeLogEntry(encodeLogEntry({ record }))?.record).toEqual({ ...record, batch: { ...batch, parts: [] } })
+    const record = { kind: 'batch', batch, receivedAt: 5 } as const
+    const audience = new Set(['history'])
+    expect(decodeLogEntry(encodeLogEntry({ record, audience }))?.record).toEqual({
+      ...record,
+      batch: { ...batch, parts: [] },
+    })
   })
 
   it('keep of a batch of the original what it told, which state reads and history passes over', () => {
@@ -62,18 +73,18 @@ describe("records of the hub's log", () => {
     if (payload.case !== 'metrics') throw new Error('it is one')
     const head = { cluster: west, origin: 'original', sequence: 7, collectedAt: 1_000 }
     const read = batchFromOriginal(payload.value, head)
-    const record = { kind: 'batch', batch: read, receivedAt: 5, into: 'both' } as const
+    const record = { kind: 'batch', batch: read, receivedAt: 5 } as const
     const bytes = encodeLogEntry({ record, message, ...(samples && { samples }) })
     expect(decodeLogEntry(bytes)).toEqual({ record })
     expect(decodeLogEntry(bytes, 'samples')).toEqual({ record: { ...record, batch: { ...read, parts: [] } }, samples })
     expect(encodeLogEntry({ record, message }).length).toBeLessThan(encodeLogEntry({ record }).length)
     // What is for history only is kept without it, as everything is.
-    const late = { ...record, into: 'history' } as const
-    expect(encodeLogEntry({ record: late, message })).toEqual(encodeLogEntry({ record: late }))
+    const audience = new Set(['history'])
+    expect(encodeLogEntry({ record, audience, message })).toEqual(encodeLogEntry({ record, audience }))
   })
 
   it('of a message that is no batch are no record', () => {
-    const record = { kind: 'batch', batch, receivedAt: 5, into: 'both' } as const
+    const record = { kind: 'batch', batch, receivedAt: 5 } as const
     for (const message of [
       Uint8Array.of(),
       Uint8Array.of(0x0a, 9),
@@ -89,6 +100,24 @@ describe("records of the hub's log", () => {
     expect(decodeLogEntry(payload, 'samples')).toEqual({ record })
   })
 
+  it('name those they are for as every version did, and others beside', () => {
+    const headOf = (audience?: ReadonlySet<string>) => {
+      const payload = encodeLogEntry({ record: { kind: 'batch', batch, receivedAt: 5 }, audience })
+      return JSON.parse(payload.toString('utf8', 9, 9 + payload.readUInt32LE(1))) as Record<string, unknown>
+    }
+    expect(headOf()).not.toHaveProperty('into')
+    for (const [into, names] of Object.entries({
+      both: ['history', 'state'],
+      state: ['state'],
+      history: ['history'],
+      none: [],
+    })) {
+      expect(headOf(new Set(names))).toMatchObject({ into })
+      expect(headOf(new Set(names))).not.toHaveProperty('also')
+      expect(headOf(new Set(['z', ...names, 'b']))).toMatchObject({ into, also: ['b', 'z'] })
+    }
+  })
+
   it('of no known form are no record, whatever the bytes', () => {
     const good = encodeLogEntry({ record: connected(west) })
     for (const bytes of ['', '2', '2 ', '1{', '1null', '3{}', '1{"kind":"other"}']) {
@@ -102,7 +131,10 @@ describe("records of the hub's log", () => {
   it('cost little where nothing changed', () => {
     const types = ['cluster', 'node'] as const
     const difference = aBatch(west, 4, types.map(quiet), { base: 3, origin: 'agent' })
-    const size = encodeLogEntry({ record: { kind: 'batch', batch: difference, receivedAt: 5, into: 'state' } }).length
+    const size = encodeLogEntry({
+      record: { kind: 'batch', batch: difference, receivedAt: 5 },
+      audience: new Set(['state']),
+    }).length
     expect(size).toBeLessThan(300)
   })
 })

@@ -1,13 +1,15 @@
 import { decodeSamples, encodeSamples, samplesOf } from '#history'
 import type { Batch, Part, SampleSet, SnapshotType } from '#model'
-import type { BatchUse, StateRecord } from '#state'
+import type { StateRecord } from '#state'
 import { batchFromOriginal, decodeRequest } from '#wire'
-import { takesHistory, takesState } from './choose-use.ts'
+import { type Audience, audienceOf, HISTORY, STATE, type StoredAudience, storedAudience } from './audience.ts'
 import { customOf, type StoredCustom, storedCustom } from './stored-custom.ts'
 
-/** One record of the hub's log: what state needs, and the samples for history. */
+/** One record of the hub's log: what happened, for whom, and the samples for history. */
 export interface LogEntry {
   readonly record: StateRecord
+  /** undefined: everyone */
+  readonly audience?: Audience | undefined
   readonly samples?: SampleSet
   /** the message that all parts of the batch were read from, kept in their place */
   readonly message?: Uint8Array
@@ -43,12 +45,14 @@ type StoredParts =
  *
  *   '2' │ size of head u32 │ size of parts u32 │ head, JSON │ parts, JSON │ samples
  *
- * The head is the record without the parts of its batch, so that history need not read them. A batch that state does not
- * take is kept without parts; instead of JSON, parts of an original may be 0 and the message they were read from.
+ * The head is the record without the parts of its batch, so that history need not read them. A batch that is
+ * for history alone, or for nobody, is kept without parts; instead of JSON, parts of an original may be 0 and the message they were read from.
  */
 export function encodeLogEntry(entry: LogEntry): Buffer {
-  const { record, samples } = entry
-  const [head, parts] = record.kind === 'batch' ? storedBatch(record, entry.message) : [JSON.stringify(record), '']
+  const { record, audience, samples } = entry
+  const stored = storedAudience(audience)
+  const [head, parts] =
+    record.kind === 'batch' ? storedBatch(record, entry) : [JSON.stringify({ ...record, ...stored }), '']
   const headSize = Buffer.byteLength(head)
   const partsSize = typeof parts === 'string' ? Buffer.byteLength(parts) : parts.length + 1
   const block = samples ? encodeSamples(samples) : undefined
@@ -73,24 +77,25 @@ export function encodeLogEntry(entry: LogEntry): Buffer {
  */
 export function decodeLogEntry(payload: Buffer, want: 'record' | 'samples' | 'head' = 'record'): LogEntry | undefined {
   try {
-    if (payload[0] === JSON_V1) return checked(JSON.parse(payload.toString('utf8', 1)) as StateRecord | null)
+    if (payload[0] === JSON_V1) return checked(JSON.parse(payload.toString('utf8', 1)) as StoredRecord | null)
     const places = placesOf(payload)
     if (!places) return undefined
     const { partsAt, samplesAt } = places
-    const entry = checked(JSON.parse(payload.toString('utf8', START, partsAt)) as StateRecord | null)
+    const entry = checked(JSON.parse(payload.toString('utf8', START, partsAt)) as StoredRecord | null)
     if (entry?.record.kind !== 'batch') return entry
-    const { record } = entry
+    const { record, audience } = entry
+    const of = audience && { audience }
     if (want === 'record') {
       if (payload[partsAt] === MESSAGE && samplesAt > partsAt) {
         const parts = partsOf(payload.subarray(partsAt + 1, samplesAt), record.batch)
-        return parts && { record: { ...record, batch: { ...record.batch, parts } } }
+        return parts && { record: { ...record, batch: { ...record.batch, parts } }, ...of }
       }
       const text = payload.toString('utf8', partsAt, samplesAt)
-      return { record: { ...record, batch: { ...record.batch, ...readParts(text) } } }
+      return { record: { ...record, batch: { ...record.batch, ...readParts(text) } }, ...of }
     }
     const samples =
       want === 'samples' && samplesAt < payload.length ? decodeSamples(payload.subarray(samplesAt)) : undefined
-    return { record: { ...record, batch: { ...record.batch, parts: [] } }, ...(samples && { samples }) }
+    return { record: { ...record, batch: { ...record.batch, parts: [] } }, ...of, ...(samples && { samples }) }
   } catch {
     return undefined // its checksum was right, so it was written so: the caller counts it
   }
@@ -99,30 +104,35 @@ export function decodeLogEntry(payload: Buffer, want: 'record' | 'samples' | 'he
 /**
  * An entry with less of it: what is for nobody any more goes, all else stays byte for byte.
  * @param payload of the log, which decodeLogEntry can read
- * @param into of what its record says, the places that lack it
+ * @param audience who still lacks it
  * @returns undefined where nothing is left
  */
-export function narrowedLogEntry(payload: Buffer, into: BatchUse): Buffer | undefined {
-  const record = decodeLogEntry(payload, 'head')?.record
-  if (!record || into === 'none') return undefined
-  if (record.kind !== 'batch') return encodeLogEntry({ record: record.kind === 'lost' ? { ...record, into } : record })
-  const { parts, ...batch } = record.batch
+export function narrowedLogEntry(payload: Buffer, audience: Audience): Buffer | undefined {
+  const entry = decodeLogEntry(payload, 'head')
+  if (!entry || audience.size === 0) return undefined
+  const { record } = entry
+  if (record.kind !== 'batch') return encodeLogEntry({ record, audience })
   const places = placesOf(payload)
   if (!places) {
     // Of the first version: history made its samples of the parts.
-    const samples = takesHistory(into) && !record.into ? samplesOf(record.batch) : undefined
-    if (!samples && !takesState(into)) return undefined
-    return encodeLogEntry({ record: { ...record, into }, ...(samples && { samples }) })
+    const samples = needsSamples(audience) && !entry.audience ? samplesOf(record.batch) : undefined
+    if (!samples && !needsParts(audience)) return undefined
+    return encodeLogEntry({ record, audience, ...(samples && { samples }) })
   }
-  const kept = takesState(into) ? payload.subarray(places.partsAt, places.samplesAt) : Buffer.alloc(0)
-  const samples = takesHistory(into) ? payload.subarray(places.samplesAt) : Buffer.alloc(0)
-  const head = Buffer.from(JSON.stringify({ ...record, into, batch }))
+  const { parts, ...batch } = record.batch
+  const kept = needsParts(audience) ? payload.subarray(places.partsAt, places.samplesAt) : Buffer.alloc(0)
+  const samples = needsSamples(audience) ? payload.subarray(places.samplesAt) : Buffer.alloc(0)
+  const head = Buffer.from(JSON.stringify({ ...record, ...storedAudience(audience), batch }))
   const start = Buffer.alloc(START)
   start[0] = BINARY_V2
   start.writeUInt32LE(head.length, 1)
   start.writeUInt32LE(kept.length, 5)
   return Buffer.concat([start, head, kept, samples])
 }
+
+/** History reads samples alone, state parts alone; of others nothing is known. */
+const needsParts = (audience: Audience): boolean => [...audience].some((name) => name !== HISTORY)
+const needsSamples = (audience: Audience): boolean => [...audience].some((name) => name !== STATE)
 
 /** Where its parts and its samples begin; undefined: it is none of the second version. */
 function placesOf(payload: Buffer): { readonly partsAt: number; readonly samplesAt: number } | undefined {
@@ -132,8 +142,14 @@ function placesOf(payload: Buffer): { readonly partsAt: number; readonly samples
   return samplesAt > payload.length ? undefined : { partsAt, samplesAt }
 }
 
-const checked = (record: StateRecord | null): LogEntry | undefined =>
-  record && kinds.includes(record.kind) ? { record } : undefined
+type StoredRecord = StateRecord & StoredAudience
+
+function checked(stored: StoredRecord | null): LogEntry | undefined {
+  if (!stored || !kinds.includes(stored.kind)) return undefined
+  const { into, also, ...record } = stored
+  const audience = audienceOf(stored)
+  return { record: record as StateRecord, ...(audience && { audience }) }
+}
 
 function partsOf(
   message: Uint8Array,
@@ -146,15 +162,16 @@ function partsOf(
 
 function storedBatch(
   record: Extract<StateRecord, { kind: 'batch' }>,
-  message: Uint8Array | undefined,
+  { audience, message }: LogEntry,
 ): [head: string, parts: string | Uint8Array] {
   const { parts, custom = [], failure, ...batch } = record.batch
-  if (record.into && !takesState(record.into)) return [JSON.stringify({ ...record, batch }), '']
-  const head = JSON.stringify({ ...record, batch: failure ? { ...batch, failure } : batch })
+  const stored = storedAudience(audience)
+  if (audience && !needsParts(audience)) return [JSON.stringify({ ...record, batch, ...stored }), '']
+  const head = JSON.stringify({ ...record, batch: failure ? { ...batch, failure } : batch, ...stored })
   if (message) return [head, message]
-  const stored = parts.map(storedPart)
-  if (custom.length > 0) return [head, JSON.stringify({ parts: stored, custom: custom.map(storedCustom) })]
-  return [head, stored.length === 0 ? '' : JSON.stringify(stored)]
+  const rows = parts.map(storedPart)
+  if (custom.length > 0) return [head, JSON.stringify({ parts: rows, custom: custom.map(storedCustom) })]
+  return [head, rows.length === 0 ? '' : JSON.stringify(rows)]
 }
 
 function readParts(text: string): Pick<Batch, 'parts' | 'custom'> {

@@ -88,7 +88,7 @@ class Hub {
   /** What an answer says of all the time up to now, and the times of what is kept. */
   async told() {
     await this.#ingester.flushed()
-    await this.#ingester.historyFlushed()
+    await this.#ingester.flushed('history')
     const kept = [...new Set(this.#history.timesOf('west'))].sort((a, b) => a - b)
     const batches = kept.map((time) => ({ from: time, to: time }))
     const marks = { runs: [], losses: this.#history.lossesOf('west'), pushes: true, batches }

@@ -49,7 +49,7 @@ async function aHub(
     rounds: () => history.timesOf('west').map((at) => (at - T0) / EVERY),
     settled: async () => {
       await ingester.flushed()
-      await ingester.historyFlushed()
+      await ingester.flushed('history')
     },
     async [Symbol.asyncDispose]() {
       await ingester[Symbol.asyncDispose]()
@@ -554,7 +554,7 @@ describe('a history that is down', () => {
     expect(text).toContain('clusterpulse_ingest_lag_seconds{consumer="history"} 7')
     expect(text).toContain('clusterpulse_ingest_lag_seconds{consumer="state"} 0')
     hub.history.trouble = undefined
-    await hub.ingester.historyFlushed()
+    await hub.ingester.flushed('history')
     expect(hub.rounds()).toEqual(Array.from({ length: 40 }, (_, i) => i + 1))
     expect(await metrics.registry.metrics()).toContain('clusterpulse_ingest_backlog_records{consumer="history"} 0')
   })
@@ -575,7 +575,7 @@ describe('a history that is down', () => {
     expect(taken).toBeGreaterThan(10)
     await hub.ingester.flushed()
     hub.history.trouble = undefined
-    await hub.ingester.historyFlushed()
+    await hub.ingester.flushed('history')
     expect(hub.rounds()).toEqual(Array.from({ length: taken }, (_, i) => i + 1))
     await eventually('it takes again', () =>
       hub.ingester.accept({ batch: pushed(taken + 1) }).then(

@@ -3,7 +3,8 @@ import { type HistoryRecord, type HistoryStore, samplesOf } from '#history'
 import type { Batch, Change } from '#model'
 import type { Logger } from '#runtime'
 import type { StateRecord, StateStore } from '#state'
-import { takesHistory, takesState } from './choose-use.ts'
+import { HISTORY, STATE } from './audience.ts'
+import { isForHistory, isForState } from './choose-use.ts'
 import type { LogSink } from './log-consumer.ts'
 
 export interface StateSinkOptions {
@@ -25,8 +26,9 @@ export function stateSink({ state, events, logger, onMissed }: StateSinkOptions)
     }
   }
   return {
-    name: 'state',
+    name: STATE,
     want: 'record',
+    wants: isForState,
     group: { records: 64, bytes: 8 * 2 ** 20 },
     take: ({ record }) => record,
     async apply(records, position, signal) {
@@ -44,11 +46,11 @@ export function stateSink({ state, events, logger, onMissed }: StateSinkOptions)
   }
 }
 
-/** The last batch of each cluster that state is to take. */
+/** The last batch of each cluster. */
 function newestBatches(records: readonly StateRecord[]): Iterable<Batch> {
   const newest = new Map<string, Batch>()
   for (const record of records) {
-    if (record.kind === 'batch' && takesState(record.into ?? 'both')) newest.set(record.batch.cluster, record.batch)
+    if (record.kind === 'batch') newest.set(record.batch.cluster, record.batch)
     if (record.kind === 'removed') newest.delete(record.cluster)
   }
   return newest.values()
@@ -60,16 +62,16 @@ export function historySink(
   missed: NonNullable<LogSink<HistoryRecord>['missed']> = async () => [],
 ): LogSink<HistoryRecord> {
   return {
-    name: 'history',
+    name: HISTORY,
     want: 'samples',
+    wants: isForHistory,
     group: { records: 1024, bytes: 32 * 2 ** 20 },
-    take({ record, samples }) {
+    take({ record, audience, samples }) {
       if (record.kind !== 'batch' && record.kind !== 'lost') return undefined
-      if (!takesHistory(record.into ?? 'both')) return undefined
       if (record.kind === 'lost')
         return record.loss.count > 0 ? { kind: 'lost', cluster: record.cluster, loss: record.loss } : undefined
       // A record of an older version holds no samples, but whole parts.
-      const kept = samples ?? (record.into ? undefined : samplesOf(record.batch))
+      const kept = samples ?? (audience ? undefined : samplesOf(record.batch))
       return kept && kept.groups.length > 0 ? { kind: 'samples', samples: kept } : undefined
     },
     apply: (records, position, signal) => history.append(records, position, signal),

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Batch, type Change, type ClusterState, type Loss, ownerOf, type Part } from '#model'
+import { type Batch, type Change, type ClusterState, ownerOf, type Part } from '#model'
 import { clusterOf } from './fleet.ts'
 import { RedisMirror } from './mirror.ts'
 import { openState } from './open.ts'
@@ -26,7 +26,7 @@ import {
   west,
 } from './test/fleet-words.ts'
 import { eventually, redisMissing, startRedis, type TestRedis } from './test/redis-server.ts'
-import type { StateReader, StateRecord, StateStore } from './types.ts'
+import type { StateReader, StateStore } from './types.ts'
 
 interface Opened extends AsyncDisposable {
   readonly store: StateStore
@@ -300,27 +300,6 @@ function promises(driver: () => Driver): void {
     expect(state.cluster('west')?.connection?.owner).toBe('owner-2')
     await apply([connected(west)], 1)
     expect(state.cluster('west')?.connection).not.toHaveProperty('owner')
-  })
-
-  it('leaves out what is for history only, and keeps the position of it', async () => {
-    await apply([connected(west), round(west, 1, 'n1')], 1)
-    const before = state.clusters()
-    const loss: Loss = {
-      origin: 'a',
-      sequence: 9,
-      lost: [[2, 3]],
-      from: T0,
-      to: T0,
-      cause: 'dropped',
-      count: 2,
-      keptEveryMs: 0,
-    }
-    const lost: StateRecord = { kind: 'lost', cluster: west, loss, at: T0, into: 'history' }
-    const batch = { ...round(west, 2, 'n2'), into: 'history' } as StateRecord
-    expect(await opened.apply([lost, batch], 3)).toEqual([])
-    await restart()
-    expect(state.clusters()).toEqual(before)
-    expect(opened.store.position()).toBe(3)
   })
 
   it('gives the same when records are offered again', async () => {

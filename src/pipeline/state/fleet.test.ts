@@ -21,7 +21,7 @@ import {
   T0,
   west,
 } from './test/fleet-words.ts'
-import type { BatchUse, StateRecord } from './types.ts'
+import type { StateRecord } from './types.ts'
 
 /** A cluster after these rounds, and what the last of them told. */
 function afterRounds(...rounds: (Part[] | StateRecord)[]): {
@@ -48,17 +48,10 @@ const changed = (put: NodeSnapshot[], gone: string[] = []): Part => ({
   put,
   removed: gone,
 })
-const pushed = (
-  origin: string,
-  sequence: number,
-  parts: Part[],
-  more: Partial<Batch> = {},
-  into?: BatchUse,
-): StateRecord => ({
+const pushed = (origin: string, sequence: number, parts: Part[], more: Partial<Batch> = {}): StateRecord => ({
   kind: 'batch',
   batch: aBatch(west, sequence, parts, { origin, source: 'push', ...more }),
   receivedAt: T0 + sequence * 30_000 + 20,
-  ...(into && { into }),
 })
 const agentRecord = (more: Partial<AgentFacts> = {}): StateRecord => ({
   kind: 'agent',
@@ -399,11 +392,9 @@ describe('a batch of an agent', () => {
     })
   })
 
-  it('that is for history only, or older than a batch of another origin, changes nothing', () => {
+  it('that is older than a batch of its own or of another origin changes nothing', () => {
     const { state } = afterRounds(pushed('a', 4, healthy))
     for (const record of [
-      pushed('a', 5, healthy, {}, 'history'),
-      pushed('a', 5, healthy, {}, 'none'),
       pushed('a', 3, healthy),
       pushed('b', 99, healthy, { collectedAt: T0 + 3 * 30_000 }),
       batchRecord(aBatch(west, 2, healthy)),
@@ -472,16 +463,6 @@ describe('a declared loss', () => {
     expect(applyRecord(first.next, lostRecord(), 9)).toEqual({ next: first.next, changes: [] })
     expect(applyRecord(state, lostRecord({ count: 0 }), 9).changes).toEqual([])
   })
-
-  it.each(['history', 'none'] as const)('is nothing to the state where it is meant for %s', (into) => {
-    const { state } = afterRounds(healthy)
-    expect(applyRecord(state, { ...lostRecord(), into } as StateRecord, 8)).toEqual({ next: state, changes: [] })
-  })
-
-  it.each(['state', 'both'] as const)('is told where it is meant for %s', (into) => {
-    const { state } = afterRounds(healthy)
-    expect(applyRecord(state, { ...lostRecord(), into } as StateRecord, 8).changes).not.toEqual([])
-  })
 })
 
 describe('what a former version stored', () => {
@@ -523,10 +504,8 @@ describe('any sequence of records', () => {
     {
       weight: 4,
       arbitrary: fc
-        .tuple(fc.constantFrom('a', 'b'), fc.integer({ min: 2, max: 8 }), fc.oneof(part, difference), fc.nat(3))
-        .map(([origin, sequence, one, use]) =>
-          pushed(origin, sequence, [one], { base: sequence - 1 }, (['both', 'state', 'history', 'none'] as const)[use]),
-        ),
+        .tuple(fc.constantFrom('a', 'b'), fc.integer({ min: 2, max: 8 }), fc.oneof(part, difference))
+        .map(([origin, sequence, one]) => pushed(origin, sequence, [one], { base: sequence - 1 })),
     },
     { weight: 1, arbitrary: fc.boolean().map((isThere) => agentRecord({ connected: isThere })) },
     { weight: 1, arbitrary: fc.integer({ min: 1, max: 3 }).map((sequence) => lostRecord({ sequence })) },

@@ -19,7 +19,7 @@ import { clusterEvents } from './cluster-events.ts'
 import { sameJson } from './equal.ts'
 import { applyCustom, isCustomBased } from './fleet-custom.ts'
 import { evaluateHealth } from './health.ts'
-import type { BatchUse, StateRecord } from './types.ts'
+import type { StateRecord } from './types.ts'
 
 /** How many ends of rounds a cluster remembers. */
 export const HEARTBEATS_KEPT = 60
@@ -63,11 +63,10 @@ export function applyRecord(previous: ClusterState | undefined, record: StateRec
 
 function applyBatch(
   previous: ClusterState | undefined,
-  { batch, receivedAt, into = 'both' }: Extract<StateRecord, { kind: 'batch' }>,
+  { batch, receivedAt }: Extract<StateRecord, { kind: 'batch' }>,
   version: number,
 ): Applied {
-  if (!isForState(into) || !isNewer(batch, previous) || !isBased(batch, previous))
-    return { next: previous, changes: [] }
+  if (!isNewer(batch, previous) || !isBased(batch, previous)) return { next: previous, changes: [] }
   const before = previous ?? emptyCluster(batch.cluster, null)
   const freshness: Freshness = { observedAt: batch.collectedAt, receivedAt, source: batch.source }
   const { custom, changes: customChanges } = applyCustom(before.custom, batch, freshness)
@@ -116,8 +115,6 @@ function applyBatch(
   return withEvents(previous, after, [...snapshotChanges, ...customChanges], receivedAt)
 }
 
-const isForState = (into: BatchUse): boolean => into === 'both' || into === 'state'
-
 /** What was read one by one is known better than a count, until there is a newer count. */
 function withDeployments({ deploymentCount: before, ...rest }: ClusterState, batch: Batch): ClusterState {
   const areRead = batch.parts.some(({ type, outcome }) => type === 'deployment' && isRead(outcome))
@@ -163,10 +160,10 @@ function applyAgent(
 
 function applyLost(
   previous: ClusterState | undefined,
-  { loss, at, into = 'both' }: Extract<StateRecord, { kind: 'lost' }>,
+  { loss, at }: Extract<StateRecord, { kind: 'lost' }>,
   version: number,
 ): Applied {
-  if (!previous || loss.count === 0 || !isForState(into)) return { next: previous, changes: [] }
+  if (!previous || loss.count === 0) return { next: previous, changes: [] }
   const { origin, sequence, from, to, cause, count, keptEveryMs } = loss
   const isKnown = previous.events.some(
     ({ type, data }) => type === 'collection.lost' && data?.origin === origin && data.sequence === sequence,

@@ -2,11 +2,7 @@ import type { AgentFacts, Batch, Change, ClusterName, ClusterState, ConnectionFa
 
 /** What the log keeps and a store applies, in order. `receivedAt`/`at`: the hub's clock, ms. */
 export type StateRecord =
-  /**
-   * `into`: where the ingester decided it belongs. A batch from a buffer that is older than what is known is for history
-   * only; a span that pull and push both read is kept once in history.
-   */
-  | { readonly kind: 'batch'; readonly batch: Batch; readonly receivedAt: number; readonly into?: BatchUse }
+  | { readonly kind: 'batch'; readonly batch: Batch; readonly receivedAt: number }
   /** an agent came, went, or told how it is */
   | { readonly kind: 'agent'; readonly cluster: ClusterName; readonly agent: AgentFacts; readonly at: number }
   /**
@@ -21,13 +17,12 @@ export type StateRecord =
       readonly because?: { readonly code: string; readonly message: string }
       readonly at: number
     }
-  /** batches of an agent that will never come: declared, so that the hole has a name. `into`: as with a batch */
+  /** batches of an agent that will never come: declared, so that the hole has a name */
   | {
       readonly kind: 'lost'
       readonly cluster: ClusterName
       readonly loss: Loss
       readonly at: number
-      readonly into?: BatchUse
     }
   | {
       readonly kind: 'connection'
@@ -39,9 +34,6 @@ export type StateRecord =
   | { readonly kind: 'source-removed'; readonly cluster: ClusterName; readonly source: SourceId; readonly at: number }
   /** the ClusterConnection is gone: every trace of the cluster goes */
   | { readonly kind: 'removed'; readonly cluster: ClusterName; readonly at: number }
-
-/** absent means `both` */
-export type BatchUse = 'both' | 'state' | 'history' | 'none'
 
 export type Availability =
   | { readonly state: 'available' }

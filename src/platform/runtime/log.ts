@@ -39,6 +39,10 @@ export interface Log extends AsyncDisposable {
   read(from: number, signal?: AbortSignal): AsyncGenerator<LogRecord>
   /** Position of this consumer; -1 for a new one. From now on nothing beyond it is trimmed. */
   checkpoint(consumer: string): number
+  /** Positions of all consumers that were ever asked for or kept. */
+  checkpoints(): ReadonlyMap<string, number>
+  /** A consumer that will not come back: nothing waits for it any more. @throws LogWriteError */
+  forget(consumer: string): Promise<void>
   /** Keeps the position of a consumer, durable, and trims what all have passed. Never goes back. */
   setCheckpoint(consumer: string, index: number): Promise<void>
   /** A small text of a consumer beside the records; undefined where there is none. What it holds is the caller's to check. */

@@ -7,7 +7,7 @@ import { divideLogs } from '../division.ts'
 const [directory = '', former = '1', owners = '1', position = '-1'] = process.argv.slice(2)
 const say = (word: string) => writeSync(1, `${word}\n`)
 const open = (name: string) => openLog({ directory: `${directory}/${name}`, segmentBytes: 64 * 1024 })
-const place = { statePosition: Number(position), historyPosition: -1 }
+const place = { positions: { state: Number(position), history: -1 } }
 const logs = await Promise.all(Array.from({ length: Number(former) }, (_, i) => open(`f${i}`)))
 const from = logs.map((log) => ({ log, ...place }))
 for (;;) {

@@ -49,7 +49,7 @@ const history: HistoryStore =
   }))
 const ingester = await Ingester.open({ log, state, events: openEvents({ kind: 'in-process' }), history, clock })
 await ingester.flushed()
-await ingester.historyFlushed()
+await ingester.flushed('history')
 for (const { name, next } of plans) {
   const known = state.cluster(name)
   const nodes = [...(known?.parts.node?.items.keys() ?? [])].sort()

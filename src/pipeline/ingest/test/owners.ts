@@ -6,6 +6,7 @@ import { type Log, type LogOptions, openLog, silentLogger } from '#runtime'
 import type { StateRecord, StateStore } from '#state'
 import { FleetMemory } from '../../state/memory.ts'
 import { changedFields } from '../../state/stored.ts'
+import { isFor } from '../audience.ts'
 import { type Divided, divideLogs } from '../division.ts'
 import { type Accepted, Ingester } from '../ingester.ts'
 import type { LogSink } from '../log-consumer.ts'
@@ -151,8 +152,7 @@ export class Owners implements AsyncDisposable {
     const to = await this.#newLogs(count)
     const from = former.map(({ log, state, history }) => ({
       log,
-      statePosition: state.position(),
-      historyPosition: history.position(),
+      positions: { state: state.position(), history: history.position() },
     }))
     const divided = await divideLogs({ from, to, logger: silentLogger })
     const clusters = former.flatMap(({ state }) => state.clusters())
@@ -174,7 +174,7 @@ export class Owners implements AsyncDisposable {
       await owner.ingester[Symbol.asyncDispose]()
       owner.ingester = await this.#open(owner)
       await owner.ingester.flushed()
-      await owner.ingester.historyFlushed()
+      await owner.ingester.flushed('history')
     }
   }
 
@@ -242,7 +242,8 @@ async function carry<Item>(log: Log, sink: LogSink<Item>, store: Held, share: nu
   const last = from - 1 + Math.round((log.lastIndex() + 1 - from) * share)
   for await (const { index, payload } of log.read(from)) {
     const entry = decodeLogEntry(payload, sink.want)
-    const item = entry && index <= last ? sink.take(entry) : undefined
+    const isMine = entry && index <= last && isFor(entry.audience, sink.name)
+    const item = isMine ? sink.take(entry) : undefined
     if (item !== undefined) await sink.apply([item], index, new AbortController().signal)
   }
   store.isHeld = true

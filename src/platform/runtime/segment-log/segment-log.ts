@@ -223,6 +223,21 @@ export class SegmentLog implements Log {
     return known ?? -1
   }
 
+  checkpoints(): ReadonlyMap<string, number> {
+    return this.#checkpoints
+  }
+
+  async forget(consumer: string): Promise<void> {
+    const { disk, directory } = this.#options
+    try {
+      await disk.remove(join(directory, `${consumer}${CHECKPOINT}`))
+      this.#checkpoints.delete(consumer)
+      await this.#retain()
+    } catch (error) {
+      throw this.#writeError(error)
+    }
+  }
+
   async setCheckpoint(consumer: string, index: number): Promise<void> {
     if (index <= this.checkpoint(consumer)) return
     const { disk, directory } = this.#options
