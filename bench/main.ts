@@ -59,13 +59,18 @@ const benches: Readonly<Record<string, Bench>> = {
     arguments: '--objects 10000 --many 100000 --evaluations 3000000 --runs 5',
     load: () => import('./metricsource.ts'),
   },
+  table: {
+    summary: 'one changed row of 100 000: patch, difference, memory, scan; beside the structure it replaced',
+    arguments: '--rows 100000 --steps 2000 --runs 3',
+    load: () => import('./table.ts'),
+  },
 }
 
 function help(): string {
   const lines = Object.entries(benches).map(
     ([name, bench]) => `  ${name.padEnd(13)}${bench.summary}\n               ${bench.arguments}`,
   )
-  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull, rounds, start, history, access and metricsource also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
+  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull, rounds, start, history, access, metricsource and table also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
 }
 
 async function main([name, ...args]: readonly string[]): Promise<void> {

@@ -53,6 +53,7 @@ export const columnOfOne = <T extends JsonValue>(value: T): Column<T> => new Col
 
 /** The column of values[from] up to values[to], MAX_CHUNK_ROWS at most. */
 export function columnOf<T extends JsonValue>(values: readonly T[], from = 0, to = values.length): Column<T> {
+  if (to - from === 1) return columnOfOne(values[from] as T)
   const places = new Map<T, number>()
   const codes = new Uint8Array(to - from)
   let [last, code]: [T | undefined, number] = [undefined, 0]

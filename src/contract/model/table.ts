@@ -7,6 +7,7 @@ import {
   compareKeys,
   compareRow,
   firstNotBefore,
+  type Keys,
   type Labels,
   type Piece,
   type PlainColumns,
@@ -83,9 +84,13 @@ export class Table {
     this.chunks = chunks
     this.#places = places
     const starts = [0]
-    for (const [i, chunk] of chunks.entries()) starts.push((starts[i] as number) + sizeOf(chunk))
+    let size = 0
+    for (const chunk of chunks) {
+      size += sizeOf(chunk)
+      starts.push(size)
+    }
     this.#starts = starts
-    this.size = starts[chunks.length] as number
+    this.size = size
   }
 
   static readonly empty = new Table([], [])
@@ -393,7 +398,12 @@ export class Table {
   *#patched(put: Table, gone: readonly number[]): Generator<Piece> {
     const reader = put.#rowReader()
     let [first, firstGone] = [0, 0]
-    for (const [i, chunk] of this.chunks.entries()) {
+    for (let i = 0; i < this.chunks.length; i++) {
+      const chunk = this.chunks[i] as Chunk
+      if (first === put.size && firstGone === gone.length) {
+        yield { chunk }
+        continue
+      }
       const next = this.chunks[i + 1]?.keys
       let end = first
       if (!next) end = put.size
@@ -432,8 +442,15 @@ interface Edit {
 function edited(chunk: Chunk, { put, first, end, gone }: Edit): Piece {
   const { keys } = chunk
   const size = sizeOf(chunk)
+  if (gone.length === 0) {
+    const places = placesOfKeys(keys, put, first, end)
+    if (places) {
+      const made = chunkWith(chunk, places, put, first)
+      const isEqual = made.labels === chunk.labels && made.columns.every((column, at) => column === chunk.columns[at])
+      return { chunk: isEqual ? chunk : made }
+    }
+  }
   const order = new Int32Array(size + end - first)
-  const places: number[] = []
   let [count, row, nextGone] = [0, 0, 0]
   const keep = (to: number) => {
     for (; row < to; row++) {
@@ -447,16 +464,23 @@ function edited(chunk: Chunk, { put, first, end, gone }: Edit): Piece {
     keep(at)
     order[count++] = -1 - i
     if (at >= size || compareRow(keys, at, namespace, name) !== 0) continue
-    places.push(at)
     if (gone[nextGone] === at) nextGone++
     row = at + 1
   }
   keep(size)
-  const isInPlace = places.length === end - first && count === size
-  if (!isInPlace) return { chunk, order: order.subarray(0, count) }
-  const made = chunkWith(chunk, places, put, first)
-  const isEqual = made.labels === chunk.labels && made.columns.every((column, at) => column === chunk.columns[at])
-  return { chunk: isEqual ? chunk : made }
+  return { chunk, order: order.subarray(0, count) }
+}
+
+/** Which rows of a chunk these rows of `put` replace; undefined: one of them is new. */
+function placesOfKeys(keys: Keys, put: RowReader, first: number, end: number): readonly number[] | undefined {
+  const places: number[] = []
+  for (let i = first; i < end; i++) {
+    const [namespace, name] = [put.namespace(i), put.name(i)]
+    const at = firstNotBefore(keys, namespace, name, (places.at(-1) ?? -1) + 1)
+    if (at >= keys.names.length || compareRow(keys, at, namespace, name) !== 0) return undefined
+    places.push(at)
+  }
+  return places
 }
 
 function placesOf(fields: readonly string[]): ReadonlyMap<string, number> {

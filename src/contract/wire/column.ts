@@ -8,8 +8,8 @@ import { readTexts, TextTable } from './texts.ts'
  */
 const FREE_OF_CHARGE = 65_536
 const PER_BYTE = 4
-/** Whatever its size: a quarter of a million rows, more than the largest cluster has of everything together. */
-const MOST = 8_000_000
+/** Whatever its size: the rows of the largest table with 16 fields, or a third of a million snapshots. */
+const MOST = 12_000_000
 /** Of one row of a table, whatever its columns: both ends must charge alike, and they may know different columns. */
 export const ROW_COST = 32
 /** Of one element of a list or a record. */

@@ -8,6 +8,7 @@ import {
   invariant,
   type JsonValue,
   type Keys,
+  MAX_TABLE_ROWS,
   Table,
   type TableColumns,
 } from '#model'
@@ -25,8 +26,6 @@ type Told = Extract<CustomPart, { outcome: 'complete' | 'changed' }>
 type Complete = Extract<CustomPart, { outcome: 'complete' }>
 export type CustomSeen = CustomFacts & { readonly hash: string }
 
-/** Rows of one part. */
-const MAX_ROWS = 200_000
 const MAX_FIELDS = 512
 const MAX_SOURCES = 200
 /** Of one row, besides 1 for each of its values: it is no object, but a place in every column. */
@@ -240,7 +239,8 @@ function readReports(out: Decoding): readonly FieldReport[] {
 function writeRows(rows: Table, into: Encoding): void {
   const { to } = into
   const { namespaces, names, labels, values } = rows.toColumns()
-  if (rows.size > MAX_ROWS || values.length > MAX_FIELDS) throw new WireError('a source has more than a part may hold')
+  checkSize(rows.size)
+  if (values.length > MAX_FIELDS) throw new WireError('a source has more fields than a part may hold')
   to.varint(rows.size)
   into.charge(rows.size * (ROW_COST + values.length))
   if (rows.size === 0) return
@@ -252,7 +252,7 @@ function writeRows(rows: Table, into: Encoding): void {
 
 function readRows(fields: readonly string[], out: Decoding): Table {
   const size = out.from.varint()
-  if (size > MAX_ROWS) throw new WireError('a source has more rows than a part may hold')
+  checkSize(size)
   out.charge(size * (ROW_COST + fields.length))
   const column = (codec: Codec) => (size === 0 ? [] : readColumn(codec, false, size, out))
   return checked({
@@ -262,6 +262,11 @@ function readRows(fields: readonly string[], out: Decoding): Table {
     labels: column(labelMap) as Record<string, string>[],
     values: fields.map(() => column(value) as JsonValue[]),
   })
+}
+
+function checkSize(rows: number): void {
+  if (rows > MAX_TABLE_ROWS)
+    throw new WireError(`a source has ${rows} rows, and a table holds at most ${MAX_TABLE_ROWS}`)
 }
 
 function checked(columns: TableColumns): Table {
@@ -311,6 +316,7 @@ function readRowChanges(base: Table, out: Decoding): { readonly put: Table; read
   const before = base.only(places)
   const changed = places.length > 0 ? readChangedColumns(before, out) : before
   const added = readRows(base.fields, out)
+  checkSize(base.size - removed.length + added.size)
   return { put: changed.patch(added, []), removed }
 }
 

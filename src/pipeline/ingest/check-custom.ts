@@ -6,15 +6,15 @@ import {
   isJson,
   type JsonValue,
   type Labels,
+  MAX_TABLE_ROWS,
   Table,
 } from '#model'
 import { InvalidBatchError } from './errors.ts'
 
 const MAX_SOURCES = 200
-const MAX_ROWS = 200_000
 const MAX_FIELDS = 512
 /** 8 for a row and 1 for each of its values, over the batch; as the wire charges. */
-const MAX_VALUES = 8_000_000
+const MAX_VALUES = 12_000_000
 const MAX_AGGREGATIONS = 200
 const MAX_GROUPS = 20_000
 const MAX_LABELS = 256
@@ -67,7 +67,7 @@ function checkPart(part: CustomPart, where: string, hasBase: boolean): void {
   }
   if (part.outcome === 'changed') {
     if (!hasBase) refuse('', 'is a difference, and the batch names no base')
-    const isList = Array.isArray(part.removed) && part.removed.length <= MAX_ROWS
+    const isList = Array.isArray(part.removed) && part.removed.length <= MAX_TABLE_ROWS
     if (!isList || !part.removed.every((id) => isTextOf(id, 2 * MAX_NAME))) refuse('removed', 'is no list of rows')
   }
   checkRows(part.outcome === 'complete' ? part.rows : part.put, (what) => refuse(rowsName(part), what))
@@ -79,7 +79,7 @@ const rowsName = ({ outcome }: CustomPart) => (outcome === 'complete' ? 'rows' :
 function checkRows(rows: Table, refuse: (what: string) => never): void {
   if (!(rows instanceof Table)) refuse('are no rows')
   const { fields } = rows
-  if (rows.size > MAX_ROWS) refuse(`are more than ${MAX_ROWS}`)
+  if (rows.size > MAX_TABLE_ROWS) refuse(`are more than ${MAX_TABLE_ROWS}`)
   if (fields.length > MAX_FIELDS) refuse(`have more than ${MAX_FIELDS} fields`)
   if (!fields.every((field) => isTextOf(field, MAX_NAME) && field !== '')) refuse('have a field without a usable name')
   // Most rows have the labels of another, as one object.

@@ -34,9 +34,10 @@ export function difference(
   const custom = new Map<SourceId, CustomState>()
   for (const [source, now] of after.custom) {
     const old = before?.custom.get(source)
-    const same = old !== undefined && (old.rows === now.rows || old.rows.equals(now.rows))
+    const table = old ? now.rows.basedOn(old.rows) : now.rows
+    const same = table === old?.rows
     const isOld = same && sameJson({ ...old, rows: null }, { ...now, rows: null })
-    custom.set(source, isOld ? old : same ? { ...now, rows: old.rows } : now)
+    custom.set(source, isOld ? old : { ...now, rows: table })
     const rows = old ? !same : now.rows.size > 0
     if (!isOld) changes.push({ kind: 'custom', cluster, source, rows, op: 'put', at })
   }

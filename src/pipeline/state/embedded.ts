@@ -11,7 +11,7 @@ import {
 import { type Logger, silentLogger } from '#runtime'
 import { FleetMemory } from './memory.ts'
 import { type FieldChange, type Moment, StateJournal } from './state-journal.ts'
-import { changedFields, decodeCluster } from './stored.ts'
+import { changedFields, damageLogger, decodeCluster } from './stored.ts'
 import type { Availability, StateRecord, StateStore } from './types.ts'
 
 export interface EmbeddedStateOptions {
@@ -213,7 +213,9 @@ function decodeClusters(
   logger: Logger,
 ): readonly ClusterState[] {
   return [...fields].flatMap(([cluster, own]) => {
-    const state = isClusterName(cluster) ? decodeCluster(Object.fromEntries(own)) : undefined
+    const state = isClusterName(cluster)
+      ? decodeCluster(Object.fromEntries(own), undefined, { onDamage: damageLogger(cluster, logger) })
+      : undefined
     if (!state) logger.error({ cluster }, 'what is stored of the cluster cannot be read: it waits for the next round')
     return state ? [state] : []
   })

@@ -27,7 +27,7 @@ import { formatCommands, formatDecided } from './redis-format.ts'
 import { own } from './redis-keys.ts'
 import { loadFleet, whatIsMissing } from './redis-load.ts'
 import { type Division, divisionCommands, divisionOf, isSameDivision, isWhole } from './redis-owners.ts'
-import { decodeCluster } from './stored.ts'
+import { damageLogger, decodeCluster } from './stored.ts'
 import { type Entry, StreamOrder, type Writer } from './stream-order.ts'
 import type { Availability, StateReader } from './types.ts'
 
@@ -209,7 +209,7 @@ export class RedisMirror implements StateReader, AsyncDisposable {
     this.#after = entry?.id ?? '0-0'
     // Looked at again later, whatever else is written meanwhile.
     if (!this.#canRead(format, exists)) return this.#clock.sleep(this.#waitMs, this.#closing.signal)
-    const loaded = await loadFleet(this.#reader)
+    const loaded = await loadFleet(this.#reader, { logger: this.#logger })
     if (!isWhole(loaded.division)) {
       // Empty, or a part of it, and the manager has not filled it yet. That must not look like an empty fleet.
       await this.#noteMissing(loaded.division)
@@ -271,7 +271,8 @@ export class RedisMirror implements StateReader, AsyncDisposable {
       )
       for (const [i, name] of names.entries()) {
         const fields = hashOf(hashes[i])
-        const state = decodeCluster(fields)
+        const known = this.#memory.cluster(name)?.custom
+        const state = decodeCluster(fields, undefined, { known, onDamage: damageLogger(name, this.#logger) })
         if (state) clusters.set(name, state)
         else if (Object.keys(fields).length === 0) clusters.set(name, undefined)
         else this.#logger.error({ cluster: name }, 'what Redis holds of the cluster cannot be read')

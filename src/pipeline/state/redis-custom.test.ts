@@ -134,6 +134,7 @@ describe.skipIf(redisMissing)(`keys of MetricSources${redisMissing ? ` (skipped:
     expect((await redis.hkeys('clusterpulse:cluster:west')).filter((field) => field.includes('team/')).sort()).toEqual([
       'custom:team/other',
       'rows:team/other',
+      expect.stringMatching(/^rows:team\/other:/),
     ])
     await write(store, removed(west))
     expect(await redis.keys('cluster:west:*')).toEqual([])

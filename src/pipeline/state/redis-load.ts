@@ -1,9 +1,10 @@
 import { type ClusterName, type ClusterState, isClusterName, type OwnerPlace, owns } from '#model'
 import { type Command, pipelined, type Redis } from '#redis'
+import { type Logger, silentLogger } from '#runtime'
 import { hashOf } from './redis-alerts.ts'
 import { own } from './redis-keys.ts'
 import { type Division, divisionCommands, divisionOf, isWhole, missingOwners } from './redis-owners.ts'
-import { decodeCluster } from './stored.ts'
+import { damageLogger, decodeCluster } from './stored.ts'
 
 /** Clusters read at once. */
 const CHUNK = 32
@@ -16,6 +17,13 @@ export interface LoadedFleet {
   readonly position: number
 }
 
+export interface LoadOptions {
+  readonly logId?: string
+  readonly owner?: OwnerPlace
+  /** is told of rows that cannot be read */
+  readonly logger?: Logger
+}
+
 /**
  * Everything our own keys hold.
  * @param owner only its clusters, whether or not its share is whole; without one all of them, or none while a share is missing
@@ -23,7 +31,7 @@ export interface LoadedFleet {
  */
 export async function loadFleet(
   redis: Redis,
-  { logId = '', owner }: { readonly logId?: string; readonly owner?: OwnerPlace } = {},
+  { logId = '', owner, logger = silentLogger }: LoadOptions = {},
 ): Promise<LoadedFleet> {
   const [hash, text, version, position, names] = (await pipelined(redis, [
     ...divisionCommands,
@@ -45,7 +53,7 @@ export async function loadFleet(
       chunk.map((name): Command => ['HGETALL', own.cluster(name)]),
     )
     for (const [i, name] of chunk.entries()) {
-      const state = decodeCluster(hashOf(hashes[i]))
+      const state = decodeCluster(hashOf(hashes[i]), undefined, { onDamage: damageLogger(name, logger) })
       if (state) clusters.set(name, state)
       else unreadable.push(name)
     }

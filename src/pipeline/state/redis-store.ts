@@ -493,7 +493,7 @@ export class RedisStateStore implements StateStore {
   }
 
   async #load(): Promise<void> {
-    const loaded = await loadFleet(this.#redis, { logId: this.#logId, owner: this.#owner })
+    const loaded = await loadFleet(this.#redis, { logId: this.#logId, owner: this.#owner, logger: this.#logger })
     refuseOthers(loaded.division, this.#owner)
     this.#generation = loaded.division.generations.get(this.#owner.index)
     // A version never comes twice. What Redis has may be that of another owner, or gone: the time is above all of them.

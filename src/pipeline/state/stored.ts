@@ -6,7 +6,8 @@ import {
   type SnapshotType,
   snapshotTypes,
 } from '#model'
-import { changedCustomFields, customOf } from './stored-custom.ts'
+import type { Logger } from '#runtime'
+import { changedCustomFields, customOf, type ReadOptions } from './stored-custom.ts'
 
 /*
  * How a cluster is kept in a store: one field for what moves with every round, one per type of snapshot. Fields of one
@@ -42,11 +43,13 @@ function encodeMeta({ parts, custom: _, ...rest }: ClusterState): string {
 
 /**
  * The cluster from its fields. `before` lends the items of parts that are not among the fields.
- * @returns undefined where what is stored cannot be read; the next full round writes it anew
+ * @returns undefined where what is stored cannot be read; the next full round writes it anew. Rows of a source that cannot be read
+ * are left out and named: its next collection writes them anew
  */
 export function decodeCluster(
   fields: Readonly<Record<string, string>>,
   before?: ClusterState,
+  options?: ReadOptions,
 ): ClusterState | undefined {
   try {
     const meta = JSON.parse(fields[META] ?? 'null') as ClusterState | null
@@ -59,7 +62,7 @@ export function decodeCluster(
     // A former version wrote neither who numbered its batches nor an agent: there was only the hub.
     return {
       ...meta,
-      custom: customOf(fields, before?.custom),
+      custom: customOf(fields, before?.custom, options),
       origin: meta.origin ?? '',
       agent: meta.agent ?? null,
       parts: parts as ClusterState['parts'],
@@ -78,3 +81,9 @@ function itemsOf(text: string | undefined, before: Items | undefined): Items {
   const items = JSON.parse(text) as SnapshotOf<SnapshotType>[]
   return new Map(items.map((item) => [item.name, item]))
 }
+
+/** Names what of the rows of a source cannot be read. */
+export const damageLogger =
+  (cluster: string, logger: Logger): NonNullable<ReadOptions['onDamage']> =>
+  (source, field) =>
+    logger.error({ cluster, source, field }, 'stored rows are damaged or missing: they wait for the next collection')
