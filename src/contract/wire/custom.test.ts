@@ -100,6 +100,25 @@ describe('a source that did not change', () => {
     expect(little.length).toBeLessThan(130)
   })
 
+  it('carries lists and objects, whole and as a difference', () => {
+    const conditions = (status: string) => [{ type: 'Ready', status, since: [1.5, null] }]
+    const table = (changed: number) =>
+      Table.of(
+        ['conditions', 'phase'],
+        Array.from({ length: 700 }, (_, i) => ({
+          ...{ namespace: 'n', name: `o${i}`, labels: {} },
+          values: { conditions: i % 3 ? conditions(i === changed ? 'False' : 'True') : null, phase: 'Running' },
+        })),
+      )
+    const first = batch([part(table(-1), 5)])
+    const base = again(first).view
+    expect(base.custom?.get('monitoring/pods')?.equals(table(-1))).toBe(true)
+    const change = encodeBody(batch([part(table(400), 5)], { sequence: 6 }), viewOf(first))
+    expect(change.length).toBeLessThan(250)
+    const { view } = decodeBody(change, { ...headOf(first), sequence: 6, base: 5 }, base)
+    expect(view.custom?.get('monitoring/pods')?.equals(table(400))).toBe(true)
+  })
+
   it('is refused as a difference to other rows', () => {
     const first = batch([part(rowsOf(10), 5)])
     const change = encodeBody(batch([part(rowsOf(10, 3), 5)], { sequence: 6 }), viewOf(first))
