@@ -207,7 +207,7 @@ export function program(actions: Actions, version: string): Command {
     .argument('[names...]', 'only those of these names')
     .option('-c, --cluster <name>', 'only this cluster; may be given again', gather, [])
     .option('-n, --namespace <name>', 'only what stands in this namespace')
-    .option('-l, --selector <labels>', 'only what has these labels: app=web,env in (prod,stage),!canary')
+    .option('-l, --selector <labels>', 'only what has these labels: app=web,env in (prod,stage),!beta')
     .addOption(new Option('-o, --output <format>', 'how to print').choices([...outputFormats]).default('table'))
     .option('-w, --watch', 'go on, and print each row again when it changes')
     .addOption(server())

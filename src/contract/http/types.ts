@@ -138,7 +138,7 @@ const RowsQuery = {
   labels: Type.Optional(
     Type.String({
       maxLength: 1024,
-      description: 'a label selector, as kubectl takes it: app=web,env in (prod,stage),!canary',
+      description: 'a label selector, as kubectl takes it: app=web,env in (prod,stage),!beta',
     }),
   ),
   q: Type.Optional(
