@@ -296,7 +296,7 @@ function askTerm(term: Extract<Term, { kind: 'field' }>, columns: readonly Colum
   const column =
     columns.find(({ name }) => name === term.field) ??
     columns.find(({ name }) => name.toLowerCase() === term.field.toLowerCase()) ??
-    (['name', 'namespace'].includes(term.field) ? { ...builtIn, name: term.field } : undefined)
+    (['name', 'namespace', 'cluster'].includes(term.field) ? { ...builtIn, name: term.field } : undefined)
   if (!column) return left(`${term.field} is no column here`)
   const [value] = term.values
   if (value === undefined) return left('it lacks a value')

@@ -196,7 +196,10 @@ export function RowsTable({ cluster, type, source, info, onPage, isPast, empty }
     // Another question has another first row. The same one keeps its place, however often it is answered.
     list.current?.querySelector('.table-scroll')?.scrollTo(0, 0)
   }, [pending, asked])
-  const names = useMemo(() => ['name', 'namespace', ...info.columns.map(({ name }) => name)], [info.columns])
+  const names = useMemo(
+    () => [...(cluster === null ? ['cluster'] : []), 'name', 'namespace', ...info.columns.map(({ name }) => name)],
+    [cluster, info.columns],
+  )
   const seen = useCallback((to: number) => want(to + ahead), [want])
   const total = here?.page.total ?? 0
   const exported = [...visible.filter(({ id }) => id !== 'cluster' && id !== 'asOf'), ...originExports(on)]
