@@ -4,13 +4,14 @@ import { type ApiServer, apiServer } from '#api'
 import { InProcessEventBus } from '#events'
 import type { Identity } from '#identity'
 import { type ClusterState, systemClock } from '#model'
+import { resources } from '#resources'
 import { Metrics, silentLogger } from '#runtime'
 import type { Difference } from './compare.ts'
 import { left, openAccessOf, openSight, sumsFor } from './left.ts'
 import { Oracle } from './oracle.ts'
 import { Chance } from './random.ts'
 import { stored, ToldPolicies } from './source.ts'
-import { sources, sumsOf, ToldCatalog } from './sources.ts'
+import { allSources, sourcesIn, sumsOf, ToldCatalog, takeable, typeNames } from './sources.ts'
 import { changesBetween, Streams } from './streams.ts'
 import { ToldHistory } from './told-history.ts'
 import { ToldState } from './told-state.ts'
@@ -213,7 +214,7 @@ function begin(both: Servers, world: World, full: readonly ClusterState[]): void
   both.told.world = world
   both.real.state.set(full, alertsOf(world))
   both.real.history.clusters = full
-  both.real.catalog.set(sources)
+  both.real.catalog.set(sourcesIn(world.taken))
   both.policies.set(stored(world.policies, world.now))
 }
 
@@ -225,7 +226,7 @@ function checkFrames(
 ): void {
   for (const { principal, text } of streams?.taken() ?? []) {
     const eyes = new Oracle(world).eyes(principal)
-    const seen = fleets.flatMap((full) => full.flatMap((state) => left(eyes, state) ?? []))
+    const seen = fleets.flatMap((full) => full.flatMap((state) => left(eyes, state, world.taken) ?? []))
     const allowed = new Set(JSON.stringify(seen.map(plainState)).match(marks) ?? [])
     const leaked = text.match(marks)?.find((mark) => !allowed.has(mark))
     if (leaked) throw new Differs('leak in the stream', `${principal.username} reads ${leaked} at ${both.told.now}`)
@@ -236,7 +237,7 @@ function checkFrames(
 export function see(both: Servers, principal: Principal, full: readonly ClusterState[]): ReadonlySet<string> {
   const world = told(both.told.world)
   const eyes = new Oracle(world).eyes(principal)
-  const seen = full.flatMap((state) => left(eyes, state) ?? [])
+  const seen = full.flatMap((state) => left(eyes, state, world.taken) ?? [])
   const alerts = world.clusters.flatMap(({ name, alerts: all }) => {
     const state = full.find((one) => one.name === name)
     return state ? [[name, all.filter((alert) => eyes.showsAlert(state, alert))] as const] : []
@@ -245,9 +246,11 @@ export function see(both: Servers, principal: Principal, full: readonly ClusterS
   both.left.state.set(seen, new Map(alerts))
   both.left.history.clusters = seen
   both.left.catalog.set(
-    sources
+    sourcesIn(world.taken)
       .filter(
         ({ typeName }) =>
+          // That a name is taken is no secret: the kind that is compiled in has another for everybody.
+          takeable.includes(typeName) ||
           eyes.administrator ||
           eyes.discovers(typeName)?.listed ||
           full.some((state) => eyes.custom(state, typeName).allowed),
@@ -266,9 +269,10 @@ const version = (): number => {
 
 /** The same world after policies, rows or the time moved; what did not move is the same object. */
 export function moved(world: World, chance: Chance): World {
-  const what = chance.int(0, 3)
+  const what = chance.int(0, 4)
   if (what === 0) return { ...world, policies: chance.some(world.policies, world.policies.length) }
   if (what === 1) return { ...world, now: world.now + chance.one([1, 1000, 2000]) }
+  if (what === 4) return { ...world, taken: chance.some(takeable, 2) }
   if (what === 2) return { ...world, clusters: world.clusters.map((plain) => fewerRows(plain, chance)) }
   return { ...world, policies: world.policies.map((policy) => (chance.often(0.5) ? policy : turned(policy))) }
 }
@@ -283,6 +287,7 @@ const fewerRows = (plain: PlainCluster, chance: Chance): PlainCluster => ({
   nodes: plain.nodes && chance.some(plain.nodes, plain.nodes.length),
   namespaces: plain.namespaces && chance.some(plain.namespaces, plain.namespaces.length),
   custom: chance.some(plain.custom, plain.custom.length),
+  resources: chance.some(plain.resources, plain.resources.length),
 })
 
 const alertsOf = (world: World): Map<string, readonly Readonly<Record<string, string>>[]> =>
@@ -306,14 +311,15 @@ async function ask(
 
 /** Sums are also checked against the oracle itself: how they are kept back is the same code on both sides. */
 async function checkSums(both: Servers, principal: Principal, full: readonly ClusterState[]): Promise<void> {
-  const eyes = new Oracle(told(both.told.world)).eyes(principal)
+  const world = told(both.told.world)
+  const eyes = new Oracle(world).eyes(principal)
   const { status, body } = await get(both.real, '/api/v2/types')
   if (status !== 200) return // the comparison tells
   const { items } = JSON.parse(body) as { items: readonly SeenType[] }
   for (const { type, clusters } of items) {
     for (const { cluster, aggregations } of clusters) {
       const state = full.find(({ name }) => name === cluster)
-      const expected = state ? sumsFor(eyes, state, type) : undefined
+      const expected = state ? sumsFor(eyes, state, type, world.taken) : undefined
       if (!isDeepStrictEqual(aggregations, expected))
         throw new Differs(
           'sums of a type',
@@ -401,7 +407,7 @@ function nextOf(url: string, body: string): string | null {
   return cursor === undefined ? null : `${url}${url.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(cursor)}`
 }
 
-const typeNames = sources.map(({ typeName }) => typeName)
+const declaredNames = allSources.map(({ typeName }) => typeName)
 
 let asked = 0
 
@@ -433,13 +439,25 @@ function questions(world: World, full: readonly ClusterState[], chance: Chance):
     '/api/v1/query?query=1%2B1',
     `/api/v1/query?time=1772366400&query=${chance.one(['total', 'cost', 'other'].map((name) => `clusterpulse_custom_resource_${name}`))}`,
   ]
-  const type = encodeURIComponent(chance.one([...typeNames, 'none']))
+  const type = encodeURIComponent(chance.one([...typeNames, 'none', 'core/none']))
+  const kind = resources.find(({ typeName }) => encodeURIComponent(typeName) === type.replace('core%2F', ''))
+  // A question about a column that another kind has is refused: each kind is asked about its own.
+  const column = kind ? chance.one(kind.columns).name : chance.one(['amount', 'note', 'phase'])
+  const where = encodeURIComponent(chance.one([`${column}>1`, `${column}=`, `${column}!=app-1`, `${column}=app-2`]))
+  const rows = `/api/v2/rows/${type}`
   const ofTypes = [
     '/api/v2/types',
     `/api/v2/types?cluster=${world.clusters[0]?.name}`,
     `/api/v2/types/${type}`,
+    rows,
+    `${rows}?limit=1&sort=${column}`,
+    `${rows}?limit=2&sort=${column}&order=desc&namespace=app-1`,
+    `${rows}?where=${where}&sort=name`,
+    `${rows}?q=${chance.one(['app', 'bound', 'zq', 'app-2'])}&cluster=${world.clusters[0]?.name}`,
+    `${rows}?format=csv&sort=${column}`,
+    `${rows}?format=csv&headings=labels`,
     '/api/v1/custom-types?include_source_details=true&include_cluster_availability=true',
-    `/api/v1/custom-types/clusters?include_aggregations=true&${typeNames.map((name) => `type=${name}`).join('&')}`,
+    `/api/v1/custom-types/clusters?include_aggregations=true&${declaredNames.map((name) => `type=${name}`).join('&')}`,
     `/api/v1/custom-types/clusters?type=${type}&type=none`,
   ]
   const ofCluster = world.clusters.flatMap(({ name }) => {
@@ -506,9 +524,10 @@ function questions(world: World, full: readonly ClusterState[], chance: Chance):
     return [
       ...[
         `${v2}?limit=1`,
-        `${v2}?limit=2&sort=amount&order=desc`,
-        `${v2}?sort=note&limit=1`,
-        `${v2}?format=csv&sort=phase`,
+        `${v2}?limit=2&sort=${column}&order=desc`,
+        `${v2}?sort=${column}&limit=1`,
+        `${v2}?format=csv&sort=${column}`,
+        `${v2}?where=${where}`,
       ],
       ...[`${v2}?q=app`, `${v2}?q=${chance.one(['zq', 'bound', 'lost 1'])}`, `${v2}?namespace=app-1`],
       ...[`${v2}?where=amount>1&where=phase=Bound`, `${v2}?where=size!=Bound`, `${v2}?where=none=1`],
@@ -530,7 +549,7 @@ function questions(world: World, full: readonly ClusterState[], chance: Chance):
     ...chance.some(fleet, 4, 4),
     ...chance.some(ofPromQl, 3, 3),
     ...chance.some(ofCluster, 9, 9),
-    ...chance.some(ofTypes, 2, 2),
+    ...chance.some(ofTypes, 4, 4),
     ...chance.some(ofTypesThere, 5, 5),
   ]
 }

@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Access, openAccess, type Sight } from '#access'
 import type { ClusterState, SnapshotType } from '#model'
+import { resources } from '#resources'
 import { type Eyes, Oracle } from './oracle.ts'
 import { CompileDifference, stored, ToldPolicies } from './source.ts'
+import { typeNames } from './sources.ts'
 import { type PlainCluster, stateOf, type World } from './world.ts'
 
 /** Where the oracle and the access core part. `kind` says which question, so that a smaller world can be asked the same. */
@@ -28,8 +30,14 @@ const types: readonly SnapshotType[] = [
   'operator',
   'clusterOperator',
 ]
-const customTypes = ['pvc', 'vm', '__proto__', 'deployments']
-const aggregations = ['total', 'cost', 'count', 'by_phase', 'other']
+/** No MetricSource may be called `pods`. */
+const customTypes = typeNames.filter((name) => name !== 'pods')
+const aggregations = ['total', 'cost', 'count', 'by_phase', 'byStatus', 'other']
+
+/** Each kind that is compiled in, under its own name and where a MetricSource has that. */
+const kinds = resources.flatMap(({ typeName, access, rowName }) =>
+  access === 'declared' ? [] : [false, true].map((isTaken) => ({ name: typeName, rule: access, rowName, isTaken })),
+)
 
 const short = (value: unknown): string => JSON.stringify(value)?.slice(0, 600) ?? 'undefined'
 
@@ -43,6 +51,9 @@ function same(kind: string, actual: unknown, expected: unknown, where: string, w
 
 const sorted = <T>(rows: readonly T[]): T[] => [...rows].sort((left, right) => (nameOf(left) < nameOf(right) ? -1 : 1))
 const nameOf = (row: unknown): string => (row as { readonly name: string }).name
+
+const rowsOf = ({ resources: rows }: PlainCluster, { name, rowName }: (typeof kinds)[number]) =>
+  rows.filter(({ type }) => type === name).map((row) => ({ ...row, name: rowName(row.name) }))
 
 /** What a sight says of a cluster, as a value that can be compared. */
 function told(sight: Sight, cluster: ClusterState, plain: PlainCluster): unknown {
@@ -60,6 +71,10 @@ function told(sight: Sight, cluster: ClusterState, plain: PlainCluster): unknown
       const custom = sight.custom(cluster, type)
       const shown = plain.custom.filter((item) => item.type === type).map((item) => custom.shows(item))
       return [custom.result, custom.whole, custom.metrics, shown, aggregations.map((name) => custom.aggregation(name))]
+    }),
+    resources: kinds.map((kind) => {
+      const { result, whole, shows } = sight.resource(cluster, kind)
+      return [result, whole, rowsOf(plain, kind).map((row) => shows(row))]
     }),
   }
 }
@@ -165,8 +180,29 @@ function compareCluster(
     for (const name of aggregations)
       same('aggregation', actual.aggregation(name), expected.aggregation(name), `${where} ${type} ${name}`)
   }
+  for (const kind of kinds) compareResource(sight, eyes, state, plain, kind, where)
   for (const type of customTypes) same('discovers', sight.discovers(type), eyes.discovers(type), `${where} ${type}`)
   comparePermissions(sight, eyes, state, where)
+}
+
+function compareResource(
+  sight: Sight,
+  eyes: Eyes,
+  state: ClusterState,
+  plain: PlainCluster,
+  kind: (typeof kinds)[number],
+  where: string,
+): void {
+  const actual = sight.resource(state, kind)
+  const expected = eyes.resource(state, kind, kind.isTaken)
+  const what = `${where} ${kind.name}${kind.isTaken ? ', whose name is taken' : ''}`
+  same('resource result', actual.result !== 'deny', expected.allowed, what)
+  same('resource whole', actual.whole, expected.whole, what)
+  for (const row of rowsOf(plain, kind)) same('resource row', actual.shows(row), expected.shows(row), what, row)
+  for (const name of aggregations) same('resource sum', actual.aggregation(name), expected.aggregation(name), what)
+  for (const { name } of plain.nodes ?? [])
+    if (kind.rule === 'pods')
+      same('node in a row', actual.showsNode?.(name) ?? true, !expected.allowed || eyes.showsNode(state, name), what)
 }
 
 function comparePermissions(sight: Sight, eyes: Eyes, state: ClusterState, where: string): void {

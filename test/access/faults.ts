@@ -24,7 +24,7 @@ const core = (name: string, file: string, text: string, instead: string): Fault 
   one(name, 0, `${access}/${file}`, text, instead)
 const served = (name: string, file: string, text: string, instead: string): Fault => one(name, 1, file, text, instead)
 
-const typed = (...given: Parameters<typeof served>): Fault => ({ ...served(...given), ask: 'type|custom|search' })
+const typed = (...given: Parameters<typeof served>): Fault => ({ ...served(...given), ask: 'type|rows|custom|search' })
 
 export const faults: readonly Fault[] = [
   // ── decisions ──
@@ -220,20 +220,20 @@ export const faults: readonly Fault[] = [
   typed(
     'rows are not filtered',
     `${api}/visible-types.ts`,
-    'return this.custom.whole ? undefined : this.#left(this.rows).places',
-    'return this.custom ? undefined : this.#left(this.rows).places',
+    'return this.custom.whole ? undefined : this.#seen.places',
+    'return this.custom ? undefined : this.#seen.places',
   ),
   typed(
     'rows that may be seen are kept for everybody',
     `${api}/visible-types.ts`,
-    'const key = JSON.stringify([sight.fingerprint, name, typeName])',
-    'const key = JSON.stringify([name, typeName])',
+    'const key = JSON.stringify([sight.fingerprint, name, source.typeName])',
+    'const key = JSON.stringify([name, source.typeName])',
   ),
   typed(
     'sums of a type are taken over hidden rows',
     `${api}/visible-types.ts`,
-    'const made = this.source.aggregate(this.rows.only(places))',
-    'const made = this.source.aggregate(places ? this.rows : this.rows.only(places))',
+    'const made = this.source.aggregate(rows.only(places))',
+    'const made = this.source.aggregate(places ? rows : rows.only(places))',
   ),
   typed(
     'whole numbers are given to those who see some rows',
@@ -244,8 +244,8 @@ export const faults: readonly Fault[] = [
   typed(
     'sums that a policy keeps back are shown',
     `${api}/visible-types.ts`,
-    '.filter(([name]) => this.custom.aggregation(name))',
-    '',
+    'declared.has(name) && this.custom.aggregation(name)',
+    'declared.has(name)',
   ),
   typed(
     'measurements of a type are shown without view_metrics',
@@ -306,6 +306,55 @@ export const faults: readonly Fault[] = [
     `${api}/routes/history.ts`,
     'one.hasHistory && custom.aggregation(one.name)',
     'one.hasHistory',
+  ),
+  // ── kinds of rows that are compiled in ──
+  core(
+    'rows in hidden namespaces are shown',
+    'resource-sight.ts',
+    "if (!showsNamespace(rules, cluster, namespace)) return 'namespace'",
+    '',
+  ),
+  core(
+    'a policy that hides pods shows what runs them',
+    'resource-sight.ts',
+    'if (!isNamed && !pods.isOpen) return undefined',
+    '',
+  ),
+  core(
+    'a filter that is meant for a MetricSource of the same name opens the kind',
+    'resource-sight.ts',
+    '(plain !== undefined && !isTaken)',
+    'plain !== undefined',
+  ),
+  core(
+    'a filter stops narrowing a kind once its name is taken',
+    'resource-sight.ts',
+    'plain ?? openFilter, own ?? openFilter]',
+    '(isTaken ? undefined : plain) ?? openFilter, own ?? openFilter]',
+  ),
+  core(
+    'rows are whole where namespaces are hidden',
+    'resource-sight.ts',
+    'const whole = [...filters, namespaces,',
+    'const whole = [...filters,',
+  ),
+  typed(
+    'a pod names a hidden node',
+    `${api}/visible-types.ts`,
+    'if (!showsNode) return rows',
+    'if (!showsNode || rows) return rows',
+  ),
+  typed(
+    'a kind whose name is taken is decided as if it were not',
+    `${api}/visible-types.ts`,
+    'isTaken: this.#isTaken(typeName) })',
+    'isTaken: false })',
+  ),
+  typed(
+    'rows that may be seen outlive a change of namespaces',
+    `${api}/visible-types.ts`,
+    'if (known?.basis.every((one, at) => one === custom.basis[at])) return known',
+    'if (known) return known',
   ),
   served(
     'a stream goes on by its old sight',

@@ -1,6 +1,9 @@
 import type { Principal, Semantics } from '#access'
 import type { MonitorAccessPolicySpec } from '#kinds'
+import type { ResourceDescriptor } from '#metricsource'
+import { resources } from '#resources'
 import { Chance } from './random.ts'
+import { takeable } from './sources.ts'
 import { type PlainCluster, start, type World, type WrittenPolicy } from './world.ts'
 
 type Rule = NonNullable<MonitorAccessPolicySpec['scope']['clusters']['rules']>[number]
@@ -48,6 +51,7 @@ const labelKeys = ['env', 'team', '__proto__', 'constructor']
 const labelValues = ['prod', 'dev', '', 'a']
 const types = ['nodes', 'operators', 'namespaces', 'pods', 'alerts', 'events'] as const
 const customTypes = ['pvc', 'vm', '__proto__', 'deployments']
+const kindNames = resources.flatMap(({ typeName }) => [typeName, `core/${typeName}`])
 const eventTypes = [
   'cluster.added',
   'cluster.health',
@@ -115,6 +119,7 @@ export function worldOf(seed: number): World {
   const now = start + chance.int(-3, 3) * 500
   const policies = Array.from({ length: chance.int(0, 6) }, (_, index) => aPolicy(chance, semantics, index, now))
   const clusters = chance.some(clusterNames, 3, 1).map((name, index) => aCluster(chance, name, index))
+  const taken = chance.often(0.3) ? chance.some(takeable, 2, 1) : []
   return {
     seed,
     semantics,
@@ -125,6 +130,7 @@ export function worldOf(seed: number): World {
     policies: semantics === 'original' ? distinctPriorities(policies) : policies,
     principals: somePrincipals(chance),
     clusters,
+    taken,
   }
 }
 
@@ -270,7 +276,7 @@ const someLists = (chance: Chance, texts: readonly string[], semantics: Semantic
 })
 
 function aResource(chance: Chance, semantics: Semantics): Resource {
-  const type = chance.often(0.7) ? chance.one(types) : chance.one(customTypes)
+  const type = chance.often(0.6) ? chance.one(types) : chance.one(chance.often(0.5) ? customTypes : kindNames)
   const isCustom = !(types as readonly string[]).includes(type)
   const texts =
     type === 'events' ? [...eventTypes, ...names] : type === 'operators' ? [...names, 'Display app-1'] : names
@@ -280,8 +286,8 @@ function aResource(chance: Chance, semantics: Semantics): Resource {
     ...(chance.often(0.12) && { labels: someLabels(chance, 1) }),
     ...(chance.often(isCustom ? 0.3 : 0.03) && {
       fields: {
-        [chance.one(['size', 'phase', '__proto__'])]: {
-          allowed: chance.some(['107374182400', 'Bound', '1.5', 'true'], 2),
+        [chance.one(['size', 'phase', '__proto__', 'status', 'owner', 'node'])]: {
+          allowed: chance.some(['107374182400', 'Bound', '1.5', 'true', 'app-1', 'app-2'], 2),
         },
       },
     }),
@@ -292,7 +298,7 @@ function aResource(chance: Chance, semantics: Semantics): Resource {
     ...(chance.often(0.75) && { filters }),
     ...(chance.often(isCustom ? 0.4 : 0.05) && {
       aggregations: {
-        ...(chance.often(0.6) && { include: chance.some(['total', 'cost', 'count', 'by_phase'], 2) }),
+        ...(chance.often(0.6) && { include: chance.some(['total', 'cost', 'count', 'by_phase', 'byStatus'], 2) }),
         ...(chance.often(0.6) && { exclude: chance.some(['total', 'cost', 'count'], 2) }),
       },
     }),
@@ -379,8 +385,8 @@ function aCluster(chance: Chance, name: string, at: number): PlainCluster {
       ...(chance.often(0.5) && { namespace: chance.one(known) }),
       ...(chance.often(0.3) && { node: chance.one([...nodes, ...names]) }),
     })),
-    custom: Array.from({ length: chance.int(0, 7) }, () => ({
-      type: chance.one(customTypes),
+    custom: Array.from({ length: chance.int(0, 8) }, () => ({
+      type: chance.one([...customTypes, ...customTypes, ...takeable]),
       name: chance.one(names),
       mark: mark(),
       labels: someLabels(chance),
@@ -391,7 +397,10 @@ function aCluster(chance: Chance, name: string, at: number): PlainCluster {
         amount: chance.one([null, 1, 2, 30, 400]),
       },
     })),
-    collected: chance.some(customTypes, 4, 2),
+    resources: resources.flatMap((kind) =>
+      Array.from({ length: chance.int(0, 4) }, () => aResourceRow(chance, kind, { known, nodes, mark: mark() })),
+    ),
+    collected: chance.some([...customTypes, ...takeable], 6, 2),
     unread: Array.from({ length: chance.int(0, 2) }, () => ({
       type: chance.one(customTypes),
       name: chance.one(['', ...known, ...names]),
@@ -400,5 +409,29 @@ function aCluster(chance: Chance, name: string, at: number): PlainCluster {
     heartbeats: Array.from({ length: chance.int(0, 3) }, () =>
       chance.one(['healthy', 'degraded', 'unhealthy'] as const),
     ),
+  }
+}
+
+/** Values of every sort of column; what names a node names one that is there, or is not. */
+function aResourceRow(
+  chance: Chance,
+  { typeName, columns, targets }: ResourceDescriptor,
+  { known, nodes, mark }: { known: readonly string[]; nodes: readonly string[]; mark: string },
+) {
+  const texts = [mark, 'Bound', 'app-1', 'app-2']
+  const valueIn = ({ kind, refersTo }: (typeof columns)[number]) => {
+    if (refersTo === 'node') return chance.one([...nodes, ...names.slice(0, 3), null])
+    if (kind === 'boolean') return chance.often(0.5)
+    return kind === 'number' ? chance.one([null, 0, 1, 2, 30]) : chance.one(texts)
+  }
+  // Where two kinds of objects are one kind of row, the key of a row tells them apart. No object has a colon in its name.
+  const suffix = targets.length > 1 ? `:${chance.one(targets).kind}` : ''
+  return {
+    type: typeName,
+    name: `${chance.one(names.filter((name) => !name.includes(':')))}${suffix}`,
+    namespace: chance.one(known),
+    mark,
+    labels: someLabels(chance),
+    values: Object.fromEntries(columns.map((column) => [column.name, valueIn(column)])),
   }
 }

@@ -1,8 +1,9 @@
 import type { Access, Explanation, FilterSummary, Sight } from '#access'
-import type { ClusterState, CustomRow, CustomState, SeenOf, SnapshotType } from '#model'
+import { type ClusterState, type CustomRow, type CustomState, type SeenOf, type SnapshotType, Table } from '#model'
+import { resources } from '#resources'
 import { evaluateHealth } from '#state'
 import { type CustomVerdict, type Eyes, leavesNothing } from './oracle.ts'
-import { openType, sources, sumsOf } from './sources.ts'
+import { allSources, countsOf, openType, sumsOf } from './sources.ts'
 import { snapshotTypesOfRows } from './world.ts'
 
 /*
@@ -14,7 +15,7 @@ const noPods = { total: 0, running: 0, pending: 0, failed: 0, succeeded: 0, unkn
 const hiddenPods = { name: 'pods', counts: noPods, unscheduled: 0, byNamespace: {} }
 
 /** One cluster without what these eyes do not see; undefined: without the cluster. */
-export function left(eyes: Eyes, state: ClusterState): ClusterState | undefined {
+export function left(eyes: Eyes, state: ClusterState, taken: readonly string[] = []): ClusterState | undefined {
   if (!eyes.canSee(state)) return undefined
   if (eyes.administrator) return state
   const parts = Object.fromEntries(
@@ -33,7 +34,7 @@ export function left(eyes: Eyes, state: ClusterState): ClusterState | undefined 
   return {
     ...state,
     parts,
-    custom: leftOfTypes(eyes, state),
+    custom: new Map([...leftOfTypes(eyes, state), ...leftOfResources(eyes, state, taken)]),
     status: whole ? state.status : { ...state.status, ...verdict },
     heartbeats: whole
       ? state.heartbeats
@@ -43,9 +44,9 @@ export function left(eyes: Eyes, state: ClusterState): ClusterState | undefined 
 }
 
 /** What is collected without what these eyes do not see, summed up anew unless the declaration gives everybody the whole. */
-function leftOfTypes(eyes: Eyes, state: ClusterState): ClusterState['custom'] {
+function leftOfTypes(eyes: Eyes, state: ClusterState): [string, CustomState][] {
   const left: [string, CustomState][] = []
-  for (const { id, typeName } of sources) {
+  for (const { id, typeName } of allSources) {
     const full = state.custom.get(id)
     const verdict = eyes.custom(state, typeName)
     if (!full || !verdict.allowed) continue
@@ -55,13 +56,59 @@ function leftOfTypes(eyes: Eyes, state: ClusterState): ClusterState['custom'] {
     const aggregations = typeName === openType ? full.aggregations : sumsOf(rows)
     left.push([id, { ...full, rows, aggregations, errors, errorCount: errors.length }])
   }
-  return new Map(left)
+  return left
+}
+
+/** Rows of kinds that are compiled in, without names of nodes that these eyes do not see. */
+function leftOfResources(eyes: Eyes, state: ClusterState, taken: readonly string[]): [string, CustomState][] {
+  const left: [string, CustomState][] = []
+  for (const kind of resources) {
+    const full = state.custom.get(kind.id)
+    const verdict = verdictOf(eyes, state, kind, taken)
+    if (!full || !verdict.allowed) continue
+    const naming = kind.columns.filter(({ refersTo }) => refersTo === 'node').map(({ name }) => name)
+    const seen = [...full.rows.rows()].filter((row) => verdict.shows({ ...itemOf(row), name: kind.rowName(row.name) }))
+    const rows = Table.of(
+      full.rows.fields,
+      seen.map((row) => ({
+        ...row,
+        values: Object.fromEntries(
+          Object.entries(row.values).map(([field, value]) => [
+            field,
+            naming.includes(field) && !eyes.showsNode(state, String(value)) ? null : value,
+          ]),
+        ),
+      })),
+    )
+    left.push([kind.id, { ...full, rows, aggregations: countsOf(kind, rows) }])
+  }
+  return left
+}
+
+type Kind = (typeof resources)[number]
+
+function verdictOf(
+  eyes: Eyes,
+  state: ClusterState,
+  { typeName, access }: Kind,
+  taken: readonly string[],
+): CustomVerdict {
+  if (access === 'declared') throw new Error(`${typeName} is compiled in without a rule of access`)
+  return eyes.resource(state, { name: typeName, rule: access }, taken.includes(typeName))
 }
 
 /** What the specification lets them read of the sums of a type; null: nothing measured. */
-export function sumsFor(eyes: Eyes, state: ClusterState, typeName: string): unknown {
+export function sumsFor(eyes: Eyes, state: ClusterState, typeName: string, taken: readonly string[]): unknown {
+  const kind = resources.find(
+    (one) => typeName === (taken.includes(one.typeName) ? `core/${one.typeName}` : one.typeName),
+  )
+  if (kind) {
+    const { aggregation } = verdictOf(eyes, state, kind, taken)
+    const sums = leftOfResources(eyes, state, taken).find(([id]) => id === kind.id)?.[1].aggregations ?? {}
+    return Object.fromEntries(Object.entries(sums).filter(([name]) => aggregation(name)))
+  }
   const verdict = eyes.custom(state, typeName)
-  const id = sources.find((source) => source.typeName === typeName)?.id ?? ''
+  const id = allSources.find((source) => source.typeName === typeName)?.id ?? ''
   const full = state.custom.get(id)
   if (!verdict.metrics || !full) return null
   const seen = [...full.rows.rows()].flatMap((row, place) => (verdict.shows(itemOf(row)) ? [place] : []))
@@ -126,12 +173,12 @@ export function openSight(eyes: Eyes, full: readonly ClusterState[]): Sight {
       const result = allowed ? (whole ? 'allow' : 'partial') : 'deny'
       return { result, reason: '', whole, metrics, shows: () => allowed, aggregation, basis: [] }
     },
-    // Rows of these kinds are in no world yet.
-    resource: () => ({
-      ...{ result: 'allow', reason: '', whole: true, metrics: true, basis: [] },
-      shows: () => true,
-      aggregation: () => true,
-    }),
+    // Names of hidden nodes are not in what is left.
+    resource: (cluster, { name, rule, isTaken }) => {
+      const { allowed, whole, metrics, aggregation } = eyes.resource(of(cluster), { name, rule }, isTaken)
+      const result = allowed ? (whole ? 'allow' : 'partial') : 'deny'
+      return { result, reason: '', whole, metrics, shows: () => allowed, aggregation, basis: [] }
+    },
     discovers: (type) => eyes.discovers(type),
     permissions: (cluster) => {
       const state = of(cluster)

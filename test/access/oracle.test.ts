@@ -63,7 +63,16 @@ const policy = (short: Short, index: number): WrittenPolicy => {
 const cluster = (name: string, changes: Partial<PlainCluster> = {}) =>
   stateOf({
     ...{ name, mark: 'm', labels: {}, nodes: null, namespaces: null, deployments: null, operators: null, pods: null },
-    ...{ clusterOperators: null, events: [], alerts: [], custom: [], collected: [], unread: [], heartbeats: [] },
+    ...{
+      clusterOperators: null,
+      events: [],
+      alerts: [],
+      custom: [],
+      resources: [],
+      collected: [],
+      unread: [],
+      heartbeats: [],
+    },
     ...changes,
   })
 
@@ -72,7 +81,15 @@ const plain = (name: string) => ({ name, mark: name, labels: {} })
 
 function eyes(semantics: Semantics, policies: readonly Short[], principal: Partial<Principal> = {}) {
   const world: World = {
-    ...{ seed: 0, semantics, now: start, administrators: { users: [], groups: [] }, principals: [], clusters: [] },
+    ...{
+      seed: 0,
+      semantics,
+      now: start,
+      administrators: { users: [], groups: [] },
+      principals: [],
+      clusters: [],
+      taken: [],
+    },
     policies: policies.map(policy),
   }
   return new Oracle(world).eyes({ ...alice, ...principal })

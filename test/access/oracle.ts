@@ -619,6 +619,40 @@ export class Eyes {
     )
   }
 
+  /**
+   * Rows of a kind that is compiled in (docs/spec/access.md). Pods follow the entries about pods; other kinds stand in visible
+   * namespaces, narrowed by entries of their name. Who filters or hides pods sees none of the others, unless an entry names
+   * the kind. Where a MetricSource has the name, only `core/<name>` names the kind; what narrows it narrows it all the same.
+   */
+  resource(cluster: ClusterState, { name, rule }: Kind, isTaken: boolean): CustomVerdict {
+    if (this.administrator) return everything
+    const ofName = this.decide('view', cluster, name)
+    const ofCore = this.decide('view', cluster, `core/${name}`)
+    const ofPods = this.decide('view', cluster, 'pods')
+    const meant = rule === 'pods' ? [ofPods, ofName, ofCore] : [ofName, ofCore]
+    const isNamed = rule === 'pods' || ofCore.entries.length > 0 || (!isTaken && ofName.entries.length > 0)
+    const areAllPods = ofPods.allowed && ofPods.entries.every(isOpen)
+    if (!this.canSee(cluster) || meant.some(({ allowed }) => !allowed) || !(isNamed || areAllPods)) return hidden
+    const entries = meant.flatMap((one) => one.entries)
+    const strict = this.#oracle.strict
+    if (strict ? entries.some(leavesNothing) : entries.some(({ visibility }) => visibility === 'none')) return hidden
+    return {
+      allowed: true,
+      whole:
+        entries.every(isOpen) &&
+        this.isWholeType(cluster, 'namespaces') &&
+        (rule !== 'pods' || this.isWholeType(cluster, 'nodes')),
+      metrics: true,
+      shows: ({ name: row, namespace = '', labels, values }) => {
+        const item = { names: [row], namespaces: [namespace], labels, fields: values }
+        const passes = (entry: Entry) =>
+          strict ? this.#oracle.entryPasses(entry, item) : this.#passesOriginal(entry, item)
+        return this.showsNamespace(cluster, namespace) && entries.every(passes)
+      },
+      aggregation: (sum) => entries.every((entry) => leavesSum(entry, sum)),
+    }
+  }
+
   /** Section 9, steps 4 and 5, without a cluster, and section 11 for the list; ours has no such thing. */
   discovers(type: string): { listed: boolean; granted: boolean } | null {
     if (this.administrator || this.#oracle.strict) return null
@@ -634,15 +668,7 @@ export class Eyes {
 
   /** Section 16, step 6; in the original semantics section 9. */
   custom(cluster: ClusterState, type: string): CustomVerdict {
-    if (this.administrator)
-      return { allowed: true, whole: true, metrics: true, shows: () => true, aggregation: () => true }
-    const hidden: CustomVerdict = {
-      allowed: false,
-      whole: false,
-      metrics: false,
-      shows: () => false,
-      aggregation: () => false,
-    }
+    if (this.administrator) return everything
     if (!this.canSee(cluster)) return hidden
     const oracle = this.#oracle
     for (const policy of oracle.policiesOf(this.principal).filter((one) => oracle.isActive(one))) {
@@ -679,16 +705,32 @@ export class Eyes {
                     fields: values,
                   }),
             ),
-          aggregation: (name) =>
-            counted.every(
-              ({ aggregations: { include = [], exclude = [] } = {} }) =>
-                !exclude.includes(name) && (include.length === 0 || include.includes(name)),
-            ),
+          aggregation: (name) => counted.every((entry) => leavesSum(entry, name)),
         }
       }
     }
     return hidden
   }
+}
+
+const leavesSum = ({ aggregations: { include = [], exclude = [] } = {} }: Entry, name: string): boolean =>
+  !exclude.includes(name) && (include.length === 0 || include.includes(name))
+
+const everything: CustomVerdict = {
+  ...{ allowed: true, whole: true, metrics: true },
+  shows: () => true,
+  aggregation: () => true,
+}
+const hidden: CustomVerdict = {
+  ...{ allowed: false, whole: false, metrics: false },
+  shows: () => false,
+  aggregation: () => false,
+}
+
+/** A kind of rows that is compiled in, as the specification speaks of it. */
+export interface Kind {
+  readonly name: string
+  readonly rule: 'pods' | 'namespaced'
 }
 
 export interface CustomVerdict {

@@ -75,6 +75,8 @@ const needed = new Set([
     'values',
     'severity',
     'kind',
+    'resources',
+    'taken',
     'url',
     'collected',
     'unread',

@@ -1,9 +1,13 @@
 import type { SourceCatalog } from '#catalog'
-import { type CompiledSource, compileMetricSource } from '#metricsource'
-import { type Aggregated, invariant, type Table } from '#model'
+import { type CompiledSource, compileMetricSource, type ResourceDescriptor } from '#metricsource'
+import { type Aggregated, invariant, type JsonValue, type Table } from '#model'
+import { resources } from '#resources'
 
 /** Types that the worlds collect. Names are those that policies use, also where no declaration could be called so. */
 const types = ['__proto__', 'deployments', 'pvc', 'vm']
+
+/** Names of kinds that are compiled in and that a MetricSource may take; `pods` is reserved. */
+export const takeable = resources.filter(({ access }) => access === 'namespaced').map(({ typeName }) => typeName)
 
 /** Everybody gets the whole numbers of this one. */
 export const openType = 'vm'
@@ -11,7 +15,7 @@ export const openType = 'vm'
 function aSource(typeName: string): CompiledSource {
   const { source } = compileMetricSource(
     {
-      metadata: { name: `source-${types.indexOf(typeName)}`, namespace: 'test' },
+      metadata: { name: `source-${typeName.replaceAll('_', '0')}`, namespace: 'test' },
       spec: {
         source: { apiVersion: 'v1', kind: 'Thing' },
         fields: [
@@ -35,7 +39,38 @@ function aSource(typeName: string): CompiledSource {
   return { ...source, typeName }
 }
 
-export const sources: readonly CompiledSource[] = types.map(aSource)
+/** Also those that take the name of a kind that is compiled in. */
+export const allSources: readonly CompiledSource[] = [...types, ...takeable].map(aSource)
+
+/** @param taken names of kinds that are compiled in and that MetricSources have here */
+export const sourcesIn = (taken: readonly string[]): readonly CompiledSource[] =>
+  allSources.filter(({ typeName }) => types.includes(typeName) || taken.includes(typeName))
+
+/** Every name that a policy or a question may have for what is collected. */
+export const typeNames: readonly string[] = [
+  ...types,
+  ...resources.flatMap(({ typeName }) => [typeName, `core/${typeName}`]),
+]
+
+/** What the counts of a kind that is compiled in come to: slowly, one after the other. */
+export function countsOf({ aggregations }: ResourceDescriptor, rows: Table): Readonly<Record<string, Aggregated>> {
+  const all = [...rows.rows()].map(({ values }) => values)
+  const valuesOf = (field: string | undefined, among: typeof all): JsonValue[] =>
+    among.map((values) => (field === undefined ? null : (values[field] ?? null)))
+  const over = (how: string, field: string | undefined, among: typeof all): number => {
+    if (how === 'count' && field === undefined) return among.length
+    invariant(how === 'sum', 'kinds that are compiled in count and add up')
+    return valuesOf(field, among).reduce<number>((sum, value) => sum + (typeof value === 'number' ? value : 0), 0)
+  }
+  return Object.fromEntries(
+    aggregations.map(({ name, function: how, field, groupBy }) => {
+      if (groupBy === undefined) return [name, over(how, field, all)]
+      const groups = [...new Set(valuesOf(groupBy, all).map(String))].sort()
+      const of = (group: string) => all.filter((values) => String(values[groupBy]) === group)
+      return [name, Object.fromEntries(groups.map((group) => [group, over(how, field, of(group))]))]
+    }),
+  )
+}
 
 /** The same sums, read off the specification: slowly, one after the other. */
 export function sumsOf(rows: Table): Readonly<Record<string, Aggregated>> {

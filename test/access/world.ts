@@ -15,8 +15,9 @@ import {
   type SnapshotType,
   Table,
 } from '#model'
+import { resources } from '#resources'
 import { evaluateHealth } from '#state'
-import { sources } from './sources.ts'
+import { allSources, countsOf } from './sources.ts'
 
 /**
  * A world is plain JSON, so that it can be printed, made smaller and built again: who asks, which policies there are, and a
@@ -31,6 +32,8 @@ export interface World {
   readonly policies: readonly WrittenPolicy[]
   readonly principals: readonly Principal[]
   readonly clusters: readonly PlainCluster[]
+  /** names of kinds that are compiled in, which MetricSources have here */
+  readonly taken: readonly string[]
 }
 
 export interface WrittenPolicy {
@@ -94,6 +97,8 @@ export interface PlainCluster extends PlainRow {
   readonly events: readonly PlainEvent[]
   readonly alerts: readonly Readonly<Record<string, string>>[]
   readonly custom: readonly PlainCustom[]
+  /** rows of kinds that are compiled in; `type` is the name of the kind */
+  readonly resources: readonly (PlainCustom & { readonly namespace: string })[]
   /** types that were collected; of others nothing is known */
   readonly collected: readonly string[]
   /** namespaces that no type could be read in */
@@ -245,8 +250,9 @@ export function stateOf(cluster: PlainCluster, version = 1): ClusterState {
   }
 }
 
-function customOf({ custom, collected, unread }: PlainCluster): ClusterState['custom'] {
-  const states = sources
+function customOf(cluster: PlainCluster): ClusterState['custom'] {
+  const { custom, collected, unread } = cluster
+  const states = allSources
     .filter(({ typeName }) => collected.includes(typeName))
     .map((source): CustomState => {
       const own = custom.filter(({ type }) => type === source.typeName)
@@ -282,8 +288,30 @@ function customOf({ custom, collected, unread }: PlainCluster): ClusterState['cu
         reports: [],
       }
     })
-  return new Map(states.map((state) => [state.source, state]))
+  return new Map([...states, ...resourcesOf(cluster)].map((state) => [state.source, state]))
 }
+
+/** Every kind that is compiled in is read of every cluster. */
+const resourcesOf = (cluster: PlainCluster): CustomState[] =>
+  resources.map((kind) => {
+    const rows = Table.of(
+      kind.columns.map(({ name }) => name),
+      cluster.resources
+        .filter(({ type }) => type === kind.typeName)
+        .map(({ name, namespace, labels, values, mark }) => ({
+          ...{ name, namespace, labels: { ...labels, mark } },
+          values: values as CustomRow['values'], // scalars, as they were made
+        })),
+    )
+    return {
+      ...{ source: kind.id, hash: kind.hash, durationMs: 5, outcome: 'complete', code: '', message: '' },
+      attemptedAt: start,
+      freshness: { observedAt: start, receivedAt: start, source: 'pull' },
+      rows,
+      aggregations: countsOf(kind, rows),
+      ...{ truncated: false, errors: [], errorCount: 0, reports: [] },
+    }
+  })
 
 function podSummaryOf({ unscheduled, by }: NonNullable<PlainCluster['pods']>) {
   const byNamespace = Object.fromEntries(

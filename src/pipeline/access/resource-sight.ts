@@ -10,8 +10,8 @@ import type { CustomItem, CustomSight, StandardResource } from './types.ts'
  *   namespaced   inside visible namespaces, narrowed by filters of the kind's name. A policy that filters or hides pods shows
  *                none of them unless it names the kind: it was written to hide what runs there
  *
- * A MetricSource of the same type name keeps the name: then only `core/<name>` speaks for the kind. A filter of the plain name
- * narrows it all the same, so that no MetricSource that comes or goes ever shows more.
+ * `core/<name>` speaks for the kind too, and alone where a MetricSource has the name. Filters of either name narrow it all
+ * the same, so that no MetricSource that comes or goes ever shows more.
  */
 
 /** The filters that all have to let a row through; undefined: the kind is hidden. */
@@ -19,13 +19,12 @@ function filtersOf(
   { filters }: RowRules,
   { name, rule, isTaken }: StandardResource,
 ): readonly TypeFilter[] | undefined {
-  if (rule === 'pods') return [filters.get('pods') ?? openFilter]
+  const pods = filters.get('pods') ?? openFilter
   const plain = filters.get(name)
   const own = filters.get(`core/${name}`)
-  const isNamed = own !== undefined || (plain !== undefined && !isTaken)
-  if (!isNamed && !(filters.get('pods') ?? openFilter).isOpen) return undefined
-  const all = [plain, own].filter((filter) => filter !== undefined)
-  return all.length > 0 ? all : [openFilter]
+  const isNamed = rule === 'pods' || own !== undefined || (plain !== undefined && !isTaken)
+  if (!isNamed && !pods.isOpen) return undefined
+  return [rule === 'pods' ? pods : openFilter, plain ?? openFilter, own ?? openFilter]
 }
 
 /** Why a row is hidden; null: it is shown. @param item with the name people know it by */
