@@ -246,7 +246,6 @@ export class ConnectionReconciler implements Reconciler {
     const { cluster, settings, way, object, collecting, startedAt } = look
     const { intervalMs } = settings.facts
     visit.isReading = true
-    sources?.read(cluster)
     // Delivered meanwhile: whoever asked before the flag was up asked in vain.
     this.agentChanged(cluster)
     const read =
@@ -257,6 +256,8 @@ export class ConnectionReconciler implements Reconciler {
     signal.throwIfAborted()
     const { batch, refusal } = await this.#keep(look, unnumbered, visit, signal)
     visit.isReading = false
+    // After the first round: nodes and totals of a thousand clusters come before the rows of any.
+    sources?.read(cluster)
     if (end.kind === 'collected' && !refusal) visit.pulledAt = startedAt
     // Why a cluster cannot be read matters more than that the hub could not note it.
     const told = end.kind === 'failed' ? end : (refusal ?? end)
