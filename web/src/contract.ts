@@ -10,7 +10,6 @@ export type {
   ClusterOperatorView,
   ClusterView,
   ColumnView,
-  CustomPageView,
   CustomRowsQuery,
   CustomRowView,
   DeploymentView,
