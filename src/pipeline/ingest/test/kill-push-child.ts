@@ -61,6 +61,7 @@ for (const { name, next } of plans) {
       name,
       file
         .lossesOf(name)
+        .filter(({ origin }) => origin === originOf(parseClusterName(name)))
         .map(({ sequence }) => sequence)
         .join(','),
     )
