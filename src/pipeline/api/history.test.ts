@@ -400,7 +400,7 @@ describe('an answer of history', () => {
     await world.agent('west', { connected: true, protocol: 'original' })
     for (let n = 1; n <= 4; n++) {
       world.clock.at += 300_000
-      await world.batch('west', [complete('node', [aNode('a')])])
+      await world.batch('west', [complete('node', [aNode('a')])], { source: 'push' })
     }
     world.clock.at += 590_000
     expect(await open()).toEqual([])

@@ -7,6 +7,7 @@ import {
   type MetricScope,
   metricPrefix,
   metricsCatalogue,
+  originalIntervalMs,
   scopeLabel,
   seconds,
 } from '#model'
@@ -134,17 +135,15 @@ export interface HistoryQuestion {
  * history; where nothing comes, it grows.
  */
 export function openHoleOf(
-  { connection, status, agent, heartbeats }: ClusterState,
+  { connection, status, agent, heartbeats, source }: ClusterState,
   now: number,
 ): HistorySpan | undefined {
   const from = (status.before ?? status).checkedAt
   if (!connection || from === null) return undefined
-  const recent = heartbeats.slice(-4)
-  // A collector of the original has an interval of its own.
-  const distances = recent.slice(1).map(({ at }, i) => at - (recent[i]?.at ?? at))
-  const ownMs = agent?.protocol === 'original' && distances.length > 0 ? Math.min(...distances) : 0
+  const isOfOriginal = source === 'push' && agent?.protocol === 'original'
+  const ownMs = isOfOriginal ? originalIntervalMs(heartbeats.map(({ at }) => at)) : 0
   const paceMs = Math.max(connection.intervalMs, ownMs)
-  if (now - from <= 2 * paceMs + (recent.at(-1)?.durationMs ?? 0)) return undefined
+  if (now - from <= 2 * paceMs + (heartbeats.at(-1)?.durationMs ?? 0)) return undefined
   return { kind: 'lost', from, to: now, cause: 'not_received', count: Math.max(1, Math.round((now - from) / paceMs)) }
 }
 

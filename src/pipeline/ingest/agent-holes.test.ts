@@ -145,11 +145,12 @@ function story(ticks: readonly Tick[], reinstalledAt: number) {
     const latest = origin === 'former' ? reinstalledAt - 1 : Number.POSITIVE_INFINITY
     const arrivesAt = Math.max(place, Math.min(place + tick.late, latest))
     const sequence = next(origin)
-    // Told between two rounds, or before the first of a new agent: so neither of these is lost here.
+    // Told between two rounds of agents: so neither the last nor the first of all is lost here.
     const isLast = !ticks.some(
       (one, later) => later > place && one.sees === 'agent' && later < reinstalledAt === (origin === 'former'),
     )
-    if (tick.sees === 'lost' && sequence > 1 && !isLast) losses.push({ origin, sequence, place, tick })
+    if (tick.sees === 'lost' && (sequence > 1 || (origin === 'agent' && numbers.has('former'))) && !isLast)
+      losses.push({ origin, sequence, place, tick })
     else {
       const batch = round(origin, sequence, place)
       arrivals.push({ at: arrivesAt, tick, give: (hub) => hub.batch(batch) })
@@ -222,6 +223,24 @@ describe('the holes of a cluster with an agent', () => {
       [6, 12],
       [12, 24],
     ])
+  })
+
+  it.each([
+    ['the hub', PULL],
+    ['a collector of the original', 'original'],
+    ['a former agent', 'former'],
+  ])('are told between %s and a new agent, though its first number is no round', (_, origin) => {
+    for (const isLost of [true, false]) {
+      const hub = new Hub()
+      hub.batch(round(origin, 1, 1))
+      hub.batch(round('agent', 2, 9))
+      expect(hub.ledger.untold(west), 'the first may still come').toEqual([])
+      const loss = { origin: 'agent', sequence: 3, lost: [[1, 1] as const], from: at(8), to: at(8) }
+      if (isLost) hub.lost({ ...loss, cause: 'dropped', count: 1, keptEveryMs: 0 })
+      else hub.batch(round('agent', 1, 8.9, { partial: true }))
+      hub.tell()
+      expect(hub.holes()).toEqual([['agent_down', 1, isLost ? 8 : 9]])
+    }
   })
 
   it('are of a cluster that could not be read where the agent ran', () => {

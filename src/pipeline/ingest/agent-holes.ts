@@ -2,8 +2,8 @@ import { type Loss, missingFrom, type Ranges, seconds } from '#model'
 import { HUB_ORIGIN } from './origins.ts'
 import type { Neighbours, Seen } from './runs.ts'
 
-/** Who has no interval from the hub reads so often, unless it is set up otherwise. */
-export const UNPLANNED_MS = { agent: seconds(30), original: seconds(60) }
+/** An agent that has no interval from the hub reads so often. */
+export const UNPLANNED_MS = seconds(30)
 
 /** What is known of a cluster beside the numbers of the agent. */
 export interface Beside {
@@ -15,8 +15,7 @@ export interface Beside {
 }
 
 /** The distance of two rounds that is no hole yet: two intervals, of the one in force or of the one that the agent still keeps. */
-const usualMs = ({ paceMs }: Neighbours, intervalMs: number): number =>
-  2 * Math.max(intervalMs, paceMs || UNPLANNED_MS.agent)
+const usualMs = ({ paceMs }: Neighbours, intervalMs: number): number => 2 * Math.max(intervalMs, paceMs || UNPLANNED_MS)
 
 const gapMs = ({ before, after }: Neighbours): number => after.at - before.until
 

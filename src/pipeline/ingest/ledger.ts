@@ -5,6 +5,7 @@ import {
   inRanges,
   isClusterName,
   type Loss,
+  originalIntervalMs,
   ownerOf,
   type Ranges,
   type SequenceRange,
@@ -103,8 +104,10 @@ export class Ledger {
   paceMs(cluster: ClusterName, origin: string, intervalMs: number): number {
     const known = this.#books.get(cluster)?.origins.get(origin)
     if (origin === PULL) return intervalMs
-    const seen = isAgent(origin) ? known?.runs.at(-1)?.paceMs : paceOfSpans(known?.covered ?? [], intervalMs)
-    return Math.max(intervalMs, seen || UNPLANNED_MS[isAgent(origin) ? 'agent' : 'original'])
+    const ownMs = isAgent(origin)
+      ? known?.runs.at(-1)?.paceMs || UNPLANNED_MS
+      : paceOfSpans(known?.covered ?? [], intervalMs)
+    return Math.max(intervalMs, ownMs)
   }
 
   clusters(): readonly ClusterName[] {
@@ -196,9 +199,11 @@ export class Ledger {
       book.untold = [...book.untold, ...holes].slice(-MAX_UNTOLD)
       return paceAfter(pair, book.intervalMs)
     }
-    const before = run.first === 1 && run.head ? lastBefore(book, name, run.head.at) : undefined
-    if (before && run.head) meet({ before, after: run.head, paceMs: 0 })
+    const known = firstRound(origin.runs)
     origin.runs = withRun(origin.runs, run, meet).slice(-MAX_RANGES)
+    const first = firstRound(origin.runs)
+    const before = first && !known ? lastBefore(book, name, first.at) : undefined
+    if (first && before) meet({ before, after: first, paceMs: 0 })
   }
 
   #receive(cluster: ClusterName, name: string, [first, last]: SequenceRange, index: number): void {
@@ -229,17 +234,20 @@ function runOf({ sequence, collectedAt: at, durationMs, partial, failure }: Batc
   return { first: sequence, last: sequence, ...(!partial && { head: seen, tail: seen }), paceMs: 0 }
 }
 
-/** The interval of rounds that were given no numbers, where spans of time tell it; 0: they do not. */
+/** The interval of a collector of the original: rounds in one span keep the one in force. */
 function paceOfSpans(covered: Ranges, intervalMs: number): number {
   const last = covered.slice(-4)
-  if (last.some(([first, end]) => end > first)) return intervalMs
-  return last.length < 2 ? 0 : Math.min(...last.slice(1).map(([first], i) => first - (last[i]?.[1] ?? first)))
+  return last.some(([first, end]) => end > first) ? intervalMs : originalIntervalMs(last.map(([first]) => first))
 }
 
-/** Before the first round of a new agent: the last of a former one; where there was none, of the hub itself. */
+/** The first round of an agent, where all that it numbered before is here; a declared loss or a MetricSource may have the first number. */
+const firstRound = ([run]: readonly Run[]) => (run?.first === 1 ? run.head : undefined)
+
+/** Before the first round of a new agent: the last of a former one; where there was none, of anybody else. */
 function lastBefore({ origins }: Book, name: string, at: number) {
-  const agents = [...origins].filter(([other]) => other !== name && isAgent(other)).map(([, { covered }]) => covered)
-  return lastSeen(agents, at) ?? lastSeen([origins.get(PULL)?.covered ?? []], at)
+  const others = [...origins].filter(([other]) => other !== name)
+  const spansOf = (some: typeof others) => some.map(([, { covered }]) => covered)
+  return lastSeen(spansOf(others.filter(([other]) => isAgent(other))), at) ?? lastSeen(spansOf(others), at)
 }
 
 function besideOf({ origins, named, intervalMs }: Book) {
