@@ -386,6 +386,11 @@ export function parting(actual: string, expected: string): string {
   return `is      …${around(actual)}\nmust be …${around(expected)}\nwhole: ${actual.slice(0, 4000)}`
 }
 
+const comparedTypes: readonly string[] = [
+  ...standardTypes,
+  ...resources.flatMap(({ typeName }) => [typeName, `core/${typeName}`]),
+]
+
 /** Without what differs from one request to the next by itself, and without the words that explain a decision. */
 function bare(body: string): string {
   const text = body
@@ -398,7 +403,9 @@ function bare(body: string): string {
   const explaining = new Set(['decided_by', 'filters', 'evaluated_at'])
   return JSON.stringify(JSON.parse(body), (key, value: unknown) => {
     if (key !== 'visibility') return explaining.has(key) ? undefined : value
-    return Object.entries(value as object).filter(([type]) => (standardTypes as readonly string[]).includes(type))
+    return Object.entries(value as object)
+      .filter(([type]) => comparedTypes.includes(type))
+      .sort()
   })
 }
 

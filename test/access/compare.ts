@@ -228,7 +228,7 @@ async function compareExplanations(
   clusters: Clusters,
   who: string,
 ): Promise<void> {
-  for (const [, state] of clusters) {
+  for (const [plain, state] of clusters) {
     const cluster = { name: state.name, labels: state.connection?.labels ?? {} }
     const about = await access.explain(principal, { action: 'view', cluster })
     same('explain', about.result !== 'deny', eyes.canSee(state), `${who} on ${state.name}`)
@@ -250,6 +250,25 @@ async function compareExplanations(
         eyes.showsNode(state, node.name) && eyes.canSee(state),
         `${who} ${state.name}/${node.name}`,
       )
+    }
+    for (const kind of kinds) {
+      const asked = { action: 'view', cluster, type: kind.name, resource: kind } as const
+      for (const row of rowsOf(plain, kind)) {
+        const { name, namespace, labels, values: fields } = row
+        const namespaceLabels = state.parts.namespace?.items.get(namespace)?.labels
+        const question = { ...asked, name, namespace, labels, fields, ...(namespaceLabels && { namespaceLabels }) }
+        const { item } = await access.explain(principal, question)
+        same(
+          'explain row',
+          item?.shown,
+          eyes.resource(state, kind, kind.isTaken).shows(row),
+          `${who} ${state.name}`,
+          row,
+        )
+      }
+      if (kind.rule === 'pods') continue
+      const { result } = await access.explain(principal, asked)
+      same('explain kind', result !== 'deny', eyes.resource(state, kind, kind.isTaken).allowed, `${who} ${kind.name}`)
     }
     for (const namespace of state.parts.namespace?.items.values() ?? []) {
       const question = {

@@ -311,26 +311,26 @@ export const faults: readonly Fault[] = [
   core(
     'rows in hidden namespaces are shown',
     'resource-sight.ts',
-    "if (!showsNamespace(rules, cluster, namespace)) return 'namespace'",
+    'if (!isNamespaceShown(namespace)) return inHiddenNamespace',
     '',
   ),
   core(
     'a policy that hides pods shows what runs them',
     'resource-sight.ts',
-    'if (!isNamed && !pods.isOpen) return undefined',
+    "if (rule !== 'pods' && !isNamed(filters, resource) && !pods.isOpen) return undefined",
     '',
   ),
   core(
     'a filter that is meant for a MetricSource of the same name opens the kind',
     'resource-sight.ts',
-    '(plain !== undefined && !isTaken)',
-    'plain !== undefined',
+    '(!isTaken && filters.has(name))',
+    'filters.has(name)',
   ),
   core(
     'a filter stops narrowing a kind once its name is taken',
     'resource-sight.ts',
-    'plain ?? openFilter, own ?? openFilter]',
-    '(isTaken ? undefined : plain) ?? openFilter, own ?? openFilter]',
+    'const own = [filters.get(name) ?? openFilter,',
+    'const own = [(resource.isTaken ? undefined : filters.get(name)) ?? openFilter,',
   ),
   core(
     'rows are whole where namespaces are hidden',
@@ -347,8 +347,8 @@ export const faults: readonly Fault[] = [
   typed(
     'a kind whose name is taken is decided as if it were not',
     `${api}/visible-types.ts`,
-    'isTaken: this.#isTaken(typeName) })',
-    'isTaken: false })',
+    'isTaken: this.#isTaken(typeName) }',
+    'isTaken: false }',
   ),
   typed(
     'rows that may be seen outlive a change of namespaces',

@@ -6,11 +6,13 @@ import {
   type FilterSummary,
   MemoryPolicies,
   openAccess,
+  type Question,
   type SelectedCluster,
   type Semantics,
 } from '#access'
 import type { ExplanationView } from '#http'
 import { FleetError, systemClock } from '#model'
+import { resourceNamed } from '#resources'
 import { type Column, table } from './format.ts'
 import { clientOf } from './get.ts'
 import { type PolicyFiles, readPolicyFiles } from './policy-files.ts'
@@ -105,6 +107,7 @@ async function explainFiles(options: ExplainOptions): Promise<Answer> {
         action: options.action,
         cluster,
         ...given({ type: options.type, name: options.name, namespace: options.namespace }),
+        ...resourceOfType(options.type),
       }),
     ),
   )
@@ -112,6 +115,13 @@ async function explainFiles(options: ExplainOptions): Promise<Answer> {
   const text =
     options.output === 'json' ? JSON.stringify(views, null, 2) : views.map((view) => sentences(view)).join('\n\n')
   return { text, notes: notesOf(files) }
+}
+
+/** Files declare no MetricSource, so no name is taken. */
+function resourceOfType(type: string | undefined): Pick<Question, 'resource'> {
+  const kind = type === undefined ? undefined : resourceNamed(type)
+  if (!kind || kind.access === 'declared') return {}
+  return { resource: { name: kind.typeName, rule: kind.access, isTaken: false } }
 }
 
 function chosen(files: PolicyFiles, { cluster, labels }: ExplainOptions): readonly SelectedCluster[] {

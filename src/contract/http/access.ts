@@ -61,7 +61,9 @@ export type ExplanationView = Static<typeof ExplanationViewSchema>
 const ExplainQuery = {
   cluster: Type.String({ minLength: 1, maxLength: 253 }),
   action: Type.Optional(Type.Union([Type.Literal('view'), Type.Literal('view_metrics')])),
-  type: Filter('nodes, operators, namespaces, pods, alerts, events or a custom type'),
+  type: Filter(
+    'nodes, operators, namespaces, pods, alerts, events, a kind of rows such as workloads, or a custom type',
+  ),
   name: Filter('one item of that type'),
   namespace: Filter('of the item'),
 }

@@ -3,7 +3,7 @@ import { FindingList } from './findings.ts'
 import { memberPath, quoted } from './texts.ts'
 import type { Finding, PolicyDocument, ResourceDocument } from './types.ts'
 
-/** What MetricSources declare of a type, as far as policies may name it. */
+/** What MetricSources declare of a type, or a kind of rows that is compiled in has, as far as policies may name it. */
 export interface CustomType {
   /** fields and computed names */
   readonly fields: readonly string[]
@@ -12,9 +12,9 @@ export interface CustomType {
   readonly aggregations: readonly string[]
 }
 
-/** The types that MetricSources collect now. Asked while a policy is looked at; nothing waits. */
+/** The types that MetricSources collect now, and the kinds that are compiled in. Asked while a policy is looked at; nothing waits. */
 export interface CustomTypes {
-  /** undefined: no MetricSource collects it */
+  /** undefined: nothing is called so */
   ofType(typeName: string): CustomType | undefined
   /** false while types may be missing that are there: then nothing is said of any; absent: never */
   isComplete?(): boolean

@@ -198,4 +198,58 @@ describe('explain', () => {
       ])
     }
   })
+
+  describe('of a row of a kind that is compiled in', () => {
+    const kind = (name: string, isTaken = false) => ({ name, rule: 'namespaced', isTaken }) as const
+    const row = { name: 'web', namespace: 'shop', labels: { tier: 'gold' } }
+    const asked = async (resources: readonly Resource[], over: Partial<Question> = {}) => {
+      const access = accessOf([policy('Allow', [{ ...names('c1'), resources: [...resources] }])])
+      const { result, item } = await access.explain(
+        alice,
+        ask({ type: 'services', resource: kind('services'), ...row, ...over }),
+      )
+      return [result, item?.shown, item?.why ?? '']
+    }
+    const shop: Resource = { type: 'namespaces', visibility: 'filtered', filters: { labels: { team: 'a' } } }
+    const hiddenPods: Resource = { type: 'pods', visibility: 'none' }
+    const all = (type: string): Resource => ({ type, visibility: 'all' })
+
+    it('says which rule hides it', async () => {
+      const named: Resource = { type: 'services', visibility: 'filtered', filters: { names: { allowed: ['db'] } } }
+      const labelled: Resource = { type: 'services', visibility: 'filtered', filters: { labels: { tier: 'iron' } } }
+      expect(await asked([])).toEqual(['allow', true, 'services: nothing hides it'])
+      expect(await asked([shop])).toEqual(['partial', false, 'services is in a namespace that is not shown'])
+      expect(await asked([shop], { namespaceLabels: { team: 'a' } })).toEqual(['partial', true, expect.stringContaining('nothing hides it')])
+      expect((await asked([named]))[2]).toContain('this name does not pass')
+      expect((await asked([labelled]))[2]).toContain('filtered by labels')
+      expect((await asked([hiddenPods]))[2]).toContain('follows pods')
+    })
+
+    it('that follows pods is denied with them, unless the policy names it under the name it has', async () => {
+      const taken = { resource: kind('services', true) }
+      expect((await asked([hiddenPods]))[0]).toBe('deny')
+      expect(await asked([hiddenPods, all('services')])).toEqual(['partial', true, expect.stringContaining('nothing hides it')])
+      expect((await asked([hiddenPods, all('services')], taken))[0]).toBe('deny')
+      expect(await asked([hiddenPods, all('core/services')], taken)).toEqual(['partial', true, expect.stringContaining('nothing hides it')])
+    })
+
+    it('names the Deny, of the kind under either name or of the pods that it follows', async () => {
+      for (const type of ['services', 'core/services', 'pods']) {
+        const access = accessOf([
+          policy('Deny', [{ ...names('c1'), resources: [{ type }] }], { name: 'no', priority: 200 }),
+          policy('Allow', [names('c1')], { name: 'yes' }),
+        ])
+        expect(
+          await access.explain(alice, ask({ type: 'services', resource: kind('services'), ...row })),
+        ).toMatchObject({ result: 'deny', decidedBy: { policy: 'clusterpulse/no' }, item: { shown: false } })
+      }
+    })
+
+    it('of pods compares names and labels', async () => {
+      const gold: Resource = { type: 'pods', visibility: 'filtered', filters: { labels: { tier: 'gold' } } }
+      expect(
+        await asked([gold], { type: 'pods', resource: { name: 'pods', rule: 'pods', isTaken: false } }),
+      ).toEqual(['partial', true, expect.stringContaining('nothing hides it')])
+    })
+  })
 })

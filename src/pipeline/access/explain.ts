@@ -1,5 +1,6 @@
 import { decide, decideCustom, decideRows, type Hit, type Ruling } from './decide.ts'
 import type { PreparedPolicy } from './prepare.ts'
+import { explainResource, isNamed } from './resource-sight.ts'
 import {
   type RowRules,
   whyAlertHidden,
@@ -8,7 +9,6 @@ import {
   whyNamespaceHidden,
   whyNodeHidden,
   whyOperatorHidden,
-  whyPodsHidden,
 } from './row-filter.ts'
 import { actionsOf, customReason, deciderOf, filtersOf, reasonOf, whyItemHidden, whyRegistryHidden } from './sight.ts'
 import { stateOf } from './survey.ts'
@@ -24,6 +24,7 @@ import type {
   Semantics,
   SkippedPolicy,
   SkipReason,
+  StandardResource,
   StandardType,
 } from './types.ts'
 import { standardTypes } from './types.ts'
@@ -95,13 +96,17 @@ type Tell = (at: number, why: SkipReason) => void
 
 function answerOf(question: Question, policies: readonly PreparedPolicy[], semantics: Semantics, tell: Tell): Answer {
   const { type, cluster } = question
-  const isCustom = type !== undefined && type !== 'registries' && !isStandard(type)
+  const isCustom = type !== undefined && type !== 'registries' && !isStandard(type) && !question.resource
   if (!isCustom) {
     const ruling = (type === undefined ? decide : decideRows)(policies, cluster, semantics, tell)
     // The policy that shows the cluster comes too late for a type that a Deny above it hides.
-    if (type !== undefined && ruling.by && ruling.denied.has(type)) tell(ruling.by.at, 'lower_than_the_deciding')
+    if (ruling.by && deniedBy(question, ruling)) tell(ruling.by.at, 'lower_than_the_deciding')
     const isSeen = type === undefined || decide(policies, cluster, semantics).view
-    return { ...standardAnswer(question, ruling, policies, semantics), ...(!isSeen && noItem(question)) }
+    return {
+      ...standardAnswer(question, ruling, policies, semantics),
+      ...(!isSeen && noItem(question)),
+      ...(!isSeen && question.resource && { result: 'deny' }),
+    }
   }
   const ruling = decide(policies, cluster, semantics)
   if (!ruling.view) {
@@ -129,23 +134,46 @@ function standardAnswer(
 ): Answer {
   const permissions = actionsOf(ruling)
   const filters = filtersOf(ruling)
-  const type = question.type
-  const deniedBy: Hit | undefined = type === undefined ? undefined : ruling.denied.get(type)
+  const denied = deniedBy(question, ruling)
+  const isHidden = denied !== undefined || hidesKind(question, ruling, semantics)
   const isPermitted = permissions.includes(question.action)
   if (!ruling.view || !isPermitted) {
     const decidedBy = deciderOf(ruling.by, policies)
     const reason = ruling.view ? notPermitted(decidedBy?.policy ?? '', question.action) : reasonOf(ruling, policies)
     return { result: 'deny', reason, permissions, decidedBy, filters, ...noItem(question) }
   }
-  const by = deniedBy ?? ruling.by
+  const by = denied ?? ruling.by
   return {
-    result: deniedBy ? 'deny' : ruling.result,
-    reason: reasonOf({ ...ruling, by, view: !deniedBy }, policies),
+    result: isHidden ? 'deny' : ruling.result,
+    reason: reasonOf({ ...ruling, by, view: !isHidden }, policies),
     permissions,
     decidedBy: deciderOf(by, policies),
     filters,
     ...itemOf(question, ruling, semantics),
   }
+}
+
+const pods: StandardResource = { name: 'pods', rule: 'pods', isTaken: false }
+
+const kindOf = ({ type, resource }: Question): StandardResource | undefined =>
+  resource ?? (type === 'pods' ? pods : undefined)
+
+/** The Deny that hides the type: under any of its names, and through pods where it follows them. */
+function deniedBy(question: Question, ruling: Ruling): Hit | undefined {
+  const { type } = question
+  const kind = kindOf(question)
+  if (type === undefined) return undefined
+  if (!kind) return ruling.denied.get(type)
+  const own = ruling.denied.get(kind.name) ?? ruling.denied.get(`core/${kind.name}`)
+  return own ?? (isNamed(ruling.filters, kind) ? undefined : ruling.denied.get('pods'))
+}
+
+/** No row of the kind can be shown, whatever it is called. Of pods there are counts besides. */
+function hidesKind({ resource: kind }: Question, ruling: Ruling, semantics: Semantics): boolean {
+  if (!kind || kind.rule === 'pods') return false
+  const rules: RowRules = { semantics, filters: ruling.filters, usage: ruling.usage }
+  const { filters } = explainResource(rules, kind, { name: '', values: {} }, () => true)
+  return !filters || filters.some(({ isClosed }) => isClosed)
 }
 
 const notPermitted = (policy: string, action: Action): string =>
@@ -192,20 +220,25 @@ function itemOf(question: Question, ruling: Ruling, semantics: Semantics): Pick<
     const why = whyRegistryHidden(ruling, { name, labels: question.labels ?? {} }, semantics)
     return { item: itemAnswer(type, why) }
   }
-  if (!isStandard(type)) return {}
   const rules: RowRules = { semantics, filters: ruling.filters, usage: ruling.usage }
+  const kind = kindOf(question)
+  if (kind) {
+    const { namespace = '', labels, fields = {}, namespaceLabels = null } = question
+    const item = { name, namespace, ...(labels && { labels }), values: fields }
+    const isShown = (place: string) => whyNamespaceHidden(rules, place, namespaceLabels) === null
+    return { item: itemAnswer(type, explainResource(rules, kind, item, isShown).why) }
+  }
+  if (!isStandard(type) || type === 'pods') return {}
   return { item: itemAnswer(type, whyHidden(type, name, question, rules)) }
 }
 
-function whyHidden(type: StandardType, name: string, question: Question, rules: RowRules): Why | null {
+function whyHidden(type: Exclude<StandardType, 'pods'>, name: string, question: Question, rules: RowRules): Why | null {
   const { namespace = '', labels, fields } = question
   switch (type) {
     case 'nodes':
       return whyNodeHidden(rules, name, labels ?? null)
     case 'namespaces':
       return whyNamespaceHidden(rules, name, labels ?? null)
-    case 'pods':
-      return whyNamespaceHidden(rules, namespace, null) ?? whyPodsHidden(rules, namespace)
     case 'operators':
       return namespace === ''
         ? whyClusterOperatorHidden(rules, name)

@@ -52,6 +52,7 @@ export type {
   SignInMethod,
   SkippedPolicy,
   SkipReason,
+  StandardResource,
   StandardType,
   StoredPolicy,
 } from './types.ts'

@@ -15,30 +15,50 @@ import type { CustomItem, CustomSight, StandardResource } from './types.ts'
  */
 
 /** The filters that all have to let a row through; undefined: the kind is hidden. */
-function filtersOf(
-  { filters }: RowRules,
-  { name, rule, isTaken }: StandardResource,
-): readonly TypeFilter[] | undefined {
+function filtersOf({ filters }: RowRules, resource: StandardResource): readonly TypeFilter[] | undefined {
+  const { name, rule } = resource
   const pods = filters.get('pods') ?? openFilter
-  const plain = filters.get(name)
-  const own = filters.get(`core/${name}`)
-  const isNamed = rule === 'pods' || own !== undefined || (plain !== undefined && !isTaken)
-  if (!isNamed && !pods.isOpen) return undefined
-  return [rule === 'pods' ? pods : openFilter, plain ?? openFilter, own ?? openFilter]
+  if (rule !== 'pods' && !isNamed(filters, resource) && !pods.isOpen) return undefined
+  const own = [filters.get(name) ?? openFilter, filters.get(`core/${name}`) ?? openFilter]
+  return rule === 'pods' ? [pods, ...own] : own
 }
 
-/** Why a row is hidden; null: it is shown. @param item with the name people know it by */
-export function whyResourceHidden(
+/** Whether the policy says something of the kind: then the kind does not follow pods. */
+export const isNamed = (filters: ReadonlyMap<string, TypeFilter>, { name, isTaken }: StandardResource): boolean =>
+  filters.has(`core/${name}`) || (!isTaken && filters.has(name))
+
+const inHiddenNamespace = 'is in a namespace that is not shown'
+const followsPods = 'follows pods, of which not all are shown, and the policy does not name it'
+
+/** What an explanation says of a row. */
+interface Told {
+  /** null: it is shown */
+  readonly why: Why | string | null
+  /** the filters that decide about the kind; undefined: it is hidden with the pods */
+  readonly filters: readonly TypeFilter[] | undefined
+}
+
+/** @param item with the name people know it by */
+export function explainResource(
   rules: RowRules,
-  cluster: ClusterState,
   resource: StandardResource,
-  { name, namespace = '', labels, values }: CustomItem,
-): Why | null {
+  item: CustomItem,
+  isNamespaceShown: (name: string) => boolean,
+): Told {
   const filters = filtersOf(rules, resource)
-  if (!filters) return 'visibility'
-  if (!showsNamespace(rules, cluster, namespace)) return 'namespace'
+  return { filters, why: filters ? whyRowHidden(rules, filters, item, isNamespaceShown) : followsPods }
+}
+
+function whyRowHidden(
+  { semantics }: RowRules,
+  filters: readonly TypeFilter[],
+  { name, namespace = '', labels, values }: CustomItem,
+  isNamespaceShown: (name: string) => boolean,
+): Why | string | null {
+  if (filters.some(({ isClosed }) => isClosed)) return 'visibility'
+  if (!isNamespaceShown(namespace)) return inHiddenNamespace
   for (const filter of filters) {
-    const why = whyHidden(filter, rules.semantics, name, null, [namespace], labels ?? null, values)
+    const why = whyHidden(filter, semantics, name, null, [namespace], labels ?? null, values)
     if (why !== null) return why
   }
   return null
@@ -53,12 +73,13 @@ export function resourceSight(rules: RowRules, cluster: ClusterState, resource: 
   const namesNodes = resource.rule === 'pods'
   const namespaces = filterFor(rules, 'namespaces')
   const whole = [...filters, namespaces, ...(namesNodes ? [nodes] : [])].every(({ isOpen }) => isOpen)
+  const isNamespaceShown = (name: string) => showsNamespace(rules, cluster, name)
   return {
     result: whole ? 'allow' : 'partial',
     reason: '',
     whole,
     metrics: true,
-    shows: (item) => whyResourceHidden(rules, cluster, resource, item) === null,
+    shows: (item) => whyRowHidden(rules, filters, item, isNamespaceShown) === null,
     ...(namesNodes &&
       !nodes.isOpen && {
         showsNode: (name: string) => whyNodeHidden(rules, name, node?.items.get(name)?.labels ?? null) === null,

@@ -162,7 +162,7 @@ export const podsAreWhole = (rules: RowRules): boolean =>
   namespacesAreOpen(rules) && (rules.semantics === 'original' || filterFor(rules, 'pods').isOpen)
 
 /** Pods are known as counts by namespace: by name or label nothing of them can be shown. */
-export function whyPodsHidden(rules: RowRules, namespace: string): Why | null {
+function whyPodsHidden(rules: RowRules, namespace: string): Why | null {
   if (rules.semantics === 'original') return null // RBAC-Q19
   return whyHidden(filterFor(rules, 'pods'), rules.semantics, '', null, [namespace], null)
 }

@@ -236,6 +236,10 @@ export interface Question {
   readonly namespace?: string
   readonly labels?: Readonly<Record<string, string>>
   readonly fields?: Readonly<Record<string, unknown>>
+  /** the type is a kind of rows that is compiled in; pods always are */
+  readonly resource?: StandardResource
+  /** of the item's namespace, where they are known */
+  readonly namespaceLabels?: Readonly<Record<string, string>>
 }
 
 export interface Explanation extends Decision {

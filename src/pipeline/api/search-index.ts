@@ -86,23 +86,23 @@ function searchNear(
 function searchTypes(types: Iterable<VisibleType>, words: readonly string[], found: (hit: SearchHit) => void): void {
   let left = maxSearchedRows
   for (const type of types) {
-    const { count, places, rows, cluster, source } = type
+    const { count, places, rows, cluster, source, name: typeName } = type
     if (count === 0 || count > left) continue
     left -= count
-    const title = source.typeName.toLowerCase()
+    const title = typeName.toLowerCase()
     // No object is made for what does not match.
     for (let at = 0; at < count; at++) {
       const place = places ? (places[at] as number) : at // below its length
       const [name, namespace] = [rows.nameAt(place), rows.namespaceAt(place)]
       if (!words.every((word) => holds(name, word) || holds(namespace, word) || title.includes(word))) continue
-      const detail = namespace === '' ? source.typeName : `${source.typeName} in ${namespace}`
+      const detail = namespace === '' ? typeName : `${typeName} in ${namespace}`
       found({
         kind: 'custom',
         cluster: cluster.name,
         name: source.rowName(name),
         detail,
         health: 'unknown',
-        type: source.typeName,
+        type: typeName,
         namespace,
       })
     }

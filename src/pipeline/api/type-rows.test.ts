@@ -20,7 +20,7 @@ function typeOf(rows: readonly CustomRow[], places?: readonly number[]): Visible
     aggregation: () => true,
     basis: [],
   }
-  return new VisibleType(cluster, source, custom, (rows) => ({
+  return new VisibleType(cluster, source, source.typeName, custom, (rows) => ({
     basis: [],
     places: places ?? [],
     rows,
@@ -148,7 +148,7 @@ describe('a file with labels', () => {
       { namespace: 'shop', name: 'db', labels: {}, values: { size: null, phase: true, free: null, expires: 'never' } },
     ])
     const cluster: ClusterState = { ...nobody('west'), custom: new Map([[declared.id, state]]) }
-    const type = new VisibleType(cluster, declared, typeOf([]).custom, (rows) => ({
+    const type = new VisibleType(cluster, declared, declared.typeName, typeOf([]).custom, (rows) => ({
       ...{ basis: [], places: [], rows, sums: new WeakMap() },
     }))
     const asOf = new Date(state.freshness?.observedAt ?? 0).toISOString()

@@ -1,8 +1,8 @@
-import type { CustomItem, CustomSight, Sight } from '#access'
+import type { CustomItem, CustomSight, Sight, StandardResource } from '#access'
 import type { SourceCatalog } from '#catalog'
 import type { CompiledSource, ResourceDescriptor } from '#metricsource'
 import { type Aggregated, type ClusterState, type CustomState, type JsonValue, Table } from '#model'
-import { resources } from '#resources'
+import { resourceNamed, resources } from '#resources'
 
 /**
  * What MetricSources collected, as far as one sight shows it. Whoever may see the whole of a cluster may still see none of its
@@ -76,19 +76,23 @@ export class VisibleTypes {
   ofType(name: string): readonly ResourceDescriptor[] {
     const declared = this.declaredAs(name)
     if (declared.length > 0) return declared
-    const plain = name.startsWith('core/') ? name.slice('core/'.length) : name
-    return resources.filter(({ typeName }) => typeName === plain)
+    const compiledIn = resourceNamed(name)
+    return compiledIn ? [compiledIn] : []
   }
 
   /** @returns undefined where the type is denied on this cluster: there it does not exist */
   on(sight: Sight, cluster: ClusterState, source: ResourceDescriptor): VisibleType | undefined {
-    const { access, typeName } = source
-    const custom =
-      access === 'declared'
-        ? sight.custom(cluster, typeName)
-        : sight.resource(cluster, { name: typeName, rule: access, isTaken: this.#isTaken(typeName) })
+    const resource = this.standard(source)
+    const custom = resource ? sight.resource(cluster, resource) : sight.custom(cluster, source.typeName)
     if (custom.result === 'deny') return undefined
-    return new VisibleType(cluster, source, custom, (rows) => this.#left(rows, sight, custom, cluster, source))
+    return new VisibleType(cluster, source, this.nameOf(source), custom, (rows) =>
+      this.#left(rows, sight, custom, cluster, source),
+    )
+  }
+
+  /** As access looks at a kind that is compiled in; undefined: a MetricSource declares it. */
+  standard({ access, typeName }: ResourceDescriptor): StandardResource | undefined {
+    return access === 'declared' ? undefined : { name: typeName, rule: access, isTaken: this.#isTaken(typeName) }
   }
 
   /** Where nobody knows what is declared, every name may be taken: that shows less. */
@@ -140,15 +144,24 @@ function withoutHiddenNames(rows: Table, { showsNode }: CustomSight, { columns }
 export class VisibleType {
   readonly cluster: ClusterState
   readonly source: ResourceDescriptor
+  /** what the type is called here */
+  readonly name: string
   readonly custom: CustomSight
   /** undefined: nothing was collected so far */
   readonly state: CustomState | undefined
   readonly #left: (rows: Table) => Kept
   #part: Kept | undefined
 
-  constructor(cluster: ClusterState, source: ResourceDescriptor, custom: CustomSight, left: (rows: Table) => Kept) {
+  constructor(
+    cluster: ClusterState,
+    source: ResourceDescriptor,
+    name: string,
+    custom: CustomSight,
+    left: (rows: Table) => Kept,
+  ) {
     this.cluster = cluster
     this.source = source
+    this.name = name
     this.custom = custom
     this.state = cluster.custom.get(source.id)
     this.#left = left

@@ -46,3 +46,10 @@ it('keeps the same source for a definition that was compiled at another time', a
   expect(catalog.sources()[0]).toBe(source)
   expect(source?.hash).toBe(definition.hash)
 })
+
+it('are the kinds that are compiled in as well, under both of their names', () => {
+  const types = declaredTypes(new MemoryCatalog())
+  expect(types.ofType('services')?.fields).toContain('type')
+  expect(types.ofType('core/services')).toEqual(types.ofType('services'))
+  expect(types.ofType('core/none')).toBeUndefined()
+})

@@ -1,6 +1,7 @@
+import { resourceNamed } from '#resources'
 import type { SourceCatalog } from './types.ts'
 
-/** What sources declare of a type, all of one type name together. */
+/** What a type has: all sources of one type name together, or the kind of that name that is compiled in. */
 export interface DeclaredType {
   /** fields and computed names of any of them */
   readonly fields: readonly string[]
@@ -11,7 +12,7 @@ export interface DeclaredType {
 
 /** The types of a catalog, for those who check what names them (`AccessReconcilersOptions.types`). */
 export interface DeclaredTypes {
-  /** undefined: no source has this type name */
+  /** undefined: neither a source nor a kind that is compiled in has this type name */
   ofType(typeName: string): DeclaredType | undefined
   /** false until the catalog was read once: types may be missing */
   isComplete(): boolean
@@ -22,9 +23,11 @@ export function declaredTypes(catalog: SourceCatalog): DeclaredTypes {
   let wasRead = false
   return {
     ofType(typeName) {
-      const sources = catalog.allOfType(typeName)
+      const declared = catalog.allOfType(typeName)
+      const compiledIn = declared.length > 0 ? undefined : resourceNamed(typeName)
+      const sources = compiledIn ? [compiledIn] : declared
       if (sources.length === 0) return undefined
-      const filterable = sources.map(({ filterableFields }) => filterableFields)
+      const filterable = compiledIn ? [undefined] : declared.map(({ filterableFields }) => filterableFields)
       return {
         fields: distinct(sources.flatMap(({ columns }) => columns.map(({ name }) => name))),
         filterableFields: filterable.includes(undefined) ? undefined : distinct(filterable.flatMap((one) => one ?? [])),

@@ -11,5 +11,11 @@ import { workloads } from './workloads.ts'
 /** Adding a kind is one line here. */
 export const resources: readonly ResourceDescriptor[] = [pods, workloads, persistentVolumeClaims, services]
 
+/** What a policy, an address or a command names: `services`, or `core/services` where a MetricSource has the plain name. */
+export function resourceNamed(name: string): ResourceDescriptor | undefined {
+  const plain = name.startsWith('core/') ? name.slice('core/'.length) : name
+  return resources.find(({ typeName }) => typeName === plain)
+}
+
 /** What is compiled in under this id; undefined: nothing. */
 export const resourceOf = (id: string): ResourceDescriptor | undefined => resources.find((one) => one.id === id)

@@ -132,10 +132,13 @@ async function explained(
   { action = 'view', type, name, namespace }: ItemQuestion,
   asker: Sight,
 ): Promise<Explanation> {
+  const [kind] = types.ofType(type ?? '')
+  const resource = kind && types.standard(kind)
   const about: Question = {
     action,
     cluster: { name: cluster.name, labels: cluster.connection?.labels ?? {} },
     ...(type !== undefined && { type }),
+    ...(resource && { resource }),
     ...(name !== undefined && { name }),
   }
   if (name === undefined) return access.explain(principal, about)
@@ -147,19 +150,25 @@ async function explained(
     ...(item.labels && { labels: item.labels }),
     ...(item.fields && { fields: item.fields }),
   }
-  // An operator is shown where one of its namespaces is visible.
-  let explanation = await access.explain(principal, {
+  const placed = (place: string | undefined): Question => ({
     ...whole,
-    ...(places[0] !== undefined && { namespace: places[0] }),
+    ...(place !== undefined && { namespace: place, ...labelsOfNamespace(asker, cluster, place) }),
   })
+  // An operator is shown where one of its namespaces is visible.
+  let explanation = await access.explain(principal, placed(places[0]))
   for (const place of places.slice(1, maxPlaces)) {
     if (explanation.item?.shown) break
-    explanation = await access.explain(principal, { ...whole, namespace: place })
+    explanation = await access.explain(principal, placed(place))
   }
   return explanation
 }
 
 const maxPlaces = 100
+
+function labelsOfNamespace(sight: Sight, cluster: ClusterState, name: string): Pick<Question, 'namespaceLabels'> {
+  const namespace = sight.visible(cluster, 'namespace').find((one) => one.name === name)
+  return namespace ? { namespaceLabels: namespace.labels } : {}
+}
 
 interface KnownItem {
   readonly namespaces: readonly string[]
@@ -187,7 +196,7 @@ function itemOf(sight: Sight, cluster: ClusterState, type: string, name: string)
   }
 }
 
-/** A row of a type that a MetricSource collects; of several of this name, in several namespaces, the first. */
+/** A row of a type that a MetricSource collects, or of a kind that is compiled in; of several of this name, in several namespaces, the first. */
 function customItem(
   types: VisibleTypes,
   sight: Sight,
@@ -204,11 +213,12 @@ function customItem(
 }
 
 function rowNamed(type: VisibleType, name: string, namespace: string | undefined): CustomRow | undefined {
-  const { rows } = type
+  const { rows, source } = type
   for (let place = 0; place < rows.size; place++) {
-    if (rows.nameAt(place) !== name) continue
+    const key = rows.nameAt(place)
+    if (source.rowName(key) !== name) continue
     const within = rows.namespaceAt(place)
-    if ((namespace ?? within) === within && type.placeOf(within, name) >= 0) return rows.row(place)
+    if ((namespace ?? within) === within && type.placeOf(within, key) >= 0) return rows.row(place)
   }
   return undefined
 }

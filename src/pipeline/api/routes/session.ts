@@ -67,7 +67,7 @@ export function sessionRoutes(
       const types = [...new Set([...standardTypes, ...Object.keys(filters)])]
       const visibility = Object.fromEntries([
         ...types.map((type) => [type, filters[type]?.visibility ?? 'all'] as const),
-        ...customVisibility(parts, sight, state, types),
+        ...typeVisibility(parts, sight, state, types),
       ])
       const decided_by = decidedBy && deciderView(decidedBy)
       return [state.name, { permissions: permissions.toSorted(), access_level: level, visibility, filters, decided_by }]
@@ -165,20 +165,22 @@ export function sessionRoutes(
 
 const reserved: ReadonlySet<string> = new Set([...standardTypes, 'registries'])
 
-/** Of types that MetricSources collect: those that are seen, and those that the own policies name. */
-function customVisibility(
+/** Of types with rows: every kind that is compiled in, and of what MetricSources collect what is seen or the own policies name. */
+function typeVisibility(
   { types }: Parts,
   sight: Sight,
   cluster: ClusterState,
   named: readonly string[],
 ): readonly (readonly [type: string, visibility: 'all' | 'filtered' | 'none'])[] {
-  const names = new Set([...types.sources().map(({ typeName }) => typeName), ...named])
+  const names = new Set([...types.kinds().map((kind) => types.nameOf(kind)), ...named])
   const told: [string, 'all' | 'filtered' | 'none'][] = []
   for (const name of names) {
     if (reserved.has(name)) continue
-    const { result, whole } = sight.custom(cluster, name)
+    const [kind] = types.ofType(name)
+    const resource = kind && types.standard(kind)
+    const { result, whole } = resource ? sight.resource(cluster, resource) : sight.custom(cluster, name)
     if (result !== 'deny') told.push([name, whole ? 'all' : 'filtered'])
-    else if (named.includes(name)) told.push([name, 'none'])
+    else if (resource || named.includes(name)) told.push([name, 'none'])
   }
   return told
 }
