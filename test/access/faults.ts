@@ -344,18 +344,6 @@ export const faults: readonly Fault[] = [
     'if (!showsNode) return rows',
     'if (!showsNode || rows) return rows',
   ),
-  typed(
-    'a kind whose name is taken is decided as if it were not',
-    `${api}/visible-types.ts`,
-    'isTaken: this.#isTaken(typeName) }',
-    'isTaken: false }',
-  ),
-  typed(
-    'rows that may be seen outlive a change of namespaces',
-    `${api}/visible-types.ts`,
-    'if (known?.basis.every((one, at) => one === custom.basis[at])) return known',
-    'if (known) return known',
-  ),
   served(
     'a stream goes on by its old sight',
     `${api}/stream.ts`,
