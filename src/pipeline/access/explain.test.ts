@@ -219,7 +219,11 @@ describe('explain', () => {
       const labelled: Resource = { type: 'services', visibility: 'filtered', filters: { labels: { tier: 'iron' } } }
       expect(await asked([])).toEqual(['allow', true, 'services: nothing hides it'])
       expect(await asked([shop])).toEqual(['partial', false, 'services is in a namespace that is not shown'])
-      expect(await asked([shop], { namespaceLabels: { team: 'a' } })).toEqual(['partial', true, expect.stringContaining('nothing hides it')])
+      expect(await asked([shop], { namespaceLabels: { team: 'a' } })).toEqual([
+        'partial',
+        true,
+        expect.stringContaining('nothing hides it'),
+      ])
       expect((await asked([named]))[2]).toContain('this name does not pass')
       expect((await asked([labelled]))[2]).toContain('filtered by labels')
       expect((await asked([hiddenPods]))[2]).toContain('follows pods')
@@ -228,9 +232,17 @@ describe('explain', () => {
     it('that follows pods is denied with them, unless the policy names it under the name it has', async () => {
       const taken = { resource: kind('services', true) }
       expect((await asked([hiddenPods]))[0]).toBe('deny')
-      expect(await asked([hiddenPods, all('services')])).toEqual(['partial', true, expect.stringContaining('nothing hides it')])
+      expect(await asked([hiddenPods, all('services')])).toEqual([
+        'partial',
+        true,
+        expect.stringContaining('nothing hides it'),
+      ])
       expect((await asked([hiddenPods, all('services')], taken))[0]).toBe('deny')
-      expect(await asked([hiddenPods, all('core/services')], taken)).toEqual(['partial', true, expect.stringContaining('nothing hides it')])
+      expect(await asked([hiddenPods, all('core/services')], taken)).toEqual([
+        'partial',
+        true,
+        expect.stringContaining('nothing hides it'),
+      ])
     })
 
     it('names the Deny, of the kind under either name or of the pods that it follows', async () => {
@@ -247,9 +259,11 @@ describe('explain', () => {
 
     it('of pods compares names and labels', async () => {
       const gold: Resource = { type: 'pods', visibility: 'filtered', filters: { labels: { tier: 'gold' } } }
-      expect(
-        await asked([gold], { type: 'pods', resource: { name: 'pods', rule: 'pods', isTaken: false } }),
-      ).toEqual(['partial', true, expect.stringContaining('nothing hides it')])
+      expect(await asked([gold], { type: 'pods', resource: { name: 'pods', rule: 'pods', isTaken: false } })).toEqual([
+        'partial',
+        true,
+        expect.stringContaining('nothing hides it'),
+      ])
     })
   })
 })
