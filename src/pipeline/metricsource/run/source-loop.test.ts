@@ -62,7 +62,8 @@ function aLoop(over: { readonly random?: () => number; readonly turn?: SourceLoo
   })
   const source = (name: string, collection: Partial<CompiledSource['collection']> = {}): CompiledSource => {
     const one = named(name, collection)
-    return { ...one, target: { ...one.target, group: name } }
+    const target = { ...one.target, group: name }
+    return { ...one, target, targets: [target] }
   }
   const end = async () => {
     const stopped = loop.stop()
