@@ -129,7 +129,7 @@ describe.skipIf(redisMissing !== undefined)(title, () => {
 
     await fleet.kube.delete(sources, inHub('seen-pods'))
     await eventually(
-      async () => (await fleet.client.types()).items,
+      async () => (await fleet.client.types()).items.filter(({ type }) => type === 'seenpod'),
       (items) => items.length === 0,
       SLOW_MS,
     )
