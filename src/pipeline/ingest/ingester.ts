@@ -567,8 +567,7 @@ export class Ingester implements AsyncDisposable {
       if (entry.agent?.connected) this.#unheard.add(name)
       // The last round of a former process, whether or not it left samples: it told why not.
       const ends = [...this.#ledger.known(name, 0).covered].flatMap(([, spans]) => spans.at(-1)?.[1] ?? [])
-      // The ledger knows what state may be yet to see; a former one did not note it.
-      const coveredTo = Math.max(...ends, this.#ledger.roundAt(name), lastRoundAt(known) ?? 0)
+      const coveredTo = Math.max(...ends, lastRoundAt(known) ?? 0)
       const hubWasReading = entry.agent?.connected !== false || live?.origin === PULL
       if (coveredTo > 0) entry.holes = new Holes(coveredTo, hubWasReading)
     }
