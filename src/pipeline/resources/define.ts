@@ -100,7 +100,8 @@ export function defineResource(spec: ResourceSpec): ResourceDescriptor {
         function: how,
         field,
         groupBy,
-        unit: 'none',
+        // A count has no unit; a sum has that of what it adds up.
+        unit: how === 'count' || field === undefined ? 'none' : (columns[field]?.unit ?? 'none'),
         hasHistory: false,
       }),
     ),

@@ -273,6 +273,15 @@ describe('every kind that is compiled in', () => {
     },
   )
 
+  it('adds up in the unit of what it adds, and counts without one', () => {
+    const units = ({ aggregations }: ResourceDescriptor) => aggregations.map(({ name, unit }) => [name, unit])
+    expect(units(persistentVolumeClaims)).toEqual([
+      ['byStatus', 'none'],
+      ['capacity', 'bytes'],
+    ])
+    expect(units(pods)).toContainEqual(['restarts', 'none'])
+  })
+
   it('has a name of its own, and only one', () => {
     const names = resources.flatMap(({ typeName, singular, shortNames = [] }) => [typeName, singular, ...shortNames])
     expect(new Set(names).size).toBe(names.length)
