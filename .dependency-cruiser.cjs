@@ -52,7 +52,7 @@ const forbidden = [
     name: 'no-cycle',
     severity: 'error',
     from: {},
-    to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    to: { circular: true },
   },
   {
     name: 'no-tests-in-the-product',
@@ -84,6 +84,18 @@ const forbidden = [
     from: { path: '^web/src/shell/', pathNot: tests },
     to: { path: '^web/src/history/' },
   },
+  {
+    name: 'pages-do-not-import-pages',
+    severity: 'error',
+    from: { path: '^web/src/pages/([^/]+)/', pathNot: tests },
+    to: { path: '^web/src/pages/', pathNot: '^web/src/pages/$1/' },
+  },
+  {
+    name: 'what-pages-share-knows-no-page',
+    severity: 'error',
+    from: { path: '^web/src/(components|model|live|history|search)/', pathNot: tests },
+    to: { path: '^web/src/pages/' },
+  },
   { name: 'no-unresolvable', severity: 'error', from: { path: '^src/' }, to: { couldNotResolve: true } },
 ]
 for (const [name, may] of Object.entries(Object.assign({}, ...Object.values(modules)))) {
@@ -111,7 +123,7 @@ const drivers = {
   undici: '^src/platform/kube/|^src/pipeline/registry/',
   '@grpc/grpc-js': '^src/pipeline/(agent|ingest)/',
   '@duckdb/node-api': '^src/pipeline/history/',
-  '@bufbuild/protobuf': '^src/contract/wire/',
+  '@bufbuild/protobuf': '^src/contract/wire/|^src/platform/apiserver/protobuf/',
   fastify: '^src/pipeline/api/|^src/apps/hub/',
 }
 for (const [library, home] of Object.entries(drivers)) {

@@ -1,12 +1,73 @@
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+// What a shared process has run before makes code slower: these measure it.
+const ofSpeed = 'src/pipeline/expression/{bounds,fuzz,section-11}.test.ts'
+// Compare a hub under attack with a calm one, and count seconds until the page says something: nothing may run beside them.
+const ofSeconds = 'test/journeys/{siege,page-hang}.test.ts'
+
+// How long a whole journey may take on a busy machine: longer than each wait in it, which says better what did not come.
+const slow = { testTimeout: 180_000, hookTimeout: 180_000 }
+
+// A page on which something did not come tells what was there instead.
+const ofPages = { setupFiles: ['test/page/on-failure.ts'] }
+
+// Wait for minutes, of which their size tells nothing: what begins last is waited for by all.
+const ofMinutes = /\/journeys\/(missing|clock|push|backup|backup-kubernetes|owners-number|sign-in|guides)\.test\.ts$/
+
+/** The largest files of a group first, but for those that wait longest. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const group = ({ project }: TestSpecification) => project.config.sequence.groupOrder
+    const waits = ({ moduleId }: TestSpecification) => Number(ofMinutes.test(moduleId))
+    return (await super.sort(files)).sort((a, b) => group(a) - group(b) || waits(b) - waits(a))
+  }
+}
 
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'web/src/**/*.test.{ts,tsx}'],
+    sequence: { sequencer: LongestFirst },
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: 'forks',
-    maxWorkers: 2,
     reporters: ['default'],
+    projects: [
+      {
+        // Hundreds of small files: a process keeps what one file has imported for the next.
+        extends: true,
+        test: {
+          name: 'units',
+          include: ['src/**/*.test.ts', 'web/src/**/*.test.{ts,tsx}'],
+          exclude: [ofSpeed],
+          isolate: false,
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'speed', include: [ofSpeed], maxWorkers: 2, sequence: { groupOrder: 0 } },
+      },
+      {
+        // Programs that wait for each other and for time: intervals of collection, leases, silences; and browsers, which do not.
+        extends: true,
+        test: {
+          ...slow,
+          ...ofPages,
+          name: 'journeys',
+          include: ['test/**/*.test.ts'],
+          exclude: [ofSeconds],
+          // A fifth of the processor's work of these was to import the same sources again.
+          isolate: false,
+          // Two cores are half idle with three of them.
+          maxWorkers: 5,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: { ...slow, ...ofPages, name: 'alone', include: [ofSeconds], maxWorkers: 1, sequence: { groupOrder: 2 } },
+      },
+    ],
   },
 })

@@ -144,7 +144,7 @@ function report({
   )
   const ratios = Object.values(requests).map(({ administrator, filtered }) => filtered.live / administrator.live)
   const worstRatio = Math.max(...ratios)
-  const told = streams.map(([views, { openMs, results }]) => {
+  const worstCases = streams.map(([views, { openMs, results }]) => {
     const worst = (of: (result: Streams['results'][number]) => number): number => Math.max(...results.map(of))
     return {
       views,
@@ -155,7 +155,7 @@ function report({
       megabytes: worst(({ bytes }) => bytes) / 1e6,
     }
   })
-  const [first] = told
+  const [first] = worstCases
   return `# Access policies
 
 | What | Measured | Goal | |
@@ -178,7 +178,7 @@ ${asked.join('\n')}
 
 | Streams | Different views | Opened in | Last \`access\` frame | Last new snapshot | CPU of the server | Sent |
 |---|---|---|---|---|---|---|
-${told.map((one) => `| ${options.streams} | ${one.views} | ${ms(one.openMs)} | ${ms(one.accessMs)} | ${ms(one.snapshotMs)} | ${ms(one.cpuMs)} | ${one.megabytes.toFixed(0)} MB |`).join('\n')}
+${worstCases.map((one) => `| ${options.streams} | ${one.views} | ${ms(one.openMs)} | ${ms(one.accessMs)} | ${ms(one.snapshotMs)} | ${ms(one.cpuMs)} | ${one.megabytes.toFixed(0)} MB |`).join('\n')}
 
 From its \`access\` frame on a stream carries nothing of the former view; the snapshot is the new one. The worst of five changes each.
 

@@ -44,7 +44,8 @@ export async function run(args: readonly string[]): Promise<void> {
       table.push(await measure([here('../src/contract/model/table.ts'), 'Table', rows, steps]))
       former.push(await measure([`${directory}/custom.ts`, 'CustomRows', rows, Math.max(20, steps / 50)]))
     }
-    const text = report({ table, former, rows, steps, runs, load })
+    const step = await measureStep(rows, steps)
+    const text = report({ table, former, step, rows, steps, runs, load })
     if (!values['no-write']) {
       await mkdir(here('results'), { recursive: true })
       await writeFile(here('results/table.md'), text)
@@ -61,6 +62,32 @@ async function measure(args: readonly (string | number)[]): Promise<Measured> {
   return JSON.parse(stdout) as Measured // our own script's last words
 }
 
+/** Of one step, ms: of all blocks of steps. */
+interface Spent {
+  readonly median: number
+  readonly mean: number
+}
+/** `all` of the way of a step through a hub, its parts, and that of a row that goes while another comes. */
+type Step = Readonly<Record<'all' | 'decode' | 'check' | 'log' | 'state' | 'store' | 'replaced', Spent>>
+
+/** In a bundle, as the product runs: the loader of sources adds to every function that is made. */
+async function measureStep(rows: number, steps: number): Promise<Step> {
+  const directory = here('../node_modules/.cache/bench-table')
+  const outfile = `${directory}/step.js`
+  const { build } = await import('esbuild')
+  try {
+    await build({
+      entryPoints: [here('table/step.ts')],
+      outfile,
+      ...{ bundle: true, platform: 'node', format: 'esm', packages: 'external', logLevel: 'error' },
+    })
+    const { stdout } = await execute(process.execPath, [outfile, `${rows}`, `${steps}`])
+    return JSON.parse(stdout) as Step // our own script's last words
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
 const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 const ms = (value: number): string => `${value.toFixed(value < 1 ? 3 : 1)} ms`
@@ -69,10 +96,12 @@ const bytes = (value: number): string => `${value.toFixed(0)} B`
 function report({
   table,
   former,
+  step,
   ...how
 }: {
   readonly table: readonly Measured[]
   readonly former: readonly Measured[]
+  readonly step: Step
   readonly rows: number
   readonly steps: number
   readonly runs: number
@@ -88,6 +117,10 @@ function report({
     const verdict = goal === undefined ? '| |' : `| ${print(goal)} | ${now <= goal ? 'met' : 'missed'}`
     return `| ${what} | ${print(now)} | ${print(before)} ${verdict} |`
   }
+  const part = (what: string, { median, mean }: Spent, goal?: number) => {
+    const verdict = goal === undefined ? '| | |' : `| ${ms(goal)} | ${median <= goal ? 'met' : 'missed'} |`
+    return `| ${what} | ${ms(median)}, mean ${ms(mean)} | ${verdict}`
+  }
   return `# Tables
 
 One row of ${how.rows} changes: pod-like rows of 14 columns and three labels. CPU of the process, each of one step; medians of ${how.runs} processes of
@@ -99,10 +132,19 @@ ${line('patch: three values of one row', ({ changed }) => changed.patchMs, ms, 0
 ${line('difference of that step', ({ changed }) => changed.diffMs, ms, 0.05)}
 ${line('patch: one row goes, another comes', ({ replaced }) => replaced.patchMs, ms)}
 ${line('difference of that step', ({ replaced }) => replaced.diffMs, ms)}
+${part('a step in the hub, from its bytes to the stored change', step.all, 0.1)}
+${part('of that: decoding, with the view of the stream', step.decode)}
+${part('of that: checking it', step.check)}
+${part('of that: its record of the log', step.log)}
+${part('of that: state', step.state)}
+${part('of that: the fields of the store, chunks that are written anew included', step.store)}
+${part('the same way of a step in which a row goes and another comes', step.replaced)}
 ${line('kept per row', (one) => one.bytes, bytes, 512)}
 ${line('reading one column of all rows in order', ({ scanMs }) => scanMs, ms)}
 
 Node ${process.version}, ${availableParallelism()} cores of ${cpus()[0]?.model.trim() ?? 'an unknown processor'}; load ${how.load.toFixed(1)} when the run began.
+A step in the hub: blocks of 100 steps, the median block and the mean of all; its parts are measured apart, in blocks of one part each. Fields are
+what the stores are handed; the transaction of Redis or the record of the journal that takes them, shared by all that came since the last, is not in it.
 Heap and array buffers after a collection of garbage, over the process before, rows read from JSON as from a store.
 `
 }

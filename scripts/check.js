@@ -7,9 +7,12 @@ import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const bin = (path) => [process.execPath, join(root, 'node_modules', path)]
+// TypeScript 7 checks the same with a third of the processor's time. Version 6 stays beside it, because the tools that read
+// our code through the compiler (import boundaries, unused code) know no later one.
+const types = [...bin('typescript-7/bin/tsc'), '--singleThreaded']
 const steps = [
-  ['types', ...bin('typescript/bin/tsc'), '-p', '.'],
-  ['types of the page', ...bin('typescript/bin/tsc'), '-p', 'web'],
+  ['types', ...types, '-p', '.'],
+  ['types of the page', ...types, '-p', 'web'],
   ['lint and format', ...bin('@biomejs/biome/bin/biome'), 'ci', '--colors=off', '--error-on-warnings', '.'],
   ['import boundaries', process.execPath, 'scripts/boundaries.js'],
   ['unused code', ...bin('knip/bin/knip.js')],

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { collectors, memberRoleYaml } from '#collect'
 import { problemStatus, routes } from '#http'
 import { generateKinds } from '#kinds'
-import { resources } from '#resources'
+import { kinds, resources } from '#resources'
 import type { Setting } from '#runtime'
 import { allSettings as agentSettings } from '../src/apps/agent/config.ts'
 import { commandReference } from '../src/apps/cli/commands.ts'
@@ -139,12 +139,22 @@ ${codes.join('\n')}
 const inventory = await accessInventory()
 for (const fault of inventory.faults) console.error(`access: ${fault}`)
 
+/** The command line knows the words without loading the kinds. */
+const kindWords = () => `// ${MARK}
+
+/** Kinds of rows that every hub has, by the plural, with their singular. */
+export const kindWords: Readonly<Record<string, string>> = {
+${kinds.map(({ typeName, singular }) => `  '${typeName}': '${singular}',`).join('\n')}
+}
+`
+
 const files = [
   ...generateKinds(),
   {
     path: 'deploy/member/reader.yaml',
-    text: `# ${MARK}\n${memberRoleYaml([...collectors, ...resources.map(({ targets }) => ({ reads: targets }))])}`,
+    text: `# ${MARK}\n${memberRoleYaml([...collectors, ...resources.map(({ targets }) => ({ reads: targets.map((resource) => ({ resource })) }))])}`,
   },
+  { path: 'src/apps/cli/kind-words.gen.ts', text: kindWords() },
   { path: 'docs/reference/settings.md', text: settingsPage() },
   { path: 'docs/reference/http-api.md', text: apiPage() },
   { path: 'docs/reference/access.md', text: inventory.text },

@@ -8,9 +8,19 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const runs = {
   siege: {
     file: 'test/soak-siege.ts',
-    what: 'a crowd at every door of a hub, beside a calm one: [windows = 5] [seconds = 20]',
+    what: 'a crowd at every door of a hub, beside a calm one: [windows = 5] [seconds = 60]',
   },
   damage: { file: 'test/soak-damage.ts', what: 'one harmed file in a data folder: [runs = 500] [seed]' },
+  chaos: {
+    test: 'test/chaos',
+    what: 'hubs and agents that are killed at random, and no sample lost or doubled: [kills = 1000] [agents = 20]',
+    settings: ([kills = 1000, agents = 20]) => ({ CHAOS_CYCLES: kills, CHAOS_AGENTS: agents }),
+  },
+  silence: {
+    test: 'test/journeys/silent-redis.test.ts',
+    what: 'all connections to Redis fall silent, and are back within 15 s: [times = 100]',
+    settings: ([times = 100]) => ({ SILENCES: times }),
+  },
 }
 
 const [name = '', ...words] = process.argv.slice(2)
@@ -19,7 +29,9 @@ if (!run) {
   for (const [each, { what }] of Object.entries(runs)) console.log(`npm run soak ${each} -- …   ${what}`)
   process.exit(name === '' ? 0 : 1)
 }
-const node = (...args) => spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' }).status ?? 1
+const env = { ...process.env, ...run.settings?.(words) }
+const node = (...args) => spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit', env }).status ?? 1
+const vitest = join(root, 'node_modules/vitest/vitest.mjs')
 // What is started is the built executable, as people start it.
 const built = node('scripts/build.js', 'node')
-process.exit(built || node('--import', 'tsx', run.file, ...words))
+process.exit(built || (run.test ? node(vitest, 'run', run.test) : node('--import', 'tsx', run.file, ...words)))

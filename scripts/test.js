@@ -24,7 +24,6 @@ if (!step('build', [join(root, 'scripts/build.js')])) process.exit(1)
 
 /** One run of vitest. @returns its report, or undefined where it left none */
 const run = (words) => {
-  rmSync(report, { force: true })
   const end = spawnSync(
     process.execPath,
     [
@@ -38,7 +37,11 @@ const run = (words) => {
     {
       cwd: root,
       stdio: ['ignore', 'inherit', 'inherit'],
-      env: process.stdout.isTTY ? process.env : { ...process.env, NO_COLOR: '1' },
+      env: {
+        ...process.env,
+        CLUSTERPULSE_PAGE: join(root, 'dist/web'),
+        ...(!process.stdout.isTTY && { NO_COLOR: '1' }),
+      },
     },
   )
   try {
@@ -49,41 +52,10 @@ const run = (words) => {
   }
 }
 
-const first = run(process.argv.slice(2))
-let again
-let unsteady = []
-if (first) {
-  // Journeys start real servers and browsers; on a machine that is busy otherwise one may miss its time. A file that fails
-  // is run once more, alone. What passes only then is listed below, for somebody to mend: it is not hidden.
-  const failed = first.result.testResults.filter(({ status }) => status === 'failed').map(({ name }) => name)
-  if (failed.length > 0 && failed.length <= 3) {
-    console.log(`\nonce more, alone:\n${failed.map((name) => `  ${relative(root, name)}`).join('\n')}`)
-    again = run([...failed, '--maxWorkers=1'])
-    if (again) {
-      const kept = first.result.testResults.filter(({ name }) => !failed.includes(name))
-      unsteady = first.result.testResults
-        .flatMap(({ assertionResults }) => assertionResults)
-        .filter(({ status }) => status === 'failed')
-        .map(({ fullName }) => fullName)
-        .filter((test) =>
-          again.result.testResults.some(({ assertionResults }) =>
-            assertionResults.some(({ fullName, status }) => fullName === test && status === 'passed'),
-          ),
-        )
-      // A file whose tests all passed may still fail, before or after them.
-      for (const { name, assertionResults } of first.result.testResults) {
-        if (!failed.includes(name) || assertionResults.some(({ status }) => status === 'failed')) continue
-        if (again.result.testResults.some((file) => file.name === name && file.status === 'passed'))
-          unsteady.push(relative(root, name))
-      }
-      first.result = { testResults: [...kept, ...again.result.testResults] }
-    }
-  }
-}
+const ended = run(process.argv.slice(2))
 rmSync(scratch, { recursive: true, force: true })
-if (!first) process.exit(1)
-const { result } = first
-const ok = (again ?? first).ok
+if (!ended) process.exit(1)
+const { result, ok } = ended
 
 const skipped = new Map()
 let failedFiles = 0
@@ -99,13 +71,15 @@ if (skipped.size > 0) {
   console.log('\nNot run:')
   for (const [suite, count] of skipped) console.log(`  - ${suite} (${count})`)
 }
+const slowest = result.testResults
+  .map(({ name, startTime, endTime }) => ({ file: relative(root, name), seconds: (endTime - startTime) / 1000 }))
+  .sort((a, b) => b.seconds - a.seconds)
+  .slice(0, 10)
+console.log('\nLongest:')
+for (const { file, seconds } of slowest) console.log(`  ${seconds.toFixed(1).padStart(6)} s  ${file}`)
 const count = (wanted) =>
   result.testResults.flatMap(({ assertionResults }) => assertionResults).filter(({ status }) => status === wanted)
     .length
-if (unsteady.length > 0) {
-  console.log('\nPassed only when run once more:')
-  for (const test of unsteady) console.log(`  - ${test}`)
-}
 const passed = count('passed')
 const failed = count('failed') + failedFiles
 console.log(`\n${passed} passed, ${failed} failed`)

@@ -11,6 +11,7 @@ import {
   mkdirSync,
   mkdtempSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
@@ -127,7 +128,10 @@ export function runContainer({
     binds.push(['/etc/hosts', file])
   }
   // Before the root is mounted read-only.
-  for (const [at] of binds) if (at !== '/etc/hosts') mkdirSync(join(rootfs, at), { recursive: true })
+  for (const [at, from] of binds) {
+    if (statSync(from).isDirectory()) mkdirSync(join(rootfs, at), { recursive: true })
+    else if (!existsSync(join(rootfs, at))) writeFileSync(join(rootfs, at), '')
+  }
   const inside = [
     'env',
     '-i',

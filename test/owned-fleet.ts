@@ -530,7 +530,8 @@ async function realApi(folder: string): Promise<HubApi> {
   return { access: server.access, close: () => server.stop() }
 }
 
-async function embeddedApi(folder: string): Promise<HubApi> {
+/** A hub's API in this process, with its kubeconfig `hub.yaml` in the folder. */
+export async function embeddedApi(folder: string): Promise<HubApi> {
   const server = await ApiServer.open({ storage: { kind: 'memory' }, name: 'hub' })
   for (const kind of kinds) await server.objects.put(kind.crd() as unknown as ApiObject) // a CRD is an API object
   await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: HUB } })
@@ -555,7 +556,7 @@ function memberKubeconfig(members: SimulatedFleet): string {
   return members.kubeconfig().replace(/^current-context: .*$/m, `current-context: ${last?.name}`)
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as { port: number }

@@ -8,7 +8,7 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writ
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { expect } from 'vitest'
-import { bareRootfs, buildRootfs, runContainer } from './containers.ts'
+import { bareRootfs, buildRootfs, type Container, runContainer } from './containers.ts'
 import { program, type Running } from './process.ts'
 import { type RealApiServer, startRealApiServer } from './real-apiserver.ts'
 
@@ -76,7 +76,7 @@ export class Pods implements AsyncDisposable {
     this.empty = join(folder, 'empty')
   }
 
-  /** @param names of pods, by their number, as every pod resolves them. The cluster is a member, too: the context `east`. */
+  /** @param names of pods, by their number, as every pod resolves them. The cluster is its own members, too: the contexts `east` and `edge-7`. */
   static async open(names: Readonly<Record<string, number>>): Promise<Pods> {
     const folder = mkdtempSync(join(tmpdir(), 'pods-'))
     chmodSync(folder, 0o755)
@@ -96,17 +96,12 @@ export class Pods implements AsyncDisposable {
     ip('addr', 'add', `${pods.address(1)}/24`, 'dev', bridge)
     ip('link', 'set', bridge, 'up')
     const port = Number(new URL(real.access.server).port)
-    // A process of its own: while a command is followed this one waits.
-    const relay = `const { createServer, connect } = require('node:net')
-    createServer((near) => {
-      const far = connect(${port}, '127.0.0.1')
-      const end = () => (near.destroy(), far.destroy())
-      near.on('error', end).pipe(far).on('error', end).pipe(near)
-    }).listen(443, '${pods.address(1)}', () => console.log('relays'))`
+    const relay = relayText({ host: pods.address(1), port: 443 }, port)
     const relaying = pods.keep(program(process.execPath, ['-e', relay]))
     await relaying.says(/relays/)
     const kubeconfig = real.kubeconfig.replace(real.access.server, `https://${pods.address(1)}`)
-    writeFileSync(pods.kubeconfig, `${kubeconfig}- name: east\n  context: { cluster: real, user: admin }\n`)
+    const contexts = ['east', 'edge-7'].map((name) => `- name: ${name}\n  context: { cluster: real, user: admin }\n`)
+    writeFileSync(pods.kubeconfig, kubeconfig + contexts.join(''))
     return pods
   }
 
@@ -234,6 +229,19 @@ export class Pods implements AsyncDisposable {
     return this.#run(which.pod, { rootfs: this.#rootfs, args, env, mounts })
   }
 
+  /** `kubectl exec`: a further program in a container of our image, with its environment, mounts and token. @returns its output */
+  async exec(which: Which, words: readonly string[]): Promise<string> {
+    const { env, mounts } = this.read(which)
+    const run = this.#run(which.pod, { rootfs: this.#rootfs, entrypoint: [], args: words, env, mounts })
+    expect(await run.ended(), run.stderr()).toBe(0)
+    return run.stdout()
+  }
+
+  /** `docker run` of our image on a machine whose network is that of the pod. */
+  runImage(pod: number, container: Pick<Container, 'args' | 'env' | 'uid' | 'mounts'>): Running {
+    return this.#run(pod, { rootfs: this.#rootfs, ...container })
+  }
+
   /** A container of an image that holds one static program and nothing else. @param path where the program lies here */
   startStatic(which: Which, path: string): Running {
     const { container, env, mounts } = this.read(which)
@@ -245,9 +253,9 @@ export class Pods implements AsyncDisposable {
 
   #run(
     pod: number,
-    container: Pick<Parameters<typeof runContainer>[0], 'rootfs' | 'entrypoint' | 'args' | 'env' | 'mounts'>,
-  ) {
-    return this.keep(runContainer({ ...container, uid: UID, network: this.network(pod), hosts: this.#hosts }))
+    container: Omit<Container, 'uid' | 'network' | 'hosts'> & Partial<Pick<Container, 'uid'>>,
+  ): Running {
+    return this.keep(runContainer({ uid: UID, ...container, network: this.network(pod), hosts: this.#hosts }))
   }
 
   /** A container of another image, by the program that Debian ships; its volume is a folder. */
@@ -271,6 +279,13 @@ export class Pods implements AsyncDisposable {
     return run.stdout()
   }
 
+  /** `kubectl port-forward` of the page. @returns where browsers of this machine find what the pod serves on its loopback */
+  async forward(pod: number): Promise<string> {
+    const relay = relayText({ host: this.address(pod), port: 18080 }, 8080)
+    await this.beside(pod, [process.execPath, '-e', relay]).says(/relays/)
+    return `${this.address(pod)}:18080`
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     for (const one of this.#running) await one[Symbol.asyncDispose]()
     for (const name of this.#networks) spawnSync('ip', ['netns', 'del', name])
@@ -280,6 +295,15 @@ export class Pods implements AsyncDisposable {
       rmSync(path, { recursive: true, force: true })
   }
 }
+
+/** A program of its own, which goes on while a command is followed: hands what comes to a port of its loopback. */
+const relayText = ({ host, port }: { readonly host: string; readonly port: number }, to: number) =>
+  `const { createServer, connect } = require('node:net')
+  createServer((near) => {
+    const far = connect(${to}, '127.0.0.1')
+    const end = () => (near.destroy(), far.destroy())
+    near.on('error', end).pipe(far).on('error', end).pipe(near)
+  }).listen(${port}, '${host}', () => console.log('relays'))`
 
 function ip(...args: readonly string[]): void {
   const run = spawnSync('ip', args, { encoding: 'utf8' })

@@ -1,5 +1,6 @@
 /** Starts the built executable as people do, with an environment of its own. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -22,13 +23,24 @@ export interface RunOptions {
   readonly command?: string
   readonly cwd?: string
   readonly input?: string
+  /** standard input ends with this process, and not before */
+  readonly holdsInput?: boolean
 }
 
-/** `PATH` and a home of nobody: no kubeconfig of the machine gets in. */
-export function clusterpulse(args: readonly string[], { env = {}, command, cwd, input }: RunOptions = {}): Running {
+/** Two programs of a machine do not want the same port: what a test does not choose is one that hardly another takes. */
+const ports = () => ({
+  // A manager takes none below 1024, nor a free one: below those that the system gives away.
+  INGESTER_PORT: String(randomInt(10_000, 32_000)),
+  METRICS_BIND_ADDRESS: '127.0.0.1:0',
+  HEALTH_PROBE_BIND_ADDRESS: '127.0.0.1:0',
+})
+
+/** `PATH` and an empty home: no kubeconfig of the machine gets in. */
+export function clusterpulse(args: readonly string[], options: RunOptions = {}): Running {
+  const { env = {}, command, cwd, input, holdsInput = false } = options
   const child = spawn(command ?? process.execPath, command ? [...args] : [bin, ...args], {
-    env: { PATH: process.env.PATH ?? '', HOME: '/nonexistent', ...env },
-    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    env: { PATH: process.env.PATH ?? '', HOME: '/nonexistent', ...ports(), ...env },
+    stdio: [input === undefined && !holdsInput ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     ...(cwd !== undefined && { cwd }),
   })
   if (input !== undefined) child.stdin?.end(input)
@@ -59,7 +71,7 @@ function watched(child: ChildProcess): Running {
     pid: child.pid ?? 0,
     stdout: () => out,
     stderr: () => err,
-    async says(pattern, withinMs = 20_000) {
+    async says(pattern, withinMs = 60_000) {
       const deadline = Date.now() + withinMs
       for (;;) {
         const match = pattern.exec(out)
@@ -93,7 +105,7 @@ function watched(child: ChildProcess): Running {
 export async function eventually<T>(
   ask: () => Promise<T>,
   satisfies: (answer: T) => boolean,
-  withinMs = 20_000,
+  withinMs = 60_000,
 ): Promise<T> {
   const deadline = Date.now() + withinMs
   let last: unknown

@@ -43,7 +43,7 @@ describe.skipIf(why !== undefined)(`shipped sources${why === undefined ? '' : ` 
     await real?.stop()
   })
 
-  it.each(names)('%s reads what the API took of the recorded objects', { timeout: 60_000 }, async (name) => {
+  it.each(names)('%s reads what the API took of the recorded objects', async (name) => {
     const { source, findings } = compileMetricSource(read(join(examples, name)) as SourceObject)
     expect(findings).toEqual([])
     if (!source) throw new Error('it compiles')

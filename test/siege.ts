@@ -1,16 +1,20 @@
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
-import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ChannelCredentials } from '@grpc/grpc-js'
 import { parse, stringify } from 'yaml'
 import { clusterpulse, eventually, program, type Running } from './process.ts'
-import type { Attack } from './siege-attackers.ts'
+import type { Attack, Blows } from './siege-attackers.ts'
 import { WirePusher } from './wire-pusher.ts'
 
 export type Force = Pick<Attack, 'silent' | 'idle' | 'bombsPerSecond'>
+
+interface SiegeSize {
+  readonly agents: number
+  /** members that answer until an attack, and hang as long as it goes on */
+  readonly hanging: number
+}
 
 /** ms, sorted, of one window */
 export interface Waits {
@@ -22,32 +26,52 @@ export interface Waits {
 }
 
 interface Kubeconfig {
-  clusters: { name: string; cluster: Record<string, unknown> }[]
-  contexts: { name: string; context: Record<string, unknown> }[]
+  clusters: { name: string }[]
+  contexts: { name: string; context: { cluster: string; user: string } }[]
+  users: { name: string }[]
 }
 
 const EVERY_MS = 50
 const ASK_MS = 15_000
+export const channels = ['acks', 'healthz', 'page'] as const
+/** What docs/threat-model.md says a hub withstands. */
+export const crowd: Force = { silent: 300, idle: 1000, bombsPerSecond: 100 }
+/** At least so much of a crowd is at the doors at any moment. */
+const HELD = 0.8
+/** How much the p99 of others may grow under it. */
+export const MOST = 1.2
+
+export interface Compared {
+  /** p99 of all windows of a kind together, ms */
+  readonly calm: number
+  readonly under: number
+  readonly ratio: number
+}
+
+/** Windows of calm and of attack that were measured side by side. */
+export function compare(channel: (typeof channels)[number], calm: readonly Waits[], under: readonly Waits[]): Compared {
+  const pooled = (all: readonly Waits[]) => p99(all.flatMap((waits) => waits[channel]).toSorted((a, b) => a - b))
+  const [before, after] = [pooled(calm), pooled(under)]
+  return { calm: before, under: after, ratio: after / before }
+}
+
 export const p99 = (sorted: readonly number[]): number => sorted[Math.ceil(sorted.length * 0.99) - 1] ?? Number.NaN
 
-/** A hub (`up`), agents that push to it, members that hang, and a crowd that can be let loose on it. */
+/** A hub (`up`) with members it reads, agents that push to it, and a crowd that can be let loose on it. */
 export class Siege implements AsyncDisposable {
   readonly #folder = mkdtempSync(join(tmpdir(), 'siege-'))
   readonly #running: Running[] = []
   readonly #pushers: WirePusher[] = []
-  readonly #sockets = new Set<Socket>()
-  readonly #hanging: Server = createServer((socket) => {
-    this.#sockets.add(socket.on('error', () => undefined).on('close', () => this.#sockets.delete(socket)))
-  })
   #base = ''
   #ingesterPort = 0
-  #bomber = ''
+  #hanging: Running | undefined
   #attackers: Running | undefined
+  #attacks = 0
 
-  static async open({ agents, hanging }: { readonly agents: number; readonly hanging: number }): Promise<Siege> {
+  static async open(size: SiegeSize): Promise<Siege> {
     const siege = new Siege()
     try {
-      await siege.#open(agents, hanging)
+      await siege.#open(size)
       return siege
     } catch (error) {
       await siege[Symbol.asyncDispose]()
@@ -55,19 +79,20 @@ export class Siege implements AsyncDisposable {
     }
   }
 
-  async #open(agents: number, hanging: number): Promise<void> {
+  async #open({ agents, hanging }: SiegeSize): Promise<void> {
     const members = join(this.#folder, 'members')
-    const simulate = ['simulate', '--clusters', '5', '--nodes', '5', '--pods', '50', '--kubeconfig-out', members]
-    await this.#start(clusterpulse(simulate)).says(/kubeconfig in/)
-    await this.#addHanging(members, hanging)
-    const data = join(this.#folder, 'hub')
+    await this.#simulate(members, 5)
+    const besieged = join(this.#folder, 'besieged')
+    this.#hanging = await this.#simulate(besieged, hanging)
+    await joinKubeconfigs(members, besieged)
     const ports = ['--port', '0', '--control-plane-port', '0', '--ingester-port', '0']
-    const hub = this.#start(clusterpulse(['up', '--kubeconfig', members, '--data-dir', data, ...ports]))
+    const hub = this.#start(
+      clusterpulse(['up', '--kubeconfig', members, '--data-dir', join(this.#folder, 'hub'), ...ports]),
+    )
     const [, base = ''] = await hub.says(/on (http:\S+)/, 60_000)
     this.#base = base
     const tokens = []
-    for (let i = 0; i <= agents; i++) tokens.push(await this.#connect(`agent-${i}`, join(data, 'kubeconfig')))
-    this.#bomber = tokens.pop() ?? ''
+    for (let i = 0; i < agents; i++) tokens.push(await this.#connect(`agent-${i}`))
     const credentials = ChannelCredentials.createSsl(null, null, null, { rejectUnauthorized: false })
     for (const [i, token] of tokens.entries())
       this.#pushers.push(
@@ -105,23 +130,55 @@ export class Siege implements AsyncDisposable {
 
   async attack(force: Force): Promise<void> {
     const ports = { ingesterPort: this.#ingesterPort, apiPort: Number(new URL(this.#base).port) }
-    const attack: Attack = { ...force, ...ports, cluster: `agent-${this.#pushers.length}`, token: this.#bomber }
+    if (this.#hanging) process.kill(this.#hanging.pid, 'SIGSTOP')
+    // An agent that nobody knows yet: one that sent bombs before is not listened to.
+    const cluster = `bomber-${++this.#attacks}`
+    const attack: Attack = { ...force, ...ports, cluster, token: await this.#connect(cluster) }
     const file = join(import.meta.dirname, 'siege-attackers.ts')
     const args = ['--import', 'tsx', file, JSON.stringify(attack)]
-    this.#attackers = program(process.execPath, args, { cwd: join(import.meta.dirname, '..') })
-    await this.#attackers.says(/attacking/)
+    this.#attackers = program(process.execPath, args, { cwd: join(import.meta.dirname, '..'), holdsInput: true })
+    await this.#attackers.says(/attacking/, 60_000)
+  }
+
+  /** What came of the attack since this was asked for last. */
+  async #blows(): Promise<Blows> {
+    const attackers = this.#attackers
+    if (!attackers) throw new Error('nobody attacks')
+    const known = attackers.stdout().length
+    process.kill(attackers.pid, 'SIGUSR1')
+    await eventually(
+      async () => attackers.stdout().slice(known),
+      (said) => said.endsWith('\n'),
+      30_000,
+    )
+    return JSON.parse(attackers.stdout().slice(known)) as Blows
+  }
+
+  /** A calm window and one under attack, one after the other. */
+  async pair(seconds: number): Promise<readonly [calm: Waits, under: Waits]> {
+    const settled = () => new Promise((resolve) => setTimeout(resolve, 2_000))
+    const calm = await this.measure(seconds)
+    await this.attack(crowd)
+    await settled()
+    const under = await this.measure(seconds)
+    const { open, streams } = await this.#blows()
+    // Who is closed comes again, and who is refused tries again: a crowd that went away would prove nothing.
+    if (open.silent < HELD * crowd.silent || open.idle < HELD * crowd.idle || streams < seconds)
+      throw new Error(`the attack was none: ${JSON.stringify({ open, streams })}`)
+    await this.relieve()
+    await settled()
+    return [calm, under]
   }
 
   async relieve(): Promise<void> {
     await this.#attackers?.kill('SIGKILL')
     this.#attackers = undefined
+    if (this.#hanging) process.kill(this.#hanging.pid, 'SIGCONT')
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.relieve()
     for (const pusher of this.#pushers) await pusher[Symbol.asyncDispose]()
-    for (const socket of this.#sockets) socket.destroy()
-    this.#hanging.close()
     for (const one of this.#running.toReversed()) await one[Symbol.asyncDispose]()
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
   }
@@ -131,24 +188,16 @@ export class Siege implements AsyncDisposable {
     return one
   }
 
-  /** Members that take a connection and say nothing. */
-  async #addHanging(kubeconfig: string, count: number): Promise<void> {
-    this.#hanging.listen(0, '127.0.0.1')
-    await once(this.#hanging, 'listening')
-    const address = this.#hanging.address()
-    const port = typeof address === 'object' && address ? address.port : 0
-    const config = parse(await readFile(kubeconfig, 'utf8')) as Kubeconfig
-    const user = config.contexts[0]?.context.user
-    for (let i = 0; i < count; i++) {
-      const name = `hanging-${i}`
-      config.clusters.push({ name, cluster: { server: `https://127.0.0.1:${port}`, 'insecure-skip-tls-verify': true } })
-      config.contexts.push({ name, context: { cluster: name, user } })
-    }
-    await writeFile(kubeconfig, stringify(config))
+  async #simulate(kubeconfig: string, clusters: number): Promise<Running> {
+    const size = ['--clusters', String(clusters), '--nodes', '5', '--pods', '50', '--kubeconfig-out', kubeconfig]
+    const simulator = this.#start(clusterpulse(['simulate', ...size]))
+    await simulator.says(/kubeconfig in/)
+    return simulator
   }
 
   /** @returns the token that `connect` prints */
-  async #connect(cluster: string, kubeconfig: string): Promise<string> {
+  async #connect(cluster: string): Promise<string> {
+    const kubeconfig = join(this.#folder, 'hub', 'kubeconfig')
     const run = clusterpulse(['connect', cluster, '--kubeconfig', kubeconfig])
     if ((await run.ended()) !== 0) throw new Error(`connect ${cluster}: ${run.stderr()}`)
     const word = (name: string) => new RegExp(`${name}=(\\S+)`).exec(run.stdout())?.[1] ?? ''
@@ -168,4 +217,21 @@ export class Siege implements AsyncDisposable {
       failures.push(`${path}: ${error instanceof Error ? error.message : error}`)
     }
   }
+}
+
+/** The clusters of the second, under names of their own, are added to the first. */
+async function joinKubeconfigs(into: string, from: string): Promise<void> {
+  const [config, added] = await Promise.all(
+    [into, from].map(async (file) => parse(await readFile(file, 'utf8')) as Kubeconfig),
+  )
+  if (!config || !added) return
+  const renamed = (name: string) => `besieged-${name}`
+  config.clusters.push(...added.clusters.map((one) => ({ ...one, name: renamed(one.name) })))
+  config.users.push(...added.users.map((one) => ({ ...one, name: renamed(one.name) })))
+  for (const { name, context } of added.contexts)
+    config.contexts.push({
+      name: renamed(name),
+      context: { ...context, cluster: renamed(context.cluster), user: renamed(context.user) },
+    })
+  await writeFile(into, stringify(config))
 }

@@ -8,6 +8,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 export class SilentProxy implements AsyncDisposable {
   /** connections that were taken so far */
   taken = 0
+  readonly #silent = new Set<readonly [Socket, Socket]>()
   readonly #server: Server
   readonly #pairs = new Set<readonly [Socket, Socket]>()
 
@@ -19,6 +20,7 @@ export class SilentProxy implements AsyncDisposable {
       this.#pairs.add(pair)
       const end = () => {
         this.#pairs.delete(pair)
+        this.#silent.delete(pair)
         near.destroy()
         far.destroy()
       }
@@ -40,8 +42,14 @@ export class SilentProxy implements AsyncDisposable {
     return address && typeof address === 'object' ? address.port : 0
   }
 
+  /** open connections that did not go silent */
+  get carrying(): number {
+    return this.#pairs.size - this.#silent.size
+  }
+
   /** Those that went silent carry again, and what was said meanwhile arrives. */
   speak(): void {
+    this.#silent.clear()
     for (const [near, far] of this.#pairs) {
       near.pipe(far)
       far.pipe(near)
@@ -51,7 +59,9 @@ export class SilentProxy implements AsyncDisposable {
   /** @returns how many connections went silent */
   silence(): number {
     const silenced = [...this.#pairs]
-    for (const [near, far] of silenced) {
+    for (const pair of silenced) {
+      const [near, far] = pair
+      this.#silent.add(pair)
       near.unpipe(far)
       far.unpipe(near)
       near.pause()

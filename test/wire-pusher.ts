@@ -13,6 +13,9 @@ interface PusherOptions {
   readonly credentials?: ChannelCredentials
 }
 
+/** As many samples come late together at most: less than makes a hub think that a clock was set. */
+const UNACKED = 32
+
 interface Produced {
   readonly batch: Batch
   readonly madeAt: number
@@ -57,7 +60,9 @@ export class WirePusher implements AsyncDisposable {
     return this.#link !== undefined
   }
 
+  /** A hub that is far behind is given nothing more, as by an agent. */
   push(count = 1): void {
+    if (this.#link && this.unsafe.length > UNACKED) return
     for (let i = 0; i < count; i++) {
       const sequence = this.#produced.length + 1
       // No two of one time, however fast they are made.

@@ -33,7 +33,7 @@ const clusterWith = (name: string, nodes: readonly NodeSnapshot[] = []): Cluster
       items: new Map(nodes.map((node) => [node.name, node])),
     },
   },
-  custom: new Map(),
+  tables: new Map(),
   heartbeats: [],
   events: [],
   version: 1,
@@ -85,7 +85,7 @@ const storeMs = await timed(
 )
 const prepareMs = await timed(
   () => accessTo(documents),
-  (access) => access.sight({ ...ann, groups: ['team-7'] }),
+  (access) => access.viewOf({ ...ann, groups: ['team-7'] }),
   15,
 )
 
@@ -95,10 +95,10 @@ const decisions = 1000
 const access = await accessTo(mine)
 const decideMs = await timed(
   async (round) => ({
-    sight: await access.sight(ann),
+    accessView: await access.viewOf(ann),
     clusters: Array.from({ length: decisions }, (_, i) => clusterWith(`team-none-east-${round}-${i}`)),
   }),
-  ({ sight, clusters }) => clusters.filter((cluster) => sight.canSee(cluster)).length,
+  ({ accessView, clusters }) => clusters.filter((cluster) => accessView.canSee(cluster)).length,
 )
 
 const filtered = await accessTo([
@@ -132,14 +132,14 @@ const filtered = await accessTo([
 let left = 0
 const filterMs = await timed(
   async (round) => ({
-    sight: await filtered.sight(ann),
+    accessView: await filtered.viewOf(ann),
     cluster: clusterWith(
       'one',
       Array.from({ length: rows }, (_, i) => nodeOf(i, round)),
     ),
   }),
-  ({ sight, cluster }) => {
-    left = sight.visible(cluster, 'node').length
+  ({ accessView, cluster }) => {
+    left = accessView.visible(cluster, 'node').length
   },
 )
 

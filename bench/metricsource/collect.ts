@@ -35,7 +35,7 @@ invariant(source, `it compiles: ${findings.map(({ message }) => message).join(';
 /** One collection, page by page. */
 function collectOnce(compiled: NonNullable<typeof source>) {
   const times = { parseMs: 0, addMs: 0, rowsMs: 0, aggregateMs: 0 }
-  const collecting = compiled.collect(1_800_000_000_000)
+  const builder = compiled.collect(1_800_000_000_000)
   let position = 0
   for (const size of sizes) {
     const text = pageText(size, position)
@@ -44,11 +44,11 @@ function collectOnce(compiled: NonNullable<typeof source>) {
     const { items } = JSON.parse(text)
     times.parseMs += cpuMs() - since
     since = cpuMs()
-    for (const object of items) collecting.add(object)
+    for (const object of items) builder.add(object)
     times.addMs += cpuMs() - since
   }
   let since = cpuMs()
-  const rows = collecting.rows()
+  const rows = builder.rows()
   times.rowsMs = cpuMs() - since
   since = cpuMs()
   const aggregations = compiled.aggregate(rows)

@@ -157,7 +157,7 @@ function aPod(n: number, nodes: number): object {
   }))
   return {
     metadata: {
-      name: `${app}-${hash}-${hex(n, 5)}`,
+      name: `${app}-${hash}-${hex(n, 8)}`,
       generateName: `${app}-${hash}-`,
       namespace: `team-${n % 40}`,
       uid: uid(n),

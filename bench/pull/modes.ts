@@ -6,17 +6,17 @@ type Mode = (url: string, ca: string) => Promise<() => Promise<Facts>>
 
 /** What the hub does: our client, protobuf, facts. */
 const ours: Mode = async (server, ca) => {
-  const { createKubeClient, nodes, pods } = await import('#kube')
+  const { createKubeClient, nodes, podFacts, pods } = await import('#kube')
   return async () => {
     await using kube = createKubeClient({ server, ca, verifyTls: true, credentials: { kind: 'token', token: 't' } })
-    return { nodes: await kube.listAll(nodes), pods: await kube.listAll(pods) }
+    return { nodes: await kube.listAll(nodes), pods: (await kube.listAll(pods)).map(podFacts) }
   }
 }
 
 /** undici and JSON.parse, the same pages, the same facts kept. */
 const raw: Mode = async (server, ca) => {
   const { Pool } = await import('undici')
-  const { nodes, pods } = await import('#kube')
+  const { nodes, podFacts } = await import('#kube')
   return async () => {
     const pool = new Pool(server, { connect: { ca }, connections: 4 })
     const all = async <T>(path: string, read: (object: KubeObject) => T): Promise<T[]> => {
@@ -37,7 +37,7 @@ const raw: Mode = async (server, ca) => {
     }
     const facts = {
       nodes: await all('/api/v1/nodes', nodes.fromJson as (object: KubeObject) => NodeFacts),
-      pods: await all('/api/v1/pods', pods.fromJson as (object: KubeObject) => PodFacts),
+      pods: await all('/api/v1/pods', podFacts),
     }
     await pool.close()
     return facts
@@ -46,18 +46,12 @@ const raw: Mode = async (server, ca) => {
 
 /** The typed Node client, the same pages, the same facts kept. */
 const typed: Mode = async (server, ca) => {
-  const { CoreV1Api, KubeConfig } = await import('@kubernetes/client-node')
-  const { nodes, pods } = await import('#kube')
+  const { typedClient } = await import('./typed-client.js')
+  const { nodes, podFacts } = await import('#kube')
   return async () => {
-    const config = new KubeConfig()
-    const caData = Buffer.from(ca).toString('base64')
-    config.loadFromClusterAndUser({ name: 'c', server, caData, skipTLSVerify: false }, { name: 'u', token: 't' })
-    const api = config.makeApiClient(CoreV1Api)
-    type Page = { metadata?: { _continue?: string }; items: object[] }
-    const all = async <T>(
-      list: (next: string | undefined) => Promise<Page>,
-      read: (object: KubeObject) => T,
-    ): Promise<T[]> => {
+    const api = typedClient(server, Buffer.from(ca).toString('base64'))
+    type Lister = (next: string | undefined) => ReturnType<typeof api.listNode>
+    const all = async <T>(list: Lister, read: (object: KubeObject) => T): Promise<T[]> => {
       const items: T[] = []
       let next: string | undefined
       do {
@@ -70,10 +64,7 @@ const typed: Mode = async (server, ca) => {
     const request = (next: string | undefined) => ({ limit: 500, ...(next ? { _continue: next } : {}) })
     return {
       nodes: await all((next) => api.listNode(request(next)), nodes.fromJson as (object: KubeObject) => NodeFacts),
-      pods: await all(
-        (next) => api.listPodForAllNamespaces(request(next)),
-        pods.fromJson as (object: KubeObject) => PodFacts,
-      ),
+      pods: await all((next) => api.listPodForAllNamespaces(request(next)), podFacts),
     }
   }
 }

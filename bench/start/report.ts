@@ -56,8 +56,9 @@ ${goal(
 
 \`clusterpulse simulate\` serves the clusters from one process over TLS, \`clusterpulse up\` reads them from its kubeconfig in another, both as built.
 All times are since the hub's process began, its start included. *Listed*: the row is in \`GET /api/v1/clusters\`, asked every 100 ms. *Tables*: the row
-has nodes, asked every 500 ms. CPU is user plus system time from /proc; that of the members is what the hub's questions and their own life cost
-the simulator meanwhile. Hub, members and bench share the machine's cores, so on a busy one read CPU instead of time.
+has nodes, asked every 500 ms. CPU is user plus system time from /proc, of each process by itself. That of the members is what the hub's questions and their own life cost
+the simulator meanwhile: real members pay it on machines of their own, here it is taken from the same cores. The target is the hub's; its CPU says what
+it would take beside members of their own. On a busy machine every time is too long, and CPU too where calls wait for so long that they are repeated.
 `
 }
 

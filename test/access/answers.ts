@@ -1,39 +1,39 @@
 import { inspect, isDeepStrictEqual } from 'node:util'
-import { type Access, openAccess, type Principal, type Sight, standardTypes } from '#access'
+import { type Access, type AccessView, openAccess, type Principal, standardTypes } from '#access'
 import { type ApiServer, apiServer } from '#api'
 import { InProcessEventBus } from '#events'
 import type { Identity } from '#identity'
 import { type ClusterState, systemClock } from '#model'
-import { resources } from '#resources'
+import { kinds, resources, snapshotKinds } from '#resources'
 import { Metrics, silentLogger } from '#runtime'
 import type { Difference } from './compare.ts'
-import { left, openAccessOf, openSight, sumsFor } from './left.ts'
+import { ConstantHistory } from './constant-history.ts'
+import { GivenState } from './given-state.ts'
+import { left, listsAggregation, openAccessOf, openAccessView, sumsFor, wholeOf } from './left.ts'
 import { Oracle } from './oracle.ts'
 import { Chance } from './random.ts'
-import { stored, ToldPolicies } from './source.ts'
-import { allSources, sourcesIn, sumsOf, ToldCatalog, takeable, typeNames } from './sources.ts'
+import { GivenPolicies, stored } from './source.ts'
+import { allSources, GivenCatalog, sourcesIn, sumsOf, takeable, typeNames } from './sources.ts'
 import { changesBetween, Streams } from './streams.ts'
-import { ToldHistory } from './told-history.ts'
-import { ToldState } from './told-state.ts'
 import { type PlainCluster, start, stateOf, type World } from './world.ts'
 
 /*
  *  real:  everything in state ─ the real access core ─ the real API ─┐
  *                                                                    ├─ must be the same bytes
- *  left:  what the oracle leaves ─ a sight that hides nothing ─ API ─┘
+ *  left:  what the oracle leaves ─ an access view that hides nothing ─ API ─┘
  *
  * Both servers live for many worlds, so that what is kept too long is found as well.
  */
 export interface Side {
-  readonly state: ToldState
-  readonly history: ToldHistory
-  readonly catalog: ToldCatalog
+  readonly state: GivenState
+  readonly history: ConstantHistory
+  readonly catalog: GivenCatalog
   readonly bus: InProcessEventBus
   readonly server: ApiServer
 }
 
 /** What a test tells both servers. */
-interface Told {
+interface Words {
   /** of the clock of both */
   now: number
   /** who asks */
@@ -41,20 +41,20 @@ interface Told {
   /** of the real side */
   access: Access | undefined
   /** of the other side */
-  sight: Sight | undefined
+  accessView: AccessView | undefined
   world: World | undefined
   /** what the servers did not foresee */
   readonly errors: unknown[]
 }
 
 export interface Servers {
-  readonly told: Told
-  readonly policies: ToldPolicies
+  readonly told: Words
+  readonly policies: GivenPolicies
   readonly real: Side
   readonly left: Side
 }
 
-function anIdentity(told: Told): Identity {
+function anIdentity(told: Words): Identity {
   const known: Pick<Identity, 'identify' | 'methods' | 'onEnded' | 'forget'> = {
     identify: async () => {
       const { principal } = told
@@ -70,10 +70,10 @@ function anIdentity(told: Told): Identity {
   return known as Identity // nobody signs in or out here
 }
 
-function aSide(told: Told, access: Access): Side {
-  const state = new ToldState()
-  const history = new ToldHistory()
-  const catalog = new ToldCatalog()
+function aSide(told: Words, access: Access): Side {
+  const state = new GivenState()
+  const history = new ConstantHistory()
+  const catalog = new GivenCatalog()
   const bus = new InProcessEventBus({ capacity: 10_000 })
   const clock = {
     now: () => told.now,
@@ -101,18 +101,18 @@ function told<T>(value: T | undefined): T {
 }
 
 function openServers(): Servers {
-  const words: Told = {
+  const words: Words = {
     now: start,
     principal: undefined,
     access: undefined,
-    sight: undefined,
+    accessView: undefined,
     world: undefined,
     errors: [],
   }
-  const policies = new ToldPolicies()
+  const policies = new GivenPolicies()
   const current: Access = {
-    sight: (...given) => told(words.access).sight(...given),
-    sightNow: (...given) => told(words.access).sightNow(...given),
+    viewOf: (...given) => told(words.access).viewOf(...given),
+    viewNow: (...given) => told(words.access).viewNow(...given),
     explain: (...given) => told(words.access).explain(...given),
     policiesOf: (...given) => told(words.access).policiesOf(...given),
     policies: () => told(words.access).policies(),
@@ -127,7 +127,7 @@ function openServers(): Servers {
     left: aSide(
       words,
       openAccessOf(
-        () => told(words.sight),
+        () => told(words.accessView),
         (principal) => told(words.access).isAdministrator(principal),
       ),
     ),
@@ -245,19 +245,25 @@ export function see(both: Servers, principal: Principal, full: readonly ClusterS
   both.told.principal = principal
   both.left.state.set(seen, new Map(alerts))
   both.left.history.clusters = seen
+  both.left.history.keeps = (state, source, name) =>
+    listsAggregation(eyes, state, { source, name, taken: world.taken }, full)
   both.left.catalog.set(
     sourcesIn(world.taken)
       .filter(
         ({ typeName }) =>
           // That a name is taken is no secret: the kind that is compiled in has another for everybody.
-          takeable.includes(typeName) ||
+          kinds.some((kind) => kind.typeName === typeName) ||
           eyes.administrator ||
           eyes.discovers(typeName)?.listed ||
           full.some((state) => eyes.custom(state, typeName).allowed),
       )
-      .map((source) => ({ ...source, aggregate: sumsOf })),
+      .map((source) => ({
+        ...source,
+        aggregate: sumsOf,
+        sumsOfNothing: (rows) => source.sumsOfNothing(wholeOf.get(rows) ?? rows),
+      })),
   )
-  both.told.sight = openSight(eyes, full)
+  both.told.accessView = openAccessView(eyes, full)
   return new Set(JSON.stringify([seen.map(plainState), alerts]).match(marks) ?? [])
 }
 
@@ -299,12 +305,12 @@ async function ask(
   world: World,
   full: readonly ClusterState[],
   chance: Chance,
-  wanted = /^/,
+  wanted?: RegExp,
 ): Promise<void> {
-  const urls = questions(world, full, chance).filter((url) => wanted.test(url))
+  const urls = questions(world, full, chance, wanted)
   for (const [index, principal] of world.principals.entries()) {
     const allowed = see(both, principal, full)
-    if (wanted.test('/api/v2/types')) await checkSums(both, principal, full)
+    if (!wanted || wanted.test('/api/v2/types')) await checkSums(both, principal, full)
     for (const url of urls) await compareOne(both, url, allowed, `principal ${index} asks ${url}`)
   }
 }
@@ -316,8 +322,19 @@ async function checkSums(both: Servers, principal: Principal, full: readonly Clu
   const { status, body } = await get(both.real, '/api/v2/types')
   if (status !== 200) return // the comparison tells
   const { items } = JSON.parse(body) as { items: readonly SeenType[] }
-  for (const { type, clusters } of items) {
-    for (const { cluster, aggregations } of clusters) {
+  for (const { type, sources, clusters } of items) {
+    for (const { cluster, aggregations, part } of clusters) {
+      if (snapshotKinds.some(({ id }) => sources[0]?.id === id)) {
+        // Which rows those are the comparison tells; of each one word is counted.
+        const counted = Object.values(aggregations ?? {}).flatMap(
+          (groups) => Object.values(groups as object) as number[],
+        )
+        if (counted.reduce((sum, count) => sum + count, 0) === part.count) continue
+        throw new Differs(
+          'sums of a kind',
+          `${principal.username} on ${cluster}, ${type}: ${JSON.stringify(aggregations)} of ${part.count}`,
+        )
+      }
       const state = full.find(({ name }) => name === cluster)
       const expected = state ? sumsFor(eyes, state, type, world.taken) : undefined
       if (!isDeepStrictEqual(aggregations, expected))
@@ -331,15 +348,20 @@ async function checkSums(both: Servers, principal: Principal, full: readonly Clu
 
 interface SeenType {
   readonly type: string
-  readonly clusters: readonly { readonly cluster: string; readonly aggregations: unknown }[]
+  readonly sources: readonly { readonly id: string }[]
+  readonly clusters: readonly {
+    readonly cluster: string
+    readonly aggregations: unknown
+    readonly part: { readonly count: number }
+  }[]
 }
 
 const marks = /zq\d+x\d+qz/g
 
 /** With its maps as lists, for text. */
-const plainState = ({ parts, custom, ...rest }: ClusterState): unknown => [
+const plainState = ({ parts, tables, ...rest }: ClusterState): unknown => [
   rest,
-  [...custom.values()].map(({ rows, errors }) => [rows.toColumns(), errors]),
+  [...tables.values()].map(({ rows, errors }) => [rows.toColumns(), errors]),
   Object.values(parts).map(({ items }) => [...(items as ReadonlyMap<string, unknown>).values()]),
 ]
 
@@ -418,8 +440,8 @@ const declaredNames = allSources.map(({ typeName }) => typeName)
 
 let asked = 0
 
-/** Some of all there is to ask. */
-function questions(world: World, full: readonly ClusterState[], chance: Chance): readonly string[] {
+/** Some of all there is to ask; of `wanted` alone those, about any type. */
+function questions(world: World, full: readonly ClusterState[], chance: Chance, wanted?: RegExp): readonly string[] {
   // An answer out of history is kept for a while: each time asks about another hour, or it is that of another world.
   asked += 1
   const windowAt = 1_772_000_000 - (1_772_000_000 % 180) - asked * 720
@@ -446,27 +468,10 @@ function questions(world: World, full: readonly ClusterState[], chance: Chance):
     '/api/v1/query?query=1%2B1',
     `/api/v1/query?time=1772366400&query=${chance.one(['total', 'cost', 'other'].map((name) => `clusterpulse_custom_resource_${name}`))}`,
   ]
-  const type = encodeURIComponent(chance.one([...typeNames, 'none', 'core/none']))
-  const kind = resources.find(({ typeName }) => encodeURIComponent(typeName) === type.replace('core%2F', ''))
-  // A question about a column that another kind has is refused: each kind is asked about its own.
-  const column = kind ? chance.one(kind.columns).name : chance.one(['amount', 'note', 'phase'])
-  const where = encodeURIComponent(chance.one([`${column}>1`, `${column}=`, `${column}!=app-1`, `${column}=app-2`]))
-  const rows = `/api/v2/rows/${type}`
-  const ofTypes = [
-    '/api/v2/types',
-    `/api/v2/types?cluster=${world.clusters[0]?.name}`,
-    `/api/v2/types/${type}`,
-    rows,
-    `${rows}?limit=1&sort=${column}`,
-    `${rows}?limit=2&sort=${column}&order=desc&namespace=app-1`,
-    `${rows}?where=${where}&sort=name`,
-    `${rows}?q=${chance.one(['app', 'bound', 'zq', 'app-2'])}&cluster=${world.clusters[0]?.name}`,
-    `${rows}?format=csv&sort=${column}`,
-    `${rows}?format=csv&headings=labels`,
-    '/api/v1/custom-types?include_source_details=true&include_cluster_availability=true',
-    `/api/v1/custom-types/clusters?include_aggregations=true&${declaredNames.map((name) => `type=${name}`).join('&')}`,
-    `/api/v1/custom-types/clusters?type=${type}&type=none`,
-  ]
+  const ofSnapshots = snapshotKinds.flatMap(({ typeName }) => [typeName, `core/${typeName}`])
+  const everyType = [...typeNames, ...ofSnapshots, 'none', 'core/none'].map(encodeURIComponent)
+  const askedTypes = wanted ? everyType : [chance.one(everyType)]
+  const ofTypes = askedTypes.flatMap((type) => questionsOfType(world, chance, type))
   const ofCluster = world.clusters.flatMap(({ name }) => {
     const nodes = [...(full.find((one) => one.name === name)?.parts.node?.items.keys() ?? []), 'app-1']
     const node = encodeURIComponent(chance.one(nodes))
@@ -524,7 +529,54 @@ function questions(world: World, full: readonly ClusterState[], chance: Chance):
       ],
     ]
   })
-  const ofTypesThere = world.clusters.flatMap(({ name }) => {
+  const ofTypesThere = askedTypes.flatMap((type) => questionsOfTypeThere(world, chance, type, windowAt))
+  const text = encodeURIComponent(chance.one(['app', 'a', 'prod', 'display', 'kube', 'zq', '1', 'worker']))
+  const search = `/api/v2/search?q=${text}&limit=${chance.one([2, 50])}`
+  const some = (urls: readonly string[], count: number): readonly string[] =>
+    chance.some(wanted ? urls.filter((url) => wanted.test(url)) : urls, count, count)
+  return [
+    ...some([search], 1),
+    ...some(fleet, 4),
+    ...some(ofPromQl, 3),
+    ...some(ofCluster, 9),
+    ...some(ofTypes, 4),
+    ...some(ofTypesThere, 5),
+  ]
+}
+
+/** A question about a column that another kind has is refused: each kind is asked about its own. */
+function columnAsked(chance: Chance, type: string): readonly [column: string, where: string] {
+  const kind = kinds.find(({ typeName }) => encodeURIComponent(typeName) === type.replace('core%2F', ''))
+  const column = kind ? chance.one(kind.columns).name : chance.one(['amount', 'note', 'phase'])
+  const where = chance.one([`${column}>1`, `${column}=`, `${column}!=app-1`, `${column}=app-2`])
+  return [column, encodeURIComponent(where)]
+}
+
+/** @param type as in an address */
+function questionsOfType(world: World, chance: Chance, type: string): readonly string[] {
+  const [column, where] = columnAsked(chance, type)
+  const rows = `/api/v2/rows/${type}`
+  return [
+    '/api/v2/types',
+    `/api/v2/types?cluster=${world.clusters[0]?.name}`,
+    `/api/v2/types/${type}`,
+    rows,
+    `${rows}?limit=1&sort=${column}`,
+    `${rows}?limit=2&sort=${column}&order=desc&namespace=app-1`,
+    `${rows}?where=${where}&sort=name`,
+    `${rows}?q=${chance.one(['app', 'bound', 'zq', 'app-2'])}&cluster=${world.clusters[0]?.name}`,
+    `${rows}?format=csv&sort=${column}`,
+    `${rows}?format=csv&headings=labels`,
+    '/api/v1/custom-types?include_source_details=true&include_cluster_availability=true',
+    `/api/v1/custom-types/clusters?include_aggregations=true&${declaredNames.map((name) => `type=${name}`).join('&')}`,
+    `/api/v1/custom-types/clusters?type=${type}&type=none`,
+  ]
+}
+
+/** @param type as in an address */
+function questionsOfTypeThere(world: World, chance: Chance, type: string, windowAt: number): readonly string[] {
+  const [column, where] = columnAsked(chance, type)
+  return world.clusters.flatMap(({ name }) => {
     const v1 = `/api/v1/clusters/${name}/custom/${type}`
     const v2 = `/api/v2/clusters/${name}/types/${type}`
     const times = `start=${windowAt}&end=${windowAt + 540}&step=180`
@@ -549,14 +601,4 @@ function questions(world: World, full: readonly ClusterState[], chance: Chance):
       ],
     ]
   })
-  const text = encodeURIComponent(chance.one(['app', 'a', 'prod', 'display', 'kube', 'zq', '1', 'worker']))
-  const search = `/api/v2/search?q=${text}&limit=${chance.one([2, 50])}`
-  return [
-    search,
-    ...chance.some(fleet, 4, 4),
-    ...chance.some(ofPromQl, 3, 3),
-    ...chance.some(ofCluster, 9, 9),
-    ...chance.some(ofTypes, 4, 4),
-    ...chance.some(ofTypesThere, 5, 5),
-  ]
 }

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Access, openAccess, type Sight } from '#access'
+import { type Access, type AccessView, openAccess } from '#access'
 import type { ClusterState, SnapshotType } from '#model'
 import { resources } from '#resources'
 import { type Eyes, Oracle } from './oracle.ts'
-import { CompileDifference, stored, ToldPolicies } from './source.ts'
+import { CompileDifference, GivenPolicies, stored } from './source.ts'
 import { typeNames } from './sources.ts'
 import { type PlainCluster, stateOf, type World } from './world.ts'
 
@@ -55,25 +55,25 @@ const nameOf = (row: unknown): string => (row as { readonly name: string }).name
 const rowsOf = ({ resources: rows }: PlainCluster, { name, rowName }: (typeof kinds)[number]) =>
   rows.filter(({ type }) => type === name).map((row) => ({ ...row, name: rowName(row.name) }))
 
-/** What a sight says of a cluster, as a value that can be compared. */
-function told(sight: Sight, cluster: ClusterState, plain: PlainCluster): unknown {
+/** What an access view says of a cluster, as a value that can be compared. */
+function comparable(accessView: AccessView, cluster: ClusterState, plain: PlainCluster): unknown {
   return {
-    canSee: sight.canSee(cluster),
-    usage: sight.usage(cluster),
-    history: sight.history(cluster),
-    whole: sight.whole(cluster),
-    rows: types.map((type) => sorted(sight.visible(cluster, type))),
-    events: cluster.events.map((event) => sight.showsEvent(cluster, event)),
-    alerts: plain.alerts.map((alert) => sight.showsAlert(cluster, alert)),
-    permissions: sight.permissions(cluster).permissions,
-    level: sight.permissions(cluster).level,
+    canSee: accessView.canSee(cluster),
+    usage: accessView.usage(cluster),
+    history: accessView.history(cluster),
+    whole: accessView.whole(cluster),
+    rows: types.map((type) => sorted(accessView.visible(cluster, type))),
+    events: cluster.events.map((event) => accessView.showsEvent(cluster, event)),
+    alerts: plain.alerts.map((alert) => accessView.showsAlert(cluster, alert)),
+    permissions: accessView.permissions(cluster).permissions,
+    level: accessView.permissions(cluster).level,
     custom: customTypes.map((type) => {
-      const custom = sight.custom(cluster, type)
+      const custom = accessView.custom(cluster, type)
       const shown = plain.custom.filter((item) => item.type === type).map((item) => custom.shows(item))
       return [custom.result, custom.whole, custom.metrics, shown, aggregations.map((name) => custom.aggregation(name))]
     }),
     resources: kinds.map((kind) => {
-      const { result, whole, shows } = sight.resource(cluster, kind)
+      const { result, whole, shows } = accessView.resource(cluster, kind)
       return [result, whole, rowsOf(plain, kind).map((row) => shows(row))]
     }),
   }
@@ -83,7 +83,7 @@ function told(sight: Sight, cluster: ClusterState, plain: PlainCluster): unknown
  * Asks the access core and the oracle everything about a world.
  * @returns the first difference; undefined where they agree
  */
-export async function compareSights(world: World): Promise<Difference | undefined> {
+export async function compareAccessViews(world: World): Promise<Difference | undefined> {
   try {
     await compareAll(world)
     return undefined
@@ -96,7 +96,7 @@ export async function compareSights(world: World): Promise<Difference | undefine
 }
 
 interface Core {
-  readonly source: ToldPolicies
+  readonly source: GivenPolicies
   readonly access: Access
   now: number
 }
@@ -108,7 +108,7 @@ function coreOf({ semantics, administrators }: World): Core {
   const key = JSON.stringify([semantics, administrators])
   const known = cores.get(key)
   if (known) return known
-  const source = new ToldPolicies()
+  const source = new GivenPolicies()
   const clock = { now: () => made.now, sleep: () => Promise.resolve() }
   const made: Core = { source, access: openAccess({ source, semantics, administrators, clock }), now: 0 }
   cores.set(key, made)
@@ -124,53 +124,54 @@ async function compareAll(world: World): Promise<void> {
   const clusters = world.clusters.map((plain) => [plain, stateOf(plain)] as const)
   const byFingerprint = new Map<string, unknown>()
   for (const [index, principal] of world.principals.entries()) {
-    const sight = await access.sight(principal)
+    const accessView = await access.viewOf(principal)
     const eyes = oracle.eyes(principal)
     const who = `principal ${index} (${principal.username})`
-    same('administrator', sight.administrator, eyes.administrator, who)
+    same('administrator', accessView.administrator, eyes.administrator, who)
     same('isAdministrator', access.isAdministrator(principal), eyes.administrator, who)
-    if (!(sight.validUntil > world.now)) throw new Differs('validUntil', `${who}: is over already`)
-    if (!eyes.administrator && sight.validUntil > eyes.validUntilAtMost())
+    if (!(accessView.validUntil > world.now)) throw new Differs('validUntil', `${who}: is over already`)
+    if (!eyes.administrator && accessView.validUntil > eyes.validUntilAtMost())
       throw new Differs(
         'validUntil',
-        `${who}: is ${sight.validUntil}, a policy begins or ends at ${eyes.validUntilAtMost()}`,
+        `${who}: is ${accessView.validUntil}, a policy begins or ends at ${eyes.validUntilAtMost()}`,
       )
-    for (const [plain, state] of clusters) compareCluster(world, sight, eyes, state, plain, `${who} on ${state.name}`)
-    const all = clusters.map(([plain, state]) => told(sight, state, plain))
-    const before = byFingerprint.get(sight.fingerprint)
+    for (const [plain, state] of clusters)
+      compareCluster(world, accessView, eyes, state, plain, `${who} on ${state.name}`)
+    const all = clusters.map(([plain, state]) => comparable(accessView, state, plain))
+    const before = byFingerprint.get(accessView.fingerprint)
     if (before !== undefined) same('fingerprint', all, before, `${who} has the fingerprint of another`)
-    byFingerprint.set(sight.fingerprint, all)
-    same('sightNow', access.sightNow(principal).fingerprint, sight.fingerprint, who)
+    byFingerprint.set(accessView.fingerprint, all)
+    same('viewNow', access.viewNow(principal).fingerprint, accessView.fingerprint, who)
     await compareExplanations(access, eyes, principal, clusters, who)
   }
 }
 
 function compareCluster(
   world: World,
-  sight: Sight,
+  accessView: AccessView,
   eyes: Eyes,
   state: ClusterState,
   plain: PlainCluster,
   where: string,
 ): void {
   const strict = world.semantics === 'strict'
-  same('canSee', sight.canSee(state), eyes.canSee(state), where)
-  same('usage', sight.usage(state), eyes.usage(state), where)
-  same('history', sight.history(state), eyes.history(state), where)
-  same('whole', sight.whole(state), eyes.whole(state), where)
+  same('canSee', accessView.canSee(state), eyes.canSee(state), where)
+  same('usage', accessView.usage(state), eyes.usage(state), where)
+  same('history', accessView.history(state), eyes.history(state), where)
+  same('whole', accessView.whole(state), eyes.whole(state), where)
   for (const type of types) {
-    const actual = sorted(sight.visible(state, type))
+    const actual = sorted(accessView.visible(state, type))
     const expected = sorted(eyes.rows(state, type))
     // Which rows there are, in both semantics; what they hold, in ours.
     same(`rows ${type}`, actual.map(nameOf), expected.map(nameOf), where)
     if (strict || type === 'node' || type === 'operator') same(`fields ${type}`, actual, expected, where)
   }
   for (const event of state.events)
-    same(`event ${event.type}`, sight.showsEvent(state, event), eyes.showsEvent(state, event), where, event)
+    same(`event ${event.type}`, accessView.showsEvent(state, event), eyes.showsEvent(state, event), where, event)
   for (const alert of plain.alerts)
-    same('alert', sight.showsAlert(state, alert), eyes.showsAlert(state, alert), where, alert)
+    same('alert', accessView.showsAlert(state, alert), eyes.showsAlert(state, alert), where, alert)
   for (const type of customTypes) {
-    const actual = sight.custom(state, type)
+    const actual = accessView.custom(state, type)
     const expected = eyes.custom(state, type)
     same('custom result', actual.result !== 'deny', expected.allowed, `${where} ${type}`)
     same('custom whole', actual.whole, expected.whole, `${where} ${type}`)
@@ -180,20 +181,21 @@ function compareCluster(
     for (const name of aggregations)
       same('aggregation', actual.aggregation(name), expected.aggregation(name), `${where} ${type} ${name}`)
   }
-  for (const kind of kinds) compareResource(sight, eyes, state, plain, kind, where)
-  for (const type of customTypes) same('discovers', sight.discovers(type), eyes.discovers(type), `${where} ${type}`)
-  comparePermissions(sight, eyes, state, where)
+  for (const kind of kinds) compareResource(accessView, eyes, state, plain, kind, where)
+  for (const type of customTypes)
+    same('discovers', accessView.discovers(type), eyes.discovers(type), `${where} ${type}`)
+  comparePermissions(accessView, eyes, state, where)
 }
 
 function compareResource(
-  sight: Sight,
+  accessView: AccessView,
   eyes: Eyes,
   state: ClusterState,
   plain: PlainCluster,
   kind: (typeof kinds)[number],
   where: string,
 ): void {
-  const actual = sight.resource(state, kind)
+  const actual = accessView.resource(state, kind)
   const expected = eyes.resource(state, kind, kind.isTaken)
   const what = `${where} ${kind.name}${kind.isTaken ? ', whose name is taken' : ''}`
   same('resource result', actual.result !== 'deny', expected.allowed, what)
@@ -205,8 +207,8 @@ function compareResource(
       same('node in a row', actual.showsNode?.(name) ?? true, !expected.allowed || eyes.showsNode(state, name), what)
 }
 
-function comparePermissions(sight: Sight, eyes: Eyes, state: ClusterState, where: string): void {
-  const { permissions, level, decidedBy } = sight.permissions(state)
+function comparePermissions(accessView: AccessView, eyes: Eyes, state: ClusterState, where: string): void {
+  const { permissions, level, decidedBy } = accessView.permissions(state)
   const canSee = eyes.canSee(state)
   const expected = [...(canSee ? ['view'] : []), ...(canSee && eyes.usage(state) ? ['view_metrics'] : [])]
   if (eyes.administrator || !canSee || level !== 'limited') {

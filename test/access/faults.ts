@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { bundle, type Mutation } from './bundle.ts'
+import { declaredTypes } from './sources.ts'
 
 /** A mistake as people make them. */
 export interface Fault {
@@ -91,7 +92,7 @@ export const faults: readonly Fault[] = [
     "[...new Set(principal.groups)].sort().join(','),",
   ),
   core(
-    'sights are told apart by the number of their policies',
+    'access views are told apart by the number of their policies',
     'open-access.ts',
     "hash.update('\\n').update(policy.content())",
     "hash.update('\\n').update(policy.effect)",
@@ -134,13 +135,13 @@ export const faults: readonly Fault[] = [
   served(
     'an encoded list is kept for everybody',
     `${api}/route.ts`,
-    'const key = questionOf(contract.schema.operationId, sight.fingerprint, query)',
+    'const key = questionOf(contract.schema.operationId, accessView.fingerprint, query)',
     "const key = questionOf(contract.schema.operationId, '', query)",
   ),
   served(
     'an encoded answer about a cluster is kept for everybody',
     `${api}/route.ts`,
-    'const key = questionOf(contract.schema.operationId, sight.fingerprint, [params, query])',
+    'const key = questionOf(contract.schema.operationId, accessView.fingerprint, [params, query])',
     "const key = questionOf(contract.schema.operationId, '', [params, query])",
   ),
   served(
@@ -152,8 +153,8 @@ export const faults: readonly Fault[] = [
   served(
     'views are kept for everybody',
     `${api}/views.ts`,
-    'const known = bySight.get(sight.fingerprint)',
-    'const known = bySight.values().next().value',
+    'const known = byAccessView.get(accessView.fingerprint)',
+    'const known = byAccessView.values().next().value',
   ),
   served(
     'policies of an older generation are kept',
@@ -174,7 +175,7 @@ export const faults: readonly Fault[] = [
         file: `${api}/routes/fleet.ts`,
         text: 'return pageBody(eventPage(events, call.query), eventJson, null)',
         instead:
-          'const cut = eventPage(events, call.query)\n      return pageBody({ ...cut, items: cut.items.filter((event) => cluster.sight.showsEvent(cluster.state, event)) }, eventJson, null)',
+          'const cut = eventPage(events, call.query)\n      return pageBody({ ...cut, items: cut.items.filter((event) => cluster.accessView.showsEvent(cluster.state, event)) }, eventJson, null)',
       },
     ],
   },
@@ -196,7 +197,12 @@ export const faults: readonly Fault[] = [
     'if (whole) return {',
     'if (whole || health) return {',
   ),
-  served('alerts are not filtered', `${api}/routes/v1.ts`, '.filter((alert) => sight.showsAlert(state, alert))', ''),
+  served(
+    'alerts are not filtered',
+    `${api}/routes/v1.ts`,
+    '.filter((alert) => accessView.showsAlert(state, alert))',
+    '',
+  ),
   served('the history of hidden nodes is read', `${api}/routes/history.ts`, '.filter((name) => seen.has(name))', ''),
   served(
     'totals over time are shown to those who see a part',
@@ -220,13 +226,19 @@ export const faults: readonly Fault[] = [
   typed(
     'rows are not filtered',
     `${api}/visible-types.ts`,
-    'return this.custom.whole ? undefined : this.#seen.places',
-    'return this.custom ? undefined : this.#seen.places',
+    'return this.#seen?.places',
+    'return this.custom ? undefined : this.#seen?.places',
+  ),
+  typed(
+    'rows of snapshots are made of hidden ones',
+    `${api}/snapshot-rows.ts`,
+    'return cluster.visible(type) as',
+    'return [...(cluster.state.parts[type]?.items.values() ?? [])] as unknown as',
   ),
   typed(
     'rows that may be seen are kept for everybody',
     `${api}/visible-types.ts`,
-    'const key = JSON.stringify([sight.fingerprint, name, source.typeName])',
+    'const key = JSON.stringify([accessView.fingerprint, name, source.typeName])',
     'const key = JSON.stringify([name, source.typeName])',
   ),
   typed(
@@ -234,6 +246,12 @@ export const faults: readonly Fault[] = [
     `${api}/visible-types.ts`,
     'const made = this.source.aggregate(rows.only(places))',
     'const made = this.source.aggregate(places ? rows : rows.only(places))',
+  ),
+  typed(
+    'whether a sum is of nothing is told of hidden rows',
+    `${api}/visible-types.ts`,
+    'this.source.sumsOfNothing(part ? part.rows.only(part.places) : this.#all)',
+    'this.source.sumsOfNothing(part ? part.rows : this.#all)',
   ),
   typed(
     'whole numbers are given to those who see some rows',
@@ -262,13 +280,13 @@ export const faults: readonly Fault[] = [
   typed(
     'rows of a type are kept for everybody',
     `${api}/routes/types.ts`,
-    'const key = questionOf(contract.schema.operationId, sight.fingerprint, [params, query, version])',
+    'const key = questionOf(contract.schema.operationId, accessView.fingerprint, [params, query, version])',
     "const key = questionOf(contract.schema.operationId, '', [params, query, version])",
   ),
   typed(
     'search and types are kept for everybody',
     `${api}/routes/types.ts`,
-    'const key = questionOf(contract.schema.operationId, sight.fingerprint, [params, query])',
+    'const key = questionOf(contract.schema.operationId, accessView.fingerprint, [params, query])',
     "const key = questionOf(contract.schema.operationId, '', [params, query])",
   ),
   typed(
@@ -301,40 +319,43 @@ export const faults: readonly Fault[] = [
     ),
     ask: '/api/v1/(label|series|metadata)',
   },
-  typed(
-    'the history of a type gives what a policy keeps back',
-    `${api}/routes/history.ts`,
-    'one.hasHistory && custom.aggregation(one.name)',
-    'one.hasHistory',
-  ),
+  {
+    ...served(
+      'the history of a type gives what a policy keeps back',
+      `${api}/routes/history.ts`,
+      'one.hasHistory && custom.aggregation(one.name)',
+      'one.hasHistory',
+    ),
+    ask: `/types/(${declaredTypes.join('|')})/history`,
+  },
   // ── kinds of rows that are compiled in ──
   core(
     'rows in hidden namespaces are shown',
-    'resource-sight.ts',
+    'resource-access-view.ts',
     'if (!isNamespaceShown(namespace)) return inHiddenNamespace',
     '',
   ),
   core(
     'a policy that hides pods shows what runs them',
-    'resource-sight.ts',
+    'resource-access-view.ts',
     "if (rule !== 'pods' && !isNamed(filters, resource) && !pods.isOpen) return undefined",
     '',
   ),
   core(
     'a filter that is meant for a MetricSource of the same name opens the kind',
-    'resource-sight.ts',
+    'resource-access-view.ts',
     '(!isTaken && filters.has(name))',
     'filters.has(name)',
   ),
   core(
     'a filter stops narrowing a kind once its name is taken',
-    'resource-sight.ts',
+    'resource-access-view.ts',
     'const own = [filters.get(name) ?? openFilter,',
     'const own = [(resource.isTaken ? undefined : filters.get(name)) ?? openFilter,',
   ),
   core(
     'rows are whole where namespaces are hidden',
-    'resource-sight.ts',
+    'resource-access-view.ts',
     'const whole = [...filters, namespaces,',
     'const whole = [...filters,',
   ),
@@ -345,33 +366,51 @@ export const faults: readonly Fault[] = [
     'if (!showsNode || rows) return rows',
   ),
   served(
-    'a stream goes on by its old sight',
+    'a stream goes on by its old access view',
     `${api}/stream.ts`,
-    'else if (sight) this.#move(client, sight)',
-    'else if (sight) client.ready = true',
+    'else if (accessView) this.#move(client, accessView)',
+    'else if (accessView) client.ready = true',
   ),
 ]
 
-/** Runs the fuzz over the source with this mistake in it. */
+/** The last line of a run. */
+interface Last {
+  readonly end: boolean
+  readonly failure?: { readonly kind: string; readonly seed: number }
+}
+
+interface Limits {
+  readonly worlds?: number
+  readonly ms?: number
+}
+
+/**
+ * Runs the fuzz over the source with this mistake in it.
+ * @throws where it ends before it found something or saw every world: that says nothing about the mistake
+ */
 export async function runFault(
   fault: Fault,
   directory: string,
-  worlds = 4000,
+  { worlds = 4000, ms: limitMs = 300_000 }: Limits = {},
 ): Promise<{ found: boolean; detail: string; ms: number }> {
   const began = Date.now()
   const file = await bundle(directory, fault.name.replaceAll(/\W+/g, '-'), fault.mutations)
-  const words = ['--seed', '1', '--worlds', String(worlds), '--api-every', String(fault.apiEvery)]
+  const words = ['--seed', '1', '--worlds', String(worlds), '--api-every', String(fault.apiEvery), '--as-found']
   if (fault.ask !== undefined) words.push('--ask', fault.ask)
-  const { status, stdout, stderr } = spawnSync(process.execPath, [file, ...words], {
+  const { status, signal, stdout, stderr } = spawnSync(process.execPath, [file, ...words], {
     env: { ...process.env, ACCESS_FUZZ_WORKER: '1' },
     encoding: 'utf8',
     maxBuffer: 64 * 2 ** 20,
-    timeout: 300_000,
+    timeout: limitMs,
   })
   const last = stdout.trim().split('\n').at(-1) ?? ''
-  if (!last.startsWith('{'))
-    throw new Error(`the fuzz did not run with the fault "${fault.name}":\n${stderr.slice(-2000)}`)
-  const { failure } = JSON.parse(last) as { failure?: { kind: string; seed: number } }
+  const { end, failure } = (last.startsWith('{') ? JSON.parse(last) : {}) as Partial<Last>
+  if (!end) {
+    const why = signal
+      ? `was ended after ${limitMs / 1000} s, ${last || 'before its first world'}`
+      : stderr.slice(-2000)
+    throw new Error(`the fuzz with the fault "${fault.name}" ${why}`)
+  }
   return {
     found: status === 1 && failure !== undefined,
     detail: failure ? `${failure.kind}, seed ${failure.seed}` : 'no difference',

@@ -11,9 +11,9 @@ import type { Failure } from './run.ts'
 
 /*
  * npm run fuzz:access -- --worlds 200000 --seed 7 [--minutes 20] [--api-every 20] [--workers 2]
- * npm run fuzz:access -- --faults
+ * npm run fuzz:access -- --faults [--named lists]
  */
-interface Told {
+interface Words {
   readonly worlds: number
   readonly api: number
   readonly end?: boolean
@@ -28,6 +28,7 @@ const { values } = parseArgs({
     'api-every': { type: 'string', default: '20' },
     workers: { type: 'string', default: String(Math.min(2, availableParallelism())) },
     faults: { type: 'boolean', default: false },
+    named: { type: 'string', default: '' },
   },
 })
 const say = (line: string): void => {
@@ -43,14 +44,20 @@ try {
 }
 
 async function seedFaults(): Promise<boolean> {
-  let caught = 0
-  for (const fault of faults) {
-    const { found, detail, ms } = await runFault(fault, directory)
-    say(`${found ? 'caught' : 'MISSED'}  ${fault.name} (${(ms / 1000).toFixed(1)} s)${found ? `: ${detail}` : ''}`)
-    if (found) caught += 1
+  const counts = { caught: 0, missed: 0, unjudged: 0 }
+  const chosen = faults.filter(({ name }) => name.includes(values.named))
+  for (const fault of chosen) {
+    try {
+      const { found, detail, ms } = await runFault(fault, directory)
+      counts[found ? 'caught' : 'missed'] += 1
+      say(`${found ? 'caught' : 'MISSED'}  ${fault.name} (${(ms / 1000).toFixed(1)} s)${found ? `: ${detail}` : ''}`)
+    } catch (error) {
+      counts.unjudged += 1
+      say(`FAILED  ${fault.name}: ${error instanceof Error ? error.message : String(error)}`)
+    }
   }
-  say(`${caught} of ${faults.length} faults caught`)
-  return caught === faults.length
+  say(`${counts.caught} of ${chosen.length} faults caught, ${counts.missed} missed, ${counts.unjudged} runs failed`)
+  return counts.caught === chosen.length && counts.caught > 0
 }
 
 async function fuzz(): Promise<boolean> {
@@ -62,7 +69,7 @@ async function fuzz(): Promise<boolean> {
   say(
     `seed ${values.seed}: ${values.worlds} worlds in ${workers} processes, every ${values['api-every']}th through the API`,
   )
-  const told: Told[] = Array.from({ length: workers }, () => ({ worlds: 0, api: 0 }))
+  const told: Words[] = Array.from({ length: workers }, () => ({ worlds: 0, api: 0 }))
   const sum = (of: 'worlds' | 'api'): number => told.reduce((total, one) => total + one[of], 0)
   const rate = (): string => `${Math.round(sum('worlds') / ((Date.now() - began) / 1000))} worlds/s`
   const children: ChildProcess[] = []
@@ -85,7 +92,7 @@ async function fuzz(): Promise<boolean> {
       children.push(child)
       const closed = once(child, 'close')
       for await (const line of createInterface({ input: child.stdout })) {
-        told[index] = JSON.parse(line) as Told
+        told[index] = JSON.parse(line) as Words
         if (told[index].failure) for (const other of children) if (other !== child) other.kill()
       }
       await closed

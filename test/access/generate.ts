@@ -117,7 +117,13 @@ export function worldOf(seed: number): World {
   const chance = new Chance(seed)
   const semantics: Semantics = chance.often(0.75) ? 'strict' : 'original'
   const now = start + chance.int(-3, 3) * 500
-  const policies = Array.from({ length: chance.int(0, 6) }, (_, index) => aPolicy(chance, semantics, index, now))
+  const two = seed % 8 === 0 ? new Chance(seed ^ 0x2b0b) : undefined
+  const policies = [
+    ...Array.from({ length: chance.int(0, 6) }, (_, index) => aPolicy(chance, semantics, index, now)),
+    // By chance hardly anybody sees all rows of a type and not all of its sums.
+    ...somePoliciesOfSums(new Chance(seed ^ 0x50f5)),
+    ...somePoliciesOfTwo(two),
+  ]
   const clusters = chance.some(clusterNames, 3, 1).map((name, index) => aCluster(chance, name, index))
   const taken = chance.often(0.3) ? chance.some(takeable, 2, 1) : []
   return {
@@ -128,7 +134,7 @@ export function worldOf(seed: number): World {
       ? { users: ['root', 'bob'], groups: ['ops'] }
       : { users: ['root'], groups: ['admins'] },
     policies: semantics === 'original' ? distinctPriorities(policies) : policies,
-    principals: somePrincipals(chance),
+    principals: two ? twoPrincipals(two) : somePrincipals(chance),
     clusters,
     taken,
   }
@@ -200,6 +206,53 @@ function aPolicy(chance: Chance, semantics: Semantics, index: number, now: numbe
   const written = { ...policy, byHand: byHand || (JSON.stringify(spec).includes('\\n') && chance.often(0.95)) }
   return faulty ? withFault(chance, written) : written
 }
+
+/** Now and then one that shows every row of a type, and some of its sums. */
+function somePoliciesOfSums(chance: Chance): WrittenPolicy[] {
+  if (!chance.often(0.15)) return []
+  const resource: Resource = {
+    type: chance.one(customTypes),
+    visibility: 'all',
+    aggregations: { exclude: chance.some(['total', 'cost', 'count'], 2, 1) },
+  }
+  const spec: MonitorAccessPolicySpec = {
+    identity: { subjects: { users: ['alice'] }, priority: chance.one([1, 100]) },
+    access: { effect: 'Allow' },
+    scope: {
+      clusters: {
+        rules: [
+          {
+            selector: { matchNames: ['*'] },
+            permissions: { view: true, viewMetrics: true },
+            resources: [resource],
+          },
+        ],
+      },
+    },
+  }
+  return [{ namespace: 'team', name: 'sums', spec, byHand: false }]
+}
+
+/** Two who see the same clusters, and of each type with rows other ones of them. */
+function somePoliciesOfTwo(chance: Chance | undefined): WrittenPolicy[] {
+  if (!chance) return []
+  const type = chance.one([...customTypes, ...kindNames])
+  return ['alice', 'bob'].map((name) => {
+    const resource: Resource = {
+      type,
+      visibility: 'filtered',
+      filters: { names: { allowed: chance.some(names.slice(0, 4), 3, 1) } },
+    }
+    const permissions = { view: true, viewMetrics: true }
+    const rules: Rule[] = [{ selector: { matchNames: ['*'] }, permissions, resources: [resource] }]
+    const identity = { subjects: { users: [name] }, priority: 1 }
+    const spec: MonitorAccessPolicySpec = { identity, access: { effect: 'Allow' }, scope: { clusters: { rules } } }
+    return { namespace: 'team', name: `of-${name}`, spec, byHand: false }
+  })
+}
+
+const twoPrincipals = (chance: Chance): Principal[] =>
+  ['alice', 'bob'].map((username) => ({ ...aPrincipal(chance), username, isServiceAccount: false, method: 'oidc' }))
 
 /** One thing that no compiler lets pass. */
 function withFault(chance: Chance, policy: WrittenPolicy): WrittenPolicy {

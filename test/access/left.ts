@@ -1,9 +1,9 @@
-import type { Access, Explanation, FilterSummary, Sight } from '#access'
-import { type ClusterState, type CustomRow, type CustomState, type SeenOf, type SnapshotType, Table } from '#model'
+import type { Access, AccessView, Explanation, FilterSummary } from '#access'
+import { type ClusterState, type RowsState, type SeenOf, type SnapshotType, Table, type TableRow } from '#model'
 import { resources } from '#resources'
 import { evaluateHealth } from '#state'
 import { type CustomVerdict, type Eyes, leavesNothing } from './oracle.ts'
-import { allSources, countsOf, openType, sumsOf } from './sources.ts'
+import { allSources, countsOf, openType, sumsOf, toldSums } from './sources.ts'
 import { snapshotTypesOfRows } from './world.ts'
 
 /*
@@ -23,18 +23,18 @@ export function left(eyes: Eyes, state: ClusterState, taken: readonly string[] =
       const part = state.parts[type]
       if (!part) return []
       const rows = eyes.rows(state, type).map((row) => [(row as { readonly name: string }).name, row] as const)
-      // That there is a sum of pods may be known; the sight shows nothing of it.
+      // That there is a sum of pods may be known; the access view shows nothing of it.
       const hidden = type === 'podSummary' && rows.length === 0 && part.items.size > 0
       const items = new Map<string, unknown>(hidden ? [['pods', hiddenPods]] : rows)
       return [[type, { ...part, items }]]
     }),
-  ) as unknown as ClusterState['parts'] // rows may lack what is summed over hidden things, as in what a sight leaves
+  ) as unknown as ClusterState['parts'] // rows may lack what is summed over hidden things, as in what an access view leaves
   const verdict = evaluateHealth({ parts, failure: undefined, source: 'pull', checked: true })
   const whole = eyes.whole(state)
   return {
     ...state,
     parts,
-    custom: new Map([...leftOfTypes(eyes, state), ...leftOfResources(eyes, state, taken)]),
+    tables: new Map([...leftOfTypes(eyes, state), ...leftOfResources(eyes, state, taken)]),
     status: whole ? state.status : { ...state.status, ...verdict },
     heartbeats: whole
       ? state.heartbeats
@@ -43,27 +43,31 @@ export function left(eyes: Eyes, state: ClusterState, taken: readonly string[] =
   }
 }
 
+/** Of rows that are left of a type whose sums are over all: all of them. */
+export const wholeOf = new WeakMap<Table, Table>()
+
 /** What is collected without what these eyes do not see, summed up anew unless the declaration gives everybody the whole. */
-function leftOfTypes(eyes: Eyes, state: ClusterState): [string, CustomState][] {
-  const left: [string, CustomState][] = []
+function leftOfTypes(eyes: Eyes, state: ClusterState): [string, RowsState][] {
+  const left: [string, RowsState][] = []
   for (const { id, typeName } of allSources) {
-    const full = state.custom.get(id)
+    const full = state.tables.get(id)
     const verdict = eyes.custom(state, typeName)
     if (!full || !verdict.allowed) continue
     const places = [...full.rows.rows()].flatMap((row, place) => (verdict.shows(itemOf(row)) ? [place] : []))
     const rows = full.rows.only(places)
     const errors = full.errors.filter(({ namespace }) => namespace === '' || readsIn(eyes, state, verdict, namespace))
     const aggregations = typeName === openType ? full.aggregations : sumsOf(rows)
+    if (typeName === openType) wholeOf.set(rows, full.rows)
     left.push([id, { ...full, rows, aggregations, errors, errorCount: errors.length }])
   }
   return left
 }
 
 /** Rows of kinds that are compiled in, without names of nodes that these eyes do not see. */
-function leftOfResources(eyes: Eyes, state: ClusterState, taken: readonly string[]): [string, CustomState][] {
-  const left: [string, CustomState][] = []
+function leftOfResources(eyes: Eyes, state: ClusterState, taken: readonly string[]): [string, RowsState][] {
+  const left: [string, RowsState][] = []
   for (const kind of resources) {
-    const full = state.custom.get(kind.id)
+    const full = state.tables.get(kind.id)
     const verdict = verdictOf(eyes, state, kind, taken)
     if (!full || !verdict.allowed) continue
     const naming = kind.columns.filter(({ refersTo }) => refersTo === 'node').map(({ name }) => name)
@@ -97,6 +101,23 @@ function verdictOf(
   return eyes.resource(state, { name: typeName, rule: access }, taken.includes(typeName))
 }
 
+/** Whether a list of series may name an aggregation: its values are over all rows, so none may be hidden. */
+export function listsAggregation(
+  eyes: Eyes,
+  { name: cluster }: ClusterState,
+  { source, name, taken }: { readonly source: string; readonly name: string; readonly taken: readonly string[] },
+  full: readonly ClusterState[],
+): boolean {
+  const state = full.find((one) => one.name === cluster)
+  const kind = resources.find(({ id }) => id === source)
+  const typeName = allSources.find(({ id }) => id === source)?.typeName
+  if (!state || (!kind && typeName === undefined)) return false
+  const { allowed, whole, metrics, aggregation } = kind
+    ? verdictOf(eyes, state, kind, taken)
+    : eyes.custom(state, typeName ?? '')
+  return allowed && whole && metrics && aggregation(name)
+}
+
 /** What the specification lets them read of the sums of a type; null: nothing measured. */
 export function sumsFor(eyes: Eyes, state: ClusterState, typeName: string, taken: readonly string[]): unknown {
   const kind = resources.find(
@@ -104,19 +125,24 @@ export function sumsFor(eyes: Eyes, state: ClusterState, typeName: string, taken
   )
   if (kind) {
     const { aggregation } = verdictOf(eyes, state, kind, taken)
-    const sums = leftOfResources(eyes, state, taken).find(([id]) => id === kind.id)?.[1].aggregations ?? {}
+    const [, own] = leftOfResources(eyes, state, taken).find(([id]) => id === kind.id) ?? []
+    const fields = kind.aggregations.flatMap(({ name, function: how, field }) =>
+      how === 'sum' && field ? [[name, field]] : [],
+    )
+    const sums = own ? toldSums(own.aggregations, Object.fromEntries(fields), own.rows) : {}
     return Object.fromEntries(Object.entries(sums).filter(([name]) => aggregation(name)))
   }
   const verdict = eyes.custom(state, typeName)
   const id = allSources.find((source) => source.typeName === typeName)?.id ?? ''
-  const full = state.custom.get(id)
+  const full = state.tables.get(id)
   if (!verdict.metrics || !full) return null
   const seen = [...full.rows.rows()].flatMap((row, place) => (verdict.shows(itemOf(row)) ? [place] : []))
-  const sums = typeName === openType ? full.aggregations : sumsOf(full.rows.only(seen))
+  const rows = typeName === openType ? full.rows : full.rows.only(seen)
+  const sums = toldSums(typeName === openType ? full.aggregations : sumsOf(rows), { total: 'amount' }, rows)
   return Object.fromEntries(Object.entries(sums).filter(([name]) => verdict.aggregation(name)))
 }
 
-const itemOf = ({ name, namespace, labels, values }: CustomRow) => ({
+const itemOf = ({ name, namespace, labels, values }: TableRow) => ({
   name,
   ...(namespace !== '' && { namespace }),
   labels,
@@ -144,8 +170,8 @@ function summaries(eyes: Eyes, state: ClusterState): Record<string, FilterSummar
 
 let made = 0
 
-/** A sight over the fleet that is left: it shows whatever is there. `full` are the clusters as they are. */
-export function openSight(eyes: Eyes, full: readonly ClusterState[]): Sight {
+/** An access view over the fleet that is left: it shows whatever is there. `full` are the clusters as they are. */
+export function openAccessView(eyes: Eyes, full: readonly ClusterState[]): AccessView {
   const of = ({ name }: ClusterState): ClusterState => {
     const found = full.find((one) => one.name === name)
     if (!found) throw new Error(`no cluster ${name}`)
@@ -155,7 +181,8 @@ export function openSight(eyes: Eyes, full: readonly ClusterState[]): Sight {
   return {
     fingerprint: `left ${made}`,
     generation: '',
-    validUntil: Number.POSITIVE_INFINITY,
+    // Nothing is kept from one person to the next: what the other server keeps too long must not be kept here as well.
+    validUntil: 0,
     administrator: eyes.administrator,
     canSee: ({ name }) => full.some((one) => one.name === name),
     usage: (cluster) => eyes.usage(of(cluster)),
@@ -180,6 +207,7 @@ export function openSight(eyes: Eyes, full: readonly ClusterState[]): Sight {
       return { result, reason: '', whole, metrics, shows: () => allowed, aggregation, basis: [] }
     },
     discovers: (type) => eyes.discovers(type),
+    namedTypes: new Set(eyes.administrator ? [] : eyes.types()),
     permissions: (cluster) => {
       const state = of(cluster)
       const level = eyes.usage(state) && eyes.full(state) ? 'full' : 'limited'
@@ -189,11 +217,11 @@ export function openSight(eyes: Eyes, full: readonly ClusterState[]): Sight {
   }
 }
 
-/** Always the sight that was told last. */
-export function openAccessOf(sight: () => Sight, isAdministrator: Access['isAdministrator']): Access {
+/** Always the access view that was told last. */
+export function openAccessOf(accessView: () => AccessView, isAdministrator: Access['isAdministrator']): Access {
   const access: Access = {
-    sight: async () => sight(),
-    sightNow: () => sight(),
+    viewOf: async () => accessView(),
+    viewNow: () => accessView(),
     explain: async (): Promise<Explanation> => {
       throw new Error('no question here')
     },

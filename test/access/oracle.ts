@@ -393,10 +393,11 @@ export class Eyes {
     return allowed && entries.every(isOpen)
   }
 
-  /** standard ones, and whatever the policies name */
+  /** standard ones, and whatever the policies in force name */
   types(): readonly string[] {
     const named = this.#oracle
       .policiesOf(this.principal)
+      .filter((policy) => this.#oracle.isActive(policy))
       .flatMap((policy) => rulesOf(policy).flatMap(({ resources = [] }) => resources.map(({ type }) => type)))
     return [...new Set([...standardTypes, ...named])]
   }

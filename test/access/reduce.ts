@@ -94,20 +94,18 @@ function parts(value: unknown, path: readonly (string | number)[] = []): (readon
   return [...own, ...below.flatMap(([key, one]) => parts(one, [...path, key]))]
 }
 
-/** Leaves out whatever can be left out while the world still `differs`; stops after so many questions. */
-export async function reduced<T>(world: T, differs: (smaller: T) => Promise<boolean>, most = 3000): Promise<T> {
+/** Leaves out whatever can be left out while the world still `differs`; stops at this time, ms since the Unix epoch. */
+export async function reduced<T>(world: T, differs: (smaller: T) => Promise<boolean>, until: number): Promise<T> {
   let best = world
-  let asked = 0
   let found = true
-  while (found && asked < most) {
+  while (found) {
     found = false
     const paths = parts(best).toSorted((left, right) => left.length - right.length)
     // From the end, so that the places before it stay where they are.
     for (const path of paths.toReversed().toSorted((left, right) => left.length - right.length)) {
-      if (asked >= most) break
+      if (Date.now() >= until) return best
       const smaller = without(best, path) as T // less of the same
       if (JSON.stringify(smaller) === JSON.stringify(best)) continue
-      asked += 1
       if (await differs(smaller)) {
         best = smaller
         found = true

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { compareAnswers, endServers } from './answers.ts'
-import { compareSights, type Difference } from './compare.ts'
+import { compareAccessViews, type Difference } from './compare.ts'
 import { worldOf } from './generate.ts'
 import { reduced } from './reduce.ts'
 import type { World } from './world.ts'
@@ -17,6 +17,8 @@ export interface Run {
   readonly until?: number
   /** called after each world */
   readonly progress?: (done: Progress) => void
+  /** called as soon as something is found, before its world is made small; absent: it is left as it is */
+  readonly found?: (failure: Failure, done: Progress) => void
 }
 
 export interface Progress {
@@ -26,25 +28,33 @@ export interface Progress {
 
 export interface Failure extends Difference {
   readonly seed: number
-  readonly level: 'sight' | 'api'
-  /** as small as it could be made */
+  readonly level: 'access view' | 'api'
+  /** as small as it could be made in time */
   readonly world: World
 }
 
-/** @returns the first difference with its world, made small; undefined where there was none */
+/** How long a world is made smaller, ms. */
+const REDUCE_MS = 60_000
+
+/** @returns the first difference with its world; undefined where there was none */
 export async function runWorlds(run: Run): Promise<{ readonly done: Progress; readonly failure?: Failure }> {
   const done: Progress = { worlds: 0, api: 0 }
+  const told = async (world: World, { kind, detail }: Difference, level: Failure['level'], ask: Ask) => {
+    const failure = { seed: world.seed, level, kind, detail, world }
+    run.found?.(failure, done)
+    return run.found ? smaller(failure, ask) : failure
+  }
   try {
     for (let seed = run.seed; seed < run.seed + run.worlds; seed++) {
       if (run.until !== undefined && Date.now() > run.until) break
       const world = worldOf(seed)
       const answers = (one: World) => compareAnswers(one, run.ask)
-      const difference = await compareSights(world)
-      if (difference) return { done, failure: await failureOf(world, difference, 'sight', compareSights) }
+      const difference = await compareAccessViews(world)
+      if (difference) return { done, failure: await told(world, difference, 'access view', compareAccessViews) }
       done.worlds += 1
       if (run.apiEvery > 0 && seed % run.apiEvery === 0) {
         const answered = await answers(world)
-        if (answered) return { done, failure: await failureOf(world, answered, 'api', answers) }
+        if (answered) return { done, failure: await told(world, answered, 'api', answers) }
         done.api += 1
       }
       run.progress?.(done)
@@ -55,26 +65,14 @@ export async function runWorlds(run: Run): Promise<{ readonly done: Progress; re
   }
 }
 
-async function failureOf(
-  world: World,
-  difference: Difference,
-  level: Failure['level'],
-  ask: (world: World) => Promise<Difference | undefined>,
-): Promise<Failure> {
-  const small = await reduced(
-    world,
-    async (smaller) => (await ask(smaller))?.kind === difference.kind,
-    difference.kind.startsWith('stream') ? 25 : level === 'api' ? 300 : 3000,
-  )
-  const again = await ask(small)
+type Ask = (world: World) => Promise<Difference | undefined>
+
+async function smaller(failure: Failure, ask: Ask): Promise<Failure> {
+  const differs = async (one: World) => (await ask(one))?.kind === failure.kind
+  const world = await reduced(failure.world, differs, Date.now() + REDUCE_MS)
+  const again = await ask(world)
   // What shows only after other worlds (something kept too long) is not there a second time.
-  return {
-    seed: world.seed,
-    level,
-    kind: difference.kind,
-    detail: (again ?? difference).detail,
-    world: again ? small : world,
-  }
+  return again ? { ...failure, detail: again.detail, world } : failure
 }
 
 async function main(): Promise<void> {
@@ -85,8 +83,10 @@ async function main(): Promise<void> {
       'api-every': { type: 'string' },
       until: { type: 'string' },
       ask: { type: 'string' },
+      'as-found': { type: 'boolean', default: false },
     },
   })
+  const say = (words: object) => void process.stdout.write(`${JSON.stringify(words)}\n`)
   let told = Date.now()
   const { done, failure } = await runWorlds({
     seed: Number(values.seed ?? 1),
@@ -97,10 +97,11 @@ async function main(): Promise<void> {
     progress: (now) => {
       if (Date.now() - told < 2000) return
       told = Date.now()
-      process.stdout.write(`${JSON.stringify(now)}\n`)
+      say(now)
     },
+    ...(!values['as-found'] && { found: (failure: Failure, now: Progress) => say({ ...now, failure }) }),
   })
-  process.stdout.write(`${JSON.stringify({ ...done, end: true, failure })}\n`)
+  say({ ...done, end: true, failure })
   process.exitCode = failure ? 1 : 0
 }
 

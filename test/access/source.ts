@@ -12,7 +12,7 @@ import { isRefused } from './oracle.ts'
 import type { WrittenPolicy } from './world.ts'
 
 /** A store whose generation is what a test says; it can be lost. */
-export class ToldPolicies implements PolicySource {
+export class GivenPolicies implements PolicySource {
   readonly #listeners = new Set<() => void>()
   #count = 0
   #generation: PolicyGeneration = { generation: '0', policies: [] }

@@ -4,7 +4,7 @@ import { type Aggregated, invariant, type JsonValue, type Table } from '#model'
 import { resources } from '#resources'
 
 /** Types that the worlds collect. Names are those that policies use, also where no declaration could be called so. */
-const types = ['__proto__', 'deployments', 'pvc', 'vm']
+export const declaredTypes = ['__proto__', 'deployments', 'pvc', 'vm']
 
 /** Names of kinds that are compiled in and that a MetricSource may take; `pods` is reserved. */
 export const takeable = resources.filter(({ access }) => access === 'namespaced').map(({ typeName }) => typeName)
@@ -40,15 +40,15 @@ function aSource(typeName: string): CompiledSource {
 }
 
 /** Also those that take the name of a kind that is compiled in. */
-export const allSources: readonly CompiledSource[] = [...types, ...takeable].map(aSource)
+export const allSources: readonly CompiledSource[] = [...declaredTypes, ...takeable].map(aSource)
 
 /** @param taken names of kinds that are compiled in and that MetricSources have here */
 export const sourcesIn = (taken: readonly string[]): readonly CompiledSource[] =>
-  allSources.filter(({ typeName }) => types.includes(typeName) || taken.includes(typeName))
+  allSources.filter(({ typeName }) => declaredTypes.includes(typeName) || taken.includes(typeName))
 
 /** Every name that a policy or a question may have for what is collected. */
 export const typeNames: readonly string[] = [
-  ...types,
+  ...declaredTypes,
   ...resources.flatMap(({ typeName }) => [typeName, `core/${typeName}`]),
 ]
 
@@ -87,8 +87,20 @@ export function sumsOf(rows: Table): Readonly<Record<string, Aggregated>> {
   }
 }
 
+/** As people are told: of rows that have no number in the field the sum is not known; of no rows it is 0. */
+export function toldSums(
+  sums: Readonly<Record<string, Aggregated>>,
+  fields: Readonly<Record<string, string>>,
+  rows: Table,
+): Readonly<Record<string, Aggregated>> {
+  const all = [...rows.rows()]
+  const isUnknown = (field: string | undefined): boolean =>
+    field !== undefined && all.length > 0 && all.every(({ values }) => typeof values[field] !== 'number')
+  return Object.fromEntries(Object.entries(sums).map(([name, sum]) => [name, isUnknown(fields[name]) ? null : sum]))
+}
+
 /** What is in force is what a test says. */
-export class ToldCatalog implements SourceCatalog {
+export class GivenCatalog implements SourceCatalog {
   #sources: readonly CompiledSource[] = []
   #version = 0
 

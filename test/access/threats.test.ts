@@ -3,9 +3,11 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { root } from './bundle.ts'
 
+const reference = /`([^`\s]+\.test\.ts)`: ((?:"[^"]+"(?:; )?)+)/g
+
 /** Every test that the threat model names: `path`: "title"; "another title of the same file". */
 function namedTests(text: string): readonly { readonly file: string; readonly title: string }[] {
-  return [...text.matchAll(/`([^`\s]+\.test\.ts)`: ((?:"[^"]+"(?:; )?)+)/g)].flatMap(([, file = '', titles = '']) =>
+  return [...text.matchAll(reference)].flatMap(([, file = '', titles = '']) =>
     [...titles.matchAll(/"([^"]+)"/g)].map(([, title = '']) => ({ file, title })),
   )
 }
@@ -20,6 +22,28 @@ describe('the threat model', () => {
     const of = rows.filter((line) => !/^\| (Threat|Asset) \|/.test(line) && !line.startsWith('|---'))
     expect(of.length).toBeGreaterThan(30)
     expect(of.filter((line) => namedTests(line).length === 0)).toEqual([])
+  })
+
+  it('names every test so that it is looked for: `path`: "title"; "title". `path`: "title"', () => {
+    const shownBy = threats
+      .split('\n')
+      .flatMap((line) => (line.startsWith('| ') ? [line.split(' | ').at(-1) ?? ''] : []))
+    const left = shownBy.map((cell) =>
+      cell.replaceAll(reference, '').replace(/`test\/access\/faults\.ts`: "[^"]+"/, ''),
+    )
+    expect(left.filter((cell) => /\.ts`|"/.test(cell))).toEqual([])
+  })
+
+  it('names the listener of the agents, the index of Redis, the endpoints of members, damaged files, what was put back, and the end of the trail', () => {
+    for (const threat of [
+      'agents out of their listener',
+      "vanishes from Redis's index",
+      'Who may edit ClusterConnections',
+      'A file of the data folder',
+      'A backup or a dump',
+      'The trail is changed',
+    ])
+      expect(threats).toContain(threat)
   })
 
   it.each(named)('is shown by $file: $title', ({ file, title }) => {

@@ -3,8 +3,6 @@ import type { MonitorAccessPolicySpec } from '#kinds'
 import {
   type ClusterOperatorSnapshot,
   type ClusterState,
-  type CustomRow,
-  type CustomState,
   type DeploymentSnapshot,
   type FleetEvent,
   type NamespaceSnapshot,
@@ -12,8 +10,10 @@ import {
   type OperatorSnapshot,
   type PodCounts,
   parseClusterName,
+  type RowsState,
   type SnapshotType,
   Table,
+  type TableRow,
 } from '#model'
 import { resources } from '#resources'
 import { evaluateHealth } from '#state'
@@ -243,18 +243,18 @@ export function stateOf(cluster: PlainCluster, version = 1): ClusterState {
     source: 'pull',
     agent: null,
     parts: known,
-    custom: customOf(cluster),
+    tables: customOf(cluster),
     heartbeats: cluster.heartbeats.map((health, index) => ({ at: start - index * 1000, health, durationMs: 7 })),
     events: eventsOf(cluster),
     version,
   }
 }
 
-function customOf(cluster: PlainCluster): ClusterState['custom'] {
+function customOf(cluster: PlainCluster): ClusterState['tables'] {
   const { custom, collected, unread } = cluster
   const states = allSources
     .filter(({ typeName }) => collected.includes(typeName))
-    .map((source): CustomState => {
+    .map((source): RowsState => {
       const own = custom.filter(({ type }) => type === source.typeName)
       const rows = Table.of(
         source.columns.map(({ name }) => name),
@@ -262,7 +262,7 @@ function customOf(cluster: PlainCluster): ClusterState['custom'] {
           name,
           namespace,
           labels: { ...labels, mark },
-          values: { ...values, note: mark } as CustomRow['values'], // scalars, as they were made
+          values: { ...values, note: mark } as TableRow['values'], // scalars, as they were made
         })),
       )
       const errors = unread.filter(({ type }) => type === source.typeName)
@@ -292,7 +292,7 @@ function customOf(cluster: PlainCluster): ClusterState['custom'] {
 }
 
 /** Every kind that is compiled in is read of every cluster. */
-const resourcesOf = (cluster: PlainCluster): CustomState[] =>
+const resourcesOf = (cluster: PlainCluster): RowsState[] =>
   resources.map((kind) => {
     const rows = Table.of(
       kind.columns.map(({ name }) => name),
@@ -300,7 +300,7 @@ const resourcesOf = (cluster: PlainCluster): CustomState[] =>
         .filter(({ type }) => type === kind.typeName)
         .map(({ name, namespace, labels, values, mark }) => ({
           ...{ name, namespace, labels: { ...labels, mark } },
-          values: values as CustomRow['values'], // scalars, as they were made
+          values: values as TableRow['values'], // scalars, as they were made
         })),
     )
     return {

@@ -135,8 +135,10 @@ describe('a backup', () => {
       60_000,
     )
     expect(history.spans.find(({ cause }) => cause === 'restored')).toMatchObject({ kind: 'lost' })
-    const { items } = await json<{ items: EventView[] }>('/api/v2/clusters/edge/events')
-    expect(items.map((event) => JSON.stringify(event))).toContainEqual(expect.stringContaining('restored'))
+    await eventually(
+      () => json<{ items: EventView[] }>('/api/v2/clusters/edge/events'),
+      ({ items }) => items.some((event) => JSON.stringify(event).includes('restored')),
+    )
   }, 290_000)
 
   it('is drilled beside the hub, on other ports, with a copy of the copy', async () => {

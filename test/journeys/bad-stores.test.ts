@@ -155,10 +155,39 @@ describe.skipIf(noRedis !== '')(`a hub over Redis${noRedis}`, () => {
       expect(availability).toMatchObject({ state: 'unavailable', reason: expect.stringMatching(/memory/i) as string })
       await eyes.config('SET', 'maxmemory', '0')
       await until(async () => expect((await client.cluster('west')).nodes?.total).toBe(3))
-      expect(await statusOf(world, 'west')).toMatchObject({ phase: 'Connected' })
+      await untilPhase(world, 'west', 'Connected')
       expect(await eyes.exists('clusterpulse:generation')).toBe(1)
     } finally {
       eyes.disconnect()
     }
+  })
+
+  it('shows what is true now where Redis comes back from an older dump: what came since, and nothing that went', async () => {
+    await using redis = await startRedis()
+    await using world = await aWorld({ defaults }, ofRedis(redis.port))
+    await using api = anApi(world)
+    const client = createClient({ baseUrl: await api.start() })
+    const member = await world.member()
+    for (const name of ['west', 'went']) await connect(world, name, member)
+    await world.start()
+    const names = async () =>
+      (await client.clusters({})).items.map(({ name, nodes }) => `${name} ${nodes?.total}`).sort()
+    await until(async () => expect(await names()).toEqual(['went 1', 'west 1']))
+    const eyes = new Redis({ host: '127.0.0.1', port: redis.port })
+    await eyes.save()
+    eyes.disconnect()
+
+    await world.hub.delete(connectionResource, { name: 'went', namespace: NAMESPACE })
+    await connect(world, 'came', member)
+    member.addNode('n2')
+    await until(async () => expect(await names()).toEqual(['came 2', 'west 2']))
+    await redis.kill()
+    await redis.start()
+    const again = new Redis({ host: '127.0.0.1', port: redis.port })
+    expect(Number(/rdb_last_load_keys_loaded:(\d+)/.exec(await again.info('persistence'))?.[1])).toBeGreaterThan(4)
+    again.disconnect()
+    const rounds = world.batches.length
+    await until(() => expect(world.batches.length).toBeGreaterThan(rounds + 6))
+    await until(async () => expect(await names()).toEqual(['came 2', 'west 2']))
   })
 })

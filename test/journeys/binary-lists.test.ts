@@ -1,6 +1,17 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ApiServer, listenApi } from '#apiserver'
-import { createKubeClient, deployments, namespaces, nodes, pods, type Resource, whole } from '#kube'
+import {
+  createKubeClient,
+  deploymentFacts,
+  deployments,
+  type KubeObject,
+  namespaces,
+  nodes,
+  podFacts,
+  pods,
+  type Resource,
+  whole,
+} from '#kube'
 
 /** The embedded API behind HTTPS, and our client of it. */
 async function world() {
@@ -26,6 +37,13 @@ async function world() {
 }
 
 const at = '2026-01-02T03:04:05Z'
+
+/** Of what the client gives as objects, the facts that are taken of them. */
+const asFacts = (resource: Resource, take: (object: KubeObject) => unknown): Resource<unknown> => ({
+  ...resource,
+  fromJson: take,
+  fromProtobuf: (bytes) => take(resource.fromProtobuf?.(bytes) as KubeObject),
+})
 
 describe('lists of the embedded API in protobuf', () => {
   it('give our client the facts that JSON gives', async () => {
@@ -72,8 +90,8 @@ describe('lists of the embedded API in protobuf', () => {
       },
       status: { readyReplicas: 2, availableReplicas: 1, updatedReplicas: 3 },
     })
-    for (const resource of [nodes, pods, deployments, namespaces] as Resource<unknown>[]) {
-      const [binary, json] = await both(resource)
+    for (const resource of [nodes, namespaces, asFacts(pods, podFacts), asFacts(deployments, deploymentFacts)]) {
+      const [binary, json] = await both<unknown>(resource)
       expect(binary.length, resource.plural).toBeGreaterThan(0)
       expect(binary).toEqual(json)
     }

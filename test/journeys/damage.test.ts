@@ -7,7 +7,7 @@ const harms = [
   [0.05, 0.9],
 ]
 
-it('a hub with a harmed file starts, and serves its objects as they were', { timeout: 180_000 }, async () => {
+it('a hub with a harmed file starts, and serves its objects as they were', async () => {
   await using bench = await DamageBench.open()
   for (const [file = 0, how = 0] of harms) {
     const numbers = [file, how]

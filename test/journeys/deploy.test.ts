@@ -47,6 +47,28 @@ interface Manifest {
   }
 }
 
+/** Where a Route, an Ingress or a route of a Gateway leads. */
+interface Leading {
+  readonly to?: { readonly name: string }
+  readonly port?: { readonly targetPort: string }
+  readonly rules?: readonly {
+    readonly http?: {
+      readonly paths: readonly {
+        readonly backend: { readonly service: { readonly name: string; readonly port: { readonly name: string } } }
+      }[]
+    }
+    readonly backendRefs?: readonly { readonly name: string; readonly port: number }[]
+  }[]
+}
+/** @returns the Service, and the name or number of its port */
+function backendOf(kind: string, spec: object | undefined): { name: string; port?: string | number } | undefined {
+  const { to, port, rules } = (spec ?? {}) as Leading
+  if (kind === 'Route' && to) return { name: to.name, ...(port && { port: port.targetPort }) }
+  const service = kind === 'Ingress' ? rules?.[0]?.http?.paths[0]?.backend.service : undefined
+  if (service) return { name: service.name, port: service.port.name }
+  return /^(HTTP|TLS)Route$/.test(kind) ? rules?.[0]?.backendRefs?.[0] : undefined
+}
+
 const DEPLOY = 'deploy'
 const components = readdirSync(join(DEPLOY, 'components')).sort()
 
@@ -182,6 +204,23 @@ describe.skipIf(missing !== undefined)(`the manifests${missing === undefined ? '
         expect(image, title).toMatch(/:v?\d+\.\d+(\.\d+)?$|@sha256:/)
   })
 
+  it.each(['kubernetes', 'openshift'])('run the digests that an operator pins among images, agents too: %s', (name) => {
+    const folder = mkdtempSync(join(DEPLOY, 'overlays', '.test-'))
+    try {
+      const kustomization = readFileSync(join(DEPLOY, 'overlays', name, 'kustomization.yaml'), 'utf8')
+      const digest = `sha256:${'a'.repeat(64)}`
+      writeFileSync(join(folder, 'kustomization.yaml'), kustomization.replaceAll(/newTag: .*/g, `digest: ${digest}`))
+      const containers = podsOf(built(folder)).flatMap(({ spec }) => spec.containers)
+      for (const pinned of ['manager', 'api', 'redis']) {
+        const { image = '', env } = containers.find((one) => one.name === pinned) ?? {}
+        expect(image, pinned).toMatch(new RegExp(`^[^:@]+@${digest}$`))
+        if (pinned === 'manager') expect(env?.find((one) => one.name === 'AGENT_IMAGE')?.value).toBe(image)
+      }
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
   it('let Redis run with a password of a Secret only, which both processes show', () => {
     for (const [title, manifests] of all) {
       const containers = podsOf(manifests).flatMap(({ spec }) => spec.containers)
@@ -258,6 +297,42 @@ describe.skipIf(missing !== undefined)(`the manifests${missing === undefined ? '
       })
       expect(scraped.sort(), title).toEqual(['api', 'manager'])
     }
+  })
+
+  it('lead people and agents to a port that a container serves, and end no TLS of agents on the way', () => {
+    const led = new Set<string>()
+    for (const [title, manifests] of all)
+      for (const { kind, metadata, spec } of manifests) {
+        const { name, port } = backendOf(kind, spec) ?? {}
+        // What is for agents builds without `push`, too, and leads nowhere then.
+        if (name === undefined || (name === 'clusterpulse-ingester' && !/push|overlays/.test(title))) continue
+        led.add(`${kind} ${metadata.name} ${name}`)
+        const service = of('Service', manifests).find((one) => one.metadata.name === name)?.spec
+        const target = service?.ports?.find((one) => one.name === port || one.port === port)?.targetPort
+        const app = (service?.selector as { readonly 'app.kubernetes.io/name'?: string } | undefined)?.[
+          'app.kubernetes.io/name'
+        ]
+        const pod = podsOf(manifests).find((one) => one.metadata.labels['app.kubernetes.io/name'] === app)
+        const named = pod?.spec.containers.flatMap((container) => container.ports?.map((one) => one.name) ?? [])
+        expect(named, `${title}: ${kind} ${metadata.name}`).toContain(target)
+      }
+    expect([...led].sort()).toEqual([
+      'HTTPRoute clusterpulse clusterpulse-api',
+      'Ingress clusterpulse clusterpulse-api',
+      'Route clusterpulse clusterpulse-api',
+      'Route clusterpulse-ingester clusterpulse-ingester',
+      'TLSRoute clusterpulse-ingester clusterpulse-ingester',
+    ])
+    const json = (title: string, kind: string, name: string) =>
+      JSON.stringify(of(kind, all.get(title) ?? []).filter(({ metadata }) => metadata.name === name))
+    const openshift = 'push openshift'
+    expect(json(openshift, 'Route', 'clusterpulse-ingester')).toContain('"termination":"passthrough"')
+    expect(json(openshift, 'Service', 'clusterpulse-ingester')).toContain('serving-cert-secret-name":"ingester-tls"')
+    const outside = 'push cert-manager gateway-agents fixed-user'
+    expect(json(outside, 'Gateway', 'clusterpulse-agents')).toContain('"mode":"Passthrough"')
+    const balanced = 'push cert-manager load-balancer fixed-user'
+    expect(json(balanced, 'Service', 'clusterpulse-ingester')).toContain('"type":"LoadBalancer"')
+    expect(json(balanced, 'Certificate', 'ingester-tls')).toMatch(/clusterpulse-ingester\.clusterpulse\.svc/)
   })
 
   it('receive agents only where that was chosen, on a volume that outlives the pod', () => {

@@ -157,7 +157,8 @@ describe('a hostile member', () => {
       })
       await shown.goto(`${address}${path}`)
       // The words themselves: had they been taken for markup, they would not be there.
-      await shown.getByText('<img src=x onerror=', { exact: false }).first().waitFor({ timeout: 10_000 })
+      const words = shown.getByText('<img src=x onerror=', { exact: false })
+      await words.first().waitFor()
       expect(await shown.evaluate('window.taken')).toBeUndefined()
       expect(await shown.locator('img[src="x"], a[href^="javascript:"], main script').count()).toBe(0)
       expect(complaints).toEqual([])

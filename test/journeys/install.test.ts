@@ -3,12 +3,13 @@ import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { victoriaMissing } from '../../src/pipeline/history/testing/victoria-metrics.ts'
 import { redisMissing } from '../../src/pipeline/state/test/redis-server.ts'
+import { noBrowser, openBrowser } from '../../web/testing/browser.ts'
 import { noContainers } from '../containers.ts'
 import { Pods } from '../pods.ts'
 import { eventually } from '../process.ts'
 import { noRealApiServer } from '../real-apiserver.ts'
 
-const missing = noContainers() ?? noRealApiServer() ?? redisMissing ?? victoriaMissing()
+const missing = noContainers() ?? noRealApiServer() ?? redisMissing ?? victoriaMissing() ?? noBrowser
 const why = process.env.CI_REQUIRE_ALL === '1' ? undefined : missing
 
 const GUIDE = 'docs/guide/kubernetes-hub.md'
@@ -56,7 +57,7 @@ describe.skipIf(why !== undefined)(
       expect(east(pulled)).toMatchObject({ displayName: 'East', agent: null })
       expect(await pods.inside(13, '/')).toContain('<div id="root">')
 
-      follow(/## 5\. Its agent\n([\s\S]*?)\n## /)
+      follow(/## 5\. Its agent\n([\s\S]*?)\n##/)
       await eventually(
         () =>
           Promise.resolve(
@@ -86,6 +87,17 @@ describe.skipIf(why !== undefined)(
         throw new Error(`${String(error)}\n${agent.stderr()}`)
       })
       expect(east(pushed)?.agent).toMatchObject({ connected: true, tls: true })
+      // As people see it, by a port-forward.
+      const browser = await openBrowser(`--host-resolver-rules=MAP localhost:8080 ${await pods.forward(13)}`)
+      try {
+        const page = await browser.newPage()
+        await page.goto('http://localhost:8080/')
+        await page.getByRole('link', { name: 'East' }).first().click({ timeout: 60_000 })
+        await page.getByRole('heading', { level: 1, name: 'East' }).waitFor({ timeout: 60_000 })
+        await page.getByText(/agent \d+\.\d+\.\d+\S* connected/).waitFor({ timeout: 60_000 })
+      } finally {
+        await browser.close()
+      }
       const conditions = pods.kubectl(
         '-n',
         'clusterpulse',
@@ -96,10 +108,28 @@ describe.skipIf(why !== undefined)(
         'jsonpath={.status.conditions}',
       )
       expect(conditions).toMatch(/"type":"BufferNotDurable"/)
+
+      // Where the member can provide a volume, the rights of the guide suffice to claim one.
+      pods.apply(defaultClass)
+      const wish = '{"spec":{"monitoring":{"interval":60}}}'
+      pods.kubectl('-n', 'clusterpulse', 'patch', 'clusterconnection', 'east', '--type=merge', '-p', wish)
+      const claims = () => pods.kubectl('-n', 'clusterpulse-system', 'get', 'pvc', '-o', 'name')
+      await eventually(
+        () => Promise.resolve(claims()),
+        (said) => said.includes('persistentvolumeclaim/clusterpulse-collector'),
+        SLOW_MS,
+      )
       expect(manager.stderr()).not.toMatch(/"level":"error"/)
     })
   },
 )
+
+const defaultClass = JSON.stringify({
+  apiVersion: 'storage.k8s.io/v1',
+  kind: 'StorageClass',
+  metadata: { name: 'fast', annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
+  provisioner: 'example.com/fast',
+})
 
 interface Seen {
   readonly name: string

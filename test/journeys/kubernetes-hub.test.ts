@@ -57,7 +57,7 @@ describe.skipIf(why !== undefined)(`a hub on Kubernetes${why === undefined ? '' 
     await rm(folder, { recursive: true, force: true })
   })
 
-  it('takes the kind, connects, writes statuses, answers, forgets', { timeout: 120_000 }, async () => {
+  it('takes the kind, connects, writes statuses, answers, forgets', async () => {
     const crds = clusterpulse(['crds'])
     expect(await crds.ended()).toBe(0)
     await kubectl(['apply', '-f', '-'], crds.stdout())

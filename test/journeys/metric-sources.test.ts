@@ -230,9 +230,7 @@ describe.skipIf(why !== undefined)(
       await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
     })
 
-    it('collects 5000 objects of an unknown kind in pull and in push, and its status says so', {
-      timeout: 180_000,
-    }, async () => {
+    it('collects 5000 objects of an unknown kind in pull and in push, and its status says so', async () => {
       expect(await declared(root())).toEqual([])
       await kube.create(sources, { metadata: inHub('widgets'), spec })
       for (const cluster of ['west', 'north']) {
@@ -280,7 +278,7 @@ describe.skipIf(why !== undefined)(
       expect(await kubectl(['-n', HUB, 'get', 'metricsource', 'widgets'])).toMatch(/Widget\s+Degraded/)
     })
 
-    it('pages, sorts and filters rows, and writes them as CSV', { timeout: 60_000 }, async () => {
+    it('pages, sorts and filters rows, and writes them as CSV', async () => {
       const heaviest = await root().customRows('west', 'widget', { sort: 'size', order: 'desc', limit: 3 })
       expect(heaviest.total).toBe(wanted.length)
       expect(heaviest.items.map(({ values }) => values.sizeMiB)).toEqual(
@@ -294,7 +292,7 @@ describe.skipIf(why !== undefined)(
         namespace: 'shop-a',
       })
       expect(red.total).toBe(wanted.filter((i) => i % 3 === 0 && sizeOf(i) > 900 && i % 5 === 0).length)
-      const csv = await fetch(root().customRowsCsvUrl('west', 'widget'), {
+      const csv = await fetch(root().rowsCsvUrl('west', 'widget'), {
         headers: { 'x-clusterpulse-proxy-secret': SECRET, 'x-forwarded-user': 'root', 'x-forwarded-groups': 'admins' },
       })
       expect((await csv.text()).trim().split('\n')).toHaveLength(wanted.length + 1)
@@ -309,7 +307,7 @@ describe.skipIf(why !== undefined)(
       })
     })
 
-    it('shows a change within seconds, pulled and pushed', { timeout: 60_000 }, async () => {
+    it('shows a change within seconds, pulled and pushed', async () => {
       await kube.patch(widgets, { name: 'w-0000', namespace: 'shop-a' }, { spec: { weight: 6 } }, { kind: 'merge' })
       const from = Date.now()
       for (const cluster of ['west', 'north']) {
@@ -322,7 +320,7 @@ describe.skipIf(why !== undefined)(
       expect(Date.now() - from).toBeLessThan(15_000)
     })
 
-    it('shows people what a policy grants, with aggregations of what they see', { timeout: 60_000 }, async () => {
+    it('shows people what a policy grants, with aggregations of what they see', async () => {
       const alice = as('alice')
       await kube.create(
         policies,
@@ -349,7 +347,7 @@ describe.skipIf(why !== undefined)(
       await expect(bob.customRows('west', 'widget')).rejects.toMatchObject({ status: 404 })
     })
 
-    it('keeps numeric aggregations over time', { timeout: 90_000 }, async () => {
+    it('keeps numeric aggregations over time', async () => {
       const history = await eventually(
         () =>
           root()
@@ -364,7 +362,7 @@ describe.skipIf(why !== undefined)(
       ])
     })
 
-    it('keeps the last declaration that works, and names the place of a mistake', { timeout: 60_000 }, async () => {
+    it('keeps the last declaration that works, and names the place of a mistake', async () => {
       const fields = spec.fields.map((field) => (field.name === 'size' ? { ...field, path: '.spec.size[' } : field))
       await kube.patch(sources, inHub('widgets'), { spec: { fields } }, { kind: 'merge' })
       const status = await eventually(
@@ -383,7 +381,7 @@ describe.skipIf(why !== undefined)(
       )
     })
 
-    it('can be tried from the command line against the cluster', { timeout: 60_000 }, async () => {
+    it('can be tried from the command line against the cluster', async () => {
       const file = join(folder, 'widgets.yaml')
       await writeFile(
         file,
@@ -401,7 +399,7 @@ describe.skipIf(why !== undefined)(
       expect(result.aggregations).toMatchObject({ widgets: wanted.length, total_bytes: bytes(wanted) })
     })
 
-    it('forgets everything when the declaration goes', { timeout: 60_000 }, async () => {
+    it('forgets everything when the declaration goes', async () => {
       expect((await eyes.keys('cluster:*:custom:clusterpulse/widgets:*')).length).toBeGreaterThan(0)
       await kube.delete(sources, inHub('widgets'))
       await eventually(
@@ -410,11 +408,13 @@ describe.skipIf(why !== undefined)(
         SLOW_MS,
       )
       await eventually(
-        () => eyes.keys('*clusterpulse/widgets*'),
+        async () => [
+          ...(await eyes.keys('*clusterpulse/widgets*')),
+          ...(await eyes.keys('metricsource:clusterpulse:widgets')),
+        ],
         (keys) => keys.length === 0,
         SLOW_MS,
       )
-      expect(await eyes.exists('metricsource:clusterpulse:widgets')).toBe(0)
     })
   },
 )

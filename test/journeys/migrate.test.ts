@@ -1,7 +1,7 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
@@ -22,6 +22,8 @@ const alice = () =>
     name: 'alice',
     users: ['alice'],
   })
+const ORIGINAL_IMAGE = 'registry.example/clusterpulse/collector:v0.9'
+const GUIDE = 'docs/guide/migrate.md'
 const both = { STATE_SOURCE: 'original', RBAC_SEMANTICS: 'original' }
 
 /** docs/guide/migrate.md, step by step: a Redis of an original manager, real members, collectors of the original. */
@@ -182,14 +184,64 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
       BUFFER_DIR: join(folder, buffer),
       COLLECT_INTERVAL: '2s',
     })
-  const pushOnce = async (cluster: string, batch: object): Promise<boolean> => {
-    const address = `127.0.0.1:${ingesterPort}`
-    await using collector = new OriginalCollector({ address, cluster, token: tokens.get(cluster) ?? '' })
-    collector.push('one', batch)
-    return (await collector.acked(1))[0]?.success ?? false
+  const onMember = async (cluster: string, args: readonly string[], input?: string) => {
+    const member = ['--kubeconfig', join(folder, 'members.yaml'), '--context', cluster, '-n', 'clusterpulse-system']
+    const run = program('kubectl', [...member, ...args], input === undefined ? {} : { input })
+    expect(await run.ended(), run.stderr()).toBe(0)
+    return run.stdout()
   }
+  /** What a manager of the original makes on a member in push mode, as far as it decides anything. */
+  const deployOriginal = async (cluster: string) => {
+    const labels = { 'app.kubernetes.io/name': 'clusterpulse-collector' }
+    const containers = [{ name: 'collector', image: ORIGINAL_IMAGE }]
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'clusterpulse-system' } }
+    const deployment = {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'clusterpulse-collector', namespace: 'clusterpulse-system' },
+      spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers } } },
+    }
+    for (const object of [namespace, deployment]) await onMember(cluster, ['apply', '-f', '-'], JSON.stringify(object))
+  }
+  const deployedImage = (cluster: string) =>
+    onMember(cluster, [
+      'get',
+      'deployment',
+      'clusterpulse-collector',
+      '--ignore-not-found',
+      '-o',
+      'jsonpath={.spec.template.spec.containers[0].image}',
+    ])
+  /** The lists of a cluster as the original's API reads them, and the document that tells of them. */
+  const listsIn = async (cluster: string) => {
+    const read = async (key: string) => JSON.parse((await hand.get(`cluster:${cluster}:${key}`)) ?? 'null')
+    const names = ['pods', 'deployments', 'services', 'statefulsets', 'daemonsets']
+    const counts = await Promise.all(names.map(async (name) => [`${name}_count`, (await read(name))?.length ?? 0]))
+    return { counts: Object.fromEntries(counts), told: await read('resource_metadata'), pods: await read('pods') }
+  }
+  /** A collector of the original that stays once it was let in: where it leaves, the hub reads the cluster itself. */
+  const aCollector = (cluster: string) =>
+    eventually(
+      async () => {
+        const address = `127.0.0.1:${ingesterPort}`
+        const collector = new OriginalCollector({ address, cluster, token: tokens.get(cluster) ?? '' })
+        try {
+          collector.push('one', {
+            nodeMetrics: ['p', 'q'].map((name) => ({ name, status: 'Ready', podsTotal: 1, podsRunning: 1 })),
+          })
+          if ((await collector.acked(1))[0]?.success) return collector
+        } catch (error) {
+          await collector[Symbol.asyncDispose]()
+          throw error
+        }
+        await collector[Symbol.asyncDispose]()
+        throw new Error('the batch was refused')
+      },
+      () => true,
+      30_000,
+    )
 
-  it('API first, then the manager in place, members last, and back', { timeout: 180_000 }, async () => {
+  it('API first, then the manager in place, members last, and back', async () => {
     const [, pushed = ''] = tokens.keys()
     // 1. Our API in front of the original's Redis.
     const early = await anApi(both)
@@ -214,12 +266,7 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
       expect((await early.get('/api/v1/session')).body.provisional).toContain('complete')
 
       // 3. A collector of the original is let in by the token of its connection, and is the one who reads.
-      const batch = { nodeMetrics: ['p', 'q'].map((name) => ({ name, status: 'Ready', podsTotal: 1, podsRunning: 1 })) }
-      await eventually(
-        () => pushOnce(pushed, batch),
-        (success) => success,
-        30_000,
-      )
+      await using _ = await aCollector(pushed)
       await eventually(ours.nodes, (nodes) => nodes.join() === '3,2', 10_000)
     } finally {
       clearInterval(watching)
@@ -234,7 +281,7 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
     await eventually(names, (all) => ['a', 'b', 'c', 'd'].every((name) => all.includes(name)), 10_000)
   })
 
-  it('members first, then the manager, the API last', { timeout: 180_000 }, async () => {
+  it('members first, then the manager, the API last', async () => {
     const [, pushed = ''] = tokens.keys()
     await hand.flushall()
     await storeAsOriginal(hand, compilePolicy(alice(), { now: Date.now() }).document as never)
@@ -266,7 +313,40 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
     await manager.kill('SIGTERM')
   })
 
-  it('the manager first, then the API, members last', { timeout: 180_000 }, async () => {
+  it('runs beside the original by the manifests that the guide shows', async () => {
+    const [, shown = ''] = /kustomization\.yaml <<'EOF'\n(.*?)\n {4}EOF\n/s.exec(await readFile(GUIDE, 'utf8')) ?? []
+    const hub = join(folder, 'hub')
+    await mkdir(hub)
+    await symlink(resolve('.'), join(folder, 'clusterpulse'))
+    await writeFile(join(hub, 'kustomization.yaml'), shown.replaceAll(/^ {4}/gm, ''))
+    const applied = (
+      await kubectl(['apply', '--server-side', '--force-conflicts', '--dry-run=server', '-k', hub])
+    ).split('\n')
+    const has = (object: string) => applied.some((line) => line.startsWith(`${object} `))
+    const ours = [
+      'deployment.apps/clusterpulse-manager',
+      'deployment.apps/clusterpulse-api',
+      'service/clusterpulse-ingester',
+    ]
+    expect(ours.filter((object) => !has(object))).toEqual([])
+    // Its namespace has no rules that pods of the original would break, and its Redis is the only one.
+    expect(['namespace/clusterpulse', 'deployment.apps/redis', 'service/redis'].filter(has)).toEqual([])
+    const made = program('kubectl', ['kustomize', hub])
+    expect(await made.ended(), made.stderr()).toBe(0)
+    const objects = made
+      .stdout()
+      .split(/^---$/m)
+      .map((text) => parse(text))
+    const named = (kind: string, name: string) =>
+      objects.find((object) => object.kind === kind && object.metadata.name === name)
+    expect(named('Deployment', 'clusterpulse-manager').spec.replicas).toBe(0)
+    // The original's Redis has other labels than ours.
+    expect(named('NetworkPolicy', 'clusterpulse-api').spec.egress).toContainEqual({ ports: [{ port: 6379 }] })
+    const settings = objects.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.includes('settings'))
+    expect(settings.data).toMatchObject({ REDIS_HOST: 'pulse-redis-master', ...both })
+  })
+
+  it('the manager first, then the API, members last', async () => {
     const [, pushed = ''] = tokens.keys()
     await hand.flushall()
     await storeAsOriginal(hand, compilePolicy(alice(), { now: Date.now() }).document as never)
@@ -275,28 +355,52 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
     await eventually(early.nodes, (nodes) => nodes.join() === '4,4', 5_000)
 
     // 1. The manager, in place: whoever reads the documented keys goes on, and collectors of the original are let in.
+    await deployOriginal(pushed)
     const manager = await aManager()
     await eventually(
       async () => (await early.nodes())[0],
       (nodes) => nodes === 3,
       60_000,
     )
-    const batch = { nodeMetrics: ['p', 'q'].map((name) => ({ name, status: 'Ready', podsTotal: 1, podsRunning: 1 })) }
-    await eventually(
-      () => pushOnce(pushed, batch),
-      (success) => success,
-      30_000,
-    )
+    const collector = await aCollector(pushed)
     await eventually(early.nodes, (nodes) => nodes.join() === '3,2', 10_000)
 
     // 2. The API, without STATE_SOURCE.
     const ours = await anApi({ RBAC_SEMANTICS: 'original' })
     await eventually(ours.nodes, (nodes) => nodes.join() === '3,2', 10_000)
 
-    // 3. An agent of ours in place of the collector.
+    // 3. An agent of ours in place of the collector, which stays until it is deleted.
+    expect(await deployedImage(pushed)).toBe(ORIGINAL_IMAGE)
+    await collector[Symbol.asyncDispose]()
+    await onMember(pushed, ['delete', 'deployment', 'clusterpulse-collector'])
+    await eventually(
+      () => deployedImage(pushed),
+      (image) => image.startsWith('clusterpulse/clusterpulse:'),
+      60_000,
+    )
     const agent = anAgent(pushed, 'agent-last')
+    await eventually(
+      async () => (await ours.get(`/api/v2/clusters/${pushed}`)).body.agent,
+      (one) => one?.connected === true && one.protocol === 1,
+      60_000,
+    )
     await eventually(ours.nodes, (nodes) => nodes.join() === '3,3', 60_000)
-    expect((await ours.get(`/api/v2/clusters/${pushed}`)).body.agent).toMatchObject({ connected: true, protocol: 1 })
+
+    // 4. Lists of pods and so on: of the cluster that the hub reads, and of that of the agent.
+    for (const cluster of tokens.keys()) {
+      const { counts, told, pods } = await eventually(
+        () => listsIn(cluster),
+        (lists) => lists.told?.pods_count > 0 && lists.told.deployments_count > 0 && lists.told.services_count > 0,
+        60_000,
+      )
+      expect(told).toMatchObject({ ...counts, truncated: false })
+      expect(pods[0]).toEqual({
+        name: expect.any(String),
+        namespace: expect.any(String),
+        status: expect.stringMatching(/^(Running|Pending)$/),
+        ...(pods[0].node && { node: expect.any(String) }),
+      })
+    }
     await agent.kill('SIGTERM')
     await manager.kill('SIGTERM')
   })

@@ -67,7 +67,7 @@ describe.skipIf(why !== undefined)(
       expect(await fleet.eyes.hget('clusterpulse:owners', 'count')).toBe(String(of))
     }
 
-    it('begins with three', { timeout: 180_000 }, async () => {
+    it('begins with three', async () => {
       await fleet.whole(3)
       await fleet.statusesSay(3)
       await taken(madeSoFar())

@@ -1,41 +1,53 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildPage, noBrowser, openBrowser } from '../../web/testing/browser.ts'
-import { FakeHub } from '../../web/testing/fake-hub.ts'
-import { aCluster, aNode } from '../../web/testing/worlds.ts'
+import { cpuMs } from '../cpu.ts'
+import { aCluster, aNode, type Round } from '../page/clusters.ts'
+import { PageHub } from '../page/hub.ts'
 
 const suite = noBrowser === undefined ? 'the page at scale' : `the page at scale (skipped: ${noBrowser})`
 const nodeCount = 100_000
 
-describe.skipIf(noBrowser !== undefined)(suite, { timeout: 90_000 }, () => {
+describe.skipIf(noBrowser !== undefined)(suite, () => {
   let built: ReturnType<typeof buildPage>
   let browser: Browser
-  let hub: FakeHub
+  let hub: PageHub
   let base: string
   let page: Page
 
   beforeAll(async () => {
     built = buildPage()
     browser = await openBrowser()
-    const now = Date.now()
-    const worlds = Array.from({ length: 500 }, (_, index) =>
-      aCluster(`cluster-${index}`, now, { nodes: 2, health: index % 50 === 0 ? 'degraded' : 'healthy' }),
+    hub = await PageHub.open({ root: built.root })
+    const now = hub.now()
+    const clusters = Array.from({ length: 500 }, (_, index) =>
+      aCluster(`cluster-${index}`, now, { nodes: 2, rounds: 1, notReady: index % 50 === 0 ? 1 : 0 }),
     )
-    const large = aCluster('large', now)
     const bare = { conditions: [], labels: {}, annotations: {} }
-    large.rows.node.length = 0
-    for (let index = 0; index < nodeCount; index++)
-      large.rows.node.push({ ...aNode('large', `node-${index}`, now, { used: (index % 101) / 100 }), ...bare })
-    hub = new FakeHub({ root: built.root }).fill([...worlds, large])
-    base = await hub.start()
+    const nodes = Array.from({ length: nodeCount }, (_, index) => ({
+      ...aNode(`node-${index}`, now, { used: (index % 101) / 100 }),
+      ...bare,
+    }))
+    // No record of the log is larger than 32 MiB: what comes after the first of them comes as differences.
+    const [nodeList, ...more] = [0, 1, 2, 3].map((part) => nodes.filter((_, index) => index % 4 === part))
+    const large = aCluster('large', now, { nodeList: nodeList ?? [], rounds: 1 })
+    const rounds = more.map((put): Round => {
+      const part = { type: 'node', collector: 'node', durationMs: 20, outcome: 'changed', put, removed: [] } as const
+      return { at: now - 4000, source: 'pull', parts: [part] }
+    })
+    await hub.fill(clusters)
+    for (const round of [...large.rounds, ...rounds]) await hub.put({ ...large, rounds: [round] })
+    base = await hub.gateway.start()
     page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
   }, 180_000)
   afterAll(async () => {
     await browser?.close()
-    await hub?.stop()
+    await hub?.[Symbol.asyncDispose]()
     built?.[Symbol.dispose]()
   })
 
@@ -60,12 +72,32 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 90_000 }, () => {
     expect(await page.locator('tr[data-index]').count()).toBeLessThan(90)
   })
 
-  it('scrolls 100 000 rows without a blank, filters and sorts them in place', { timeout: 180_000 }, async () => {
+  it('scrolls 100 000 rows without a blank, filters and sorts them in place', async () => {
+    const session = await page.context().newCDPSession(page)
+    // Time of the thread, not of the wall: other work on the machine does not count.
+    await session.send('Performance.enable', { timeDomain: 'threadTicks' })
+    // What the hub was filled with is written beside its answers, and leaves garbage: neither is of the first rows.
+    await hub.written()
+    collectGarbage()
+    await page.addInitScript(`new MutationObserver((_, observer) => {
+      if (!document.querySelector('tr[data-index]')) return
+      observer.disconnect()
+      requestAnimationFrame(() => { globalThis.firstRowsMs = performance.now() })
+    }).observe(document, { childList: true, subtree: true })`)
+    const before = process.cpuUsage()
     await page.goto(`${base}/clusters/large/nodes?sort=name`)
-    // On a calm machine after 0.9 s; the others follow.
-    await page.locator('tr[data-index]').first().waitFor({ timeout: 10_000 })
-    expect(await page.evaluate<number>('performance.now()')).toBeLessThan(5_000)
-    await page.getByText('100,000 nodes').waitFor({ timeout: 30_000 })
+    await page.locator('tr[data-index]').first().waitFor({ timeout: 60_000 })
+    const tookMs = await page.evaluate<number>('globalThis.firstRowsMs')
+    const hubMs = cpuMs(before) // the hub runs in this process, beside the test
+    const { metrics } = await session.send('Performance.getMetrics')
+    const spent = metrics.filter(({ name }) => /^(Script|Layout|RecalcStyle)Duration$/.test(name))
+    const pageMs = 1000 * spent.reduce((sum, { value }) => sum + value, 0)
+    const told = `first rows on screen after ${tookMs.toFixed()} ms, of CPU ${pageMs.toFixed()} of the page and ${hubMs.toFixed()} of the hub`
+    console.log(told)
+    // Some 150 and 400 on a calm machine, the half of it the browser's driver; beside others time of a processor triples.
+    expect(pageMs, told).toBeLessThan(500)
+    expect(hubMs, told).toBeLessThan(1500)
+    await page.getByText('100,000 rows', { exact: true }).waitFor({ timeout: 30_000 })
     // After each jump and one frame, every line of the view must hold a row.
     const blanks = await page.evaluate<number[]>(`(async () => {
       const box = document.querySelector('.table-scroll')
@@ -86,12 +118,17 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 90_000 }, () => {
       blanks.every((count) => count === 0),
       blanks.join(' '),
     ).toBe(true)
-    await page.getByRole('textbox', { name: 'Filter nodes' }).fill('cpu>99')
-    await page.getByText(/^990 of 100,000 nodes/).waitFor()
+    await page.getByRole('textbox', { name: 'Filter nodes rows' }).fill('cpu>99')
+    await page.getByText(/^990 of 100,000 rows/).waitFor()
     await page.getByRole('button', { name: 'Clear the filter' }).click()
-    await page.getByText('100,000 nodes').waitFor()
+    await page.getByText('100,000 rows', { exact: true }).waitFor()
     const shown = page.locator('tr[data-index="0"]')
     await page.getByRole('button', { name: 'CPU', exact: true }).click()
     await expect.poll(() => shown.innerText(), { timeout: 30_000 }).toContain('100 %')
   })
 })
+
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc')
+  ;(runInNewContext('gc') as () => void)()
+}

@@ -82,14 +82,14 @@ describe.skipIf(skip)(`what RBAC refuses${skip ? ` (skipped: ${missing})` : ''}`
     try {
       // The authorizer learns of a new binding in its own time.
       for (let tries = 0; ; tries++) {
-        const batch = await collectRound({
+        const unnumbered = await collectRound({
           kube,
           cluster: parseClusterName('west'),
           collectors,
           source: 'pull',
-          sequence: tries + 1,
           signal: new AbortController().signal,
         })
+        const batch = { ...unnumbered, sequence: tries + 1 }
         const isThere = batch.parts.some(({ outcome }) => outcome === 'complete')
         if (isThere || tries > 50) return batch
         await new Promise((resolve) => setTimeout(resolve, 50))

@@ -97,7 +97,7 @@ describe.skipIf(why !== undefined)(`registries on Kubernetes${why === undefined 
     await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
   })
 
-  it('shows availability, version and the whole catalogue of what was applied', { timeout: SLOW_MS }, async () => {
+  it('shows availability, version and the whole catalogue of what was applied', async () => {
     const none = await eventually(
       () =>
         root()
@@ -136,9 +136,7 @@ describe.skipIf(why !== undefined)(`registries on Kubernetes${why === undefined 
     expect(status).toMatchObject({ available: true, health: 'healthy', repositoryCount: 230 })
   })
 
-  it('says why a registry is not available, and that plain HTTP has to be wished for', {
-    timeout: SLOW_MS,
-  }, async () => {
+  it('says why a registry is not available, and that plain HTTP has to be wished for', async () => {
     await kube.create(registries, { metadata: inHub('gone'), spec: { endpoint: 'https://127.0.0.1:4' } })
     await kube.create(registries, { metadata: inHub('plain'), spec: { endpoint: registry.url } })
     const found = await eventually(
@@ -148,10 +146,14 @@ describe.skipIf(why !== undefined)(`registries on Kubernetes${why === undefined 
     )
     expect(found.get('gone')).toMatchObject({ health: 'unhealthy', code: 'unreachable', responseMs: null })
     expect(found.get('plain')).toMatchObject({ health: 'unhealthy', code: 'insecure_refused' })
-    expect(await kubectl(['-n', HUB, 'get', 'registryconnection'])).toMatch(/gone .*false .*unhealthy/)
+    await eventually(
+      () => kubectl(['-n', HUB, 'get', 'registryconnection']),
+      (table) => /gone .*false .*unhealthy/.test(table),
+      SLOW_MS,
+    )
   })
 
-  it('shows people the registries a policy shows them, and nothing of the others', { timeout: SLOW_MS }, async () => {
+  it('shows people the registries a policy shows them, and nothing of the others', async () => {
     const resources = [{ type: 'registries', visibility: 'filtered', filters: { names: { allowed: ['shop'] } } }]
     await kube.create(policies, {
       metadata: inHub('alice'),
@@ -170,7 +172,7 @@ describe.skipIf(why !== undefined)(`registries on Kubernetes${why === undefined 
     expect((await as('nobody').registries()).items).toEqual([])
   })
 
-  it('leaves no trace of what is deleted', { timeout: SLOW_MS }, async () => {
+  it('leaves no trace of what is deleted', async () => {
     await kube.delete(registries, inHub('shop'))
     await eventually(
       async () => (await root().registries()).items.map(({ name }) => name),

@@ -26,6 +26,7 @@ const HUB_GUIDE = readFileSync('docs/guide/kubernetes-hub.md', 'utf8')
 const GUIDE = readFileSync('docs/guide/sign-in.md', 'utf8')
 const IMAGE = 'clusterpulse/clusterpulse:0.1.0'
 const SLOW_MS = 120_000
+const patient = { timeout: 60_000 }
 const HOST = 'pulse.example.com'
 const PAGE = `https://${HOST}`
 const PROVIDER = 'id.example.com'
@@ -182,7 +183,7 @@ describe.skipIf(why !== undefined)(`signing in${why === undefined ? '' : ` (not 
     await signInAs(page, 'mallory')
     // Dex knows no group of hers; OpenShift's Group does.
     await heading(page, /east/i)
-    expect(page.url()).toBe(DEEP)
+    await expect.poll(() => page.url(), patient).toBe(DEEP)
     expect((await asPage(page, '/api/v1/session')).body.user).toMatchObject({
       username: 'mallory',
       groups: ['developers'],
@@ -205,7 +206,7 @@ describe.skipIf(why !== undefined)(`signing in${why === undefined ? '' : ` (not 
     expect((await asPage(page, '/api/v2/clusters')).status).toBe(401)
   })
 
-  it('counts tokens of the provider and of the cluster, each for its audience', { timeout: 120_000 }, async () => {
+  it('counts tokens of the provider and of the cluster, each for its audience', async () => {
     const alice = await provider.token('alice', client)
     const mine = await ask('/api/v1/session', withToken(alice))
     expect(mine.body.user).toMatchObject({ username: 'alice', groups: ['developers'], method: 'bearer-jwt' })
@@ -256,11 +257,11 @@ describe.skipIf(why !== undefined)(`signing in${why === undefined ? '' : ` (not 
     const context = await aBrowser()
     const page = await context.newPage()
     await page.goto(DEEP)
-    expect(await page.locator('body').innerText()).toContain(`v${version?.[1]}`)
+    await expect.poll(() => page.locator('body').innerText(), patient).toContain(`v${version?.[1]}`)
     await page.getByRole('button', { name: /Sign in/ }).click()
     await signInAs(page, 'alice')
     await heading(page, /east/i)
-    expect(page.url()).toBe(DEEP)
+    await expect.poll(() => page.url(), patient).toBe(DEEP)
     const session = await asPage(page, '/api/v1/session', spoofed[1])
     expect(session.body.user).toMatchObject({ username: 'alice', groups: ['developers'], method: 'trusted-proxy' })
     for (const headers of spoofed) expect(names(await asPage(page, '/api/v2/clusters', headers))).not.toContain('west')
@@ -280,7 +281,7 @@ describe.skipIf(why !== undefined)(`signing in${why === undefined ? '' : ` (not 
     // Another person in the same browser: nothing of the one before, and no group by asking for it.
     await signInAs(other, 'mallory')
     await other.getByRole('button', { name: 'Signed in as mallory' }).waitFor()
-    expect(other.url()).toBe(`${PAGE}/clusters/east`)
+    await expect.poll(() => other.url(), patient).toBe(`${PAGE}/clusters/east`)
     const groupless = await asPage(other, '/api/v1/session', { 'X-Forwarded-Groups': 'clusterpulse-admins' })
     expect(groupless.body.user).toMatchObject({ username: 'mallory', groups: [], administrator: false })
 
@@ -289,7 +290,7 @@ describe.skipIf(why !== undefined)(`signing in${why === undefined ? '' : ` (not 
     await admin.getByRole('button', { name: /Sign in/ }).click()
     await signInAs(admin, 'ada')
     await admin.getByRole('button', { name: 'Signed in as ada' }).waitFor()
-    expect(names(await asPage(admin, '/api/v2/clusters'))).toEqual(['east', 'west'])
+    await expect.poll(async () => names(await asPage(admin, '/api/v2/clusters')), patient).toEqual(['east', 'west'])
     // The session at the proxy is over while the page is open.
     await admin.context().clearCookies()
     await admin.getByRole('link', { name: 'Registries' }).click()

@@ -2,7 +2,7 @@ import { lazy, type ReactNode, Suspense, useCallback, useEffect, useRef, useStat
 import { Empty, ErrorBoundary, Failure, Refused, Skeleton } from './components/states.tsx'
 import { useHub, useLive, useUnheard } from './live/hooks.ts'
 import { FleetPage } from './pages/fleet/fleet-page.tsx'
-import { Link, parseRoute, type Route, rowTypeOf, usePlace } from './router.tsx'
+import { kindTabs, Link, parseRoute, type Route, usePlace } from './router.tsx'
 import { Palette } from './search/palette.tsx' // at once: whoever opens it is already typing
 import { useSession } from './session.ts'
 import { Banners } from './shell/banners.tsx'
@@ -12,9 +12,12 @@ import { TopBar } from './shell/top-bar.tsx'
 import { ViewAsBanner } from './shell/view-as-banner.tsx'
 
 const loadClusterPage = () => import('./pages/cluster/cluster-page.tsx')
+const loadClusterTypes = () => import('./pages/types/cluster-types.tsx')
+const loadTypesPage = () => import('./pages/types/types-page.tsx')
 const ClusterPage = lazy(async () => ({ default: (await loadClusterPage()).ClusterPage }))
+const ClusterTypes = lazy(async () => ({ default: (await loadClusterTypes()).ClusterTypes }))
 const AccessPage = lazy(async () => ({ default: (await import('./pages/access/access-page.tsx')).AccessPage }))
-const TypesPage = lazy(async () => ({ default: (await import('./pages/types/types-page.tsx')).TypesPage }))
+const TypesPage = lazy(async () => ({ default: (await loadTypesPage()).TypesPage }))
 const EditorPage = lazy(async () => ({ default: (await import('./pages/types/editor-page.tsx')).EditorPage }))
 const RegistriesPage = lazy(async () => ({
   default: (await import('./pages/registries/registries-page.tsx')).RegistriesPage,
@@ -22,6 +25,16 @@ const RegistriesPage = lazy(async () => ({
 const SignIn = lazy(async () => ({ default: (await import('./pages/sign-in.tsx')).SignIn }))
 const GuidePage = lazy(async () => ({ default: (await import('./pages/guide/guide-page.tsx')).GuidePage }))
 const HelpSheet = lazy(async () => ({ default: (await import('./shell/help-sheet.tsx')).HelpSheet }))
+
+/** Fetches the scripts of the view at this address beside the first snapshot, not after it. */
+export function loadView(route: Route): void {
+  const load = (script: () => Promise<unknown>) =>
+    script().catch((cause: unknown) => console.warn('a part of the page is not loaded yet', cause))
+  // On the fleet it is there before the first click.
+  void load(loadClusterPage)
+  if (route.page === 'types') void load(loadTypesPage)
+  if (route.page === 'cluster' && (route.type !== null || kindTabs.includes(route.tab))) void load(loadClusterTypes)
+}
 
 export function App(): ReactNode {
   const { store, session: sessions } = useHub()
@@ -46,11 +59,6 @@ export function App(): ReactNode {
     return () => sessions.stop()
   }, [sessions, phase])
 
-  useEffect(() => {
-    // Fetched beside the first snapshot, not after it; on the fleet it is there before the first click.
-    loadClusterPage().catch((cause: unknown) => console.warn('the cluster page is not loaded yet', cause))
-  }, [])
-
   const shownEpoch = useRef(epoch)
   useEffect(() => {
     if (shownEpoch.current === epoch) return
@@ -59,10 +67,9 @@ export function App(): ReactNode {
     if (document.activeElement === document.body) document.getElementById('main')?.focus({ preventScroll: true })
   }, [epoch])
 
-  // The rows of an address are asked for with the first stream, while the page that shows them is still fetched.
-  const cluster = route.page === 'cluster' ? route.name : ''
-  const rows = route.page === 'cluster' ? rowTypeOf[route.tab] : undefined
-  useEffect(() => (rows ? store.follow(cluster, rows) : undefined), [store, cluster, rows])
+  // What happens on the cluster of an address is asked for with the first stream, while the page that shows it is still fetched.
+  const cluster = route.page === 'cluster' ? route.name : undefined
+  useEffect(() => (cluster === undefined ? undefined : store.follow(cluster)), [store, cluster])
 
   useEffect(() => {
     if (signedOut) {
@@ -194,7 +201,9 @@ function View({ route }: { route: Exclude<Route, { page: 'guide' }> }): ReactNod
     case 'type-editor':
       return <EditorPage isNew={route.isNew} />
     case 'cluster':
-      return <ClusterPage name={route.name} tab={route.tab} node={route.node} type={route.type} />
+      return (
+        <ClusterPage name={route.name} tab={route.tab} node={route.node} type={route.type} TypesTab={ClusterTypes} />
+      )
   }
 }
 

@@ -6,16 +6,17 @@ import './styles/pages.css'
 import './styles/print.css'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
-import { App } from './app.tsx'
+import { App, loadView } from './app.tsx'
 import { installTooltip } from './components/tooltip.ts'
 import { createClient } from './contract.ts'
+import { askEarly } from './early.ts'
 import { type Hub, HubContext } from './live/hooks.ts'
 import { LiveStore } from './live/live-store.ts'
 import { SessionStore } from './live/session-store.ts'
 import { onSignedOut } from './live/signed-out.ts'
-import { basePath } from './router.tsx'
+import { basePath, currentPlace, parseRoute } from './router.tsx'
 
-const client = createClient({
+const asking = createClient({
   baseUrl: basePath,
   fetch: async (input, init) => {
     const response = await fetch(input, init)
@@ -24,7 +25,15 @@ const client = createClient({
     return response
   },
 })
+const { path, query } = currentPlace()
+const route = parseRoute(path)
+loadView(route)
+const client = askEarly(asking, route, new URLSearchParams(query), () => store.current().fleet.epoch === 0)
 const store = new LiveStore({ client })
+// The stream is opened before anything is drawn. Who shows the cluster follows it soon: until then it lingers.
+const release = route.page === 'cluster' ? store.follow(route.name) : undefined
+store.start()
+release?.()
 const session = new SessionStore({
   ask: (signal) => client.session(signal),
   now: () => store.clock.now(),

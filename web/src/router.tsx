@@ -1,5 +1,4 @@
 import { type AnchorHTMLAttributes, type MouseEvent, type ReactNode, useCallback, useSyncExternalStore } from 'react'
-import type { RowType } from './contract.ts'
 
 /** Where the page lives: `/`, or the prefix of a proxy. The entry script lies in `<prefix>/assets/`. */
 export const basePath = import.meta.env.DEV ? '/' : new URL(/* @vite-ignore */ '..', import.meta.url).pathname
@@ -17,13 +16,13 @@ export const clusterTabs = [
 ] as const
 export type ClusterTab = (typeof clusterTabs)[number]
 
-/** Whose rows a tab shows. */
-export const rowTypeOf: Readonly<Partial<Record<ClusterTab, RowType>>> = {
-  nodes: 'node',
-  namespaces: 'namespace',
-  deployments: 'deployment',
-  operators: 'operator',
-  'cluster-operators': 'clusterOperator',
+/** Tabs of kinds that every cluster has: they are called as the kind. */
+export const kindTabs: readonly string[] = ['nodes', 'namespaces', 'deployments', 'operators', 'cluster-operators']
+
+/** Rows of a type on a cluster; of `core/nodes`, where a MetricSource has the plain name, in the tab of nodes. */
+export function typePath(cluster: string, type: string): string {
+  const tab = kindTabs.find((one) => type === one || type === `core/${one}`) as ClusterTab | undefined
+  return tab ? clusterPath(cluster, tab) : clusterPath(cluster, 'types', type)
 }
 
 export const accessTabs = ['policies', 'seen', 'try', 'me', 'why'] as const
@@ -153,9 +152,10 @@ export const hrefOf = (to: string): string => `${basePath}${to.replace(/^\//, ''
 export function navigate(to: string, { replace = false }: { replace?: boolean } = {}): void {
   flushUrl()
   const key = replace ? place.key : Math.random().toString(36).slice(2)
+  const { path } = place
   window.history[replace ? 'replaceState' : 'pushState']({ key }, '', hrefOf(to))
   place = read()
-  if (!replace) window.scrollTo(0, 0)
+  if (!replace && place.path !== path) window.scrollTo(0, 0)
   tell()
 }
 
@@ -195,6 +195,11 @@ const subscribe = (listener: () => void) => {
   listeners.add(listener)
   return () => listeners.delete(listener)
 }
+/** As it is now, also where the address bar has yet to follow. */
+export const currentPlace = (): Place => place
+
+export const currentQuery = (): string => place.query
+
 export const usePlace = (): Place => useSyncExternalStore(subscribe, () => place)
 
 export function useQueryValue(name: string): [value: string, set: (value: string | null) => void] {

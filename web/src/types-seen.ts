@@ -1,13 +1,26 @@
 import { useEffect, useSyncExternalStore } from 'react'
-import type { Client } from './contract.ts'
+import type { Client, TypeView } from './contract.ts'
 import { useHub, useLive } from './live/hooks.ts'
 import { useSession } from './session.ts'
 
 /** A type as the search and the navigation need it. */
 export interface TypeSeen {
   readonly name: string
+  readonly title: string
   readonly kind: string
+  /** what people type for it: plural, singular, short names */
+  readonly names: readonly string[]
+  /** the MetricSource that declares it; null: it is built in */
+  readonly source: string | null
 }
+
+const seenOf = ({ type, sources: [first] }: TypeView): TypeSeen => ({
+  name: type,
+  title: first?.title ?? type,
+  kind: first?.kind ?? '',
+  names: first?.names ?? [],
+  source: first?.isDeclared ? `MetricSource ${first.id}` : null,
+})
 
 let seen: readonly TypeSeen[] = []
 let askedIn = -1
@@ -18,16 +31,17 @@ const subscribe = (listener: () => void) => {
 }
 
 /** What a page that has asked for types anyway has learnt. */
-export function noteTypes(types: readonly TypeSeen[]): void {
-  if (types.length === seen.length && types.every(({ name }, index) => name === seen[index]?.name)) return
-  seen = types
+export function noteTypes(types: readonly TypeView[]): void {
+  const next = types.map(seenOf)
+  if (JSON.stringify(next) === JSON.stringify(seen)) return
+  seen = next
   for (const listener of listeners) listener()
 }
 
 async function ask(client: Client, epoch: number): Promise<void> {
   try {
     const { items } = await client.types()
-    if (askedIn === epoch) noteTypes(items.map(({ type, sources }) => ({ name: type, kind: sources[0]?.kind ?? '' })))
+    if (askedIn === epoch) noteTypes(items)
   } catch (cause) {
     // The way to the types is not shown; their page says why when it is opened.
     console.warn('the types are not known', cause)

@@ -50,13 +50,11 @@ interface Wish {
   readonly agent?: AgentView
   /** never reached: nothing is known of it */
   readonly blank?: boolean
-  /** as somebody sees it who may see two namespaces, no usage and no operators */
-  readonly filtered?: boolean
 }
 
 const noPods = { total: 0, running: 0, pending: 0, failed: 0, succeeded: 0, unknown: 0 }
 
-export function aNode(
+function aNode(
   cluster: string,
   name: string,
   now: number,
@@ -327,116 +325,5 @@ export function aCluster(name: string, now: number, wish: Wish = {}): World {
         : beats.map((each, index) => ({ at: now - (beats.length - index) * 30_000, health: each, durationMs: 800 })),
     parts,
   }
-  const world = { view, rows: { node, namespace, deployment, operator, clusterOperator } }
-  return wish.filtered ? inPart(world) : world
-}
-
-/** The same cluster for somebody who may see the namespaces payments and shop, and neither usage nor operators. */
-function inPart({ view, rows }: World): World {
-  const mine = (name: string) => name === 'payments' || name === 'shop'
-  const namespace = rows.namespace.filter(({ name }) => mine(name))
-  const deployment = rows.deployment.filter((each) => mine(each.namespace))
-  const node = rows.node.map((each) => ({ ...each, pods: null, requested: null, used: null }))
-  const less = (amounts: ClusterView['cpuCores']) => ({ ...amounts, requested: null, used: null })
-  return {
-    view: {
-      ...view,
-      filtered: true,
-      pods: null,
-      namespaces: namespace.length,
-      deployments: { total: deployment.length, ready: deployment.length - 1 },
-      operators: view.operators && { total: 0, failing: 0 },
-      clusterOperators: view.clusterOperators && { total: 0, degraded: 0, unavailable: 0 },
-      cpuCores: less(view.cpuCores),
-      memoryBytes: less(view.memoryBytes),
-    },
-    rows: { ...rows, node, namespace, deployment, operator: [], clusterOperator: [] },
-  }
-}
-
-/** One that does not answer any more, since a quarter of an hour. */
-export const aDeadCluster = (name: string, now: number): World =>
-  aCluster(name, now, {
-    health: 'unhealthy',
-    ageMs: 14 * minute,
-    reasons: [{ code: 'cluster_unreachable', message: `${name} did not answer within 10 s` }],
-    beats: Array.from({ length: 60 }, (_, index): Health => (index > 31 ? 'unhealthy' : 'healthy')),
-  })
-
-/** Six clusters in the states that a person meets. */
-export function demoFleet(now: number): World[] {
-  return [
-    aCluster('eu-prod-1', now, {
-      displayName: 'Europe production 1',
-      nodes: 12,
-      openshift: true,
-      mode: 'push',
-      agent: anAgent(now, {
-        bufferedBatches: 120,
-        bufferedBytes: 3.4 * 2 ** 20,
-        oldestBufferedAt: now - 2 * 60 * minute,
-      }),
-    }),
-    aCluster('eu-prod-2', now, {
-      displayName: 'Europe production 2',
-      nodes: 9,
-      notReady: 1,
-      health: 'degraded',
-      openshift: true,
-      used: 0.78,
-      requested: 0.93,
-      mode: 'push',
-      source: 'pull',
-      agent: anAgent(now, { connected: false, since: now - 12 * minute, reason: 'the stream broke off' }),
-      version: '4.14.30',
-      reasons: [
-        { code: 'nodes_not_ready', message: '1 of 9 nodes not ready: worker-6' },
-        { code: 'cluster_operators_degraded', message: 'Cluster operators degraded: monitoring' },
-      ],
-    }),
-    aCluster('us-stage', now, {
-      labels: { env: 'stage', region: 'us' },
-      nodes: 4,
-      used: null,
-      requested: 0.35,
-      version: 'v1.30.1',
-    }),
-    aCluster('edge-07', now, {
-      displayName: 'Edge 07',
-      labels: { env: 'edge', region: 'eu' },
-      nodes: 3,
-      health: 'unhealthy',
-      ageMs: 14 * minute,
-      version: 'v1.27.9',
-      reasons: [{ code: 'cluster_unreachable', message: 'edge-07 did not answer within 10 s' }],
-      beats: Array.from(
-        { length: 60 },
-        (_, index): Health => (index > 31 ? 'unhealthy' : index % 17 === 3 ? 'degraded' : 'healthy'),
-      ),
-      parts: {
-        node: {
-          outcome: 'unreachable',
-          code: 'cluster_unreachable',
-          message: 'The cluster did not answer within 10 s.',
-        },
-      },
-    }),
-    aCluster('lab', now, {
-      mode: 'push',
-      agent: anAgent(now, { tls: false, lostBatches: 6, clockOffsetMs: -94_000 }),
-      labels: { env: 'lab' },
-      nodes: 1,
-      version: 'v1.31.0',
-      reasons: [{ code: 'deployment_forbidden', message: 'deployments may not be read: 403 Forbidden' }],
-      parts: {
-        deployment: {
-          outcome: 'forbidden',
-          code: 'forbidden',
-          message: 'deployments.apps is forbidden for this account.',
-          freshness: null,
-        },
-      },
-    }),
-    aCluster('new-one', now, { health: 'unknown', message: 'Not checked yet', blank: true, labels: {} }),
-  ]
+  return { view, rows: { node, namespace, deployment, operator, clusterOperator } }
 }

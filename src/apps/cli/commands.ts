@@ -4,8 +4,8 @@ import type { TestOptions } from './access-test.ts'
 import type { SourceTestOptions } from './metricsource-test.ts'
 import {
   type Noun,
-  nounNames,
   nounOf,
+  nounWords,
   type OtherKind,
   type OutputFormat,
   outputFormats,
@@ -116,9 +116,6 @@ const count =
     return value
   }
 
-/** Kinds of rows the hub has without a declaration, with the short names people know. */
-const KINDS = 'pods (po), workloads (wl), persistentvolumeclaims (pvc), services (svc)'
-
 /** What is none of the nouns, the hub may know. */
 const whatToGet = (text: string): Noun | OtherKind => nounOf(text) ?? { kind: text }
 
@@ -201,7 +198,7 @@ export function program(actions: Actions, version: string): Command {
     .description('print what a running hub knows')
     .argument(
       '<what>',
-      `${nounNames.join(', ')}, ${KINDS}, or a type that a MetricSource declares; the singular will do`,
+      `${nounWords.slice(0, nounWords.length / 2).join(', ')}, or a type that a MetricSource declares; the singular and short names will do`,
       whatToGet,
     )
     .argument('[names...]', 'only those of these names')

@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
+import { kinds } from '#resources'
 import { program } from './commands.ts'
 import { candidates, completionScript } from './complete.ts'
+import { kindWords } from './kind-words.gen.ts'
 import { nounNames, nounOf, nouns, nounWords, wordMeant } from './words.ts'
 
 const nobody = new Proxy({}, { get: () => () => Promise.resolve() }) as Parameters<typeof program>[0]
@@ -45,9 +47,12 @@ describe('what may stand at the cursor', () => {
 describe('nouns', () => {
   it('are known in singular and plural', () => {
     for (const noun of nounNames) expect([nounOf(noun), nounOf(nouns[noun])]).toEqual([noun, noun])
-    expect(nounOf('Node')).toBe('nodes')
+    expect(nounOf('Cluster')).toBe('clusters')
     expect(nounOf('pods')).toBeUndefined()
   })
+
+  it('are every kind of row that hubs have', () =>
+    expect(kindWords).toEqual(Object.fromEntries(kinds.map(({ typeName, singular }) => [typeName, singular]))))
 
   it.each([
     ['ndoes', 'nodes'],

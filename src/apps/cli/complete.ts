@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander'
-import { nounNames, nounOf, nouns, type Shell } from './words.ts'
+import { nounOf, nounWords, type Shell } from './words.ts'
 
 /** What may stand where the cursor is. */
 export interface Candidates {
@@ -57,8 +57,9 @@ function ofGet(given: readonly string[], written: string): Candidates {
   const [what] = given
   if (what !== undefined) return { words: [], clusters: ['clusters', 'agents'].includes(nounOf(what) ?? '') }
   // The singular only for who has begun to write one.
-  const some = nounNames.some((noun) => noun.startsWith(written))
-  return { words: some ? nounNames : Object.values(nouns), clusters: false }
+  const plurals = nounWords.slice(0, nounWords.length / 2)
+  const some = plurals.some((noun) => noun.startsWith(written))
+  return { words: some ? plurals : nounWords.slice(plurals.length), clusters: false }
 }
 
 /** Asks `clusterpulse complete` at each Tab, so that it knows what this version knows. Where it knows nothing, files are offered. */
@@ -81,9 +82,14 @@ compdef _clusterpulse clusterpulse`,
   fish: `# clusterpulse, for fish: clusterpulse completion fish | source
 function __clusterpulse_complete
   set -l before (commandline -opc)
-  clusterpulse complete -- $before[2..-1] (commandline -ct) 2>/dev/null
+  set -l found (clusterpulse complete -- $before[2..-1] (commandline -ct) 2>/dev/null)
+  if set -q found[1]
+    string join -- \\n $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
 end
-complete -c clusterpulse -a '(__clusterpulse_complete)'`,
+complete -c clusterpulse -f -a '(__clusterpulse_complete)'`,
 }
 
 export const completionScript = (shell: Shell): string => scripts[shell]

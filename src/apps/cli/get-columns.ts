@@ -1,51 +1,46 @@
-import type {
-  ClusterOperatorView,
-  ClusterView,
-  DeploymentView,
-  EventView,
-  NamespaceView,
-  NodeView,
-  OperatorView,
-  TypeView,
-} from '#http'
+import type { ClusterView, EventView, TypeView } from '#http'
+import { absenceOfRead, absenceWord, eventWords, type TimeWords, unfinishedPods } from '#model'
 import { age, type Column, share } from './format.ts'
 import type { Noun } from './words.ts'
 
 /** What `get` prints of each noun. */
 export interface Rows {
   clusters: ClusterView
-  nodes: NodeView
-  namespaces: NamespaceView
-  deployments: DeploymentView
-  operators: OperatorView
-  'cluster-operators': ClusterOperatorView
   events: EventView
   types: TypeView
   agents: ClusterView
 }
 export type Row<N extends Noun = Noun> = Rows[N]
 
-const ratio = (part: number | undefined, total: number | undefined) =>
-  part === undefined || total === undefined ? null : `${part}/${total}`
+const times: TimeWords = {
+  stretch: (from, to) => `${new Date(from).toISOString()} to ${new Date(to).toISOString()}`,
+  span: age,
+}
+
+/** Why there is no number of this part of a cluster; null: it is not known. */
+const unread = ({ parts, filtered }: ClusterView, type: string): string | null => {
+  const absence = absenceOfRead(parts[type], filtered)
+  return absence === 'unknown' ? null : absenceWord[absence]
+}
+
+const ratio = (part: number, total: number) => `${part}/${total}`
 
 /** `AS-OF` is how old what we know is, `AGE` how old the thing itself is. */
 export function columnsOf<N extends Noun>(noun: N, now: number): readonly Column<Row<N>>[] {
   const ago = (at: number | null | undefined) => (at === null || at === undefined ? null : age(now - at))
   const cluster: Column<{ readonly cluster: string }> = { header: 'CLUSTER', value: (row) => row.cluster }
-  const asOf: Column<{ readonly freshness: { readonly observedAt: number } }> = {
-    header: 'AS-OF',
-    value: (row) => ago(row.freshness.observedAt),
-  }
-  const born: Column<{ readonly createdAt: number | null }> = {
-    header: 'AGE',
-    value: ({ createdAt }) => ago(createdAt),
-  }
   const columns: { [N in Noun]: readonly Column<Row<N>>[] } = {
     clusters: [
       { header: 'NAME', value: ({ name }) => name },
       { header: 'HEALTH', value: ({ health, stale }) => (stale ? `${health} (stale)` : health) },
-      { header: 'NODES', value: ({ nodes }) => ratio(nodes?.ready, nodes?.total) },
-      { header: 'PODS', value: ({ pods }) => ratio(pods?.running, pods?.total) },
+      {
+        header: 'NODES',
+        value: (row) => (row.nodes ? ratio(row.nodes.ready, row.nodes.total) : unread(row, 'node')),
+      },
+      {
+        header: 'PODS',
+        value: (row) => (row.pods ? ratio(row.pods.running, unfinishedPods(row.pods)) : unread(row, 'node')),
+      },
       { header: 'CPU', value: ({ cpuCores }) => share(cpuCores.used ?? cpuCores.requested, cpuCores.allocatable) },
       {
         header: 'MEMORY',
@@ -62,86 +57,18 @@ export function columnsOf<N extends Noun>(noun: N, now: number): readonly Column
       { header: 'OWNER', value: ({ owner }) => owner ?? null, isWide: true },
       { header: 'MESSAGE', value: ({ message }) => message },
     ],
-    nodes: [
-      cluster,
-      { header: 'NAME', value: ({ name }) => name },
-      {
-        header: 'STATUS',
-        value: ({ ready, unschedulable }) =>
-          `${{ ready: 'Ready', notReady: 'NotReady', unknown: 'Unknown' }[ready]}${unschedulable ? ',SchedulingDisabled' : ''}`,
-      },
-      { header: 'ROLES', value: ({ roles }) => roles.join(',') },
-      {
-        header: 'CPU',
-        value: ({ used, requested, allocatable }) =>
-          share(used?.cpuCores ?? requested?.cpuCores ?? null, allocatable.cpuCores),
-      },
-      {
-        header: 'MEMORY',
-        value: ({ used, requested, allocatable }) =>
-          share(used?.memoryBytes ?? requested?.memoryBytes ?? null, allocatable.memoryBytes),
-      },
-      { header: 'BASIS', value: ({ used, requested }) => (used ? 'used' : requested ? 'requested' : 'not shown') },
-      { header: 'PODS', value: ({ pods }) => ratio(pods?.running, pods?.total) },
-      { header: 'VERSION', value: ({ kubeletVersion }) => kubeletVersion },
-      born,
-      asOf,
-    ],
-    namespaces: [
-      cluster,
-      { header: 'NAME', value: ({ name }) => name },
-      { header: 'PHASE', value: ({ phase }) => phase },
-      { header: 'PODS', value: ({ pods }) => ratio(pods?.running, pods?.total) },
-      { header: 'DEPLOYMENTS', value: ({ deployments }) => deployments?.toString() ?? null },
-      born,
-      asOf,
-    ],
-    deployments: [
-      cluster,
-      { header: 'NAMESPACE', value: ({ namespace }) => namespace },
-      { header: 'NAME', value: ({ name }) => bareName(name) },
-      { header: 'READY', value: ({ ready, replicas }) => ratio(ready, replicas) },
-      { header: 'UP-TO-DATE', value: ({ updated }) => String(updated) },
-      { header: 'AVAILABLE', value: ({ available }) => String(available) },
-      asOf,
-    ],
-    operators: [
-      cluster,
-      { header: 'NAME', value: ({ csv }) => csv },
-      { header: 'DISPLAY NAME', value: ({ displayName }) => displayName },
-      { header: 'VERSION', value: ({ version }) => version },
-      { header: 'STATUS', value: ({ status }) => status },
-      { header: 'NAMESPACE', value: ({ namespace }) => namespace },
-      {
-        header: 'SCOPE',
-        value: ({ clusterWide, availableInNamespaces }) => (clusterWide ? 'cluster' : availableInNamespaces.join(',')),
-      },
-      born,
-      asOf,
-    ],
-    'cluster-operators': [
-      cluster,
-      { header: 'NAME', value: ({ name }) => name },
-      { header: 'VERSION', value: ({ version }) => version },
-      { header: 'AVAILABLE', value: ({ available }) => yes(available) },
-      { header: 'PROGRESSING', value: ({ progressing }) => yes(progressing) },
-      { header: 'DEGRADED', value: ({ degraded }) => yes(degraded) },
-      { header: 'SINCE', value: ({ lastTransitionAt }) => ago(lastTransitionAt) },
-      asOf,
-      { header: 'MESSAGE', value: ({ message }) => message },
-    ],
     events: [
       { header: 'AGE', value: ({ at }) => ago(at) },
       cluster,
       { header: 'TYPE', value: ({ type }) => type },
-      { header: 'DATA', value: ({ data }) => data && JSON.stringify(data) },
+      { header: 'MESSAGE', value: (event) => eventWords(event, times).text },
     ],
     types: [
       { header: 'NAME', value: ({ type }) => type },
       { header: 'SOURCE', value: ({ sources }) => sources.map(({ id }) => id).join(',') },
       { header: 'KIND', value: ({ sources }) => [...new Set(sources.map(({ kind }) => kind))].join(',') },
       { header: 'CLUSTERS', value: ({ clusters }) => ratio(clusters.filter(isRead).length, clusters.length) },
-      { header: 'ROWS', value: ({ count }) => String(count) },
+      { header: 'ROWS', value: ({ count }) => (count === null ? null : String(count)) },
       {
         header: 'AS-OF',
         value: ({ clusters }) => {
@@ -172,9 +99,7 @@ export function columnsOf<N extends Noun>(noun: N, now: number): readonly Column
   return columns[noun]
 }
 
-const yes = (is: boolean): string => (is ? 'True' : 'False')
 const isRead = ({ part }: TypeView['clusters'][number]): boolean => part.outcome === 'complete'
-const bareName = (name: string): string => name.slice(name.lastIndexOf('/') + 1)
 
 const healths = ['unhealthy', 'degraded', 'unknown', 'stale', 'healthy'] as const
 type Rank = readonly (string | number)[]
@@ -182,25 +107,6 @@ type Rank = readonly (string | number)[]
 /** What is to come first: what needs somebody most, then by name. The order of the page. */
 const ranks: { readonly [N in Noun]: (row: Row<N>) => Rank } = {
   clusters: ({ health, stale, name }) => [healths.indexOf(health === 'healthy' && stale ? 'stale' : health), name],
-  nodes: ({ ready, unschedulable, cluster, name }) => [
-    ['notReady', 'unknown', 'ready'].indexOf(ready),
-    unschedulable ? 0 : 1,
-    cluster,
-    name,
-  ],
-  namespaces: ({ phase, cluster, name }) => [phase === 'Active' ? 1 : 0, cluster, name],
-  deployments: ({ ready, replicas, cluster, name }) => [
-    ready >= replicas ? 1 : 0,
-    replicas === 0 ? 1 : ready / replicas,
-    cluster,
-    name,
-  ],
-  operators: ({ status, cluster, csv }) => [status === 'Failed' ? 0 : status === 'Succeeded' ? 2 : 1, cluster, csv],
-  'cluster-operators': ({ available, degraded, progressing, cluster, name }) => [
-    !available ? 0 : degraded ? 1 : progressing ? 2 : 3,
-    cluster,
-    name,
-  ],
   events: ({ at, cluster }) => [-at, cluster],
   types: ({ clusters, type }) => [clusters.every(isRead) ? 1 : 0, type],
   agents: ({ agent, name }) => [agent?.connected ? 1 : 0, name],
@@ -222,11 +128,6 @@ function compare(left: Rank, right: Rank): number {
 /** Names by which somebody may ask for a row. */
 const callNames: { readonly [N in Noun]: (row: Row<N>) => readonly string[] } = {
   clusters: ({ name }) => [name],
-  nodes: ({ name }) => [name],
-  namespaces: ({ name }) => [name],
-  deployments: ({ name }) => [name, bareName(name)],
-  operators: ({ name, csv }) => [name, csv],
-  'cluster-operators': ({ name }) => [name],
   events: ({ type }) => [type],
   types: ({ type }) => [type],
   agents: ({ name }) => [name],

@@ -1,6 +1,15 @@
-import type { Client, FleetRowsQuery, FleetRowView, SourceView, TypeView } from '#http'
-import { type CustomValue, momentOf } from '#model'
+import {
+  ApiProblem,
+  type Client,
+  type FleetRowsQuery,
+  type FleetRowView,
+  type SourceView,
+  type TypeOnClusterView,
+  type TypeView,
+} from '#http'
+import { absenceOf, absenceWord, type JsonValue, momentOf, scalarOf } from '#model'
 import { age, type Column } from './format.ts'
+import { clustersAsked, emptyNote, requireAll, staleNotes } from './get-rows.ts'
 import { NotFoundError } from './not-found.ts'
 import { nounWords, wordMeant } from './words.ts'
 
@@ -8,6 +17,8 @@ import { nounWords, wordMeant } from './words.ts'
 export interface KindRow extends FleetRowView {
   /** when it was true; null: it never was read */
   readonly observedAt: number | null
+  /** policies hide something of its cluster */
+  readonly filtered: boolean
 }
 
 export interface KindWish {
@@ -25,55 +36,85 @@ export interface KindRows {
   readonly notes: readonly string[]
 }
 
-/** @throws NotFoundError where no kind is called so, ApiProblem where the hub refuses or cannot be reached */
-export async function rowsOfKind(client: Client, wish: KindWish): Promise<KindRows> {
+/**
+ * Rows, worst first where the kind says what is bad.
+ * @throws NotFoundError where no kind, cluster or row is called so; ApiProblem where the hub refuses or cannot be reached
+ */
+export async function rowsOfKind(client: Client, wish: KindWish, now: number): Promise<KindRows> {
   const type = await typeMeant(client, wish.kind)
+  const [kind] = type.sources
+  if (!kind) throw new NotFoundError(`nothing declares ${type.type} any more`)
+  if (wish.namespace !== undefined && kind.scope === 'Cluster')
+    throw new NotFoundError(`${type.type} stand in no namespace: leave out -n`)
+  const asked = await clustersAsked(client, wish.clusters)
+  const sort = kind.columns.find(({ health }) => health !== null)?.name
   const query: FleetRowsQuery = {
     limit: 1000,
+    ...(sort !== undefined && { sort }),
     ...(wish.clusters.length > 0 && { cluster: wish.clusters }),
     ...(wish.namespace !== undefined && { namespace: wish.namespace }),
     ...(wish.selector !== undefined && { labels: wish.selector }),
   }
   const items: FleetRowView[] = []
-  const observedAt = new Map<string, number | null>()
-  const notes: string[] = []
+  const on = new Map<string, TypeOnClusterView>()
   for (let cursor: string | null = ''; cursor !== null; ) {
     const page = await client.fleetRows(type.type, { ...query, ...(cursor && { cursor }) })
     items.push(...page.items)
-    if (cursor === '') {
-      for (const { cluster, part } of page.clusters) {
-        observedAt.set(cluster, part.freshness?.observedAt ?? null)
-        if (part.outcome !== 'complete' && part.outcome !== 'absent')
-          notes.push(`${cluster}: ${type.type} are ${part.outcome}: ${part.message}`)
-      }
-    }
+    for (const one of page.clusters) on.set(one.cluster, one)
     cursor = page.next
   }
-  const named = wish.names.length === 0 ? items : items.filter(({ name }) => wish.names.includes(name))
-  const missing = wish.names.filter((name) => !named.some((row) => row.name === name))
-  if (missing.length > 0) throw new NotFoundError(`no ${type.type} named ${missing.join(', ')} that you may see`)
-  const rows = named.map((row) => ({ ...row, observedAt: observedAt.get(row.cluster) ?? null }))
-  if (rows.length === 0) notes.unshift(`no ${type.type} there that you may see`)
-  const [kind] = type.sources
-  if (!kind) throw new NotFoundError(`nothing declares ${type.type} any more`)
-  return { kind, rows, notes }
+  requireAll(
+    kind.names[1] ?? type.type,
+    wish.names,
+    items.flatMap(({ name, id }) => [name, id]),
+  )
+  const isNamed = ({ name, id }: FleetRowView) => wish.names.includes(name) || wish.names.includes(id)
+  const rows = items
+    .filter((row) => wish.names.length === 0 || isNamed(row))
+    .map((row): KindRow => {
+      const seen = on.get(row.cluster)
+      return { ...row, observedAt: seen?.part.freshness?.observedAt ?? null, filtered: seen?.filtered ?? false }
+    })
+  const unread = [...on.values()].flatMap(({ cluster, part: { outcome, message } }) =>
+    // What a kind of cluster does not have is no news about it.
+    outcome === 'complete' || outcome === 'absent' ? [] : [`${cluster}: ${type.type} are ${outcome}: ${message}`],
+  )
+  const empty = rows.length === 0 ? [emptyNote(type.type, asked)] : []
+  const taken = await takenNotes(client, wish.kind, kind)
+  return { kind, rows, notes: [...taken, ...empty, ...unread, ...staleNotes(asked.chosen, now)] }
 }
 
+/** What the hub takes a word for. */
 async function typeMeant(client: Client, word: string): Promise<TypeView> {
+  try {
+    return await client.type(word)
+  } catch (error) {
+    if (!(error instanceof ApiProblem) || error.code !== 'type_not_found') throw error
+    throw new NotFoundError(await nothingCalled(client, word))
+  }
+}
+
+async function nothingCalled(client: Client, word: string): Promise<string> {
+  const { items } = await client.types()
+  const near = wordMeant(
+    word,
+    [...nounWords, ...items.flatMap(namesOf)].filter((name) => name !== word),
+  )
+  const all = [...new Set([...nounWords.slice(0, nounWords.length / 2), ...items.map(({ type }) => type)])].sort()
+  return `the hub has nothing called ${JSON.stringify(word)}; ${near === undefined ? `there are ${all.join(', ')}` : `did you mean ${near}?`}`
+}
+
+const namesOf = ({ type, sources }: TypeView): string[] => [type, ...sources.flatMap(({ names }) => names)]
+
+/** Where a MetricSource has a name that a built-in kind is called by too: which of them was meant is said. */
+async function takenNotes(client: Client, word: string, { id, isDeclared }: SourceView): Promise<readonly string[]> {
+  if (!isDeclared) return []
   const { items } = await client.types()
   const asked = word.toLowerCase()
-  const namesOf = ({ type, sources }: TypeView) => [type, ...sources.flatMap(({ names }) => names)]
-  // The very name comes first: of another type it may be the short one.
-  const found =
-    items.find(({ type }) => type === word) ??
-    items.find((one) => namesOf(one).some((name) => name.toLowerCase() === asked))
-  if (found) return found
-  const known = [...nounWords, ...items.flatMap(namesOf)]
-  const near = wordMeant(word, known)
-  const all = [...new Set([...nounWords.slice(0, nounWords.length / 2), ...items.map(({ type }) => type)])].sort()
-  throw new NotFoundError(
-    `the hub has nothing called ${JSON.stringify(word)}; ${near === undefined ? `there are ${all.join(', ')}` : `did you mean ${near}?`}`,
+  const other = items.find(
+    (one) => one.sources[0]?.isDeclared === false && namesOf(one).some((name) => name.toLowerCase() === asked),
   )
+  return other ? [`${word} is declared by MetricSource ${id}; the built-in kind is ${other.type}`] : []
 }
 
 /** `AS-OF` is how old what we know is, `AGE` how old the thing itself is. */
@@ -87,25 +128,32 @@ export function kindColumns({ columns, scope }: SourceView, now: number): readon
     ...columns
       .filter(({ name }) => name !== 'createdAt')
       .map(
-        ({ name, label, unit, extra }): Column<KindRow> => ({
-          header: label.toUpperCase(),
-          value: ({ values }) => cellOf(values[name] ?? null, unit, now),
-          ...(extra && { isWide: true }),
+        (column): Column<KindRow> => ({
+          header: column.label.toUpperCase(),
+          value: (row) => cellOf(row, column, now),
+          ...(column.extra && { isWide: true }),
         }),
       ),
-    ...(columns.some(({ name }) => name === 'createdAt')
-      ? [
-          {
-            header: 'AGE',
-            value: ({ values }: KindRow) => cellOf(values.createdAt ?? null, 'time', now),
-          } satisfies Column<KindRow>,
-        ]
-      : []),
+    ...columns
+      .filter(({ name }) => name === 'createdAt')
+      .map((column): Column<KindRow> => ({ header: 'AGE', value: (row) => cellOf(row, column, now) })),
     { header: 'AS-OF', value: ({ observedAt }) => (observedAt === null ? null : age(now - observedAt)) },
   ]
 }
 
-function cellOf(value: CustomValue, unit: SourceView['columns'][number]['unit'], now: number): string | null {
+type ColumnView = SourceView['columns'][number]
+
+/** What is not known is null; that there is none, or that it is hidden, is said. */
+function cellOf({ values, filtered }: KindRow, column: ColumnView, now: number): string | null {
+  const of = values[column.name]
+  const text = of === undefined ? null : textOf(of as JsonValue, column.unit, now)
+  if (text !== null || of === undefined) return text
+  const absence = absenceOf(column, filtered)
+  return absence === 'unknown' ? null : absenceWord[absence]
+}
+
+function textOf(of: JsonValue, unit: ColumnView['unit'], now: number): string | null {
+  const value = Array.isArray(of) && of.every((one) => typeof one === 'string') ? of.join(',') || null : scalarOf(of)
   if (value === null) return null
   const at = unit === 'time' ? momentOf(value) : undefined
   if (at !== undefined) return at > now ? `in ${age(at - now)}` : age(now - at)

@@ -1,4 +1,4 @@
-import type { Client, ClusterView, PageView } from '#http'
+import type { Client, ClusterView } from '#http'
 import { parseLabelSelector } from '#model'
 import { age } from './format.ts'
 import { namesOf, type Row, worstFirst } from './get-columns.ts'
@@ -32,13 +32,7 @@ export interface Found {
  * @throws NotFoundError for a cluster or a name that is not there
  */
 export async function rowsOf(client: Client, { noun, names, clusters, ...filters }: Wish, now: number): Promise<Found> {
-  const all = await collect(client.all((cursor) => client.clusters({ limit: 1000, ...(cursor && { cursor }) })))
-  requireAll(
-    'cluster',
-    clusters,
-    all.map(({ name }) => name),
-  )
-  const chosen = clusters.length === 0 ? all : all.filter(({ name }) => clusters.includes(name))
+  const { all, chosen } = await clustersAsked(client, clusters)
   const { rows, notes } = await load(client, noun, chosen)
   requireAll(
     nouns[noun],
@@ -48,9 +42,25 @@ export async function rowsOf(client: Client, { noun, names, clusters, ...filters
   const named = chosenRows(noun, rows, filters).filter(
     (row) => names.length === 0 || namesOf(noun, row).some((name) => names.includes(name)),
   )
-  const empty = named.length === 0 ? [emptyNote(noun, all, chosen)] : []
+  const empty = named.length === 0 ? [emptyNote(noun, { all, chosen })] : []
   const seen = noun === 'clusters' || noun === 'agents' ? (named as readonly ClusterView[]) : chosen
   return { rows: worstFirst(noun, named), notes: [...empty, ...notes, ...staleNotes(seen, now)] }
+}
+
+export interface Asked {
+  readonly all: readonly ClusterView[]
+  readonly chosen: readonly ClusterView[]
+}
+
+/** @param names none: all clusters. @throws NotFoundError for one that is not there */
+export async function clustersAsked(client: Client, names: readonly string[]): Promise<Asked> {
+  const all = await collect(client.all((cursor) => client.clusters({ limit: 1000, ...(cursor && { cursor }) })))
+  requireAll(
+    'cluster',
+    names,
+    all.map(({ name }) => name),
+  )
+  return { all, chosen: names.length === 0 ? all : all.filter(({ name }) => names.includes(name)) }
 }
 
 /** @throws NotFoundError where rows of the noun have no namespace, or no labels */
@@ -91,36 +101,7 @@ async function load(client: Client, noun: Noun, clusters: readonly ClusterView[]
       const pages = await Promise.all([...names].map((name) => client.events(name, { limit: MAX_EVENTS })))
       return { rows: pages.flatMap(({ items }) => items), notes: [] }
     }
-    default:
-      return inClusters(client, noun, clusters)
   }
-}
-
-type InCluster = Exclude<Noun, 'clusters' | 'agents' | 'types' | 'events'>
-const parts = {
-  nodes: 'node',
-  namespaces: 'namespace',
-  deployments: 'deployment',
-  operators: 'operator',
-  'cluster-operators': 'clusterOperator',
-} as const
-
-async function inClusters(client: Client, noun: InCluster, clusters: readonly ClusterView[]): Promise<Found> {
-  const rows: Row[] = []
-  const notes: string[] = []
-  const lists: {
-    [N in InCluster]: (cluster: string, query: { limit: number; cursor?: string }) => Promise<PageView<Row<N>>>
-  } = { ...client, 'cluster-operators': client.clusterOperators }
-  for (const { name, parts: read } of clusters) {
-    const list = lists[noun] as (cluster: string, query: object) => Promise<PageView<Row>> // one of those of the table
-    rows.push(...(await collect(client.all((cursor) => list(name, { limit: 1000, ...(cursor && { cursor }) })))))
-    const part = read[parts[noun]]
-    if (!part) notes.push(`${name}: ${noun} were not read yet`)
-    // What a kind of cluster does not have is no news about it.
-    else if (part.outcome !== 'complete' && part.outcome !== 'absent')
-      notes.push(`${name}: ${noun} are ${part.outcome}: ${part.message}`)
-  }
-  return { rows, notes }
 }
 
 async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
@@ -130,7 +111,7 @@ async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 /** @throws NotFoundError */
-function requireAll(what: string, asked: readonly string[], known: readonly string[]): void {
+export function requireAll(what: string, asked: readonly string[], known: readonly string[]): void {
   const missing = asked.filter((name) => !known.includes(name))
   const [first] = missing
   if (first === undefined) return
@@ -145,13 +126,13 @@ function requireAll(what: string, asked: readonly string[], known: readonly stri
   throw new NotFoundError(`no ${what} named ${missing.join(', ')}; ${hint}`)
 }
 
-function emptyNote(noun: Noun, all: readonly ClusterView[], chosen: readonly ClusterView[]): string {
+export function emptyNote(noun: string, { all, chosen }: Asked): string {
   if (all.length === 0) return 'the hub knows no cluster yet, or none that you may see'
   const where = chosen.length === all.length ? 'in the fleet' : `in ${chosen.map(({ name }) => name).join(', ')}`
   return `no ${noun} ${where} that you may see`
 }
 
-const staleNotes = (clusters: readonly ClusterView[], now: number) =>
+export const staleNotes = (clusters: readonly ClusterView[], now: number) =>
   clusters
     .filter(({ stale }) => stale)
     .map(({ name, lastSyncAt, message }) =>

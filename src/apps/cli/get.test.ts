@@ -3,10 +3,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { ApiProblem } from '#http'
+import { ApiProblem, type ClusterView, type ColumnView, type SourceView } from '#http'
+import { aSource, GivenCatalog } from '../../pipeline/api/test/sources.ts'
 import { aNode, aWorld, complete, failed, proxy, start, type World } from '../../pipeline/api/test/world.ts'
 import { failureOf } from './failure.ts'
 import { type GetOptions, get, watch } from './get.ts'
+import { columnsOf } from './get-columns.ts'
+import { type KindRow, kindColumns } from './get-kinds.ts'
 
 describe('clusterpulse get, of a hub of several processes', () => {
   let world: World
@@ -54,6 +57,76 @@ describe('clusterpulse get, of a hub of several processes', () => {
   })
 })
 
+it('clusterpulse get clusters holds running pods against those that are not completed, as the page does', () => {
+  const pods = { total: 62, running: 54, pending: 2, failed: 0, succeeded: 6, unknown: 0 }
+  const column = columnsOf('clusters', 0).find(({ header }) => header === 'PODS')
+  expect(column?.value({ pods } as ClusterView)).toBe('54/56')
+})
+
+it.each([
+  ['forbidden', false, null, 'forbidden'],
+  ['unreachable', false, null, 'unreachable'],
+  ['complete', true, {}, 'hidden'],
+  ['complete', false, {}, null],
+] as const)(
+  'clusterpulse get clusters says why it has no nodes: %s, filtered %s',
+  (outcome, filtered, freshness, said) => {
+    const column = columnsOf('clusters', 0).find(({ header }) => header === 'NODES')
+    const view = { nodes: null, filtered, parts: { node: { outcome, freshness } } }
+    expect(column?.value(view as unknown as ClusterView)).toBe(said)
+  },
+)
+
+it('clusterpulse get tells what an object has none of from what is not known, hidden, or 0', () => {
+  const column = (name: string, absence: 'none' | 'unknown', restricted = false) =>
+    ({
+      name,
+      label: name,
+      kind: 'number',
+      unit: 'none',
+      absence,
+      restricted,
+      refersTo: null,
+      extra: false,
+    }) as ColumnView
+  const columns = [column('size', 'none'), column('used', 'unknown', true), column('later', 'none')]
+  const cells = (values: KindRow['values'], filtered: boolean) => {
+    const row = { cluster: 'west', namespace: '', name: 'a', values, filtered, observedAt: 0 } as KindRow
+    const shown = kindColumns({ columns, scope: 'Cluster' } as unknown as SourceView, 0)
+    return shown
+      .filter(({ header }) => columns.some(({ label }) => label.toUpperCase() === header))
+      .map(({ value }) => value(row))
+  }
+  expect(cells({ size: null, used: null }, false)).toEqual(['none', null, null])
+  expect(cells({ size: null, used: null }, true)).toEqual(['none', 'hidden', null])
+  expect(cells({ size: 0, used: 0 }, true)).toEqual(['0', '0', null])
+})
+
+it('clusterpulse get events says what happened in the words of the page', () => {
+  const column = columnsOf('events', 0).find(({ header }) => header === 'MESSAGE')
+  const said = (type: string, data: Record<string, unknown>) => column?.value({ type, cluster: 'east', at: 0, data })
+  expect(said('cluster.health', { from: 'healthy', to: 'degraded', message: '1 of 9 nodes not ready' })).toBe(
+    'turned degraded, was healthy: 1 of 9 nodes not ready',
+  )
+  expect(said('collection.lost', { count: 2, cause: 'hub_down', from: 1_000, to: 61_000 })).toBe(
+    'lost 2 batches of 1970-01-01T00:00:01.000Z to 1970-01-01T00:01:01.000Z for good: not collected: the hub did not run',
+  )
+  expect(said('comet.seen', { tail: 2 })).toBe('comet.seen: tail 2')
+})
+
+describe('clusterpulse get of a name that two have', () => {
+  it('says which built-in kind is called so beside the MetricSource', async () => {
+    await using world = await aWorld({}, { catalog: new GivenCatalog(aSource('no')) })
+    await world.connect('east')
+    await world.batch('east', [complete('node', [aNode('a')])])
+    const server = await world.server.start()
+    const ask = (kind: string) =>
+      get({ noun: { kind }, server, names: [], clusters: [], output: 'table' as const }, start)
+    expect((await ask('no')).notes).toContain('no is declared by MetricSource test/no; the built-in kind is nodes')
+    expect((await ask('node')).notes).toEqual([])
+  })
+})
+
 describe('clusterpulse get', () => {
   let world: World
   let server = ''
@@ -90,12 +163,12 @@ describe('clusterpulse get', () => {
 
   it('prints what needs somebody first', async () => {
     expect(firsts((await ask()).text)[0]).toBe('ill')
-    expect(firsts((await ask({ noun: 'nodes' })).text, 1)).toEqual(['z-broken', 'a'])
-    expect(firsts((await ask({ noun: 'deployments' })).text, 2)).toEqual(['pay', 'cart'])
+    expect(firsts((await ask({ noun: { kind: 'nodes' } })).text, 1)).toEqual(['z-broken', 'a'])
+    expect(firsts((await ask({ noun: { kind: 'deployments' } })).text, 2)).toEqual(['pay', 'cart'])
   })
 
   it('tells the age of a thing from that of what is known of it', async () => {
-    const { text } = await ask({ noun: 'nodes', names: ['a'] })
+    const { text } = await ask({ noun: { kind: 'nodes' }, names: ['a'] })
     const [titles = [], cells = []] = text.split('\n').map((line) => line.split(/ {3,}/))
     expect([cells[titles.indexOf('AGE')], cells[titles.indexOf('AS-OF')]]).toEqual(['9d', '5s'])
     expect((await ask()).text).toMatch(/^NAME.* AS-OF /)
@@ -103,24 +176,26 @@ describe('clusterpulse get', () => {
 
   it('takes names, of things as of clusters, and says which are near', async () => {
     expect(firsts((await ask({ names: ['east'] })).text)).toEqual(['east'])
-    expect(firsts((await ask({ noun: 'deployments', names: ['pay'] })).text, 2)).toEqual(['pay'])
+    expect(firsts((await ask({ noun: { kind: 'deployments' }, names: ['pay'] })).text, 2)).toEqual(['pay'])
     await expect(ask({ names: ['eats'] })).rejects.toThrow(/no cluster named eats; did you mean east\?/)
-    await expect(ask({ noun: 'nodes', names: ['other'] })).rejects.toThrow(/no node named other; there are a, z-broken/)
+    await expect(ask({ noun: { kind: 'nodes' }, names: ['other'] })).rejects.toThrow(
+      /no node named other; there are a, z-broken/,
+    )
     await expect(ask({ clusters: ['far'] })).rejects.toThrow(/no cluster named far; there are dark, east, ill/)
   })
 
   it('gives programs names in snake_case and times in RFC 3339, and leaves what is data as it is', async () => {
-    const [node] = JSON.parse((await ask({ noun: 'nodes', output: 'json', names: ['z-broken'] })).text)
+    const [node] = JSON.parse((await ask({ noun: { kind: 'nodes' }, output: 'json', names: ['z-broken'] })).text)
     expect(node).toMatchObject({
       cluster: 'east',
-      kubelet_version: 'v1.31.0',
-      created_at: '2026-01-01T00:00:00.000Z',
+      name: 'z-broken',
       labels: { createdAt: 'someTeam' },
-      freshness: { observed_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/) },
+      values: { status: 'NotReady', version: 'v1.31.0', createdAt: Date.parse('2026-01-01T00:00:00.000Z') },
+      observed_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
     })
     const text = JSON.stringify(JSON.parse((await ask({ output: 'json' })).text)).replace(/"labels":\{[^}]*\}/g, '')
     expect(text.match(/"[a-z]+[A-Z]\w*":/g)).toBeNull()
-    expect(parse((await ask({ noun: 'nodes', output: 'yaml', names: ['z-broken'] })).text)).toEqual([node])
+    expect(parse((await ask({ noun: { kind: 'nodes' }, output: 'yaml', names: ['z-broken'] })).text)).toEqual([node])
   })
 
   it('tells empty, forbidden and absent apart, beside the table', async () => {
@@ -128,19 +203,21 @@ describe('clusterpulse get', () => {
       text: '',
       notes: ['no agents in the fleet that you may see'],
     })
-    expect((await ask({ noun: 'operators' })).notes).toContain('east: operators are forbidden: the test says forbidden')
-    expect((await ask({ noun: 'cluster-operators', clusters: ['east'] })).notes).toEqual([
+    expect((await ask({ noun: { kind: 'operators' } })).notes).toContain(
+      'east: operators are forbidden: the test says forbidden',
+    )
+    expect((await ask({ noun: { kind: 'cluster-operators' }, clusters: ['east'] })).notes).toEqual([
       'no cluster-operators in east that you may see',
     ])
-    expect((await ask({ noun: 'nodes', output: 'json', clusters: ['ill'] })).text).toBe('[]')
-    for (const noun of ['events', 'types', 'namespaces'] as const) await ask({ noun })
+    expect((await ask({ noun: { kind: 'nodes' }, output: 'json', clusters: ['ill'] })).text).toBe('[]')
+    for (const noun of ['events', 'types', { kind: 'namespaces' }] as const) await ask({ noun })
   })
 
   it('watches: a row again when it changed, not when it only aged, and what is gone', async () => {
     const out: string[] = []
     const notes: string[] = []
     const stop = new AbortController()
-    const wish = { noun: 'nodes', names: [], server, clusters: ['east'], output: 'table' } as const
+    const wish = { noun: { kind: 'nodes' }, names: [], server, clusters: ['east'], output: 'table' } as const
     const watched = watch(wish, {
       out: (text) => out.push(text),
       note: (text) => notes.push(text),

@@ -39,7 +39,7 @@ interface Listing {
 
 async function listing(client: Client, { noun, ...wish }: GetOptions, now: number): Promise<Listing> {
   if (typeof noun === 'string') return listingOf(noun, await rowsOf(client, { noun, ...wish }, now), now)
-  const { kind, rows, notes } = await rowsOfKind(client, { ...wish, ...noun })
+  const { kind, rows, notes } = await rowsOfKind(client, { ...wish, ...noun }, now)
   return {
     rows: rows as readonly never[], // the functions beside them are of the same rows
     notes,

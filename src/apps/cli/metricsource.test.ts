@@ -25,6 +25,29 @@ describe('the shipped examples', () => {
     expect(answer, answer.text).toMatchObject({ failed: false, notes: [] })
   })
 
+  it('meet the cases of the guide, and its declaration has no fault', async () => {
+    const guide = await readFile('docs/guide/metric-sources.md', 'utf8')
+    const folder = await mkdtemp(join(tmpdir(), 'clusterpulse-guide-'))
+    const block = (first: string) => {
+      const lines = guide.slice(guide.indexOf(`\n    ${first}`) + 1).split('\n')
+      const end = lines.findIndex((line) => line !== '' && !line.startsWith('    '))
+      return lines
+        .slice(0, end)
+        .map((line) => line.slice(4))
+        .join('\n')
+    }
+    const [cases, declared] = [join(folder, 'cases.yaml'), join(folder, 'source.yaml')]
+    await writeFile(cases, block('cases:'))
+    await writeFile(declared, block('apiVersion: clusterpulse.io/v1alpha1'))
+    const example = join(examples, 'pvc-capacity.yaml')
+    expect(testSources({ files: [example], cases, output: 'text' })).toMatchObject({ failed: false, notes: [] })
+    await writeFile(join(folder, 'objects.yaml'), 'kind: PersistentVolumeClaimList\napiVersion: v1\nitems: []\n')
+    const objects = [join(folder, 'objects.yaml')]
+    const { failed, notes } = await evaluate({ limit: 1, now, output: 'table', files: [declared], objects })
+    expect([failed, notes.filter((note) => /error|warning/.test(note))]).toEqual([false, []])
+    await rm(folder, { recursive: true })
+  })
+
   it('are seven, and the demo declares three of them as they are', async () => {
     expect(names).toHaveLength(7)
     for (const [name, spec] of Object.entries(demoSources)) {

@@ -7,12 +7,13 @@ import {
   type Finding,
   printFinding,
   type SourceObject,
+  withoutSumsOfNothing,
 } from '#metricsource'
 import {
   type Aggregated,
-  type CustomError,
-  type CustomValue,
   type FieldReport,
+  type RowsError,
+  type ScalarValue,
   scalarOf,
   seconds,
   systemClock,
@@ -45,7 +46,7 @@ export interface Evaluated {
   readonly aggregations: Readonly<Record<string, Aggregated>>
   readonly reports: readonly FieldReport[]
   readonly truncated: boolean
-  readonly errors: readonly CustomError[]
+  readonly errors: readonly RowsError[]
 }
 
 /** A declaration of a file with what the compiler said of it. */
@@ -77,7 +78,8 @@ export async function evaluate(options: EvalOptions): Promise<Answer> {
   const results: Record<string, unknown>[] = []
   const notes = declared.flatMap(({ findings }) => findings.map(printLocated))
   for (const { object, source, findings } of declared) {
-    const evaluated = source && (await run(source, object, options))
+    const read = source && (await run(source, object, options))
+    const evaluated = read && withKnownSums(source, read)
     if (source && evaluated) {
       notes.push(...remarks(source, evaluated))
       shown.push(printed(source, evaluated, options, declared.length > 1))
@@ -136,13 +138,19 @@ export function evaluateObjects(
   objects: readonly Readonly<Record<string, unknown>>[],
   now: number,
 ): Evaluated {
-  const collecting = source.collect(now)
+  const builder = source.collect(now)
   const wanted = objects.filter((one) => isSelected(source, object, one))
-  for (const one of wanted.slice(0, source.collection.maxResources)) collecting.add(one as unknown as KubeObject)
-  const rows = collecting.rows()
+  for (const one of wanted.slice(0, source.collection.maxResources)) builder.add(one as unknown as KubeObject)
+  const rows = builder.rows()
   const truncated = wanted.length > source.collection.maxResources
-  return { rows, aggregations: source.aggregate(rows), reports: collecting.reports(), truncated, errors: [] }
+  return { rows, aggregations: source.aggregate(rows), reports: builder.reports(), truncated, errors: [] }
 }
+
+/** People are told of a sum of nothing that it is not known. */
+const withKnownSums = (source: CompiledSource, read: Evaluated): Evaluated => ({
+  ...read,
+  aggregations: withoutSumsOfNothing(read.aggregations, source.sumsOfNothing(read.rows)),
+})
 
 function remarks(source: CompiledSource, { rows, reports, truncated, errors }: Evaluated): string[] {
   const of = (count: number) => `${count} of ${rows.size}`
@@ -193,7 +201,7 @@ function printed(
   ].join('\n')
 }
 
-function cell(value: CustomValue, unit: string, now: number): string | null {
+function cell(value: ScalarValue, unit: string, now: number): string | null {
   if (value === null) return null
   if (unit === 'time' && typeof value === 'string') {
     const at = Date.parse(value)

@@ -1,18 +1,14 @@
 /** Words of the command line that are known before anything else is loaded. */
 import { nearest } from '#model'
+import { kindWords } from './kind-words.gen.ts'
 
 /** How `get` prints; `wide`: a table with every column there is. */
 export const outputFormats = ['table', 'wide', 'json', 'yaml'] as const
 export type OutputFormat = (typeof outputFormats)[number]
 
-/** What `get` prints, by its plural, with its singular. */
+/** What `get` prints besides rows of a kind, by its plural, with its singular. */
 export const nouns = {
   clusters: 'cluster',
-  nodes: 'node',
-  namespaces: 'namespace',
-  deployments: 'deployment',
-  operators: 'operator',
-  'cluster-operators': 'cluster-operator',
   events: 'event',
   types: 'type',
   agents: 'agent',
@@ -20,13 +16,16 @@ export const nouns = {
 export type Noun = keyof typeof nouns
 export const nounNames = Object.keys(nouns) as readonly Noun[] // the keys of a record of every noun
 
-/** A kind of row that only the hub knows: pods, or what a MetricSource declares. */
+/** A kind of row that the hub names: nodes, pods, or what a MetricSource declares. */
 export interface OtherKind {
   readonly kind: string
 }
 
 /** Plurals, then singulars. */
-export const nounWords: readonly string[] = [...nounNames, ...Object.values(nouns)]
+export const nounWords: readonly string[] = [
+  ...Object.keys({ ...nouns, ...kindWords }),
+  ...Object.values({ ...nouns, ...kindWords }),
+]
 
 /** Singular or plural, in any case. */
 export function nounOf(text: string): Noun | undefined {

@@ -151,9 +151,17 @@ function handedCa(read: ConfigReader): IngesterConfig['ca'] {
 
 /** What the hub's own certificate is for: the machine's usual names, where it listens, and where agents are told to go. */
 function namesOf(host: string, advertise: string | undefined): readonly string[] {
-  const told = advertise?.replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
+  const advertisedHost = advertise?.replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
   const listens = host === '0.0.0.0' || host === '::' ? [] : [host]
-  return [...new Set(['localhost', '127.0.0.1', '::1', ...listens, ...(told === undefined ? [] : [told])])]
+  return [
+    ...new Set([
+      'localhost',
+      '127.0.0.1',
+      '::1',
+      ...listens,
+      ...(advertisedHost === undefined ? [] : [advertisedHost]),
+    ]),
+  ]
 }
 
 /** Where history is kept. `api` reads what `manager` wrote. */

@@ -22,6 +22,11 @@ describe('readUpConfig', () => {
     expect(readUpConfig({ API_PORT: '1' }, { API_PORT: '2' }).config.web.port).toBe(2)
   })
 
+  it('sizes the rate of requests to the fleet, or takes the one that is set', () => {
+    expect(readUpConfig({}).config.web.rateLimit).toBeUndefined()
+    expect(readUpConfig({ API_RATE_LIMIT: '5000' }).config.web.rateLimit).toEqual({ perSecond: 5000, burst: 10_000 })
+  })
+
   it('accepts the older names', () => {
     expect(readUpConfig({ PORT: '9000', ALLOWED_ORIGINS: 'https://a.example' }).config.web).toMatchObject({
       port: 9000,
@@ -102,6 +107,15 @@ describe('readManagerConfig', () => {
     const { config, warnings } = readManagerConfig({ RECONCILIATION_INTERVAL: '5', CACHE_TTL: '10' })
     expect(config.collection).toMatchObject({ intervalMs: 30_000, snapshotTtlMs: 60_000 })
     expect(warnings).toHaveLength(2)
+  })
+
+  it('bounds the documented lists as the original did, or writes none', () => {
+    const listsOf = (env: Record<string, string>) => readManagerConfig(env).config.resourceLists
+    const defaults = { podsPerNamespace: 100, pods: 1000, deployments: 500, services: 500, labels: false }
+    expect(listsOf({})).toEqual(defaults)
+    const given = { MAX_PODS_PER_NAMESPACE: '5', MAX_TOTAL_PODS: '20000', COLLECT_RESOURCE_LABELS: 'true' }
+    expect(listsOf(given)).toEqual({ ...defaults, podsPerNamespace: 10, pods: 20_000, labels: true })
+    expect(listsOf({ RESOURCE_COLLECTION_ENABLED: 'false' })).toBeUndefined()
   })
 
   it.each([

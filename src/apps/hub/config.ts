@@ -1,7 +1,9 @@
-import type { ResourceDescriptor } from '#metricsource'
+import type { BuiltInResource } from '#metricsource'
+import type { ResourceListSettings } from '#model'
 import { resources } from '#resources'
 import { type ConfigReader, configReader, type LogLevel, parseLogLevel } from '#runtime'
 import { type AccessConfig, access, outboundAllow } from './config-access.ts'
+import { resourceLists } from './config-lists.ts'
 import { type HistoryConfig, history, type IngesterConfig, ingester, logMaxBytes, optional } from './config-push.ts'
 
 /** Redis as the documented variables give it; a `REDIS_URL` wins over the parts. */
@@ -20,7 +22,7 @@ export interface CollectionConfig {
   readonly intervalMs: number
   readonly operatorScanIntervalMs: number
   /** kinds of rows that are read of every cluster */
-  readonly resources: readonly ResourceDescriptor[]
+  readonly resources: readonly BuiltInResource[]
   readonly connectTimeoutMs: number
   readonly snapshotTtlMs: number
   readonly seriesRetentionMs: number
@@ -57,6 +59,8 @@ export interface ManagerConfig {
   readonly dataDir: string
   readonly redis: RedisConfig
   readonly collection: CollectionConfig
+  /** bounds of the documented lists of pods and so on; undefined: none are written */
+  readonly resourceLists: ResourceListSettings | undefined
   readonly ingester: IngesterConfig
   readonly history: HistoryConfig
   readonly logMaxBytes: number
@@ -168,7 +172,7 @@ function collection(read: ConfigReader): CollectionConfig {
 
 const NO_RESOURCES = 'none'
 
-function collectedResources(read: ConfigReader): readonly ResourceDescriptor[] {
+function collectedResources(read: ConfigReader): readonly BuiltInResource[] {
   const known = resources.map(({ typeName }) => typeName)
   const named = read.list('COLLECT_RESOURCES', {
     default: known,
@@ -314,6 +318,7 @@ function describeManager(read: ConfigReader): ManagerConfig {
     dataDir: read.text('DATA_DIR', { default: './data/manager', meaning: "folder of the hub's log" }),
     redis: redis(read),
     collection: collection(read),
+    resourceLists: resourceLists(read),
     ingester: ingester(read, 'manager'),
     history: history(read, 'manager'),
     logMaxBytes: logMaxBytes(read),

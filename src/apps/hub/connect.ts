@@ -12,11 +12,12 @@ import {
   type Resource,
 } from '#kube'
 import { type CompiledSource, compileMetricSource, type SourceObject } from '#metricsource'
-import { type ClusterName, FleetError, parseClusterName, seconds } from '#model'
+import { type ClusterName, FleetError, parseClusterName, seconds, systemClock } from '#model'
 import { silentLogger } from '#runtime'
+import { INGESTER_MAP } from './agent-receiver.ts'
 import { HUB_NAMESPACE } from './control-plane.ts'
-import { INGESTER_MAP } from './receiving.ts'
 
+/** What `clusterpulse connect` is called with. */
 export interface ConnectOptions {
   readonly cluster: string
   /** of the hub's objects */
@@ -81,6 +82,18 @@ export async function connect(options: ConnectOptions): Promise<ConnectAnswer> {
   }
 }
 
+/** A hub that has just started says where agents reach it a moment after it serves people, ms. */
+const STARTING_MS = seconds(10)
+
+async function publishedMap(hub: KubeClient, namespace: string, waitMs: number): Promise<KubeObject | undefined> {
+  const until = systemClock.now() + waitMs
+  for (;;) {
+    const map = await hub.get(configMaps, { name: INGESTER_MAP, namespace })
+    if (map || systemClock.now() >= until) return map
+    await systemClock.sleep(250)
+  }
+}
+
 async function joining(
   hub: KubeClient,
   namespace: string,
@@ -88,8 +101,6 @@ async function joining(
   credentials: AgentCredentials,
   options: ConnectOptions,
 ): Promise<ConnectAnswer> {
-  const map = await hub.get(configMaps, { name: INGESTER_MAP, namespace })
-  const told = (map?.data ?? {}) as Readonly<Record<string, string | undefined>>
   const notes: string[] = []
   const known = await hub.get(connections, { name: cluster, namespace })
   const spec = (known?.spec ?? {}) as {
@@ -97,7 +108,10 @@ async function joining(
     collectionMode?: string
     monitoring?: { interval?: number }
   }
-  const address = options.address || spec.ingesterAddress || told.address
+  const isGiven = Boolean(options.address || spec.ingesterAddress)
+  const map = await publishedMap(hub, namespace, isGiven ? 0 : STARTING_MS)
+  const published = (map?.data ?? {}) as Readonly<Record<string, string | undefined>>
+  const address = options.address || spec.ingesterAddress || published.address
   if (!address) {
     throw new ConnectError(
       'no_address',
@@ -117,22 +131,22 @@ async function joining(
     notes.push(`${cluster} was pulled; its ClusterConnection says collectionMode push now`)
   }
   const { token } = await credentials.issue(cluster)
-  const caPem = told['ca.crt']
-  const tls = told.tls === 'true'
+  const caPem = published['ca.crt']
+  const tls = published.tls === 'true'
   const shared = {
     cluster,
     token,
     address,
     tls,
     ...(caPem ? { caPem } : {}),
-    ...(told.fingerprint ? { caFingerprint: told.fingerprint } : {}),
-    ...(told.serverName ? { serverName: told.serverName } : {}),
+    ...(published.fingerprint ? { caFingerprint: published.fingerprint } : {}),
+    ...(published.serverName ? { serverName: published.serverName } : {}),
     intervalMs: seconds(Math.max(30, spec.monitoring?.interval ?? 30)),
   }
-  if (tls && told.fingerprint)
-    notes.push(`the agent trusts the hub's CA with the SHA-256 fingerprint ${told.fingerprint}`)
+  if (tls && published.fingerprint)
+    notes.push(`the agent trusts the hub's CA with the SHA-256 fingerprint ${published.fingerprint}`)
   if (!tls) notes.push('the hub receives agents without TLS: the token and all numbers can be read on the way')
-  const image = imageOf({ image: options.image ?? (told.image || IMAGE), version: '' })
+  const image = imageOf({ image: options.image ?? (published.image || IMAGE), version: '' })
   if (options.output === 'manifest') {
     notes.push(
       'the manifest holds the token: apply it on the member with kubectl apply --server-side -f -, and delete it',
@@ -142,8 +156,8 @@ async function joining(
       notes.push(
         `its role lets the agent read what ${sources.length} MetricSources name today; print it again when there are more`,
       )
-    const { imagePullSecret } = told
-    const bufferVolume = bufferOf(told, options)
+    const { imagePullSecret } = published
+    const bufferVolume = bufferOf(published, options)
     if (bufferVolume)
       notes.push(
         `it claims a volume of ${bufferVolume.size} for the agent's buffer; where the member has no default StorageClass, print it with --buffer-size 0`,
@@ -168,10 +182,10 @@ async function joining(
   return { text: `${joinCommand(shared)}\n`, notes }
 }
 
-function bufferOf(told: Readonly<Record<string, string | undefined>>, { bufferSize, openshift }: ConnectOptions) {
-  const size = bufferSize ?? told.bufferSize ?? ''
+function bufferOf(published: Readonly<Record<string, string | undefined>>, { bufferSize, openshift }: ConnectOptions) {
+  const size = bufferSize ?? published.bufferSize ?? ''
   if (size === '' || size === '0') return undefined
-  const storageClass = told.bufferStorageClass
+  const storageClass = published.bufferStorageClass
   return { size, ...(storageClass && { storageClass }), ...(!openshift && { fsGroup: IMAGE_GROUP }) }
 }
 

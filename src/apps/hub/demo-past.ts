@@ -21,7 +21,7 @@ const DAY = 24 * HOUR
 /** Who numbers the batches of the past: the first is the newest, so that the chart of the last hour is whole first. */
 const ORIGIN = 'simulated-past'
 /** Batches of one cluster that share a sync of the hub's log; making them keeps nobody waiting for long. */
-const AT_ONCE = 128
+const AT_ONCE = 512
 /** Batches made before others get a turn. */
 const SLICE = 16
 const LOOK_EVERY_MS = 250
@@ -61,7 +61,7 @@ export interface DemoPastOptions {
 /**
  * Gives each cluster of the demo a past, through the one entry for batches: the ledger knows which of them it has, so that
  * a restart goes on where the last one stopped, and adds nothing where that was the end.
- * @returns how many batches were added
+ * @returns how many batches were added; they are in history
  */
 export async function fillPast(options: DemoPastOptions, signal: AbortSignal): Promise<number> {
   const added = await Promise.all(
@@ -71,6 +71,7 @@ export async function fillPast(options: DemoPastOptions, signal: AbortSignal): P
       const read = await whenRead(options, cluster, signal)
       if (!read) return 0
       await deliver(options, { cluster, past: new Past(cluster, pictureOf(read), known), missing }, signal)
+      await options.ingester.flushed('history')
       return missing.length
     }),
   )
@@ -143,12 +144,7 @@ async function deliver(
 }
 
 /** What charts are drawn of. Series of single operators would be four times as much again, and begin with the measured ones. */
-function drawn(batch: Batch): SampleSet | undefined {
-  const samples = samplesOf(batch)
-  return (
-    samples && { ...samples, groups: samples.groups.filter(({ scope }) => scope === 'cluster' || scope === 'node') }
-  )
-}
+const drawn = (batch: Batch): SampleSet | undefined => samplesOf(batch, undefined, ['cluster', 'node'])
 
 const batchOf = (cluster: ClusterName, sequence: number, at: number, picture: Picture): Batch => ({
   ...{ cluster, sequence, origin: ORIGIN, backfill: true, simulated: true, source: 'pull', durationMs: 0 },

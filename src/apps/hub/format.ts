@@ -7,7 +7,7 @@ import { checkRedisFormat } from '#state'
  * The form of a hub's data folder as a whole. Raise `format` with a change that another version sees, `readableFrom` where one
  * that does not know it would misread what is there; both with a line in docs/guide/upgrade.md.
  */
-const DATA = { format: 2, readableFrom: 2 }
+const DATA = { format: 3, readableFrom: 3 }
 
 /**
  * Before anything in the folder is opened.

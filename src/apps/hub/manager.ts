@@ -8,19 +8,19 @@ import { isChild } from '#processes'
 import { RedisRegistries } from '#registry'
 import { countBuild, keepPrivate, Metrics, type Part, silentLogger } from '#runtime'
 import { RedisStateStore } from '#state'
-import { collecting } from './collecting.ts'
 import type { ManagerConfig } from './config.ts'
 import { type Division, dividedAmong } from './division.ts'
 import { claimDataFolder, redisFormatPart } from './format.ts'
-import { type ControllerName, type GoverningOptions, governing } from './governing.ts'
 import { historyOf } from './history.ts'
 import { hubAccess } from './hub-access.ts'
+import { type ControllerName, createHubControllers, type HubControllersOptions } from './hub-controllers.ts'
 import { memberMetrics } from './member-metrics.ts'
 import { ownerProcess } from './owner-process.ts'
+import { createOwnerSupervisor } from './owner-supervisor.ts'
 import { probesPart } from './probes.ts'
 import { redisConnection } from './redis.ts'
 import { HUB_CLIENT, type HubLogger, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
-import { sharing } from './sharing.ts'
+import { createSingleProcessHub } from './single-process-hub.ts'
 import { managerTurn } from './turn.ts'
 
 const LEASES = {
@@ -37,11 +37,11 @@ interface Fleet {
   metricsText(): Promise<string>
 }
 
-interface Governed {
+interface ControlledFleet {
   readonly config: ManagerConfig
   readonly version: string
   readonly division: ReturnType<typeof divisionOf>
-  readonly common: GoverningOptions
+  readonly common: HubControllersOptions
   readonly logger: HubLogger
   readonly metrics: Metrics
 }
@@ -69,7 +69,7 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
   const policies = part<RedisPolicies>('policies', () => RedisPolicies.open(opened('policies')))
   const catalog = part<RedisCatalog>('catalog', () => RedisCatalog.open(opened('catalog')))
   const registries = part<RedisRegistries>('registries-store', () => RedisRegistries.open(opened('registries')))
-  const common: GoverningOptions = {
+  const common: HubControllersOptions = {
     namespace,
     hub: hub.get,
     policies: policies.get,
@@ -84,7 +84,7 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
     logger,
   }
   const division = divisionOf(config, version, claimFolder)
-  const governed: Governed = { config, version, division, common, logger, metrics }
+  const governed: ControlledFleet = { config, version, division, common, logger, metrics }
   const fleet = config.processes > 1 ? inSeveral(governed) : inOne(governed)
   const turn = managerTurn({
     connection: redisConnection(config.redis),
@@ -115,7 +115,7 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
 }
 
 /** This process owns every cluster. */
-function inOne({ config, version, division: wanted, common, logger, metrics }: Governed): Fleet {
+function inOne({ config, version, division: wanted, common, logger, metrics }: ControlledFleet): Fleet {
   let division: Division | undefined
   const divided: Part = {
     name: 'division',
@@ -133,7 +133,7 @@ function inOne({ config, version, division: wanted, common, logger, metrics }: G
     if (!first) throw new Error('the folders are not known yet')
     return first
   }
-  const collect = collecting({
+  const collect = createSingleProcessHub({
     ...common,
     before: [divided],
     dataDir: config.dataDir,
@@ -146,6 +146,7 @@ function inOne({ config, version, division: wanted, common, logger, metrics }: G
         program: version,
         ttlMs: config.collection.snapshotTtlMs,
         retentionMs: config.collection.seriesRetentionMs,
+        lists: config.resourceLists,
         logger: logger.child({ part: 'state' }),
       }),
     version,
@@ -155,20 +156,20 @@ function inOne({ config, version, division: wanted, common, logger, metrics }: G
     allowLocalKubeconfig: false,
   })
   memberMetrics(metrics, () =>
-    collect.isLeading() && collect.leadingFault() === undefined ? collect.state().clusters() : undefined,
+    collect.isLeading() && collect.leaderFault() === undefined ? collect.state().clusters() : undefined,
   )
   const ofLeader = (check: () => string | undefined) => () =>
-    collect.isLeading() && collect.leadingFault() === undefined ? check() : undefined
+    collect.isLeading() && collect.leaderFault() === undefined ? check() : undefined
   return {
     parts: collect.parts,
     readiness: {
-      leading: () => collect.leadingFault(),
+      leading: () => collect.leaderFault(),
       redis: ofLeader(() => {
         const availability = collect.state().availability()
         return availability.state === 'unavailable' ? availability.reason : undefined
       }),
       log: ofLeader(() => collect.logFault()),
-      agents: ofLeader(() => collect.receivingFault()),
+      agents: ofLeader(() => collect.receiverFault()),
       objects: ofLeader(() => (collect.manager().isSynced ? undefined : 'the objects of the hub are not read yet')),
     },
     metricsText: () => metrics.registry.metrics(),
@@ -176,17 +177,17 @@ function inOne({ config, version, division: wanted, common, logger, metrics }: G
 }
 
 /** Others own the clusters: this process starts them while it leads, and rules what is about no single cluster. */
-function inSeveral({ division, common, logger, metrics }: Governed): Fleet {
-  const governs = governing(common)
-  const shares = sharing({
+function inSeveral({ division, common, logger, metrics }: ControlledFleet): Fleet {
+  const controllers = createHubControllers(common)
+  const shares = createOwnerSupervisor({
     division,
     ...(common.election && { election: common.election }),
-    sources: (fleet, signal) => governs.sources(fleet, signal),
+    sources: (fleet, signal) => controllers.sources(fleet, signal),
     metrics,
     logger,
   })
   return {
-    parts: [...governs.parts, ...shares.parts],
+    parts: [...controllers.parts, ...shares.parts],
     readiness: { redis: () => shares.redisFault(), owners: () => shares.fault() },
     metricsText: () => shares.metricsText(),
   }

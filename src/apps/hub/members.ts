@@ -111,11 +111,14 @@ export async function declareMembers(server: ApiServer, members: readonly Member
       if (server.objects.get(secrets, secret)) await server.objects.delete(secrets, secret)
     }
   }
-  for (const member of members) {
-    if (!wanted.has(member.name)) continue
-    await putIfDifferent(server, secrets, secretOf(member))
-    await putIfDifferent(server, connections, connectionOf(member))
-  }
+  // At once, as writes that come together share a sync of the disk.
+  await Promise.all(
+    members.map(async (member) => {
+      if (!wanted.has(member.name)) return
+      await putIfDifferent(server, secrets, secretOf(member))
+      await putIfDifferent(server, connections, connectionOf(member))
+    }),
+  )
 }
 
 /** When the hub was first told of each of these clusters, ms. */

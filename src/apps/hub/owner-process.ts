@@ -9,8 +9,8 @@ import type { ManagerConfig } from './config.ts'
 import { historyOf } from './history.ts'
 import { hubAccess } from './hub-access.ts'
 import { memberMetrics } from './member-metrics.ts'
+import { createOwner, type Owner } from './owner.ts'
 import type { ToManager, ToOwner } from './owner-messages.ts'
-import { type Owning, owning } from './owning.ts'
 import { redisConnection } from './redis.ts'
 import { HUB_CLIENT, type HubLogger, part, type RoleOptions, roleLogger } from './run.ts'
 
@@ -38,7 +38,7 @@ class OwnerProcess {
   readonly #stop = new AbortController()
   #end: (code: number) => void = () => undefined
   #metrics = new Metrics()
-  #owning: Owning | undefined
+  #owning: Owner | undefined
   #running: Promise<RunningParts | undefined> = Promise.resolve(undefined)
 
   constructor(config: ManagerConfig, version: string) {
@@ -89,7 +89,7 @@ class OwnerProcess {
     const catalog = part<RedisCatalog>('catalog', () =>
       RedisCatalog.open({ connection, clock: systemClock, logger: logger.child({ part: 'catalog' }) }),
     )
-    const owns = owning({
+    const owner = createOwner({
       place,
       socketDirectory,
       logDirectory: () => folders.log,
@@ -108,6 +108,7 @@ class OwnerProcess {
           owner: place,
           ttlMs: config.collection.snapshotTtlMs,
           retentionMs: config.collection.seriesRetentionMs,
+          lists: config.resourceLists,
           logger: logger.child({ part: 'state' }),
         }),
       catalog: catalog.get,
@@ -117,40 +118,40 @@ class OwnerProcess {
       metrics: this.#metrics,
       logger,
     })
-    this.#owning = owns
-    memberMetrics(this.#metrics, () => owns.state().clusters())
-    return startParts([hub, catalog, ...owns.parts], { logger })
+    this.#owning = owner
+    memberMetrics(this.#metrics, () => owner.state().clusters())
+    return startParts([hub, catalog, ...owner.parts], { logger })
   }
 
   async #asked(message: ToOwner): Promise<unknown> {
     if (message.kind === 'metrics') return this.#metrics.moment()
     invariant(message.kind === 'remove-source', 'the manager asks for metrics and removals')
     await this.#running
-    const owns = this.#owning
-    invariant(owns, 'an owner that runs owns something')
-    return owns.ingester().removeSource(message.cluster, message.source)
+    const owner = this.#owning
+    invariant(owner, 'an owner that runs owns something')
+    return owner.ingester().removeSource(message.cluster, message.source)
   }
 
   async #tellFaults(): Promise<void> {
-    let told: Readonly<Record<string, string>> | undefined
+    let sent: Readonly<Record<string, string>> | undefined
     while (!this.#stop.signal.aborted) {
       const faults = this.#faults()
-      if (!isDeepStrictEqual(told, faults)) this.#channel.tell({ kind: 'faults', faults })
-      told = faults
+      if (!isDeepStrictEqual(sent, faults)) this.#channel.tell({ kind: 'faults', faults })
+      sent = faults
       await systemClock.sleep(LOOK_EVERY_MS, this.#stop.signal)
     }
   }
 
   #faults(): Readonly<Record<string, string>> {
-    const owns = this.#owning
+    const owner = this.#owning
     try {
-      if (!owns) return { start: 'it is starting' }
-      const availability = owns.state().availability()
+      if (!owner) return { start: 'it is starting' }
+      const availability = owner.state().availability()
       const faults = {
         redis: availability.state === 'unavailable' ? availability.reason : undefined,
-        log: owns.logFault(),
-        agents: owns.receivingFault(),
-        objects: owns.manager().isSynced ? undefined : 'the objects of the hub are not read yet',
+        log: owner.logFault(),
+        agents: owner.receiverFault(),
+        objects: owner.manager().isSynced ? undefined : 'the objects of the hub are not read yet',
       }
       return Object.fromEntries(
         Object.entries(faults).flatMap(([check, fault]) => (fault === undefined ? [] : [[check, fault]])),

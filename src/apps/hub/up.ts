@@ -7,7 +7,6 @@ import { MemoryRegistries } from '#registry'
 import { countBuild, keepPrivate, Metrics, type Part } from '#runtime'
 import { type SimulatedRegistry, simulateRegistry } from '#simulator'
 import { EmbeddedStateStore } from '#state'
-import { collecting } from './collecting.ts'
 import type { Env, UpConfig } from './config.ts'
 import { type ControlPlane, HUB_NAMESPACE, openControlPlane } from './control-plane.ts'
 import { simulatedMembers } from './demo.ts'
@@ -20,6 +19,7 @@ import { historyOf } from './history.ts'
 import { declareMembers, knownSince, kubeconfigMembers, kubeconfigPaths, type Member } from './members.ts'
 import { inBackground, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
 import { serving } from './serve.ts'
+import { createSingleProcessHub } from './single-process-hub.ts'
 
 /** As far back as the page looks. */
 const MONTH_MS = 30 * 24 * minutes(60)
@@ -100,7 +100,7 @@ export async function up({
   const demoRegistry = part<SimulatedRegistry>('demo-registry', () =>
     simulateRegistry({ repositories: demoRepositories }),
   )
-  const collect = collecting({
+  const collect = createSingleProcessHub({
     dataDir,
     logDirectory: () => join(dataDir, 'log'),
     policies: () => policies,
@@ -132,7 +132,7 @@ export async function up({
     metrics,
     logger,
     version,
-    readiness: { log: () => collect.logFault(), agents: () => collect.receivingFault() },
+    readiness: { log: () => collect.logFault(), agents: () => collect.receiverFault() },
   })
 
   // Behind all others: the page and the first rounds do not wait for it.
@@ -149,7 +149,6 @@ export async function up({
         },
         signal,
       )
-      if (batches > 0) await collect.ingester().flushed('history')
       logger.info({ batches, ms: systemClock.now() - at }, 'the simulated past is in history')
     },
     logger,

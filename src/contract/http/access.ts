@@ -56,6 +56,7 @@ export const ExplanationViewSchema = Type.Object({
   filters: Type.Record(Type.String(), FilterSummarySchema),
   item: nullable(Type.Object({ shown: Type.Boolean(), why: Type.String() })),
 })
+/** Why something is shown or hidden: the decision and the policies in the order they are looked at. */
 export type ExplanationView = Static<typeof ExplanationViewSchema>
 
 const ExplainQuery = {
@@ -169,6 +170,7 @@ const FindingSchema = Type.Object({
   path: Type.String(),
   message: Type.String(),
 })
+/** One thing that is wrong or odd in a policy, with its place. */
 export type FindingView = Static<typeof FindingSchema>
 
 export const PolicyViewSchema = Type.Object({
@@ -202,6 +204,7 @@ export const PolicyViewSchema = Type.Object({
   ),
   defaultAccess: Type.String(),
 })
+/** One stored policy with its state and findings. */
 export type PolicyView = Static<typeof PolicyViewSchema>
 
 export const listPolicies = {
@@ -215,6 +218,7 @@ export const listPolicies = {
     response: Type.Object({ items: Type.Array(PolicyViewSchema), generation: Type.String(), semantics: Type.String() }),
   },
 } as const satisfies RouteContract
+/** All stored policies, for administrators. */
 export type PoliciesView = Static<(typeof listPolicies)['schema']['response']>
 
 const SubjectSchema = Type.Object({
@@ -222,6 +226,7 @@ const SubjectSchema = Type.Object({
   email: Type.Optional(Type.String({ maxLength: 1024 })),
   groups: Type.Optional(Type.Array(Type.String({ maxLength: 1024 }), { maxItems: 1000 })),
 })
+/** A person to look at access for: a user with groups. */
 export type SubjectView = Static<typeof SubjectSchema>
 
 /** What one person sees of one cluster: counts after filtering, beside what there is. */
@@ -233,6 +238,7 @@ const SeenSchema = Type.Object({
   filters: Type.Record(Type.String(), FilterSummarySchema),
   counts: Type.Record(Type.String(), Type.Object({ shown: Type.Integer(), of: Type.Integer() })),
 })
+/** What somebody sees of one cluster: permissions, filters, counts. */
 export type SeenView = Static<typeof SeenSchema>
 
 export const accessOf = {
@@ -246,6 +252,7 @@ export const accessOf = {
     response: Type.Object({ subject: SubjectSchema, items: Type.Array(SeenSchema), generation: Type.String() }),
   },
 } as const satisfies RouteContract
+/** What a chosen person sees, cluster by cluster. */
 export type AccessOfView = Static<(typeof accessOf)['schema']['response']>
 
 export const viewAs = {
@@ -280,6 +287,7 @@ const ChangeSchema = Type.Object({
   counts: Type.Record(Type.String(), Type.Object({ before: Type.Integer(), after: Type.Integer() })),
   decidedBy: nullable(DeciderSchema),
 })
+/** What a preview of policies changes for one subject on one cluster. */
 export type AccessChangeView = Static<typeof ChangeSchema>
 
 export const previewPolicies = {
@@ -307,6 +315,7 @@ export const previewPolicies = {
     }),
   },
 } as const satisfies RouteContract
+/** What would change if the given policies were in force. */
 export type PreviewView = Static<(typeof previewPolicies)['schema']['response']>
 
 export const routesAccess: readonly RouteContract[] = [

@@ -3,7 +3,7 @@ import type { HistoryView } from './history.ts'
 import type { PromQlAnswer } from './promql.ts'
 import type { RegistryDetailView, RegistryView } from './registries.ts'
 import type { OwnPoliciesView, PermissionsView } from './session.ts'
-import type { CustomPageView, FleetPageView, SourcesView, SourceTrialView, TypeView } from './types.ts'
+import type { FleetPageView, RowsPageView, SourcesView, SourceTrialView, TypeView } from './types.ts'
 import type {
   ClusterOperatorView,
   ClusterView,
@@ -21,6 +21,7 @@ import type {
 
 // Only types are imported here, so that a page which bundles the client does not carry the schemas.
 
+/** Where the hub is, and how it is asked. */
 export interface ClientOptions {
   /** such as `http://127.0.0.1:8080`; empty for the page's own origin */
   readonly baseUrl: string
@@ -74,13 +75,19 @@ export interface ScopeHistoryQuery extends HistoryQuery {
 }
 
 /** Which rows of a type over the fleet. */
-export interface FleetRowsQuery extends CustomRowsQuery {
+export interface FleetRowsQuery extends RowsPageQuery {
   readonly cluster?: readonly string[]
   readonly labels?: string
 }
 
+/** What a CSV of rows says: words for people, columns of these names alone. */
+export interface CsvQuery {
+  headings?: 'fields' | 'labels'
+  columns?: readonly string[]
+}
+
 /** Which rows of a type; see the route for the forms of `where`. */
-export interface CustomRowsQuery {
+export interface RowsPageQuery {
   readonly limit?: number
   readonly cursor?: string
   readonly order?: 'asc' | 'desc'
@@ -115,8 +122,11 @@ export interface PreviewQuestion {
   readonly subjects?: readonly SubjectView[]
 }
 
+/** The HTTP API as typed calls. Every call throws ApiProblem where the hub answers with an error or not at all. */
 export interface Client {
   session(signal?: AbortSignal): Promise<SessionView>
+  /** Is the hub there? Asks as nobody: a session is not renewed by it. */
+  alive(signal?: AbortSignal): Promise<{ status: string }>
   /** The address a browser goes to for signing in at the identity provider. */
   signInUrl(returnTo?: string): string
   /** Signs the local administrator in; the session comes as a cookie. */
@@ -189,12 +199,12 @@ export interface Client {
   /** Types that MetricSources collect, as far as the caller sees them. */
   types(query?: { cluster?: string }, signal?: AbortSignal): Promise<{ items: readonly TypeView[] }>
   type(type: string, signal?: AbortSignal): Promise<TypeView>
-  customRows(cluster: string, type: string, query?: CustomRowsQuery, signal?: AbortSignal): Promise<CustomPageView>
+  customRows(cluster: string, type: string, query?: RowsPageQuery, signal?: AbortSignal): Promise<RowsPageView>
   /** The address of the same rows as CSV, all of them, for a link; with `headings: 'labels'` in words for people. */
-  fleetRowsCsvUrl(type: string, query?: FleetRowsQuery & { headings?: 'fields' | 'labels' }): string
+  fleetRowsCsvUrl(type: string, query?: FleetRowsQuery & CsvQuery): string
   /** Rows of a type over all clusters, or over these. */
   fleetRows(type: string, query?: FleetRowsQuery, signal?: AbortSignal): Promise<FleetPageView>
-  customRowsCsvUrl(cluster: string, type: string, query?: CustomRowsQuery & { headings?: 'fields' | 'labels' }): string
+  rowsCsvUrl(cluster: string, type: string, query?: RowsPageQuery & CsvQuery): string
   typeHistory(
     cluster: string,
     type: string,
@@ -269,6 +279,7 @@ export function createClient({ baseUrl, fetch: request = fetch, headers = {} }: 
 
   return {
     session: (signal) => get('/api/v1/session', {}, signal),
+    alive: (signal) => get('/healthz', {}, signal),
     signInUrl: (returnTo) => `${base}/api/v1/auth/login${queryText({ returnTo })}`,
     signIn: (username, password, signal) => post('/api/v1/auth/password', { username, password }, signal),
     permissions: (signal) => get('/api/v1/auth/permissions', {}, signal),
@@ -310,7 +321,7 @@ export function createClient({ baseUrl, fetch: request = fetch, headers = {} }: 
     fleetRowsCsvUrl: (type, query) =>
       `${base}/api/v2/rows/${encodeURIComponent(type)}${queryText({ ...query, format: 'csv' })}`,
     fleetRows: (type, query, signal) => get(`/api/v2/rows/${encodeURIComponent(type)}`, { ...query }, signal),
-    customRowsCsvUrl: (cluster, type, query) =>
+    rowsCsvUrl: (cluster, type, query) =>
       `${base}${inCluster(cluster, `types/${encodeURIComponent(type)}`)}${queryText({ ...query, format: 'csv' })}`,
     typeHistory: (cluster, type, query, signal) =>
       get(inCluster(cluster, `types/${encodeURIComponent(type)}/history`), historyQuery(query), signal),

@@ -35,6 +35,9 @@ type SchemaOf<
 
 /** What the server hands a route after validation. */
 export type ParamsOf<C extends RouteContract> = SchemaOf<C, 'params'>
+/** The query of a route, after validation. */
 export type QueryOf<C extends RouteContract> = SchemaOf<C, 'querystring'>
+/** The JSON body of a route, after validation. */
 export type BodyOf<C extends RouteContract> = SchemaOf<C, 'body'>
+/** The body of an answer with status 200. */
 export type AnswerOf<C extends RouteContract> = Static<C['schema']['response']>

@@ -42,12 +42,6 @@ export const openStream = {
           description: 'which rows; none without it',
         }),
       ),
-      parts: Type.Optional(
-        Type.Boolean({
-          description:
-            'rows of long lists come after the snapshot, as events `rows` of some hundred kilobytes each; without it all of them are in the snapshot',
-        }),
-      ),
       lastEventId: Type.Optional(
         Type.String({ maxLength: 500, description: 'as the header Last-Event-ID, for clients that cannot set it' }),
       ),

@@ -14,6 +14,7 @@ export const SpanViewSchema = Type.Object({
   cause: Type.String({ description: `of a loss: ${[...bufferCauses, ...holeCauses].join(', ')}` }),
   count: Type.Integer({ description: 'batches' }),
 })
+/** A stretch of time in which numbers came late, another way, or not at all. */
 export type SpanView = Static<typeof SpanViewSchema>
 
 export const SeriesViewSchema = Type.Object({
@@ -33,6 +34,7 @@ export const HistoryViewSchema = Type.Object({
   series: Type.Array(SeriesViewSchema),
   spans: Type.Array(SpanViewSchema),
 })
+/** Values of metrics over time, with the spans in which they are missing or came another way. */
 export type HistoryView = Static<typeof HistoryViewSchema>
 
 /** More points per series than this are refused with a step that would do. */

@@ -31,12 +31,12 @@ export {
   ApiProblem,
   type Client,
   type ClientOptions,
-  type CustomRowsQuery,
   createClient,
   type ExplainQuery,
   type FleetRowsQuery,
   type HistoryQuery,
   type PreviewQuestion,
+  type RowsPageQuery,
 } from './client.ts'
 export { getCluster, listClusters } from './clusters.ts'
 export type { Access, AnswerOf, BodyOf, ParamsOf, QueryOf, RouteContract } from './contract.ts'
@@ -60,21 +60,17 @@ export { maxPageSize } from './parameters.ts'
 export { healthz, metrics, openApi, readyz } from './probes.ts'
 export { isProblemCode, type ProblemCode, problemStatus } from './problems.ts'
 export {
+  byForm,
   type PromQlAnswer,
   promQlBuildInfo,
   promQlExemplars,
-  promQlExemplarsForm,
   promQlLabels,
-  promQlLabelsForm,
   promQlLabelValues,
   promQlMetadata,
   promQlQuery,
-  promQlQueryForm,
   promQlRange,
-  promQlRangeForm,
   promQlRules,
   promQlSeries,
-  promQlSeriesForm,
 } from './promql.ts'
 export {
   getRegistry,
@@ -98,8 +94,6 @@ export {
   type AggregatedView,
   type AggregationInfoView,
   type ColumnView,
-  type CustomPageView,
-  type CustomRowView,
   type DeclaredSourceView,
   type FleetPageView,
   type FleetRowView,
@@ -108,10 +102,13 @@ export {
   listFleetRows,
   listSources,
   listTypes,
+  type RowLinkView,
+  type RowsPageView,
   type SourceFindingView,
   type SourcesView,
   type SourceTrialView,
   type SourceView,
+  type TableRowView,
   type TypeOnClusterView,
   type TypeView,
   trySource,

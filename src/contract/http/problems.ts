@@ -48,6 +48,8 @@ export const problemStatus = {
   history_timeout: 504,
 } as const
 
+/** A stable code of an error of the API. */
 export type ProblemCode = keyof typeof problemStatus
 
+/** Whether the text is a code of the catalogue. */
 export const isProblemCode = (code: string): code is ProblemCode => Object.hasOwn(problemStatus, code)

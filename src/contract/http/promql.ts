@@ -8,6 +8,7 @@ export const PromQlAnswerSchema = Type.Object({
   data: Type.Object({ resultType: Type.String(), result: Type.Unknown() }),
   warnings: Type.Optional(Type.Array(Type.String())),
 })
+/** The answer of a PromQL query in the shape of the HTTP API of Prometheus. */
 export type PromQlAnswer = Static<typeof PromQlAnswerSchema>
 
 const NamesAnswer = Type.Object({
@@ -41,35 +42,28 @@ const RangeQuery = Type.Object({
   limit: Limit,
 })
 
-const instant = { summary: 'PromQL at one moment, within the clusters of the caller', response: PromQlAnswerSchema }
-const range = { summary: 'PromQL over a range, within the clusters of the caller', response: PromQlAnswerSchema }
-
 export const promQlQuery = {
   method: 'GET',
   url: '/api/v1/query',
   access: 'filtered',
-  schema: { operationId: 'promQlQuery', querystring: InstantQuery, ...instant },
-} as const satisfies RouteContract
-
-export const promQlQueryForm = {
-  method: 'POST',
-  url: '/api/v1/query',
-  access: 'filtered',
-  schema: { operationId: 'promQlQueryForm', form: InstantQuery, ...instant },
+  schema: {
+    operationId: 'promQlQuery',
+    querystring: InstantQuery,
+    summary: 'PromQL at one moment, within the clusters of the caller',
+    response: PromQlAnswerSchema,
+  },
 } as const satisfies RouteContract
 
 export const promQlRange = {
   method: 'GET',
   url: '/api/v1/query_range',
   access: 'filtered',
-  schema: { operationId: 'promQlRange', querystring: RangeQuery, ...range },
-} as const satisfies RouteContract
-
-export const promQlRangeForm = {
-  method: 'POST',
-  url: '/api/v1/query_range',
-  access: 'filtered',
-  schema: { operationId: 'promQlRangeForm', form: RangeQuery, ...range },
+  schema: {
+    operationId: 'promQlRange',
+    querystring: RangeQuery,
+    summary: 'PromQL over a range, within the clusters of the caller',
+    response: PromQlAnswerSchema,
+  },
 } as const satisfies RouteContract
 
 /** `match[]` may stand several times; `start` and `end` count by whole days (UTC), which is how the backend's index knows series. */
@@ -90,39 +84,29 @@ const SeriesAnswer = Type.Object({
   data: Type.Array(Type.Record(Type.String(), Type.String())),
   warnings: Type.Optional(Type.Array(Type.String())),
 })
-const series = { summary: 'Series by selectors, within the clusters of the caller', response: SeriesAnswer }
-const labels = { summary: 'Names of the labels of the series that the caller may ask for', response: NamesAnswer }
-const exemplars = {
-  summary: 'Exemplars: none are kept',
-  response: Type.Object({ status: Type.Literal('success'), data: Type.Array(Type.Unknown(), { maxItems: 0 }) }),
-}
 
 export const promQlSeries = {
   method: 'GET',
   url: '/api/v1/series',
   access: 'filtered',
-  schema: { operationId: 'promQlSeries', querystring: Listing, ...series },
-} as const satisfies RouteContract
-
-export const promQlSeriesForm = {
-  method: 'POST',
-  url: '/api/v1/series',
-  access: 'filtered',
-  schema: { operationId: 'promQlSeriesForm', form: Listing, ...series },
+  schema: {
+    operationId: 'promQlSeries',
+    querystring: Listing,
+    summary: 'Series by selectors, within the clusters of the caller',
+    response: SeriesAnswer,
+  },
 } as const satisfies RouteContract
 
 export const promQlLabels = {
   method: 'GET',
   url: '/api/v1/labels',
   access: 'filtered',
-  schema: { operationId: 'promQlLabels', querystring: Listing, ...labels },
-} as const satisfies RouteContract
-
-export const promQlLabelsForm = {
-  method: 'POST',
-  url: '/api/v1/labels',
-  access: 'filtered',
-  schema: { operationId: 'promQlLabelsForm', form: Listing, ...labels },
+  schema: {
+    operationId: 'promQlLabels',
+    querystring: Listing,
+    summary: 'Names of the labels of the series that the caller may ask for',
+    response: NamesAnswer,
+  },
 } as const satisfies RouteContract
 
 export const promQlLabelValues = {
@@ -142,14 +126,12 @@ export const promQlExemplars = {
   method: 'GET',
   url: '/api/v1/query_exemplars',
   access: 'filtered',
-  schema: { operationId: 'promQlExemplars', querystring: Exemplars, ...exemplars },
-} as const satisfies RouteContract
-
-export const promQlExemplarsForm = {
-  method: 'POST',
-  url: '/api/v1/query_exemplars',
-  access: 'filtered',
-  schema: { operationId: 'promQlExemplarsForm', form: Exemplars, ...exemplars },
+  schema: {
+    operationId: 'promQlExemplars',
+    querystring: Exemplars,
+    summary: 'Exemplars: none are kept',
+    response: Type.Object({ status: Type.Literal('success'), data: Type.Array(Type.Unknown(), { maxItems: 0 }) }),
+  },
 } as const satisfies RouteContract
 
 export const promQlMetadata = {
@@ -209,3 +191,31 @@ export const promQlBuildInfo = {
     }),
   },
 } as const satisfies RouteContract
+
+/** The same question in the body of a POST, as a form: for queries that are too long for an address. */
+export function byForm({ url, access, schema: { operationId, querystring, ...schema } }: RouteContract): RouteContract {
+  return {
+    method: 'POST',
+    url,
+    access,
+    schema: { ...schema, operationId: `${operationId}Form`, ...(querystring && { form: querystring }) },
+  }
+}
+
+/** What is answered of the HTTP API of Prometheus. */
+export const routesPromQl: readonly RouteContract[] = [
+  promQlQuery,
+  byForm(promQlQuery),
+  promQlRange,
+  byForm(promQlRange),
+  promQlLabels,
+  promQlBuildInfo,
+  promQlExemplars,
+  byForm(promQlExemplars),
+  byForm(promQlLabels),
+  promQlMetadata,
+  promQlRules,
+  promQlSeries,
+  byForm(promQlSeries),
+  promQlLabelValues,
+]

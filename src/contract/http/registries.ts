@@ -37,6 +37,7 @@ export const RegistryViewSchema = Type.Object({
   error: Type.String(),
   warnings: Type.Array(Type.Object({ code: Type.String(), message: Type.String() })),
 })
+/** One container registry with its last probe. */
 export type RegistryView = Static<typeof RegistryViewSchema>
 
 export const RegistryDetailSchema = Type.Intersect([
@@ -47,6 +48,7 @@ export const RegistryDetailSchema = Type.Intersect([
     }),
   }),
 ])
+/** One registry with its probes of the last 24 hours. */
 export type RegistryDetailView = Static<typeof RegistryDetailSchema>
 
 export const listRegistries = {

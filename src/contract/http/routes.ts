@@ -7,22 +7,7 @@ import { listDeployments, listNamespaces } from './namespaces.ts'
 import { getNode, listNodes } from './nodes.ts'
 import { listClusterOperators, listOperators } from './operators.ts'
 import { healthz, metrics, openApi, readyz } from './probes.ts'
-import {
-  promQlBuildInfo,
-  promQlExemplars,
-  promQlExemplarsForm,
-  promQlLabels,
-  promQlLabelsForm,
-  promQlLabelValues,
-  promQlMetadata,
-  promQlQuery,
-  promQlQueryForm,
-  promQlRange,
-  promQlRangeForm,
-  promQlRules,
-  promQlSeries,
-  promQlSeriesForm,
-} from './promql.ts'
+import { routesPromQl } from './promql.ts'
 import { getRegistry, listRegistries, v1RegistriesStatus } from './registries.ts'
 import { search } from './search.ts'
 import { authLogout, authMe, authPermissions, authStatus, getSession } from './session.ts'
@@ -56,20 +41,7 @@ export const routes: readonly RouteContract[] = [
   v1NodeHistory,
   getHistory,
   typeHistory,
-  promQlQuery,
-  promQlQueryForm,
-  promQlRange,
-  promQlRangeForm,
-  promQlLabels,
-  promQlBuildInfo,
-  promQlExemplars,
-  promQlExemplarsForm,
-  promQlLabelsForm,
-  promQlMetadata,
-  promQlRules,
-  promQlSeries,
-  promQlSeriesForm,
-  promQlLabelValues,
+  ...routesPromQl,
   openStream,
   listClusters,
   getCluster,

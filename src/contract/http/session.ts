@@ -72,6 +72,7 @@ export const authPermissions = {
     }),
   },
 } as const satisfies RouteContract
+/** What the caller may see, cluster by cluster, and which policy decided. */
 export type PermissionsView = Static<(typeof authPermissions)['schema']['response']>
 
 export const authLogout = {
@@ -85,4 +86,5 @@ export const authLogout = {
   },
 } as const satisfies RouteContract
 
+/** The policies about the caller; other subjects are left out. */
 export type OwnPoliciesView = Static<(typeof authPolicies)['schema']['response']>

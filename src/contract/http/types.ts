@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import type { RouteContract } from './contract.ts'
 import { Filter, Name, PageQuery } from './parameters.ts'
-import { PartViewSchema } from './views.ts'
+import { HealthSchema, PartViewSchema } from './views.ts'
 
 /**
  * What MetricSources collect, as the API shows it: types (by `resourceTypeName`), their rows on one cluster, their aggregations.
@@ -9,6 +9,8 @@ import { PartViewSchema } from './views.ts'
  */
 const nullable = <T extends import('typebox').TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])
+/** Of kind `any` a list or an object, too. */
+const Value = Type.Union([Scalar, Type.Array(Type.Unknown()), Type.Record(Type.String(), Type.Unknown())])
 const Document = (description: string) =>
   Type.Object({}, { additionalProperties: true, description: `${description}; readers ignore unknown fields` })
 
@@ -21,8 +23,32 @@ export const ColumnViewSchema = Type.Object({
   unit: UnitSchema,
   computed: Type.Boolean(),
   extra: Type.Boolean({ description: 'shown only where somebody asks for it' }),
-  refersTo: nullable(Type.Literal('node', { description: 'values name an object of this kind on the same cluster' })),
+  restricted: Type.Boolean({ description: 'null, too, where policies hide what it is taken from' }),
+  absence: Type.Enum(['none', 'unknown'], {
+    description: 'what null means: the object has none, or it was not measured, computed or told',
+  }),
+  health: nullable(
+    Type.Record(Type.String(), HealthSchema, {
+      description:
+        'what a word says of the object, `degraded` where it is not named; rows are sorted by that, the worst first',
+    }),
+  ),
+  amount: nullable(
+    Type.Object(
+      { of: Type.String(), what: Type.Enum(['share', 'used', 'requested', 'allocatable', 'capacity']) },
+      {
+        description:
+          'one of the amounts of a resource; the share is the used, else the requested part of what is allocatable',
+      },
+    ),
+  ),
+  refersTo: nullable(
+    Type.Enum(['node', 'object'], {
+      description: 'values name a node of the cluster, or an object of the namespace as Kind/name',
+    }),
+  ),
 })
+/** One column of a kind of row: label, kind and unit. */
 export type ColumnView = Static<typeof ColumnViewSchema>
 
 export const AggregationInfoViewSchema = Type.Object({
@@ -33,10 +59,12 @@ export const AggregationInfoViewSchema = Type.Object({
   unit: UnitSchema,
   hasHistory: Type.Boolean({ description: 'kept over time: a metric of scope custom' }),
 })
+/** How an aggregation is declared: what it computes, and its unit. */
 export type AggregationInfoView = Static<typeof AggregationInfoViewSchema>
 
 /** A value, or one per group; null: of nothing. */
 export const AggregatedSchema = Type.Union([Scalar, Type.Record(Type.String(), Scalar)])
+/** Result of one aggregation: a value, or a value per group; null: none, or hidden. */
 export type AggregatedView = Static<typeof AggregatedSchema>
 
 /** One MetricSource that is in force, without anything of the clusters. */
@@ -45,16 +73,18 @@ export const SourceViewSchema = Type.Object({
   type: Type.String(),
   title: Type.String({ description: 'for people' }),
   names: Type.Array(Type.String(), { description: 'what people type for it: plural, singular, short names' }),
-  isDeclared: Type.Boolean({ description: 'by a MetricSource; else it is a kind that every cluster has' }),
+  isDeclared: Type.Boolean({ description: 'by a MetricSource; else it is a kind that is compiled in' }),
   apiVersion: Type.String(),
   kind: Type.String(),
   scope: Type.Union([Type.Literal('Namespaced'), Type.Literal('Cluster')]),
   hash: Type.String(),
   intervalMs: Type.Integer(),
   watch: Type.Boolean(),
+  sort: Type.String({ description: 'the column of the usual order' }),
   columns: Type.Array(ColumnViewSchema),
   aggregations: Type.Array(AggregationInfoViewSchema, { description: 'those the caller may see somewhere' }),
 })
+/** A kind of row as the API describes it: columns, aggregations, interval. */
 export type SourceView = Static<typeof SourceViewSchema>
 
 /** A type on one cluster, for the caller. */
@@ -77,34 +107,60 @@ export const TypeOnClusterSchema = Type.Object({
     Type.Record(Type.String(), AggregatedSchema, { description: 'null: measurements are not for the caller' }),
   ),
 })
+/** How one type stands on one cluster: outcome, age, counts, errors. */
 export type TypeOnClusterView = Static<typeof TypeOnClusterSchema>
 
 export const TypeViewSchema = Type.Object({
   type: Type.String(),
   sources: Type.Array(SourceViewSchema, { description: 'of one type name there should be one; the first is shown' }),
   clusters: Type.Array(TypeOnClusterSchema, { description: 'clusters the caller sees it on, by name' }),
-  count: Type.Integer({ description: 'rows the caller may see, over all clusters' }),
+  count: nullable(Type.Integer({ description: 'rows the caller may see, over all clusters; null: none was read' })),
 })
+/** One type with how it stands on each cluster of the caller. */
 export type TypeView = Static<typeof TypeViewSchema>
 
-export const CustomRowViewSchema = Type.Object({
+export const RowLinkViewSchema = Type.Object({
+  column: nullable(Type.String({ description: 'whose value leads there; null: the namespace' })),
+  type: Type.String({ description: 'nodes, namespaces, or a type of rows' }),
+  id: Type.String({ description: 'of the row there' }),
+})
+export type RowLinkView = Static<typeof RowLinkViewSchema>
+
+export const TableRowViewSchema = Type.Object({
   id: Type.String({ description: 'namespace/name, or name' }),
   namespace: Type.String({ description: 'empty for objects of the cluster' }),
   name: Type.String(),
   labels: Type.Record(Type.String(), Type.String()),
-  values: Type.Record(Type.String(), Scalar),
+  values: Type.Record(Type.String(), Value),
+  reference: Type.Optional(Type.String({ description: 'how other rows name it: Kind/name; where some may' })),
+  links: Type.Optional(Type.Array(RowLinkViewSchema, { description: 'to what is collected and the caller may see' })),
 })
-export type CustomRowView = Static<typeof CustomRowViewSchema>
+/** One row of one type on one cluster. */
+export type TableRowView = Static<typeof TableRowViewSchema>
 
 /** Rows of one type on one cluster, with what goes for all of them. */
-export const CustomPageSchema = Type.Object({
-  items: Type.Array(CustomRowViewSchema),
+export const RowsPageSchema = Type.Object({
+  items: Type.Array(TableRowViewSchema),
   total: Type.Integer({ description: 'rows the caller may see that pass the filters of the question' }),
   next: nullable(Type.String()),
   source: SourceViewSchema,
   on: TypeOnClusterSchema,
+  referredBy: Type.Optional(
+    Type.Array(
+      Type.Object({
+        type: Type.String(),
+        column: Type.String(),
+        title: Type.String({ description: 'what those rows are to the object they name' }),
+        kinds: Type.Array(Type.String(), { description: 'of objects that are named so' }),
+      }),
+      {
+        description: 'columns of types whose values may be references of these rows',
+      },
+    ),
+  ),
 })
-export type CustomPageView = Static<typeof CustomPageSchema>
+/** One page of rows of one type on one cluster, with how they were collected. */
+export type RowsPageView = Static<typeof RowsPageSchema>
 
 const TypeName = Type.String({ minLength: 1, maxLength: 63, description: 'resource type name' })
 
@@ -147,7 +203,8 @@ const RowsQuery = {
   where: Type.Optional(
     Type.Array(Type.String({ minLength: 3, maxLength: 512 }), {
       maxItems: 10,
-      description: '`field=text`, `field!=text`, `field>number`, `field<number` (repeatable, all must hold)',
+      description:
+        '`field=text`, `field~part`, `field>number`, and `!=`, `!~`, `<`, `>=`, `<=`; `*` is any field of `~`. `||` stands between alternatives (repeatable, all must hold)',
     }),
   ),
   sort: Type.Optional(
@@ -164,13 +221,20 @@ const RowsQuery = {
         'of the CSV; `labels`: units in the headings, times in RFC 3339, yes and no, and the columns Cluster, Display name and As of',
     }),
   ),
+  columns: Type.Optional(
+    Type.Array(Type.String({ maxLength: 128 }), {
+      maxItems: 200,
+      description: 'of the CSV: only columns of these names, besides where each row is (repeatable)',
+    }),
+  ),
   ...PageQuery,
 }
 
 export const FleetRowSchema = Type.Object({
   cluster: Type.String(),
-  ...CustomRowViewSchema.properties,
+  ...TableRowViewSchema.properties,
 })
+/** One row of one type, with its cluster. */
 export type FleetRowView = Static<typeof FleetRowSchema>
 
 /** Rows of one type over all clusters the caller sees it on. */
@@ -181,6 +245,7 @@ export const FleetPageSchema = Type.Object({
   source: nullable(SourceViewSchema),
   clusters: Type.Array(TypeOnClusterSchema, { description: 'how fresh the rows of each cluster are, by name' }),
 })
+/** One page of rows of one type over all clusters of the caller. */
 export type FleetPageView = Static<typeof FleetPageSchema>
 
 export const listFleetRows = {
@@ -210,7 +275,7 @@ export const listCustomRows = {
     summary: 'Rows of one type on one cluster; with format=csv or Accept: text/csv all of them as CSV',
     params: Type.Object({ name: Name('cluster'), type: TypeName }),
     querystring: Type.Object(RowsQuery),
-    response: CustomPageSchema,
+    response: RowsPageSchema,
   },
 } as const satisfies RouteContract
 
@@ -224,6 +289,7 @@ export const SourceFindingSchema = Type.Object({
   at: nullable(Type.Object({ text: Type.String(), from: Type.Integer(), to: Type.Integer() })),
   suggestion: nullable(Type.String()),
 })
+/** One thing the compiler says of a declaration, with its place. */
 export type SourceFindingView = Static<typeof SourceFindingSchema>
 
 export const SourceTrialSchema = Type.Object({
@@ -235,7 +301,7 @@ export const SourceTrialSchema = Type.Object({
       part: PartViewSchema,
       truncated: Type.Boolean(),
       durationMs: Type.Integer(),
-      items: Type.Array(CustomRowViewSchema, { description: 'the first 200' }),
+      items: Type.Array(TableRowViewSchema, { description: 'the first 200' }),
       total: Type.Integer(),
       aggregations: Type.Record(Type.String(), AggregatedSchema),
       reports: Type.Array(
@@ -254,6 +320,7 @@ export const SourceTrialSchema = Type.Object({
   /** why nothing was read, for people; null where something was, or nothing was asked for */
   note: nullable(Type.String()),
 })
+/** What a trial of a declaration found, and its rows where a cluster was named. */
 export type SourceTrialView = Static<typeof SourceTrialSchema>
 
 /** Compiles, and reads a chosen cluster once; stores nothing. */
@@ -280,6 +347,7 @@ export const DeclaredSourceSchema = Type.Object({
   rows: Type.Integer(),
   errors: Type.Integer({ description: 'clusters whose last collection failed or was not whole' }),
 })
+/** A MetricSource in force, with its declaration. */
 export type DeclaredSourceView = Static<typeof DeclaredSourceSchema>
 
 export const listSources = {
@@ -295,6 +363,7 @@ export const listSources = {
     }),
   },
 } as const satisfies RouteContract
+/** MetricSources in force, and the functions of the expression language. */
 export type SourcesView = Static<(typeof listSources)['schema']['response']>
 
 // ── the documented routes ────────────────────────────────────────────────────────────────────────────────────────────

@@ -15,12 +15,14 @@ import {
  */
 const nullable = <T extends import('typebox').TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
+/** When a value was seen and received, and who collected it. */
 export const FreshnessSchema = Type.Object({
   observedAt: Type.Integer({ description: "by the collector's clock, ms since the Unix epoch" }),
   receivedAt: Type.Integer({ description: "by the hub's clock, ms since the Unix epoch" }),
   source: Type.Union([Type.Literal('pull'), Type.Literal('push')]),
 })
 
+/** Health of a cluster as the state says it. */
 export const HealthSchema = Type.Union([
   Type.Literal('healthy'),
   Type.Literal('degraded'),
@@ -42,6 +44,7 @@ export const PartViewSchema = Type.Object({
   freshness: nullable(FreshnessSchema),
   count: Type.Integer({ description: 'items the caller may see' }),
 })
+/** How the last read of one type of snapshot ended. */
 export type PartView = Static<typeof PartViewSchema>
 
 const Capacity = Type.Object({
@@ -69,8 +72,10 @@ export const AgentViewSchema = Type.Object({
     Type.String({ description: 'which process of the hub owns the cluster and its stream; absent: one owns all' }),
   ),
 })
+/** The agent of one cluster as the API shows it. Times are milliseconds since the Unix epoch. */
 export type AgentView = Static<typeof AgentViewSchema>
 
+/** One cluster: health, ages, capacity and counts. Cores, bytes, milliseconds since the Unix epoch; null: not known, or hidden. */
 export const ClusterViewSchema = Type.Object({
   name: Type.String(),
   displayName: Type.String(),
@@ -122,8 +127,10 @@ export const ClusterViewSchema = Type.Object({
   heartbeats: Type.Array(Type.Object({ at: Type.Integer(), health: HealthSchema, durationMs: Type.Integer() })),
   parts: Type.Record(Type.String(), PartViewSchema),
 })
+/** One cluster as one caller sees it. */
 export type ClusterView = Static<typeof ClusterViewSchema>
 
+/** One node with its freshness; null: not known, or hidden. */
 export const NodeViewSchema = Type.Intersect([
   Type.Omit(NodeSnapshotSchema, ['pods', 'requested']),
   Type.Object({
@@ -133,7 +140,9 @@ export const NodeViewSchema = Type.Intersect([
     freshness: FreshnessSchema,
   }),
 ])
+/** One node as one caller sees it. */
 export type NodeView = Static<typeof NodeViewSchema>
+/** One namespace with its freshness and counts. */
 export const NamespaceViewSchema = Type.Intersect([
   NamespaceSnapshotSchema,
   Type.Object({
@@ -143,28 +152,37 @@ export const NamespaceViewSchema = Type.Intersect([
     deployments: nullable(Type.Integer()),
   }),
 ])
+/** One namespace as one caller sees it. */
 export type NamespaceView = Static<typeof NamespaceViewSchema>
+/** One deployment with its freshness. */
 export const DeploymentViewSchema = Type.Intersect([
   DeploymentSnapshotSchema,
   Type.Object({ cluster: Type.String(), freshness: FreshnessSchema }),
 ])
+/** One deployment as one caller sees it. */
 export type DeploymentView = Static<typeof DeploymentViewSchema>
+/** One operator of OLM with its freshness. */
 export const OperatorViewSchema = Type.Intersect([
   OperatorSnapshotSchema,
   Type.Object({ cluster: Type.String(), freshness: FreshnessSchema }),
 ])
+/** One operator of OLM as one caller sees it. */
 export type OperatorView = Static<typeof OperatorViewSchema>
+/** One OpenShift cluster operator with its freshness. */
 export const ClusterOperatorViewSchema = Type.Intersect([
   ClusterOperatorSnapshotSchema,
   Type.Object({ cluster: Type.String(), freshness: FreshnessSchema }),
 ])
+/** One OpenShift cluster operator as one caller sees it. */
 export type ClusterOperatorView = Static<typeof ClusterOperatorViewSchema>
+/** One published change of a cluster. */
 export const EventViewSchema = Type.Object({
   type: Type.String(),
   cluster: Type.String(),
   at: Type.Integer(),
   data: nullable(Type.Record(Type.String(), Type.Unknown())),
 })
+/** One published change of a cluster, as far as the caller may know of it. */
 export type EventView = Static<typeof EventViewSchema>
 
 /** A page of a list. `total` counts what the caller may see after filters; `next` is the cursor of the next page. */
@@ -175,6 +193,7 @@ export const PageOf = <T extends import('typebox').TSchema>(item: T) =>
     next: nullable(Type.String()),
     part: nullable(PartViewSchema),
   })
+/** One page of a list. `next` is the cursor of the page after it. */
 export interface PageView<T> {
   readonly items: readonly T[]
   readonly total: number
@@ -199,6 +218,7 @@ export const SearchHitSchema = Type.Object({
   type: Type.Optional(Type.String({ description: 'of kind custom: its resource type name' })),
   namespace: Type.Optional(Type.String({ description: 'of kind custom: empty for objects of the cluster' })),
 })
+/** One thing that a search found, with its cluster. */
 export type SearchHit = Static<typeof SearchHitSchema>
 
 /** Every answer of 400 and more. */
@@ -208,6 +228,7 @@ export const ProblemSchema = Type.Object({
   requestId: Type.String(),
   retryAfterSeconds: Type.Optional(Type.Integer()),
 })
+/** The body of every error: a stable code, a sentence for people, the id of the request. */
 export type Problem = Static<typeof ProblemSchema>
 
 /**
@@ -220,12 +241,9 @@ export type StreamMessage =
   | {
       kind: 'snapshot'
       clusters: ClusterView[]
-      /** `total`, with parts=true only: how many there are; those that `items` lacks follow as `rows` */
-      rows: { type: RowType; cluster: string; items: RowView[]; part: PartView | null; total?: number }[]
+      rows: { type: RowType; cluster: string; items: RowView[]; part: PartView | null }[]
       now: number
     }
-  /** with parts=true: further rows of the snapshot before it; no `change` comes before the `last` of all */
-  | { kind: 'rows'; type: RowType; cluster: string; items: RowView[]; last: boolean; now: number }
   | { kind: 'change'; changes: StreamChange[]; now: number }
   /** what the caller may see changed: a snapshot follows and replaces everything held */
   | { kind: 'access'; reason: 'policies' | 'time'; now: number }
@@ -236,8 +254,11 @@ export type StreamMessage =
   /** every 5 s: the hub's clock, for true ages */
   | { kind: 'heartbeat'; now: number }
 
+/** Types of snapshot that have rows of their own on a cluster. */
 export type RowType = 'node' | 'namespace' | 'deployment' | 'operator' | 'clusterOperator'
+/** A row of any type, as one caller sees it. */
 export type RowView = NodeView | NamespaceView | DeploymentView | OperatorView | ClusterOperatorView
+/** One difference that a stream tells its client. */
 export type StreamChange =
   | { op: 'put'; type: 'cluster'; view: ClusterView }
   | { op: 'remove'; type: 'cluster'; cluster: string }
@@ -271,4 +292,5 @@ export const SessionViewSchema = Type.Object({
   provisional: nullable(Type.String()),
   version: Type.String(),
 })
+/** Who asks, how to sign in, and which version answers. */
 export type SessionView = Static<typeof SessionViewSchema>

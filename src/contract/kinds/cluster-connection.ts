@@ -192,6 +192,9 @@ export const clusterConnection = defineKind({
   },
 })
 
+/** What an administrator declares of a cluster: endpoint, credentials, intervals in seconds, who collects. */
 export type ClusterConnectionSpec = Static<typeof Spec>
+/** What the hub reports of it: phase, conditions, endpoint and agent; times as RFC 3339. */
 export type ClusterConnectionStatus = Static<typeof Status>
+/** The object as the hub's API keeps it. */
 export type ClusterConnection = KindObject<ClusterConnectionSpec, ClusterConnectionStatus>

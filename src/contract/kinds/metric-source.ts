@@ -164,9 +164,9 @@ const Count = (description: string) => Type.Optional(Type.Integer({ minimum: 0, 
 const Status = Type.Object(
   {
     phase: Type.Optional(
-      OneOf(['Active', 'Degraded', 'Error', 'Disabled'], {
+      OneOf(['Pending', 'Active', 'Degraded', 'Error', 'Disabled'], {
         description:
-          'Error: the declaration cannot be used, or no cluster could be read by it; Degraded: some clusters could not',
+          'Pending: no cluster was read by this revision yet; Active: every cluster that answers and serves the kind was; Degraded: some could not be read; Error: none could, none serves the kind, or the declaration cannot be used',
       }),
     ),
     lastCollectionTime: Type.Optional(
@@ -245,13 +245,16 @@ export const metricSource = defineKind({
         { name: 'phase', path: '.status.phase' },
         { name: 'capacity', path: '.status.capacity.storage', type: 'bytes' },
       ],
-      computed: [{ name: 'capacityGiB', expression: 'round(capacity / 1073741824, 2)' }],
+      computed: [{ name: 'capacityGiB', expression: 'if(capacity > 0, round(capacity / 1073741824, 2), null)' }],
       aggregations: [{ name: 'total_capacity_bytes', function: 'sum', field: 'capacity' }],
       rbac: { resourceTypeName: 'pvc' },
     },
   },
 })
 
+/** Which objects are read, which fields become columns, what is computed and aggregated; intervals in seconds. */
 export type MetricSourceSpec = Static<typeof Spec>
+/** What the hub found: phase, conditions, findings of the compilation, and how collection stands on each cluster. */
 export type MetricSourceStatus = Static<typeof Status>
+/** The object as the hub's API keeps it. */
 export type MetricSource = KindObject<MetricSourceSpec, MetricSourceStatus>

@@ -217,8 +217,11 @@ const Status = Type.Object(
   { description: 'what is' },
 )
 
+/** Subjects, effect, priority, life and the clusters and filters a policy is about. */
 export type MonitorAccessPolicySpec = Static<typeof Spec>
+/** Whether the policy is in force, with the findings of its compilation. */
 export type MonitorAccessPolicyStatus = Static<typeof Status>
+/** The object as the hub's API keeps it. */
 export type MonitorAccessPolicy = KindObject<MonitorAccessPolicySpec, MonitorAccessPolicyStatus>
 
 /** Who may see what: subjects, clusters and filters, Allow or Deny. */

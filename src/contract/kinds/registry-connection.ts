@@ -129,6 +129,9 @@ export const registryConnection = defineKind({
   },
 })
 
+/** Address, credentials and checks of a container registry; intervals in seconds. */
 export type RegistryConnectionSpec = Static<typeof Spec>
+/** What the last probe found, with its time as RFC 3339. */
 export type RegistryConnectionStatus = Static<typeof Status>
+/** The object as the hub's API keeps it. */
 export type RegistryConnection = KindObject<RegistryConnectionSpec, RegistryConnectionStatus>

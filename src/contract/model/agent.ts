@@ -35,6 +35,7 @@ export type SequenceRange = readonly [first: number, last: number]
 
 /** Why the buffer of an agent does not have what it once had. */
 export const bufferCauses = ['thinned', 'dropped', 'damaged'] as const
+/** Why an agent lost batches of its own buffer. */
 export type BufferCause = (typeof bufferCauses)[number]
 /**
  * Why history has nothing of a cluster: the hub, which reads it itself, did not run; its disk, or its log within its bound, had no room;
@@ -52,6 +53,7 @@ export const holeCauses = [
   'agent_down',
   'not_received',
 ] as const
+/** Why the history of a cluster has a hole. */
 export type HoleCause = (typeof holeCauses)[number]
 
 /** Batches that will never come: thinned or dropped because the buffer was full, or damaged in it. */

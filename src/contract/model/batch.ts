@@ -1,25 +1,8 @@
-import type { CustomFacts, CustomPart, SourceId } from './custom.ts'
+import type { Source } from './freshness.ts'
 import type { ClusterName } from './names.ts'
+import type { RowsFacts, RowsPart, SourceId } from './rows.ts'
 import type { SnapshotOf, SnapshotType } from './snapshots.ts'
 import type { Table } from './table.ts'
-
-/** Who collected: the hub itself, or an agent beside the cluster. */
-export type Source = 'pull' | 'push'
-
-/** When a value was seen where it lives, when the hub had it, and how it came. Ages are computed from `observedAt`. */
-export interface Freshness {
-  /** by the collector's clock, ms since the Unix epoch */
-  readonly observedAt: number
-  /** by the hub's clock, ms since the Unix epoch */
-  readonly receivedAt: number
-  readonly source: Source
-}
-
-/**
- * How a read ended. Empty is `complete` with no items; the others are not empty:
- * `absent` the cluster does not serve it, `forbidden` we may not read it, `unreachable` no usable answer came.
- */
-export type Outcome = 'complete' | 'absent' | 'forbidden' | 'unreachable'
 
 /**
  * What one collector says of one type of snapshot. `complete` replaces all items of the type; `changed` is a complete read
@@ -53,6 +36,9 @@ export type Part<T extends SnapshotType = SnapshotType> = {
       }
 }[T]
 
+/** `origin` of collectors of the original: the hub numbers what they send, in the order in which it comes. */
+export const ORIGINAL_ORIGIN = 'original'
+
 /**
  * The snapshots one cluster sends together. Types not named in `parts` keep what they had.
  * `sequence` rises by at least one per batch of an origin; one that was accepted before is acknowledged and dropped.
@@ -74,12 +60,12 @@ export interface Batch {
   readonly durationMs: number
   readonly parts: readonly Part[]
   /** what MetricSources saw; each source at most once. Sources not named keep what they had */
-  readonly custom?: readonly CustomPart[]
+  readonly tables?: readonly RowsPart[]
   /** how many deployments the cluster has, from a collector that counts them and names none; absent: it says nothing */
   readonly deploymentCount?: number
   /**
-   * Made between two rounds, for MetricSources alone: it says nothing of the cluster's health, and is no heartbeat.
-   * Such a batch has no `parts` and no `failure`.
+   * A step between two rounds: what it names is as new as it is, what it does not name is as it was. It is no heartbeat, and says
+   * nothing of the cluster's health unless nodes moved. Such a batch has no `failure`.
    */
   readonly partial?: boolean
   /** Set when the round as a whole failed (no connection, no credentials): why, for people. */
@@ -88,7 +74,7 @@ export interface Batch {
 
 /** All items of each type as of one batch: what `changed` parts of the next are a difference to. */
 export type BatchView = { readonly [T in SnapshotType]?: ReadonlyMap<string, SnapshotOf<T>> } & {
-  readonly custom?: ReadonlyMap<SourceId, Table>
+  readonly tables?: ReadonlyMap<SourceId, Table>
   /** what the last complete collection of each said besides, so that it is told once */
-  readonly customFacts?: ReadonlyMap<SourceId, CustomFacts & { readonly hash: string }>
+  readonly tableFacts?: ReadonlyMap<SourceId, RowsFacts & { readonly hash: string }>
 }

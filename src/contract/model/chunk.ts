@@ -1,6 +1,7 @@
 import { type Column, columnInOrder, columnOf, columnWith, MAX_CHUNK_ROWS } from './column.ts'
-import { bytesOfJson, type JsonValue } from './json.ts'
+import { bytesOfJson, type JsonValue, sameJson } from './json.ts'
 
+/** Labels of an object, as Kubernetes has them. */
 export type Labels = Readonly<Record<string, string>>
 
 /** Namespaces and names of a chunk. Chunks that differ in their values only share them. */
@@ -56,17 +57,32 @@ export interface RowReader {
   readonly namespace: (row: number) => string
   readonly name: (row: number) => string
   readonly labels: (row: number) => Labels
-  readonly values: readonly ((row: number) => JsonValue)[]
+  /** of the field at this place */
+  readonly value: (at: number, row: number) => JsonValue
 }
 
-/** The chunk with what comes to these rows: `put`, from row `first`. Namespaces and names are as they were. */
+/**
+ * The chunk with what comes to these rows: `put`, from row `first`. Namespaces and names are as they were; the very same chunk where
+ * nothing differs.
+ */
 export function chunkWith(chunk: Chunk, rows: readonly number[], put: RowReader, first: number): Chunk {
   const size = sizeOf(chunk)
-  return {
-    keys: chunk.keys,
-    labels: columnWith(chunk.labels, size, rows, (i) => put.labels(first + i)),
-    columns: chunk.columns.map((column, at) => columnWith(column, size, rows, (i) => read(put, at)(first + i))),
+  const labels = columnWith(chunk.labels, size, rows, (i) => put.labels(first + i))
+  let columns: Column[] | undefined
+  for (let at = 0; at < chunk.columns.length; at++) {
+    const column = chunk.columns[at] as Column
+    if (isSameAt(column, at, rows, put, first)) continue
+    columns ??= [...chunk.columns]
+    columns[at] = columnWith(column, size, rows, (i) => put.value(at, first + i))
   }
+  return columns || labels !== chunk.labels ? { keys: chunk.keys, labels, columns: columns ?? chunk.columns } : chunk
+}
+
+function isSameAt(column: Column, at: number, rows: readonly number[], put: RowReader, first: number): boolean {
+  for (let i = 0; i < rows.length; i++) {
+    if (!sameJson(column.at(rows[i] as number), put.value(at, first + i))) return false
+  }
+  return true
 }
 
 /** Rows of a chunk in rising order, all of them where there is no order; -1 - i is row i of what is put between them. */
@@ -76,8 +92,7 @@ export interface Piece {
 }
 
 const rowsOf = ({ chunk, order }: Piece): number => order?.length ?? sizeOf(chunk)
-/** Of a table without rows it is never called. */
-const read = ({ values }: RowReader, at: number) => values[at] as (row: number) => JsonValue
+const read = (put: RowReader, at: number) => (row: number) => put.value(at, row)
 
 /**
  * Chunks of all these rows, none too large or too small. Whole chunks stay the very same wherever they can.

@@ -126,6 +126,17 @@ describe('infoDocument', () => {
       version_state: 'Completed',
     })
   })
+
+  it('says nothing of updates where nobody read of them: as a collector of the original tells of OpenShift', () => {
+    const told = aCluster({
+      distribution: 'openshift',
+      version: '4.16.3',
+      platform: 'OpenShift',
+      channel: 'stable-4.16',
+    })
+    expect(infoDocument(told, 'https://api')).not.toHaveProperty('update_available')
+    expect(infoDocument({ ...told, versionState: 'Completed' }, '')).toHaveProperty('update_available', false)
+  })
 })
 
 describe('nodeStatus', () => {

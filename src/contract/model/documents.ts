@@ -1,4 +1,5 @@
 import type { ClusterStatus, ConnectionFacts, FleetEvent } from './fleet.ts'
+import type { Readiness } from './readiness.ts'
 import type { SeenNode } from './seen.ts'
 import type {
   ClusterOperatorSnapshot,
@@ -38,6 +39,7 @@ export function documentText(document: unknown): string {
 
 /** `credentialsRef` is for the documented Redis key only: nothing else may show it. */
 export type SpecDocument = ReturnType<typeof specDocument>
+/** The connection of a cluster as documented; intervals in seconds. */
 export function specDocument(connection: ConnectionFacts) {
   const { displayName, endpoint, credentialsRef, labels, intervalMs, timeoutMs } = connection
   return {
@@ -51,6 +53,7 @@ export function specDocument(connection: ConnectionFacts) {
 
 /** `last_check` is left out before the first round. */
 export type StatusDocument = ReturnType<typeof statusDocument>
+/** Health of a cluster as documented. */
 export function statusDocument({ health, message, checkedAt }: ClusterStatus) {
   return { health, message, ...(checkedAt !== null && { last_check: documentTime(checkedAt) }) }
 }
@@ -78,7 +81,10 @@ export function infoDocument(cluster: ClusterSnapshot, endpoint: string): Record
     version_state: cluster.versionState,
   }
   const known = Object.entries(all).filter(([, value]) => value !== null && value !== false)
-  if (cluster.distribution === 'openshift') known.push(['update_available', cluster.updateVersion !== null])
+  // What a collector of the original tells of OpenShift says nothing of updates.
+  const isStatusRead = [cluster.image, cluster.versionState, cluster.updateVersion].some((said) => said !== null)
+  if (cluster.distribution === 'openshift' && isStatusRead)
+    known.push(['update_available', cluster.updateVersion !== null])
   return sorted(Object.fromEntries(known))
 }
 
@@ -88,6 +94,10 @@ export function infoDocument(cluster: ClusterSnapshot, endpoint: string): Record
  * @param nodes null: not read
  */
 export type MetricsDocument = ReturnType<typeof metricsDocument>
+/**
+ * The Redis document `cluster:<name>:metrics`: cores, bytes and counts, as the original writes it. `at` in ms since the Unix
+ * epoch.
+ */
 export function metricsDocument(totals: ClusterTotals, nodes: Iterable<Readiness> | null, at: number | null) {
   const { namespaces, pods, deployments } = totals
   return {
@@ -106,13 +116,13 @@ export function metricsDocument(totals: ClusterTotals, nodes: Iterable<Readiness
   }
 }
 
+/** Names of namespaces as documented. */
 export type NamespacesDocument = ReturnType<typeof namespacesDocument>
+/** Names of namespaces, sorted, as documented. */
 export function namespacesDocument(namespaces: Iterable<NamespaceSnapshot>, at: number | null) {
   const names = [...namespaces].map(({ name }) => name).sort()
   return { namespaces: names, count: names.length, timestamp: documentTime(at) }
 }
-
-type Readiness = Pick<NodeSnapshot, 'ready' | 'unschedulable'>
 
 /** One word for a node, as the documents have it. NotReady is never hidden by a cordon. */
 export function nodeStatus(node: Readiness): 'Ready' | 'NotReady' | 'SchedulingDisabled' | 'Unknown' {
@@ -120,13 +130,6 @@ export function nodeStatus(node: Readiness): 'Ready' | 'NotReady' | 'SchedulingD
   if (node.unschedulable) return 'SchedulingDisabled'
   return node.ready === 'ready' ? 'Ready' : 'Unknown'
 }
-
-/**
- * Whether a node is to be counted as not ready. A collector of the original says of a cordoned node that it is cordoned and
- * nothing of its readiness: to drain a node is no trouble.
- */
-export const isNotReady = ({ ready, unschedulable }: Readiness): boolean =>
-  ready === 'notReady' || (ready === 'unknown' && !unschedulable)
 
 /**
  * Percent of what is allocatable: measured where metrics.k8s.io is served, else the share that pods requested.
@@ -143,6 +146,7 @@ export function nodeUsagePercent(node: NodeSnapshot): { readonly cpu: number; re
 
 /** What comes from pods that may not be read, or seen, is left out. */
 export type NodeDocument = ReturnType<typeof nodeDocument>
+/** One node as documented: percent instead of ratios. @param observedAt ms since the Unix epoch; null: not known */
 export function nodeDocument(node: NodeSnapshot, observedAt: number | null) {
   const { pods, requested } = node
   const usage = nodeUsagePercent(node)
@@ -201,6 +205,7 @@ export function seenNodeDocument(node: SeenNode, observedAt: number | null, usag
 
 /** One point of a node's documented series. */
 export type NodeSampleDocument = ReturnType<typeof nodeSampleDocument>
+/** One sample of a node as documented. @param at ms since the Unix epoch */
 export function nodeSampleDocument(node: NodeSnapshot, at: number) {
   const { pods, requested } = node
   const usage = nodeUsagePercent(node)
@@ -212,7 +217,9 @@ export function nodeSampleDocument(node: NodeSnapshot, at: number) {
   }
 }
 
+/** Summary of the nodes of a cluster as documented. */
 export type NodesSummaryDocument = ReturnType<typeof nodesSummaryDocument>
+/** Summary of the nodes of a cluster as documented. */
 export function nodesSummaryDocument(nodes: readonly NodeSnapshot[], totals: ClusterTotals, at: number | null) {
   const having = (status: string) => nodes.filter((node) => nodeStatus(node) === status).length
   const usage = nodes.map(nodeUsagePercent).filter((known) => known !== null)
@@ -237,6 +244,7 @@ const NAMESPACES_SHOWN = 20
 
 /** @param arrivedAt stands for times that the collector does not tell, as those of the original do not */
 export type OperatorDocument = ReturnType<typeof operatorDocument>
+/** One operator of OLM as documented. @param arrivedAt ms since the Unix epoch; null: not known */
 export function operatorDocument(operator: OperatorSnapshot, arrivedAt: number | null) {
   const all = [...operator.availableInNamespaces]
   const everywhere = operator.clusterWide || (all.length === 1 && all[0] === '*')
@@ -265,7 +273,9 @@ export function operatorDocument(operator: OperatorSnapshot, arrivedAt: number |
   }
 }
 
+/** Summary of the operators of a cluster as documented. */
 export type OperatorsSummaryDocument = ReturnType<typeof operatorsSummaryDocument>
+/** Summary of the operators of a cluster as documented. */
 export function operatorsSummaryDocument(operators: readonly OperatorSnapshot[]) {
   const scoped = operators.filter((operator) => !operator.clusterWide)
   return {
@@ -278,6 +288,7 @@ export function operatorsSummaryDocument(operators: readonly OperatorSnapshot[])
 
 /** @param arrivedAt stands for a time that the collector does not tell; conditions have the zero time then, as documented */
 export type ClusterOperatorDocument = ReturnType<typeof clusterOperatorDocument>
+/** One OpenShift cluster operator as documented. @param arrivedAt ms since the Unix epoch; null: not known */
 export function clusterOperatorDocument(operator: ClusterOperatorSnapshot, arrivedAt: number | null) {
   return {
     name: operator.name,
@@ -308,12 +319,15 @@ export function clusterOperatorDocument(operator: ClusterOperatorSnapshot, arriv
 
 /** The short document of one ClusterOperator, under a key of its own. */
 export type ClusterOperatorStateDocument = ReturnType<typeof clusterOperatorStateDocument>
+/** The state of one OpenShift cluster operator as documented. */
 export function clusterOperatorStateDocument(operator: ClusterOperatorSnapshot, at: number | null) {
   const { available, degraded, progressing, version, message } = operator
   return { available, degraded, progressing, version, message, timestamp: documentTime(at) }
 }
 
+/** Summary of the OpenShift cluster operators of a cluster as documented. */
 export type ClusterOperatorsSummaryDocument = ReturnType<typeof clusterOperatorsSummaryDocument>
+/** Summary of the OpenShift cluster operators of a cluster as documented. */
 export function clusterOperatorsSummaryDocument(operators: readonly ClusterOperatorSnapshot[], at: number | null) {
   const issues = operators.flatMap(({ name, degraded, available, message }) => {
     if (degraded) return [`${name}: degraded - ${message}`]
@@ -334,7 +348,9 @@ export function clusterOperatorsSummaryDocument(operators: readonly ClusterOpera
   }
 }
 
+/** One event as documented. */
 export type EventDocument = ReturnType<typeof eventDocument>
+/** One event as documented. */
 export function eventDocument({ type, cluster, at, data }: FleetEvent) {
   return { type, cluster, timestamp: documentTime(at), data: data && sorted(data) }
 }

@@ -20,6 +20,7 @@ export class UnexpectedError extends FleetError {
   readonly retryable = false
 }
 
+/** A text that is no DNS name of Kubernetes where one is needed. */
 export class InvalidNameError extends FleetError {
   override readonly name = 'InvalidNameError'
   readonly code = 'invalid_name'

@@ -1,9 +1,10 @@
 import type { AgentFacts } from './agent.ts'
-import type { Freshness, Outcome, Source } from './batch.ts'
-import type { CustomState, SourceId } from './custom.ts'
+import type { Freshness, Outcome, Source } from './freshness.ts'
 import type { ClusterName } from './names.ts'
+import type { RowsState, SourceId } from './rows.ts'
 import type { SnapshotOf, SnapshotType } from './snapshots.ts'
 
+/** Health of a cluster; `unknown` where nothing can be said of it. */
 export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'unknown'
 
 /** The hub's record of how to reach a cluster, as far as readers may know it: never a credential nor its reference. */
@@ -14,6 +15,8 @@ export interface ConnectionFacts {
   readonly mode: Source
   readonly intervalMs: number
   readonly timeoutMs: number
+  /** operators are read that often, where that is less often than `intervalMs`; absent: the default, 300 s */
+  readonly operatorScanIntervalMs?: number
   /** The certificate of the cluster's API is not verified, by explicit choice. */
   readonly insecureSkipTlsVerify: boolean
   /** The secret's name and namespace as written in the object: for the documented Redis key only, never shown. */
@@ -28,6 +31,7 @@ export interface HealthReason {
   readonly message: string
 }
 
+/** Health of a cluster, why, and when it was last checked and read. */
 export interface ClusterStatus {
   readonly health: Health
   readonly message: string
@@ -89,7 +93,7 @@ export interface ClusterState {
   readonly agent: AgentFacts | null
   readonly parts: { readonly [T in SnapshotType]?: PartState<T> }
   /** by MetricSource, in no order */
-  readonly custom: ReadonlyMap<SourceId, CustomState>
+  readonly tables: ReadonlyMap<SourceId, RowsState>
   /** deployments of the whole cluster as last counted, where they were not read one by one since; absent: they were, or nobody knows */
   readonly deploymentCount?: number
   /** oldest first, at most 60 */

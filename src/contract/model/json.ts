@@ -15,22 +15,33 @@ export function isJson(value: unknown, depth = 0): value is JsonValue {
   return true
 }
 
-/** Deep equality; the order of names does not matter. */
-export function sameJson(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
+/** Deep equality of two values of JSON's shapes; the order of names does not matter. */
+export function sameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
   if (Array.isArray(a) || Array.isArray(b)) {
-    return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((one, i) => sameJson(one, b[i]))
+    if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false
+    for (let i = 0; i < a.length; i++) if (!sameJson(a[i], b[i])) return false
+    return true
   }
-  const [left, right] = [a as Members, b as Members]
-  const names = Object.keys(left)
-  return (
-    names.length === Object.keys(right).length &&
-    names.every((name) => Object.hasOwn(right, name) && sameJson(left[name], right[name]))
-  )
+  return sameMembers(a as Members, b as Members)
 }
 
-type Members = Readonly<Record<string, JsonValue>>
+// Every node of every round passes here: no lists of names are made.
+function sameMembers(a: Members, b: Members): boolean {
+  let more = 0
+  for (const name in a) {
+    const other = b[name]
+    // Nothing else that objects inherit equals what JSON holds.
+    if ((other === undefined || name === '__proto__') && !Object.hasOwn(b, name)) return false
+    if (!sameJson(a[name], other)) return false
+    more++
+  }
+  for (const _ in b) more--
+  return more === 0
+}
+
+type Members = Readonly<Record<string, unknown>>
 
 /** Bytes it keeps on the heap of V8 (64 bit), about, besides the place that points at it. */
 export function bytesOfJson(value: JsonValue): number {

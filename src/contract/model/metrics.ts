@@ -10,6 +10,7 @@ export const scopeLabel: Readonly<Record<MetricScope, string | null>> = {
   custom: 'source',
 }
 
+/** What the names of a scope begin with in PromQL. */
 export const metricPrefix: Readonly<Record<MetricScope, string>> = {
   cluster: 'clusterpulse_cluster_',
   node: 'clusterpulse_node_',
@@ -18,8 +19,10 @@ export const metricPrefix: Readonly<Record<MetricScope, string>> = {
   custom: 'clusterpulse_custom_resource_',
 }
 
+/** Units of metrics; `flag` is 0 or 1. */
 export type MetricUnit = 'cores' | 'bytes' | 'percent' | 'count' | 'flag'
 
+/** One metric of history: name, unit and meaning. */
 export interface Metric {
   readonly scope: MetricScope
   /** without the prefix: what `metric=` of the history routes takes */

@@ -8,6 +8,7 @@ export type ClusterName = Branded<string, 'ClusterName'>
 
 const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 
+/** Whether it is a DNS subdomain of at most 253 characters, as names of objects are. */
 export function isClusterName(text: string): text is ClusterName {
   return text.length <= 253 && DNS_SUBDOMAIN.test(text)
 }

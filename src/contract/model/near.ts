@@ -16,13 +16,26 @@ export function isNear(word: string, other: string): boolean {
   return a === b || (slips > 0 && a.length <= 64 && slipsBetween(a, b, slips) <= slips)
 }
 
+/** Its digits: a number is never a slip of another, `worker-6` is not `worker-5`. */
+const digitsOf = (word: string): string => word.replace(/[^0-9]/g, '')
+
 /** Near to a name in the text, or to as many of its hyphened parts as the word has: `prdo-east` in `eu-prod-east`. */
 export function isNearIn(word: string, text: string): boolean {
+  const isMeant = (name: string) => digitsOf(word) === digitsOf(name) && isNear(word, name)
   const count = word.split(/[^a-z0-9]+/i).filter(Boolean).length
   return text.split(/\s+/).some((name) => {
-    if (isNear(word, name)) return true
+    if (isMeant(name)) return true
     const parts = name.split(/[^a-z0-9]+/i).filter(Boolean)
-    return parts.some((_, at) => isNear(word, parts.slice(at, at + count).join('')))
+    return parts.some((_, at) => isMeant(parts.slice(at, at + count).join('')))
+  })
+}
+
+/** Each hyphened part of the word is one of a name in the text: `worker-6` in `worker-us-west-2a-6`. */
+export function hasPartsOf(word: string, text: string): boolean {
+  const wanted = word.split(/[^a-z0-9]+/i).filter(Boolean)
+  return text.split(/\s+/).some((name) => {
+    const parts = new Set(name.split(/[^a-z0-9]+/i))
+    return wanted.length > 0 && wanted.every((part) => parts.has(part))
   })
 }
 

@@ -11,6 +11,7 @@ import { isLabels, Table, type TableColumns } from './table.ts'
 /** Values by row; or the distinct ones and, a character of 48 + its number per row, which each row has; all have one without. */
 type PackedColumn = readonly JsonValue[] | { readonly words: readonly JsonValue[]; readonly codes?: string }
 
+/** A chunk as plain values that JSON can carry. */
 export interface PackedChunk {
   readonly names: readonly string[]
   readonly namespaces: PackedColumn
@@ -19,13 +20,16 @@ export interface PackedChunk {
   readonly values: readonly PackedColumn[]
 }
 
+/** A table as plain values that JSON can carry. */
 export interface PackedTable {
   readonly fields: readonly string[]
   readonly chunks: readonly PackedChunk[]
 }
 
+/** A table as plain values, chunk by chunk. */
 export const packTable = ({ fields, chunks }: Table): PackedTable => ({ fields, chunks: chunks.map(packChunk) })
 
+/** A chunk as plain values. */
 export function packChunk(chunk: Chunk): PackedChunk {
   const size = sizeOf(chunk)
   return {
@@ -40,9 +44,24 @@ const FIRST_CODE = 48
 
 function packColumn({ words, codes, numbers, isOne }: Column, size: number): PackedColumn {
   if (isOne) return { words }
-  if (codes)
-    return { words, codes: String.fromCharCode(...Array.from(codes.subarray(0, size), (code) => code + FIRST_CODE)) }
-  return numbers ? Array.from(numbers, (number) => (Number.isNaN(number) ? null : number)) : words
+  if (codes) return { words, codes: textOfCodes(codes, size) }
+  return numbers ? valuesOfNumbers(numbers) : words
+}
+
+// Plain loops: a chunk is packed each time it changes, and functions per value take most of that.
+function textOfCodes(codes: Uint8Array, size: number): string {
+  const units = new Uint16Array(size)
+  for (let row = 0; row < size; row++) units[row] = (codes[row] as number) + FIRST_CODE
+  return String.fromCharCode(...units)
+}
+
+function valuesOfNumbers(numbers: Float64Array): (number | null)[] {
+  const values: (number | null)[] = []
+  for (let row = 0; row < numbers.length; row++) {
+    const number = numbers[row] as number
+    values.push(Number.isNaN(number) ? null : number)
+  }
+  return values
 }
 
 /**

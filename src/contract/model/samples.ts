@@ -1,4 +1,4 @@
-import type { Source } from './batch.ts'
+import type { Source } from './freshness.ts'
 import type { MetricScope } from './metrics.ts'
 import type { ClusterName } from './names.ts'
 

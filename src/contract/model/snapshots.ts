@@ -12,6 +12,7 @@ const nullableFlat = <T extends import('typebox').TSchema>(schema: T) =>
   Type.Union([schema, Type.Null()], { flat: true })
 const Instant = Type.Integer({ description: 'milliseconds since the Unix epoch' })
 
+/** One condition of a Kubernetes status. */
 export const ConditionSchema = Type.Object({
   type: Type.String(),
   status: Type.String({ description: 'True, False or Unknown' }),
@@ -19,6 +20,7 @@ export const ConditionSchema = Type.Object({
   message: Type.String(),
   lastTransitionAt: nullable(Instant),
 })
+/** One condition of a Kubernetes status. */
 export type ResourceCondition = Static<typeof ConditionSchema>
 
 const Amounts = Type.Object({
@@ -27,8 +29,10 @@ const Amounts = Type.Object({
   storageBytes: nullable(Type.Number({ description: 'ephemeral storage' })),
   pods: nullable(Type.Integer()),
 })
+/** Amounts of a node or of its pods in base units: cores and bytes. */
 export type ResourceAmounts = Static<typeof Amounts>
 
+/** Pods by phase. */
 export const PodCountsSchema = Type.Object({
   total: Type.Integer(),
   running: Type.Integer(),
@@ -37,6 +41,7 @@ export const PodCountsSchema = Type.Object({
   succeeded: Type.Integer(),
   unknown: Type.Integer(),
 })
+/** Pods by phase. */
 export type PodCounts = Static<typeof PodCountsSchema>
 
 /** One node with the sums of its pods; those are null where pods may not be read. */
@@ -76,6 +81,7 @@ export const NodeSnapshotSchema = Type.Object({
   imagesCount: Type.Integer(),
   volumesAttached: Type.Integer(),
 })
+/** One node as seen at one time, with the sums of its pods. */
 export type NodeSnapshot = Static<typeof NodeSnapshotSchema>
 
 /** What the cluster says of itself. One per cluster; `name` is always "cluster". */
@@ -95,6 +101,7 @@ export const ClusterSnapshotSchema = Type.Object({
   consoleUrl: nullable(Type.String()),
   conditions: Type.Array(ConditionSchema),
 })
+/** What a cluster says of itself, as seen at one time. */
 export type ClusterSnapshot = Static<typeof ClusterSnapshotSchema>
 
 /** Pods of the whole cluster, unscheduled ones included. One per cluster; `name` is always "pods". */
@@ -104,14 +111,17 @@ export const PodSummarySchema = Type.Object({
   unscheduled: Type.Integer(),
   byNamespace: Type.Record(Type.String(), PodCountsSchema),
 })
+/** Pods of a cluster, counted by phase and namespace. */
 export type PodSummary = Static<typeof PodSummarySchema>
 
+/** One namespace as seen at one time. */
 export const NamespaceSnapshotSchema = Type.Object({
   name: Type.String(),
   phase: Type.String(),
   createdAt: nullable(Instant),
   labels: Labels,
 })
+/** One namespace as seen at one time. */
 export type NamespaceSnapshot = Static<typeof NamespaceSnapshotSchema>
 
 /** `name` is `namespace/name`. */
@@ -123,6 +133,7 @@ export const DeploymentSnapshotSchema = Type.Object({
   available: Type.Integer(),
   updated: Type.Integer(),
 })
+/** One deployment as seen at one time. */
 export type DeploymentSnapshot = Static<typeof DeploymentSnapshotSchema>
 
 /** An operator installed by OLM. `name` is `namespace/csv-name`. */
@@ -141,6 +152,7 @@ export const OperatorSnapshotSchema = Type.Object({
   createdAt: nullable(Instant),
   updatedAt: nullable(Instant),
 })
+/** One operator of OLM as seen at one time. */
 export type OperatorSnapshot = Static<typeof OperatorSnapshotSchema>
 
 /** An OpenShift ClusterOperator. */
@@ -160,6 +172,7 @@ export const ClusterOperatorSnapshotSchema = Type.Object({
     Type.Object({ group: Type.String(), resource: Type.String(), namespace: Type.String(), name: Type.String() }),
   ),
 })
+/** One OpenShift cluster operator as seen at one time. */
 export type ClusterOperatorSnapshot = Static<typeof ClusterOperatorSnapshotSchema>
 
 /** Every type of snapshot by its name on the wire and in the stores. */
@@ -172,10 +185,14 @@ export interface SnapshotTypes {
   operator: OperatorSnapshot
   clusterOperator: ClusterOperatorSnapshot
 }
+/** The types of snapshot that rounds collect. */
 export type SnapshotType = keyof SnapshotTypes
+/** The snapshot of this type. */
 export type SnapshotOf<T extends SnapshotType> = SnapshotTypes[T]
+/** One thing of any type as seen at one time. */
 export type Snapshot = SnapshotTypes[SnapshotType]
 
+/** All types of snapshot. */
 export const snapshotTypes: readonly SnapshotType[] = [
   'cluster',
   'node',

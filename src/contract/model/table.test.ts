@@ -62,6 +62,37 @@ describe('a table', () => {
     )
   })
 
+  it('that reads its columns when somebody looks is the same, whatever is looked at first', () => {
+    const reading = (fields: readonly string[], rows: readonly TableRow[]) =>
+      Table.reading(rows, {
+        fields,
+        place: (one) => one,
+        labels: ({ labels }) => labels,
+        values: fields.map(
+          (field) =>
+            ({ values }) =>
+              Object.hasOwn(values, field) ? (values[field] ?? null) : null,
+        ),
+      })
+    const looks: readonly ((table: Table) => unknown)[] = [
+      (table) => [...table.rows()],
+      (table) => table.fields.map((field) => Array.from({ length: table.size }, (_, at) => table.column(field)?.(at))),
+      (table) => Array.from({ length: table.size }, (_, at) => [table.idAt(at), table.labelsAt(at)]),
+      (table) => table.toColumns(),
+      (table) => table.map('a', () => 1).toColumns(),
+      (table) => plain(packTable(table)),
+    ]
+    fc.assert(
+      fc.property(tables, fc.shuffledSubarray([...looks.keys()]), ({ fields, rows, made }, order) => {
+        const lazy = reading(fields, rows)
+        for (const at of order) expect(looks[at]?.(lazy)).toEqual(looks[at]?.(made))
+        expect(lazy.equals(made)).toBe(true)
+        expect(made.patch(lazy, [])).toBe(made)
+        expect(lazy.patch(made, [])).toBe(lazy)
+      }),
+    )
+  })
+
   it('comes back from its columns, in any order, and from what a store keeps', () => {
     fc.assert(
       fc.property(tables, fc.nat(), ({ made }, turn) => {
@@ -431,6 +462,19 @@ describe('a table of many rows', () => {
     const table = big(2000)
     expect(table.patch(table.only([3, 700, 1999]), ['nobody'])).toBe(table)
     expect(table.patch(Table.of(FIELDS, [podOf(700, 0)]), [])).toBe(table)
+  })
+
+  it('names tables of equal keys alike, and no others; gives a step that is asked for again the very same table', () => {
+    const table = big(2000)
+    const put = Table.of(FIELDS, [{ ...podOf(700, 3), labels: { step: '1' } }])
+    const removed: string[] = []
+    const stepped = table.patch(put, removed)
+    expect(stepped).not.toBe(table)
+    expect(stepped.keys).toBe(table.keys)
+    expect(table.patch(put, removed)).toBe(stepped)
+    expect(table.patch(put, [stepped.idAt(0)]).keys).not.toBe(table.keys)
+    expect(table.patch(Table.of(FIELDS, [{ ...podOf(700, 3), name: 'new' }]), []).keys).not.toBe(table.keys)
+    expect([...stepped.rows()]).toEqual([...table.rows()].map((row, i) => (i === 700 ? put.row(0) : row)))
   })
 
   it('reads at random places what it reads in order', () => {

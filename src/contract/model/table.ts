@@ -6,6 +6,7 @@ import {
   chunkWith,
   compareKeys,
   compareRow,
+  evenly,
   firstNotBefore,
   type Keys,
   type Labels,
@@ -14,8 +15,10 @@ import {
   type RowReader,
   sizeOf,
 } from './chunk.ts'
-import { type Column, columnMapped, columnOfOne } from './column.ts'
-import { isJson, type JsonValue, sameJson } from './json.ts'
+import { compareRows, differingPairs, PairsOfKeys, pairsOfAll } from './chunk-changes.ts'
+import { type Column, columnMapped, columnOf, columnOfOne } from './column.ts'
+import { isJson, type JsonValue } from './json.ts'
+import { type ChunkReading, columnAt, labelsAt, ReadChunk, valueAt } from './read-chunk.ts'
 
 /*
  * Rows of one kind of one cluster, sorted by namespace and name, in immutable chunks of 128 to 512 rows, each with a typed
@@ -29,6 +32,9 @@ import { isJson, type JsonValue, sameJson } from './json.ts'
  * What is the very same chunk in two tables is equal, so differences, stores and checks look at nothing but what was touched.
  */
 
+/** Rows that are looked for one by one; more are merged with all chunks. */
+const MAX_IN_PLACE = 64
+
 /** Rows of one table; a collection with more is refused. */
 export const MAX_TABLE_ROWS = 500_000
 
@@ -39,6 +45,12 @@ export interface TableRow {
   readonly labels: Labels
   /** by field; what is missing is null */
   readonly values: Readonly<Record<string, JsonValue>>
+}
+
+/** How the rows of a table are read of things of another shape. */
+export interface Reading<T> extends ChunkReading<T> {
+  readonly fields: readonly string[]
+  readonly place: (thing: T) => Pick<TableRow, 'namespace' | 'name'>
 }
 
 /** All rows as plain columns of equal length, for codecs. */
@@ -61,9 +73,11 @@ export interface TableChanges {
  * Names the row within its table: `namespace/name`, or `name` for objects of the cluster. No two rows share one as long as
  * neither has a `/`, which no name of Kubernetes has; batches with others are refused.
  */
-export function customRowId(namespace: string, name: string): string {
+export function tableRowId(namespace: string, name: string): string {
   return namespace === '' ? name : `${namespace}/${name}`
 }
+
+const knownPlaces = new WeakMap<readonly string[], ReadonlyMap<string, number>>()
 
 /** Immutable. A place is the number of a row, from 0; reading by rising places costs about what an array does. */
 export class Table {
@@ -74,15 +88,35 @@ export class Table {
   /** of each chunk, and of the end */
   readonly #starts: readonly number[]
   readonly #places: ReadonlyMap<string, number>
+  /** The very same object in two tables: equal fields, namespaces and names, at the same places. */
+  readonly keys: object
+  /** Stands for this table where the table itself must not be held: one would hold all that were before it. */
+  readonly #identity = {}
+  /** The last table that this was put into, and what came of it. */
+  #made: { readonly of: object; readonly removed: Iterable<string>; readonly made: Table } | undefined
+  /** What this is the patch of, and with what. */
+  #by: { readonly of: object; readonly put: Table; readonly removed: readonly string[] } | undefined
   // Where was read last: a row is mostly beside the one before.
   #chunk: Chunk | undefined
   #from = 0
   #to = 0
 
-  private constructor(fields: readonly string[], chunks: readonly Chunk[], places = placesOf(fields)) {
+  /** @param like has the very keys of these chunks, at the same places */
+  private constructor(
+    fields: readonly string[],
+    chunks: readonly Chunk[],
+    places: ReadonlyMap<string, number> = placesOf(fields),
+    like?: Table,
+  ) {
     this.fields = fields
     this.chunks = chunks
     this.#places = places
+    this.keys = like?.keys ?? {}
+    if (like) {
+      this.#starts = like.#starts
+      this.size = like.size
+      return
+    }
     const starts = [0]
     let size = 0
     for (const chunk of chunks) {
@@ -97,18 +131,38 @@ export class Table {
 
   /** From rows in any order; of two with the same namespace and name the later counts. Equal labels are kept once. */
   static of(fields: readonly string[], rows: Iterable<TableRow>): Table {
-    const sorted = sortedOnce([...rows])
+    const all = [...rows]
+    const order = orderOfPlaces(all)
+    const sorted = order ? order.map((at) => all[at] as TableRow) : all
     const shared = new Map<string, Labels>()
     const columns = {
       namespaces: sorted.map(({ namespace }) => namespace),
       names: sorted.map(({ name }) => name),
       labels: sorted.map(({ labels }) => sharedLabels(labels, shared)),
+      // A field may be called like something every object has.
       values: fields.map((field) =>
-        // A field may be called like something every object has.
         sorted.map(({ values }) => (Object.hasOwn(values, field) ? (values[field] ?? null) : null)),
       ),
     }
     return new Table(fields, chunksOfColumns(sorted.length, columns))
+  }
+
+  /** The same of things that do not change, which it keeps: each column is read of them when somebody first looks at it. */
+  static reading<T>(things: readonly T[], { fields, place, labels, values }: Reading<T>): Table {
+    const places = things.map(place)
+    const order = orderOfPlaces(places)
+    const take = <U>(all: readonly U[]): readonly U[] => (order ? order.map((at) => all[at] as U) : all)
+    const sorted = take(things)
+    const sortedPlaces = take(places)
+    const namespaces = sortedPlaces.map(({ namespace }) => namespace)
+    const names = sortedPlaces.map(({ name }) => name)
+    const shared = new Map<string, Labels>()
+    const reading = { values, labels: (thing: T) => sharedLabels(labels(thing), shared) }
+    const chunks = [...evenly(sorted.length)].map(([from, to]) => {
+      const keys = { namespaces: columnOf(namespaces, from, to), names: names.slice(from, to) }
+      return new ReadChunk(keys, sorted.slice(from, to), reading)
+    })
+    return new Table(fields, chunks)
   }
 
   /**
@@ -117,9 +171,19 @@ export class Table {
    */
   static from(columns: TableColumns): Table | undefined {
     if (!areColumns(columns)) return undefined
-    const { fields, namespaces, names } = columns
+    const { fields, namespaces, names, labels, values } = columns
     if (isSorted(namespaces, names)) return new Table(fields, chunksOfColumns(names.length, columns))
-    return Table.of(fields, rowsOf(columns))
+    const order = orderOf(columns)
+    const take = <T>(column: readonly T[]): T[] => order.map((place) => column[place] as T)
+    return new Table(
+      fields,
+      chunksOfColumns(order.length, {
+        namespaces: take(namespaces),
+        names: take(names),
+        labels: take(labels),
+        values: values.map(take),
+      }),
+    )
   }
 
   /** From chunks of another table. @returns undefined where they do not follow each other, or have not a column per field */
@@ -156,7 +220,7 @@ export class Table {
   }
 
   idAt(place: number): string {
-    return customRowId(this.namespaceAt(place), this.nameAt(place))
+    return tableRowId(this.namespaceAt(place), this.nameAt(place))
   }
 
   /** Values of one field by place; undefined: it is not among the fields. */
@@ -166,11 +230,12 @@ export class Table {
   }
 
   row(place: number): TableRow {
-    const { keys, labels, columns } = this.#chunkOf(place)
+    const chunk = this.#chunkOf(place)
+    const { keys } = chunk
     const at = place - this.#from
     const values: Record<string, JsonValue> = {}
-    for (let i = 0; i < columns.length; i++) setOwn(values, this.fields[i] as string, (columns[i] as Column).at(at))
-    return { namespace: keys.namespaces.at(at), name: keys.names[at] as string, labels: labels.at(at), values }
+    for (let i = 0; i < this.fields.length; i++) setOwn(values, this.fields[i] as string, valueAt(chunk, i, at))
+    return { namespace: keys.namespaces.at(at), name: keys.names[at] as string, labels: labelsAt(chunk, at), values }
   }
 
   *rows(): Generator<TableRow> {
@@ -179,13 +244,13 @@ export class Table {
 
   toColumns(): TableColumns {
     const all = <T>(at: (place: number) => T): T[] => Array.from({ length: this.size }, (_, place) => at(place))
-    const { namespace, name, labels, values } = this.#rowReader()
+    const { namespace, name, labels } = this.#rowReader()
     return {
       fields: this.fields,
       namespaces: all(namespace),
       names: all(name),
       labels: all(labels),
-      values: values.map(all),
+      values: this.fields.map((_, at) => all(this.#reader(at))),
     }
   }
 
@@ -198,15 +263,21 @@ export class Table {
 
   /** Where the row with this namespace and name is, or would be. */
   firstNotBefore(namespace: string, name: string): number {
+    // All rows of the chunks before are before it.
+    const i = this.#chunkFor(namespace, name)
+    const chunk = this.chunks[i]
+    return chunk ? (this.#starts[i] as number) + firstNotBefore(chunk.keys, namespace, name) : 0
+  }
+
+  /** The last chunk that begins at or before this row; the first where none does. */
+  #chunkFor(namespace: string, name: string): number {
     let [low, high] = [0, this.chunks.length]
     while (low < high) {
       const middle = (low + high) >> 1
       if (compareRow((this.chunks[middle] as Chunk).keys, 0, namespace, name) <= 0) low = middle + 1
       else high = middle
     }
-    // All rows of the chunks before are before it.
-    const chunk = this.chunks[low - 1]
-    return chunk ? (this.#starts[low - 1] as number) + firstNotBefore(chunk.keys, namespace, name) : 0
+    return Math.max(0, low - 1)
   }
 
   /** Only the rows at these places, which must rise. */
@@ -215,29 +286,74 @@ export class Table {
     return this.#with(chunksOfPieces(this.#piecesAt(places), this.#rowReader()))
   }
 
+  /**
+   * Only the rows at these places, which must rise, with other labels and values: a list of as many, or what is there.
+   * @param values by field
+   * @returns undefined where one of them is no labels, or no JSON
+   */
+  changedAt(
+    places: readonly number[],
+    labels: readonly Labels[] | undefined,
+    values: readonly (readonly JsonValue[] | undefined)[],
+  ): Table | undefined {
+    if (labels && !areLabels(labels)) return undefined
+    if (!values.every((column) => column === undefined || areAll(column, isJson))) return undefined
+    const chunks = places.map((place) => this.#chunkOf(place))
+    const rows = places.map((place) => place - (this.#starts[this.#chunkIndex(place)] as number))
+    const each = <T>(of: (chunk: Chunk, row: number) => T): T[] =>
+      chunks.map((chunk, i) => of(chunk, rows[i] as number))
+    const columns = {
+      namespaces: each(({ keys }, row) => keys.namespaces.at(row)),
+      names: each(({ keys }, row) => keys.names[row] as string),
+      labels: labels ?? each(labelsAt),
+      values: this.fields.map((_, at) => values[at] ?? each((chunk, row) => valueAt(chunk, at, row))),
+    }
+    return this.#with(chunksOfColumns(places.length, columns))
+  }
+
   /** With each value of this field changed; `change` is asked once per distinct value of a chunk, or about every row. */
   map(field: string, change: (value: JsonValue) => JsonValue): Table {
     const at = this.#places.get(field)
     if (at === undefined) return this
     const chunks = this.chunks.map((chunk): Chunk => {
-      const before = chunk.columns[at] as Column
+      const { keys, labels, columns } = chunk
+      const before = columnAt(chunk, at)
       const after = columnMapped(before, sizeOf(chunk), change)
-      return after === before ? chunk : { ...chunk, columns: chunk.columns.with(at, after) }
+      return after === before ? chunk : { keys, labels, columns: columns.with(at, after) }
     })
     return chunks.every((chunk, i) => chunk === this.chunks[i]) ? this : this.#with(chunks)
   }
 
   /**
    * With these rows put in place of their older selves, and those of these ids gone; the very same table where nothing differs
-   * by that. Fields are those of `put` where it has rows or fields.
+   * by that. Fields are those of `put` where it has rows or fields. Asked again with the very same, what was made is given again:
+   * a step is taken by more than one who has the table.
    */
   patch(put: Table, removed: Iterable<string>): Table {
+    const known = put.#made
+    if (known && known.of === this.#identity && known.removed === removed) return known.made
+    const made = this.#patch(put, removed)
+    if (made !== this && made !== put && put !== Table.empty && Array.isArray(removed)) {
+      put.#made = { of: this.#identity, removed, made }
+      made.#by = { of: this.#identity, put, removed }
+    }
+    return made
+  }
+
+  /** What `patch` of this made `next` with; undefined: it did not. */
+  patchTo(next: Table): { readonly put: Table; readonly removed: readonly string[] } | undefined {
+    return next.#by?.of === this.#identity ? next.#by : undefined
+  }
+
+  #patch(put: Table, removed: Iterable<string>): Table {
     const isSame = sameTexts(put.fields, this.fields) || (put.size === 0 && put.fields.length === 0)
     const older = isSame ? this : this.#laidOut(put.fields)
     const gone = older.#placesOf(removed)
     if (put.size === 0 && gone.length === 0) return older
     if (older.size === 0) return put
-    const chunks = chunksOfPieces(older.#patched(put, gone), put.#rowReader())
+    const inPlace = gone.length === 0 && put.size <= MAX_IN_PLACE ? older.#inPlace(put) : undefined
+    if (inPlace) return inPlace
+    const chunks = chunksOfPieces(older.#edits(put, gone), put.#rowReader())
     const isEqual = chunks.length === older.chunks.length && chunks.every((chunk, i) => chunk === older.chunks[i])
     return isEqual ? older : older.#with(chunks)
   }
@@ -246,6 +362,15 @@ export class Table {
   changes(older: Table): TableChanges {
     const changes = { changed: [] as number[], before: [] as number[], added: [] as number[], removed: [] as number[] }
     if (older === this) return changes
+    if (older.keys === this.keys) {
+      for (let i = 0; i < this.chunks.length; i++) {
+        const [before, chunk] = [older.chunks[i] as Chunk, this.chunks[i] as Chunk]
+        if (chunk === before) continue
+        const start = this.#starts[i] as number
+        for (const row of differingPairs(before, chunk, pairsOfAll(chunk))) changes.changed.push(start + row)
+      }
+      return { ...changes, before: changes.changed }
+    }
     const differs = !sameTexts(older.fields, this.fields)
     let [i, j, a, b] = [0, 0, 0, 0]
     while (i < older.chunks.length || j < this.chunks.length) {
@@ -255,28 +380,31 @@ export class Table {
       else if (!ours) while (a < endA) changes.removed.push(a++)
       else if (theirs.keys === ours.keys) {
         // Rows are walked by key, so both stand at their first row.
-        if (theirs !== ours || differs) {
-          for (const row of differingRows(theirs, ours, differs)) {
-            changes.before.push(a + row)
-            changes.changed.push(b + row)
-          }
+        const rows = pairsOfAll(ours)
+        const differing = differs
+          ? rows.after.subarray(0, rows.count)
+          : theirs === ours
+            ? []
+            : differingPairs(theirs, ours, rows)
+        for (const row of differing) {
+          changes.before.push(a + row)
+          changes.changed.push(b + row)
         }
         a = endA
         b = endB
       } else {
         const [startA, startB] = [older.#starts[i] as number, this.#starts[j] as number]
+        const both = new PairsOfKeys(theirs, ours)
         while (a < endA && b < endB) {
           const order = compareRows(theirs, a - startA, ours, b - startB)
           if (order < 0) changes.removed.push(a++)
           else if (order > 0) changes.added.push(b++)
-          else {
-            if (differs || !sameRow(theirs, a - startA, ours, b - startB)) {
-              changes.before.push(a)
-              changes.changed.push(b)
-            }
-            a++
-            b++
-          }
+          else both.add(a++ - startA, b++ - startB)
+        }
+        const differing = differs ? both.before.subarray(0, both.count).keys() : differingPairs(theirs, ours, both)
+        for (const at of differing) {
+          changes.before.push(startA + (both.before[at] as number))
+          changes.changed.push(startB + (both.after[at] as number))
         }
       }
       if (theirs && a === endA) i++
@@ -298,7 +426,7 @@ export class Table {
     if (changed.length + added.length + removed.length === 0) return older
     if (changed.length + added.length > this.size / 2) return this
     const put = this.only(merged(changed, added))
-    return older.#with(chunksOfPieces(older.#patched(put, removed), put.#rowReader()))
+    return older.#with(chunksOfPieces(older.#edits(put, removed), put.#rowReader()))
   }
 
   /** Equal fields and rows. 0 and -0 are one number. */
@@ -345,8 +473,7 @@ export class Table {
     return (place) => {
       if (place < from || place >= to) {
         const i = this.#chunkIndex(place)
-        const column = (this.chunks[i] as Chunk).columns[at] as Column
-        ;({ words, codes, numbers } = column)
+        ;({ words, codes, numbers } = columnAt(this.chunks[i] as Chunk, at))
         from = this.#starts[i] as number
         to = this.#starts[i + 1] as number
       }
@@ -362,7 +489,10 @@ export class Table {
       namespace: (place) => this.namespaceAt(place),
       name: (place) => this.nameAt(place),
       labels: (place) => this.labelsAt(place),
-      values: this.fields.map((_, at) => this.#reader(at)),
+      value: (at, place) => {
+        const chunk = this.#chunkOf(place)
+        return valueAt(chunk, at, place - this.#from)
+      },
     }
   }
 
@@ -394,8 +524,29 @@ export class Table {
     return [...places].sort((a, b) => a - b)
   }
 
+  /** With rows that are all there already; undefined: one is new. */
+  #inPlace(put: Table): Table | undefined {
+    const reader = put.#rowReader()
+    let chunks: Chunk[] | undefined
+    for (let first = 0; first < put.size; ) {
+      const i = this.#chunkFor(put.namespaceAt(first), put.nameAt(first))
+      const [chunk, next] = [this.chunks[i] as Chunk, this.chunks[i + 1]?.keys]
+      let end = first + 1
+      while (end < put.size && (!next || compareRow(next, 0, put.namespaceAt(end), put.nameAt(end)) > 0)) end++
+      const places = placesOfKeys(chunk.keys, reader, first, end)
+      if (!places) return undefined
+      const made = chunkWith(chunk, places, reader, first)
+      if (made !== chunk) {
+        chunks ??= [...this.chunks]
+        chunks[i] = made
+      }
+      first = end
+    }
+    return chunks ? new Table(this.fields, chunks, this.#places, this) : this
+  }
+
   /** Every chunk with what is put into it and without what is gone. */
-  *#patched(put: Table, gone: readonly number[]): Generator<Piece> {
+  *#edits(put: Table, gone: readonly number[]): Generator<Piece> {
     const reader = put.#rowReader()
     let [first, firstGone] = [0, 0]
     for (let i = 0; i < this.chunks.length; i++) {
@@ -444,11 +595,7 @@ function edited(chunk: Chunk, { put, first, end, gone }: Edit): Piece {
   const size = sizeOf(chunk)
   if (gone.length === 0) {
     const places = placesOfKeys(keys, put, first, end)
-    if (places) {
-      const made = chunkWith(chunk, places, put, first)
-      const isEqual = made.labels === chunk.labels && made.columns.every((column, at) => column === chunk.columns[at])
-      return { chunk: isEqual ? chunk : made }
-    }
+    if (places) return { chunk: chunkWith(chunk, places, put, first) }
   }
   const order = new Int32Array(size + end - first)
   let [count, row, nextGone] = [0, 0, 0]
@@ -484,30 +631,9 @@ function placesOfKeys(keys: Keys, put: RowReader, first: number, end: number): r
 }
 
 function placesOf(fields: readonly string[]): ReadonlyMap<string, number> {
-  return new Map(fields.map((field, at) => [field, at]))
-}
-
-function compareRows(a: Chunk, rowA: number, b: Chunk, rowB: number): number {
-  return compareRow(a.keys, rowA, b.keys.namespaces.at(rowB), b.keys.names[rowB] as string)
-}
-
-function sameRow(a: Chunk, rowA: number, b: Chunk, rowB: number): boolean {
-  for (let at = 0; at < b.columns.length; at++) {
-    if (!sameJson((a.columns[at] as Column).at(rowA), (b.columns[at] as Column).at(rowB))) return false
-  }
-  return sameJson(a.labels.at(rowA), b.labels.at(rowB))
-}
-
-/** Of two chunks with the same keys. */
-function* differingRows(a: Chunk, b: Chunk, all: boolean): Generator<number> {
-  const differs = new Uint8Array(sizeOf(b))
-  const look = (one: Column | undefined, other: Column): void => {
-    if (one === other || all) return
-    for (let row = 0; row < differs.length; row++) if (!sameJson(one?.at(row), other.at(row))) differs[row] = 1
-  }
-  look(a.labels, b.labels)
-  for (const [at, column] of b.columns.entries()) look(a.columns[at], column)
-  for (let row = 0; row < differs.length; row++) if (all || differs[row] === 1) yield row
+  const places = knownPlaces.get(fields) ?? new Map(fields.map((field, at) => [field, at]))
+  knownPlaces.set(fields, places)
+  return places
 }
 
 /** Two rising lists as one. */
@@ -515,13 +641,10 @@ function merged(a: readonly number[], b: readonly number[]): readonly number[] {
   return b.length === 0 ? a : a.length === 0 ? b : [...a, ...b].sort((left, right) => left - right)
 }
 
-/** Sorted; of two with the same key the later one. */
-function sortedOnce(rows: readonly TableRow[]): readonly TableRow[] {
-  const sorted = rows.toSorted((a, b) => compareKeys(a.namespace, a.name, b.namespace, b.name))
-  return sorted.filter((row, i) => {
-    const next = sorted[i + 1]
-    return !next || next.namespace !== row.namespace || next.name !== row.name
-  })
+/** Order of those with these places, of two with the same key the later one; undefined: they lie in it. */
+function orderOfPlaces(places: readonly Pick<TableRow, 'namespace' | 'name'>[]): readonly number[] | undefined {
+  const columns = { namespaces: places.map(({ namespace }) => namespace), names: places.map(({ name }) => name) }
+  return isSorted(columns.namespaces, columns.names) ? undefined : orderOf(columns)
 }
 
 function isSorted(namespaces: readonly string[], names: readonly string[]): boolean {
@@ -533,12 +656,15 @@ function isSorted(namespaces: readonly string[], names: readonly string[]): bool
   return true
 }
 
-function* rowsOf({ fields, namespaces, names, labels, values }: TableColumns): Generator<TableRow> {
-  for (const [at, name] of names.entries()) {
-    const made: Record<string, JsonValue> = {}
-    for (const [i, field] of fields.entries()) setOwn(made, field, values[i]?.[at] ?? null)
-    yield { namespace: namespaces[at] ?? '', name, labels: labels[at] ?? {}, values: made }
-  }
+/** Places of the rows in order; of two with the same key the later one. An API server orders `a-b/x` before `a/x`. */
+function orderOf({ namespaces, names }: Pick<PlainColumns, 'namespaces' | 'names'>): readonly number[] {
+  const compare = (a: number, b: number) =>
+    compareKeys(namespaces[a] ?? '', names[a] ?? '', namespaces[b] ?? '', names[b] ?? '')
+  const sorted = Array.from(names.keys()).sort(compare)
+  return sorted.filter((place, i) => {
+    const next = sorted[i + 1]
+    return next === undefined || compare(place, next) !== 0
+  })
 }
 
 function sharedLabels(labels: Labels, shared: Map<string, Labels>): Labels {

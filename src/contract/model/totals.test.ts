@@ -1,5 +1,9 @@
 import { expect, it } from 'vitest'
-import { clusterTotals } from './totals.ts'
+import { clusterTotals, unfinishedPods } from './totals.ts'
+
+it('pods that are completed are none of those that ought to run', () => {
+  expect(unfinishedPods({ total: 62, succeeded: 6 })).toBe(56)
+})
 
 const counts = { total: 3, running: 2, pending: 1, failed: 0, succeeded: 0, unknown: 0 }
 

@@ -1,4 +1,4 @@
-import { isNotReady } from './documents.ts'
+import { isNotReady } from './readiness.ts'
 import type { SeenNode, SeenPodSummary } from './seen.ts'
 import type {
   ClusterOperatorSnapshot,
@@ -50,6 +50,7 @@ export interface ClusterTotals {
   readonly memoryBytes: CapacityTotals
 }
 
+/** Sums of a cluster, in cores, bytes and counts. What was not read is null, never zero. */
 export function clusterTotals(input: TotalsInput): ClusterTotals {
   const nodes = listOf(input.nodes)
   const deployments = listOf(input.deployments)
@@ -129,3 +130,7 @@ function sum<T>(items: readonly T[], amount: (item: T) => number | null): number
   }
   return total
 }
+
+/** Pods that are not completed: what those that run are held against, on the page and in a terminal. */
+export const unfinishedPods = ({ total, succeeded }: Pick<PodCounts, 'total' | 'succeeded'>): number =>
+  total - succeeded

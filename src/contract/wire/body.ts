@@ -1,12 +1,13 @@
-import { type Batch, type BatchView, type CustomPart, invariant, type Part, type SnapshotType } from '#model'
+import { type Batch, type BatchView, invariant, type Part, type RowsPart, type SnapshotType } from '#model'
 import { Reader, Writer } from './bytes.ts'
 import { readChanges, writeChanges } from './changes.ts'
 import { Decoding, Encoding, readColumn, writeColumn } from './column.ts'
-import { checkSources, readCustomPart, writeCustomPart } from './custom.ts'
+import { type ColumnLayout, readSlot } from './column-layout.ts'
+import { snapshotLayout } from './column-layouts.ts'
 import { WireError } from './errors.ts'
+import { checkSources, readRowsPart, writeRowsPart } from './rows.ts'
 import { numberCodec } from './scalars.ts'
-import { readSlot, type Table } from './table.ts'
-import { snapshotTable } from './tables.ts'
+import type { Capability } from './versions.ts'
 import { type Item, type Items, viewOf } from './view.ts'
 
 /** What the frame says of a body. */
@@ -27,25 +28,30 @@ const duration = numberCodec(false, false)
  * The body of a frame, not yet compressed. Cluster, origin, sequence and times travel in the frame.
  * @param batch of complete parts and of such that were not read
  * @param base the view after the batch that the frame names as its base: parts are then told as differences to it
+ * @param rowSums whether the reader has the ability `row-sums`
  * @throws WireError where a number is NaN or infinite, or the batch has more than some 250 000 rows
  */
-export function encodeBody(batch: Batch, base?: BatchView): Uint8Array {
-  const rest = new Encoding()
-  const { durationMs, failure, parts, custom = [], partial } = batch
-  checkSources(custom)
+export function encodeBody(
+  batch: Batch,
+  base?: BatchView,
+  { rowSums = false }: { readonly rowSums?: boolean } = {},
+): Uint8Array {
+  const rest = new Encoding(rowSums)
+  const { durationMs, failure, parts, tables = [], partial } = batch
+  checkSources(tables)
   writeColumn(duration, [durationMs], rest)
   if (failure) {
     rest.text(failure.code)
     rest.text(failure.message)
   }
-  rest.to.varint(parts.length + custom.length + (partial ? 1 : 0))
+  rest.to.varint(parts.length + tables.length + (partial ? 1 : 0))
   for (const part of parts) {
     rest.text(part.type)
-    rest.to.sized(() => writePart(part, isToldOnce(part, parts) ? base : undefined, rest))
+    rest.to.sized(() => writePart(part, isOnlyComplete(part, parts) ? base : undefined, rest))
   }
-  for (const part of custom) {
+  for (const part of tables) {
     rest.text(CUSTOM)
-    rest.to.sized(() => writeCustomPart(part, base, rest))
+    rest.to.sized(() => writeRowsPart(part, base, rest))
   }
   if (partial) {
     rest.text(PARTIAL)
@@ -60,7 +66,7 @@ export function encodeBody(batch: Batch, base?: BatchView): Uint8Array {
   return body.done()
 }
 
-const isToldOnce = (part: Part, parts: readonly Part[]) =>
+const isOnlyComplete = (part: Part, parts: readonly Part[]) =>
   parts.every((other) => other === part || other.type !== part.type || other.outcome !== 'complete')
 
 function writePart(part: Part, base: BatchView | undefined, into: Encoding): void {
@@ -75,14 +81,14 @@ function writePart(part: Part, base: BatchView | undefined, into: Encoding): voi
     into.text(part.message)
     return
   }
-  const known = snapshotTable(part.type)
-  invariant(known, 'every type of snapshot has a table')
+  const known = snapshotLayout(part.type)
+  invariant(known, 'every type of snapshot has a layout')
   if (items && outcome === 'changed') {
-    writeChanges(known.table, part.items, items, into)
+    writeChanges(known.layout, part.items, items, into)
     return
   }
   into.to.varint(part.items.length)
-  known.table.write(part.items, into)
+  known.layout.write(part.items, into)
 }
 
 const hasDistinctNames = (items: readonly Item[]) => new Set(items.map(({ name }) => name)).size === items.length
@@ -108,32 +114,45 @@ export function decodeBody(
   const durationMs = readDuration(out)
   const failure = flags & HAS_FAILURE ? { code: out.text(), message: out.text() } : undefined
   const parts: Part[] = []
-  const custom: CustomPart[] = []
+  const tables: RowsPart[] = []
   // Set by a callback, which the compiler does not see.
   let partial = false as boolean
   const known = flags & HAS_BASE ? base : undefined
   for (let left = from.varint(); left > 0; left--) {
     readSlot(out, (type) => {
-      const table = snapshotTable(type)
-      if (table) parts.push(readPart(table.type, table.table, parts, known, out))
-      else if (type === CUSTOM) custom.push(readCustomPart(known, out))
+      const layout = snapshotLayout(type)
+      if (layout) parts.push(readPart(layout.type, layout.layout, parts, known, out))
+      else if (type === CUSTOM) tables.push(readRowsPart(known, out))
       else if (type === PARTIAL) partial = true
     })
   }
-  checkSources(custom)
+  checkSources(tables)
   const batch = {
     ...batchOf(head, durationMs, parts, failure),
-    ...(custom.length > 0 && { custom }),
+    ...(tables.length > 0 && { tables }),
     ...(partial && { partial }),
   }
   return { batch, view: viewOf(batch, base) }
 }
 
+/** A hub that has these is sent every batch as it is. */
+export const asItIs: readonly Capability[] = ['steps', 'unread-pods']
+
+/** The batch as a hub can take it that has these abilities; the very same batch where that is all of it. */
+export function batchFor(batch: Batch, capabilities: ReadonlySet<string>): Batch {
+  const told = capabilities.has('steps') ? batch : withoutSteps(batch)
+  return capabilities.has('unread-pods') ? told : withoutUnreadPods(told)
+}
+
+/** A hub that has no `steps` refuses parts between two rounds: the next round tells them. */
+const withoutSteps = (batch: Batch): Batch =>
+  batch.partial && batch.parts.length > 0 ? { ...batch, parts: [] } : batch
+
 /**
- * The batch for a hub that has no `unread-pods`: it would refuse a node without pods, so it is told what it was told before
- * there were any, that the round failed.
+ * A hub that has no `unread-pods` would refuse a node without pods: it is told what it was told before there were any, that the
+ * round failed.
  */
-export function withoutUnreadPods(batch: Batch): Batch {
+function withoutUnreadPods(batch: Batch): Batch {
   const refusal = batch.parts.find((part) => part.type === 'podSummary' && part.outcome === 'forbidden')
   const hasUnread = batch.parts.some(
     (part) => part.type === 'node' && part.outcome === 'complete' && part.items.some(({ pods }) => pods === null),
@@ -165,7 +184,7 @@ function batchOf(head: BodyHead, durationMs: number, parts: readonly Part[], fai
 
 function readPart(
   type: SnapshotType,
-  table: Table,
+  layout: ColumnLayout,
   before: readonly Part[],
   base: BatchView | undefined,
   out: Decoding,
@@ -178,13 +197,13 @@ function readPart(
   return part as unknown as Part
 
   function contentOf() {
-    if (outcome === 'complete') return { outcome, items: table.read(out.from.varint(), out) }
+    if (outcome === 'complete') return { outcome, items: layout.read(out.from.varint(), out) }
     if (outcome !== 'changed') return { outcome, code: out.text(), message: out.text() }
     const items: Items | undefined = base?.[type]
     if (!items) throw new WireError(`the base has no items of type ${type}`, { code: 'base_mismatch' })
     if (before.some((other) => other.type === type && isRead(other)))
       throw new WireError('a difference is told after other items of its type')
-    return { outcome, ...readChanges(table, items, out) }
+    return { outcome, ...readChanges(layout, items, out) }
   }
 }
 

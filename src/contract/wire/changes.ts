@@ -1,7 +1,7 @@
 import { type Decoding, type Encoding, readColumn, writeColumn } from './column.ts'
+import { type ColumnLayout, type Columns, type Leaf, leafEqual, readSlot } from './column-layout.ts'
 import { WireError } from './errors.ts'
 import { readPlaces, writePlaces } from './places.ts'
-import { type Columns, type Leaf, leafEqual, readSlot, type Table } from './table.ts'
 import { type Item, type Items, nameOrder } from './view.ts'
 
 /*
@@ -12,7 +12,7 @@ import { type Item, type Items, nameOrder } from './view.ts'
 const ALL_ROWS = 0
 const SOME_ROWS = 1
 
-export function writeChanges(table: Table, items: readonly Item[], base: Items, into: Encoding): void {
+export function writeChanges(layout: ColumnLayout, items: readonly Item[], base: Items, into: Encoding): void {
   const { to } = into
   const { names, check } = nameOrder(base)
   const now = new Map(items.map((item) => [item.name, item]))
@@ -22,7 +22,7 @@ export function writeChanges(table: Table, items: readonly Item[], base: Items, 
     const item = now.get(name)
     if (!item) removed.push(place)
     // The names are those of the base.
-    else if (!table.equal(base.get(name)!, item)) changed.push(place)
+    else if (!layout.equal(base.get(name)!, item)) changed.push(place)
   })
   to.varint(names.length)
   to.u32(check)
@@ -30,25 +30,30 @@ export function writeChanges(table: Table, items: readonly Item[], base: Items, 
   writePlaces(changed, to)
   const changedNames = changed.map((place) => names[place]!)
   writeChangedColumns(
-    table,
+    layout,
     changedNames.map((name) => base.get(name)!),
     changedNames.map((name) => now.get(name)!),
     into,
   )
   const added = items.filter(({ name }) => !base.has(name))
   to.varint(added.length)
-  table.write(added, into)
+  layout.write(added, into)
 }
 
-function writeChangedColumns(table: Table, before: readonly Item[], after: readonly Item[], into: Encoding): void {
+function writeChangedColumns(
+  layout: ColumnLayout,
+  before: readonly Item[],
+  after: readonly Item[],
+  into: Encoding,
+): void {
   const { to } = into
-  const columns = table.leaves.map((leaf) => ({
+  const columns = layout.leaves.map((leaf) => ({
     leaf,
     differs: after.map((row, i) => !leafEqual(leaf, before[i]!, row)),
   }))
-  const told = columns.filter(({ differs }) => differs.includes(true))
-  to.varint(told.length)
-  for (const { leaf, differs } of told) {
+  const differing = columns.filter(({ differs }) => differs.includes(true))
+  to.varint(differing.length)
+  for (const { leaf, differs } of differing) {
     into.text(leaf.name)
     to.sized(() => {
       const isAll = !differs.includes(false)
@@ -61,7 +66,7 @@ function writeChangedColumns(table: Table, before: readonly Item[], after: reado
 
 /** @throws WireError, with `base_mismatch` where the difference is to other names than those of the base */
 export function readChanges(
-  table: Table,
+  layout: ColumnLayout,
   base: Items,
   out: Decoding,
 ): { readonly put: readonly Item[]; readonly removed: readonly string[] } {
@@ -74,22 +79,22 @@ export function readChanges(
   // Places are below the number of names.
   const removed = readPlaces(size, from).map((place) => order.names[place]!)
   const before = readPlaces(size, from).map((place) => base.get(order.names[place]!)!)
-  const columns = readChangedColumns(table, before, out)
-  const changed = columns.some((column) => column) ? table.patched(before, columns) : []
-  const added = table.read(from.varint(), out)
+  const columns = readChangedColumns(layout, before, out)
+  const changed = columns.some((column) => column) ? layout.patched(before, columns) : []
+  const added = layout.read(from.varint(), out)
   // Rows of a table of snapshots: all of them have a name.
   return { put: [...changed, ...added] as Item[], removed }
 }
 
-function readChangedColumns(table: Table, before: readonly Item[], out: Decoding): Columns {
-  const columns: Columns = new Array(table.leaves.length).fill(undefined)
+function readChangedColumns(layout: ColumnLayout, before: readonly Item[], out: Decoding): Columns {
+  const columns: Columns = new Array(layout.leaves.length).fill(undefined)
   for (let left = out.from.varint(); left > 0; left--) {
     readSlot(out, (name) => {
-      const place = table.placeOf(name)
+      const place = layout.placeOf(name)
       if (place === undefined || before.length === 0) return
       if (name === 'name') throw new WireError('a name cannot change')
       if (columns[place]) throw new WireError(`the column ${name} is there twice`)
-      columns[place] = readChangedColumn(table.leaves[place]!, before, out)
+      columns[place] = readChangedColumn(layout.leaves[place]!, before, out)
     })
   }
   return columns

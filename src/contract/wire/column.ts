@@ -19,7 +19,13 @@ export const ELEMENT_COST = 2
 export class Encoding {
   readonly to = new Writer()
   readonly texts = new TextTable()
+  /** the reader knows a base of rows by the sum over them */
+  readonly rowSums: boolean
   #cost = 0
+
+  constructor(rowSums = false) {
+    this.rowSums = rowSums
+  }
 
   charge(cost: number): void {
     this.#cost += cost

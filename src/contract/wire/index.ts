@@ -9,7 +9,7 @@
  *
  * States, invariants and the format byte by byte: docs/spec/wire.md.
  */
-export { type BodyHead, decodeBody, encodeBody, withoutUnreadPods } from './body.ts'
+export { asItIs, type BodyHead, batchFor, decodeBody, encodeBody } from './body.ts'
 export {
   COLLECTOR_METHOD,
   decodeRequest,

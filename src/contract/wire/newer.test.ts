@@ -5,19 +5,19 @@ import { type Batch, parseClusterName } from '#model'
 import { decodeBody, encodeBody } from './body.ts'
 import { Reader, Writer } from './bytes.ts'
 import { Decoding, Encoding } from './column.ts'
+import { layoutOf } from './column-layouts.ts'
 import { type Schema, shapeOf } from './shape.ts'
-import { tableOf } from './tables.ts'
 import { anyOf } from './testing/arbitrary.ts'
 import { viewOf } from './view.ts'
 
 /** Rows as one version writes them and another reads them. */
 function across(writer: TSchema, reader: TSchema, rows: readonly object[]): object[] {
   const into = new Encoding()
-  tableOf(writer as Schema).write(rows, into)
+  layoutOf(writer as Schema).write(rows, into)
   const bytes = new Writer()
   into.texts.write(bytes)
   bytes.raw(into.to.done())
-  return tableOf(reader as Schema).read(rows.length, new Decoding(new Reader(bytes.done())))
+  return layoutOf(reader as Schema).read(rows.length, new Decoding(new Reader(bytes.done())))
 }
 
 const older = Type.Object({ name: Type.String(), state: Type.Union([Type.Literal('on'), Type.Literal('unknown')]) })
@@ -141,7 +141,7 @@ describe('a column', () => {
     const schema = Type.Object({ value: Type.Number() })
     const size = (values: readonly number[]) => {
       const into = new Encoding()
-      tableOf(schema as Schema).write(
+      layoutOf(schema as Schema).write(
         values.map((value) => ({ value })),
         into,
       )

@@ -1,14 +1,14 @@
 import { create } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Batch, type CustomPart, parseClusterName, type Table } from '#model'
+import { type Batch, parseClusterName, type RowsPart, type Table } from '#model'
 import {
   CustomCollectedResourceSchema,
   CustomResourceBatchSchema,
   MetricsBatchSchema,
 } from './generated/clusterpulse/collector/v1/collector_pb.ts'
 import { batchFromOriginal, originalFromBatch } from './original.ts'
-import { customPart } from './testing/custom.ts'
+import { rowsPart } from './testing/rows.ts'
 
 const head = { cluster: parseClusterName('west'), origin: 'original', sequence: 1, collectedAt: 5 }
 const resource = (id: string, json: string | Uint8Array, more: object = {}) => {
@@ -19,11 +19,11 @@ const resource = (id: string, json: string | Uint8Array, more: object = {}) => {
 const custom = (resources: ReturnType<typeof resource>[], more: object = {}) => {
   const one = create(CustomResourceBatchSchema, { sourceId: 'team/things', resources, ...more })
   const batch = batchFromOriginal(create(MetricsBatchSchema, { customResources: [one] }), head, () => 'the hash')
-  const [part] = batch.custom ?? []
+  const [part] = batch.tables ?? []
   if (part?.outcome !== 'complete') throw new Error('it is complete')
   return part
 }
-const values = (part: Extract<CustomPart, { outcome: 'complete' }>) =>
+const values = (part: Extract<RowsPart, { outcome: 'complete' }>) =>
   Object.fromEntries([...part.rows.rows()].map((row, i) => [part.rows.idAt(i), row.values]))
 
 describe('custom resources of the original', () => {
@@ -75,9 +75,9 @@ describe('custom resources of the original', () => {
 
   it('go to a hub of the original and come back, as far as it can tell', () => {
     fc.assert(
-      fc.property(customPart('team/a'), (part) => {
-        const batch = { ...head, source: 'push', durationMs: 1, parts: [], custom: [part] } as unknown as Batch
-        const [again] = batchFromOriginal(originalFromBatch(batch), head).custom ?? []
+      fc.property(rowsPart('team/a'), (part) => {
+        const batch = { ...head, source: 'push', durationMs: 1, parts: [], tables: [part] } as unknown as Batch
+        const [again] = batchFromOriginal(originalFromBatch(batch), head).tables ?? []
         if (part.outcome !== 'complete') {
           expect(again).toBeUndefined()
           return

@@ -1,12 +1,12 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import {
   type Aggregated,
-  type CustomPart,
-  type CustomRow,
-  type CustomValue,
   type FieldReport,
+  type RowsPart,
+  type ScalarValue,
   type SourceId,
   Table,
+  type TableRow,
 } from '#model'
 import type {
   CustomCollectedResource,
@@ -27,16 +27,16 @@ const EXAMPLE = 120
 export function customFromOriginal(
   batches: readonly CustomResourceBatch[],
   hashOf: (source: SourceId) => string,
-): readonly CustomPart[] {
+): readonly RowsPart[] {
   // Of a source that is told twice the last is kept, as the original's hub would have written it.
-  return [...new Map(batches.map((one) => [one.sourceId, customPart(one, hashOf(one.sourceId))])).values()]
+  return [...new Map(batches.map((one) => [one.sourceId, rowsPart(one, hashOf(one.sourceId))])).values()]
 }
 
-function customPart({ sourceId, resources, ...batch }: CustomResourceBatch, hash: string): CustomPart {
+function rowsPart({ sourceId, resources, ...batch }: CustomResourceBatch, hash: string): RowsPart {
   const fields = new Set<string>()
   const unread: string[] = []
   let isCut = false
-  const rows = resources.flatMap((resource): CustomRow[] => {
+  const rows = resources.flatMap((resource): TableRow[] => {
     const key = keyOf(resource)
     const values = key && valuesOf(resource.valuesJson)
     if (!values) unread.push(new TextDecoder().decode(resource.valuesJson.subarray(0, EXAMPLE)))
@@ -68,13 +68,13 @@ function reportOf(unread: readonly string[]): readonly FieldReport[] {
 }
 
 /** undefined: it cannot be told from others */
-function keyOf({ id, namespace, name }: CustomCollectedResource): Pick<CustomRow, 'namespace' | 'name'> | undefined {
+function keyOf({ id, namespace, name }: CustomCollectedResource): Pick<TableRow, 'namespace' | 'name'> | undefined {
   const own = name || id.slice(id.lastIndexOf('/') + 1)
   return own === '' || own.includes('/') || namespace.includes('/') ? undefined : { namespace, name: own }
 }
 
 /** undefined: it is no JSON object. Lists and objects within are their JSON, as wherever a value must be a scalar. */
-function valuesOf(json: Uint8Array): Readonly<Record<string, CustomValue>> | undefined {
+function valuesOf(json: Uint8Array): Readonly<Record<string, ScalarValue>> | undefined {
   let value: unknown
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(json))
@@ -82,12 +82,12 @@ function valuesOf(json: Uint8Array): Readonly<Record<string, CustomValue>> | und
     return undefined // the caller counts it
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
-  const values: Record<string, CustomValue> = {}
+  const values: Record<string, ScalarValue> = {}
   for (const [field, one] of Object.entries(value)) setOwn(values, field, scalarOf(one))
   return values
 }
 
-function scalarOf(value: unknown): CustomValue {
+function scalarOf(value: unknown): ScalarValue {
   if (typeof value === 'string') return value.slice(0, MAX_TEXT)
   if (typeof value === 'object' && value !== null) return JSON.stringify(value).slice(0, MAX_TEXT)
   // A number of JSON may be beyond what a double holds: then it is not known.
@@ -102,7 +102,7 @@ function aggregationsOf(values: Readonly<Record<string, number>>): Readonly<Reco
 }
 
 /** Complete parts as the original sends them: grouped and unknown aggregations have no place there. */
-export function customToOriginal(parts: readonly CustomPart[]): MessageInitShape<typeof CustomResourceBatchSchema>[] {
+export function customToOriginal(parts: readonly RowsPart[]): MessageInitShape<typeof CustomResourceBatchSchema>[] {
   const encoder = new TextEncoder()
   return parts.flatMap((part) => {
     if (part.outcome !== 'complete') return []

@@ -163,6 +163,8 @@ function readNode(from: Cursor, names: Names, place: number): NodeSnapshot | und
 }
 
 const NAME = 0x0a
+/** Which labels of before came again; filled anew for every node. */
+const seen: boolean[] = []
 const NONE: Readonly<Record<string, string>> = {}
 const isText = (field: number): boolean => field >= FIRST_TEXT && field < FIRST_TEXT + TEXTS
 
@@ -193,7 +195,7 @@ function textOf(node: NodeSnapshot, field: number): string {
 function made(
   name: string,
   status: string,
-  told: string[],
+  names: string[],
   labels: NodeSnapshot['labels'],
   known: NodeSnapshot | undefined,
 ): NodeSnapshot | undefined {
@@ -206,7 +208,7 @@ function made(
   const failed = numbers[24]!
   const succeeded = numbers[25]!
   const total = numbers[26]!
-  const sorted = told.length > 1 ? [...told].sort() : told
+  const sorted = names.length > 1 ? [...names].sort() : names
   const roles = known && sameTexts(known.roles, sorted) ? known.roles : sorted
   const capacity = amounts(10, known?.capacity)
   const allocatable = amounts(14, known?.allocatable)
@@ -306,7 +308,6 @@ class Labels {
   readonly #from: Cursor
   readonly #known: Readonly<Record<string, string>>
   readonly #keys: readonly string[]
-  readonly #seen: boolean[] = []
   #count = 0
   #made: Record<string, string> | undefined
 
@@ -314,6 +315,7 @@ class Labels {
     this.#from = from
     this.#known = known
     this.#keys = Object.keys(known)
+    seen.fill(false, 0, this.#keys.length)
   }
 
   /** @returns false: not as every collector writes it */
@@ -346,8 +348,8 @@ class Labels {
       const at = (this.#count + i) % keys.length
       const key = keys[at]!
       if (!this.#from.is(key, keyFrom, keyEnd)) continue
-      if (this.#seen[at] || !this.#from.is(this.#known[key]!, valueFrom, valueEnd)) return false
-      this.#seen[at] = true
+      if (seen[at] || !this.#from.is(this.#known[key]!, valueFrom, valueEnd)) return false
+      seen[at] = true
       this.#count++
       return true
     }
@@ -356,7 +358,7 @@ class Labels {
 
   #soFar(): Record<string, string> {
     const labels: Record<string, string> = {}
-    for (const [i, key] of this.#keys.entries()) if (this.#seen[i]) labels[key] = this.#known[key]!
+    for (const [i, key] of this.#keys.entries()) if (seen[i]) labels[key] = this.#known[key]!
     return labels
   }
 }

@@ -56,17 +56,17 @@ export function batchFromOriginal(
   const { clusterMetrics, nodeMetrics, operators, clusterOperators, clusterInfo } = metrics
   const parts: Part[] = []
   // Totals and nodes are read in every cycle and stand or fall together: without both, the read failed.
-  const told = nodes ?? nodeMetrics.map(nodeSnapshot)
-  if (told.length > 0 || clusterMetrics) parts.push(part('node', 'nodes', told))
+  const snapshots = nodes ?? lastOfEach(nodeMetrics.map(nodeSnapshot))
+  if (snapshots.length > 0 || clusterMetrics) parts.push(part('node', 'nodes', snapshots))
   else parts.push({ type: 'node', collector: 'nodes', durationMs: 0, outcome: 'unreachable', ...NOT_SENT })
   // No cluster is without namespaces, operators are scanned now and then: an empty list says that nothing was read.
   const namespaces = clusterMetrics?.namespaceList ?? []
-  if (namespaces.length > 0) parts.push(part('namespace', 'namespaces', namespaces.map(namespaceSnapshot)))
-  if (operators.length > 0) parts.push(part('operator', 'operators', operators.map(operatorSnapshot)))
+  if (namespaces.length > 0) parts.push(part('namespace', 'namespaces', lastOfEach(namespaces.map(namespaceSnapshot))))
+  if (operators.length > 0) parts.push(part('operator', 'operators', lastOfEach(operators.map(operatorSnapshot))))
   if (clusterOperators.length > 0)
-    parts.push(part('clusterOperator', 'clusterOperators', clusterOperators.map(clusterOperatorSnapshot)))
+    parts.push(part('clusterOperator', 'clusterOperators', lastOfEach(clusterOperators.map(clusterOperatorSnapshot))))
   if (clusterInfo) parts.push(part('cluster', 'cluster', [clusterSnapshot(clusterInfo, clusterOperators.length > 0)]))
-  const custom = customFromOriginal(metrics.customResources, hashOf)
+  const tables = customFromOriginal(metrics.customResources, hashOf)
   const deploymentCount = clusterMetrics?.deployments ?? 0
   return {
     cluster,
@@ -76,7 +76,7 @@ export function batchFromOriginal(
     collectedAt,
     durationMs: 0,
     parts,
-    ...(custom.length > 0 && { custom }),
+    ...(tables.length > 0 && { tables }),
     ...(deploymentCount > 0 && { deploymentCount }),
   }
 }
@@ -84,8 +84,11 @@ export function batchFromOriginal(
 const NOT_SENT = { code: 'not_sent', message: 'the collector could not read the nodes' }
 
 /** Of a name that is told twice the last is kept, as the original's hub would have written it. */
-function part<T extends SnapshotType>(type: T, collector: string, all: readonly SnapshotOf<T>[]): Part {
-  const items = [...new Map(all.map((item) => [item.name, item])).values()]
+const lastOfEach = <T extends { readonly name: string }>(all: readonly T[]): readonly T[] => [
+  ...new Map(all.map((item) => [item.name, item])).values(),
+]
+
+function part<T extends SnapshotType>(type: T, collector: string, items: readonly SnapshotOf<T>[]): Part {
   // Its items are of its type: what the union of parts says for each type, but not for all at once.
   return { type, collector, durationMs: 0, outcome: 'complete', items } as unknown as Part
 }
@@ -211,23 +214,23 @@ function clusterOperatorSnapshot(operator: ClusterOperatorInfo): ClusterOperator
 }
 
 function clusterSnapshot(info: ClusterInfo, hasClusterOperators: boolean): ClusterSnapshot {
-  const told = (text: string) => (text === '' || text === 'unknown' ? null : text)
+  const snapshots = (text: string) => (text === '' || text === 'unknown' ? null : text)
   const isOpenShift =
     hasClusterOperators || info.platform === 'OpenShift' || info.channel !== '' || info.clusterId !== ''
   return {
     name: 'cluster',
     apiUrl: info.apiUrl,
     distribution: isOpenShift ? 'openshift' : 'kubernetes',
-    version: told(info.version),
-    platform: told(info.platform),
-    channel: told(info.channel),
-    clusterId: told(info.clusterId),
+    version: snapshots(info.version),
+    platform: snapshots(info.platform),
+    channel: snapshots(info.channel),
+    clusterId: snapshots(info.clusterId),
     image: null,
     updateVersion: null,
     versionState: null,
     versionStartedAt: null,
     versionCompletedAt: null,
-    consoleUrl: told(info.consoleUrl),
+    consoleUrl: snapshots(info.consoleUrl),
     conditions: [],
   }
 }
@@ -267,7 +270,7 @@ export function originalFromBatch(batch: Batch): MetricsBatch {
     operators: itemsOf(batch, 'operator')?.map(operatorInfo) ?? [],
     clusterOperators: itemsOf(batch, 'clusterOperator')?.map(clusterOperatorInfo) ?? [],
     ...(info && { clusterInfo: clusterInfo(info) }),
-    customResources: customToOriginal(batch.custom ?? []),
+    customResources: customToOriginal(batch.tables ?? []),
   })
 }
 

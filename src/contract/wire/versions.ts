@@ -4,7 +4,16 @@ export const WIRE_VERSION = 1
 const OLDEST_VERSION = Math.max(1, WIRE_VERSION - 1)
 
 /** What an end can do beyond the messages of the original. */
-export type Capability = 'frames' | 'deltas' | 'deflate' | 'loss' | 'plan' | 'custom-parts' | 'unread-pods'
+export type Capability =
+  | 'frames'
+  | 'deltas'
+  | 'deflate'
+  | 'loss'
+  | 'plan'
+  | 'custom-parts'
+  | 'unread-pods'
+  | 'steps'
+  | 'row-sums'
 
 /** Everything this code can do, in the order it is told. */
 export const capabilities: readonly Capability[] = [
@@ -15,6 +24,8 @@ export const capabilities: readonly Capability[] = [
   'plan',
   'custom-parts',
   'unread-pods',
+  'steps',
+  'row-sums',
 ]
 
 /** Versions from `minVersion` to `maxVersion`, and abilities by name; names we do not know are newer than we are. */
@@ -27,6 +38,7 @@ export interface Offer {
 /** What this code offers: put into the Hello of an agent, and what a hub compares a Hello with. */
 export const ownOffer: Offer = { minVersion: OLDEST_VERSION, maxVersion: WIRE_VERSION, capabilities }
 
+/** What both ends of a stream speak after the hello. */
 export interface Agreement {
   readonly version: number
   /** the ones both ends have */

@@ -1,5 +1,5 @@
 import type { Batch, BatchView, SnapshotType } from '#model'
-import { customViewOf } from './custom.ts'
+import { rowsViewOf } from './rows.ts'
 
 export type Item = { readonly name: string }
 export type Items = ReadonlyMap<string, Item>
@@ -9,14 +9,14 @@ export type Items = ReadonlyMap<string, Item>
  * keeps the items of the base. Unchanged items are the very objects of the base.
  */
 export function viewOf(batch: Batch, base?: BatchView): BatchView {
-  const { custom, customFacts, ...items } = { ...base, ...customViewOf(batch.custom, base) }
+  const { tables, tableFacts, ...items } = { ...base, ...rowsViewOf(batch.tables, base) }
   // Maps of one type each under its name, which a union of types cannot say.
   const view: Partial<Record<SnapshotType, Items>> = { ...items }
   for (const part of batch.parts) {
     if (part.outcome === 'complete') view[part.type] = new Map(part.items.map((item) => [item.name, item]))
     if (part.outcome === 'changed') view[part.type] = changedItems(view[part.type], part.put, part.removed)
   }
-  return { ...view, ...(custom && { custom }), ...(customFacts && { customFacts }) } as BatchView
+  return { ...view, ...(tables && { tables }), ...(tableFacts && { tableFacts }) } as BatchView
 }
 
 /** The same map where nothing changed. */

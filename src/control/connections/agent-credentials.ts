@@ -22,6 +22,7 @@ import {
 } from './credential-record.ts'
 import { clusterOfCertificate } from './peer-certificate.ts'
 
+/** What making and renewing credentials of agents needs. */
 export interface AgentCredentialsOptions {
   /** the hub's own API, where ClusterConnections and Secrets are */
   readonly hub: KubeClient

@@ -21,6 +21,28 @@ interface PodHolder {
 type Step = keyof typeof agentResources
 const steps = Object.keys(agentResources) as Step[]
 
+/** As a manager of the original makes it. */
+const originalDeployment = (): KubeObject => {
+  const labels = {
+    'app.kubernetes.io/name': 'clusterpulse-collector',
+    'app.kubernetes.io/component': 'collector',
+    'app.kubernetes.io/part-of': 'clusterpulse',
+  }
+  const env = [
+    { name: 'CLUSTER_NAME', value: 'west' },
+    { name: 'COLLECTOR_TOKEN', valueFrom: { secretKeyRef: { name: 'clusterpulse-collector-token', key: 'token' } } },
+  ]
+  const containers = [{ name: 'collector', image: 'registry.example/clusterpulse/collector:v0.9', env }]
+  return {
+    metadata: { ...agentKeys.deployment, labels },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: { 'app.kubernetes.io/name': 'clusterpulse-collector' } },
+      template: { metadata: { labels }, spec: { serviceAccountName: 'clusterpulse-collector', containers } },
+    },
+  }
+}
+
 // The hub is its own member here: one server holds both sides.
 for (const { title, skip, open } of apis) {
   describe.skipIf(skip)(`an agent's deployment on ${title}`, () => {
@@ -243,6 +265,36 @@ for (const { title, skip, open } of apis) {
       ((await get('deployment'))?.spec as PodHolder | undefined)?.template.spec.volumes.find(
         ({ name }) => name === 'buffer',
       )
+
+    it('leaves a collector of the original as it is where originals may speak, until somebody deletes its Deployment', async () => {
+      const keeping = () =>
+        deployAgent({
+          ...{ kube, cluster, settings: settings(), collectors, credentials, now: Date.now(), signal },
+          keepsOriginals: true,
+        })
+      if (!(await get('namespace')))
+        await kube.create(agentResources.namespace, { metadata: { name: 'clusterpulse-system' } })
+      await kube.create(agentResources.secret, {
+        metadata: { ...agentKeys.secret },
+        stringData: { token: 'of the connection' },
+      } as KubeObject)
+      await kube.create(agentResources.deployment, originalDeployment())
+      const before = await versions()
+      expect(await keeping()).toEqual({ kind: 'kept' })
+      expect(await versions()).toEqual(before)
+      await kube.delete(agentResources.deployment, agentKeys.deployment)
+      expect(await keeping()).toMatchObject({ kind: 'deployed', changed: true })
+      // It is ours now, whatever somebody takes off it.
+      const bare = { metadata: { annotations: null } }
+      await kube.patch(agentResources.deployment, agentKeys.deployment, bare as never, { kind: 'merge' })
+      expect(await keeping()).toMatchObject({ kind: 'deployed' })
+    })
+
+    it('replaces a collector of the original where originals may not speak', async () => {
+      await kube.create(agentResources.deployment, originalDeployment())
+      expect(await deploy()).toMatchObject({ kind: 'deployed' })
+      expect(JSON.stringify(await get('deployment'))).toContain('registry/agent:1')
+    })
 
     it('claims a volume where the member can provide one, else says that the buffer ends with its pod', async () => {
       const bufferVolume = { size: '2Gi' }

@@ -40,6 +40,8 @@ export type DeploymentEnd =
       /** its buffer ends with its pod: why */
       readonly notDurable?: NotDurable
     }
+  /** a collector of the original is installed there, and stays */
+  | { readonly kind: 'kept' }
   | { readonly kind: 'failed'; readonly code: string; readonly message: string }
 
 export interface DeployOptions {
@@ -50,6 +52,8 @@ export interface DeployOptions {
   /** what MetricSources read */
   readonly reads?: readonly SourceReads[]
   readonly credentials: Pick<AgentCredentials, 'check' | 'issue'>
+  /** a collector of the original is not replaced: people do that, when they want to */
+  readonly keepsOriginals?: boolean
   /** called once the member has answered, before anything is written there */
   readonly beforeWrite?: () => Promise<void>
   /** hub's clock, ms since the Unix epoch */
@@ -83,6 +87,7 @@ export async function deployAgent(options: DeployOptions): Promise<DeploymentEnd
         `deployment: an agent of the connection ${other} runs there; delete that connection, or this one`,
       )
     }
+    if (options.keepsOriginals && isOfOriginal(found.deployment)) return { kind: 'kept' }
     step = 'connection'
     await options.beforeWrite?.()
     step = 'secret'
@@ -203,6 +208,17 @@ async function look(kube: KubeClient, signal: AbortSignal, at: (step: string) =>
     return kube.get(agentResources[step], agentKeys[step], signal)
   }
   return { namespace: await get('namespace'), secret: await get('secret'), deployment: await get('deployment') }
+}
+
+/** Of the same name as ours, and not ours: without our mark, and its containers run no `agent`. */
+function isOfOriginal(deployment: KubeObject | undefined): boolean {
+  if (!deployment || deployment.metadata.annotations?.[SERVES] !== undefined) return false
+  const { template } = (deployment.spec ?? {}) as { readonly template?: { readonly spec?: PodSpec } }
+  return !template?.spec?.containers?.some(({ args }) => args?.includes('agent'))
+}
+
+interface PodSpec {
+  readonly containers?: readonly { readonly args?: readonly string[] }[]
 }
 
 const versions = ({ secret, deployment }: Found) =>

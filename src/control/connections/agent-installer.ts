@@ -21,11 +21,11 @@ import {
   settingsHash,
   updateRole,
 } from './agent-deployment.ts'
-import { type AgentInstall, type AgentSettings, imageOf } from './agent-objects.ts'
+import { AGENT_NAME, AGENT_NAMESPACE, type AgentInstall, type AgentSettings, imageOf } from './agent-objects.ts'
 import type { RoleGap, SourceReads } from './agent-role.ts'
 import { agentSigns, troubleOf } from './agent-trouble.ts'
+import type { CollectorCondition } from './choose-collector.ts'
 import { connectionResource } from './connection-resource.ts'
-import type { CollectorCondition } from './decide-collecting.ts'
 
 export interface AgentInstallerOptions {
   readonly hub: KubeClient
@@ -198,6 +198,7 @@ export class AgentInstaller {
         collectors,
         ...(reads && { reads }),
         credentials,
+        ...(install.keepsOriginals && { keepsOriginals: true }),
         beforeWrite,
         now,
         signal,
@@ -208,7 +209,8 @@ export class AgentInstaller {
       const { code, message } = FleetError.from(error)
       end = { kind: 'failed', code, message }
     }
-    const before = last?.hash === hash ? last.tries : 0
+    // Whoever deletes what was kept wants ours with the next round.
+    const before = last?.hash === hash && end.kind !== 'kept' ? last.tries : 0
     const attempt: Attempt = {
       hash,
       reads: JSON.stringify(reads ?? []),
@@ -220,10 +222,10 @@ export class AgentInstaller {
     }
     this.#attempts.set(name, attempt)
     if (end.kind === 'failed') logger.warn({ cluster: name, reason: end.message }, 'the agent could not be deployed')
-    else {
+    else if (end.kind === 'deployed') {
       if (end.changed) logger.info({ cluster: name, image: end.image }, 'the agent was deployed')
       this.#tellGaps(parseClusterName(name), end.roleGaps)
-    }
+    } else if (last?.end.kind !== 'kept') logger.info({ cluster: name }, 'a collector of the original is left as it is')
     return { ...(await this.#said(attempt, wish)), ...(end.kind === 'deployed' && { accepted: true }) }
   }
 
@@ -495,6 +497,12 @@ function said(end: DeploymentEnd, { condition, absence }: Wish, trouble: string 
     const message = `${absence}; it cannot be deployed: ${end.message}; ${meanwhile}`
     return { condition: { status: 'False', reason: 'DeployFailed', message } }
   }
+  if (end.kind === 'kept') {
+    // That it is not let in says more.
+    if (condition?.reason === 'TokenShared') return {}
+    const message = `${absence}; a collector of the original is installed there and stays: ${REPLACE}; ${meanwhile}`
+    return { condition: { status: 'False', reason: 'OriginalCollector', message } }
+  }
   if (trouble !== undefined) {
     const message = `${absence}; it (${end.image}) is deployed and cannot start: ${trouble}; ${meanwhile}`
     return { condition: { status: 'False', reason: 'AgentNotStarting', message } }
@@ -504,6 +512,8 @@ function said(end: DeploymentEnd, { condition, absence }: Wish, trouble: string 
   const message = `the agent (${end.image}) is deployed and has not connected yet; ${meanwhile}`
   return { condition: { status: 'False', reason: 'AwaitingAgent', message } }
 }
+
+const REPLACE = `to have ours, delete the Deployment ${AGENT_NAMESPACE}/${AGENT_NAME} on the member`
 
 const NO_ADDRESS: CollectorCondition = {
   status: 'False',

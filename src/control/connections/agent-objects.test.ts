@@ -227,9 +227,9 @@ describe('joining by hand', () => {
   })
 
   /** What a real shell makes of it. */
-  const words = (command: string) => {
+  const words = (command: string, uid = 1000) => {
     const engine = 'docker() { printf "%s\\n" "$@"; }; podman() { docker "$@"; }; cd "$(mktemp -d)" || exit 1; '
-    const run = spawnSync('sh', ['-c', engine + command], {
+    const run = spawnSync('sh', ['-c', `${engine}id() { echo ${uid}; }; ${command}`], {
       encoding: 'utf8',
       env: { PATH: process.env.PATH, HOME: '/home/me dear', KUBECONFIG: '' },
     })
@@ -245,12 +245,16 @@ describe('joining by hand', () => {
     expect(said).toEqual(expect.arrayContaining(["INGESTER_TLS_SERVER_NAME=a'b $(x)", 'COLLECTOR_TOKEN=cp_west_x']))
     expect(said).toEqual(expect.arrayContaining(['clusterpulse-agent-west:/data', 'INGESTER_CA_FINGERPRINT=ab12']))
     expect(said).toContain('/home/me dear/.kube/config:/kubeconfig:ro')
-    expect(said).toContain(`${process.getuid?.()}:${process.getgid?.()}`)
+    expect(said).toContain('1000:1000')
     expect(said).not.toContain('keep-id')
     expect(said.join(' ')).toMatch(/--read-only .*--cap-drop ALL/)
     const { caFingerprint: _, ...unpinned } = container
-    const own = words(joinContainer({ ...unpinned, caPem: 'A\nB\n', engine: 'podman' }))
+    const podman = joinContainer({ ...unpinned, caPem: 'A\nB\n', engine: 'podman' })
+    const own = words(podman)
     expect(own).toEqual(expect.arrayContaining(['keep-id', 'INGESTER_TLS_CA=/ingester-ca.pem']))
     expect(own.some((word) => word.endsWith('/clusterpulse-west-ca.pem:/ingester-ca.pem:ro'))).toBe(true)
+    // Podman refuses keep-id to root.
+    const root = words(podman, 0)
+    expect([root[root.indexOf('--userns') + 1], own[own.indexOf('--userns') + 1]]).toEqual(['host', 'keep-id'])
   })
 })

@@ -12,6 +12,8 @@ export interface AgentInstall {
   readonly image: string
   /** of the hub; '' and `dev` count as `latest` */
   readonly version: string
+  /** collectors of the original may speak: where one is installed, it stays until somebody deletes its Deployment */
+  readonly keepsOriginals?: boolean
   /** host:port under which agents reach the hub, where a connection names none */
   readonly address?: string
   /** agents speak TLS to the hub */

@@ -29,13 +29,13 @@ export async function agentSigns(kube: KubeClient, signal: AbortSignal): Promise
     )
   const get = (step: 'deployment' | 'persistentvolumeclaim') =>
     shown(kube.get(agentResources[step], agentKeys[step], signal), undefined)
-  const [deployment, found, claim, told] = await Promise.all([
+  const [deployment, found, claim, listed] = await Promise.all([
     get('deployment'),
     list(pods, `app.kubernetes.io/name=${AGENT_NAME}`),
     get('persistentvolumeclaim'),
     list(events),
   ])
-  return { deployment, pods: found, claim, events: told }
+  return { deployment, pods: found, claim, events: listed }
 }
 
 interface PodStatus {
@@ -77,7 +77,7 @@ export function troubleOf(signs: AgentSigns): string | undefined {
   return all.length === 0 ? undefined : all.join('; ').slice(0, 1500)
 }
 
-function podTrouble(pod: KubeObject, told: readonly KubeObject[]): string | undefined {
+function podTrouble(pod: KubeObject, listed: readonly KubeObject[]): string | undefined {
   const status = (pod.status ?? {}) as PodStatus
   const named = (what: string) => `pod ${pod.metadata.name}: ${what}`
   for (const container of [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])]) {
@@ -88,7 +88,7 @@ function podTrouble(pod: KubeObject, told: readonly KubeObject[]): string | unde
   if (status.phase === 'Failed') return named(sentence(status.reason ?? 'Failed', status.message))
   const scheduled = status.conditions?.find(({ type }) => type === 'PodScheduled')
   if (scheduled?.status === 'False') return named(sentence(scheduled.reason ?? 'not scheduled', scheduled.message))
-  const warning = status.phase === 'Pending' ? warningAbout(pod, told) : undefined
+  const warning = status.phase === 'Pending' ? warningAbout(pod, listed) : undefined
   return warning === undefined ? undefined : named(warning)
 }
 
@@ -118,17 +118,17 @@ function deploymentTrouble(deployment: KubeObject | undefined): string | undefin
   return failed && `no pod is made: ${sentence(failed.reason ?? failed.type, failed.message)}`
 }
 
-function claimTrouble({ claim, events: told }: AgentSigns): string | undefined {
+function claimTrouble({ claim, events: listed }: AgentSigns): string | undefined {
   if (!claim || (claim.status as { readonly phase?: string } | undefined)?.phase !== 'Pending') return undefined
-  const warning = warningAbout(claim, told)
+  const warning = warningAbout(claim, listed)
   const next = 'set AGENT_BUFFER_STORAGE_CLASS on the hub to a class that provides volumes'
   // Bound with its first pod, which waits for something else then.
   return warning === undefined ? undefined : `its claim ${claim.metadata.name} is pending: ${warning}; ${next}`
 }
 
 /** What the cluster last warned of, about this object. */
-function warningAbout({ kind, metadata }: KubeObject, told: readonly KubeObject[]): string | undefined {
-  const about = told.filter((event) => {
+function warningAbout({ kind, metadata }: KubeObject, listed: readonly KubeObject[]): string | undefined {
+  const about = listed.filter((event) => {
     const { involvedObject, type } = event as KubeObject & Event
     const isIt = involvedObject?.uid ? involvedObject.uid === metadata.uid : involvedObject?.name === metadata.name
     return type === 'Warning' && isIt && (kind === undefined || !involvedObject?.kind || involvedObject.kind === kind)

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { customResourceDefinitions, secrets } from '#kube'
 import { StoreUnavailableError } from '#model'
 import { connectionResource } from './connection-resource.ts'
+import { reading } from './testing/reading.ts'
 import {
   aWorld,
   conditionOf,
@@ -198,6 +199,24 @@ describe('a cluster that cannot be read', () => {
     silent.close()
   })
 
+  it('is said to be connecting where the first look takes long; others have no such word written for them', async () => {
+    await using world = await aWorld()
+    const silent = createServer(() => undefined)
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+    const { port } = silent.address() as AddressInfo
+    const member = await world.member()
+    await connect(world, 'silent', { ...member, url: `http://127.0.0.1:${port}` })
+    await connect(world, 'west', member)
+    const versions = new Set<string | undefined>()
+    const watching = setInterval(() => void statusOf(world, 'west').then(({ phase }) => versions.add(phase)), 1)
+    await world.start({ defaults: { intervalMs: 60_000, timeoutMs: 60_000, operatorScanIntervalMs: 300_000 } })
+    await untilPhase(world, 'west', 'Connected')
+    clearInterval(watching)
+    expect(versions).not.toContain('Connecting')
+    await untilPhase(world, 'silent', 'Connecting')
+    silent.close()
+  })
+
   it('is listed as not read yet at once, however many others wait for clusters that say nothing', async () => {
     const silent = createServer().listen(0, '127.0.0.1')
     await using world = await aWorld({ concurrency: 1 })
@@ -240,7 +259,7 @@ describe('a cluster that cannot be read', () => {
     const { KubeError } = await import('#kube')
     const refused = collectors.map((collector) =>
       collector.name === 'deployments'
-        ? { ...collector, collect: () => Promise.reject(new KubeError('forbidden', 'deployments: no role')) }
+        ? reading(collector, () => Promise.reject(new KubeError('forbidden', 'deployments: no role')))
         : collector,
     )
     await connect(world, 'west', member)
@@ -320,15 +339,12 @@ describe('a round', () => {
     const { collectors } = await import('#collect')
     const slow = collectors.map((collector) =>
       collector.name === 'nodes'
-        ? {
-            ...collector,
-            collect: (_: unknown, signal: AbortSignal) => {
-              reached()
-              return new Promise<never>((_, reject) =>
-                signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }),
-              )
-            },
-          }
+        ? reading(collector, (_, signal) => {
+            reached()
+            return new Promise<never>((_, reject) =>
+              signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }),
+            )
+          })
         : collector,
     )
     await connect(world, 'west', member)
@@ -348,15 +364,10 @@ describe('a round', () => {
     const { KubeError } = await import('#kube')
     const counted = collectors.map((collector) =>
       collector.name === 'operators'
-        ? {
-            ...collector,
-            collect: () => {
-              reads++
-              return ends === 'fine'
-                ? Promise.resolve({ operator: [] })
-                : Promise.reject(new KubeError('timeout', 'slow'))
-            },
-          }
+        ? reading(collector, () => {
+            reads++
+            return ends === 'fine' ? Promise.resolve(undefined) : Promise.reject(new KubeError('timeout', 'slow'))
+          })
         : collector,
     )
     await connect(world, 'west', await world.member())

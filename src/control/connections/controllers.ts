@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { SourceCatalog } from '#catalog'
-import { collectors as builtIn, type Collector } from '#collect'
+import { collectors as builtIn, type Collector, Pulses } from '#collect'
 import {
   Controller,
   type ControllerOptions,
@@ -23,12 +23,14 @@ import type { AgentInstall } from './agent-objects.ts'
 import { type RoleGap, readsOf } from './agent-role.ts'
 import { accessSecrets, type SecretFacts, serverOf } from './cluster-access.ts'
 import { connectionResource } from './connection-resource.ts'
+import { FirstLooks } from './first-looks.ts'
 import { LocalKubeconfigs } from './local-kubeconfig.ts'
 import { ConnectionReconciler } from './reconciler.ts'
 import type { Defaults } from './settings.ts'
 import { SourceReading } from './source-reading.ts'
 import { turns } from './turns.ts'
 
+/** What the controllers of ClusterConnections need. */
 export interface ConnectionsOptions {
   /** the hub's own API, where the objects are */
   readonly hub: KubeClient
@@ -67,6 +69,8 @@ export interface ConnectionsOptions {
 /** Above this many connections the first rounds are spread, so that later ones do not come all at once. */
 const SPREAD_ABOVE = 32
 const SPREAD_PER_KEY_MS = 15
+/** The rounds with the first rows of fewer. */
+const ROWS_SPREAD_MS = 1_000
 const DECLARED_AT_ONCE = 256
 const ROLE_SPREAD_MS = 5_000
 /** A client is made within a call's own limit. */
@@ -116,7 +120,6 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     catalog &&
     new SourceReading({
       catalog,
-      resources,
       ingester: options.ingester,
       kube: (cluster) => reconciler.clientOf(cluster, never),
       turn: turns(options.sourceConcurrency ?? 8, clock),
@@ -125,6 +128,18 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
       logger,
       ...(metrics && { metrics }),
     })
+  const firstLooks = new FirstLooks(clock)
+  /** connections whose rows wait until the first looks are over; undefined: none do */
+  let held: Set<string> | undefined
+  /** Those that ask meanwhile are looked at again then. */
+  const isHeld = (cluster: string): boolean => held?.add(cluster) !== undefined
+  const pulses = new Pulses({
+    onTrouble: (name) => {
+      reconciler.interrupt(name)
+      controller.enqueue({ name, namespace })
+    },
+    clock,
+  })
   const reconciler: ConnectionReconciler = new ConnectionReconciler({
     hub,
     connections,
@@ -139,10 +154,20 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     ...(agents && { agents }),
     installer,
     tokenSharedWith: (cluster) => options.credentials?.sharedWith(cluster) ?? [],
-    ...(sources && { sources }),
+    ...(sources && {
+      sources: {
+        read(cluster) {
+          if (!isHeld(cluster)) sources.read(cluster)
+        },
+        leave: (cluster) => sources.leave(cluster),
+      },
+    }),
+    rows: (cluster) => (resources.length === 0 || isHeld(cluster) ? [] : resources.map(({ collector }) => collector)),
+    pulses,
     defaults: options.defaults,
     ...(options.allowLocalKubeconfig && { localKubeconfigs: new LocalKubeconfigs() }),
     turn: turns(concurrency, clock),
+    onLooked: (cluster) => firstLooks.ended(cluster),
     onRound: roundMetrics(metrics),
     clock,
     logger,
@@ -162,7 +187,27 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     for (const { name } of referring(change.key)) reconciler.interrupt(name)
   })
 
-  const controller = new ConnectionsController(sources, {
+  const beside = {
+    start() {
+      const looked = firstLooks.begin(connections.list().map(({ metadata }) => metadata.name))
+      const waiting = new Set<string>()
+      held = waiting
+      void looked.then(() => {
+        if (held !== waiting) return
+        held = undefined
+        for (const name of waiting)
+          controller.enqueue({ name, namespace }, random() * spreadMs(waiting.size, ROWS_SPREAD_MS))
+      })
+      pulses.start(looked)
+      sources?.start()
+    },
+    async stop() {
+      held = undefined
+      firstLooks.end()
+      await Promise.all([pulses.stop(), sources?.stop()])
+    },
+  }
+  const controller: Controller = new ConnectionsController(beside, {
     reconciler,
     triggers: [
       withForgotten(onSpecChange(connections), state, namespace, isOurs),
@@ -171,7 +216,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     ],
     // Waiting for a cluster that does not answer costs nothing, so more may wait than read.
     concurrency: concurrency * 4,
-    spreadStartMs: (keys) => (keys > SPREAD_ABOVE ? Math.min(20_000, keys * SPREAD_PER_KEY_MS) : 0),
+    spreadStartMs: (keys) => spreadMs(keys, 0),
     logger,
     clock,
     random,
@@ -213,23 +258,31 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
   return [declarations, controller]
 }
 
-/** With the reading of MetricSources, which begins and ends with it. */
-class ConnectionsController extends Controller {
-  readonly #sources: SourceReading | undefined
+const spreadMs = (keys: number, ofFewMs: number): number =>
+  keys > SPREAD_ABOVE ? Math.min(20_000, keys * SPREAD_PER_KEY_MS) : ofFewMs
 
-  constructor(sources: SourceReading | undefined, options: ControllerOptions) {
+interface Beside {
+  start(): void
+  stop(): Promise<void>
+}
+
+/** With the reading of rows and the pulses, which begin and end with it. */
+class ConnectionsController extends Controller {
+  readonly #beside: Beside
+
+  constructor(beside: Beside, options: ControllerOptions) {
     super(options)
-    this.#sources = sources
+    this.#beside = beside
   }
 
   override start(): void {
-    this.#sources?.start()
+    this.#beside.start()
     super.start()
   }
 
   override async stop(): Promise<void> {
     await super.stop()
-    await this.#sources?.stop()
+    await this.#beside.stop()
   }
 }
 

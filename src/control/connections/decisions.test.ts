@@ -47,6 +47,11 @@ describe('settingsOf', () => {
     ).toBe(timeoutMs)
   })
 
+  it('says how often operators are read, which nothing else tells whoever shows them', () => {
+    const { facts } = settingsOf(aConnection({}), { ...defaults, operatorScanIntervalMs: 120_000 })
+    expect(facts.operatorScanIntervalMs).toBe(120_000)
+  })
+
   it('shows the name where no other is given, and refers to the Secret as written', () => {
     expect(settingsOf(aConnection({ displayName: '' }), defaults).facts).toMatchObject({
       displayName: 'west',
@@ -246,7 +251,7 @@ describe('statusPatch', () => {
   it.each([
     ['kube_unreachable', 'False', 'Unknown'],
     ['kube_tls', 'False', 'Unknown'],
-    ['kube_breaker_open', 'False', 'Unknown'],
+    ['kube_timeout', 'False', 'Unknown'],
     ['kube_unauthorized', 'True', 'False'],
     ['kube_forbidden', 'True', 'True'],
   ])('after %s calls the cluster reachable: %s, the credentials valid: %s', (code, reachable, valid) => {

@@ -33,7 +33,8 @@ export function joinContainer(joining: JoiningByContainer): string {
     `${engine} run -d --name ${name} --restart unless-stopped`,
     // A kubeconfig often says 127.0.0.1, as that of k3s and kind does, and only its owner may read it.
     '--network host --user "$(id -u):$(id -g)"',
-    ...(engine === 'podman' ? ['--userns keep-id'] : []),
+    // Podman knows keep-id for people only, not for root.
+    ...(engine === 'podman' ? ['--userns "$([ "$(id -u)" = 0 ] && echo host || echo keep-id)"'] : []),
     '--read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges --security-opt label=disable',
     `-v ${name}:/data -v "\${KUBECONFIG:-$HOME/.kube/config}":${KUBECONFIG}:ro`,
     ...(caFile === undefined ? [] : [`-v "$PWD"/${quoted(caFile)}:${CA_FILE}:ro`]),

@@ -26,6 +26,7 @@ export interface Joining {
   readonly operatorScanIntervalMs?: number
 }
 
+/** A join as a manifest for the member, besides the command. */
 export interface JoiningByManifest extends Joining {
   /** with its tag */
   readonly image: string

@@ -12,6 +12,7 @@ import { type AgentInstall, agentKeys, agentResources } from './agent-objects.ts
 import { connectionResource } from './connection-resource.ts'
 import type { ConnectionsOptions } from './controllers.ts'
 import { SomeAgents } from './testing/agents.ts'
+import { reading } from './testing/reading.ts'
 import {
   aWorld,
   conditionOf,
@@ -148,34 +149,31 @@ describe('a cluster in push mode', () => {
 
   it('is not read twice: a pull on its way is given up at the first batch of the agent', async () => {
     let reached: () => void = () => undefined
-    const reading = new Promise<void>((resolve) => {
+    const isRead = new Promise<void>((resolve) => {
       reached = resolve
     })
     let aborted = false
     const slow = collectors.map((collector) =>
       collector.name !== 'nodes'
         ? collector
-        : {
-            ...collector,
-            collect: (_: unknown, signal: AbortSignal) => {
-              reached()
-              return new Promise<never>((_, reject) =>
-                signal.addEventListener(
-                  'abort',
-                  () => {
-                    aborted = true
-                    reject(signal.reason as Error)
-                  },
-                  { once: true },
-                ),
-              )
-            },
-          },
+        : reading(collector, (_, signal) => {
+            reached()
+            return new Promise<never>((_, reject) =>
+              signal.addEventListener(
+                'abort',
+                () => {
+                  aborted = true
+                  reject(signal.reason as Error)
+                },
+                { once: true },
+              ),
+            )
+          }),
     )
     await using push = await aPushWorld({ collectors: slow })
     const { world, agents } = push
     await connect(world, 'west', byAdmin(await world.member()), { collectionMode: 'push' })
-    await reading
+    await isRead
     await using _ = anAgent(world, agents)
     await collected(world)
     expect(aborted).toBe(true)
@@ -410,7 +408,7 @@ describe('MetricSources of a cluster in push mode', () => {
     const { world, agents } = push_
     const member = await world.member()
     await connect(world, 'west', byAdmin(member), { collectionMode: 'push' })
-    await until(() => expect(world.cluster('west')?.custom.get(`${NAMESPACE}/maps`)?.outcome).toBe('complete'))
+    await until(() => expect(world.cluster('west')?.tables.get(`${NAMESPACE}/maps`)?.outcome).toBe('complete'))
     await until(() => expect(role(member)).toContain('"configmaps"'))
     await using _ = anAgent(world, agents)
     await collected(world)
@@ -510,6 +508,54 @@ describe("an agent's deployment", () => {
     )
     await world.hub.patch(connectionResource, key('west'), { spec: { collectionMode: 'pull' } }, { kind: 'merge' })
     await until(async () => expect(await conditionOf(world, 'west', 'BufferNotDurable')).toBeUndefined())
+  })
+
+  it('does not come where a collector of the original is installed, until that one is deleted: the condition says so', async () => {
+    await using push_ = await aPushWorld({ agentInstall: { ...install, keepsOriginals: true } })
+    const { world } = push_
+    const member = await world.member()
+    const collector = { name: 'collector', image: 'registry.example/clusterpulse/collector:v0.9' }
+    const labels = { 'app.kubernetes.io/name': 'clusterpulse-collector' }
+    await member.server.objects.create({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'clusterpulse-system' },
+    } as unknown as ApiObject)
+    await member.server.objects.create({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'clusterpulse-collector', namespace: 'clusterpulse-system' },
+      spec: {
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers: [collector] } },
+      },
+    } as unknown as ApiObject)
+    await connect(world, 'west', byAdmin(member), { collectionMode: 'push' })
+    const condition = () => conditionOf(world, 'west', 'CollectorConnected')
+    await until(async () =>
+      expect(await condition()).toMatchObject({
+        reason: 'OriginalCollector',
+        message: expect.stringMatching(
+          /no agent has connected; a collector of the original .* delete the Deployment clusterpulse-system\/clusterpulse-collector on the member; the hub collects by itself meanwhile$/,
+        ) as string,
+      }),
+    )
+    expect(text(member)).toContain(collector.image)
+    expect(await finalizers(world)).toEqual([])
+    // While it delivers it stays as well.
+    const agent = anAgent(world, push_.agents, 'west', { protocol: 'original', method: 'connection-token' })
+    await until(async () => expect(await condition()).toMatchObject({ reason: 'Delivering' }))
+    await push_.world.hub.patch(
+      connectionResource,
+      key('west'),
+      { spec: { collectorVersion: 'v9' } },
+      { kind: 'merge' },
+    )
+    await systemClock.sleep(300)
+    expect(text(member)).toContain(collector.image)
+    await member.server.objects.delete({ group: 'apps', version: 'v1', plural: 'deployments' }, agentKeys.deployment)
+    await agent.gone('its pod went')
+    await until(() => expect(text(member)).toContain('registry/agent:v9'))
   })
 
   it('is repaired and updated while the agent delivers', async () => {

@@ -1,15 +1,16 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Collector, collectRound, failureOf, roundLimitMs } from '#collect'
+import { batchesOf, type Collector, failureOf, type Pulses, Rounds, silentRound } from '#collect'
 import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
 import type { CredentialLedger } from '#credentials'
 import type { Agents, Ingester } from '#ingest'
 import type { ClusterConnection } from '#kinds'
-import type { ClientPool, ClusterAccess, KubeClient, KubeObject, ObjectKey } from '#kube'
+import type { ClientPool, ClusterAccess, KubeClient, KubeError, KubeObject, ObjectKey } from '#kube'
 import {
   type Batch,
   type Clock,
   type ClusterName,
   type ClusterState,
+  elapsedMs,
   FleetError,
   type OwnerPlace,
   ownerName,
@@ -20,14 +21,14 @@ import {
 import type { Logger } from '#runtime'
 import type { StateReader } from '#state'
 import type { AgentInstaller, Installed } from './agent-installer.ts'
+import { type CollectorChoice, chooseCollector } from './choose-collector.ts'
 import { accessSecrets, isReachable, type SecretFacts, serverOf } from './cluster-access.ts'
 import { connectionResource } from './connection-resource.ts'
-import { type Collecting, decideCollecting } from './decide-collecting.ts'
+import { CLIENT, type Endpoint, type Failed, poolKey, readConnection, resolveEndpoint } from './endpoint.ts'
 import type { LocalKubeconfigs } from './local-kubeconfig.ts'
 import { type Defaults, nextRoundMs, type Settings } from './settings.ts'
 import type { SourceReading } from './source-reading.ts'
 import { type RoundEnd, statusPatch } from './status.ts'
-import { CLIENT, type Failed, poolKey, readConnection, type Way, wayIn } from './way-in.ts'
 
 export interface ReconcilerOptions {
   readonly hub: KubeClient
@@ -50,12 +51,18 @@ export interface ReconcilerOptions {
   readonly tokenSharedWith?: (cluster: ClusterName) => readonly string[]
   /** brings agents to members and takes them away */
   readonly installer: AgentInstaller
+  /** the collectors of rows that a round of this cluster makes as well; default none */
+  readonly rows?: (cluster: ClusterName) => readonly Collector[]
   /** MetricSources of the clusters that are read from here; absent: there are none */
   readonly sources?: Pick<SourceReading, 'read' | 'leave'>
+  /** between rounds: whether what is read from here is there */
+  readonly pulses: Pick<Pulses, 'follow' | 'leave' | 'takeTrouble'>
   /** absent: Secrets may not name files of this machine */
   readonly localKubeconfigs?: LocalKubeconfigs
   /** bounds the rounds that read at once */
   readonly turn: <T>(read: () => Promise<T>) => Promise<T>
+  /** hears of each look that ended, however it did */
+  readonly onLooked: (cluster: string) => void
   readonly onRound: (result: 'collected' | 'failed', durationMs: number) => void
   readonly clock: Clock
   readonly logger: Logger
@@ -69,8 +76,7 @@ interface Visit {
   access: ClusterAccess | undefined
   /** it reads the cluster: pointless from the moment an agent delivers */
   isReading: boolean
-  /** when collectors that are not due every round were last read and stored, ms */
-  readonly readAt: Map<string, number>
+  readonly rounds: Rounds
   /** since when no agent delivers; undefined while one does, or before the first look */
   awaySince: number | undefined
   /** the hub reads for want of an agent */
@@ -87,11 +93,13 @@ interface Look {
   readonly connection: ClusterConnection
   readonly cluster: ClusterName
   readonly settings: Settings
-  readonly collecting: Collecting
-  readonly way: Way
+  readonly choice: CollectorChoice
+  readonly endpoint: Endpoint
   readonly startedAt: number
   /** the newest batch of the cluster by then */
   readonly seen: Pick<ClusterState, 'origin' | 'sequence'>
+  /** what was found since the last round */
+  readonly trouble: KubeError | undefined
 }
 
 /** A batch the hub has now; or why not, where there should be one. */
@@ -104,6 +112,10 @@ interface Kept {
 const STATE_PATIENCE_MS = seconds(2)
 /** An agent whose batches are accepted and not yet in state: a status that says so is worth another look. */
 const LOOK_AGAIN_MS = seconds(5)
+
+/** A first look that takes longer is told of before it ends. */
+const CONNECTING_AFTER_MS = seconds(5)
+const OVER = 'the look ended'
 
 /** Makes the hub know what a ClusterConnection says: who the cluster is, what is on it, how it went. */
 export class ConnectionReconciler implements Reconciler {
@@ -149,8 +161,11 @@ export class ConnectionReconciler implements Reconciler {
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
     if (!owns(this.#options.owner, key.name)) return done
     const object = this.#options.connections.get(key)
-    if (!object || object.metadata.deletionTimestamp) return this.#remove(key, object, signal)
-    const visit = this.#visits.get(key.name) ?? newVisit()
+    if (!object || object.metadata.deletionTimestamp) {
+      this.#options.onLooked(key.name)
+      return this.#remove(key, object, signal)
+    }
+    const visit = this.#visits.get(key.name) ?? this.#newVisit(key.name)
     this.#visits.set(key.name, visit)
     const running = new AbortController()
     visit.running = running
@@ -167,6 +182,21 @@ export class ConnectionReconciler implements Reconciler {
       signal.removeEventListener('abort', end)
       visit.running = undefined
       visit.isReading = false
+      this.#options.onLooked(key.name)
+    }
+  }
+
+  #newVisit(cluster: string): Visit {
+    const { collectors, turn, clock, logger } = this.#options
+    return {
+      running: undefined,
+      access: undefined,
+      isReading: false,
+      rounds: new Rounds({ cluster: parseClusterName(cluster), source: 'pull', collectors, turn, clock, logger }),
+      awaySince: undefined,
+      isPulling: false,
+      pulledAt: undefined,
+      lastPush: undefined,
     }
   }
 
@@ -175,6 +205,7 @@ export class ConnectionReconciler implements Reconciler {
     const { ingester, clients, agents, installer, logger } = this.#options
     const cluster = parseClusterName(key.name)
     this.#options.sources?.leave(cluster)
+    this.#options.pulses.leave(cluster)
     await ingester.remove(cluster)
     // Only a living one: ending a stream is a change that asks for this look again.
     if (agents?.facts(cluster)?.connected) {
@@ -195,21 +226,21 @@ export class ConnectionReconciler implements Reconciler {
     const { origin = '', sequence = 0 } = this.#options.state.cluster(cluster) ?? {}
     const seen = { origin, sequence }
     const { connection, settings, fault } = readConnection(object, defaults, agents !== undefined)
-    const way: Way = fault ?? (await this.#way(connection, signal))
-    if ('access' in way) visit.access = way.access
-    const collecting = this.#decide(cluster, connection, settings, visit)
-    const look: Look = { object, connection, cluster, settings, collecting, way, startedAt, seen }
+    const endpoint: Endpoint = fault ?? (await this.#endpoint(connection, signal))
+    if ('access' in endpoint) visit.access = endpoint.access
+    const choice = this.#decide(cluster, connection, settings, visit)
+    const trouble = this.#options.pulses.takeTrouble(cluster)
+    const look: Look = { object, connection, cluster, settings, choice, endpoint, startedAt, seen, trouble }
     const unknown = await this.#connect(cluster, shownFacts(look, this.#owner), signal)
     if (unknown) {
       await this.#write(look, unknown, undefined)
       return againAfter(nextRoundMs(settings.facts.intervalMs, true, 0))
     }
-    await this.#write(look, { kind: 'connecting' }, undefined)
-    if (fault || collecting.by === 'hub') return this.#pull(look, visit, signal)
+    if (fault || choice.by === 'hub') return this.#pull(look, visit, signal)
     return this.#leaveToAgent(look, visit, signal)
   }
 
-  #decide(cluster: ClusterName, { spec }: ClusterConnection, { facts }: Settings, visit: Visit): Collecting {
+  #decide(cluster: ClusterName, { spec }: ClusterConnection, { facts }: Settings, visit: Visit): CollectorChoice {
     const { agents, state, clock } = this.#options
     const now = clock.now()
     const known = state.cluster(cluster)
@@ -217,9 +248,9 @@ export class ConnectionReconciler implements Reconciler {
     const agent = agents?.facts(cluster)
     // A stream that fell silent is away since its last sign of life, not since that was noticed.
     const lastSeen = agent && !agent.connected ? Math.min(agent.since, now) : now
-    visit.awaySince = isDelivering ? undefined : (visit.awaySince ?? lastSeen)
+    visit.awaySince = isDelivering ? undefined : Math.min(visit.awaySince ?? lastSeen, now)
     visit.lastPush = isDelivering ? newestPush(visit.lastPush, known, now) : undefined
-    const collecting = decideCollecting({
+    const choice = chooseCollector({
       mode: spec.collectionMode ?? 'pull',
       receivesAgents: agents !== undefined,
       isReachable: isReachable(spec),
@@ -235,63 +266,81 @@ export class ConnectionReconciler implements Reconciler {
       tokenSharedWith: this.#options.tokenSharedWith?.(cluster) ?? [],
       now,
     })
-    const goesOn = collecting.by === 'hub' || (collecting.by === 'wait' && visit.isPulling)
-    visit.isPulling = goesOn && collecting.condition !== undefined
-    return collecting
+    const goesOn = choice.by === 'hub' || (choice.by === 'wait' && visit.isPulling)
+    visit.isPulling = goesOn && choice.condition !== undefined
+    return choice
   }
 
   /** Reads the cluster from here. */
   async #pull(look: Look, visit: Visit, signal: AbortSignal): Promise<Outcome> {
     const { sources, clock, onRound } = this.#options
-    const { cluster, settings, way, object, collecting, startedAt } = look
+    const { cluster, settings, endpoint, object, choice, startedAt, trouble } = look
     const { intervalMs } = settings.facts
     visit.isReading = true
     // Delivered meanwhile: whoever asked before the flag was up asked in vain.
     this.agentChanged(cluster)
-    const read =
-      'access' in way
-        ? await this.#collect(object.metadata, cluster, way.access, settings.facts, visit, signal)
-        : { batch: failed(cluster, startedAt, way.end), end: way.end }
-    const { batch: unnumbered, end } = withAbsence(read, collecting)
+    const read = !('access' in endpoint)
+      ? { batch: failed(cluster, startedAt, endpoint.end), end: endpoint.end }
+      : trouble
+        ? ended(silentRound({ cluster, source: 'pull' }, startedAt, trouble))
+        : await this.#sayingConnecting(look, () =>
+            this.#collect(object.metadata, cluster, endpoint.access, settings.facts, visit, signal),
+          )
+    const { batch: unnumbered, end } = withAbsence(read, choice)
     signal.throwIfAborted()
     const { batch, refusal } = await this.#keep(look, unnumbered, visit, signal)
     visit.isReading = false
-    // After the first round: nodes and totals of a thousand clusters come before the rows of any.
+    // Nodes and totals come before rows.
     sources?.read(cluster)
     if (end.kind === 'collected' && !refusal) visit.pulledAt = startedAt
     // Why a cluster cannot be read matters more than that the hub could not note it.
-    const told = end.kind === 'failed' ? end : (refusal ?? end)
+    const shownEnd = end.kind === 'failed' ? end : (refusal ?? end)
     const installed = await this.#install(look, end.kind === 'collected', signal)
-    await this.#write(look, told, batch, installed)
-    const tookMs = clock.now() - startedAt
-    onRound(told.kind === 'collected' ? 'collected' : 'failed', tookMs)
-    return againAfter(nextRoundMs(intervalMs, told.kind === 'failed' || refusal !== undefined, tookMs))
+    await this.#write(look, shownEnd, batch, installed)
+    const tookMs = elapsedMs(clock, startedAt)
+    onRound(shownEnd.kind === 'collected' ? 'collected' : 'failed', tookMs)
+    return againAfter(nextRoundMs(intervalMs, shownEnd.kind === 'failed' || refusal !== undefined, tookMs))
+  }
+
+  /** Says so where the first look takes long: most say more in a moment, and a status costs as much as a look. */
+  async #sayingConnecting<T>(look: Look, work: () => Promise<T>): Promise<T> {
+    const over = new AbortController()
+    const said = this.#options.clock.sleep(CONNECTING_AFTER_MS, over.signal).then(async () => {
+      if (!over.signal.aborted) await this.#write(look, { kind: 'connecting' }, undefined)
+    })
+    try {
+      return await work()
+    } finally {
+      over.abort(OVER)
+      await said
+    }
   }
 
   /** Nothing is read from here: an agent does, or may in a moment, or nobody can. */
   async #leaveToAgent(look: Look, visit: Visit, signal: AbortSignal): Promise<Outcome> {
-    const { sources, clock } = this.#options
-    const { cluster, collecting, startedAt } = look
+    const { sources, pulses, clock } = this.#options
+    const { cluster, choice, startedAt } = look
     if (!visit.isPulling) sources?.leave(cluster)
-    let againMs = collecting.againMs
-    if (collecting.by === 'agent') {
+    pulses.leave(cluster)
+    let againMs = choice.againMs
+    if (choice.by === 'agent') {
       const isCurrent = await this.#pushed(cluster, signal)
       if (!isCurrent) againMs = Math.min(againMs, LOOK_AGAIN_MS)
       const installed = await this.#install(look, true, signal)
       againMs = Math.min(againMs, installed.againMs ?? againMs)
       await this.#write(look, { kind: 'delivered' }, undefined, installed)
-    } else if (collecting.isLost) {
-      const message = `${collecting.absence}; the hub has no way to this cluster itself`
+    } else if (choice.isLost) {
+      const message = `${choice.absence}; the hub has no way to this cluster itself`
       const end: Failed = { kind: 'failed', blame: 'agent', code: 'agent_away', message }
       await this.#unread(look, end, signal)
       await this.#write(look, end, undefined)
-    } else if (collecting.isBack) {
+    } else if (choice.isBack) {
       await this.#unread(look, undefined, signal)
       await this.#write(look, { kind: 'delivered' }, undefined)
     } else {
       await this.#write(look, { kind: 'waiting' }, undefined)
     }
-    return againAfter(Math.max(againMs - (clock.now() - startedAt), 1))
+    return againAfter(Math.max(againMs - elapsedMs(clock, startedAt), 1))
   }
 
   /**
@@ -300,7 +349,7 @@ export class ConnectionReconciler implements Reconciler {
    */
   async #install(look: Look, answers: boolean, signal: AbortSignal): Promise<Installed> {
     const { installer, state, clock } = this.#options
-    const { object, connection, cluster, settings, collecting, way } = look
+    const { object, connection, cluster, settings, choice, endpoint } = look
     const wants = connection.spec.collectionMode === 'push' && this.#options.agents !== undefined
     // What does not answer a read will not take a write.
     if (!answers) return {}
@@ -309,11 +358,11 @@ export class ConnectionReconciler implements Reconciler {
       connection,
       facts: settings.facts,
       wants,
-      isMissing: collecting.deploy,
-      isRefused: [...(state.cluster(cluster)?.custom.values() ?? [])].some(({ outcome }) => outcome === 'forbidden'),
-      condition: collecting.condition,
-      absence: collecting.absence,
-      server: 'access' in way ? way.access.server : undefined,
+      isMissing: choice.deploy,
+      isRefused: [...(state.cluster(cluster)?.tables.values() ?? [])].some(({ outcome }) => outcome === 'forbidden'),
+      condition: choice.condition,
+      absence: choice.absence,
+      server: 'access' in endpoint ? endpoint.access.server : undefined,
       client: () => this.#client(object, signal),
       now: clock.now(),
       signal,
@@ -331,8 +380,8 @@ export class ConnectionReconciler implements Reconciler {
     const { clients, defaults } = this.#options
     const { connection, settings, fault } = readConnection(object, defaults, true)
     if (fault) return undefined
-    const way = await this.#way(connection, signal)
-    const access = 'access' in way ? way.access : this.#visits.get(object.metadata.name)?.access
+    const endpoint = await this.#endpoint(connection, signal)
+    const access = 'access' in endpoint ? endpoint.access : this.#visits.get(object.metadata.name)?.access
     if (!access) return undefined
     return clients.get(poolKey(object.metadata), access, { timeoutMs: settings.facts.timeoutMs }, signal)
   }
@@ -351,7 +400,7 @@ export class ConnectionReconciler implements Reconciler {
   /** What the hub read goes in as a batch. That it could not read what an agent should read is none: it saw nothing. */
   async #keep(look: Look, unnumbered: Batch, visit: Visit, signal: AbortSignal): Promise<Kept> {
     const { failure, parts } = unnumbered
-    if (!failure || parts.length > 0 || !look.collecting.condition) return this.#accept(unnumbered, visit, signal)
+    if (!failure || parts.length > 0 || !look.choice.condition) return this.#accept(unnumbered, visit, signal)
     return { batch: undefined, refusal: await this.#unread(look, failure, signal) }
   }
 
@@ -391,9 +440,9 @@ export class ConnectionReconciler implements Reconciler {
     return { kind: 'failed', blame: 'hub', code: err.code, message: `${prefix}${err.message}`.slice(0, 4000) }
   }
 
-  #way(connection: ClusterConnection, signal: AbortSignal): Promise<Way> {
+  #endpoint(connection: ClusterConnection, signal: AbortSignal): Promise<Endpoint> {
     const { hub, secrets, namespace, ledger, localKubeconfigs } = this.#options
-    return wayIn(
+    return resolveEndpoint(
       connection,
       {
         namespace,
@@ -413,7 +462,7 @@ export class ConnectionReconciler implements Reconciler {
     visit: Visit,
     signal: AbortSignal,
   ): Promise<{ batch: Batch; end: RoundEnd }> {
-    const { clients, clock, turn, logger } = this.#options
+    const { clients, clock, logger, pulses } = this.#options
     const startedAt = clock.now()
     let kube: KubeClient
     try {
@@ -423,34 +472,13 @@ export class ConnectionReconciler implements Reconciler {
       const end = { kind: 'failed' as const, blame: 'credentials' as const, ...failureOf(CLIENT, error) }
       return { batch: failed(cluster, startedAt, end), end }
     }
-    const malformed = new Set<string>()
-    const batch = await collectRound({
-      kube,
-      cluster,
-      collectors: this.#due(visit, startedAt),
-      source: 'pull',
-      sequence: 0,
-      signal,
-      limitMs: roundLimitMs(times),
-      clock,
-      turn,
-      onMalformed: (text) => malformed.size < 5 && malformed.add(text.slice(0, 40)),
-    })
-    if (malformed.size > 0) logger.warn({ cluster, quantities: [...malformed] }, 'quantities could not be read')
-    if (!batch.failure) return { batch, end: { kind: 'collected', batch } }
-    logger.debug({ cluster, failure: batch.failure }, 'round failed')
-    return { batch, end: { kind: 'failed', blame: 'cluster', ...batch.failure } }
-  }
-
-  #due(visit: Visit, now: number): Collector[] {
-    return this.#options.collectors.filter((collector) => {
-      const readAt = visit.readAt.get(collector.name)
-      return readAt === undefined || now - readAt >= this.#everyMs(collector)
-    })
-  }
-
-  #everyMs({ name, everyMs }: Collector): number {
-    return name === 'operators' ? this.#options.defaults.operatorScanIntervalMs : everyMs
+    const { operatorScanIntervalMs } = this.#options.defaults
+    const rows = this.#options.rows?.(cluster) ?? []
+    const now = { kube, times: { ...times, operatorScanIntervalMs }, rows, at: startedAt, signal }
+    const batch = await visit.rounds.collect(now)
+    if (batch.failure) logger.debug({ cluster, failure: batch.failure }, 'round failed')
+    else pulses.follow(cluster, kube)
+    return ended(batch)
   }
 
   /**
@@ -458,8 +486,9 @@ export class ConnectionReconciler implements Reconciler {
    * @returns why the hub could not keep it; then what it knows stays, and everything is read anew
    */
   async #accept(unnumbered: Batch, visit: Visit, signal: AbortSignal): Promise<Kept> {
-    const { ingester } = this.#options
-    const batch = { ...unnumbered, sequence: ingester.nextSequence(unnumbered.cluster) }
+    const { ingester, logger } = this.#options
+    const [round = unnumbered, ...steps] = batchesOf(unnumbered)
+    const batch = { ...round, sequence: ingester.nextSequence(round.cluster) }
     try {
       await ingester.accept({ batch }, signal)
     } catch (error) {
@@ -467,9 +496,16 @@ export class ConnectionReconciler implements Reconciler {
       const refusal = this.#ownFault(batch.cluster, 'the cluster was read, but the hub could not keep it: ', error)
       return { batch: undefined, refusal }
     }
-    for (const { collector, outcome } of batch.parts) {
-      // Only what is in the hub counts as read; a collector that could not get through tries again next round.
-      if (outcome !== 'unreachable') visit.readAt.set(collector, batch.collectedAt)
+    visit.rounds.kept(batch, batch.collectedAt)
+    for (const step of steps) {
+      try {
+        await ingester.accept({ batch: { ...step, sequence: ingester.nextSequence(step.cluster) } }, signal)
+        visit.rounds.kept(step, step.collectedAt)
+      } catch (error) {
+        signal.throwIfAborted()
+        // The next round reads them again.
+        logger.warn({ cluster: step.cluster, err: FleetError.from(error) }, 'rows of a round could not be kept')
+      }
     }
     await this.#settled(batch, signal)
     return { batch, refusal: undefined }
@@ -484,11 +520,11 @@ export class ConnectionReconciler implements Reconciler {
   /** Writes what differs from the stored status. A failure to do so is logged: the next round says it again. */
   async #write(look: Look, end: RoundEnd, batch: Batch | undefined, installed: Installed = {}): Promise<void> {
     const { hub, state, connections, agents, ledger, clock, logger } = this.#options
-    const { object, cluster, settings, way, collecting } = look
+    const { object, cluster, settings, endpoint, choice } = look
     const key = keyOf(object)
     const known = state.cluster(cluster)
     const stored = (connections.get(key) ?? object) as unknown as Partial<ClusterConnection> // served under our schema
-    if (end.kind === 'connecting' && (stored.status?.phase || collecting.by !== 'hub')) return
+    if (end.kind === 'connecting' && (stored.status?.phase || choice.by !== 'hub')) return
     const isCurrent = end.kind === 'delivered' || (batch && known && known.sequence >= batch.sequence)
     const isAccepted = end.kind === 'collected' || installed.accepted === true
     const status = statusPatch({
@@ -496,15 +532,15 @@ export class ConnectionReconciler implements Reconciler {
       generation: object.metadata.generation,
       end,
       state: isCurrent ? known : undefined,
-      tlsVerified: 'access' in way ? !isUnverified(way.access) : !settings.facts.insecureSkipTlsVerify,
+      tlsVerified: 'access' in endpoint ? !isUnverified(endpoint.access) : !settings.facts.insecureSkipTlsVerify,
       adjustments: settings.adjustments,
-      collector: collecting.condition && (installed.condition ?? collecting.condition),
+      collector: choice.condition && (installed.condition ?? choice.condition),
       leftAgent: installed.left,
-      held: 'end' in way ? way.held : undefined,
-      credentials: isAccepted && 'access' in way ? ledger.accept(way.credentials) : undefined,
+      held: 'end' in endpoint ? endpoint.held : undefined,
+      credentials: isAccepted && 'access' in endpoint ? ledger.accept(endpoint.credentials) : undefined,
       buffer: installed.buffer,
       agent: agents?.facts(cluster),
-      isDelivering: collecting.by === 'agent',
+      isDelivering: choice.by === 'agent',
       owner: this.#owner,
       now: clock.now(),
     })
@@ -528,17 +564,6 @@ async function untilState(isThere: () => boolean, clock: Clock, signal: AbortSig
   return false
 }
 
-const newVisit = (): Visit => ({
-  running: undefined,
-  access: undefined,
-  isReading: false,
-  readAt: new Map(),
-  awaySince: undefined,
-  isPulling: false,
-  pulledAt: undefined,
-  lastPush: undefined,
-})
-
 /** When a batch of the living stream last arrived; from its first look on, as a stream may have begun long before. */
 function newestPush(last: Visit['lastPush'], known: ClusterState | undefined, now: number): Visit['lastPush'] {
   const { origin = '', sequence = 0, source } = known ?? {}
@@ -547,10 +572,13 @@ function newestPush(last: Visit['lastPush'], known: ClusterState | undefined, no
 }
 
 /** A kubeconfig has an address of its own; the page must show the one that is really asked. And who asks. */
-function shownFacts({ settings, way }: Pick<Look, 'settings' | 'way'>, owner: string | undefined): Settings['facts'] {
+function shownFacts(
+  { settings, endpoint }: Pick<Look, 'settings' | 'endpoint'>,
+  owner: string | undefined,
+): Settings['facts'] {
   const facts = { ...settings.facts, ...(owner !== undefined && { owner }) }
-  if (!('access' in way)) return facts
-  const { access } = way
+  if (!('access' in endpoint)) return facts
+  const { access } = endpoint
   return {
     ...facts,
     ...addressOf(access, facts.endpoint),
@@ -559,7 +587,10 @@ function shownFacts({ settings, way }: Pick<Look, 'settings' | 'way'>, owner: st
 }
 
 /** A cluster that neither the hub nor an agent can read: both reasons count. */
-function withAbsence(read: { batch: Batch; end: RoundEnd }, { absence }: Collecting): { batch: Batch; end: RoundEnd } {
+function withAbsence(
+  read: { batch: Batch; end: RoundEnd },
+  { absence }: CollectorChoice,
+): { batch: Batch; end: RoundEnd } {
   const { batch, end } = read
   if (!absence || end.kind !== 'failed') return read
   const message = `${end.message}; ${absence}`.slice(0, 4000)
@@ -573,6 +604,11 @@ const addressOf = ({ server }: ClusterAccess, written: string) =>
 const isUnverified = ({ server, verifyTls }: ClusterAccess) => !verifyTls || server.startsWith('http:')
 
 /** Numbered when it is handed in. */
+const ended = (batch: Batch): { batch: Batch; end: RoundEnd } => ({
+  batch,
+  end: batch.failure ? { kind: 'failed', blame: 'cluster', ...batch.failure } : { kind: 'collected', batch },
+})
+
 function failed(
   cluster: ClusterName,
   collectedAt: number,

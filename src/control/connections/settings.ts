@@ -1,5 +1,5 @@
 import type { ClusterConnection, ClusterConnectionSpec } from '#kinds'
-import type { ResourceDescriptor } from '#metricsource'
+import type { BuiltInResource } from '#metricsource'
 import type { ConnectionFacts } from '#model'
 import { seconds } from '#model'
 
@@ -9,10 +9,12 @@ export interface Defaults {
   readonly timeoutMs: number
   readonly operatorScanIntervalMs: number
   /** kinds of rows, compiled in, that are read of every cluster; default none */
-  readonly resources?: readonly ResourceDescriptor[]
+  readonly resources?: readonly BuiltInResource[]
 }
 
+/** Shortest time between two rounds of one cluster, seconds; less is raised to it. */
 export const MIN_INTERVAL_S = 30
+/** Shortest limit of one request, seconds; less is raised to it. */
 export const MIN_TIMEOUT_S = 5
 const MAX_FAILURE_INTERVAL_MS = seconds(60)
 
@@ -49,6 +51,7 @@ export function settingsOf(
       mode: receivesAgents && spec.collectionMode === 'push' ? 'push' : 'pull',
       intervalMs: interval.ms,
       timeoutMs: timeout.ms,
+      operatorScanIntervalMs: defaults.operatorScanIntervalMs,
       insecureSkipTlsVerify: spec.insecureSkipTLSVerify === true,
       credentialsRef: { name: spec.credentialsRef?.name ?? '', namespace: spec.credentialsRef?.namespace ?? '' },
     },

@@ -1,13 +1,14 @@
 import { CredentialLedger } from '#credentials'
 import { type ClientPool, type KubeClient, throwOwnClose } from '#kube'
 import { type CompiledSource, collectSource } from '#metricsource'
-import { type Clock, type CustomPart, FleetError, systemClock } from '#model'
+import { type Clock, FleetError, type RowsPart, systemClock } from '#model'
 import { accessSecrets, isReachable, serverOf } from './cluster-access.ts'
 import { connectionResource } from './connection-resource.ts'
+import { poolKey, readConnection, resolveEndpoint } from './endpoint.ts'
 import { LocalKubeconfigs } from './local-kubeconfig.ts'
 import type { Defaults } from './settings.ts'
-import { poolKey, readConnection, wayIn } from './way-in.ts'
 
+/** What trying a MetricSource on a cluster, without declaring it, needs. */
 export interface SourceTrialOptions {
   /** the hub's own API, where the connections are */
   readonly hub: KubeClient
@@ -32,7 +33,7 @@ export function sourceTrial(options: SourceTrialOptions) {
     cluster: string,
     source: CompiledSource,
     { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
-  ): Promise<CustomPart | undefined> => {
+  ): Promise<RowsPart | undefined> => {
     const object = await hub.get(connectionResource, { name: cluster, namespace }, signal)
     if (!object || object.metadata.deletionTimestamp) return undefined
     const { connection, settings, fault } = readConnection(object, defaults, true)
@@ -42,8 +43,8 @@ export function sourceTrial(options: SourceTrialOptions) {
     const items = await hub.listAll(connectionResource, { namespace, signal })
     ledger.see({ type: 'reset', items, resourceVersion: '' })
     const inputs = { namespace, secret, ledger, ...(localKubeconfigs && { localKubeconfigs }) }
-    const way = await wayIn(connection, inputs, signal)
-    const failed = ({ code, message }: { readonly code: string; readonly message: string }): CustomPart => ({
+    const endpoint = await resolveEndpoint(connection, inputs, signal)
+    const failed = ({ code, message }: { readonly code: string; readonly message: string }): RowsPart => ({
       source: source.id,
       hash: source.hash,
       durationMs: 0,
@@ -51,11 +52,11 @@ export function sourceTrial(options: SourceTrialOptions) {
       code,
       message,
     })
-    if ('end' in way) return failed(way.end)
+    if ('end' in endpoint) return failed(endpoint.end)
     let kube: KubeClient
     try {
       const { timeoutMs } = settings.facts
-      kube = await clients.get(poolKey(object.metadata), way.access, { timeoutMs }, signal)
+      kube = await clients.get(poolKey(object.metadata), endpoint.access, { timeoutMs }, signal)
     } catch (error) {
       signal.throwIfAborted()
       throwOwnClose(error)

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { ApiObject } from '#apiserver'
 import { MemoryCatalog } from '#catalog'
@@ -47,7 +49,7 @@ const addMap = (member: Member, name: string, size: number, app = 'x') =>
     data: { size: String(size) },
   } as ApiObject)
 
-const rowsOf = (world: World, cluster: string) => world.cluster(cluster)?.custom.get(`${NAMESPACE}/maps`)
+const rowsOf = (world: World, cluster: string) => world.cluster(cluster)?.tables.get(`${NAMESPACE}/maps`)
 
 /** In the order in which they were offered. */
 const isRising = (batches: readonly Batch[]) =>
@@ -70,6 +72,27 @@ describe('MetricSources of a cluster the hub reads', () => {
     expect(isRising(world.batches)).toBe(true)
     expect(world.batches.some(({ partial }) => partial)).toBe(true)
     expect(world.batches.some(({ partial }) => !partial)).toBe(true)
+  })
+
+  it('wait until each cluster that was there at the start was looked at once', async () => {
+    const { world, member, catalog } = await aHub()
+    const silent = createServer().listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    try {
+      await addMap(member, 'one', 1)
+      await catalog.put(aSource().definition)
+      await connect(world, 'west', member)
+      const { port } = silent.address() as AddressInfo
+      await connect(world, 'silent', { ...member, url: `https://127.0.0.1:${port}` })
+      await world.start({ catalog, random: () => 0 })
+      await until(() => expect(rowsOf(world, 'west')?.rows.size).toBe(1))
+      const first = (is: (batch: Batch) => boolean) => world.batches.findIndex(is)
+      const looked = first(({ cluster }) => cluster === 'silent')
+      expect(looked).toBeGreaterThan(first(({ cluster }) => cluster === 'west'))
+      expect(first(({ partial }) => partial === true)).toBeGreaterThan(looked)
+    } finally {
+      silent.close()
+    }
   })
 
   it('are followed where the source asks for it', async () => {

@@ -4,7 +4,7 @@ import type { Held } from '#credentials'
 import type { AcceptedCredentials, ClusterConnectionStatus } from '#kinds'
 import { type AgentFacts, type Batch, type ClusterState, isKnown, minutes } from '#model'
 import type { NotDurable } from './agent-buffer.ts'
-import type { CollectorCondition } from './decide-collecting.ts'
+import type { CollectorCondition } from './choose-collector.ts'
 
 /** How the last look at a connection ended. */
 export type RoundEnd =
@@ -309,7 +309,7 @@ function notes({
   return result
 }
 
-/** `kube_breaker_open` → `KubeBreakerOpen`: reasons of conditions are in CamelCase. */
+/** `kube_not_found` → `KubeNotFound`: reasons of conditions are in CamelCase. */
 const camel = (code: string) =>
   code
     .split(/[^A-Za-z0-9]+/)

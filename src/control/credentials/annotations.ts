@@ -21,6 +21,7 @@ export interface Allowed {
   readonly proxies: readonly string[]
 }
 
+/** Which Secret a connection means: name, namespace and uid, with the host its annotation binds it to. */
 export function secretFor({
   name,
   namespace = '',

@@ -16,6 +16,7 @@ interface Entry {
   readonly acceptedBefore: boolean
 }
 
+/** Whether a Secret may be sent to a host on behalf of a connection. */
 export interface Question {
   /** name of the connection */
   readonly connection: string
@@ -40,6 +41,8 @@ export class CredentialLedger {
   /** address of an endpoint as written → with its scheme */
   readonly #serverOf: (endpoint: string) => string
   readonly #entries = new Map<string, Entry>()
+  /** names of the connections that name a Secret: every look at every cluster asks for those of one */
+  readonly #naming = new Map<string, Set<string>>()
   /** by uid of the Secret */
   readonly #secrets = new Map<string, Versions>()
 
@@ -52,8 +55,9 @@ export class CredentialLedger {
   see(event: WatchEvent<KubeObject>): void {
     if (event.type === 'reset') {
       this.#entries.clear()
+      this.#naming.clear()
       for (const object of event.items) this.#put(object)
-    } else if (event.type === 'deleted') this.#entries.delete(event.object.metadata.name)
+    } else if (event.type === 'deleted') this.#drop(event.object.metadata.name)
     else this.#put(event.object)
   }
 
@@ -62,9 +66,10 @@ export class CredentialLedger {
     const { connection, secret, destination, carried } = question
     const secretName = nameOf(secret)
     const me = this.#entries.get(connection)
-    const naming = [...this.#entries.values()].flatMap(({ named, ...entry }) =>
-      named?.secret === secretName ? [{ ...entry, named: this.#named(entry.name, named.destination, carried) }] : [],
-    )
+    const naming = [...(this.#naming.get(secretName) ?? [])].flatMap((name) => {
+      const entry = this.#entries.get(name)
+      return entry?.named ? [{ ...entry, named: this.#named(name, entry.named.destination, carried) }] : []
+    })
     const before = naming.filter(({ acceptedBefore }) => acceptedBefore).map(({ named }) => named)
     const own =
       me?.accepted?.secret === secretName
@@ -95,8 +100,18 @@ export class CredentialLedger {
 
   #put(object: KubeObject): void {
     const entry = this.#entryOf(object)
+    const secret = entry.named?.secret
+    if (this.#entries.get(entry.name)?.named?.secret !== secret) this.#drop(entry.name)
     this.#entries.set(entry.name, entry)
+    if (secret !== undefined) this.#naming.set(secret, (this.#naming.get(secret) ?? new Set()).add(entry.name))
     if (entry.accepted) this.#remember(entry.name, entry.accepted)
+  }
+
+  #drop(name: string): void {
+    const secret = this.#entries.get(name)?.named?.secret ?? ''
+    const others = this.#naming.get(secret)
+    if (others?.delete(name) && others.size === 0) this.#naming.delete(secret)
+    this.#entries.delete(name)
   }
 
   #remember(connection: string, { uid, resourceVersion, endpoint, proxy }: AcceptedCredentials): void {

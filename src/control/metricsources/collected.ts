@@ -2,9 +2,9 @@ import type { MetricSourceStatus } from '#kinds'
 import {
   type ClusterName,
   type ClusterState,
-  type CustomState,
   documentTime,
   type FieldReport,
+  type RowsState,
   type SourceId,
 } from '#model'
 
@@ -20,10 +20,13 @@ export interface Collected {
   readonly clustersCollected: number
   /** clusters that do not serve the kind */
   readonly clustersAbsent: number
-  /** a cluster told something of the definition in force */
+  /** a cluster was read by the definition in force, or refused it */
   readonly isOfThisDefinition: boolean
   readonly resources: number
+  /** faults of the source and its kind: not those of `clustersAway` */
   readonly errors: number
+  /** clusters that could not be read because they cannot be reached at all, by name */
+  readonly clustersAway: readonly ClusterName[]
   readonly truncated: number
   /** of the slowest cluster, ms */
   readonly durationMs: number
@@ -51,22 +54,24 @@ export function collectedOf(
   hash: string | undefined,
   refusalOf: (cluster: ClusterName) => string | undefined = () => undefined,
 ): Collected {
-  const told = clusters.flatMap(({ name, custom }) => {
-    const state = custom.get(id)
-    return state ? [{ name, state, said: clusterStatus(name, state, refusalOf) }] : []
+  const reported = clusters.flatMap((cluster) => {
+    const { name, tables } = cluster
+    const state = tables.get(id)
+    return state ? [{ name, state, said: clusterStatus(name, state, refusalOf), isAway: isAway(cluster, state) }] : []
   })
-  const states = told.map(({ state }) => state)
+  const states = reported.map(({ state }) => state)
   const ofThis = states.filter((state) => state.hash === hash)
-  const count = (holds: (state: CustomState) => boolean) => states.filter(holds).length
-  const sum = (amount: (said: ClusterStatus) => number) => told.reduce((total, { said }) => total + amount(said), 0)
+  const count = (holds: (state: RowsState) => boolean) => states.filter(holds).length
+  const sum = (amount: (said: ClusterStatus) => number) => reported.reduce((total, { said }) => total + amount(said), 0)
   return {
-    clusters: told.map(({ said }) => said).sort(withErrorsFirst),
+    clusters: reported.map(({ said }) => said).sort(withErrorsFirst),
     clustersKnown: clusters.length,
     clustersCollected: count(({ outcome }) => outcome === 'complete'),
     clustersAbsent: count(({ outcome }) => outcome === 'absent'),
-    isOfThisDefinition: ofThis.length > 0,
+    isOfThisDefinition: states.some((state) => (state.failedHash ?? state.hash) === hash),
     resources: sum(({ resources = 0 }) => resources),
-    errors: sum(({ errors = 0 }) => errors),
+    errors: reported.reduce((total, { said, isAway }) => total + (isAway ? 0 : (said.errors ?? 0)), 0),
+    clustersAway: reported.flatMap(({ name, isAway }) => (isAway ? [name] : [])).sort(),
     truncated: sum(({ truncated = false }) => Number(truncated)),
     durationMs: states.reduce((slowest, { durationMs }) => Math.max(slowest, durationMs), 0),
     newestAt: states.reduce<number | null>((newest, { attemptedAt }) => Math.max(newest ?? 0, attemptedAt), null),
@@ -74,9 +79,13 @@ export function collectedOf(
   }
 }
 
+/** What fails on a cluster that does not answer at all is no fault of a source. */
+const isAway = ({ parts }: ClusterState, { outcome }: RowsState): boolean =>
+  outcome === 'unreachable' && parts.cluster?.outcome === 'unreachable'
+
 function clusterStatus(
   name: ClusterName,
-  state: CustomState,
+  state: RowsState,
   refusalOf: (cluster: ClusterName) => string | undefined,
 ): ClusterStatus {
   const { outcome, rows, truncated, freshness, errorCount } = state
@@ -96,7 +105,7 @@ function clusterStatus(
   }
 }
 
-function reasonOf({ outcome, code, message, errors }: CustomState) {
+function reasonOf({ outcome, code, message, errors }: RowsState) {
   if (outcome !== 'complete') return { code, message }
   const [first] = errors
   if (!first) return undefined
@@ -111,7 +120,7 @@ function withErrorsFirst(a: ClusterStatus, b: ClusterStatus): number {
   return rank(a) - rank(b) || (a.name < b.name ? -1 : 1)
 }
 
-function fieldSums(states: readonly CustomState[]): ReadonlyMap<string, FieldSum> {
+function fieldSums(states: readonly RowsState[]): ReadonlyMap<string, FieldSum> {
   const sums = new Map<string, FieldSum>()
   for (const { rows, reports, freshness } of states) {
     if (!freshness) continue

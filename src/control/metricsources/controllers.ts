@@ -9,6 +9,7 @@ import type { StateReader } from '#state'
 import { type AgentRoles, everything, SourceReconciler, type SourceRemover } from './reconciler.ts'
 import { keyOfId, metricSourceResource } from './source-resource.ts'
 
+/** What the controller of MetricSources needs. */
 export interface MetricSourcesOptions {
   /** the hub's own API, where the objects are */
   readonly hub: KubeClient

@@ -39,7 +39,7 @@ describe.skipIf(redisMissing)(`MetricSources in Redis${redisMissing ? ` (not run
     await eventually('it is written again', async () => (await hand.scard('metricsources:enabled')) === 2)
     await until(() => expect(reader.unavailable()).toBeUndefined())
     expect(reader.source(`${NAMESPACE}/disks`)).toBe(source)
-    await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Active'))
+    await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Pending'))
 
     await firstManager.stop()
     await first[Symbol.asyncDispose]()

@@ -99,7 +99,7 @@ for (const { title, skip, open } of hubs) {
       // So late that what is seen here is told by the bus.
       const { catalog, fleet } = await start({ lookEveryMs: 60_000 })
       await declare(hub, 'disks')
-      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Active'))
+      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Pending'))
       expect(catalog.ofType('pvc')?.id).toBe(id('disks'))
       expect(await statusOf(hub, 'disks')).toMatchObject({
         message: 'Waiting for the first collection',
@@ -156,7 +156,7 @@ for (const { title, skip, open } of hubs) {
       expect(status.fieldValidation).toContainEqual(expect.objectContaining({ field: 'gib', status: 'invalid' }))
       expect(catalog.source(id('disks'))).toBe(good)
       await declare(hub, 'disks', aSpec({ rbac: { resourceTypeName: 'disk' } }))
-      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Active'))
+      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Pending'))
       expect(catalog.ofType('pvc')).toBeUndefined()
       expect(catalog.ofType('disk')).toBeDefined()
     })
@@ -219,7 +219,7 @@ for (const { title, skip, open } of hubs) {
       await declare(hub, 'disks')
       fleet.availabilityNow = { state: 'loading' }
       const { catalog } = await start({}, fleet)
-      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Active'))
+      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Pending'))
       expect((await statusOf(hub, 'disks')).resourcesCollected).toBeUndefined()
       fleet.availabilityNow = { state: 'available' }
       await until(() => expect(fleet.holders(id('gone'))).toEqual([]))
@@ -282,7 +282,7 @@ for (const { title, skip, open } of hubs) {
       // Looks were taken: what is new is seen to.
       for (const name of ['others', 'more']) {
         await declare(hub, name, aSpec({ rbac: { resourceTypeName: name } }))
-        await until(async () => expect((await statusOf(hub, name)).phase).toBe('Active'))
+        await until(async () => expect((await statusOf(hub, name)).phase).toBe('Pending'))
       }
       expect((await statusOf(hub, 'more')).message).toBe('Waiting for the state of the clusters')
       await undeclare(hub, 'more')
@@ -301,7 +301,7 @@ for (const { title, skip, open } of hubs) {
     it('finds the catalog as it should be after a restart, and takes out what has no object any more', async () => {
       await declare(hub, 'disks')
       const first = await start()
-      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Active'))
+      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Pending'))
       await managers.splice(0)[0]?.stop()
       const [old] = first.catalog.sources()
       await first.catalog.put({ ...old?.definition, name: 'gone' })
@@ -330,7 +330,7 @@ for (const { title, skip, open } of hubs) {
     it('takes a new object of an old name for another one: nothing of the old stays', async () => {
       const { catalog, fleet, manager } = await start()
       await declare(hub, 'disks')
-      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Active'))
+      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Pending'))
       await fleet.tell('east', id('disks'), { rows: 1 }, catalog)
       await manager.stop()
       // It came into force before the new object was made.
@@ -345,12 +345,12 @@ for (const { title, skip, open } of hubs) {
     it('puts a status right that somebody else wrote', async () => {
       await start()
       await declare(hub, 'disks')
-      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Active'))
+      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Pending'))
       const right = await statusOf(hub, 'disks')
       const wrong = { status: { phase: 'Disabled', conditions: [] } }
       const key = { name: 'disks', namespace: NAMESPACE }
       await hub.kube.patch(metricSourceResource, key, wrong, { kind: 'merge', subresource: 'status' })
-      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Active'))
+      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Pending'))
       const types = ({ conditions = [] }: typeof right) => conditions.map(({ type, status }) => `${type} ${status}`)
       expect(types(await statusOf(hub, 'disks'))).toEqual(types(right))
     })
@@ -378,20 +378,20 @@ for (const { title, skip, open } of hubs) {
       })
       catalog.isBroken = false
       await until(() => expect(catalog.ofType('disk')).toBeDefined())
-      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Active'))
+      await until(async () => expect((await statusOf(hub, 'disks')).phase).toBe('Pending'))
     })
 
     it('tells the later of two sources with one type name, until that ends', async () => {
       const { catalog } = await start({ lookEveryMs: 60_000 })
       await declare(hub, 'b-disks')
-      await until(async () => expect((await statusOf(hub, 'b-disks')).phase).toBe('Active'))
+      await until(async () => expect((await statusOf(hub, 'b-disks')).phase).toBe('Pending'))
       expect(conditionOf(await statusOf(hub, 'b-disks'), 'TypeNameTaken')).toBeUndefined()
       await declare(hub, 'a-disks')
       await until(async () => {
         const status = await statusOf(hub, 'b-disks')
         expect(conditionOf(status, 'TypeNameTaken')).toMatchObject({ status: 'True', reason: 'DuplicateTypeName' })
         expect(status.message).toContain(`the type name pvc means the rows of ${id('a-disks')}`)
-        expect(status.phase).toBe('Active')
+        expect(status.phase).toBe('Pending')
       })
       expect(conditionOf(await statusOf(hub, 'a-disks'), 'TypeNameTaken')).toBeUndefined()
       await undeclare(hub, 'a-disks')
@@ -480,7 +480,7 @@ describe('statuses of MetricSources', () => {
     await fleet.tell('east', id('disks'), { rows: 2, at: now }, catalog)
     // Something new is said of another source meanwhile: looks were taken in between.
     await declare(hub, 'others', aSpec({ rbac: { resourceTypeName: 'other' } }))
-    await until(async () => expect((await statusOf(hub, 'others')).phase).toBe('Active'))
+    await until(async () => expect((await statusOf(hub, 'others')).phase).toBe('Pending'))
     expect(await version()).toBe(written)
     const since = conditionOf(await statusOf(hub, 'disks'), 'Collected')?.lastTransitionTime
     now += 31_000
@@ -512,7 +512,7 @@ describe('statuses of MetricSources', () => {
       })
       expect(conditionOf(status, 'Ready')?.status).toBe('True')
     })
-    expect(await metrics.registry.metrics()).toMatch(/sources{phase="Degraded"} 1\n.*sources{phase="Active"} 1/)
+    expect(await metrics.registry.metrics()).toMatch(/sources{phase="Degraded"} 1\n.*sources{phase="Pending"} 1/)
     await manager.stop()
   })
 

@@ -151,7 +151,7 @@ export class SourceReconciler implements Reconciler {
   async #remove(id: SourceId): Promise<Outcome> {
     const { catalog, logger } = this.#options
     const typeName = (this.#inForce.get(id) ?? catalog.source(id))?.typeName
-    const clusters = this.#clusters()?.filter(({ custom }) => custom.has(id)) ?? []
+    const clusters = this.#clusters()?.filter(({ tables }) => tables.has(id)) ?? []
     const isNews = this.#gone.has(id) || typeName !== undefined || (clusters.length > 0 && !this.#deleted.has(id))
     try {
       await catalog.remove(id)
@@ -368,7 +368,7 @@ export class SourceReconciler implements Reconciler {
   }
 
   #idsInState(): readonly SourceId[] {
-    return [...new Set((this.#clusters() ?? []).flatMap(({ custom }) => [...custom.keys()].filter(isDeclaredSource)))]
+    return [...new Set((this.#clusters() ?? []).flatMap(({ tables }) => [...tables.keys()].filter(isDeclaredSource)))]
   }
 
   #objects(): readonly KubeObject[] {

@@ -1,23 +1,23 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { MetricSourceStatus } from '#kinds'
-import type { FieldReport } from '#model'
+import type { ClusterState, FieldReport, RowsState } from '#model'
 import { collectedOf } from './collected.ts'
 import { fieldValidation } from './field-validation.ts'
 import { goDuration } from './go-duration.ts'
 import { type StatusFacts, saysTheSame, sourceStatus, statusPatch } from './status.ts'
-import { aCluster, aCustomState, type Told } from './testing/fleet.ts'
+import { aCluster, aRowsState, type ReportedSource } from './testing/fleet.ts'
 import { aSpec, conditionOf } from './testing/hub.ts'
 
 const ID = 'clusterpulse/disks'
 const NOW = Date.parse('2026-05-04T10:00:00Z')
 
 /** Clusters by what they told of the source; undefined: nothing. */
-const collected = (told: Readonly<Record<string, Told | undefined>>, hash = 'h') =>
+const collected = (told: Readonly<Record<string, ReportedSource | undefined>>, hash = 'h') =>
   collectedOf(
     ID,
     Object.entries(told).map(([name, one]) =>
-      aCluster(name, one ? new Map([[ID, aCustomState(ID, { hash: 'h', at: NOW, ...one })]]) : undefined),
+      aCluster(name, one ? new Map([[ID, aRowsState(ID, { hash: 'h', at: NOW, ...one })]]) : undefined),
     ),
     hash,
   )
@@ -83,6 +83,7 @@ describe('the status of a MetricSource', () => {
     const said = sourceStatus(facts(over))
     expect(said.message).toBe(message)
     const phases: Readonly<Record<string, string>> = {
+      Pending: 'Pending',
       KindAbsent: 'Error',
       CollectionFailed: 'Error',
       CollectedWithErrors: 'Degraded',
@@ -116,6 +117,36 @@ describe('the status of a MetricSource', () => {
     expect(conditionOf(said, 'Collected')?.message).toBe('c: namespace a: may not; d: no answer')
   })
 
+  it('is well where all that is missing is a cluster that does not answer at all, and says which', () => {
+    const unreachable = { outcome: 'unreachable', code: 'kube_unreachable', message: 'no answer' } as const
+    const tables = new Map([[ID, aRowsState(ID, { hash: 'h', at: NOW, ...unreachable })]])
+    const gone = {
+      ...unreachable,
+      attemptedAt: NOW,
+      freshness: null,
+      rows: new Map(),
+    } as unknown as ClusterState['parts']['cluster']
+    const off = (name: string): ClusterState => ({
+      ...aCluster(name, tables),
+      parts: { cluster: gone } as ClusterState['parts'],
+    })
+    const well = aCluster('east', new Map([[ID, aRowsState(ID, { rows: 2, hash: 'h', at: NOW })]]))
+    const said = sourceStatus(facts({ collected: collectedOf(ID, [well, off('west')], 'h') }))
+    expect(said).toMatchObject({
+      phase: 'Active',
+      errorsLastRun: 0,
+      message: 'Collected from 1 of 2 clusters; not reached: west',
+    })
+    expect(conditionOf(said, 'Collected')).toMatchObject({ status: 'True', reason: 'ReachableRead' })
+    expect(conditionOf(said, 'Ready')?.status).toBe('True')
+    expect(said.clusters?.[0]).toMatchObject({ name: 'west', collected: false, message: 'no answer' })
+    // Where nothing is left, or the kind alone fails on a cluster that answers, it is not.
+    expect(sourceStatus(facts({ collected: collectedOf(ID, [off('west')], 'h') })).phase).toBe('Error')
+    expect(sourceStatus(facts({ collected: collectedOf(ID, [well, aCluster('west', tables)], 'h') })).phase).toBe(
+      'Degraded',
+    )
+  })
+
   it('names at most 50 clusters, and none that fails is left out for one that does not', () => {
     const told = Object.fromEntries(
       Array.from({ length: 70 }, (_, i) => [
@@ -132,7 +163,19 @@ describe('the status of a MetricSource', () => {
   it('waits for the first collection by the revision in force', () => {
     const said = sourceStatus(facts({ collected: collected({ east: { rows: 2 } }, 'another') }))
     expect(conditionOf(said, 'Collected')).toMatchObject({ status: 'Unknown', reason: 'Pending' })
-    expect(said.resourcesCollected).toBe(2)
+    expect(said).toMatchObject({ phase: 'Pending', resourcesCollected: 2 })
+  })
+
+  it.each<[RowsState['outcome'], string]>([
+    ['forbidden', 'Error'],
+    ['absent', 'Error'],
+    ['unreachable', 'Error'],
+    ['complete', 'Active'],
+  ])('goes by what a cluster said last: %s of a revision whose forerunner left rows is %s', (outcome, phase) => {
+    const rows = { ...aRowsState(ID, { rows: 3, hash: 'before', at: NOW }), outcome }
+    const state = outcome === 'complete' ? { ...rows, hash: 'h' } : { ...rows, failedHash: 'h' }
+    const told = collectedOf(ID, [aCluster('east', new Map([[ID, state]]))], 'h')
+    expect(sourceStatus(facts({ collected: told })).phase).toBe(phase)
   })
 
   it('keeps what is stored of collections while state is being loaded', () => {
@@ -159,13 +202,13 @@ describe('the status of a MetricSource', () => {
   ])('while state is being loaded repeats nothing that was said %s', (_, before) => {
     const stored = sourceStatus(facts({ collected: collected({ east: { rows: 7 } }), ...before }))
     const said = sourceStatus(facts({ stored, collected: undefined }))
-    expect(said).toMatchObject({ phase: 'Active', message: 'Waiting for the state of the clusters' })
+    expect(said).toMatchObject({ phase: 'Pending', message: 'Waiting for the state of the clusters' })
     expect(conditionOf(said, 'Ready')).toMatchObject({ status: 'Unknown', reason: 'Pending' })
     expect(said.resourcesCollected).toBe(7)
   })
 
   it('is written once: said again over itself there is nothing to write', () => {
-    const anyTold = fc.record(
+    const anyReported = fc.record(
       {
         rows: fc.nat(5),
         hash: fc.constantFrom('h', 'other'),
@@ -177,7 +220,7 @@ describe('the status of a MetricSource', () => {
       },
       { requiredKeys: [] },
     )
-    const told = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd'), fc.option(anyTold, { nil: undefined }))
+    const told = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd'), fc.option(anyReported, { nil: undefined }))
     fc.assert(
       fc.property(told, fc.boolean(), fc.boolean(), (clusters, isFaulty, isLoaded) => {
         const findings = isFaulty
@@ -195,7 +238,7 @@ describe('the status of a MetricSource', () => {
 
   it('says the same while only counts and times move, and something new otherwise', () => {
     const stored = sourceStatus(facts({ collected: collected({ east: { rows: 2 } }) }))
-    const later = (told: Told) =>
+    const later = (told: ReportedSource) =>
       sourceStatus(facts({ stored, collected: collected({ east: { at: NOW + 9_000, ...told } }) }))
     expect(saysTheSame(stored, later({ rows: 3, durationMs: 900 }))).toBe(true)
     expect(saysTheSame(stored, later({ rows: 3, truncated: true }))).toBe(false)

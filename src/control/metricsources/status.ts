@@ -47,12 +47,14 @@ export function sourceStatus(facts: StatusFacts): MetricSourceStatus {
   }
 }
 
-/** Nobody who reads the one word shall take a source for well that a cluster refuses, or that reads nothing anywhere. */
+/** Nobody who reads the one word shall take a source for well that a cluster refuses, or that reads nothing anywhere, or nothing yet. */
 function phaseOf(facts: StatusFacts): NonNullable<MetricSourceStatus['phase']> {
   if (isUnusable(facts)) return 'Error'
   const said = saidBeforeLoading(facts)
   if (said) return said.phase
-  if (collection(facts)?.status !== 'False') return 'Active'
+  const collected = collection(facts)
+  if (!collected || collected.status === 'Unknown') return 'Pending'
+  if (collected.status === 'True') return 'Active'
   return facts.collected?.clustersCollected === 0 ? 'Error' : 'Degraded'
 }
 
@@ -156,12 +158,16 @@ function saidBeforeLoading({ collected, stored, generation }: StatusFacts) {
 
 function collectionMessage({ collected, spec }: StatusFacts): string {
   if (!collected) return 'Waiting for the state of the clusters'
-  const { clustersKnown, clusters, clustersAbsent, errors, truncated } = collected
+  const { clustersKnown, clusters, clustersAbsent, clustersCollected, clustersAway, errors, truncated } = collected
   if (clustersKnown === 0) return 'No cluster is connected yet'
   if (clusters.length === 0) return 'Waiting for the first collection'
   if (clustersAbsent === clusters.length) return `No cluster serves ${kindOf(spec)}`
   const first = clusters[0]
   const cut = truncated > 0 ? `; ${counted(truncated, 'cluster')} with more objects than maxResources` : ''
+  if (clustersAway.length > 0 && errors === 0) {
+    const served = clusters.length - clustersAbsent
+    return `Collected from ${clustersCollected} of ${counted(served, 'cluster')}; ${awayText(collected)}${cut}`
+  }
   if (errors === 0) return `Collection successful${cut}`
   return `Collected with ${counted(errors, 'error')}, first on ${first?.name}: ${first?.message ?? first?.reason}${cut}`
 }
@@ -236,11 +242,20 @@ function collection(facts: StatusFacts): Said | undefined {
     return { status: 'Unknown', reason: 'Pending', message: 'No cluster was read by this revision yet' }
   }
   if (collected.clustersAbsent === collected.clusters.length) return { status: 'False', reason: 'KindAbsent', message }
+  if (collected.clustersCollected === 0 && collected.clustersAway.length > 0 && collected.errors === 0) {
+    return { status: 'False', reason: 'CollectionFailed', message: failures(collected) }
+  }
   if (collected.errors > 0) {
     const reason = collected.clustersCollected === 0 ? 'CollectionFailed' : 'PartlyCollected'
     return { status: 'False', reason, message: failures(collected) }
   }
+  if (collected.clustersAway.length > 0) return { status: 'True', reason: 'ReachableRead', message }
   return { status: 'True', reason: 'AllRead', message: 'Every cluster that serves the kind was read' }
+}
+
+function awayText({ clustersAway }: Collected): string {
+  const more = clustersAway.length - NAMED
+  return `not reached: ${clustersAway.slice(0, NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
 /** How many failing clusters a condition names. */

@@ -18,6 +18,7 @@ import { RegistryReconciler } from './reconciler.ts'
 import { type CredentialSecret, credentialSecrets, type Registry, registryResource } from './registry-resource.ts'
 import { endpointOf, settingsOf } from './target.ts'
 
+/** What the controller of RegistryConnections needs. */
 export interface RegistriesOptions {
   /** the hub's own API, where the objects are */
   readonly hub: KubeClient

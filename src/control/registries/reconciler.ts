@@ -1,7 +1,7 @@
 import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
 import type { CredentialLedger } from '#credentials'
 import { isKubeError, type KubeClient, type KubeObject, type ObjectKey } from '#kube'
-import { type Clock, FleetError } from '#model'
+import { type Clock, elapsedMs, FleetError, seconds } from '#model'
 import type { OutboundGuard } from '#outbound'
 import { type ProbeResult, probeRegistry, type RegistryStore, type RegistryTarget } from '#registry'
 import type { Logger } from '#runtime'
@@ -44,7 +44,14 @@ interface Visit {
   wasAvailable: boolean | undefined
   /** what we wrote last, over which version of the object: the informer may not have seen it yet */
   said: { readonly over: string | undefined; readonly status: object } | undefined
+  /** what the store did not take yet of the last probe, when that ended, ms since the Unix epoch, and after how long the next one is due */
+  unstored: { readonly write: StoreWrite; readonly endedAt: number; readonly nextMs: number } | undefined
 }
+
+type StoreWrite = (store: RegistryStore) => Promise<void>
+
+/** Between two tries to store what is known, ms: a store that is back has it soon, and the registry is not probed for that. */
+const STORE_RETRY_MS = seconds(1)
 
 /** Makes the hub know what a RegistryConnection says: the registry is probed, the result stored and written to its status. */
 export class RegistryReconciler implements Reconciler {
@@ -61,6 +68,7 @@ export class RegistryReconciler implements Reconciler {
     const visit = this.#visits.get(name)
     if (!visit) return
     visit.failures = 0
+    visit.unstored = undefined
     visit.running?.abort()
   }
 
@@ -79,6 +87,9 @@ export class RegistryReconciler implements Reconciler {
     signal.addEventListener('abort', end, { once: true })
     if (signal.aborted) end()
     try {
+      const { unstored } = visit
+      if (unstored && elapsedMs(this.#options.clock, unstored.endedAt) < unstored.nextMs)
+        return await this.#storeAgain(key.name, visit, unstored)
       return await this.#visit(object as unknown as Registry, visit, running.signal) // served under our schema
     } catch (error) {
       if (running.signal.aborted && !signal.aborted) return done // the change that ended it has asked for the next look
@@ -101,12 +112,28 @@ export class RegistryReconciler implements Reconciler {
     const probed = await probeRegistry(target, { signal, clock, ...(outbound && { outbound }) })
     const result = credentials?.kind === 'lacking' ? withWarning(probed, credentials) : probed
     signal.throwIfAborted()
-    await this.#keep(target.name, (store) => store.record(target.name, result))
+    const write: StoreWrite = async (store) => {
+      // Also where it was away before: without the one the other has no place.
+      await store.declare(settings.target)
+      await store.record(target.name, result)
+    }
+    const isStored = await this.#keep(target.name, write)
     await this.#write(object, visit, { settings, credentials, result }, signal)
     this.#note(target.name, visit, result)
-    const tookMs = clock.now() - startedAt
+    const tookMs = elapsedMs(clock, startedAt)
     onProbe(result, tookMs)
-    return againAfter(nextProbeMs(target.intervalMs, visit.failures, tookMs, random()))
+    const nextMs = nextProbeMs(target.intervalMs, visit.failures, tookMs, random())
+    signal.throwIfAborted()
+    visit.unstored = isStored ? undefined : { write, endedAt: clock.now(), nextMs }
+    return againAfter(isStored ? nextMs : Math.min(nextMs, STORE_RETRY_MS))
+  }
+
+  async #storeAgain(name: string, visit: Visit, unstored: NonNullable<Visit['unstored']>): Promise<Outcome> {
+    const isStored = await this.#keep(name, unstored.write, 'debug')
+    // A change meanwhile has forgotten it, and asked for the next look.
+    if (isStored && visit.unstored === unstored) visit.unstored = undefined
+    const leftMs = Math.max(0, unstored.nextMs - elapsedMs(this.#options.clock, unstored.endedAt))
+    return againAfter(isStored ? leftMs : Math.min(leftMs, STORE_RETRY_MS))
   }
 
   /** The Secret, as far as one is named. */
@@ -130,13 +157,18 @@ export class RegistryReconciler implements Reconciler {
     }
   }
 
-  /** A store that is away keeps no registry from being probed: the next probe brings everything again. */
-  async #keep(registry: string, write: (store: RegistryStore) => Promise<void>): Promise<void> {
+  /**
+   * A store that is away keeps no registry from being probed.
+   * @returns whether it is stored
+   */
+  async #keep(registry: string, write: StoreWrite, level: 'warn' | 'debug' = 'warn'): Promise<boolean> {
     try {
       await write(this.#options.store)
+      return true
     } catch (error) {
       const { message } = FleetError.from(error)
-      this.#options.logger.warn({ registry, error: message }, 'what is known of a registry could not be stored')
+      this.#options.logger[level]({ registry, error: message }, 'what is known of a registry could not be stored')
+      return false
     }
   }
 
@@ -190,7 +222,13 @@ export class RegistryReconciler implements Reconciler {
   }
 }
 
-const newVisit = (): Visit => ({ running: undefined, failures: 0, wasAvailable: undefined, said: undefined })
+const newVisit = (): Visit => ({
+  running: undefined,
+  failures: 0,
+  wasAvailable: undefined,
+  said: undefined,
+  unstored: undefined,
+})
 
 /** Whoever named a Secret that is not there did not mean to ask anonymously. */
 function withWarning(result: ProbeResult, { message, held }: Lacking): ProbeResult {

@@ -279,7 +279,7 @@ describe('a registry', () => {
       await until(() => expect(hub.store.registries().map(({ facts }) => facts.name)).toEqual(['other']))
     }))
 
-  it('is probed while the store is away, and stored when that is back', async () => {
+  it('is probed while the store is away, and stored within seconds of its return, without another probe', async () => {
     await using api = await anEmbeddedApi()
     const store = await MemoryRegistries.open()
     const declareFor = store.declare.bind(store)
@@ -291,8 +291,14 @@ describe('a registry', () => {
     await declare(hub, 'harbor', { endpoint: server.url, insecure: true })
     await hub.start()
     await until(async () => expect((await statusOf(hub, 'harbor')).phase).toBe('Connected'))
+    await hub.clock.advance(seconds(5))
+    const probes = pings(server)
     isAway = false
-    await hub.clock.advance(minutes(1))
+    await hub.clock.advance(seconds(1))
     await until(() => expect(store.registry('harbor')?.last?.available).toBe(true))
+    expect(pings(server)).toBe(probes)
+    // Its interval goes on as it was.
+    await hub.clock.advance(minutes(1))
+    await until(() => expect(pings(server)).toBeGreaterThan(probes))
   })
 })

@@ -11,7 +11,7 @@ const compare = async (
   before: readonly PolicyObject[],
   after: readonly PolicyObject[],
   who: Principal = person('alice'),
-) => compareAccess(await accessOf(before).sight(who), await accessOf(after).sight(who), clusters)
+) => compareAccess(await accessOf(before).viewOf(who), await accessOf(after).viewOf(who), clusters)
 
 describe('what changes between two sets of policies', () => {
   it('is nothing where the same is decided, even by a policy of another name', async () => {
@@ -83,8 +83,13 @@ describe('what changes between two sets of policies', () => {
 
 describe('counts', () => {
   it('are zero for a cluster that is hidden', async () => {
-    const sight = await accessOf([policy('Allow', [names('west')])]).sight(person('alice'))
-    expect(clusters.map((one) => countsOf(sight, one).nodes)).toEqual([2, 0])
+    const accessView = await accessOf([policy('Allow', [names('west')])]).viewOf(person('alice'))
+    expect(clusters.map((one) => countsOf(accessView, one).nodes)).toEqual([2, 0])
+  })
+  it('are not there for what was never read on a cluster', async () => {
+    const accessView = await accessOf([policy('Allow', [names('west')])]).viewOf(person('alice'))
+    expect(clusters.map((one) => countsOf(accessView, one).operators)).toEqual([undefined, undefined])
+    expect(countsOf(accessView, cluster('west', { operator: [] })).operators).toBe(0)
   })
 })
 

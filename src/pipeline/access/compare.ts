@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ClusterState, SnapshotType } from '#model'
-import type { ClusterPermissions, Decider, Principal, Sight, StoredPolicy } from './types.ts'
+import type { AccessView, ClusterPermissions, Decider, Principal, StoredPolicy } from './types.ts'
 
-/** How many rows of each type a sight leaves of a cluster. */
+/** How many rows of each type an access view leaves of a cluster. */
 export type Counts = Readonly<Record<string, number>>
 
 const countedTypes: Readonly<Record<string, SnapshotType>> = {
@@ -13,13 +13,18 @@ const countedTypes: Readonly<Record<string, SnapshotType>> = {
   clusterOperators: 'clusterOperator',
 }
 
-/** Rows by type, and pods as far as their sums may be seen. Nothing is counted of a cluster that is not seen. */
-export function countsOf(sight: Sight, cluster: ClusterState): Counts {
-  const isSeen = sight.canSee(cluster)
+/**
+ * Rows by type, and pods as far as their sums may be seen. Nothing is counted of a cluster that is not seen; what was never read there
+ * has no count at all.
+ */
+export function countsOf(accessView: AccessView, cluster: ClusterState): Counts {
+  const isSeen = accessView.canSee(cluster)
+  const isKnown = (type: SnapshotType) => Boolean(cluster.parts[type]?.freshness)
   const counts: Record<string, number> = {}
   for (const [name, type] of Object.entries(countedTypes))
-    counts[name] = isSeen ? sight.visible(cluster, type).length : 0
-  counts.pods = isSeen ? (sight.visible(cluster, 'podSummary')[0]?.counts.total ?? 0) : 0
+    if (isKnown(type)) counts[name] = isSeen ? accessView.visible(cluster, type).length : 0
+  if (isKnown('podSummary'))
+    counts.pods = isSeen ? (accessView.visible(cluster, 'podSummary')[0]?.counts.total ?? 0) : 0
   return counts
 }
 
@@ -33,6 +38,7 @@ export interface AccessChange {
   readonly decidedBy: Decider | null
 }
 
+/** What a change of policies changes for one principal. */
 export interface Comparison {
   readonly changes: readonly AccessChange[]
   /** clusters seen as before */
@@ -43,13 +49,13 @@ export interface Comparison {
  * What one subject sees of these clusters with one set of policies and with another. Pure. That another policy decides the
  * same is no change.
  */
-export function compareAccess(before: Sight, after: Sight, clusters: readonly ClusterState[]): Comparison {
+export function compareAccess(before: AccessView, after: AccessView, clusters: readonly ClusterState[]): Comparison {
   if (before.fingerprint === after.fingerprint) return { changes: [], unchanged: clusters.length }
   const changes = clusters.flatMap((cluster) => changeOf(before, after, cluster) ?? [])
   return { changes, unchanged: clusters.length - changes.length }
 }
 
-function changeOf(before: Sight, after: Sight, cluster: ClusterState): AccessChange | undefined {
+function changeOf(before: AccessView, after: AccessView, cluster: ClusterState): AccessChange | undefined {
   const old = before.permissions(cluster)
   const now = after.permissions(cluster)
   const oldCounts = countsOf(before, cluster)

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type MonitorAccessPolicySpec, monitorAccessPolicy } from '#kinds'
+import { cpuMs } from '../../../test/cpu.ts'
 import { isAnchored } from './anchored.ts'
 import { compilePolicy } from './compile.ts'
 import { specHash } from './hash.ts'
@@ -517,9 +518,9 @@ describe('size', () => {
         resources: [{ type: 'nodes', visibility: 'filtered' }],
       }),
     )
-    const started = performance.now()
+    const started = process.cpuUsage()
     const { document, findings } = compiled(anObject(rules))
-    expect(performance.now() - started).toBeLessThan(5000)
+    expect(cpuMs(started)).toBeLessThan(5000)
     expect(document?.cluster_rules).toHaveLength(10_000)
     expect(findings).toHaveLength(1001)
     expect(findings.at(-1)).toMatchObject({

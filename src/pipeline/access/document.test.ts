@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { MonitorAccessPolicySpec } from '#kinds'
+import { cpuMs } from '../../../test/cpu.ts'
 import { policyDocument, readStoredPolicy } from './document.ts'
 import { aDocument } from './testing/policies.ts'
 import type { PolicyDocument, PolicyObject } from './types.ts'
@@ -397,11 +398,11 @@ describe('any text at all', () => {
 
   it('is read when it is huge and deep', () => {
     const rules = Array.from({ length: 10_000 }, (_, i) => aRule({ cluster_selector: { matchNames: [`c-${i}`] } }))
-    const started = performance.now()
+    const started = process.cpuUsage()
     expect(read(allow({ cluster_rules: rules })).faults).toEqual([])
     expect(faultsOf(`{"effect":"Allow","cluster_rules":${'['.repeat(100_000)}${']'.repeat(100_000)}}`)).toContain(
       'type_wrong cluster_rules[0]',
     )
-    expect(performance.now() - started).toBeLessThan(2000)
+    expect(cpuMs(started)).toBeLessThan(2000)
   })
 })

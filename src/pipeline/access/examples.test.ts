@@ -17,7 +17,7 @@ import {
   person,
   policy,
 } from './testing/words.ts'
-import type { CustomItem, PolicyObject, Principal, Semantics, StoredPolicy } from './types.ts'
+import type { PolicyObject, Principal, RowItem, Semantics, StoredPolicy } from './types.ts'
 
 const noon = Date.parse('2026-06-01T12:00:00Z')
 const alice = person('alice')
@@ -32,19 +32,19 @@ async function look(
   const source = new TestPolicies()
   source.set(policies.map((given) => ('key' in given ? given : storedOf(given, noon))))
   const access = openAccess({ source, semantics, administrators: { users: [], groups: [] }, clock })
-  const sight = await access.sight(principal)
+  const accessView = await access.viewOf(principal)
   return {
     access,
-    sight,
+    accessView,
     c: async (name: string, labels: Readonly<Record<string, string>> = {}) => {
       const { result, reason } = await access.explain(principal, { action: 'view', cluster: { name, labels } })
       // A decision explained is the decision made.
-      expect(sight.canSee(cluster(name, {}, labels))).toBe(result !== 'deny')
+      expect(accessView.canSee(cluster(name, {}, labels))).toBe(result !== 'deny')
       return { result, reason }
     },
-    permissions: (name: string) => sight.permissions(cluster(name)).permissions,
-    l: (type: SnapshotType, state: ClusterState) => namesOf(sight.visible(state, type)),
-    x: (type: string, name: string) => sight.custom(cluster(name), type).result,
+    permissions: (name: string) => accessView.permissions(cluster(name)).permissions,
+    l: (type: SnapshotType, state: ClusterState) => namesOf(accessView.visible(state, type)),
+    x: (type: string, name: string) => accessView.custom(cluster(name), type).result,
   }
 }
 
@@ -108,13 +108,13 @@ const examples: Readonly<Record<string, Example>> = {
     expect(await c('c1', { env: 'prod' })).toMatchObject(deny)
   },
   '10 permissions do not add up': async (s, strict) => {
-    const { c, permissions, sight } = await look(s, [
+    const { c, permissions, accessView } = await look(s, [
       policy('Allow', [{ ...names('prod-1'), permissions: { view: true } }], { name: 'first', priority: 200 }),
       policy('Allow', [{ ...names('prod-1'), permissions: viewBoth }], { priority: 100 }),
     ])
     expect(await c('prod-1')).toEqual({ result: 'allow', reason: 'Allowed by policy first' })
     expect(permissions('prod-1')).toEqual(strict ? ['view'] : ['view', 'view_metrics']) // the original's route: RBAC-Q01
-    expect(sight.history(cluster('prod-1'))).toBe(false)
+    expect(accessView.history(cluster('prod-1'))).toBe(false)
   },
   '11 a Deny above an Allow': async (s) => {
     const { c } = await look(s, [
@@ -217,13 +217,13 @@ const examples: Readonly<Record<string, Example>> = {
     expect(await c('c1')).toMatchObject(strict ? deny : allow)
   },
   '24 viewMetrics: false': async (s, strict) => {
-    const { access, permissions, sight } = await look(s, [
+    const { access, permissions, accessView } = await look(s, [
       policy('Allow', [{ ...names('c1'), permissions: { view: true, viewMetrics: false } }]),
     ])
     const question = { action: 'view_metrics', cluster: { name: 'c1', labels: {} } } as const
     expect(await access.explain(alice, question)).toMatchObject(strict ? deny : allow)
     expect(permissions('c1')).toEqual(strict ? ['view'] : ['view', 'view_metrics'])
-    expect(sight.history(cluster('c1'))).toBe(false)
+    expect(accessView.history(cluster('c1'))).toBe(false)
   },
   '25 names of namespaces': async (s) => {
     const filters = { names: { allowed: ['app-*', 'default'], denied: ['app-internal'] } }
@@ -293,46 +293,48 @@ const examples: Readonly<Record<string, Example>> = {
     expect(x('vm', 'c1')).toBe(strict ? 'deny' : 'allow')
   },
   '35 a custom type denied somewhere': async (s, strict) => {
-    const { x, sight } = await look(s, [
+    const { x, accessView } = await look(s, [
       policy('Deny', [{ ...pattern('^prod-'), resources: [{ type: 'vm' }] }], { priority: 200 }),
       policy('Allow', [{ ...pattern('.*'), resources: [{ type: 'vm' }] }], { priority: 100 }),
     ])
     expect(x('vm', 'prod-east')).toBe('deny')
     expect(x('vm', 'dev-1')).toBe('allow')
     // Discovery: a type is listed where one cluster grants it (RBAC-Q15).
-    const grants = (names: string[]) => names.some((name) => sight.custom(cluster(name), 'vm').result !== 'deny')
+    const grants = (names: string[]) => names.some((name) => accessView.custom(cluster(name), 'vm').result !== 'deny')
     if (strict) expect([grants(['prod-east', 'dev-1']), grants(['prod-east'])]).toEqual([true, false])
   },
   '36 custom rows by namespace and field': async (s) => {
     const filters = { namespaces: { allowed: ['app-*'] }, fields: { storageClass: { allowed: ['gp3', 'io2'] } } }
-    const { sight, x } = await look(s, [
+    const { accessView, x } = await look(s, [
       policy('Allow', [{ ...pattern('.*'), resources: [{ type: 'pvc', visibility: 'filtered', filters }] }]),
     ])
     expect(x('pvc', 'c1')).toBe('partial')
     const items = [claim('app-1', 'gp3'), claim('app-1', 'std'), claim('kube-system', 'gp3')]
-    expect(items.map((item) => sight.custom(cluster('c1'), 'pvc').shows(item))).toEqual([true, false, false])
+    expect(items.map((item) => accessView.custom(cluster('c1'), 'pvc').shows(item))).toEqual([true, false, false])
   },
   '37 aggregations': async (s) => {
     const aggregations = { include: ['total', 'cost'], exclude: ['cost'] }
-    const { sight } = await look(s, [
+    const { accessView } = await look(s, [
       policy('Allow', [{ ...pattern('.*'), resources: [{ type: 'pvc', aggregations }] }]),
     ])
-    const custom = sight.custom(cluster('c1'), 'pvc')
+    const custom = accessView.custom(cluster('c1'), 'pvc')
     expect(['total', 'cost', 'other'].filter((name) => custom.aggregation(name))).toEqual(['total'])
   },
   '38 labels of custom rows': async (s, strict) => {
-    const { sight } = await look(s, [
+    const { accessView } = await look(s, [
       policy('Allow', [{ ...pattern('.*'), resources: [{ type: 'pvc', filters: { labels: { team: 'a' } } }] }]),
     ])
     const shows = (labels: Readonly<Record<string, string>>) =>
-      sight.custom(cluster('c1'), 'pvc').shows({ ...claim('app-1', 'gp3'), labels })
+      accessView.custom(cluster('c1'), 'pvc').shows({ ...claim('app-1', 'gp3'), labels })
     expect([shows({ team: 'a' }), shows({ team: 'b' }), shows({})]).toEqual([strict, false, false])
   },
   '39 large numbers': async (s, strict) => {
     const filters = { fields: { size: { allowed: ['107374182400'] } } }
-    const { sight } = await look(s, [policy('Allow', [{ ...pattern('.*'), resources: [{ type: 'pvc', filters }] }])])
-    const item: CustomItem = { name: 'a', values: { size: 107374182400 } }
-    expect(sight.custom(cluster('c1'), 'pvc').shows(item)).toBe(strict)
+    const { accessView } = await look(s, [
+      policy('Allow', [{ ...pattern('.*'), resources: [{ type: 'pvc', filters }] }]),
+    ])
+    const item: RowItem = { name: 'a', values: { size: 107374182400 } }
+    expect(accessView.custom(cluster('c1'), 'pvc').shows(item)).toBe(strict)
   },
   '40 users by address': async (s, strict) => {
     const policies = [policy('Allow', [names('c1')], { users: ['alice@example.com'] })]
@@ -366,23 +368,23 @@ const examples: Readonly<Record<string, Example>> = {
   '44 a policy that ends': async (s) => {
     let now = noon
     const clock: Clock = { now: () => now, sleep: () => Promise.resolve() }
-    const { access, sight } = await look(
+    const { access, accessView } = await look(
       s,
       [policy('Allow', [names('c1')], { notAfter: '2026-06-01T12:00:10Z' })],
       alice,
       clock,
     )
-    const sees = async () => (await access.sight(alice)).canSee(cluster('c1'))
+    const sees = async () => (await access.viewOf(alice)).canSee(cluster('c1'))
     expect(await sees()).toBe(true)
     now = noon + 10_000
     expect(await sees()).toBe(true) // bounds are inclusive
-    now = sight.validUntil
+    now = accessView.validUntil
     expect(now).toBe(noon + 10_001)
     expect(await sees()).toBe(false)
   },
 }
 
-const claim = (namespace: string, storageClass: string): CustomItem => ({
+const claim = (namespace: string, storageClass: string): RowItem => ({
   name: 'claim',
   namespace,
   values: { storageClass },

@@ -179,19 +179,19 @@ describe('explain', () => {
         },
       ]),
     ])
-    const sight = await access.sight(alice)
+    const accessView = await access.viewOf(alice)
     const shown = async (type: string, name: string, over: Partial<Question>) =>
       (await access.explain(alice, ask({ cluster: { name: 'c1', labels: {} }, type, name, ...over }))).item?.shown
     for (const { name, labels } of state.parts.node?.items.values() ?? []) {
-      const isShown = sight.visible(state, 'node').some((row) => row.name === name)
+      const isShown = accessView.visible(state, 'node').some((row) => row.name === name)
       expect([name, await shown('nodes', name, { labels })]).toEqual([name, isShown])
     }
     for (const { name, labels } of state.parts.namespace?.items.values() ?? []) {
-      const isShown = sight.visible(state, 'namespace').some((row) => row.name === name)
+      const isShown = accessView.visible(state, 'namespace').some((row) => row.name === name)
       expect([name, await shown('namespaces', name, { labels })]).toEqual([name, isShown])
     }
     for (const { csv, availableInNamespaces } of state.parts.operator?.items.values() ?? []) {
-      const isShown = sight.visible(state, 'operator').some((row) => row.csv === csv)
+      const isShown = accessView.visible(state, 'operator').some((row) => row.csv === csv)
       expect([csv, await shown('operators', csv, { namespace: availableInNamespaces[0] ?? '' })]).toEqual([
         csv,
         isShown,

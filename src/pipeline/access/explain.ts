@@ -1,6 +1,15 @@
+import {
+  actionsOf,
+  customReason,
+  deciderOf,
+  filtersOf,
+  reasonOf,
+  whyItemHidden,
+  whyRegistryHidden,
+} from './access-view.ts'
 import { decide, decideCustom, decideRows, type Hit, type Ruling } from './decide.ts'
 import type { PreparedPolicy } from './prepare.ts'
-import { explainResource, isNamed } from './resource-sight.ts'
+import { explainResource, isNamed } from './resource-access-view.ts'
 import {
   type RowRules,
   whyAlertHidden,
@@ -10,7 +19,6 @@ import {
   whyNodeHidden,
   whyOperatorHidden,
 } from './row-filter.ts'
-import { actionsOf, customReason, deciderOf, filtersOf, reasonOf, whyItemHidden, whyRegistryHidden } from './sight.ts'
 import { stateOf } from './survey.ts'
 import { skipNow, verifiedEmail } from './touching.ts'
 import { filterSummary, type Why } from './type-filter.ts'

@@ -12,26 +12,26 @@ import {
   person,
   policy,
 } from './testing/words.ts'
-import type { Sight } from './types.ts'
+import type { AccessView } from './types.ts'
 
 const alice = person('alice')
 const c1 = cluster('c1', { node: [node('a'), node('b')], namespace: [namespace('a')] })
 const c2 = cluster('c2', { node: [node('a')] })
 
 /** Documents as somebody's hand or another version left them, above an Allow of everything at the lowest priority. */
-async function sightOf(document: Record<string, unknown>, who = alice): Promise<Sight> {
+async function accessViewOf(document: Record<string, unknown>, who = alice): Promise<AccessView> {
   const access = accessOf([])
   access.source.set([
     readStoredPolicy('clusterpulse/by-hand', JSON.stringify(document)),
     storedOf(policy('Allow', [names('*')], { name: 'lowest', users: ['alice', 'bob'], priority: 1 })),
   ])
-  return access.sight(who)
+  return access.viewOf(who)
 }
 
-async function sightOfAlone(document: Record<string, unknown>): Promise<Sight> {
+async function accessViewOfAlone(document: Record<string, unknown>): Promise<AccessView> {
   const access = accessOf([])
   access.source.set([readStoredPolicy('clusterpulse/by-hand', JSON.stringify(document))])
-  return access.sight(alice)
+  return access.viewOf(alice)
 }
 
 const deny = (over: Record<string, unknown> = {}) => ({ ...aStoredDocument({ effect: 'Deny' }), ...over })
@@ -88,16 +88,16 @@ describe('a stored Deny that cannot be read in part', () => {
     ],
     ['hash: harmless', { hash: 7, compiled_at: 7, cluster_rules: rule({ cluster_selector: onlyC1 }) }, [false, true]],
   ])('%s', async (_, over, expected) => {
-    const sight = await sightOf(deny(over))
-    expect([sight.canSee(c1), sight.canSee(c2)]).toEqual(expected)
+    const accessView = await accessViewOf(deny(over))
+    expect([accessView.canSee(c1), accessView.canSee(c2)]).toEqual(expected)
   })
 
   it('is about everybody where it cannot be told about whom', async () => {
     const access = accessOf([policy('Allow', [names('*')], { users: ['bob'] })])
     const { policies } = await access.policies()
     access.source.set([...policies, readStoredPolicy('clusterpulse/by-hand', JSON.stringify(deny({ groups: 7 })))])
-    const answered = await access.sight(person('bob')).then(
-      (sight) => sight.canSee(c1),
+    const answered = await access.viewOf(person('bob')).then(
+      (accessView) => accessView.canSee(c1),
       (error: unknown) => error,
     )
     expect(answered).toMatchObject({ code: 'policies_unavailable' })
@@ -105,7 +105,7 @@ describe('a stored Deny that cannot be read in part', () => {
 })
 
 describe('a stored Allow that cannot be read in part', () => {
-  const sees = (sight: Sight) => [sight.canSee(c1), sight.canSee(c2)]
+  const sees = (accessView: AccessView) => [accessView.canSee(c1), accessView.canSee(c2)]
 
   it.each<[string, Record<string, unknown>, [c1: boolean, c2: boolean]]>([
     ['sound', { cluster_rules: rule({ cluster_selector: onlyC1 }) }, [true, false]],
@@ -123,7 +123,7 @@ describe('a stored Allow that cannot be read in part', () => {
     ['priority', { priority: 0 }, [false, false]],
     ['effect', { effect: 'ALLOW' }, [false, false]],
     ['default', { cluster_rules: null, default_cluster_access: ['allow'] }, [false, false]],
-  ])('%s', async (_, over, expected) => expect(sees(await sightOfAlone(allow(over)))).toEqual(expected))
+  ])('%s', async (_, over, expected) => expect(sees(await accessViewOfAlone(allow(over)))).toEqual(expected))
 
   it.each<[string, Record<string, unknown>, readonly string[]]>([
     ['sound', { allowed_names: ['a'], name_patterns: [['b*', '^b.*$']] }, ['a', 'b']],
@@ -146,21 +146,27 @@ describe('a stored Allow that cannot be read in part', () => {
     ['keys that nobody knows are ignored', { audit_config: { all: true } }, ['a', 'b']],
   ])('%s', async (_, over, expected) => {
     const resources = [{ type: 'nodes', visibility: 'all', ...over }]
-    const sight = await sightOfAlone(allow({ cluster_rules: rule({ resources }) }))
-    expect(sight.canSee(c1)).toBe(true)
-    expect(namesOf(sight.visible(c1, 'node'))).toEqual(expected)
-    expect(namesOf(sight.visible(c1, 'namespace'))).toEqual(['a'])
+    const accessView = await accessViewOfAlone(allow({ cluster_rules: rule({ resources }) }))
+    expect(accessView.canSee(c1)).toBe(true)
+    expect(namesOf(accessView.visible(c1, 'node'))).toEqual(expected)
+    expect(namesOf(accessView.visible(c1, 'namespace'))).toEqual(['a'])
   })
 
   it('hides every type where the type of an entry cannot be read', async () => {
-    const sight = await sightOfAlone(allow({ cluster_rules: rule({ resources: [{ type: 7, visibility: 'none' }] }) }))
-    expect([sight.visible(c1, 'node'), sight.visible(c1, 'namespace'), sight.whole(c1)]).toEqual([[], [], false])
-    expect(sight.custom(c1, 'pvc').result).toBe('deny')
+    const accessView = await accessViewOfAlone(
+      allow({ cluster_rules: rule({ resources: [{ type: 7, visibility: 'none' }] }) }),
+    )
+    expect([accessView.visible(c1, 'node'), accessView.visible(c1, 'namespace'), accessView.whole(c1)]).toEqual([
+      [],
+      [],
+      false,
+    ])
+    expect(accessView.custom(c1, 'pvc').result).toBe('deny')
   })
 
   it('shows no aggregation where their lists cannot be read', async () => {
     const resources = [{ type: 'pvc', visibility: 'all', aggregation_rules: { include: ['a'], exclude: 'b' } }]
-    const sight = await sightOfAlone(allow({ cluster_rules: rule({ resources }) }))
-    expect(sight.custom(c1, 'pvc').aggregation('a')).toBe(false)
+    const accessView = await accessViewOfAlone(allow({ cluster_rules: rule({ resources }) }))
+    expect(accessView.custom(c1, 'pvc').aggregation('a')).toBe(false)
   })
 })

@@ -1,9 +1,9 @@
 /**
  * Who may see what. Policies are compiled once per change, prepared once per generation, and asked on every request and every
- * frame of a stream; a principal's Sight stands between the store and everything else, before counts, cursors, searches and
+ * frame of a stream; a principal's access view stands between the store and everything else, before counts, cursors, searches and
  * streams, so that nothing tells of what was hidden. Deny is the default, and what cannot be read counts against the reader.
  *
- *   MonitorAccessPolicy → compile → PolicyDocument → (store) → StoredPolicy → generation → prepared → Sight → rows
+ *   MonitorAccessPolicy → compile → PolicyDocument → (store) → StoredPolicy → generation → prepared → access view → rows
  */
 export {
   type AccessChange,
@@ -27,11 +27,10 @@ export { type AccessReconcilersOptions, accessReconcilers } from './reconciler.t
 export { type SurveyedPolicy, surveyPolicies } from './survey.ts'
 export type {
   Access,
+  AccessView,
   Action,
   ClusterPermissions,
   Compilation,
-  CustomItem,
-  CustomSight,
   Decider,
   Decision,
   Explanation,
@@ -46,9 +45,10 @@ export type {
   PolicyWriter,
   Principal,
   Question,
+  RowItem,
+  RowsAccessView,
   SelectedCluster,
   Semantics,
-  Sight,
   SignInMethod,
   SkippedPolicy,
   SkipReason,

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
+import { cpuMs } from '../../../test/cpu.ts'
 import { policiesOfForeignManifest, policiesOfManifest } from './manifest.ts'
 import { names, policy } from './testing/words.ts'
 
@@ -82,11 +83,11 @@ describe('policies of a manifest', () => {
     ['very many documents', '---\na\n'.repeat(6000), 'manifest_unreadable'],
     ['nothing but beginnings', `${'---\n'.repeat(200_000)}a`, 'not_a_policy'],
   ])('do not hold up the server with %s', async (_, text, code) => {
-    const began = performance.now()
+    const began = process.cpuUsage()
     const { policies, findings } = await policiesOfForeignManifest(text, { now })
     expect(policies).toEqual([])
     expect(findings.at(-1)?.finding.code).toBe(code)
-    expect(performance.now() - began).toBeLessThan(5000)
+    expect(cpuMs(began)).toBeLessThan(5000)
   })
 
   it('never throw, whatever the text', async () => {

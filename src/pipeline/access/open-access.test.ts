@@ -33,34 +33,34 @@ describe('administrators', () => {
   ])('%s', async (_, changes, seesAll) => {
     const principal = { ...alice, ...changes }
     expect(access.isAdministrator(principal)).toBe(seesAll)
-    for (const sight of [await access.sight(principal), access.sightNow(principal)]) {
-      expect(sight.administrator).toBe(seesAll)
-      expect(sight.fingerprint === 'all').toBe(seesAll)
-      expect(sight.canSee(c1)).toBe(seesAll)
-      expect(sight.visible(c1, 'namespace')).toHaveLength(seesAll ? 1 : 0)
-      expect(sight.visible(c1, 'podSummary')).toEqual([])
+    for (const accessView of [await access.viewOf(principal), access.viewNow(principal)]) {
+      expect(accessView.administrator).toBe(seesAll)
+      expect(accessView.fingerprint === 'all').toBe(seesAll)
+      expect(accessView.canSee(c1)).toBe(seesAll)
+      expect(accessView.visible(c1, 'namespace')).toHaveLength(seesAll ? 1 : 0)
+      expect(accessView.visible(c1, 'podSummary')).toEqual([])
     }
   })
 
   it('see the very rows that somebody without filters sees', async () => {
     const open = accessOf([policy('Allow', [{ ...names('*'), permissions: { view: true, viewMetrics: true } }])])
     const root = { ...alice, method: 'local-administrator' } as const
-    expect((await open.sight(alice)).visible(c1, 'node')).toBe((await open.sight(root)).visible(c1, 'node'))
+    expect((await open.viewOf(alice)).visible(c1, 'node')).toBe((await open.viewOf(root)).visible(c1, 'node'))
   })
 
   it('are let in while no policy can be read, and nobody else is', async () => {
     const lost = accessOf([policy('Allow', [names('*')])])
     lost.source.lose()
     const refused = { code: 'policies_unavailable', retryable: true }
-    await expect(lost.sight(alice)).rejects.toMatchObject(refused)
-    expect(() => lost.sightNow(alice)).toThrowError(expect.objectContaining(refused))
+    await expect(lost.viewOf(alice)).rejects.toMatchObject(refused)
+    expect(() => lost.viewNow(alice)).toThrowError(expect.objectContaining(refused))
     await expect(lost.explain(alice, { action: 'view', cluster: { name: 'c1', labels: {} } })).rejects.toMatchObject(
       refused,
     )
     await expect(lost.policiesOf(alice)).rejects.toMatchObject(refused)
-    expect((await lost.sight({ ...alice, method: 'local-administrator' })).canSee(c1)).toBe(true)
+    expect((await lost.viewOf({ ...alice, method: 'local-administrator' })).canSee(c1)).toBe(true)
     lost.source.find()
-    expect((await lost.sight(alice)).canSee(c1)).toBe(true)
+    expect((await lost.viewOf(alice)).canSee(c1)).toBe(true)
   })
 })
 
@@ -69,18 +69,18 @@ describe('a document that says nothing', () => {
     const access = accessOf([policy('Allow', [names('*')])])
     const { policies } = await access.policies()
     access.source.set([...policies, readStoredPolicy('team/name', 'no JSON')])
-    const error: unknown = await access.sight(alice).catch((thrown: unknown) => thrown)
+    const error: unknown = await access.viewOf(alice).catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ code: 'policies_unavailable' })
     expect(String(error)).toContain('policy:team:name')
     expect(String(error)).not.toMatch(/alice|no JSON/)
-    await expect(access.sight(person('somebody-else'))).rejects.toMatchObject({ code: 'policies_unavailable' })
+    await expect(access.viewOf(person('somebody-else'))).rejects.toMatchObject({ code: 'policies_unavailable' })
     expect((await access.policies()).policies).toHaveLength(2)
   })
 })
 
 describe('subjects', () => {
   const sees = async (words: Parameters<typeof policy>[2], principal: Principal) =>
-    (await accessOf([policy('Allow', [names('*')], words)]).sight(principal)).canSee(c1)
+    (await accessOf([policy('Allow', [names('*')], words)]).viewOf(principal)).canSee(c1)
 
   it('are compared exactly, and by their kind', async () => {
     expect(await sees({ users: ['alice'] }, alice)).toBe(true)
@@ -139,7 +139,7 @@ describe('time', () => {
     const seen: [number, boolean][] = []
     for (const at of [0, 59_999, 60_000, 120_000, 120_001, 500_000]) {
       clock.at = noon + at
-      seen.push([at, access.sightNow(alice).canSee(c1)])
+      seen.push([at, access.viewNow(alice).canSee(c1)])
     }
     expect(seen).toEqual([
       [0, false],
@@ -151,7 +151,7 @@ describe('time', () => {
     ])
   })
 
-  it('says of every sight until when it holds', async () => {
+  it('says of every access view until when it holds', async () => {
     const clock = aClock()
     const access = accessOf(
       [
@@ -163,7 +163,7 @@ describe('time', () => {
     )
     const until: number[] = []
     for (let i = 0; i < 3; i++) {
-      const { validUntil } = await access.sight(alice)
+      const { validUntil } = await access.viewOf(alice)
       until.push(validUntil)
       clock.at = validUntil
     }
@@ -173,11 +173,11 @@ describe('time', () => {
   it('that is set back is believed', async () => {
     const clock = aClock(noon + 90_000)
     const access = accessOf([policy('Allow', [names('*')], { notBefore: from })], { clock })
-    expect(access.sightNow(alice).canSee(c1)).toBe(true)
+    expect(access.viewNow(alice).canSee(c1)).toBe(true)
     clock.at = noon
-    expect(access.sightNow(alice).canSee(c1)).toBe(false)
+    expect(access.viewNow(alice).canSee(c1)).toBe(false)
     clock.at = noon + 90_000
-    expect(access.sightNow(alice).canSee(c1)).toBe(true)
+    expect(access.viewNow(alice).canSee(c1)).toBe(true)
   })
 })
 
@@ -186,10 +186,10 @@ describe('a change of policies', () => {
     const access = accessOf([policy('Allow', [names('*')])])
     let told = 0
     const end = access.onChange(() => told++)
-    const before = await access.sight(alice)
+    const before = await access.viewOf(alice)
     access.set([])
-    const after = await access.sight(alice)
-    expect([before.canSee(c1), after.canSee(c1), access.sightNow(alice).canSee(c1), told]).toEqual([
+    const after = await access.viewOf(alice)
+    expect([before.canSee(c1), after.canSee(c1), access.viewNow(alice).canSee(c1), told]).toEqual([
       true,
       false,
       false,
@@ -202,9 +202,9 @@ describe('a change of policies', () => {
   })
 
   it('follows labels of a cluster', async () => {
-    const sight = await accessOf([policy('Allow', [{ selector: { matchLabels: { env: 'dev' } } }])]).sight(alice)
+    const accessView = await accessOf([policy('Allow', [{ selector: { matchLabels: { env: 'dev' } } }])]).viewOf(alice)
     const dev = cluster('c1', {}, { env: 'dev' })
-    expect([sight.canSee(dev), sight.canSee(c1), sight.canSee(dev)]).toEqual([true, false, true])
+    expect([accessView.canSee(dev), accessView.canSee(c1), accessView.canSee(dev)]).toEqual([true, false, true])
   })
 
   it('that is only tried changes nothing', async () => {
@@ -212,8 +212,8 @@ describe('a change of policies', () => {
     const denied = storedOf(policy('Deny', [names('c1')], { priority: 200 }))
     const { policies } = await access.policies()
     const dry = access.withPolicies([denied, ...policies])
-    expect((await dry.sight(alice)).canSee(c1)).toBe(false)
-    expect((await access.sight(alice)).canSee(c1)).toBe(true)
+    expect((await dry.viewOf(alice)).canSee(c1)).toBe(false)
+    expect((await access.viewOf(alice)).canSee(c1)).toBe(true)
     expect((await dry.policies()).generation).not.toBe((await access.policies()).generation)
     expect(dry.isAdministrator({ ...alice, method: 'local-administrator' })).toBe(true)
   })
@@ -227,11 +227,11 @@ describe('a fingerprint', () => {
       policy('Allow', rules, { name: 'two', users: ['bob'], priority: 900 }),
       policy('Deny', [names('c1')], { users: ['bob'], notAfter: '2020-01-01T00:00:00Z' }),
     ])
-    const [one, two] = [await access.sight(alice), await access.sight(person('bob'))]
+    const [one, two] = [await access.viewOf(alice), await access.viewOf(person('bob'))]
     expect(two.fingerprint).toBe(one.fingerprint)
     expect(two.visible(c1, 'node')).toBe(one.visible(c1, 'node'))
     // What is shared names nobody's policy but the asker's own.
-    expect([one, two].map((sight) => sight.permissions(c1).decidedBy?.policy)).toEqual([
+    expect([one, two].map((accessView) => accessView.permissions(c1).decidedBy?.policy)).toEqual([
       'clusterpulse/one',
       'clusterpulse/two',
     ])
@@ -240,14 +240,14 @@ describe('a fingerprint', () => {
   it('lasts over changes that do not concern it', async () => {
     const mine = policy('Allow', [names('c1')], { name: 'mine' })
     const access = accessOf([mine])
-    const { fingerprint } = await access.sight(alice)
+    const { fingerprint } = await access.viewOf(alice)
     access.set([mine, policy('Allow', [names('c1')], { users: ['bob'] })])
-    expect((await access.sight(alice)).fingerprint).toBe(fingerprint)
+    expect((await access.viewOf(alice)).fingerprint).toBe(fingerprint)
   })
 
   it('of whoever has no policy is one and the same', async () => {
     const access = accessOf([])
-    const [one, two] = [await access.sight(alice), await access.sight(person('bob', 'x'))]
+    const [one, two] = [await access.viewOf(alice), await access.viewOf(person('bob', 'x'))]
     expect(two.fingerprint).toBe(one.fingerprint)
     expect(one.canSee(c1)).toBe(false)
   })

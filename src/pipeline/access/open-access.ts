@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '#model'
+import { AdministratorAccessView, PolicyAccessView, SharedAccessView } from './access-view.ts'
 import { PoliciesUnavailableError } from './errors.ts'
 import { explain, ownPolicies } from './explain.ts'
 import { type PreparedGeneration, type PreparedPolicy, prepareGeneration } from './prepare.ts'
 import { hashKey } from './redis-layout.ts'
-import { AdministratorSight, PolicySight, SharedSight } from './sight.ts'
 import { principalKey, skipNow, stableSpan, touching } from './touching.ts'
 import type {
   Access,
+  AccessView,
   Explanation,
   OwnPolicy,
   PolicyGeneration,
@@ -16,7 +17,6 @@ import type {
   Principal,
   Question,
   Semantics,
-  Sight,
   StoredPolicy,
 } from './types.ts'
 
@@ -26,6 +26,7 @@ export interface Administrators {
   readonly groups: readonly string[]
 }
 
+/** What access decisions are made from. */
 export interface AccessOptions {
   readonly source: PolicySource
   readonly semantics: Semantics
@@ -48,13 +49,13 @@ export function openAccess(options: AccessOptions): Access {
 /** All that is derived from one generation. */
 interface Epoch {
   readonly prepared: PreparedGeneration
-  readonly principals: LRUCache<string, Standing>
+  readonly principals: LRUCache<string, TimedView>
 }
 
 /** What a principal's policies come to between two turns of the clock. */
-interface Standing {
+interface TimedView {
   readonly from: number
-  readonly sight: Sight
+  readonly accessView: AccessView
 }
 
 class PolicyAccess implements Access {
@@ -64,7 +65,7 @@ class PolicyAccess implements Access {
   readonly #administrators: Administrators
   readonly #users: ReadonlySet<string>
   readonly #groups: ReadonlySet<string>
-  readonly #shared = new LRUCache<string, SharedSight>({ max: maxShared })
+  readonly #shared = new LRUCache<string, SharedAccessView>({ max: maxShared })
   #epoch: Epoch | undefined
 
   constructor({ source, semantics, administrators, clock }: AccessOptions) {
@@ -76,14 +77,14 @@ class PolicyAccess implements Access {
     this.#groups = new Set(administrators.groups.filter(Boolean))
   }
 
-  async sight(principal: Principal, signal?: AbortSignal): Promise<Sight> {
-    if (this.isAdministrator(principal)) return this.#administratorSight()
-    return this.#sightIn(await this.#source.current(signal), principal)
+  async viewOf(principal: Principal, signal?: AbortSignal): Promise<AccessView> {
+    if (this.isAdministrator(principal)) return this.#administratorAccessView()
+    return this.#accessViewIn(await this.#source.current(signal), principal)
   }
 
-  sightNow(principal: Principal): Sight {
-    if (this.isAdministrator(principal)) return this.#administratorSight()
-    return this.#sightIn(this.#source.latest(maxAgeMs), principal)
+  viewNow(principal: Principal): AccessView {
+    if (this.isAdministrator(principal)) return this.#administratorAccessView()
+    return this.#accessViewIn(this.#source.latest(maxAgeMs), principal)
   }
 
   async explain(principal: Principal, question: Question): Promise<Explanation> {
@@ -129,8 +130,8 @@ class PolicyAccess implements Access {
   }
 
   /** No policy is about administrators: they are let in to mend what nobody else can get past. */
-  #administratorSight(): Sight {
-    return new AdministratorSight(this.#epoch?.prepared.generation ?? '')
+  #administratorAccessView(): AccessView {
+    return new AdministratorAccessView(this.#epoch?.prepared.generation ?? '')
   }
 
   #epochOf(generation: PolicyGeneration): Epoch {
@@ -155,26 +156,26 @@ class PolicyAccess implements Access {
     return touching(prepared, principal, this.#semantics)
   }
 
-  #sightIn(generation: PolicyGeneration, principal: Principal): Sight {
+  #accessViewIn(generation: PolicyGeneration, principal: Principal): AccessView {
     const { prepared, principals } = this.#epochOf(generation)
     const now = this.#clock.now()
     const key = principalKey(principal, this.#semantics)
     const known = principals.get(key)
-    // Clocks are set back, too: a standing counts within its span only.
-    if (known && now >= known.from && now < known.sight.validUntil) return known.sight
+    // Clocks are set back, too: what is remembered counts within its span only.
+    if (known && now >= known.from && now < known.accessView.validUntil) return known.accessView
     const policies = this.#touching(prepared, principal)
     const { from, until } = stableSpan(policies, now)
     const effective = policies.filter((policy) => skipNow(policy, now) === null)
-    const sight = new PolicySight(this.#sharedOf(effective), effective, prepared.generation, until)
-    principals.set(key, { from, sight })
-    return sight
+    const accessView = new PolicyAccessView(this.#sharedOf(effective), effective, prepared.generation, until)
+    principals.set(key, { from, accessView })
+    return accessView
   }
 
-  #sharedOf(policies: readonly PreparedPolicy[]): SharedSight {
+  #sharedOf(policies: readonly PreparedPolicy[]): SharedAccessView {
     const fingerprint = fingerprintOf(policies, this.#semantics)
     const known = this.#shared.get(fingerprint)
     if (known) return known
-    const made = new SharedSight(fingerprint, policies, this.#semantics)
+    const made = new SharedAccessView(fingerprint, policies, this.#semantics)
     this.#shared.set(fingerprint, made)
     return made
   }

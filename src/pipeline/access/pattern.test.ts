@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { RE2JS } from 're2js'
 import { describe, expect, it } from 'vitest'
+import { cpuMs } from '../../../test/cpu.ts'
 import { documentPattern, isWildcard, maxRegexLength, re2, storedPattern, wildcard } from './pattern.ts'
 
 /** What "*" and "?" mean, written for reading: every way is tried, and what was tried is remembered. */
@@ -83,12 +84,12 @@ describe('wildcard', () => {
 
   it('stays linear where trying every way explodes', () => {
     const text = `${'a'.repeat(200_000)}b`
-    const started = performance.now()
+    const started = process.cpuUsage()
     expect(wildcard(`${'a*'.repeat(500)}c`)(text)).toBe(false)
     expect(wildcard('*a?a*'.repeat(200))(text)).toBe(true)
     expect(wildcard(`*${'?*'.repeat(400)}c`)(text)).toBe(false)
     expect(wildcard(`*${'a'.repeat(20)}?c*`)(text)).toBe(false)
-    expect(performance.now() - started).toBeLessThan(2000)
+    expect(cpuMs(started)).toBeLessThan(2000)
   })
 
   it('takes a text with a star or a mark for a pattern, and no other', () => {
@@ -180,9 +181,9 @@ describe('re2', () => {
 
   it.each(['(a+)+$', '(a|a?)*$', '(a*)*b', '(.*a){20}', '([a-z]+)*!'])('stays linear on %j', (text) => {
     const { matches } = re2(text)
-    const started = performance.now()
+    const started = process.cpuUsage()
     matches?.(`${'a'.repeat(20_000)}!x`)
-    expect(performance.now() - started).toBeLessThan(2000)
+    expect(cpuMs(started)).toBeLessThan(2000)
   })
 
   it('never throws, whatever it is given', () => {

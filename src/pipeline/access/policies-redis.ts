@@ -28,6 +28,7 @@ import type { PolicyDocument, PolicyGeneration, PolicySource, PolicyWriter, Stor
 type Status = Readonly<Record<string, unknown>>
 type Fields = ReadonlyMap<string, string>
 
+/** How compiled policies are followed in Redis; durations in ms. */
 export interface RedisPoliciesOptions {
   readonly connection: RedisConnection
   /**

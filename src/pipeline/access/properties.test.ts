@@ -16,20 +16,20 @@ import {
   policy,
   type Resource,
 } from './testing/words.ts'
-import type { PolicyGeneration, PolicyObject, Principal, Semantics, Sight, StoredPolicy } from './types.ts'
+import type { AccessView, PolicyGeneration, PolicyObject, Principal, Semantics, StoredPolicy } from './types.ts'
 
 const noon = Date.parse('2026-06-01T12:00:00Z')
 const clock = { now: () => noon, sleep: () => Promise.resolve() }
 const semantics: readonly Semantics[] = ['strict', 'original']
 
-async function sightOf(
+async function accessViewOf(
   policies: readonly PolicyObject[],
   principal: Principal,
   by: Semantics = 'strict',
-): Promise<Sight> {
+): Promise<AccessView> {
   const source = new UnsortedPolicies()
   source.set(policies.map((object) => storedOf(object, noon)))
-  return openAccess({ source, semantics: by, administrators: { users: [], groups: [] }, clock }).sight(principal)
+  return openAccess({ source, semantics: by, administrators: { users: [], groups: [] }, clock }).viewOf(principal)
 }
 
 /** Gives policies in the order in which they were given, which no store promises to be any. */
@@ -154,30 +154,30 @@ const aPolicy = aPolicyOf(fc.constantFrom('Allow', 'Allow', 'Deny'))
 const somePolicies = fc.array(aPolicy, { minLength: 1, maxLength: 4 })
 const somebody = fc.constantFrom(person('alice', 'dev'), person('bob'), person('carol', 'dev'))
 
-// ── what a sight tells, and whether it tells no more than another ────────────────────────────────────────────────────
+// ── what an access view tells, and whether it tells no more than another ────────────────────────────────────────────────────
 
 const types: readonly SnapshotType[] = ['node', 'namespace', 'deployment', 'operator', 'clusterOperator', 'podSummary']
 
 /** Everything, as a flat set of statements: more statements, more seen. */
-function told(sight: Sight): ReadonlySet<string> {
+function told(accessView: AccessView): ReadonlySet<string> {
   const said = new Set<string>()
   const say = (...words: unknown[]) => said.add(JSON.stringify(words))
   for (const state of world) {
     const at = state.name
-    if (sight.canSee(state)) say(at, 'is seen')
-    if (sight.usage(state)) say(at, 'usage')
-    if (sight.history(state)) say(at, 'history')
-    if (sight.whole(state)) say(at, 'whole')
-    for (const type of types) for (const row of sight.visible(state, type)) sayRow(say, [at, type], row)
-    for (const one of events) if (sight.showsEvent(state, one)) say(at, one)
-    for (const one of alerts) if (sight.showsAlert(state, one)) say(at, one)
+    if (accessView.canSee(state)) say(at, 'is seen')
+    if (accessView.usage(state)) say(at, 'usage')
+    if (accessView.history(state)) say(at, 'history')
+    if (accessView.whole(state)) say(at, 'whole')
+    for (const type of types) for (const row of accessView.visible(state, type)) sayRow(say, [at, type], row)
+    for (const one of events) if (accessView.showsEvent(state, one)) say(at, one)
+    for (const one of alerts) if (accessView.showsAlert(state, one)) say(at, one)
     for (const type of ['pvc', 'vm', 'nodes']) {
-      const custom = sight.custom(state, type)
+      const custom = accessView.custom(state, type)
       if (custom.result !== 'deny') say(at, type)
       for (const item of claims) if (custom.shows(item)) say(at, type, item)
       if (custom.aggregation('total')) say(at, type, 'total')
     }
-    if (sight.showsRegistry({ name: at, labels: state.connection?.labels ?? {} })) say(at, 'registry')
+    if (accessView.showsRegistry({ name: at, labels: state.connection?.labels ?? {} })) say(at, 'registry')
   }
   return said
 }
@@ -201,8 +201,8 @@ describe('decisions, at random', () => {
   it('a Deny that is added shows nobody more', () =>
     fc.assert(
       fc.asyncProperty(somePolicies, aPolicyOf(fc.constant('Deny')), somebody, async (policies, added, who) => {
-        const before = told(await sightOf(policies, who))
-        expect(more(told(await sightOf([...policies, added], who)), before)).toEqual([])
+        const before = told(await accessViewOf(policies, who))
+        expect(more(told(await accessViewOf([...policies, added], who)), before)).toEqual([])
       }),
       { numRuns: 60 },
     ))
@@ -210,8 +210,8 @@ describe('decisions, at random', () => {
   it('a filter that is added shows no row more', () =>
     fc.assert(
       fc.asyncProperty(somePolicies, fc.nat(), aFilter, somebody, async (policies, place, filter, who) => {
-        const before = told(await sightOf(policies, who))
-        const after = told(await sightOf(withFilter(policies, place, filter), who))
+        const before = told(await accessViewOf(policies, who))
+        const after = told(await accessViewOf(withFilter(policies, place, filter), who))
         expect(more(after, before)).toEqual([])
       }),
       { numRuns: 60 },
@@ -221,8 +221,8 @@ describe('decisions, at random', () => {
     fc.assert(
       fc.asyncProperty(somePolicies, fc.nat(), aResource, somebody, async (policies, place, resource, who) => {
         if (['pvc', 'vm'].includes(resource.type)) return // naming a custom type is what grants it
-        const before = told(await sightOf(policies, who))
-        const after = await sightOf(
+        const before = told(await accessViewOf(policies, who))
+        const after = await accessViewOf(
           changed(
             policies,
             place,
@@ -240,7 +240,7 @@ describe('decisions, at random', () => {
     fc.assert(
       fc.asyncProperty(somePolicies, somebody, fc.integer(), async (policies, who, salt) => {
         const shuffled = policies.toSorted((a, b) => scramble(a, salt) - scramble(b, salt))
-        const [one, other] = [await sightOf(policies, who, by), await sightOf(shuffled, who, by)]
+        const [one, other] = [await accessViewOf(policies, who, by), await accessViewOf(shuffled, who, by)]
         expect(one.fingerprint).toBe(other.fingerprint)
         expect([...told(one)]).toEqual([...told(other)])
       }),
@@ -252,16 +252,16 @@ describe('decisions, at random', () => {
     fc.assert(
       fc.asyncProperty(somePolicies, fc.nat(), aRule, somebody, somebody, async (policies, place, rule, who, other) => {
         const others = changed(policies, place, () => rule)
-        const one = await sightOf(policies, who, by)
-        for (const sight of [
-          await sightOf(policies, other, by),
-          await sightOf(others, who, by),
-          await sightOf(renamed(policies), who, by),
+        const one = await accessViewOf(policies, who, by)
+        for (const accessView of [
+          await accessViewOf(policies, other, by),
+          await accessViewOf(others, who, by),
+          await accessViewOf(renamed(policies), who, by),
         ]) {
-          if (sight.fingerprint !== one.fingerprint) continue
-          expect([...told(sight)]).toEqual([...told(one)])
+          if (accessView.fingerprint !== one.fingerprint) continue
+          expect([...told(accessView)]).toEqual([...told(one)])
           for (const state of world) {
-            const [mine, theirs] = [one.permissions(state), sight.permissions(state)]
+            const [mine, theirs] = [one.permissions(state), accessView.permissions(state)]
             expect([theirs.permissions, theirs.level, theirs.filters]).toEqual([
               mine.permissions,
               mine.level,
@@ -280,7 +280,7 @@ describe('decisions, at random', () => {
         const forAll = policies.map((object, i) => forUser(object, 'alice', `a-${i}`))
         const forBob = policies.map((object, i) => forUser(object, 'bob', `b-${i}`))
         const both = [...forAll, ...forBob]
-        const [alice, bob] = [await sightOf(both, person('alice')), await sightOf(both, person('bob'))]
+        const [alice, bob] = [await accessViewOf(both, person('alice')), await accessViewOf(both, person('bob'))]
         expect(bob.fingerprint).toBe(alice.fingerprint)
       }),
       { numRuns: 50 },

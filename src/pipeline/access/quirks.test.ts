@@ -18,7 +18,7 @@ import {
   policy,
   type Resource,
 } from './testing/words.ts'
-import type { CustomItem, PolicyObject, Semantics, Sight } from './types.ts'
+import type { AccessView, PolicyObject, RowItem, Semantics } from './types.ts'
 
 /** Section 14 of the specification, row by row: what the original did, and what we do. */
 const alice = person('alice')
@@ -30,23 +30,26 @@ const c1 = cluster('c1', {
 })
 
 type Given = PolicyObject | ReturnType<typeof storedDocument>
-async function look(semantics: Semantics, ...policies: Given[]): Promise<Sight> {
+async function look(semantics: Semantics, ...policies: Given[]): Promise<AccessView> {
   const source = new TestPolicies()
   source.set(policies.map((given) => ('key' in given ? given : storedOf(given))))
   const clock = { now: () => Date.parse('2026-06-01T12:00:00Z'), sleep: () => Promise.resolve() }
-  return openAccess({ source, semantics, administrators: { users: [], groups: [] }, clock }).sight(alice)
+  return openAccess({ source, semantics, administrators: { users: [], groups: [] }, clock }).viewOf(alice)
 }
 
 /** The same question in both semantics. */
-const answers = async <T>(ask: (sight: Sight) => T, ...policies: Given[]): Promise<{ original: T; strict: T }> => ({
+const answers = async <T>(
+  ask: (accessView: AccessView) => T,
+  ...policies: Given[]
+): Promise<{ original: T; strict: T }> => ({
   original: ask(await look('original', ...policies)),
   strict: ask(await look('strict', ...policies)),
 })
 
-const sees = (sight: Sight) => sight.canSee(c1)
-const nodes = (sight: Sight) => namesOf(sight.visible(c1, 'node'))
-const spaces = (sight: Sight) => namesOf(sight.visible(c1, 'namespace'))
-const operators = (sight: Sight) => sight.visible(c1, 'operator').map(({ csv }) => csv)
+const sees = (accessView: AccessView) => accessView.canSee(c1)
+const nodes = (accessView: AccessView) => namesOf(accessView.visible(c1, 'node'))
+const spaces = (accessView: AccessView) => namesOf(accessView.visible(c1, 'namespace'))
+const operators = (accessView: AccessView) => accessView.visible(c1, 'operator').map(({ csv }) => csv)
 const allow = (resources: Resource[], permissions?: { view?: boolean; viewMetrics?: boolean }, priority = 100) =>
   policy('Allow', [{ ...names('c1'), ...(permissions && { permissions }), resources }], { priority })
 const filtered = (type: string, filters?: Resource['filters']): Resource => ({
@@ -54,14 +57,14 @@ const filtered = (type: string, filters?: Resource['filters']): Resource => ({
   visibility: 'filtered',
   ...(filters && { filters }),
 })
-const item = (over: Partial<CustomItem>): CustomItem => ({ name: 'x', values: {}, ...over })
+const item = (over: Partial<RowItem>): RowItem => ({ name: 'x', values: {}, ...over })
 
 describe('rows of section 14', () => {
   it('RBAC-Q01: what is not permitted is not done', async () => {
     expect(await answers(sees, allow([], { viewMetrics: true }))).toEqual({ original: true, strict: false })
-    expect(await answers((sight) => sight.usage(c1), allow([]))).toEqual({ original: true, strict: false })
-    expect(await answers((sight) => sight.history(c1), allow([]))).toEqual({ original: false, strict: false })
-    const used = (sight: Sight) => sight.visible(c1, 'node').every((row) => row.used === null)
+    expect(await answers((accessView) => accessView.usage(c1), allow([]))).toEqual({ original: true, strict: false })
+    expect(await answers((accessView) => accessView.history(c1), allow([]))).toEqual({ original: false, strict: false })
+    const used = (accessView: AccessView) => accessView.visible(c1, 'node').every((row) => row.used === null)
     expect(await answers(used, allow([]))).toEqual({ original: false, strict: true })
   })
 
@@ -74,7 +77,7 @@ describe('rows of section 14', () => {
   it('RBAC-Q02: labels of a cluster select', async () => {
     const byLabel = policy('Allow', [{ selector: { matchLabels: { env: 'prod' } } }])
     const prod = cluster('p', {}, { env: 'prod', more: 'x' })
-    expect(await answers((sight) => sight.canSee(prod), byLabel)).toEqual({ original: false, strict: true })
+    expect(await answers((accessView) => accessView.canSee(prod), byLabel)).toEqual({ original: false, strict: true })
     const two = policy('Allow', [{ selector: { matchLabels: { env: 'prod', tier: '1' } } }])
     expect((await look('strict', two)).canSee(prod)).toBe(false)
   })
@@ -102,7 +105,9 @@ describe('rows of section 14', () => {
   })
 
   it('RBAC-Q05: a pattern is found anywhere in a name', async () =>
-    expect(await answers((sight) => sight.canSee(cluster('nonprod')), policy('Allow', [pattern('prod')]))).toEqual({
+    expect(
+      await answers((accessView) => accessView.canSee(cluster('nonprod')), policy('Allow', [pattern('prod')])),
+    ).toEqual({
       original: true,
       strict: true,
     }))
@@ -131,7 +136,9 @@ describe('rows of section 14', () => {
     const no = policy('Deny', [{ ...names('c1'), resources: [filtered('nodes', { names: { allowed: ['a'] } })] }], {
       priority: 200,
     })
-    expect(await answers((sight) => [sees(sight), nodes(sight), spaces(sight)], no, allow([]))).toEqual({
+    expect(
+      await answers((accessView) => [sees(accessView), nodes(accessView), spaces(accessView)], no, allow([])),
+    ).toEqual({
       original: [false, [], []],
       strict: [true, [], ['app', 'kube-system']],
     })
@@ -160,26 +167,29 @@ describe('rows of section 14', () => {
     expect(await answers(nodes, allow(twice))).toEqual({ original: ['a', 'b'], strict: ['a'] })
     expect(nodes(await look('strict', allow([{ type: 'nodes' }, { type: 'nodes', visibility: 'none' }])))).toEqual([])
     const vm = allow([{ type: 'vm', visibility: 'none' }, { type: 'vm' }])
-    expect(await answers((sight) => sight.custom(c1, 'vm').result, vm)).toEqual({ original: 'allow', strict: 'deny' })
+    expect(await answers((accessView) => accessView.custom(c1, 'vm').result, vm)).toEqual({
+      original: 'allow',
+      strict: 'deny',
+    })
   })
 
   it('RBAC-Q13: none decides for a custom type', async () => {
     const hidden = allow([{ type: 'vm', visibility: 'none' }], undefined, 200)
-    const result = (sight: Sight) => sight.custom(c1, 'vm').result
+    const result = (accessView: AccessView) => accessView.custom(c1, 'vm').result
     expect(await answers(result, hidden, allow([{ type: 'vm' }]))).toEqual({ original: 'allow', strict: 'deny' })
   })
 
   it('RBAC-Q14: standard types by the first policy, custom types by the first that names them', async () => {
     const first = allow([filtered('nodes', { names: { allowed: ['a'] } })], undefined, 200)
     const second = allow([filtered('nodes', { names: { allowed: ['b'] } }), { type: 'vm' }])
-    const ask = (sight: Sight) => [nodes(sight), sight.custom(c1, 'vm').result]
+    const ask = (accessView: AccessView) => [nodes(accessView), accessView.custom(c1, 'vm').result]
     expect(await answers(ask, first, second)).toEqual({ original: [['a'], 'allow'], strict: [['a'], 'allow'] })
   })
 
   it('RBAC-Q15: a Deny of a custom type counts on the clusters it selects', async () => {
     const no = policy('Deny', [{ ...pattern('^prod-'), resources: [{ type: 'vm' }] }], { priority: 200 })
-    const sight = await look('strict', no, policy('Allow', [{ ...names('*'), resources: [{ type: 'vm' }] }]))
-    expect(['prod-1', 'dev-1'].map((name) => sight.custom(cluster(name), 'vm').result)).toEqual(['deny', 'allow'])
+    const accessView = await look('strict', no, policy('Allow', [{ ...names('*'), resources: [{ type: 'vm' }] }]))
+    expect(['prod-1', 'dev-1'].map((name) => accessView.custom(cluster(name), 'vm').result)).toEqual(['deny', 'allow'])
   })
 
   it('RBAC-Q16: stored labels are compared, and absence equals nothing', async () => {
@@ -188,7 +198,7 @@ describe('rows of section 14', () => {
     const empty = allow([filtered('nodes', { labels: { zone: '' } })])
     expect(await answers(nodes, empty)).toEqual({ original: ['b'], strict: [] })
     const custom = allow([filtered('vm', { labels: { team: 'red' } })])
-    const shows = (sight: Sight) => sight.custom(c1, 'vm').shows(item({ labels: { team: 'red' } }))
+    const shows = (accessView: AccessView) => accessView.custom(c1, 'vm').shows(item({ labels: { team: 'red' } }))
     expect(await answers(shows, custom)).toEqual({ original: false, strict: true })
     expect(operators(await look('strict', allow([filtered('operators', { labels: { a: '' } })])))).toEqual([])
   })
@@ -199,7 +209,7 @@ describe('rows of section 14', () => {
       original: ['app', 'kube-system'],
       strict: ['app'],
     })
-    const shows = (sight: Sight) => sight.custom(c1, 'vm').shows(item({}))
+    const shows = (accessView: AccessView) => accessView.custom(c1, 'vm').shows(item({}))
     expect(await answers(shows, allow([filtered('vm', app)]))).toEqual({ original: true, strict: false })
     // On nodes it is ignored; alone under `filtered` it leaves nothing.
     expect(await answers(nodes, allow([{ type: 'nodes', filters: app }]))).toEqual({
@@ -215,11 +225,14 @@ describe('rows of section 14', () => {
     const many = [...Array(30).keys()].map((n) => `n-${n}`)
     const far = cluster('c1', { operator: [operator('far', many)] })
     const last = allow([filtered('operators', { namespaces: { allowed: ['n-29'] } })])
-    expect(await answers((sight) => sight.visible(far, 'operator').length, last)).toEqual({ original: 0, strict: 1 })
+    expect(await answers((accessView) => accessView.visible(far, 'operator').length, last)).toEqual({
+      original: 0,
+      strict: 1,
+    })
   })
 
   it('RBAC-Q19: pods are counted as far as they may be seen', async () => {
-    const counted = (sight: Sight) => sight.visible(c1, 'podSummary')[0]?.counts.total ?? null
+    const counted = (accessView: AccessView) => accessView.visible(c1, 'podSummary')[0]?.counts.total ?? null
     const app = allow([filtered('pods', { namespaces: { allowed: ['app'] } })])
     expect(await answers(counted, app)).toEqual({ original: 3, strict: 1 })
     expect(await answers(counted, allow([{ type: 'pods', visibility: 'none' }]))).toEqual({ original: 3, strict: null })
@@ -228,7 +241,7 @@ describe('rows of section 14', () => {
   it('RBAC-Q20: the six standard types are no custom types', async () => {
     const named = allow([{ type: 'alerts' }, { type: 'nodes' }, { type: 'registries' }])
     for (const type of ['alerts', 'nodes', 'registries']) {
-      expect(await answers((sight) => sight.custom(c1, type).result, named)).toEqual({
+      expect(await answers((accessView) => accessView.custom(c1, type).result, named)).toEqual({
         original: 'allow',
         strict: 'deny',
       })
@@ -237,14 +250,15 @@ describe('rows of section 14', () => {
 
   it('RBAC-Q21: what is excluded is not shown, included or not', async () => {
     const both: Resource = { type: 'vm', aggregations: { include: ['a', 'b'], exclude: ['b'] } }
-    const shown = (sight: Sight) => ['a', 'b', 'c'].filter((name) => sight.custom(c1, 'vm').aggregation(name))
+    const shown = (accessView: AccessView) =>
+      ['a', 'b', 'c'].filter((name) => accessView.custom(c1, 'vm').aggregation(name))
     expect(await answers(shown, allow([both]))).toEqual({ original: ['a'], strict: ['a'] })
   })
 
   it('RBAC-Q22: numbers are compared as people write them, and what is not there passes nothing', async () => {
     const shows = (allowed: string, values: Record<string, unknown>) =>
       answers(
-        (sight) => sight.custom(c1, 'vm').shows(item({ values })),
+        (accessView) => accessView.custom(c1, 'vm').shows(item({ values })),
         allow([filtered('vm', { fields: { size: { allowed: [allowed] } } })]),
       )
     expect(await shows('1000000', { size: 1_000_000 })).toEqual({ original: false, strict: true })
@@ -260,7 +274,7 @@ describe('rows of section 14', () => {
       original: false,
       strict: false,
     })
-    const decided = (sight: Sight) => sight.permissions(c1).decidedBy?.policy
+    const decided = (accessView: AccessView) => accessView.permissions(c1).decidedBy?.policy
     const [b, a] = ['b', 'a'].map((name) => policy('Allow', [names('c1')], { name }))
     expect(await answers(decided, b as PolicyObject, a as PolicyObject)).toEqual({
       original: 'clusterpulse/a',
@@ -281,7 +295,7 @@ describe('rows of section 14', () => {
   it('RBAC-Q25: a verified address counts', async () => {
     const access = accessOf([policy('Allow', [names('c1')], { users: ['a@example.com'] })])
     const who = { ...alice, email: 'a@example.com' }
-    expect([await access.sight({ ...who, emailVerified: true }), await access.sight(who)].map(sees)).toEqual([
+    expect([await access.viewOf({ ...who, emailVerified: true }), await access.viewOf(who)].map(sees)).toEqual([
       true,
       false,
     ])
@@ -302,7 +316,7 @@ describe('rows of section 14', () => {
 
   it('RBAC-Q32: names with separators are other names', async () => {
     const access = accessOf([policy('Allow', [names('c1')], { users: ['a'], groups: ['b,c'] })])
-    const seen = async (name: string, ...groups: string[]) => sees(await access.sight(person(name, ...groups)))
+    const seen = async (name: string, ...groups: string[]) => sees(await access.viewOf(person(name, ...groups)))
     expect(await seen('x', 'b,c')).toBe(true)
     expect(await seen('x', 'b', 'c')).toBe(false)
     expect(await seen('a:b', 'c')).toBe(false)
@@ -312,9 +326,9 @@ describe('rows of section 14', () => {
   it('RBAC-Q33: nothing of a decision outlives a bound', async () => {
     const clock = { at: Date.parse('2026-06-01T12:00:00Z'), now: () => clock.at, sleep: () => Promise.resolve() }
     const access = accessOf([policy('Allow', [names('c1')], { notAfter: '2026-06-01T12:00:00Z' })], { clock })
-    const { validUntil } = access.sightNow(alice)
+    const { validUntil } = access.viewNow(alice)
     clock.at = validUntil
-    expect(sees(access.sightNow(alice))).toBe(false)
+    expect(sees(access.viewNow(alice))).toBe(false)
   })
 
   it('RBAC-Q36: a stored expression that cannot be read opens nothing', async () => {
@@ -333,7 +347,7 @@ describe('rows of section 14', () => {
   it('RBAC-Q37: without policies nobody is answered', async () => {
     const access = accessOf([allow([])])
     access.source.lose()
-    await expect(access.sight(alice)).rejects.toMatchObject({ code: 'policies_unavailable', retryable: true })
+    await expect(access.viewOf(alice)).rejects.toMatchObject({ code: 'policies_unavailable', retryable: true })
   })
 
   it.each(['original', 'strict'] as const)(
@@ -364,12 +378,10 @@ describe('rows of section 14', () => {
 
 describe('an alert without a name', () => {
   it.each([{ denied: ['Watchdog'] }, { allowed: ['*'] }])('passes no filter of names: %j', async (filter) => {
-    const sight = await look('strict', allow([filtered('alerts', { names: filter })]))
-    expect([{ severity: 'info' }, { name: '' }, { name: 'Disk' }].map((one) => sight.showsAlert(c1, one))).toEqual([
-      false,
-      false,
-      true,
-    ])
+    const accessView = await look('strict', allow([filtered('alerts', { names: filter })]))
+    expect([{ severity: 'info' }, { name: '' }, { name: 'Disk' }].map((one) => accessView.showsAlert(c1, one))).toEqual(
+      [false, false, true],
+    )
     const open = await look('strict', allow([]))
     expect(open.showsAlert(c1, { severity: 'info' })).toBe(true)
   })
@@ -378,9 +390,9 @@ describe('an alert without a name', () => {
 describe('what people migrate, in the semantics of the original', () => {
   it('shows of a node and an operator all there is, to whoever may see them', async () => {
     const shown = await answers(
-      (sight) => ({
-        pods: sight.visible(c1, 'node').map(({ pods, requested }) => pods !== null && requested !== null),
-        etcd: sight.visible(c1, 'operator').find(({ csv }) => csv === 'etcd')?.availableInNamespaces,
+      (accessView) => ({
+        pods: accessView.visible(c1, 'node').map(({ pods, requested }) => pods !== null && requested !== null),
+        etcd: accessView.visible(c1, 'operator').find(({ csv }) => csv === 'etcd')?.availableInNamespaces,
       }),
       allow([filtered('namespaces', { names: { allowed: ['app'] } })]),
     )
@@ -401,7 +413,11 @@ describe('what people migrate, in the semantics of the original', () => {
   it('names types to whom a rule gives them that selects no cluster, and shows none of their rows (RBAC-Q15)', async () => {
     const byLabels = policy('Allow', [{ selector: { matchLabels: { env: 'prod' } }, resources: [{ type: 'pvc' }] }])
     const deny = policy('Deny', [{ ...names('elsewhere'), resources: [{ type: 'pvc' }] }], { priority: 500 })
-    const told = (sight: Sight) => [sight.discovers('pvc'), sight.discovers('vm'), sight.custom(c1, 'pvc').result]
+    const told = (accessView: AccessView) => [
+      accessView.discovers('pvc'),
+      accessView.discovers('vm'),
+      accessView.custom(c1, 'pvc').result,
+    ]
     const nothing = { listed: false, granted: false }
     expect(await answers(told, byLabels)).toEqual({
       original: [{ listed: true, granted: true }, nothing, 'deny'],

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { Manager } from '#controller'
 import { closeRedis, type Redis, redisClient } from '#redis'
 import { Metrics, silentLogger } from '#runtime'
+import { cpuMs } from '../../../test/cpu.ts'
 import { redisMissing, startRedis, type TestRedis } from '../state/test/redis-server.ts'
 import { RedisPolicies } from './policies-redis.ts'
 import { accessPolicyResource } from './policy-resource.ts'
@@ -123,10 +124,10 @@ describe.skipIf(redisMissing)(`a manager over Redis${redisMissing ? ` (skipped: 
     opened.push(async () => hub[Symbol.asyncDispose]())
     for (let i = 0; i < MANY; i++)
       await declare(hub, `p${i}`, aSpec({ identity: { subjects: { users: [`u${i}`] }, priority: 1 } }))
-    const began = performance.now()
+    const began = process.cpuUsage()
     const { source } = await restart()
     await until(async () => expect(await keysOf(source)).toHaveLength(MANY))
-    expect(performance.now() - began).toBeLessThan(5_000)
+    expect(cpuMs(began)).toBeLessThan(5_000)
     const isSaid = async () => {
       const states = (await hub.kube.listAll(accessPolicyResource)).map(
         ({ status }) => (status as { state?: string }).state,

@@ -8,6 +8,7 @@ import { everything, PolicyReconciler } from './policy-reconciler.ts'
 import { accessPolicyResource } from './policy-resource.ts'
 import type { PolicyWriter } from './types.ts'
 
+/** What the controllers of MonitorAccessPolicies need. */
 export interface AccessReconcilersOptions {
   /** the hub's own API, where the policies are */
   readonly hub: KubeClient

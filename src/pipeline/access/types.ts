@@ -27,10 +27,12 @@ export interface Principal {
 /** `strict` is ours (section 16 of the specification), `original` answers as the original did, for migration. */
 export type Semantics = 'strict' | 'original'
 
+/** `view`: that it exists and how it is; `view_metrics`: its amounts as well. */
 export type Action = 'view' | 'view_metrics'
 
 /** Types every cluster has; all others are collected by MetricSources ("custom"). `registries` are no part of a cluster. */
 export const standardTypes = ['nodes', 'operators', 'namespaces', 'pods', 'alerts', 'events'] as const
+/** One of the types every cluster has. */
 export type StandardType = (typeof standardTypes)[number]
 
 // ── compiled policies ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -107,6 +109,7 @@ export interface Finding {
   readonly message: string
 }
 
+/** A policy as it is decided by, or why it cannot be. */
 export interface Compilation {
   /** undefined where a finding is an error */
   readonly document: PolicyDocument | undefined
@@ -169,6 +172,7 @@ export interface SelectedCluster {
   readonly labels: Readonly<Record<string, string>>
 }
 
+/** Why a policy of a principal did not count. */
 export type SkipReason =
   | 'disabled'
   | 'not_yet_valid'
@@ -181,6 +185,7 @@ export type SkipReason =
   | 'lower_than_the_deciding'
   | 'default_not_reached'
 
+/** A policy that names the principal and did not count, with the reason. */
 export interface SkippedPolicy {
   readonly policy: string
   readonly effect: string
@@ -200,6 +205,7 @@ export interface Decider {
   readonly selectedBy: 'name' | 'pattern' | 'labels' | 'default' | 'fault'
 }
 
+/** What the lists of a filter allow and deny, as patterns were written. */
 export interface ListSummary {
   readonly allowed: readonly string[]
   readonly denied: readonly string[]
@@ -215,6 +221,7 @@ export interface FilterSummary {
   readonly aggregations?: { readonly include: readonly string[]; readonly exclude: readonly string[] }
 }
 
+/** What a principal may do with one thing, and which policy says so. */
 export interface Decision {
   readonly result: 'allow' | 'partial' | 'deny'
   /** in the words of the specification, such as `Denied by policy <name>` */
@@ -242,6 +249,7 @@ export interface Question {
   readonly namespaceLabels?: Readonly<Record<string, string>>
 }
 
+/** A decision with everything it was made from, for people who ask why. */
 export interface Explanation extends Decision {
   readonly question: Question
   readonly principal: Principal
@@ -261,7 +269,7 @@ export interface ClusterPermissions {
 }
 
 /** An item of a custom type, as MetricSources keep it. */
-export interface CustomItem {
+export interface RowItem {
   readonly name: string
   readonly namespace?: string
   readonly labels?: Readonly<Record<string, string>>
@@ -279,14 +287,14 @@ export interface StandardResource {
 }
 
 /** What may be seen of one custom type on one cluster. */
-export interface CustomSight {
+export interface RowsAccessView {
   readonly result: 'allow' | 'partial' | 'deny'
   readonly reason: string
   /** no filter can hide a row of it, now or later: sums over all rows may be shown. Aggregations may be kept back all the same */
   readonly whole: boolean
   /** values of metric kind may be shown */
   readonly metrics: boolean
-  shows(item: CustomItem): boolean
+  shows(item: RowItem): boolean
   /** whether a row may say the name of this node; absent: of any */
   showsNode?(name: string): boolean
   /** what else the answers hang on: another identity of one of these may mean other answers */
@@ -300,7 +308,7 @@ export interface CustomSight {
  * the store and everything else: before counts, cursors, aggregates, searches, streams. Equal fingerprints see exactly the
  * same of the same state, so that one encoded body serves both.
  */
-export interface Sight {
+export interface AccessView {
   readonly fingerprint: string
   readonly generation: string
   /** ms since the Unix epoch: from then on a policy begins or ends; Infinity where none does */
@@ -324,20 +332,22 @@ export interface Sight {
   showsEvent(cluster: ClusterState, event: FleetEvent): boolean
   showsAlert(cluster: ClusterState, alert: Readonly<Record<string, string>>): boolean
   showsRegistry(registry: SelectedCluster): boolean
-  custom(cluster: ClusterState, type: string): CustomSight
+  custom(cluster: ClusterState, type: string): RowsAccessView
   /** rows of a kind that is compiled in: decided with the cluster, as the six types of every cluster are */
-  resource(cluster: ClusterState, resource: StandardResource): CustomSight
+  resource(cluster: ClusterState, resource: StandardResource): RowsAccessView
   /** what the original told of a type where no cluster is named; null: it is told by the clusters, as everywhere else */
   discovers(type: string): { readonly listed: boolean; readonly granted: boolean } | null
+  /** types that the policies in force for the principal name, of whatever cluster */
+  readonly namedTypes: ReadonlySet<string>
   permissions(cluster: ClusterState): ClusterPermissions
 }
 
 /** The access decision for everybody: the only way from a principal to data. */
 export interface Access {
   /** @throws PoliciesUnavailableError: the request fails with 503 */
-  sight(principal: Principal, signal?: AbortSignal): Promise<Sight>
+  viewOf(principal: Principal, signal?: AbortSignal): Promise<AccessView>
   /** the same without waiting, for open streams: from what was verified within the last seconds, or throws */
-  sightNow(principal: Principal): Sight
+  viewNow(principal: Principal): AccessView
   explain(principal: Principal, question: Question): Promise<Explanation>
   /** the policies that touch the principal, in the order in which they are looked at */
   policiesOf(principal: Principal): Promise<readonly OwnPolicy[]>
@@ -349,6 +359,7 @@ export interface Access {
   onChange(listener: () => void): () => void
 }
 
+/** A policy that applies to the one who asks, with the subject it was found by. */
 export interface OwnPolicy {
   /** `user`, `group:<name>` or `serviceaccount` */
   readonly source: string

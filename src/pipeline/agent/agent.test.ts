@@ -76,13 +76,15 @@ describe('an agent that may list nodes and no pods', () => {
     name: 'nodes',
     types: ['node', 'podSummary'] as const,
     critical: true,
-    collect: () =>
-      Promise.resolve({
+    open: () => ({
+      take: () => true,
+      parts: () => ({
         node: [aNode('n1', { pods: null, requested: null, kubeletVersion: `v${time.now()}` })],
         podSummary: { refused: new KubeError('forbidden', 'pods are not for us') },
       }),
+    }),
   }
-  const all = ['frames', 'deltas', 'deflate', 'loss', 'plan', 'custom-parts', 'unread-pods']
+  const all = ['frames', 'deltas', 'deflate', 'loss', 'plan', 'custom-parts', 'steps', 'unread-pods']
 
   it.each([
     [
@@ -157,7 +159,7 @@ describe('an agent', () => {
     expect(hub.repeats).toBe(0)
     expect(arrived.filter((arrival) => arrival.batch.collectedAt > backAt + 60_000).filter(isLate)).toEqual([])
     expect(arrived.every(({ at, batch, ageMs }) => ageMs === at - batch.collectedAt)).toBe(true)
-  }, 120_000)
+  }, 400_000)
 
   it('sends again what a broken stream may have swallowed, and forgets what the hub has', async () => {
     const hub = aHub()
@@ -264,6 +266,41 @@ describe('an agent', () => {
     await pass(1_000, agent, hub)
     expect(hub.arrivals.get(1)?.batch.failure?.message).toMatch(/no route to the API/)
     expect(agent.status().collection.failedRounds).toBe(1)
+  })
+
+  it.each([
+    ['between two rounds', 5_000],
+    ['at the end of a round', 30_100],
+  ])('says within 15 s that a cluster hangs, once, and keeps its interval: %s', async (_, hangsAfterMs) => {
+    const hub = aHub()
+    let hangs = false
+    const silence = async (signal?: AbortSignal) => {
+      await time.sleep(10_000, signal)
+      throw new KubeError('timeout', 'nothing came for 10 s')
+    }
+    const kube = () => ({
+      ...aliveClient(),
+      ping: (signal?: AbortSignal) => (hangs ? silence(signal) : Promise.resolve()),
+    })
+    const agent = await anAgent(hub, { kube })
+    await pass(hangsAfterMs, agent, hub)
+    hangs = true
+    await pass(15_000, agent, hub)
+    const failures = () =>
+      [...hub.arrivals.values()].flatMap(({ batch: { failure, collectedAt } }) =>
+        failure ? [[failure.message, failure.code, collectedAt - START] as const] : [],
+      )
+    expect(failures()).toMatchObject([
+      ['connection test failed: nothing came for 10 s', 'kube_timeout', expect.any(Number)],
+    ])
+    hangs = false
+    await pass(60_000, agent, hub)
+    expect(failures()).toHaveLength(1)
+    const times = [...hub.arrivals.values()]
+      .filter(({ batch }) => !batch.failure)
+      .map(({ batch }) => batch.collectedAt - START)
+    expect(times.every((at) => at % 30_000 === 0)).toBe(true)
+    expect(times.length).toBeGreaterThan(2)
   })
 
   it('keeps going at its interval while the clock of the wall jumps', async () => {

@@ -1,31 +1,23 @@
 import { join } from 'node:path'
-import { collectors as builtIn, type Collector } from '#collect'
+import { batchesOf, collectors as builtIn, type Collector, CollectorLoop } from '#collect'
 import type { KubeClient } from '#kube'
-import { type ResourceDescriptor, readDefinition, SourceLoop, type SourceStanding } from '#metricsource'
-import {
-  type Batch,
-  type Clock,
-  type ClusterName,
-  FleetError,
-  isDeclaredSource,
-  type Plan,
-  type SourceId,
-  seconds,
-  systemClock,
-} from '#model'
+import { ownCollector, type ResourceDescriptor, readDefinition } from '#metricsource'
+import { type Batch, type Clock, type ClusterName, FleetError, type Plan, seconds, systemClock } from '#model'
 import { resourceOf } from '#resources'
 import { type Logger, type Metrics, silentLogger } from '#runtime'
 import { decodePlan, encodeBody } from '#wire'
+import type { AgentStatus } from './agent-status.ts'
 import { type Monotonic, systemMonotonic } from './boot.ts'
-import { BatchBuffer, type BufferOptions, type BufferStats } from './buffer.ts'
-import { type CollectionHealth, CollectLoop } from './collect-loop.ts'
+import { BatchBuffer, type BufferOptions } from './buffer.ts'
+import { CollectLoop } from './collect-loop.ts'
 import { type OriginalConfig, planOfConfig } from './config-plan.ts'
 import { agentMetrics } from './metrics.ts'
 import { PlanFile } from './plan-file.ts'
-import { inTurn, laneOf, partialBatch, Unreadable } from './sources.ts'
+import { inTurn, laneOf, Unreadable } from './sources.ts'
 import type { Transport } from './types.ts'
-import { packed, Uplink, type UplinkStatus } from './uplink.ts'
+import { packed, Uplink } from './uplink.ts'
 
+/** What an agent runs with; durations in ms, sizes in bytes. */
 export interface AgentOptions {
   readonly cluster: ClusterName
   /** of this software, told to the hub */
@@ -46,18 +38,6 @@ export interface AgentOptions {
   readonly clock?: Clock
   readonly monotonic?: Monotonic
   readonly random?: () => number
-}
-
-export interface AgentStatus {
-  readonly uplink: UplinkStatus
-  readonly collection: CollectionHealth
-  readonly buffer: BufferStats
-  /** version of the plan it works by; '' before the first */
-  readonly plan: string
-  /** what of the last config of an original hub could not be used */
-  readonly findings: readonly string[]
-  /** the MetricSources of the plan, as they stand here */
-  readonly sources: readonly SourceStanding[]
 }
 
 const DEFAULT_PLAN: Plan = {
@@ -81,10 +61,10 @@ export class Agent implements AsyncDisposable {
   readonly #buffer: BatchBuffer
   readonly #uplink: Uplink
   readonly #loop: CollectLoop
-  readonly #sources: SourceLoop
+  readonly #sources: CollectorLoop
   readonly #unreadable = new Unreadable()
-  /** what was collected while there was nobody to tell */
-  readonly #unsaid = new Set<SourceId>()
+  /** rows were collected while there was nobody to tell */
+  #hasUnsaid = false
   readonly #planFile: PlanFile
   readonly #stopping = new AbortController()
   readonly #givingUp = new AbortController()
@@ -93,7 +73,7 @@ export class Agent implements AsyncDisposable {
   readonly #tasks: Promise<void>[]
   #plan: Plan
   /** a hub has said what to collect since the start; before, a plan was only kept */
-  #isTold = false
+  #hasPlan = false
   #findings: readonly string[] = []
   #keeping: Promise<void> = Promise.resolve()
   #stopped: Promise<void> | undefined
@@ -119,8 +99,8 @@ export class Agent implements AsyncDisposable {
       onPlan: (bytes) => this.#replan(bytes),
       onConfig: (config) => this.#configure(config),
       onLive: () => {
-        this.#sources.again(this.#unsaid)
-        this.#unsaid.clear()
+        if (this.#hasUnsaid) this.#loop.again()
+        this.#hasUnsaid = false
       },
       health: () => ({
         uptimeMs: monotonic.now() - beganAt,
@@ -136,24 +116,29 @@ export class Agent implements AsyncDisposable {
       cluster,
       kube,
       collectors: options.collectors ?? builtIn,
+      // What a newer hub names and we do not have, it sees is missing.
+      rows: () => (this.#plan.resources ?? []).flatMap((name) => resourceOf(name)?.collector ?? []),
       plan: () => this.#plan,
-      onBatch: (batch, stamp) => this.#keep(batch, stamp),
+      onBatch: async (batch, stamp) => {
+        const [round = batch, ...steps] = batchesOf(batch)
+        await this.#keep(round, stamp)
+        // Rows of kinds that are compiled in make no history: with nobody to send them to, the next collection says all.
+        const isLive = this.#uplink.status().phase === 'live'
+        if (isLive) for (const step of steps) await this.#keep(step, stamp)
+        else if (steps.length > 0) this.#hasUnsaid = true
+      },
       clock,
       monotonic,
       logger,
     })
-    this.#sources = new SourceLoop({
+    this.#sources = new CollectorLoop({
       cluster,
+      source: 'push',
       kube: async () => kube(this.#plan.timeoutMs),
-      onParts: async (seen, collectedAt) => {
-        // Rows of kinds that are compiled in make no history: with nobody to send them to, the next collection says all.
-        const isLive = this.#uplink.status().phase === 'live'
-        const parts = seen.filter(({ source }) => isLive || isDeclaredSource(source))
-        for (const { source } of seen) if (!isLive && !isDeclaredSource(source)) this.#unsaid.add(source)
-        if (parts.length === 0) return
+      onBatch: (batch) => {
         // How long ago that was, by the clock of the wall: a jump of it must not make the batch a day old.
-        const ageMs = Math.min(Math.max(0, clock.now() - collectedAt), MAX_PART_AGE_MS)
-        await this.#keep(partialBatch(cluster, parts, collectedAt), monotonic.now() - ageMs)
+        const ageMs = Math.min(Math.max(0, clock.now() - batch.collectedAt), MAX_PART_AGE_MS)
+        return this.#keep(batch, monotonic.now() - ageMs)
       },
       turn: inTurn(SOURCES_AT_ONCE),
       clock,
@@ -161,7 +146,7 @@ export class Agent implements AsyncDisposable {
       logger,
       ...(metrics && { metrics }),
     })
-    this.#sources.replan(this.#readable(plan))
+    this.#sources.replan(this.#readable(plan).map(ownCollector))
     if (metrics) agentMetrics(metrics, () => this.status(), clock)
     this.#uplink.start()
     this.#tasks = [this.#loop.run(this.#stopping.signal, this.#givingUp.signal), this.#flushes()]
@@ -192,7 +177,7 @@ export class Agent implements AsyncDisposable {
       buffer: this.#buffer.stats(),
       plan: this.#plan.version,
       findings: this.#findings,
-      sources: this.#sources.standings(),
+      sources: this.#sources.statuses(),
     }
   }
 
@@ -244,10 +229,8 @@ export class Agent implements AsyncDisposable {
   }
 
   /** The sources of a plan that this version understands. */
-  #readable({ sources, resources = [] }: Plan): readonly ResourceDescriptor[] {
-    // What a newer hub names and we do not have, it sees is missing.
-    const compiledIn = resources.flatMap((name) => resourceOf(name) ?? [])
-    const declared = sources.flatMap((definition) => {
+  #readable({ sources }: Plan): readonly ResourceDescriptor[] {
+    return sources.flatMap((definition) => {
       const source = readDefinition(definition)
       if (source) return [source]
       const { namespace, name } = (definition ?? {}) as { readonly namespace?: unknown; readonly name?: unknown }
@@ -256,7 +239,6 @@ export class Agent implements AsyncDisposable {
       }
       return []
     })
-    return [...compiledIn, ...declared]
   }
 
   #replan(bytes: Uint8Array): void {
@@ -267,15 +249,15 @@ export class Agent implements AsyncDisposable {
       this.#logger.error({ err: error }, 'the hub sent a plan that cannot be read; the former one holds')
       return
     }
-    this.#isTold = true
+    this.#hasPlan = true
     this.#findings = []
     this.#take(plan)
   }
 
   /** A hub of the original with nothing to collect says nothing: then what was kept from before our start is over. */
   #configure(config: OriginalConfig | undefined): void {
-    if (!config && (this.#isTold || this.#plan.sources.length === 0)) return
-    this.#isTold = true
+    if (!config && (this.#hasPlan || this.#plan.sources.length === 0)) return
+    this.#hasPlan = true
     const { plan, findings } = planOfConfig(config ?? { metricSourcesJson: [], defaultIntervalSeconds: 0 }, this.#plan)
     this.#findings = findings.slice(0, MAX_FINDINGS)
     if (findings.length > 0)
@@ -288,7 +270,7 @@ export class Agent implements AsyncDisposable {
     this.#plan = plan
     this.#logger.info({ plan: plan.version, intervalMs: plan.intervalMs }, 'a new plan holds')
     this.#loop.replan()
-    this.#sources.replan(this.#readable(plan))
+    this.#sources.replan(this.#readable(plan).map(ownCollector))
     void this.#planFile.write(plan)
   }
 

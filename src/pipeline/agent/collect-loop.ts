@@ -1,4 +1,4 @@
-import { type Collector, collectRound, failureOf, roundLimitMs } from '#collect'
+import { type Collector, failureOf, nextOnGrid, Pulses, Rounds, silentRound } from '#collect'
 import { isKubeError, type KubeClient } from '#kube'
 import type { Batch, Clock, ClusterName, Plan } from '#model'
 import type { Logger } from '#runtime'
@@ -9,6 +9,8 @@ export interface CollectLoopOptions {
   /** the client to use, with this limit of one request, ms */
   readonly kube: (timeoutMs: number) => KubeClient
   readonly collectors: readonly Collector[]
+  /** of rows, which the plan asks for; default none */
+  readonly rows?: () => readonly Collector[]
   readonly plan: () => Plan
   /** takes the batch, whose sequence is 0 still; the next round waits for it */
   readonly onBatch: (batch: Batch, stamp: number) => Promise<void>
@@ -30,11 +32,12 @@ export interface CollectionHealth {
 
 /**
  * Rounds at multiples of the interval since the start, by a clock that does not jump: no drift, one at a time; a tick that
- * passes during a round is skipped. Whether there is a stream does not matter here. A round that fails is a batch that says so.
+ * passes during a round is skipped. Whether there is a stream does not matter here. A round that fails is a batch that says so;
+ * one of a cluster that falls silent between two ticks, or during a round, comes at once.
  */
 export class CollectLoop {
   readonly #options: CollectLoopOptions
-  readonly #readAt = new Map<string, number>()
+  readonly #rounds: Rounds
   #health: CollectionHealth = {
     rounds: 0,
     failedRounds: 0,
@@ -43,11 +46,23 @@ export class CollectLoop {
     lastAt: undefined,
     lastFailure: undefined,
   }
+  readonly #pulses: Pulses
   #isRunning = false
+  #isAsked = false
   #replanned = new AbortController()
+  #reading = new AbortController()
 
   constructor(options: CollectLoopOptions) {
     this.#options = options
+    const { cluster, collectors, clock, logger } = options
+    this.#rounds = new Rounds({ cluster, source: 'push', collectors, clock, logger })
+    this.#pulses = new Pulses({
+      onTrouble: () => {
+        this.#reading.abort()
+        this.replan()
+      },
+      clock,
+    })
   }
 
   get isRunning(): boolean {
@@ -64,25 +79,42 @@ export class CollectLoop {
     this.#replanned = new AbortController()
   }
 
+  /** A round comes at once, and reads everything. */
+  again(): void {
+    this.#rounds.forget()
+    this.#isAsked = true
+    this.replan()
+  }
+
   /** Ends when `stop` aborts, after the round that runs; `giveUp` ends that one too. */
   async run(stop: AbortSignal, giveUp: AbortSignal): Promise<void> {
-    const { clock, monotonic, plan } = this.#options
+    this.#pulses.start()
+    try {
+      await this.#ticks(stop, giveUp)
+    } finally {
+      await this.#pulses.stop()
+    }
+  }
+
+  async #ticks(stop: AbortSignal, giveUp: AbortSignal): Promise<void> {
+    const { cluster, clock, monotonic, plan } = this.#options
     const beganAt = monotonic.now()
     let due = beganAt
     while (!stop.aborted) {
       const now = monotonic.now()
-      if (now < due) {
+      if (now < due && !this.#isAsked && !this.#pulses.hasTrouble(cluster)) {
         // A timer may fire a little early, and the plan may change: both are looked at again.
         await clock.sleep(Math.max(1, Math.ceil(due - now)), AbortSignal.any([stop, this.#replanned.signal]))
         const { intervalMs } = plan()
-        due = Math.min(due, nextTick(beganAt, intervalMs, monotonic.now() - 1))
+        due = Math.min(due, nextOnGrid(beganAt, intervalMs, monotonic.now() - 1))
         continue
       }
       this.#isRunning = true
+      this.#isAsked = false
       await this.#round(giveUp)
       this.#isRunning = false
       const { intervalMs } = plan()
-      const after = nextTick(beganAt, intervalMs, monotonic.now())
+      const after = nextOnGrid(beganAt, intervalMs, monotonic.now())
       const skipped = Math.max(0, Math.round((after - due) / intervalMs) - 1)
       this.#health = { ...this.#health, skippedTicks: this.#health.skippedTicks + skipped }
       due = after
@@ -90,15 +122,20 @@ export class CollectLoop {
   }
 
   async #round(giveUp: AbortSignal): Promise<void> {
-    const { monotonic, clock, logger, onBatch } = this.#options
+    const { cluster, monotonic, clock, logger, onBatch } = this.#options
     const stamp = monotonic.now()
     const collectedAt = clock.now()
+    const trouble = this.#pulses.takeTrouble(cluster)
+    const reading = new AbortController()
+    this.#reading = reading
     let batch: Batch
     try {
-      batch = await this.#collect(stamp, collectedAt, giveUp)
+      batch = trouble
+        ? silentRound({ cluster, source: 'push' }, collectedAt, trouble)
+        : await this.#collect(stamp, collectedAt, AbortSignal.any([giveUp, reading.signal]))
     } catch (error) {
-      // We close the cluster's client when we stop: that is no news of the cluster.
-      if (giveUp.aborted || isKubeError(error, 'closed')) return
+      // We close the cluster's client when we stop: that is no news of the cluster. One that fell silent has its round now.
+      if (giveUp.aborted || reading.signal.aborted || isKubeError(error, 'closed')) return
       batch = this.#failed(collectedAt, monotonic.now() - stamp, error)
     }
     const { failure } = batch
@@ -114,36 +151,15 @@ export class CollectLoop {
     await onBatch(batch, stamp)
   }
 
-  async #collect(stamp: number, collectedAt: number, giveUp: AbortSignal): Promise<Batch> {
-    const { cluster, kube, clock, logger, plan } = this.#options
-    const { timeoutMs, intervalMs } = plan()
-    const due = this.#due(stamp)
-    const malformed = new Set<string>()
-    const batch = await collectRound({
-      kube: kube(timeoutMs),
-      cluster,
-      collectors: due,
-      source: 'push',
-      sequence: 0,
-      signal: giveUp,
-      limitMs: roundLimitMs({ intervalMs, timeoutMs }),
-      clock,
-      onMalformed: (text) => malformed.size < 5 && malformed.add(text.slice(0, 40)),
-    })
-    if (malformed.size > 0) logger.warn({ quantities: [...malformed] }, 'quantities could not be read')
-    // A collector that could not get through tries again next round.
-    for (const { collector, outcome } of batch.parts) if (outcome !== 'unreachable') this.#readAt.set(collector, stamp)
+  async #collect(stamp: number, collectedAt: number, signal: AbortSignal): Promise<Batch> {
+    const { cluster, plan, rows, monotonic } = this.#options
+    const times = plan()
+    const kube = this.#options.kube(times.timeoutMs)
+    const batch = await this.#rounds.collect({ kube, times, rows: rows?.() ?? [], at: stamp, signal })
+    if (!batch.failure) this.#pulses.follow(cluster, kube)
+    this.#rounds.kept(batch, stamp)
     // The clock may have jumped during the round.
-    return { ...batch, collectedAt, durationMs: Math.max(0, Math.round(this.#options.monotonic.now() - stamp)) }
-  }
-
-  #due(stamp: number): readonly Collector[] {
-    const { collectors, plan } = this.#options
-    return collectors.filter((collector) => {
-      const readAt = this.#readAt.get(collector.name)
-      const everyMs = collector.name === 'operators' ? plan().operatorScanIntervalMs : collector.everyMs
-      return readAt === undefined || stamp - readAt >= everyMs
-    })
+    return { ...batch, collectedAt, durationMs: Math.max(0, Math.round(monotonic.now() - stamp)) }
   }
 
   #failed(collectedAt: number, durationMs: number, error: unknown): Batch {
@@ -151,9 +167,4 @@ export class CollectLoop {
     const failure = failureOf('the round failed: ', error)
     return { cluster, sequence: 0, source: 'push', collectedAt, durationMs: Math.round(durationMs), parts: [], failure }
   }
-}
-
-/** The first multiple of the interval after this moment. */
-function nextTick(beganAt: number, intervalMs: number, now: number): number {
-  return beganAt + (Math.floor((now - beganAt) / intervalMs) + 1) * intervalMs
 }

@@ -1,5 +1,6 @@
-import type { Batch, SourceId } from '#model'
+import type { Batch } from '#model'
 import type { BatchRecord } from './buffer-record.ts'
+import { saidBy } from './sources.ts'
 
 export interface FreshBatch {
   readonly batch: Batch
@@ -8,28 +9,28 @@ export interface FreshBatch {
 
 interface Entry extends FreshBatch {
   /** what it says of which no later batch spoke */
-  readonly sources: Set<SourceId>
+  readonly said: Set<string>
 }
 
-/** A source that is said apart from others every time: beyond this the oldest goes as backlog. */
+/** What is said apart from others every time: beyond this the oldest goes as backlog. */
 const MAX_PARTIAL = 64
 
 /**
- * Batches of this process that say something no later one says: the newest round, and the newest of each MetricSource. They are
- * what the hub wants first, and what differences are made of.
+ * Batches of this process that say something no later one says: the newest round, and of what is told between rounds the newest of
+ * each. They are what the hub wants first, and what differences are made of.
  */
 export class Fresh {
   readonly #entries = new Map<number, Entry>()
 
   /** In the order of their sequences. */
   add(batch: Batch, record: BatchRecord): void {
-    const sources = new Set((batch.custom ?? []).map(({ source }) => source))
+    const said = new Set(saidBy(batch))
     for (const [sequence, entry] of this.#entries) {
-      for (const source of sources) entry.sources.delete(source)
+      for (const one of said) entry.said.delete(one)
       const isRound = entry.batch.partial !== true
-      if (isRound ? batch.partial !== true : entry.sources.size === 0) this.#entries.delete(sequence)
+      if (isRound ? batch.partial !== true : entry.said.size === 0) this.#entries.delete(sequence)
     }
-    this.#entries.set(record.sequence, { batch, record, sources })
+    this.#entries.set(record.sequence, { batch, record, said })
     const partial = [...this.#entries].filter(([, entry]) => entry.batch.partial)
     if (partial.length > MAX_PARTIAL && partial[0]) this.#entries.delete(partial[0][0])
   }

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openLog } from '#runtime'
 import { smallDisk } from '../../../test/small-disk.ts'
+import { systemMonotonic } from './boot.ts'
 import { BatchBuffer } from './buffer.ts'
 
 const disk = smallDisk(4)
@@ -13,7 +14,13 @@ describe.skipIf(why !== undefined)(`a buffer on a full disk${why === undefined ?
   const open = (name: string) => BatchBuffer.open({ directory: join(small.path, name), maxBytes: 2 ** 20 })
   const collected = (buffer: BatchBuffer, collectedAt: number) => {
     const body = Buffer.from(`batch of ${collectedAt}`)
-    return buffer.append({ collectedAt, stamp: 0, body, bodyBytes: body.length, compression: 'none' })
+    return buffer.append({
+      collectedAt,
+      stamp: systemMonotonic().now(),
+      body,
+      bodyBytes: body.length,
+      compression: 'none',
+    })
   }
   const waiting = async (buffer: BatchBuffer) => {
     const seen: number[] = []

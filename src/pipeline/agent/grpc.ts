@@ -22,6 +22,7 @@ import { COLLECTOR_METHOD } from '#wire'
 import { LinkError, type LinkFault } from './errors.ts'
 import type { Link, Transport } from './types.ts'
 
+/** How an agent proves the hub, and itself. */
 export interface GrpcTlsOptions {
   /** PEM of the authorities that are believed; default: those of the system */
   readonly caFile?: string
@@ -34,6 +35,7 @@ export interface GrpcTlsOptions {
   readonly keyFile?: string
 }
 
+/** How the stream to a hub is opened. */
 export interface GrpcOptions {
   /** any target of gRPC, such as `hub.example:9443` or `dns:///hub.example:9443` */
   readonly address: string

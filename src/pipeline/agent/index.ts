@@ -2,12 +2,13 @@
  * The agent beside a member cluster: collects on schedule whether connected or not, keeps every batch on disk until the hub
  * has it on disk, and says aloud what it lost.
  *
- *   collect-loop, SourceLoop → buffer (Log) → uplink → Transport (grpc.ts) → hub       acks, plan ← hub
+ *   collect-loop, CollectorLoop → buffer (Log) → uplink → Transport (grpc.ts) → hub       acks, plan ← hub
  *
  * What is live goes before what is buffered. Facing a hub of the original it speaks the original's protocol. States and
  * invariants of the stream and of the buffer: docs/spec/agent.md; messages: docs/spec/wire.md.
  */
-export { Agent, type AgentOptions, type AgentStatus } from './agent.ts'
+export { Agent, type AgentOptions } from './agent.ts'
+export type { AgentStatus } from './agent-status.ts'
 export { LinkError } from './errors.ts'
 export { type GrpcOptions, type GrpcTlsOptions, grpcTransport } from './grpc.ts'
 export type { Link, Transport } from './types.ts'

@@ -1,6 +1,6 @@
 import type { Clock } from '#model'
 import type { Metrics } from '#runtime'
-import type { AgentStatus } from './agent.ts'
+import type { AgentStatus } from './agent-status.ts'
 
 const NEVER = Number.NaN
 

@@ -6,10 +6,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { KubeClient } from '#kube'
 import { type CompiledSource, compileMetricSource } from '#metricsource'
 import { type Batch, type Plan, parseClusterName } from '#model'
+import { stepOf } from '../collect/steps.ts'
 import { Agent, type AgentOptions } from './agent.ts'
 import { type BatchRecord, decodeRecord, encodeRecord } from './buffer-record.ts'
 import { Fresh } from './fresh.ts'
-import { laneOf, partialBatch } from './sources.ts'
+import { laneOf } from './sources.ts'
 import { MemoryHub } from './testing/memory-hub.ts'
 import { countingCollector } from './testing/small-cluster.ts'
 import { VirtualTime } from './testing/virtual-time.ts'
@@ -125,11 +126,11 @@ describe('an agent with sources in its plan', () => {
     const partial = arrived.filter(({ batch }) => batch.partial)
     expect(partial.length).toBeGreaterThanOrEqual(3)
     for (const { batch } of partial) expect([batch.parts, batch.failure]).toEqual([[], undefined])
-    const rows = partial.at(-1)?.view.custom?.get('clusterpulse/widgets')
+    const rows = partial.at(-1)?.view.tables?.get('clusterpulse/widgets')
     expect(rows?.size).toBe(count)
     expect(rows?.column('size')?.(count - 1)).toBe(count - 1)
     // A difference, not the whole.
-    expect(partial.at(-1)?.batch.custom).toEqual([expect.objectContaining({ outcome: 'changed' })])
+    expect(partial.at(-1)?.batch.tables).toEqual([expect.objectContaining({ outcome: 'changed' })])
     expect(agent.status().sources).toEqual([
       expect.objectContaining({ source: 'clusterpulse/widgets', outcome: 'complete', rows: count }),
     ])
@@ -142,6 +143,27 @@ describe('an agent with sources in its plan', () => {
     })
     await pass(1_000, agent, hub)
     expect(agent.status().sources).toEqual([])
+  })
+
+  it('reads rows of compiled-in kinds with the rounds, keeps none while nobody listens, and reads them again then', async () => {
+    count = 0
+    const hub = new MemoryHub({ cluster, now: () => time.now() })
+    hub.plan = { ...planOf(), version: 'rows', resources: ['services', 'of a newer hub'] }
+    const rows = ({ batch }: { readonly batch: Batch }) => batch.tables?.map(({ source }) => source)
+    const agent = await anAgent(hub, { kube: () => ({ ...kube(), serves: () => Promise.resolve(true) }) as KubeClient })
+    await pass(100_000, agent, hub)
+    const live = [...hub.arrivals.values()]
+    expect(live.filter(({ batch }) => !batch.partial).every((one) => rows(one) === undefined)).toBe(true)
+    expect(live.map(rows)).toContainEqual(['services'])
+    hub.up = false
+    hub.cut()
+    await pass(300_000, agent, hub)
+    const before = new Set(hub.arrivals.keys())
+    hub.up = true
+    await pass(50_000, agent, hub)
+    const after = [...hub.arrivals.values()].filter(({ batch }) => !before.has(batch.sequence))
+    expect(after.filter(({ backfill }) => backfill).every((one) => rows(one) === undefined)).toBe(true)
+    expect(after.filter(({ backfill }) => !backfill).map(rows)).toContainEqual(['services'])
   })
 
   it('brings the newest round and the newest of each source first after a time without a hub', async () => {
@@ -167,7 +189,7 @@ describe('an agent with sources in its plan', () => {
     const before0 = backlog.filter(({ sequence }) => newest(sequence))
     for (const old of before0) {
       const isSaidLater = old.partial
-        ? old.custom?.every(({ source }) => saysLater(live, old, (batch) => speaksOf(batch, source)))
+        ? old.tables?.every(({ source }) => saysLater(live, old, (batch) => speaksOf(batch, source)))
         : saysLater(live, old, (batch) => !batch.partial)
       expect(isSaidLater, `batch ${old.sequence} is said again by a live one`).toBe(true)
     }
@@ -181,17 +203,16 @@ describe('an agent with sources in its plan', () => {
   })
 })
 
-const speaksOf = ({ custom = [] }: Batch, source: string) => custom.some((part) => part.source === source)
+const speaksOf = ({ tables = [] }: Batch, source: string) => tables.some((part) => part.source === source)
 const saysLater = (live: readonly { readonly batch: Batch }[], old: Batch, says: (batch: Batch) => boolean): boolean =>
   live.some(({ batch }) => batch.sequence > old.sequence && says(batch))
 
 const batchOf = (sequence: number, sources: readonly string[] | undefined): Batch =>
   sources
     ? {
-        ...partialBatch(
-          cluster,
+        ...stepOf(
+          { cluster, source: 'push', collectedAt: 0 },
           sources.map((source) => ({ source, hash: '', durationMs: 0, outcome: 'absent', code: '', message: '' })),
-          0,
         ),
         sequence,
       }

@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto'
 import pLimit from 'p-limit'
-import type { Batch, ClusterName, CustomPart } from '#model'
+import type { Batch } from '#model'
 
-/** What sources saw between two rounds, as a batch. Its sequence comes from the buffer. */
-export function partialBatch(cluster: ClusterName, custom: readonly CustomPart[], collectedAt: number): Batch {
-  const durationMs = Math.max(0, ...custom.map((part) => part.durationMs))
-  return { cluster, sequence: 0, source: 'push', collectedAt, durationMs, parts: [], custom, partial: true }
-}
+/** What a batch tells anew: sources by their ids, which no type of snapshot is called. */
+export const saidBy = ({ parts, tables = [] }: Batch): readonly string[] => [
+  ...parts.filter(({ outcome }) => outcome === 'complete').map(({ type }) => `type ${type}`),
+  ...tables.map(({ source }) => source),
+]
 
-/** Names what a batch between two rounds speaks of; 0 for a round. Two sets of sources may share a lane by chance: no harm. */
-export function laneOf({ partial, custom = [] }: Batch): number {
-  if (!partial) return 0
-  const sources = custom.map(({ source }) => source).sort()
-  return createHash('sha256').update(JSON.stringify(sources)).digest().readUInt32LE(0) || 1
+/** Names what a batch between two rounds tells; 0 for a round. Two sets of it may share a lane by chance: no harm. */
+export function laneOf(batch: Batch): number {
+  if (!batch.partial) return 0
+  const said = saidBy(batch).toSorted()
+  return createHash('sha256').update(JSON.stringify(said)).digest().readUInt32LE(0) || 1
 }
 
 /** At most so many at once. */

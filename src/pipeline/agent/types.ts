@@ -8,6 +8,7 @@ export interface Link extends AsyncDisposable {
   readonly messages: AsyncIterable<Uint8Array>
 }
 
+/** A way to the hub: gRPC, or a pair of queues in tests. */
 export interface Transport {
   /** @throws LinkError where the hub cannot be reached or refuses */
   open(signal: AbortSignal): Promise<Link>

@@ -55,6 +55,8 @@ export interface Live {
   readonly inFlight: ReadonlyMap<number, Sent>
   /** the newest acknowledged live frame of this stream; 0: the next one must be complete */
   readonly base: number
+  /** the newest complete one that crossed a resync: the hub may have it, and takes nothing older for a base */
+  readonly crossed: number
   readonly writable: boolean
   /** the hub asked for a pause of everything until then */
   readonly pausedUntil: number
@@ -277,6 +279,8 @@ function welcome(state: State, welcomed: Welcomed, { now }: Moment, effects: Eff
     known: 0,
     phase: {
       ...live(phase.failures, now),
+      // Its first report answers the welcome: so the hub sees how their clocks differ before it takes a batch.
+      healthAt: now - HEALTH_MS,
       protocol: 'ours',
       deltas: has('deltas'),
       losses: has('loss'),
@@ -300,6 +304,7 @@ function live(failures: number, now: number): Live {
     backlogRate: 0,
     inFlight: new Map(),
     base: 0,
+    crossed: 0,
     writable: true,
     pausedUntil: 0,
     tokens: 0,
@@ -324,7 +329,8 @@ function acked(state: State, phase: Live, ack: Acked, { now }: Moment, effects: 
   const heard: Live = { ...phase, inFlight }
   if (ack.success) {
     effects.push({ type: 'settle', received: ack.received })
-    const base = Math.max(phase.base, ...named.filter(([, { as }]) => as === 'live').map(([sequence]) => sequence))
+    const newest = Math.max(0, ...named.filter(([, { as }]) => as === 'live').map(([sequence]) => sequence))
+    const base = newest > phase.crossed ? Math.max(phase.base, newest) : phase.base
     const progress = ack.received.length > 0 ? { failures: 0 } : {}
     const backlog = phase.backlog && contains(ack.received, phase.backlog.sequence) ? undefined : phase.backlog
     return {
@@ -354,9 +360,10 @@ function resync(state: State, phase: Live): State {
   const differences = [...phase.inFlight].filter(([, { base }]) => base > 0)
   const inFlight = new Map(phase.inFlight)
   for (const [sequence] of differences) inFlight.delete(sequence)
-  // A complete one may have crossed: it is taken, but nothing builds on it.
+  // A complete one may have crossed: it is taken, but nothing builds on it, or on one before it.
+  const live = [...inFlight].filter(([, { as }]) => as === 'live').map(([sequence]) => sequence)
   for (const [sequence, sent] of inFlight) inFlight.set(sequence, { ...sent, as: 'backlog' })
-  return again(state, { ...phase, inFlight, base: 0 }, differences)
+  return again(state, { ...phase, inFlight, base: 0, crossed: Math.max(phase.crossed, ...live) }, differences)
 }
 
 function tick(state: State, moment: Moment, effects: Effect[]): State {

@@ -2,6 +2,8 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Batch, BatchView, Clock, ClusterName } from '#model'
 import type { Logger } from '#runtime'
 import {
+  asItIs,
+  batchFor,
   type ConnectResponse,
   decodeBody,
   decodeResponse,
@@ -11,7 +13,6 @@ import {
   ownOffer,
   type RequestInit,
   viewOf,
-  withoutUnreadPods,
 } from '#wire'
 import type { Monotonic } from './boot.ts'
 import type { BatchBuffer } from './buffer.ts'
@@ -70,6 +71,7 @@ const SLOW = new Set([
   'not_registered',
   'malformed',
 ])
+const NOTHING: ReadonlySet<string> = new Set()
 const MAX_BODY_BYTES = 256 * 2 ** 20
 
 /** Packs a body where that makes it smaller. */
@@ -107,7 +109,8 @@ export class Uplink {
   /** of the live frames of this stream that may become a base */
   #views = new Map<number, BatchView>()
   #deflate = false
-  #readsUnreadPods = false
+  /** what the hub at the other end can do */
+  #capabilities: ReadonlySet<string> = NOTHING
   /** a hub of the original has said on this stream what to collect, or that it has nothing to say */
   #isConfigured = false
   #tasks = new Set<Promise<void>>()
@@ -305,7 +308,7 @@ export class Uplink {
       if (attempt !== this.#attempt) return await link[Symbol.asyncDispose]()
       this.#link = { link, abort }
       this.#deflate = false
-      this.#readsUnreadPods = false
+      this.#capabilities = NOTHING
       this.#isConfigured = false
       this.#dispatch({ type: 'opened' })
       for await (const message of link.messages) {
@@ -389,20 +392,23 @@ export class Uplink {
       this.#sendLoss(record)
       return
     }
-    const older = this.#readsUnreadPods ? undefined : this.#forOlder(record)
+    const older = this.#forOlder(record)
     const batch = as === 'live' ? fresh && (older ?? fresh.batch) : undefined
     const view = batch && base > 0 ? this.#views.get(base) : undefined
     if (batch) this.#remember(sequence, viewOf(batch, view))
-    const told = view ? batch : older
-    const frame = told ? packed(encodeBody(told, view)) : record
+    const sendable = view ? batch : older
+    const frame = sendable
+      ? packed(encodeBody(sendable, view, { rowSums: this.#capabilities.has('row-sums') }))
+      : record
     this.#sendFrame(record, frame, { base: view ? base : 0, backfill: as === 'backlog' })
   }
 
-  /** What a hub that knows no nodes without pods can read instead; undefined: the record itself. */
+  /** What a hub that lacks some of our abilities can take instead; undefined: the record itself. */
   #forOlder(record: BatchRecord): Batch | undefined {
+    if (asItIs.every((one) => this.#capabilities.has(one))) return undefined
     const { batch } = this.#decoded(record)
-    const told = withoutUnreadPods(batch)
-    return told === batch ? undefined : told
+    const sendable = batchFor(batch, this.#capabilities)
+    return sendable === batch ? undefined : sendable
   }
 
   #decoded(record: BatchRecord) {
@@ -474,9 +480,9 @@ export class Uplink {
       return
     }
     const { sequence } = record
-    const batch = withoutUnreadPods(this.#decoded(record).batch)
+    const batch = batchFor(this.#decoded(record).batch, NOTHING)
     // It takes every batch for a sign that the cluster is well, so one is sent that brings something only.
-    const isEmpty = batch.partial && !batch.custom?.some(({ outcome }) => outcome === 'complete')
+    const isEmpty = batch.partial && !batch.tables?.some(({ outcome }) => outcome === 'complete')
     if (batch.failure || isEmpty) {
       this.#settleUnsent(sequence)
       return
@@ -528,7 +534,7 @@ export class Uplink {
       case 'welcome': {
         const { value } = payload
         this.#deflate = value.capabilities.includes('deflate')
-        this.#readsUnreadPods = value.capabilities.includes('unread-pods')
+        this.#capabilities = new Set(value.capabilities)
         this.#dispatch({ type: 'welcome', ...value, received: value.received.map(({ first, last }) => [first, last]) })
         this.#sendHealth()
         return

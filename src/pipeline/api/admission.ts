@@ -86,8 +86,8 @@ export class Admission {
       )
     if (rule === 'authenticated') return
     if (url !== openStream.url) requireState()
-    request.sight = await access.sight(request.principal)
-    if (rule === 'administrator' && !request.sight.administrator)
+    request.accessView = await access.viewOf(request.principal)
+    if (rule === 'administrator' && !request.accessView.administrator)
       throw new RefusedError('administrators_only', 'this is for administrators')
   }
 

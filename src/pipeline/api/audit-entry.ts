@@ -45,7 +45,7 @@ export function auditEntry(
   const denied = denials.has(status) || hidden !== undefined
   if (!denied && !note && (config.access === undefined || config.access === 'public')) return undefined
   const cluster = state.cluster(clusterOf(request))
-  const decider = cluster && request.sight ? decidedBy(request, cluster) : null
+  const decider = cluster && request.accessView ? decidedBy(request, cluster) : null
   return {
     at: now,
     kind:
@@ -89,6 +89,6 @@ function hiddenFrom(state: StateReader, request: FastifyRequest): string | undef
   return cluster.parts.node?.items.has(text((request.params as Named).node)) ? 'the node is hidden' : undefined
 }
 
-function decidedBy({ sight }: FastifyRequest, cluster: ClusterState): Decider | null {
-  return sight?.permissions(cluster).decidedBy ?? null
+function decidedBy({ accessView }: FastifyRequest, cluster: ClusterState): Decider | null {
+  return accessView?.permissions(cluster).decidedBy ?? null
 }

@@ -109,7 +109,7 @@ export function changeTexts(dirty: Dirty, subscription: Subscription, now: numbe
   for (const event of dirty.events) {
     if (!subscription.clusters.has(event.cluster)) continue
     const cluster = subscription.see(event.cluster)
-    if (!cluster?.sight.showsEvent(cluster.state, event)) continue
+    if (!cluster?.accessView.showsEvent(cluster.state, event)) continue
     const { type, at, data } = event
     texts.push(JSON.stringify({ op: 'event', type: 'event', view: { type, cluster: event.cluster, at, data } }))
   }

@@ -86,7 +86,7 @@ export function cors({ corsOrigins = [], identity }: ApiConfig): Cors {
       const { protocol, host: from } = new URL(origin)
       // A port that goes without saying may be said in one and not in the other.
       const said = (text: string) => text.toLowerCase().replace(protocol === 'https:' ? /:443$/ : /:80$/, '')
-      return from === said(host) || from === said(told(request, 'x-forwarded-host')) || hosts.includes(from)
+      return from === said(host) || from === said(forwardedHeader(request, 'x-forwarded-host')) || hosts.includes(from)
     },
     allows: (origin) => patterns.some((pattern) => pattern.test(origin)),
     credentials: !origins.includes('*'),
@@ -98,7 +98,7 @@ export const publicUrlOf = ({ publicUrl, oidc }: ApiConfig['identity']): string 
   publicUrl ?? oidc?.publicUrl
 
 /** What a proxy we trust says of the request as it got it; empty from anybody else. A list of proxies is no answer. */
-function told({ headers, principal }: Asked, name: 'x-forwarded-host' | 'x-forwarded-proto'): string {
+function forwardedHeader({ headers, principal }: Asked, name: 'x-forwarded-host' | 'x-forwarded-proto'): string {
   const text = principal?.method === 'trusted-proxy' ? headers[name] : undefined
   return typeof text === 'string' ? text.trim() : ''
 }
@@ -106,7 +106,9 @@ function told({ headers, principal }: Asked, name: 'x-forwarded-host' | 'x-forwa
 /** A proxy says so: ours by what it is, any other by the address under which people reach us. Who lies, lies to itself. */
 export function cameByTls(request: FastifyRequest, publicHttps: boolean): boolean {
   if (request.raw.socket instanceof TLSSocket) return true
-  return (publicHttps ? request.headers['x-forwarded-proto'] : told(request, 'x-forwarded-proto')) === 'https'
+  return (
+    (publicHttps ? request.headers['x-forwarded-proto'] : forwardedHeader(request, 'x-forwarded-proto')) === 'https'
+  )
 }
 
 /** One `*` stands for any text without a slash. */

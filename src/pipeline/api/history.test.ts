@@ -2,6 +2,7 @@ import { Compile } from 'typebox/compile'
 import { describe, expect, it } from 'vitest'
 import { createClient, type HistoryView, HistoryViewSchema } from '#http'
 import { type Loss, metricsCatalogue, parseClusterName, type SampleSet } from '#model'
+import { historyCsv } from './history.ts'
 import { gone, tooMany } from './test/memory-history.ts'
 import { allow, but, within } from './test/policies.ts'
 import { aNode, aWorld, complete, proxy, start, type World } from './test/world.ts'
@@ -211,11 +212,11 @@ describe('history of several things', () => {
     })
     expect(csv.body).toBe(
       [
-        'time,cluster,node,cpu_used,ready',
-        '2025-12-31T23:55:00.000Z,west,a,114.5,',
-        '2026-01-01T00:00:00.000Z,west,a,120,',
-        '2025-12-31T23:55:00.000Z,west,b,214.5,',
-        '2026-01-01T00:00:00.000Z,west,b,220,',
+        'time,cluster,node,cpu_used,ready,simulated',
+        '2025-12-31T23:55:00.000Z,west,a,114.5,,false',
+        '2026-01-01T00:00:00.000Z,west,a,120,,false',
+        '2025-12-31T23:55:00.000Z,west,b,214.5,,false',
+        '2026-01-01T00:00:00.000Z,west,b,220,,false',
         '',
       ].join('\r\n'),
     )
@@ -223,6 +224,35 @@ describe('history of several things', () => {
     expect((await world.get(`${url}&format=json`, { accept: 'text/csv' })).headers['content-type']).toBe(
       'application/json',
     )
+  })
+
+  it('marks in the CSV what was made up for the demonstration', () => {
+    const csv = historyCsv({
+      ...{ start: 0, end: 120, step: 60 },
+      metrics: [{ name: 'cpu_used', unit: 'cores', title: 'CPU' }],
+      series: [
+        {
+          metric: 'cpu_used',
+          labels: { cluster: 'west' },
+          points: [
+            [0, 1],
+            [60, 2],
+            [120, 3],
+          ],
+        },
+      ],
+      spans: [
+        { kind: 'simulated', from: 0, to: 90_000, cause: '', count: 4 },
+        { kind: 'pulled', from: 0, to: 120_000, cause: '', count: 5 },
+      ],
+    })
+    expect(csv.split('\r\n').map((line) => line.split(',').slice(-2).join(','))).toEqual([
+      'cpu_used,simulated',
+      '1,true',
+      '2,true',
+      '3,false',
+      '',
+    ])
   })
 
   it('is read by the client', async () => {
@@ -236,7 +266,7 @@ describe('history of several things', () => {
       (await client.history('west', { ...query, key: ['b'], start: start / 1000 - 600, range: '5m' })).series,
     ).toHaveLength(2)
     const csv = await fetch(client.historyCsvUrl('west', { ...query, scope: 'node', key: ['a'] }))
-    expect((await csv.text()).split('\r\n')[0]).toBe('time,cluster,node,cpu_used,pods_total')
+    expect((await csv.text()).split('\r\n')[0]).toBe('time,cluster,node,cpu_used,pods_total,simulated')
     await expect(client.clusterHistory('west', { metric: ['x'] })).rejects.toMatchObject({ code: 'unknown_metric' })
   })
 })

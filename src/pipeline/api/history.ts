@@ -229,8 +229,13 @@ function seriesOf({ cluster, scope, metrics, keys }: HistoryQuestion, answer: Ra
 
 const csvCell = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 
-/** One row per time and thing, one column per metric; RFC 4180. An empty cell is "not known". */
-export function historyCsv({ metrics, series }: HistoryView): string {
+/**
+ * One row per time and thing, one column per metric, and in the last whether the numbers were made up for the demonstration; RFC 4180.
+ * An empty cell is "not known".
+ */
+export function historyCsv({ metrics, series, spans, step }: HistoryView): string {
+  const madeUp = spans.filter(({ kind }) => kind === 'simulated')
+  const isSimulated = (at: number) => madeUp.some(({ from, to }) => from < (at + step) * 1000 && to >= at * 1000)
   const names = metrics.map(({ name }) => name)
   const labels = Object.keys(series[0]?.labels ?? { cluster: '' })
   const rows = new Map<string, Map<string, readonly (readonly [number, number | null])[]>>()
@@ -239,12 +244,12 @@ export function historyCsv({ metrics, series }: HistoryView): string {
     const columns = rows.get(thing) ?? new Map()
     rows.set(thing, columns.set(metric, points))
   }
-  const lines = [['time', ...labels, ...names].join(',')]
+  const lines = [['time', ...labels, ...names, 'simulated'].join(',')]
   for (const [thing, columns] of rows) {
     const [first] = columns.values()
     for (const [index, [at]] of (first ?? []).entries()) {
       const cells = names.map((name) => columns.get(name)?.[index]?.[1] ?? '')
-      lines.push([new Date(at * 1000).toISOString(), thing, ...cells].join(','))
+      lines.push([new Date(at * 1000).toISOString(), thing, ...cells, isSimulated(at)].join(','))
     }
   }
   return `${lines.join('\r\n')}\r\n`

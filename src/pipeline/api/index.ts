@@ -1,8 +1,8 @@
 /**
- * The HTTP API: every read passes the caller's sight, is answered from memory, and is encoded once per state.
+ * The HTTP API: every read passes the caller's access view, is answered from memory, and is encoded once per state.
  *
  *   request → who asks (#identity) → how much they may → what they see (#access) → route → answer → audit
- *   state → sight → view (kept per cluster state) → body (kept per question, version and sort of principal) → answer
+ *   state → access view → view (kept per cluster state) → body (kept per question, version and sort of principal) → answer
  *   events → coalesced → one frame per subscription → every stream of it
  *
  * /api/v1 speaks the documented documents, /api/v2 base units in pages, /api/v1/stream tells of changes. The page is served

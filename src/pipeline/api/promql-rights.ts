@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
-import type { Sight } from '#access'
+import type { AccessView } from '#access'
 import { RefusedError } from './problem.ts'
 import type { ListedAggregations, RightsOf } from './promql.ts'
-import { type Parts, sightOf, visibleClusters } from './route.ts'
+import { accessViewOf, type Parts, visibleClusters } from './route.ts'
 import type { VisibleCluster } from './views.ts'
 import { requireWholeType } from './whole.ts'
 
@@ -11,19 +11,19 @@ const nowhere = '-'
 
 /** What PromQL of a caller is narrowed to. Who sees no cluster asks in the same way, and finds nothing. */
 export function promQlScope(parts: Parts, request: FastifyRequest) {
-  const sight = sightOf(request)
-  const seen = wholeClusters(visibleClusters(parts, sight))
+  const accessView = accessViewOf(request)
+  const seen = wholeClusters(visibleClusters(parts, accessView))
   const names = seen.map(({ state }) => state.name)
   return {
     seen,
     clusters: names.length > 0 ? names : [nowhere],
-    rightsOf: aggregationRights(parts, sight, seen),
+    rightsOf: aggregationRights(parts, accessView, seen),
   }
 }
 
 /** The same without a word of those that are seen in part: for what no value depends on. */
-export const wholeOf = (parts: Parts, sight: Sight): readonly VisibleCluster[] =>
-  visibleClusters(parts, sight).filter(({ history, whole }) => history && whole)
+export const wholeOf = (parts: Parts, accessView: AccessView): readonly VisibleCluster[] =>
+  visibleClusters(parts, accessView).filter(({ history, whole }) => history && whole)
 
 /**
  * Of the clusters whose measurements the caller may have. PromQL knows clusters, not nodes: who sees one of them in part cannot
@@ -44,13 +44,13 @@ function wholeClusters(clusters: readonly VisibleCluster[]): readonly VisibleClu
  * The aggregations of a type are kept over all its rows: they are for those from whom none can be hidden. Clusters on which the
  * type is denied are left out, as it is not there; to leave one out that is seen in part would make every sum wrong.
  */
-function aggregationRights({ types }: Parts, sight: Sight, clusters: readonly VisibleCluster[]): RightsOf {
+function aggregationRights({ types }: Parts, accessView: AccessView, clusters: readonly VisibleCluster[]): RightsOf {
   return (aggregation, named) => {
     const rights = types.sources().flatMap((source) => {
       const isMeant = named === undefined || source.id === named
       if (!isMeant || !source.aggregations.some((one) => one.hasHistory && one.name === aggregation)) return []
       const shown = clusters.flatMap(({ state }) => {
-        const type = types.on(sight, state, source)
+        const type = types.on(accessView, state, source)
         return type?.custom.metrics && type.custom.aggregation(aggregation) ? [type] : []
       })
       for (const type of shown) requireWholeType(type)
@@ -73,13 +73,13 @@ function aggregationRights({ types }: Parts, sight: Sight, clusters: readonly Vi
  */
 export function listedAggregations(
   { types }: Parts,
-  sight: Sight,
+  accessView: AccessView,
   clusters: readonly VisibleCluster[],
 ): readonly ListedAggregations[] {
   const listed: { source: string; names: string[]; clusters: readonly string[] }[] = []
   for (const source of types.sources()) {
     const on = clusters.flatMap(({ state }) => {
-      const custom = types.on(sight, state, source)?.custom
+      const custom = types.on(accessView, state, source)?.custom
       return custom?.whole && custom.metrics ? [{ name: state.name, custom }] : []
     })
     for (const { name } of source.aggregations.filter(({ hasHistory }) => hasHistory)) {

@@ -1,6 +1,7 @@
 import { parser } from '@prometheus-io/lezer-promql'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { cpuMs } from '../../../test/cpu.ts'
 import {
   clusterMatcher,
   maxQueryLength,
@@ -232,10 +233,10 @@ describe('a query is refused, and its fault is named by place,', () => {
   })
 
   it('when brackets are thousands deep, in short time', () => {
-    const began = performance.now()
+    const began = process.cpuUsage()
     narrowQuery(`${'('.repeat(500)}up${')'.repeat(500)}`, clusters)
     expect(() => narrowQuery('('.repeat(maxQueryLength), clusters)).toThrow(QueryRefusedError)
-    expect(performance.now() - began).toBeLessThan(5000)
+    expect(cpuMs(began)).toBeLessThan(5000)
   })
 })
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Access, Principal, Sight } from '#access'
+import type { Access, AccessView, Principal } from '#access'
 import type { ParamsOf, QueryOf, RouteContract, Access as WhoMayCall } from '#http'
 import { type Clock, type ClusterState, invariant } from '#model'
 import type { StateReader } from '#state'
@@ -13,7 +13,7 @@ declare module 'fastify' {
     /** who asks; null: nobody we know, on public routes only */
     principal: Principal | null
     /** what they see; set on `filtered` and `administrator` routes */
-    sight: Sight | null
+    accessView: AccessView | null
   }
   interface FastifyContextConfig {
     access?: WhoMayCall
@@ -30,25 +30,31 @@ export interface Parts {
   readonly clock: Clock
 }
 
-/** One request, validated. */
-export interface Call<C extends RouteContract> {
-  readonly params: ParamsOf<C>
-  readonly query: QueryOf<C>
+/** One request, validated, whatever its contract. */
+export interface AnyCall {
+  readonly params: unknown
+  readonly query: unknown
   readonly request: FastifyRequest
   readonly reply: FastifyReply
   /** ms since the Unix epoch; the same for everything this answer says */
   readonly now: number
 }
 
+/** One request, validated. */
+export interface Call<C extends RouteContract> extends AnyCall {
+  readonly params: ParamsOf<C>
+  readonly query: QueryOf<C>
+}
+
 /** `body` is encoded and may be kept by the client; `fresh` is not; `sent` was answered already. */
 export type Answer = { readonly body: Body } | { readonly fresh: unknown; readonly status?: number } | 'sent'
 
-/** Registers a route by its contract. */
+/** Registers a route by its contract. To infer C from the handler as well would cost the compiler a million steps. */
 export function route<C extends RouteContract>(
   app: FastifyInstance,
   { clock }: Pick<Parts, 'clock'>,
   contract: C,
-  handler: (call: Call<C>) => Answer | Promise<Answer>,
+  handler: (call: NoInfer<Call<C>>) => Answer | Promise<Answer>,
 ): void {
   const { params, querystring } = contract.schema
   app.route({
@@ -116,16 +122,16 @@ export function principalOf(request: FastifyRequest): Principal {
 }
 
 /** What the request may be told of: everything it answers about the fleet goes through this. */
-export function sightOf(request: FastifyRequest): Sight {
-  invariant(request.sight, 'a route that tells of the fleet runs only with a sight')
-  return request.sight
+export function accessViewOf(request: FastifyRequest): AccessView {
+  invariant(request.accessView, 'a route that tells of the fleet runs only with an access view')
+  return request.accessView
 }
 
 /** The clusters that may be seen, by name. */
-export function visibleClusters({ state, views }: Parts, sight: Sight): VisibleCluster[] {
+export function visibleClusters({ state, views }: Parts, accessView: AccessView): VisibleCluster[] {
   const visible: VisibleCluster[] = []
   for (const cluster of state.clusters()) {
-    const view = views.of(sight, cluster)
+    const view = views.of(accessView, cluster)
     if (view) visible.push(view)
   }
   return visible
@@ -135,16 +141,21 @@ export function visibleClusters({ state, views }: Parts, sight: Sight): VisibleC
  * Unknown and hidden go the same way: the decision is made in both cases, over a cluster of that name.
  * @throws RefusedError `cluster_not_found`, whether there is none or it is hidden
  */
-export function visibleCluster({ state, views }: Parts, sight: Sight, name: string): VisibleCluster {
+export function visibleCluster({ state, views }: Parts, accessView: AccessView, name: string): VisibleCluster {
   const cluster = state.cluster(name)
-  const visible = views.of(sight, cluster ?? nobody(name))
+  const visible = views.of(accessView, cluster ?? nobody(name))
   if (!cluster || !visible) throw clusterNotFound(name)
   return visible
 }
 
-/** What an answer about these clusters depends on besides the question; nothing outlives the sight it was made by. */
-export function originOf(tag: unknown, clusters: readonly VisibleCluster[], sight: Sight, now: number): Origin {
-  let { validUntil } = sight
+/** What an answer about these clusters depends on besides the question; nothing outlives the access view it was made by. */
+export function originOf(
+  tag: unknown,
+  clusters: readonly VisibleCluster[],
+  accessView: AccessView,
+  now: number,
+): Origin {
+  let { validUntil } = accessView
   for (const { state } of clusters) validUntil = Math.min(validUntil, steadyUntil(state, now))
   return { tag, validUntil }
 }
@@ -152,39 +163,39 @@ export function originOf(tag: unknown, clusters: readonly VisibleCluster[], sigh
 export const questionOf = (name: string, fingerprint: string, question: unknown): string =>
   `${name} ${fingerprint} ${JSON.stringify(question)}`
 
-/** An answer about the whole visible fleet, encoded once per state version and sight. */
-export function fleetBody<C extends RouteContract>(
+/** An answer about the whole visible fleet, encoded once per state version and access view. */
+export function fleetBody(
   parts: Parts,
-  contract: C,
-  { request, query, now }: Call<C>,
+  contract: RouteContract,
+  { request, query, now }: AnyCall,
   encode: (clusters: readonly VisibleCluster[], previous: Body | undefined) => Body,
 ): Answer {
-  const sight = sightOf(request)
-  const key = questionOf(contract.schema.operationId, sight.fingerprint, query)
+  const accessView = accessViewOf(request)
+  const key = questionOf(contract.schema.operationId, accessView.fingerprint, query)
   const tag = parts.state.version()
   const known = parts.bodies.get(key, tag, now)
   if (known) return { body: known }
-  const clusters = visibleClusters(parts, sight)
+  const clusters = visibleClusters(parts, accessView)
   const body = encode(clusters, parts.bodies.previous(key))
-  parts.bodies.set(key, originOf(tag, clusters, sight, now), body)
+  parts.bodies.set(key, originOf(tag, clusters, accessView, now), body)
   return { body }
 }
 
-/** An answer about one cluster, encoded once per state of that cluster and sight. */
-export function clusterBody<C extends RouteContract>(
+/** An answer about one cluster, encoded once per state of that cluster and access view. */
+export function clusterBody(
   parts: Parts,
-  contract: C,
-  { request, params, query, now }: Call<C>,
+  contract: RouteContract,
+  { request, params, query, now }: AnyCall,
   name: string,
   encode: (cluster: VisibleCluster) => string,
 ): Answer {
-  const sight = sightOf(request)
-  const cluster = visibleCluster(parts, sight, name)
-  const key = questionOf(contract.schema.operationId, sight.fingerprint, [params, query])
+  const accessView = accessViewOf(request)
+  const cluster = visibleCluster(parts, accessView, name)
+  const key = questionOf(contract.schema.operationId, accessView.fingerprint, [params, query])
   const tag: ClusterState = cluster.state
   const known = parts.bodies.get(key, tag, now)
   if (known) return { body: known }
   const body = textBody(encode(cluster))
-  parts.bodies.set(key, originOf(tag, [cluster], sight, now), body)
+  parts.bodies.set(key, originOf(tag, [cluster], accessView, now), body)
   return { body }
 }

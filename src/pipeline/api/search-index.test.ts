@@ -23,6 +23,20 @@ describe('search', () => {
     expect(await found('.*')).toEqual([])
   })
 
+  it('finds what is on a cluster by its name and the name of the cluster, and does not list all of a cluster', async () => {
+    await using world = await aWorld()
+    for (const name of ['eu-prod-1', 'eu-prod-2']) {
+      await world.connect(name, { displayName: name === 'eu-prod-2' ? 'Europe production' : '' })
+      await world.batch(name, [complete('node', [aNode('worker-5'), aNode('worker-6')])])
+    }
+    const found = async (q: string) =>
+      ((await world.get(`/api/v2/search?q=${encodeURIComponent(q)}`)).body as PageView<SearchHit>).items
+    const only = [{ kind: 'node', cluster: 'eu-prod-2', name: 'worker-6' }]
+    expect(await found('prod-2 worker-6')).toMatchObject(only)
+    expect(await found('worker-6 europe')).toMatchObject(only)
+    expect((await found('prod-2')).map(({ kind }) => kind)).toEqual(['cluster'])
+  })
+
   it('finds what was meant where nothing is called so, in names with hyphens too', async () => {
     await using world = await aWorld()
     await world.connect('prod-east', { displayName: 'Shop east' })
@@ -33,6 +47,17 @@ describe('search', () => {
     expect(await found('gpu-wroker-17')).toMatchObject([{ kind: 'node', cluster: 'prod-east', name: 'gpu-worker-17' }])
     expect(await found('gpu-worker-17')).toHaveLength(1)
     expect(await found('zebra-north')).toEqual([])
+  })
+
+  it('puts names that have each part of a word before those that a slip finds, and takes no number for another', async () => {
+    await using world = await aWorld()
+    for (const side of ['east', 'west']) {
+      await world.connect(`prod-${side}`)
+      const nodes = ['infra-2a-x1-1', 'worker-2a-x2-6', 'worker-2a-x3-5'].map((name) => aNode(`prod-${side}-${name}`))
+      await world.batch(`prod-${side}`, [complete('node', nodes)])
+    }
+    const { items } = (await world.get('/api/v2/search?q=prod-west%20worker-6')).body as PageView<SearchHit>
+    expect(items.map(({ name }) => name)).toEqual(['prod-west-worker-2a-x2-6', 'prod-east-worker-2a-x2-6'])
   })
 
   it('compares a bounded number of names letter by letter', async () => {

@@ -1,5 +1,5 @@
 import type { SearchHit } from '#http'
-import { type ClusterState, type Health, isNearIn, type NodeSnapshot } from '#model'
+import { type ClusterState, type Health, hasPartsOf, isNearIn, type NodeSnapshot } from '#model'
 import { Best } from './best.ts'
 import { byText, type VisibleCluster } from './views.ts'
 import type { VisibleType } from './visible-types.ts'
@@ -12,6 +12,8 @@ interface Entry {
 /** The searchable names of one cluster; `all` holds them at once, to pass over whole clusters in one look. */
 interface ClusterIndex {
   readonly all: string
+  /** its names, by which what is on it is found as well */
+  readonly place: string
   readonly entries: readonly Entry[]
 }
 
@@ -34,7 +36,7 @@ const nodeHealth: Readonly<Record<NodeSnapshot['ready'], Health>> = {
 }
 
 /**
- * Every word must occur in the name (or the detail); best first: the name itself, its beginning, the beginning of a word in
+ * Every word must occur in the name, the detail or a name of the cluster, and one of them in the first two; best first: the name itself, its beginning, the beginning of a word in
  * it, anywhere; where nothing has them, names a slip or two away. The index of a cluster lives as long as that state of the cluster, so a change rebuilds one cluster only.
  * @param types what is seen of types; that is no matter of the cluster's view, so it comes beside it
  * @returns the best `limit` hits, and how many there are in all
@@ -49,15 +51,16 @@ export function searchFleet(
   if (words.length === 0) return { items: [], total: 0 }
   const best = new Best<Ranked>(limit, compareRanked)
   let total = 0
-  const found = (hit: SearchHit): void => {
+  const found = (hit: SearchHit, slack = 0): void => {
     total += 1
-    best.add({ hit, rank: rankOf(hit, words) })
+    best.add({ hit, rank: slack * 100 + rankOf(hit, words) })
   }
   for (const cluster of clusters) {
-    const { all, entries } = cluster.memo('search', () => indexOf(cluster))
+    const { all, place, entries } = cluster.memo('search', () => indexOf(cluster))
     if (!words.every((word) => all.includes(word))) continue
-    for (const entry of entries) {
-      if (words.every((word) => entry.text.includes(word))) found(entry.hit)
+    const elsewhere = words.filter((word) => !place.includes(word))
+    for (const { text, hit } of entries) {
+      if (elsewhere.every((word) => text.includes(word)) && words.some((word) => text.includes(word))) found(hit)
     }
   }
   searchTypes(types, words, found)
@@ -65,15 +68,22 @@ export function searchFleet(
   return { items: best.sorted().map(({ hit }) => hit), total }
 }
 
-/** What was probably meant: every word is in the text, or a slip or two away from a name in it. */
+/** What was probably meant: every word is in the text, in it part by part, or a slip or two away from a name in it. */
 function searchNear(
   clusters: readonly VisibleCluster[],
   words: readonly string[],
-  found: (hit: SearchHit) => void,
+  found: (hit: SearchHit, slack: number) => void,
 ): void {
   let left = maxNearNames
   const look = ({ text, hit }: Entry): void => {
-    if (left-- > 0 && words.every((word) => text.includes(word) || isNearIn(word, text))) found(hit)
+    if (left-- <= 0) return
+    let slack = 0
+    for (const word of words) {
+      const own = slackOf(word, text)
+      if (own === undefined) return
+      slack += own
+    }
+    found(hit, slack)
   }
   const indexes = clusters.map((cluster) => cluster.memo('search', () => indexOf(cluster)).entries)
   for (const [own] of indexes) if (own) look(own)
@@ -83,6 +93,13 @@ function searchNear(
   }
 }
 
+/** 0: the word is in the text; more where it was meant otherwise; undefined: it was not meant. */
+function slackOf(word: string, text: string): number | undefined {
+  if (text.includes(word)) return 0
+  if (hasPartsOf(word, text)) return 1
+  return isNearIn(word, text) ? 2 : undefined
+}
+
 function searchTypes(types: Iterable<VisibleType>, words: readonly string[], found: (hit: SearchHit) => void): void {
   let left = maxSearchedRows
   for (const type of types) {
@@ -90,11 +107,15 @@ function searchTypes(types: Iterable<VisibleType>, words: readonly string[], fou
     if (count === 0 || count > left) continue
     left -= count
     const title = typeName.toLowerCase()
+    const place = placeOf(cluster)
+    const elsewhere = words.filter((word) => !title.includes(word) && !place.includes(word))
+    const isTitled = words.some((word) => title.includes(word))
     // No object is made for what does not match.
     for (let at = 0; at < count; at++) {
-      const place = places ? (places[at] as number) : at // below its length
-      const [name, namespace] = [rows.nameAt(place), rows.namespaceAt(place)]
-      if (!words.every((word) => holds(name, word) || holds(namespace, word) || title.includes(word))) continue
+      const row = places ? (places[at] as number) : at // below its length
+      const [name, namespace] = [rows.nameAt(row), rows.namespaceAt(row)]
+      const has = (word: string) => holds(name, word) || holds(namespace, word)
+      if (!elsewhere.every(has) || !(isTitled || words.some(has))) continue
       const detail = namespace === '' ? typeName : `${typeName} in ${namespace}`
       found({
         kind: 'custom',
@@ -155,8 +176,11 @@ function indexOf({ state, visible, status }: VisibleCluster): ClusterIndex {
       entry({ kind: 'namespace', cluster, name, detail: phase, health: phase === 'Active' ? 'healthy' : 'unknown' }),
     )
   }
-  return { all: entries.map(({ text }) => text).join('\n'), entries }
+  const place = placeOf(state)
+  return { all: [place, ...entries.map(({ text }) => text)].join('\n'), place, entries }
 }
+
+const placeOf = ({ name, connection }: ClusterState): string => `${name} ${connection?.displayName ?? ''}`.toLowerCase()
 
 const entry = (hit: SearchHit): Entry => ({ text: `${hit.name} ${hit.detail}`.toLowerCase(), hit })
 

@@ -1,13 +1,20 @@
-import type { ClusterState, ClusterStatus, Heartbeat, Outcome, SeenOf, SnapshotOf } from '#model'
+import type { ClusterState, ClusterStatus, Heartbeat, Outcome, SeenOf, SnapshotOf, SnapshotType } from '#model'
 import { evaluateHealth } from '#state'
-import type { VisibleCluster } from './views.ts'
+
+/** A cluster as far as somebody may see it. */
+export interface SeenCluster {
+  readonly state: ClusterState
+  /** nothing of it is hidden */
+  readonly whole: boolean
+  readonly visible: <T extends SnapshotType>(type: T) => readonly SeenOf<T>[]
+}
 
 /** Health as it can be told from what is seen: that of the whole cluster tells of hidden nodes and operators. */
 export interface SeenStatus extends Pick<ClusterStatus, 'health' | 'message' | 'reasons'> {
   readonly heartbeats: readonly Heartbeat[]
 }
 
-export function seenStatus(cluster: VisibleCluster): SeenStatus {
+export function seenStatus(cluster: SeenCluster): SeenStatus {
   const { state, whole } = cluster
   const { health, message, reasons } = state.status
   if (whole) return { health, message, reasons, heartbeats: state.heartbeats }
@@ -21,7 +28,7 @@ export function seenStatus(cluster: VisibleCluster): SeenStatus {
 }
 
 /** What a cluster says of itself. The conditions of its version name operators that are in the way. */
-export function seenFacts({ whole, visible }: VisibleCluster): SeenOf<'cluster'> | null {
+export function seenFacts({ whole, visible }: SeenCluster): SeenOf<'cluster'> | null {
   const facts = visible('cluster')[0]
   return facts ? (whole ? facts : { ...facts, conditions: [] }) : null
 }
@@ -38,7 +45,7 @@ export const plainFault = (outcome: Outcome): string => faults[outcome]
 
 type Parts = ClusterState['parts']
 
-function seenParts({ state: { parts }, visible }: VisibleCluster): Parts {
+function seenParts({ state: { parts }, visible }: SeenCluster): Parts {
   // Health reads neither pods nor requests, which are all that a seen row may lack.
   const nodes = visible('node') as readonly SnapshotOf<'node'>[]
   const plain = Object.entries(parts).map(([type, part]) => [type, { ...part, message: plainFault(part.outcome) }])

@@ -14,7 +14,7 @@ import {
   routes,
 } from '#http'
 import type { DeploymentSnapshot } from '#model'
-import { aRow, aSource, seenBy, ToldCatalog } from './test/sources.ts'
+import { aRow, aSource, GivenCatalog, seenBy } from './test/sources.ts'
 import { aNode, aWorld, complete, failed, proxy, start, type World, type WorldConfig } from './test/world.ts'
 
 const pods = { total: 5, running: 4, pending: 1, failed: 0, succeeded: 0, unknown: 0 }
@@ -105,7 +105,7 @@ const contractOf = (url: string): RouteContract =>
 
 /** With a type of which something was collected. */
 async function aTypedWorld(config: WorldConfig = {}): Promise<World> {
-  const world = await aWorld(config, { catalog: new ToldCatalog(aSource()) })
+  const world = await aWorld(config, { catalog: new GivenCatalog(aSource()) })
   world.collected('west', seenBy(aSource(), [aRow('shop', 'cart', { size: 1, phase: 'Bound' })]))
   return world
 }

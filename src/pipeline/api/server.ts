@@ -24,6 +24,7 @@ import { sourceRoutes } from './routes/sources.ts'
 import { typeRoutes } from './routes/types.ts'
 import { v1Routes } from './routes/v1.ts'
 import { v1TypeRoutes } from './routes/v1-types.ts'
+import { compileWhenAsked } from './schemas.ts'
 import { StreamHub } from './stream.ts'
 import type { ApiOptions, ApiServer, RegisteredRoute, TlsConfig } from './types.ts'
 import { Views } from './views.ts'
@@ -45,7 +46,7 @@ export function apiServer(options: ApiOptions): ApiServer {
   const crossOrigin = cors(config)
   const views = new Views()
   const bodies = new BodyCache(config.bodyCacheBytes ?? 64 * 2 ** 20)
-  const types = new VisibleTypes(options.catalog)
+  const types = new VisibleTypes(options.catalog, views)
   const parts: Parts = { state, access, views, types, bodies, clock }
   const pages = new Pages(options.webRoot)
   const measures = measurements(options, bodies)
@@ -73,7 +74,10 @@ export function apiServer(options: ApiOptions): ApiServer {
     return503OnClosing: true,
     routerOptions: { maxParamLength: 1024 },
     // In a list a text may stand for one item; anything else must be what it is declared.
-    ajv: { customOptions: { coerceTypes: 'array', useDefaults: true, removeAdditional: false, allErrors: false } },
+    ajv: {
+      customOptions: { coerceTypes: 'array', useDefaults: true, removeAdditional: false, allErrors: false },
+      onCreate: compileWhenAsked,
+    },
     frameworkErrors: (error, request, reply) => sendProblem(error, request, reply),
   })
   // The type of the socket below is of no concern to routes.
@@ -104,7 +108,7 @@ export function apiServer(options: ApiOptions): ApiServer {
     if (rule === undefined) throw new Error(`route ${added.url} does not say who may call it`)
     known.push(knownRoute(added.url, [added.method].flat(), rule))
   })
-  for (const fact of ['principal', 'sight', 'session', 'actor', 'auditNote', 'refusal'] as const)
+  for (const fact of ['principal', 'accessView', 'session', 'actor', 'auditNote', 'refusal'] as const)
     app.decorateRequest(fact, null)
   app.decorateRequest('isAudited', false)
 

@@ -11,23 +11,11 @@ const largeBytes = 32 * 1024
 
 /** One piece of a stream: rendered once and packed once, however many clients it goes to. */
 export class Frame {
-  /** of a snapshot: made when there is room for it, so that no client holds more of it than it takes */
-  readonly isPart: boolean
-  #text: string | (() => string)
-  #plain: Buffer | undefined
+  readonly plain: Buffer
   #packed: Buffer | Promise<Buffer> | undefined
 
-  constructor(text: string | (() => string), isPart = false) {
-    this.#text = text
-    this.isPart = isPart
-  }
-
-  get plain(): Buffer {
-    if (!this.#plain) {
-      this.#plain = Buffer.from(typeof this.#text === 'string' ? this.#text : this.#text())
-      this.#text = ''
-    }
-    return this.#plain
+  constructor(text: string) {
+    this.plain = Buffer.from(text)
   }
 
   /** A piece of a deflated stream that stands for itself. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import type { Principal, Sight } from '#access'
+import type { AccessView, Principal } from '#access'
 import type { EventId } from '#events'
 import type { RowType } from '#http'
 import type { StateReader } from '#state'
@@ -8,15 +8,10 @@ import { changeTexts, Dirty, Held, hold, movedTexts, type Subscription } from '.
 import { Frame } from './stream-frame.ts'
 import type { StreamIds } from './stream-ids.ts'
 import type { StreamWriter } from './stream-writer.ts'
-import { type Row, rowTypes, type Views, type VisibleCluster } from './views.ts'
+import { rowTypes, type Views, type VisibleCluster } from './views.ts'
 
 /** One snapshot serves all who come within this while nothing moved. */
 const sameSnapshotMs = 250
-/** Rows of a type that come with a snapshot in parts: more than a screen shows. */
-const firstRows = 300
-/** Rows of each further part. */
-const partRows = 1000
-
 /** One open stream. */
 export interface Client {
   group: StreamGroup
@@ -44,45 +39,41 @@ interface GroupParts {
 export interface Asked {
   readonly clusters: ReadonlySet<string>
   readonly types: ReadonlySet<RowType>
-  /** long lists of rows come after the snapshot, in parts */
-  readonly inParts: boolean
 }
 
-export const groupKey = (sight: Sight, { clusters, types, inParts }: Asked): string =>
-  JSON.stringify([sight.fingerprint, [...clusters].sort(), [...types].sort(), inParts])
+export const groupKey = (accessView: AccessView, { clusters, types }: Asked): string =>
+  JSON.stringify([accessView.fingerprint, [...clusters].sort(), [...types].sort()])
 
-/** Everyone who gets the same bytes: the same question by the same sight. */
+/** Everyone who gets the same bytes: the same question by the same access view. */
 export class StreamGroup implements Subscription {
   readonly key: string
-  /** part of the ids of this group: another subscription or another sight cannot resume with them */
+  /** part of the ids of this group: another subscription or another access view cannot resume with them */
   readonly mark: string
   readonly clients = new Set<Client>()
   readonly clusters: ReadonlySet<string>
   readonly types: ReadonlySet<RowType>
-  readonly inParts: boolean
   readonly held = new Held()
-  sight: Sight
+  accessView: AccessView
   /** since when it cannot be found out what they see: nothing is sent; undefined: it can */
   blindSince: number | undefined
   readonly #parts: GroupParts
   /** as long as nothing moved */
   #snapshot:
-    | { readonly frames: readonly Frame[]; readonly version: number; readonly last: EventId; readonly at: number }
+    | { readonly frame: Frame; readonly version: number; readonly last: EventId; readonly at: number }
     | undefined
 
-  constructor(parts: GroupParts, sight: Sight, asked: Asked) {
+  constructor(parts: GroupParts, accessView: AccessView, asked: Asked) {
     this.#parts = parts
-    this.sight = sight
+    this.accessView = accessView
     this.clusters = asked.clusters
     this.types = asked.types
-    this.inParts = asked.inParts
-    this.key = groupKey(sight, asked)
+    this.key = groupKey(accessView, asked)
     this.mark = createHash('sha256').update(this.key).digest('base64url').slice(0, 16)
   }
 
   readonly see = (name: string): VisibleCluster | undefined => {
     const cluster = this.#parts.state.cluster(name)
-    return cluster && this.#parts.views.of(this.sight, cluster)
+    return cluster && this.#parts.views.of(this.accessView, cluster)
   }
 
   /** Those who hold something. */
@@ -138,40 +129,27 @@ export class StreamGroup implements Subscription {
   }
 
   /** A snapshot that is hardly older than `now`, if there is one. */
-  kept(last: EventId, now: number): readonly Frame[] | undefined {
+  kept(last: EventId, now: number): Frame | undefined {
     const known = this.#snapshot
     if (!known || known.version !== this.#parts.state.version() || known.last !== last) return undefined
-    return now - known.at < sameSnapshotMs ? known.frames : undefined
+    return now - known.at < sameSnapshotMs ? known.frame : undefined
   }
 
   /**
-   * Everything that is seen now, in frames that belong together; only the last of them names a place to resume at.
+   * Everything that is seen now.
    * @param last the place on the bus whose changes it holds
    */
-  snapshot(last: EventId, now: number): readonly Frame[] {
+  snapshot(last: EventId, now: number): Frame {
     const clusters = this.#seen()
-    const lists = clusters
+    const rows = clusters
       .filter(({ state }) => this.clusters.has(state.name))
-      .flatMap((cluster) => rowTypes.filter((type) => this.types.has(type)).map((type) => listOf(cluster, type)))
-    const parts = this.inParts ? lists.flatMap(partsOf) : []
-    const rows = lists.map((list) => rowsText(list, this.inParts))
+      .flatMap((cluster) => rowTypes.filter((type) => this.types.has(type)).map((type) => rowsText(cluster, type)))
     const texts = clusters.map((cluster) => cluster.json(now)).join(',')
-    // An empty id takes back the one before: half a snapshot is nothing to resume after.
-    const id = this.#idOf(last)
-    const frames = [
-      new Frame(
-        `id: ${parts.length === 0 ? id : ''}\nevent: snapshot\ndata: {"clusters":[${texts}],"rows":[${rows.join(',')}],"now":${now}}\n\n`,
-      ),
-      ...parts.map(
-        (part, place) =>
-          new Frame(
-            () => `${place === parts.length - 1 ? `id: ${id}\n` : ''}event: rows\ndata: ${partText(part, now)}\n\n`,
-            true,
-          ),
-      ),
-    ]
-    this.#snapshot = { frames, version: this.#parts.state.version(), last, at: now }
-    return frames
+    const frame = new Frame(
+      `id: ${this.#idOf(last)}\nevent: snapshot\ndata: {"clusters":[${texts}],"rows":[${rows.join(',')}],"now":${now}}\n\n`,
+    )
+    this.#snapshot = { frame, version: this.#parts.state.version(), last, at: now }
+    return frame
   }
 
   #seen(): VisibleCluster[] {
@@ -179,47 +157,8 @@ export class StreamGroup implements Subscription {
   }
 }
 
-interface RowList {
-  readonly cluster: VisibleCluster
-  readonly type: RowType
-  readonly rows: readonly Row[]
+function rowsText(cluster: VisibleCluster, type: RowType): string {
+  const items = [...cluster.rows(type).values()].map(({ json }) => json).join(',')
+  const name = JSON.stringify(cluster.state.name)
+  return `{"type":"${type}","cluster":${name},"items":[${items}],"part":${JSON.stringify(cluster.part(type))}}`
 }
-
-/** Those that need a look come first: a page that shows the worst first has them at once. */
-function listOf(cluster: VisibleCluster, type: RowType): RowList {
-  const rows = [...cluster.rows(type).values()]
-  return { cluster, type, rows: rows.length <= firstRows ? rows : [...rows.filter(needsLook), ...rows.filter(isWell)] }
-}
-
-const isWell = (row: Row): boolean => !needsLook(row)
-
-function needsLook({ snapshot }: Row): boolean {
-  if ('roles' in snapshot) return snapshot.ready !== 'ready'
-  if ('replicas' in snapshot) return snapshot.ready < snapshot.replicas
-  if ('csv' in snapshot) return snapshot.status !== 'Succeeded'
-  return 'degraded' in snapshot && (snapshot.degraded || !snapshot.available)
-}
-
-const itemsText = (rows: readonly Row[]): string => rows.map(({ json }) => json).join(',')
-
-function rowsText({ cluster, type, rows }: RowList, inParts: boolean): string {
-  const items = itemsText(inParts ? rows.slice(0, firstRows) : rows)
-  const total = inParts ? `,"total":${rows.length}` : ''
-  return `{"type":"${type}",${clusterText(cluster)},"items":[${items}],"part":${JSON.stringify(cluster.part(type))}${total}}`
-}
-
-interface RowPart extends RowList {
-  readonly isLast: boolean
-}
-
-function partsOf(list: RowList): RowPart[] {
-  const parts: RowPart[] = []
-  for (let from = firstRows; from < list.rows.length; from += partRows)
-    parts.push({ ...list, rows: list.rows.slice(from, from + partRows), isLast: from + partRows >= list.rows.length })
-  return parts
-}
-
-const partText = ({ cluster, type, rows, isLast }: RowPart, now: number): string =>
-  `{"type":"${type}",${clusterText(cluster)},"items":[${itemsText(rows)}],"last":${isLast},"now":${now}}`
-
-const clusterText = ({ state }: VisibleCluster): string => `"cluster":${JSON.stringify(state.name)}`

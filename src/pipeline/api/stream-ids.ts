@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 
-/** Where a stream stands: a place on the bus, and the mark of the subscription and sight that were told of it. */
+/** Where a stream stands: a place on the bus, and the mark of the subscription and access view that were told of it. */
 export interface StreamPlace {
   readonly place: string
   readonly mark: string

@@ -7,8 +7,7 @@ const gzipHeader = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
 const lastEmptyBlock = Buffer.from([3, 0])
 
 /**
- * The frames of one client, in order, packed where it takes that. Every frame can be read as soon as it is there; a part of a
- * snapshot waits until the client has taken what is before it.
+ * The frames of one client, in order, packed where it takes that. Every frame can be read as soon as it is there.
  */
 export class StreamWriter {
   readonly #response: ServerResponse
@@ -24,14 +23,13 @@ export class StreamWriter {
   constructor(response: ServerResponse, isPacked: boolean) {
     this.#response = response
     this.#isPacked = isPacked
-    response.on('drain', () => this.#pump())
   }
 
   begin(): void {
     if (this.#isPacked) this.#response.write(gzipHeader)
   }
 
-  /** Bytes that the client has not taken; parts of snapshots that wait for it are none yet. */
+  /** Bytes that the client has not taken. */
   get waitingBytes(): number {
     return this.#response.writableLength + this.#queuedBytes
   }
@@ -39,7 +37,7 @@ export class StreamWriter {
   write(frame: Frame): void {
     if (this.#ended) return
     this.#queue.push(frame)
-    if (!frame.isPart) this.#queuedBytes += frame.plain.length
+    this.#queuedBytes += frame.plain.length
     this.#pump()
   }
 
@@ -65,7 +63,7 @@ export class StreamWriter {
   #pump(): void {
     while (!this.#packing && !this.#ended) {
       const [frame] = this.#queue
-      if (!frame || (frame.isPart && this.#response.writableNeedDrain)) return
+      if (!frame) return
       const bytes = this.#isPacked ? frame.packed() : frame.plain
       if (Buffer.isBuffer(bytes)) this.#put(frame, bytes)
       else this.#putLater(frame, bytes)
@@ -74,7 +72,7 @@ export class StreamWriter {
 
   #put(frame: Frame, bytes: Buffer): void {
     this.#queue.shift()
-    if (!frame.isPart) this.#queuedBytes -= frame.plain.length
+    this.#queuedBytes -= frame.plain.length
     if (this.#isPacked) this.#count(frame)
     this.#response.write(bytes)
   }

@@ -126,7 +126,7 @@ describe('the stream', () => {
       id: undefined,
       data: { changes: stale },
     })
-    await reader.until(has('heartbeat'))
+    await reader.until(() => reader.heartbeats > 0)
     reader.close()
     const again = await openStream(url, '', { 'last-event-id': id })
     await again.until(has('change'))

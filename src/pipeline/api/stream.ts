@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Access, Sight } from '#access'
+import type { Access, AccessView } from '#access'
 import type { Subscription as BusSubscription, EventBus, EventId, NumberedChange } from '#events'
 import type { RowType } from '#http'
 import { type Clock, minutes, seconds } from '#model'
@@ -7,18 +7,18 @@ import type { Logger, Metrics } from '#runtime'
 import type { Availability, StateReader } from '#state'
 import { Dirty } from './dirty.ts'
 import { RefusedError } from './problem.ts'
-import { acceptsGzip, principalOf, sightOf } from './route.ts'
+import { acceptsGzip, accessViewOf, principalOf } from './route.ts'
+import { AccessViewWatch } from './stream-access-views.ts'
 import { Frame } from './stream-frame.ts'
 import { type Asked, type Client, groupKey, StreamGroup } from './stream-group.ts'
 import { StreamIds } from './stream-ids.ts'
-import { SightWatch } from './stream-sights.ts'
 import { StreamWriter } from './stream-writer.ts'
 import type { ApiConfig } from './types.ts'
 import { staleAt, type Views } from './views.ts'
 
-/** A page that hears nothing for longer asks whether the hub is still there. */
-const heartbeatMs = seconds(5)
 const tickMs = 500
+/** A heartbeat each second: a page that hears nothing for longer asks whether the hub is still there. */
+const ticksPerHeartbeat = 2
 /** A stream ends after this, and whoever reads it comes again. */
 const maxLifeMs = minutes(60)
 /** The same for people known by a proxy's headers: only a new request shows whether they are still signed in there, in which groups. */
@@ -33,15 +33,12 @@ const shortFarewellMs = seconds(1)
 const maxBlindMs = seconds(10)
 /** Above this a snapshot is the shorter way. */
 const maxReplay = 10_000
-/** Bytes that may wait behind each part of a snapshot, about as many as it has. */
-const partAllowance = 2 ** 20
 /** Snapshots are made for this long at a time, then others have their turn. */
 const snapshotTurnMs = 25
 
 export interface StreamQuery {
   readonly cluster?: readonly string[]
   readonly type?: readonly RowType[]
-  readonly parts?: boolean
   readonly lastEventId?: string
 }
 
@@ -60,16 +57,16 @@ interface StreamParts {
  * Server-sent events: what is true, then what moves.
  *
  *   bus ─► dirty names ─(gather 50 ms)─► one frame per group ─► one shared buffer to each client of it
- *   policies, time ─► sight asked again ─► group changed? ─► `access`, then a snapshot that replaces everything
+ *   policies, time ─► access view asked again ─► group changed? ─► `access`, then a snapshot that replaces everything
  *
  * An id names a place on the bus and the group, sealed. Between two frames of a client nothing is lost and nothing comes
- * twice; a client that cannot take its frames is told to begin again and never makes another wait. No frame is made by a sight
+ * twice; a client that cannot take its frames is told to begin again and never makes another wait. No frame is made by an access view
  * that policies have overtaken; while they cannot be read none is made at all.
  */
 export class StreamHub implements AsyncDisposable {
   readonly #parts: StreamParts
   readonly #ids = new StreamIds()
-  readonly #sights: SightWatch
+  readonly #accessViews: AccessViewWatch
   readonly #groups = new Map<string, StreamGroup>()
   readonly #closing = new AbortController()
   readonly #waits = new Set<Promise<void>>()
@@ -85,16 +82,15 @@ export class StreamHub implements AsyncDisposable {
   /** what was last said of the store, to compare */
   #storeState: string
   #steadyAt: number
-  #beatAt: number
+  #ticks = 0
   #count = 0
 
   constructor(parts: StreamParts) {
     this.#parts = parts
-    this.#sights = new SightWatch(parts, () => this.#soon())
+    this.#accessViews = new AccessViewWatch(parts, () => this.#soon())
     this.#last = parts.events.head()
     this.#storeState = said(parts.state.availability())
     this.#steadyAt = parts.clock.now()
-    this.#beatAt = parts.clock.now()
     parts.metrics.gauge('clusterpulse_streams_open', 'open event streams', [], (gauge) => gauge.set(this.#count))
     this.#overflows = parts.metrics.counter('clusterpulse_stream_overflows_total', 'streams that were too slow')
   }
@@ -112,10 +108,9 @@ export class StreamHub implements AsyncDisposable {
     const after = typeof header === 'string' && header !== '' ? header : query.lastEventId
     reply.hijack()
     const response = reply.raw
-    const group = this.#groupOf(sightOf(request), {
+    const group = this.#groupOf(accessViewOf(request), {
       clusters: new Set(query.cluster),
       types: new Set(query.type),
-      inParts: query.parts === true,
     })
     const isPacked = acceptsGzip(request.headers['accept-encoding'])
     const writer = new StreamWriter(response, isPacked)
@@ -166,7 +161,7 @@ export class StreamHub implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort()
-    this.#sights[Symbol.dispose]()
+    this.#accessViews[Symbol.dispose]()
     for (const { clients } of this.#groups.values()) for (const { writer } of [...clients]) writer.end()
     await this.#bus?.[Symbol.asyncDispose]()
     await Promise.all(this.#waits)
@@ -213,7 +208,7 @@ export class StreamHub implements AsyncDisposable {
 
   /** One frame per group, one buffer for all of a group. */
   #flush(): void {
-    if (this.#sights.isDue()) this.#askAgain()
+    if (this.#accessViews.isDue()) this.#askAgain()
     if (this.#dirty.isEmpty) return
     const dirty = this.#dirty
     this.#dirty = new Dirty()
@@ -238,14 +233,14 @@ export class StreamHub implements AsyncDisposable {
       return
     }
     this.#waiting.delete(client)
-    const frames = this.#snapshotOf(client.group)
+    const frame = this.#snapshotOf(client.group)
     client.ready = true
     // What moves meanwhile waits behind it.
-    for (const frame of frames) client.limit += frame.isPart ? partAllowance : frame.plain.length
-    for (const frame of frames) this.#write(client, frame)
+    client.limit += frame.plain.length
+    this.#write(client, frame)
   }
 
-  #snapshotOf(group: StreamGroup): readonly Frame[] {
+  #snapshotOf(group: StreamGroup): Frame {
     const now = this.#parts.clock.now()
     const kept = group.kept(this.#last, now)
     if (kept) return kept
@@ -267,7 +262,7 @@ export class StreamHub implements AsyncDisposable {
   async #resume(client: Client, after: string): Promise<boolean> {
     const { group } = client
     const known = this.#ids.open(after)
-    if (!group.sight.administrator || known?.mark !== group.mark) return false
+    if (!group.accessView.administrator || known?.mark !== group.mark) return false
     const { place } = known
     const { events, clock, state } = this.#parts
     const missed: NumberedChange[] = []
@@ -310,13 +305,14 @@ export class StreamHub implements AsyncDisposable {
   #askAgain(): void {
     const clients = this.#clients()
     const blind = new Set([...this.#groups.values()].filter(({ isBlind }) => isBlind))
-    const sights = this.#sights.ask(clients.map(({ principal }) => principal))
+    const accessViews = this.#accessViews.ask(clients.map(({ principal }) => principal))
     for (const [index, client] of clients.entries()) {
-      const sight = sights[index]
-      if (sight && sight.fingerprint === client.group.sight.fingerprint) client.group.sight = sight
-      else if (sight) this.#move(client, sight)
+      const accessView = accessViews[index]
+      if (accessView && accessView.fingerprint === client.group.accessView.fingerprint)
+        client.group.accessView = accessView
+      else if (accessView) this.#move(client, accessView)
     }
-    const lost = new Set(clients.filter((_, index) => !sights[index]).map(({ group }) => group))
+    const lost = new Set(clients.filter((_, index) => !accessViews[index]).map(({ group }) => group))
     for (const group of this.#groups.values()) {
       if (lost.has(group)) group.blindSince ??= this.#parts.clock.now()
       else group.blindSince = undefined
@@ -325,14 +321,14 @@ export class StreamHub implements AsyncDisposable {
     }
   }
 
-  #move(client: Client, sight: Sight): void {
+  #move(client: Client, accessView: AccessView): void {
     const before = client.group
-    client.group = this.#groupOf(sight, before)
+    client.group = this.#groupOf(accessView, before)
     this.#leave(before, client)
     client.group.clients.add(client)
     if (!client.ready) return // its snapshot is yet to come, and will be the new one
     client.ready = false
-    const reason = before.sight.generation === sight.generation ? 'time' : 'policies'
+    const reason = before.accessView.generation === accessView.generation ? 'time' : 'policies'
     this.#write(
       client,
       new Frame(`event: access\ndata: ${JSON.stringify({ reason, now: this.#parts.clock.now() })}\n\n`),
@@ -415,9 +411,14 @@ export class StreamHub implements AsyncDisposable {
       const { blindSince } = client.group
       if (blindSince !== undefined && now - blindSince > maxBlindMs) this.#reset(client, 'policies_unavailable')
     }
-    if (now - this.#beatAt < heartbeatMs) return
-    this.#beatAt = now
-    this.#toAll(new Frame(`event: heartbeat\ndata: {"now":${now}}\n\n`))
+    this.#ticks += 1
+    if (this.#ticks % ticksPerHeartbeat === 0) this.#beat(now)
+  }
+
+  /** Whoever still takes what came before needs none, and is not too slow for it. */
+  #beat(now: number): void {
+    const frame = new Frame(`event: heartbeat\ndata: {"now":${now}}\n\n`)
+    for (const client of this.#clients()) if (client.writer.waitingBytes <= client.limit) this.#write(client, frame)
   }
 
   #clients(): Client[] {
@@ -438,15 +439,15 @@ export class StreamHub implements AsyncDisposable {
     return `event: store\ndata: ${JSON.stringify({ state: availability.state, since, reason })}\n\n`
   }
 
-  #groupOf(sight: Sight, asked: Asked): StreamGroup {
-    this.#sights.note(sight)
-    const known = this.#groups.get(groupKey(sight, asked))
+  #groupOf(accessView: AccessView, asked: Asked): StreamGroup {
+    this.#accessViews.note(accessView)
+    const known = this.#groups.get(groupKey(accessView, asked))
     if (known) {
-      known.sight = sight
+      known.accessView = accessView
       return known
     }
     const { state, views } = this.#parts
-    const made = new StreamGroup({ state, views, ids: this.#ids }, sight, asked)
+    const made = new StreamGroup({ state, views, ids: this.#ids }, accessView, asked)
     this.#groups.set(made.key, made)
     return made
   }

@@ -1,31 +1,35 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { CustomSight } from '#access'
-import { type ClusterState, type CustomRow, type CustomValue, customRowId } from '#model'
+import type { RowsAccessView } from '#access'
+import { type ClusterState, type RowsState, type ScalarValue, Table, type TableRow, tableRowId } from '#model'
+import { cpuMs } from '../../../test/cpu.ts'
 import { Best } from './best.ts'
-import { aSource, seenBy } from './test/sources.ts'
-import { csvCell, rowsCsv as csvOf, orderedRows, pageOfRows as pageOf, type RowsQuery } from './type-rows.ts'
+import { aRow, aSource, seenBy } from './test/sources.ts'
+import {
+  csvCell,
+  rowsCsv as csvOf,
+  type Located,
+  orderedRows,
+  pageOfRows as pageOf,
+  type RowsQuery,
+} from './type-rows.ts'
 import { nobody } from './views.ts'
 import { VisibleType } from './visible-types.ts'
 
 const source = aSource()
 
 /** Everything is seen, or what is at these places. */
-function typeOf(rows: readonly CustomRow[], places?: readonly number[]): VisibleType {
-  const state = seenBy(source, rows)
-  const cluster: ClusterState = { ...nobody('west'), custom: new Map([[source.id, state]]) }
-  const custom: CustomSight = {
+function typeOf(rows: readonly TableRow[], places?: readonly number[], of = source, on = 'west'): VisibleType {
+  const state = seenBy(of, rows)
+  const cluster: ClusterState = { ...nobody(on), tables: new Map([[of.id, state]]) }
+  const custom: RowsAccessView = {
     ...{ result: places ? 'partial' : 'allow', reason: '', whole: places === undefined, metrics: true },
     shows: () => true,
     aggregation: () => true,
     basis: [],
   }
-  return new VisibleType(cluster, source, source.typeName, custom, (rows) => ({
-    basis: [],
-    places: places ?? [],
-    rows,
-    sums: new WeakMap(),
-  }))
+  const left = (rows: Table) => ({ basis: [], places: places ?? [], rows, sums: new WeakMap() })
+  return new VisibleType({ cluster, source: of, name: of.typeName, custom, state, left })
 }
 
 /** Of one cluster, as the places of its rows. */
@@ -38,17 +42,17 @@ const rowsCsv = (type: VisibleType, places: readonly number[], headings: 'fields
   csvOf(
     places.map((place) => ({ type, place })),
     type.source,
-    headings,
+    { headings },
   )
 
 const text = fc.constantFrom('a', 'b', 'ab', 'B', '-', '')
-const value: fc.Arbitrary<CustomValue> = fc.oneof(
+const value: fc.Arbitrary<ScalarValue> = fc.oneof(
   fc.constant(null),
   fc.integer({ min: -3, max: 3 }),
   fc.constantFrom('x', 'y', 'xy'),
   fc.boolean(),
 )
-const row: fc.Arbitrary<CustomRow> = fc.record({
+const row: fc.Arbitrary<TableRow> = fc.record({
   namespace: text,
   name: text.map((name) => `n${name}`),
   labels: fc.constant({}),
@@ -66,6 +70,41 @@ const query: fc.Arbitrary<RowsQuery> = fc.record(
 )
 
 describe('pages of rows', () => {
+  it('of versions are in the order of their numbers, a pre-release before its release', () => {
+    const versions = ['v1.9.12', 'v1.29.4', 'v1.29.4+k3s1', '4.16.0-rc.2', '4.16.0-rc.10', '4.16.0', '4.16', '10.1']
+    const written = versions.map((version, i) => ({
+      namespace: '',
+      name: `n${7 - i}`,
+      labels: {},
+      values: { phase: version },
+    }))
+    const columns = source.columns.map((one) => (one.name === 'phase' ? { ...one, isVersion: true } : one))
+    const type = typeOf(written, undefined, { ...source, columns })
+    const inOrder = orderedPlaces(type, { sort: 'phase' }).map((place) => type.rows.row(place).values.phase)
+    expect(inOrder).toEqual([
+      'v1.9.12',
+      'v1.29.4',
+      'v1.29.4+k3s1',
+      '4.16',
+      '4.16.0-rc.2',
+      '4.16.0-rc.10',
+      '4.16.0',
+      '10.1',
+    ])
+  })
+
+  it('are compared with words in either case, items of a list as well', () => {
+    const type = typeOf([
+      { namespace: '', name: 'a', labels: {}, values: { phase: 'CrashLoopBackOff', size: ['Control', 'worker'] } },
+      { namespace: '', name: 'b', labels: {}, values: { phase: 'Running', size: 3 } },
+    ])
+    const found = (where: string) => pageOfRows(type, { where: [where] }).places
+    expect(found('phase=crashloopbackoff')).toEqual([0])
+    expect(found('phase!=CRASHLOOPBACKOFF')).toEqual([1])
+    expect(found('size=control')).toEqual([0])
+    expect(found('size=3.0')).toEqual([1])
+  })
+
   it('one after the other are the whole, in order, whatever is asked', () =>
     fc.assert(
       fc.property(fc.array(row, { maxLength: 30 }), query, fc.integer({ min: 1, max: 5 }), (rows, asked, limit) => {
@@ -84,6 +123,68 @@ describe('pages of rows', () => {
       }),
     ))
 
+  it('go on where the last one ended, over several clusters, as far as they are seen, also where its last row has gone', () => {
+    const cluster = fc.record({ rows: fc.array(row, { maxLength: 12 }), hidden: fc.nat(), isOne: fc.boolean() })
+    const order = fc.record({
+      sort: fc.constantFrom('cluster', 'namespace', 'name'),
+      order: fc.constantFrom('asc', 'desc'),
+    })
+    fc.assert(
+      fc.property(fc.array(cluster, { maxLength: 3 }), order, fc.integer({ min: 1, max: 4 }), (made, asked, limit) => {
+        const clusters = made.map(({ rows, hidden, isOne }, at) => {
+          const own = typeOf(rows.map((one) => (isOne ? { ...one, namespace: 'only' } : one))).rows
+          const places = Array.from({ length: own.size }, (_, place) => place).filter(
+            (place) => !((hidden >> place) & 1),
+          )
+          return { name: `c${at}`, rows: [...own.rows()], places: hidden % 2 ? places : undefined }
+        })
+        const types = (without?: string) =>
+          clusters.map(({ name, rows, places }) => {
+            const left = rows.map((one, at) => ({ one, isSeen: !places || places.includes(at) }))
+            const kept = left.filter(({ one }) => `${name} ${tableRowId(one.namespace, one.name)}` !== without)
+            const seen = kept.flatMap(({ isSeen }, at) => (isSeen ? [at] : []))
+            return typeOf(
+              kept.map(({ one }) => one),
+              places && seen,
+              source,
+              name,
+            )
+          })
+        const ids = (page: readonly Located[]) =>
+          page.map(({ type, place }) => `${type.cluster.name} ${type.rows.idAt(place)}`)
+        const whole = ids(orderedRows(types(), asked))
+        const paged: string[] = []
+        for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
+          const page = pageOf(types(paged.at(-1)), { ...asked, limit, ...(cursor !== undefined && { cursor }) })
+          expect(page.total).toBe(whole.length - (paged.length > 0 ? 1 : 0))
+          paged.push(...ids(page.rows))
+          cursor = page.next ?? undefined
+        }
+        expect(paged).toEqual(whole)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('read nothing of the rows that are not on them, where those lie in order', () => {
+    const looked = new Set<string>()
+    const rows = Table.reading(
+      Array.from({ length: 5000 }, (_, at) => ({ name: `n${(at * 7) % 5000}` })),
+      {
+        fields: ['size'],
+        place: ({ name }) => ({ namespace: '', name }),
+        labels: () => ({}),
+        values: [({ name }) => looked.add(name).size],
+      },
+    )
+    const type = typeOf([])
+    const many = new VisibleType({ ...type, state: { ...seenBy(source, []), rows } })
+    const { rows: page, total, next } = pageOf([many], { sort: 'name', limit: 50 })
+    expect([page.length, total, next]).toEqual([50, 5000, expect.any(String)])
+    expect(page.map(({ place }) => many.rows.row(place).values.size)).toHaveLength(50)
+    expect(looked.size).toBe(50)
+  })
+
   it('of what is seen are those of a fleet that holds nothing else', () =>
     fc.assert(
       fc.property(fc.array(row, { maxLength: 30 }), query, fc.integer(), (rows, asked, chance) => {
@@ -100,6 +201,8 @@ describe('pages of rows', () => {
         expect(told(some)).toEqual(told(alone))
         expect(rowsCsv(some, orderedPlaces(some, asked))).toBe(rowsCsv(alone, orderedPlaces(alone, asked)))
       }),
+      // Thirty rows take hours to be made smaller: what failed is told as it was found.
+      { endOnFailure: true },
     ))
 
   it('of a hundred thousand rows take moments', () => {
@@ -110,12 +213,12 @@ describe('pages of rows', () => {
       values: { size: (at * 31) % 1000, phase: at % 3 === 0 ? 'Bound' : 'Lost' },
     }))
     const type = typeOf(many)
-    const began = performance.now()
+    const began = process.cpuUsage()
     expect(pageOfRows(type, { sort: 'size', order: 'desc', q: 'team-7 bound' }).places).toHaveLength(100)
     expect(pageOfRows(type, {}).total).toBe(100_000)
     // Some 60 ms on an idle core; this only catches what takes ten times as long.
-    expect(performance.now() - began).toBeLessThan(5000)
-    expect(type.rows.idAt(pageOfRows(type, {}).places[0] ?? -1)).toBe(customRowId('team-0', 'claim-0'))
+    expect(cpuMs(began)).toBeLessThan(5000)
+    expect(type.rows.idAt(pageOfRows(type, {}).places[0] ?? -1)).toBe(tableRowId('team-0', 'claim-0'))
   })
 })
 
@@ -134,7 +237,7 @@ describe('a file with labels', () => {
   it('says units, moments, yes and no as people read them, and of which cluster and when', () => {
     const columns = [
       ...source.columns,
-      { ...source.columns[0], name: 'free', kind: 'number', unit: 'percent' },
+      { ...source.columns[0], name: 'free', kind: 'number', unit: 'percent', isComputed: true },
       { ...source.columns[0], name: 'expires', kind: 'any', unit: 'time' },
     ] as typeof source.columns
     const declared = aSource('pvc', { columns })
@@ -147,18 +250,44 @@ describe('a file with labels', () => {
       },
       { namespace: 'shop', name: 'db', labels: {}, values: { size: null, phase: true, free: null, expires: 'never' } },
     ])
-    const cluster: ClusterState = { ...nobody('west'), custom: new Map([[declared.id, state]]) }
-    const type = new VisibleType(cluster, declared, declared.typeName, typeOf([]).custom, (rows) => ({
-      ...{ basis: [], places: [], rows, sums: new WeakMap() },
-    }))
+    const cluster: ClusterState = { ...nobody('west'), tables: new Map([[declared.id, state]]) }
+    const type = new VisibleType({
+      cluster,
+      source: declared,
+      name: declared.typeName,
+      custom: typeOf([]).custom,
+      state,
+    })
     const asOf = new Date(state.freshness?.observedAt ?? 0).toISOString()
     expect(rowsCsv(type, [0, 1], 'labels').split('\r\n')).toEqual([
       'Namespace,Name,size (bytes),phase,free (%),expires,Cluster,Display name,As of',
-      `shop,cart,10,'=cmd(),7.5,2025-10-09T08:53:20.000Z,west,,${asOf}`,
-      `shop,db,,yes,,never,west,,${asOf}`,
+      `shop,cart,10,'=cmd(),7.5,2025-10-09T08:53:20.000Z,west,none,${asOf}`,
+      `shop,db,none,yes,unknown,never,west,none,${asOf}`,
       '',
     ])
     expect(rowsCsv(type, [0]).split('\r\n')[0]).toBe('namespace,name,size,phase,free,expires')
+  })
+
+  it('tells what an object has none of from what is not known and from what is hidden', () => {
+    const columns = [
+      ...source.columns,
+      { ...source.columns[0], name: 'used', isRestricted: true },
+      { ...source.columns[1], name: 'node', refersTo: 'node' },
+      { ...source.columns[0], name: 'later' },
+    ] as typeof source.columns
+    const declared = aSource('pvc', { columns })
+    const rows = Table.of(['size', 'phase', 'used', 'node'], [aRow('shop', 'db')])
+    const cells = (whole: boolean, reports: RowsState['reports'] = []) => {
+      const state = seenBy(declared, [], { rows, reports })
+      const custom = { ...typeOf([]).custom, whole, shows: () => true }
+      const type = new VisibleType({ cluster: nobody('west'), source: declared, name: 'pvc', custom, state })
+      return rowsCsv(type, [0], 'labels').split('\r\n')[1]?.split(',').slice(2, 7)
+    }
+    expect(cells(true)).toEqual(['none', 'none', 'unknown', 'none', 'unknown'])
+    expect(cells(false)).toEqual(['none', 'none', 'hidden', 'hidden', 'unknown'])
+    // One of several did not fit its type: which one is null for that is not kept.
+    const unfit = [{ field: 'size', missing: 0, malformed: 1, example: 'many' }]
+    expect(cells(true, unfit)).toEqual(['unknown', 'none', 'unknown', 'none', 'unknown'])
   })
 })
 

@@ -1,6 +1,18 @@
-import type { ResourceDescriptor } from '#metricsource'
-import { type CustomValue, invariant, momentOf, parseLabelSelector, scalarOf, Table, unitText } from '#model'
+import type { RowKind } from '#metricsource'
+import {
+  absenceWord,
+  type Health,
+  invariant,
+  type JsonValue,
+  momentOf,
+  parseLabelSelector,
+  type ScalarValue,
+  scalarOf,
+  Table,
+  unitText,
+} from '#model'
 import { Best } from './best.ts'
+import { absenceOn } from './column-absence.ts'
 import { InvalidCursorError, readCursor, writeCursor } from './page.ts'
 import { RefusedError } from './problem.ts'
 import { byText } from './views.ts'
@@ -36,7 +48,7 @@ export interface RowsPage {
   readonly next: string | null
 }
 
-type Column = (place: number) => CustomValue
+type Column = (place: number) => ScalarValue
 type Test = (place: number) => boolean
 
 /** A row among several clusters as one number: numbers rise as clusters do by name, and rows by namespace and name. */
@@ -54,17 +66,73 @@ export function pageOfRows(
   const { limit = 100, sort = 'name', order = 'asc', cursor } = query
   const all = new Ordered(types, sort, order)
   const after = cursor === undefined ? undefined : all.positionOf(cursor)
-  const best = new Best<number>(limit + 1, (left, right) => all.compare(left, right))
+  const { found, total } =
+    all.isNatural && isUnfiltered(query)
+      ? { found: firstLying(types, limit + 1, order, after?.at), total: sum(types.map(countOf)) }
+      : firstMatching(types, limit + 1, query, all, after)
+  const rows = found.slice(0, limit)
+  const last = rows.at(-1)
+  const isMore = found.length > limit && last !== undefined
+  return { rows: rows.map((at) => all.located(at)), total, next: isMore ? all.cursorOf(last) : null }
+}
+
+function firstMatching(
+  types: readonly VisibleType[],
+  most: number,
+  query: RowsQuery,
+  all: Ordered,
+  after: Position | undefined,
+) {
+  const best = new Best<number>(most, (left, right) => all.compare(left, right))
   let total = 0
   for (const at of matching(types, query)) {
     total += 1
     if (!after || all.isBehind(at, after)) best.add(at)
   }
-  const found = best.sorted()
-  const rows = found.slice(0, limit)
-  const last = rows.at(-1)
-  const isMore = found.length > limit && last !== undefined
-  return { rows: rows.map((at) => all.located(at)), total, next: isMore ? all.cursorOf(last) : null }
+  return { found: best.sorted(), total }
+}
+
+// ── rows as they lie: nothing is read of those that are not on the page ──────────────────────────────────────────────
+
+const isUnfiltered = ({ namespace, labels, q = '', where = [] }: RowsQuery): boolean =>
+  namespace === undefined && labels === undefined && q.trim() === '' && where.length === 0
+
+const countOf = ({ places, rows }: VisibleType): number => places?.length ?? rows.size
+const sum = (numbers: readonly number[]): number => numbers.reduce((sum, one) => sum + one, 0)
+
+/** The first that may be seen, or the last ones backwards. */
+function firstLying(
+  types: readonly VisibleType[],
+  most: number,
+  order: 'asc' | 'desc',
+  after: number | undefined,
+): readonly number[] {
+  const found: number[] = []
+  const step = order === 'asc' ? 1 : -1
+  for (let number = step > 0 ? 0 : types.length - 1; found.length < most; number += step) {
+    const type = types[number]
+    if (!type) break
+    const { places } = type
+    const count = countOf(type)
+    const bound = after === undefined ? undefined : after - number * SPAN
+    let index = step > 0 ? 0 : count - 1
+    if (bound !== undefined) index = step > 0 ? countUpTo(type, bound) : countUpTo(type, Math.ceil(bound) - 1) - 1
+    for (; index >= 0 && index < count && found.length < most; index += step)
+      found.push(number * SPAN + (places ? (places[index] as number) : index)) // below its length
+  }
+  return found
+}
+
+/** How many of the rows that may be seen are at this place or before it. */
+function countUpTo({ places, rows }: VisibleType, place: number): number {
+  if (!places) return Math.min(Math.max(Math.floor(place) + 1, 0), rows.size)
+  let [low, high] = [0, places.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((places[middle] as number) <= place) low = middle + 1
+    else high = middle
+  }
+  return low
 }
 
 /** All of them in order. @throws RefusedError `invalid_parameter` */
@@ -81,7 +149,7 @@ function* matching(types: readonly VisibleType[], query: RowsQuery): Generator<n
   for (const [number, type] of types.entries()) {
     const { places, rows } = type
     const tests = testsOf(type, rows, query)
-    const count = places?.length ?? rows.size
+    const count = countOf(type)
     for (let at = 0; at < count; at++) {
       const place = places ? (places[at] as number) : at // below its length
       if (passes(tests, place)) yield number * SPAN + place
@@ -106,7 +174,7 @@ function testsOf(
     ...(namespace === undefined ? [] : [(place: number) => rows.namespaceAt(place) === namespace]),
     ...(labels === undefined ? [] : [labelTest(rows, labels)]),
     ...where.map((text) => conditionOf(type, rows, text)),
-    ...words.map((word) => wordTest(rows, word)),
+    ...words.map((word) => wordTest(type, rows, word)),
   ]
 }
 
@@ -126,39 +194,98 @@ function labelTest(rows: Table, selector: string): Test {
   }
 }
 
-const condition = /^([^=!<>]+)(!=|=|>|<)(.*)$/s
+const condition = /^([^=!<>~]+)(!=|!~|>=|<=|=|>|<|~)(.*)$/s
 
+/** Alternatives stand between `||`: one of them has to hold. */
 function conditionOf(type: VisibleType, rows: Table, text: string): Test {
-  const [, name, operator, operand = ''] = condition.exec(text) ?? []
-  if (name === undefined || operator === undefined)
-    throw new RefusedError('invalid_parameter', `where=${text.slice(0, 80)} is none of field=text, !=, > and <`)
+  const [first, ...others] = text.split('||').map((one) => comparisonOf(type, rows, one))
+  if (!first || others.length === 0) return first ?? (() => true)
+  return (place) => first(place) || others.some((test) => test(place))
+}
+
+function comparisonOf(type: VisibleType, rows: Table, text: string): Test {
+  const [, name = '', operator, operand = ''] = condition.exec(text) ?? []
+  if (operator === undefined)
+    throw new RefusedError(
+      'invalid_parameter',
+      `where=${text.slice(0, 80)} is none of field=text, ~, !=, !~, >, <, >= and <=`,
+    )
+  if (operator === '~' || operator === '!~') {
+    const word = operand.toLowerCase()
+    const holds = name.trim() === '*' ? wordTest(type, rows, word) : holdsTest(columnOf(type, rows, name.trim()), word)
+    return operator === '~' ? holds : (place) => !holds(place)
+  }
   const column = columnOf(type, rows, name.trim())
-  if (operator === '=') return (place) => isSame(column(place), operand)
-  if (operator === '!=') return (place) => !isSame(column(place), operand)
+  const values = rows.column(name.trim())
+  const wanted = operand.toLowerCase()
+  const named = isReference(type, name.trim()) ? afterKind(wanted) : undefined
+  // Of a list one of its items.
+  const isOne = (place: number): boolean => {
+    const value = values?.(place)
+    if (Array.isArray(value)) return value.some((one) => isSame(scalarOf(one), wanted))
+    if (named !== undefined && typeof value === 'string' && value.includes('/') !== wanted.includes('/'))
+      return afterKind(value).toLowerCase() === named
+    return isSame(column(place), wanted)
+  }
+  if (operator === '=') return isOne
+  if (operator === '!=') return (place) => !isOne(place)
   const bound = operand.trim() === '' ? Number.NaN : Number(operand)
-  if (Number.isNaN(bound))
+  const version = /^\s*v?(\d+(\.\d+)*\S*)/.exec(operand)?.[1]
+  if (Number.isNaN(bound) && version === undefined)
     throw new RefusedError('invalid_parameter', `where=${text.slice(0, 80)} compares with what is no number`)
-  const isAbove = operator === '>'
+  const compare = comparisons[operator] ?? (() => false)
   return (place) => {
     const value = column(place)
-    return typeof value === 'number' && (isAbove ? value > bound : value < bound)
+    if (typeof value === 'string' && version !== undefined && /^v?\d/.test(value))
+      return compare(byNumbers.compare(value.replace(/^v/, ''), version), 0)
+    return typeof value === 'number' && compare(value, bound)
   }
 }
 
-/** Nothing is the empty text; a number is meant however it is written. */
-function isSame(value: CustomValue, text: string): boolean {
+/** What names an object is found by its name with and without its kind. */
+const isReference = ({ source }: VisibleType, name: string): boolean =>
+  source.columns.some((column) => column.name === name && column.refersTo === 'object')
+
+const afterKind = (reference: string): string => reference.slice(reference.indexOf('/') + 1)
+
+/** Versions compare number by number. */
+const byNumbers = new Intl.Collator('en', { numeric: true })
+
+const comparisons: Readonly<Record<string, (value: number, bound: number) => boolean>> = {
+  '>': (value, bound) => value > bound,
+  '<': (value, bound) => value < bound,
+  '>=': (value, bound) => value >= bound,
+  '<=': (value, bound) => value <= bound,
+}
+
+const holdsTest =
+  (column: Column, word: string): Test =>
+  (place) =>
+    String(column(place) ?? '')
+      .toLowerCase()
+      .includes(word)
+
+/**
+ * Nothing is the empty text; a number is meant however it is written.
+ * @param text in lower case: words are the same in either
+ */
+function isSame(value: ScalarValue, text: string): boolean {
   if (value === null) return text === ''
-  if (String(value) === text) return true
+  if (String(value).toLowerCase() === text) return true
   return typeof value === 'number' && text.trim() !== '' && Number(text) === value
 }
 
 /** Most columns have few different values: each is looked into once. */
 const maxRemembered = 10_000
 
-function wordTest(rows: Table, word: string): Test {
-  const columns = rows.fields.map((field) => columnNamed(rows, field))
-  const known = new Map<CustomValue, boolean>()
-  const holds = (value: CustomValue): boolean => {
+function wordTest({ source }: VisibleType, rows: Table, word: string): Test {
+  // Lists and objects that nobody sees without asking are not what a row is called.
+  const unsaid = new Set(
+    source.columns.filter(({ kind, isExtra }) => kind === 'any' && isExtra).map(({ name }) => name),
+  )
+  const columns = rows.fields.filter((field) => !unsaid.has(field)).map((field) => columnNamed(rows, field))
+  const known = new Map<ScalarValue, boolean>()
+  const holds = (value: ScalarValue): boolean => {
     if (value === null) return false
     let has = known.get(value)
     if (has === undefined) {
@@ -173,11 +300,15 @@ function wordTest(rows: Table, word: string): Test {
     columns.some((column) => holds(column(place)))
 }
 
-/** What can be compared and shown: of a list or an object its JSON. Of a field that is not there nothing. */
+/** What can be compared and shown: items of a list with commas, of an object its JSON. Of a field that is not there nothing. */
 function columnNamed(rows: Table, field: string): Column {
   const value = rows.column(field)
-  return (place) => (value ? scalarOf(value(place)) : null)
+  return (place) => (value ? textOf(value(place)) : null)
 }
+
+const isScalar = (value: JsonValue): boolean => typeof value !== 'object' || value === null
+const textOf = (value: JsonValue): ScalarValue =>
+  Array.isArray(value) && value.every(isScalar) ? value.join(', ') || null : scalarOf(value)
 
 /** @throws RefusedError `invalid_parameter` with the columns there are */
 function columnOf({ source, cluster }: VisibleType, rows: Table, name: string): Column {
@@ -193,7 +324,49 @@ function columnOf({ source, cluster }: VisibleType, rows: Table, name: string): 
 
 // ── order ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-type Position = { readonly value: CustomValue; readonly at: number }
+const ranks: Readonly<Record<Health, number>> = { unhealthy: 0, degraded: 1, unknown: 2, healthy: 3 }
+
+/**
+ * What rows are compared by: of words that say how well something is that first, of versions their numbers.
+ * @throws RefusedError `invalid_parameter`
+ */
+function orderOf(type: VisibleType, rows: Table, sort: string): Column {
+  const column = columnOf(type, rows, sort)
+  const { health, isVersion } = type.source.columns.find(({ name }) => name === sort) ?? {}
+  if (isVersion) return versionsOf(column)
+  return health ? keyed(column, (word) => `${ranks[health[word] ?? 'degraded']} ${word}`) : column
+}
+
+/** Numbers with their digits filled up, so that they compare as text; what is appended sorts a pre-release before its release, and 1.2 before 1.2.3. */
+const versionsOf = (column: Column): Column =>
+  keyed(column, (word) => {
+    const filled = word.replace(/^v(?=\d)/, '').replaceAll(/\d+/g, (digits) => digits.padStart(10, '0'))
+    return `${filled}#`.replace('-', '!')
+  })
+
+/** Words by a key that is made once of each; other values as they are. */
+function keyed(column: Column, keyOf: (word: string) => string): Column {
+  const keys = new Map<string, string>()
+  return (place) => {
+    const word = column(place)
+    if (typeof word !== 'string') return word
+    let key = keys.get(word)
+    if (key === undefined) {
+      key = keyOf(word)
+      keys.set(word, key)
+    }
+    return key
+  }
+}
+
+type Position = { readonly value: ScalarValue; readonly at: number }
+
+/** Whether rows are in one namespace, and called what they are sorted by. */
+function liesByName({ rows, source }: VisibleType): boolean {
+  if (rows.size === 0) return true
+  const name = rows.nameAt(0)
+  return source.rowName(name) === name && rows.namespaceAt(0) === rows.namespaceAt(rows.size - 1)
+}
 
 /** Rows of several clusters in one order: by value, then as they lie. null sorts last, whichever way. */
 class Ordered {
@@ -209,9 +382,11 @@ class Ordered {
   constructor(types: readonly VisibleType[], sort: string, order: 'asc' | 'desc') {
     this.#types = types
     this.#rows = types.map(({ rows }) => rows)
-    // Clusters stand by name, and rows of one by namespace.
-    this.isNatural = sort === 'cluster' || (sort === 'namespace' && types.length < 2)
-    this.#columns = this.isNatural ? [] : types.map((type, at) => columnOf(type, this.#rows[at] ?? Table.empty, sort))
+    // Clusters stand by name, and rows of one by namespace, then by name.
+    const isOne = types.length < 2
+    this.isNatural =
+      sort === 'cluster' || (isOne && (sort === 'namespace' || (sort === 'name' && types.every(liesByName))))
+    this.#columns = this.isNatural ? [] : types.map((type, at) => orderOf(type, this.#rows[at] ?? Table.empty, sort))
     this.#sort = sort
     this.#order = order
   }
@@ -233,12 +408,15 @@ class Ordered {
     const [type, rows] = this.#of(at)
     const place = at % SPAN
     const key = JSON.stringify([type.cluster.name, rows.namespaceAt(place), rows.nameAt(place)])
-    return writeCursor([this.#value(at), key], this.#sort, this.#order)
+    // By name rows may lie in order on this page, and not on the next.
+    const value = this.#sort === 'name' ? type.source.rowName(rows.nameAt(place)) : this.#value(at)
+    return writeCursor([value, key], this.#sort, this.#order)
   }
 
   /** Where the row of a cursor is, or would be: half a place before the first that comes after it. @throws InvalidCursorError */
   positionOf(cursor: string): Position {
-    const [value, key] = readCursor(cursor, this.#sort, this.#order)
+    const [written, key] = readCursor(cursor, this.#sort, this.#order)
+    const value = this.isNatural ? null : written
     const [cluster, namespace, name] = keyOf(key)
     const number = this.#types.findIndex((type) => byText(type.cluster.name, cluster) >= 0)
     if (number < 0) return { value, at: this.#types.length * SPAN }
@@ -255,7 +433,8 @@ class Ordered {
     return [type, this.#rows[number] ?? Table.empty]
   }
 
-  #value(at: number): CustomValue {
+  /** What rows are compared by besides where they lie. */
+  #value(at: number): ScalarValue {
     return this.isNatural ? null : (this.#columns[Math.floor(at / SPAN)]?.(at % SPAN) ?? null)
   }
 
@@ -267,13 +446,13 @@ class Ordered {
   }
 }
 
-type Present = NonNullable<CustomValue>
-const ranks: Readonly<Record<string, number>> = { number: 0, boolean: 1, string: 2 }
+type Present = NonNullable<ScalarValue>
+const kindRanks: Readonly<Record<string, number>> = { number: 0, boolean: 1, string: 2 }
 
 /** What depends may be of several kinds: each kind stands together. */
 function compareValues(left: Present, right: Present): number {
   if (typeof left === 'string' && typeof right === 'string') return byText(left, right)
-  if (typeof left !== typeof right) return (ranks[typeof left] ?? 0) - (ranks[typeof right] ?? 0)
+  if (typeof left !== typeof right) return (kindRanks[typeof left] ?? 0) - (kindRanks[typeof right] ?? 0)
   return Number(left) - Number(right)
 }
 
@@ -294,7 +473,7 @@ function keyOf(text: string): readonly [cluster: string, namespace: string, name
 // ── CSV ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** RFC 4180. A text that a spreadsheet would run as a formula is kept a text by a leading apostrophe; null is empty. */
-export function csvCell(value: CustomValue): string {
+export function csvCell(value: ScalarValue): string {
   if (value === null) return ''
   if (typeof value !== 'string') return String(value)
   const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
@@ -304,21 +483,26 @@ export function csvCell(value: CustomValue): string {
 /** `fields`: names as they are declared, values as they were read. `labels`: as the page says them, for people. */
 export type Headings = 'fields' | 'labels'
 
-/** @param isFleet rows of many clusters: each says first which it is of */
-export function rowsCsv(
-  rows: readonly Located[],
-  source: ResourceDescriptor,
-  headings: Headings,
-  isFleet = false,
-): string {
+/** What is written of each row. */
+export interface CsvOptions {
+  readonly headings?: Headings
+  /** names of those columns alone; absent: all. Where a row is stands there anyway. */
+  readonly columns?: readonly string[]
+  /** rows of many clusters: each says first which it is of */
+  readonly isFleet?: boolean
+}
+
+export function rowsCsv(rows: readonly Located[], source: RowKind, options: CsvOptions = {}): string {
+  const { headings = 'fields', columns: only, isFleet = false } = options
+  const chosen = source.columns.filter(({ name }) => only === undefined || only.includes(name))
   const readers = new Map<VisibleType, readonly Column[]>()
-  const titles = (headings === 'labels' ? labelTitles(source) : fieldTitles(source)).slice()
+  const titles = headings === 'labels' ? labelTitles(chosen) : fieldTitles(chosen)
   if (isFleet && headings === 'fields') titles.unshift('cluster')
   const lines = [titles.map(csvCell).join(',')]
   for (const { type, place } of rows) {
     let columns = readers.get(type)
     if (!columns) {
-      columns = headings === 'labels' ? labelledColumns(type) : fieldColumns(type)
+      columns = headings === 'labels' ? labelledColumns(type, chosen) : fieldColumns(type, chosen)
       if (isFleet && headings === 'fields') columns = [() => type.cluster.name, ...columns]
       readers.set(type, columns)
     }
@@ -327,22 +511,20 @@ export function rowsCsv(
   return `${lines.join('\r\n')}\r\n`
 }
 
-const fieldTitles = ({ columns }: ResourceDescriptor): string[] => [
-  'namespace',
-  'name',
-  ...columns.map(({ name }) => name),
-]
+type Columns = RowKind['columns']
 
-function fieldColumns({ rows, source }: VisibleType): readonly Column[] {
+const fieldTitles = (columns: Columns): string[] => ['namespace', 'name', ...columns.map(({ name }) => name)]
+
+function fieldColumns({ rows, source }: VisibleType, columns: Columns): readonly Column[] {
   return [
     (place) => rows.namespaceAt(place),
     (place) => source.rowName(rows.nameAt(place)),
-    ...source.columns.map(({ name }) => columnNamed(rows, name)),
+    ...columns.map(({ name }) => columnNamed(rows, name)),
   ]
 }
 
-/** Units in the headings, moments in RFC 3339, yes and no; and of which cluster and of when each row is. */
-const labelTitles = ({ columns }: ResourceDescriptor): string[] => [
+/** Units in the headings, moments in RFC 3339, yes and no, words where there is no value; and of which cluster and of when each row is. */
+const labelTitles = (columns: Columns): string[] => [
   'Namespace',
   'Name',
   ...columns.map(({ name, label = name, unit }) =>
@@ -353,26 +535,26 @@ const labelTitles = ({ columns }: ResourceDescriptor): string[] => [
   'As of',
 ]
 
-function labelledColumns(type: VisibleType): readonly Column[] {
-  const { cluster, source, state } = type
+function labelledColumns(type: VisibleType, columns: Columns): readonly Column[] {
+  const { cluster, state } = type
   const at = state?.freshness?.observedAt
-  const [displayName, asOf] = [cluster.connection?.displayName || null, at === undefined ? null : isoMoment(at)]
-  const [namespace, name, ...values] = fieldColumns(type) as [Column, Column, ...Column[]]
+  const displayName = cluster.connection?.displayName || absenceWord.none
+  const asOf = (at === undefined ? null : isoMoment(at)) ?? absenceWord.unknown
+  const [namespace, name, ...values] = fieldColumns(type, columns) as [Column, Column, ...Column[]]
   return [
     namespace,
     name,
-    ...source.columns.map(
-      ({ unit }, index): Column =>
-        (place) =>
-          said(values[index]?.(place) ?? null, unit),
-    ),
+    ...columns.map((column, index): Column => {
+      const nothing = absenceWord[absenceOn(column, type)]
+      return (place) => said(values[index]?.(place) ?? null, column.unit) ?? nothing
+    }),
     () => cluster.name,
     () => displayName,
     () => asOf,
   ]
 }
 
-function said(value: CustomValue, unit: string): CustomValue {
+function said(value: ScalarValue, unit: string): ScalarValue {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   const at = unit === 'time' ? momentOf(value) : undefined
   return at === undefined ? value : (isoMoment(at) ?? value)

@@ -1,45 +1,40 @@
-import type { Sight } from '#access'
+import type { AccessView } from '#access'
 import type { PartView, SourceView, TypeOnClusterView, TypeView } from '#http'
-import type { ResourceDescriptor } from '#metricsource'
-import type { ClusterState, CustomError, CustomState } from '#model'
+import type { RowKind } from '#metricsource'
+import type { ClusterState, RowsError, RowsState } from '#model'
+import { absenceRule } from './column-absence.ts'
 import { plainFault } from './seen-status.ts'
-import type { VisibleType, VisibleTypes } from './visible-types.ts'
+import { namesOf, type VisibleType, type VisibleTypes } from './visible-types.ts'
 
 /** Views of types are written by name, as all are: what else is known of a collection does not leak into an answer. */
 
 /** A declaration, with the aggregations that `on` shows somewhere. */
-export function sourceView(source: ResourceDescriptor, on: readonly VisibleType[]): SourceView {
-  const {
-    id,
-    typeName,
-    title,
-    singular,
-    shortNames = [],
-    access,
-    target,
-    hash,
-    collection,
-    columns,
-    aggregations,
-  } = source
+export function sourceView(source: RowKind, on: readonly VisibleType[]): SourceView {
+  const { id, typeName, title, access, target, hash, collection, columns, aggregations, sort } = source
   const isSeen = (name: string): boolean => on.some(({ custom }) => custom.metrics && custom.aggregation(name))
   return {
     id,
     type: typeName,
     title: title ?? typeName,
-    names: [typeName, ...(singular === undefined ? [] : [singular]), ...shortNames],
+    names: namesOf(source),
     isDeclared: access === 'declared',
     apiVersion: target.apiVersion,
     kind: target.kind,
     scope: target.scope,
     hash,
-    intervalMs: collection.intervalMs,
+    intervalMs: Math.max(...(on.length > 0 ? on.map((type) => type.intervalMs) : [collection.intervalMs])),
+    sort: sort ?? 'name',
     watch: collection.watch,
-    columns: columns.map(({ name, label = name, kind, unit, isComputed, isExtra = false, refersTo }) => ({
-      ...{ name, label, kind, unit },
-      computed: isComputed,
-      extra: isExtra,
-      refersTo: refersTo ?? null,
+    columns: columns.map((column) => ({
+      name: column.name,
+      label: column.label ?? column.name,
+      kind: column.kind,
+      unit: column.unit,
+      computed: column.isComputed,
+      extra: column.isExtra === true || column.isWide === true,
+      health: column.health ?? null,
+      amount: column.amount ?? null,
+      ...absenceRule(column, on),
     })),
     aggregations: aggregations
       .filter(({ name }) => isSeen(name))
@@ -55,17 +50,17 @@ export function sourceView(source: ResourceDescriptor, on: readonly VisibleType[
 }
 
 /** Whom every namespace may be named to. */
-const namesAll = (sight: Sight, cluster: ClusterState): boolean => {
-  if (sight.administrator) return true
-  const { visibility = 'all' } = sight.permissions(cluster).filters.namespaces ?? {}
+const namesAll = (accessView: AccessView, cluster: ClusterState): boolean => {
+  if (accessView.administrator) return true
+  const { visibility = 'all' } = accessView.permissions(cluster).filters.namespaces ?? {}
   return visibility === 'all'
 }
 
-export function typeOnCluster(sight: Sight, type: VisibleType, now: number): TypeOnClusterView {
+export function typeOnCluster(accessView: AccessView, type: VisibleType, now: number): TypeOnClusterView {
   const { cluster, custom, state, source } = type
-  const namesNamespaces = namesAll(sight, cluster)
+  const namesNamespaces = namesAll(accessView, cluster)
   const whole = custom.whole && namesNamespaces
-  const errors = errorsOf(sight, type, whole, namesNamespaces)
+  const errors = errorsOf(accessView, type, whole, namesNamespaces)
   return {
     cluster: cluster.name,
     displayName: cluster.connection?.displayName || cluster.name,
@@ -81,20 +76,20 @@ export function typeOnCluster(sight: Sight, type: VisibleType, now: number): Typ
     outdated: state !== undefined && state.freshness !== null && state.hash !== source.hash,
     stale: now >= type.staleAt,
     filtered: !custom.whole,
-    aggregations: type.aggregations as TypeOnClusterView['aggregations'], // views are written without readonly
+    aggregations: type.knownAggregations as TypeOnClusterView['aggregations'], // views are written without readonly
   }
 }
 
 /** Of namespaces in which the caller could see a row; that a namespace is there at all may be hidden. */
 function errorsOf(
-  sight: Sight,
+  accessView: AccessView,
   { cluster, custom, state }: VisibleType,
   whole: boolean,
   namesNamespaces: boolean,
-): readonly CustomError[] {
+): readonly RowsError[] {
   const { errors } = state ?? { errors: [] }
   if (whole || errors.length === 0) return errors
-  const seen = new Set(namesNamespaces ? [] : sight.visible(cluster, 'namespace').map(({ name }) => name))
+  const seen = new Set(namesNamespaces ? [] : accessView.visible(cluster, 'namespace').map(({ name }) => name))
   return errors.filter(({ namespace }) => {
     if (namespace === '') return true // the list as a whole
     const isNamed = namesNamespaces || seen.has(namespace)
@@ -111,7 +106,7 @@ const neverRead: PartView = {
   count: 0,
 }
 
-function partView(state: CustomState | undefined, count: number, whole: boolean): PartView {
+function partView(state: RowsState | undefined, count: number, whole: boolean): PartView {
   if (!state) return neverRead
   const { outcome, code, message, attemptedAt, freshness } = state
   return {
@@ -130,42 +125,46 @@ function partView(state: CustomState | undefined, count: number, whole: boolean)
 
 /** Where a declaration is seen, by name of the cluster. */
 export interface SeenSource {
-  readonly source: ResourceDescriptor
+  readonly source: RowKind
   /** not denied there, whether or not something was collected */
   readonly on: readonly VisibleType[]
 }
 
-/** @returns undefined where nobody with this sight may know that there is such a type */
+/** @returns undefined where nobody with this access view may know that there is such a type */
 export function seenSource(
   types: VisibleTypes,
-  sight: Sight,
+  accessView: AccessView,
   clusters: readonly ClusterState[],
-  source: ResourceDescriptor,
+  source: RowKind,
 ): SeenSource | undefined {
-  const on = clusters.flatMap((cluster) => types.on(sight, cluster, source) ?? [])
+  const on = clusters.flatMap((cluster) => types.on(accessView, cluster, source) ?? [])
   // Before the first cluster is there an administrator must find what was declared.
-  return on.length > 0 || sight.administrator ? { source, on } : undefined
+  return on.length > 0 || accessView.administrator ? { source, on } : undefined
 }
 
-/** @param isAsked which of the clusters the caller wants to hear of */
+/** Rows of the clusters that were read; null where none was: nothing is known then of how many there are. */
+function countOver(on: readonly VisibleType[]): number | null {
+  const read = on.filter(({ state }) => state?.freshness)
+  return read.length === 0 && on.length > 0 ? null : read.reduce((sum, { count }) => sum + count, 0)
+}
+
 export function typeView(
   types: VisibleTypes,
-  sight: Sight,
+  accessView: AccessView,
   clusters: readonly ClusterState[],
-  [first, ...others]: readonly [ResourceDescriptor, ...ResourceDescriptor[]],
+  [first, ...others]: readonly [RowKind, ...RowKind[]],
   now: number,
-  isAsked: (cluster: string) => boolean = () => true,
 ): TypeView | undefined {
-  const seen = seenSource(types, sight, clusters, first)
+  const seen = seenSource(types, accessView, clusters, first)
   if (!seen) return undefined
-  const on = seen.on.filter(({ state, cluster }) => state !== undefined && isAsked(cluster.name))
+  const on = seen.on.filter(({ state }) => state !== undefined)
   return {
     type: types.nameOf(first),
     sources: [
       sourceView(first, seen.on),
-      ...others.map((source) => sourceView(source, seenSource(types, sight, clusters, source)?.on ?? [])),
+      ...others.map((source) => sourceView(source, seenSource(types, accessView, clusters, source)?.on ?? [])),
     ],
-    clusters: on.map((type) => typeOnCluster(sight, type, now)),
-    count: on.reduce((sum, type) => sum + type.count, 0),
+    clusters: on.map((type) => typeOnCluster(accessView, type, now)),
+    count: countOver(on),
   }
 }

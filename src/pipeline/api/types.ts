@@ -7,7 +7,7 @@ import type { HistoryStore } from '#history'
 import type { Access as Rule } from '#http'
 import type { Identity, IdentityConfig } from '#identity'
 import type { CompiledSource } from '#metricsource'
-import type { Clock, CustomPart } from '#model'
+import type { Clock, RowsPart } from '#model'
 import type { RegistryReader } from '#registry'
 import type { Logger, Metrics } from '#runtime'
 import type { NodeSeries, StateReader } from '#state'
@@ -26,6 +26,7 @@ export interface TlsConfig {
   readonly clientCa?: string
 }
 
+/** Where and how the HTTP API listens; durations in ms, sizes in bytes. */
 export interface ApiConfig {
   readonly host: string
   /** 0: any free port */
@@ -70,8 +71,9 @@ export type SourceTrial = (
   cluster: string,
   source: CompiledSource,
   options: { readonly limit: number; readonly signal: AbortSignal },
-) => Promise<CustomPart | undefined>
+) => Promise<RowsPart | undefined>
 
+/** What the HTTP API answers from. */
 export interface ApiOptions {
   readonly state: StateReader
   readonly events: EventBus
@@ -101,12 +103,14 @@ export interface ApiOptions {
   readonly readiness?: Readonly<Record<string, () => string | undefined>>
 }
 
+/** A route as it is served, with who may call it. */
 export interface RegisteredRoute {
   readonly method: string
   readonly url: string
   readonly access: Rule
 }
 
+/** The HTTP API while it listens. */
 export interface ApiServer extends AsyncDisposable {
   /** For tests and for further routes before `start`. */
   readonly app: FastifyInstance

@@ -180,7 +180,7 @@ describe('the documented routes', () => {
     expect((body as object[])[0]).toEqual({
       name: 'shop',
       operator_count: 2,
-      resource_counts: { pods: 3, deployments: 1, services: 0, statefulsets: 0, daemonsets: 0 },
+      resource_counts: { pods: 3, deployments: 1 },
       total_resources: 4,
     })
   })

@@ -1,4 +1,4 @@
-import type { Sight } from '#access'
+import type { AccessView } from '#access'
 import type { AgentView, ClusterView, PartView, RowType } from '#http'
 import type {
   AgentFacts,
@@ -20,10 +20,18 @@ export const rowTypes: readonly RowType[] = ['node', 'namespace', 'deployment', 
 
 const defaultIntervalMs = seconds(30)
 const defaultTimeoutMs = seconds(10)
+const defaultScanIntervalMs = seconds(300)
+
+/** Time between two reads of these snapshots; not all are due in every round. */
+export function readIntervalMs({ connection }: ClusterState, type?: SnapshotType): number {
+  const intervalMs = connection?.intervalMs ?? defaultIntervalMs
+  if (type !== 'operator') return intervalMs
+  return Math.max(intervalMs, connection?.operatorScanIntervalMs ?? defaultScanIntervalMs)
+}
 
 /** Above this age what was read is of the past: three rounds were missed. */
-export function staleAfterMs({ connection }: ClusterState): number {
-  return 3 * (connection?.intervalMs ?? defaultIntervalMs) + (connection?.timeoutMs ?? defaultTimeoutMs)
+export function staleAfterMs(cluster: ClusterState): number {
+  return 3 * readIntervalMs(cluster) + (cluster.connection?.timeoutMs ?? defaultTimeoutMs)
 }
 
 /** When time alone makes the facts of this cluster stale; Infinity for one of which nothing was ever heard. */
@@ -45,34 +53,34 @@ export function steadyUntil(cluster: ClusterState, now: number): number {
   return Math.min(Number.POSITIVE_INFINITY, ...moments)
 }
 
-/** At most this many sights are remembered per state of a cluster; the oldest makes room. */
-const maxSights = 64
+/** At most this many access views are remembered per state of a cluster; the oldest makes room. */
+const maxAccessViews = 64
 
-/** Everything of one cluster as one sight shows it; each view is made once per state of the cluster. */
+/** Everything of one cluster as one access view shows it; each view is made once per state of the cluster. */
 export class Views {
   readonly #known = new WeakMap<ClusterState, Map<string, VisibleCluster>>()
 
-  /** undefined: nobody with this sight may know that the cluster exists */
-  of(sight: Sight, cluster: ClusterState): VisibleCluster | undefined {
-    const bySight = this.#known.get(cluster) ?? new Map<string, VisibleCluster>()
-    const known = bySight.get(sight.fingerprint)
+  /** undefined: nobody with this access view may know that the cluster exists */
+  of(accessView: AccessView, cluster: ClusterState): VisibleCluster | undefined {
+    const byAccessView = this.#known.get(cluster) ?? new Map<string, VisibleCluster>()
+    const known = byAccessView.get(accessView.fingerprint)
     if (known) return known
-    if (!sight.canSee(cluster)) return undefined
+    if (!accessView.canSee(cluster)) return undefined
     // Whoever sees all of a cluster and its measurements sees the same, and does not push others out.
-    const isWhole = sight.whole(cluster) && sight.usage(cluster)
-    const key = isWhole ? `whole, ${sight.history(cluster) ? 'with' : 'without'} history` : sight.fingerprint
-    const shared = bySight.get(key)
+    const isWhole = accessView.whole(cluster) && accessView.usage(cluster)
+    const key = isWhole ? `whole, ${accessView.history(cluster) ? 'with' : 'without'} history` : accessView.fingerprint
+    const shared = byAccessView.get(key)
     if (shared) return shared
-    const made = new VisibleCluster(cluster, sight)
-    this.#known.set(cluster, bySight)
-    this.#keep(bySight, key, made)
+    const made = new VisibleCluster(cluster, accessView)
+    this.#known.set(cluster, byAccessView)
+    this.#keep(byAccessView, key, made)
     return made
   }
 
-  #keep(bySight: Map<string, VisibleCluster>, key: string, made: VisibleCluster): void {
-    const oldest = bySight.keys().next()
-    if (bySight.size >= maxSights && !oldest.done) bySight.delete(oldest.value)
-    bySight.set(key, made)
+  #keep(byAccessView: Map<string, VisibleCluster>, key: string, made: VisibleCluster): void {
+    const oldest = byAccessView.keys().next()
+    if (byAccessView.size >= maxAccessViews && !oldest.done) byAccessView.delete(oldest.value)
+    byAccessView.set(key, made)
   }
 }
 
@@ -91,7 +99,7 @@ export interface Row<T extends RowType = RowType> {
 
 export class VisibleCluster {
   readonly state: ClusterState
-  readonly sight: Sight
+  readonly accessView: AccessView
   /** nothing of it is hidden, so that sums over all of it may be shown */
   readonly whole: boolean
   /** deployments that were counted and not read, for who sees the whole cluster; undefined for others */
@@ -106,20 +114,20 @@ export class VisibleCluster {
   #fresh: { readonly view: ClusterView; readonly json: string } | undefined
   #stale: { readonly view: ClusterView; readonly json: string } | undefined
 
-  constructor(state: ClusterState, sight: Sight) {
+  constructor(state: ClusterState, accessView: AccessView) {
     this.state = state
-    this.sight = sight
-    this.whole = sight.whole(state)
+    this.accessView = accessView
+    this.whole = accessView.whole(state)
     this.deploymentCount = this.whole ? state.deploymentCount : undefined
-    this.usage = sight.usage(state)
-    this.history = sight.history(state)
+    this.usage = accessView.usage(state)
+    this.history = accessView.history(state)
   }
 
   /** What is left of the snapshots of a type, in no order. */
   readonly visible: Visible = <T extends SnapshotType>(type: T): readonly SeenOf<T>[] => {
     const known = this.#visible.get(type)
     if (known) return known as readonly SeenOf<T>[] // kept under its type
-    const items = this.sight.visible(this.state, type)
+    const items = this.accessView.visible(this.state, type)
     this.#visible.set(type, items)
     return items
   }
@@ -131,7 +139,7 @@ export class VisibleCluster {
 
   /** What happened, newest first. */
   get events(): readonly FleetEvent[] {
-    return this.memo('events', () => this.state.events.filter((event) => this.sight.showsEvent(this.state, event)))
+    return this.memo('events', () => this.state.events.filter((event) => this.accessView.showsEvent(this.state, event)))
   }
 
   isStale(now: number): boolean {
@@ -146,7 +154,7 @@ export class VisibleCluster {
     return this.#made(now).json
   }
 
-  /** Keeps anything that depends on this state and this sight alone. */
+  /** Keeps anything that depends on this state and this access view alone. */
   memo<T>(key: string, make: () => T): T {
     if (!this.#memo.has(key)) this.#memo.set(key, make())
     return this.#memo.get(key) as T // set above, by the same key
@@ -257,7 +265,7 @@ function clusterView(cluster: VisibleCluster): ClusterView {
     reasons: status.reasons.map(({ code, message }) => ({ code, message })),
     stale: false,
     staleAfterMs: staleAfterMs(state),
-    intervalMs: connection?.intervalMs ?? defaultIntervalMs,
+    intervalMs: readIntervalMs(state),
     checkedAt: state.status.checkedAt,
     lastSyncAt: state.status.lastSyncAt,
     facts: seenFacts(cluster),
@@ -327,9 +335,9 @@ function namespaceExtras(cluster: VisibleCluster): Extras {
   })
 }
 
-function podsAreFiltered({ state, sight, whole }: VisibleCluster): boolean {
+function podsAreFiltered({ state, accessView, whole }: VisibleCluster): boolean {
   if (whole) return false
-  const { pods } = sight.permissions(state).filters
+  const { pods } = accessView.permissions(state).filters
   return pods !== undefined && pods.visibility !== 'all'
 }
 
@@ -356,7 +364,7 @@ export const nobody = (name: string): ClusterState => ({
   source: 'pull',
   agent: null,
   parts: {},
-  custom: new Map(),
+  tables: new Map(),
   heartbeats: [],
   events: [],
   version: 0,

@@ -1,12 +1,14 @@
-import type { CustomItem, CustomSight, Sight, StandardResource } from '#access'
+import type { AccessView, RowItem, RowsAccessView, StandardResource } from '#access'
 import type { SourceCatalog } from '#catalog'
-import type { CompiledSource, ResourceDescriptor } from '#metricsource'
-import { type Aggregated, type ClusterState, type CustomState, type JsonValue, Table } from '#model'
-import { resourceNamed, resources } from '#resources'
+import { type CompiledSource, hasZero, type RowKind, type SumsOfNothing, withoutSumsOfNothing } from '#metricsource'
+import { type Aggregated, type ClusterState, type JsonValue, type RowsState, Table } from '#model'
+import { isSnapshotKind, kindNamed, kinds } from '#resources'
+import { snapshotsOn } from './snapshot-rows.ts'
+import { readIntervalMs, staleAfterMs, type Views } from './views.ts'
 
 /**
- * What MetricSources collected, as far as one sight shows it. Whoever may see the whole of a cluster may still see none of its
- * types, so nothing here hangs on the views that those share: every question is asked with the sight of who asks.
+ * What MetricSources collected, as far as one access view shows it. Whoever may see the whole of a cluster may still see none of its
+ * types, so nothing here hangs on the views that those share: every question is asked with the access view of who asks.
  */
 export type Aggregations = Readonly<Record<string, Aggregated>>
 
@@ -16,23 +18,31 @@ interface Kept {
   readonly places: readonly number[]
   /** all rows, without the names that may not be seen */
   readonly rows: Table
-  readonly sums: WeakMap<ResourceDescriptor, Aggregations>
+  readonly sums: WeakMap<RowKind, Aggregations>
 }
 
-/** At most this many sights are remembered per set of rows; the oldest makes room. */
-const maxSights = 64
+/** At most this many access views are remembered per set of rows; the oldest makes room. */
+const maxAccessViews = 64
 
 export class VisibleTypes {
   readonly #catalog: SourceCatalog | undefined
   readonly #kept = new WeakMap<Table, Map<string, Kept>>()
 
-  constructor(catalog: SourceCatalog | undefined) {
+  readonly #views: Views
+
+  constructor(catalog: SourceCatalog | undefined, views: Views) {
     this.#catalog = catalog
+    this.#views = views
   }
 
   /** Equal versions mean equal declarations. */
   version(): number {
     return this.#catalog?.version() ?? 0
+  }
+
+  /** Why nobody knows what is declared; undefined: it is known, or was. */
+  unknown(): string | undefined {
+    return this.sources().length === 0 ? this.#catalog?.unavailable()?.reason : undefined
   }
 
   /** All declarations in force, sorted by id. */
@@ -52,19 +62,19 @@ export class VisibleTypes {
   }
 
   /** Every kind of row there is: what is compiled in, then what is declared. */
-  kinds(): readonly ResourceDescriptor[] {
-    return [...resources, ...this.sources()]
+  kinds(): readonly RowKind[] {
+    return [...kinds, ...this.sources()]
   }
 
   /** What a kind is called: one that is compiled in has another name where a MetricSource took its own. */
-  nameOf({ access, typeName }: ResourceDescriptor): string {
+  nameOf({ access, typeName }: RowKind): string {
     return access !== 'declared' && this.#isTaken(typeName) ? `core/${typeName}` : typeName
   }
 
   /** Each type once, by name, with its declarations: of several the first counts. */
-  types(): ReadonlyMap<string, readonly [ResourceDescriptor, ...ResourceDescriptor[]]> {
+  types(): ReadonlyMap<string, readonly [RowKind, ...RowKind[]]> {
     const names = new Set(this.kinds().map((kind) => this.nameOf(kind)))
-    const types = new Map<string, readonly [ResourceDescriptor, ...ResourceDescriptor[]]>()
+    const types = new Map<string, readonly [RowKind, ...RowKind[]]>()
     for (const name of [...names].sort()) {
       const [first, ...others] = this.ofType(name)
       if (first) types.set(name, [first, ...others])
@@ -73,26 +83,45 @@ export class VisibleTypes {
   }
 
   /** The declarations of a type name, sorted by id; what is compiled in answers to `core/<name>` as well. */
-  ofType(name: string): readonly ResourceDescriptor[] {
+  ofType(name: string): readonly RowKind[] {
     const declared = this.declaredAs(name)
     if (declared.length > 0) return declared
-    const compiledIn = resourceNamed(name)
+    const compiledIn = kindNamed(name)
     return compiledIn ? [compiledIn] : []
   }
 
-  /** @returns undefined where the type is denied on this cluster: there it does not exist */
-  on(sight: Sight, cluster: ClusterState, source: ResourceDescriptor): VisibleType | undefined {
-    const resource = this.standard(source)
-    const custom = resource ? sight.resource(cluster, resource) : sight.custom(cluster, source.typeName)
-    if (custom.result === 'deny') return undefined
-    return new VisibleType(cluster, source, this.nameOf(source), custom, (rows) =>
-      this.#left(rows, sight, custom, cluster, source),
-    )
+  /**
+   * What a word means, in any case: the name of a type, else the singular or a short name of what is compiled in. A type that is
+   * denied on all of the clusters takes neither of these: whether it is declared is not told.
+   */
+  meant(word: string, accessView: AccessView, clusters: readonly ClusterState[]): readonly RowKind[] {
+    const asked = word.toLowerCase()
+    const named = [word, asked].map((name) => this.ofType(name)).find(({ length }) => length > 0) ?? []
+    const isSeen = (kind: RowKind) => clusters.some((cluster) => this.on(accessView, cluster, kind) !== undefined)
+    if (named.length > 0 && (accessView.administrator || named.some(isSeen))) return named
+    const others = kinds.filter((kind) => kind.typeName !== asked && namesOf(kind).includes(asked))
+    return others.length > 0 ? others : named
   }
 
-  /** As access looks at a kind that is compiled in; undefined: a MetricSource declares it. */
-  standard({ access, typeName }: ResourceDescriptor): StandardResource | undefined {
-    return access === 'declared' ? undefined : { name: typeName, rule: access, isTaken: this.#isTaken(typeName) }
+  /** @returns undefined where the type is denied on this cluster: there it does not exist */
+  on(accessView: AccessView, cluster: ClusterState, source: RowKind): VisibleType | undefined {
+    const name = this.nameOf(source)
+    if (isSnapshotKind(source)) {
+      const visible = this.#views.of(accessView, cluster)
+      return visible && new VisibleType({ cluster, source, name, ...snapshotsOn(visible, source) })
+    }
+    const resource = this.standard(source)
+    const custom = resource ? accessView.resource(cluster, resource) : accessView.custom(cluster, source.typeName)
+    if (custom.result === 'deny') return undefined
+    const left = (rows: Table) => this.#left(rows, accessView, custom, cluster, source)
+    return new VisibleType({ cluster, source, name, custom, state: cluster.tables.get(source.id), left })
+  }
+
+  /** As access looks at a kind with collections of its own that is compiled in; undefined: it is none. */
+  standard({ access, typeName }: RowKind): StandardResource | undefined {
+    return access === 'declared' || access === 'snapshot'
+      ? undefined
+      : { name: typeName, rule: access, isTaken: this.#isTaken(typeName) }
   }
 
   /** Where nobody knows what is declared, every name may be taken: that shows less. */
@@ -101,26 +130,33 @@ export class VisibleTypes {
     return this.#catalog.unavailable() !== undefined || this.#catalog.allOfType(typeName).length > 0
   }
 
-  #left(rows: Table, sight: Sight, custom: CustomSight, { name }: ClusterState, source: ResourceDescriptor): Kept {
-    const bySight = this.#kept.get(rows) ?? new Map<string, Kept>()
-    this.#kept.set(rows, bySight)
-    const key = JSON.stringify([sight.fingerprint, name, source.typeName])
-    const known = bySight.get(key)
+  #left(rows: Table, accessView: AccessView, custom: RowsAccessView, { name }: ClusterState, source: RowKind): Kept {
+    const byAccessView = this.#kept.get(rows) ?? new Map<string, Kept>()
+    this.#kept.set(rows, byAccessView)
+    const key = JSON.stringify([accessView.fingerprint, name, source.typeName])
+    const known = byAccessView.get(key)
     if (known?.basis.every((one, at) => one === custom.basis[at])) return known
     const made: Kept = { basis: custom.basis, ...visiblePart(rows, custom, source), sums: new WeakMap() }
-    const oldest = bySight.keys().next()
-    if (bySight.size >= maxSights && !oldest.done) bySight.delete(oldest.value)
-    bySight.set(key, made)
+    const oldest = byAccessView.keys().next()
+    if (byAccessView.size >= maxAccessViews && !oldest.done) byAccessView.delete(oldest.value)
+    byAccessView.set(key, made)
     return made
   }
 }
 
-/** Looks at the columns: one item serves all rows, because a sight keeps nothing of it. */
-function visiblePart(rows: Table, custom: CustomSight, source: ResourceDescriptor): Pick<Kept, 'places' | 'rows'> {
+/** What people type for a kind: plural, singular, short names. */
+export const namesOf = ({ typeName, singular, shortNames = [] }: RowKind): string[] => [
+  typeName,
+  ...(singular === undefined ? [] : [singular]),
+  ...shortNames,
+]
+
+/** Looks at the columns: one item serves all rows, because a accessView keeps nothing of it. */
+function visiblePart(rows: Table, custom: RowsAccessView, source: RowKind): Pick<Kept, 'places' | 'rows'> {
   const { fields } = rows
   const columns = fields.map((field) => rows.column(field))
   const values: Record<string, JsonValue> = Object.create(null) // a field may be called __proto__
-  const item: { -readonly [K in keyof CustomItem]: CustomItem[K] } = { name: '', values }
+  const item: { -readonly [K in keyof RowItem]: RowItem[K] } = { name: '', values }
   const places: number[] = []
   for (let place = 0; place < rows.size; place++) {
     item.name = source.rowName(rows.nameAt(place))
@@ -133,43 +169,54 @@ function visiblePart(rows: Table, custom: CustomSight, source: ResourceDescripto
 }
 
 /** A row that may be seen does not name a node that may not. */
-function withoutHiddenNames(rows: Table, { showsNode }: CustomSight, { columns }: ResourceDescriptor): Table {
+function withoutHiddenNames(rows: Table, { showsNode }: RowsAccessView, { columns }: RowKind): Table {
   const naming = columns.filter(({ refersTo }) => refersTo === 'node')
   if (!showsNode) return rows
   const seen = (value: JsonValue): JsonValue => (typeof value === 'string' && showsNode(value) ? value : null)
   return naming.reduce((table, { name }) => table.map(name, seen), rows)
 }
 
-/** One type on one cluster, for one sight. */
+interface VisibleTypeParts {
+  readonly cluster: ClusterState
+  readonly source: RowKind
+  readonly name: string
+  readonly custom: RowsAccessView
+  readonly state: RowsState | undefined
+  /** what policies leave of the rows; absent: that is what `state` holds */
+  readonly left?: (rows: Table) => Kept
+  /** how many rows that is, without making them */
+  readonly count?: number
+}
+
+/** Over all rows of a state, or a part of them that is left; as long as these live. */
+const sumsKnown = new WeakMap<RowsState | Kept, WeakMap<RowKind, SumsOfNothing>>()
+
+/** One type on one cluster, for one accessView. */
 export class VisibleType {
   readonly cluster: ClusterState
-  readonly source: ResourceDescriptor
+  readonly source: RowKind
   /** what the type is called here */
   readonly name: string
-  readonly custom: CustomSight
+  readonly custom: RowsAccessView
   /** undefined: nothing was collected so far */
-  readonly state: CustomState | undefined
-  readonly #left: (rows: Table) => Kept
+  readonly state: RowsState | undefined
+  readonly #left: ((rows: Table) => Kept) | undefined
+  readonly #count: number | undefined
   #part: Kept | undefined
 
-  constructor(
-    cluster: ClusterState,
-    source: ResourceDescriptor,
-    name: string,
-    custom: CustomSight,
-    left: (rows: Table) => Kept,
-  ) {
+  constructor({ cluster, source, name, custom, state, left, count }: VisibleTypeParts) {
     this.cluster = cluster
     this.source = source
     this.name = name
     this.custom = custom
-    this.state = cluster.custom.get(source.id)
-    this.#left = left
+    this.state = state
+    this.#left = custom.whole ? undefined : left
+    this.#count = count
   }
 
   /** All rows, also those that are hidden: only for looking up what stands at visible places. */
   get rows(): Table {
-    return this.custom.whole ? this.#all : this.#seen.rows
+    return this.#seen?.rows ?? this.#all
   }
 
   get #all(): Table {
@@ -178,38 +225,52 @@ export class VisibleType {
 
   /** Where the rows are that may be seen; undefined: all of them. */
   get places(): readonly number[] | undefined {
-    return this.custom.whole ? undefined : this.#seen.places
+    return this.#seen?.places
   }
 
   /** As of the first question: whoever asks holds this for one answer. */
-  get #seen(): Kept {
-    this.#part ??= this.#left(this.#all)
+  get #seen(): Kept | undefined {
+    this.#part ??= this.#left?.(this.#all)
     return this.#part
   }
 
   /** Rows that may be seen. */
   get count(): number {
-    return this.places?.length ?? this.#all.size
+    return this.#count ?? this.places?.length ?? this.#all.size
   }
 
   /** Where this row is, if it may be seen; -1 where it may not, or is not. */
   placeOf(namespace: string, name: string): number {
     const place = this.#all.indexOf(namespace, name)
-    if (place < 0 || this.custom.whole) return place
+    if (place < 0 || !this.#left) return place
     const row = this.#all.row(place)
     return this.custom.shows({ ...row, name: this.source.rowName(row.name) }) ? place : -1
   }
 
   /**
-   * Over what may be seen, unless the declaration says that everybody gets the whole numbers. Which of the two depends on
+   * As stored and documented, a sum of nothing is 0. Over what may be seen, unless the declaration says that everybody gets the whole numbers. Which of the two depends on
    * policies and declaration alone: a hidden row must not show by how a number was made.
    * @returns null where measurements may not be seen
    */
   get aggregations(): Aggregations | null {
-    return this.#shown(() => (this.custom.whole ? (this.state?.aggregations ?? {}) : this.#summed()))
+    return this.#shown(() => this.#summed() ?? this.state?.aggregations ?? {})
   }
 
-  /** The same, over these of the rows that may be seen. */
+  /** As people are told: null for a sum of nothing that was read. */
+  get knownAggregations(): Aggregations | null {
+    const { aggregations, state } = this
+    const { aggregations: infos } = this.source
+    if (!aggregations || !state || !infos.some((one) => one.function === 'sum' && hasZero(aggregations[one.name])))
+      return aggregations
+    const part = this.source.filterAggregations ? this.#seen : undefined
+    const known = sumsKnown.get(part ?? state) ?? new WeakMap<RowKind, SumsOfNothing>()
+    sumsKnown.set(part ?? state, known)
+    const nothing = known.get(this.source) ?? this.source.sumsOfNothing(part ? part.rows.only(part.places) : this.#all)
+    known.set(this.source, nothing)
+    return withoutSumsOfNothing(aggregations, nothing)
+  }
+
+  /** The same as stored, over these of the rows that may be seen. */
   aggregationsOver(places: readonly number[]): Aggregations | null {
     return this.#shown(() => this.source.aggregate(this.rows.only(places.toSorted((left, right) => left - right))))
   }
@@ -224,8 +285,8 @@ export class VisibleType {
     )
   }
 
-  #summed(): Aggregations {
-    if (!this.state) return {}
+  #summed(): Aggregations | undefined {
+    if (!this.state || !this.#seen) return undefined
     const { rows, places, sums } = this.#seen
     const known = sums.get(this.source)
     if (known) return known
@@ -234,9 +295,28 @@ export class VisibleType {
     return made
   }
 
-  /** From when on what is known is of the past: three intervals were missed. Infinity where nothing is known. */
   get staleAt(): number {
-    const { freshness } = this.state ?? { freshness: null }
-    return freshness ? freshness.observedAt + 3 * this.source.collection.intervalMs : Number.POSITIVE_INFINITY
+    return rowsStaleAt(this.source, this.cluster)
   }
+
+  /** time between two collections here */
+  get intervalMs(): number {
+    return paceOf(this.source, this.cluster).intervalMs
+  }
+}
+
+/** Time between two collections on a cluster, and the age at which what is known is of the past, ms. */
+function paceOf(source: RowKind, cluster: ClusterState) {
+  const own = source.collection.intervalMs
+  if (source.access === 'declared') return { intervalMs: own, staleAfterMs: 3 * own }
+  // What is compiled in is read with the rounds, if not with every one.
+  const intervalMs = Math.max(readIntervalMs(cluster, isSnapshotKind(source) ? source.type : undefined), own)
+  return { intervalMs, staleAfterMs: Math.max(staleAfterMs(cluster), 3 * intervalMs) }
+}
+
+/** From when on what is known of a kind is of the past: three intervals were missed. Infinity where nothing is known. */
+export function rowsStaleAt(kind: RowKind, cluster: ClusterState): number {
+  const known = isSnapshotKind(kind) ? cluster.parts[kind.type] : cluster.tables.get(kind.id)
+  if (!known?.freshness) return Number.POSITIVE_INFINITY
+  return known.freshness.observedAt + paceOf(kind, cluster).staleAfterMs
 }

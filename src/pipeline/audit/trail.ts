@@ -12,6 +12,7 @@ const MAX_WAITING = 10_000
 const DEFAULT_FILE_BYTES = 64 * 2 ** 20
 const DEFAULT_STREAM_ENTRIES = 100_000
 
+/** Where accesses are written down. */
 export interface AuditOptions {
   readonly config: AuditConfig
   /** for `config.stream` */

@@ -29,6 +29,7 @@ export interface AuditTrail extends AsyncDisposable {
   flush(): Promise<void>
 }
 
+/** Which accesses are written down, and where to. */
 export interface AuditConfig {
   /** `denials` (default) or every access */
   readonly level: 'off' | 'denials' | 'all'
@@ -44,6 +45,7 @@ export interface AuditConfig {
   readonly stream?: { readonly key: string; readonly maxEntries?: number }
 }
 
+/** What a check of an audit file found. */
 export interface AuditVerdict {
   readonly ok: boolean
   readonly entries: number

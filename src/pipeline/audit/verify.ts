@@ -3,6 +3,7 @@ import { readHead } from './head.ts'
 import { filesOf, firstIn, readText } from './lines.ts'
 import type { AuditVerdict } from './types.ts'
 
+/** What an audit file is checked against. */
 export interface VerifyOptions {
   readonly key?: Buffer
   /** a line somebody noted elsewhere: it must be there, unchanged */

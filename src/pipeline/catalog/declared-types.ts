@@ -19,6 +19,7 @@ export interface DeclaredTypes {
   onChange(listener: () => void): () => void
 }
 
+/** The names of types that policies may use because a MetricSource declares them. */
 export function declaredTypes(catalog: SourceCatalog): DeclaredTypes {
   let wasRead = false
   return {

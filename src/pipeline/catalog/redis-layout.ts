@@ -84,6 +84,7 @@ function holdsSame(stored: string, text: string): boolean {
 function hasNote({ kind, entries }: Value, note: Readonly<Record<string, string>>): boolean {
   return (
     kind === 'hash' &&
+    entries.has('compiledAt') &&
     isDeepStrictEqual({ ...Object.fromEntries(entries), compiledAt: '' }, { ...note, compiledAt: '' })
   )
 }

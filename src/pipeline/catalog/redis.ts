@@ -19,6 +19,7 @@ import {
 } from './redis-layout.ts'
 import type { CatalogWriter, SourceCatalog } from './types.ts'
 
+/** How the MetricSources in force are followed in Redis; durations in ms. */
 export interface RedisCatalogOptions {
   readonly connection: RedisConnection
   /** how often Redis is looked at though nothing was heard, ms; default 2 s */

@@ -1,19 +1,24 @@
 import { clusterOperators, type KubeObject } from '#kube'
 import type { ClusterOperatorSnapshot, ResourceCondition } from '#model'
+import { fed, foldOf, Kept, listOf } from './fold.ts'
 import { conditions, fields, items, text } from './read.ts'
 import type { Collector } from './types.ts'
+
+const all = listOf(clusterOperators, { isOptional: true })
 
 /** The parts an OpenShift cluster is made of; absent on other clusters. */
 export const clusterOperatorCollector: Collector = {
   name: 'clusterOperators',
   types: ['clusterOperator'],
-  reads: [clusterOperators],
+  reads: [all],
   critical: false,
-  everyMs: 0,
-  async collect({ kube }, signal) {
-    if (!(await kube.serves(clusterOperators, signal))) return { absent: 'this cluster has no ClusterOperators' }
-    const found = await kube.listAll(clusterOperators, { signal })
-    return { clusterOperator: found.map(clusterOperatorSnapshot).sort((a, b) => (a.name < b.name ? -1 : 1)) }
+  open() {
+    const kept = new Kept<KubeObject>()
+    return foldOf([fed(all, kept)], () => {
+      if (!kept.isServed) return { absent: 'this cluster has no ClusterOperators' }
+      const told = kept.values().map(clusterOperatorSnapshot)
+      return { clusterOperator: told.sort((a, b) => (a.name < b.name ? -1 : 1)) }
+    })
   },
 }
 

@@ -1,50 +1,40 @@
-import { clusterVersions, isKubeError, type KubeClient, type KubeObject, routes } from '#kube'
+import { clusterVersions, type KubeObject, type ObjectKey, type Resource, routes, type ServerVersion } from '#kube'
 import type { ClusterSnapshot } from '#model'
+import { fed, foldOf, isForbidden, Kept } from './fold.ts'
 import { conditions, type Fields, fields, instant, isFields, items, text, textOrNull } from './read.ts'
-import type { Collector } from './types.ts'
+import type { Collector, Read } from './types.ts'
 
-/** What a cluster says of itself: version, distribution, console. */
+const serverVersion: Read<ServerVersion> = { verbs: [], one: (kube, signal) => kube.version(signal) }
+const clusterVersion = oneOf(clusterVersions, { name: 'version' })
+const consoleRoute = oneOf(routes, { name: 'console', namespace: 'openshift-console' })
+
+function oneOf(resource: Resource, key: ObjectKey): Read<KubeObject> {
+  return { resource, verbs: ['get', 'list'], isOptional: true, one: (kube, signal) => kube.get(resource, key, signal) }
+}
+
+/** What a cluster says of itself: version, distribution, console. What we may not see of it leaves the rest worth showing. */
 export const clusterCollector: Collector = {
   name: 'cluster',
   types: ['cluster'],
-  reads: [clusterVersions, routes],
+  reads: [serverVersion, clusterVersion, consoleRoute],
   critical: false,
-  everyMs: 0,
-  async collect({ kube }, signal) {
-    const isOpenShift = await kube.serves(clusterVersions, signal)
-    if (!isOpenShift) return { cluster: [{ ...blank(kube.endpoint), ...(await plainVersion(kube, signal)) }] }
-    const [version, route] = await Promise.all([
-      readable(kube.get(clusterVersions, { name: 'version' }, signal)),
-      readable(kube.get(routes, { name: 'console', namespace: 'openshift-console' }, signal)),
-    ])
-    const known = version ? openShiftVersion(version) : await plainVersion(kube, signal)
-    return {
-      cluster: [
-        {
-          ...blank(kube.endpoint),
-          ...known,
-          distribution: 'openshift' as const,
-          platform: 'OpenShift',
-          consoleUrl: consoleUrl(route, kube.endpoint),
-        },
-      ],
-    }
+  open({ endpoint }) {
+    const server = new Kept<ServerVersion>(() => true)
+    const [version, route] = [new Kept<KubeObject>(isForbidden), new Kept<KubeObject>(isForbidden)]
+    const feds = [fed(serverVersion, server), fed(clusterVersion, version), fed(consoleRoute, route)]
+    return foldOf(feds, () => {
+      const [openShift] = version.values()
+      if (!openShift && server.error) throw server.error
+      const [plain] = server.values()
+      const known = openShift
+        ? openShiftVersion(openShift)
+        : { version: textOrNull(plain?.gitVersion), platform: textOrNull(plain?.platform) }
+      if (!version.isServed) return { cluster: [{ ...blank(endpoint), ...known }] }
+      const consoleAt = consoleUrl(route.values()[0], endpoint)
+      const openShiftFacts = { distribution: 'openshift' as const, platform: 'OpenShift', consoleUrl: consoleAt }
+      return { cluster: [{ ...blank(endpoint), ...known, ...openShiftFacts }] }
+    })
   },
-}
-
-/** The object; undefined where it does not exist or we may not see it: the rest is worth showing without it. */
-async function readable(object: Promise<KubeObject | undefined>): Promise<KubeObject | undefined> {
-  try {
-    return await object
-  } catch (error) {
-    if (isKubeError(error, 'forbidden') || isKubeError(error, 'not_found')) return undefined
-    throw error
-  }
-}
-
-async function plainVersion(kube: KubeClient, signal: AbortSignal): Promise<Partial<ClusterSnapshot>> {
-  const { gitVersion, platform } = await kube.version(signal)
-  return { version: textOrNull(gitVersion), platform: textOrNull(platform) }
 }
 
 function blank(apiUrl: string): ClusterSnapshot {

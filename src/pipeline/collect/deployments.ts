@@ -1,20 +1,24 @@
-import { type DeploymentFacts, deployments } from '#kube'
+import { deploymentFacts, deployments, type KubeObject } from '#kube'
 import type { DeploymentSnapshot } from '#model'
+import { fed, foldOf, Kept, listOf } from './fold.ts'
 import type { Collector } from './types.ts'
+
+/** Shared with whoever wants deployments as well. */
+export const allDeployments = listOf(deployments)
 
 /** Deployments of one cluster, as numbers of replicas. */
 export const deploymentCollector: Collector = {
   name: 'deployments',
   types: ['deployment'],
-  reads: [deployments],
+  reads: [allDeployments],
   critical: false,
-  everyMs: 0,
-  async collect({ kube }, signal) {
-    const found = await kube.listAll(deployments, { signal })
-    return { deployment: found.map(deploymentSnapshot) }
+  open() {
+    const kept = new Kept<KubeObject>()
+    return foldOf([fed(allDeployments, kept)], () => ({ deployment: kept.values().map(deploymentSnapshot) }))
   },
 }
 
-export function deploymentSnapshot(facts: DeploymentFacts): DeploymentSnapshot {
+export function deploymentSnapshot(object: KubeObject): DeploymentSnapshot {
+  const facts = deploymentFacts(object)
   return { ...facts, name: `${facts.namespace}/${facts.name}` }
 }

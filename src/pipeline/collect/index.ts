@@ -1,10 +1,12 @@
 /**
- * Functions from a cluster to snapshots, and the round that runs them.
+ * From objects of a cluster to snapshots and rows, and the rounds in which that is done.
  *
- *   KubeClient → collectRound: connection test → all collectors at once → Batch (a part per type, or a failure)
+ *   KubeClient → Rounds: connection test → all reads at once → folds of the collectors → Batch (a part per type, rows by kind, or a failure)
+ *              → CollectorLoop: one collector by its own times → its reads → its fold ⇄ watches → Batch (a step: rows)
  *
- * A collector declares what it reads; the role a member must grant is generated from that. The same collectors run inside
- * the hub (pull) and beside a cluster (push). Absent, empty, forbidden and unreachable stay four values.
+ * A collector declares what it reads and opens a fold, which is fed by events: those of a list that is polled, or of a watch.
+ * One read feeds every collector that names it; the role a member must grant is generated from the reads. Rounds and loops
+ * are those of the hub (pull) and of an agent beside a cluster (push). Absent, empty, forbidden and unreachable stay four values.
  */
 import { clusterCollector } from './cluster.ts'
 import { clusterOperatorCollector } from './cluster-operators.ts'
@@ -24,8 +26,18 @@ export const collectors: readonly Collector[] = [
   clusterOperatorCollector,
 ]
 
+export { collectOne } from './collect-one.ts'
+export { saidOf } from './collection.ts'
+export { CollectorLoop, type CollectorLoopOptions, type SourceStatus } from './collector-loop.ts'
+export { allDeployments } from './deployments.ts'
+export { fed, foldOf, isForbidden, listOf, type Taker } from './fold.ts'
 export { clusterRoleFor, memberRoleYaml, type RoleRule } from './member-role.ts'
+export { allPods } from './nodes.ts'
 export { requestsOf } from './pod-requests.ts'
+export { Pulses } from './pulses.ts'
 export { fields, instant, items, text, textMap } from './read.ts'
-export { collectRound, failureOf, type RoundOptions, roundLimitMs } from './round.ts'
-export type { CollectContext, Collected, Collector, Reads } from './types.ts'
+export { collectRound, failureOf, type RoundOptions, silentRound } from './round.ts'
+export { Rounds } from './rounds.ts'
+export { nextOnGrid } from './schedule.ts'
+export { batchesOf } from './steps.ts'
+export type { Collected, Collector, Fold, FoldContext, OwnCollector, Read, ReadEvent, Times } from './types.ts'

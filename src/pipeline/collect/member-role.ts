@@ -1,5 +1,5 @@
 import { stringify } from 'yaml'
-import type { Collector } from './types.ts'
+import type { Resource } from '#kube'
 
 /** One rule of a ClusterRole. */
 export interface RoleRule {
@@ -8,13 +8,20 @@ export interface RoleRule {
   readonly verbs: readonly string[]
 }
 
+/** Whatever reads of a cluster. */
+interface Reader {
+  readonly reads: readonly { readonly resource?: Pick<Resource, 'group' | 'plural'> }[]
+}
+
 /**
  * The least a member must allow for these collectors to work: `get` and `list` of exactly what they read. The connection
  * test lists namespaces, with or without the collector of that name.
  */
-export function clusterRoleFor(collectors: readonly Pick<Collector, 'reads'>[]): readonly RoleRule[] {
+export function clusterRoleFor(collectors: readonly Reader[]): readonly RoleRule[] {
   const byGroup = new Map<string, Set<string>>([['', new Set(['namespaces'])]])
-  for (const { group, plural } of collectors.flatMap(({ reads }) => reads)) {
+  for (const { resource } of collectors.flatMap(({ reads }) => reads)) {
+    if (!resource) continue
+    const { group, plural } = resource
     byGroup.set(group, (byGroup.get(group) ?? new Set()).add(plural))
   }
   return [...byGroup]
@@ -23,7 +30,7 @@ export function clusterRoleFor(collectors: readonly Pick<Collector, 'reads'>[]):
 }
 
 /** ServiceAccount, ClusterRole, binding and token Secret for a member, ready for `kubectl apply`. */
-export function memberRoleYaml(collectors: readonly Pick<Collector, 'reads'>[]): string {
+export function memberRoleYaml(collectors: readonly Reader[]): string {
   const name = 'clusterpulse-reader'
   const namespace = 'clusterpulse'
   const rbac = 'rbac.authorization.k8s.io'

@@ -1,15 +1,19 @@
-import { namespaces } from '#kube'
+import { type NamespaceFacts, namespaces } from '#kube'
+import { fed, foldOf, Kept, listOf } from './fold.ts'
 import type { Collector } from './types.ts'
+
+const all = listOf(namespaces)
 
 /** Namespaces of one cluster: name, phase, age, labels. */
 export const namespaceCollector: Collector = {
   name: 'namespaces',
   types: ['namespace'],
-  reads: [namespaces],
+  reads: [all],
   critical: false,
-  everyMs: 0,
-  async collect({ kube }, signal) {
-    const found = await kube.listAll(namespaces, { signal })
-    return { namespace: found.map((namespace) => ({ ...namespace, labels: { ...namespace.labels } })) }
+  open() {
+    const kept = new Kept<NamespaceFacts>()
+    return foldOf([fed(all, kept)], () => ({ namespace: kept.values().map(snapshot) }))
   },
 }
+
+const snapshot = (facts: NamespaceFacts) => ({ ...facts, labels: { ...facts.labels } })

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { type KubeObject, nodes } from '#kube'
 import type { NodeSnapshot, PodSummary } from '#model'
 import { nodeCollector, readiness, rolesOf } from './nodes.ts'
+import { collectOnce } from './testing/collect-once.ts'
 import { type FakeCluster, fakeCluster, kubeError } from './testing/fake-cluster.ts'
 
 /** Shape of a node of Kubernetes 1.33, trimmed. */
@@ -63,8 +64,7 @@ const usage = (name: string, cpu: string, memory: string): KubeObject => ({
 })
 
 async function collect(cluster: FakeCluster, onMalformed?: (text: string) => void) {
-  const context = { kube: fakeCluster(cluster), now: 0, ...(onMalformed && { onMalformed }) }
-  const result = await nodeCollector.collect(context, new AbortController().signal)
+  const result = await collectOnce(nodeCollector, fakeCluster(cluster), onMalformed)
   if ('absent' in result) throw new Error('nodes are never absent')
   return { node: result.node as readonly NodeSnapshot[], pods: (result.podSummary as readonly PodSummary[])[0]! }
 }

@@ -1,62 +1,49 @@
-import { isKubeError, type KubeClient, type NodeFacts, nodeMetrics, nodes, pods } from '#kube'
+import { isKubeError, type KubeObject, type NodeFacts, nodeMetrics, nodes, podFacts, pods } from '#kube'
 import { type NodeSnapshot, parseBytes, parseQuantity, type ResourceAmounts } from '#model'
-import { measuredUsage, type Used } from './node-metrics.ts'
+import { fed, foldOf, isForbidden, Kept, listOf, type Taker } from './fold.ts'
+import { type Used, usedBy } from './node-metrics.ts'
 import { type NodeLoad, PodSums } from './pod-sums.ts'
-import type { Collector, Refused } from './types.ts'
+import type { Collector } from './types.ts'
+
+const allNodes = listOf(nodes)
+/** Shared with whoever wants pods as well. */
+export const allPods = listOf(pods)
+const measured = listOf(nodeMetrics, { isOptional: true })
 
 /**
- * Nodes of one cluster with the sums of their pods, and the pods of the whole cluster. Paged lists, no watch: time is
- * linear in pods, memory in nodes and namespaces. Without nodes a cluster is not known, so the round fails without them. Where
- * only one of both may be read the other says so: nodes without their pods have no sums, which is not 0.
+ * Nodes of one cluster with the sums of their pods, and the pods of the whole cluster: memory is linear in nodes and namespaces.
+ * Without nodes a cluster is not known, so the round fails without them. Where only one of both may be read the other says so:
+ * nodes without their pods have no sums, which is not 0. A metrics server that is missing, refuses or fails leaves nodes without
+ * usage, never without themselves.
  */
 export const nodeCollector: Collector = {
   name: 'nodes',
   types: ['node', 'podSummary'],
-  reads: [nodes, pods, nodeMetrics],
+  reads: [allNodes, allPods, measured],
   critical: true,
-  everyMs: 0,
-  async collect({ kube, onMalformed }, signal) {
-    const [found, sums, usage] = await Promise.all([
-      unlessRefused(kube.listAll(nodes, { signal })),
-      unlessRefused(podSums(kube, onMalformed, signal)),
-      measuredUsage(kube, signal),
-    ])
-    const load = (name: string) => ('refused' in sums ? unread : sums.node(name))
-    return {
-      node:
-        'refused' in found
-          ? found
-          : found.map((node) => nodeSnapshot(node, load(node.name), usage.get(node.name), onMalformed)),
-      podSummary: 'refused' in sums ? sums : [sums.summary()],
-    }
+  open({ onMalformed }) {
+    const found = new Kept<NodeFacts>(isForbidden)
+    const sums = new PodSums(onMalformed)
+    const usage = new Kept<KubeObject>((error) => isKubeError(error))
+    return foldOf([fed(allNodes, found), fed(allPods, factsInto(sums)), fed(measured, usage)], () => {
+      const used = usedBy(usage.values())
+      const load = (name: string) => (sums.error ? unread : sums.node(name))
+      const snapshot = (node: NodeFacts) => nodeSnapshot(node, load(node.name), used.get(node.name), onMalformed)
+      return {
+        node: found.error ? { refused: found.error } : found.values().map(snapshot),
+        podSummary: sums.error ? { refused: sums.error } : [sums.summary()],
+      }
+    })
   },
 }
 
+const factsInto = (sums: PodSums): Taker<KubeObject> => ({
+  reset: () => sums.reset(),
+  changed: (before, after) => sums.changed(before && podFacts(before), after && podFacts(after)),
+  failed: (error) => sums.failed(error),
+})
+
 const unread = { pods: null, requested: null }
-
-function unlessRefused<T>(reading: Promise<T>): Promise<T | Refused> {
-  return reading.catch((error: unknown) => {
-    if (isKubeError(error, 'forbidden')) return { refused: error }
-    throw error
-  })
-}
-
-/** A list may expire between two pages (a slow cluster, a compacted store): then it is added up anew, twice at most. */
-async function podSums(
-  kube: KubeClient,
-  onMalformed: ((text: string) => void) | undefined,
-  signal: AbortSignal,
-): Promise<PodSums> {
-  for (let attempt = 0; ; attempt++) {
-    const sums = new PodSums(onMalformed)
-    try {
-      for await (const page of kube.list(pods, { signal })) for (const pod of page.items) sums.add(pod)
-      return sums
-    } catch (error) {
-      if (attempt === 2 || !isKubeError(error, 'expired')) throw error
-    }
-  }
-}
 
 const ROLE = 'node-role.kubernetes.io/'
 

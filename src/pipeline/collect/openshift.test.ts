@@ -5,11 +5,12 @@ import { clusterOperatorCollector, clusterOperatorSnapshot } from './cluster-ope
 import { deploymentCollector } from './deployments.ts'
 import { namespaceCollector } from './namespaces.ts'
 import { csvFacts, operatorCollector } from './operators.ts'
+import { collectOnce } from './testing/collect-once.ts'
 import { type FakeCluster, fakeCluster, kubeError } from './testing/fake-cluster.ts'
 import type { Collector } from './types.ts'
 
 const collect = (collector: Collector, objects: NonNullable<FakeCluster['objects']>) =>
-  collector.collect({ kube: fakeCluster({ objects }), now: 0 }, new AbortController().signal)
+  collectOnce(collector, fakeCluster({ objects }))
 
 /** Shape of OpenShift 4.17 objects, trimmed. */
 const clusterVersion: KubeObject = {

@@ -1,5 +1,6 @@
 import { clusterServiceVersions, type KubeObject, type Resource, subscriptions } from '#kube'
 import type { OperatorSnapshot } from '#model'
+import { fed, foldOf, Kept, listOf } from './fold.ts'
 import { fields, instant, isFields, items, text, textMap } from './read.ts'
 import type { Collector } from './types.ts'
 
@@ -20,8 +21,12 @@ export interface CsvFacts {
 }
 
 // Projected while a page is read: icons and examples must not be held, and they make up nearly all of these objects.
-const csvs = projected(clusterServiceVersions, csvFacts)
-const subscribed = projected(subscriptions, subscriptionFacts)
+const subscribed = listOf(projected(subscriptions, subscriptionFacts), { isOptional: true })
+const csvs = listOf(projected(clusterServiceVersions, csvFacts), {
+  isOptional: true,
+  labelSelector: '!olm.copiedFrom',
+  pageSize: 50,
+})
 
 function projected<T>(resource: Resource, fromJson: (object: KubeObject) => T): Resource<T> {
   const { group, version, plural, kind, namespaced } = resource
@@ -35,18 +40,17 @@ function projected<T>(resource: Resource, fromJson: (object: KubeObject) => T): 
 export const operatorCollector: Collector = {
   name: 'operators',
   types: ['operator'],
-  reads: [subscriptions, clusterServiceVersions],
+  reads: [subscribed, csvs],
   critical: false,
-  everyMs: 300_000,
-  async collect({ kube }, signal) {
-    if (!(await kube.serves(subscriptions, signal))) return { absent: 'OLM is not installed on this cluster' }
-    const all = await kube.listAll(subscribed, { signal })
-    const wanted = all.filter(({ installedCsv }) => installedCsv !== '')
-    if (wanted.length === 0) return { operator: [] }
-    const found = new Map<string, CsvFacts>()
-    const pages = { labelSelector: '!olm.copiedFrom', pageSize: 50, signal }
-    for (const csv of await kube.listAll(csvs, pages)) if (csv) found.set(`${csv.namespace}/${csv.name}`, csv)
-    return { operator: operatorSnapshots(wanted, found) }
+  everyMs: ({ operatorScanIntervalMs }) => operatorScanIntervalMs,
+  open() {
+    const [wanted, installed] = [new Kept<SubscriptionFacts>(), new Kept<CsvFacts | null>()]
+    return foldOf([fed(subscribed, wanted), fed(csvs, installed)], () => {
+      if (!wanted.isServed) return { absent: 'OLM is not installed on this cluster' }
+      const found = new Map<string, CsvFacts>()
+      for (const csv of installed.values()) if (csv) found.set(`${csv.namespace}/${csv.name}`, csv)
+      return { operator: operatorSnapshots(wanted.values(), found) }
+    })
   },
 }
 

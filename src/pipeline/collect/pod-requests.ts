@@ -21,11 +21,24 @@ export function requestsOf(pod: PodRequests, onMalformed: (text: string) => void
   }
 }
 
+/** Pods of a cluster ask for the same few amounts again and again. */
+const known = new Map<string, number>()
+const MAX_KNOWN = 4096
+
+function quantityOf(written: string): number | undefined {
+  const value = known.get(written)
+  if (value !== undefined) return value
+  if (known.size >= MAX_KNOWN) known.clear()
+  const parsed = parseQuantity(written)
+  if (parsed !== undefined) known.set(written, parsed)
+  return parsed
+}
+
 function amount(pod: PodRequests, resource: 'cpu' | 'memory', onMalformed: (text: string) => void): number {
   const read = (requests: { readonly cpu: string; readonly memory: string } | null) => {
     const written = requests?.[resource] ?? ''
     if (written === '') return 0
-    const value = parseQuantity(written)
+    const value = quantityOf(written)
     if (value === undefined) onMalformed(written)
     return value ?? 0
   }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type KubeObject, type PodFacts, pods } from '#kube'
+import { type KubeObject, type PodFacts, podFacts } from '#kube'
 import { requestsOf } from './pod-requests.ts'
 import { type PodLoad, PodSums } from './pod-sums.ts'
 
@@ -77,16 +77,26 @@ describe('requestsOf', () => {
       },
       status: { phase: 'Running' },
     }
-    const facts = pods.fromJson?.(pod)
-    expect(requestsOf(facts!, never)).toEqual({ cpuCores: 0.36, memoryBytes: 64 * 2 ** 20 })
+    expect(requestsOf(podFacts(pod), never)).toEqual({ cpuCores: 0.36, memoryBytes: 64 * 2 ** 20 })
   })
+})
+
+const anyPod = fc.record({
+  namespace: fc.constantFrom('a', 'b', 'c'),
+  nodeName: fc.constantFrom('', 'n1', 'n2'),
+  phase: fc.constantFrom('Running', 'Pending', 'Failed', 'Succeeded', 'Unknown', ''),
+  containers: fc.array(
+    fc.record({ cpu: fc.constantFrom('', '100m', '3', '1n'), memory: fc.constantFrom('', '1Mi', '5k') }),
+    { maxLength: 3 },
+  ),
 })
 
 describe('PodSums', () => {
   it('counts phases per node, per namespace and over all, and requests of pods that are not finished', () => {
     const sums = new PodSums()
     const containers = [asks('1', '1Gi')]
-    for (const phase of ['Running', 'Pending', 'Unknown', 'Succeeded', 'Failed']) sums.add(aPod({ phase, containers }))
+    for (const phase of ['Running', 'Pending', 'Unknown', 'Succeeded', 'Failed'])
+      sums.changed(undefined, aPod({ phase, containers }))
     expect(sums.node('n1')).toEqual({
       pods: { total: 5, running: 1, pending: 1, failed: 1, succeeded: 1, unknown: 1 },
       requested: { cpuCores: 3, memoryBytes: 3 * 2 ** 30 },
@@ -100,35 +110,54 @@ describe('PodSums', () => {
 
   it('counts pods without a node in the cluster but on no node', () => {
     const sums = new PodSums()
-    sums.add(aPod({ nodeName: '', phase: 'Pending', containers: [asks('1')] }))
-    sums.add(aPod({ nodeName: '', phase: 'Failed' }))
+    sums.changed(undefined, aPod({ nodeName: '', phase: 'Pending', containers: [asks('1')] }))
+    sums.changed(undefined, aPod({ nodeName: '', phase: 'Failed' }))
     expect(sums.summary()).toMatchObject({ counts: { total: 2, pending: 1, failed: 1 }, unscheduled: 1 })
     expect(sums.node('')).toEqual(sums.node('elsewhere'))
   })
 
+  it('is at nothing again, not below it, when what was asked for is gone', () => {
+    const sums = new PodSums()
+    const [some, more] = ['300m', '600m'].map((cpu) => aPod({ containers: [asks(cpu)] }))
+    sums.changed(undefined, aPod())
+    for (const pod of [some, more]) sums.changed(undefined, pod)
+    for (const pod of [some, more]) sums.changed(pod, undefined)
+    expect(sums.node('n1').requested).toEqual({ cpuCores: 0, memoryBytes: 0 })
+  })
+
   it('comes to the same sums in whatever order the pods come, and the parts make the whole', () => {
-    const pod = fc.record({
-      namespace: fc.constantFrom('a', 'b', 'c'),
-      nodeName: fc.constantFrom('', 'n1', 'n2'),
-      phase: fc.constantFrom('Running', 'Pending', 'Failed', 'Succeeded', 'Unknown', ''),
-      containers: fc.array(
-        fc.record({ cpu: fc.constantFrom('', '100m', '3', '1n'), memory: fc.constantFrom('', '1Mi', '5k') }),
-        { maxLength: 3 },
-      ),
-    })
     fc.assert(
-      fc.property(fc.array(pod, { maxLength: 30 }), fc.nat(), (list, turn) => {
+      fc.property(fc.array(anyPod, { maxLength: 30 }), fc.nat(), (list, turn) => {
         const loads = list.map((over) => aPod(over))
         const cut = loads.length === 0 ? 0 : turn % loads.length
         const [straight, turned] = [new PodSums(), new PodSums()]
-        for (const load of loads) straight.add(load)
-        for (const load of [...loads.slice(cut), ...loads.slice(0, cut)].reverse()) turned.add(load)
+        for (const load of loads) straight.changed(undefined, load)
+        for (const load of [...loads.slice(cut), ...loads.slice(0, cut)].reverse()) turned.changed(undefined, load)
         expect(turned.summary()).toEqual(straight.summary())
         for (const node of ['n1', 'n2']) expect(turned.node(node)).toEqual(straight.node(node))
         const { counts, byNamespace } = straight.summary()
         expect(counts.total).toBe(loads.length)
         expect(counts.running + counts.pending + counts.failed + counts.succeeded + counts.unknown).toBe(counts.total)
         expect(Object.values(byNamespace).reduce((sum, { total }) => sum + total, 0)).toBe(counts.total)
+      }),
+    )
+  })
+
+  it('comes to the same sums by changes, as a watch tells them, and by a list of what is left', () => {
+    const change = fc.tuple(fc.constantFrom('a', 'b', 'c', 'd'), fc.option(anyPod, { nil: undefined }))
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 40 }), (changes) => {
+        const there = new Map<string, PodLoad>()
+        const [watched, listed] = [new PodSums(), new PodSums()]
+        for (const [name, over] of changes) {
+          const after = over && aPod(over)
+          watched.changed(there.get(name), after)
+          if (after) there.set(name, after)
+          else there.delete(name)
+        }
+        for (const load of there.values()) listed.changed(undefined, load)
+        expect(watched.summary()).toEqual(listed.summary())
+        for (const node of ['n1', 'n2']) expect(watched.node(node)).toEqual(listed.node(node))
       }),
     )
   })

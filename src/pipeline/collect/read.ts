@@ -20,6 +20,7 @@ export function items(value: unknown): readonly Fields[] {
   return Array.isArray(value) ? value.filter(isFields) : []
 }
 
+/** The value where it is a text; '' for everything else. */
 export function text(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
@@ -30,8 +31,9 @@ export function textOrNull(value: unknown): string | null {
 
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i
 
-/** ms since the Unix epoch; null where the value is no RFC 3339 time. */
+/** ms since the Unix epoch; null where the value is neither an RFC 3339 time nor a time that protobuf gave, which is in ms already. */
 export function instant(value: unknown): number | null {
+  if (typeof value === 'number') return Number.isFinite(value) ? value : null
   if (typeof value !== 'string' || !RFC3339.test(value)) return null
   const ms = Date.parse(value)
   return Number.isNaN(ms) ? null : Math.trunc(ms)

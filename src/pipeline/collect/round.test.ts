@@ -1,9 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
+import type { KubeError, KubeObject } from '#kube'
 import { parseClusterName } from '#model'
+import { type Logger, silentLogger } from '#runtime'
 import { clusterRoleFor, collectors, memberRoleYaml } from './index.ts'
+import { allPods, nodeCollector } from './nodes.ts'
 import { collectRound, type RoundOptions } from './round.ts'
+import { Rounds } from './rounds.ts'
 import { type FakeCluster, fakeCluster, kubeError } from './testing/fake-cluster.ts'
+import type { Collector } from './types.ts'
 
 const plain: NonNullable<FakeCluster['objects']> = {
   nodes: [{ metadata: { name: 'n1' } }],
@@ -18,7 +23,6 @@ function round(cluster: FakeCluster, over: Partial<RoundOptions> = {}) {
     cluster: parseClusterName('west'),
     collectors,
     source: 'pull',
-    sequence: 7,
     signal: new AbortController().signal,
     ...over,
   })
@@ -27,7 +31,7 @@ function round(cluster: FakeCluster, over: Partial<RoundOptions> = {}) {
 describe('collectRound', () => {
   it('makes one part per type of snapshot, each with its outcome', async () => {
     const batch = await round({ objects: plain })
-    expect(batch).toMatchObject({ cluster: 'west', sequence: 7, source: 'pull' })
+    expect(batch).toMatchObject({ cluster: 'west', sequence: 0, source: 'pull' })
     expect(batch.failure).toBeUndefined()
     expect(Object.fromEntries(batch.parts.map(({ type, outcome }) => [type, outcome]))).toEqual({
       node: 'complete',
@@ -155,8 +159,42 @@ describe('collectRound', () => {
     await expect(round({ objects: plain, onPage }, { signal: end.signal })).rejects.toThrow('cluster is gone')
   })
 
+  it('makes a read once that several collectors want, and lets none of them hinder the others', async () => {
+    const asked: string[] = []
+    const podNames: string[] = []
+    const names: Collector = {
+      name: 'pod names',
+      types: ['namespace'],
+      reads: [allPods],
+      critical: false,
+      open: () => ({
+        take(_, event) {
+          if (event.type === 'changed') podNames.push((event.after as KubeObject).metadata.name)
+          if (podNames.length === 2) throw new TypeError('no more of this')
+          return true
+        },
+        parts: () => ({ namespace: [] }),
+      }),
+    }
+    const pods = ['a', 'b', 'c'].map((name) => ({ metadata: { name, namespace: 'shop' } }))
+    const objects = { ...plain, pods }
+    const batch = await round(
+      { objects, onPage: (plural) => void asked.push(plural) },
+      { collectors: [nodeCollector, names] },
+    )
+    expect(asked.filter((plural) => plural === 'pods')).toEqual(['pods', 'pods'])
+    expect(batch.parts.find(({ type }) => type === 'podSummary')).toMatchObject({ items: [{ counts: { total: 3 } }] })
+    expect(podNames).toEqual(['a', 'b'])
+    expect(batch.parts.at(-1)).toMatchObject({ outcome: 'unreachable', message: 'no more of this' })
+  })
+
   it('survives a collector with a bug, and names it', async () => {
-    const broken = { ...collectors[2]!, collect: () => Promise.reject(new TypeError('x is not a function')) }
+    const broken = {
+      ...collectors[2]!,
+      open: () => {
+        throw new TypeError('x is not a function')
+      },
+    }
     const batch = await round({ objects: plain }, { collectors: [collectors[0]!, broken] })
     expect(batch.parts.at(-1)).toMatchObject({ type: 'namespace', outcome: 'unreachable', code: 'unexpected' })
   })
@@ -172,6 +210,44 @@ describe('collectRound', () => {
     }
     await round({ objects: plain, onPage }, { turn })
     expect(order).toEqual(['turn', 'read'])
+  })
+})
+
+describe('Rounds', () => {
+  it('reads again what is due, what did not get through, and what was not kept', async () => {
+    const objects: Record<string, readonly KubeObject[] | KubeError> = { ...plain, subscriptions: [] }
+    const rounds = new Rounds({ cluster: parseClusterName('west'), collectors, source: 'push', logger: silentLogger })
+    const times = { intervalMs: 30_000, timeoutMs: 5_000, operatorScanIntervalMs: 300_000 }
+    const readsOperators = async (at: number, isKept = true) => {
+      const kube = fakeCluster({ objects })
+      const batch = await rounds.collect({ kube, times, at, signal: new AbortController().signal })
+      if (isKept) rounds.kept(batch, at)
+      expect(batch.parts.some(({ type }) => type === 'node')).toBe(true)
+      return batch.parts.some(({ type }) => type === 'operator')
+    }
+    expect(await readsOperators(0, false)).toBe(true)
+    objects.subscriptions = kubeError('server')
+    expect(await readsOperators(30_000)).toBe(true)
+    objects.subscriptions = []
+    expect(await readsOperators(60_000)).toBe(true)
+    expect(await readsOperators(344_000)).toBe(false)
+    expect(await readsOperators(346_000), 'the round nearest to its time').toBe(true)
+  })
+
+  it('names a few of the quantities that could not be read, cut', async () => {
+    const capacity = { cpu: 'x'.repeat(100) }
+    const nodes = Array.from({ length: 9 }, (_, i) => ({
+      metadata: { name: `n${i}` },
+      status: { capacity: { cpu: `${i}-${capacity.cpu}` } },
+    }))
+    const warned: unknown[] = []
+    const logger = { ...silentLogger, warn: (facts: unknown) => warned.push(facts) } as unknown as Logger
+    const rounds = new Rounds({ cluster: parseClusterName('west'), collectors, source: 'pull', logger })
+    const times = { intervalMs: 30_000, timeoutMs: 5_000, operatorScanIntervalMs: 300_000 }
+    const kube = fakeCluster({ objects: { ...plain, nodes } })
+    await rounds.collect({ kube, times, at: 0, signal: new AbortController().signal })
+    const { quantities } = warned[0] as { readonly quantities: readonly string[] }
+    expect(quantities.map(({ length }) => length)).toEqual([40, 40, 40, 40, 40])
   })
 })
 

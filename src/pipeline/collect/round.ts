@@ -1,15 +1,18 @@
-import { isKubeError, type KubeClient, KubeError, outcomeOf, throwOwnClose } from '#kube'
-import { type Batch, type Clock, type ClusterName, FleetError, type Part, type Source, systemClock } from '#model'
-import type { Collected, Collector } from './types.ts'
+import { setMaxListeners } from 'node:events'
+import { isKubeError, type KubeClient, KubeError, throwOwnClose } from '#kube'
+import { type Batch, type Clock, type ClusterName, FleetError, type Source, systemClock } from '#model'
+import { collectOne } from './collect-one.ts'
+import { Collection, nothingOf, readFor, type Said } from './collection.ts'
+import { withinLimit } from './ending.ts'
+import type { Collector } from './types.ts'
 
+/** What one round over a cluster needs. */
 export interface RoundOptions {
   readonly kube: KubeClient
   readonly cluster: ClusterName
   /** the collectors that are due */
   readonly collectors: readonly Collector[]
   readonly source: Source
-  /** of the batch to be */
-  readonly sequence: number
   readonly signal: AbortSignal
   /** The reading part of the round ends after so long, with what it has; see `roundLimitMs`. Default: never. */
   readonly limitMs?: number
@@ -20,21 +23,26 @@ export interface RoundOptions {
   readonly turn?: <T>(read: () => Promise<T>) => Promise<T>
 }
 
+type ReadParts = Pick<Batch, 'parts' | 'tables' | 'failure'>
+
 /**
- * One round: tests the connection, then runs all collectors at once. Each stands for itself: what one could not read becomes
- * a part that says absent, forbidden or unreachable, and why. A critical one that cannot read fails the round; only where the
- * cluster may be in trouble are the others cancelled then, a refusal of one hides nothing that others may read.
+ * One round: tests the connection, then makes all reads at once, each for all collectors that want it. Each collector stands for
+ * itself: what one could not read becomes a part that says absent, forbidden or unreachable, and why. A critical one that cannot
+ * read fails the round; only where the cluster may be in trouble are the others cancelled then, a refusal of one hides nothing
+ * that others may read.
  * Never throws, except when `signal` aborts or our own client was closed: then nothing is known and nothing must be said.
+ * @returns a batch whose sequence is 0 still
  */
 export async function collectRound(options: RoundOptions): Promise<Batch> {
-  const { cluster, source, sequence, clock = systemClock, turn = (read) => read() } = options
+  const { cluster, source, clock = systemClock, turn = (read) => read() } = options
   const collectedAt = clock.now()
-  const batch = (result: Pick<Batch, 'parts' | 'failure'>): Batch => ({
+  const batch = (result: ReadParts): Batch => ({
     cluster,
-    sequence,
+    sequence: 0,
     source,
     collectedAt,
     durationMs: clock.now() - collectedAt,
+    ...(result.failure && unreachedRows(options.collectors, result.failure)),
     ...result,
   })
   try {
@@ -43,10 +51,11 @@ export async function collectRound(options: RoundOptions): Promise<Batch> {
     options.signal.throwIfAborted()
     // Who may not list namespaces was understood and known: the rest may be for them.
     if (!isKubeError(error, 'forbidden')) {
-      return batch({ parts: [], failure: failureOf('connection test failed: ', error) })
+      return batch({ parts: [], failure: untestedOf(error) })
     }
   }
-  return batch(await turn(() => withinLimit(options, (end) => collectAll(options, collectedAt, end))))
+  const limit = { signal: options.signal, limitMs: options.limitMs, clock, over: () => roundOver(options.limitMs ?? 0) }
+  return batch(await turn(() => withinLimit(limit, (end) => collectAll(options, collectedAt, end))))
 }
 
 /** Each request has a limit of its own; this one is for lists that go on and on: a minute, or what the cluster's own times allow. */
@@ -54,50 +63,57 @@ export function roundLimitMs({ intervalMs, timeoutMs }: { readonly intervalMs: n
   return Math.max(60_000, 2 * intervalMs, 4 * timeoutMs)
 }
 
-/** @param work ends with the controller it is given, which the limit aborts */
-async function withinLimit<T>(
-  { limitMs, clock = systemClock }: RoundOptions,
-  work: (end: AbortController) => Promise<T>,
-): Promise<T> {
-  const end = new AbortController()
-  if (limitMs === undefined) return work(end)
-  const over = new AbortController()
-  void clock.sleep(limitMs, over.signal).then(() => {
-    if (over.signal.aborted) return
-    const why = `was not read to its end within the ${limitMs / 1000} s of a round; check the cluster's load, or give it a longer monitoring.interval`
-    end.abort(new KubeError('timeout', why))
-  })
-  try {
-    return await work(end)
-  } finally {
-    over.abort()
-  }
+function roundOver(limitMs: number): KubeError {
+  const why = `was not read to its end within the ${limitMs / 1000} s of a round; check the cluster's load, or give it a longer monitoring.interval`
+  return new KubeError('timeout', why)
 }
 
-async function collectAll(
-  options: RoundOptions,
-  now: number,
-  end: AbortController,
-): Promise<Pick<Batch, 'parts' | 'failure'>> {
-  const signal = AbortSignal.any([options.signal, end.signal])
+/** What a round that failed says of the rows it would have read; it may know better. */
+function unreachedRows(
+  collectors: readonly Collector[],
+  { code, message }: NonNullable<Batch['failure']>,
+): Pick<Batch, 'tables'> {
+  const why = { outcome: 'unreachable', code, message } as const
+  const tables = collectors.flatMap((collector) => nothingOf(collector, why, 0).tables)
+  return tables.length > 0 ? { tables } : {}
+}
+
+async function collectAll(options: RoundOptions, now: number, end: AbortController): Promise<ReadParts> {
+  const { kube, clock = systemClock, onMalformed = () => undefined } = options
+  const { signal } = end
+  setMaxListeners(0, signal) // all reads at once end with it
+  const context = { endpoint: kube.endpoint, onMalformed }
+  const collections = options.collectors.map((collector) => new Collection(collector, context, clock))
+  const made = readFor(collections, { kube, signal, clock, random: Math.random })
   let failure: Batch['failure']
   const results = await Promise.all(
-    options.collectors.map(async (collector) => {
-      const result = await collectOne(collector, options, now, signal).catch((error: unknown) => {
-        end.abort(CANCELLED)
-        throw error
-      })
-      if (collector.critical && 'error' in result) {
-        failure ??= failureOf(`failed to get ${FAILED[collector.name] ?? collector.name}: `, result.error)
-        if (!isKubeError(result.error, 'forbidden')) end.abort(CANCELLED)
+    collections.map(async (one): Promise<Said> => {
+      const { name, critical, reads, rows } = one.collector
+      // The first read without which nothing is told ends the wait for the others.
+      await Promise.race([one.failed, Promise.all(reads.map((read) => made.get(read)))])
+      const said = one.result(now)
+      const { error } = said
+      if (critical && error !== undefined) {
+        failure ??= failureOf(`failed to get ${FAILED[name] ?? name}: `, error)
+        if (!isKubeError(error, 'forbidden')) end.abort(CANCELLED)
       }
-      return result.parts
+      if (!rows?.ifRefused || !isKubeError(error, 'forbidden')) return said
+      const allowed = collectOne({ collector: rows.ifRefused, kube, signal, clock })
+      return allowed.then(({ part }) => ({ ...said, tables: [part] })).catch(() => said)
     }),
-  )
+  ).catch((error: unknown) => {
+    end.abort(CANCELLED)
+    throw error
+  })
   options.signal.throwIfAborted()
   // What was read while the cluster was in trouble may be half of the truth: it is dropped, and what was known stays.
   if (failure && end.signal.reason === CANCELLED) return { parts: [], failure }
-  return { parts: results.flat(), ...(failure && { failure }) }
+  const tables = results.flatMap((one) => one.tables)
+  return {
+    parts: results.flatMap((one) => one.parts),
+    ...(tables.length > 0 && { tables }),
+    ...(failure && { failure }),
+  }
 }
 
 const CANCELLED = 'a critical collector failed'
@@ -105,46 +121,16 @@ const CANCELLED = 'a critical collector failed'
 /** Words of the documented messages. */
 const FAILED: Readonly<Record<string, string>> = { nodes: 'node metrics' }
 
-type Collection = { readonly parts: readonly Part[]; readonly error?: unknown }
+const untestedOf = (error: unknown) => failureOf('connection test failed: ', error)
 
-async function collectOne(
-  collector: Collector,
-  { kube, clock = systemClock, onMalformed }: RoundOptions,
-  now: number,
-  signal: AbortSignal,
-): Promise<Collection> {
-  const startedAt = clock.now()
-  const said = () => ({ collector: collector.name, durationMs: clock.now() - startedAt })
-  try {
-    const result = await collector.collect({ kube, now, ...(onMalformed && { onMalformed }) }, signal)
-    if (isAbsent(result)) {
-      const absent = { ...said(), outcome: 'absent' as const, code: 'not_served', message: result.absent }
-      return { parts: collector.types.map((type) => ({ type, ...absent })) }
-    }
-    return partsOf(collector, result, said())
-  } catch (error) {
-    const failed = { ...said(), ...unread(error) }
-    return { parts: collector.types.map((type) => ({ type, ...failed })), error }
-  }
-}
-
-function partsOf({ types }: Collector, result: Collected, said: { collector: string; durationMs: number }): Collection {
-  const parts = types.map((type) => {
-    const items = result[type] ?? []
-    if ('refused' in items) return { type, ...said, ...unread(items.refused) }
-    return { type, ...said, outcome: 'complete', items } as Part // the same `type` on both sides
-  })
-  const [first] = types.map((type) => result[type])
-  return { parts, ...(first && 'refused' in first && { error: first.refused }) }
-}
-
-function unread(error: unknown) {
-  const { code, message } = FleetError.from(error)
-  return { outcome: outcomeOf(error), code, message }
-}
-
-function isAbsent(result: Collected | { readonly absent: string }): result is { readonly absent: string } {
-  return 'absent' in result
+/** The round of a cluster whose connection test has failed already. */
+export function silentRound(
+  { cluster, source }: Pick<Batch, 'cluster' | 'source'>,
+  at: number,
+  trouble: KubeError,
+): Batch {
+  const failure = untestedOf(trouble)
+  return { cluster, source, sequence: 0, collectedAt: at, durationMs: 0, parts: [], failure }
 }
 
 /**

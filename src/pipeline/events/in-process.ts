@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Change } from '#model'
 import type { EventBus, EventId, NumberedChange, Subscription } from './types.ts'
 
+/** How much an event bus keeps. */
 export interface InProcessEventsOptions {
   /** changes kept for subscribers that come back; default 50 000 */
   readonly capacity?: number
@@ -23,7 +24,7 @@ export class InProcessEventBus implements EventBus {
   readonly #capacity: number
   readonly #onListenerError: (error: unknown) => void
   /** change n stands at n modulo the capacity */
-  readonly #ring: NumberedChange[] = []
+  readonly #ring: Change[] = []
   readonly #subscribers = new Set<Subscriber>()
   #head = 0
 
@@ -38,7 +39,7 @@ export class InProcessEventBus implements EventBus {
     for (let from = 0; from < changes.length; from += this.#capacity) {
       for (const change of changes.slice(from, from + this.#capacity)) {
         this.#head++
-        this.#ring[this.#head % this.#capacity] = { id: this.#idOf(this.#head), change }
+        this.#ring[this.#head % this.#capacity] = change
       }
       for (const subscriber of [...this.#subscribers]) this.#deliver(subscriber)
     }
@@ -74,7 +75,7 @@ export class InProcessEventBus implements EventBus {
     const events: NumberedChange[] = []
     for (let number = subscriber.given + 1; number <= this.#head; number++) {
       // In the ring: it was there at subscribing, and each publish delivers before it overwrites.
-      events.push(this.#ring[number % this.#capacity] as NumberedChange)
+      events.push({ id: this.#idOf(number), change: this.#ring[number % this.#capacity] as Change })
     }
     subscriber.given = this.#head
     try {

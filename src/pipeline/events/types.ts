@@ -3,11 +3,13 @@ import type { Change } from '#model'
 /** `<generation>-<number>`: numbers rise by one within a generation; a new generation means state was loaded anew. */
 export type EventId = string
 
+/** A change with its place in the order of its bus. */
 export interface NumberedChange {
   readonly id: EventId
   readonly change: Change
 }
 
+/** Changes in their order, from one position on. */
 export interface Subscription extends AsyncDisposable {
   /** id of the last event at the moment of subscribing: what a snapshot taken now already holds */
   readonly head: EventId

@@ -17,6 +17,7 @@ export interface Problem {
   readonly suggestion?: string
 }
 
+/** What an expression may use, and its bounds. */
 export interface CompileOptions {
   /** the names there are, in the order of the slots, each with what is known of its values; others are errors */
   readonly names: readonly { readonly name: string; readonly kind: Kind }[]

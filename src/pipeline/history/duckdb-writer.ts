@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { DuckDBAppender, DuckDBConnection } from '@duckdb/node-api'
 import type { Loss, SampleGroup, SampleSet } from '#model'
+import { type Cells, ColumnRows } from './duckdb-rows.ts'
 import { clusterFamily, type Family, families, familyOf, nodeFamily, otherFamily, tableOf } from './duckdb-tables.ts'
 import { metricWord, type Words } from './duckdb-words.ts'
 import { cleanMetric, cleanTime } from './series.ts'
@@ -35,6 +36,7 @@ export class RecordWriter {
   readonly #words: Words
   readonly #layout: Layout
   readonly #appenders = new Map<string, DuckDBAppender>()
+  readonly #wideRows = new Map<Family, ColumnRows>()
   /** rows for `recent` by family, as they were written */
   readonly rows = new Map<Family, number>(families.map((family) => [family, 0]))
   /** sets left out, their time being none */
@@ -56,6 +58,7 @@ export class RecordWriter {
         await nextTurn()
       }
     }
+    for (const rows of this.#wideRows.values()) rows.close()
     for (const appender of this.#appenders.values()) appender.closeSync()
   }
 
@@ -104,24 +107,16 @@ export class RecordWriter {
     { cluster, at, way }: { cluster: number; at: bigint; way?: number },
   ): Promise<void> {
     if (groups.length === 0 && way === undefined) return
-    const appender = await this.#appender(tableOf(family, 'recent'))
+    const rows = await this.#rowsOf(family)
     const group: SampleGroup = groups.length === 1 && groups[0] ? groups[0] : merged(family, groups)
     const columns = new Map(group.columns.map(({ metric, values }) => [family.columns.get(metric), values]))
-    const fill = (this.#layout.get(family) ?? []).map((name) => ({ name, values: columns.get(name) }))
-    for (const [i, key] of group.keys.entries()) {
-      for (const { name, values } of fill) {
-        if (values) {
-          const value = values[i]
-          if (value !== undefined && Number.isFinite(value)) appender.appendDouble(value)
-          else appender.appendNull()
-        } else if (name === 'cluster') appender.appendInteger(cluster)
-        else if (name === 'key') appender.appendInteger(this.#words.idOf(key))
-        else if (name === 't') appender.appendBigInt(at)
-        else if (name === 'way') appender.appendUTinyInt(way ?? 0)
-        else appender.appendNull()
-      }
-      appender.endRow()
-    }
+    const cells = (this.#layout.get(family) ?? []).map((name): Cells => {
+      if (name === 'cluster') return cluster
+      if (name === 'key') return group.keys.map((key) => this.#words.idOf(key))
+      if (name === 't') return at
+      return name === 'way' ? (way ?? 0) : (columns.get(name) ?? null)
+    })
+    rows.add(group.keys.length, cells)
     this.#count(family, group.keys.length)
   }
 
@@ -148,6 +143,15 @@ export class RecordWriter {
 
   #count(family: Family, rows: number): void {
     this.rows.set(family, (this.rows.get(family) ?? 0) + rows)
+  }
+
+  async #rowsOf(family: Family): Promise<ColumnRows> {
+    const known = this.#wideRows.get(family)
+    if (known) return known
+    const appender = await this.#connection.createAppender(tableOf(family, 'recent'))
+    const made = new ColumnRows(appender, this.#layout.get(family) ?? [])
+    this.#wideRows.set(family, made)
+    return made
   }
 
   async #appender(table: string): Promise<DuckDBAppender> {

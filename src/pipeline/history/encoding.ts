@@ -88,13 +88,12 @@ function writeGroup(writer: Writer, group: SampleGroup): void {
 }
 
 function writeValues(writer: Writer, values: Float64Array): void {
-  const [first = 0] = values
-  if (values.length > 1 && values.every((value) => Object.is(value, first))) {
+  if (values.length > 1 && isConstant(values)) {
     writer.byte(PACKING.constant)
     writeValues(writer, values.subarray(0, 1))
     return
   }
-  const scale = SCALES.findIndex((factor) => values.every((value) => isWhole(value, factor)))
+  const scale = scaleOf(values)
   const factor = SCALES[scale]
   if (factor === undefined) {
     writer.byte(PACKING.raw)
@@ -102,11 +101,31 @@ function writeValues(writer: Writer, values: Float64Array): void {
     return
   }
   writer.byte(PACKING.scaled + scale)
-  for (const value of values) {
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i] as number // below its length
     const whole = Math.round(value * factor)
     // 0 is "unknown", then zigzag: 1, 2, 3 … are 0, -1, 1 …
     writer.varint(Number.isNaN(value) ? 0 : whole >= 0 ? whole * 2 + 1 : -whole * 2)
   }
+}
+
+function isConstant(values: Float64Array): boolean {
+  for (let i = 1; i < values.length; i++) if (!Object.is(values[i], values[0])) return false
+  return true
+}
+
+/** The first scale by which all values are whole; the number of scales where there is none. */
+function scaleOf(values: Float64Array): number {
+  let scale = 0
+  for (let i = 0; i < values.length && scale < SCALES.length; ) {
+    if (isWhole(values[i] as number, SCALES[scale] as number)) i++
+    else {
+      // What was whole by a smaller factor may not be by a larger one.
+      scale++
+      i = 0
+    }
+  }
+  return scale
 }
 
 // To the bit: a negative zero stays as it is, by the raw packing.
@@ -204,6 +223,11 @@ class Writer {
   varint(value: number): void {
     this.#room(8)
     let rest = value
+    if (rest < 2 ** 31) {
+      for (; rest >= 128; rest >>>= 7) this.#buffer[this.#length++] = (rest & 127) | 128
+      this.#buffer[this.#length++] = rest
+      return
+    }
     while (rest >= 128) {
       this.#buffer[this.#length++] = (rest % 128) | 128
       rest = Math.floor(rest / 128)

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import {
   type Batch,
-  type CustomPart,
   clusterTotals,
   metricPrefix,
   metricsCatalogue,
@@ -9,6 +8,7 @@ import {
   type NodeSnapshot,
   nodeDocument,
   type Part,
+  type RowsPart,
   type SampleSet,
 } from '#model'
 import {
@@ -164,12 +164,12 @@ describe('samplesOf', () => {
 })
 
 describe('aggregations of MetricSources', () => {
-  const custom = (more: Partial<Batch>, ...parts: CustomPart[]): Batch => partial(west, 3, parts, more)
+  const custom = (more: Partial<Batch>, ...parts: RowsPart[]): Batch => partial(west, 3, parts, more)
   const aggregations = { total: 3, ratio: 0.5, none: null, word: 'x', by: { a: 1 }, on: true }
 
   it('are samples where they are numbers, of complete and of changed parts', () => {
     const [whole, rest] = [seen(sizes({ x: 1 }), { aggregations }), sizes({})]
-    const change = { ...seenSince(rest, sizes({ x: 1 })), source: 'team/b', aggregations: { total: 0 } } as CustomPart
+    const change = { ...seenSince(rest, sizes({ x: 1 })), source: 'team/b', aggregations: { total: 0 } } as RowsPart
     const set = samplesOf(custom({}, whole, change, unseen('no', 'team/c')))
     expect(set).toMatchObject({ cluster: 'west', repaired: false, source: 'pull' })
     expect(set?.groups.map(({ scope, keys }) => [scope, ...keys])).toEqual([
@@ -185,7 +185,7 @@ describe('aggregations of MetricSources', () => {
 
   it('are repaired where they come out of a buffer, and stand beside those of a round', () => {
     expect(samplesOf(custom({ backfill: true }, seen(sizes({}))))?.repaired).toBe(true)
-    const round = { ...batch(complete('node', aNode('n1'))), custom: [seen(sizes({}))] }
+    const round = { ...batch(complete('node', aNode('n1'))), tables: [seen(sizes({}))] }
     expect(samplesOf(round)?.groups.map(({ scope }) => scope)).toEqual(['cluster', 'node', 'custom'])
   })
 

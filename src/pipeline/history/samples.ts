@@ -26,29 +26,15 @@ type Amount = number | null | undefined
  * and not grouped; a batch between two rounds has nothing else.
  * Operators of a cluster that does not serve their kind are 0; a refusal is not known. @returns undefined where nothing in the
  * batch makes a number
+ * @param scopes what is made of a round; default: all
  */
-export function samplesOf(batch: Batch, view?: BatchView): SampleSet | undefined {
-  const read = <T extends SnapshotType>(type: T) => itemsOf(batch, view, type)
-  const nodes = read('node')
-  const operators = read('operator')
-  const clusterOperators = read('clusterOperator')
-  const rounds = batch.partial
-    ? []
-    : [
-        clusterGroup({
-          nodes: nodes ?? null,
-          podSummary: read('podSummary')?.[0] ?? null,
-          namespaces: read('namespace') ?? null,
-          deployments: read('deployment') ?? null,
-          deploymentCount: batch.deploymentCount,
-          operators: operators ?? noneServed(batch, 'operator'),
-          clusterOperators: clusterOperators ?? noneServed(batch, 'clusterOperator'),
-        }),
-        groupOf('node', nodes, (node) => node.name, nodeValues),
-        groupOf('operator', operators, (operator) => operator.csv, operatorValues),
-        groupOf('clusterOperator', clusterOperators, (operator) => operator.name, clusterOperatorValues),
-      ]
-  const groups = [...rounds, ...customGroups(batch)].filter((group) => group !== undefined)
+export function samplesOf(
+  batch: Batch,
+  view?: BatchView,
+  scopes: readonly MetricScope[] = roundScopes,
+): SampleSet | undefined {
+  const rounds = batch.partial ? [] : scopes.map((scope) => roundGroup(scope, batch, view))
+  const groups = [...rounds, ...rowsGroups(batch)].filter((group) => group !== undefined)
   if (groups.length === 0) return undefined
   return {
     cluster: batch.cluster,
@@ -60,12 +46,38 @@ export function samplesOf(batch: Batch, view?: BatchView): SampleSet | undefined
   }
 }
 
+const roundScopes: readonly MetricScope[] = ['cluster', 'node', 'operator', 'clusterOperator']
+
+function roundGroup(scope: MetricScope, batch: Batch, view: BatchView | undefined): SampleGroup | undefined {
+  const read = <T extends SnapshotType>(type: T) => itemsOf(batch, view, type)
+  switch (scope) {
+    case 'cluster':
+      return clusterGroup({
+        nodes: read('node') ?? null,
+        podSummary: read('podSummary')?.[0] ?? null,
+        namespaces: read('namespace') ?? null,
+        deployments: read('deployment') ?? null,
+        deploymentCount: batch.deploymentCount,
+        operators: read('operator') ?? noneServed(batch, 'operator'),
+        clusterOperators: read('clusterOperator') ?? noneServed(batch, 'clusterOperator'),
+      })
+    case 'node':
+      return groupOf(scope, read('node'), (node) => node.name, nodeReaders)
+    case 'operator':
+      return groupOf(scope, read('operator'), (operator) => operator.csv, operatorReaders)
+    case 'clusterOperator':
+      return groupOf(scope, read('clusterOperator'), (operator) => operator.name, clusterOperatorReaders)
+    case 'custom':
+      return undefined // not of what is read of the cluster itself: see rowsGroups
+  }
+}
+
 const noneServed = ({ parts }: Batch, type: SnapshotType): [] | null =>
   parts.some((part) => part.type === type && part.outcome === 'absent') ? [] : null
 
 /** One group per source: each has aggregations of its own. */
-function customGroups({ custom = [] }: Batch): SampleGroup[] {
-  return custom.flatMap((part): SampleGroup[] => {
+function rowsGroups({ tables = [] }: Batch): SampleGroup[] {
+  return tables.flatMap((part): SampleGroup[] => {
     if (part.outcome !== 'complete' && part.outcome !== 'changed') return []
     if (!isDeclaredSource(part.source)) return []
     const numbers = Object.entries(part.aggregations).filter((entry): entry is [string, number] =>
@@ -127,77 +139,69 @@ function clusterGroup(input: ClusterInput): SampleGroup | undefined {
     operators_count: totals.clusterOperators?.total,
   }
   if (Object.values(values).every((value) => value === null || value === undefined)) return undefined
-  return groupOf(
-    'cluster',
-    [values],
-    () => '',
-    (known) => known,
-  )
+  const columns = columnNames.cluster.map(({ name, metric }) => ({
+    metric,
+    values: Float64Array.of(values[name] ?? Number.NaN),
+  }))
+  return { scope: 'cluster', keys: [''], columns }
 }
 
-function nodeValues(node: NodeSnapshot): Readonly<Record<string, Amount>> {
-  const { capacity, allocatable, requested, used, pods } = node
-  const percent = nodeUsagePercent(node)
-  return {
-    // A share of nothing is not known; the documents write 0 there.
-    cpu_usage_percent: allocatable.cpuCores ? percent?.cpu : null,
-    memory_usage_percent: allocatable.memoryBytes ? percent?.memory : null,
-    pods_total: pods?.total,
-    pods_running: pods?.running,
-    cpu_capacity: capacity.cpuCores,
-    memory_capacity_bytes: capacity.memoryBytes,
-    storage_capacity_bytes: capacity.storageBytes,
-    pods_capacity: capacity.pods,
-    cpu_allocatable: allocatable.cpuCores,
-    memory_allocatable_bytes: allocatable.memoryBytes,
-    storage_allocatable_bytes: allocatable.storageBytes,
-    pods_allocatable: allocatable.pods,
-    cpu_requested: requested?.cpuCores,
-    memory_requested_bytes: requested?.memoryBytes,
-    pods_pending: pods?.pending,
-    pods_failed: pods?.failed,
-    pods_succeeded: pods?.succeeded,
-    cpu_used: used?.cpuCores,
-    memory_used_bytes: used?.memoryBytes,
-    ready: node.ready === 'unknown' ? null : Number(node.ready === 'ready'),
-  }
+/** How each number is read of an item, by name. */
+type Readers<T> = Readonly<Record<string, (item: T) => Amount>>
+
+const nodeReaders: Readers<NodeSnapshot> = {
+  // A share of nothing is not known; the documents write 0 there.
+  cpu_usage_percent: (node) => (node.allocatable.cpuCores ? nodeUsagePercent(node)?.cpu : null),
+  memory_usage_percent: (node) => (node.allocatable.memoryBytes ? nodeUsagePercent(node)?.memory : null),
+  pods_total: ({ pods }) => pods?.total,
+  pods_running: ({ pods }) => pods?.running,
+  cpu_capacity: ({ capacity }) => capacity.cpuCores,
+  memory_capacity_bytes: ({ capacity }) => capacity.memoryBytes,
+  storage_capacity_bytes: ({ capacity }) => capacity.storageBytes,
+  pods_capacity: ({ capacity }) => capacity.pods,
+  cpu_allocatable: ({ allocatable }) => allocatable.cpuCores,
+  memory_allocatable_bytes: ({ allocatable }) => allocatable.memoryBytes,
+  storage_allocatable_bytes: ({ allocatable }) => allocatable.storageBytes,
+  pods_allocatable: ({ allocatable }) => allocatable.pods,
+  cpu_requested: ({ requested }) => requested?.cpuCores,
+  memory_requested_bytes: ({ requested }) => requested?.memoryBytes,
+  pods_pending: ({ pods }) => pods?.pending,
+  pods_failed: ({ pods }) => pods?.failed,
+  pods_succeeded: ({ pods }) => pods?.succeeded,
+  cpu_used: ({ used }) => used?.cpuCores,
+  memory_used_bytes: ({ used }) => used?.memoryBytes,
+  ready: ({ ready }) => (ready === 'unknown' ? null : Number(ready === 'ready')),
 }
 
-const operatorValues = (): Readonly<Record<string, Amount>> => ({ installed: 1 })
+const operatorReaders: Readers<unknown> = { installed: () => 1 }
 
-const clusterOperatorValues = (operator: ClusterOperatorSnapshot): Readonly<Record<string, Amount>> => ({
-  available: Number(operator.available),
-  progressing: Number(operator.progressing),
-  degraded: Number(operator.degraded),
-  upgradeable: Number(operator.upgradeable),
-})
+const clusterOperatorReaders: Readers<ClusterOperatorSnapshot> = {
+  available: ({ available }) => Number(available),
+  progressing: ({ progressing }) => Number(progressing),
+  degraded: ({ degraded }) => Number(degraded),
+  upgradeable: ({ upgradeable }) => Number(upgradeable),
+}
 
 function groupOf<T>(
   scope: MetricScope,
   items: readonly T[] | undefined,
   keyOf: (item: T) => string,
-  valuesOf: (item: T) => Readonly<Record<string, Amount>>,
+  readers: Readers<T>,
 ): SampleGroup | undefined {
   if (!items || items.length === 0) return undefined
   // Two of one name (an operator copied into several namespaces) are one series, of which the last counts.
-  const places = new Map<string, number>()
-  for (const item of items) {
-    const key = keyOf(item)
-    if (!places.has(key)) places.set(key, places.size)
-  }
-  const columns = columnNames[scope].map(({ metric }) => ({
-    metric,
-    values: new Float64Array(places.size).fill(Number.NaN),
-  }))
-  for (const item of items) {
-    const place = places.get(keyOf(item)) ?? 0
-    const row = valuesOf(item)
-    for (const [i, { name }] of columnNames[scope].entries()) {
-      const column = columns[i]
-      if (column) column.values[place] = row[name] ?? Number.NaN
-    }
-  }
-  return { scope, keys: [...places.keys()], columns }
+  const last = new Map<string, T>()
+  for (const item of items) last.set(keyOf(item), item)
+  const [keys, read] = [[...last.keys()], [...last.values()]]
+  // One buffer for all columns: memory of their own is dear for so few numbers.
+  const numbers = new Float64Array(keys.length * columnNames[scope].length)
+  const columns = columnNames[scope].map(({ name, metric }, at) => {
+    const values = numbers.subarray(at * keys.length, (at + 1) * keys.length)
+    const reader = readers[name]
+    for (let row = 0; row < read.length; row++) values[row] = reader?.(read[row] as T) ?? Number.NaN // below its length
+    return { metric, values }
+  })
+  return { scope, keys, columns }
 }
 
 const columnsOf = (scope: MetricScope) =>

@@ -125,10 +125,10 @@ function mergeLosses(losses: readonly Lost[]): readonly HistorySpan[] {
 
 /** The stretch of time that holds what the hub names as missing; undefined: it names nothing. */
 export function holesWithin(losses: readonly Lost[]): Stretch | undefined {
-  const told = losses.filter(({ cause }) => holes.has(cause))
-  if (told.length === 0) return undefined
+  const causing = losses.filter(({ cause }) => holes.has(cause))
+  if (causing.length === 0) return undefined
   return {
-    from: told.reduce((least, { from }) => Math.min(least, from), Number.POSITIVE_INFINITY),
-    to: told.reduce((most, { to }) => Math.max(most, to), 0),
+    from: causing.reduce((least, { from }) => Math.min(least, from), Number.POSITIVE_INFINITY),
+    to: causing.reduce((most, { to }) => Math.max(most, to), 0),
   }
 }

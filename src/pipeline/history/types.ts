@@ -21,6 +21,7 @@ export interface HistorySpan {
   readonly count: number
 }
 
+/** Which series are wanted, from when to when, in steps; times in ms. */
 export interface RangeQuery {
   readonly cluster: string
   readonly scope: MetricScope
@@ -37,6 +38,7 @@ export interface RangeQuery {
   readonly maxSeries: number
 }
 
+/** One metric of one thing over time; null where nothing was measured. */
 export interface Series {
   readonly metric: string
   readonly key: string
@@ -44,6 +46,7 @@ export interface Series {
   readonly values: readonly (number | null)[]
 }
 
+/** Series of one query over the same steps; times in ms. */
 export interface RangeAnswer {
   /** of values[0], ms */
   readonly start: number

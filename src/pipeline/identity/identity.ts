@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import type { Principal, SignInMethod } from '#access'
 import { FleetError, minutes, seconds } from '#model'
 import { cookieJar } from './cookies.ts'
+import { defaultPrincipalOf } from './default-principal.ts'
 import {
   SignInFailedError,
   SignInOffError,
@@ -20,7 +21,6 @@ import { rarely } from './rarely.ts'
 import { guarded, localRevocations } from './revocations.ts'
 import { sealer } from './sealed.ts'
 import { sessions as openSessions, type Session } from './sessions.ts'
-import { standingPrincipal } from './standing.ts'
 import { hubOf, tokenWay } from './tokens.ts'
 import type { Identified, Identity, IdentityOptions, SignInAnswer } from './types.ts'
 import { viewAs } from './view-as.ts'
@@ -33,7 +33,7 @@ const defaultGroupTtlMs = seconds(60)
  */
 export async function openIdentity(options: IdentityOptions): Promise<Identity> {
   const { config, clock, logger, metrics } = options
-  const standing = standingPrincipal(config)
+  const defaultPrincipal = defaultPrincipalOf(config)
   const revocations = guarded(options.revocations ?? localRevocations(clock))
   const counted = metrics.counter(
     'clusterpulse_identifications_total',
@@ -112,7 +112,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     if (typeof fromProxy === 'object') return { principal: await resolved(fromProxy), byCookie: true }
     const session = await sessionOf(request)
     if (session) return await fromSession(session)
-    return standing ? { principal: standing, byCookie: true } : null
+    return defaultPrincipal ? { principal: defaultPrincipal, byCookie: true } : null
   }
 
   const throughTheirEyes = (found: Identified, request: IncomingMessage): Identified => {
@@ -131,8 +131,8 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     const peer = plainAddress(request.socket.remoteAddress ?? '')
     if (!proxy?.isProxy(request)) return peer
     // The last entry is what our proxy saw; those before it are what it was told.
-    const told = [request.headers['x-forwarded-for'] ?? ''].flat().join(',').split(',').at(-1)?.trim() ?? ''
-    return isIP(told) === 0 ? peer : plainAddress(told)
+    const forwarded = [request.headers['x-forwarded-for'] ?? ''].flat().join(',').split(',').at(-1)?.trim() ?? ''
+    return isIP(forwarded) === 0 ? peer : plainAddress(forwarded)
   }
 
   const started = (principal: Principal, request: IncomingMessage): readonly string[] => {

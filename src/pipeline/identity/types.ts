@@ -32,6 +32,7 @@ export interface ClaimNames {
   readonly prefix?: string
 }
 
+/** Sign-in by OpenID Connect, with the claims that name people and groups. */
 export interface OidcConfig extends ClaimNames {
   readonly issuer: string
   readonly clientId: string
@@ -48,6 +49,7 @@ export interface OidcConfig extends ClaimNames {
   /** http issuers are refused unless on loopback */
 }
 
+/** Tokens of an issuer that callers bring themselves. */
 export interface BearerConfig extends ClaimNames {
   readonly issuer: string
   readonly audience: string
@@ -93,6 +95,7 @@ export interface IdentityConfig {
   }
 }
 
+/** What identities are decided from. */
 export interface IdentityOptions {
   readonly config: IdentityConfig
   /** of the hub; needed for tokenReview and openshiftGroups */
@@ -150,6 +153,7 @@ export interface SignInAnswer {
   readonly principal?: Principal
 }
 
+/** Decides who sends a request, by headers, sessions or tokens. */
 export interface Identity extends AsyncDisposable {
   /**
    * Who sends this request.

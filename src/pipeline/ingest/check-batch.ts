@@ -1,4 +1,4 @@
-import type { TSchema } from 'typebox'
+import { type TObject, type TSchema, Type } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
 import {
   type Batch,
@@ -14,10 +14,10 @@ import {
   PodSummarySchema,
   type SnapshotType,
 } from '#model'
-import { checkCustom } from './check-custom.ts'
+import { checkRowsParts } from './check-rows.ts'
 import { InvalidBatchError } from './errors.ts'
 
-const schemas: Readonly<Record<SnapshotType, TSchema>> = {
+const schemas: Readonly<Record<SnapshotType, TObject>> = {
   cluster: ClusterSnapshotSchema,
   node: NodeSnapshotSchema,
   podSummary: PodSummarySchema,
@@ -45,13 +45,13 @@ export function batchCheck(): (batch: Batch) => void {
     if (!Object.hasOwn(schemas, type)) return undefined
     const known = validators.get(type)
     if (known) return known
-    const compiled = Compile(schemas[type as SnapshotType])
+    const compiled = Compile(withQuickTexts(schemas[type as SnapshotType]))
     validators.set(type, compiled)
     return compiled
   }
   return (batch) => {
     checkHead(batch)
-    if (batch.custom !== undefined) checkCustom(batch)
+    if (batch.tables !== undefined) checkRowsParts(batch)
     const types = new Set<string>()
     let items = 0
     for (const [i, part] of batch.parts.entries()) {
@@ -76,6 +76,26 @@ export function batchCheck(): (batch: Batch) => void {
   }
 }
 
+/** The same schema, whose labels and annotations are looked at without a list of them: every node of every round has some. */
+const withQuickTexts = ({ properties }: TObject): TObject =>
+  Type.Object(
+    Object.fromEntries(
+      Object.entries(properties).map(([name, schema]) => [name, isTextsByName(schema) ? texts : schema]),
+    ),
+  )
+
+const isTextsByName = (schema: TSchema): boolean =>
+  Type.IsRecord(schema) && Object.values(schema.patternProperties).every(Type.IsString)
+
+const texts = Type.Refine(
+  Type.Object({}),
+  (value: object) => {
+    for (const name in value) if (typeof (value as Record<string, unknown>)[name] !== 'string') return false
+    return true
+  },
+  () => 'must have strings alone',
+)
+
 function checkHead(batch: Batch): void {
   const refuse = (where: string, what: string) => {
     throw new InvalidBatchError(where, what)
@@ -96,9 +116,8 @@ function checkHead(batch: Batch): void {
   if (batch.deploymentCount !== undefined && !isAmount(batch.deploymentCount, MAX_ITEMS * 100))
     refuse('deploymentCount', 'is no count')
   if (!Array.isArray(batch.parts)) refuse('parts', 'is no list')
-  if (batch.failure !== undefined && !isTold(batch.failure)) refuse('failure', 'has no code and message')
+  if (batch.failure !== undefined && !isFailure(batch.failure)) refuse('failure', 'has no code and message')
   if (batch.partial !== undefined && typeof batch.partial !== 'boolean') refuse('partial', 'is neither true nor false')
-  if (batch.partial && batch.parts.length > 0) refuse('parts', 'are in a batch between two rounds, which has none')
   if (batch.partial && batch.failure) refuse('failure', 'is that of a round, and this batch is of none')
 }
 
@@ -114,7 +133,7 @@ function checkPart(part: Batch['parts'][number], where: string): void {
     if (!Array.isArray(part.put)) throw new InvalidBatchError(`${where}.put`, 'is no list')
     if (!Array.isArray(part.removed) || !part.removed.every(isName))
       throw new InvalidBatchError(`${where}.removed`, 'is no list of names')
-  } else if (!isTold(part)) throw new InvalidBatchError(where, 'has no code and message')
+  } else if (!isFailure(part)) throw new InvalidBatchError(where, 'has no code and message')
 }
 
 const MAX_LOST_RANGES = 10_000
@@ -144,7 +163,7 @@ const isName = (value: unknown) => typeof value === 'string' && value.length > 0
 const isAmount = (value: unknown, max: number) =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0 && value <= max
 
-const isTold = (value: { readonly code?: unknown; readonly message?: unknown }) =>
+const isFailure = (value: { readonly code?: unknown; readonly message?: unknown }) =>
   value !== null &&
   typeof value.code === 'string' &&
   value.code.length <= MAX_NAME &&

@@ -76,6 +76,31 @@ const round = (sequence: number, more: object = {}) =>
   aBatch(west, sequence, [complete('node', aNode(`n${sequence}`))], { origin: 'a', source: 'push', ...more })
 
 describe('one more consumer of the log', () => {
+  it('gets what comes within a while in one step, unless somebody waits for it or the hub stops', async () => {
+    const steps: number[] = []
+    class Gathering extends Inventory {
+      readonly gatherMs = 600_000
+      override async apply(entries: readonly LogEntry[], position: number): Promise<void> {
+        steps.push(entries.length)
+        await super.apply(entries, position)
+      }
+    }
+    const inventory = new Gathering()
+    {
+      await using hub = await aHub({ consumers: [inventory] })
+      await hub.ingester.connect(west, facts({ mode: 'push' }))
+      for (const sequence of [1, 2, 3]) await hub.ingester.accept({ batch: round(sequence) })
+      await hub.ingester.flushed('state')
+      expect(steps).toEqual([])
+      await hub.ingester.flushed('inventory')
+      expect(steps).toEqual([4])
+      await hub.ingester.accept({ batch: round(4) })
+    }
+    await using hub = await aHub({ consumers: [inventory] })
+    await hub.ingester.flushed('inventory')
+    expect(inventory.given.at(-1)).toBe('4 complete 1')
+  })
+
   it('gets what happens in order, with its parts, also what is too old for state; a restart goes on where it was', async () => {
     const inventory = new Inventory()
     const consumers = [inventory]
@@ -133,6 +158,7 @@ describe('one more consumer of the log', () => {
     inventory.isAway = false
     await hub.ingester.flushed('inventory')
     expect(inventory.given).toHaveLength(21)
+    await hub.ingester.flushed('history')
     await hub.state.flush()
     await hub.ingester[Symbol.asyncDispose]()
     expect(hub.log.checkpoints().get('inventory')).toBe(20)

@@ -101,7 +101,7 @@ class Senders {
   deed({ what, cluster, origin, sequence: any, isNew, size }: Seed): Deed {
     const node = aNode(`n${size}`)
     const accept = (batch: Batch, samples?: SampleSet, told?: Uint8Array): Deed => {
-      const rows = batch.custom?.some(({ outcome }) => outcome === 'complete' || outcome === 'changed')
+      const rows = batch.tables?.some(({ outcome }) => outcome === 'complete' || outcome === 'changed')
       return async (of) => {
         const word = await wordOf(of(cluster).accept({ batch, samples, message: told }))
         const live = { origin: batch.origin ?? '', sequence: batch.sequence, rows: rows ? size : -1 }
@@ -145,7 +145,7 @@ class Senders {
         return accept({ ...pushed([put], head), sequence: next }, samples && { ...samples, at: head.collectedAt })
       }
       case 'sources':
-        return whole({ custom: [seen(sizes({ a: size, b: 2 })), unseen('no', 'team/other')] })
+        return whole({ tables: [seen(sizes({ a: size, b: 2 })), unseen('no', 'team/other')] })
       case 'between':
         if (!live) return whole()
         return accept(
@@ -156,7 +156,7 @@ class Senders {
           }),
         )
       case 'sources differ': {
-        if (!live || live.rows < 0) return whole({ custom: [seen(sizes({ a: size }))] })
+        if (!live || live.rows < 0) return whole({ tables: [seen(sizes({ a: size }))] })
         const custom = [seenSince(sizes({ a: size + 1 }), sizes({ a: live.rows }))]
         const next = this.#next(cluster, live.origin)
         return accept(

@@ -118,7 +118,7 @@ const kinds: [name: string, entry: LogEntry, was: 'both' | 'state' | 'history' |
   ['a batch for state', batchEntry('state'), 'state'],
   ['a batch for history', batchEntry('history'), 'history'],
   ['a batch for nobody', batchEntry('none'), 'none'],
-  ['a batch of MetricSources', batchEntry('both', { custom: [seen(sizes({ a: 1 }))] }), 'both'],
+  ['a batch of MetricSources', batchEntry('both', { tables: [seen(sizes({ a: 1 }))] }), 'both'],
   [
     'a difference',
     batchEntry('both', {
@@ -161,7 +161,7 @@ describe('divideLogs', () => {
     const bytes = payload as Buffer
     if (record.kind !== 'batch') return expect(decodeLogEntry(bytes)).toEqual({ record, ...audience })
     const without = { ...record, batch: { ...record.batch, parts: [] } }
-    const { custom: _, ...plain } = without.batch
+    const { tables: _, ...plain } = without.batch
     const kept = left === 'history' ? { ...without, batch: plain } : record
     expect(decodeLogEntry(bytes)).toEqual({ record: kept, ...audience })
     const own = left === 'state' ? undefined : samples

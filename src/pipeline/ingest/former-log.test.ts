@@ -47,7 +47,7 @@ describe('the log of a former build', () => {
     ])
     expect(state.cluster('north')?.deploymentCount).toBe(7)
     const seen = state.cluster('west')
-    expect([...(seen?.custom ?? [])].map(([source, { rows }]) => [source, ...rows.rows()])).toMatchObject([
+    expect([...(seen?.tables ?? [])].map(([source, { rows }]) => [source, ...rows.rows()])).toMatchObject([
       ['team/sizes', { name: 'x', values: { size: 5 } }, { name: 'z', values: { size: null } }],
     ])
     expect(seen?.status).toMatchObject({ reasons: [{ code: 'not_read' }] })

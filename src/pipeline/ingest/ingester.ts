@@ -377,7 +377,7 @@ export class Ingester implements AsyncDisposable {
         record: { kind: 'batch', batch, receivedAt },
         audience,
         ...(numbers && this.#wantsSamples(audience) && { samples: numbers }),
-        ...(message && !batch.custom && { message }),
+        ...(message && !batch.tables && { message }),
       })
     } catch (error) {
       entry.holes.refused(refusalOf(error))
@@ -440,10 +440,10 @@ export class Ingester implements AsyncDisposable {
     return false
   }
 
-  #isBased({ baseMissing, sources }: Entry, { cluster, origin = PULL, base, custom = [] }: Batch): boolean {
+  #isBased({ baseMissing, sources }: Entry, { cluster, origin = PULL, base, tables = [] }: Batch): boolean {
     const live = this.#ledger.live(cluster)
     // A source that was removed meanwhile, or never taken, has no rows to differ from.
-    if (custom.some(({ outcome, source }) => outcome === 'changed' && !sources.get(source))) return false
+    if (tables.some(({ outcome, source }) => outcome === 'changed' && !sources.get(source))) return false
     return !baseMissing && live?.origin === origin && live.sequence === base
   }
 
@@ -540,9 +540,9 @@ export class Ingester implements AsyncDisposable {
   async #readUp(state: StateStore, signal: AbortSignal | undefined): Promise<void> {
     const position = state.position()
     const known = state.clusters()
-    for (const { name, connection, agent, custom } of known) {
+    for (const { name, connection, agent, tables } of known) {
       if (!connection) continue
-      const sources = new Map([...custom].map(([source, { freshness }]) => [source, freshness !== null]))
+      const sources = new Map([...tables].map(([source, { freshness }]) => [source, freshness !== null]))
       this.#entries.set(name, { ...newEntry(), facts: connection, agent, sources })
     }
     if (this.#file.found === 'not') this.#seed(known)
@@ -567,7 +567,8 @@ export class Ingester implements AsyncDisposable {
       if (entry.agent?.connected) this.#unheard.add(name)
       // The last round of a former process, whether or not it left samples: it told why not.
       const ends = [...this.#ledger.known(name, 0).covered].flatMap(([, spans]) => spans.at(-1)?.[1] ?? [])
-      const coveredTo = Math.max(...ends, lastRoundAt(known) ?? 0)
+      // The ledger knows what state may be yet to see; a former one did not note it.
+      const coveredTo = Math.max(...ends, this.#ledger.roundAt(name), lastRoundAt(known) ?? 0)
       const hubWasReading = entry.agent?.connected !== false || live?.origin === PULL
       if (coveredTo > 0) entry.holes = new Holes(coveredTo, hubWasReading)
     }
@@ -649,8 +650,8 @@ function refusalOf(error: unknown): HoleCause {
   return why.cause === undefined ? 'log_full' : 'disk_full'
 }
 
-function noteSources({ sources }: Entry, { custom = [] }: Batch): void {
-  for (const { source, outcome } of custom) {
+function noteSources({ sources }: Entry, { tables = [] }: Batch): void {
+  for (const { source, outcome } of tables) {
     const isRead = outcome === 'complete' || outcome === 'changed'
     sources.set(source, isRead || sources.get(source) === true)
   }
@@ -669,8 +670,8 @@ function checkPast(offers: readonly Offer[]): void {
 }
 
 /** @throws InvalidBatchError where the cluster would have more than it may */
-function checkNewSources({ sources }: Entry, { custom = [] }: Batch): void {
-  const news = custom.filter(({ source }) => !sources.has(source)).length
+function checkNewSources({ sources }: Entry, { tables = [] }: Batch): void {
+  const news = tables.filter(({ source }) => !sources.has(source)).length
   if (news > 0 && sources.size + news > MAX_SOURCES)
     throw new InvalidBatchError('custom', `names more sources than the ${MAX_SOURCES} a cluster may have`)
 }

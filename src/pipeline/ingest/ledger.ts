@@ -39,6 +39,8 @@ interface Origin {
 interface Book {
   intervalMs: number
   live: Live | undefined
+  /** collection time of the newest round that state takes, whatever its end, ms; 0: none */
+  roundAt: number
   readonly origins: Map<string, Origin>
   /** spans of time that were declared lost, by agents or by the hub */
   named: Ranges
@@ -87,6 +89,11 @@ export class Ledger {
   /** the newest batch that state takes, whether or not it has it yet */
   live(cluster: ClusterName): Live | undefined {
     return this.#books.get(cluster)?.live
+  }
+
+  /** when the newest round that state takes was collected, whether or not it has it yet; 0: there was none */
+  roundAt(cluster: ClusterName): number {
+    return this.#books.get(cluster)?.roundAt ?? 0
   }
 
   known(cluster: ClusterName, intervalMs: number): Known {
@@ -182,6 +189,7 @@ export class Ledger {
     this.#receive(cluster, origin, [sequence, sequence], index)
     const book = this.#bookOf(cluster)
     if (isForState) book.live = { origin, sequence, at }
+    if (isForState && !batch.partial) book.roundAt = at
     const known = book.origins.get(origin)
     // What MetricSources saw between two rounds is no reason to leave out a round of another origin.
     if (known && !batch.partial && isForHistory)
@@ -222,7 +230,7 @@ export class Ledger {
   #bookOf(cluster: ClusterName): Book {
     let book = this.#books.get(cluster)
     if (!book) {
-      book = { intervalMs: 0, live: undefined, origins: new Map(), named: [], untold: [] }
+      book = { intervalMs: 0, live: undefined, roundAt: 0, origins: new Map(), named: [], untold: [] }
       this.#books.set(cluster, book)
     }
     return book
@@ -324,7 +332,8 @@ function mergedBook(one: Book, other: Book, onHoleClosed: (origin: string, hole:
   while (origins.size > MAX_ORIGINS) forgetSilent(origins, PULL)
   const named = union(older.named, newer.named, 1).slice(-MAX_SPANS)
   const untold = [...older.untold, ...newer.untold].slice(-MAX_UNTOLD)
-  return { intervalMs, live: newer.live, origins, named, untold }
+  const roundAt = newer.roundAt || older.roundAt
+  return { intervalMs, live: newer.live, roundAt, origins, named, untold }
 }
 
 const union = (one: Ranges, other: Ranges, reach: number): Ranges =>
@@ -339,12 +348,12 @@ const digestOf = (text: string) => createHash('sha256').update(text).digest('bas
 
 /** The ledger as a file: a checksum, then everything. @param logId the log whose indices it speaks of */
 export function encodeSnapshot({ position, books, incomplete }: Snapshot, logId: string): string {
-  const clusters = [...books].map(([name, { intervalMs, live, origins, named, untold }]) => [
+  const clusters = [...books].map(([name, { intervalMs, live, roundAt, origins, named, untold }]) => [
     name,
     intervalMs,
     live ? [live.origin, live.sequence, live.at] : 0,
     [...origins].map(([origin, { received, covered, heardAt, runs }]) => [origin, received, covered, heardAt, runs]),
-    { named, untold },
+    { named, untold, roundAt },
   ])
   const text = JSON.stringify({ version: 1, log: logId, position, ...(incomplete && { incomplete }), clusters })
   return `${digestOf(text)}\n${text}\n`
@@ -357,12 +366,14 @@ export function decodeSnapshot(file: string, logId: string): Snapshot | undefine
   const value = JSON.parse(text) as StoredSnapshot // its checksum is right: it is what we wrote
   if (value.version !== 1 || value.log !== logId) return undefined
   const books = new Map<ClusterName, Book>()
-  // Former versions wrote neither runs nor what was named.
-  for (const [name, intervalMs, live, origins, { named, untold } = { named: [], untold: [] }] of value.clusters) {
+  // Former versions wrote neither runs, nor what was named, nor the newest round.
+  for (const [name, intervalMs, live, origins, beside = { named: [], untold: [] }] of value.clusters) {
     if (!isClusterName(name)) continue
+    const { named, untold, roundAt = 0 } = beside
     books.set(name, {
       intervalMs,
       live: live ? { origin: live[0], sequence: live[1], at: live[2] } : undefined,
+      roundAt,
       origins: new Map(
         origins.map(([origin, received, covered, heardAt, runs = []]) => [
           origin,
@@ -386,6 +397,6 @@ interface StoredSnapshot {
     intervalMs: number,
     live: [origin: string, sequence: number, at: number] | 0,
     origins: [origin: string, received: Ranges, covered: Ranges, heardAt: number, runs?: readonly Run[]][],
-    beside?: { readonly named: Ranges; readonly untold: readonly Loss[] },
+    beside?: { readonly named: Ranges; readonly untold: readonly Loss[]; readonly roundAt?: number },
   ][]
 }

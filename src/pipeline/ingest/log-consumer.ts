@@ -25,6 +25,8 @@ export interface LogSink<Item> {
   position(): number
   /** what is applied in one step; default 256 records, 8 MiB */
   readonly group?: { readonly records: number; readonly bytes: number }
+  /** how long records wait for others, so that they share a step, unless somebody waits for them, ms; default 0 */
+  readonly gatherMs?: number
   /** the position may fall, where what was safe was lost there: what the log still has is offered again */
   readonly fallsBack?: boolean
   /**
@@ -90,6 +92,8 @@ export class LogConsumer<Item> implements AsyncDisposable {
   #waiters: { readonly index: number; readonly resolve: () => void }[] = []
   #loop: Promise<void> | undefined
   #keeping: Promise<void> | undefined
+  /** ends the wait for company; undefined: nobody waits */
+  #gathered: AbortController | undefined
   #checkpointAt = 0
   #warnedAt = Number.NEGATIVE_INFINITY
 
@@ -136,6 +140,7 @@ export class LogConsumer<Item> implements AsyncDisposable {
       this.#logFrom ??= index
     }
     this.#wake?.()
+    if (this.#isGroupFull) this.#gathered?.abort()
   }
 
   #take(entry: LogEntry): Item | undefined {
@@ -146,6 +151,7 @@ export class LogConsumer<Item> implements AsyncDisposable {
   /** Resolves when everything up to this index is applied, or the consumer was closed. */
   reached(index: number): Promise<void> {
     if (this.#done >= index) return Promise.resolve()
+    this.#gathered?.abort()
     return new Promise((resolve) => this.#waiters.push({ index, resolve }))
   }
 
@@ -198,6 +204,7 @@ export class LogConsumer<Item> implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
     this.#wake?.()
+    this.#gathered?.abort()
     await this.#loop
     await this.#keeping
     await this.keepCheckpoint()
@@ -208,11 +215,26 @@ export class LogConsumer<Item> implements AsyncDisposable {
     const { signal } = this.#stop
     while (!signal.aborted) {
       if (this.#pending.length > 0) {
+        await this.#gather()
         await this.#applyPending()
         await nextTurn() // whoever waits for an acknowledgement comes first
       } else if (this.#logFrom !== undefined) await this.#applyFromLog(this.#logFrom)
       else await new Promise<void>((resolve) => (this.#wake = resolve))
     }
+  }
+
+  /** Waits for company, where the sink wants that. */
+  async #gather(): Promise<void> {
+    const { clock, sink } = this.#options
+    if (!sink.gatherMs || this.#isGroupFull || this.#waiters.length > 0) return
+    this.#gathered = new AbortController()
+    await clock.sleep(sink.gatherMs, this.#gathered.signal)
+    this.#gathered = undefined
+  }
+
+  get #isGroupFull(): boolean {
+    const { records, bytes } = this.#options.sink.group ?? GROUP
+    return this.#logFrom !== undefined || this.#pending.length >= records || this.#pendingBytes >= bytes
   }
 
   async #applyPending(): Promise<void> {
@@ -313,6 +335,8 @@ export class LogConsumer<Item> implements AsyncDisposable {
           signal,
         )
         this.#count.applied(given.length)
+        // What a fall is told by: noted now, as the next step may be far.
+        this.#safest = Math.max(this.#safest, sink.position())
         this.#finish(last.index)
         this.#forgetSafe()
         if (this.#safe() < newest.index && this.#unsafe.length < MAX_STEPS)

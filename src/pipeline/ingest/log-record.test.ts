@@ -67,6 +67,23 @@ describe("records of the hub's log", () => {
     })
   })
 
+  it('hold 100 000 nodes of one round below the bound of a record, and give them back', () => {
+    const nodes = Array.from({ length: 20_000 }, (_, i) =>
+      aNode(`worker-${i}.west.example`, {
+        createdAt: 1.7e12 + i * 1000,
+        requested: { cpuCores: (i % 640) / 10, memoryBytes: i * 2 ** 20 },
+        used: { cpuCores: i / 777, memoryBytes: i * 1.5e6 + 1 },
+        kubeletVersion: `v1.${i % 30}.${i % 7}`,
+      }),
+    )
+    const parts = [complete('node', ...nodes), failed('operator', 'absent')]
+    const record = { kind: 'batch', batch: aBatch(west, 3, parts), receivedAt: 5 } as const
+    const payload = encodeLogEntry({ record, audience: both })
+    expect(payload.length / nodes.length).toBeLessThan((32 * 2 ** 20) / 100_000)
+    expect(JSON.stringify(parts).length / nodes.length).toBeGreaterThan((32 * 2 ** 20) / 100_000)
+    expect(decodeLogEntry(payload)).toEqual({ record, audience: both })
+  })
+
   it('keep of a batch of the original what it told, which state reads and history passes over', () => {
     const message = encodeRequest({ payload: { case: 'metrics', value: originalFromBatch(batch) } })
     const { payload } = decodeRequest(message)

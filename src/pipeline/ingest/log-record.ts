@@ -1,9 +1,9 @@
 import { decodeSamples, encodeSamples, samplesOf } from '#history'
 import type { Batch, Part, SampleSet, SnapshotType } from '#model'
 import type { StateRecord } from '#state'
-import { batchFromOriginal, decodeRequest } from '#wire'
+import { batchFromOriginal, decodeBody, decodeRequest, encodeBody, WireError } from '#wire'
 import { type Audience, audienceOf, HISTORY, STATE, type StoredAudience, storedAudience } from './audience.ts'
-import { customOf, type StoredCustom, storedCustom } from './stored-custom.ts'
+import { rowsPartOf, type StoredRows, storedRows } from './stored-rows.ts'
 
 /** One record of the hub's log: what happened, for whom, and the samples for history. */
 export interface LogEntry {
@@ -21,6 +21,10 @@ const BINARY_V2 = 0x32
 const START = 9
 /** In front of a message of an original that is kept in place of the parts; no JSON begins so. */
 const MESSAGE = 0
+/** In front of parts in the columns of the wire: as JSON so many would not fit into a record. */
+const BODY = 1
+/** Snapshots of a batch whose parts are kept so. */
+const MANY_ITEMS = 10_000
 
 const kinds: readonly StateRecord['kind'][] = [
   'batch',
@@ -38,7 +42,7 @@ type StoredPart = Part | Quiet
 /** A list where there is nothing else, as former versions wrote it. */
 type StoredParts =
   | readonly StoredPart[]
-  | { readonly parts: readonly StoredPart[]; readonly custom: readonly StoredCustom[] }
+  | { readonly parts: readonly StoredPart[]; readonly custom: readonly StoredRows[] }
 
 /**
  * An entry as the hub's log keeps it, little endian:
@@ -46,7 +50,8 @@ type StoredParts =
  *   '2' │ size of head u32 │ size of parts u32 │ head, JSON │ parts, JSON │ samples
  *
  * The head is the record without the parts of its batch, so that history need not read them. A batch that is
- * for history alone, or for nobody, is kept without parts; instead of JSON, parts of an original may be 0 and the message they were read from.
+ * for history alone, or for nobody, is kept without parts; instead of JSON, parts of an original may be 0 and the message they were read from,
+ * and many snapshots are 1 and a body of the wire.
  */
 export function encodeLogEntry(entry: LogEntry): Buffer {
   const { record, audience, samples } = entry
@@ -54,7 +59,7 @@ export function encodeLogEntry(entry: LogEntry): Buffer {
   const [head, parts] =
     record.kind === 'batch' ? storedBatch(record, entry) : [JSON.stringify({ ...record, ...stored }), '']
   const headSize = Buffer.byteLength(head)
-  const partsSize = typeof parts === 'string' ? Buffer.byteLength(parts) : parts.length + 1
+  const partsSize = typeof parts === 'string' ? Buffer.byteLength(parts) : parts.bytes.length + 1
   const block = samples ? encodeSamples(samples) : undefined
   const bytes = Buffer.allocUnsafe(START + headSize + partsSize + (block?.length ?? 0))
   bytes[0] = BINARY_V2
@@ -63,8 +68,8 @@ export function encodeLogEntry(entry: LogEntry): Buffer {
   bytes.write(head, START)
   if (typeof parts === 'string') bytes.write(parts, START + headSize)
   else {
-    bytes[START + headSize] = MESSAGE
-    bytes.set(parts, START + headSize + 1)
+    bytes[START + headSize] = parts.mark
+    bytes.set(parts.bytes, START + headSize + 1)
   }
   if (block) bytes.set(block, START + headSize + partsSize)
   return bytes
@@ -89,6 +94,11 @@ export function decodeLogEntry(payload: Buffer, want: 'record' | 'samples' | 'he
       if (payload[partsAt] === MESSAGE && samplesAt > partsAt) {
         const parts = partsOf(payload.subarray(partsAt + 1, samplesAt), record.batch)
         return parts && { record: { ...record, batch: { ...record.batch, parts } }, ...of }
+      }
+      if (payload[partsAt] === BODY && samplesAt > partsAt) {
+        const { batch } = decodeBody(payload.subarray(partsAt + 1, samplesAt), record.batch)
+        const { parts, tables } = batch
+        return { record: { ...record, batch: { ...record.batch, parts, ...(tables && { tables }) } }, ...of }
       }
       const text = payload.toString('utf8', partsAt, samplesAt)
       return { record: { ...record, batch: { ...record.batch, ...readParts(text) } }, ...of }
@@ -163,22 +173,37 @@ function partsOf(
 function storedBatch(
   record: Extract<StateRecord, { kind: 'batch' }>,
   { audience, message }: LogEntry,
-): [head: string, parts: string | Uint8Array] {
-  const { parts, custom = [], failure, ...batch } = record.batch
+): [head: string, parts: string | { readonly mark: number; readonly bytes: Uint8Array }] {
+  const { parts, tables = [], failure, ...batch } = record.batch
   const stored = storedAudience(audience)
   if (audience && !needsParts(audience)) return [JSON.stringify({ ...record, batch, ...stored }), '']
   const head = JSON.stringify({ ...record, batch: failure ? { ...batch, failure } : batch, ...stored })
-  if (message) return [head, message]
+  if (message) return [head, { mark: MESSAGE, bytes: message }]
+  const body = bodyOf(record.batch)
+  if (body) return [head, { mark: BODY, bytes: body }]
   const rows = parts.map(storedPart)
-  if (custom.length > 0) return [head, JSON.stringify({ parts: rows, custom: custom.map(storedCustom) })]
+  if (tables.length > 0) return [head, JSON.stringify({ parts: rows, custom: tables.map(storedRows) })]
   return [head, rows.length === 0 ? '' : JSON.stringify(rows)]
 }
 
-function readParts(text: string): Pick<Batch, 'parts' | 'custom'> {
+/** undefined: they are few, or some are told as a difference, or the wire does not take them. */
+function bodyOf(batch: Batch): Uint8Array | undefined {
+  const { parts, tables = [] } = batch
+  const items = parts.reduce((sum, part) => sum + (part.outcome === 'complete' ? part.items.length : 0), 0)
+  if (items < MANY_ITEMS || [...parts, ...tables].some(({ outcome }) => outcome === 'changed')) return undefined
+  try {
+    return encodeBody(batch)
+  } catch (error) {
+    if (error instanceof WireError) return undefined
+    throw error
+  }
+}
+
+function readParts(text: string): Pick<Batch, 'parts' | 'tables'> {
   if (text === '') return { parts: [] }
   const stored = JSON.parse(text) as StoredParts
   if (isList(stored)) return { parts: stored.map(partOf) }
-  return { parts: stored.parts.map(partOf), custom: stored.custom.map(customOf) }
+  return { parts: stored.parts.map(partOf), tables: stored.custom.map(rowsPartOf) }
 }
 
 function storedPart(part: Part): StoredPart {

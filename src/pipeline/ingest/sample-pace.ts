@@ -1,7 +1,7 @@
 import type { Batch, SampleGroup, SampleSet, SourceId } from '#model'
 
 /** A MetricSource that is watched may change every second: history keeps one sample of it in so long. */
-export const CUSTOM_SAMPLE_EVERY_MS = 10_000
+export const ROWS_SAMPLE_EVERY_MS = 10_000
 /** Sources of buffers, by who numbered them. */
 const MAX_BACKFILLED = 2_000
 
@@ -82,4 +82,4 @@ export class SamplePace {
   }
 }
 
-const isNear = (before: number, at: number): boolean => Math.abs(at - before) < CUSTOM_SAMPLE_EVERY_MS
+const isNear = (before: number, at: number): boolean => Math.abs(at - before) < ROWS_SAMPLE_EVERY_MS

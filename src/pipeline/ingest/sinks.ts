@@ -66,6 +66,8 @@ export function historySink(
     want: 'samples',
     wants: isForHistory,
     group: { records: 1024, bytes: 32 * 2 ** 20 },
+    // A transaction costs the embedded store as much as the samples of ten clusters, and a chart is looked at by the minute.
+    gatherMs: 1_000,
     take({ record, audience, samples }) {
       if (record.kind !== 'batch' && record.kind !== 'lost') return undefined
       if (record.kind === 'lost')

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type CustomRow, type CustomValue, scalarOf, Table } from '#model'
-import { MAX_GROUPS } from './aggregate.ts'
+import { type ScalarValue, scalarOf, Table, type TableRow } from '#model'
+import { cpuMs } from '../../../test/cpu.ts'
+import { type AggregationPlan, aggregate, MAX_GROUPS, sumsOfNothing, withoutSumsOfNothing } from './aggregate.ts'
 import { compileMetricSource } from './compile.ts'
 import type { AggregationFunction, FieldType, FilterOperator, SourceObject } from './types.ts'
 
@@ -21,11 +22,11 @@ function sourceOf(columns: Readonly<Record<string, FieldType>>, aggregations: re
   return source
 }
 
-const rowsOf = (values: readonly Readonly<Record<string, CustomValue>>[], fields = ['v', 'g', 'f']): Table =>
+const rowsOf = (values: readonly Readonly<Record<string, ScalarValue>>[], fields = ['v', 'g', 'f']): Table =>
   Table.of(
     fields,
     values.map(
-      (one, i): CustomRow => ({
+      (one, i): TableRow => ({
         namespace: `ns-${i % 2}`,
         name: `o${String(i).padStart(5, '0')}`,
         labels: {},
@@ -35,13 +36,13 @@ const rowsOf = (values: readonly Readonly<Record<string, CustomValue>>[], fields
   )
 
 /** The result of one aggregation over rows with these values of `v`. */
-function over(aggregation: Omit<Aggregation, 'name'>, values: readonly CustomValue[], type: FieldType = 'float') {
+function over(aggregation: Omit<Aggregation, 'name'>, values: readonly ScalarValue[], type: FieldType = 'float') {
   const rows = rowsOf(values.map((v) => ({ v })))
   return sourceOf({ v: type, g: 'string', f: 'string' }, [{ name: 'a', ...aggregation }]).aggregate(rows).a
 }
 
 describe('functions', () => {
-  it.each<[AggregationFunction, readonly CustomValue[], CustomValue]>([
+  it.each<[AggregationFunction, readonly ScalarValue[], ScalarValue]>([
     ['count', [1, null, 'x', true], 4],
     ['count', [], 0],
     ['sum', [1, 2.5, null, true, 'x'], 3.5],
@@ -131,7 +132,7 @@ describe('functions', () => {
 })
 
 describe('filters', () => {
-  it.each<[FilterOperator, string, CustomValue, boolean, FieldType?]>([
+  it.each<[FilterOperator, string, ScalarValue, boolean, FieldType?]>([
     ['equals', 'Bound', 'Bound', true],
     ['equals', 'Bound', 'bound', false],
     ['equals', '', '', true],
@@ -221,9 +222,9 @@ describe('filters', () => {
 
   it('by a regular expression that would explode elsewhere answer in time', () => {
     const filter = { field: 'v', operator: 'matches' as const, value: '^(a+)+$' }
-    const since = performance.now()
+    const since = process.cpuUsage()
     expect(over({ function: 'count', filter }, ['a'.repeat(8000), `${'a'.repeat(8000)}!`], 'string')).toBe(1)
-    expect(performance.now() - since).toBeLessThan(3000)
+    expect(cpuMs(since)).toBeLessThan(3000)
   })
 
   it('by a regular expression look at no text longer than 8192', () => {
@@ -245,14 +246,14 @@ describe('filters', () => {
       { name: 'all', function: 'count' },
     ])
     const rows = rowsOf(Array.from({ length: 100 }, (_, i) => ({ v: text(2 * i + 1) })))
-    const since = performance.now()
+    const since = process.cpuUsage()
     expect(source.aggregate(rows)).toEqual({ costly: null, grouped: null, cheap: 100, all: 100 })
-    expect(performance.now() - since).toBeLessThan(10_000)
+    expect(cpuMs(since)).toBeLessThan(10_000)
   })
 })
 
 describe('groups', () => {
-  const grouped = (values: readonly CustomValue[], more: Partial<Aggregation> = {}) => {
+  const grouped = (values: readonly ScalarValue[], more: Partial<Aggregation> = {}) => {
     const rows = rowsOf(values.map((g, i) => ({ g, v: i })))
     return sourceOf({ g: 'string', v: 'float' }, [{ name: 'a', function: 'count', groupBy: 'g', ...more }]).aggregate(
       rows,
@@ -314,7 +315,7 @@ describe('groups', () => {
 
 // ── against a reference that takes its time ─────────────────────────────────────────────────────────────────────────
 
-const decimal = (value: CustomValue) =>
+const decimal = (value: ScalarValue) =>
   typeof value === 'number'
     ? value
     : typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value)
@@ -322,13 +323,13 @@ const decimal = (value: CustomValue) =>
       : undefined
 
 /** What the specification says, row by row. */
-function plainly(aggregation: Aggregation, rows: readonly CustomRow[]): unknown {
+function plainly(aggregation: Aggregation, rows: readonly TableRow[]): unknown {
   const { filter, groupBy, function: fn, field = '', percentile = 95 } = aggregation
   const passed = rows.filter(
     ({ values }) => !filter || plainFilter(filter.operator, filter.value, scalarOf(values[filter.field] ?? null)),
   )
   if (groupBy !== undefined) {
-    const groups: [string, CustomRow[]][] = []
+    const groups: [string, TableRow[]][] = []
     for (const row of passed) {
       const value = row.values[groupBy] ?? null
       const key = value === null ? '_unknown_' : String(value)
@@ -365,7 +366,7 @@ function plainly(aggregation: Aggregation, rows: readonly CustomRow[]): unknown 
   }
 }
 
-function plainFilter(operator: FilterOperator, wanted: string, value: CustomValue): boolean {
+function plainFilter(operator: FilterOperator, wanted: string, value: ScalarValue): boolean {
   if (operator === 'notEquals') return !plainFilter('equals', wanted, value)
   if (value === null) return false
   const [number, limit] = [decimal(value), decimal(wanted)]
@@ -390,7 +391,7 @@ function plainFilter(operator: FilterOperator, wanted: string, value: CustomValu
 }
 
 describe('any aggregations over any rows', () => {
-  const values = fc.constantFrom<CustomValue>(
+  const values = fc.constantFrom<ScalarValue>(
     null,
     true,
     false,
@@ -469,4 +470,35 @@ describe('any aggregations over any rows', () => {
       else expect(one).toEqual(value)
     }
   }
+})
+
+describe('sumsOfNothing', () => {
+  const rowsOf = (...values: readonly (number | null)[]) =>
+    Table.of(
+      ['v', 'g'],
+      values.map((v, i) => ({ namespace: '', name: `n${i}`, labels: {}, values: { v, g: v === null ? 'b' : 'a' } })),
+    )
+  const plan = (wish: Partial<AggregationPlan>): AggregationPlan => ({
+    ...{ name: 'total', function: 'sum', field: 'v', filter: undefined, groupBy: undefined, percentile: 0 },
+    ...{ isVoid: false, ...wish },
+  })
+  const told = (rows: Table, wish: Partial<AggregationPlan> = {}) =>
+    withoutSumsOfNothing(aggregate([plan(wish)], rows), sumsOfNothing([plan(wish)], rows)).total
+  it('tells a sum of rows without a number from one that is 0', () => {
+    expect(told(rowsOf(null, null))).toBeNull()
+    expect(told(rowsOf(0, null))).toBe(0)
+    expect(told(rowsOf(5, -5))).toBe(0)
+    expect(told(rowsOf(5, null))).toBe(5)
+  })
+  it('lets the sum of no rows be 0: they were read, and there is none', () => expect(told(rowsOf())).toBe(0))
+  it('knows of no number in a column that is not there', () => {
+    expect(told(rowsOf(1, 2), { field: 'w' })).toBeNull()
+    expect(aggregate([plan({ field: 'w' })], rowsOf(1, 2))).toEqual({ total: 0 })
+  })
+  it('tells them apart in each group', () =>
+    expect(told(rowsOf(0, null, null), { groupBy: 'g' })).toEqual({ a: 0, b: null }))
+  it('leaves counts and other functions as they are', () => {
+    expect(told(rowsOf(null), { function: 'count', field: undefined })).toBe(1)
+    expect(told(rowsOf(null), { function: 'distinct' })).toBe(0)
+  })
 })

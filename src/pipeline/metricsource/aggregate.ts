@@ -1,7 +1,7 @@
-import { type Aggregated, type CustomValue, type JsonValue, scalarOf, type Table } from '#model'
+import { type Aggregated, type JsonValue, type ScalarValue, scalarOf, type Table } from '#model'
 import { textForm } from './convert.ts'
 import { type Budget, numericOf, type Test } from './filter.ts'
-import type { AggregationFunction } from './types.ts'
+import type { AggregationFunction, SumsOfNothing } from './types.ts'
 
 /** One aggregation, ready to run. */
 export interface AggregationPlan {
@@ -40,7 +40,7 @@ const MAX_MATCHING_MS = 1000
 /**
  * All aggregations over these rows. Filters and groups that several share are worked out once, and each aggregation goes once
  * over the column it is of. Results are finite or null; null as well where its regular expression, and those before it, take
- * more than a second.
+ * more than a second. As in the original a sum of nothing is 0: what people are shown passes `withoutSumsOfNothing`.
  */
 export function aggregate(plans: readonly AggregationPlan[], rows: Table): Readonly<Record<string, Aggregated>> {
   const selecting = new Selecting(rows)
@@ -49,11 +49,54 @@ export function aggregate(plans: readonly AggregationPlan[], rows: Table): Reado
     if (!selection) return [plan.name, null]
     const values = evaluate(plan, rows, selection)
     if (!selection.keys) return [plan.name, values[0] ?? null]
-    const named = selection.keys.map((group, i): readonly [string, CustomValue] => [group, values[i] ?? null])
+    const named = selection.keys.map((group, i): readonly [string, ScalarValue] => [group, values[i] ?? null])
     return [plan.name, Object.fromEntries(named.toSorted(([a], [b]) => (a < b ? -1 : 1)))]
   })
   return Object.fromEntries(results)
 }
+
+/**
+ * Which sums over these rows are over nothing that was read: there are rows, and none has a number. A sum of no rows is a 0 that
+ * is true.
+ */
+export function sumsOfNothing(plans: readonly AggregationPlan[], rows: Table): SumsOfNothing {
+  const sums = plans.filter(({ function: fn, isVoid }) => fn === 'sum' && !isVoid)
+  const counts = aggregate(
+    sums.map((plan) => ({ ...plan, function: 'count' })),
+    rows,
+  )
+  const averages = aggregate(
+    sums.map((plan) => ({ ...plan, function: 'avg' })),
+    rows,
+  )
+  return new Map(
+    sums.flatMap(({ name }): (readonly [string, 'whole' | ReadonlySet<string>])[] => {
+      const [count, average] = [counts[name], averages[name]]
+      if (typeof average === 'object' && average !== null)
+        return [[name, new Set(Object.keys(average).filter((group) => average[group] === null))]]
+      return average === null && typeof count === 'number' && count > 0 ? [[name, 'whole']] : []
+    }),
+  )
+}
+
+/** The same with null for each 0 that is a sum of nothing: not known is not zero. */
+export function withoutSumsOfNothing(
+  values: Readonly<Record<string, Aggregated>>,
+  nothing: SumsOfNothing,
+): Readonly<Record<string, Aggregated>> {
+  const known = ([name, value]: readonly [string, Aggregated]): readonly [string, Aggregated] => {
+    const of = nothing.get(name)
+    if (of === 'whole') return [name, value === 0 ? null : value]
+    if (!of || typeof value !== 'object' || value === null) return [name, value]
+    const groups = Object.entries(value).map(([group, sum]) => [group, sum === 0 && of.has(group) ? null : sum])
+    return [name, Object.fromEntries(groups)]
+  }
+  return Object.fromEntries(Object.entries(values).map(known))
+}
+
+/** Whether a sum may be one of nothing. */
+export const hasZero = (sum: Aggregated | undefined): boolean =>
+  sum === 0 || (typeof sum === 'object' && sum !== null && Object.values(sum).includes(0))
 
 /** Which rows count, and for whom. */
 interface Selection {
@@ -123,7 +166,7 @@ function grouped(column: Column, places: Uint32Array | undefined, count: number)
   return { groupOf, keys: [...numbers.keys()] }
 }
 
-function groupKey(value: CustomValue): string {
+function groupKey(value: ScalarValue): string {
   if (value === null) return UNKNOWN_GROUP
   const text = textForm(value)
   return text.length <= MAX_KEY ? text : `${text.slice(0, MAX_KEY - 1)}…`
@@ -140,7 +183,7 @@ function columnOf(rows: Table, name: string): Column {
 }
 
 /** A result per group; of the one group where nothing is grouped. */
-function evaluate(plan: AggregationPlan, rows: Table, selection: Selection): readonly CustomValue[] {
+function evaluate(plan: AggregationPlan, rows: Table, selection: Selection): readonly ScalarValue[] {
   const groups = selection.keys?.length ?? 1
   if (plan.function === 'count') return counts(selection, groups)
   const column = columnOf(rows, plan.field ?? '')
@@ -168,7 +211,7 @@ function evaluate(plan: AggregationPlan, rows: Table, selection: Selection): rea
 }
 
 /** Visits every value that is there, in the order of the rows. */
-type Each = (visit: (group: number, value: Exclude<CustomValue, null>) => void) => void
+type Each = (visit: (group: number, value: Exclude<ScalarValue, null>) => void) => void
 
 function counts({ groupOf, count }: Selection, groups: number): readonly number[] {
   if (!groupOf) return [count]
@@ -199,7 +242,7 @@ function sums(each: Each, groups: number): readonly { readonly sum: number; read
 }
 
 /** Of numbers; by letters where all values are text. */
-function extremes(each: Each, groups: number, sign: 1 | -1): readonly CustomValue[] {
+function extremes(each: Each, groups: number, sign: 1 | -1): readonly ScalarValue[] {
   const numbers = new Array<number | undefined>(groups).fill(undefined)
   const texts = new Array<string | undefined>(groups).fill(undefined)
   const hasOther = new Uint8Array(groups)
@@ -216,7 +259,7 @@ function extremes(each: Each, groups: number, sign: 1 | -1): readonly CustomValu
 }
 
 /** Between the two neighbours of the place p/100 × (n − 1), in proportion. */
-function percentiles(each: Each, groups: number, percentile: number): readonly CustomValue[] {
+function percentiles(each: Each, groups: number, percentile: number): readonly ScalarValue[] {
   const values = Array.from({ length: groups }, (): number[] => [])
   each((group, value) => {
     const number = numericOf(value)
@@ -236,7 +279,7 @@ function percentiles(each: Each, groups: number, percentile: number): readonly C
 
 /** Numbers are the same where they are equal; a text is never the same as a number. */
 function distinct(each: Each, groups: number): readonly number[] {
-  const seen = Array.from({ length: groups }, () => new Set<CustomValue>())
+  const seen = Array.from({ length: groups }, () => new Set<ScalarValue>())
   each((group, value) => seen[group]?.add(value))
   return seen.map(({ size }) => size)
 }

@@ -1,6 +1,5 @@
 import { compileExpression, convertTo, type Expression, type Kind, type Problem } from '#expression'
-import type { CustomValue } from '#model'
-import type { ComputedPlan, RowPlan } from './collecting.ts'
+import type { ScalarValue } from '#model'
 import { convert } from './convert.ts'
 import type { Draft, DraftComputed, DraftField } from './draft.ts'
 import { cut } from './draft.ts'
@@ -9,6 +8,7 @@ import { Needs } from './needs.ts'
 import { type ParsedPath, parsePath } from './path.ts'
 import { readWhole } from './quantity.ts'
 import type { FieldPlan } from './read-field.ts'
+import type { ComputedPlan, RowPlan } from './source-row-builder.ts'
 import type { ColumnInfo } from './types.ts'
 import { unitOfColumn } from './units.ts'
 
@@ -90,7 +90,7 @@ function compileField(field: DraftField, findings: Findings): { readonly plan: F
 const NOWHERE: ParsedPath = { segments: [], isSingle: true, texts: [], emptyKeyAt: undefined }
 
 /** Read as if it had been found; a length is written in digits. */
-function defaultOf({ at, type, default: text }: DraftField, findings: Findings): CustomValue {
+function defaultOf({ at, type, default: text }: DraftField, findings: Findings): ScalarValue {
   if (text === undefined) return null
   const value = type === 'arrayLength' ? readWhole(text) : convert[type](text)
   if (value !== undefined) return value

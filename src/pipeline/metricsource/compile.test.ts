@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { metricSource } from '#kinds'
+import { cpuMs } from '../../../test/cpu.ts'
 import { compileMetricSource } from './compile.ts'
+import { rowOf } from './run/testing/row-of.ts'
 import type { SourceObject } from './types.ts'
 
 type Spec = SourceObject['spec']
@@ -306,9 +308,11 @@ describe('computed values', () => {
       computed: computed.map((one, i) => ({ name: `c${i}`, ...one })),
     })
   const valuesOf = (result: ReturnType<typeof declared>, object: object = {}) =>
-    compiled(result)
-      .collect(Date.parse('2026-11-21T10:00:00Z'))
-      .row({ metadata: { name: 'o' }, used: 2048, phase: 'Bound', ...object }).values
+    rowOf(
+      compiled(result),
+      { metadata: { name: 'o' }, used: 2048, phase: 'Bound', ...object },
+      Date.parse('2026-11-21T10:00:00Z'),
+    ).values
 
   it('know fields and what was computed before', () =>
     expect(valuesOf(computing({ expression: 'used / 1024' }, { expression: 'c0 + 1' }))).toMatchObject({
@@ -349,10 +353,10 @@ describe('computed values', () => {
   it('of text that is no number are null as a number, and told', () => {
     const result = computing({ expression: 'phase', type: 'float' })
     expect(told(result)).toEqual(['warning computed_type_unlikely spec.computed[0].type'])
-    const collecting = compiled(result).collect(0)
-    collecting.add({ metadata: { name: 'o' }, phase: 'Bound' })
-    expect(collecting.rows().column('c0')?.(0)).toBeNull()
-    expect(collecting.reports().at(-1)).toEqual({ field: 'c0', missing: 0, malformed: 1, example: 'Bound' })
+    const builder = compiled(result).collect(0)
+    builder.add({ metadata: { name: 'o' }, phase: 'Bound' })
+    expect(builder.rows().column('c0')?.(0)).toBeNull()
+    expect(builder.reports().at(-1)).toEqual({ field: 'c0', missing: 0, malformed: 1, example: 'Bound' })
   })
 
   it('are never NaN or infinite', () =>
@@ -390,14 +394,14 @@ describe('computed values', () => {
       expect(told(result)[0]).toMatch(/^warning (expression|computed)_\w+ spec\.computed\[0\]\.expression$/)
       const source = compiled(result)
       expect(source.columns.map(({ name }) => name)).toEqual(['used', 'phase', 'c0', 'c1', 'c2'])
-      const collecting = source.collect(0)
-      collecting.add({ metadata: { name: 'o' }, used: 2048, phase: 'Bound' })
-      expect(collecting.row({ metadata: { name: 'o' }, used: 2048 }).values).toMatchObject({
+      const builder = source.collect(0)
+      builder.add({ metadata: { name: 'o' }, used: 2048, phase: 'Bound' })
+      expect(builder.rows().row(0).values).toMatchObject({
         c0: null,
         c1: 2048,
         c2: 2048,
       })
-      expect(collecting.reports()[2]).toMatchObject({ field: 'c0', malformed: 1 })
+      expect(builder.reports()[2]).toMatchObject({ field: 'c0', malformed: 1 })
     },
   )
 
@@ -438,10 +442,10 @@ describe('computed values', () => {
 
   it('by the hundred, each naming all the others, are checked in time', () => {
     const all = Array.from({ length: 256 }, (_, i) => `c${i}`).join(' + ')
-    const since = performance.now()
+    const since = process.cpuUsage()
     const { findings } = computing(...Array.from({ length: 256 }, () => ({ expression: all })))
     expect(findings).toHaveLength(100)
-    expect(performance.now() - since).toBeLessThan(5000)
+    expect(cpuMs(since)).toBeLessThan(5000)
   })
 
   it('cannot name a field with a dot, which is told', () => {

@@ -1,6 +1,5 @@
 import type { SourceId, Table } from '#model'
-import { aggregate } from './aggregate.ts'
-import { ColumnCollecting } from './collecting.ts'
+import { aggregate, sumsOfNothing } from './aggregate.ts'
 import { compileAggregations } from './compile-aggregations.ts'
 import { compileColumns } from './compile-columns.ts'
 import { hashOf } from './definition-hash.ts'
@@ -9,6 +8,7 @@ import { Findings, suggestionFor } from './findings.ts'
 import { allNamespaces, chooseNamespaces } from './namespaces.ts'
 import { guessPlural, splitApiVersion } from './resource-name.ts'
 import { selectorText } from './selector-text.ts'
+import { SourceRowBuilder } from './source-row-builder.ts'
 import { documentOf } from './stored.ts'
 import type { CompilationResult, CompiledSource, SourceObject } from './types.ts'
 
@@ -77,8 +77,9 @@ export function compileDraft(
     ...compiled,
     definition,
     rowName: (name: string) => name,
-    collect: (now: number) => new ColumnCollecting(plan, now),
+    collect: (now: number) => new SourceRowBuilder(plan, now),
     aggregate: (rows: Table) => aggregate(plans, rows),
+    sumsOfNothing: (rows: Table) => sumsOfNothing(plans, rows),
   })
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { CustomValue } from '#model'
+import type { ScalarValue } from '#model'
 import { compileMetricSource } from './compile.ts'
 import { MAX_TEXT } from './convert.ts'
 import type { FieldType } from './types.ts'
@@ -18,15 +18,15 @@ function read(type: FieldType, value: unknown, more: { path?: string; default?: 
     },
   })
   if (!source) throw new Error(JSON.stringify(findings))
-  const collecting = source.collect(0)
-  collecting.add({ metadata: { name: 'o' }, ...(value === NONE ? {} : { x: value }) })
-  const [report] = collecting.reports()
-  const column = collecting.rows().column('v')
+  const builder = source.collect(0)
+  builder.add({ metadata: { name: 'o' }, ...(value === NONE ? {} : { x: value }) })
+  const [report] = builder.reports()
+  const column = builder.rows().column('v')
   return { value: column?.(0), missing: report?.missing, malformed: report?.malformed, example: report?.example }
 }
 const UNFIT = Symbol('null, and counted as malformed')
 
-const table: Readonly<Record<FieldType, readonly (readonly [unknown, CustomValue | typeof UNFIT])[]>> = {
+const table: Readonly<Record<FieldType, readonly (readonly [unknown, ScalarValue | typeof UNFIT])[]>> = {
   string: [
     ['text', 'text'],
     ['', ''],

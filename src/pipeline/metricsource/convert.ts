@@ -1,4 +1,4 @@
-import type { CustomValue } from '#model'
+import type { ScalarValue } from '#model'
 import { plainDecimal, readBytes, readCompatibleQuantity, readDecimal, readQuantity, readWhole } from './quantity.ts'
 import type { FieldType } from './types.ts'
 
@@ -7,7 +7,7 @@ export const MAX_TEXT = 65_536
 const MAX_DEPTH = 100
 
 /** A found value (never null) as a field's; undefined where it does not fit. */
-export type Convert = (value: unknown) => CustomValue | undefined
+export type Convert = (value: unknown) => ScalarValue | undefined
 
 /** How each type reads what the API says. What does not fit is undefined, never a zero that nobody measured. */
 export const convert: Readonly<Record<FieldType, Convert>> = {
@@ -100,6 +100,6 @@ export function isTimestamp(text: string): boolean {
 const twoDigits = (text: string, at: number): number => (text.charCodeAt(at) - 48) * 10 + text.charCodeAt(at + 1) - 48
 
 /** The text a filter or a group sees; null has none. */
-export function textForm(value: Exclude<CustomValue, null>): string {
+export function textForm(value: Exclude<ScalarValue, null>): string {
   return typeof value === 'string' ? value : typeof value === 'number' ? plainDecimal(value) : String(value)
 }

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { compileMetricSource } from './compile.ts'
 import { FIELD_TYPES, FUNCTIONS, OPERATORS } from './draft.ts'
 import { readDefinition } from './read-definition.ts'
+import { rowOf } from './run/testing/row-of.ts'
 import type { SourceObject } from './types.ts'
 
 const object: SourceObject = {
@@ -139,7 +140,7 @@ describe('the document of a source', () => {
       expect(facts(again ?? {})).toEqual(facts(source))
       expect(again?.wantsNamespace('team-a')).toBe(source.wantsNamespace('team-a'))
       const rows = [source, again].map((one) =>
-        one?.collect(0).row({ metadata: { name: 'o', labels: {} }, status: { phase: 'Bound' } }),
+        one ? rowOf(one, { metadata: { name: 'o', labels: {} }, status: { phase: 'Bound' } }) : undefined,
       )
       expect(rows[1]).toEqual(rows[0])
     }
@@ -216,12 +217,12 @@ describe('the document of a source', () => {
         const again = readDefinition(overTheWire(source?.definition))
         expect(facts(again ?? {})).toEqual(facts(source ?? {}))
         const [first, second] = [source, again].map((compiled) => {
-          const collecting = compiled?.collect(0)
-          for (const each of objects) collecting?.add(each)
+          const builder = compiled?.collect(0)
+          for (const each of objects) builder?.add(each)
           return {
-            rows: collecting?.rows(),
-            reports: collecting?.reports(),
-            sums: collecting && compiled?.aggregate(collecting.rows()),
+            rows: builder?.rows(),
+            reports: builder?.reports(),
+            sums: builder && compiled?.aggregate(builder.rows()),
           }
         })
         expect(second?.rows?.toColumns()).toEqual(first?.rows?.toColumns())
@@ -305,7 +306,7 @@ describe('a document of the original', () => {
       ['double', 'float'],
     ])
     expect(source?.aggregations.map(({ name }) => name)).toEqual(['total', 'p'])
-    const row = source?.collect(0).row({ metadata: { name: 'd' }, spec: { strange: 5, list: ['first'] } })
+    const row = source && rowOf(source, { metadata: { name: 'd' }, spec: { strange: 5, list: ['first'] } })
     expect(row?.values).toEqual({ replicas: 1, strange: '5', bySteps: 'first', double: 2 })
   })
 

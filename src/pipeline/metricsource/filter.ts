@@ -1,12 +1,12 @@
 import { RE2JS } from 're2js'
-import type { CustomValue } from '#model'
+import type { ScalarValue } from '#model'
 import { isTimestamp, textForm } from './convert.ts'
 import type { DraftFilter } from './draft.ts'
 import { readBytes, readCompatibleQuantity, readDecimal, readQuantity } from './quantity.ts'
 import type { ColumnInfo } from './types.ts'
 
 /** Whether a value passes. */
-export type Test = (value: CustomValue) => boolean
+export type Test = (value: ScalarValue) => boolean
 
 /** What regular expressions may still cost, ms of wall time; shared by all filters of one pass over rows. */
 export interface Budget {
@@ -108,7 +108,7 @@ function matching(pattern: string): CompiledFilter {
   try {
     const compiled = RE2JS.compile(pattern)
     if (compiled.programSize() > MAX_PROGRAM) return { fault: 'is too large a regular expression: repeat less' }
-    const known = new Map<CustomValue, boolean>()
+    const known = new Map<ScalarValue, boolean>()
     return { start: (budget) => within(budget, known, (text) => compiled.test(text)), usesBudget: true }
   } catch (error) {
     const why = error instanceof Error ? error.message.replace(/^error parsing regexp: /, '') : String(error)
@@ -123,7 +123,7 @@ const MAX_REMEMBERED = 256
  * Time is linear in the text, but the factor is the author's. Columns repeat themselves, so a text is tried once as long as few
  * are different.
  */
-function within(budget: Budget, known: Map<CustomValue, boolean>, matches: (text: string) => boolean): Test {
+function within(budget: Budget, known: Map<ScalarValue, boolean>, matches: (text: string) => boolean): Test {
   return (value) => {
     if (value === null || budget.leftMs <= 0) return false
     const before = known.get(value)
@@ -169,7 +169,7 @@ function jsonList(text: string): readonly string[] | undefined {
 }
 
 /** A value as a number, where an aggregation wants one: text counts where it is decimal. */
-export function numericOf(value: CustomValue | undefined): number | undefined {
+export function numericOf(value: ScalarValue | undefined): number | undefined {
   if (typeof value === 'number') return value
   return typeof value === 'string' ? readDecimal(value) : undefined
 }

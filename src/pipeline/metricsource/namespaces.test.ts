@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { cpuMs } from '../../../test/cpu.ts'
 import { chooseNamespaces, wildcard } from './namespaces.ts'
 
 /** The same by regular expression, for short texts. */
@@ -46,11 +47,11 @@ describe('a pattern of namespaces', () => {
     ))
 
   it('made to explode answers at once', () => {
-    const since = performance.now()
+    const since = process.cpuUsage()
     const matches = wildcard(`${'*a'.repeat(120)}*b`)
     for (let i = 0; i < 1000; i++) expect(matches('a'.repeat(253))).toBe(false)
     expect(wildcard('*a*a*a*a*a*a*b')('a'.repeat(100_000))).toBe(false)
-    expect(performance.now() - since).toBeLessThan(2000)
+    expect(cpuMs(since)).toBeLessThan(2000)
   })
 
   it('that excludes wins, and no includes mean all', () =>

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { cpuMs } from '../../../test/cpu.ts'
 import { plainDecimal, readBytes, readCompatibleQuantity, readDecimal, readQuantity, readWhole } from './quantity.ts'
 
 /** An exact fraction, to check what the quick ways make of a quantity. */
@@ -147,7 +148,7 @@ describe('quantities', () => {
     ))
 
   it('answers at once whatever the text', () => {
-    const since = performance.now()
+    const since = process.cpuUsage()
     for (const text of [
       '9'.repeat(1_000_000),
       `1${'e9'.repeat(500_000)}`,
@@ -158,7 +159,7 @@ describe('quantities', () => {
         expect(read(text)).toBeUndefined()
       }
     }
-    expect(performance.now() - since).toBeLessThan(1000)
+    expect(cpuMs(since)).toBeLessThan(1000)
   })
 })
 

@@ -1,4 +1,4 @@
-import type { CustomValue } from '#model'
+import type { ScalarValue } from '#model'
 import { asText, type Convert, compactJson } from './convert.ts'
 import { cut } from './draft.ts'
 import { findAll, findOne, MISSING } from './find.ts'
@@ -17,14 +17,14 @@ export interface FieldPlan {
   readonly isSingle: boolean
   readonly convert: Convert
   /** taken where nothing is found, or nothing that fits */
-  readonly fallback: CustomValue
+  readonly fallback: ScalarValue
 }
 
 /**
  * What a field is in an object. null counts as missing. Where a path of several ways finds one value, it is that one; several
  * are a number for arrayLength, a compact JSON list for string, and fit nothing else.
  */
-export function readField(field: FieldPlan, object: unknown): CustomValue | typeof MISSING | typeof MALFORMED {
+export function readField(field: FieldPlan, object: unknown): ScalarValue | typeof MISSING | typeof MALFORMED {
   if (field.isSingle) {
     const found = findOne(object, field.segments)
     if (found === MISSING || found === null || found === undefined) return MISSING

@@ -11,9 +11,9 @@ const exclude = ['openshift-*', 'kube-*']
 function collected(spec: SourceObject['spec'], objects: readonly object[]) {
   const { source, findings } = compileMetricSource({ metadata, spec })
   if (!source) throw new Error(JSON.stringify(findings))
-  const collecting = source.collect(0)
-  for (const object of objects) collecting.add(object as KubeObject)
-  const rows = collecting.rows()
+  const builder = source.collect(0)
+  for (const object of objects) builder.add(object as KubeObject)
+  const rows = builder.rows()
   return { findings, rows: [...rows.rows()].map(({ values }) => values), aggregations: source.aggregate(rows) }
 }
 

@@ -1,10 +1,8 @@
+import type { Collector } from '#collect'
 import type { Kind } from '#expression'
 import type { MetricSource, MetricSourceSpec } from '#kinds'
-import type { KubeClient, KubeObject } from '#kube'
-import type { Aggregated, Clock, ClusterName, CustomPart, CustomRow, FieldReport, SourceId, Table } from '#model'
-import type { Logger, Metrics } from '#runtime'
-
-// ── compile ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+import type { KubeObject, Resource } from '#kube'
+import type { Aggregated, FieldReport, Health, SourceId, Table } from '#model'
 
 export type FieldType = NonNullable<MetricSourceSpec['fields'][number]['type']>
 export type AggregationFunction = NonNullable<MetricSourceSpec['aggregations']>[number]['function']
@@ -30,6 +28,13 @@ export interface CompilationResult {
   readonly findings: readonly Finding[]
 }
 
+/** `used` may be null where `requested` is not; `share` is the used, else the requested part of what is allocatable, in percent. */
+export interface ResourceAmount {
+  /** for people, such as Memory */
+  readonly of: string
+  readonly what: 'share' | 'used' | 'requested' | 'allocatable' | 'capacity'
+}
+
 /** One column of rows: a field or a computed value. */
 export interface ColumnInfo {
   readonly name: string
@@ -43,8 +48,22 @@ export interface ColumnInfo {
   readonly unit: 'none' | 'bytes' | 'cores' | 'percent' | 'seconds' | 'time'
   /** shown only where somebody asks for it */
   readonly isExtra?: boolean
-  /** values name objects of this kind, which policies may hide: there they are null */
-  readonly refersTo?: 'node'
+  /** the same, for want of room: which columns these are says nothing of what is kept */
+  readonly isWide?: boolean
+  /** values name a node, which policies may hide: there they are null; or an object of the namespace, as `Kind/name` */
+  readonly refersTo?: 'node' | 'object'
+  /** what the rows are to objects of these kinds that they name, for a link from there: Pods of a Deployment */
+  readonly reverse?: { readonly title: string; readonly kinds: readonly string[] }
+  /** null, too, where policies hide what it is taken from */
+  readonly isRestricted?: boolean
+  /** what null means of an object that was read; default: none, but of what is computed, measured or summed up it is not known */
+  readonly absence?: 'none' | 'unknown'
+  /** words are versions: rows are in the order of their numbers */
+  readonly isVersion?: boolean
+  /** one of the amounts of a resource, which belong together: what is used of the CPU, of what may be used */
+  readonly amount?: ResourceAmount
+  /** what a word in it says of the object; words that are not named are `degraded`. Rows are in the order of it, the worst first */
+  readonly health?: Readonly<Record<string, Health>>
 }
 
 export interface AggregationInfo {
@@ -56,6 +75,9 @@ export interface AggregationInfo {
   /** numbers kept over time: not grouped, and of a function that gives a number */
   readonly hasHistory: boolean
 }
+
+/** Sums that are 0 because no row in them has a number: of one that is grouped, the groups. */
+export type SumsOfNothing = ReadonlyMap<string, 'whole' | ReadonlySet<string>>
 
 /** The compiled definition as documented in Redis and sent to agents (specification: state 5.1). Plain JSON. */
 export type SourceDefinition = Readonly<Record<string, unknown>>
@@ -70,13 +92,12 @@ export interface ResourceTarget {
   /** as declared, else guessed from the kind: only where the cluster's discovery cannot be asked */
   readonly plural: string
   readonly isPluralDeclared: boolean
+  /** takes what columns need from an object's protobuf; present: protobuf is asked for */
+  readonly fromProtobuf?: Resource['fromProtobuf']
 }
 
-/**
- * A kind of row: what is read for it, what a row holds, and who sees it. Compiled in (#resources), or made of a MetricSource;
- * everything that collects, keeps, shows and sums up rows knows this and nothing else. Immutable.
- */
-export interface ResourceDescriptor {
+/** A kind of row as it is shown: what a row holds, and who sees it. Immutable. */
+export interface RowKind {
   /** names its rows in state and on the wire: `namespace/name` of a MetricSource; the plural of what is compiled in */
   readonly id: SourceId
   /** 16 hex digits; equal hashes collect the same */
@@ -89,13 +110,38 @@ export interface ResourceDescriptor {
   readonly shortNames?: readonly string[]
   /**
    * `declared`: policies that name the type decide; without one nobody sees it. `pods`: the filters policies have for pods.
-   * `namespaced`: what stands in visible namespaces, narrowed by a filter of the type's name
+   * `namespaced`: what stands in visible namespaces, narrowed by a filter of the type's name. `snapshot`: as the snapshots it is made of
    */
-  readonly access: 'declared' | 'pods' | 'namespaced'
+  readonly access: 'declared' | 'pods' | 'namespaced' | 'snapshot'
   /** as people read it: what is read, or the first of it */
   readonly target: ResourceTarget
   /** all that is read; of several each is a list of its own */
   readonly targets: readonly ResourceTarget[]
+  readonly columns: readonly ColumnInfo[]
+  /** the column of the usual order; default: the name */
+  readonly sort?: string
+  readonly aggregations: readonly AggregationInfo[]
+  /** aggregations are computed anew for people who see only a part */
+  readonly filterAggregations: boolean
+  readonly collection: { readonly intervalMs: number; readonly watch: boolean }
+  /** what an object is called whose row has this name */
+  rowName(name: string): string
+  /**
+   * All aggregations over these rows in one pass; of any rows with the columns of this source, and whatever rows are left out
+   * for somebody. A thousand groups are named, further ones are `_other_`; rows without a value are `_unknown_`. null: of
+   * nothing, of a column that is not there, or where regular expressions take more than a second.
+   */
+  aggregate(rows: Table): Readonly<Record<string, Aggregated>>
+  /** which of these sums are 0 because none of the rows has a number: people are told that they are not known */
+  sumsOfNothing(rows: Table): SumsOfNothing
+}
+
+/**
+ * A kind of row with what is read for it. Compiled in (#resources), or made of a MetricSource; everything that collects, keeps,
+ * shows and sums up rows knows this and nothing else.
+ */
+export interface ResourceDescriptor extends RowKind {
+  readonly access: 'declared' | 'pods' | 'namespaced'
   /** text for the API; undefined: all */
   readonly labelSelector: string | undefined
   /** whether objects of this namespace are wanted; pure, linear time */
@@ -104,10 +150,6 @@ export interface ResourceDescriptor {
   readonly exactNamespaces: readonly string[] | undefined
   /** every namespace is wanted */
   readonly wantsAllNamespaces: boolean
-  readonly columns: readonly ColumnInfo[]
-  readonly aggregations: readonly AggregationInfo[]
-  /** aggregations are computed anew for people who see only a part */
-  readonly filterAggregations: boolean
   readonly collection: {
     readonly intervalMs: number
     readonly timeoutMs: number
@@ -117,20 +159,17 @@ export interface ResourceDescriptor {
     readonly parallelism: number
     readonly watch: boolean
   }
-  /** what an object is called whose row has this name */
-  rowName(name: string): string
   /**
    * Begins one collection: objects go in, one by one, and nothing of them is kept but their values. Values of up to 64 Ki
    * characters, 32 Mi in all, and 256 labels of an object; what is beyond is null (and malformed), or left out.
    * @param target which of the targets the objects are of
    */
-  collect(now: number, target: ResourceTarget): Collecting
-  /**
-   * All aggregations over these rows in one pass; of any rows with the columns of this source, and whatever rows are left out
-   * for somebody. A thousand groups are named, further ones are `_other_`; rows without a value are `_unknown_`. null: of
-   * nothing, of a column that is not there, or where regular expressions take more than a second.
-   */
-  aggregate(rows: Table): Readonly<Record<string, Aggregated>>
+  collect(now: number, target: ResourceTarget): RowBuilder
+}
+
+/** A kind of row that is compiled in, and read with the rounds of a cluster. */
+export interface BuiltInResource extends ResourceDescriptor {
+  readonly collector: Collector
 }
 
 /** A MetricSource that can be run; made by compileMetricSource or readDefinition. */
@@ -141,11 +180,11 @@ export interface CompiledSource extends ResourceDescriptor {
   /** policies may filter by these; undefined: by all */
   readonly filterableFields: readonly string[] | undefined
   readonly definition: SourceDefinition
-  collect(now: number): Collecting
+  collect(now: number): RowBuilder
 }
 
 /** One collection under way. */
-export interface Collecting {
+export interface RowBuilder {
   readonly size: number
   /** In any order; what has no name is no row. */
   add(object: KubeObject): void
@@ -155,40 +194,7 @@ export interface Collecting {
   rows(): Table
   /** of the rows there are now, a field or computed value each, in the order of the columns */
   reports(): readonly FieldReport[]
-  /** one object on its own, for previews */
-  row(object: KubeObject): CustomRow
 }
 
 /** A declaration as applied, or as somebody wrote it into a file. */
 export type SourceObject = Pick<MetricSource, 'metadata' | 'spec'>
-
-// ── run ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-export interface CollectSourceOptions {
-  readonly kube: KubeClient
-  readonly source: ResourceDescriptor
-  /** ends it; its own limit is `source.collection.timeoutMs` */
-  readonly signal: AbortSignal
-  readonly clock: Clock
-  /** at most this many rows, whatever the source says; for previews */
-  readonly limit?: number
-  /** told of rows so far, for progress */
-  readonly onProgress?: (rows: number) => void
-}
-
-export interface SourceLoopOptions {
-  readonly cluster: ClusterName
-  /** the cluster's client; asked for each collection; undefined: there is no way in now */
-  readonly kube: () => Promise<KubeClient | undefined>
-  /**
-   * Takes what was collected, one or several sources at once; the next collection of these waits for it. Never throws.
-   * @param collectedAt by the collector's clock, when the oldest of them began
-   */
-  readonly onParts: (parts: readonly CustomPart[], collectedAt: number) => Promise<void>
-  readonly clock: Clock
-  readonly random?: () => number
-  /** shared by many loops: bounds the collections that read at once */
-  readonly turn?: <T>(read: () => Promise<T>) => Promise<T>
-  readonly logger: Logger
-  readonly metrics?: Metrics
-}

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { cpuMs } from '../../../test/cpu.ts'
 import { nextLink, parseChallenges } from './header.ts'
 
 const read = (...lines: string[]) =>
@@ -78,20 +79,20 @@ describe('challenges', () => {
   it('of any text are read within a moment', () =>
     fc.assert(
       fc.property(fc.string({ maxLength: 200 }), fc.integer({ min: 1, max: 200 }), (text, times) => {
-        const began = performance.now()
+        const began = process.cpuUsage()
         parseChallenges([text.repeat(times)])
         nextLink([text.repeat(times)])
-        expect(performance.now() - began).toBeLessThan(200)
+        expect(cpuMs(began)).toBeLessThan(200)
       }),
     ))
 
   it.each(['"', '\\', ' ', ',', '=', '<', '>', ';', '<>;', '<a>;"', ';rel="'])(
     'of nothing but %j in great number are read within a moment',
     (text) => {
-      const began = performance.now()
+      const began = process.cpuUsage()
       parseChallenges([`Bearer a="${text.repeat(32_768)}`, text.repeat(32_768)])
       nextLink([`<a>${text.repeat(32_768)}`, text.repeat(32_768)])
-      expect(performance.now() - began).toBeLessThan(500)
+      expect(cpuMs(began)).toBeLessThan(500)
     },
   )
 })

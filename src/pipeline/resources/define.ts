@@ -1,31 +1,47 @@
 import { createHash } from 'node:crypto'
-import type { KubeObject } from '#kube'
+import { listOf, type Read as ReadOf } from '#collect'
+import { type KubeObject, type Message, projected, type Resource } from '#kube'
 import {
   type AggregationInfo,
   type AggregationPlan,
   aggregate,
+  type BuiltInResource,
   type ColumnInfo,
   type ResourceDescriptor,
   type ResourceTarget,
+  rowCollector,
+  sumsOfNothing,
 } from '#metricsource'
-import type { CustomValue } from '#model'
-import { RowCollecting } from './row-collecting.ts'
+import type { Health } from '#model'
+import { type Read, ResourceRowBuilder } from './resource-row-builder.ts'
 
-/** One column: what people read above it, and how it is read from an object. null: not known, or nothing. */
-export interface ColumnSpec {
+/** One column: what people read above it, and how it is read from an object. null: see `absence`. */
+export interface ColumnSpec<R = Read> {
   readonly label: string
-  readonly kind: 'string' | 'number' | 'boolean'
+  /** `any`: a list or an object, for who looks at one row */
+  readonly kind: 'string' | 'number' | 'boolean' | 'any'
   /** default none; times are milliseconds since the Unix epoch */
   readonly unit?: ColumnInfo['unit']
-  /** the value names an object of this kind, which policies may hide */
-  readonly refersTo?: 'node'
+  /** the value names a node, or an object of the same namespace: as `Kind/name`, or by its name where `reverse` has one kind */
+  readonly refersTo?: 'node' | 'object'
+  /** what the rows are to objects of these kinds, where a link from there is worth it */
+  readonly reverse?: ColumnInfo['reverse']
   /** shown only where somebody asks for it; default false */
   readonly isExtra?: boolean
-  /** @param kind of the object: items of a list do not say it */
-  readonly read: Read
+  /** of a table that would else be wider than most screens: shown where somebody asks for it; default false */
+  readonly isWide?: boolean
+  /** what null means; default: none, but of what policies hide, and of amounts, it is not known */
+  readonly absence?: ColumnInfo['absence']
+  /** null, too, where policies hide what it is taken from; default false */
+  readonly isRestricted?: boolean
+  readonly isVersion?: boolean
+  readonly amount?: ColumnInfo['amount']
+  /** what a word in it says of the object; other words are `degraded` */
+  readonly health?: Readonly<Record<string, Health>>
+  readonly read: R
 }
 
-export type Read = (object: KubeObject, kind: string) => CustomValue
+export type Counts = Readonly<Record<string, Pick<AggregationPlan, 'function' | 'field' | 'groupBy'>>>
 
 export interface ResourceSpec {
   /** plural, lower case: the name in policies, addresses and commands */
@@ -35,8 +51,10 @@ export interface ResourceSpec {
   readonly shortNames?: readonly string[]
   /** for people, such as Pods */
   readonly title: string
-  /** what is read; where it is more than one kind of object, keys of rows tell the kinds apart */
-  readonly targets: readonly ResourceTarget[]
+  /** lists of what it is made of; where it is more than one kind of object, keys of rows tell the kinds apart */
+  readonly reads: readonly ListRead[]
+  /** of objects that are in none themselves: the namespace their row stands in, '' for none */
+  readonly namespaceOf?: (object: KubeObject) => string
   /** `pods`: the filters that policies have for pods; `namespaced`: what stands in visible namespaces, narrowed by its own name */
   readonly access: 'pods' | 'namespaced'
   /** time between two reads, ms */
@@ -44,67 +62,46 @@ export interface ResourceSpec {
   /** rows of one cluster at most */
   readonly maxRows: number
   readonly columns: Readonly<Record<string, ColumnSpec>>
+  /** the column of the usual order; default: the name */
+  readonly sort?: string
   /** what is counted over rows; groups are columns */
-  readonly counts: Readonly<Record<string, Pick<AggregationPlan, 'function' | 'field' | 'groupBy'>>>
+  readonly counts: Counts
 }
 
 /**
  * A kind of row that is compiled in: declared here once, and every channel is made of the declaration (collection, roles, wire,
  * state, access, API, CSV, stream, search, page, command line).
  */
-export function defineResource(spec: ResourceSpec): ResourceDescriptor {
-  const { name, singular, shortNames = [], title, targets, access, everyMs, maxRows, columns, counts } = spec
+export function defineResource(spec: ResourceSpec): BuiltInResource {
+  const { name, singular, shortNames = [], title, reads, namespaceOf, access, everyMs, maxRows, columns, counts } = spec
+  const { sort } = spec
   const entries = Object.entries(columns)
+  const targets = reads.map(({ resource }) => targetFrom(resource))
   const [first] = targets
   if (!first) throw new Error(`${name} reads nothing`)
   const isOne = targets.length === 1
-  const info = entries.map(
-    ([column, { label, kind, unit = 'none', refersTo, isExtra = false }]): ColumnInfo => ({
-      name: column,
-      label,
-      kind,
-      type: 'any',
-      isComputed: false,
-      unit,
-      isExtra,
-      ...(refersTo && { refersTo }),
-    }),
-  )
+  const info = columnsInfo(columns)
   const fields = entries.map(([column]) => column)
   const readers = entries.map(([, { read }]) => read)
-  const plans = Object.entries(counts).map(
-    ([count, plan]): AggregationPlan => ({ name: count, ...plan, filter: undefined, percentile: 0, isVoid: false }),
-  )
-  return Object.freeze({
+  const kind = {
     id: name,
     typeName: name,
     title,
     singular,
     shortNames,
-    // From what is kept alone, so that every build that keeps the same names it alike.
-    hash: createHash('sha256')
-      .update(JSON.stringify([targets.map(({ kind }) => kind), info]))
-      .digest('hex')
-      .slice(0, 16),
+    hash: hashOf(targets, info),
     access,
-    target: isOne ? first : { ...first, kind: title, apiVersion: apiVersionsOf(targets) },
+    target: isOne
+      ? { ...first, ...(namespaceOf && { scope: 'Namespaced' as const }) }
+      : { ...first, kind: title, apiVersion: apiVersionsOf(targets) },
     targets,
     labelSelector: undefined,
     wantsNamespace: () => true,
     exactNamespaces: undefined,
     wantsAllNamespaces: true,
     columns: info,
-    aggregations: Object.entries(counts).map(
-      ([count, { field, groupBy, function: how }]): AggregationInfo => ({
-        name: count,
-        function: how,
-        field,
-        groupBy,
-        // A count has no unit; a sum has that of what it adds up.
-        unit: how === 'count' || field === undefined ? 'none' : (columns[field]?.unit ?? 'none'),
-        hasHistory: false,
-      }),
-    ),
+    ...(sort !== undefined && { sort }),
+    ...aggregationsOf(counts, columns),
     filterAggregations: true,
     collection: {
       intervalMs: everyMs,
@@ -116,16 +113,120 @@ export function defineResource(spec: ResourceSpec): ResourceDescriptor {
       watch: false,
     },
     rowName: isOne ? (key: string) => key : (key: string) => key.slice(0, key.indexOf(':')),
-    collect: (_now, { kind }) => new RowCollecting(fields, readers, { kind, isInKey: !isOne }),
+    collect: (_now, { kind }) => new ResourceRowBuilder(fields, readers, { kind, isInKey: !isOne, namespaceOf }),
+  } satisfies ResourceDescriptor
+  return Object.freeze({ ...kind, collector: rowCollector(kind, reads) })
+}
+
+/** What says how a column is shown. */
+const NOT_KEPT: ReadonlySet<string> = new Set<keyof ColumnInfo>([
+  ...(['health', 'isRestricted', 'isVersion', 'amount', 'absence', 'isWide'] as const),
+])
+
+/** From what is kept alone, so that every build that keeps the same names it alike. */
+export const hashOf = (targets: readonly ResourceTarget[], info: readonly ColumnInfo[]): string =>
+  createHash('sha256')
+    .update(
+      JSON.stringify([
+        targets.map(({ kind }) => kind),
+        info.map((column) =>
+          Object.fromEntries(Object.entries(column).filter(([property]) => !NOT_KEPT.has(property))),
+        ),
+      ]),
+    )
+    .digest('hex')
+    .slice(0, 16)
+
+export const columnsInfo = (columns: Readonly<Record<string, ColumnSpec<unknown>>>): readonly ColumnInfo[] =>
+  Object.entries(columns).map(
+    ([
+      name,
+      {
+        label,
+        kind,
+        unit = 'none',
+        isExtra = false,
+        refersTo,
+        reverse,
+        isRestricted,
+        isVersion,
+        amount,
+        health,
+        absence,
+        isWide,
+      },
+    ]) => ({
+      ...{ name, label, kind },
+      type: 'any',
+      isComputed: false,
+      ...{ unit, isExtra },
+      ...(refersTo && { refersTo }),
+      ...(reverse && { reverse }),
+      ...(isRestricted && { isRestricted }),
+      ...(isVersion && { isVersion }),
+      ...(amount && { amount }),
+      ...(health && { health }),
+      ...(absence && { absence }),
+      ...(isWide && { isWide }),
+    }),
+  )
+
+/** What is counted over rows, and how it is told. */
+export function aggregationsOf(
+  counts: Counts,
+  columns: Readonly<Record<string, ColumnSpec<unknown>>>,
+): Pick<ResourceDescriptor, 'aggregations' | 'aggregate' | 'sumsOfNothing'> {
+  const plans = Object.entries(counts).map(
+    ([name, plan]): AggregationPlan => ({ name, ...plan, filter: undefined, percentile: 0, isVoid: false }),
+  )
+  return {
+    aggregations: Object.entries(counts).map(
+      ([name, { field, groupBy, function: how }]): AggregationInfo => ({
+        ...{ name, function: how, field, groupBy },
+        // A count has no unit; a sum has that of what it adds up.
+        unit: how === 'count' || field === undefined ? 'none' : (columns[field]?.unit ?? 'none'),
+        hasHistory: false,
+      }),
+    ),
     aggregate: (rows) => aggregate(plans, rows),
-  } satisfies ResourceDescriptor)
+    sumsOfNothing: (rows) => sumsOfNothing(plans, rows),
+  }
 }
 
 const apiVersionsOf = (targets: readonly ResourceTarget[]) =>
   [...new Set(targets.map(({ apiVersion }) => apiVersion))].join(', ')
 
-/** What is read of a kind that the API server has itself. */
-export function builtIn(apiVersion: string, kind: string, plural: string): ResourceTarget {
+type ListRead = ReadOf<KubeObject> & { readonly resource: Resource }
+
+/**
+ * The list of a kind that the API server has itself.
+ * @param fields what columns need of its protobuf: see messages.ts of #kube
+ */
+export function builtIn(
+  apiVersion: string,
+  kind: string,
+  plural: string,
+  fields: Message,
+  scope: ResourceTarget['scope'] = 'Namespaced',
+): ListRead {
+  const { group, version } = targetOf(apiVersion, kind, plural, scope)
+  return listOf(
+    { group, version, plural, kind, namespaced: scope === 'Namespaced', fromProtobuf: projected(fields) },
+    { isOptional: true },
+  )
+}
+
+const targetFrom = ({ group, version, kind, plural, namespaced, fromProtobuf }: Resource): ResourceTarget => ({
+  ...targetOf(group === '' ? version : `${group}/${version}`, kind, plural, namespaced ? 'Namespaced' : 'Cluster'),
+  ...(fromProtobuf && { fromProtobuf }),
+})
+
+export function targetOf(
+  apiVersion: string,
+  kind: string,
+  plural: string,
+  scope: ResourceTarget['scope'],
+): ResourceTarget {
   const slash = apiVersion.indexOf('/')
   return {
     apiVersion,
@@ -133,7 +234,7 @@ export function builtIn(apiVersion: string, kind: string, plural: string): Resou
     version: apiVersion.slice(slash + 1),
     kind,
     plural,
-    scope: 'Namespaced',
+    scope,
     isPluralDeclared: true,
   }
 }

@@ -2,20 +2,47 @@
  * Kinds of rows that are compiled in: one file each, and a line in the list. Collection, roles, wire, state, access, API, CSV,
  * search, page and command line are made of the descriptors; a MetricSource compiles to the same at run time (#metricsource).
  */
-import type { ResourceDescriptor } from '#metricsource'
+import type { BuiltInResource, RowKind } from '#metricsource'
+import { clusterOperators } from './cluster-operators.ts'
+import type { SnapshotKind } from './define-snapshot-kind.ts'
+import { deployments } from './deployments.ts'
+import { namespaces } from './namespaces.ts'
+import { nodes } from './nodes.ts'
+import { operators } from './operators.ts'
 import { persistentVolumeClaims } from './persistent-volume-claims.ts'
+import { persistentVolumes } from './persistent-volumes.ts'
 import { pods } from './pods.ts'
 import { services } from './services.ts'
 import { workloads } from './workloads.ts'
 
-/** Adding a kind is one line here. */
-export const resources: readonly ResourceDescriptor[] = [pods, workloads, persistentVolumeClaims, services]
+export type { CountedNamespace, Listed, ListedType, SnapshotKind } from './define-snapshot-kind.ts'
+
+/** Read with the rounds, as rows. Adding a kind is one line here. */
+export const resources: readonly BuiltInResource[] = [
+  pods,
+  workloads,
+  persistentVolumeClaims,
+  persistentVolumes,
+  services,
+]
+
+/** Made of the snapshots of every round. */
+export const snapshotKinds = [nodes, namespaces, deployments, operators, clusterOperators] as const
+
+/** All of them. */
+export const kinds: readonly RowKind[] = [...snapshotKinds, ...resources]
 
 /** What a policy, an address or a command names: `services`, or `core/services` where a MetricSource has the plain name. */
-export function resourceNamed(name: string): ResourceDescriptor | undefined {
+export function kindNamed(name: string): RowKind | undefined {
   const plain = name.startsWith('core/') ? name.slice('core/'.length) : name
-  return resources.find(({ typeName }) => typeName === plain)
+  return kinds.find(({ typeName }) => typeName === plain)
 }
 
+export const isSnapshotKind = (kind: RowKind): kind is SnapshotKind => kind.access === 'snapshot'
+
+/** The same, of those that have collections of their own: the only ones whose rows policies name. */
+export const resourceNamed = (name: string): BuiltInResource | undefined =>
+  resources.find((one) => one === kindNamed(name))
+
 /** What is compiled in under this id; undefined: nothing. */
-export const resourceOf = (id: string): ResourceDescriptor | undefined => resources.find((one) => one.id === id)
+export const resourceOf = (id: string): BuiltInResource | undefined => resources.find((one) => one.id === id)

@@ -1,7 +1,7 @@
-import { fields, text } from '#collect'
-import { type CustomValue, parseBytes } from '#model'
+import { fields } from '#collect'
+import { claimMessage } from '#kube'
 import { builtIn, defineResource } from './define.ts'
-import { createdAt, ownerOf, textOf } from './read.ts'
+import { amountOfStorage, createdAt, listed, owner, textOf } from './read.ts'
 
 /** Claims on storage. How full a volume is, the API does not say. */
 export const persistentVolumeClaims = defineResource({
@@ -9,29 +9,41 @@ export const persistentVolumeClaims = defineResource({
   singular: 'persistentvolumeclaim',
   shortNames: ['pvc'],
   title: 'Volume claims',
-  targets: [builtIn('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims')],
+  reads: [builtIn('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims', claimMessage)],
   access: 'namespaced',
   everyMs: 60_000,
   maxRows: 100_000,
+  sort: 'status',
   columns: {
-    status: { label: 'Status', kind: 'string', read: textOf('status', 'phase') },
+    status: {
+      label: 'Status',
+      kind: 'string',
+      health: { Bound: 'healthy', Lost: 'unhealthy' },
+      read: textOf('status', 'phase'),
+    },
     capacity: {
       label: 'Capacity',
       kind: 'number',
       unit: 'bytes',
-      read: ({ status }) => bytes(fields(fields(status).capacity).storage),
+      read: ({ status }) => amountOfStorage(fields(status).capacity),
     },
     requested: {
       label: 'Requested',
       kind: 'number',
       unit: 'bytes',
-      read: ({ spec }) => bytes(fields(fields(fields(spec).resources).requests).storage),
+      isWide: true,
+      read: ({ spec }) => amountOfStorage(fields(fields(spec).resources).requests),
     },
     storageClass: { label: 'Storage class', kind: 'string', read: textOf('spec', 'storageClassName') },
-    accessModes: { label: 'Access modes', kind: 'string', read: ({ spec }) => listed(fields(spec).accessModes) },
+    accessModes: {
+      label: 'Access modes',
+      kind: 'string',
+      isWide: true,
+      read: ({ spec }) => listed(fields(spec).accessModes),
+    },
     volume: { label: 'Volume', kind: 'string', read: textOf('spec', 'volumeName') },
     volumeMode: { label: 'Volume mode', kind: 'string', isExtra: true, read: textOf('spec', 'volumeMode') },
-    owner: { label: 'Owner', kind: 'string', isExtra: true, read: ownerOf },
+    owner,
     createdAt,
   },
   counts: {
@@ -39,7 +51,3 @@ export const persistentVolumeClaims = defineResource({
     capacity: { function: 'sum', field: 'capacity', groupBy: undefined },
   },
 })
-
-const bytes = (quantity: unknown): number | null => parseBytes(text(quantity)) ?? null
-
-const listed = (list: unknown): CustomValue => (Array.isArray(list) ? list.map(text).filter(Boolean).join(', ') : null)

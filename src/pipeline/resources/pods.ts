@@ -1,8 +1,29 @@
-import { fields, instant, items, requestsOf, text } from '#collect'
-import { type KubeObject, podFromJson } from '#kube'
-import type { CustomValue } from '#model'
-import { builtIn, defineResource, type Read } from './define.ts'
-import { createdAt, none, numberIn, ownerOf, textOf } from './read.ts'
+import { allPods, fields, instant, items, requestsOf, text } from '#collect'
+import { type KubeObject, podFacts } from '#kube'
+import type { Health, ScalarValue } from '#model'
+import { defineResource } from './define.ts'
+import { createdAt, none, numberIn, once, owner, ownerOf, textOf } from './read.ts'
+import type { Read } from './resource-row-builder.ts'
+
+/** What a pod does not get out of without somebody. Other words are steps on a way, such as ContainerCreating. */
+const BROKEN = [
+  ...['CrashLoopBackOff', 'Error', 'OOMKilled', 'ContainerCannotRun', 'StartError', 'RunContainerError'],
+  ...['ImagePullBackOff', 'ErrImagePull', 'ErrImageNeverPull', 'InvalidImageName', 'ImageInspectError'],
+  ...['CreateContainerError', 'CreateContainerConfigError', 'CreatePodSandboxError', 'ConfigPathError'],
+]
+
+function statusHealth(): Readonly<Record<string, Health>> {
+  const broken = [
+    ...BROKEN.flatMap((word) => [word, `Init:${word}`]),
+    ...['Failed', 'Evicted', 'NodeLost', 'DeadlineExceeded', 'UnexpectedAdmissionError'],
+    ...['OutOfcpu', 'OutOfmemory', 'OutOfpods', 'NodeAffinity'],
+  ].map((word) => [word, 'unhealthy'] as const)
+  return {
+    ...Object.fromEntries(broken),
+    ...{ Running: 'healthy', Completed: 'healthy', Succeeded: 'healthy' },
+    ...{ Unknown: 'unknown', ContainerStatusUnknown: 'unknown' },
+  }
+}
 
 /** Pods, one row each. What they use is not among the columns: it moves all the time. */
 export const pods = defineResource({
@@ -10,12 +31,13 @@ export const pods = defineResource({
   singular: 'pod',
   shortNames: ['po'],
   title: 'Pods',
-  targets: [builtIn('v1', 'Pod', 'pods')],
+  reads: [allPods],
   access: 'pods',
   everyMs: 30_000,
   maxRows: 500_000,
+  sort: 'status',
   columns: {
-    status: { label: 'Status', kind: 'string', read: (pod) => podStatus(pod) },
+    status: { label: 'Status', kind: 'string', health: statusHealth(), read: (pod) => podStatus(pod) },
     ready: {
       label: 'Ready',
       kind: 'number',
@@ -27,14 +49,32 @@ export const pods = defineResource({
       kind: 'number',
       read: (pod) => sum(pod, ({ restartCount }) => numberIn(restartCount) ?? 0),
     },
-    oomKills: { label: 'OOM kills', kind: 'number', read: (pod) => sum(pod, (one) => Number(isOomKilled(one))) },
+    oomKills: {
+      label: 'OOM kills',
+      kind: 'number',
+      isWide: true,
+      read: (pod) => sum(pod, (one) => Number(isOomKilled(one))),
+    },
     node: { label: 'Node', kind: 'string', refersTo: 'node', read: textOf('spec', 'nodeName') },
-    workload: { label: 'Workload', kind: 'string', read: workloadOf },
-    cpuRequest: { label: 'CPU requested', kind: 'number', unit: 'cores', read: (pod) => requested(pod).cpuCores },
+    workload: {
+      label: 'Workload',
+      kind: 'string',
+      refersTo: 'object',
+      reverse: { title: 'Pods', kinds: ['Deployment', 'StatefulSet', 'DaemonSet', 'Job'] },
+      read: workloadOf,
+    },
+    cpuRequest: {
+      label: 'CPU requested',
+      kind: 'number',
+      unit: 'cores',
+      isWide: true,
+      read: (pod) => requested(pod).cpuCores,
+    },
     memoryRequest: {
       label: 'Memory requested',
       kind: 'number',
       unit: 'bytes',
+      isWide: true,
       read: (pod) => requested(pod).memoryBytes,
     },
     createdAt,
@@ -42,7 +82,7 @@ export const pods = defineResource({
     reason: { label: 'Reason', kind: 'string', isExtra: true, read: textOf('status', 'reason') },
     message: { label: 'Message', kind: 'string', isExtra: true, read: (pod) => messageOf(pod) },
     lastTermination: { label: 'Last end', kind: 'string', isExtra: true, read: lastTermination },
-    owner: { label: 'Owner', kind: 'string', isExtra: true, read: ownerOf },
+    owner,
     qos: { label: 'QoS', kind: 'string', isExtra: true, read: textOf('status', 'qosClass') },
     ip: { label: 'IP', kind: 'string', isExtra: true, read: textOf('status', 'podIP') },
     startedAt: {
@@ -60,10 +100,11 @@ export const pods = defineResource({
   },
 })
 
-const containers = (pod: KubeObject) => items(fields(pod.status).containerStatuses)
-const initContainers = (pod: KubeObject) => items(fields(pod.status).initContainerStatuses)
+const containers = once((pod) => items(fields(pod.status).containerStatuses))
+const initContainers = once((pod) => items(fields(pod.status).initContainerStatuses))
+const allContainers = once((pod) => [...initContainers(pod), ...containers(pod)])
 const sum = (pod: KubeObject, of: (status: Readonly<Record<string, unknown>>) => number) =>
-  [...initContainers(pod), ...containers(pod)].reduce((total, status) => total + of(status), 0)
+  allContainers(pod).reduce((total, status) => total + of(status), 0)
 
 const stateOf = (status: Readonly<Record<string, unknown>>, name: string) => fields(fields(status.state)[name])
 const lastEnd = (status: Readonly<Record<string, unknown>>) => fields(fields(status.lastState).terminated)
@@ -72,7 +113,7 @@ const lastEnd = (status: Readonly<Record<string, unknown>>) => fields(fields(sta
 const isOomKilled = (status: Readonly<Record<string, unknown>>) =>
   [stateOf(status, 'terminated'), lastEnd(status)].some(({ reason }) => reason === 'OOMKilled')
 
-const requested = (pod: KubeObject) => requestsOf(podFromJson(pod), none)
+const requested = once((pod) => requestsOf(podFacts(pod), none))
 
 /**
  * One word for how a pod is, as kubectl prints it: what keeps it from starting, else how a container ended, else its phase.
@@ -123,7 +164,7 @@ function endOf({ reason, signal, exitCode }: Readonly<Record<string, unknown>>):
 function messageOf(pod: KubeObject): string | null {
   const own = text(fields(pod.status).message)
   if (own) return own
-  const said = [...initContainers(pod), ...containers(pod)].map((one) => text(stateOf(one, 'waiting').message))
+  const said = allContainers(pod).map((one) => text(stateOf(one, 'waiting').message))
   const unscheduled = items(fields(pod.status).conditions).find(
     ({ type, status }) => type === 'PodScheduled' && status === 'False',
   )
@@ -134,12 +175,13 @@ function lastTermination(pod: KubeObject): string | null {
   const ends = [...containers(pod), ...initContainers(pod)]
     .map(lastEnd)
     .filter(({ exitCode }) => exitCode !== undefined)
+  if (ends.length === 0) return null
   const last = ends.toSorted((a, b) => (instant(b.finishedAt) ?? 0) - (instant(a.finishedAt) ?? 0))[0]
   return last ? endOf(last) : null
 }
 
 /** The workload above the owner: a replica set is named after its deployment, with the hash of its template behind. */
-function workloadOf(...[pod, kind]: Parameters<Read>): CustomValue {
+function workloadOf(...[pod, kind]: Parameters<Read>): ScalarValue {
   const owner = ownerOf(pod, kind)
   const hash = pod.metadata.labels?.['pod-template-hash']
   if (typeof owner !== 'string' || !hash || !owner.startsWith('ReplicaSet/') || !owner.endsWith(`-${hash}`))

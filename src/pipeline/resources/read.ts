@@ -1,10 +1,21 @@
 import { fields, instant, text } from '#collect'
 import type { KubeObject } from '#kube'
-import type { ColumnSpec, Read } from './define.ts'
+import { parseBytes, type ScalarValue } from '#model'
+import type { ColumnSpec } from './define.ts'
+import type { Read } from './resource-row-builder.ts'
 
 /** What several kinds of rows take from an object in the same way. Nothing here throws. */
 
 export const none = () => undefined
+
+/** What several columns take from an object is made once: columns of an object are read one after the other. */
+export function once<T>(make: (object: KubeObject) => T): (object: KubeObject) => T {
+  let made: { readonly object: KubeObject; readonly value: T } | undefined
+  return (object) => {
+    if (made?.object !== object) made = { object, value: make(object) }
+    return made.value
+  }
+}
 
 /** The text at this path; null where there is none. */
 export const textOf =
@@ -21,6 +32,14 @@ export const numberOf =
 export const numberIn = (value: unknown): number | null =>
   typeof value === 'number' && Number.isFinite(value) ? value : null
 
+/** Bytes of `storage` among quantities by resource. */
+export const amountOfStorage = (quantities: unknown): number | null =>
+  parseBytes(text(fields(quantities).storage)) ?? null
+
+/** Texts of a list with commas between them. */
+export const listed = (list: unknown): ScalarValue =>
+  Array.isArray(list) ? list.map(text).filter(Boolean).join(', ') : null
+
 /** `Kind/name` of what made the object. */
 export const ownerOf: Read = ({ metadata }) => {
   const owners = metadata.ownerReferences ?? []
@@ -28,11 +47,25 @@ export const ownerOf: Read = ({ metadata }) => {
   return owner ? `${owner.kind}/${owner.name}` : null
 }
 
+export const owner: ColumnSpec = {
+  label: 'Owner',
+  kind: 'string',
+  refersTo: 'object',
+  isExtra: true,
+  read: ownerOf,
+}
+
+const created = { label: 'Created', kind: 'number', unit: 'time', absence: 'unknown' } as const
+
 export const createdAt: ColumnSpec = {
-  label: 'Created',
-  kind: 'number',
-  unit: 'time',
+  ...created,
   read: ({ metadata }: KubeObject) => instant(metadata.creationTimestamp),
+}
+
+/** The same of a snapshot. */
+export const snapshotCreatedAt = {
+  ...created,
+  read: ({ createdAt: at }: { readonly createdAt: number | null }) => at,
 }
 
 /** Images of the containers of a pod template, each once. */

@@ -1,8 +1,11 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { KubeObject } from '#kube'
 import type { ResourceDescriptor } from '#metricsource'
-import { resourceOf, resources } from './index.ts'
+import { LISTED_KINDS, resourceLists, type Table } from '#model'
+import { kinds, resourceOf, resources } from './index.ts'
 import { persistentVolumeClaims } from './persistent-volume-claims.ts'
+import { persistentVolumes } from './persistent-volumes.ts'
 import { pods } from './pods.ts'
 import { services } from './services.ts'
 import { workloads } from './workloads.ts'
@@ -11,9 +14,9 @@ import { workloads } from './workloads.ts'
 function valuesOf(resource: ResourceDescriptor, object: object, kind?: string) {
   const target = resource.targets.find((one) => kind === undefined || one.kind === kind)
   if (!target) throw new Error(`${resource.id} reads no ${kind}`)
-  const collecting = resource.collect(0, target)
-  collecting.add({ metadata: { name: 'web', namespace: 'shop' }, ...object } as KubeObject)
-  return collecting.rows().row(0).values
+  const builder = resource.collect(0, target)
+  builder.add({ metadata: { name: 'web', namespace: 'shop' }, ...object } as KubeObject)
+  return builder.rows().row(0).values
 }
 
 const running = { running: { startedAt: '2026-01-01T00:00:00Z' } }
@@ -192,9 +195,9 @@ describe('workloads', () => {
   it('of two kinds may share a name', () => {
     const tables = ['Deployment', 'StatefulSet'].map((kind) => {
       const target = workloads.targets.find((one) => one.kind === kind)
-      const collecting = target && workloads.collect(0, target)
-      collecting?.add({ metadata: { name: 'web', namespace: 'shop' } })
-      return collecting?.rows()
+      const builder = target && workloads.collect(0, target)
+      builder?.add({ metadata: { name: 'web', namespace: 'shop' } })
+      return builder?.rows()
     })
     const names = tables.flatMap((table) => [...(table?.rows() ?? [])].map(({ name }) => name))
     expect(names).toEqual(['web:Deployment', 'web:StatefulSet'])
@@ -230,6 +233,108 @@ describe('volume claims', () => {
     }))
 })
 
+describe('a status', () => {
+  const healthOf = ({ columns }: ResourceDescriptor, word: string) =>
+    columns.find(({ name }) => name === 'status')?.health?.[word] ?? 'degraded'
+  it.each([
+    [pods, { Running: 'healthy', Completed: 'healthy', Succeeded: 'healthy', Pending: 'degraded' }],
+    [pods, { CrashLoopBackOff: 'unhealthy', 'Init:ImagePullBackOff': 'unhealthy', Evicted: 'unhealthy' }],
+    [pods, { NodeLost: 'unhealthy', Failed: 'unhealthy', Unknown: 'unknown', ContainerCreating: 'degraded' }],
+    [workloads, { Ready: 'healthy', Complete: 'healthy', Failing: 'unhealthy', Failed: 'unhealthy' }],
+    [workloads, { Degraded: 'degraded', Updating: 'degraded', Suspended: 'unknown' }],
+    [persistentVolumeClaims, { Bound: 'healthy', Pending: 'degraded', Lost: 'unhealthy' }],
+    [persistentVolumes, { Bound: 'healthy', Available: 'healthy', Released: 'degraded', Failed: 'unhealthy' }],
+  ])('says how well an object is, and is what rows are sorted by (%#)', (kind, words) => {
+    expect(kind.sort).toBe('status')
+    for (const [word, health] of Object.entries(words)) expect(healthOf(kind, word), word).toBe(health)
+  })
+})
+
+it('every kind that says how well its rows are is sorted by that', () => {
+  for (const { typeName, columns, sort } of kinds) {
+    const named = columns.find(({ health }) => health !== undefined)?.name
+    expect([typeName, sort]).toEqual([typeName, named])
+  }
+})
+
+describe('volumes', () => {
+  const volume = (name: string, claimRef?: object) =>
+    ({ metadata: { name }, spec: { claimRef } }) as unknown as KubeObject
+  const rowsAfter = (change: (builder: ReturnType<ResourceDescriptor['collect']>) => void) => {
+    const [target] = persistentVolumes.targets
+    if (!target) throw new Error('it reads nothing')
+    const builder = persistentVolumes.collect(0, target)
+    change(builder)
+    return [...builder.rows().rows()].map(({ namespace, name, values }) => [namespace, name, values.claim])
+  }
+
+  it('move with their claim while they are followed, and come back under their name', () => {
+    const [read] = persistentVolumes.collector.reads
+    if (!read) throw new Error('it reads nothing')
+    const [free, claimed] = [volume('pv-1'), volume('pv-1', { namespace: 'shop', name: 'data' })]
+    const fold = persistentVolumes.collector.open({ endpoint: '', onInvalid: () => undefined } as never)
+    const idsAfter = (before?: KubeObject, after?: KubeObject) => {
+      fold.take(read, { type: 'changed', before, after } as never)
+      const told = fold.parts(0) as unknown as { readonly rows: { readonly rows: Table } }
+      return [...told.rows.rows.rows()].map(({ namespace, name }) => `${namespace}/${name}`)
+    }
+    expect(idsAfter(undefined, free)).toEqual(['/pv-1'])
+    expect(idsAfter(free, claimed)).toEqual(['shop/pv-1'])
+    expect(idsAfter(claimed, undefined)).toEqual([])
+    expect(idsAfter(undefined, claimed)).toEqual(['shop/pv-1'])
+  })
+
+  it('are what is there, whatever comes, moves and goes, and whenever rows are asked for', () => {
+    const names = ['pv-1', 'pv-2', 'pv-3']
+    const step = fc.record({
+      name: fc.constantFrom(...names),
+      claim: fc.constantFrom(undefined, 'shop', 'bank'),
+      does: fc.constantFrom('add', 'remove', 'ask'),
+    })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+        const there = new Map<string, string>()
+        const [target] = persistentVolumes.targets
+        const builder = persistentVolumes.collect(0, target!)
+        // A list names an object once; afterwards it may come again.
+        for (const name of names) {
+          builder.add(volume(name))
+          there.set(name, '')
+        }
+        builder.rows()
+        for (const { name, claim, does } of steps) {
+          if (does === 'ask') builder.rows()
+          else if (does === 'remove') {
+            builder.remove('', name)
+            there.delete(name)
+          } else {
+            builder.add(volume(name, claim && { namespace: claim, name: 'data' }))
+            there.set(name, claim ?? '')
+          }
+        }
+        const ids = [...builder.rows().rows()].map(({ namespace, name }) => `${namespace}/${name}`)
+        expect(ids).toEqual([...there].map(([name, namespace]) => `${namespace}/${name}`).sort())
+        expect(builder.size).toBe(there.size)
+      }),
+    )
+  })
+
+  it('stand in the namespace of their claim, and go from there', () => {
+    const claimed = volume('pv-1', { namespace: 'shop', name: 'data' })
+    const free = volume('pv-2')
+    expect(rowsAfter((builder) => [claimed, free].map((one) => builder.add(one)))).toEqual([
+      ['', 'pv-2', null],
+      ['shop', 'pv-1', 'data'],
+    ])
+    expect(
+      rowsAfter((builder) => {
+        builder.add(claimed)
+        builder.remove('', 'pv-1')
+      }),
+    ).toEqual([])
+  })
+})
+
 describe('services', () => {
   it('say where they are reached', () =>
     expect(
@@ -259,16 +364,16 @@ describe('every kind that is compiled in', () => {
         { spec: { ports: 'x', containers: {} }, status: { containerStatuses: {} } },
       ]
       for (const target of resource.targets) {
-        const collecting = resource.collect(0, target)
+        const builder = resource.collect(0, target)
         for (const [place, object] of odd.entries())
-          collecting.add({ metadata: { name: `o${place}`, namespace: 'n' }, ...object } as unknown as KubeObject)
+          builder.add({ metadata: { name: `o${place}`, namespace: 'n' }, ...object } as unknown as KubeObject)
         // What has no usable name is no row.
         for (const metadata of [{}, { name: '' }, { name: 'a/b' }, { name: 'a:b' }, null])
-          collecting.add({ metadata } as unknown as KubeObject)
-        expect(collecting.rows().size).toBe(odd.length)
-        expect(collecting.rows().fields).toEqual(resource.columns.map(({ name }) => name))
-        collecting.remove('n', 'o0')
-        expect(collecting.rows().size).toBe(odd.length - 1)
+          builder.add({ metadata } as unknown as KubeObject)
+        expect(builder.rows().size).toBe(odd.length)
+        expect(builder.rows().fields).toEqual(resource.columns.map(({ name }) => name))
+        builder.remove('n', 'o0')
+        expect(builder.rows().size).toBe(odd.length - 1)
       }
     },
   )
@@ -288,4 +393,55 @@ describe('every kind that is compiled in', () => {
     expect(resourceOf('pods')).toBe(pods)
     expect(resourceOf('nothing')).toBeUndefined()
   })
+})
+
+describe('the documented lists', () => {
+  const settings = { podsPerNamespace: 100, pods: 1000, deployments: 500, services: 500, labels: true }
+  const listed = (resource: ResourceDescriptor, object: object, kind = resource.target.kind) => {
+    const target = resource.targets.find((one) => one.kind === kind)!
+    const collecting = resource.collect(0, target)
+    collecting.add({ metadata: { name: 'web', namespace: 'shop', labels: { app: 'web' } }, ...object } as KubeObject)
+    const lists = resourceLists(resource.id, collecting.rows(), settings).filter(({ count }) => count > 0)
+    return lists.map(({ name, text }) => [name, JSON.parse(text)])
+  }
+  const head = { name: 'web', namespace: 'shop', labels: { app: 'web' } }
+
+  it('are made of kinds that are compiled in', () => {
+    for (const kind of LISTED_KINDS) expect(resourceOf(kind)?.id).toBe(kind)
+  })
+
+  // Objects as the API gives them, documents as the specification of the original has them (state, 2.1).
+  it.each([
+    [
+      'pods',
+      listed(pods, { spec: { nodeName: 'n1' }, status: { phase: 'Running' } }),
+      { ...head, status: 'Running', node: 'n1' },
+    ],
+    [
+      'deployments',
+      listed(workloads, { spec: { replicas: 3 }, status: { replicas: 4, readyReplicas: 2 } }, 'Deployment'),
+      { ...head, replicas: 3, ready: 2 },
+    ],
+    [
+      'statefulsets',
+      listed(workloads, { spec: { replicas: 3 }, status: { replicas: 3 } }, 'StatefulSet'),
+      { ...head, replicas: 3, ready: 0 },
+    ],
+    [
+      'daemonsets',
+      listed(
+        workloads,
+        { status: { desiredNumberScheduled: 5, currentNumberScheduled: 4, numberReady: 3 } },
+        'DaemonSet',
+      ),
+      { ...head, desired: 5, current: 4, ready: 3 },
+    ],
+    [
+      'services',
+      listed(services, { spec: { type: 'NodePort', clusterIP: '10.0.0.7' } }),
+      { ...head, type: 'NodePort', cluster_ip: '10.0.0.7' },
+    ],
+  ])('have %s of the rows as they are collected', (name, lists, document) =>
+    expect(lists).toEqual([[name, [document]]]),
+  )
 })

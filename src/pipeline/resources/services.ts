@@ -1,7 +1,7 @@
 import { fields, items, text, textMap } from '#collect'
-import type { KubeObject } from '#kube'
+import { type KubeObject, serviceMessage } from '#kube'
 import { builtIn, defineResource } from './define.ts'
-import { createdAt, numberIn, ownerOf, textOf } from './read.ts'
+import { createdAt, numberIn, owner, textOf } from './read.ts'
 
 /** Services: what they answer to, and which pods they choose. */
 export const services = defineResource({
@@ -9,7 +9,7 @@ export const services = defineResource({
   singular: 'service',
   shortNames: ['svc'],
   title: 'Services',
-  targets: [builtIn('v1', 'Service', 'services')],
+  reads: [builtIn('v1', 'Service', 'services', serviceMessage)],
   access: 'namespaced',
   everyMs: 60_000,
   maxRows: 100_000,
@@ -23,7 +23,7 @@ export const services = defineResource({
       read: ({ spec }) => items(fields(spec).ports).map(portText).join(', ') || null,
     },
     selector: { label: 'Selector', kind: 'string', read: ({ spec }) => selectorText(fields(spec).selector) },
-    owner: { label: 'Owner', kind: 'string', isExtra: true, read: ownerOf },
+    owner,
     createdAt,
   },
   counts: { byType: { function: 'count', field: undefined, groupBy: 'type' } },

@@ -1,8 +1,8 @@
-import { fields, instant, items } from '#collect'
-import type { KubeObject } from '#kube'
-import type { CustomValue } from '#model'
+import { allDeployments, fields, instant, items } from '#collect'
+import { cronJobMessage, daemonSetMessage, jobMessage, type KubeObject, statefulSetMessage } from '#kube'
+import type { ScalarValue } from '#model'
 import { builtIn, defineResource } from './define.ts'
-import { createdAt, imagesOf, numberIn, numberOf, ownerOf, textOf } from './read.ts'
+import { createdAt, imagesOf, numberIn, numberOf, owner, textOf } from './read.ts'
 
 /** What runs pods: one row for each Deployment, StatefulSet, DaemonSet, Job and CronJob. */
 export const workloads = defineResource({
@@ -10,21 +10,36 @@ export const workloads = defineResource({
   singular: 'workload',
   shortNames: ['wl'],
   title: 'Workloads',
-  targets: [
-    builtIn('apps/v1', 'Deployment', 'deployments'),
-    builtIn('apps/v1', 'StatefulSet', 'statefulsets'),
-    builtIn('apps/v1', 'DaemonSet', 'daemonsets'),
-    builtIn('batch/v1', 'Job', 'jobs'),
-    builtIn('batch/v1', 'CronJob', 'cronjobs'),
+  reads: [
+    allDeployments,
+    builtIn('apps/v1', 'StatefulSet', 'statefulsets', statefulSetMessage),
+    builtIn('apps/v1', 'DaemonSet', 'daemonsets', daemonSetMessage),
+    builtIn('batch/v1', 'Job', 'jobs', jobMessage),
+    builtIn('batch/v1', 'CronJob', 'cronjobs', cronJobMessage),
   ],
   access: 'namespaced',
   everyMs: 60_000,
   maxRows: 200_000,
+  sort: 'status',
   columns: {
     kind: { label: 'Kind', kind: 'string', read: (_, kind) => kind },
-    status: { label: 'Status', kind: 'string', read: (object, kind) => statusOf(object, kind) },
+    status: {
+      label: 'Status',
+      kind: 'string',
+      health: {
+        ...{ Ready: 'healthy', Complete: 'healthy', Running: 'healthy', Scheduled: 'healthy' },
+        ...{ Failed: 'unhealthy', Failing: 'unhealthy', Suspended: 'unknown', 'Scaled to zero': 'unknown' },
+      },
+      read: (object, kind) => statusOf(object, kind),
+    },
     ready: { label: 'Ready', kind: 'number', read: (object, kind) => READY[kind]?.(object) ?? null },
     desired: { label: 'Desired', kind: 'number', read: (object, kind) => desiredOf(object, kind) },
+    current: {
+      label: 'Current',
+      kind: 'number',
+      isExtra: true,
+      read: (object, kind) => currentOf(object, kind),
+    },
     updated: {
       label: 'Updated',
       kind: 'number',
@@ -40,15 +55,16 @@ export const workloads = defineResource({
     active: { label: 'Active', kind: 'number', isExtra: true, read: (object, kind) => activeOf(object, kind) },
     succeeded: { label: 'Succeeded', kind: 'number', isExtra: true, read: numberOf('status', 'succeeded') },
     failed: { label: 'Failed', kind: 'number', isExtra: true, read: numberOf('status', 'failed') },
-    schedule: { label: 'Schedule', kind: 'string', read: textOf('spec', 'schedule') },
+    schedule: { label: 'Schedule', kind: 'string', isWide: true, read: textOf('spec', 'schedule') },
     lastScheduleAt: {
       label: 'Last run',
       kind: 'number',
+      isWide: true,
       unit: 'time',
       read: ({ status }) => instant(fields(status).lastScheduleTime),
     },
     images: { label: 'Images', kind: 'string', read: ({ spec }, kind) => imagesOf(templateOf(spec, kind)) },
-    owner: { label: 'Owner', kind: 'string', isExtra: true, read: ownerOf },
+    owner: { ...owner, reverse: { title: 'Jobs', kinds: ['CronJob'] } },
     createdAt,
   },
   counts: {
@@ -82,11 +98,15 @@ function desiredOf({ spec, status }: KubeObject, kind: string): number | null {
   return kind === 'CronJob' ? null : (numberIn(fields(spec).replicas) ?? 1)
 }
 
+/** Pods there are, whatever their state; a daemon set counts its nodes that have one. */
+const currentOf = (object: KubeObject, kind: string): number | null =>
+  kind === 'Job' || kind === 'CronJob' ? null : count(object, 'replicas', 'currentNumberScheduled')
+
 const activeOf = ({ status }: KubeObject, kind: string): number | null =>
   kind === 'CronJob' ? items(fields(status).active).length : numberIn(fields(status).active)
 
 /** One word for how a workload is. Conditions come before numbers: a controller that gave up says so there. */
-function statusOf(object: KubeObject, kind: string): CustomValue {
+function statusOf(object: KubeObject, kind: string): ScalarValue {
   const { spec, status } = object
   const isTrue = (type: string) =>
     items(fields(status).conditions).some((one) => one.type === type && one.status === 'True')

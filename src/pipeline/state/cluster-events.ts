@@ -23,7 +23,7 @@ export function clusterEvents(before: ClusterState | undefined, after: ClusterSt
   ]
 }
 
-type Told = [type: string, data: Record<string, unknown>]
+type EventFacts = [type: string, data: Record<string, unknown>]
 
 function versionEvents(before: ClusterState | undefined, after: ClusterState) {
   const from = before?.parts.cluster?.items.get('cluster')?.version
@@ -31,16 +31,16 @@ function versionEvents(before: ClusterState | undefined, after: ClusterState) {
   return from && to && from !== to ? [{ from, to }] : []
 }
 
-function nodeEvents(before: ClusterState | undefined, after: ClusterState): Told[] {
-  return differences(before, after, 'node').flatMap(([was, is]): Told[] => {
+function nodeEvents(before: ClusterState | undefined, after: ClusterState): EventFacts[] {
+  return eventsOf(before, after, 'node', (was, is) => {
     if (!is) return was ? [['node.removed', { node: was.name }]] : []
     if (!was) return [['node.added', { node: is.name, ready: is.ready }]]
-    const told: Told[] = []
-    if (!isNotReady(was) && isNotReady(is)) told.push(['node.not_ready', { node: is.name, ...whyNotReady(is) }])
-    if (isNotReady(was) && is.ready === 'ready') told.push(['node.ready', { node: is.name }])
-    if (!was.unschedulable && is.unschedulable) told.push(['node.cordoned', { node: is.name }])
-    if (was.unschedulable && !is.unschedulable) told.push(['node.uncordoned', { node: is.name }])
-    return told
+    const events: EventFacts[] = []
+    if (!isNotReady(was) && isNotReady(is)) events.push(['node.not_ready', { node: is.name, ...whyNotReady(is) }])
+    if (isNotReady(was) && is.ready === 'ready') events.push(['node.ready', { node: is.name }])
+    if (!was.unschedulable && is.unschedulable) events.push(['node.cordoned', { node: is.name }])
+    if (was.unschedulable && !is.unschedulable) events.push(['node.uncordoned', { node: is.name }])
+    return events
   })
 }
 
@@ -49,9 +49,9 @@ function whyNotReady(node: SnapshotOf<'node'>): Record<string, string> {
   return ready ? { reason: ready.reason, message: ready.message } : {}
 }
 
-function clusterOperatorEvents(before: ClusterState | undefined, after: ClusterState): Told[] {
+function clusterOperatorEvents(before: ClusterState | undefined, after: ClusterState): EventFacts[] {
   const inTrouble = (operator: SnapshotOf<'clusterOperator'>) => operator.degraded || !operator.available
-  return differences(before, after, 'clusterOperator').flatMap(([was, is]): Told[] => {
+  return eventsOf(before, after, 'clusterOperator', (was, is) => {
     if (!is) return []
     const wasInTrouble = was ? inTrouble(was) : false
     if (inTrouble(is) === wasInTrouble) return []
@@ -62,17 +62,17 @@ function clusterOperatorEvents(before: ClusterState | undefined, after: ClusterS
 }
 
 // OLM goes from Failed over other phases back to Succeeded: the list of events is the memory of the failure.
-function operatorEvents(before: ClusterState | undefined, after: ClusterState): Told[] {
-  return differences(before, after, 'operator').flatMap(([was, is]): Told[] => {
+function operatorEvents(before: ClusterState | undefined, after: ClusterState): EventFacts[] {
+  return eventsOf(before, after, 'operator', (was, is) => {
     if (!is || was?.status === is.status) return []
     const data = { operator: is.name, display_name: is.displayName, version: is.version }
     if (is.status === 'Failed') return [['operator.failed', data]]
     if (is.status !== 'Succeeded' || !was) return []
-    return was.status === 'Failed' || lastToldFailed(before, is.name) ? [['operator.recovered', data]] : []
+    return was.status === 'Failed' || wasReportedFailed(before, is.name) ? [['operator.recovered', data]] : []
   })
 }
 
-function agentEvents(before: ClusterState | undefined, { agent }: ClusterState): Told[] {
+function agentEvents(before: ClusterState | undefined, { agent }: ClusterState): EventFacts[] {
   const was = before?.agent?.connected ?? false
   if (!agent || agent.connected === was) return []
   if (!agent.connected) return [['agent.disconnected', { reason: agent.reason, version: agent.version }]]
@@ -80,12 +80,12 @@ function agentEvents(before: ClusterState | undefined, { agent }: ClusterState):
   return [['agent.connected', { version, protocol, method, tls }]]
 }
 
-function lastToldFailed(state: ClusterState | undefined, operator: string): boolean {
+function wasReportedFailed(state: ClusterState | undefined, operator: string): boolean {
   const last = state?.events.find(({ type, data }) => type.startsWith('operator.') && data?.operator === operator)
   return last?.type === 'operator.failed'
 }
 
-function healthEvents(before: ClusterState | undefined, after: ClusterState, displayName: string): Told[] {
+function healthEvents(before: ClusterState | undefined, after: ClusterState, displayName: string): EventFacts[] {
   const from = before?.status.health ?? 'unknown'
   const { health: to, message } = after.status
   if (from === to) return []
@@ -95,22 +95,23 @@ function healthEvents(before: ClusterState | undefined, after: ClusterState, dis
   ]
 }
 
-/** Items that are new, gone or another value; none when the type was never read before or was not read now. */
-function differences<T extends SnapshotType>(
+/** What is told of items that are new, gone or another value; nothing when the type was never read before or was not read now. */
+function eventsOf<T extends SnapshotType>(
   before: ClusterState | undefined,
   after: ClusterState,
   type: T,
-): [was: SnapshotOf<T> | undefined, is: SnapshotOf<T> | undefined][] {
+  tell: (was: SnapshotOf<T> | undefined, is: SnapshotOf<T> | undefined) => readonly EventFacts[],
+): EventFacts[] {
   const was = before?.parts[type]
   const is = after.parts[type]
   if (!was?.freshness || !is || was.items === is.items) return []
-  const pairs: [SnapshotOf<T> | undefined, SnapshotOf<T> | undefined][] = []
+  const events: EventFacts[] = []
   for (const [name, item] of is.items) {
     const old = was.items.get(name)
-    if (old !== item) pairs.push([old, item])
+    if (old !== item) events.push(...tell(old, item))
   }
-  for (const [name, item] of was.items) if (!is.items.has(name)) pairs.push([item, undefined])
-  return pairs
+  for (const [name, item] of was.items) if (!is.items.has(name)) events.push(...tell(item, undefined))
+  return events
 }
 
 /** Events of `after` that `before` did not have, oldest first. */

@@ -184,7 +184,7 @@ function promises(driver: () => Driver): void {
   })
 
   describe('what MetricSources saw', () => {
-    const custom = () => state.cluster('west')?.custom.get('team/sizes')
+    const custom = () => state.cluster('west')?.tables.get('team/sizes')
     const rows = () => Object.fromEntries([...(custom()?.rows.rows() ?? [])].map((row) => [row.name, row.values.size]))
     const between = (sequence: number, ...parts: Parameters<typeof partial>[2]) =>
       batchRecord(partial(west, sequence, parts))
@@ -244,16 +244,20 @@ function promises(driver: () => Driver): void {
           outcome: 'forbidden',
           message: 'may not list things',
           hash: '0123456789abcdef',
+          failedHash: 'fedcba9876543210',
           attemptedAt: T0 + 60_000,
           freshness: { observedAt: T0 + 30_000 },
           aggregations: { total: 1 },
         })
-        expect(state.cluster('west')?.custom.get('team/other')).toMatchObject({ freshness: null, outcome: 'forbidden' })
-        expect(state.cluster('west')?.custom.get('team/other')?.rows.size).toBe(0)
+        expect(state.cluster('west')?.tables.get('team/other')).toMatchObject({ freshness: null, outcome: 'forbidden' })
+        expect(state.cluster('west')?.tables.get('team/other')?.rows.size).toBe(0)
       }
       check()
       await restart()
       check()
+      await apply([between(3, { ...unseen(), hash: 'another', source: 'team/other' }, seen(sizes({ x: 1 })))], 3)
+      expect(custom()).not.toHaveProperty('failedHash')
+      expect(state.cluster('west')?.tables.get('team/other')?.hash).toBe('another')
     })
 
     it('is told as differences, to what is here and nothing else', async () => {
@@ -275,10 +279,10 @@ function promises(driver: () => Driver): void {
       const gone = { kind: 'source-removed', cluster: west, source: 'team/sizes', at: T0 } as const
       await apply([gone], 2)
       expect(opened.told).toMatchObject([{ kind: 'custom', source: 'team/sizes', op: 'remove' }, { kind: 'cluster' }])
-      expect([...(state.cluster('west')?.custom.keys() ?? [])]).toEqual(['team/other'])
+      expect([...(state.cluster('west')?.tables.keys() ?? [])]).toEqual(['team/other'])
       expect(await opened.apply([gone], 3)).toEqual([])
       await restart()
-      expect([...(state.cluster('west')?.custom.keys() ?? [])]).toEqual(['team/other'])
+      expect([...(state.cluster('west')?.tables.keys() ?? [])]).toEqual(['team/other'])
       await apply([between(2, seen(sizes({ y: 2 })))], 4)
       expect(rows()).toEqual({ y: 2 })
     })
@@ -287,9 +291,9 @@ function promises(driver: () => Driver): void {
       await apply([connected(west), between(1, seen(sizes({ x: 1 })))], 1)
       await apply([removed(west)], 2)
       await apply([connected(west)], 3)
-      expect(state.cluster('west')?.custom.size).toBe(0)
+      expect(state.cluster('west')?.tables.size).toBe(0)
       await restart()
-      expect(state.cluster('west')?.custom.size).toBe(0)
+      expect(state.cluster('west')?.tables.size).toBe(0)
     })
   })
 

@@ -1,15 +1,15 @@
 import {
   type Change,
   type ClusterState,
-  type CustomState,
   type PartState,
+  type RowsState,
   type SnapshotOf,
   type SnapshotType,
   type SourceId,
+  sameJson,
   snapshotTypes,
 } from '#model'
 import { newEvents } from './cluster-events.ts'
-import { sameJson } from './equal.ts'
 import { mergeItems } from './fleet.ts'
 
 /** The newer state of a cluster with the items of the older one where they are equal, and what is different. */
@@ -31,19 +31,19 @@ export function difference(
     )
     parts[type] = { ...part, items }
   }
-  const custom = new Map<SourceId, CustomState>()
-  for (const [source, now] of after.custom) {
-    const old = before?.custom.get(source)
+  const tables = new Map<SourceId, RowsState>()
+  for (const [source, now] of after.tables) {
+    const old = before?.tables.get(source)
     const table = old ? now.rows.basedOn(old.rows) : now.rows
     const same = table === old?.rows
     const isOld = same && sameJson({ ...old, rows: null }, { ...now, rows: null })
-    custom.set(source, isOld ? old : { ...now, rows: table })
+    tables.set(source, isOld ? old : { ...now, rows: table })
     const rows = old ? !same : now.rows.size > 0
     if (!isOld) changes.push({ kind: 'custom', cluster, source, rows, op: 'put', at })
   }
-  for (const source of before?.custom.keys() ?? [])
-    if (!custom.has(source)) changes.push({ kind: 'custom', cluster, source, rows: true, op: 'remove', at })
-  const next: ClusterState = { ...after, parts: parts as ClusterState['parts'], custom }
+  for (const source of before?.tables.keys() ?? [])
+    if (!tables.has(source)) changes.push({ kind: 'custom', cluster, source, rows: true, op: 'remove', at })
+  const next: ClusterState = { ...after, parts: parts as ClusterState['parts'], tables }
   changes.push({ kind: 'cluster', cluster, op: 'put', at })
   for (const event of newEvents(before, after)) changes.push({ kind: 'event', cluster, event, at })
   return { next, changes }

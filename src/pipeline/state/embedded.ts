@@ -12,8 +12,10 @@ import { type Logger, silentLogger } from '#runtime'
 import { FleetMemory } from './memory.ts'
 import { type FieldChange, type Moment, StateJournal } from './state-journal.ts'
 import { changedFields, damageLogger, decodeCluster } from './stored.ts'
+import { StoredRows } from './stored-rows.ts'
 import type { Availability, StateRecord, StateStore } from './types.ts'
 
+/** Where state is kept on disk. */
 export interface EmbeddedStateOptions {
   /** made where missing; one process at a time */
   readonly directory: string
@@ -42,6 +44,7 @@ export class EmbeddedStateStore implements StateStore {
   readonly #maxUnwritten: number
   /** as the disk has them */
   readonly #written: Map<ClusterName, ClusterState>
+  #rows: StoredRows
   readonly #dirty = new Set<ClusterName>()
   readonly #closing = new AbortController()
   #writing: Promise<void> | undefined
@@ -55,9 +58,10 @@ export class EmbeddedStateStore implements StateStore {
     { clock = systemClock, logger = silentLogger, writeBehindMs = 250, maxUnwritten = 20_000 }: EmbeddedStateOptions,
     journal: StateJournal,
     { position, version }: Moment,
-    clusters: readonly ClusterState[],
+    { clusters, rows }: { readonly clusters: readonly ClusterState[]; readonly rows: StoredRows },
   ) {
     this.#journal = journal
+    this.#rows = rows
     this.#clock = clock
     this.#logger = logger
     this.#writeBehindMs = writeBehindMs
@@ -189,34 +193,40 @@ export class EmbeddedStateStore implements StateStore {
     this.#unwritten -= unwritten
     this.#safe = position
     if (!this.#journal.isLong()) return
-    // What was written counts; everything is tried again after the next write.
-    await this.#journal.writeAnew({ position, version }, allOf(this.#written)).catch((error: unknown) => {
+    const rows = new StoredRows()
+    try {
+      await this.#journal.writeAnew({ position, version }, allOf(this.#written, rows))
+      this.#rows = rows
+    } catch (error) {
+      // What was written counts; everything is tried again after the next write.
       this.#logger.warn({ error }, 'state could not be written anew: its journal grows')
-    })
+    }
   }
 
   *#changesOf(name: ClusterName, state: ClusterState | undefined): Generator<FieldChange> {
     const before = this.#written.get(name)
     if (!state || !before) yield [name]
     if (!state) return
-    for (const [field, text] of changedFields(before, state)) yield [name, field, text ?? null]
+    for (const [field, text] of changedFields(before, state, this.#rows)) yield [name, field, text ?? null]
   }
 }
 
-function* allOf(states: ReadonlyMap<ClusterName, ClusterState>): Generator<FieldChange> {
+function* allOf(states: ReadonlyMap<ClusterName, ClusterState>, rows: StoredRows): Generator<FieldChange> {
   for (const [name, state] of states)
-    for (const [field, text] of changedFields(undefined, state)) yield [name, field, text ?? null]
+    for (const [field, text] of changedFields(undefined, state, rows)) yield [name, field, text ?? null]
 }
 
 function decodeClusters(
   fields: ReadonlyMap<string, ReadonlyMap<string, string>>,
   logger: Logger,
-): readonly ClusterState[] {
-  return [...fields].flatMap(([cluster, own]) => {
+): { readonly clusters: readonly ClusterState[]; readonly rows: StoredRows } {
+  const rows = new StoredRows()
+  const clusters = [...fields].flatMap(([cluster, own]) => {
     const state = isClusterName(cluster)
-      ? decodeCluster(Object.fromEntries(own), undefined, { onDamage: damageLogger(cluster, logger) })
+      ? decodeCluster(Object.fromEntries(own), rows, { onDamage: damageLogger(cluster, logger) })
       : undefined
     if (!state) logger.error({ cluster }, 'what is stored of the cluster cannot be read: it waits for the next round')
     return state ? [state] : []
   })
+  return { clusters, rows }
 }

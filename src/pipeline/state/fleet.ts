@@ -9,15 +9,16 @@ import {
   type FleetEvent,
   type Freshness,
   type Heartbeat,
+  ORIGINAL_ORIGIN,
   type Part,
   type PartState,
   type SnapshotOf,
   type SnapshotType,
+  sameJson,
   snapshotTypes,
 } from '#model'
 import { clusterEvents } from './cluster-events.ts'
-import { sameJson } from './equal.ts'
-import { applyCustom, isCustomBased } from './fleet-custom.ts'
+import { applyRows, areRowsBased } from './fleet-rows.ts'
 import { evaluateHealth } from './health.ts'
 import type { StateRecord } from './types.ts'
 
@@ -69,27 +70,29 @@ function applyBatch(
   if (!isNewer(batch, previous) || !isBased(batch, previous)) return { next: previous, changes: [] }
   const before = previous ?? emptyCluster(batch.cluster, null)
   const freshness: Freshness = { observedAt: batch.collectedAt, receivedAt, source: batch.source }
-  const { custom, changes: customChanges } = applyCustom(before.custom, batch, freshness)
+  const { tables, changes: rowsChanges } = applyRows(before.tables, batch, freshness)
   const head = {
-    custom,
+    tables,
     sequence: batch.sequence,
     origin: batch.origin ?? '',
     source: batch.source,
     agent: heardFrom(before.agent, batch, receivedAt),
     version,
   }
-  // Between two rounds: nobody looked at the cluster's health. But somebody reads it.
-  if (batch.partial) {
-    const status = batch.source === 'push' ? saidOf(before.status) : before.status
-    return withEvents(previous, { ...before, ...head, status }, customChanges, receivedAt)
-  }
   const snapshotChanges: Change[] = []
-  let parts = before.parts
+  const gone = (type: SnapshotType, name: string) =>
+    snapshotChanges.push({ kind: 'snapshot', cluster: batch.cluster, type, name, op: 'remove', at: receivedAt })
+  let parts = withoutUntold(before.parts, batch, gone)
   for (const part of batch.parts) {
     const next = applyPart(parts[part.type], part, freshness, (name, op) =>
       snapshotChanges.push({ kind: 'snapshot', cluster: batch.cluster, type: part.type, name, op, at: receivedAt }),
     )
     parts = { ...parts, [part.type]: next }
+  }
+  if (batch.partial) {
+    const status = statusBetween(before, parts, batch.source)
+    const after = { ...withDeployments(before, batch), ...head, status, parts }
+    return withEvents(previous, after, [...snapshotChanges, ...rowsChanges], receivedAt)
   }
   if (batch.failure) parts = withUnreached(parts, batch.failure, freshness)
   const verdict = evaluateHealth({ parts, failure: batch.failure, source: batch.source, checked: true })
@@ -112,7 +115,36 @@ function applyBatch(
     parts,
     heartbeats: [...before.heartbeats, heartbeat].slice(-HEARTBEATS_KEPT),
   }
-  return withEvents(previous, after, [...snapshotChanges, ...customChanges], receivedAt)
+  return withEvents(previous, after, [...snapshotChanges, ...rowsChanges], receivedAt)
+}
+
+/** Between two rounds nobody looks at the cluster's health, unless its nodes moved. But somebody reads it. */
+function statusBetween({ status, parts: before }: ClusterState, parts: ClusterState['parts'], source: Batch['source']) {
+  const said = saidOf(status)
+  const haveMoved = before.node?.items !== parts.node?.items || before.node?.outcome !== parts.node?.outcome
+  if (!haveMoved) return source === 'push' ? said : status
+  const { checkedAt, lastSyncAt } = said
+  return {
+    ...evaluateHealth({ parts, failure: undefined, source, checked: checkedAt !== null }),
+    checkedAt,
+    lastSyncAt,
+  }
+}
+
+/** What a collector of the original never tells, though it read the cluster: it has the pods of nodes, and counts deployments. */
+const UNTOLD = ['podSummary', 'deployment'] as const
+
+/** Where one reads a cluster that the hub or an agent read before, those numbers are of the past and nobody renews them. */
+function withoutUntold(
+  parts: ClusterState['parts'],
+  batch: Batch,
+  gone: (type: SnapshotType, name: string) => void,
+): ClusterState['parts'] {
+  const hasRead = batch.parts.some(({ type, outcome }) => type === 'node' && isRead(outcome))
+  if (batch.origin !== ORIGINAL_ORIGIN || !hasRead || UNTOLD.every((type) => !parts[type])) return parts
+  for (const type of UNTOLD) for (const name of parts[type]?.items.keys() ?? []) gone(type, name)
+  const { podSummary: _, deployment: __, ...told } = parts
+  return told
 }
 
 /** What was read one by one is known better than a count, until there is a newer count. */
@@ -142,11 +174,11 @@ const saidOf = (status: ClusterStatus): Omit<ClusterStatus, 'before'> => status.
 
 // A difference to anything but what is here would make a state that never was: the whole batch is left out.
 function isBased(batch: Batch, previous: ClusterState | undefined): boolean {
-  const { origin = '', base, parts, custom = [] } = batch
+  const { origin = '', base, parts, tables = [] } = batch
   const differences = parts.filter(({ outcome }) => outcome === 'changed')
-  if (differences.length === 0 && custom.every(({ outcome }) => outcome !== 'changed')) return true
+  if (differences.length === 0 && tables.every(({ outcome }) => outcome !== 'changed')) return true
   if (previous?.origin !== origin || previous.sequence !== base) return false
-  return differences.every(({ type }) => previous.parts[type]?.freshness) && isCustomBased(batch, previous.custom)
+  return differences.every(({ type }) => previous.parts[type]?.freshness) && areRowsBased(batch, previous.tables)
 }
 
 function applyAgent(
@@ -207,11 +239,11 @@ function applySourceRemoved(
   { source, at }: Extract<StateRecord, { kind: 'source-removed' }>,
   version: number,
 ): Applied {
-  if (!previous?.custom.has(source)) return { next: previous, changes: [] }
-  const custom = new Map(previous.custom)
-  custom.delete(source)
+  if (!previous?.tables.has(source)) return { next: previous, changes: [] }
+  const tables = new Map(previous.tables)
+  tables.delete(source)
   const change: Change = { kind: 'custom', cluster: previous.name, source, rows: true, op: 'remove', at }
-  return withEvents(previous, { ...previous, custom, version }, [change], at)
+  return withEvents(previous, { ...previous, tables, version }, [change], at)
 }
 
 function applyConnection(
@@ -237,19 +269,19 @@ function withEvents(
   given: readonly FleetEvent[] = [],
 ): Applied {
   // The newest are the ones that tell of health: where a round brings more than the list holds, the first ones go.
-  const told = [...clusterEvents(previous, after, at), ...given].slice(-EVENTS_KEPT)
+  const kept = [...clusterEvents(previous, after, at), ...given].slice(-EVENTS_KEPT)
   const cluster = after.name
-  const next = { ...after, events: prepend(told, after.events) }
+  const next = { ...after, events: prepend(kept, after.events) }
   const changes: Change[] = [
     ...snapshotChanges,
     { kind: 'cluster', cluster, op: 'put', at },
-    ...told.map((event): Change => ({ kind: 'event', cluster, event, at })),
+    ...kept.map((event): Change => ({ kind: 'event', cluster, event, at })),
   ]
   return { next, changes }
 }
 
-const prepend = (told: readonly FleetEvent[], events: readonly FleetEvent[]): readonly FleetEvent[] =>
-  told.length === 0 ? events : [...told.toReversed(), ...events].slice(0, EVENTS_KEPT)
+const prepend = (kept: readonly FleetEvent[], events: readonly FleetEvent[]): readonly FleetEvent[] =>
+  kept.length === 0 ? events : [...kept.toReversed(), ...events].slice(0, EVENTS_KEPT)
 
 /** The part after this read. Items that did not change keep their identity, so that "same object" means "same value". */
 function applyPart(
@@ -354,7 +386,7 @@ function emptyCluster(name: ClusterName, connection: ConnectionFacts | null): Cl
     agent: null,
     source: connection?.mode ?? 'pull',
     parts: {},
-    custom: new Map(),
+    tables: new Map(),
     heartbeats: [],
     events: [],
     version: 0,

@@ -21,6 +21,7 @@ import {
  */
 type Parts = ClusterState['parts']
 
+/** What the health of a cluster is judged by. */
 export interface HealthInput {
   readonly parts: Parts
   /** why the last round failed as a whole */
@@ -30,6 +31,7 @@ export interface HealthInput {
   readonly checked: boolean
 }
 
+/** Health of a cluster, in one word, a sentence and its reasons. */
 export interface HealthVerdict {
   readonly health: Health
   readonly message: string
@@ -39,6 +41,7 @@ export interface HealthVerdict {
 /** Names in a sentence; the rest is counted. */
 const NAMED = 3
 
+/** Judges a cluster: a failed round first, then its nodes, then what else was read. */
 export function evaluateHealth({ parts, failure, source, checked }: HealthInput): HealthVerdict {
   if (failure) return verdict('unhealthy', [failure])
   if (!checked) return { health: 'unknown', message: 'Not checked yet', reasons: [] }

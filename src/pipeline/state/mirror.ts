@@ -1,16 +1,8 @@
+import { type Clock, type ClusterName, type ClusterState, isClusterName, StoredFormatError, systemClock } from '#model'
 import {
-  type Change,
-  type Clock,
-  type ClusterName,
-  type ClusterState,
-  isClusterName,
-  StoredFormatError,
-  systemClock,
-} from '#model'
-import {
+  COMMAND_TIMEOUT_MS,
   type Command,
   closeRedis,
-  NO_CONNECTION,
   pipelined,
   type Redis,
   type RedisConnection,
@@ -19,18 +11,17 @@ import {
   transaction,
 } from '#redis'
 import { backoffMs, type Logger, silentLogger } from '#runtime'
-import { difference } from './difference.ts'
-import { disappearance } from './fleet.ts'
-import { FleetMemory } from './memory.ts'
+import { FollowedFleet } from './followed-fleet.ts'
 import { AlertsReader, hashOf } from './redis-alerts.ts'
 import { formatCommands, formatDecided } from './redis-format.ts'
 import { own } from './redis-keys.ts'
-import { loadFleet, whatIsMissing } from './redis-load.ts'
+import { faultOf, loadFleet, whatIsMissing } from './redis-load.ts'
 import { type Division, divisionCommands, divisionOf, isSameDivision, isWhole } from './redis-owners.ts'
 import { damageLogger, decodeCluster } from './stored.ts'
+import { StoredRows } from './stored-rows.ts'
 import { type Entry, StreamOrder, type Writer } from './stream-order.ts'
-import type { Availability, StateReader } from './types.ts'
 
+/** How state is mirrored from Redis; durations in ms. */
 export interface RedisMirrorOptions {
   readonly connection: RedisConnection
   /** version of this program, for errors; default: one without a number */
@@ -44,6 +35,8 @@ export interface RedisMirrorOptions {
 
 const COUNT = 500
 const CHUNK = 64
+/** Between two tries to read a fleet that is not whole, where nobody says that something was written, ms. */
+const FAULT_MS = 30_000
 
 /** The stream cannot be followed on from here: everything is to be read again. */
 class Reload extends Error {}
@@ -56,25 +49,22 @@ class Reload extends Error {}
  *
  *   loading ─► available ◄─► unavailable
  */
-export class RedisMirror implements StateReader, AsyncDisposable {
+export class RedisMirror extends FollowedFleet implements AsyncDisposable {
   readonly #reader: Redis
   /** blocks on the stream, so it has a connection of its own */
   readonly #follower: Redis
-  readonly #alerts: AlertsReader
-  readonly #clock: Clock
+  protected readonly alertsReader: AlertsReader
   readonly #logger: Logger
   readonly #random: () => number
   readonly #waitMs: number
   readonly #program: string
-  readonly #memory = new FleetMemory(0)
-  readonly #listeners = new Set<(changes: readonly Change[]) => void>()
-  readonly #closing = new AbortController()
+  readonly #rows = new StoredRows()
   readonly #loop: Promise<void>
-  #availability: Availability = { state: 'loading' }
-  #loaded = false
   /** undefined: a share was missing when it was last looked at */
   #following: { readonly division: Division; readonly order: StreamOrder } | undefined
   #after = '0-0'
+  /** not before that is a fleet read again that was not whole, unless news of it come */
+  #againAt = 0
 
   /** Begins to load; `availability` says when there is something. Until then every answer is empty. */
   constructor({
@@ -82,69 +72,29 @@ export class RedisMirror implements StateReader, AsyncDisposable {
     clock = systemClock,
     logger = silentLogger,
     random = Math.random,
-    waitMs = 5_000,
+    waitMs = 3_000,
     program = 'this program',
   }: RedisMirrorOptions) {
-    this.#clock = clock
+    super(clock)
     this.#logger = logger
     this.#random = random
     this.#waitMs = waitMs
     this.#program = program
-    const { commandTimeoutMs = 10_000 } = connection
-    this.#reader = redisClient(connection, (reason) => this.#noteTrouble(reason))
-    this.#follower = redisClient({ ...connection, commandTimeoutMs: commandTimeoutMs + waitMs }, (reason) =>
-      this.#noteTrouble(reason),
+    this.#reader = redisClient(connection, (reason) => this.noteTrouble(reason))
+    // Its command waits by itself for that long; a dead connection is left after as little more as any other.
+    const followerTimeoutMs = (connection.commandTimeoutMs ?? COMMAND_TIMEOUT_MS) + waitMs
+    this.#follower = redisClient({ ...connection, commandTimeoutMs: followerTimeoutMs }, (reason) =>
+      this.noteTrouble(reason),
     )
-    this.#alerts = new AlertsReader(this.#reader, clock)
+    this.alertsReader = new AlertsReader(this.#reader, clock)
     this.#loop = this.#run()
   }
 
-  availability(): Availability {
-    return this.#availability
-  }
-
-  version(): number {
-    return this.#memory.version()
-  }
-
-  clusters(): readonly ClusterState[] {
-    return this.#memory.clusters()
-  }
-
-  cluster(name: string): ClusterState | undefined {
-    return this.#memory.cluster(name)
-  }
-
-  alerts(name: string): readonly Readonly<Record<string, string>>[] {
-    return this.#alerts.of(name)
-  }
-
-  /** Tells every change after it can be read here. The first load is no change. The listener must not wait nor throw. */
-  onChanges(listener: (changes: readonly Change[]) => void): () => void {
-    this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#closing.abort()
+    this.closing.abort()
     await Promise.all([closeRedis(this.#reader), closeRedis(this.#follower)])
     await this.#loop
-    this.#listeners.clear()
-  }
-
-  #noteTrouble(reason: string): void {
-    if (this.#closing.signal.aborted) return
-    // Nothing was ever read: "loading" is the truth, the log has the reason.
-    if (!this.#loaded) {
-      this.#availability = { state: 'loading' }
-      return
-    }
-    const known = this.#availability.state === 'unavailable' ? this.#availability : undefined
-    this.#availability = {
-      state: 'unavailable',
-      since: known?.since ?? this.#clock.now(),
-      reason: reason === NO_CONNECTION ? (known?.reason ?? reason) : reason,
-    }
+    this.forgetListeners()
   }
 
   /** Whether this program may read it; where not, that is what it says from now on. */
@@ -156,22 +106,17 @@ export class RedisMirror implements StateReader, AsyncDisposable {
     } catch (error) {
       if (!(error instanceof StoredFormatError)) throw error
       this.#following = undefined
-      this.#noteUnreadable(error.message)
+      this.noteMissing(error.message)
       return false
     }
   }
 
   async #noteMissing(division: Division): Promise<void> {
-    this.#noteUnreadable(await whatIsMissing(this.#reader, division))
-  }
-
-  #noteUnreadable(missing: string): void {
-    if (this.#loaded) this.#noteTrouble(missing)
-    else this.#availability = { state: 'loading', missing }
+    this.noteMissing(await whatIsMissing(this.#reader, division))
   }
 
   async #run(): Promise<void> {
-    const { signal } = this.#closing
+    const { signal } = this.closing
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
         await this.#connect()
@@ -185,9 +130,9 @@ export class RedisMirror implements StateReader, AsyncDisposable {
           continue
         }
         const { reason } = redisUnavailable(error)
-        this.#noteTrouble(reason)
+        this.noteTrouble(reason)
         this.#logger.warn({ reason, attempt }, 'Redis cannot be followed: trying again')
-        await this.#clock.sleep(50 + backoffMs(attempt, { fromMs: 100, toMs: 2_000, random: this.#random }), signal)
+        await this.clock.sleep(50 + backoffMs(attempt, { fromMs: 100, toMs: 2_000, random: this.#random }), signal)
       }
     }
   }
@@ -195,7 +140,7 @@ export class RedisMirror implements StateReader, AsyncDisposable {
   async #connect(): Promise<void> {
     for (const redis of [this.#reader, this.#follower]) {
       if (redis.status === 'wait' || redis.status === 'end') await redis.connect()
-      else if (redis.status !== 'ready') await becomesReady(redis, this.#closing.signal)
+      else if (redis.status !== 'ready') await becomesReady(redis, this.closing.signal)
     }
   }
 
@@ -208,25 +153,31 @@ export class RedisMirror implements StateReader, AsyncDisposable {
     const entry = entriesOf(newest)[0]
     this.#after = entry?.id ?? '0-0'
     // Looked at again later, whatever else is written meanwhile.
-    if (!this.#canRead(format, exists)) return this.#clock.sleep(this.#waitMs, this.#closing.signal)
-    const loaded = await loadFleet(this.#reader, { logger: this.#logger })
+    if (!this.#canRead(format, exists)) return this.clock.sleep(this.#waitMs, this.closing.signal)
+    const loaded = await loadFleet(this.#reader, this.#rows, { logger: this.#logger })
     if (!isWhole(loaded.division)) {
       // Empty, or a part of it, and the manager has not filled it yet. That must not look like an empty fleet.
       await this.#noteMissing(loaded.division)
       this.#following = undefined
+      this.#againAt = 0
       return
+    }
+    const fault = faultOf(loaded)
+    if (fault !== undefined) {
+      // What was read before is more than what is there.
+      this.#logger.error({ clusters: loaded.unreadable }, fault)
+      this.noteMissing(fault)
+      this.#following = undefined
+      this.#againAt = this.clock.now() + FAULT_MS
+      return this.#report(loaded.unreadable)
     }
     const order = new StreamOrder(loaded.division.generations, writersOf(counts, entry))
     this.#following = { division: loaded.division, order }
-    const gone = this.#memory
-      .clusters()
-      .filter(({ name }) => !loaded.clusters.has(name) && !loaded.unreadable.includes(name))
+    const gone = this.memory.clusters().filter(({ name }) => !loaded.clusters.has(name))
     const clusters = new Map<ClusterName, ClusterState | undefined>(gone.map(({ name }) => [name, undefined]))
     for (const [name, state] of loaded.clusters) clusters.set(name, state)
-    this.#take(clusters)
-    this.#availability = { state: 'available' }
-    this.#loaded = true
-    await this.#alerts.refresh()
+    this.#keep(clusters)
+    await this.alertsReader.refresh()
   }
 
   async #follow(): Promise<void> {
@@ -240,9 +191,12 @@ export class RedisMirror implements StateReader, AsyncDisposable {
       this.#after = entry.id
       if (isClusterName(entry.cluster)) touched.set(entry.cluster, entry)
     }
-    if (!this.#following) return this.#lookAfter()
+    if (!this.#following) {
+      this.#againAt = 0
+      return this.#lookAfter()
+    }
     await this.#fetch(touched)
-    await this.#alerts.refresh()
+    await this.alertsReader.refresh()
   }
 
   /** Nothing new: is it quiet, or is the data gone, or there again? */
@@ -250,59 +204,56 @@ export class RedisMirror implements StateReader, AsyncDisposable {
     const [hash, text] = await transaction(this.#reader, divisionCommands)
     const division = divisionOf(hash, text)
     if (!this.#following) {
-      if (isWhole(division)) throw new Reload('Redis holds all of it again')
-      return this.#noteMissing(division)
+      if (!isWhole(division)) return this.#noteMissing(division)
+      if (this.clock.now() < this.#againAt) return
+      throw new Reload('Redis may hold all of it again')
     }
     if (!isSameDivision(division, this.#following.division)) throw new Reload('Redis was filled anew or emptied')
-    await this.#alerts.refresh()
-    this.#availability = { state: 'available' }
+    await this.alertsReader.refresh()
+    this.seen = { state: 'available' }
   }
 
   async #fetch(touched: ReadonlyMap<ClusterName, Entry>): Promise<void> {
     const wanted = [...touched].filter(
-      ([name, entry]) => this.#memory.cluster(name)?.version !== entry.version || entry.op !== 'put',
+      ([name, entry]) => this.memory.cluster(name)?.version !== entry.version || entry.op !== 'put',
     )
     const clusters = new Map<ClusterName, ClusterState | undefined>()
-    for (let from = 0; from < wanted.length; from += CHUNK) {
-      const names = wanted.slice(from, from + CHUNK).map(([name]) => name)
+    const unreadable: ClusterName[] = []
+    for (const [name, { op }] of wanted) if (op === 'remove') clusters.set(name, undefined)
+    const put = wanted.flatMap(([name, { op }]) => (op === 'remove' ? [] : [name]))
+    for (let from = 0; from < put.length; from += CHUNK) {
+      const names = put.slice(from, from + CHUNK)
       const hashes = await pipelined(
         this.#reader,
         names.map((name): Command => ['HGETALL', own.cluster(name)]),
       )
       for (const [i, name] of names.entries()) {
-        const fields = hashOf(hashes[i])
-        const known = this.#memory.cluster(name)?.custom
-        const state = decodeCluster(fields, undefined, { known, onDamage: damageLogger(name, this.#logger) })
+        const known = this.memory.cluster(name)?.tables
+        const options = { known, onDamage: damageLogger(name, this.#logger) }
+        const state = decodeCluster(hashOf(hashes[i]), this.#rows, options)
         if (state) clusters.set(name, state)
-        else if (Object.keys(fields).length === 0) clusters.set(name, undefined)
-        else this.#logger.error({ cluster: name }, 'what Redis holds of the cluster cannot be read')
+        else unreadable.push(name)
       }
     }
-    this.#take(clusters)
+    this.#keep(clusters)
+    if (unreadable.length > 0) throw new Reload(`what Redis holds of ${unreadable.join(', ')} cannot be read`)
   }
 
-  #take(clusters: ReadonlyMap<ClusterName, ClusterState | undefined>): void {
-    const at = this.#clock.now()
-    const changes: Change[] = []
-    const kept = new Map<ClusterName, ClusterState | undefined>()
-    for (const [name, after] of clusters) {
-      const before = this.#memory.cluster(name)
-      if (after && after.version === before?.version) continue
-      if (!after) {
-        if (before) changes.push(...disappearance(before, at))
-        kept.set(name, undefined)
-        continue
-      }
-      const step = difference(before, after, at)
-      kept.set(name, step.next)
-      changes.push(...step.changes)
-    }
+  /** Asks the owners to write these again. */
+  async #report(unreadable: readonly ClusterName[]): Promise<void> {
+    if (unreadable.length === 0) return
+    await pipelined(this.#reader, [['SADD', own.damaged, ...unreadable]]).catch((error: unknown) =>
+      this.#logger.warn(
+        { error: redisUnavailable(error).message },
+        'the manager cannot be asked to write clusters again',
+      ),
+    )
+  }
+
+  #keep(clusters: ReadonlyMap<ClusterName, ClusterState | undefined>): void {
     // A count of our own: what we read of one cluster may be newer than the entry that told of another. It begins with the
     // time, so that a version of a former process never comes again.
-    const version = this.#loaded ? this.#memory.version() + 1 : at
-    if (kept.size > 0 || !this.#loaded) this.#memory.keep({ clusters: kept, version })
-    if (!this.#loaded || changes.length === 0) return
-    for (const listener of this.#listeners) listener(changes)
+    this.take(clusters, this.isLoaded ? this.memory.version() + 1 : this.clock.now())
   }
 }
 

@@ -2,12 +2,12 @@ import {
   type ClusterName,
   type ClusterState,
   type ClusterStatus,
-  type CustomState,
   documentTime,
   type FleetEvent,
   type Freshness,
   type Health,
   type PartState,
+  type RowsState,
   type SnapshotOf,
   type SnapshotType,
   type Source,
@@ -45,8 +45,7 @@ export function originalCluster(name: ClusterName, look: Look, version: number):
   const status = reading.object('status')
   const metrics = reading.object('metrics')
   const namespaces = reading.object('namespaces')
-  // Totals and namespaces come from collectors alone.
-  const mode: Source = metrics !== undefined || namespaces !== undefined ? 'push' : 'pull'
+  const mode = modeOf(status, metrics !== undefined || namespaces !== undefined)
   const checkedAt = status ? timeIn(status, 'last_check') : null
   const nodes = nodesPart(reading, mode, checkedAt)
   const readAt = nodes?.freshness?.observedAt ?? null
@@ -69,12 +68,23 @@ export function originalCluster(name: ClusterName, look: Look, version: number):
     source: mode,
     agent: null,
     parts: parts as ClusterState['parts'], // each under the key of its type
-    custom: customsOf(reading, mode),
+    tables: rowsOfSources(reading, mode),
     ...(deployments > 0 && { deploymentCount: deployments }),
     heartbeats: heartbeatsOf(events),
     events,
     version,
   }
+}
+
+/**
+ * Of a status that is well the message says it. Else totals and namespaces do, which an original manager has of collectors alone;
+ * ours has them of every cluster.
+ */
+function modeOf(status: Fields | undefined, hasTotals: boolean): Source {
+  const message = status ? textIn(status, 'message') : ''
+  if (message.startsWith('Collector push active')) return 'push'
+  if (message.startsWith('Cluster is reachable')) return 'pull'
+  return hasTotals ? 'push' : 'pull'
 }
 
 /** A look, and what in it could not be read. */
@@ -181,23 +191,27 @@ function nodesPart(reading: Reading, mode: Source, checkedAt: number | null): Pa
     observedAt = Math.max(observedAt ?? 0, timeIn(document, 'timestamp') ?? 0)
   }
   const at = observedAt || checkedAt
-  const told = odd.length === 0 ? '' : `documents of ${odd.length} nodes cannot be read: ${odd.slice(0, 3).join(', ')}`
+  const warning =
+    odd.length === 0 ? '' : `documents of ${odd.length} nodes cannot be read: ${odd.slice(0, 3).join(', ')}`
   if (at === null || items.length === 0)
-    return missing('document_unreadable', told || 'they do not say when', checkedAt)
-  return complete<'node'>(items, { observedAt: at, receivedAt: at, source: mode }, told)
+    return missing('document_unreadable', warning || 'they do not say when', checkedAt)
+  return complete<'node'>(items, { observedAt: at, receivedAt: at, source: mode }, warning)
 }
 
 function namespacesPart(reading: Reading, document: Fields | undefined, source: Source, at: number | null): Parts {
-  const fault = reading.faults.get('namespaces')
-  if (fault) return { namespace: unreadable('namespaces', fault, at) }
-  if (!document) return {}
-  const names = document.namespaces
-  const observedAt = timeIn(document, 'timestamp') ?? at
+  reading.text('namespaces:set')
+  for (const label of ['namespaces', 'namespaces:set']) {
+    const fault = reading.faults.get(label)
+    if (fault) return { namespace: unreadable(label, fault, at) }
+  }
+  if (!document && reading.look.namespaces.length === 0) return {}
+  const names = document ? document.namespaces : reading.look.namespaces
+  const observedAt = (document && timeIn(document, 'timestamp')) ?? at
   if (!Array.isArray(names) || observedAt === null)
     return { namespace: unreadable('namespaces', 'it names none, or no time', at) }
   const items = names.flatMap((name) => namespaceOf(name) ?? [])
-  const told = items.length < names.length ? `${names.length - items.length} names in it are none` : ''
-  return { namespace: complete<'namespace'>(items, { observedAt, receivedAt: observedAt, source }, told) }
+  const warning = items.length < names.length ? `${names.length - items.length} names in it are none` : ''
+  return { namespace: complete<'namespace'>(items, { observedAt, receivedAt: observedAt, source }, warning) }
 }
 
 function listPart<T extends 'operator' | 'clusterOperator'>(
@@ -216,8 +230,8 @@ function listPart<T extends 'operator' | 'clusterOperator'>(
   if (at === null) return { [type]: unreadable(label, 'nothing says when it was read', at) }
   const items = list.entries.flatMap((document) => read(document) ?? [])
   const odd = list.odd + list.entries.length - items.length
-  const told = odd > 0 ? `${odd} entries of it cannot be read` : ''
-  return { [type]: complete<T>(items, { observedAt: at, receivedAt: at, source }, told) }
+  const warning = odd > 0 ? `${odd} entries of it cannot be read` : ''
+  return { [type]: complete<T>(items, { observedAt: at, receivedAt: at, source }, warning) }
 }
 
 function infoPart(reading: Reading, source: Source, at: number | null): Parts {
@@ -233,8 +247,8 @@ function infoPart(reading: Reading, source: Source, at: number | null): Parts {
 
 const CUSTOM = /^custom:([^:/]+\/[^:/]+):resources$/
 
-function customsOf(reading: Reading, mode: Source): ReadonlyMap<SourceId, CustomState> {
-  const customs = new Map<SourceId, CustomState>()
+function rowsOfSources(reading: Reading, mode: Source): ReadonlyMap<SourceId, RowsState> {
+  const customs = new Map<SourceId, RowsState>()
   for (const label of reading.look.texts.keys()) {
     const source = CUSTOM.exec(label)?.[1]
     const resources = source === undefined ? undefined : reading.object(label)

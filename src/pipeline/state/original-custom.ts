@@ -1,4 +1,4 @@
-import { type Aggregated, type CustomRow, type CustomState, type CustomValue, type SourceId, Table } from '#model'
+import { type Aggregated, type RowsState, type ScalarValue, type SourceId, Table, type TableRow } from '#model'
 import {
   type Fields,
   fieldsOf,
@@ -26,12 +26,12 @@ export function customOf(
   resources: Fields,
   aggregations: Fields | undefined,
   mode: 'pull' | 'push',
-): CustomState | undefined {
+): RowsState | undefined {
   const at = timeIn(resources, 'collectedAt')
   if (at === null || (resources.resources !== null && !Array.isArray(resources.resources))) return undefined
   const fields = new Set<string>()
   let isCut = false
-  const rows = listIn(resources, 'resources').flatMap((document): CustomRow[] => {
+  const rows = listIn(resources, 'resources').flatMap((document): TableRow[] => {
     const row = rowOf(document)
     if (!row) return []
     for (const field of Object.keys(row.values)) {
@@ -60,7 +60,7 @@ export function customOf(
   }
 }
 
-function rowOf(document: Fields): CustomRow | undefined {
+function rowOf(document: Fields): TableRow | undefined {
   const name = nameIn(document, '_name')
   const namespace = textIn(document, '_namespace')
   // A slash would make two rows one, and a broken character another name than its own.
@@ -70,7 +70,7 @@ function rowOf(document: Fields): CustomRow | undefined {
 }
 
 /** Lists and objects are their JSON, as wherever a value must be a scalar. */
-function scalarOf(value: unknown): CustomValue {
+function scalarOf(value: unknown): ScalarValue {
   if (typeof value === 'string') return value.slice(0, MAX_TEXT)
   if (typeof value === 'number') return Number.isFinite(value) ? value : null
   if (typeof value === 'boolean') return value

@@ -12,6 +12,8 @@ export interface Look {
   readonly texts: ReadonlyMap<string, string | { readonly why: NoText }>
   /** names of nodes, with or without a document */
   readonly nodes: readonly string[]
+  /** of the set, which is asked where the document that names them is gone */
+  readonly namespaces: readonly string[]
 }
 
 export interface LookLimits {
@@ -60,6 +62,9 @@ end
 for _, label in ipairs({'spec', 'status', 'info', 'metrics', 'namespaces', 'operators', 'cluster_operators'}) do
   text(label, path .. label)
 end
+if redis.call('EXISTS', path .. 'namespaces') == 0 then
+  for _, namespace in ipairs(members('namespaces:set', path .. 'namespaces:set')) do say('namespace:' .. namespace, '=') end
+end
 for _, node in ipairs(members('nodes', path .. 'nodes')) do
   say('name:' .. node, '=')
   local key = path .. 'node:' .. node
@@ -107,13 +112,16 @@ export async function lookAt(
   if (digest === known) return undefined
   const texts = new Map<string, string | { readonly why: NoText }>()
   const nodes: string[] = []
+  const namespaces: string[] = []
   for (let i = 0; i + 1 < pairs.length; i += 2) {
     const [label = '', text = ''] = [pairs[i], pairs[i + 1]]
     if (label.startsWith(NAME)) nodes.push(label.slice(NAME.length))
+    else if (label.startsWith(NAMESPACE)) namespaces.push(label.slice(NAMESPACE.length))
     else if (text.startsWith('=')) texts.set(label, text.slice(1))
     else texts.set(label, { why: text === '?' ? 'wrong_type' : 'too_large' })
   }
-  return { digest, texts, nodes }
+  return { digest, texts, nodes, namespaces }
 }
 
 const NAME = 'name:'
+const NAMESPACE = 'namespace:'

@@ -45,6 +45,17 @@ describe.skipIf(noRedis !== '')(`the state of an original manager${noRedis}`, ()
     expect(state.clusters()).toHaveLength(1)
   })
 
+  it('knows namespaces by their set where the document that names them is gone', async () => {
+    await originalRound(hand, { ...west, mode: 'push', namespaces: ['b', 'a'] })
+    await hand.del('cluster:west:namespaces')
+    await hand.sadd('cluster:west:namespaces:set', 'a', 'b')
+    await using state = open()
+    await available(state)
+    const namespaces = () => state.cluster('west')?.parts.namespace
+    expect(namespaces()).toMatchObject({ outcome: 'complete' })
+    expect([...(namespaces()?.items.keys() ?? [])]).toEqual(['a', 'b'])
+  })
+
   it('reads every document as it was written', async () => {
     const at = Date.UTC(2026, 10, 1, 12)
     const operators = [{ name: 'op.v1', namespaces: ['a', 'b'] }]
@@ -81,13 +92,29 @@ describe.skipIf(noRedis !== '')(`the state of an original manager${noRedis}`, ()
       distribution: 'kubernetes',
     })
     expect(cluster?.deploymentCount).toBe(5)
-    const custom = cluster?.custom.get('clusterpulse/pvcs')
+    const custom = cluster?.tables.get('clusterpulse/pvcs')
     expect([...(custom?.rows.rows() ?? [])]).toEqual([
       { namespace: 'a', name: 'x', labels: { l: '1' }, values: { phase: 'Bound', capacity: 5 } },
     ])
     expect(custom).toMatchObject({ aggregations: { total: 1, bytes: 5 }, freshness: { observedAt: at } })
     expect(cluster?.events.map(({ type }) => type)).toEqual(['cluster.reconciled'])
     expect(cluster?.heartbeats).toEqual([{ at, health: 'healthy', durationMs: 0 }])
+  })
+
+  it('knows who reads a cluster also where our manager writes totals of every one', async () => {
+    await originalRound(hand, { ...west, mode: 'push', namespaces: ['a'] })
+    await hand.set('cluster:west:status', JSON.stringify({ health: 'healthy', message: 'Cluster is reachable' }))
+    await originalRound(hand, { name: 'east', mode: 'push', namespaces: ['a'] })
+    const lost = { health: 'unhealthy', message: 'connection refused', last_check: '2026-11-01T12:00:00Z' }
+    await originalRound(hand, { name: 'north', mode: 'push', namespaces: ['a'] })
+    await hand.set('cluster:north:status', JSON.stringify(lost))
+    await using state = open()
+    await available(state)
+    expect(state.clusters().map(({ name, source, connection }) => [name, source, connection?.mode])).toEqual([
+      ['east', 'push', 'push'],
+      ['north', 'push', 'push'],
+      ['west', 'pull', 'pull'],
+    ])
   })
 
   it('takes what ran out for unknown, with the age of the last check, and never for nothing', async () => {
@@ -197,7 +224,7 @@ describe.skipIf(noRedis !== '')(`the state of an original manager${noRedis}`, ()
       await available(state)
       expect(nodes(state, 'east')).toHaveLength(1)
       const cluster = state.cluster('west')
-      expect(() => JSON.stringify([cluster, ...(cluster?.custom.values() ?? [])])).not.toThrow()
+      expect(() => JSON.stringify([cluster, ...(cluster?.tables.values() ?? [])])).not.toThrow()
       const { node } = cluster?.parts ?? {}
       expect([...(node?.items.keys() ?? [])]).toContain('n2')
       // What is left of the nodes is not told as all there are.

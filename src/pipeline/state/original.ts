@@ -1,24 +1,14 @@
-import { type Change, type Clock, type ClusterName, type ClusterState, isClusterName, systemClock } from '#model'
-import {
-  closeRedis,
-  NO_CONNECTION,
-  pipelined,
-  type Redis,
-  type RedisConnection,
-  redisClient,
-  redisUnavailable,
-} from '#redis'
+import { type Clock, type ClusterName, type ClusterState, isClusterName, systemClock } from '#model'
+import { closeRedis, pipelined, type Redis, type RedisConnection, redisClient, redisUnavailable } from '#redis'
 import { backoffMs, type Logger, silentLogger } from '#runtime'
-import { difference } from './difference.ts'
-import { disappearance } from './fleet.ts'
-import { FleetMemory } from './memory.ts'
+import { FollowedFleet } from './followed-fleet.ts'
 import { originalCluster } from './original-cluster.ts'
 import { objectOf, textIn } from './original-fields.ts'
 import { type LookLimits, lookAt, lookLimits } from './original-look.ts'
 import { AlertsReader } from './redis-alerts.ts'
 import { EVENT_CHANNEL } from './redis-documents.ts'
-import type { Availability, StateReader } from './types.ts'
 
+/** How the documented keys of an original manager are read. */
 export interface OriginalStateOptions {
   readonly connection: RedisConnection
   readonly clock?: Clock
@@ -48,23 +38,17 @@ const WRITERS = [EVENT_CHANNEL, 'metricsource-events'] as const
  *
  *   loading ─► available ◄─► unavailable
  */
-export class OriginalState implements StateReader, AsyncDisposable {
+export class OriginalState extends FollowedFleet implements AsyncDisposable {
   readonly #redis: Redis
   readonly #subscriber: Redis
-  readonly #alerts: AlertsReader
-  readonly #clock: Clock
+  protected readonly alertsReader: AlertsReader
   readonly #logger: Logger
   readonly #random: () => number
   readonly #checkEveryMs: number
   readonly #limits: LookLimits
-  readonly #memory = new FleetMemory(0)
   readonly #digests = new Map<ClusterName, string>()
-  readonly #listeners = new Set<(changes: readonly Change[]) => void>()
-  readonly #closing = new AbortController()
   readonly #loop: Promise<void>
   readonly #strange = new Set<string>()
-  #availability: Availability = { state: 'loading' }
-  #loaded = false
   #comparedAt = Number.NEGATIVE_INFINITY
   /** clusters that were announced; `#isAllNews`: any of them may have changed */
   #news = new Set<string>()
@@ -74,50 +58,24 @@ export class OriginalState implements StateReader, AsyncDisposable {
   /** Begins to load; `availability` says when there is something. Until then every answer is empty. */
   constructor(options: OriginalStateOptions) {
     const { connection, clock = systemClock, logger = silentLogger, random = Math.random } = options
-    this.#clock = clock
+    super(clock)
     this.#logger = logger
     this.#random = random
     this.#checkEveryMs = options.checkEveryMs ?? 5_000
     this.#limits = options.limits ?? lookLimits
-    this.#redis = redisClient(connection, (reason) => this.#noteTrouble(reason))
+    this.#redis = redisClient(connection, (reason) => this.noteTrouble(reason))
     this.#subscriber = redisClient(connection, (reason) => logger.debug({ reason }, 'no announcements are heard'))
-    this.#alerts = new AlertsReader(this.#redis, clock)
+    this.alertsReader = new AlertsReader(this.#redis, clock)
     this.#listen()
     this.#loop = this.#run()
   }
 
-  availability(): Availability {
-    return this.#availability
-  }
-
-  version(): number {
-    return this.#memory.version()
-  }
-
-  clusters(): readonly ClusterState[] {
-    return this.#memory.clusters()
-  }
-
-  cluster(name: string): ClusterState | undefined {
-    return this.#memory.cluster(name)
-  }
-
-  alerts(name: string): readonly Readonly<Record<string, string>>[] {
-    return this.#alerts.of(name)
-  }
-
-  /** Tells every change after it can be read here. The first load is no change. The listener must not wait nor throw. */
-  onChanges(listener: (changes: readonly Change[]) => void): () => void {
-    this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#closing.abort()
+    this.closing.abort()
     this.#wake?.()
     await Promise.all([closeRedis(this.#redis), closeRedis(this.#subscriber)])
     await this.#loop
-    this.#listeners.clear()
+    this.forgetListeners()
   }
 
   #listen(): void {
@@ -143,7 +101,7 @@ export class OriginalState implements StateReader, AsyncDisposable {
   }
 
   async #run(): Promise<void> {
-    const { signal } = this.#closing
+    const { signal } = this.closing
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
         if (this.#redis.status === 'wait' || this.#redis.status === 'end') await this.#redis.connect()
@@ -155,27 +113,27 @@ export class OriginalState implements StateReader, AsyncDisposable {
       } catch (error) {
         if (signal.aborted) return
         const { reason } = redisUnavailable(error)
-        this.#noteTrouble(reason)
+        this.noteTrouble(reason)
         this.#isAllNews = true
         this.#logger.warn({ reason, attempt }, "the original manager's state cannot be read from Redis: trying again")
-        await this.#clock.sleep(50 + backoffMs(attempt, { fromMs: 100, toMs: 2_000, random: this.#random }), signal)
+        await this.clock.sleep(50 + backoffMs(attempt, { fromMs: 100, toMs: 2_000, random: this.#random }), signal)
       }
     }
   }
 
   /** Until something is announced, or all is to be compared again. */
   async #quiet(): Promise<void> {
-    await this.#clock.sleep(CALM_MS, this.#closing.signal)
-    const dueMs = this.#comparedAt + this.#checkEveryMs - this.#clock.now()
-    if (this.#news.size > 0 || this.#isAllNews || !(dueMs > 0) || this.#closing.signal.aborted) return
+    await this.clock.sleep(CALM_MS, this.closing.signal)
+    const dueMs = this.#comparedAt + this.#checkEveryMs - this.clock.now()
+    if (this.#news.size > 0 || this.#isAllNews || !(dueMs > 0) || this.closing.signal.aborted) return
     const awake = new AbortController()
     this.#wake = () => awake.abort()
-    await this.#clock.sleep(dueMs, awake.signal)
+    await this.clock.sleep(dueMs, awake.signal)
     this.#wake = undefined
   }
 
   async #follow(): Promise<void> {
-    const began = this.#clock.now()
+    const began = this.clock.now()
     const isDue = this.#isAllNews || !(began - this.#comparedAt < this.#checkEveryMs)
     const news = this.#news
     this.#news = new Set()
@@ -183,13 +141,13 @@ export class OriginalState implements StateReader, AsyncDisposable {
     const names = await this.#names()
     if (!names) return
     const wanted = isDue ? names : names.filter((name) => news.has(name))
-    const gone = this.#memory.clusters().filter(({ name }) => !names.includes(name))
+    const gone = this.memory.clusters().filter(({ name }) => !names.includes(name))
     const changed = new Map<ClusterName, Read | undefined>(gone.map(({ name }) => [name, undefined]))
-    const version = this.#loaded ? this.#memory.version() + 1 : began
+    const version = this.isLoaded ? this.memory.version() + 1 : began
     for (let from = 0; from < wanted.length; from += AT_ONCE)
       await Promise.all(wanted.slice(from, from + AT_ONCE).map((name) => this.#look(name, version, changed)))
-    await this.#alerts.refresh()
-    this.#take(changed, version)
+    await this.alertsReader.refresh()
+    this.#keep(changed, version)
     if (isDue) this.#comparedAt = began
   }
 
@@ -197,12 +155,12 @@ export class OriginalState implements StateReader, AsyncDisposable {
   async #names(): Promise<readonly ClusterName[] | undefined> {
     const [count] = (await pipelined(this.#redis, [['SCARD', ALL]])) as [number]
     if (count === 0 || count > MAX_CLUSTERS) {
-      this.#noteMissing(
+      this.noteMissing(
         count === 0
           ? `Redis holds no state of an original manager: key ${ALL} is missing (STATE_SOURCE=original; docs/guide/migrate.md)`
           : `key ${ALL} in Redis names ${count} clusters, more than any fleet has`,
       )
-      this.#comparedAt = this.#clock.now()
+      this.#comparedAt = this.clock.now()
       this.#digests.clear()
       return undefined
     }
@@ -220,49 +178,12 @@ export class OriginalState implements StateReader, AsyncDisposable {
     if (look) changed.set(name, { digest: look.digest, state: originalCluster(name, look, version) })
   }
 
-  #take(changed: ReadonlyMap<ClusterName, Read | undefined>, version: number): void {
-    const at = this.#clock.now()
-    const changes: Change[] = []
-    const kept = new Map<ClusterName, ClusterState | undefined>()
+  #keep(changed: ReadonlyMap<ClusterName, Read | undefined>, version: number): void {
     for (const [name, read] of changed) {
-      const before = this.#memory.cluster(name)
-      if (!read) {
-        this.#digests.delete(name)
-        if (before) changes.push(...disappearance(before, at))
-        kept.set(name, undefined)
-        continue
-      }
-      this.#digests.set(name, read.digest)
-      const step = difference(before, read.state, at)
-      kept.set(name, step.next)
-      changes.push(...step.changes)
+      if (read) this.#digests.set(name, read.digest)
+      else this.#digests.delete(name)
     }
-    if (kept.size > 0 || !this.#loaded) this.#memory.keep({ clusters: kept, version })
-    const isFirst = !this.#loaded
-    this.#loaded = true
-    if (this.#availability.state !== 'available')
-      this.#logger.info({}, "the original manager's state is read from Redis")
-    this.#availability = { state: 'available' }
-    if (isFirst || changes.length === 0) return
-    for (const listener of this.#listeners) listener(changes)
-  }
-
-  #noteMissing(missing: string): void {
-    if (this.#loaded) this.#noteTrouble(missing)
-    else this.#availability = { state: 'loading', missing }
-  }
-
-  #noteTrouble(reason: string): void {
-    if (this.#closing.signal.aborted) return
-    if (!this.#loaded) {
-      this.#availability = { state: 'loading' }
-      return
-    }
-    const known = this.#availability.state === 'unavailable' ? this.#availability : undefined
-    this.#availability = {
-      state: 'unavailable',
-      since: known?.since ?? this.#clock.now(),
-      reason: reason === NO_CONNECTION ? (known?.reason ?? reason) : reason,
-    }
+    if (this.seen.state !== 'available') this.#logger.info({}, "the original manager's state is read from Redis")
+    this.take(new Map([...changed].map(([name, read]) => [name, read?.state])), version)
   }
 }

@@ -20,6 +20,7 @@ import {
   operatorDocument,
   operatorsSummaryDocument,
   type PartState,
+  type ResourceListSettings,
   type SnapshotOf,
   type SnapshotType,
   specDocument,
@@ -27,7 +28,8 @@ import {
 } from '#model'
 import type { Command } from '#redis'
 import { newEvents } from './cluster-events.ts'
-import { customCommands, type WrittenCustom } from './redis-custom.ts'
+import { listCommands, type WrittenLists } from './redis-lists.ts'
+import { rowsCommands, type WrittenRows } from './redis-rows.ts'
 
 /*
  * The documented keys of one cluster as commands of one transaction. Written where the part was read anew, renewed where
@@ -41,6 +43,8 @@ export interface DocumentSettings {
   readonly ttlMs: number
   /** how far back the series of nodes go, ms */
   readonly retentionMs: number
+  /** bounds of the lists of pods, deployments, services and so on; absent: none are written */
+  readonly lists?: ResourceListSettings | undefined
 }
 
 /** When what a cluster has in Redis was last written as a whole. Unknown: all of it is to be written. */
@@ -51,7 +55,8 @@ export interface Written {
   readonly nodesAt: number
   /** series were cut at the retention */
   readonly trimmedAt: number
-  readonly custom: WrittenCustom
+  readonly custom: WrittenRows
+  readonly lists: WrittenLists
 }
 
 /** How old the document of a node that stays the same may grow before it is told again. */
@@ -77,27 +82,30 @@ export function documentCommands(
   const hasOtherPace = before?.connection?.intervalMs !== after.connection?.intervalMs // other lifetimes
   const parts = partCommands({ before, after, now, settings, written: hasOtherPace ? undefined : before && known })
   const head = headCommands(before && known ? before : undefined, after, now)
-  const custom = customCommands(before, after, {
+  const lifetimeMs = lifetimeOf(settings, after)
+  const custom = rowsCommands(before, after, { now, lifetimeMs, ...(known && { known: known.custom }) })
+  const lists = listCommands(before, after, {
     now,
-    lifetimeMs: lifetimeOf(settings, after),
-    ...(known && { known: known.custom }),
+    lifetimeMs,
+    settings: settings.lists,
+    known: before && known?.lists,
   })
   return {
-    commands: [...head, ...parts.commands, ...custom.commands, ...eventListCommands(before, after)],
-    written: { ...parts.written, custom: custom.written },
+    commands: [...head, ...parts.commands, ...custom.commands, ...lists.commands, ...eventListCommands(before, after)],
+    written: { ...parts.written, custom: custom.written, lists: lists.written },
   }
 }
 
 /** What subscribers of the documented channel hear: every event, and each round's end under its documented name. */
 export function announcements(before: ClusterState | undefined, after: ClusterState, now: number): Command[] {
-  const told = newEvents(before, after).map((event) => eventDocument(event))
+  const recent = newEvents(before, after).map((event) => eventDocument(event))
   // Batches between two rounds leave the list as it is.
   const sawRound = after.heartbeats.length > 0 && after.heartbeats !== before?.heartbeats
-  if (sawRound && !told.some(({ type }) => type === 'cluster.reconciled')) {
+  if (sawRound && !recent.some(({ type }) => type === 'cluster.reconciled')) {
     const data = { health: after.status.health, display_name: after.connection?.displayName ?? after.name }
-    told.push(eventDocument({ type: 'cluster.reconciled', cluster: after.name, at: now, data }))
+    recent.push(eventDocument({ type: 'cluster.reconciled', cluster: after.name, at: now, data }))
   }
-  return told.map((document) => ['PUBLISH', EVENT_CHANNEL, documentText(document)])
+  return recent.map((document) => ['PUBLISH', EVENT_CHANNEL, documentText(document)])
 }
 
 function headCommands(before: ClusterState | undefined, after: ClusterState, now: number): Command[] {
@@ -130,7 +138,7 @@ interface Step {
   readonly written: Written | undefined
 }
 
-function partCommands(step: Step): { commands: Command[]; written: Omit<Written, 'custom'> } {
+function partCommands(step: Step): { commands: Command[]; written: Omit<Written, 'custom' | 'lists'> } {
   const { before, after, now, settings, written } = step
   const lifetimeMs = lifetimeOf(settings, after)
   const commands: Command[] = []
@@ -173,7 +181,7 @@ function partCommands(step: Step): { commands: Command[]; written: Omit<Written,
   }
 }
 
-const NOTHING_WRITTEN: Omit<Written, 'custom'> = {
+const NOTHING_WRITTEN: Omit<Written, 'custom' | 'lists'> = {
   renewedAt: {},
   nodesAt: Number.NEGATIVE_INFINITY,
   trimmedAt: Number.NEGATIVE_INFINITY,
@@ -261,7 +269,7 @@ function nodeHash(key: string, node: SnapshotOf<'node'>, observedAt: number, wri
   // What was once known of its pods, and no longer is.
   const unknown = [...(usage ? [] : ['cpu_usage', 'memory_usage']), ...(node.pods ? [] : ['pods_total'])]
   // biome-ignore format: pairs of field and value
-  const told: Command = [
+  const recent: Command = [
     'HSET', key,
     'current', documentText(nodeDocument(node, observedAt)),
     'last_update', written,
@@ -269,7 +277,7 @@ function nodeHash(key: string, node: SnapshotOf<'node'>, observedAt: number, wri
     ...(usage ? ['cpu_usage', usage.cpu.toFixed(2), 'memory_usage', usage.memory.toFixed(2)] : []),
     ...(node.pods ? ['pods_total', String(node.pods.total)] : []),
   ]
-  return unknown.length > 0 ? [told, ['HDEL', key, ...unknown]] : [told]
+  return unknown.length > 0 ? [recent, ['HDEL', key, ...unknown]] : [recent]
 }
 
 function namespaceWriter(after: ClusterState, ttl: number): Writer {

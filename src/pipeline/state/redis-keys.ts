@@ -12,9 +12,12 @@ export const own = {
   cluster: (name: ClusterName) => `clusterpulse:cluster:${name}`,
   /**
    * hash: `count`, how many owners write here side by side, and by each one's index random text that marks its share as
-   * whole. A share without it is lost, or on its way: then `writing:<index>` says who writes it
+   * whole. A share without it is lost, or on its way: then `writing:<index>` says who writes it. `names:<index>`: which
+   * clusters the share has; see redis-names.ts
    */
   owners: 'clusterpulse:owners',
+  /** set: names of clusters that a reader could not read; their owner writes them again */
+  damaged: 'clusterpulse:damaged',
   /** what a sole owner has in `owners` as well: all that former versions know */
   generation: 'clusterpulse:generation',
   /** version of the whole, as one of the owners knows it */

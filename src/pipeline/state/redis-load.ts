@@ -1,17 +1,22 @@
 import { type ClusterName, type ClusterState, isClusterName, type OwnerPlace, owns } from '#model'
-import { type Command, pipelined, type Redis } from '#redis'
+import { type Command, pipelined, type Redis, transaction } from '#redis'
 import { type Logger, silentLogger } from '#runtime'
 import { hashOf } from './redis-alerts.ts'
 import { own } from './redis-keys.ts'
+import { areAsWritten } from './redis-names.ts'
 import { type Division, divisionCommands, divisionOf, isWhole, missingOwners } from './redis-owners.ts'
 import { damageLogger, decodeCluster } from './stored.ts'
+import type { StoredRows } from './stored-rows.ts'
 
 /** Clusters read at once. */
 const CHUNK = 32
 
 export interface LoadedFleet {
   readonly clusters: ReadonlyMap<ClusterName, ClusterState>
-  readonly unreadable: readonly string[]
+  /** listed, and not to be read: lost, or damaged */
+  readonly unreadable: readonly ClusterName[]
+  /** those listed are the clusters that the owners wrote */
+  readonly isComplete: boolean
   readonly division: Division
   readonly version: number | undefined
   readonly position: number
@@ -31,9 +36,11 @@ export interface LoadOptions {
  */
 export async function loadFleet(
   redis: Redis,
+  rows: StoredRows,
   { logId = '', owner, logger = silentLogger }: LoadOptions = {},
 ): Promise<LoadedFleet> {
-  const [hash, text, version, position, names] = (await pipelined(redis, [
+  // At one moment: a cluster comes and goes together with the word of its owner.
+  const [hash, text, version, position, names] = (await transaction(redis, [
     ...divisionCommands,
     ['GET', own.version],
     ['HGET', own.positions, logId],
@@ -44,8 +51,9 @@ export async function loadFleet(
     ? (name: ClusterName) => (division.count ?? owner.of) === owner.of && owns(owner, name)
     : () => isWhole(division)
   const clusters = new Map<ClusterName, ClusterState>()
-  const unreadable: string[] = []
-  const known = names.filter(isClusterName).filter(isWanted)
+  const unreadable: ClusterName[] = []
+  const listed = names.filter(isClusterName)
+  const known = listed.filter(isWanted)
   for (let from = 0; from < known.length; from += CHUNK) {
     const chunk = known.slice(from, from + CHUNK)
     const hashes = await pipelined(
@@ -53,7 +61,7 @@ export async function loadFleet(
       chunk.map((name): Command => ['HGETALL', own.cluster(name)]),
     )
     for (const [i, name] of chunk.entries()) {
-      const state = decodeCluster(hashOf(hashes[i]), undefined, { onDamage: damageLogger(name, logger) })
+      const state = decodeCluster(hashOf(hashes[i]), rows, { onDamage: damageLogger(name, logger) })
       if (state) clusters.set(name, state)
       else unreadable.push(name)
     }
@@ -61,11 +69,21 @@ export async function loadFleet(
   return {
     clusters,
     unreadable,
+    isComplete: areAsWritten(division, listed),
     division,
     version:
       version === null ? undefined : [...clusters.values()].reduce((v, c) => Math.max(v, c.version), Number(version)),
     position: position === null ? -1 : Number(position),
   }
+}
+
+/** What is wrong with a fleet of which every share is there; undefined: it is exactly what the owners wrote. For anybody. */
+export function faultOf({ isComplete, unreadable }: LoadedFleet): string | undefined {
+  if (isComplete && unreadable.length === 0) return undefined
+  const what = isComplete
+    ? `keys ${own.cluster('<name>' as ClusterName)} are missing or damaged`
+    : `${own.clusters} does not list the clusters that ${own.owners} counts`
+  return `Redis does not hold all clusters that the manager wrote: ${what}; a running manager writes them again within seconds`
 }
 
 /**

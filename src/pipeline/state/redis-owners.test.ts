@@ -12,6 +12,7 @@ import { closeRedis, redisClient } from '#redis'
 import { type Logger, silentLogger } from '#runtime'
 import { RedisMirror } from './mirror.ts'
 import { beginDivision, forgetPositions, positionsIn } from './redis-division.ts'
+import { namesText } from './redis-names.ts'
 import { refuseOthers, whileDivided } from './redis-owners.ts'
 import { RedisStateStore } from './redis-store.ts'
 import { aBatch, aNode, batchRecord, complete, connected, removed, T0 } from './test/fleet-words.ts'
@@ -127,7 +128,8 @@ describe.skipIf(redisMissing)(`several owners of one Redis${redisMissing ? ` (sk
       await using owners = await Owners.open(of)
       await owners.seeAll('n1')
       expect(new Set(fleet.map((name) => ownerOf(name, of))).size).toBe(of)
-      expect(await fields()).toEqual([...Array.from({ length: of }, (_, i) => `${i + 1}`), 'count'])
+      const indexes = Array.from({ length: of }, (_, i) => `${i + 1}`)
+      expect(await fields()).toEqual([...indexes, 'count', ...indexes.map((index) => `names:${index}`)])
       expect(await redis.exists('clusterpulse:generation')).toBe(0)
       await using seen = aMirror()
       await follows(seen.mirror, owners)
@@ -274,6 +276,23 @@ describe.skipIf(redisMissing)(`several owners of one Redis${redisMissing ? ` (sk
     await eventually('all owners say so', () =>
       owners.stores.every((store) => store.availability().state === 'available'),
     )
+  })
+
+  it('shows no part of a share for all of it, when one cluster of one owner is lost', async () => {
+    {
+      await using owners = await Owners.open(3)
+      await owners.seeAll('n1')
+    }
+    await redis.srem('clusterpulse:clusters', fleet[0] ?? '')
+    await using seen = aMirror()
+    await eventually('it says what is missing', () =>
+      JSON.stringify(seen.mirror.availability()).includes('clusterpulse:clusters'),
+    )
+    expect(seen.mirror.clusters()).toEqual([])
+    await using owners = await Owners.open(3)
+    await owners.seeAll('n2')
+    await follows(seen.mirror, owners)
+    expect(seen.mirror.clusters()).toHaveLength(fleet.length)
   })
 
   it('removes a cluster of one owner, of which a mirror hears', async () => {
@@ -456,7 +475,11 @@ describe.skipIf(redisMissing)(`several owners of one Redis${redisMissing ? ` (sk
       await owners.seeAll('n1')
     }
     const generation = await redis.get('clusterpulse:generation')
-    expect(await redis.hgetall('clusterpulse:owners')).toEqual({ count: '1', 1: generation })
+    expect(await redis.hgetall('clusterpulse:owners')).toEqual({
+      count: '1',
+      1: generation,
+      'names:1': namesText(fleet),
+    })
     // What it left: no hash, and entries without an owner.
     const forget = async () => {
       await redis.del('clusterpulse:owners', 'clusterpulse:writers')
@@ -481,7 +504,11 @@ describe.skipIf(redisMissing)(`several owners of one Redis${redisMissing ? ` (sk
       await owners.seeAll('n2')
       await follows(seen.mirror, owners)
       // The mark is the same in both places: nothing was written anew.
-      expect(await redis.hgetall('clusterpulse:owners')).toEqual({ count: '1', 1: generation })
+      expect(await redis.hgetall('clusterpulse:owners')).toEqual({
+        count: '1',
+        1: generation,
+        'names:1': namesText(fleet),
+      })
       expect(await redis.get('clusterpulse:generation')).toBe(generation)
     }
     await forget()
@@ -503,7 +530,7 @@ describe.skipIf(redisMissing)(`several owners of one Redis${redisMissing ? ` (sk
     expect(store.clusters()).toHaveLength(fleet.length)
     await store.flush()
     await eventually('both places agree', async () => (await redis.hget('clusterpulse:owners', '1')) === 'older')
-    expect(await fields()).toEqual(['1', 'count'])
+    expect(await fields()).toEqual(['1', 'count', 'names:1'])
   })
 
   it('starts from what is there where only the marks are gone, and reads the log from its beginning', async () => {
@@ -517,7 +544,7 @@ describe.skipIf(redisMissing)(`several owners of one Redis${redisMissing ? ` (sk
     expect(store.clusters()).toHaveLength(fleet.length)
     await store.flush()
     expect(await redis.scard('clusters:all')).toBe(fleet.length)
-    expect(await fields()).toEqual(['1', 'count'])
+    expect(await fields()).toEqual(['1', 'count', 'names:1'])
   })
 
   it('leaves no cluster in Redis that its owner does not have, when that came back with an old memory', async () => {

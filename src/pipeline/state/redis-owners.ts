@@ -12,12 +12,15 @@ export interface Division {
   readonly generations: ReadonlyMap<number, string>
   /** by the index of an owner: the mark of a share that is being written anew */
   readonly writing: ReadonlyMap<number, string>
+  /** by the index of an owner: the clusters of its share, as `namesText` */
+  readonly names: ReadonlyMap<number, string>
   /** a sole owner's mark is not in both of its places: a former version wrote */
   readonly isOneSided: boolean
 }
 
 const COUNT = 'count'
 const WRITING = 'writing:'
+const NAMES = 'names:'
 const writingField = (index: number): string => `${WRITING}${index}`
 
 /** A mark that nobody had before. */
@@ -38,16 +41,21 @@ export function divisionOf(hash: unknown, text: unknown): Division {
   const fields = hashOf(hash)
   const generations = new Map<number, string>()
   const writing = new Map<number, string>()
+  const names = new Map<number, string>()
   const count = readIndex(fields[COUNT])
   for (const [field, mark] of Object.entries(fields)) {
     const index = readIndex(field)
     if (index !== undefined && index <= (count ?? 0)) generations.set(index, mark)
     const writer = field.startsWith(WRITING) ? readIndex(field.slice(WRITING.length)) : undefined
     if (writer !== undefined) writing.set(writer, mark)
+    const namer = field.startsWith(NAMES) ? readIndex(field.slice(NAMES.length)) : undefined
+    if (namer !== undefined && namer <= (count ?? 0)) names.set(namer, mark)
   }
-  if (typeof text !== 'string') return { count, generations, writing, isOneSided: count === 1 && generations.size > 0 }
+  if (typeof text !== 'string')
+    return { count, generations, writing, names, isOneSided: count === 1 && generations.size > 0 }
   const isOneSided = count !== 1 || generations.get(1) !== text
-  return { count: 1, generations: new Map([[1, text]]), writing: isOneSided ? new Map() : writing, isOneSided }
+  const former = { writing: new Map(), names: new Map() } // a version that knows of neither
+  return { count: 1, generations: new Map([[1, text]]), ...(isOneSided ? former : { writing, names }), isOneSided }
 }
 
 function readIndex(text: string | undefined): number | undefined {

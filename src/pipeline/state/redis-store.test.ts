@@ -1,7 +1,10 @@
+import { isDeepStrictEqual } from 'node:util'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Change, type NodeDocument, StoreUnavailableError } from '#model'
+import { type Change, type NodeDocument, type ResourceListSettings, StoreUnavailableError, Table } from '#model'
+import { entriesOf } from '../../platform/redis/testing/entries.ts'
 import { RedisMirror } from './mirror.ts'
+import { namesText } from './redis-names.ts'
 import { RedisStateStore } from './redis-store.ts'
 import {
   aBatch,
@@ -17,7 +20,9 @@ import {
   connected,
   east,
   failed,
+  partial,
   removed,
+  seen,
   T0,
   west,
 } from './test/fleet-words.ts'
@@ -57,6 +62,22 @@ const full = (sequence: number, more: Parameters<typeof aBatch>[3] = {}) =>
       more,
     ),
   )
+
+const documentedLists: ResourceListSettings = {
+  podsPerNamespace: 100,
+  pods: 1000,
+  deployments: 500,
+  services: 500,
+  labels: false,
+}
+
+/** Rows of pods, and of a declared source. */
+const rowsOf = (): Parameters<RedisStateStore['apply']>[0][number] => {
+  const of = (source: string, values: Readonly<Record<string, string>>) =>
+    seen(Table.of(Object.keys(values), [{ namespace: 'shop', name: 'web', labels: {}, values }]), { source })
+  const parts = [of('pods', { phase: 'Running', node: 'n1' }), of('prod/queues', { size: '3' })]
+  return { kind: 'batch', batch: partial(west, 2, parts, { collectedAt: T0 + 60_000 }), receivedAt: T0 + 60_000 }
+}
 
 describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${redisMissing})` : ''}`, () => {
   let server: TestRedis
@@ -433,6 +454,54 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
       expect(await redis.smembers('cluster:west:nodes')).toHaveLength(3)
     })
 
+    it('writes again whatever key or entry alone is lost, each within a look', async () => {
+      await using store = await open({ checkEveryMs: 50, lists: documentedLists })
+      await written(store, [connected(west), connected(east), full(1), rowsOf()], 2)
+      const isOfThePast = (key: string) => /:node:[^:]+:metrics$/.test(key)
+      // What tells of changes is not what they changed; who leads takes its turn by itself.
+      const moving = ['clusterpulse:changes', 'clusterpulse:writers', 'clusterpulse:turn']
+      const keys = (await redis.keys('*')).filter((key) => !isOfThePast(key) && !moving.includes(key)).sort()
+      for (const key of [
+        'clusters:all',
+        'cluster:west:pods',
+        'cluster:west:spec',
+        'cluster:west:node:n1',
+        'events:west',
+      ])
+        expect(keys).toContain(key)
+      const before = new Map<string, unknown>()
+      for (const key of keys) before.set(key, await contentOf(redis, key))
+      for (const key of keys) {
+        expect(await redis.del(key)).toBe(1)
+        await eventually(`${key} is there again`, async () => (await redis.exists(key)) === 1)
+        if (!['clusterpulse:owners', 'clusterpulse:generation'].includes(key))
+          expect(await contentOf(redis, key), key).toEqual(before.get(key))
+      }
+      const taken: string[] = []
+      for (const key of keys) {
+        const whole = await contentOf(redis, key)
+        // Marks of a share are drawn anew.
+        const form = (content: unknown) => (key === 'clusterpulse:owners' ? Object.keys(content as object) : content)
+        for (const { what, take } of await entriesOf(redis, key)) {
+          expect(await take(), what).toBe(1)
+          await eventually(`${what} is there again`, async () =>
+            isDeepStrictEqual(form(await contentOf(redis, key)), form(whole)),
+          )
+          taken.push(what)
+        }
+      }
+      for (const what of [
+        'n2 of cluster:west:nodes',
+        'default of cluster:west:namespaces:set',
+        'status of cluster:west:node:n1',
+        'part:node of clusterpulse:cluster:west',
+      ])
+        expect(taken).toContain(what)
+      await using mirror = new RedisMirror({ connection: server, waitMs: 50 })
+      await eventually('it is read', () => mirror.availability().state === 'available')
+      expect(mirror.clusters().map(({ name }) => name)).toEqual(['east', 'west'])
+    })
+
     it('keeps its position when Redis refuses to write, and writes everything when it no longer does', async () => {
       await using store = await open({ checkEveryMs: 60_000 })
       await written(store, [connected(west)], 0)
@@ -582,6 +651,7 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
       const fields = last?.[1] ?? []
       await redis.srem('clusterpulse:clusters', 'east')
       await redis.del('clusterpulse:cluster:east')
+      await redis.hset('clusterpulse:owners', 'names:1', namesText(['west']))
       await redis.xadd('clusterpulse:changes', '*', ...fields.with(-1, String(Number(fields.at(-1)) + 2)))
       await eventually('it has read all of it', () => mirror.cluster('east') === undefined)
       expect(mirror.clusters().map(({ name }) => name)).toEqual(['west'])
@@ -599,6 +669,85 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
       expect([...(mirror.cluster('west')?.parts.node?.items.keys() ?? [])]).toEqual(['only'])
     })
 
+    it.each<[what: string, key: string, harm: (redis: Redis) => Promise<unknown>]>([
+      ['the list of clusters is lost', 'clusterpulse:clusters', (by) => by.del('clusterpulse:clusters')],
+      ['one is not listed', 'clusterpulse:clusters', (by) => by.srem('clusterpulse:clusters', 'east')],
+      ['another is listed', 'clusterpulse:clusters', (by) => by.sadd('clusterpulse:clusters', 'ghost')],
+      ['one is lost', 'clusterpulse:cluster:<name>', (by) => by.del('clusterpulse:cluster:east')],
+      [
+        'one is damaged',
+        'clusterpulse:cluster:<name>',
+        (by) => by.hset('clusterpulse:cluster:west', 'part:node', '[{'),
+      ],
+      [
+        'a part of one is lost',
+        'clusterpulse:cluster:<name>',
+        (by) => by.hdel('clusterpulse:cluster:west', 'part:node'),
+      ],
+    ])('takes no part of a fleet for all of it, whoever lives: %s', async (_, key, harm) => {
+      const first = await open({ checkEveryMs: 60_000 })
+      await written(first, [connected(west), connected(east), full(1)], 2)
+      await using knows = new RedisMirror({ connection: server, waitMs: 50 })
+      await eventually('it has loaded', () => knows.availability().state === 'available')
+      await first[Symbol.asyncDispose]()
+      await harm(redis)
+      // No manager lives. One that starts, and one that reads all again.
+      await using starts = new RedisMirror({ connection: server, waitMs: 50 })
+      await redis.xadd(
+        'clusterpulse:changes',
+        '*',
+        'op',
+        'reload',
+        'c',
+        '',
+        'v',
+        '0',
+        'o',
+        '0',
+        'g',
+        'x',
+        's',
+        'x',
+        'n',
+        '1',
+      )
+      for (const mirror of [starts, knows])
+        await eventually('it says what is missing', () => JSON.stringify(mirror.availability()).includes(key))
+      expect(starts.availability()).toMatchObject({ state: 'loading' })
+      expect(starts.clusters()).toEqual([])
+      expect(JSON.stringify(starts.availability())).not.toMatch(/east|west|ghost/)
+      expect(knows.availability()).toMatchObject({ state: 'unavailable' })
+      expect(knows.clusters()).toHaveLength(2)
+      // The next manager does not know how far the log is in there, and writes all that it has.
+      await using second = await open()
+      expect(second.position()).toBe(-1)
+      await written(second, [connected(west), connected(east), full(2)], 3)
+      for (const mirror of [starts, knows])
+        await eventually('it is read again', () => mirror.availability().state === 'available' && same(mirror, second))
+    })
+
+    it('has a manager that lives write again what it cannot read', async () => {
+      await using store = await open()
+      await written(store, [connected(west), connected(east), full(1)], 2)
+      await redis.hset('clusterpulse:cluster:west', 'part:node', '[{"name":')
+      await using mirror = new RedisMirror({ connection: server, waitMs: 50 })
+      await eventually('it is read', () => mirror.availability().state === 'available' && same(mirror, store))
+      expect(mirror.cluster('west')?.parts.node?.items.size).toBe(3)
+      expect(await redis.exists('clusterpulse:damaged')).toBe(0)
+    })
+
+    it('believes a manager of a version that did not say which clusters there are', async () => {
+      {
+        await using store = await open()
+        await written(store, [connected(west), connected(east)], 1)
+      }
+      await redis.hdel('clusterpulse:owners', 'names:1')
+      await using mirror = new RedisMirror({ connection: server, waitMs: 50 })
+      await eventually('it is read', () => mirror.availability().state === 'available')
+      await using _ = await open()
+      await eventually('it is said', async () => (await redis.hexists('clusterpulse:owners', 'names:1')) === 1)
+    })
+
     it('reads the alerts of each cluster', async () => {
       await redis.hset('alerts:west:a1', { id: 'a1', severity: 'critical' })
       await redis.hset('alerts:west:a0', { id: 'a0', severity: 'warning' })
@@ -614,6 +763,15 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
     })
   })
 })
+
+/** What lies under a key, whatever it is. */
+async function contentOf(redis: Redis, key: string): Promise<unknown> {
+  const type = await redis.type(key)
+  if (type === 'string') return redis.get(key)
+  if (type === 'hash') return redis.hgetall(key)
+  if (type === 'set') return (await redis.smembers(key)).sort()
+  return type === 'list' ? redis.lrange(key, 0, -1) : redis.zrange(key, '0', '-1')
+}
 
 /** Reads one cluster the way readers of the documented keys do. */
 async function readAsBefore(redis: Redis, name: string) {

@@ -41,10 +41,14 @@ import {
 import { formatKept } from './redis-format.ts'
 import { own } from './redis-keys.ts'
 import { loadFleet } from './redis-load.ts'
+import { LostClusters } from './redis-lost.ts'
+import { namesText, namesWrites } from './redis-names.ts'
 import { type Division, newGeneration, refuseOthers, shareBegins, shareWrites, whileDivided } from './redis-owners.ts'
 import { changedFields } from './stored.ts'
+import { StoredRows } from './stored-rows.ts'
 import type { Availability, StateRecord, StateStore } from './types.ts'
 
+/** How state is written to Redis. */
 export interface RedisStateOptions extends Partial<DocumentSettings> {
   readonly connection: RedisConnection
   /** id of the hub's log whose positions are given to `apply`: in another log they mean nothing */
@@ -73,6 +77,8 @@ interface Put {
   readonly name: ClusterName
   readonly commands: readonly Command[]
   readonly written: Written
+  /** Redis has nothing else of the cluster then */
+  readonly isWhole: boolean
 }
 
 /** Clusters written at once while others wait for their acknowledgement; fewer where they are large. */
@@ -114,6 +120,12 @@ export class RedisStateStore implements StateStore {
   #position = -1
   #unwritten = new Map<ClusterName, Unwritten>()
   readonly #written = new Map<ClusterName, Written>()
+  readonly #lost: LostClusters
+  readonly #rows = new StoredRows()
+  /** of which a write failed: nobody knows what Redis took of it */
+  readonly #uncertain = new Set<ClusterName>()
+  /** clusters that Redis lists as ours */
+  readonly #listed = new Set<ClusterName>()
   #wake: (() => void) | undefined
   #writing: Promise<void> | undefined
   #applying: Promise<unknown> = Promise.resolve()
@@ -127,7 +139,8 @@ export class RedisStateStore implements StateStore {
     const { connection, clock = systemClock, logger = silentLogger } = options
     this.#clock = clock
     this.#logger = logger
-    this.#settings = { ttlMs: options.ttlMs ?? 600_000, retentionMs: options.retentionMs ?? 3_600_000 }
+    const { ttlMs = 600_000, retentionMs = 3_600_000, lists } = options
+    this.#settings = { ttlMs, retentionMs, lists }
     this.#logId = options.logId ?? 'hub'
     this.#owner = options.owner ?? soleOwner
     this.#program = options.program ?? 'this program'
@@ -135,6 +148,7 @@ export class RedisStateStore implements StateStore {
     this.#streamLength = options.streamLength ?? 10_000
     this.#redis = redisClient(connection, (reason) => this.#noteTrouble(reason))
     this.#alerts = new AlertsReader(this.#redis, clock)
+    this.#lost = new LostClusters(this.#redis)
   }
 
   /**
@@ -265,7 +279,7 @@ export class RedisStateStore implements StateStore {
       this.#position = position
     } catch (error) {
       for (const [name, { before, after }] of unwritten) {
-        this.#written.delete(name) // some of it may be there
+        this.#forget(name) // some of it may be there
         const newer = this.#unwritten.get(name)
         this.#unwritten.set(name, { before, after: newer?.after ?? after })
       }
@@ -365,16 +379,30 @@ export class RedisStateStore implements StateStore {
         size += put.commands.length
       }
       const commands = puts.flatMap((put) => put.commands)
+      const names = puts.map(({ name }) => name)
+      if (names.some((name) => !this.#listed.has(name)))
+        commands.push(namesWrites(this.#owner, new Set([...this.#listed, ...names])))
       const isLast = from >= all.length
       const isTaken = await this.#take(isLast ? [...commands, ...last] : commands, mayWrite).catch((error: unknown) => {
-        for (const { name } of puts) this.#written.delete(name) // it may be there
+        for (const name of names) this.#forget(name) // it may be there
         throw error
       })
       if (!isTaken) return false
-      for (const { name, written } of puts) this.#written.set(name, written)
+      for (const { name, written, commands, isWhole } of puts) {
+        this.#written.set(name, written)
+        this.#uncertain.delete(name)
+        this.#listed.add(name)
+        this.#lost.taken(name, commands, { isWhole, now: this.#clock.now() })
+      }
       if (isLast) return true
     }
     return true
+  }
+
+  #forget(name: ClusterName): void {
+    this.#uncertain.add(name)
+    this.#written.delete(name)
+    this.#lost.forget(name)
   }
 
   async #take(commands: readonly Command[], mayWrite: (division: Division) => boolean): Promise<boolean> {
@@ -382,7 +410,8 @@ export class RedisStateStore implements StateStore {
       if (!mayWrite(division)) return undefined
       // A former version was here before us, and may be again: both find the mark where they look for it.
       if (!division.isOneSided || this.#owner.of > 1 || this.#generation === undefined) return commands
-      return [...commands, ['DEL', own.owners], ...shareWrites(this.#owner, this.#generation)]
+      const share = [...shareWrites(this.#owner, this.#generation), namesWrites(this.#owner, this.#listed)]
+      return [['DEL', own.owners], ...share, ...commands]
     })
     return taken !== undefined
   }
@@ -390,21 +419,22 @@ export class RedisStateStore implements StateStore {
   #put(before: ClusterState | undefined, after: ClusterState, announce: boolean): Put {
     const now = this.#clock.now()
     const { name } = after
-    const fields = [...changedFields(before, after)]
+    const stored = this.#uncertain.has(name) ? undefined : before
+    const fields = [...changedFields(stored, after, this.#rows)]
     const gone = fields.flatMap(([field, text]) => (text === undefined ? [field] : []))
     const put = fields.flatMap(([field, text]) => (text === undefined ? [] : [field, text]))
     const known = this.#written.get(name)
     const { commands, written } = documentCommands(before, after, now, this.#settings, known)
     const all: Command[] = [
       ...commands,
-      ...(before ? [] : [['DEL', own.cluster(name)] satisfies Command]),
+      ...(stored ? [] : [['DEL', own.cluster(name)] satisfies Command]),
       ['HSET', own.cluster(name), ...put],
       ...(gone.length > 0 ? [['HDEL', own.cluster(name), ...gone] satisfies Command] : []),
       ...(before && known ? [] : [['SADD', own.clusters, name] satisfies Command]),
       ...this.#entry('put', name, after.version),
       ...(announce ? announcements(before, after, now) : []),
     ]
-    return { name, commands: all, written }
+    return { name, commands: all, written, isWhole: before === undefined }
   }
 
   // Our own record of the cluster goes last: while it is there, a repeat removes the rest again.
@@ -414,18 +444,25 @@ export class RedisStateStore implements StateStore {
     mayWrite: (division: Division) => boolean,
     events: readonly FleetEvent[],
   ): Promise<boolean> {
-    this.#written.delete(name)
+    this.#forget(name)
     for await (const keys of scanKeys(this.#redis, `cluster:${escapeGlob(name)}:*`)) {
       if (!(await this.#take([['UNLINK', ...keys]], mayWrite))) return false
     }
     const last: Command[] = [
       ['SREM', 'clusters:all', name],
       ['SREM', own.clusters, name],
+      ['SREM', own.damaged, name],
       ['DEL', own.cluster(name), `events:${name}`],
+      namesWrites(
+        this.#owner,
+        [...this.#listed].filter((other) => other !== name),
+      ),
       ...this.#entry('remove', name, version),
       ...events.map((event): Command => ['PUBLISH', EVENT_CHANNEL, documentText(eventDocument(event))]),
     ]
-    return this.#take(last, mayWrite)
+    const isTaken = await this.#take(last, mayWrite)
+    if (isTaken) this.#listed.delete(name)
+    return isTaken
   }
 
   /** Redis lost its memory, or was divided anew: all of ours goes there, with a new mark at the end. */
@@ -444,8 +481,13 @@ export class RedisStateStore implements StateStore {
       return [...shareBegins(this.#owner, mark), formatKept(this.#program)]
     })
     const generation = newGeneration()
+    this.#listed.clear()
     const last = [
       ...this.#wholeCommands(draft.version, position),
+      namesWrites(
+        this.#owner,
+        states.map(({ after }) => after.name),
+      ),
       ...shareWrites(this.#owner, generation),
       ...this.#entry('reload', '', draft.version, generation),
     ]
@@ -493,9 +535,15 @@ export class RedisStateStore implements StateStore {
   }
 
   async #load(): Promise<void> {
-    const loaded = await loadFleet(this.#redis, { logId: this.#logId, owner: this.#owner, logger: this.#logger })
+    const loaded = await loadFleet(this.#redis, this.#rows, {
+      logId: this.#logId,
+      owner: this.#owner,
+      logger: this.#logger,
+    })
     refuseOthers(loaded.division, this.#owner)
-    this.#generation = loaded.division.generations.get(this.#owner.index)
+    const isWhole = loaded.unreadable.length === 0 && loaded.isComplete
+    this.#generation = isWhole ? loaded.division.generations.get(this.#owner.index) : undefined
+    for (const name of loaded.clusters.keys()) this.#listed.add(name)
     // A version never comes twice. What Redis has may be that of another owner, or gone: the time is above all of them.
     this.#memory = new FleetMemory(Math.max(loaded.version ?? 0, this.#clock.now()))
     this.#memory.keep({ clusters: loaded.clusters, version: 0 })
@@ -510,6 +558,37 @@ export class RedisStateStore implements StateStore {
     }
   }
 
+  /** Writes again what Redis lost while it kept the rest: a reader that begins now would miss it. */
+  async #mend(names: string | undefined): Promise<void> {
+    const [listed, damaged, heads, hasPosition] = (await pipelined(this.#redis, [
+      ['SMEMBERS', own.clusters],
+      ['SMEMBERS', own.damaged],
+      ['EXISTS', own.format, own.version],
+      ['HEXISTS', own.positions, this.#logId],
+    ])) as [string[], string[], number, number]
+    const ours = (all: readonly string[]) => all.filter(isClusterName).filter((name) => owns(this.#owner, name))
+    const isOurs = (division: Division) => this.#isOurs(division)
+    const version = this.#memory.version()
+    for (const name of ours([...listed, ...damaged])) {
+      if (!this.#memory.cluster(name)) await this.#remove(name, version, isOurs, [])
+    }
+    const written = this.#memory.clusters().filter(({ name }) => !this.#unwritten.has(name))
+    const lost = await this.#lost.among(
+      written.map(({ name }) => name),
+      this.#clock.now(),
+    )
+    for (const name of ours(damaged)) lost.add(name)
+    const states = written.filter(({ name }) => lost.has(name)).map((after) => ({ before: undefined, after }))
+    const last: Command[] = [formatKept(this.#program), ...this.#wholeCommands(version, this.#position)]
+    if (heads < 2 || hasPosition === 0) await this.#take(last, isOurs)
+    if (states.length > 0) {
+      const clusters = states.map(({ after }) => after.name)
+      this.#logger.warn({ clusters }, 'Redis lost what it held of some clusters: it is written again')
+      await this.#putAll(states, [['SREM', own.damaged, ...clusters]], isOurs, { announce: false })
+    }
+    if (names !== namesText(this.#listed)) await this.#take([namesWrites(this.#owner, this.#listed)], isOurs)
+  }
+
   async #watch(): Promise<void> {
     const { signal } = this.#closing
     for (;;) {
@@ -520,8 +599,13 @@ export class RedisStateStore implements StateStore {
           // A Redis that answers may still refuse to write (no memory, a replica): only a write ends that trouble.
           const writes: Command[] = this.#trouble ? [['HSET', own.positions, this.#logId, this.#position]] : []
           const nothing = { clusters: new Map(), version: this.#memory.version() }
-          const isThere = await this.#take(writes, (division) => this.#isOurs(division))
-          if (!isThere) await this.#writeAll(nothing, this.#position)
+          let names: string | undefined
+          const isThere = await this.#take(writes, (division) => {
+            names = division.names.get(this.#owner.index)
+            return this.#isOurs(division)
+          })
+          if (isThere) await this.#mend(names)
+          else await this.#writeAll(nothing, this.#position)
           await this.#alerts.refresh()
         })
       } catch (error) {

@@ -7,7 +7,7 @@ import {
   snapshotTypes,
 } from '#model'
 import type { Logger } from '#runtime'
-import { changedCustomFields, customOf, type ReadOptions } from './stored-custom.ts'
+import type { ReadOptions, StoredRows } from './stored-rows.ts'
 
 /*
  * How a cluster is kept in a store: one field for what moves with every round, one per type of snapshot. Fields of one
@@ -16,8 +16,15 @@ import { changedCustomFields, customOf, type ReadOptions } from './stored-custom
 export const META = 'meta'
 export const partField = (type: SnapshotType): string => `part:${type}`
 
-/** Fields that differ between two states, by name; all of them without a former state. undefined: it is to be deleted. */
-export function changedFields(before: ClusterState | undefined, after: ClusterState): Map<string, string | undefined> {
+/**
+ * Fields that differ between two states, by name; all of them without a former state. undefined: it is to be deleted.
+ * @param rows of the store that has `before`
+ */
+export function changedFields(
+  before: ClusterState | undefined,
+  after: ClusterState,
+  rows: StoredRows,
+): Map<string, string | undefined> {
   const fields = new Map<string, string | undefined>()
   if (before === after) return fields
   fields.set(META, encodeMeta(after))
@@ -26,12 +33,12 @@ export function changedFields(before: ClusterState | undefined, after: ClusterSt
     if (part && part.items !== before?.parts[type]?.items)
       fields.set(partField(type), JSON.stringify([...part.items.values()]))
   }
-  for (const [field, text] of changedCustomFields(before?.custom, after.custom)) fields.set(field, text)
+  for (const [field, text] of rows.changed(before?.tables, after.tables)) fields.set(field, text)
   return fields
 }
 
 // Outcome and freshness of every part go with meta: they move every round, the items often do not.
-function encodeMeta({ parts, custom: _, ...rest }: ClusterState): string {
+function encodeMeta({ parts, tables: _, ...rest }: ClusterState): string {
   const heads = Object.fromEntries(
     Object.entries(parts).map(([type, { outcome, code, message, attemptedAt, freshness }]) => [
       type,
@@ -48,8 +55,8 @@ function encodeMeta({ parts, custom: _, ...rest }: ClusterState): string {
  */
 export function decodeCluster(
   fields: Readonly<Record<string, string>>,
-  before?: ClusterState,
-  options?: ReadOptions,
+  rows: StoredRows,
+  { before, ...options }: ReadOptions & { readonly before?: ClusterState } = {},
 ): ClusterState | undefined {
   try {
     const meta = JSON.parse(fields[META] ?? 'null') as ClusterState | null
@@ -62,7 +69,7 @@ export function decodeCluster(
     // A former version wrote neither who numbered its batches nor an agent: there was only the hub.
     return {
       ...meta,
-      custom: customOf(fields, before?.custom, options),
+      tables: rows.read(fields, before?.tables, options),
       origin: meta.origin ?? '',
       agent: meta.agent ?? null,
       parts: parts as ClusterState['parts'],

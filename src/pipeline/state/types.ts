@@ -35,6 +35,7 @@ export type StateRecord =
   /** the ClusterConnection is gone: every trace of the cluster goes */
   | { readonly kind: 'removed'; readonly cluster: ClusterName; readonly at: number }
 
+/** Whether state can be answered from, and if not, why. */
 export type Availability =
   | { readonly state: 'available' }
   /** not yet loaded since the process began. `missing`: the store answers, and lacks this: a sentence for anybody, with what to do */
@@ -58,6 +59,7 @@ export interface StateReader {
   alerts(name: string): readonly Readonly<Record<string, string>>[]
 }
 
+/** State that records of the hub's log are applied to. */
 export interface StateStore extends StateReader, AsyncDisposable {
   /**
    * Applies records in order, each wholly or not at all.

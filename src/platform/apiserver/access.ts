@@ -10,6 +10,7 @@ export interface User {
 /** What a token lets its holder do: everything, or read everything but secrets. */
 export type Role = 'admin' | 'view'
 
+/** Who somebody with this token is, and what they may do. */
 export interface TokenGrant {
   readonly token: string
   readonly user: string

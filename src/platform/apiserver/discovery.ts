@@ -59,14 +59,23 @@ function entriesOf(resource: Resource): Entry[] {
   return entries
 }
 
-interface VersionEntries {
+interface GroupVersion {
   readonly group: string
   readonly version: string
+}
+
+interface VersionEntries extends GroupVersion {
   readonly entries: readonly Entry[]
 }
 
-/** Every group and version with what it offers; the order of versions is that of preference. */
-export function versionsOf(served: ServedResources): VersionEntries[] {
+/**
+ * Every group and version with what it offers; the order of versions is that of preference.
+ * @param isWanted default: all are
+ */
+export function versionsOf(
+  served: ServedResources,
+  isWanted: (one: GroupVersion) => boolean = () => true,
+): VersionEntries[] {
   const byVersion = new Map<string, { group: string; version: string; entries: Entry[] }>()
   const into = (group: string, version: string) => {
     const key = groupVersion({ group, version })
@@ -74,8 +83,9 @@ export function versionsOf(served: ServedResources): VersionEntries[] {
     byVersion.set(key, found)
     return found.entries
   }
-  for (const resource of served.all()) into(resource.group, resource.version).push(...entriesOf(resource))
-  for (const { group, version, plural, kind, namespaced } of reviewKinds)
+  for (const resource of served.all().filter(isWanted))
+    into(resource.group, resource.version).push(...entriesOf(resource))
+  for (const { group, version, plural, kind, namespaced } of reviewKinds.filter(isWanted))
     into(group, version).push({
       name: plural,
       singularName: kind.toLowerCase(),
@@ -136,7 +146,7 @@ export function groupOf(served: ServedResources, name: string): object | undefin
 }
 
 export function resourceList(served: ServedResources, group: string, version: string): object | undefined {
-  const found = versionsOf(served).find((each) => each.group === group && each.version === version)
+  const [found] = versionsOf(served, (one) => one.group === group && one.version === version)
   return (
     found && {
       kind: 'APIResourceList',

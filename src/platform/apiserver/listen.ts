@@ -8,6 +8,7 @@ import type { ApiServer } from './server.ts'
 import { ApiError } from './status.ts'
 import { generateServingCertificate, type ServingCertificate } from './tls.ts'
 
+/** Where the embedded API listens. */
 export interface ListenOptions {
   /** default 127.0.0.1 */
   readonly host?: string
@@ -42,6 +43,8 @@ export interface ApiListener extends AsyncDisposable {
 }
 
 const PREFIX = /^(\/[A-Za-z0-9._-]+)*$/
+/** Room for the name of a cluster, and a bound on what an address of many slashes costs. */
+const LONGEST_PREFIX = 512
 
 /** Between the end of a listener's life and the moment connections are cut. */
 const CLOSE_MS = 1000
@@ -81,7 +84,7 @@ export async function listenApi(options: ListenOptions): Promise<ApiListener> {
   const port = await listen(https, options.port ?? 0, host)
   const url = `https://${host.includes(':') ? `[${host}]` : host}:${port}`
   const mount = (prefix: string, server: ApiServer): void => {
-    if (!PREFIX.test(prefix))
+    if (!PREFIX.test(prefix) || prefix.length >= LONGEST_PREFIX)
       throw new ApiError('BadRequest', `${JSON.stringify(prefix)} is no path to mount a server at`)
     mounts.set(prefix, server)
   }
@@ -98,11 +101,13 @@ export async function listenApi(options: ListenOptions): Promise<ApiListener> {
   }
 }
 
+/** The longest prefix of whole segments that a server is mounted at. There may be a thousand: none is tried that the path does not name. */
 function mountFor(mounts: ReadonlyMap<string, ApiServer>, path: string): string | undefined {
-  let best: string | undefined
-  for (const prefix of mounts.keys()) {
-    const fits = prefix === '' || path === prefix || path.startsWith(`${prefix}/`)
-    if (fits && (best === undefined || prefix.length > best.length)) best = prefix
+  let best = mounts.has('') ? '' : undefined
+  for (let end = 0; end >= 0 && end < LONGEST_PREFIX; ) {
+    end = path.indexOf('/', end + 1)
+    const prefix = end < 0 ? path : path.slice(0, end)
+    if (mounts.has(prefix)) best = prefix
   }
   return best
 }

@@ -10,11 +10,13 @@ import type { StoreEvent, Transaction, VersionedStore } from './store.ts'
 import type { ApiObject } from './types.ts'
 import { acceptObject, nameObject, prepareCreate, prepareUpdate, timestamp, type WriteOptions } from './write-rules.ts'
 
+/** Which object of a kind; without a namespace for kinds of the whole cluster. */
 export interface ObjectKey {
   readonly name: string
   readonly namespace?: string | undefined
 }
 
+/** As the Kubernetes API has them. */
 export interface DeleteOptions {
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string }
   readonly dryRun?: boolean

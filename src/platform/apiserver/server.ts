@@ -9,6 +9,7 @@ import { handleRequest } from './http/handle.ts'
 import { journalStorage } from './journal.ts'
 import { ObjectStore } from './objects.ts'
 import { ServedResources } from './served.ts'
+import type { ServerParts } from './server-parts.ts'
 import { ServiceAccountTokens } from './service-account-tokens.ts'
 import { memoryStorage, type ObjectStorage } from './storage.ts'
 import { type StoreEvent, VersionedStore } from './store.ts'
@@ -17,6 +18,7 @@ import type { ApiObject } from './types.ts'
 const CRDS = 'apiextensions.k8s.io/customresourcedefinitions'
 const NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system']
 
+/** Where objects are kept, and which kinds there are. */
 export interface ApiServerOptions {
   /** `journal` keeps objects in a directory of its own, synced before a write is answered; `memory` keeps nothing. */
   readonly storage:
@@ -49,7 +51,7 @@ export interface VirtualResource {
 }
 
 /** One Kubernetes-compatible API over one store, to be mounted on a listener and used in process. */
-export class ApiServer implements AsyncDisposable {
+export class ApiServer implements ServerParts, AsyncDisposable {
   readonly name: string
   readonly clock: Clock
   readonly logger: Logger

@@ -47,6 +47,7 @@ const CODES = {
   InsufficientStorage: 507,
 } as const
 
+/** A reason of the Kubernetes API, such as NotFound; each has its HTTP status. */
 export type StatusReason = keyof typeof CODES
 
 /**

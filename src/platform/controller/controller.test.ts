@@ -270,15 +270,24 @@ describe('LeaderElection', () => {
     expect(holder()).toBe('')
   })
 
-  it('stops leading when it cannot renew, before another may begin', async () => {
+  it.each([
+    ['', 0],
+    [', also where the clock is set back by hours', -7_200_000],
+  ])('stops leading when it cannot renew, before another may begin%s', async (_, shiftMs) => {
     const leaders = new Set<string>()
     const cut = newClient()
     const a = aCandidate('a', leaders, cut)
     await until(() => expect(a.turns).toEqual(['a']))
     const b = aCandidate('b', leaders)
-    await cut[Symbol.asyncDispose]()
-    await until(() => expect(b.turns).toEqual(['b']))
-    expect(leaders).toEqual(new Set(['b']))
+    const real = Date.now
+    try {
+      Date.now = () => real() + shiftMs
+      await cut[Symbol.asyncDispose]()
+      await until(() => expect(b.turns).toEqual(['b']))
+      expect(leaders).toEqual(new Set(['b']))
+    } finally {
+      Date.now = real
+    }
     await a.stop()
     await b.stop()
   })

@@ -35,6 +35,7 @@ export function onReferredChange<T extends KubeObject>(
   }
 }
 
+/** What a controller watches, and how it works on keys. */
 export interface ControllerOptions {
   readonly reconciler: Reconciler
   readonly triggers: readonly Trigger[]

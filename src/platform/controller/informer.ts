@@ -9,6 +9,7 @@ export type ObjectChange<T> =
   | { readonly kind: 'changed'; readonly key: ObjectKey; readonly object: T; readonly previous: T }
   | { readonly kind: 'deleted'; readonly key: ObjectKey; readonly previous: T }
 
+/** Which objects are listed and watched. */
 export interface InformerOptions<T extends KubeObject> {
   readonly kube: KubeClient
   readonly resource: Resource<T>

@@ -1,7 +1,8 @@
 import { leases as builtIn, type KubeClient, type KubeObject, type Resource } from '#kube'
-import { type Clock, seconds, systemClock } from '#model'
+import { type Clock, seconds, steadyClock } from '#model'
 import type { Logger } from '#runtime'
 
+/** `coordination.k8s.io/v1` Lease, as far as it is used. */
 export interface Lease extends KubeObject {
   spec?: {
     holderIdentity?: string
@@ -21,6 +22,7 @@ const leases: Resource<Lease> = {
   fromJson: (object) => object as Lease, // served by the API server under its own schema
 }
 
+/** The Lease that candidates hold in turn; durations in ms. */
 export interface LeaderElectionOptions {
   readonly kube: KubeClient
   readonly namespace: string
@@ -53,7 +55,7 @@ export class LeaderElection {
 
   constructor(options: LeaderElectionOptions) {
     this.#options = {
-      clock: systemClock,
+      clock: steadyClock,
       random: Math.random,
       leaseMs: seconds(15),
       renewDeadlineMs: seconds(10),

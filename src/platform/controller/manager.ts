@@ -4,6 +4,7 @@ import type { Controller } from './controller.ts'
 import type { Informer } from './informer.ts'
 import type { LeaderElection } from './leader-election.ts'
 
+/** Controllers that run together while this process leads. */
 export interface ManagerOptions {
   readonly name?: string
   readonly controllers: readonly Controller[]

@@ -6,6 +6,7 @@ import type { Outcome } from './types.ts'
 /** `namespace/name`, or the name alone for what has no namespace: neither part can hold a slash. */
 export const keyText = ({ namespace, name }: ObjectKey): string => (namespace ? `${namespace}/${name}` : name)
 
+/** How keys are worked on. */
 export interface WorkQueueOptions {
   readonly work: (key: ObjectKey, signal: AbortSignal) => Promise<Outcome>
   /** keys worked on at once */

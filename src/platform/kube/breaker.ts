@@ -1,6 +1,7 @@
-import { type Clock, systemClock } from '#model'
-import { isClusterTrouble, KubeError } from './errors.ts'
+import { type Clock, steadyClock } from '#model'
+import { isClusterTrouble, isKubeError, KubeError, pausedAfter } from './errors.ts'
 
+/** When a breaker opens, and for how long. */
 export interface BreakerOptions {
   /** failures in a row that open it; default 5 */
   readonly threshold?: number
@@ -9,6 +10,7 @@ export interface BreakerOptions {
   readonly clock?: Clock
 }
 
+/** `closed`: calls pass; `open`: they fail at once; `half-open`: one is let through to see. */
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
 /**
@@ -19,21 +21,22 @@ export type BreakerState = 'closed' | 'open' | 'half-open'
  *                                     └────failure─────┘
  *
  * Only trouble of the cluster counts (unreachable, timeout, TLS, 5xx); an answer such as forbidden proves that it lives.
+ * What it refuses with says what that trouble was: our pause is none of the cluster's faults.
  */
 export class Breaker {
   readonly #threshold: number
   readonly #recoveryMs: number
   readonly #clock: Clock
   #failures = 0
-  /** what the cluster's trouble was when it was last met, for people */
-  #trouble = ''
+  /** the cluster's trouble when it was last met */
+  #trouble: KubeError | undefined
   #openedAt: number | undefined
   #probing = false
 
   constructor(options: BreakerOptions = {}) {
     this.#threshold = options.threshold ?? 5
     this.#recoveryMs = options.recoveryMs ?? 60_000
-    this.#clock = options.clock ?? systemClock
+    this.#clock = options.clock ?? steadyClock
   }
 
   get state(): BreakerState {
@@ -44,7 +47,7 @@ export class Breaker {
   /**
    * Runs the call, or refuses it.
    * @param isTrouble which failures count
-   * @throws KubeError `breaker_open` where it refuses, with the time to wait.
+   * @throws KubeError `breaker_open` where it refuses, with the last trouble's words and code, and the time to wait.
    */
   async run<T>(call: () => Promise<T>, isTrouble: (error: unknown) => boolean = isClusterTrouble): Promise<T> {
     const probe = this.#enter()
@@ -67,16 +70,7 @@ export class Breaker {
   #enter(): boolean {
     if (this.#openedAt === undefined) return false
     const waitMs = this.#waitMs()
-    if (waitMs > 0 || this.#probing) {
-      const when = waitMs > 0 ? `next try in ${Math.ceil(waitMs / 1000)} s` : 'a first try is under way'
-      throw new KubeError(
-        'breaker_open',
-        `circuit breaker is open after ${this.#failures} failures in a row; ${when}; the last: ${this.#trouble}`,
-        {
-          retryAfterMs: Math.max(waitMs, 1000),
-        },
-      )
-    }
+    if (waitMs > 0 || this.#probing) throw pausedAfter(this.#trouble, Math.max(waitMs, 1000))
     this.#probing = true
     return true
   }
@@ -88,7 +82,7 @@ export class Breaker {
 
   #failed(probe: boolean, error: unknown): void {
     this.#failures++
-    this.#trouble = error instanceof Error ? error.message : String(error)
+    if (isKubeError(error)) this.#trouble = error
     // Calls that began before it opened and end now must not prolong the pause.
     if (probe || (this.#openedAt === undefined && this.#failures >= this.#threshold)) this.#openedAt = this.#clock.now()
   }

@@ -8,7 +8,7 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { SilentProxy } from '../../../test/silent-proxy.ts'
 import { createKubeClient } from './client.ts'
 import { KubeError } from './errors.ts'
-import { namespaces, secrets, subscriptions, whole } from './resources.ts'
+import { namespaces, routes, secrets, subscriptions, whole } from './resources.ts'
 import {
   type Identity,
   identity,
@@ -395,7 +395,11 @@ describe('trouble', () => {
     const server = await serve((_, response) => status(response, 500, 'InternalError'))
     const kube = client(server.access())
     for (let n = 0; n < 5; n++) await failure(kube.ping())
-    expect(await failure(kube.ping())).toMatchObject({ reason: 'breaker_open' })
+    expect(await failure(kube.ping())).toMatchObject({
+      reason: 'breaker_open',
+      code: 'kube_server',
+      message: expect.stringMatching(/^GET \/\S+: the cluster's API failed \(500\)/) as string,
+    })
     expect(server.requests).toHaveLength(5)
   })
 
@@ -611,13 +615,43 @@ describe('discovery', () => {
     const [yes, again] = await Promise.all([kube.serves(subscriptions), kube.serves(subscriptions)])
     expect([yes, again]).toEqual([true, true])
     expect(await kube.serves({ ...subscriptions, plural: 'others' })).toBe(false)
-    expect(server.requests).toHaveLength(1)
+    expect(server.requests).toEqual(['GET /apis', 'GET /apis/operators.coreos.com/v1alpha1'])
     expect(await failure(kube.serves(secrets))).toMatchObject({ reason: 'forbidden' })
     forbidden = false
     expect(await kube.serves(secrets)).toBe(false)
     clock.advance(600_000)
     expect(await kube.serves(subscriptions)).toBe(true)
-    expect(server.requests).toHaveLength(4)
+    expect(server.requests).toHaveLength(6)
+  })
+
+  it('asks for no group that the list of groups does not name, until it does', async () => {
+    const clock = new ManualClock()
+    const resources = [{ name: 'subscriptions' }]
+    let groups: object[] = [{ name: 'apps', versions: [{ groupVersion: 'apps/v1', version: 'v1' }] }]
+    const server = await serve((request, response) => {
+      if (request.url === '/apis') return json(response, 200, { kind: 'APIGroupList', groups })
+      json(response, 200, { kind: 'APIResourceList', resources })
+    })
+    const kube = client(server.access(), { clock, timeoutMs: 1e9 })
+    expect(await Promise.all([kube.serves(subscriptions), kube.serves(routes)])).toEqual([false, false])
+    expect(server.requests).toEqual(['GET /apis'])
+    groups = [{ name: 'operators.coreos.com', versions: [{ groupVersion: 'operators.coreos.com/v1alpha1' }] }]
+    expect(await kube.serves(subscriptions)).toBe(false)
+    clock.advance(600_000)
+    expect(await kube.serves(subscriptions)).toBe(true)
+    expect(server.requests.slice(1)).toEqual(['GET /apis', 'GET /apis/operators.coreos.com/v1alpha1'])
+  })
+
+  it('keeps no list of groups that it did not get', async () => {
+    let isDown = true
+    const server = await serve((_, response) => {
+      if (isDown) return void response.destroy()
+      json(response, 200, { kind: 'APIGroupList', groups: [] })
+    })
+    const kube = client(server.access(), { clock: new ManualClock(), timeoutMs: 1e9 })
+    expect(await failure(kube.serves(subscriptions))).toMatchObject({ reason: 'unreachable' })
+    isDown = false
+    expect(await kube.serves(subscriptions)).toBe(false)
   })
 })
 
@@ -645,7 +679,7 @@ describe('the name of a kind', () => {
     expect(await kube.find('g.io', 'v1', 'Widget')).toEqual({ plural: 'widgets', namespaced: true })
     expect(await kube.find('g.io', 'v1', 'Gateway')).toEqual({ plural: 'gateways', namespaced: false })
     expect(await kube.serves({ group: 'g.io', version: 'v1', plural: 'widgets' })).toBe(true)
-    expect(server.requests).toEqual(['GET /apis/g.io/v1'])
+    expect(server.requests).toEqual(['GET /apis', 'GET /apis/g.io/v1'])
   })
 
   it('is asked for again after half a minute where it is missing, and after a list was not found', async () => {

@@ -4,6 +4,7 @@ import { createServer, type Socket } from 'node:net'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createKubeClient } from './client.ts'
 import { type Identity, identity, json, scriptedServer } from './testing/scripted-server.ts'
+import { secureContextFor } from './tls.ts'
 import { Transport } from './transport.ts'
 
 const open: AsyncDisposable[] = []
@@ -14,6 +15,18 @@ let tls: Identity
 beforeAll(async () => {
   tls = await identity()
 })
+
+describe('what connections are checked against', () => {
+  it('is made once for clusters of the same CA, and never shared with others', async () => {
+    const [ca, other] = [tls.ca, (await identity()).ca]
+    expect(secureContextFor({ ca })).toBe(secureContextFor({ ca }))
+    expect(secureContextFor({ ca: other })).not.toBe(secureContextFor({ ca }))
+    const { cert, key } = tls
+    expect(secureContextFor({ ca }, { cert, key })).not.toBe(secureContextFor({ ca }))
+    expect(() => secureContextFor({ ca: `${ca}broken` }, { cert, key: 'none' })).toThrow('cannot be used')
+  })
+})
+
 const hash = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 
 describe('connections that share the memory they read into', () => {

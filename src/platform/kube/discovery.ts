@@ -1,7 +1,7 @@
 import { minutes, seconds } from '#model'
 import { orAborted } from './credentials.ts'
 import { notKubernetes, parseJson } from './decode.ts'
-import { isKubeError } from './errors.ts'
+import { isConnectionTrouble, isKubeError } from './errors.ts'
 import { fieldsOf } from './facts.ts'
 import { groupPath } from './paths.ts'
 import type { Transport } from './transport.ts'
@@ -20,6 +20,11 @@ interface ResourceList {
   readonly resources: readonly Readonly<Record<string, unknown>>[]
 }
 
+interface GroupList {
+  readonly kind: unknown
+  readonly groups: readonly Readonly<Record<string, unknown>>[]
+}
+
 /** What one version of a group serves. */
 interface Served {
   readonly plurals: ReadonlySet<string>
@@ -31,12 +36,20 @@ interface Kept extends Served {
 }
 
 const NOTHING: Served = { plurals: new Set(), kinds: new Map() }
+const GROUPS = '/apis'
+
+/** Paths of the versions of groups that a cluster serves; undefined: it does not say. */
+interface Versions {
+  readonly paths: Promise<ReadonlySet<string> | undefined>
+  readonly askedAt: number
+}
 
 /** Which resources a cluster serves. An absent group is an answer and kept; forbidden and unreachable are thrown. */
 export class Discovery {
   readonly #transport: Transport
   readonly #kept = new Map<string, Kept>()
   readonly #running = new Map<string, Promise<Kept>>()
+  #versions: Versions | undefined
 
   constructor(transport: Transport) {
     this.#transport = transport
@@ -59,6 +72,7 @@ export class Discovery {
   /** What was kept of this version of a group is old: a call has shown it. */
   forget(resource: Pick<Resource, 'group' | 'version'>): void {
     this.#kept.delete(groupPath(resource))
+    this.#versions = undefined
   }
 
   async #served(path: string, maxAgeMs: number, signal?: AbortSignal): Promise<Served> {
@@ -67,17 +81,46 @@ export class Discovery {
     let running = this.#running.get(path)
     if (!running) {
       // Shared by all who ask meanwhile, so no single caller's signal may end it; the client's timeout does.
-      running = this.#ask(path).finally(() => this.#running.delete(path))
+      running = this.#ask(path, maxAgeMs).finally(() => this.#running.delete(path))
       this.#running.set(path, running)
     }
     return orAborted(running, signal)
   }
 
-  async #ask(path: string): Promise<Kept> {
-    const kept = { ...(await this.#read(path)), askedAt: this.#transport.clock.now() }
+  async #ask(path: string, maxAgeMs: number): Promise<Kept> {
+    const isThere = await this.#mayBeThere(path, maxAgeMs)
+    const kept = { ...(isThere ? await this.#read(path) : NOTHING), askedAt: this.#transport.clock.now() }
     if (this.#kept.size >= MAX_KEPT) this.#kept.clear()
     this.#kept.set(path, kept)
     return kept
+  }
+
+  /** Most of what is looked for is not there: one list of groups says so of all. */
+  async #mayBeThere(path: string, maxAgeMs: number): Promise<boolean> {
+    if (!path.startsWith(`${GROUPS}/`)) return true
+    const now = this.#transport.clock.now()
+    let versions = this.#versions
+    if (!versions || now >= versions.askedAt + maxAgeMs) {
+      versions = { paths: this.#readVersions(), askedAt: now }
+      this.#versions = versions
+    }
+    try {
+      return (await versions.paths)?.has(path) ?? true
+    } catch (error) {
+      if (this.#versions === versions) this.#versions = undefined
+      throw error
+    }
+  }
+
+  async #readVersions(): Promise<ReadonlySet<string> | undefined> {
+    const call = { method: 'GET', path: GROUPS, isolated: true }
+    const read = ({ body }: { body: Buffer }) => parseJson(call, body) as Partial<GroupList> | null | undefined
+    // Who may not see the list, or gets something else, asks for each version by itself.
+    const answer = await this.#transport.call(call, read).catch((error: unknown) => {
+      if (isConnectionTrouble(error) || isKubeError(error, 'timeout')) throw error
+      return undefined
+    })
+    return answer?.kind === 'APIGroupList' && Array.isArray(answer.groups) ? pathsOf(answer.groups) : undefined
   }
 
   async #read(path: string): Promise<Served> {
@@ -94,6 +137,11 @@ export class Discovery {
       throw error
     }
   }
+}
+
+function pathsOf(groups: readonly unknown[]): ReadonlySet<string> {
+  const versions = groups.map((group) => fieldsOf(group).versions).filter((versions) => Array.isArray(versions))
+  return new Set(versions.flat().map((version) => `${GROUPS}/${String(fieldsOf(version).groupVersion)}`))
 }
 
 function servedBy(resources: readonly unknown[]): Served {

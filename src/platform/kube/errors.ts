@@ -46,6 +46,7 @@ const RETRYABLE: ReadonlySet<KubeErrorReason> = new Set<KubeErrorReason>([
 /** A call to a cluster's API did not succeed. The message is one sentence with the cause and the next step; never a secret. */
 export class KubeError extends FleetError {
   override readonly name = 'KubeError'
+  /** `kube_` and the reason; of `breaker_open` that of the trouble which opened it: what people and programs outside are told */
   readonly code: `kube_${KubeErrorReason}`
   readonly reason: KubeErrorReason
   readonly retryable: boolean
@@ -59,13 +60,20 @@ export class KubeError extends FleetError {
   constructor(reason: KubeErrorReason, message: string, facts: KubeErrorFacts = {}) {
     super(message, facts.cause === undefined ? undefined : { cause: facts.cause })
     this.reason = reason
-    this.code = `kube_${reason}`
+    this.code = reason === 'breaker_open' && facts.cause instanceof KubeError ? facts.cause.code : `kube_${reason}`
     this.retryable = RETRYABLE.has(reason)
     if (facts.httpStatus !== undefined) this.httpStatus = facts.httpStatus
     if (facts.retryAfterMs !== undefined) this.retryAfterMs = facts.retryAfterMs
     if (facts.apiMessage !== undefined) this.apiMessage = facts.apiMessage
   }
 }
+
+/** The error of a call that was not made, to spare a cluster in trouble: it reads as that trouble, so that a pause hides no cause. */
+export const pausedAfter = (trouble: KubeError | undefined, retryAfterMs: number): KubeError =>
+  new KubeError('breaker_open', trouble?.message ?? 'the cluster was in trouble a moment ago', {
+    retryAfterMs,
+    cause: trouble,
+  })
 
 /** Whether an error is a KubeError, of this reason where one is given. */
 export function isKubeError(error: unknown, reason?: KubeErrorReason): error is KubeError {

@@ -27,8 +27,9 @@ export function quantityOf(value: unknown): string {
   return typeof value === 'number' ? String(value) : textOf(value)
 }
 
-/** ms since the Unix epoch; null where there is none or it cannot be read. */
+/** ms since the Unix epoch, of text or as protobuf gave it; null where there is none or it cannot be read. */
 export function instantOf(value: unknown): number | null {
+  if (typeof value === 'number') return value
   const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN
   return Number.isNaN(ms) ? null : ms
 }
@@ -81,60 +82,4 @@ export function readTextEntry(reader: ProtoReader): [string, string] {
   }
   reader.leave(outer)
   return [key, value]
-}
-
-/** ObjectMeta as far as the facts need it. */
-export interface MetaFacts {
-  name: string
-  namespace: string
-  createdAt: number | null
-  deletedAt: number | null
-  labels: Record<string, string>
-  annotations: Record<string, string>
-}
-
-/** @param maps whether labels and annotations are wanted */
-export function readMeta(reader: ProtoReader, maps: boolean): MetaFacts {
-  const outer = reader.enter()
-  const labels: [string, string][] = []
-  const annotations: [string, string][] = []
-  let name = ''
-  let namespace = ''
-  let createdAt: number | null = null
-  let deletedAt: number | null = null
-  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    switch (tag) {
-      case 10:
-        name = reader.string()
-        break
-      case 26:
-        namespace = reader.shared()
-        break
-      case 66:
-        createdAt = readInstant(reader)
-        break
-      case 74:
-        deletedAt = readInstant(reader)
-        break
-      case 90:
-        if (maps) labels.push(readTextEntry(reader))
-        else reader.skip(tag)
-        break
-      case 98:
-        if (maps) annotations.push(readTextEntry(reader))
-        else reader.skip(tag)
-        break
-      default:
-        reader.skip(tag)
-    }
-  }
-  reader.leave(outer)
-  return {
-    name,
-    namespace,
-    createdAt,
-    deletedAt,
-    labels: labels.length === 0 ? {} : Object.fromEntries(labels),
-    annotations: annotations.length === 0 ? {} : Object.fromEntries(annotations),
-  }
 }

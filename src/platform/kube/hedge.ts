@@ -21,7 +21,7 @@ interface Hedge {
 export async function hedged({ first, second, afterMs, clock, signal }: Hedge): Promise<BorrowedAnswer> {
   const settled = new AbortController()
   const one = linked(signal)
-  const two = linked(signal)
+  let two: Linked | undefined
   let lastAt = clock.now()
   const running = first(one.signal, () => {
     lastAt = clock.now()
@@ -32,23 +32,27 @@ export async function hedged({ first, second, afterMs, clock, signal }: Hedge): 
     for (let left = afterMs; left > 0 && !settled.signal.aborted; left = lastAt + afterMs - clock.now())
       await clock.sleep(left, settled.signal)
     if (settled.signal.aborted || signal.aborted) return await running
-    const besides = second(two.signal)
+    const other = linked(signal)
+    two = other
+    const besides = second(other.signal)
     const winner = await Promise.any([
-      running.then((answer) => ({ answer, loser: two, lost: besides })),
+      running.then((answer) => ({ answer, loser: other, lost: besides })),
       besides.then((answer) => ({ answer, loser: one, lost: running })),
-    ]).catch(async () => ({ answer: await running, loser: two, lost: besides }))
+    ]).catch(async () => ({ answer: await running, loser: other, lost: besides }))
     winner.loser.end(OTHER_WON)
     winner.lost.then((late) => late.release()).catch(() => undefined)
     return winner.answer
   } finally {
     one.unlink()
-    two.unlink()
+    two?.unlink()
   }
 }
 
 /** Given, as errors that aborts make by themselves cost a stack trace. */
 const SETTLED = 'the request ended'
 const OTHER_WON = 'the same request was answered on another connection'
+
+type Linked = ReturnType<typeof linked>
 
 function linked(outer: AbortSignal) {
   const own = new AbortController()

@@ -4,6 +4,7 @@ import type { ClusterAccess } from './types.ts'
 
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
+/** The cluster this process runs in, by its service account. */
 export interface InCluster {
   readonly access: ClusterAccess
   /** of the pod we run in */

@@ -8,8 +8,15 @@
  */
 export { Breaker, type BreakerOptions, type BreakerState } from './breaker.ts'
 export { createKubeClient, type OwnedKubeClient } from './client.ts'
-export type { DeploymentFacts } from './deployment-facts.ts'
-export { isKubeError, KubeError, type KubeErrorReason, outcomeOf, throwOwnClose } from './errors.ts'
+export { deploymentFacts } from './deployment-facts.ts'
+export {
+  isClusterTrouble,
+  isKubeError,
+  KubeError,
+  type KubeErrorReason,
+  outcomeOf,
+  throwOwnClose,
+} from './errors.ts'
 export { type InCluster, inClusterAccess } from './in-cluster.ts'
 export {
   accessForContext,
@@ -19,10 +26,20 @@ export {
   loadKubeconfig,
   mergeKubeconfigs,
 } from './kubeconfig.ts'
+export {
+  claimMessage,
+  cronJobMessage,
+  daemonSetMessage,
+  jobMessage,
+  serviceMessage,
+  statefulSetMessage,
+  volumeMessage,
+} from './messages.ts'
 export type { NamespaceFacts } from './namespace-facts.ts'
 export type { ConditionFacts, NodeAmounts, NodeFacts } from './node-facts.ts'
-export { type InitRequests, type PodFacts, podFromJson, type Requests } from './pod-facts.ts'
+export { type InitRequests, type PodFacts, podFacts, type Requests } from './pod-facts.ts'
 export { ClientPool, type ClientPoolOptions } from './pool.ts'
+export { type Message, message, objectMeta, projected } from './projection.ts'
 export {
   clusterOperators,
   clusterServiceVersions,

@@ -18,6 +18,7 @@ interface Entry {
   readonly folder: string
 }
 
+/** A context of a kubeconfig. */
 export interface KubeContext {
   readonly name: string
   readonly cluster: string

@@ -13,8 +13,12 @@ const CONNECT_TIMEOUT_MS = 10_000
 const KEEP_ALIVE_MS = 45_000
 /** Further connections of one client serve a slow moment; measured, each costs about 150 KB here and its share there. */
 const BRIEF_MS = 5_000
-/** How long calls wait behind one that does not end before they get a further connection. */
+/** How long calls wait behind one that does not end before they get a further connection, at least and at most. */
 const PATIENCE_MS = 500
+const MAX_PATIENCE_MS = 5_000
+/** Slower than so many times what half of all calls take. */
+const SLOW_FACTOR = 4
+const STEP = 1.05
 
 /** Connections with one client certificate. */
 export interface Lines {
@@ -99,6 +103,25 @@ function serverNameOf(origin: string): string {
   return isIP(hostname.replace(/^\[|\]$/g, '')) ? '' : hostname
 }
 
+/**
+ * What a call takes, over all clients of a process: about the median. Where most are slow, this process or its network is, and
+ * further connections, each with its handshake, would make it slower still.
+ */
+export class CallPace {
+  #medianMs = 1
+
+  ended(tookMs: number): void {
+    this.#medianMs *= tookMs > this.#medianMs ? STEP : 1 / STEP
+    this.#medianMs = Math.max(1, Math.min(this.#medianMs, MAX_PATIENCE_MS))
+  }
+
+  get patienceMs(): number {
+    return Math.max(PATIENCE_MS, Math.min(SLOW_FACTOR * this.#medianMs, MAX_PATIENCE_MS))
+  }
+}
+
+const paceOfAll = new CallPace()
+
 interface Waiter {
   readonly go: (line: Line) => void
   readonly giveUp: (reason: unknown) => void
@@ -113,6 +136,8 @@ export interface RequestLinesOptions {
   readonly openMore: (connections: number) => Dispatcher
   readonly moreConnections: number
   readonly clock: Clock
+  /** default: that of the process */
+  readonly pace?: CallPace
 }
 
 /**
@@ -139,8 +164,12 @@ export class RequestLines {
    */
   async run<T>(work: (dispatcher: Dispatcher, other: () => Dispatcher) => Promise<T>, signal: AbortSignal): Promise<T> {
     const line = this.#takeKept() ?? (await this.#wait(signal))
+    const { kept, clock, pace = paceOfAll } = this.#options
+    const from = clock.now()
     try {
-      return await work(line === 'kept' ? this.#options.kept : this.#further(), () => this.#further())
+      const answer = await work(line === 'kept' ? kept : this.#further(), () => this.#further())
+      pace.ended(clock.now() - from)
+      return answer
     } finally {
       this.#giveBack(line)
     }
@@ -200,13 +229,13 @@ export class RequestLines {
 
   /** While somebody waits: lets the next in line have a further connection each time nothing ended for a while. */
   async #bePatient(): Promise<void> {
-    const { moreConnections, clock } = this.#options
+    const { moreConnections, clock, pace = paceOfAll } = this.#options
     if (moreConnections === 0) return
     const patience = new AbortController()
     this.#patience = patience
     while (!patience.signal.aborted) {
       const busy = this.#ended
-      await clock.sleep(PATIENCE_MS, patience.signal)
+      await clock.sleep(pace.patienceMs, patience.signal)
       if (patience.signal.aborted || busy !== this.#ended || this.#moreBusy >= moreConnections) continue
       const [next] = this.#waiting
       if (!next) break

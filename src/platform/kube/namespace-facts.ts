@@ -1,7 +1,8 @@
-import { fieldsOf, instantOf, metadataOf, readMeta, textMapOf, textOf } from './facts.ts'
-import { ProtoReader } from './protobuf.ts'
+import { fieldsOf, instantOf, metadataOf, textMapOf, textOf } from './facts.ts'
+import { message, objectMeta, projected } from './projection.ts'
 import type { KubeObject } from './types.ts'
 
+/** What is taken of a Namespace. */
 export interface NamespaceFacts {
   readonly name: string
   /** Active or Terminating */
@@ -22,21 +23,7 @@ export function namespaceFromJson(object: KubeObject): NamespaceFacts {
   }
 }
 
+const readNamespace = projected(message({ metadata: [1, objectMeta], status: [3, message({ phase: [1, 'word'] })] }))
+
 /** From a namespace's protobuf (v1.Namespace). */
-export function namespaceFromProtobuf(bytes: Uint8Array): NamespaceFacts {
-  const reader = new ProtoReader(bytes)
-  let meta: ReturnType<typeof readMeta> | undefined
-  let phase = ''
-  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    if (tag === 10) meta = readMeta(reader, true)
-    else if (tag === 26) {
-      const outer = reader.enter()
-      for (let field = reader.tag(); field !== 0; field = reader.tag()) {
-        if (field === 10) phase = reader.shared()
-        else reader.skip(field)
-      }
-      reader.leave(outer)
-    } else reader.skip(tag)
-  }
-  return { name: meta?.name ?? '', phase, createdAt: meta?.createdAt ?? null, labels: meta?.labels ?? {} }
-}
+export const namespaceFromProtobuf = (bytes: Uint8Array): NamespaceFacts => namespaceFromJson(readNamespace(bytes))

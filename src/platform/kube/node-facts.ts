@@ -1,16 +1,5 @@
-import {
-  fieldsOf,
-  instantOf,
-  listOf,
-  metadataOf,
-  quantityOf,
-  readInstant,
-  readMeta,
-  readQuantity,
-  textMapOf,
-  textOf,
-} from './facts.ts'
-import { ProtoReader } from './protobuf.ts'
+import { fieldsOf, instantOf, listOf, metadataOf, quantityOf, textMapOf, textOf } from './facts.ts'
+import { message, projected } from './projection.ts'
 import type { KubeObject } from './types.ts'
 
 /** Amounts of a node as quantity text; '' where the node does not say. */
@@ -21,6 +10,7 @@ export interface NodeAmounts {
   readonly pods: string
 }
 
+/** What is taken of a node's condition. */
 export interface ConditionFacts {
   readonly type: string
   readonly status: string
@@ -53,7 +43,7 @@ export interface NodeFacts {
   readonly volumesAttached: number
 }
 
-/** From a node's JSON. */
+/** From a node's JSON, or what is read of its protobuf. */
 export function nodeFromJson(object: KubeObject): NodeFacts {
   const metadata = metadataOf(object)
   const spec = fieldsOf(object.spec)
@@ -107,148 +97,54 @@ function conditionFrom(value: unknown): ConditionFacts {
   }
 }
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] }
-interface Draft extends Omit<Mutable<NodeFacts>, 'taints' | 'conditions' | 'addresses' | 'capacity' | 'allocatable'> {
-  taints: NodeFacts['taints'][number][]
-  conditions: ConditionFacts[]
-  addresses: NodeFacts['addresses'][number][]
-  capacity: Mutable<NodeAmounts>
-  allocatable: Mutable<NodeAmounts>
-}
+const nodeMessage = message({
+  metadata: [
+    1,
+    message({ name: [1, 'text'], creationTimestamp: [8, 'time'], labels: [11, 'words'], annotations: [12, 'words'] }),
+  ],
+  spec: [
+    2,
+    message({
+      unschedulable: [4, 'bool'],
+      taints: [5, [message({ key: [1, 'word'], value: [2, 'word'], effect: [3, 'word'] })]],
+    }),
+  ],
+  status: [
+    3,
+    message({
+      capacity: [1, 'quantities'],
+      allocatable: [2, 'quantities'],
+      conditions: [
+        4,
+        [
+          message({
+            type: [1, 'word'],
+            status: [2, 'word'],
+            lastTransitionTime: [4, 'time'],
+            reason: [5, 'word'],
+            message: [6, 'word'],
+          }),
+        ],
+      ],
+      addresses: [5, [message({ type: [1, 'word'], address: [2, 'word'] })]],
+      nodeInfo: [
+        7,
+        message({
+          kernelVersion: [4, 'word'],
+          osImage: [5, 'word'],
+          containerRuntimeVersion: [6, 'word'],
+          kubeletVersion: [7, 'word'],
+          architecture: [10, 'word'],
+        }),
+      ],
+      // Counted only.
+      images: [8, [message({})]],
+      volumesAttached: [10, [message({})]],
+    }),
+  ],
+})
+
+const readNode = projected(nodeMessage)
 
 /** From a node's protobuf (v1.Node). */
-export function nodeFromProtobuf(bytes: Uint8Array): NodeFacts {
-  const reader = new ProtoReader(bytes)
-  const node: Draft = {
-    name: '',
-    createdAt: null,
-    labels: {},
-    annotations: {},
-    unschedulable: false,
-    taints: [],
-    capacity: { cpu: '', memory: '', ephemeralStorage: '', pods: '' },
-    allocatable: { cpu: '', memory: '', ephemeralStorage: '', pods: '' },
-    conditions: [],
-    addresses: [],
-    kernelVersion: '',
-    osImage: '',
-    containerRuntime: '',
-    kubeletVersion: '',
-    architecture: '',
-    imagesCount: 0,
-    volumesAttached: 0,
-  }
-  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    if (tag === 10) {
-      const { name, createdAt, labels, annotations } = readMeta(reader, true)
-      Object.assign(node, { name, createdAt, labels, annotations })
-    } else if (tag === 18) readSpec(reader, node)
-    else if (tag === 26) readNodeStatus(reader, node)
-    else reader.skip(tag)
-  }
-  return node
-}
-
-function readSpec(reader: ProtoReader, node: Draft): void {
-  const outer = reader.enter()
-  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    if (tag === 32) node.unschedulable = reader.bool()
-    else if (tag === 42) {
-      const [key, value, effect] = readThree(reader)
-      node.taints.push({ key, value, effect })
-    } else reader.skip(tag)
-  }
-  reader.leave(outer)
-}
-
-function readNodeStatus(reader: ProtoReader, node: Draft): void {
-  const outer = reader.enter()
-  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    switch (tag) {
-      case 10:
-        readAmount(reader, node.capacity)
-        break
-      case 18:
-        readAmount(reader, node.allocatable)
-        break
-      case 34:
-        node.conditions.push(readNodeCondition(reader))
-        break
-      case 42: {
-        const [type, address] = readThree(reader)
-        node.addresses.push({ type, address })
-        break
-      }
-      case 58:
-        readNodeInfo(reader, node)
-        break
-      case 66:
-        node.imagesCount++
-        reader.skip(tag)
-        break
-      case 82:
-        node.volumesAttached++
-        reader.skip(tag)
-        break
-      default:
-        reader.skip(tag)
-    }
-  }
-  reader.leave(outer)
-}
-
-/** Fields 1, 2 and 3 of a message of texts. */
-function readThree(reader: ProtoReader): [string, string, string] {
-  const outer = reader.enter()
-  const texts: [string, string, string] = ['', '', '']
-  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    if (tag === 10) texts[0] = reader.shared()
-    else if (tag === 18) texts[1] = reader.shared()
-    else if (tag === 26) texts[2] = reader.shared()
-    else reader.skip(tag)
-  }
-  reader.leave(outer)
-  return texts
-}
-
-function readAmount(reader: ProtoReader, into: Mutable<NodeAmounts>): void {
-  const outer = reader.enter()
-  let key = ''
-  let amount = ''
-  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    if (tag === 10) key = reader.shared()
-    else if (tag === 18) amount = readQuantity(reader)
-    else reader.skip(tag)
-  }
-  reader.leave(outer)
-  if (key === 'cpu' || key === 'memory' || key === 'pods') into[key] = amount
-  else if (key === 'ephemeral-storage') into.ephemeralStorage = amount
-}
-
-function readNodeCondition(reader: ProtoReader): ConditionFacts {
-  const outer = reader.enter()
-  const condition: Mutable<ConditionFacts> = { type: '', status: '', reason: '', message: '', lastTransitionAt: null }
-  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    if (tag === 10) condition.type = reader.shared()
-    else if (tag === 18) condition.status = reader.shared()
-    else if (tag === 34) condition.lastTransitionAt = readInstant(reader)
-    else if (tag === 42) condition.reason = reader.shared()
-    else if (tag === 50) condition.message = reader.shared()
-    else reader.skip(tag)
-  }
-  reader.leave(outer)
-  return condition
-}
-
-function readNodeInfo(reader: ProtoReader, node: Draft): void {
-  const outer = reader.enter()
-  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    if (tag === 34) node.kernelVersion = reader.shared()
-    else if (tag === 42) node.osImage = reader.shared()
-    else if (tag === 50) node.containerRuntime = reader.shared()
-    else if (tag === 58) node.kubeletVersion = reader.shared()
-    else if (tag === 82) node.architecture = reader.shared()
-    else reader.skip(tag)
-  }
-  reader.leave(outer)
-}
+export const nodeFromProtobuf = (bytes: Uint8Array): NodeFacts => nodeFromJson(readNode(bytes))

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Clock, minutes, seconds, systemClock } from '#model'
+import { type Clock, minutes, seconds, steadyClock } from '#model'
 import { Breaker, type BreakerOptions, type BreakerState } from './breaker.ts'
 import { Client } from './client.ts'
 import { orAborted } from './credentials.ts'
@@ -13,6 +13,7 @@ const TEST_AFTER_IDLE_MS = minutes(1)
 /** Together with a round's own test and the limit of a request this stays below a quarter of a minute. */
 const TEST_TIMEOUT_MS = seconds(3)
 
+/** What all clients of a pool have in common. */
 export interface ClientPoolOptions extends Omit<KubeClientOptions, 'breaker'> {
   readonly breaker?: Omit<BreakerOptions, 'clock'>
 }
@@ -35,7 +36,7 @@ export class ClientPool implements AsyncDisposable {
 
   constructor(options: ClientPoolOptions = {}) {
     this.#options = options
-    this.#clock = options.clock ?? systemClock
+    this.#clock = options.clock ?? steadyClock
     this.#cleaning = this.#clean()
   }
 

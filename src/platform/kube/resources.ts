@@ -1,7 +1,7 @@
-import { type DeploymentFacts, deploymentFromJson, deploymentFromProtobuf } from './deployment-facts.ts'
+import { deploymentMessage, podMessage } from './messages.ts'
 import { type NamespaceFacts, namespaceFromJson, namespaceFromProtobuf } from './namespace-facts.ts'
 import { type NodeFacts, nodeFromJson, nodeFromProtobuf } from './node-facts.ts'
-import { type PodFacts, podFromJson, podFromProtobuf } from './pod-facts.ts'
+import { projected } from './projection.ts'
 import type { KubeObject, Resource } from './types.ts'
 
 const core = { group: '', version: 'v1' } as const
@@ -18,14 +18,13 @@ export const nodes: Resource<NodeFacts> = {
   fromProtobuf: nodeFromProtobuf,
 }
 
-/** Pods, as facts. */
-export const pods: Resource<PodFacts> = {
+/** Pods, as far as sums and rows need them. */
+export const pods: Resource = {
   ...core,
   plural: 'pods',
   kind: 'Pod',
   namespaced: true,
-  fromJson: podFromJson,
-  fromProtobuf: podFromProtobuf,
+  fromProtobuf: projected(podMessage),
 }
 
 /** Namespaces, as facts. */
@@ -38,15 +37,14 @@ export const namespaces: Resource<NamespaceFacts> = {
   fromProtobuf: namespaceFromProtobuf,
 }
 
-/** Deployments, as facts. */
-export const deployments: Resource<DeploymentFacts> = {
+/** Deployments, as far as snapshots and rows need them. */
+export const deployments: Resource = {
   group: 'apps',
   version: 'v1',
   plural: 'deployments',
   kind: 'Deployment',
   namespaced: true,
-  fromJson: deploymentFromJson,
-  fromProtobuf: deploymentFromProtobuf,
+  fromProtobuf: projected(deploymentMessage),
 }
 
 /** Kube events, whole. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import * as tls from 'node:tls'
 import { KubeError } from './errors.ts'
@@ -14,9 +15,15 @@ const SYSTEM_BUNDLES = [
 /** Parsing some hundred roots takes time and memory, so contexts without their own CA and key share one. */
 let systemContext: tls.SecureContext | undefined
 
+/** Contexts in use, by what they are made of: clusters of one kubeconfig often have one CA. */
+const contexts = new Map<string, WeakRef<tls.SecureContext>>()
+const unused = new FinalizationRegistry((key: string) => {
+  if (!contexts.get(key)?.deref()) contexts.delete(key)
+})
+
 /**
  * What a connection to this cluster is checked against: the given CA alone, else the roots of Node and of the system.
- * Made once per client, as a connection with plain options would parse every certificate again.
+ * Made once, as a connection with plain options would parse every certificate again.
  * @throws KubeError `invalid` where CA, certificate or key are no PEM or do not fit.
  */
 export function secureContextFor(
@@ -27,14 +34,26 @@ export function secureContextFor(
     systemContext ??= tls.createSecureContext({ ca: systemRoots() })
     return systemContext
   }
+  const key = keyOf(access.ca, certificate)
+  const known = contexts.get(key)?.deref()
+  if (known) return known
   try {
     if (access.ca !== undefined && !access.ca.includes('-----BEGIN')) throw new Error('the CA is no PEM certificate')
-    return tls.createSecureContext({ ca: access.ca ?? systemRoots(), ...certificate })
+    const context = tls.createSecureContext({ ca: access.ca ?? systemRoots(), ...certificate })
+    contexts.set(key, new WeakRef(context))
+    unused.register(context, key)
+    return context
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause)
     throw new KubeError('invalid', `CA, client certificate or key cannot be used (${why}); give them as PEM`, { cause })
   }
 }
+
+/** A digest, as a key must not hold a secret. */
+const keyOf = (ca = '', { cert = '', key = '' } = {}) =>
+  createHash('sha256')
+    .update(JSON.stringify([ca, cert, key]))
+    .digest('base64')
 
 function systemRoots(): string[] {
   // From Node 22.15 on, Node itself knows the system's store and NODE_EXTRA_CA_CERTS.

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { Dispatcher } from 'undici'
-import { type Clock, systemClock } from '#model'
+import { type Clock, steadyClock } from '#model'
 import type { OutboundGuard } from '#outbound'
 import { backoffMs } from '#runtime'
 import { Breaker } from './breaker.ts'
@@ -102,7 +102,7 @@ export class Transport implements AsyncDisposable {
     this.#prefix = url.pathname.replace(/\/+$/, '')
     this.endpoint = url.origin + this.#prefix
     this.#options = options
-    this.clock = options.clock ?? systemClock
+    this.clock = options.clock ?? steadyClock
     this.random = options.random ?? Math.random
     this.breaker = options.breaker ?? new Breaker({ clock: this.clock })
     this.#timeoutMs = options.timeoutMs ?? 30_000

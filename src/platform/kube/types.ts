@@ -6,6 +6,7 @@ export interface KubeObject {
   [field: string]: unknown
 }
 
+/** Metadata of an object, as far as it is used. */
 export interface ObjectMeta {
   name: string
   namespace?: string
@@ -36,6 +37,7 @@ export interface Resource<T = KubeObject> {
   readonly fromProtobuf?: (bytes: Uint8Array) => T
 }
 
+/** Which objects of a kind are listed, and in which pages. */
 export interface ListOptions {
   readonly namespace?: string
   readonly labelSelector?: string
@@ -49,6 +51,7 @@ export interface ListOptions {
   readonly signal?: AbortSignal
 }
 
+/** One answer of a list. */
 export interface Page<T> {
   readonly items: readonly T[]
   readonly resourceVersion: string
@@ -58,6 +61,7 @@ export interface Page<T> {
   readonly remaining?: number
 }
 
+/** What a watch gives. */
 export type WatchEvent<T> =
   /** the whole current set: at the start and after every re-list; what is missing from it is gone */
   | { readonly type: 'reset'; readonly items: readonly T[]; readonly resourceVersion: string }
@@ -69,6 +73,7 @@ export interface ServedKind {
   readonly namespaced: boolean
 }
 
+/** Which objects are watched, and from where on. */
 export interface WatchOptions extends ListOptions {
   /** Begins there instead of listing first: what came after this version of a list is given, and a `reset` only where it is gone. */
   readonly resourceVersion?: string
@@ -76,13 +81,16 @@ export interface WatchOptions extends ListOptions {
   readonly onTrouble?: (error: Error) => void
 }
 
+/** Which object of a kind; without a namespace for kinds of the whole cluster. */
 export interface ObjectKey {
   readonly name: string
   readonly namespace?: string
 }
 
+/** Content types of PATCH: JSON merge patch, JSON patch, strategic merge patch, server-side apply. */
 export type PatchKind = 'merge' | 'json' | 'strategic' | 'apply'
 
+/** What `/version` says. */
 export interface ServerVersion {
   readonly gitVersion: string
   readonly platform: string
@@ -161,6 +169,7 @@ export interface ClusterAccess {
       }
 }
 
+/** Bounds of one client. */
 export interface ClientLimits {
   /** of one request, ms; default 30 s */
   readonly timeoutMs?: number

@@ -29,9 +29,11 @@ export type Lookup = (
   callback: (error: NodeJS.ErrnoException | null, addresses: readonly LookupAddress[]) => void,
 ) => void
 
+/** Resolves names as the operating system does, to all their addresses. */
 export const systemNames: Lookup = (hostname, callback) =>
   systemLookup(hostname, { all: true }, (error, addresses) => callback(error, addresses ?? []))
 
+/** What an outbound guard lets through. */
 export interface OutboundOptions {
   readonly use: OutboundUse
   /** addresses and CIDR ranges that may be dialed all the same */

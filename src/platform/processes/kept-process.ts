@@ -12,6 +12,7 @@ export interface Program {
   readonly execArgv?: readonly string[]
 }
 
+/** Which program is kept running, and what it is told. */
 export interface KeptProcessOptions<Out, In> extends Pick<ChannelEnd<In>, 'heard' | 'asked'> {
   readonly name: string
   readonly program: Program

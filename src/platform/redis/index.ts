@@ -3,8 +3,10 @@
  * without the arguments of commands. On it stand marks that processes share, and sets of documents that are taken as a whole or
  * not at all (`ReplicatedSet`). Keys and documents are the affair of those who store them.
  */
+export { KeptKeys, type Question } from './kept-keys.ts'
 export { RedisMarks, type RedisMarksOptions } from './marks.ts'
 export {
+  COMMAND_TIMEOUT_MS,
   type Command,
   closeRedis,
   escapeGlob,

@@ -9,6 +9,7 @@ import {
   scanKeys,
 } from './redis.ts'
 
+/** Where marks that processes share are kept. */
 export interface RedisMarksOptions {
   readonly connection: RedisConnection
   /** begins every key */

@@ -19,7 +19,11 @@ export interface RedisConnection {
   readonly heartbeatMs?: number
 }
 
+/** Where a connection says nothing of it: two of them, one after the other, would leave people without an answer for too long. */
+export const COMMAND_TIMEOUT_MS = 8_000
+
 export type { Redis }
+/** A Redis command with its arguments. */
 export type Command = [name: string, ...args: (string | number)[]]
 
 /**
@@ -37,7 +41,7 @@ export function redisClient(connection: RedisConnection, onTrouble: (reason: str
     password,
     tls,
     connectTimeoutMs = 5_000,
-    commandTimeoutMs = 8_000,
+    commandTimeoutMs = COMMAND_TIMEOUT_MS,
     heartbeatMs = 3_000,
   } = connection
   const redis = new Redis({

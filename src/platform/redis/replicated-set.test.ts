@@ -6,9 +6,10 @@ import { SilentProxy } from '../../../test/silent-proxy.ts'
 import { eventually, redisMissing, startRedis, type TestRedis } from '../../pipeline/state/test/redis-server.ts'
 import { closeRedis, type Redis, type RedisConnection, redisClient } from './index.ts'
 import { sha1 } from './seal.ts'
-import { readContents } from './set-contents.ts'
+import { type Contents, readContents } from './set-contents.ts'
 import { SetReader } from './set-reader.ts'
-import { type Damaged, type Dump, damage, dump, harm } from './testing/damage.ts'
+import { type Damaged, type Dump, damage, dump, harm, putBack } from './testing/damage.ts'
+import { entriesOf } from './testing/entries.ts'
 import { type Item, type Member, type Use, uses } from './testing/uses.ts'
 
 /** More by environment: DAMAGE_CASES=20000. */
@@ -89,13 +90,15 @@ describe.skipIf(redisMissing).each(uses)(
                   return undefined
                 },
               )
-            const history: { dump: Dump; texts: string[] | undefined; seal: Buffer | null }[] = []
+            // Its text: dumps of equal texts may differ.
+            const sealText = () => hand.get(layout.seal).catch(() => null)
+            const history: { dump: Dump; texts: string[] | undefined; seal: string | null }[] = []
             for (const all of worlds) {
               await writer.resync(all)
               history.push({
                 dump: await dump(damaged()),
                 texts: await read(knows),
-                seal: await hand.dumpBuffer(layout.seal),
+                seal: await sealText(),
               })
             }
             const intact = history.at(-1)?.texts
@@ -103,15 +106,15 @@ describe.skipIf(redisMissing).each(uses)(
             const former = history.slice(0, -1).map((moment) => moment.dump)
             for (const key of use.besides) await hand.set(key, 'x')
             for (const one of damages) await harm(damaged(), one, former)
-            // All of an older generation, whole: that only the manager can tell from the newest.
-            const seal = await hand.dumpBuffer(layout.seal)
-            const older = history.filter((moment) => seal && moment.seal?.equals(seal)).map(({ texts }) => texts)
+            // All of an older generation, whole: that only the manager can tell from the newest, and who has read a newer one.
+            const seal = await sealText()
+            const older = history.filter((moment) => seal && moment.seal === seal).map(({ texts }) => texts)
             for (const reader of [knows, starts]) {
               const found = await read(reader)
               if (found === undefined) refused++
               else {
                 answered++
-                expect([intact, ...older]).toContainEqual(found)
+                expect([intact, ...(reader === starts ? older : [])]).toContainEqual(found)
               }
             }
             await writer.resync(worlds.at(-1) ?? [])
@@ -148,6 +151,46 @@ describe.skipIf(redisMissing).each(uses)(
       await eventually('all is well', () => isRead(reader, items('a', 'b')))
     })
 
+    it('have every key and every entry written again that is lost alone, those for other readers too', async () => {
+      const writer = await open()
+      await writer.resync(items('a', 'b', 'c'))
+      writer.onLost(() => void writer.resync(items('a', 'b')).catch(() => undefined))
+      // That leaves some of the indexes empty, or not.
+      await writer.remove('c')
+      const keys = (await hand.keys('*')).sort()
+      expect(keys.length).toBeGreaterThan(4)
+      const before = await readContents(hand, keys)
+      const ours = [layout.generation, layout.seal]
+      for (const key of keys) {
+        expect(await hand.del(key)).toBe(1)
+        await eventually(`${key} is there again`, async () => (await hand.exists(key)) === 1, 15_000)
+      }
+      const after = await readContents(hand, keys)
+      for (const key of keys) if (!ours.includes(key)) expect(after.get(key), key).toEqual(before.get(key))
+      // Values may say when they were written.
+      const names = (key: string, all: Contents) => [...(all.get(key)?.entries.keys() ?? [])].sort().join()
+      for (const key of keys) {
+        for (const { what, take } of await entriesOf(hand, key)) {
+          expect(await take(), what).toBe(1)
+          const isThere = async () => names(key, await readContents(hand, [key])) === names(key, before)
+          await eventually(`${what} is there again`, isThere, 15_000)
+        }
+      }
+    }, 120_000)
+
+    it('lose within a look what somebody adds to an index of other readers', async () => {
+      const writer = await manager(items('a', 'b'))
+      await writer.remove('b')
+      for (const key of (await hand.keys(use.pattern)).sort()) {
+        const { kind } = (await readContents(hand, [key])).get(key) ?? {}
+        if (kind === 'set') await hand.sadd(key, 'ghost')
+        else if (kind === 'zset') await hand.zadd(key, 1, 'ghost')
+        else continue
+        const has = async () => (await readContents(hand, [key])).get(key)?.entries.has('ghost')
+        await eventually(`${key} is without it`, async () => !(await has()), 15_000)
+      }
+    }, 60_000)
+
     it('are never taken for none: not in a new Redis, not after a flush, not from a few alone', async () => {
       const [writer, reader] = [await open(), await open()]
       expect(await reader.read()).toBeUndefined()
@@ -166,6 +209,24 @@ describe.skipIf(redisMissing).each(uses)(
       expect(Number(await hand.get(layout.generation))).toBeGreaterThan(generation)
       await writer.resync([])
       await eventually('that there are none is an answer', () => isRead(reader, []))
+    })
+
+    it('are refused where a dump of the past was put back, until a manager has written again', async () => {
+      const [writer, reader] = [await open(60_000), await open()]
+      await writer.resync(items('a'))
+      await eventually('they are read', () => isRead(reader, items('a')))
+      const past = await dump(damaged())
+      await writer.put({ name: 'b', variant: 1 })
+      await eventually('they are read', () => isRead(reader, items('a', 'b')))
+      await putBack(damaged(), past)
+      await eventually('it is refused', async () => (await reader.read()) === undefined)
+      await writer.resync(items('a', 'b'))
+      await eventually('they are read', () => isRead(reader, items('a', 'b')))
+      // The next manager finds such a dump, and wants just that.
+      await putBack(damaged(), past)
+      await eventually('it is refused', async () => (await reader.read()) === undefined)
+      await (await open(60_000)).resync(items('a'))
+      await eventually('they are read', () => isRead(reader, items('a')))
     })
 
     it('are followed at once, and also where no announcement is heard', async () => {
@@ -208,9 +269,11 @@ describe.skipIf(redisMissing).each(uses)(
       await open(60_000)
       const asked = async () => Number(/cmdstat_eval:calls=(\d+)/.exec(await hand.info('commandstats'))?.[1] ?? 0)
       const before = await asked()
+      const began = performance.now()
+      await eventually('it is asked again', async () => (await asked()) > before)
       await new Promise((resolve) => setTimeout(resolve, 2_000))
-      expect((await asked()) - before).toBeGreaterThan(0)
-      expect((await asked()) - before).toBeLessThan(16)
+      const seconds = (performance.now() - began) / 1000
+      expect((await asked()) - before).toBeLessThan(8 * seconds)
     })
 
     it('are looked at again where one changes between its digest and its document', async () => {
@@ -287,16 +350,16 @@ describe.skipIf(redisMissing).each(uses)(
       for (const [key, value] of Object.entries(recorded)) await hand.pipeline([commandOf(key, value)]).exec()
       const reader = await open()
       expect(await reader.read()).toHaveLength(2)
-      await use.writeRecorded(connection())
-      expect(await contents(hand)).toEqual(recorded)
-      // The same from nothing: what is ours alone counts anew.
-      await hand.flushall()
-      await use.writeRecorded(connection())
-      const written = await contents(hand)
-      const [generation, seal] = [written[layout.generation], written[layout.seal]].map((one) => String(one?.string))
-      expect(seal).toBe(String(recorded[layout.seal]?.string).replace(/^\d+/, String(generation)))
-      const ours = { [layout.generation]: '', [layout.seal]: '' }
-      expect({ ...written, ...ours }).toEqual({ ...recorded, ...ours })
+      // Over it, and from nothing; what is ours alone counts anew.
+      for (const from of ['recorded', 'nothing']) {
+        if (from === 'nothing') await hand.flushall()
+        await use.writeRecorded(connection())
+        const written = await contents(hand)
+        const [generation, seal] = [written[layout.generation], written[layout.seal]].map((one) => String(one?.string))
+        expect(seal).toBe(String(recorded[layout.seal]?.string).replace(/^\d+/, String(generation)))
+        const ours = { [layout.generation]: '', [layout.seal]: '' }
+        expect({ ...written, ...ours }).toEqual({ ...recorded, ...ours })
+      }
     })
   },
 )

@@ -13,6 +13,7 @@ import type { SetLayout } from './set-layout.ts'
 import { type Loaded, type ReadDocument, SetBrokenError, SetReader, type Unsealed } from './set-reader.ts'
 import { type Resync, SetWriter, type Write } from './set-writer.ts'
 
+/** What a replicated set is read from; durations in ms. */
 export interface ReplicatedSetOptions<T> {
   readonly connection: RedisConnection
   readonly layout: SetLayout
@@ -39,6 +40,8 @@ const CALM_MS = 50
 const RETRY = { fromMs: 250, toMs: seconds(2) }
 /** A question that is not answered by then has failed: better a clear refusal than a page that hangs. */
 const ANSWER_MS = 3_000
+/** Looks of a writer from one at its keys to the next. */
+const LOOKS_PER_KEYS = 3
 /** Announcements kept for one look; more of them say no more than that anything may have changed. */
 const MAX_NEWS = 1_000
 
@@ -71,6 +74,7 @@ export class ReplicatedSet<T> implements AsyncDisposable {
   /** ms of the monotonic clock: begin of the last look, and of the last question that was answered */
   #lookedAt = Number.NEGATIVE_INFINITY
   #verifiedAt = Number.NEGATIVE_INFINITY
+  #keysAt = Number.NEGATIVE_INFINITY
   #question: Promise<Loaded<T>> | undefined
   #queuedLook: Promise<Loaded<T>> | undefined
   #version = 0
@@ -86,7 +90,14 @@ export class ReplicatedSet<T> implements AsyncDisposable {
       logger.debug({ reason }, `changes of ${layout.what} are not heard`),
     )
     this.#reader = new SetReader(this.#redis, layout, read, unsealed)
-    this.#writer = new SetWriter({ connection, layout, clock, logger, onLost: () => this.#lostListeners.tell() })
+    this.#writer = new SetWriter({
+      connection,
+      layout,
+      clock,
+      logger,
+      newest: () => this.#reader.newest,
+      onLost: () => this.#lostListeners.tell(),
+    })
   }
 
   /** Begins with a first look, no longer than the timeouts of the connection. Redis may be away: then nothing is known yet. */
@@ -208,7 +219,8 @@ export class ReplicatedSet<T> implements AsyncDisposable {
   async #follow(): Promise<void> {
     const { clock, checkEveryMs } = this.#options
     const { signal } = this.#closing
-    let failures = 0
+    // The first look was made at the start, and may have failed.
+    let failures = this.#trouble ? 1 : 0
     while (!signal.aborted) {
       const pauseMs = failures === 0 ? checkEveryMs : backoffMs(failures - 1, RETRY)
       if (this.#announced === this.#begun) await this.#sleep(pauseMs)
@@ -255,7 +267,8 @@ export class ReplicatedSet<T> implements AsyncDisposable {
       this.#covered = announced
       this.#lookedAt = began
       const isUnsealed = loaded.generation === undefined && this.#writer.hasWrittenAll
-      if (isUnsealed || this.#writer.contradicts(loaded.documents)) this.#lostListeners.tell()
+      if (isUnsealed || this.#writer.contradicts(loaded.documents) || (await this.#lacksEntries(began)))
+        this.#lostListeners.tell()
       this.#found(began, before?.documents !== loaded.documents)
       return loaded
     } catch (error) {
@@ -263,6 +276,13 @@ export class ReplicatedSet<T> implements AsyncDisposable {
       if (error instanceof SetBrokenError && this.#writer.hasWrittenAll) this.#lostListeners.tell()
       return this.#fail(error)
     }
+  }
+
+  /** Indexes that only other readers use, among them: nothing of ours would tell that one is gone, or lost a part. */
+  async #lacksEntries(now: number): Promise<boolean> {
+    if (!this.#writer.hasWrittenAll || now - this.#keysAt < LOOKS_PER_KEYS * this.#options.checkEveryMs) return false
+    this.#keysAt = now
+    return this.#writer.lacksEntries(this.#redis)
   }
 
   #found(began: number, isChanged: boolean): void {

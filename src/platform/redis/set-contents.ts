@@ -8,6 +8,7 @@ export interface Value {
   readonly entries: ReadonlyMap<string, string | number | undefined>
 }
 
+/** Values of keys, as a replicated set writes them. */
 export type Contents = ReadonlyMap<string, Value>
 
 type Entries = readonly (readonly [name: string, value: string | number | undefined])[]
@@ -51,11 +52,14 @@ const ACCESS: Readonly<Record<Exclude<Kind, 'other'>, Access>> = {
 const PAGE = 500
 const MAX_ENTRIES = 5_000
 
+/** A Redis string. */
 export const aString = (text: string): Value => ({ kind: 'string', entries: new Map([['', text]]) })
+/** A Redis hash with these fields. */
 export const aHash = (fields: Readonly<Record<string, string>>): Value => ({
   kind: 'hash',
   entries: new Map(Object.entries(fields)),
 })
+/** A Redis set with these members. */
 export const aSet = (members: Iterable<string>): Value => ({
   kind: 'set',
   entries: new Map([...members].map((member) => [member, undefined])),

@@ -53,6 +53,7 @@ export class SetReader<T> {
   readonly #unsealed: Unsealed
   readonly #script: string
   #loaded: Loaded<T> | undefined
+  #newest = 0
 
   constructor(redis: Redis, layout: SetLayout, read: ReadDocument<T>, unsealed: Unsealed) {
     this.#redis = redis
@@ -65,6 +66,11 @@ export class SetReader<T> {
   /** what was loaded last */
   get loaded(): Loaded<T> | undefined {
     return this.#loaded
+  }
+
+  /** The highest generation that was read; 0: none. A lower one is a moment of the past, as of a dump that was put back. */
+  get newest(): number {
+    return this.#newest
   }
 
   /** Our writers raise it with every change. @throws StoreUnavailableError */
@@ -107,6 +113,7 @@ export class SetReader<T> {
     const documents = known?.digest === digest ? known.documents : await this.#fetch(list)
     if (!documents) return undefined
     this.#loaded = { generation: generation ?? undefined, digest, documents }
+    this.#newest = Math.max(this.#newest, Number(generation) || 0)
     return this.#loaded
   }
 
@@ -120,10 +127,15 @@ export class SetReader<T> {
     if (generation === null && seal === null && takesUnsealed) return undefined
     if (generation === null)
       return `it holds no ${what} of a manager of this version: they were not written yet, or ${generationKey} is missing, and nothing proves that others are complete`
-    const fault = sealFault(seal ?? undefined, { generation, ...found })
+    const fault = sealFault(seal ?? undefined, { generation, ...found }) ?? this.#isOlder(generation)
     if (fault === undefined) return undefined
     const foreign = `; where an original manager writes by now, delete ${generationKey} and ${sealKey}`
     return `of the ${what} in it ${fault}; a running manager of this version writes them again within seconds (key ${sealKey})${this.#unsealed === 'refused' ? '' : foreign}`
+  }
+
+  #isOlder(generation: string): string | undefined {
+    if (!(Number(generation) < this.#newest)) return undefined
+    return `those of generation ${generation} are older than those of ${this.#newest} that were read before, as in a dump that was put back`
   }
 
   /** @returns undefined where a document is another one by now */

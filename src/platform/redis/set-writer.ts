@@ -1,5 +1,6 @@
 import { type Clock, StoreUnavailableError } from '#model'
 import type { Logger } from '#runtime'
+import { KeptKeys } from './kept-keys.ts'
 import {
   type Command,
   closeRedis,
@@ -46,9 +47,16 @@ export interface SetWriterOptions {
   readonly layout: SetLayout
   readonly clock: Clock
   readonly logger: Logger
+  /** the highest generation that this process read */
+  readonly newest: () => number
   /** called where only a resync can help */
   readonly onLost: () => void
 }
+
+/** Far beyond any time in ms, and so far below what numbers can count that there is always a next one. */
+const MAX_GENERATION = 2 ** 52
+/** 0: damaged, it is no generation that a writer counted. */
+const countable = (generation: string): number => (Number(generation) < MAX_GENERATION ? Number(generation) : 0)
 
 interface Decided<R> {
   readonly commands: readonly Command[]
@@ -75,6 +83,10 @@ export class SetWriter {
   #connection = 0
   /** digests of all documents by name, as written; undefined: this process did not write all of them */
   #written: Map<string, string> | undefined
+  /** keys of the documents, and those beside them */
+  #kept = new KeptKeys()
+  /** the highest generation that this process wrote, whatever its clock and Redis say since */
+  #highest = 0
 
   constructor(options: SetWriterOptions) {
     const { connection, layout, logger } = options
@@ -87,6 +99,14 @@ export class SetWriter {
   /** this process wrote all that Redis should hold */
   get hasWrittenAll(): boolean {
     return this.#written !== undefined
+  }
+
+  /**
+   * Whether a key that this process wrote is gone, or has another number of entries: an index for other readers too.
+   * @throws StoreUnavailableError
+   */
+  async lacksEntries(redis: Redis): Promise<boolean> {
+    return this.#written !== undefined && !(await this.#kept.areAsWritten(redis, this.#options.clock.now()))
   }
 
   /** Whether somebody else wrote: Redis holds other documents than we wrote. */
@@ -120,14 +140,19 @@ export class SetWriter {
       return {
         commands: [...commands, ...this.#sealed(String(Number(generation) + 1), count, after)],
         value: undefined,
-        taken: () => (change === 'removed' ? this.#written?.delete(name) : this.#written?.set(name, digest)),
+        taken: () => {
+          this.#highest = Math.max(this.#highest, Number(generation) + 1)
+          this.#kept.take(commands, this.#options.clock.now())
+          if (change === 'removed') this.#written?.delete(name)
+          else this.#written?.set(name, digest)
+        },
       }
     })
   }
 
   /** @throws StoreUnavailableError: nothing was written, or it is not known */
   async resync<R>({ keys, patterns, wanted, finish }: Resync<R>): Promise<R> {
-    const { layout, clock } = this.#options
+    const { layout, clock, newest } = this.#options
     const { generation, seal, members } = layout
     return this.#transact([generation, members], async () => {
       const stored = new Map(await readContents(this.#redis, [generation, seal, members, ...keys], patterns))
@@ -139,19 +164,24 @@ export class SetWriter {
         (name): Sealed => [name, sha1(textAt(contents.get(layout.documentKey(name)), layout.field))],
       )
       const digest = digestOf(documents)
-      const isSealed = number?.kind === 'string' && textAt(stamp) === sealText(textAt(number), documents.length, digest)
+      const former = Math.max(countable(textAt(number)), newest(), this.#highest)
+      // What lies there may be a dump that was put back, which readers refuse: who did not write it seals it anew.
+      const isSealed =
+        this.#written !== undefined &&
+        former === Number(textAt(number)) &&
+        number?.kind === 'string' &&
+        textAt(stamp) === sealText(textAt(number), documents.length, digest)
       // Above every count of a former life of this Redis, so that no reader takes the new for the old.
-      const next = String(Math.max(Math.round(clock.now()), (Number(textAt(number)) || 0) + 1))
+      const next = String(Math.max(Math.round(clock.now()), former + 1))
+      const seals = !isSealed || commands.length > 0
       const { commands: more, value } = finish(moved, stored)
       return {
-        commands: [
-          ...commands,
-          ...(isSealed && commands.length === 0 ? [] : this.#sealed(next, documents.length, digest)),
-          ...more,
-        ],
+        commands: [...commands, ...(seals ? this.#sealed(next, documents.length, digest) : []), ...more],
         value,
         taken: () => {
+          if (seals) this.#highest = Number(next)
           this.#written = new Map(documents)
+          this.#kept = new KeptKeys(contents)
         },
       }
     })

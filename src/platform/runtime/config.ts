@@ -29,6 +29,7 @@ interface Described {
   readonly meaning: string
 }
 
+/** Reads settings from the environment, and remembers each with its default for the reference. */
 export interface ConfigReader {
   text(name: string, options: Described & { default: string; oneOf?: readonly string[] }): string
   optionalText(name: string, options: Described): string | undefined

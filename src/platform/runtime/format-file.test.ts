@@ -1,9 +1,13 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { smallDisk } from '../../../test/small-disk.ts'
 import { claimFormat } from './format-file.ts'
 import { type Logger, silentLogger } from './logger.ts'
+
+const disk = smallDisk()
+afterAll(() => (typeof disk === 'string' ? undefined : disk.unmount()))
 
 describe('the form of a folder', () => {
   let folder = ''
@@ -40,6 +44,30 @@ describe('the form of a folder', () => {
     writeFileSync(path('kubeconfig'), 'x')
     await claim(1, '1.0.0')
     expect(said).toEqual([expect.stringMatching(/^warn: .*upgraded from format 0 .* to 1 \(1\.0\.0\)$/)])
+  })
+
+  it('stands in a new folder before anything else, so that a start that is aborted leaves no earlier version', async () => {
+    await looked(1, '1.0.0')
+    writeFileSync(path('kubeconfig'), 'x')
+    await claim(1, '1.0.0')
+    expect(said).toEqual([])
+    expect(text()).toContain('"format":1')
+  })
+
+  it.skipIf(typeof disk === 'string')('is that of the first start where the disk was full then', async () => {
+    if (typeof disk === 'string') return
+    folder = join(disk.path, 'data')
+    mkdirSync(folder)
+    disk.fill()
+    await looked(1, '1.0.0')
+    expect(said).toEqual([expect.stringMatching(/^warn: .*could not be written/)])
+    disk.empty()
+    writeFileSync(path('kubeconfig'), 'x')
+    said = []
+    await claim(1, '1.0.0')
+    expect(said).toEqual([])
+    expect(text()).toContain('"format":1')
+    expect(text('format.copy')).toBe(text())
   })
 
   it('that is later is refused, and nothing is touched', async () => {

@@ -6,11 +6,14 @@ import { crc32c } from './segment-log/crc32c.ts'
 
 /** Kept twice, so that no single harmed file leaves a folder whose form is unknown. */
 const COPIES = ['format', 'format.copy']
+/** Beside a copy while it is written; that of a folder's first start tells that no program was there before. */
+const [FIRST, NEXT] = ['.first', '.new']
 /** Made by others where a volume is mounted or a process just starts: no data yet. */
-const NO_DATA = new Set(['lost+found', 'lock', ...COPIES])
+const NO_DATA: ReadonlySet<string> = new Set(['lost+found', 'lock', ...COPIES])
 
 /**
- * Looks at the form of a folder before anything in it is opened: an upgrade is logged, a downgrade warned of or refused.
+ * Looks at the form of a folder before anything in it is opened: an upgrade is logged, a downgrade warned of or refused. A new
+ * folder gets its form at once, before anything else: what an aborted start leaves there is not of an earlier version.
  * @param what for people: `data folder`
  * @returns writes our form; to be called once nobody else has the folder. What cannot be written, because the disk is full, is tried again
  * at the next start
@@ -23,26 +26,29 @@ export async function claimFormat(
   const texts = await Promise.all(COPIES.map((name) => readFile(join(directory, name), 'utf8').catch(() => undefined)))
   const found = texts.map((text) => readText(text ?? '')).find((format) => format !== undefined)
   const isUnsaid = texts.every((text) => text === undefined)
-  const unsaid = async () => ((await hasData(directory)) ? UNNUMBERED : 'none')
-  const state = found ?? (isUnsaid ? await unsaid() : 'unreadable')
+  const isNew = isUnsaid && (await isBegun(directory))
+  const state = found ?? (isNew ? 'none' : isUnsaid ? UNNUMBERED : 'unreadable')
   const { writes, level, sentence } = decideFormat(state, ours, `the ${what} ${directory}`)
   if (level && sentence) logger[level]({ directory }, sentence)
   // A harmed copy is put right by the other one.
   const text = writeText(writes ? ours : (found ?? ours))
-  return async () => {
+  const write = async () => {
     if (texts.every((one) => one === text)) return
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 })
-      for (const name of COPIES) await replace(directory, name, text)
+      for (const name of COPIES) await replace(join(directory, name), text, isNew ? FIRST : NEXT)
     } catch (error) {
       logger.warn({ directory, error }, `the format of the ${what} could not be written: it is at the next start`)
     }
   }
+  if (isNew) await write()
+  return write
 }
 
-async function hasData(directory: string): Promise<boolean> {
-  const names = await readdir(directory).catch(() => [])
-  return names.some((name) => !NO_DATA.has(name))
+/** Nothing is there but what a first start began. */
+async function isBegun(directory: string): Promise<boolean> {
+  const names: readonly string[] = await readdir(directory).catch(() => [])
+  return names.includes(`${COPIES[0]}${FIRST}`) || names.every((name) => NO_DATA.has(name))
 }
 
 function writeText(format: StoredFormat): string {
@@ -57,14 +63,13 @@ function readText(text: string): StoredFormat | undefined {
 
 const checksum = (text: string): string => crc32c(Buffer.from(text)).toString(16)
 
-async function replace(directory: string, name: string, text: string): Promise<void> {
-  const path = join(directory, name)
-  const file = await open(`${path}.new`, 'w', 0o600)
+async function replace(path: string, text: string, suffix: string): Promise<void> {
+  const file = await open(`${path}${suffix}`, 'w', 0o600)
   try {
     await file.writeFile(text)
     await file.sync()
   } finally {
     await file.close()
   }
-  await rename(`${path}.new`, path)
+  await rename(`${path}${suffix}`, path)
 }

@@ -94,6 +94,16 @@ describe('HTTP connections', () => {
     await vi.waitFor(async () => expect(await server.ask('127.0.0.2')).toBe(200))
   })
 
+  it('that ask nothing are closed one by one, though they came together', { timeout: 30_000 }, async () => {
+    await using server = await aServer(500)
+    const closedAt: number[] = []
+    const sockets = await many(200, () => server.dial('127.0.0.2'))
+    const closed = sockets.map((socket) => once(socket.resume(), 'close').then(() => closedAt.push(performance.now())))
+    await Promise.all(closed)
+    const most = Math.max(...closedAt.map((from) => closedAt.filter((at) => at >= from && at < from + 50).length))
+    expect(most).toBeLessThan(50)
+  })
+
   it('that send the head of a request in trickles are ended', { timeout: 30_000 }, async () => {
     await using server = await aServer(100)
     const socket = await server.dial('127.0.0.2')

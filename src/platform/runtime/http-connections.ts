@@ -14,6 +14,7 @@ export const CONNECTION_TIMES = {
   connectionsCheckingInterval: 2_000,
 } as const
 
+/** How many HTTP connections a listener takes. */
 export interface ConnectionBounds {
   /** names the listener in the log and in metrics */
   readonly listener: string
@@ -25,8 +26,13 @@ export interface ConnectionBounds {
   readonly warnEveryMs?: number
 }
 
+/** A connection asks its first question within this time of its beginning, ms; those that came together are not all closed together. */
+const FIRST_REQUEST_MS = { from: 7_500, steps: 50, stepMs: 50 } as const
+
 interface Connection {
   readonly socket: Socket
+  /** until its first request */
+  readonly silence: NodeJS.Timeout
   readonly network: string
   /** requests that are being answered, streams among them */
   answering: number
@@ -36,7 +42,7 @@ interface Connection {
 const NEARLY_FULL = 0.9
 
 /**
- * Bounds the open connections of a server. While there is room nothing is closed but by the timeouts of the server. Nearly full,
+ * Bounds the open connections of a server. While there is room nothing is closed but what says nothing in time. Nearly full,
  * each newcomer takes the place of a connection on which nothing is being answered: of its own network where that has more than
  * its share, else of the network with most such connections, the oldest first. What is being answered is never closed; a newcomer
  * for whom there is no place is.
@@ -72,11 +78,14 @@ class BoundedConnections {
 
   #arrived(socket: Socket): void {
     const peer = peerOf(socket)
-    const connection: Connection = { socket, network: networkOf(socket.remoteAddress ?? ''), answering: 0 }
+    const { from, steps, stepMs } = FIRST_REQUEST_MS
+    const silence = setTimeout(() => socket.destroy(), from + Math.floor(Math.random() * steps) * stepMs)
+    const connection: Connection = { socket, silence, network: networkOf(socket.remoteAddress ?? ''), answering: 0 }
     this.#connections.set(peer, connection)
     this.#used(connection)
     this.#count()
     socket.once('close', () => {
+      clearTimeout(silence)
       if (this.#connections.get(peer) === connection) this.#connections.delete(peer)
       const others = this.#networks.get(connection.network)
       others?.delete(connection)
@@ -89,6 +98,7 @@ class BoundedConnections {
   #asked(request: IncomingMessage, response: ServerResponse): void {
     const connection = this.#connections.get(peerOf(request.socket))
     if (!connection) return
+    clearTimeout(connection.silence)
     connection.answering++
     response.once('close', () => {
       connection.answering--

@@ -1,8 +1,10 @@
+/** A record of a durable log. */
 export interface LogRecord {
   readonly index: number
   readonly payload: Buffer
 }
 
+/** How large a log is, and what was done to it. */
 export interface LogStats {
   readonly bytes: number
   readonly appendedRecords: number

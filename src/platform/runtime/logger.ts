@@ -1,6 +1,7 @@
 import { type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino'
 import { FleetError } from '#model'
 
+/** Levels of pino, most talkative first. */
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
 /** Structured log: facts first, then a sentence. `child` adds facts to every line. */

@@ -8,6 +8,7 @@ export interface Part {
   stop(): Promise<void>
 }
 
+/** Parts of a process that were started in order. */
 export interface RunningParts {
   /** Stops in reverse order, each within its share of the deadline; a part that does not end is named in the log. */
   stop(): Promise<void>

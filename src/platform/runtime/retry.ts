@@ -1,5 +1,6 @@
 import type { Clock } from '#model'
 
+/** How waits between attempts grow; ms. */
 export interface BackoffOptions {
   /** first ceiling, ms */
   readonly fromMs: number

@@ -26,6 +26,7 @@ export type Fault = (
   readonly times?: number
 }
 
+/** Which simulated fleet the faults stand in front of. */
 export interface FaultProxyOptions {
   /** the listener of a simulated fleet, with the path before the names of its clusters */
   readonly upstream: { readonly url: string; readonly caPem: string }

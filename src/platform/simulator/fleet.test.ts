@@ -59,6 +59,13 @@ describe('the demo fleet over HTTPS', () => {
     expect((await ask({ ...named(fleet, 'staging'), token: 'wrong' }, '/api/v1/nodes')).status).toBe(401)
   })
 
+  it('gives each cluster a token of its own, which opens no other', async () => {
+    expect(new Set(fleet.clusters.map(({ token }) => token)).size).toBe(fleet.clusters.length)
+    const { token } = named(fleet, 'gpu-lab')
+    expect((await ask({ ...named(fleet, 'gpu-lab'), token }, '/api/v1/nodes')).status).toBe(200)
+    expect((await ask({ ...named(fleet, 'staging'), token }, '/api/v1/nodes')).status).toBe(401)
+  })
+
   it('says the version of its scenario', async () => {
     const { body } = await ask(named(fleet, 'edge-paris'), '/version')
     expect(body).toMatchObject({ gitVersion: 'v1.34.3+k3s1', platform: 'linux/arm64' })

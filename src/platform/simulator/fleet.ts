@@ -12,6 +12,7 @@ import * as verbs from './world/verbs.ts'
 import { NotInWorldError } from './world/verbs.ts'
 import type { World } from './world/world.ts'
 
+/** What a simulated fleet is made from. */
 export interface SimulateOptions {
   readonly clock?: Clock
   /** default 1 */

@@ -12,7 +12,7 @@ export interface Trouble {
   readonly leak: number
   /** share of pods that wait for a place or for their image */
   readonly waiting: number
-  loses(node: NodeSnapshot): boolean
+  loses(node: Placed): boolean
 }
 
 const none: Trouble = { rush: 1, leak: 1, waiting: 0, loses: () => false }
@@ -29,8 +29,10 @@ interface Happening {
 
 /** Up fast, down slowly. */
 const swell = (along: number): number => smooth(along * 4) * smooth((1 - along) * 1.6)
-const zoneOf = ({ labels }: NodeSnapshot): string => labels['topology.kubernetes.io/zone'] ?? ''
-const isWorker = ({ roles }: NodeSnapshot): boolean => !roles.includes('control-plane')
+type Placed = Pick<NodeSnapshot, 'name' | 'labels' | 'roles'>
+
+const zoneOf = ({ labels }: Placed): string => labels['topology.kubernetes.io/zone'] ?? ''
+const isWorker = ({ roles }: Placed): boolean => !roles.includes('control-plane')
 
 const happenings: readonly Happening[] = [
   { cluster: 'prod-east', agoMs: minutes(41), forMs: minutes(12), was: (x) => ({ rush: 1 + 0.25 * swell(x) }) },

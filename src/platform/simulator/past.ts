@@ -2,13 +2,21 @@ import type { NodeSnapshot, PodCounts, SnapshotOf, SnapshotType } from '#model'
 import { minutes } from '#model'
 import { type Trouble, troubleAt } from './past-troubles.ts'
 import { hash } from './random.ts'
-import { usualDemand, wave } from './rhythm.ts'
+import { usualDemand, waveOf } from './rhythm.ts'
 
 const HOUR = minutes(60)
 const DAY = 24 * HOUR
 
+/** What numbers are made of, and where the node stands: a thousand pictures need not carry the rest. */
+type NodeThen = Pick<
+  NodeSnapshot,
+  'name' | 'labels' | 'roles' | 'ready' | 'unschedulable' | 'capacity' | 'allocatable' | 'requested' | 'used' | 'pods'
+>
+
 /** All items of each type that was read of one cluster at one time. */
-export type Picture = { readonly [T in SnapshotType]?: readonly SnapshotOf<T>[] }
+export type Picture = { readonly [T in Exclude<SnapshotType, 'node'>]?: readonly SnapshotOf<T>[] } & {
+  readonly node?: readonly NodeThen[]
+}
 
 /** What grew in a month: usage and requests by a fifth, things by a tenth. */
 const GROWTH = 0.2
@@ -24,14 +32,28 @@ export class Past {
   readonly #cluster: string
   readonly #now: Picture
   readonly #known: number
+  /** of each node */
+  readonly #unrest = new Map<string, (at: number) => Unrest>()
   /** of each node when the picture was true */
-  readonly #unrest = new Map<string, Unrest>()
+  readonly #unrestNow = new Map<string, Unrest>()
+  /** of each name from 0 to 1, which of those that are there now came last */
+  readonly #newness = new Map<string, number>()
 
   /** @param known when the picture was true, ms; what is asked for is before it */
   constructor(cluster: string, now: Picture, known: number) {
     this.#cluster = cluster
-    this.#now = now
+    this.#now = {
+      ...now,
+      ...(now.clusterOperator && {
+        clusterOperator: now.clusterOperator.map((operator) => ({ ...operator, ...plainOperator })),
+      }),
+    }
     this.#known = known
+    for (const { name } of now.node ?? []) {
+      const unrest = unrestOf(name)
+      this.#unrest.set(name, unrest)
+      this.#unrestNow.set(name, unrest(known))
+    }
   }
 
   at(at: number): Picture {
@@ -60,34 +82,29 @@ export class Past {
         ),
       }),
       ...(operator && { operator: this.#thoseOf(operator, at) }),
-      ...(clusterOperator && {
-        clusterOperator: clusterOperator.map((one) => ({
-          ...one,
-          ...{ conditions: [], versions: [], relatedObjects: [] },
-          ...{ available: true, progressing: false, degraded: false },
-        })),
-      }),
+      ...(clusterOperator && { clusterOperator }),
     }
   }
 
   #node(
-    node: NodeSnapshot,
+    node: NodeThen,
     { at, busy, size, left, trouble }: { at: number; busy: number; size: number; left: number; trouble: Trouble },
-  ): NodeSnapshot {
-    const { allocatable, requested, used, pods } = node
-    const now = this.#unrestNow(node.name)
-    const then = unrestOf(node.name, at)
+  ): NodeThen {
+    const { name, labels, roles, capacity, allocatable, requested, used, pods } = node
+    const now = this.#unrestNow.get(node.name) ?? CALM
+    const then = this.#unrest.get(node.name)?.(at) ?? CALM
     // Those that are left carry what the others did.
     const more = (size / left) * trouble.rush
     const cpu = more * busy * (then.cpu / now.cpu)
     const memory = (0.6 + 0.4 * more) * (then.memory / now.memory) * trouble.leak
-    const atMost = (amount: number, share: number, limit: number | null) =>
-      Math.min(amount, share * (limit ?? Infinity))
     return {
-      ...node,
-      ...plain,
+      name,
+      labels,
+      roles,
       ready: 'ready',
       unschedulable: false,
+      capacity,
+      allocatable,
       requested: requested && {
         cpuCores: atMost(requested.cpuCores * more, 0.98, allocatable.cpuCores),
         memoryBytes: Math.round(atMost(requested.memoryBytes * more, 0.98, allocatable.memoryBytes)),
@@ -100,19 +117,18 @@ export class Past {
     }
   }
 
-  #unrestNow(name: string): Unrest {
-    let unrest = this.#unrest.get(name)
-    if (!unrest) {
-      unrest = unrestOf(name, this.#known)
-      this.#unrest.set(name, unrest)
-    }
-    return unrest
-  }
-
   /** Those that were there: what is new came one after the other. */
   #thoseOf<T extends { readonly name: string }>(items: readonly T[], at: number): readonly T[] {
     const gone = (NEW_THINGS * (this.#known - at)) / (30 * DAY)
-    return items.filter(({ name }) => hash(`new/${name}`) / 2 ** 32 >= gone)
+    return items.filter(({ name }) => this.#newnessOf(name) >= gone)
+  }
+
+  #newnessOf(name: string): number {
+    const known = this.#newness.get(name)
+    if (known !== undefined) return known
+    const newness = hash(`new/${name}`) / 2 ** 32
+    this.#newness.set(name, newness)
+    return newness
   }
 
   #released(at: number): number {
@@ -121,30 +137,43 @@ export class Past {
   }
 }
 
+const atMost = (amount: number, share: number, limit: number | null): number =>
+  Math.min(amount, share * (limit ?? Infinity))
+
 /** Factors of what a node has in use. */
 interface Unrest {
   readonly cpu: number
   readonly memory: number
 }
 
-const unrestOf = (node: string, at: number): Unrest => ({
-  cpu: 1 + 0.05 * wave(`${node}/cpu`, at, minutes(4)) + 0.08 * wave(`${node}/hour`, at, HOUR),
-  memory: 1 + 0.03 * wave(`${node}/memory`, at, minutes(40)),
-})
+const CALM: Unrest = { cpu: 1, memory: 1 }
 
-/** What no number is made of: a thousand pictures need not carry it. */
-const plain = { conditions: [], labels: {}, annotations: {}, taints: [] }
-
-/** A node whose kubelet says nothing: its pods are where they were, and nobody knows how they are. */
-function silent(node: NodeSnapshot): NodeSnapshot {
-  const lost = ({ total, succeeded, failed }: PodCounts) => total - succeeded - failed
-  const pods = node.pods && { ...node.pods, running: 0, pending: 0, unknown: lost(node.pods) }
-  return { ...node, ...plain, ready: 'unknown', used: null, pods }
+function unrestOf(node: string): (at: number) => Unrest {
+  const [cpu, hour, memory] = [
+    waveOf(`${node}/cpu`, minutes(4)),
+    waveOf(`${node}/hour`, HOUR),
+    waveOf(`${node}/memory`, minutes(40)),
+  ]
+  return (at) => ({ cpu: 1 + 0.05 * cpu(at) + 0.08 * hour(at), memory: 1 + 0.03 * memory(at) })
 }
 
-function podsThen(counts: PodCounts, size: number): PodCounts {
-  const running = Math.round(counts.running * size)
-  return summed({ ...counts, running })
+/** What no number is made of. */
+const plainOperator = {
+  ...{ conditions: [], versions: [], relatedObjects: [] },
+  ...{ available: true, progressing: false, degraded: false },
+}
+
+/** A node whose kubelet says nothing: its pods are where they were, and nobody knows how they are. */
+function silent(node: NodeThen): NodeThen {
+  const lost = ({ total, succeeded, failed }: PodCounts) => total - succeeded - failed
+  const pods = node.pods && { ...node.pods, running: 0, pending: 0, unknown: lost(node.pods) }
+  return { ...node, ready: 'unknown', used: null, pods }
+}
+
+function podsThen({ running, pending, failed, succeeded, unknown }: PodCounts, size: number): PodCounts {
+  const then = Math.round(running * size)
+  const total = then + pending + failed + succeeded + unknown
+  return { total, running: then, pending, failed, succeeded, unknown }
 }
 
 const troubled = (counts: PodCounts, waiting: number): PodCounts =>

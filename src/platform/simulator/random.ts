@@ -92,13 +92,26 @@ export class Random {
 const SAFE = 'bcdfghjklmnpqrstvwxz2456789'
 
 /** 32 bits of a text (FNV-1a with a final mix). */
-export function hash(text: string): number {
-  let state = 0x811c9dc5
-  for (let at = 0; at < text.length; at++) state = Math.imul(state ^ text.charCodeAt(at), 0x01000193)
+export const hash = (text: string): number => hashAfter(BEGUN, text)
+
+const BEGUN = 0x811c9dc5
+
+/** What `hash` has made of the start of a text, for texts that begin alike. */
+export const hashBegun = (text: string): number => fold(BEGUN, text)
+
+/** `hash` of a text whose start is begun. */
+export function hashAfter(begun: number, rest: string): number {
+  let state = fold(begun, rest)
   state ^= state >>> 16
   state = Math.imul(state, 0x7feb352d)
   state ^= state >>> 15
   return state >>> 0
+}
+
+function fold(begun: number, text: string): number {
+  let state = begun
+  for (let at = 0; at < text.length; at++) state = Math.imul(state ^ text.charCodeAt(at), 0x01000193)
+  return state
 }
 
 /** A text of as many hexadecimal digits, always the same for the same text. */

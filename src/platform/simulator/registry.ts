@@ -1,6 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
+/** What a simulated registry holds, and how it behaves. */
 export interface SimulatedRegistryOptions {
   /** names of its repositories, in order */
   readonly repositories: readonly string[]
@@ -8,6 +9,7 @@ export interface SimulatedRegistryOptions {
   readonly delayMs?: () => number
 }
 
+/** A registry that answers the API of container registries. */
 export interface SimulatedRegistry extends AsyncDisposable {
   /** such as http://127.0.0.1:40123 */
   readonly url: string

@@ -1,4 +1,4 @@
-import { hash } from './random.ts'
+import { hash, hashAfter, hashBegun } from './random.ts'
 
 const DAY_MS = 86_400_000
 /** Applications have their busiest hour in one of so many hours, one after the other. */
@@ -9,12 +9,25 @@ const WEEKEND = 0.22
 const EDGE = 0.25
 
 /** Between -1 and 1, without jumps: random heights at every period, joined smoothly. */
-export function wave(seed: number | string, now: number, periodMs: number): number {
-  const at = now / periodMs
-  const step = Math.floor(at)
-  const height = (index: number) => (hash(`${seed}/${index}`) / 2 ** 32) * 2 - 1
-  const along = smooth(at - step)
-  return height(step) * (1 - along) + height(step + 1) * along
+export const wave = (seed: number | string, now: number, periodMs: number): number => waveOf(seed, periodMs)(now)
+
+/** The same for one who asks for many times. */
+export function waveOf(seed: number | string, periodMs: number): (now: number) => number {
+  const begun = hashBegun(`${seed}/`)
+  const height = (index: number) => (hashAfter(begun, String(index)) / 2 ** 32) * 2 - 1
+  // Who asks for many times asks for several of one period.
+  let [known, low, high] = [Number.NaN, 0, 0]
+  return (now) => {
+    const at = now / periodMs
+    const step = Math.floor(at)
+    if (step !== known) {
+      high = step + 1 === known ? low : height(step + 1)
+      low = height(step)
+      known = step
+    }
+    const along = smooth(at - step)
+    return low * (1 - along) + high * along
+  }
 }
 
 /** What an application is asked for, 1 on average of a working day: more by day than by night, less on a weekend. */

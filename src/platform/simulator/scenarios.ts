@@ -158,6 +158,7 @@ export const demoFaults: readonly string[] = [
   'within a minute staging loses a node and has an operator that fails, an operator of prod-west degrades and pods of gpu-lab crash; they recover',
 ]
 
+/** Sizes of a plain fleet. */
 export interface PlainOptions {
   readonly clusters: number
   /** per cluster; the first is the control plane where there are more than two */

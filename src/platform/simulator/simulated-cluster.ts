@@ -1,12 +1,12 @@
 import type { ApiServer } from '#apiserver'
-import { certificateObjects } from './objects/certificates.ts'
 import { crdObjects } from './objects/crds.ts'
-import { nodeMetrics, podMetrics } from './objects/metrics.ts'
 import { routeObject } from './objects/openshift.ts'
 import { resources } from './objects/resources.ts'
 import { storageClassObject } from './objects/storage.ts'
 import type { ObjectSink } from './types.ts'
+import { certificateObjects } from './world/certificates.ts'
 import { writeChanges } from './world/draw.ts'
+import { nodeMetrics, podMetrics } from './world/metrics.ts'
 import type { World } from './world/world.ts'
 
 /** Fills the API store of a cluster with its world, for the first time. */

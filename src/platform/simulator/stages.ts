@@ -1,9 +1,9 @@
 import { minutes, seconds } from '#model'
+import type { NodeFacts, PodFacts, WorkloadFacts } from './facts.ts'
 import { scheduledBefore } from './objects/jobs.ts'
 import { degradations } from './objects/openshift.ts'
 import type { Random } from './random.ts'
 import { settle } from './world/controllers.ts'
-import type { NodeFacts, PodFacts, WorkloadFacts } from './world/facts.ts'
 import {
   breakNode,
   crash,

@@ -59,6 +59,7 @@ export interface Scenario {
   readonly pace?: Pace
 }
 
+/** How lively a simulated fleet is. */
 export interface Pace {
   /** between two small changes of pods in one cluster, ms, on average */
   readonly churnMs: number

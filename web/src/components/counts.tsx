@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import type { ClusterView } from '../contract.ts'
+import { type ClusterView, unfinishedPods } from '../contract.ts'
 import { formatCount } from '../model/format.ts'
 import { Flash, Missing, NotShown } from './text.tsx'
 
@@ -38,12 +38,12 @@ const isMuch = ({ pending, failed, unknown, total }: NonNullable<ClusterView['po
 export function Pods({ pods, hidden = false }: { pods: ClusterView['pods']; hidden?: boolean }): ReactNode {
   if (!pods) return hidden ? <NotShown what="pods" /> : <Missing why="pods were never read" />
   const { running, pending, failed, succeeded, unknown, total } = pods
-  const tip = `${running} running, ${pending} pending, ${failed} failed, ${succeeded} succeeded${unknown > 0 ? `, ${unknown} unknown` : ''}`
+  const tip = `${running} running, ${pending} pending, ${failed} failed, ${succeeded} completed${unknown > 0 ? `, ${unknown} unknown` : ''}`
   return (
     <Flash value={`${running}/${total}`}>
       <span className={isMuch(pods) ? 'short' : ''} data-tip={tip}>
         {formatCount(running)}
-        <span className="of">/{formatCount(total - succeeded)}</span>
+        <span className="of">/{formatCount(unfinishedPods(pods))}</span>
       </span>
     </Flash>
   )

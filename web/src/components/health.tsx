@@ -56,14 +56,14 @@ const height = 18
 const heights: Readonly<Record<Health, number>> = { healthy: 7, degraded: 12, unhealthy: 18, unknown: 4 }
 
 /** The last rounds of one cluster, newest at the right. */
-export function HeartbeatStrip({ heartbeats }: { heartbeats: ClusterView['heartbeats'] }): ReactNode {
+export function HeartbeatStrip({ heartbeats, filtered }: Pick<ClusterView, 'heartbeats' | 'filtered'>): ReactNode {
   const shown = heartbeats.slice(-slots)
   const paths: Record<Health, string> = { healthy: '', degraded: '', unhealthy: '', unknown: '' }
   for (const [index, { health }] of shown.entries()) {
     const x = (slots - shown.length + index) * step
     paths[health] += `M${x} ${height}v-${heights[health]}h2v${heights[health]}z`
   }
-  const text = useAtTime((now) => heartbeatText(shown, now))
+  const text = useAtTime((now) => heartbeatText({ heartbeats: shown, filtered }, now))
   return (
     <svg
       className="heartbeats"
@@ -81,13 +81,31 @@ export function HeartbeatStrip({ heartbeats }: { heartbeats: ClusterView['heartb
   )
 }
 
+/** Where policies hide a part, a round tells only whether the cluster answered: health of the past would tell of what is hidden. */
+const answerWord: Readonly<Record<Health, string>> = {
+  healthy: 'answered',
+  degraded: 'answered',
+  unhealthy: 'without an answer',
+  unknown: 'unknown',
+}
+
+const answerState: Readonly<Record<Health, string>> = {
+  healthy: 'It has answered',
+  degraded: 'It has answered',
+  unhealthy: 'It has not answered',
+  unknown: 'Not known',
+}
+
 /** The strip in words: how many rounds ended how, and since when it is as it is. */
-export function heartbeatText(heartbeats: ClusterView['heartbeats'], now: number): string {
+export function heartbeatText(
+  { heartbeats, filtered }: Pick<ClusterView, 'heartbeats' | 'filtered'>,
+  now: number,
+): string {
   const last = heartbeats.at(-1)
   if (!last) return 'No round has ended yet'
   const counts = new Map<Health, number>()
   for (const { health } of heartbeats) counts.set(health, (counts.get(health) ?? 0) + 1)
-  const told = [...counts].map(([health, count]) => `${count} ${health}`).join(', ')
+  const sentence = [...counts].map(([health, count]) => `${count} ${filtered ? answerWord[health] : health}`).join(', ')
   let since = last
   for (const beat of heartbeats.toReversed()) {
     if (beat.health !== last.health) break
@@ -95,5 +113,5 @@ export function heartbeatText(heartbeats: ClusterView['heartbeats'], now: number
   }
   const start = since === heartbeats[0] ? 'at least ' : ''
   const rounds = heartbeats.length === 1 ? 'The last round' : `Last ${heartbeats.length} rounds`
-  return `${rounds}: ${told}. ${needWord[last.health]} for ${start}${formatSpan(now - since.at)}`
+  return `${rounds}: ${sentence}. ${filtered ? answerState[last.health] : needWord[last.health]} for ${start}${formatSpan(now - since.at)}`
 }

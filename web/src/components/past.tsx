@@ -26,7 +26,7 @@ export function Kept({
   )
 }
 
-export const pastClass = (basis: Pick<Basis, 'told' | 'current'> | null): string =>
+export const pastClass = (basis: Pick<Basis, 'counted' | 'current'> | null): string =>
   basis === null ? '' : { none: '', partly: 'past-partly', all: 'past' }[pastOf(basis)]
 
 /** How old a sum is, which is as old as its oldest part, and of how many clusters it is current. */

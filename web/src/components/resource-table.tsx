@@ -12,7 +12,7 @@ import {
 } from 'react'
 import { useHub, useNow } from '../live/hooks.ts'
 import { arrange, groupLines, type Line } from '../model/arrange.ts'
-import { type ExportColumn, fileName, toCsv, toJson } from '../model/export.ts'
+import { absenceIn, type ExportColumn, fileName, toCsv, toJson } from '../model/export.ts'
 import { compileFilter, type Field, type FilterTarget, type Value } from '../model/filter.ts'
 import { formatCount } from '../model/format.ts'
 import { commonLabels, fillExample, filterHints } from '../model/hints.ts'
@@ -23,6 +23,7 @@ import { download } from './download.ts'
 import { FilterBox } from './filter-box.tsx'
 import { Menu } from './menu.tsx'
 import { Name } from './name.tsx'
+import { Absent } from './text.tsx'
 import { useHeldOrder } from './use-held-order.ts'
 import { printedAtMost } from './use-printing.ts'
 import { useWindow } from './use-window.ts'
@@ -327,7 +328,9 @@ export function Grid<T>({
   onSeen,
 }: GridProps<T>): ReactNode {
   const scroller = useRef<HTMLElement>(null)
-  const { key } = usePlace()
+  const { key, path } = usePlace()
+  const list = `${path} ${caption}`
+  const before = useRef('')
   const blank = !useSeesAll()
   const isCompact = usePreference('rows', 'roomy')[0] === 'compact'
   const rowHeight = isCompact ? compactHeight : roomyHeight
@@ -335,13 +338,16 @@ export function Grid<T>({
   useLayoutEffect(() => {
     const box = scroller.current
     const placeKey = `${key} ${caption}`
-    if (box) box.scrollTop = scrollPlaces.get(placeKey) ?? 0
+    // The same list under another address, as with a row open beside it, stays where it is.
+    if (box) box.scrollTop = scrollPlaces.get(placeKey) ?? (before.current === list ? box.scrollTop : 0)
+    before.current = list
     const remember = () => {
       if (box) scrollPlaces.set(placeKey, box.scrollTop)
     }
+    remember()
     box?.addEventListener('scroll', remember, { passive: true })
     return () => box?.removeEventListener('scroll', remember)
-  }, [key, caption])
+  }, [key, caption, list])
   useRowKeys(scroller, lines, rowHeight)
   useEffect(() => onSeen?.(to), [onSeen, to])
 
@@ -354,18 +360,18 @@ export function Grid<T>({
     [sortBy, descending],
   )
   const frame = isCompact ? 'table-scroll is-compact' : 'table-scroll'
-  const width = columns.reduce((sum, column) => sum + (column.width ?? 220), 0)
+  const widths = columnWidths(columns)
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
     <section className={frame} ref={scroller} tabIndex={0} aria-label={`${caption}, scrolls`}>
       <table
         aria-rowcount={(rowCount ?? lines.length) + 1}
-        style={{ minWidth: `${width}px`, '--row': `${rowHeight}px` } as CSSProperties}
+        style={{ minWidth: `calc(${widths.least.join(' + ')})`, '--row': `${rowHeight}px` } as CSSProperties}
       >
         <caption className="vh">{caption}</caption>
         <colgroup>
-          {columns.map((column) => (
-            <col key={column.id} {...(column.width && { style: { width: `${column.width}px` } })} />
+          {columns.map(({ id }, place) => (
+            <col key={id} style={{ width: widths.own[place] }} />
           ))}
         </colgroup>
         <thead>
@@ -426,6 +432,19 @@ export function Grid<T>({
   )
 }
 
+/**
+ * The first column stays where it is while others scroll: where there is little room it takes two fifths of it at most, and the
+ * column without a width, which names the row, fits beside it.
+ */
+function columnWidths<T>(columns: readonly Column<T>[]) {
+  const own = columns.map(({ width }, place) =>
+    width === undefined ? 'auto' : place === 0 ? `min(${width}px, 40cqi)` : `${width}px`,
+  )
+  const beside = own[0] === 'auto' ? '0px' : own[0]
+  const least = own.map((width) => (width === 'auto' ? `min(220px, 100cqi - ${beside})` : width))
+  return { own, least }
+}
+
 const Spacer = ({ height, columns }: { height: number; columns: number }) => (
   // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a spacer cannot take focus; it stands for rows that are not rendered
   <tr aria-hidden="true" className="spacer">
@@ -465,7 +484,7 @@ const Row = memo(function Row({ row, columns, index, dim, gone, blank }: RowProp
       onClick={followRow}
     >
       {columns.map((column, place) => {
-        const content = column.cell ? column.cell(row) : plain(column.value(row))
+        const content = column.cell ? column.cell(row) : plain(column, row)
         const className = column.align === 'end' ? 'end' : ''
         return place === 0 ? (
           <th key={column.id} scope="row" className={className}>
@@ -481,8 +500,10 @@ const Row = memo(function Row({ row, columns, index, dim, gone, blank }: RowProp
   )
 })
 
-function plain(value: Value): ReactNode {
-  if (value === null || value === '') return <span className="missing">–</span>
+function plain(column: Column<unknown>, row: unknown): ReactNode {
+  const value = column.value(row)
+  if (value === null) return <Absent absence={absenceIn(column, row)} what={column.header} />
+  if (value === '') return <span className="quiet">empty</span>
   if (typeof value === 'number') return formatCount(value)
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   return <Name text={typeof value === 'object' ? value.join(', ') : value} />

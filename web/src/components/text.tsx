@@ -1,4 +1,5 @@
 import { type ReactNode, useLayoutEffect, useRef } from 'react'
+import { type Absence, absenceWord } from '../contract.ts'
 import { useAtTime } from '../live/hooks.ts'
 import { dash, formatMoment, formatSpan, formatUtc } from '../model/format.ts'
 
@@ -28,6 +29,20 @@ export function NotShown({ what, focusable = false }: { what: string; focusable?
       <Hidden>not shown to you: {what}</Hidden>
     </span>
   )
+}
+
+/** What stands where there is no value. */
+export function Absent({ absence, what }: { absence: Absence; what: string }): ReactNode {
+  switch (absence) {
+    case 'none':
+      return <span className="quiet">{absenceWord.none}</span>
+    case 'hidden':
+      return <NotShown what={what} />
+    case 'unknown':
+      return <Missing why={`${what} was not read, or could not be made out`} />
+    default:
+      return <Missing why={`${what}: ${absenceWord[absence]}`} />
+  }
 }
 
 /** How long ago, true to the second; the moment itself on hover and focus. */

@@ -1,7 +1,7 @@
 import { type KeyboardEvent, type ReactNode, useLayoutEffect, useMemo, useRef } from 'react'
 import { Missing } from '../components/text.tsx'
 import { useCrosshair, useMark } from './crosshair.ts'
-import { type ChartPlan, chartText, hasValues, nearest, type Picture, valuesOf } from './picture.ts'
+import { type ChartPlan, chartText, hasValues, type Line, lastingValues, nearest, type Picture } from './picture.ts'
 import { Plot } from './plot.ts'
 import type { Bounds } from './range.ts'
 import { LineSwatch } from './swatch.tsx'
@@ -51,7 +51,7 @@ function Legend({ plan, picture, values }: Pick<ChartProps, 'plan' | 'picture' |
           <span>{line.word}</span>
           {values && (
             <b>
-              <ValueAt plan={plan} metric={line.metric} picture={picture} />
+              <ValueAt plan={plan} line={line} picture={picture} />
             </b>
           )}
         </li>
@@ -61,9 +61,9 @@ function Legend({ plan, picture, values }: Pick<ChartProps, 'plan' | 'picture' |
 }
 
 /** The value under the crosshair, else the newest. */
-export function ValueAt({ plan, metric, picture }: { plan: ChartPlan; metric: string; picture: Picture }): ReactNode {
+export function ValueAt({ plan, line, picture }: { plan: ChartPlan; line: Line; picture: Picture }): ReactNode {
   const at = useMark((mark) => mark.at) ?? picture.newest
-  const value = at === null ? null : (valuesOf(picture, metric)[nearest(picture.times, at)] ?? null)
+  const value = at === null ? null : (lastingValues(picture, line)[nearest(picture.times, at)] ?? null)
   return value === null ? <Missing why="no sample" /> : formatValue(plan.unit, value)
 }
 
@@ -171,9 +171,9 @@ function valueText(plan: ChartPlan, picture: Picture, at: number | null): string
   const moment = at ?? picture.newest
   if (moment === null) return 'no samples'
   const index = nearest(picture.times, moment)
-  const told = plan.lines.map(({ metric, word }) => {
-    const value = valuesOf(picture, metric)[index] ?? null
-    return `${word} ${value === null ? 'no sample' : formatValue(plan.unit, value)}`
+  const texts = plan.lines.map((line) => {
+    const value = lastingValues(picture, line)[index] ?? null
+    return `${line.word} ${value === null ? 'no sample' : formatValue(plan.unit, value)}`
   })
-  return `${at === null ? 'newest, ' : ''}${formatTime(moment)}: ${told.join(', ')}`
+  return `${at === null ? 'newest, ' : ''}${formatTime(moment)}: ${texts.join(', ')}`
 }

@@ -4,8 +4,10 @@ import { IconAlertTriangle } from '@tabler/icons-react'
 import { type ReactNode, useMemo, useState, useSyncExternalStore } from 'react'
 import { download } from '../components/download.ts'
 import { Age } from '../components/text.tsx'
+import { useMedia } from '../components/use-media.ts'
 import type { ClusterView } from '../contract.ts'
 import { useAtTime, useHub, useLive } from '../live/hooks.ts'
+import { isServed } from '../model/cluster.ts'
 import { formatSpan, formatStretch } from '../model/format.ts'
 import { usePreference } from '../preferences.ts'
 import { pushQuery, usePlace } from '../router.tsx'
@@ -16,12 +18,12 @@ import { HistoryTable } from './history-table.tsx'
 import {
   type ChartPlan,
   clusterCharts,
-  hasValues,
   isBlank,
   metricsOf,
   nodeCharts,
   type Picture,
   pictureCsv,
+  shownCharts,
   spanGroups,
   spanWord,
   usualWay,
@@ -31,7 +33,6 @@ import { RangeBar, type RangeMoves } from './range-bar.tsx'
 import { Readout } from './readout.tsx'
 import { SpanSwatch } from './swatch.tsx'
 import { type Shown, type Subject, useHistory } from './use-history.ts'
-import { useMedia } from './use-media.ts'
 
 interface HistoryProps {
   /** its interval and the age at which it is stale are those of what is drawn */
@@ -67,9 +68,10 @@ export function HistoryView({ cluster, node, of, compact = false }: HistoryProps
   const stepMs = stepFor(spanMs, cluster.intervalMs, small ? 180 : compact ? 240 : 360)
   const [shown, again] = useHistory({ subject, metrics, range, stepMs, intervalMs: cluster.intervalMs, crosshair })
   const picture = shown.state === 'here' ? shown.picture : null
+  const [hasOlm, hasClusterOperators] = [isServed(cluster, 'operator'), isServed(cluster, 'clusterOperator')]
   const visible = useMemo(
-    () => plans.filter((plan) => !plan.optional || (picture !== null && hasValues(picture, plan))),
-    [plans, picture],
+    () => shownCharts(picture, plans, (type) => (type === 'operator' ? hasOlm : hasClusterOperators)),
+    [plans, picture, hasOlm, hasClusterOperators],
   )
   const now = () => store.clock.now()
   // Of a fixed range that which is asked for: the picture is of whole steps, and zooming in and out must come back.

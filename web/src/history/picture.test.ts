@@ -7,11 +7,13 @@ import {
   clusterCharts,
   hasValues,
   isBlank,
+  lastingValues,
   metricsOf,
   nearest,
   nodeCharts,
   pictureCsv,
   pictureOf,
+  shownCharts,
   sourceText,
   spanGroups,
   usualWay,
@@ -21,6 +23,8 @@ import { formatValue } from './units.ts'
 
 const start = Date.UTC(2026, 10, 21, 8, 0, 0)
 const minute = 60_000
+const linesOf = (plans: readonly ChartPlan[]) =>
+  plans.filter(({ id }) => id === 'operators').flatMap(({ lines }) => lines.map(({ word }) => word))
 const view = (series: Record<string, (number | null)[]>, spans: SpanView[] = []): HistoryView => ({
   metrics: [],
   start: start / 1000,
@@ -171,5 +175,44 @@ describe('the charts', () => {
     const known = new Map(metricsCatalogue.filter((each) => each.scope === scope).map(({ name, unit }) => [name, unit]))
     for (const { unit, lines } of charts) for (const { metric } of lines) expect(known.get(metric), metric).toBe(unit)
     expect(new Set(metricsOf(charts)).size).toBe(metricsOf(charts).length)
+  })
+})
+
+describe('charts of what a cluster does not serve', () => {
+  const shown = (own: number, served: boolean) => {
+    const picture = pictureOf(view({ operators_total: [3, 3], operators_count: [own, own] }))
+    return linesOf(shownCharts(picture, clusterCharts, (type) => type === 'operator' || served))
+  }
+  it('have no line of zeros', () => expect(shown(0, false)).toEqual(['of OLM']))
+  it('keep a zero of what is served, and what was served once', () => {
+    expect(shown(0, true)).toEqual(['of OLM', 'of the cluster'])
+    expect(shown(30, false)).toEqual(['of OLM', 'of the cluster'])
+  })
+  it('are gone where nothing is left', () => {
+    const picture = pictureOf(view({ operators_count: [0, 0] }))
+    expect(linesOf(shownCharts(picture, clusterCharts, () => false))).toEqual([])
+    expect(linesOf(shownCharts(null, clusterCharts, () => true))).toEqual([])
+  })
+})
+
+describe('a line of what is read every five minutes', () => {
+  const operators = { metric: 'operators_total', word: 'of OLM', stroke: 'first', of: 'operator' } as const
+  const drawn = (nodes: (number | null)[], values: (number | null)[]) =>
+    lastingValues(pictureOf(view({ nodes_total: nodes, operators_total: values })), operators)
+  it('keeps its value from one read to the next', () =>
+    expect(drawn([3, 3, 3, 3, 3, 3, 3], [null, 5, null, null, null, null, 6])).toEqual([null, 5, 5, 5, 5, 5, 6]))
+  it('ends where it is read no more', () =>
+    expect(drawn(Array(12).fill(3), [5, ...Array(11).fill(null)])).toEqual([
+      ...Array(8).fill(5),
+      ...Array(4).fill(null),
+    ]))
+  it('is broken where no round came, and so is every other line', () => {
+    expect(drawn([3, 3, null, 3], [5, null, null, null])).toEqual([5, 5, null, null])
+    const nodes = { metric: 'nodes_total', word: 'total', stroke: 'first' } as const
+    expect(lastingValues(pictureOf(view({ nodes_total: [3, null, 3], cpu_used: [1, 1, 1] })), nodes)).toEqual([
+      3,
+      null,
+      3,
+    ])
   })
 })

@@ -1,17 +1,21 @@
-import type { ClusterView, HistoryView, SpanView } from '../contract.ts'
+import { type ClusterView, type HistoryView, lossText, type SpanView } from '../contract.ts'
 import { toCsv } from '../model/export.ts'
 import { formatStretch, plural } from '../model/format.ts'
-import { lossText } from '../model/push.ts'
 import { formatIso } from './range.ts'
 import type { Unit } from './units.ts'
 
 /** How a line is drawn: the same word has the same colour and the same dashes on every chart. */
 export type Stroke = 'first' | 'second' | 'third' | 'fourth'
 
+/** What not every cluster has. */
+type Served = 'operator' | 'clusterOperator'
+
 export interface Line {
   readonly metric: string
   readonly word: string
   readonly stroke: Stroke
+  /** what must be served for it to mean something: the original stores 0 where it is not */
+  readonly of?: Served
 }
 
 export interface ChartPlan {
@@ -42,7 +46,7 @@ export const clusterCharts: readonly ChartPlan[] = [
       line('first', 'pods_running', 'running'),
       line('second', 'pods_pending', 'pending'),
       line('third', 'pods_failed', 'failed'),
-      line('fourth', 'pods_total', 'total'),
+      line('fourth', 'pods_total', 'total, with completed'),
     ],
   },
   {
@@ -68,7 +72,10 @@ export const clusterCharts: readonly ChartPlan[] = [
     title: 'Operators',
     unit: 'count',
     optional: true,
-    lines: [line('first', 'operators_total', 'of OLM'), line('second', 'operators_count', 'of the cluster')],
+    lines: [
+      { ...line('first', 'operators_total', 'of OLM'), of: 'operator' },
+      { ...line('second', 'operators_count', 'of the cluster'), of: 'clusterOperator' },
+    ],
   },
 ]
 
@@ -151,8 +158,54 @@ export function pictureOf(view: HistoryView, until: number = view.end * 1000): P
 export const valuesOf = (picture: Picture, metric: string): Values =>
   picture.columns.get(metric) ?? new Array<null>(picture.times.length).fill(null)
 
+/** Operators are read so often, where the cluster declares nothing else; ms. */
+const usualOperatorIntervalMs = 300_000
+
+/**
+ * The values of a line as it is drawn and said. What is read less often than the rest of its cluster keeps its value until it is
+ * due again, as long as the cluster was read meanwhile; later, and wherever no round came, there is a hole.
+ */
+export function lastingValues(picture: Picture, { metric, of }: Line): Values {
+  const values = valuesOf(picture, metric)
+  if (of === undefined) return values
+  const longest = (1.5 * paceOf(picture, values)) / picture.stepMs
+  const columns = [...picture.columns.values()]
+  let at = Number.NEGATIVE_INFINITY
+  return values.map((value, index) => {
+    if (value !== null) at = index
+    else if (!columns.some((column) => (column[index] ?? null) !== null)) at = Number.NEGATIVE_INFINITY
+    return index - at <= longest ? (values[at] ?? null) : null
+  })
+}
+
+/** How far apart values usually are, ms. */
+function paceOf({ times }: Picture, values: Values): number {
+  const known = times.filter((_, index) => values[index] !== null)
+  const gaps = known.slice(1).map((time, index) => time - (known[index] ?? time))
+  const middle = gaps.toSorted((a, b) => a - b)[gaps.length >> 1]
+  return Math.max(usualOperatorIntervalMs, middle ?? 0)
+}
+
 export const hasValues = (picture: Picture, { lines }: ChartPlan): boolean =>
   lines.some(({ metric }) => picture.columns.get(metric)?.some((value) => value !== null) ?? false)
+
+/**
+ * Charts without the lines that say nothing but 0 of what the cluster does not serve: it has none because there is no such thing.
+ * A chart that is optional goes with its last line.
+ */
+export function shownCharts(
+  picture: Picture | null,
+  plans: readonly ChartPlan[],
+  isServed: (type: Served) => boolean,
+): readonly ChartPlan[] {
+  return plans.flatMap((plan) => {
+    if (picture === null) return plan.optional ? [] : [plan]
+    const hasAny = ({ metric }: Line) => picture.columns.get(metric)?.some((value) => value !== null && value !== 0)
+    const lines = plan.lines.filter((line) => line.of === undefined || isServed(line.of) || hasAny(line))
+    const left = lines.length === plan.lines.length ? plan : { ...plan, lines }
+    return plan.optional && !hasValues(picture, left) ? [] : [left]
+  })
+}
 
 export const isBlank = (picture: Picture): boolean => picture.newest === null
 
@@ -307,7 +360,8 @@ export function pictureCsv(picture: Picture, plans: readonly ChartPlan[], way: W
     picture.times.map((_, index) => index),
     [
       { id: 'time', header: 'time', value: (index) => formatIso(picture.times[index] ?? 0) },
-      ...columns.map(({ id, values }) => ({ id, header: id, value: (index: number) => values[index] ?? null })),
+      // A hole is an empty cell: what computes with these numbers takes it for one.
+      ...columns.map(({ id, values }) => ({ id, header: id, value: (index: number) => values[index] ?? '' })),
       { id: 'source', header: 'source', value: (index) => sourceText(picture, index, way) },
     ],
   )
@@ -319,7 +373,7 @@ export function chartText(
   { title, lines, unit }: ChartPlan,
   say: (unit: Unit, value: number) => string,
 ): string {
-  const told = lines.flatMap(({ metric, word }) => {
+  const texts = lines.flatMap(({ metric, word }) => {
     const known = valuesOf(picture, metric).filter((value) => value !== null)
     const last = known.at(-1)
     if (last === undefined) return []
@@ -333,7 +387,7 @@ export function chartText(
   const holes = holesOf(picture, lines)
   const gaps = holes > 0 ? ` ${plural(holes, 'point has', 'points have')} no sample.` : ''
   const head = `${title}, ${formatStretch(picture.from, picture.to)}`
-  return told.length === 0 ? `${head}: no samples.` : `${head}: ${told.join('; ')}.${gaps}`
+  return texts.length === 0 ? `${head}: no samples.` : `${head}: ${texts.join('; ')}.${gaps}`
 }
 
 function holesOf(picture: Picture, lines: readonly Line[]): number {

@@ -1,7 +1,7 @@
 import uPlot from 'uplot'
 import type { Crosshair } from './crosshair.ts'
 import { dashes, paintSpans, paintSpanWords, palette } from './paint.ts'
-import { type ChartPlan, largestOf, nearest, type Picture, smallestOf, valuesOf } from './picture.ts'
+import { type ChartPlan, largestOf, lastingValues, nearest, type Picture, smallestOf } from './picture.ts'
 import type { Bounds } from './range.ts'
 import { timeLabel, timeTicks, type ValueAxis, valueAxis } from './units.ts'
 
@@ -57,7 +57,7 @@ export class Plot {
   }
 
   #data(): uPlot.AlignedData {
-    const columns = this.#plan.lines.map(({ metric }) => valuesOf(this.#picture, metric) as (number | null)[]) // uPlot only reads
+    const columns = this.#plan.lines.map((line) => lastingValues(this.#picture, line) as (number | null)[]) // uPlot only reads
     return [this.#picture.seconds as number[], ...columns]
   }
 

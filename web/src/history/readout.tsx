@@ -33,13 +33,13 @@ export function Readout({ picture, plans, way, brief }: ReadoutProps): ReactNode
                   {plan.title}
                 </th>
               </tr>
-              {plan.lines.map(({ metric, word, stroke }) => (
-                <tr key={metric}>
+              {plan.lines.map((line) => (
+                <tr key={line.metric}>
                   <th scope="row">
-                    <LineSwatch stroke={stroke} /> {word}
+                    <LineSwatch stroke={line.stroke} /> {line.word}
                   </th>
                   <td>
-                    <ValueAt plan={plan} metric={metric} picture={picture} />
+                    <ValueAt plan={plan} line={line} picture={picture} />
                   </td>
                 </tr>
               ))}

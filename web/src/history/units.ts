@@ -1,6 +1,6 @@
 import type { MetricUnit } from '../contract.ts'
-import { formatSeconds } from '../model/custom.ts'
-import { formatBytes, formatCores, formatCount } from '../model/format.ts'
+import { formatBytes, formatCores } from '../model/format.ts'
+import { formatSeconds } from '../model/row-values.ts'
 
 /** `amount` is a number of the declaration's own meaning. Both may be below nothing. */
 export type Unit = MetricUnit | 'amount' | 'seconds' | 'milliseconds'
@@ -71,7 +71,7 @@ export function valueAxis(unit: Unit, largest: number, most = 4, smallest = 0): 
   const top = Number.isFinite(largest) ? Math.max(largest * 1.02, least) : Math.max(least, 1)
   const bottom = Number.isFinite(smallest) ? Math.max(0, -smallest * 1.02) : 0
   const span = top + bottom
-  const step = unit === 'bytes' ? binaryStep(span / most) : decimalStep(span / most, unit === 'count' ? 1 : 0)
+  const step = stepOf(unit, span / most)
   const [below, above] = [Math.ceil(bottom / step - 1e-9), Math.ceil(top / step - 1e-9)]
   const ticks = Array.from({ length: below + above + 1 }, (_, index) =>
     Number(((index - below) * step).toPrecision(12)),
@@ -83,6 +83,16 @@ export function valueAxis(unit: Unit, largest: number, most = 4, smallest = 0): 
     labels: ticks.map((value) => label(unit, value, step)),
   }
 }
+
+function stepOf(unit: Unit, least: number): number {
+  if (unit === 'bytes') return binaryStep(least)
+  const step = decimalStep(least, unit === 'count' ? 1 : 0)
+  return unit === 'seconds' && step > 10 ? (clockSteps.find((each) => each >= least) ?? dayStep(least)) : step
+}
+
+/** Steps of a clock that its largest fitting unit says without a fraction, in seconds. */
+const clockSteps = [15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400]
+const dayStep = (least: number): number => 86_400 * Math.max(1, Math.ceil(decimalStep(least / 86_400, 1)))
 
 function decimalStep(least: number, smallest: number): number {
   const size = 10 ** Math.floor(Math.log10(least))
@@ -97,14 +107,34 @@ function binaryStep(least: number): number {
   return factor * unit
 }
 
+/** With as many digits as the step has: a rounded tick would stand at the wrong height. */
 function label(unit: Unit, value: number, step: number): string {
   if (value === 0) return '0'
-  if (unit === 'percent') return `${few.format(value)} %`
   if (unit === 'bytes') return formatBytes(value)
-  if (unit === 'seconds') return formatSeconds(value)
-  if (unit === 'milliseconds') return `${few.format(value)} ms`
-  return step >= 1 ? formatCount(value) : few.format(value)
+  if (unit === 'seconds') return clockLabel(value, step)
+  const text = numberLabel(value, step)
+  if (unit === 'percent') return `${text} %`
+  return unit === 'milliseconds' ? `${text} ms` : text
 }
+
+function numberLabel(value: number, step: number): string {
+  const digits = 1 - Math.floor(Math.log10(step)) // of 2.5 as of 2
+  return digits > 15
+    ? few.format(value)
+    : new Intl.NumberFormat(undefined, { maximumFractionDigits: Math.max(0, digits) }).format(value)
+}
+
+/** In the largest unit of which the step is a whole number. */
+function clockLabel(value: number, step: number): string {
+  const [size, word] = clockUnits.find(([size]) => step % size === 0) ?? [1, 's']
+  return `${numberLabel(value / size, step / size)} ${word}`
+}
+
+const clockUnits = [
+  [86_400, 'd'],
+  [3600, 'h'],
+  [60, 'min'],
+] as const
 
 const [minute, hour, day] = [60_000, 3_600_000, 86_400_000]
 const timeSteps = [

@@ -1,6 +1,5 @@
-import { createContext, use, useCallback, useEffect, useRef, useSyncExternalStore } from 'react'
-import type { Client, ClusterView, RowType, RowView } from '../contract.ts'
-import { type Rows, rowsKey } from './fleet.ts'
+import { createContext, use, useCallback, useRef, useSyncExternalStore } from 'react'
+import type { Client, ClusterView } from '../contract.ts'
 import type { Live, LiveStore } from './live-store.ts'
 import type { SessionStore } from './session-store.ts'
 import { onTick } from './ticker.ts'
@@ -32,17 +31,6 @@ export const useCluster = (name: string): ClusterView | undefined => useLive((li
 export function useDisplayName(): (cluster: string) => string | null {
   const { store } = useHub()
   return useCallback((cluster) => store.current().fleet.clusters.get(cluster)?.displayName || null, [store])
-}
-
-/** Follows the rows of one type of one cluster while shown; undefined until the hub has told them. */
-export function useRows<T extends RowView>(
-  cluster: string,
-  type: RowType,
-): (Rows & { items: ReadonlyMap<string, T> }) | undefined {
-  const { store } = useHub()
-  useEffect(() => store.follow(cluster, type), [store, cluster, type])
-  const rows = useLive((live) => live.fleet.rows.get(rowsKey(cluster, type)))
-  return rows as (Rows & { items: ReadonlyMap<string, T> }) | undefined // the key names the type
 }
 
 /** A value of the hub's time that is looked at every second; renders only when it differs. */

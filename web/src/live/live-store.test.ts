@@ -1,11 +1,13 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { FakeHub } from '../../testing/fake-hub.ts'
-import { aCluster } from '../../testing/worlds.ts'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { aCluster, anAgent, type Wish } from '../../../test/page/clusters.ts'
+import type { Gateway } from '../../../test/page/gateway.ts'
+import { administrator, PageHub } from '../../../test/page/hub.ts'
+import { clustersFor } from '../../../test/page/policies.ts'
 import { createClient } from '../contract.ts'
 import { HubClock } from './hub-clock.ts'
 import { LiveStore } from './live-store.ts'
 
-/** The least of an EventSource that the store needs, over the real HTTP of the fake hub. */
+/** The least of an EventSource that the store needs, over HTTP. */
 class TestSource extends EventTarget {
   readyState = 0
   readonly #abort = new AbortController()
@@ -22,7 +24,7 @@ class TestSource extends EventTarget {
     this.#abort.abort()
   }
   async #read(url: string): Promise<void> {
-    const response = await fetch(url, { signal: this.#abort.signal })
+    const response = await fetch(url, { signal: this.#abort.signal, headers: { 'accept-encoding': 'identity' } })
     if (response.status !== 200 || !response.body) {
       this.readyState = 2
       this.dispatchEvent(new Event('error'))
@@ -44,106 +46,90 @@ class TestSource extends EventTarget {
 }
 
 describe('LiveStore', () => {
-  let hub: FakeHub
+  let hub: PageHub
+  let gateway: Gateway
+  let base: string
   let store: LiveStore
+  const cluster = (name: string, wish: Wish = {}) => aCluster(name, hub.now(), { rounds: 1, ageMs: 0, ...wish })
+  /** The clusters that alice may see, from now on. */
+  const share = (...clusters: readonly string[]) =>
+    hub.policies.resync([{ document: clustersFor('alice', clusters), status: {} }])
+
+  beforeAll(async () => {
+    hub = await PageHub.open({ root: '/nowhere' })
+    gateway = hub.gateway
+  })
+  afterAll(async () => {
+    await hub[Symbol.asyncDispose]()
+  })
   beforeEach(async () => {
-    hub = new FakeHub({ root: '/nowhere' })
-    hub.fill([aCluster('west', Date.now()), aCluster('east', Date.now())])
-    const client = createClient({ baseUrl: await hub.start() })
-    store = new LiveStore({
-      client,
-      openStream: (url) => new TestSource(url) as unknown as EventSource,
-      timing: { patienceMs: 100, pollMs: 100, lingerMs: 20, silenceMs: 2000, drawMs: 1000 },
-      random: () => 0,
-    })
+    Object.assign(gateway, { visitor: administrator, refuse: null, hold: false, streams: true, only: /^\/api\// })
+    await hub.fill([cluster('west'), cluster('east')])
+    base = await gateway.start()
+    gateway.requests.splice(0)
+    store = aStoreWith({ patienceMs: 100, pollMs: 100, lingerMs: 20, silenceMs: 2000 })
   })
   afterEach(async () => {
     store.stop()
-    await hub.stop()
+    gateway.hold = false
+    await gateway.stop()
   })
+  const aStoreWith = (timing: object) =>
+    new LiveStore({
+      client: createClient({ baseUrl: base }),
+      openStream: (url) => new TestSource(url) as unknown as EventSource,
+      timing,
+      random: () => 0,
+    })
   const link = () => store.current().link.state
   const fleet = () => store.current().fleet
 
   it('shows the snapshot and every change after it', async () => {
     store.start()
     await vi.waitFor(() => expect(link()).toBe('live'))
-    expect([...fleet().clusters.keys()]).toEqual(['west', 'east'])
-    hub.put(aCluster('west', Date.now(), { health: 'degraded' }))
+    expect([...fleet().clusters.keys()].sort()).toEqual(['east', 'west'])
+    await hub.put(cluster('west', { notReady: 1 }))
     await vi.waitFor(() => expect(fleet().clusters.get('west')?.health).toBe('degraded'))
-    hub.remove('east')
+    await hub.remove('east')
     await vi.waitFor(() => expect(fleet().clusters.size).toBe(1))
   })
 
-  it('lets the first rows of a long list be drawn before it reads the others, and hides at once what access takes', async () => {
-    const large = aCluster('large', Date.now(), { nodes: 1 })
-    const [node] = large.rows.node
-    if (!node) throw new Error('a cluster of one node has one')
-    large.rows.node.length = 0
-    for (let index = 0; index < 3000; index++) large.rows.node.push({ ...node, name: `node-${index}` })
-    hub.fill([large])
-    store.follow('large', 'node')
-    store.start()
-    const shown = () => fleet().rows.get('large/node')?.items.size
-    await vi.waitFor(() => expect(shown()).toBe(300))
-    await new Promise((resolve) => setTimeout(resolve, 150))
-    expect(shown()).toBe(300)
-    await vi.waitFor(() => expect(shown()).toBe(3000), { timeout: 10_000 })
-
-    store.refresh()
-    await vi.waitFor(() => expect(fleet().rows.get('large/node')?.arriving?.items.size).toBe(300))
-    hub.say({ kind: 'access', reason: 'policies', now: hub.now() })
-    await vi.waitFor(() => expect(fleet().isOutdated).toBe(true), { timeout: 700, interval: 10 })
-  })
-
   it('polls where no stream gets through, and goes back to the stream by itself', async () => {
-    hub.behaviour.streams = false
+    gateway.streams = false
     store.start()
     await vi.waitFor(() => expect(link()).toBe('polling'))
     expect(fleet().clusters.size).toBe(2)
-    hub.behaviour.streams = true
+    gateway.streams = true
     await vi.waitFor(() => expect(link()).toBe('live'), { timeout: 3000 })
   })
 
   it('keeps what it knew while the hub is away, says so, and catches up', async () => {
     store.start()
     await vi.waitFor(() => expect(link()).toBe('live'))
-    hub.behaviour.refuse = { status: 503, code: 'store_unavailable', error: 'redis is not available' }
-    hub.cut()
+    gateway.refuse = { status: 503, code: 'store_unavailable', error: 'redis is not available' }
+    gateway.cut()
     await vi.waitFor(() => expect(store.current().problem?.code).toBe('store_unavailable'))
     expect(fleet().clusters.size).toBe(2)
-    hub.behaviour.refuse = null
+    gateway.refuse = null
     store.refresh()
     await vi.waitFor(() => expect(link()).toBe('live'))
     expect(store.current().problem).toBeNull()
   })
 
   it('is live again soon after a hub that was away long comes back, however often it was asked in vain', async () => {
-    store.stop()
-    const port = Number(new URL(await hubUrl()).port)
-    const timing = { patienceMs: 20, pollMs: 600_000, mostAwayMs: 50 }
-    store = new LiveStore({
-      client: createClient({ baseUrl: `http://127.0.0.1:${port}` }),
-      openStream: (url) => new TestSource(url) as unknown as EventSource,
-      timing,
-      random: () => 0,
-    })
+    const port = Number(new URL(base).port)
+    store = aStoreWith({ patienceMs: 20, pollMs: 600_000, mostAwayMs: 50 })
     store.start()
     await vi.waitFor(() => expect(link()).toBe('live'))
-    await hub.stop()
+    await gateway.stop()
     await vi.waitFor(() => expect(link()).toBe('offline'))
     await new Promise((resolve) => setTimeout(resolve, 300)) // a dozen vain attempts
-    await hub.start(port)
+    await gateway.start(port)
     await vi.waitFor(() => expect(link()).toBe('live'), { timeout: 3000 })
   })
 
   const aStore = async (timing: object) => {
-    store.stop()
-    store = new LiveStore({
-      client: createClient({ baseUrl: await hubUrl() }),
-      openStream: (url) => new TestSource(url) as unknown as EventSource,
-      timing,
-      random: () => 0,
-    })
+    store = aStoreWith(timing)
     store.start()
     await vi.waitFor(() => expect(link()).toBe('live'))
   }
@@ -151,64 +137,96 @@ describe('LiveStore', () => {
   it('is offline as soon as its stream broke off and nothing answers, long before its patience ends', async () => {
     await aStore({ brokenMs: 20 })
     const since = Date.now()
-    await hub.stop()
+    await gateway.stop()
     await vi.waitFor(() => expect(link()).toBe('offline'), { timeout: 3000 })
     expect(Date.now() - since).toBeLessThan(3000)
     expect(fleet().clusters.has('west')).toBe(true)
   })
 
   it('waits for a hub that is slow to answer, says since when, and never calls it gone', async () => {
-    await aStore({ quietMs: 50, answerMs: 50 })
-    hub.behaviour.hold = true
+    await aStore({ quietMs: 50, answerMs: 50, againMs: 50 })
+    Object.assign(gateway, { hold: true, only: /./ })
     await vi.waitFor(() => expect(link()).toBe('reconnecting'))
-    expect(store.current().waitingSince).not.toBeNull()
+    // Since it was last heard, not since it was asked in vain.
+    expect(store.current().waitingSince).toBe(store.current().heardAt)
     await new Promise((resolve) => setTimeout(resolve, 300)) // asked again and again
     expect(link()).toBe('reconnecting')
-    hub.behaviour.hold = false
-    hub.put(aCluster('west', Date.now(), { health: 'degraded' }))
+    gateway.hold = false
+    await hub.put(cluster('west', { notReady: 1 }))
     await vi.waitFor(() => expect(link()).toBe('live'))
     expect(store.current().waitingSince).toBeNull()
   })
 
   it('stays live through a silence in which the hub answers when asked', async () => {
-    await aStore({ quietMs: 20 })
+    await aStore({ quietMs: 20, againMs: 20 })
     const states = new Set<string>()
     store.subscribe(() => states.add(link()))
-    await vi.waitFor(() => expect(hub.requests.filter((one) => one.includes('/session')).length).toBeGreaterThan(2))
+    await vi.waitFor(() => expect(gateway.requests.filter((one) => one === '/healthz').length).toBeGreaterThan(2))
     expect([...states]).toEqual([])
+    // To ask so would renew the session of a screen that nobody uses.
+    expect(gateway.requests.filter((one) => one.includes('/session'))).toEqual([])
+  })
+
+  it('takes a timer that fires late, as after a sleep of the machine, for nothing that the hub did', async () => {
+    await aStore({ quietMs: 20, answerMs: 20, againMs: 20, lateMs: -60_000 })
+    Object.assign(gateway, { hold: true, only: /./ })
+    await vi.waitFor(() => expect(gateway.requests.filter((one) => one === '/healthz').length).toBeGreaterThan(5))
+    expect(link()).toBe('live')
   })
 
   it('opens a stream that broke off again at once, while the hub lives', async () => {
     await aStore({ brokenMs: 20, patienceMs: 60_000 })
-    hub.cut()
-    expect(hub.openStreams).toBe(0)
-    await vi.waitFor(() => expect(hub.openStreams).toBe(1))
+    gateway.cut()
+    expect(gateway.openStreams).toBe(0)
+    await vi.waitFor(() => expect(gateway.openStreams).toBe(1))
     await vi.waitFor(() => expect(link()).toBe('live'))
   })
 
   it.each([401, 403])('stops asking when it is refused with %d', async (status) => {
-    hub.behaviour.refuse = { status, code: 'unauthenticated', error: 'who are you' }
+    gateway.refuse = { status, code: 'unauthenticated', error: 'who are you' }
     store.start()
     await vi.waitFor(() => expect(link()).toBe('refused'))
-    expect(hub.openStreams).toBe(0)
+    expect(gateway.openStreams).toBe(0)
   })
 
-  it('asks for rows while somebody shows them, with one stream for all', async () => {
+  it('hears what happens on a cluster while somebody shows it, with one stream for all', async () => {
+    const asked = () => gateway.requests.filter((request) => request.startsWith('/api/v1/stream'))
     store.start()
     await vi.waitFor(() => expect(link()).toBe('live'))
-    const release = store.follow('west', 'node')
-    await vi.waitFor(() => expect(fleet().rows.get('west/node')?.items.size).toBe(5))
-    await vi.waitFor(() => expect(hub.openStreams).toBe(1))
+    const release = store.follow('west')
+    await vi.waitFor(() => expect(asked().at(-1)).toContain('cluster=west'))
+    await vi.waitFor(() => expect(gateway.openStreams).toBe(1))
     release()
-    await vi.waitFor(() => expect(fleet().rows.size).toBe(0))
+    await vi.waitFor(() => expect(asked().at(-1)).not.toContain('cluster='))
   })
+
+  it('hears the events of a cluster that is looked at, also where none of its rows are shown', async () => {
+    const agent = anAgent(hub.now())
+    for (const name of ['east', 'west']) await hub.put(cluster(name, { mode: 'push', agent }))
+    const release = store.follow('west')
+    store.start()
+    await vi.waitFor(() => expect(link()).toBe('live'))
+    const away = { mode: 'push' as const, agent: anAgent(hub.now(), { connected: false, reason: 'it was stopped' }) }
+    for (const name of ['east', 'west']) await hub.put(cluster(name, away))
+    await vi.waitFor(() => expect(fleet().events.map(({ type }) => type)).toContain('agent.disconnected'))
+    expect(new Set(fleet().events.map(({ cluster: of }) => of))).toEqual(new Set(['west']))
+    expect(fleet().clusters.get('east')?.agent?.connected).toBe(false)
+    gateway.streams = false
+    gateway.cut()
+    await vi.waitFor(() => expect(link()).toBe('polling'))
+    release()
+  })
+
+  const asAlice = async () => {
+    await share('west', 'east')
+    gateway.visitor = { username: 'alice', email: '', groups: [] }
+    store.start()
+    await vi.waitFor(() => expect([link(), fleet().clusters.size]).toEqual(['live', 2]))
+  }
 
   it('says that access changed when the new picture is there, until that was read', async () => {
-    store.start()
-    await vi.waitFor(() => expect(link()).toBe('live'))
-    hub.say({ kind: 'access', reason: 'policies', now: hub.now() })
-    hub.fill([aCluster('east', Date.now())])
-    hub.snapshot()
+    await asAlice()
+    await share('east')
     await vi.waitFor(() => expect([...fleet().clusters.keys()]).toEqual(['east']))
     expect(store.current().accessChangedAt).not.toBeNull()
     store.noteRead()
@@ -216,22 +234,21 @@ describe('LiveStore', () => {
   })
 
   it('shows nothing a second after access changed, even if the new picture takes longer', async () => {
-    store.start()
-    await vi.waitFor(() => expect(link()).toBe('live'))
-    hub.say({ kind: 'access', reason: 'policies', now: hub.now() })
+    await asAlice()
+    gateway.say('access', { reason: 'policies', now: hub.now() })
     await vi.waitFor(() => expect(fleet().clusters.size).toBe(0), { timeout: 3_000 })
-    hub.snapshot()
+    await share('east')
     await vi.waitFor(() => expect(fleet().clusters.size).toBeGreaterThan(0))
   })
 
   it('shows nothing while policies cannot be read, and everything soon after they can', async () => {
     store.start()
     await vi.waitFor(() => expect(link()).toBe('live'))
-    hub.behaviour.refuse = { status: 503, code: 'policies_unavailable', error: 'the policies cannot be read' }
-    hub.say({ kind: 'reset', reason: 'policies_unavailable' })
+    gateway.refuse = { status: 503, code: 'policies_unavailable', error: 'the policies cannot be read' }
+    gateway.say('reset', { reason: 'policies_unavailable' })
     await vi.waitFor(() => expect(store.current().problem?.code).toBe('policies_unavailable'))
-    expect(fleet()).toMatchObject({ loaded: false, clusters: new Map(), rows: new Map(), events: [] })
-    hub.behaviour.refuse = null
+    expect(fleet()).toMatchObject({ loaded: false, clusters: new Map(), events: [] })
+    gateway.refuse = null
     await vi.waitFor(() => expect(link()).toBe('live'), { timeout: 10_000 })
     expect(fleet().clusters.size).toBe(2)
   })
@@ -239,8 +256,8 @@ describe('LiveStore', () => {
   it('keeps nothing of a session that ended', async () => {
     store.start()
     await vi.waitFor(() => expect(link()).toBe('live'))
-    hub.behaviour.refuse = { status: 401, code: 'unauthenticated', error: 'sign in' }
-    hub.say({ kind: 'reset', reason: 'session_ended' })
+    gateway.refuse = { status: 401, code: 'unauthenticated', error: 'sign in' }
+    gateway.say('reset', { reason: 'session_ended' })
     await vi.waitFor(() => expect(link()).toBe('refused'))
     expect(fleet()).toMatchObject({ loaded: false, clusters: new Map() })
   })
@@ -248,9 +265,11 @@ describe('LiveStore', () => {
   it('begins again where a stream was ended for being slow', async () => {
     store.start()
     await vi.waitFor(() => expect(link()).toBe('live'))
-    hub.say({ kind: 'reset', reason: 'too slow: begin again' })
-    hub.cut()
-    hub.worlds.delete('west')
+    gateway.streams = false
+    gateway.say('reset', { reason: 'too slow: begin again' })
+    gateway.cut()
+    await hub.remove('west')
+    gateway.streams = true
     await vi.waitFor(() => expect(fleet().clusters.size).toBe(1))
     await vi.waitFor(() => expect(link()).toBe('live'))
   })
@@ -258,36 +277,25 @@ describe('LiveStore', () => {
   it('opens the stream anew when the session was renewed, without a gap in what is shown', async () => {
     store.start()
     await vi.waitFor(() => expect(link()).toBe('live'))
-    const opened = hub.requests.filter((path) => path.startsWith('/api/v1/stream')).length
+    const opened = gateway.requests.filter((path) => path.startsWith('/api/v1/stream')).length
     store.reopen()
     await vi.waitFor(() =>
-      expect(hub.requests.filter((path) => path.startsWith('/api/v1/stream'))).toHaveLength(opened + 1),
+      expect(gateway.requests.filter((path) => path.startsWith('/api/v1/stream'))).toHaveLength(opened + 1),
     )
-    expect(hub.requests.at(-1)).toContain('lastEventId=')
+    expect(gateway.requests.at(-1)).toContain('lastEventId=')
     expect([link(), fleet().clusters.size]).toEqual(['live', 2])
   })
 
   it('rests after a long time hidden, and wakes when shown', async () => {
-    store.stop()
-    store = new LiveStore({
-      client: createClient({ baseUrl: await hubUrl() }),
-      openStream: (url) => new TestSource(url) as unknown as EventSource,
-      timing: { hiddenMs: 10 },
-    })
+    store = aStoreWith({ hiddenMs: 10 })
     store.start()
     await vi.waitFor(() => expect(link()).toBe('live'))
     store.setHidden(true)
     await vi.waitFor(() => expect(link()).toBe('paused'))
-    await vi.waitFor(() => expect(hub.openStreams).toBe(0))
+    await vi.waitFor(() => expect(gateway.openStreams).toBe(0))
     store.setHidden(false)
     await vi.waitFor(() => expect(link()).toBe('live'))
   })
-
-  async function hubUrl(): Promise<string> {
-    await hub.stop()
-    hub = new FakeHub({ root: '/nowhere' }).fill([aCluster('west', Date.now())])
-    return hub.start()
-  }
 })
 
 describe('HubClock', () => {

@@ -1,13 +1,6 @@
-import {
-  ApiProblem,
-  type Client,
-  type ClusterView,
-  type RowType,
-  type RowView,
-  type StreamMessage,
-} from '../contract.ts'
+import type { ApiProblem, Client, ClusterView, StreamMessage } from '../contract.ts'
 import { backOffMs } from './back-off.ts'
-import { applyMessage, emptyFleet, type Fleet, forget, rowsKey } from './fleet.ts'
+import { applyMessage, emptyFleet, type Fleet, forget } from './fleet.ts'
 import { HubClock } from './hub-clock.ts'
 import { problemOf } from './problem.ts'
 
@@ -18,8 +11,8 @@ import { problemOf } from './problem.ts'
  *        └──401, 403──▶ refused                └──nothing answers──▶ offline ──an answer──▶ polling
  *
  * A stream that breaks off, or says nothing for longer than a heartbeat takes, does not show that the hub is gone: it is asked.
- * Where nothing is there to answer, the page is offline at once; a hub that answers slowly is only waited for. Timers that
- * fire late, as in a tab that slept, ask late and claim nothing.
+ * Where nothing is there to answer, the page is offline at once; a hub that answers slowly, or hangs, is only waited for.
+ * Timers that fire late, as in a tab that slept, claim nothing: the hub is asked again.
  *
  * `access` says that what may be seen has changed: the snapshot after it replaces everything. Where nothing may be shown
  * (refused, session ended, policies cannot be read), nothing is kept either.
@@ -53,13 +46,17 @@ export interface LiveStoreOptions {
 const defaultTiming = {
   /** how long a stream may be silent before it is opened anew: a first picture may take its time on a slow line */
   silenceMs: 40_000,
-  /** after so long a silence the hub is asked whether it is there: heartbeats come every 5 s */
-  quietMs: 8_000,
+  /** after so long a silence the hub is asked whether it is there: heartbeats come every second */
+  quietMs: 1_600,
   /** how soon it is asked after a stream broke off, at least and at most: not by all pages at once */
   brokenMs: 200,
   mostBrokenMs: 700,
-  /** a hub that has not answered by then is not known to be there */
-  answerMs: 5_000,
+  /** a hub that has not answered by then is not known to be there; together with the silence before less than 3 s */
+  answerMs: 1_000,
+  /** it is asked again after this, so that a hub that comes to itself is not met by all that was asked */
+  againMs: 5_000,
+  /** a timer that fires so much later than it should says nothing of the hub: the machine slept, or the tab was held back */
+  lateMs: 1_000,
   /** how long the browser may try by itself before we poll */
   patienceMs: 10_000,
   pollMs: 30_000,
@@ -70,13 +67,11 @@ const defaultTiming = {
   /** somebody sits before an empty page: what can be shown again is shown soon */
   mostBlindMs: 15_000,
   hiddenMs: 300_000,
-  /** how long rows that nobody shows any more are still followed */
+  /** how long a cluster that nobody shows any more is still followed */
   lingerMs: 60_000,
-  /** so long the rest of a long list waits, so that its first rows are drawn */
-  drawMs: 250,
 }
 
-const kinds = ['snapshot', 'rows', 'change', 'store', 'heartbeat', 'access', 'reset'] as const
+const kinds = ['snapshot', 'change', 'store', 'heartbeat', 'access', 'reset'] as const
 
 /** One stream per tab, and what came of it. Everything on the page reads from here. */
 export class LiveStore {
@@ -97,16 +92,12 @@ export class LiveStore {
 
   #source: EventSource | undefined
   #lastEventId = ''
-  /** what the page shows, counted by who shows it */
-  readonly #wanted = new Map<string, { cluster: string; type: RowType; users: number }>()
+  /** clusters the page shows, by how many show them */
+  readonly #wanted = new Map<string, number>()
   /** what the open stream carries */
   #covered = new Set<string>()
   #timers = new Map<string, ReturnType<typeof setTimeout>>()
   #attempt = 0
-  /** what came while the first rows of a long list are drawn, in order; undefined: nothing is held */
-  #held: (() => void)[] | undefined
-  /** rows that came and are not shown yet */
-  #parts: Extract<StreamMessage, { kind: 'rows' }> | undefined
   #polling: AbortController | undefined
   #asking: AbortController | undefined
   /** the stream was opened anew since it last said something, for the hub answers */
@@ -148,17 +139,17 @@ export class LiveStore {
     this.#forget()
   }
 
-  /** Asks for rows for as long as somebody shows them. @returns the end of that */
-  follow(cluster: string, type: RowType): () => void {
-    const key = `${cluster}/${type}`
-    const wanted = this.#wanted.get(key) ?? { cluster, type, users: 0 }
-    wanted.users++
-    this.#wanted.set(key, wanted)
+  /** Asks what happens on a cluster for as long as somebody shows it. @returns the end of that */
+  follow(cluster: string): () => void {
+    this.#wanted.set(cluster, (this.#wanted.get(cluster) ?? 0) + 1)
     this.#later('cover', 0, () => this.#cover())
     return () => {
-      wanted.users--
-      if (wanted.users > 0) return
-      this.#wanted.delete(key)
+      const users = (this.#wanted.get(cluster) ?? 1) - 1
+      if (users > 0) {
+        this.#wanted.set(cluster, users)
+        return
+      }
+      this.#wanted.delete(cluster)
       this.#later('linger', this.#timing.lingerMs, () => this.#cover(true))
     }
   }
@@ -225,11 +216,8 @@ export class LiveStore {
     this.#close()
     if (!this.#started) return
     this.#covered = new Set(this.#wanted.keys())
-    const wanted = [...this.#wanted.values()]
     const url = this.#client.streamUrl({
-      cluster: [...new Set(wanted.map(({ cluster }) => cluster))],
-      type: [...new Set(wanted.map(({ type }) => type))],
-      parts: true,
+      cluster: [...this.#wanted.keys()],
       ...(this.#lastEventId && { lastEventId: this.#lastEventId }),
     })
     const source = this.#openStream(url)
@@ -254,25 +242,10 @@ export class LiveStore {
     this.#polling = undefined
     this.#asking?.abort()
     this.#asking = undefined
-    this.#held = undefined
-    for (const name of ['silence', 'ask', 'patience', 'poll', 'reopen', 'draw']) this.#cancel(name)
+    for (const name of ['silence', 'ask', 'patience', 'poll', 'reopen']) this.#cancel(name)
   }
 
-  /** Reading the rest of a long list would keep the browser from drawing its first rows. What takes rows away is never held. */
   #hear(source: EventSource, kind: (typeof kinds)[number], event: MessageEvent<string>): void {
-    if (kind === 'access' || kind === 'reset') this.#draw()
-    if (this.#held) this.#held.push(() => this.#take(source, kind, event))
-    else this.#take(source, kind, event)
-  }
-
-  #draw(): void {
-    this.#cancel('draw')
-    const held = this.#held ?? []
-    this.#held = undefined
-    for (const take of held) take()
-  }
-
-  #take(source: EventSource, kind: (typeof kinds)[number], event: MessageEvent<string>): void {
     if (source !== this.#source) return
     let message: StreamMessage
     try {
@@ -295,13 +268,7 @@ export class LiveStore {
     this.#asking?.abort()
     this.#cancel('patience')
     this.#listen()
-    if (message.kind === 'snapshot' && message.rows.some(({ items, total }) => (total ?? 0) > items.length)) {
-      this.#held = []
-      this.#later('draw', this.#timing.drawMs, () => this.#draw())
-    }
-    const whole = this.#gather(message)
-    if (!whole) return
-    const fleet = applyMessage(this.#live.fleet, whole)
+    const fleet = applyMessage(this.#live.fleet, message)
     // A stream that resumes sends no snapshot; it lives from the first thing it says about what we hold.
     const live = fleet.loaded
     this.#set({
@@ -313,23 +280,6 @@ export class LiveStore {
     })
     if (!fleet.isOutdated) this.#cancel('outdated')
     else if (message.kind === 'access') this.#later('outdated', this.#timing.outdatedMs, () => this.#forget())
-  }
-
-  /**
-   * Rows are shown when as many came as are there, or the last: a table of so many is not put in order for each part.
-   * @returns undefined: later
-   */
-  #gather(message: StreamMessage): StreamMessage | undefined {
-    if (message.kind === 'snapshot') this.#parts = undefined
-    if (message.kind !== 'rows') return message
-    const { type, cluster } = message
-    const before = this.#parts
-    const isSame = before?.type === type && before.cluster === cluster
-    const items = isSame ? before.items.concat(message.items) : message.items
-    const here = this.#live.fleet.rows.get(rowsKey(cluster, type))?.arriving?.items.size ?? 0
-    const isEnough = message.last || items.length >= here
-    this.#parts = isEnough ? undefined : { ...message, items }
-    return isEnough ? { ...message, items } : undefined
   }
 
   /** The last frame of a stream. The hub says at once why it refuses a new one, if it does: a poll asks for that. */
@@ -368,10 +318,12 @@ export class LiveStore {
     this.#asking?.abort()
     const asking = new AbortController()
     this.#asking = asking
-    const inTime = AbortSignal.timeout(this.#timing.answerMs)
+    const { answerMs, lateMs, againMs } = this.#timing
+    const inTime = AbortSignal.timeout(answerMs)
+    const latest = Date.now() + answerMs + lateMs
     let answers = true
     try {
-      await this.#client.session(AbortSignal.any([asking.signal, inTime]))
+      await this.#client.alive(AbortSignal.any([asking.signal, inTime]))
     } catch (cause) {
       if (asking.signal.aborted) return
       const problem = problemOf(cause)
@@ -381,14 +333,19 @@ export class LiveStore {
         this.#pollFailed(problem)
         return
       }
-      if (!answers && this.#live.link.state === 'live') this.#link('reconnecting')
+      if (!answers && Date.now() > latest) {
+        void this.#ask(isBroken)
+        return
+      }
+      if (!answers && this.#live.link.state === 'live')
+        this.#set({ link: { state: 'reconnecting' }, waitingSince: this.#live.heardAt })
     }
     if (asking.signal.aborted) return
     // Once: a stream that breaks off again without a word does not get through, whoever answers.
     if (isBroken && answers && !this.#isRetried) {
       this.#isRetried = true
       this.#open()
-    } else this.#later('ask', this.#timing.quietMs, () => void this.#ask())
+    } else this.#later('ask', againMs, () => void this.#ask())
   }
 
   #fallBack(): void {
@@ -455,37 +412,7 @@ export class LiveStore {
   /** What a stream would say, asked for in pages. */
   async #read(signal: AbortSignal): Promise<StreamMessage> {
     const clusters = await this.#all<ClusterView>((cursor) => this.#client.clusters(page(cursor), signal))
-    const rows: Extract<StreamMessage, { kind: 'snapshot' }>['rows'] = []
-    for (const { cluster, type } of [...this.#wanted.values()]) {
-      const first: { part: (typeof rows)[number]['part'] } = { part: null }
-      const items = await this.#all<RowView>(async (cursor) => {
-        const answer = await this.#rowPage(cluster, type, cursor, signal)
-        first.part = answer.part
-        return answer
-      }).catch((problem: unknown) => {
-        // The cluster may have gone since; the list of clusters says so.
-        if (problem instanceof ApiProblem && problem.status === 404) return []
-        throw problem
-      })
-      rows.push({ type, cluster, items, part: first.part })
-    }
-    return { kind: 'snapshot', clusters, rows, now: this.clock.now() }
-  }
-
-  #rowPage(cluster: string, type: RowType, cursor: string | undefined, signal: AbortSignal) {
-    const query = page(cursor)
-    switch (type) {
-      case 'node':
-        return this.#client.nodes(cluster, query, signal)
-      case 'namespace':
-        return this.#client.namespaces(cluster, query, signal)
-      case 'deployment':
-        return this.#client.deployments(cluster, query, signal)
-      case 'operator':
-        return this.#client.operators(cluster, query, signal)
-      case 'clusterOperator':
-        return this.#client.clusterOperators(cluster, query, signal)
-    }
+    return { kind: 'snapshot', clusters, rows: [], now: this.clock.now() }
   }
 
   async #all<T>(ask: Parameters<Client['all']>[0]): Promise<T[]> {

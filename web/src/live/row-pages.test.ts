@@ -1,11 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { someCustoms } from '../../testing/customs.ts'
-import { ApiProblem, type CustomRowView } from '../contract.ts'
+import { pvcSource as source } from '../../testing/customs.ts'
+import { ApiProblem, type TableRowView } from '../contract.ts'
 import { firstPageSize, type Paged, pageSize, RowPages, type RowsPage } from './row-pages.ts'
 
-const anyPage = (items: CustomRowView[], total: number, next: string | null): RowsPage => {
-  const { source } = someCustoms(0).types.get('pvc') ?? {}
-  if (!source) throw new Error('the fake hub has no pvc')
+const anyPage = (items: TableRowView[], total: number, next: string | null): RowsPage => {
   const on = {
     cluster: 'west',
     displayName: '',
@@ -20,7 +18,7 @@ const anyPage = (items: CustomRowView[], total: number, next: string | null): Ro
   }
   return { items: items.map((one) => ({ ...one, cluster: 'west', rowId: one.id })), total, next, source, on: [on] }
 }
-const row = (name: string, values: CustomRowView['values'] = {}): CustomRowView => ({
+const row = (name: string, values: TableRowView['values'] = {}): TableRowView => ({
   id: name,
   namespace: '',
   name,

@@ -1,4 +1,4 @@
-import type { ApiProblem, CustomRowView, SourceView, TypeOnClusterView } from '../contract.ts'
+import type { ApiProblem, RowsPageView, SourceView, TableRowView, TypeOnClusterView } from '../contract.ts'
 import { problemOf } from './problem.ts'
 import { mayKeep } from './use-fresh.ts'
 
@@ -14,10 +14,12 @@ export interface RowsPage {
   readonly source: SourceView | null
   /** the clusters the rows are of, with how fresh each is */
   readonly on: readonly TypeOnClusterView[]
+  /** of rows of one cluster: where others name them */
+  readonly referredBy?: RowsPageView['referredBy']
 }
 
 /** `id` is unique in its list; `rowId` on its cluster. */
-export type ShownRow = CustomRowView & { readonly cluster: string; readonly rowId: string }
+export type ShownRow = TableRowView & { readonly cluster: string; readonly rowId: string }
 
 export type Paged =
   | { readonly state: 'waiting' }

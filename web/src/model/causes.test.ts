@@ -18,13 +18,10 @@ describe('sharedText', () => {
     ['no certificate for 10.0.0.1:6443', 'no certificate for its API'],
     ['1 of 9 nodes not ready: west-1', '1 of 9 nodes not ready: west-1'],
     [
-      'connection test failed: circuit breaker is open after 6 failures in a row; next try in 27 s; the last: west is away',
-      'connection test failed: it is away',
+      'connection test failed: GET /api/v1/namespaces: https://10.0.0.1:6443 did not answer completely within 10 s',
+      'its API did not answer completely within 10 s',
     ],
-    [
-      'circuit breaker is open after 12 failures in a row; a first try is under way; the last: GET /api: west is away',
-      'is away',
-    ],
+    ['connection test failed: west is away', 'is away'],
     ['the token of west has expired', 'the token of it has expired'],
     ['', ''],
   ])('says %j as %j', (message, shared) => expect(sharedText(message, west)).toBe(shared))

@@ -47,15 +47,16 @@ export function groupCauses<T>(items: readonly T[], complaintOf: (item: T) => Co
 
 const wordsOf = (code: string): string => code.replaceAll(/[_-]+/g, ' ')
 
-/** How long each of them rests before it is tried again is no cause; what came last is. */
-const paused = /circuit breaker is open after \d+ failures in a row; [^;]*; the last: /
+/** What was tried is for whoever mends it; why it failed is what people read first. */
+export const causeIn = (message: string): string =>
+  message.replace(/^(?:connection test failed: )?(?:(?:GET|LIST|WATCH|POST) \S+: )?/, '')
 
 /** What a cluster says of itself without its names and its address: equal where the trouble is equal. */
 export function sharedText(
   message: string,
   { name, displayName, endpoint }: Pick<ClusterView, 'name' | 'displayName' | 'endpoint'>,
 ): string {
-  let text = message.replace(paused, '').replace(/^(?:GET|LIST|WATCH|POST) \S+: /, '')
+  let text = causeIn(message)
   const host = endpoint.replace(/^\w+:\/\//, '').replace(/\/$/, '')
   for (const own of [endpoint.replace(/\/$/, ''), host]) if (own !== '') text = text.replaceAll(own, 'its API')
   for (const own of [displayName, name]) {

@@ -56,6 +56,6 @@ describe('eventLine', () => {
   it('tells known events in words and unknown ones by their facts', () => {
     const event = { cluster: 'west', at: now, type: 'node.not_ready', data: { node: 'n1', message: 'kubelet silent' } }
     expect(eventLine(event).text).toBe('node n1 is not ready: kubelet silent')
-    expect(eventLine({ ...event, type: 'moon.full', data: { phase: 1 } }).text).toBe('moon.full: {"phase":1}')
+    expect(eventLine({ ...event, type: 'moon.full', data: { phase: 1 } }).text).toBe('moon.full: phase 1')
   })
 })

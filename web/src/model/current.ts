@@ -5,6 +5,15 @@ import { formatSpan } from './format.ts'
 /** What a number of a cluster is taken from. */
 export type PartType = RowType | 'podSummary' | 'cluster'
 
+/** Kinds of rows that every round reads, by their name. */
+export const kindParts: Readonly<Record<string, PartType>> = {
+  nodes: 'node',
+  namespaces: 'namespace',
+  deployments: 'deployment',
+  operators: 'operator',
+  'cluster-operators': 'clusterOperator',
+}
+
 type Read = Pick<ClusterView, 'checkedAt' | 'lastSyncAt' | 'staleAfterMs' | 'stale'>
 
 /** The last round did not read the cluster: whatever is shown of it is from before. */
@@ -17,6 +26,16 @@ export function partOf({ parts, deployments }: ClusterView, type: PartType): Par
   if (type === 'podSummary') return part?.freshness ? part : (parts.node ?? part)
   if (type === 'deployment' && deployments !== null && !part?.freshness) return parts.node ?? part
   return part
+}
+
+/**
+ * Since then a round failed to reach the cluster: what was read at that time is of the past. Where nodes alone are refused, others are
+ * read still.
+ */
+export function hasFailedSince(cluster: ClusterView, at: number): boolean {
+  const nodes = cluster.parts.node?.outcome
+  const isRefused = nodes === 'forbidden' || nodes === 'absent'
+  return hasFailed(cluster) && !isRefused && at < (cluster.checkedAt ?? 0)
 }
 
 /** When the numbers of this type were read, by the collector's clock; null: never, so far. */

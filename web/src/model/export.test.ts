@@ -23,10 +23,13 @@ describe('export', () => {
         expect(readCsv(csvOf(text))[1]).toBe(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text)
       }),
     ))
-  it('leaves what is not known empty in CSV and null in JSON, never 0', () => {
-    expect(csvOf(null)).toBe('A\r\n\r\n')
+  it('says in CSV why there is no value, and null in JSON, never 0', () => {
+    expect(csvOf(null)).toBe('A\r\nunknown\r\n')
     expect(jsonOf(null)).toEqual({ a: null })
-    expect(csvOf(Number.NaN, { kind: 'time' })).toBe('A\r\n\r\n')
+    expect(csvOf(Number.NaN, { kind: 'time' })).toBe('A\r\nunknown\r\n')
+    expect(csvOf(null, { absence: 'none' })).toBe('A\r\nnone\r\n')
+    expect(csvOf(null, { absence: () => 'absent' })).toBe('A\r\nnot served\r\n')
+    expect(csvOf('')).toBe('A\r\n\r\n')
   })
   it('keeps negative numbers numbers', () => expect(csvOf(-3)).toBe('A\r\n-3\r\n'))
 

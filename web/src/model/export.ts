@@ -1,3 +1,4 @@
+import { type Absence, absenceWord } from '../contract.ts'
 import type { FieldKind, Value } from './filter.ts'
 
 /** One column of a file: what the screen says in words, with its unit in the heading. */
@@ -6,14 +7,23 @@ export interface ExportColumn<T> {
   readonly header: string
   /** what is true of the row: words as they are shown, ratios of 0 to 1, moments in ms since the epoch; null where not known */
   readonly value: (row: T) => Value
+  /** what null means; default: not known */
+  readonly absence?: Absence | ((row: T) => Absence)
   readonly kind?: FieldKind
   /** of a number: `ms` */
   readonly unit?: string
 }
 
+/** What it means that the column has no value here. */
+export const absenceIn = <T>({ absence = 'unknown' }: Pick<ExportColumn<T>, 'absence'>, row: T): Absence =>
+  typeof absence === 'function' ? absence(row) : absence
+
 /** RFC 4180. A text that a spreadsheet would run as a formula is kept a text by a leading apostrophe. */
 export function toCsv<T>(rows: readonly T[], columns: readonly ExportColumn<T>[]): string {
-  const lines = [columns.map(heading), ...rows.map((row) => columns.map((column) => plain(written(row, column))))]
+  const lines = [
+    columns.map(heading),
+    ...rows.map((row) => columns.map((column) => plain(written(row, column), absenceIn(column, row)))),
+  ]
   return lines
     .map((cells) => cells.map(cell).join(','))
     .join('\r\n')
@@ -64,8 +74,8 @@ function written<T>(row: T, { kind, value: read }: ExportColumn<T>): Value {
   return kind === 'percent' ? Math.round(value * 1000) / 10 : value
 }
 
-const plain = (value: Value): string | number => {
-  if (value === null) return ''
+const plain = (value: Value, absence: Absence): string | number => {
+  if (value === null) return absenceWord[absence]
   if (typeof value === 'number') return value
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   return typeof value === 'object' ? value.join(', ') : value

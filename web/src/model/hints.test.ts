@@ -30,13 +30,33 @@ describe('hints of a filter', () => {
     ['health:degarded', 'health:degarded: none of these clusters has that; did you mean health:degraded?'],
     ['env=produ', 'env=produ: none of these clusters has that; did you mean env:prod?'],
     ['evn=prod', 'evn is no column here, and no label of these clusters; did you mean env?'],
+    ['name~uk-1', 'name~uk-1: none of these clusters has that; there are eu-1, eu-2, us-1'],
+    ['health~helthy', 'health~helthy: none of these clusters has that; did you mean health:healthy?'],
+    ['sus-1', 'sus-1: none of these clusters is called so; did you mean us-1?'],
+    ['nothing-like-it', 'nothing-like-it: none of these clusters is called so'],
     ['env=qa', 'env=qa: none of these clusters has that; there are prod, staging'],
   ])('%s: %s', (text, hint) => expect(hints(text)).toEqual([hint]))
 
-  it.each(['env=prod', 'health:unhealthy', 'team:none', 'health~deg', 'cpu>80', 'eu', 'env=prod,staging', ''])(
-    'has nothing to say of %j',
-    (text) => expect(hints(text)).toEqual([]),
-  )
+  it.each([
+    'env=prod',
+    'health:unhealthy',
+    'team:none',
+    'health~deg',
+    'cpu>80',
+    'eu',
+    'env=prod,staging',
+    '-other',
+    'name~eu',
+    '',
+  ])('has nothing to say of %j', (text) => expect(hints(text)).toEqual([]))
+
+  it('say only what was probably meant where there are more rows than are known', () => {
+    const some = (text: string) => filterHints(text, target, rows, 'rows', false)
+    expect(some('health:degarded env=qa nothing-like-it sus-1')).toEqual([
+      'health:degarded: did you mean health:degraded?',
+      'sus-1: did you mean us-1?',
+    ])
+  })
 })
 
 describe('examples of a filter', () => {

@@ -1,4 +1,4 @@
-import { nearest } from '../contract.ts'
+import { isNearIn, nearest } from '../contract.ts'
 import { type Field, type FilterTarget, fieldOf, parseFilter, type Term, termText, type Value } from './filter.ts'
 
 /** So many different values of a field are looked at, of so many rows. */
@@ -9,35 +9,85 @@ type FieldTerm = Extract<Term, { kind: 'field' }>
 
 /**
  * Sentences on terms that are understood and that no row can pass, because no row says such a thing: a label that is nowhere, a
- * value that no row has. With what was probably meant.
+ * value that no row has, a word that none is called. With what was probably meant.
+ * @param isWhole false: there are more rows than these, so that only what was probably meant can be said
  */
-export function filterHints<T>(text: string, target: FilterTarget<T>, rows: readonly T[], noun: string): string[] {
+export function filterHints<T>(
+  text: string,
+  target: FilterTarget<T>,
+  rows: readonly T[],
+  noun: string,
+  isWhole = true,
+): string[] {
   if (rows.length === 0 || rows.length > mostRows) return []
-  return parseFilter(text).flatMap((term) => (term.kind === 'field' ? hintsOf(term, target, rows, noun) : []))
+  const hints = parseFilter(text).flatMap((term) =>
+    term.kind === 'field' ? hintsOf(term, target, rows, noun) : wordHints(term, target, rows, noun),
+  )
+  return hints.flatMap(({ of, why, meant }) => {
+    if (isWhole) return [`${of}${why}${meant}`]
+    return meant.startsWith(asking) ? [`${of}: ${meant.slice(2)}`] : []
+  })
 }
 
-function hintsOf<T>(term: FieldTerm, target: FilterTarget<T>, rows: readonly T[], noun: string): string[] {
+interface Hint {
+  /** what is not understood */
+  readonly of: string
+  readonly why: string
+  /** what to write instead, as the end of the sentence; '' where nothing is near */
+  readonly meant: string
+}
+const asking = '; did you mean '
+
+/** A word that is in no row. Only names are offered: of the other words of a row nobody knows which are names. */
+function wordHints<T>(
+  { text, not, source }: Extract<Term, { kind: 'word' }>,
+  { words, fields }: FilterTarget<T>,
+  rows: readonly T[],
+  noun: string,
+): Hint[] {
+  if (not || rows.some((row) => words(row).toLowerCase().includes(text))) return []
+  const names = fields.name && valuesOf(fields.name.read, rows)
+  return [
+    { of: source, why: `: none of these ${noun} is called so`, meant: didYouMean(text, [...(names?.keys() ?? [])]) },
+  ]
+}
+
+function hintsOf<T>(term: FieldTerm, target: FilterTarget<T>, rows: readonly T[], noun: string): Hint[] {
   const { labels } = target
-  const known = fieldOf(target, term.field)
-  if (!known && labels && !rows.some((row) => labels(row)[term.field] !== undefined))
+  const { field, op, source } = term
+  const known = fieldOf(target, field)
+  if (!known && labels && !rows.some((row) => labels(row)[field] !== undefined))
     return [
-      `${term.field} is no column here, and no label of these ${noun}${didYouMean(term.field, namesOf(target, rows))}`,
+      {
+        of: field,
+        why: ` is no column here, and no label of these ${noun}`,
+        meant: didYouMean(field, namesOf(target, rows)),
+      },
     ]
-  if ((known && known.kind !== 'text') || (term.op !== ':' && term.op !== '!=')) return []
-  const values = valuesOf(known?.read ?? ((row: T) => labels?.(row)[term.field] ?? null), rows)
+  if ((known && known.kind !== 'text') || !(op === ':' || op === '!=' || op === '~')) return []
+  const values = valuesOf(known?.read ?? ((row: T) => labels?.(row)[field] ?? null), rows)
   if (values === undefined) return []
   const all = new Map([...values.keys(), ...(known?.values ?? [])].map((value) => [value.toLowerCase(), value]))
+  const isSaid = (value: string) => (op === '~' ? [...all.keys()].some((one) => one.includes(value)) : all.has(value))
   return term.values
-    .filter((value) => value.toLowerCase() !== 'none' && !all.has(value.toLowerCase()))
-    .map((value) => `${term.source}: none of these ${noun} has that${didYouMean(value, [...all.values()], term.field)}`)
+    .filter((value) => value.toLowerCase() !== 'none' && !isSaid(value.toLowerCase()))
+    .map((value) => ({
+      of: source,
+      why: `: none of these ${noun} has that`,
+      meant: didYouMean(value, [...all.values()], field),
+    }))
 }
 
 function didYouMean(word: string, candidates: readonly string[], field?: string): string {
-  const meant = nearest(word, candidates)
-  if (meant !== undefined) return `; did you mean ${field ? termText(field, ':', meant) : meant}?`
+  const meant = nearestIn(word, candidates)
+  if (meant !== undefined) return `${asking}${field ? termText(field, ':', meant) : meant}?`
   const few = candidates.toSorted()
   return field && few.length > 0 && few.length <= 6 ? `; there are ${few.join(', ')}` : ''
 }
+
+/** The whole of a name, or the end or the beginning of one: `prdo-east` is meant for `eu-prod-east`. */
+const nearestIn = (word: string, candidates: readonly string[]): string | undefined =>
+  nearest(word, candidates) ?? candidates.find((candidate) => word.length > 3 && isNearIn(word, candidate))
 
 const namesOf = <T>({ fields, labels }: FilterTarget<T>, rows: readonly T[]): string[] => [
   ...Object.keys(fields),

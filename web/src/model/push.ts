@@ -31,23 +31,6 @@ export function pushStatus(cluster: ClusterView, now: number): PushStatus {
   return { ...wayOf(cluster), notes: agent === null ? [] : notesOf(cluster, agent, now) }
 }
 
-const causes: Readonly<Record<string, string>> = {
-  thinned: 'thinned out, because the buffer of the agent was filling',
-  dropped: 'dropped, because the buffer of the agent was full',
-  damaged: 'damaged on the disk of the agent',
-  hub_down: 'not collected: the hub did not run',
-  disk_full: 'not kept: the disk of the hub was full',
-  log_full: "not kept: the hub's log had no room",
-  unreachable: 'not collected: the cluster could not be read',
-  not_kept: 'not kept by the hub',
-  agent_down: 'not collected: the agent did not run',
-  not_received: 'not received: what an agent still has of it takes its place',
-  restored: 'lost by the hub: its data folder was put back from an older copy',
-}
-
-/** Why batches were lost, for people. A cause that this page does not know is told as the hub names it. */
-export const lossText = (cause: string): string => causes[cause] ?? cause
-
 /** A backlog that a person should know of, and not one of a minute or two. */
 const bigBacklog = { batches: 100, ageMs: 15 * 60_000 }
 

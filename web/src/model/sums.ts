@@ -1,4 +1,4 @@
-import type { ClusterView } from '../contract.ts'
+import { type ClusterView, unfinishedPods } from '../contract.ts'
 import { isHidden, type Load, loadOf, sumAmounts } from './cluster.ts'
 import { isCurrent, type PartType, readAt } from './current.ts'
 
@@ -7,7 +7,7 @@ export interface Basis {
   /** clusters that could be in it: without those from which it is kept for whoever looks */
   readonly of: number
   /** clusters that are in it */
-  readonly told: number
+  readonly counted: number
   /** of these: those whose number is what the last round read */
   readonly current: number
   /** by the collectors' clocks */
@@ -16,8 +16,8 @@ export interface Basis {
 
 /** Some of it is of the past: all, or a part. */
 export type Past = 'none' | 'partly' | 'all'
-export const pastOf = ({ told, current }: Pick<Basis, 'told' | 'current'>): Past =>
-  current === told ? 'none' : current === 0 ? 'all' : 'partly'
+export const pastOf = ({ counted, current }: Pick<Basis, 'counted' | 'current'>): Past =>
+  current === counted ? 'none' : current === 0 ? 'all' : 'partly'
 
 /** @returns null where no cluster is in it */
 export function basisOf(
@@ -26,7 +26,7 @@ export function basisOf(
   now: number,
   tells: (cluster: ClusterView) => boolean,
 ): Basis | null {
-  let [of, told, current, oldestAt] = [0, 0, 0, Number.POSITIVE_INFINITY]
+  let [of, counted, current, oldestAt] = [0, 0, 0, Number.POSITIVE_INFINITY]
   const rowType = type === 'podSummary' || type === 'cluster' ? 'node' : type
   for (const cluster of clusters) {
     const at = readAt(cluster, type)
@@ -35,11 +35,11 @@ export function basisOf(
       continue
     }
     of++
-    told++
+    counted++
     if (isCurrent(cluster, type, now)) current++
     oldestAt = Math.min(oldestAt, at)
   }
-  return told === 0 ? null : { of, told, current, oldestAt }
+  return counted === 0 ? null : { of, counted, current, oldestAt }
 }
 
 export interface ShareSum extends Basis {
@@ -70,7 +70,7 @@ export const sumNodes = (clusters: readonly ClusterView[], now: number): ShareSu
 
 /** Pods that run of those that are not finished. */
 export const sumPods = (clusters: readonly ClusterView[], now: number): ShareSum | null =>
-  shareSum(clusters, 'podSummary', now, ({ pods }) => pods && { part: pods.running, all: pods.total - pods.succeeded })
+  shareSum(clusters, 'podSummary', now, ({ pods }) => pods && { part: pods.running, all: unfinishedPods(pods) })
 
 type Resource = 'cpuCores' | 'memoryBytes'
 

@@ -87,11 +87,12 @@ function PasswordForm({ title, first }: { title: string; first: boolean }): Reac
       // Loaded anew: nothing of whoever looked before is kept.
       () => window.location.reload(),
       (cause: unknown) => {
-        const told = problemOf(cause)
+        const refused = problemOf(cause)
         setBusy(false)
-        setProblem(told)
+        setProblem(refused)
         setWord('')
-        if (told.code === 'sign_in_throttled') setAgainAt(store.clock.now() + (told.retryAfterSeconds ?? 30) * 1000)
+        if (refused.code === 'sign_in_throttled')
+          setAgainAt(store.clock.now() + (refused.retryAfterSeconds ?? 30) * 1000)
         field.current?.focus()
       },
     )

@@ -22,12 +22,25 @@ describe('localHits', () => {
   })
 })
 
+describe('a cluster that is called as it is typed', () => {
+  it('hides those that a slip finds', () => {
+    const two = [aCluster('prod-east', 0), aCluster('prod-west', 0)].map(({ view }) => view)
+    expect(localHits(two, 'prod-west', 5).map(({ name }) => name)).toEqual(['prod-west'])
+    expect(localHits(two, 'prod-wset', 5).map(({ name }) => name)).toContain('prod-west')
+  })
+})
+
 describe('mergeHits', () => {
   it('shows a hit once, and drops what no longer fits the text', () => {
     const near = localHits(clusters, 'lab', 5)
     const node = { kind: 'node', cluster: 'lab', name: 'n1', detail: '', health: 'healthy' } as const
     expect(mergeHits(near, [...near, node], 'lab')).toHaveLength(2)
     expect(mergeHits([], [node], 'zebra')).toEqual([])
+  })
+  it('puts what has the words as typed before what a slip found', () => {
+    const hit = (name: string) => ({ kind: 'node', cluster: 'lab', name, detail: '', health: 'healthy' }) as const
+    const found = mergeHits([], [hit('workre'), hit('worker')], 'worker')
+    expect(found.map(({ name }) => name)).toEqual(['worker', 'workre'])
   })
 })
 

@@ -13,25 +13,36 @@ export function localHits(clusters: Iterable<ClusterView>, text: string, limit: 
       ? 0
       : words.every((word) => called.includes(word))
         ? 1
-        : 2
+        : words.every((word) => known.includes(word))
+          ? 2
+          : looseRank
     ranked.push({
       hit: { kind: 'cluster', cluster: name, name, detail: displayName === name ? '' : displayName, health },
       rank,
     })
   }
   ranked.sort((a, b) => a.rank - b.rank || (a.hit.name < b.hit.name ? -1 : 1))
-  return ranked.slice(0, limit).map(({ hit }) => hit)
+  const exact = ranked.filter(({ rank }) => rank < looseRank)
+  return (exact.length > 0 ? exact : ranked).slice(0, limit).map(({ hit }) => hit)
 }
 
-/** What the hub found last stays as far as it still fits, so that the list does not blink while one types. */
+/** Found by a slip only: shown where nothing is called as it is typed. */
+const looseRank = 3
+
+/**
+ * What the hub found last stays as far as it still fits, so that the list does not blink while one types. What has the words as
+ * they are typed comes before what a slip found.
+ */
 export function mergeHits(near: readonly SearchHit[], far: readonly SearchHit[], text: string): SearchHit[] {
   const words = wordsOf(text)
   const seen = new Set<string>()
-  const fitting = far.filter(({ kind, cluster, name, detail, type = '', namespace = '' }) => {
-    const known = `${kind} ${cluster} ${name} ${detail} ${type} ${namespace}`.toLowerCase()
-    return words.every((word) => known.includes(word) || isNearIn(word, known))
-  })
-  return [...near, ...fitting].filter((hit) => {
+  const known = ({ kind, cluster, name, detail, type = '', namespace = '' }: SearchHit) =>
+    `${kind} ${cluster} ${name} ${detail} ${type} ${namespace}`.toLowerCase()
+  const isExact = (hit: SearchHit) => words.every((word) => known(hit).includes(word))
+  const fitting = far.filter((hit) => words.every((word) => known(hit).includes(word) || isNearIn(word, known(hit))))
+  const exact = fitting.filter(isExact)
+  const loose = fitting.filter((hit) => !isExact(hit))
+  return [...near, ...exact, ...loose].filter((hit) => {
     const key = hitKey(hit)
     return !seen.has(key) && seen.add(key)
   })

@@ -1,3 +1,4 @@
+import guides from 'virtual:guides'
 import { IconSearch } from '@tabler/icons-react'
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useMemo, useState } from 'react'
 import { Dialog } from '../components/dialog.tsx'
@@ -5,13 +6,14 @@ import { HealthMark } from '../components/health.tsx'
 import { Name } from '../components/name.tsx'
 import { ApiProblem, type SearchHit } from '../contract.ts'
 import { useClusters, useHub } from '../live/hooks.ts'
+import { useRegistries } from '../live/use-registries.ts'
 import { clusterName, needWord } from '../model/cluster.ts'
 import { termText } from '../model/filter.ts'
-import { useRegistries } from '../pages/registries/use-registries.ts'
 import { accessPath, clusterPath, guidePath, navigate, registriesPath, typeEditorPath, typesPath } from '../router.tsx'
 import { useSession } from '../session.ts'
 import { useTypesSeen } from '../types-seen.ts'
 import { hitKey, localHits, mergeHits } from './local.ts'
+import { type Fit, fitOf } from './things.ts'
 import { viewHits } from './views.ts'
 
 interface Choice {
@@ -19,11 +21,17 @@ interface Choice {
   readonly hit?: SearchHit
   readonly title: string
   readonly detail: string
+  /** what it is: a word at the end of its line */
+  readonly kind: string
   readonly run: () => void
 }
 
-/** A type or a registry, by the key of its choice. */
-const isThing = (key: string): boolean => /^(type|registry) /.test(key)
+/** A page that is found by more than its title. */
+interface PageChoice extends Choice {
+  readonly names?: readonly string[]
+  /** there are too many of its sort to list them before anything is typed */
+  readonly isOneOfMany?: boolean
+}
 
 interface PaletteProps {
   readonly onClose: () => void
@@ -35,7 +43,7 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
   const [text, setText] = useState('')
   const [place, setPlace] = useState(0)
   const list = useId()
-  const { hits, note } = useHits(text)
+  const { hits, note, asking } = useHits(text)
   const clusters = useClusters()
   const { store } = useHub()
   const administrator = useSession()?.user?.administrator === true
@@ -55,7 +63,8 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
         detail:
           hit.kind === 'cluster'
             ? besides(hit.detail, clusters.get(hit.cluster)?.displayName)
-            : [hit.detail, `on ${nameOf(hit.cluster)}`].filter(Boolean).join(' · '),
+            : [`on ${nameOf(hit.cluster)}`, hit.detail].filter(Boolean).join(' · '),
+        kind: hit.type ?? hit.kind,
         run: go(pathOf(hit)),
       }),
     )
@@ -65,42 +74,51 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
           ? {
               key: `tab ${view.cluster} ${view.tab}`,
               title: `${nameOf(view.cluster)}: ${view.tab}`,
-              detail: 'page',
+              detail: '',
+              kind: 'page',
               run: go(clusterPath(view.cluster, view.tab)),
             }
           : {
               key: `need ${view.need}`,
               title: `${needWord[view.need]} clusters`,
               detail: view.count,
+              kind: 'filter',
               run: go(`/?q=${encodeURIComponent(termText('needs', ':', view.need))}`),
             },
     )
-    const actions: Choice[] = [
-      { key: 'fleet', title: 'Fleet', detail: 'page', run: go('/') },
+    const pages: PageChoice[] = [
+      { key: 'fleet', title: 'Fleet', detail: '', kind: 'page', run: go('/') },
       {
         key: 'needs',
         title: 'Clusters that need attention',
-        detail: 'page',
+        detail: '',
+        kind: 'page',
         run: go(`/?q=${encodeURIComponent('-needs:healthy')}`),
       },
-      { key: 'me', title: 'What may I see?', detail: 'page', run: go(accessPath('me')) },
-      { key: 'why', title: 'Why do I see this, or not?', detail: 'page', run: go(accessPath('why')) },
+      { key: 'me', title: 'What may I see?', detail: '', kind: 'page', run: go(accessPath('me')) },
+      { key: 'why', title: 'Why do I see this, or not?', detail: '', kind: 'page', run: go(accessPath('why')) },
       ...(administrator || types.length > 0
-        ? [{ key: 'types', title: 'Collected types', detail: 'page', run: go(typesPath()) }]
+        ? [{ key: 'types', title: 'Collected types', detail: '', kind: 'page', run: go(typesPath()) }]
         : []),
-      ...types.map(({ name, kind }) => ({
+      ...types.map(({ name, title, kind, names, source }) => ({
         key: `type ${name}`,
-        title: name,
-        detail: `type · ${kind}`,
+        title,
+        detail: [kind, source === null ? 'built in' : `declared by ${source}`].join(' · '),
+        kind: 'type',
+        names: [name, title, kind, ...names],
+        isOneOfMany: true,
         run: go(typesPath(name)),
       })),
       ...(administrator || (registries?.length ?? 0) > 0
-        ? [{ key: 'registries', title: 'Registries', detail: 'page', run: go(registriesPath()) }]
+        ? [{ key: 'registries', title: 'Registries', detail: '', kind: 'page', run: go(registriesPath()) }]
         : []),
       ...(registries ?? []).map(({ name, displayName }) => ({
         key: `registry ${name}`,
         title: displayName,
-        detail: `registry · ${name}`,
+        detail: displayName === name ? '' : name,
+        kind: 'registry',
+        names: [displayName, name],
+        isOneOfMany: true,
         run: go(registriesPath(name)),
       })),
       ...(administrator
@@ -108,26 +126,41 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
             {
               key: 'declare',
               title: 'Declare a type (MetricSource editor)',
-              detail: 'page',
+              detail: '',
+              kind: 'page',
               run: go(typeEditorPath()),
             },
           ]
         : []),
       ...(administrator
-        ? [{ key: 'policies', title: 'Access policies', detail: 'page', run: go(accessPath('policies')) }]
+        ? [{ key: 'policies', title: 'Access policies', detail: '', kind: 'page', run: go(accessPath('policies')) }]
         : []),
-      { key: 'guides', title: 'Guides', detail: 'page', run: go(guidePath()) },
-      { key: 'help', title: 'Help: keyboard shortcuts and guides', detail: 'action', run: onHelp },
+      { key: 'guides', title: 'Guides', detail: '', kind: 'page', run: go(guidePath()) },
+      ...guides.map(({ name, title }) => ({
+        key: `guide ${name}`,
+        title,
+        detail: '',
+        kind: 'guide',
+        isOneOfMany: true,
+        run: go(guidePath(name)),
+      })),
+      { key: 'help', title: 'Help: keyboard shortcuts and guides', detail: '', kind: 'action', run: onHelp },
     ]
-    const words = text.toLowerCase().split(/\s+/)
     const isTyped = text.trim() !== ''
-    const fitting = actions.filter(
-      ({ key, title, detail }) =>
-        // Such a thing is found by its detail too; without a word there would be nothing but those.
-        (isTyped || !isThing(key)) &&
-        words.every((word) => `${title} ${isThing(key) ? detail : ''}`.toLowerCase().includes(word)),
-    )
-    return [...views, ...found, ...fitting]
+    const fitting: Record<Fit, Choice[]> = { exact: [], start: [], part: [] }
+    for (const page of pages) {
+      const fit = fitOf({ names: page.names ?? [page.title] }, text)
+      if (fit && (isTyped || !page.isOneOfMany)) fitting[fit].push(page)
+    }
+    const isCluster = ({ hit }: Choice) => hit?.kind === 'cluster'
+    return [
+      ...fitting.exact,
+      ...views,
+      ...found.filter(isCluster),
+      ...fitting.start,
+      ...found.filter((choice) => !isCluster(choice)),
+      ...fitting.part,
+    ]
   }, [hits, text, clusters, store, administrator, types, registries, onClose, onHelp])
   const at = Math.min(place, choices.length - 1)
   const press = (event: KeyboardEvent) => {
@@ -153,8 +186,8 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
           aria-expanded="true"
           aria-controls={list}
           aria-activedescendant={choices.length > 0 ? `${list}-${at}` : undefined}
-          aria-label="Search clusters, nodes, namespaces, operators and rows of types"
-          placeholder="Clusters, nodes, namespaces, operators, rows of types…"
+          aria-label="Search clusters, nodes, namespaces, operators, types, their rows and pages"
+          placeholder="Clusters, nodes, namespaces, operators, types, their rows, pages…"
           value={text}
           spellCheck={false}
           autoComplete="off"
@@ -190,12 +223,12 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
             <span className="palette-detail">
               <Name text={choice.detail} />
             </span>
-            <span className="palette-kind">{choice.hit?.type ?? choice.hit?.kind ?? ''}</span>
+            <span className="palette-kind">{choice.kind}</span>
           </div>
         ))}
       </div>
       <p className="palette-note" role="status">
-        {note ?? (choices.length === 0 ? 'Nothing of this name is visible to you.' : '')}
+        {note ?? (choices.length > 0 ? '' : asking ? 'Searching…' : 'Nothing of this name is visible to you.')}
       </p>
     </Dialog>
   )
@@ -214,7 +247,7 @@ function pathOf({ kind, cluster, name, type = '', namespace = '' }: SearchHit): 
     case 'namespace':
       return `${clusterPath(cluster, 'deployments')}?q=${encodeURIComponent(termText('namespace', ':', name))}`
     case 'operator':
-      return `${clusterPath(cluster, 'operators')}?q=${encodeURIComponent(termText('name', '~', name.slice(name.indexOf('/') + 1)))}`
+      return `${clusterPath(cluster, 'operators')}?q=${encodeURIComponent(termText('displayName', '~', name))}`
     case 'custom':
       return `${clusterPath(cluster, 'types', type)}?row=${encodeURIComponent(namespace === '' ? name : `${namespace}/${name}`)}`
   }
@@ -222,7 +255,8 @@ function pathOf({ kind, cluster, name, type = '', namespace = '' }: SearchHit): 
 
 const pauseMs = 90
 
-function useHits(text: string): { hits: readonly SearchHit[]; note: string | null } {
+/** `asking`: the hub has not answered for this text yet. */
+function useHits(text: string): { hits: readonly SearchHit[]; note: string | null; asking: boolean } {
   const { client } = useHub()
   const clusters = useClusters()
   const near = useMemo(() => localHits(clusters.values(), text, 6), [clusters, text])
@@ -253,5 +287,6 @@ function useHits(text: string): { hits: readonly SearchHit[]; note: string | nul
   return {
     hits: useMemo(() => mergeHits(near, asked === '' ? [] : far.hits, asked), [near, far, asked]),
     note: far.text === asked ? far.note : null,
+    asking: far.text !== asked,
   }
 }

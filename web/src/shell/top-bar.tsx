@@ -108,47 +108,62 @@ function Pages({ route }: { route: Route }): ReactNode {
   )
 }
 
+interface Crumb {
+  readonly word: ReactNode
+  /** where it leads; absent: nowhere. The last one is where you are */
+  readonly to?: string
+}
+
+const fleet: Crumb = { word: 'Fleet', to: '/' }
+
+function crumbsOf(route: Route): readonly Crumb[] {
+  const under = (word: string, to: string, name: string | null): readonly Crumb[] => [
+    fleet,
+    { word, to },
+    ...(name === null ? [] : [{ word: <Name text={name} /> }]),
+  ]
+  switch (route.page) {
+    case 'access':
+      return [fleet, { word: 'Access' }, ...under(accessWord[route.tab], accessPath(route.tab), route.policy).slice(1)]
+    case 'guide':
+      return under('Guides', guidePath(), route.name)
+    case 'types':
+      return under('Types', typesPath(), route.type)
+    case 'type-editor':
+      return under('Types', typesPath(), route.isNew ? 'new' : 'edit')
+    case 'registries':
+      return under('Registries', registriesPath(), route.name)
+    case 'cluster':
+      return clusterCrumbs(route)
+    default:
+      return [fleet]
+  }
+}
+
+function clusterCrumbs({ name, tab, node, type }: Extract<Route, { page: 'cluster' }>): readonly Crumb[] {
+  const item = node ?? type
+  return [
+    fleet,
+    { word: <ClusterName name={name} />, to: clusterPath(name) },
+    ...(tab === 'overview' ? [] : [{ word: item === null ? tab.replace('-', ' ') : tab, to: clusterPath(name, tab) }]),
+    ...(item === null ? [] : [{ word: <Name text={item} /> }]),
+  ]
+}
+
 function Breadcrumbs({ route }: { route: Route }): ReactNode {
-  const name = route.page === 'cluster' ? route.name : ''
-  if (route.page === 'access') return <AccessCrumbs tab={route.tab} policy={route.policy} />
-  if (route.page === 'guide') return <GuideCrumbs name={route.name} />
-  if (route.page === 'types') return <TypeCrumbs last={route.type} />
-  if (route.page === 'registries') return <RegistryCrumbs name={route.name} />
-  if (route.page === 'type-editor') return <TypeCrumbs last={route.isNew ? 'new' : 'edit'} />
-  if (route.page !== 'cluster')
-    return (
-      <nav className="crumbs" aria-label="Where you are">
-        <ol>
-          <li aria-current="page">Fleet</li>
-        </ol>
-      </nav>
-    )
-  const item = route.node ?? route.type
+  const crumbs = crumbsOf(route)
   return (
     <nav className="crumbs" aria-label="Where you are">
       <ol>
-        <li>
-          <Link to="/">Fleet</Link>
-        </li>
-        <li {...(route.tab === 'overview' && { 'aria-current': 'page' as const })}>
-          {route.tab === 'overview' ? (
-            <ClusterName name={name} />
-          ) : (
-            <Link to={clusterPath(name)}>
-              <ClusterName name={name} />
-            </Link>
-          )}
-        </li>
-        {route.tab !== 'overview' && (
-          <li {...(item === null && { 'aria-current': 'page' as const })}>
-            {item === null ? route.tab.replace('-', ' ') : <Link to={clusterPath(name, route.tab)}>{route.tab}</Link>}
-          </li>
-        )}
-        {item !== null && (
-          <li aria-current="page">
-            <Name text={item} />
-          </li>
-        )}
+        {crumbs.map(({ word, to }, place) => {
+          const isLast = place === crumbs.length - 1
+          return (
+            // biome-ignore lint/suspicious/noArrayIndexKey: the place of a crumb is what it is
+            <li key={place} {...(isLast && { 'aria-current': 'page' as const })}>
+              {isLast || to === undefined ? <span>{word}</span> : <Link to={to}>{word}</Link>}
+            </li>
+          )
+        })}
       </ol>
     </nav>
   )
@@ -160,87 +175,6 @@ export const accessWord: Readonly<Record<AccessTab, string>> = {
   try: 'Try a change',
   me: 'My access',
   why: 'Why?',
-}
-
-function AccessCrumbs({ tab, policy }: { tab: AccessTab; policy: string | null }): ReactNode {
-  return (
-    <nav className="crumbs" aria-label="Where you are">
-      <ol>
-        <li>
-          <Link to="/">Fleet</Link>
-        </li>
-        <li>Access</li>
-        <li {...(policy === null && { 'aria-current': 'page' as const })}>
-          {policy === null ? accessWord[tab] : <Link to={accessPath(tab)}>{accessWord[tab]}</Link>}
-        </li>
-        {policy !== null && (
-          <li aria-current="page">
-            <Name text={policy} />
-          </li>
-        )}
-      </ol>
-    </nav>
-  )
-}
-
-function TypeCrumbs({ last }: { last: string | null }): ReactNode {
-  return (
-    <nav className="crumbs" aria-label="Where you are">
-      <ol>
-        <li>
-          <Link to="/">Fleet</Link>
-        </li>
-        <li {...(last === null && { 'aria-current': 'page' as const })}>
-          {last === null ? 'Types' : <Link to={typesPath()}>Types</Link>}
-        </li>
-        {last !== null && (
-          <li aria-current="page">
-            <Name text={last} />
-          </li>
-        )}
-      </ol>
-    </nav>
-  )
-}
-
-function GuideCrumbs({ name }: { name: string | null }): ReactNode {
-  return (
-    <nav className="crumbs" aria-label="Where you are">
-      <ol>
-        <li>
-          <Link to="/">Fleet</Link>
-        </li>
-        <li {...(name === null && { 'aria-current': 'page' as const })}>
-          {name === null ? 'Guides' : <Link to={guidePath()}>Guides</Link>}
-        </li>
-        {name !== null && (
-          <li aria-current="page">
-            <Name text={name} />
-          </li>
-        )}
-      </ol>
-    </nav>
-  )
-}
-
-function RegistryCrumbs({ name }: { name: string | null }): ReactNode {
-  return (
-    <nav className="crumbs" aria-label="Where you are">
-      <ol>
-        <li>
-          <Link to="/">Fleet</Link>
-        </li>
-        <li {...(name === null && { 'aria-current': 'page' as const })}>
-          {name === null ? 'Registries' : <Link to={registriesPath()}>Registries</Link>}
-        </li>
-        {name !== null && (
-          <li aria-current="page">
-            <Name text={name} />
-          </li>
-        )}
-      </ol>
-    </nav>
-  )
 }
 
 function UserMenu(): ReactNode {

@@ -3,10 +3,10 @@ import { InProcessEventBus } from '#events'
 import {
   type ClusterName,
   type ClusterState,
-  type CustomError,
-  type CustomState,
   type FieldReport,
   parseClusterName,
+  type RowsError,
+  type RowsState,
   type SourceId,
   Table,
 } from '#model'
@@ -15,13 +15,13 @@ import type { Availability } from '#state'
 import type { SourceRemover } from '../reconciler.ts'
 
 /** What a cluster told of a source, with what matters to a test. */
-export interface Told {
+export interface ReportedSource {
   readonly rows?: number
   readonly hash?: string
-  readonly outcome?: CustomState['outcome']
+  readonly outcome?: RowsState['outcome']
   readonly code?: string
   readonly message?: string
-  readonly errors?: readonly CustomError[]
+  readonly errors?: readonly RowsError[]
   readonly truncated?: boolean
   readonly reports?: readonly FieldReport[]
   readonly durationMs?: number
@@ -66,9 +66,9 @@ export class TestFleet implements SourceRemover {
   }
 
   /** The cluster was read for the source: as `catalog` has it, where no hash is given. */
-  async tell(name: string, id: SourceId, told: Told, catalog?: SourceCatalog): Promise<void> {
-    const hash = told.hash ?? catalog?.source(id)?.hash ?? ''
-    this.#set(name, id, aCustomState(id, { ...told, hash }))
+  async tell(name: string, id: SourceId, reported: ReportedSource, catalog?: SourceCatalog): Promise<void> {
+    const hash = reported.hash ?? catalog?.source(id)?.hash ?? ''
+    this.#set(name, id, aRowsState(id, { ...reported, hash }))
     const cluster = parseClusterName(name)
     await this.events.publish([{ kind: 'custom', cluster, source: id, rows: true, op: 'put', at: Date.now() }])
   }
@@ -83,20 +83,20 @@ export class TestFleet implements SourceRemover {
 
   /** clusters that know something of the source */
   holders(id: SourceId): readonly string[] {
-    return this.#now().flatMap(({ name, custom }) => (custom.has(id) ? [name] : []))
+    return this.#now().flatMap(({ name, tables }) => (tables.has(id) ? [name] : []))
   }
 
-  #set(name: string, id: SourceId, state: CustomState | undefined): void {
+  #set(name: string, id: SourceId, state: RowsState | undefined): void {
     const cluster = this.#clusters.get(name)
     if (!cluster) throw new Error(`no cluster ${name}`)
-    const custom = new Map(cluster.custom)
-    if (state) custom.set(id, state)
-    else custom.delete(id)
-    this.#clusters.set(name, { ...cluster, custom, version: cluster.version + 1 })
+    const tables = new Map(cluster.tables)
+    if (state) tables.set(id, state)
+    else tables.delete(id)
+    this.#clusters.set(name, { ...cluster, tables, version: cluster.version + 1 })
   }
 }
 
-export function aCluster(name: string, custom: ReadonlyMap<SourceId, CustomState> = new Map()): ClusterState {
+export function aCluster(name: string, tables: ReadonlyMap<SourceId, RowsState> = new Map()): ClusterState {
   return {
     name: parseClusterName(name),
     connection: null,
@@ -106,16 +106,16 @@ export function aCluster(name: string, custom: ReadonlyMap<SourceId, CustomState
     source: 'pull',
     agent: null,
     parts: {},
-    custom,
+    tables,
     heartbeats: [],
     events: [],
     version: 1,
   }
 }
 
-export function aCustomState(source: SourceId, told: Told): CustomState {
-  const { rows = 0, hash = '', outcome = 'complete', code = '', message = '', errors = [], at = Date.now() } = told
-  const { truncated = false, reports = [], durationMs = 100 } = told
+export function aRowsState(source: SourceId, reported: ReportedSource): RowsState {
+  const { rows = 0, hash = '', outcome = 'complete', code = '', message = '', errors = [], at = Date.now() } = reported
+  const { truncated = false, reports = [], durationMs = 100 } = reported
   const names = Array.from({ length: rows }, (_, i) => `row-${i}`)
   return {
     source,

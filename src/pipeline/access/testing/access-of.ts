@@ -37,8 +37,8 @@ export function accessOf(policies: readonly PolicyObject[], options: AccessOfOpt
   return {
     source,
     set,
-    sight: (principal, signal) => access.sight(principal, signal),
-    sightNow: (principal) => access.sightNow(principal),
+    viewOf: (principal, signal) => access.viewOf(principal, signal),
+    viewNow: (principal) => access.viewNow(principal),
     explain: (principal, question) => access.explain(principal, question),
     policiesOf: (principal) => access.policiesOf(principal),
     policies: () => access.policies(),

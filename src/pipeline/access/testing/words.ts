@@ -108,7 +108,7 @@ export function cluster(name: string, rows: Rows = {}, labels: Readonly<Record<s
         code: '',
         message: '',
         attemptedAt: 0,
-        freshness: null,
+        freshness: { observedAt: 0, receivedAt: 0, source: 'pull' },
         items: new Map(items.map((item) => [item.name, item])),
       },
     ]),
@@ -131,7 +131,7 @@ export function cluster(name: string, rows: Rows = {}, labels: Readonly<Record<s
     agent: null,
     source: 'pull',
     parts: parts as ClusterState['parts'], // made of rows under the key of their type
-    custom: new Map(),
+    tables: new Map(),
     heartbeats: [],
     events: [],
     version: 1,

@@ -17,12 +17,14 @@ await Agent.open({
   collectors: [
     {
       ...counting,
-      async collect(context, signal) {
-        const collected = await counting.collect(context, signal)
-        if ('absent' in collected) return collected
-        const read = collected.namespace
-        if (!read || 'refused' in read) return collected
-        return { namespace: read.map((one) => ({ ...one, labels: { ...one.labels, run } })) }
+      open(context) {
+        const { take, parts } = counting.open(context)
+        const marked = (collected: ReturnType<typeof parts>) => {
+          const read = 'namespace' in collected ? collected.namespace : undefined
+          if (!read || 'refused' in read) return collected
+          return { namespace: read.map((one) => ({ ...one, labels: { ...one.labels, run } })) }
+        }
+        return { take, parts: (now) => marked(parts(now)) }
       },
     },
   ],

@@ -60,6 +60,8 @@ export class MemoryHub implements Transport {
   /** batches that came again after they were acknowledged */
   repeats = 0
   streams = 0
+  /** the newest batch that was taken live */
+  #live = 0
   origin = ''
   readonly originalIds: string[] = []
   readonly requests: ConnectRequest[] = []
@@ -151,7 +153,8 @@ export class MemoryHub implements Transport {
       link.deliver(encodeResponse(said))
       return
     }
-    const view = base > 0 ? link.views.get(base) : undefined
+    // A difference is to the newest that was taken live, and to nothing else.
+    const view = base > 0 && base === this.#live ? link.views.get(base) : undefined
     if (said === 'resync' || (base > 0 && !view)) {
       // As a hub does: the next must be complete, and this one was refused.
       const received = [{ first: sequence, last: sequence }]
@@ -174,6 +177,7 @@ export class MemoryHub implements Transport {
     if (!backfill) {
       for (const older of link.views.keys()) if (older < base) link.views.delete(older)
       link.views.set(sequence, decoded.view)
+      this.#live = Math.max(this.#live, sequence)
     }
     if (inRanges(this.received, sequence)) this.repeats++
     else {

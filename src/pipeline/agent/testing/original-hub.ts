@@ -28,7 +28,7 @@ const { root } = protobuf.parse(`
 const Request = root.lookupType('ConnectRequest')
 const Response = root.lookupType('ConnectResponse')
 
-export interface ToldCollection {
+export interface ReceivedCollection {
   readonly count: number
   /** by id */
   readonly values: Readonly<Record<string, unknown>>
@@ -56,7 +56,7 @@ export class OriginalHub implements AsyncDisposable {
   /** batches without custom resources */
   rounds = 0
   /** the newest of each source */
-  readonly collections = new Map<string, ToldCollection>()
+  readonly collections = new Map<string, ReceivedCollection>()
 
   private constructor(server: Server, port: number) {
     this.#server = server

@@ -15,16 +15,17 @@ export function countingCollector(onCollect: (count: number) => void = () => und
     types: ['namespace'],
     reads: [],
     critical: false,
-    everyMs: 0,
-    async collect() {
-      onCollect(++count)
-      const items: NamespaceSnapshot[] = Array.from({ length: size }, (_, i) => ({
-        name: `ns-${i}`,
-        phase: 'Active',
-        createdAt: 1_700_000_000_000,
-        labels: { count: i === 0 ? String(count) : 'same' },
-      }))
-      return { namespace: items }
-    },
+    open: () => ({ take: () => true, parts }),
+  }
+
+  function parts() {
+    onCollect(++count)
+    const items: NamespaceSnapshot[] = Array.from({ length: size }, (_, i) => ({
+      name: `ns-${i}`,
+      phase: 'Active',
+      createdAt: 1_700_000_000_000,
+      labels: { count: i === 0 ? String(count) : 'same' },
+    }))
+    return { namespace: items }
   }
 }

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import {
   type Access,
+  type AccessView,
   asPrincipal,
   type Comparison,
   compareAccess,
@@ -12,7 +13,6 @@ import {
   type Question,
   readStoredPolicy,
   type Semantics,
-  type Sight,
   type StoredPolicy,
   subjectsOf,
   surveyPolicies,
@@ -29,10 +29,10 @@ import {
   viewAs,
 } from '#http'
 import type { Identity } from '#identity'
-import type { ClusterState, CustomRow } from '#model'
+import type { ClusterState, TableRow } from '#model'
 import { acceptJson, bodyOf } from '../body.ts'
 import { RefusedError } from '../problem.ts'
-import { type Parts, principalOf, route, sightOf, visibleCluster } from '../route.ts'
+import { accessViewOf, type Parts, principalOf, route, visibleCluster } from '../route.ts'
 import type { VisibleType, VisibleTypes } from '../visible-types.ts'
 import { signedIn } from './session.ts'
 
@@ -52,7 +52,7 @@ export function accessRoutes(
   const { access, state } = parts
 
   route(app, parts, authExplain, async ({ request, query }) => {
-    const asker = sightOf(request)
+    const asker = accessViewOf(request)
     const groups = query.groups
       ?.split(',')
       .map((group) => group.trim())
@@ -84,9 +84,13 @@ export function accessRoutes(
     route(bodies, parts, accessOf, async ({ request }) => {
       const subject = bodyOf(accessOf, request)
       note(request, subject.username, subject.groups)
-      const sight = await access.sight(asPrincipal(subject))
+      const accessView = await access.viewOf(asPrincipal(subject))
       return {
-        fresh: { subject, items: seen(sight, sightOf(request), state.clusters()), generation: sight.generation },
+        fresh: {
+          subject,
+          items: seen(accessView, accessViewOf(request), state.clusters()),
+          generation: accessView.generation,
+        },
       }
     })
 
@@ -111,8 +115,8 @@ export function accessRoutes(
         after.set(key, readStoredPolicy(key, JSON.stringify(document)))
       }
       const sets: Sets = { before, after: [...after.values()], given: subjects.map(asPrincipal) }
-      const told = findings.map(({ policy, finding }) => ({ policy, ...finding }))
-      return { fresh: { findings: told, ...(await preview(parts, sets)) } }
+      const shownFindings = findings.map(({ policy, finding }) => ({ policy, ...finding }))
+      return { fresh: { findings: shownFindings, ...(await preview(parts, sets)) } }
     })
   })
 }
@@ -130,7 +134,7 @@ async function explained(
   principal: Principal,
   cluster: ClusterState,
   { action = 'view', type, name, namespace }: ItemQuestion,
-  asker: Sight,
+  asker: AccessView,
 ): Promise<Explanation> {
   const [kind] = types.ofType(type ?? '')
   const resource = kind && types.standard(kind)
@@ -165,8 +169,12 @@ async function explained(
 
 const maxPlaces = 100
 
-function labelsOfNamespace(sight: Sight, cluster: ClusterState, name: string): Pick<Question, 'namespaceLabels'> {
-  const namespace = sight.visible(cluster, 'namespace').find((one) => one.name === name)
+function labelsOfNamespace(
+  accessView: AccessView,
+  cluster: ClusterState,
+  name: string,
+): Pick<Question, 'namespaceLabels'> {
+  const namespace = accessView.visible(cluster, 'namespace').find((one) => one.name === name)
   return namespace ? { namespaceLabels: namespace.labels } : {}
 }
 
@@ -177,18 +185,20 @@ interface KnownItem {
 }
 
 /** Through the asker's eyes: what is hidden from them is as unknown here as what is not there. */
-function itemOf(sight: Sight, cluster: ClusterState, type: string, name: string): KnownItem | undefined {
+function itemOf(accessView: AccessView, cluster: ClusterState, type: string, name: string): KnownItem | undefined {
   switch (type) {
     case 'nodes': {
-      const node = sight.visible(cluster, 'node').find((one) => one.name === name)
+      const node = accessView.visible(cluster, 'node').find((one) => one.name === name)
       return { namespaces: [], ...(node && { labels: node.labels }) }
     }
     case 'namespaces': {
-      const namespace = sight.visible(cluster, 'namespace').find((one) => one.name === name)
+      const namespace = accessView.visible(cluster, 'namespace').find((one) => one.name === name)
       return { namespaces: [], ...(namespace && { labels: namespace.labels }) }
     }
     case 'operators': {
-      const operator = sight.visible(cluster, 'operator').find((one) => one.name === name || one.displayName === name)
+      const operator = accessView
+        .visible(cluster, 'operator')
+        .find((one) => one.name === name || one.displayName === name)
       return { namespaces: operator?.availableInNamespaces ?? [] }
     }
     default:
@@ -199,20 +209,20 @@ function itemOf(sight: Sight, cluster: ClusterState, type: string, name: string)
 /** A row of a type that a MetricSource collects, or of a kind that is compiled in; of several of this name, in several namespaces, the first. */
 function customItem(
   types: VisibleTypes,
-  sight: Sight,
+  accessView: AccessView,
   cluster: ClusterState,
   typeName: string,
   name: string,
   namespace: string | undefined,
 ): KnownItem {
   const [source] = types.ofType(typeName)
-  const type = source && types.on(sight, cluster, source)
+  const type = source && types.on(accessView, cluster, source)
   const row = type && rowNamed(type, name, namespace)
   if (!row) return { namespaces: [] }
   return { namespaces: row.namespace === '' ? [] : [row.namespace], labels: row.labels, fields: row.values }
 }
 
-function rowNamed(type: VisibleType, name: string, namespace: string | undefined): CustomRow | undefined {
+function rowNamed(type: VisibleType, name: string, namespace: string | undefined): TableRow | undefined {
   const { rows, source } = type
   for (let place = 0; place < rows.size; place++) {
     const key = rows.nameAt(place)
@@ -273,8 +283,8 @@ async function preview({ access, state }: Parts, { before, after, given }: Sets)
   for (const principal of asked.slice(0, maxSubjects)) {
     if (changes.length >= maxChanges || performance.now() - began > maxPreviewMs) break
     await setImmediate() // others are answered meanwhile
-    const was = await wasIn.sight(principal)
-    const wouldBe = await wouldBeIn.sight(principal)
+    const was = await wasIn.viewOf(principal)
+    const wouldBe = await wouldBeIn.viewOf(principal)
     const key = JSON.stringify([was.fingerprint, wouldBe.fingerprint])
     const comparison = comparisons.get(key) ?? compareAccess(was, wouldBe, clusters)
     comparisons.set(key, comparison)
@@ -294,11 +304,11 @@ const subjectView = ({ username, email, groups }: Principal): SubjectView => ({
 })
 
 /** Beside what there is, which the administrator sees. */
-function seen(sight: Sight, all: Sight, clusters: readonly ClusterState[]) {
+function seen(accessView: AccessView, all: AccessView, clusters: readonly ClusterState[]) {
   return clusters.map((cluster) => {
-    const { level, permissions, decidedBy, filters } = sight.permissions(cluster)
+    const { level, permissions, decidedBy, filters } = accessView.permissions(cluster)
     const there = countsOf(all, cluster)
-    const counts = Object.entries(countsOf(sight, cluster)).map(([type, shown]) => [
+    const counts = Object.entries(countsOf(accessView, cluster)).map(([type, shown]) => [
       type,
       { shown, of: there[type] ?? 0 },
     ])

@@ -1,17 +1,17 @@
 import { Compile } from 'typebox/compile'
 import { describe, expect, it } from 'vitest'
-import { type FleetPageView, listFleetRows } from '#http'
-import type { CustomRow } from '#model'
-import { resources } from '#resources'
+import { type FleetPageView, listFleetRows, type TypeView } from '#http'
+import { minutes, type TableRow } from '#model'
+import { resourceOf } from '#resources'
 import { get } from '../test/ask.ts'
 import { allow, only, within } from '../test/policies.ts'
-import { aRow, aSource, seenBy, ToldCatalog } from '../test/sources.ts'
-import { aNode, aWorld, complete, proxy, type World } from '../test/world.ts'
+import { aRow, aSource, GivenCatalog, seenBy } from '../test/sources.ts'
+import { aNode, aWorld, complete, proxy, start, type World } from '../test/world.ts'
 
-const [pods, workloads, , services] = resources
+const [pods, workloads, services] = ['pods', 'workloads', 'services'].map(resourceOf)
 if (!pods || !workloads || !services) throw new Error('these kinds are compiled in')
 
-const aPod = (namespace: string, name: string, values: CustomRow['values'] = {}, labels = {}) =>
+const aPod = (namespace: string, name: string, values: TableRow['values'] = {}, labels = {}) =>
   aRow(namespace, name, { status: 'Running', restarts: 0, oomKills: 0, node: 'n1', ...values }, labels)
 
 /** ann sees everything, bob what stands in shop, cid one node, and dora nothing of pods. */
@@ -23,7 +23,7 @@ const policies = [
 ]
 
 async function aFleet(...declared: ReturnType<typeof aSource>[]): Promise<World> {
-  const world = await aWorld({ identity: proxy, policies }, { catalog: new ToldCatalog(...declared) })
+  const world = await aWorld({ identity: proxy, policies }, { catalog: new GivenCatalog(...declared) })
   for (const name of ['east', 'west']) {
     await world.connect(name)
     await world.batch(name, [
@@ -136,6 +136,19 @@ describe('rows of a kind over all clusters', () => {
     expect((await page(world, 'ann', 'workloads?where=name%3Dweb')).total).toBe(2)
   })
 
+  it('are chosen by parts of a text, by one of several, and by what they are not', async () => {
+    await using world = await aFleet()
+    const asked = async (...conditions: string[]) =>
+      where(await page(world, 'admin', `pods?${conditions.map((one) => `where=${encodeURIComponent(one)}`).join('&')}`))
+    expect(await asked('status~crash')).toEqual(['west:shop/cart'])
+    expect(await asked('status!~crash')).not.toContain('west:shop/cart')
+    expect(await asked('status=CrashLoopBackOff||status=Nothing')).toEqual(['west:shop/cart'])
+    expect(await asked('*!~crash')).not.toContain('west:shop/cart')
+    const nodes = await page(world, 'admin', 'nodes?where=version%3Ev1.9')
+    expect(nodes.items.length).toBe((await page(world, 'admin', 'nodes?where=version~v1.31')).items.length)
+    expect(await asked('restarts>=0')).toEqual(await asked())
+  })
+
   it('keep another address where a MetricSource has their name', async () => {
     const declared = aSource('services')
     await using world = await aFleet(declared)
@@ -145,10 +158,48 @@ describe('rows of a kind over all clusters', () => {
     const { body } = await get(world, '/api/v2/types', { as: 'admin' })
     expect((body.items as { type: string }[]).map(({ type }) => type)).toEqual([
       'core/services',
+      'namespaces',
+      'nodes',
       'pods',
       'services',
       'workloads',
     ])
+  })
+
+  it.each(['pod', 'po', 'PO', 'Pods'])('are found by what people call them as well: %s', async (word) => {
+    await using world = await aFleet()
+    expect(where(await page(world, 'ann', word))).toEqual(where(await page(world, 'ann', 'pods')))
+    expect((await get(world, `/api/v2/types/${word}`, { as: 'ann' })).body.type).toBe('pods')
+    const rows = await get(world, `/api/v2/clusters/west/types/${word}?format=json`, { as: 'ann' })
+    expect((rows.body.items as { id: string }[]).map(({ id }) => id)).toEqual(['shop/cart', 'bank/vault'])
+    for (const path of [`rows/${word}`, `types/${word}`, `clusters/west/types/${word}`])
+      expect((await get(world, `/api/v2/${path}`, { as: 'dora' })).status, path).toBe(404)
+  })
+
+  it('leave a short name to the MetricSource that has it, where it may be seen', async () => {
+    const declared = aSource('svc')
+    await using world = await aFleet(declared)
+    world.collected('west', seenBy(declared, [aRow('shop', 'declared', { size: 1 })]))
+    const meant = async (as: string, word: string) => (await get(world, `/api/v2/types/${word}`, { as })).body.type
+    expect([await meant('admin', 'svc'), await meant('admin', 'service')]).toEqual(['svc', 'services'])
+    expect([await meant('admin', 'SVC'), await meant('bob', 'svc')]).toEqual(['svc', 'services'])
+  })
+
+  it('are of the past when three of their own reads were missed: operators are not read in every round', async () => {
+    await using world = await aFleet()
+    await world.connect('west', { operatorScanIntervalMs: minutes(5) })
+    await world.batch('west', [complete('node', [aNode('n1')]), complete('operator', [])], { sequence: 2 })
+    const told = async (type: string) => {
+      const { body } = await get(world, `/api/v2/types?cluster=west`, { as: 'admin' })
+      const { items } = body as unknown as { items: TypeView[] }
+      const view = items.find((one) => one.type === type)
+      return [view?.sources[0]?.intervalMs, view?.clusters[0]?.stale]
+    }
+    world.clock.at = start + minutes(4)
+    expect(await told('nodes')).toEqual([30_000, true])
+    expect(await told('operators')).toEqual([minutes(5), false])
+    world.clock.at = start + minutes(16)
+    expect(await told('operators')).toEqual([minutes(5), true])
   })
 
   it('are no custom types of the documented routes', async () => {

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify'
 import type { HistoryStore } from '#history'
-import type { RouteContract } from '#http'
 import { getHistory, typeHistory, v1ClusterHistory, v1NodeHistory } from '#http'
 import type { AggregationInfo } from '#metricsource'
 import { type MetricScope, seconds } from '#model'
@@ -21,7 +20,7 @@ import {
   seenMetrics,
 } from '../history.ts'
 import { nodeNotFound, RefusedError } from '../problem.ts'
-import { type Answer, type Call, type Parts, route, sendBody, sightOf, visibleCluster } from '../route.ts'
+import { type Answer, type AnyCall, accessViewOf, type Parts, route, sendBody, visibleCluster } from '../route.ts'
 import { byText, type VisibleCluster } from '../views.ts'
 import type { VisibleType } from '../visible-types.ts'
 import { requireHistory, requireWhole, requireWholeType } from '../whole.ts'
@@ -41,16 +40,16 @@ interface Asked extends WindowQuery {
 export function historyRoutes(app: FastifyInstance, parts: Parts, history: HistoryStore | undefined): void {
   const bodies = new HistoryBodies()
 
-  async function answer<C extends RouteContract>(
-    { request, reply, now }: Pick<Call<C>, 'request' | 'reply' | 'now'>,
+  async function answer(
+    { request, reply, now }: Pick<AnyCall, 'request' | 'reply' | 'now'>,
     query: Asked,
     name: string,
     scope: HistoryScope,
     keysOf: (cluster: VisibleCluster) => readonly string[],
   ): Promise<Answer> {
     const names = requireMetric(query.metric)
-    const sight = sightOf(request)
-    const cluster = visibleCluster(parts, sight, name)
+    const accessView = accessViewOf(request)
+    const cluster = visibleCluster(parts, accessView, name)
     const keys = keysOf(cluster)
     requireHistory(cluster)
     const store = openStore(history)
@@ -71,13 +70,13 @@ export function historyRoutes(app: FastifyInstance, parts: Parts, history: Histo
 
   /** The kept answer, or the store's. */
   async function send(
-    { request, reply, now }: Pick<Call<RouteContract>, 'request' | 'reply' | 'now'>,
+    { request, reply, now }: Pick<AnyCall, 'request' | 'reply' | 'now'>,
     query: Asked,
     store: HistoryStore,
     question: HistoryQuestion,
   ): Promise<Answer> {
     const { cluster, scope, metrics, keys, window, intervalMs } = question
-    const { fingerprint, validUntil } = sightOf(request)
+    const { fingerprint, validUntil } = accessViewOf(request)
     const csv = wantsCsv(request, query.format)
     // While its past is being filled or repaired, no answer from before is given again.
     const late = store.lateRecords?.(cluster)
@@ -107,9 +106,16 @@ export function historyRoutes(app: FastifyInstance, parts: Parts, history: Histo
 
   route(app, parts, typeHistory, ({ request, reply, params, query, now }) => {
     const names = requireMetric(query.metric)
-    const sight = sightOf(request)
-    const cluster = visibleCluster(parts, sight, params.name)
-    const type = visibleType(parts, sight, cluster.state, parts.types.ofType(params.type), params.type, query.source)
+    const accessView = accessViewOf(request)
+    const cluster = visibleCluster(parts, accessView, params.name)
+    const type = visibleType(
+      parts,
+      accessView,
+      cluster.state,
+      parts.types.meant(params.type, accessView, [cluster.state]),
+      params.type,
+      query.source,
+    )
     requireHistory(cluster)
     requireWholeType(type)
     const store = openStore(history)

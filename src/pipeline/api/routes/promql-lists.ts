@@ -1,15 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import {
+  byForm,
   promQlBuildInfo,
   promQlExemplars,
-  promQlExemplarsForm,
   promQlLabels,
-  promQlLabelsForm,
   promQlLabelValues,
   promQlMetadata,
   promQlRules,
   promQlSeries,
-  promQlSeriesForm,
 } from '#http'
 import { metricPrefix, metricsCatalogue } from '#model'
 import { RefusedError } from '../problem.ts'
@@ -18,7 +16,7 @@ import { success, within } from '../promql-answer.ts'
 import type { PromQlBackend } from '../promql-backend.ts'
 import { all, first, inSeconds, limitOf, type Parameters, required, timeOf } from '../promql-form.ts'
 import { listedAggregations, promQlScope, wholeOf } from '../promql-rights.ts'
-import { type Answer, type Parts, route, sightOf } from '../route.ts'
+import { type Answer, accessViewOf, type Parts, route } from '../route.ts'
 import { byText } from '../views.ts'
 
 const maxSelectors = 32
@@ -49,7 +47,7 @@ export function promQlLists(
         `match[] is given ${selectors.length} times, more than ${maxSelectors}`,
       )
     const { seen, clusters, rightsOf } = promQlScope(parts, request)
-    const listed = listedAggregations(parts, sightOf(request), seen)
+    const listed = listedAggregations(parts, accessViewOf(request), seen)
     const narrowed = selectors.flatMap((selector) => narrowSelector(selector, clusters, rightsOf, listed))
     const [start, end] = [timeOf(given, 'start') || earliestMs, timeOf(given, 'end') ?? now]
     if (end < start) throw new RefusedError('invalid_parameter', 'end is before start')
@@ -83,11 +81,11 @@ export function promQlLists(
   }
 
   route(app, parts, promQlSeries, ({ request, query, now }) => series(request, query, now))
-  route(forms, parts, promQlSeriesForm, ({ request, now }) => series(request, formOf(request), now))
+  route(forms, parts, byForm(promQlSeries), ({ request, now }) => series(request, formOf(request), now))
   route(app, parts, promQlLabels, ({ request, query, now }) =>
     list('labels', { request, given: query, now }, selectorsOf(query)),
   )
-  route(forms, parts, promQlLabelsForm, ({ request, now }) => {
+  route(forms, parts, byForm(promQlLabels), ({ request, now }) => {
     const given = formOf(request)
     return list('labels', { request, given, now }, selectorsOf(given))
   })
@@ -97,7 +95,7 @@ export function promQlLists(
     return list(`label/${params.label}/values`, { request, given: query, now }, selectorsOf(query))
   })
   route(app, parts, promQlExemplars, ({ request, query }) => exemplars(request, query))
-  route(forms, parts, promQlExemplarsForm, ({ request }) => exemplars(request, formOf(request)))
+  route(forms, parts, byForm(promQlExemplars), ({ request }) => exemplars(request, formOf(request)))
   route(app, parts, promQlMetadata, ({ request, query }) => {
     backend.require()
     const wanted = first(query, 'metric')
@@ -129,8 +127,8 @@ const buildInfo = {
 type Metadata = readonly { readonly type: 'gauge'; readonly help: string; readonly unit: string }[]
 
 function metadata(parts: Parts, request: FastifyRequest): readonly (readonly [name: string, facts: Metadata])[] {
-  const sight = sightOf(request)
-  const declared = listedAggregations(parts, sight, wholeOf(parts, sight)).flatMap(({ source, names }) =>
+  const accessView = accessViewOf(request)
+  const declared = listedAggregations(parts, accessView, wholeOf(parts, accessView)).flatMap(({ source, names }) =>
     names.map((name) => [name, source] as const),
   )
   const custom = new Map<string, string[]>()

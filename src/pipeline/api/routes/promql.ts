@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { HistoryStore } from '#history'
-import { promQlQuery, promQlQueryForm, promQlRange, promQlRangeForm } from '#http'
+import { byForm, promQlQuery, promQlRange } from '#http'
 import { type Cors, requireSameSite } from '../gate.ts'
 import { RefusedError } from '../problem.ts'
 import { narrowQuery, type ResultType, resultTypeOf, textOf } from '../promql.ts'
@@ -61,8 +61,8 @@ export function promQlRoutes(
       requireSameSite(request, cors)
       return formOf(request.query, request.body)
     }
-    route(forms, parts, promQlQueryForm, ({ request, now }) => instant(request, formOfSite(request), now))
-    route(forms, parts, promQlRangeForm, ({ request }) => range(request, formOfSite(request)))
+    route(forms, parts, byForm(promQlQuery), ({ request, now }) => instant(request, formOfSite(request), now))
+    route(forms, parts, byForm(promQlRange), ({ request }) => range(request, formOfSite(request)))
     promQlLists(app, forms, parts, { backend, formOf: formOfSite })
   })
 }

@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify'
-import type { Sight } from '#access'
+import type { AccessView } from '#access'
 import { getRegistry, listRegistries, type RegistryDetailView, type RegistryView, v1RegistriesStatus } from '#http'
 import type { Clock } from '#model'
 import { documentTime } from '#model'
 import { type RegistryReader, type RegistryState, staleAt } from '#registry'
 import { type Body, textBody } from '../bodies.ts'
 import { RefusedError } from '../problem.ts'
-import { type Parts, route, sightOf } from '../route.ts'
+import { accessViewOf, type Parts, route } from '../route.ts'
 
 export interface RegistryRoutesOptions {
   /** absent: this hub watches no registries, and every list is empty */
@@ -18,7 +18,7 @@ export interface RegistryRoutesOptions {
 /** Measurements that a list shows of each. */
 const RECENT = 30
 
-type Encode = (seen: readonly RegistryState[], sight: Sight) => string
+type Encode = (seen: readonly RegistryState[], accessView: AccessView) => string
 
 /** Container registries, as far as policies show them. */
 export function registryRoutes(
@@ -36,30 +36,30 @@ export function registryRoutes(
       .slice(-RECENT)
       .map(({ available, responseMs }) => (available ? responseMs : null))
 
-  /** Encoded once per version and sight, until somebody falls silent. */
-  function listed(name: string, sight: Sight, now: number, encode: Encode): Body {
+  /** Encoded once per version and access view, until somebody falls silent. */
+  function listed(name: string, accessView: AccessView, now: number, encode: Encode): Body {
     const found = reader()
-    const key = `${name} ${sight.fingerprint}`
+    const key = `${name} ${accessView.fingerprint}`
     const tag = found?.version() ?? 0
     const known = parts.bodies.get(key, tag, now)
     if (known) return known
-    const seen = (found?.registries() ?? []).filter((registry) => isShown(sight, registry))
-    const body = textBody(`${encode(seen, sight)}\n`)
-    parts.bodies.set(key, { tag, validUntil: Math.min(sight.validUntil, turnOf(seen, now)) }, body)
+    const seen = (found?.registries() ?? []).filter((registry) => isShown(accessView, registry))
+    const body = textBody(`${encode(seen, accessView)}\n`)
+    parts.bodies.set(key, { tag, validUntil: Math.min(accessView.validUntil, turnOf(seen, now)) }, body)
     return body
   }
 
   route(app, parts, listRegistries, ({ request, now }) => ({
-    body: listed('listRegistries', sightOf(request), now, (seen, sight) =>
+    body: listed('listRegistries', accessViewOf(request), now, (seen, accessView) =>
       JSON.stringify({
-        items: seen.map((registry) => ({ ...registryView(registry, sight, now), recent: recentOf(registry) })),
+        items: seen.map((registry) => ({ ...registryView(registry, accessView, now), recent: recentOf(registry) })),
       }),
     ),
   }))
 
   route(app, parts, v1RegistriesStatus, ({ request, now }) => ({
-    body: listed('v1RegistriesStatus', sightOf(request), now, (seen, sight) =>
-      JSON.stringify(seen.map((registry) => registryDocument(registry, sight, now))),
+    body: listed('v1RegistriesStatus', accessViewOf(request), now, (seen, accessView) =>
+      JSON.stringify(seen.map((registry) => registryDocument(registry, accessView, now))),
     ),
   }))
 
@@ -67,8 +67,8 @@ export function registryRoutes(
     const found = reader()
     const registry = found?.registry(params.name)
     // Asked in both cases, so that hidden and absent take the same way.
-    const sight = sightOf(request)
-    const shown = isShown(sight, registry ?? nobody(params.name))
+    const accessView = accessViewOf(request)
+    const shown = isShown(accessView, registry ?? nobody(params.name))
     const resource = `registry ${params.name}`
     // To the caller hidden and absent are one; to the audit they are not.
     request.auditNote =
@@ -77,7 +77,7 @@ export function registryRoutes(
     const measurements = found
       .measurements(params.name)
       .map(({ at, responseMs, available }): RegistryDetailView['measurements'][number] => [at, responseMs, available])
-    const view = { ...registryView(registry, sight, now), recent: recentOf(registry), measurements }
+    const view = { ...registryView(registry, accessView, now), recent: recentOf(registry), measurements }
     return { body: textBody(`${JSON.stringify(view satisfies RegistryDetailView)}\n`) }
   })
 }
@@ -93,8 +93,8 @@ function requireCurrent(registries: RegistryReader, clock: Clock, graceMs: numbe
 
 type Shown = Pick<RegistryState, 'facts'> | { readonly facts: { readonly name: string; readonly labels: object } }
 
-const isShown = (sight: Sight, { facts }: Shown): boolean =>
-  sight.showsRegistry({ name: facts.name, labels: facts.labels as Readonly<Record<string, string>> })
+const isShown = (accessView: AccessView, { facts }: Shown): boolean =>
+  accessView.showsRegistry({ name: facts.name, labels: facts.labels as Readonly<Record<string, string>> })
 
 const noLabels: Readonly<Record<string, string>> = {}
 const nobody = (name: string) => ({ facts: { name, labels: noLabels } })
@@ -105,10 +105,10 @@ function turnOf(seen: readonly RegistryState[], now: number): number {
 }
 
 /** As it is at this moment: a health that nobody has confirmed for so long is not known, whatever it was. */
-function registryView(registry: RegistryState, sight: Sight, now: number): Omit<RegistryView, 'recent'> {
+function registryView(registry: RegistryState, accessView: AccessView, now: number): Omit<RegistryView, 'recent'> {
   const { facts, last, since } = registry
   const stale = now >= staleAt(registry)
-  const say = (text: string) => (sight.administrator ? text : withoutSecret(text, registry))
+  const say = (text: string) => (accessView.administrator ? text : withoutSecret(text, registry))
   return {
     name: facts.name,
     displayName: facts.displayName,
@@ -147,7 +147,7 @@ function messageOf({ last }: RegistryState, stale: boolean): string {
 }
 
 /** The documented form. That there is a Secret is nobody's business, and its name is left out. */
-function registryDocument(registry: RegistryState, sight: Sight, now: number) {
+function registryDocument(registry: RegistryState, accessView: AccessView, now: number) {
   const { facts, last } = registry
   return {
     name: facts.name,
@@ -165,7 +165,7 @@ function registryDocument(registry: RegistryState, sight: Sight, now: number) {
         max_catalog_entries: facts.catalogPageSize ?? -1,
       },
     },
-    status: last ? statusDocument(registryView(registry, sight, now), last) : {},
+    status: last ? statusDocument(registryView(registry, accessView, now), last) : {},
   }
 }
 

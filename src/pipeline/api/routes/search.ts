@@ -7,10 +7,12 @@ import { fleetOfTypes } from './types.ts'
 
 export function searchRoutes(app: FastifyInstance, parts: Parts): void {
   route(app, parts, search, (call) =>
-    fleetOfTypes(parts, search, call, (sight, clusters) => {
+    fleetOfTypes(parts, search, call, (accessView, clusters) => {
       const { q, limit = 20 } = call.query
+      // Snapshots are in the index of their cluster.
+      const kinds = parts.types.kinds().filter(({ access }) => access !== 'snapshot')
       const seen = clusters.flatMap(({ state }) =>
-        parts.types.kinds().flatMap((source) => parts.types.on(sight, state, source) ?? []),
+        kinds.flatMap((source) => parts.types.on(accessView, state, source) ?? []),
       )
       return textBody(`${JSON.stringify({ ...searchFleet(clusters, seen, q, limit), next: null, part: null })}\n`)
     }),

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Decider, type Principal, type Sight, type StoredPolicy, standardTypes } from '#access'
+import { type AccessView, type Decider, type Principal, type StoredPolicy, standardTypes } from '#access'
 import {
   authCacheClear,
   authCallback,
@@ -16,7 +16,7 @@ import { type Identity, type SignInAnswer, SignInFailedError } from '#identity'
 import type { ClusterState } from '#model'
 import { acceptJson, bodyOf } from '../body.ts'
 import { RefusedError, refusalOf } from '../problem.ts'
-import { type Answer, type Parts, principalOf, route, sightOf, visibleClusters } from '../route.ts'
+import { type Answer, accessViewOf, type Parts, principalOf, route, visibleClusters } from '../route.ts'
 import { explainToPerson } from '../sign-in-page.ts'
 
 export interface SessionFacts {
@@ -61,13 +61,13 @@ export function sessionRoutes(
   route(app, parts, authMe, ({ request }) => ({ fresh: user(principalOf(request)) }))
 
   route(app, parts, authPermissions, ({ request, now }) => {
-    const sight = sightOf(request)
-    const clusters = visibleClusters(parts, sight).map(({ state }) => {
-      const { permissions, level, decidedBy, filters } = sight.permissions(state)
-      const types = [...new Set([...standardTypes, ...Object.keys(filters)])]
+    const accessView = accessViewOf(request)
+    const types = [...new Set([...standardTypes, ...accessView.namedTypes])]
+    const clusters = visibleClusters(parts, accessView).map(({ state }) => {
+      const { permissions, level, decidedBy, filters } = accessView.permissions(state)
       const visibility = Object.fromEntries([
         ...types.map((type) => [type, filters[type]?.visibility ?? 'all'] as const),
-        ...typeVisibility(parts, sight, state, types),
+        ...typeVisibility(parts, accessView, state, types),
       ])
       const decided_by = decidedBy && deciderView(decidedBy)
       return [state.name, { permissions: permissions.toSorted(), access_level: level, visibility, filters, decided_by }]
@@ -168,21 +168,21 @@ const reserved: ReadonlySet<string> = new Set([...standardTypes, 'registries'])
 /** Of types with rows: every kind that is compiled in, and of what MetricSources collect what is seen or the own policies name. */
 function typeVisibility(
   { types }: Parts,
-  sight: Sight,
+  accessView: AccessView,
   cluster: ClusterState,
   named: readonly string[],
 ): readonly (readonly [type: string, visibility: 'all' | 'filtered' | 'none'])[] {
   const names = new Set([...types.kinds().map((kind) => types.nameOf(kind)), ...named])
-  const told: [string, 'all' | 'filtered' | 'none'][] = []
+  const visibilities: [string, 'all' | 'filtered' | 'none'][] = []
   for (const name of names) {
     if (reserved.has(name)) continue
     const [kind] = types.ofType(name)
     const resource = kind && types.standard(kind)
-    const { result, whole } = resource ? sight.resource(cluster, resource) : sight.custom(cluster, name)
-    if (result !== 'deny') told.push([name, whole ? 'all' : 'filtered'])
-    else if (resource || named.includes(name)) told.push([name, 'none'])
+    const { result, whole } = resource ? accessView.resource(cluster, resource) : accessView.custom(cluster, name)
+    if (result !== 'deny') visibilities.push([name, whole ? 'all' : 'filtered'])
+    else if (resource || named.includes(name)) visibilities.push([name, 'none'])
   }
-  return told
+  return visibilities
 }
 
 const user = ({ username, email, groups }: Principal) => ({ username, email, groups })

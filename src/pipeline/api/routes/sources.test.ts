@@ -7,7 +7,7 @@ import { type CompiledSource, compileMetricSource } from '#metricsource'
 import { Table } from '#model'
 import { readSourceManifest, sourceManifest } from '../source-manifest.ts'
 import { aTrail, get, post } from '../test/ask.ts'
-import { aRow, aSource, seenBy, ToldCatalog } from '../test/sources.ts'
+import { aRow, aSource, GivenCatalog, seenBy } from '../test/sources.ts'
 import { aWorld, proxy } from '../test/world.ts'
 import type { ApiOptions, SourceTrial } from '../types.ts'
 
@@ -46,7 +46,7 @@ const fits = ({ schema }: RouteContract, body: unknown) =>
   expect([...Compile(schema.response).Errors(body)]).toEqual([])
 
 async function ask(options: Partial<ApiOptions>, body: object, as = 'admin') {
-  await using world = await aWorld({ identity: proxy }, { catalog: new ToldCatalog(), ...options })
+  await using world = await aWorld({ identity: proxy }, { catalog: new GivenCatalog(), ...options })
   await world.connect('west')
   const { status, body: answer } = await post(world, '/api/v2/metric-sources/try', body, { as })
   if (status === 200) fits(trySource, answer)
@@ -169,7 +169,10 @@ describe('a trial', () => {
       return sees(...given)
     }
     const trail = aTrail()
-    await using world = await aWorld({ identity: proxy }, { catalog: new ToldCatalog(), trySource: slow, audit: trail })
+    await using world = await aWorld(
+      { identity: proxy },
+      { catalog: new GivenCatalog(), trySource: slow, audit: trail },
+    )
     await world.connect('west')
     const one = () => post(world, '/api/v2/metric-sources/try', { manifest, cluster: 'west' }, { as: 'admin' })
     const first = [one(), one()]
@@ -188,7 +191,7 @@ describe('a trial', () => {
 describe('declarations', () => {
   it('are listed for administrators, with what they found and the functions there are', async () => {
     const source = compiled(manifest)
-    await using world = await aWorld({ identity: proxy }, { catalog: new ToldCatalog(source, aSource('vm')) })
+    await using world = await aWorld({ identity: proxy }, { catalog: new GivenCatalog(source, aSource('vm')) })
     await world.connect('west')
     world.collected('west', seenBy(source, rows.slice(0, 5)))
     const { body } = await get(world, '/api/v2/metric-sources', { as: 'admin' })

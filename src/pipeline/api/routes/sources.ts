@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import { functions } from '#expression'
 import { listSources, type SourceFindingView, type SourceTrialView, trySource } from '#http'
-import { type CompiledSource, compileMetricSource, type Finding } from '#metricsource'
-import { type CustomPart, FleetError, scalarOf, seconds, type TableRow } from '#model'
+import { type CompiledSource, compileMetricSource, type Finding, withoutSumsOfNothing } from '#metricsource'
+import { FleetError, type RowsPart, scalarOf, seconds, type TableRow } from '#model'
 import type { Logger } from '#runtime'
 import { acceptJson, bodyOf } from '../body.ts'
 import { RefusedError } from '../problem.ts'
-import { type Parts, route, sightOf, visibleCluster } from '../route.ts'
+import { accessViewOf, type Parts, route, visibleCluster } from '../route.ts'
 import { readSourceManifest, sourceManifest } from '../source-manifest.ts'
 import { sourceView } from '../type-views.ts'
 import type { SourceTrial } from '../types.ts'
@@ -32,10 +32,10 @@ export function sourceRoutes(app: FastifyInstance, parts: Parts, options: Source
   let running = 0
 
   route(app, parts, listSources, ({ request }) => {
-    const sight = sightOf(request)
+    const accessView = accessViewOf(request)
     const clusters = parts.state.clusters()
     const items = types.sources().map((source) => {
-      const on = clusters.flatMap((cluster) => types.on(sight, cluster, source) ?? [])
+      const on = clusters.flatMap((cluster) => types.on(accessView, cluster, source) ?? [])
       const collected = on.flatMap(({ state }) => state ?? [])
       return {
         source: sourceView(source, on),
@@ -61,10 +61,10 @@ export function sourceRoutes(app: FastifyInstance, parts: Parts, options: Source
         kind: 'administration',
         resource: `try MetricSource ${source?.id ?? '(faulty)'}${on}`.slice(0, 500),
       }
-      const told = { findings: findings.map(findingView), source: source ? declaredView(source) : null }
-      if (cluster === undefined || !source) return { fresh: { ...told, result: null, note: null } }
-      visibleCluster(parts, sightOf(request), cluster)
-      return { fresh: { ...told, ...(await tried(cluster, source)) } }
+      const compiled = { findings: findings.map(findingView), source: source ? declaredView(source) : null }
+      if (cluster === undefined || !source) return { fresh: { ...compiled, result: null, note: null } }
+      visibleCluster(parts, accessViewOf(request), cluster)
+      return { fresh: { ...compiled, ...(await tried(cluster, source)) } }
     })
   })
 
@@ -81,7 +81,7 @@ export function sourceRoutes(app: FastifyInstance, parts: Parts, options: Source
     try {
       const limit = Math.min(source.collection.maxResources, maxTrialRows)
       const part = await options.trySource(cluster, source, { limit, signal })
-      if (part) return { result: resultView(part, began, parts.clock.now()), note: null }
+      if (part) return { result: resultView(source, part, began, parts.clock.now()), note: null }
       const note = `The hub has no way into cluster ${cluster} from here: its agent pushes, or another process reads it. The declaration was only compiled`
       return { result: null, note }
     } catch (error) {
@@ -118,8 +118,14 @@ function declaredView(source: CompiledSource) {
   return { ...sourceView(source, []), aggregations }
 }
 
-function resultView(part: CustomPart, began: number, now: number): NonNullable<SourceTrialView['result']> {
+function resultView(
+  source: CompiledSource,
+  part: RowsPart,
+  began: number,
+  now: number,
+): NonNullable<SourceTrialView['result']> {
   const failed = part.outcome !== 'complete'
+  const known = failed ? {} : withoutSumsOfNothing(part.aggregations, source.sumsOfNothing(part.rows))
   const rows = failed
     ? []
     : Array.from({ length: Math.min(part.rows.size, maxShownRows) }, (_, place) => ({
@@ -140,7 +146,7 @@ function resultView(part: CustomPart, began: number, now: number): NonNullable<S
     durationMs: Math.round(part.durationMs),
     items: rows,
     total: failed ? 0 : part.rows.size,
-    aggregations: (failed ? {} : part.aggregations) as NonNullable<SourceTrialView['result']>['aggregations'],
+    aggregations: known as NonNullable<SourceTrialView['result']>['aggregations'],
     reports: failed
       ? []
       : part.reports.map(({ field, missing, malformed, example }) => ({ field, missing, malformed, example })),

@@ -1,36 +1,38 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Sight } from '#access'
+import type { AccessView } from '#access'
 import { getType, listCustomRows, listFleetRows, listTypes, type RouteContract } from '#http'
-import type { ResourceDescriptor } from '#metricsource'
+import type { RowKind } from '#metricsource'
 import type { ClusterState } from '#model'
 import { type Body, textBody } from '../bodies.ts'
-import { typeNotFound } from '../problem.ts'
+import { RefusedError, typeNotFound } from '../problem.ts'
 import {
   type Answer,
-  type Call,
+  type AnyCall,
+  accessViewOf,
   originOf,
   type Parts,
   questionOf,
   route,
   sendBody,
-  sightOf,
   visibleCluster,
   visibleClusters,
 } from '../route.ts'
+import { RowLinks, referenceOf } from '../row-links.ts'
 import { type Located, orderedRows, pageOfRows, rowsCsv } from '../type-rows.ts'
 import { sourceView, typeOnCluster, typeView } from '../type-views.ts'
 import type { VisibleCluster } from '../views.ts'
-import type { VisibleType } from '../visible-types.ts'
+import { rowsStaleAt, type VisibleType, type VisibleTypes } from '../visible-types.ts'
 
 /** What MetricSources collect: types, and their rows on one cluster. A type that policies deny is one that is not there. */
 export function typeRoutes(app: FastifyInstance, parts: Parts): void {
   const { types } = parts
 
   route(app, parts, listTypes, (call) =>
-    fleetOfTypes(parts, listTypes, call, (sight, clusters) => {
+    fleetOfTypes(parts, listTypes, call, (accessView, clusters) => {
       const { cluster } = call.query
+      const asked = statesOf(clusters).filter(({ name }) => (cluster ?? name) === name)
       const items = [...types.types().values()].flatMap((sources) => {
-        const view = typeView(types, sight, statesOf(clusters), sources, call.now, (name) => (cluster ?? name) === name)
+        const view = typeView(types, accessView, asked, sources, call.now)
         // What nobody declared is there where it is read.
         const isSaid = cluster === undefined && sources[0].access === 'declared'
         return view && (isSaid || view.clusters.length > 0) ? [view] : []
@@ -40,52 +42,82 @@ export function typeRoutes(app: FastifyInstance, parts: Parts): void {
   )
 
   route(app, parts, getType, (call) =>
-    fleetOfTypes(parts, getType, call, (sight, clusters) => {
+    fleetOfTypes(parts, getType, call, (accessView, clusters) => {
       const { type } = call.params
-      const [first, ...others] = types.ofType(type)
-      const view = first && typeView(types, sight, statesOf(clusters), [first, ...others], call.now)
-      if (!view) throw typeNotFound(type)
+      const states = statesOf(clusters)
+      const [first, ...others] = types.meant(type, accessView, states)
+      const view = first && typeView(types, accessView, states, [first, ...others], call.now)
+      if (!view) throw noSuchType(parts, type)
       return textBody(`${JSON.stringify(view)}\n`)
     }),
   )
 
   route(app, parts, listCustomRows, async (call) => {
     const { request, reply, params, query, now } = call
-    const sight = sightOf(request)
-    const cluster = visibleCluster(parts, sight, params.name)
-    const type = visibleType(parts, sight, cluster.state, types.ofType(params.type), params.type, query.source)
+    const accessView = accessViewOf(request)
+    const cluster = visibleCluster(parts, accessView, params.name)
+    const type = visibleType(
+      parts,
+      accessView,
+      cluster.state,
+      types.meant(params.type, accessView, [cluster.state]),
+      params.type,
+      query.source,
+    )
     if (wantsCsv(request, query.format)) {
-      const body = textBody(rowsCsv(orderedRows([type], query), type.source, query.headings ?? 'fields'))
+      const body = textBody(rowsCsv(orderedRows([type], query), type.source, query))
       reply.header('content-disposition', `attachment; filename="${fileName(params.name, params.type)}.csv"`)
       await sendBody(request, reply, body, 'text/csv; charset=utf-8')
       return 'sent'
     }
-    return typeBody(parts, listCustomRows, call, sight, type, cluster, () => pageText(sight, type, query, now))
+    const text = () => `${JSON.stringify(kindPage(types, accessView, type, query, now))}\n`
+    return typeBody(parts, listCustomRows, call, accessView, type, cluster, text)
   })
 
   route(app, parts, listFleetRows, async (call) => {
     const { request, reply, params, query, now } = call
-    const kinds = types.ofType(params.type)
-    const kind = query.source === undefined ? kinds[0] : kinds.find(({ id }) => id === query.source)
+    const kindFor = (accessView: AccessView, clusters: readonly VisibleCluster[]) => {
+      const kinds = types.meant(params.type, accessView, statesOf(clusters))
+      return query.source === undefined ? kinds[0] : kinds.find(({ id }) => id === query.source)
+    }
     const asked = query.cluster && new Set(query.cluster)
-    const seenOn = (sight: Sight, clusters: readonly VisibleCluster[]): readonly VisibleType[] => {
-      const on = kind ? statesOf(clusters).flatMap((cluster) => types.on(sight, cluster, kind) ?? []) : []
+    const seenOn = (accessView: AccessView, clusters: readonly VisibleCluster[]): readonly VisibleType[] => {
+      const kind = kindFor(accessView, clusters)
+      const on = kind ? statesOf(clusters).flatMap((cluster) => types.on(accessView, cluster, kind) ?? []) : []
       // Unknown and denied everywhere go the same way.
-      if (!kind || (on.length === 0 && !sight.administrator)) throw typeNotFound(params.type)
+      if (!kind || (on.length === 0 && !accessView.administrator)) throw noSuchType(parts, params.type)
       return asked ? on.filter(({ cluster }) => asked.has(cluster.name)) : on
     }
     const ordered = { sort: 'cluster', ...query }
-    if (!wantsCsv(request, query.format) || !kind)
-      return fleetOfTypes(parts, listFleetRows, call, (sight, clusters) =>
-        textBody(fleetText(sight, seenOn(sight, clusters), ordered, now)),
+    if (!wantsCsv(request, query.format))
+      return fleetOfTypes(parts, listFleetRows, call, (accessView, clusters) =>
+        textBody(fleetText(types, accessView, seenOn(accessView, clusters), ordered, now)),
       )
-    const sight = sightOf(request)
-    const rows = orderedRows(seenOn(sight, visibleClusters(parts, sight)), ordered)
+    const accessView = accessViewOf(request)
+    const clusters = visibleClusters(parts, accessView)
+    const rows = orderedRows(seenOn(accessView, clusters), ordered)
+    const kind = kindFor(accessView, clusters)
+    if (!kind) throw noSuchType(parts, params.type)
     reply.header('content-disposition', `attachment; filename="${fileName(params.type)}.csv"`)
-    const body = textBody(rowsCsv(rows, kind, query.headings ?? 'fields', true))
+    const body = textBody(rowsCsv(rows, kind, { ...query, isFleet: true }))
     await sendBody(request, reply, body, 'text/csv; charset=utf-8')
     return 'sent'
   })
+}
+
+/**
+ * What is declared could not be read since the start: then no answer may look like "there is none".
+ * @throws RefusedError `store_unavailable`
+ */
+export function requireDeclared({ types }: Pick<Parts, 'types'>): void {
+  const why = types.unknown()
+  if (why === undefined) return
+  throw new RefusedError('store_unavailable', `the MetricSources cannot be read: ${why}`, { retryAfterSeconds: 5 })
+}
+
+function noSuchType(parts: Pick<Parts, 'types'>, name: string): RefusedError {
+  requireDeclared(parts)
+  return typeNotFound(name)
 }
 
 /**
@@ -95,92 +127,106 @@ export function typeRoutes(app: FastifyInstance, parts: Parts): void {
  * @throws RefusedError `type_not_found`
  */
 export function visibleType(
-  { types }: Parts,
-  sight: Sight,
+  parts: Parts,
+  accessView: AccessView,
   cluster: ClusterState,
-  kinds: readonly ResourceDescriptor[],
+  kinds: readonly RowKind[],
   name: string,
   source?: string,
 ): VisibleType {
   const found = source === undefined ? kinds[0] : kinds.find(({ id }) => id === source)
-  const type = found && types.on(sight, cluster, found)
-  if (!type) throw typeNotFound(name)
+  const type = found && parts.types.on(accessView, cluster, found)
+  if (!type) throw noSuchType(parts, name)
   return type
 }
 
-function pageText(sight: Sight, type: VisibleType, query: Parameters<typeof pageOfRows>[1], now: number): string {
+/** One page of the rows of a kind on one cluster. */
+export function kindPage(
+  types: VisibleTypes,
+  accessView: AccessView,
+  type: VisibleType,
+  query: Parameters<typeof pageOfRows>[1],
+  now: number,
+) {
   const { rows, total, next } = pageOfRows([type], query)
+  const links = new RowLinks(types, accessView)
+  const referredBy = links.referringTo(type)
+  const items = rows.map((row) => ({
+    ...rowView(row, links),
+    ...(referredBy.length > 0 && { reference: referenceOf(row) }),
+  }))
   const source = sourceView(type.source, [type])
-  return `${JSON.stringify({ items: rows.map(rowView), total, next, source, on: typeOnCluster(sight, type, now) })}\n`
+  const on = typeOnCluster(accessView, type, now)
+  return { items, total, next, source, on, ...(referredBy.length > 0 && { referredBy }) }
 }
 
 function fleetText(
-  sight: Sight,
+  types: VisibleTypes,
+  accessView: AccessView,
   on: readonly VisibleType[],
   query: Parameters<typeof pageOfRows>[1],
   now: number,
 ): string {
   const { rows, total, next } = pageOfRows(on, query)
-  const items = rows.map((row) => ({ cluster: row.type.cluster.name, ...rowView(row) }))
-  const told = on.filter(({ state }) => state !== undefined).map((type) => typeOnCluster(sight, type, now))
-  return `${JSON.stringify({ items, total, next, source: on[0] ? sourceView(on[0].source, on) : null, clusters: told })}\n`
+  const links = new RowLinks(types, accessView)
+  const items = rows.map((row) => ({ cluster: row.type.cluster.name, ...rowView(row, links) }))
+  const collected = on.filter(({ state }) => state !== undefined).map((type) => typeOnCluster(accessView, type, now))
+  return `${JSON.stringify({ items, total, next, source: on[0] ? sourceView(on[0].source, on) : null, clusters: collected })}\n`
 }
 
-function rowView({ type, place }: Located) {
-  const { rows, source } = type
-  const row = rows.row(place)
-  return { id: rows.idAt(place), ...row, name: source.rowName(row.name) }
+function rowView(located: Located, links: RowLinks) {
+  const { rows, source } = located.type
+  const row = rows.row(located.place)
+  const leads = links.of(located)
+  const id = rows.idAt(located.place)
+  return { id, ...row, name: source.rowName(row.name), ...(leads.length > 0 && { links: leads }) }
 }
 
 const statesOf = (clusters: readonly VisibleCluster[]): readonly ClusterState[] => clusters.map(({ state }) => state)
 
 /** What is kept of one answer about types counts for one state of the fleet and one set of declarations. */
-export function fleetOfTypes<C extends RouteContract>(
+export function fleetOfTypes(
   parts: Parts,
-  contract: C,
-  { request, params, query, now }: Call<C>,
-  encode: (sight: Sight, clusters: readonly VisibleCluster[]) => Body,
+  contract: RouteContract,
+  { request, params, query, now }: AnyCall,
+  encode: (accessView: AccessView, clusters: readonly VisibleCluster[]) => Body,
 ): Answer {
-  const sight = sightOf(request)
-  const key = questionOf(contract.schema.operationId, sight.fingerprint, [params, query])
+  const accessView = accessViewOf(request)
+  const key = questionOf(contract.schema.operationId, accessView.fingerprint, [params, query])
   const tag = `${parts.state.version()} ${parts.types.version()}`
   const known = parts.bodies.get(key, tag, now)
   if (known) return { body: known }
-  const clusters = visibleClusters(parts, sight)
-  const body = encode(sight, clusters)
-  const { validUntil } = originOf(tag, clusters, sight, now)
+  const clusters = visibleClusters(parts, accessView)
+  const body = encode(accessView, clusters)
+  const { validUntil } = originOf(tag, clusters, accessView, now)
   const turns = clusters.flatMap(({ state }) => turnsOf(parts, state, now))
   parts.bodies.set(key, { tag, validUntil: Math.min(validUntil, ...turns) }, body)
   return { body }
 }
 
 /** When what was collected on the cluster becomes old. */
-function turnsOf({ types }: Parts, { custom }: ClusterState, now: number): number[] {
-  return types.kinds().flatMap((source) => {
-    const at = staleAt(source, custom.get(source.id)?.freshness?.observedAt)
-    return at > now ? [at] : []
-  })
-}
-
-const staleAt = ({ collection }: ResourceDescriptor, observedAt: number | undefined): number =>
-  observedAt === undefined ? Number.POSITIVE_INFINITY : observedAt + 3 * collection.intervalMs
+const turnsOf = ({ types }: Parts, cluster: ClusterState, now: number): number[] =>
+  types
+    .kinds()
+    .map((kind) => rowsStaleAt(kind, cluster))
+    .filter((at) => at > now)
 
 /** One answer about one type on one cluster, kept as long as that state of the cluster and those declarations. */
-export function typeBody<C extends RouteContract>(
+export function typeBody(
   parts: Parts,
-  contract: C,
-  { params, query, now }: Call<C>,
-  sight: Sight,
+  contract: RouteContract,
+  { params, query, now }: AnyCall,
+  accessView: AccessView,
   type: VisibleType,
   cluster: VisibleCluster,
   encode: () => string,
 ): Answer {
   const version = parts.types.version()
-  const key = questionOf(contract.schema.operationId, sight.fingerprint, [params, query, version])
+  const key = questionOf(contract.schema.operationId, accessView.fingerprint, [params, query, version])
   const known = parts.bodies.get(key, cluster.state, now)
   if (known) return { body: known }
   const body = textBody(encode())
-  const { validUntil } = originOf(cluster.state, [cluster], sight, now)
+  const { validUntil } = originOf(cluster.state, [cluster], accessView, now)
   const turn = type.staleAt > now ? type.staleAt : Number.POSITIVE_INFINITY
   parts.bodies.set(key, { tag: cluster.state, validUntil: Math.min(validUntil, turn) }, body)
   return { body }

@@ -1,15 +1,15 @@
 import type { FastifyInstance } from 'fastify'
-import type { Semantics, Sight } from '#access'
+import type { AccessView, Semantics } from '#access'
 import { v1CustomResources, v1CustomTypeClusters, v1CustomTypes } from '#http'
-import type { ResourceDescriptor } from '#metricsource'
+import type { RowKind } from '#metricsource'
 import { type ClusterState, documentText, documentTime, type Table } from '#model'
 import { RefusedError } from '../problem.ts'
-import { type Parts, route, sightOf, visibleCluster, visibleClusters } from '../route.ts'
+import { accessViewOf, type Parts, route, visibleCluster, visibleClusters } from '../route.ts'
 import { orderedRows } from '../type-rows.ts'
 import { type SeenSource, seenSource, sourceView } from '../type-views.ts'
 import { byText } from '../views.ts'
 import type { VisibleType } from '../visible-types.ts'
-import { typeBody, visibleType } from './types.ts'
+import { requireDeclared, typeBody, visibleType } from './types.ts'
 
 const maxPageSize = 10_000
 
@@ -25,20 +25,27 @@ export function v1TypeRoutes(
    * As documented for the original, who may not see a type is told so; ours tells of no type that is denied.
    * @throws RefusedError `type_denied`
    */
-  function requireGrant(sight: Sight, clusters: readonly ClusterState[], type: string, anywhere = false): void {
+  function requireGrant(
+    accessView: AccessView,
+    clusters: readonly ClusterState[],
+    type: string,
+    anywhere = false,
+  ): void {
     if (semantics === 'strict') return
-    if (anywhere && sight.discovers(type)?.granted) return
-    if (sight.administrator || clusters.some((cluster) => sight.custom(cluster, type).result !== 'deny')) return
+    if (anywhere && accessView.discovers(type)?.granted) return
+    if (accessView.administrator || clusters.some((cluster) => accessView.custom(cluster, type).result !== 'deny'))
+      return
     throw new RefusedError('type_denied', `Access denied to custom resource type '${type.slice(0, 80)}'`)
   }
 
   route(app, parts, v1CustomResources, (call) => {
     const { request, params, query } = call
-    const sight = sightOf(request)
-    const cluster = visibleCluster(parts, sight, params.name)
-    requireGrant(sight, [cluster.state], params.type)
-    const type = visibleType(parts, sight, cluster.state, types.declaredAs(params.type), params.type)
-    return typeBody(parts, v1CustomResources, call, sight, type, cluster, () => {
+    const accessView = accessViewOf(request)
+    const cluster = visibleCluster(parts, accessView, params.name)
+    requireDeclared(parts)
+    requireGrant(accessView, [cluster.state], params.type)
+    const type = visibleType(parts, accessView, cluster.state, types.declaredAs(params.type), params.type)
+    return typeBody(parts, v1CustomResources, call, accessView, type, cluster, () => {
       const sort = sortOf(query.sort_by)
       const order = query.sort_order === 'desc' && sort !== undefined ? 'desc' : 'asc'
       const { namespace } = query
@@ -57,12 +64,13 @@ export function v1TypeRoutes(
 
   for (const url of [v1CustomTypes.url, `${v1CustomTypes.url}/`])
     route(app, parts, { ...v1CustomTypes, url }, ({ request, query }) => {
-      const sight = sightOf(request)
-      const clusters = visibleClusters(parts, sight).map(({ state }) => state)
+      requireDeclared(parts)
+      const accessView = accessViewOf(request)
+      const clusters = visibleClusters(parts, accessView).map(({ state }) => state)
       const items = types.declared().flatMap((source) => {
-        const seen = seenSource(types, sight, clusters, source)
+        const seen = seenSource(types, accessView, clusters, source)
         // As the original lists it: by name, wherever it may be seen.
-        return seen ?? (sight.discovers(source.typeName)?.listed ? { source, on: [] } : [])
+        return seen ?? (accessView.discovers(source.typeName)?.listed ? { source, on: [] } : [])
       })
       const withSource = query.include_source_details === 'true'
       const withClusters = query.include_cluster_availability === 'true'
@@ -80,16 +88,17 @@ export function v1TypeRoutes(
     const asked = [...new Set(query.type ?? [])].filter(Boolean)
     if (asked.length === 0)
       throw new RefusedError('invalid_parameter', "at least one 'type' query parameter is required")
-    const sight = sightOf(request)
-    const clusters = visibleClusters(parts, sight).map(({ state }) => state)
-    for (const type of asked) requireGrant(sight, clusters, type, true)
+    requireDeclared(parts)
+    const accessView = accessViewOf(request)
+    const clusters = visibleClusters(parts, accessView).map(({ state }) => state)
+    for (const type of asked) requireGrant(accessView, clusters, type, true)
     const wanted = new Set(query.clusters ?? [])
     const counted = clusters.filter(({ name }) => wanted.size === 0 || wanted.has(name))
     const withSums = query.include_aggregations === 'true'
     return {
       fresh: asked.flatMap((name) => {
         const [source] = types.declaredAs(name)
-        return source ? countsOf(parts, sight, counted, source, withSums) : []
+        return source ? countsOf(parts, accessView, counted, source, withSums) : []
       }),
     }
   })
@@ -169,13 +178,13 @@ const clustersWithData = ({ on }: SeenSource): readonly string[] =>
 
 function countsOf(
   { types }: Parts,
-  sight: Sight,
+  accessView: AccessView,
   clusters: readonly ClusterState[],
-  source: ResourceDescriptor,
+  source: RowKind,
   withSums: boolean,
 ) {
   return clusters.flatMap((cluster) => {
-    const type = types.on(sight, cluster, source)
+    const type = types.on(accessView, cluster, source)
     const observedAt = type?.state?.freshness?.observedAt
     if (!type || observedAt === undefined) return []
     const aggregations = withSums ? type.aggregations : null

@@ -23,7 +23,6 @@ import {
   metricsDocument,
   nodeStatus,
   operatorDocument,
-  type PodCounts,
   type SeenNode,
   type SnapshotType,
   seenNodeDocument,
@@ -35,7 +34,8 @@ import { type ListBody, listBody, textBody } from '../bodies.ts'
 import { openStore } from '../history.ts'
 import { keptSamples, nodeSamples } from '../node-samples.ts'
 import { nodeNotFound } from '../problem.ts'
-import { clusterBody, fleetBody, type Parts, route, sightOf, visibleCluster } from '../route.ts'
+import { type CountsOf, resourceCollection, resourceCounter } from '../resource-counts.ts'
+import { accessViewOf, clusterBody, fleetBody, type Parts, route, visibleCluster } from '../route.ts'
 import { seenFacts } from '../seen-status.ts'
 import { byText, silentAt, type VisibleCluster } from '../views.ts'
 
@@ -45,6 +45,7 @@ export function v1Routes(
   parts: Parts,
   { history, series }: { readonly history: HistoryStore | undefined; readonly series: NodeSeries | undefined },
 ): void {
+  const { types } = parts
   for (const url of [v1ListClusters.url, `${v1ListClusters.url}/`]) {
     route(app, parts, { ...v1ListClusters, url }, (call) =>
       fleetBody(parts, v1ListClusters, { ...call, query: {} }, (clusters, previous) => {
@@ -61,7 +62,10 @@ export function v1Routes(
 
   for (const url of [v1GetCluster.url, `${v1GetCluster.url}/`]) {
     route(app, parts, { ...v1GetCluster, url }, (call) =>
-      clusterBody(parts, v1GetCluster, call, call.params.name, (cluster) => line(clusterDocument(cluster, call.now))),
+      clusterBody(parts, v1GetCluster, { ...call, query: types.version() }, call.params.name, (cluster) => {
+        const lists = resourceCollection({ types, accessView: accessViewOf(call.request), cluster, now: call.now })
+        return line({ ...clusterDocument(cluster, call.now), ...(lists && { resource_collection: lists }) })
+      }),
     )
   }
 
@@ -84,7 +88,7 @@ export function v1Routes(
     }
     if (call.query.include_metrics !== 'true')
       return clusterBody(parts, v1GetNode, { ...call, query: {} }, name, (cluster) => line(documentOf(cluster)))
-    const cluster = visibleCluster(parts, sightOf(call.request), name)
+    const cluster = visibleCluster(parts, accessViewOf(call.request), name)
     const document = documentOf(cluster)
     // As documented, who may not have them gets the node without them.
     if (!cluster.history) return { body: textBody(line(document)) }
@@ -121,23 +125,30 @@ export function v1Routes(
   )
 
   route(app, parts, v1ListNamespaces, (call) =>
-    clusterBody(parts, v1ListNamespaces, call, call.params.name, (cluster) =>
-      line(
-        namespaces(cluster, {
-          operators: call.query.with_operator_count === 'true',
-          resources: call.query.with_resource_counts === 'true',
-        }),
-      ),
+    clusterBody(
+      parts,
+      v1ListNamespaces,
+      { ...call, query: [call.query, types.version()] },
+      call.params.name,
+      (cluster) =>
+        line(
+          namespaces(cluster, {
+            operators: call.query.with_operator_count === 'true',
+            ...(call.query.with_resource_counts === 'true' && {
+              resources: resourceCounter({ types, accessView: accessViewOf(call.request), cluster, now: call.now }),
+            }),
+          }),
+        ),
     ),
   )
 
   // Alerts stand beside the cluster's state, so its version does not tell of them: never kept.
   route(app, parts, v1ListAlerts, ({ request, params, query }) => {
-    const sight = sightOf(request)
-    const { state } = visibleCluster(parts, sight, params.name)
+    const accessView = accessViewOf(request)
+    const { state } = visibleCluster(parts, accessView, params.name)
     const alerts = parts.state
       .alerts(params.name)
-      .filter((alert) => sight.showsAlert(state, alert))
+      .filter((alert) => accessView.showsAlert(state, alert))
       .filter(({ severity }) => !query.severity || severity === query.severity)
     return { fresh: alerts }
   })
@@ -215,8 +226,8 @@ function metricsOf(cluster: VisibleCluster) {
 }
 
 /** By which of their filters, and to which namespaces, the numbers are reduced: nothing of what is hidden. */
-function filterMetadata({ sight, state, visible }: VisibleCluster) {
-  const filters = Object.entries(sight.permissions(state).filters)
+function filterMetadata({ accessView, state, visible }: VisibleCluster) {
+  const filters = Object.entries(accessView.permissions(state).filters)
   return {
     filtered_types: filters.flatMap(([type, { visibility }]) => (visibility === 'all' ? [] : [type])).sort(byText),
     allowed_namespaces: visible('namespace')
@@ -244,7 +255,8 @@ function eventLimit(text: string | undefined): number {
 
 interface Counts {
   readonly operators: boolean
-  readonly resources: boolean
+  /** absent: they are not asked for */
+  readonly resources?: CountsOf
 }
 
 function namespaces(cluster: VisibleCluster, counts: Counts): unknown[] {
@@ -254,22 +266,11 @@ function namespaces(cluster: VisibleCluster, counts: Counts): unknown[] {
   const documents = rows.map(({ name, pods, deployments }) => ({
     name,
     ...(operatorsIn && { operator_count: operatorsIn(name) }),
-    ...(counts.resources && resourceCounts(pods, deployments)),
+    ...counts.resources?.(name, pods, deployments),
   }))
   if (!counts.resources) return documents
   const total = (document: object): number => ('total_resources' in document ? Number(document.total_resources) : 0)
   return documents.sort((left, right) => total(right) - total(left) || byText(left.name, right.name))
-}
-
-function resourceCounts(pods: PodCounts | null, deployments: number | null) {
-  const counts = {
-    ...(pods && { pods: pods.total }),
-    ...(deployments !== null && { deployments }),
-    services: 0,
-    statefulsets: 0,
-    daemonsets: 0,
-  }
-  return { resource_counts: counts, total_resources: (pods?.total ?? 0) + (deployments ?? 0) }
 }
 
 /**

@@ -11,7 +11,7 @@ import {
   type SampleGroup,
 } from '#model'
 import { allow, but, within } from './policies.ts'
-import { aRow, aSource, seenBy, ToldCatalog } from './sources.ts'
+import { aRow, aSource, GivenCatalog, seenBy } from './sources.ts'
 import { aNode, aWorld, complete, failed, proxy, start, type World, type WorldConfig } from './world.ts'
 
 // A fleet of which Ann sees a part. Everything she does not see is called canary, counts 7919, and may be there or not.
@@ -242,7 +242,7 @@ const alert = (name: string, labels: Readonly<Record<string, string>> = {}) => (
 
 /** The same history twice over: rounds in which what is hidden comes, breaks, and is well again or not. */
 export async function aHiddenWorld(hidden: Hidden, config: WorldConfig = {}): Promise<World> {
-  const catalog = hidden.there ? new ToldCatalog(secret, pvc) : new ToldCatalog(pvc)
+  const catalog = hidden.there ? new GivenCatalog(secret, pvc) : new GivenCatalog(pvc)
   const world = await aWorld({ identity: proxy, policies, ...config }, { catalog })
   collect(world, hidden)
   for (const cluster of ['west', 'plain', ...(hidden.there ? ['canary-cluster'] : [])]) await world.connect(cluster)

@@ -1,6 +1,12 @@
 import type { SourceCatalog } from '#catalog'
-import type { AggregationInfo, ColumnInfo, CompiledSource } from '#metricsource'
-import { type Aggregated, type CustomRow, type CustomState, seconds, Table } from '#model'
+import {
+  type AggregationInfo,
+  type AggregationPlan,
+  type ColumnInfo,
+  type CompiledSource,
+  sumsOfNothing,
+} from '#metricsource'
+import { type Aggregated, type RowsState, seconds, Table, type TableRow } from '#model'
 import { start } from './world.ts'
 
 // Declarations and what they saw, without an engine: counts and sums over rows, as far as a route needs them.
@@ -29,6 +35,11 @@ function aggregate(rows: Table): Readonly<Record<string, Aggregated>> {
   for (const { phase } of rows.fields.includes('phase') ? all : [])
     phases.set(String(phase), (phases.get(String(phase)) ?? 0) + 1)
   return { count: rows.size, total, by_phase: Object.fromEntries(phases) }
+}
+
+const total: AggregationPlan = {
+  ...{ name: 'total', function: 'sum', field: 'size', filter: undefined, groupBy: undefined, percentile: 0 },
+  isVoid: false,
 }
 
 /** Claims with a size and a phase; `name` is also the type. */
@@ -78,11 +89,12 @@ export const aSource = (name = 'pvc', changes: Partial<CompiledSource> = {}): Co
     throw new Error('nothing is collected here')
   },
   aggregate,
+  sumsOfNothing: (rows) => sumsOfNothing([total], rows),
   ...changes,
 })
 
 /** What is in force is what a test says. */
-export class ToldCatalog implements SourceCatalog {
+export class GivenCatalog implements SourceCatalog {
   #sources: readonly CompiledSource[]
   #version = 1
 
@@ -100,11 +112,11 @@ export class ToldCatalog implements SourceCatalog {
   ofType = (typeName: string) => this.allOfType(typeName)[0]
   allOfType = (typeName: string) => this.#sources.filter((source) => source.typeName === typeName)
   version = () => this.#version
-  unavailable = () => undefined
+  unavailable: SourceCatalog['unavailable'] = () => undefined
   onChange = () => () => undefined
 }
 
-export const aRow = (namespace: string, name: string, values: CustomRow['values'] = {}, labels = {}): CustomRow => ({
+export const aRow = (namespace: string, name: string, values: TableRow['values'] = {}, labels = {}): TableRow => ({
   namespace,
   name,
   labels,
@@ -112,11 +124,7 @@ export const aRow = (namespace: string, name: string, values: CustomRow['values'
 })
 
 /** A complete collection of these rows. */
-export function seenBy(
-  source: CompiledSource,
-  rows: readonly CustomRow[],
-  changes: Partial<CustomState> = {},
-): CustomState {
+export function seenBy(source: CompiledSource, rows: readonly TableRow[], changes: Partial<RowsState> = {}): RowsState {
   const all = Table.of(
     source.columns.map(({ name }) => name),
     rows,

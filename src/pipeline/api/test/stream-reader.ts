@@ -10,7 +10,9 @@ export interface Frame {
 
 /** A client of the stream over a real socket, which may stop reading. */
 export class StreamReader {
+  /** all but heartbeats, which come between any two */
   readonly frames: Frame[] = []
+  heartbeats = 0
   readonly response: IncomingMessage
   closed = false
   lastEventId: string | undefined
@@ -44,7 +46,9 @@ export class StreamReader {
       if (data === undefined) continue
       const id = fields.get('id')
       if (id !== undefined) this.lastEventId = id
-      this.frames.push({ event: fields.get('event') ?? '', id, data: JSON.parse(data) as Record<string, unknown> })
+      const event = fields.get('event') ?? ''
+      if (event === 'heartbeat') this.heartbeats += 1
+      else this.frames.push({ event, id, data: JSON.parse(data) as Record<string, unknown> })
     }
     this.#wake()
   }

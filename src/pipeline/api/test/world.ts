@@ -10,10 +10,10 @@ import {
   type Clock,
   type ClusterState,
   type ConnectionFacts,
-  type CustomState,
   type NodeSnapshot,
   type Part,
   parseClusterName,
+  type RowsState,
   type SnapshotOf,
   type SnapshotType,
   systemClock,
@@ -113,7 +113,7 @@ export interface World extends AsyncDisposable {
   /** unless the test gave another */
   readonly history: MemoryHistory
   /** Says what a source saw on a cluster. */
-  collected(cluster: string, state: CustomState): void
+  collected(cluster: string, state: RowsState): void
   /** what the access decision goes by; none to begin with */
   readonly policies: MemoryPolicies
   readonly told: { availability: Availability; alerts: Readonly<Record<string, string>>[] }
@@ -157,7 +157,7 @@ export async function aWorld(
     alerts: [],
   }
   // By cluster; a new map with everything that is told.
-  const custom = new Map<string, ReadonlyMap<string, CustomState>>()
+  const custom = new Map<string, ReadonlyMap<string, RowsState>>()
   const whole = new WeakMap<ClusterState, { readonly custom: unknown; readonly state: ClusterState }>()
   let tellings = 0
   function withCustom(state: ClusterState): ClusterState {
@@ -165,7 +165,7 @@ export async function aWorld(
     if (!collected) return state
     const known = whole.get(state)
     if (known?.custom === collected) return known.state
-    const made = { ...state, custom: collected }
+    const made = { ...state, tables: collected }
     whole.set(state, { custom: collected, state: made })
     return made
   }
@@ -187,7 +187,7 @@ export async function aWorld(
     state,
     events: bus,
     identity,
-    access: openAccess({ source: policies, semantics: 'strict', administrators, clock }),
+    access: openAccess({ source: policies, semantics: config.semantics ?? 'strict', administrators, clock }),
     logger: silentLogger,
     clock,
     version: '1.2.3',

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { Channel } from '#processes'
-import type { Arrival } from '../stream/line.ts'
+import type { Arrival } from '../line/line.ts'
 import type { ToFront, ToOwner } from './messages.ts'
 import { RelayedLine } from './relayed-line.ts'
 
@@ -42,16 +42,16 @@ export class FrontLink implements AsyncDisposable {
     const line = this.#lines.get(message.stream)
     switch (message.kind) {
       case 'message':
-        return line?.ears?.message(Buffer.from(bytes)) // kept until the log has it
+        return line?.subscriber?.message(Buffer.from(bytes)) // kept until the log has it
       case 'finished':
-        return line?.ears?.finished()
+        return line?.subscriber?.finished()
       case 'read':
         return line?.read(message.bytes)
       case 'stopping':
-        return line?.ears?.stopping()
+        return line?.subscriber?.stopping()
       case 'closed':
         this.#lines.delete(message.stream)
-        line?.ears?.closed(message.silentMs)
+        line?.subscriber?.closed(message.silentMs)
         return this.#options.onGone()
       case 'alive':
         return // asked, never told
@@ -80,7 +80,7 @@ export class FrontLink implements AsyncDisposable {
   #closed() {
     const lines = [...this.#lines.values()]
     this.#lines.clear()
-    for (const line of lines) line.ears?.closed(0)
+    for (const line of lines) line.subscriber?.closed(0)
     this.#options.onGone()
   }
 }

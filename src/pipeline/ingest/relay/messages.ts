@@ -1,4 +1,4 @@
-import type { Presented } from '../stream/types.ts'
+import type { Presented } from '../line/presented.ts'
 
 /*
  * Between the process a stream came to (its front) and the one that owns its cluster. Streams are numbered by the front.

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { Channel } from '#processes'
-import type { Arrival, Ears, Line } from '../stream/line.ts'
-import { grpcStatus } from '../stream/session-events.ts'
+import { grpcStatus } from '../line/grpc-status.ts'
+import type { Arrival, Line, LineSubscriber } from '../line/line.ts'
 import { CONFIRMED_BYTES, type ToFront, type ToOwner } from './messages.ts'
 
 export interface OwnerLinkOptions {
@@ -48,7 +48,7 @@ export class OwnerLink implements AsyncDisposable {
       if (message.kind === 'closed') this.#options.onGone()
     })
     this.#streams.set(stream, carried)
-    line.hear(carried)
+    line.subscribe(carried)
     this.#channel.tell({ kind: 'open', stream, peer, presented }, first)
   }
 
@@ -100,7 +100,7 @@ export class OwnerLink implements AsyncDisposable {
 const OWNER_AWAY = 'unavailable: the process of the hub that has this cluster is being started again'
 
 /** One stream that came here and belongs to another process. */
-class Carried implements Ears {
+class Carried implements LineSubscriber {
   readonly line: Line
   readonly #stream: number
   readonly #tell: (message: ToOwner, bytes?: Uint8Array) => void

@@ -3,8 +3,8 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type OwnerPlace, ownerOf } from '#model'
 import type { Logger } from '#runtime'
-import type { StreamLimits } from '../stream/limits.ts'
-import type { Arrival, Ears } from '../stream/line.ts'
+import type { StreamLimits } from '../line/limits.ts'
+import type { Arrival, LineSubscriber } from '../line/line.ts'
 import { RelayDirectoryError } from './errors.ts'
 import { FrontLink } from './front-link.ts'
 import { GREETING_BYTES, greetingTo } from './messages.ts'
@@ -19,7 +19,7 @@ export interface RelayOptions {
   readonly logger: Logger
   now(): number
   /** @param first its first message; absent: it has not come */
-  serve(arrival: Arrival, first?: Uint8Array): Ears | undefined
+  serve(arrival: Arrival, first?: Uint8Array): LineSubscriber | undefined
   /** a stream that came to another owner, with its first message */
   serveRelayed(arrival: Arrival, first: Uint8Array): void
   /** streams were ended because their owner is away */

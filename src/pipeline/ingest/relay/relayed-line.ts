@@ -1,4 +1,4 @@
-import type { Ears, Line } from '../stream/line.ts'
+import type { Line, LineSubscriber } from '../line/line.ts'
 import { type ToFront, UNREAD_BYTES } from './messages.ts'
 
 export interface RelayedLineOptions {
@@ -11,7 +11,7 @@ export interface RelayedLineOptions {
 /** The line of a stream that came to another process. */
 export class RelayedLine implements Line {
   readonly #options: RelayedLineOptions
-  ears: Ears | undefined
+  subscriber: LineSubscriber | undefined
   #unread = 0
   #isBlocked = false
   #hasEnded = false
@@ -20,8 +20,8 @@ export class RelayedLine implements Line {
     this.#options = options
   }
 
-  hear(ears: Ears): void {
-    this.ears = ears
+  subscribe(subscriber: LineSubscriber): void {
+    this.subscriber = subscriber
   }
 
   allow(): void {
@@ -54,7 +54,7 @@ export class RelayedLine implements Line {
   flow(): void {
     if (!this.#isBlocked || !this.#flows) return
     this.#isBlocked = false
-    this.ears?.drained()
+    this.subscriber?.drained()
   }
 
   get #flows(): boolean {

@@ -1,5 +1,5 @@
 import { decodeRequest } from '#wire'
-import type { Arrival, Ears } from '../stream/line.ts'
+import type { Arrival, LineSubscriber } from '../line/line.ts'
 
 export interface WaitingOptions {
   /** for the first message, ms */
@@ -8,7 +8,7 @@ export interface WaitingOptions {
   /** its first message is here, and the cluster it claims if it is a registration */
   claims(arrival: Arrival, first: Uint8Array, cluster: string | undefined): void
   /** serves a stream whose first message has not come */
-  serve(arrival: Arrival): Ears | undefined
+  serve(arrival: Arrival): LineSubscriber | undefined
 }
 
 /** Streams of which nobody knows yet whose they are: held until their first message. */
@@ -34,7 +34,7 @@ export class Waiting {
   hold(arrival: Arrival, isProven: boolean): void {
     const { claims } = this.#options
     this.#arrivals.set(arrival, isProven)
-    arrival.line.hear({
+    arrival.line.subscribe({
       message: (bytes) => {
         this.#arrivals.delete(arrival)
         claims(arrival, bytes, claimedIn(bytes))
@@ -58,7 +58,7 @@ export class Waiting {
     for (const arrival of [...this.#arrivals.keys()]) this.#serve(arrival)
   }
 
-  #serve(arrival: Arrival): Ears | undefined {
+  #serve(arrival: Arrival): LineSubscriber | undefined {
     this.#arrivals.delete(arrival)
     return this.#options.serve(arrival)
   }

@@ -2,8 +2,8 @@ import { setMaxListeners } from 'node:events'
 import { type AgentFacts, FleetError } from '#model'
 import type { Logger } from '#runtime'
 import { encodeResponse } from '#wire'
+import type { Line, LineSubscriber } from '../line/line.ts'
 import type { StreamIngester } from './ingest-port.ts'
-import type { Ears, Line } from './line.ts'
 import type { Holder } from './places.ts'
 import { Session } from './session.ts'
 import type { Counted, Effect, SessionEvent, SessionWorld } from './session-events.ts'
@@ -29,7 +29,7 @@ export interface CallOptions {
 }
 
 /** One stream with its line: brings events to the session and does what it says. */
-export class AgentCall implements Holder, Ears {
+export class AgentCall implements Holder, LineSubscriber {
   readonly #options: CallOptions
   readonly #session: Session
   readonly #closed = new AbortController()
@@ -49,7 +49,7 @@ export class AgentCall implements Holder, Ears {
     this.#logger = logger
     const enter: SessionWorld['enter'] = (cluster, identity) => world.enter(cluster, identity, this)
     this.#session = new Session({ ...world, enter }, since)
-    line.hear(this)
+    line.subscribe(this)
   }
 
   get session(): Session {

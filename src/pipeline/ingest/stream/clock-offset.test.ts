@@ -12,7 +12,11 @@ function collected(rounds: number, clockAt: (at: number) => number, delay: (roun
   return Array.from({ length: rounds }, (_, round) => {
     const at = T0 + round * INTERVAL
     const now = at + 200 + delay(round)
-    if (round === 0) offset.compare(clockAt(at - 1_000), at - 1_000)
+    if (round === 0) {
+      offset.compare(clockAt(at - 1_000), at - 1_000)
+      offset.greeted(at - 1_000)
+      offset.compare(clockAt(at - 950), at - 900)
+    }
     // The report that comes between two rounds.
     else offset.compare(clockAt(at - 15_000), at - 15_000 + delay(round + rounds))
     const collectedAt = clockAt(at)
@@ -27,6 +31,41 @@ describe('the difference of two clocks', () => {
     expect(offset.ms).toBeUndefined()
     for (const lateMs of [300, 20, 900, 4_000]) offset.compare(T0 + 84_000 - lateMs, T0)
     expect(offset.ms).toBe(83_980)
+  })
+
+  it('is none where all messages waited for a busy hub', () => {
+    const offset = new ClockOffset()
+    offset.compare(T0 - 1_600, T0)
+    offset.greeted(T0)
+    expect(offset.ms).toBe(0)
+    // Sent at once when the welcome was there, read late.
+    for (const sentAt of [20, 30, 130]) offset.compare(T0 + sentAt, T0 + 2_400 + sentAt)
+    expect(offset.ms).toBe(0)
+    offset.compare(T0 + 3_000, T0 + 3_010)
+    expect(offset.ms).toBe(0)
+  })
+
+  it('is seen from the first answer on, however little it is', () => {
+    const offset = new ClockOffset()
+    offset.compare(T0 - 1_500, T0)
+    offset.greeted(T0)
+    offset.compare(T0 + 10 - 1_490, T0 + 20)
+    expect(offset.ms).toBe(-1_500)
+  })
+
+  it.each([
+    [3_000, 120_000],
+    [30_000, 15_000],
+  ])('is seen in the end where it is %d ms and no answer bounds it', (behindMs, withinMs) => {
+    const offset = new ClockOffset()
+    offset.compare(T0 - behindMs, T0)
+    offset.greeted(T0)
+    const seenAt = (at: number) => {
+      offset.compare(T0 + at - behindMs, T0 + at)
+      return offset.ms
+    }
+    expect(seenAt(withinMs - 1)).toBe(withinMs - 1 > behindMs ? 0 : -behindMs)
+    expect(seenAt(withinMs)).toBe(-behindMs)
   })
 
   it('leaves samples where they belong, in their order and distances, whatever the clock is off and however late messages are', () =>

@@ -4,8 +4,8 @@ import type { Logger } from '#runtime'
 import type { StreamIngester } from './ingest-port.ts'
 
 interface Entry {
-  told: AgentFacts | undefined
-  toldAt: number
+  reported: AgentFacts | undefined
+  reportedAt: number
   next: AgentFacts | undefined
   running: Promise<void> | undefined
 }
@@ -37,13 +37,18 @@ export class FactsReport implements AsyncDisposable {
   }
 
   tell(cluster: ClusterName, facts: AgentFacts, now: boolean): void {
-    const entry = this.#entries.get(cluster) ?? { told: undefined, toldAt: 0, next: undefined, running: undefined }
+    const entry = this.#entries.get(cluster) ?? {
+      reported: undefined,
+      reportedAt: 0,
+      next: undefined,
+      running: undefined,
+    }
     this.#entries.set(cluster, entry)
     if (!now && !this.#isDue(entry, facts)) return
     entry.next = facts
     entry.running ??= this.#run(cluster, entry).finally(() => {
       entry.running = undefined
-      if (entry.told?.connected === false && !entry.next) this.#entries.delete(cluster)
+      if (entry.reported?.connected === false && !entry.next) this.#entries.delete(cluster)
     })
   }
 
@@ -55,14 +60,14 @@ export class FactsReport implements AsyncDisposable {
     await running
   }
 
-  #isDue({ told, toldAt, next }: Entry, facts: AgentFacts): boolean {
-    if (next || !told) return true
-    const passed = this.#options.clock.now() - toldAt
+  #isDue({ reported, reportedAt, next }: Entry, facts: AgentFacts): boolean {
+    if (next || !reported) return true
+    const passed = this.#options.clock.now() - reportedAt
     // A backlog that shrinks is watched by people; that it is gone is told at once.
-    if (told.bufferedBatches > 0 && facts.bufferedBatches === 0) return true
-    const isCatchingUp = told.bufferedBatches > 0 && facts.bufferedBatches !== told.bufferedBatches
+    if (reported.bufferedBatches > 0 && facts.bufferedBatches === 0) return true
+    const isCatchingUp = reported.bufferedBatches > 0 && facts.bufferedBatches !== reported.bufferedBatches
     if (passed < (isCatchingUp ? Math.min(CATCHING_UP_MS, this.#options.everyMs) : this.#options.everyMs)) return false
-    return passed >= QUIET_INTERVALS * this.#options.everyMs || moved(told, facts)
+    return passed >= QUIET_INTERVALS * this.#options.everyMs || moved(reported, facts)
   }
 
   async #run(cluster: ClusterName, entry: Entry): Promise<void> {
@@ -73,8 +78,8 @@ export class FactsReport implements AsyncDisposable {
       try {
         if (!ingester.knows(cluster)) return
         await ingester.agent(cluster, facts)
-        entry.told = facts
-        entry.toldAt = clock.now()
+        entry.reported = facts
+        entry.reportedAt = clock.now()
       } catch (error) {
         const { retryable, message } = FleetError.from(error)
         logger.debug({ cluster, error: message }, 'the facts of an agent could not be kept')
@@ -86,12 +91,14 @@ export class FactsReport implements AsyncDisposable {
   }
 }
 
-function moved(told: AgentFacts, facts: AgentFacts): boolean {
+function moved(reported: AgentFacts, facts: AgentFacts): boolean {
   const still: AgentFacts = {
     ...facts,
-    heartbeatAt: told.heartbeatAt,
+    heartbeatAt: reported.heartbeatAt,
     clockOffsetMs:
-      Math.abs(facts.clockOffsetMs - told.clockOffsetMs) < OFFSET_MOVES_MS ? told.clockOffsetMs : facts.clockOffsetMs,
+      Math.abs(facts.clockOffsetMs - reported.clockOffsetMs) < OFFSET_MOVES_MS
+        ? reported.clockOffsetMs
+        : facts.clockOffsetMs,
   }
-  return (Object.keys(still) as (keyof AgentFacts)[]).some((key) => still[key] !== told[key])
+  return (Object.keys(still) as (keyof AgentFacts)[]).some((key) => still[key] !== reported[key])
 }

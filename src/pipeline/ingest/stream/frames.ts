@@ -2,15 +2,15 @@ import { inflateRawSync } from 'node:zlib'
 import {
   type Batch,
   type BatchView,
-  type CustomPart,
   FleetError,
   type Loss,
   type Part,
+  type RowsPart,
   type SequenceRange,
   type SnapshotType,
 } from '#model'
 import { decodeBody, type Frame, type Loss as LossMessage, WireError } from '#wire'
-import type { StreamLimits } from './limits.ts'
+import type { StreamLimits } from '../line/limits.ts'
 
 /** What was sent breaks the contract of the wire: sending it again would end alike. The stream goes on. */
 export class FrameRefusedError extends FleetError {
@@ -87,18 +87,18 @@ export function decodeFrame(
 
 /** The same batch without a base: every part that was a difference is told whole. */
 export function withoutBase(batch: Batch, view: BatchView): Batch {
-  const { base: _, custom, ...rest } = batch
+  const { base: _, tables, ...rest } = batch
   return {
     ...rest,
     parts: batch.parts.map((part) => wholePart(part, view)),
-    ...(custom && { custom: custom.map((part) => wholeCustom(part, view)) }),
+    ...(tables && { tables: tables.map((part) => wholeRows(part, view)) }),
   }
 }
 
-function wholeCustom(part: CustomPart, view: BatchView): CustomPart {
+function wholeRows(part: RowsPart, view: BatchView): RowsPart {
   if (part.outcome !== 'changed') return part
   const { put, removed: _, ...rest } = part
-  return { ...rest, outcome: 'complete', rows: view.custom?.get(part.source) ?? put }
+  return { ...rest, outcome: 'complete', rows: view.tables?.get(part.source) ?? put }
 }
 
 function wholePart(part: Part, view: BatchView): Part {
@@ -109,8 +109,8 @@ function wholePart(part: Part, view: BatchView): Part {
   return { type, collector, durationMs, outcome: 'complete', items } as Part<SnapshotType>
 }
 
-export const hasChanges = ({ parts, custom = [] }: Batch) =>
-  parts.some(({ outcome }) => outcome === 'changed') || custom.some(({ outcome }) => outcome === 'changed')
+export const hasChanges = ({ parts, tables = [] }: Batch) =>
+  parts.some(({ outcome }) => outcome === 'changed') || tables.some(({ outcome }) => outcome === 'changed')
 
 const causes: ReadonlySet<string> = new Set<Loss['cause']>(['thinned', 'dropped', 'damaged'])
 

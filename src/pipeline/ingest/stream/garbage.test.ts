@@ -1,18 +1,20 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { deflateRawSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { parseClusterName } from '#model'
+import { type Clock, parseClusterName, systemClock } from '#model'
 import { encodeRequest } from '#wire'
 import { aBatch, aNode, complete, T0, west } from '../../state/test/fleet-words.ts'
 import { eventually } from '../../state/test/redis-server.ts'
+import { defaultLimits } from '../line/limits.ts'
 import { bodyOf, FrameRefusedError } from './frames.ts'
-import { defaultLimits } from './limits.ts'
+import { Offenders } from './offenders.ts'
 import { StreamRate } from './rate.ts'
 import { Session } from './session.ts'
 import type { SessionWorld } from './session-events.ts'
 import { type Payload, StreamClient } from './test/clients.ts'
 import { aHub } from './test/hub.ts'
 import { frame, hello, OwnAgent } from './test/own-agent.ts'
+import type { Peer } from './types.ts'
 
 const batch = (sequence: number, cluster = west) =>
   aBatch(cluster, sequence, [complete('node', aNode('n1'))], { source: 'push', collectedAt: Date.now() })
@@ -72,11 +74,12 @@ const world: SessionWorld = {
     messagesPerSecond: 1e9,
     bytesPerSecond: 1e12,
     inflatedBytesPerSecond: 1e12,
-    maxBadFrames: Number.POSITIVE_INFINITY,
   },
   tls: false,
   verify: () => ({ refused: 'unknown' }),
   stillValid: () => true,
+  pauseMs: () => 0,
+  badFrame: () => false,
   knows: () => true,
   received: () => [],
   heardTo: () => undefined,
@@ -127,7 +130,9 @@ describe('bad frames', () => {
   })
 
   it('end their stream after a few, and what inflates is charged whole', () => {
-    const session = new Session({ ...world, limits: defaultLimits }, T0)
+    const offenders = new Offenders({ ...systemClock, now: () => T0 }, defaultLimits.maxBadFrames)
+    const badFrame = (peer: Peer) => offenders.badFrame(peer)
+    const session = new Session({ ...world, limits: defaultLimits, badFrame }, T0)
     session.on({ kind: 'opened', verdict: { peer: { cluster: west, method: 'token', credential: '' } } }, T0)
     session.on({ kind: 'message', bytes: encodeRequest({ payload: hello({ now: () => T0 }) }) }, T0)
     const bad = (sequence: number) =>
@@ -181,6 +186,38 @@ describe('bad frames', () => {
     }
     expect(hub.server.agents.facts('east')).toMatchObject({ connected: true })
   }, 30_000)
+
+  it('pause their credential: it is told to wait when it comes back too early, and is served after that', async () => {
+    let laterMs = 0
+    const clock: Clock = { now: () => Date.now() + laterMs, sleep: (ms, signal) => systemClock.sleep(ms, signal) }
+    await using hub = await aHub({ clock })
+    const { address } = hub.server
+    // One on each stream: however they are spread, they are of one credential.
+    for (let sequence = 1; sequence <= defaultLimits.maxBadFrames; sequence++) {
+      const { agent } = await OwnAgent.connect({ address, token: 'west-token' })
+      await using bad = agent
+      const value = { sequence, compression: 1, bodyBytes: 31 * 2 ** 20, body: bomb }
+      bad.sendBytes(encodeRequest({ payload: { case: 'frame', value } }))
+      expect(await bad.next('ack')).toMatchObject({ success: false })
+      if (sequence < defaultLimits.maxBadFrames) continue
+      expect(await bad.next('goodbye')).toMatchObject({ code: 'bad_frames', retryAfterMs: 60_000 })
+    }
+    for (const token of ['west-token', undefined]) {
+      await using early = new StreamClient({ address, ...(token && { token }) })
+      early.send(hello({ token: 'west-token' }))
+      const { code, retryAfterMs } = await early.next('goodbye')
+      expect(code).toBe('early')
+      expect(retryAfterMs).toBeGreaterThan(30_000)
+      expect(retryAfterMs).toBeLessThan(60_000)
+    }
+    const { agent: other } = await OwnAgent.connect({ address, token: 'east-token', cluster: 'east' })
+    await using _other = other
+    laterMs = 60_000
+    const { agent: again } = await OwnAgent.connect({ address, token: 'west-token' })
+    await using _again = again
+    again.push(batch(1))
+    await again.ackedTo(1)
+  })
 
   it('of a size beyond the limit end their own stream only', async () => {
     await using hub = await aHub({ limits: { maxMessageBytes: 2 ** 20 } })

@@ -1,8 +1,8 @@
 import type { ServerDuplexStream } from '@grpc/grpc-js'
+import { grpcStatus } from '../line/grpc-status.ts'
+import type { Line, LineSubscriber } from '../line/line.ts'
 import type { Gate } from './gate.ts'
-import type { Ears, Line } from './line.ts'
 import type { Silence } from './listener.ts'
-import { grpcStatus } from './session-events.ts'
 
 export type RawCall = ServerDuplexStream<Buffer, Uint8Array>
 
@@ -20,23 +20,23 @@ export interface GrpcLineOptions {
 /** The line of a call that came to this process. */
 export class GrpcLine implements Line {
   readonly #options: GrpcLineOptions
-  #ears: Ears | undefined
+  #subscriber: LineSubscriber | undefined
   #isClosed = false
   #patience: NodeJS.Timeout | undefined
 
   constructor(options: GrpcLineOptions) {
     const { call } = options
     this.#options = options
-    call.on('data', (bytes: Buffer) => this.#ears?.message(bytes))
+    call.on('data', (bytes: Buffer) => this.#subscriber?.message(bytes))
     // The end of a connection that was cut reads like an end that the peer wanted.
-    call.on('end', () => (options.silence.ms > 0 ? this.#close() : this.#ears?.finished()))
-    call.on('drain', () => this.#ears?.drained())
+    call.on('end', () => (options.silence.ms > 0 ? this.#close() : this.#subscriber?.finished()))
+    call.on('drain', () => this.#subscriber?.drained())
     call.once('cancelled', () => this.#close())
     call.once('close', () => this.#close())
   }
 
-  hear(ears: Ears): void {
-    this.#ears = ears
+  subscribe(subscriber: LineSubscriber): void {
+    this.#subscriber = subscriber
   }
 
   allow(): void {
@@ -60,6 +60,6 @@ export class GrpcLine implements Line {
     if (this.#isClosed) return
     this.#isClosed = true
     clearTimeout(this.#patience)
-    this.#ears?.closed(this.#options.silence.ms)
+    this.#subscriber?.closed(this.#options.silence.ms)
   }
 }

@@ -13,10 +13,17 @@ export interface HandshakeLimits {
 
 export interface HandshakesOptions {
   readonly limits: HandshakeLimits
+  /** an address that has four turns a second at most, each given to any of its connections that wait */
+  readonly isSlow: (address: string) => boolean
   /** begins the handshake of a connection whose first bytes have come; they still lie in its buffer */
   readonly begin: (socket: Socket) => void
   readonly onRefused: () => void
 }
+
+/** From one turn of an address that is slow to its next, ms. */
+const SLOW_TURN_MS = 250
+/** Connections that came together are not all closed together. */
+const FIRST_BYTE_SPREAD = 0.25
 
 /**
  * Who may shake hands now. A connection that says nothing takes no turn; turns go round the addresses, so that one that opens
@@ -32,6 +39,8 @@ export class Handshakes {
   /** by address, oldest first */
   readonly #unfinished = new Map<string, Set<Socket>>()
   #count = 0
+  /** of addresses that are slow: until their next turn may come */
+  readonly #pauses = new Map<string, NodeJS.Timeout>()
   readonly #turns = new Map<Socket, { readonly address: string; readonly timer: NodeJS.Timeout }>()
 
   constructor(options: HandshakesOptions) {
@@ -42,7 +51,8 @@ export class Handshakes {
   arrived(socket: Socket): void {
     const address = socket.remoteAddress ?? ''
     this.#note(address, socket)
-    const silence = setTimeout(() => this.#refuse(socket), this.#options.limits.firstByteMs)
+    const patienceMs = this.#options.limits.firstByteMs * (1 - Math.random() * FIRST_BYTE_SPREAD)
+    const silence = setTimeout(() => this.#refuse(socket), patienceMs)
     const ready = () => {
       clearTimeout(silence)
       if (socket.destroyed) return
@@ -70,7 +80,9 @@ export class Handshakes {
 
   close(): void {
     for (const { timer } of this.#turns.values()) clearTimeout(timer)
+    for (const pause of this.#pauses.values()) clearTimeout(pause)
     this.#turns.clear()
+    this.#pauses.clear()
     this.#waiting.clear()
   }
 
@@ -106,15 +118,26 @@ export class Handshakes {
     const share = Math.max(1, Math.ceil(this.#options.limits.maxHandshakes / 2))
     const held = new Map<string, number>()
     for (const { address } of this.#turns.values()) held.set(address, (held.get(address) ?? 0) + 1)
-    for (const [address, sockets] of this.#waiting) {
-      if ((held.get(address) ?? 0) >= share) continue
-      const socket = sockets.shift()
+    for (const [address, all] of this.#waiting) {
+      if ((held.get(address) ?? 0) >= share || this.#pauses.has(address)) continue
+      const sockets = all.filter(({ destroyed }) => !destroyed)
+      const isSlow = this.#options.isSlow(address)
+      const [socket] = sockets.splice(isSlow ? Math.floor(Math.random() * sockets.length) : 0, 1)
       this.#waiting.delete(address)
       if (sockets.length > 0) this.#waiting.set(address, sockets)
-      if (!socket || socket.destroyed) return this.#take()
+      if (!socket) continue
+      if (isSlow) this.#pause(address)
       return { socket, address }
     }
     return undefined
+  }
+
+  #pause(address: string): void {
+    const over = () => {
+      this.#pauses.delete(address)
+      this.#next()
+    }
+    this.#pauses.set(address, setTimeout(over, SLOW_TURN_MS))
   }
 
   #giveBack(socket: Socket): void {

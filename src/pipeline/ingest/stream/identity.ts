@@ -1,6 +1,8 @@
 import type { ClusterName } from '#model'
 import type { RegisterRequest } from '#wire'
-import { type Farewell, grpcStatus, type SessionWorld } from './session-events.ts'
+import { grpcStatus } from '../line/grpc-status.ts'
+import { EARLY } from './offenders.ts'
+import type { Farewell, SessionWorld } from './session-events.ts'
 import type { Peer, Verdict } from './types.ts'
 
 /** Who is at the other end of a stream: its credential says so, and whatever its messages say must agree. */
@@ -21,15 +23,13 @@ export class Identity {
   present(verdict: Verdict | undefined): Farewell | undefined {
     if (!verdict) return undefined
     if ('refused' in verdict) return unauthenticated
-    this.#peer = verdict.peer
-    return undefined
+    return this.#enter(verdict.peer)
   }
 
   register({ clusterName, token }: RegisterRequest): Peer | Farewell {
     const peer = this.#peer ?? this.#named(token)
     if (!peer) return unauthenticated
-    this.#peer = peer
-    const other = this.claim(clusterName)
+    const other = this.#enter(peer) ?? this.claim(clusterName)
     if (other) return other
     if (!this.#world.stillValid(peer)) return unauthenticated
     return this.#world.knows(peer.cluster) ? peer : notConnected(peer.cluster)
@@ -47,6 +47,14 @@ export class Identity {
   check(): Farewell | undefined {
     if (!this.#peer || this.#world.stillValid(this.#peer)) return undefined
     return { status: grpcStatus.unauthenticated, code: 'revoked', message: 'the credential is no longer valid' }
+  }
+
+  #enter(peer: Peer): Farewell | undefined {
+    this.#peer = peer
+    const retryAfterMs = this.#world.pauseMs(peer)
+    if (retryAfterMs === 0) return undefined
+    const message = `it was asked to wait, and is back ${Math.ceil(retryAfterMs / 1000)} s too early`
+    return { status: grpcStatus.unavailable, code: EARLY, message, retryAfterMs }
   }
 
   #named(token: string): Peer | undefined {

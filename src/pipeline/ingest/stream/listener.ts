@@ -8,9 +8,9 @@ import {
   type Server as TlsServer,
 } from 'node:tls'
 import type { Logger } from '#runtime'
+import type { StreamLimits } from '../line/limits.ts'
 import { ServerTlsError } from './errors.ts'
 import { Handshakes } from './handshakes.ts'
-import type { StreamLimits } from './limits.ts'
 import type { ServerTls } from './types.ts'
 
 const RELOAD_EVERY_MS = 1_000
@@ -21,6 +21,8 @@ export interface ListenerOptions {
   readonly tls: ServerTls | 'plaintext'
   readonly limits: StreamLimits
   readonly logger: Logger
+  /** of this address more came than sound agents send */
+  readonly isSlow: (address: string) => boolean
   /** a connection that may speak HTTP/2: after its handshake where there is TLS */
   readonly onConnection: (socket: Socket) => void
   readonly onRefused: (why: 'connections' | 'handshake') => void
@@ -58,6 +60,7 @@ export class Listener implements AsyncDisposable {
     this.#options = options
     this.#handshakes = new Handshakes({
       limits: options.limits,
+      isSlow: options.isSlow,
       begin: (socket) => this.#tls?.emit('connection', socket),
       onRefused: () => options.onRefused('handshake'),
     })

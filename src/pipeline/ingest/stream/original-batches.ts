@@ -1,6 +1,5 @@
-import { FleetError, type NodeSnapshot } from '#model'
+import { FleetError, type NodeSnapshot, ORIGINAL_ORIGIN } from '#model'
 import { batchFromOriginal, type MetricsBatch, type ReadOriginal, readOriginal } from '#wire'
-import { ORIGINAL_ORIGIN } from '../origins.ts'
 import { ack } from './acknowledgements.ts'
 import { type Channel, type ChannelContext, delivered } from './channel.ts'
 import { millisecondsOf } from './open-stream.ts'

@@ -55,6 +55,37 @@ describe('a collector of the original', () => {
     expect(hub.state.cluster('west')?.deploymentCount).toBe(7)
   })
 
+  it('takes over from the hub: numbers that it does not tell are not those of the hub any more', async () => {
+    await using hub = await aHub()
+    const pods = { total: 20, running: 20, pending: 0, failed: 0, succeeded: 0, unknown: 0 }
+    const summary = { name: 'pods' as const, counts: pods, unscheduled: 0, byNamespace: { shop: pods } }
+    const deployment = { name: 'shop/x', namespace: 'shop', replicas: 1, ready: 1, available: 1, updated: 1 }
+    const parts = [complete('node', aNode('n1')), complete('podSummary', summary), complete('deployment', deployment)]
+    await hub.ingester.accept({ batch: aBatch(west, 1, parts, { collectedAt: Date.now() - 1_000 }) })
+    await hub.ingester.flushed()
+    expect(Object.keys(hub.state.cluster('west')?.parts ?? {})).toEqual(['node', 'podSummary', 'deployment'])
+    await using collector = new StreamClient({ address: hub.server.address, token: 'west-token' })
+    collector.send(register('west'))
+    const told = [complete('node', aNode('n1', { pods: { ...pods, total: 6, running: 6 } }))]
+    collector.send({
+      case: 'metrics',
+      value: {
+        ...originalFromBatch(aBatch(west, 1, told, { deploymentCount: 4 })),
+        clusterName: 'west',
+        batchId: 'a',
+        collectedAt: timestampFromMs(Date.now()),
+      },
+    })
+    await collector.next('ack')
+    await hub.ingester.flushed()
+    const state = hub.state.cluster('west') as ClusterState
+    expect(Object.keys(state.parts)).toEqual(['node'])
+    const settings = { ttlMs: 600_000, retentionMs: 3_600_000 }
+    const { commands } = documentCommands(undefined, state, Date.now(), settings)
+    const metrics = commands.find(([verb, key]) => verb === 'SET' && key === 'cluster:west:metrics')?.[2]
+    expect(JSON.parse(String(metrics))).toMatchObject({ pods: 6, pods_running: 6, deployments: 4 })
+  })
+
   it('drains a node: the cluster stays healthy, and no node counts as not ready', async () => {
     await using hub = await aHub()
     await using collector = new StreamClient({ address: hub.server.address, token: 'west-token' })

@@ -7,16 +7,17 @@ import {
   inRanges,
   type Loss,
   missingFrom,
+  ORIGINAL_ORIGIN,
   type SequenceRange,
 } from '#model'
 import { type Frame, type Hello, type Loss as LossMessage, negotiate, WireError } from '#wire'
-import { ORIGINAL_ORIGIN } from '../origins.ts'
+import { grpcStatus } from '../line/grpc-status.ts'
 import { Acknowledgements } from './acknowledgements.ts'
 import { type Channel, type ChannelContext, delivered } from './channel.ts'
 import { decodeFrame, FrameRefusedError, hasChanges, isSequence, lossOf, withoutBase } from './frames.ts'
 import type { Work } from './in-flight.ts'
 import { planned } from './planned.ts'
-import { type Farewell, grpcStatus, type Offering, type Payload } from './session-events.ts'
+import type { Farewell, Offering, Payload } from './session-events.ts'
 import { correctTime } from './times.ts'
 
 /** A frame this young tells what its sender's clock shows. */
@@ -54,8 +55,6 @@ export class OwnFrames implements Channel {
   /** collection times: of the newest batch before this stream, and of the oldest that came by it */
   readonly #heardTo: number | undefined
   #earliestAt = Number.POSITIVE_INFINITY
-  /** when frames of this stream broke the protocol */
-  #badFrames: readonly number[] = []
 
   constructor(context: ChannelContext, { origin, oldestSequence: first, newestSequence: last }: Hello) {
     this.#context = context
@@ -110,7 +109,7 @@ export class OwnFrames implements Channel {
     effects.count('frame')
     if (!isSequence(sequence)) {
       this.#acks.refuse(0, new FrameRefusedError('it has no sequence'))
-      return this.#bad(now)
+      return this.#bad()
     }
     if (this.#underWay.has(sequence)) return
     rate.inflate(Math.max(0, Math.min(bodyBytes, world.limits.maxBodyBytes)), now)
@@ -128,7 +127,7 @@ export class OwnFrames implements Channel {
       this.#deliver(planned(batch, this.#context), view, bytes + bodyBytes, now)
     } catch (error) {
       if (error instanceof WireError && error.code === 'base_mismatch') return this.#resync(sequence)
-      this.#refused(sequence, error, now)
+      this.#refused(sequence, error)
     }
   }
 
@@ -138,7 +137,7 @@ export class OwnFrames implements Channel {
     try {
       this.#declare(lossOf(message, this.#origin), bytes, now)
     } catch (error) {
-      this.#refused(message.sequence, error, now)
+      this.#refused(message.sequence, error)
     }
   }
 
@@ -238,16 +237,15 @@ export class OwnFrames implements Channel {
     this.#acks.resend(sequence, { code: 'base_mismatch', message: 'the base is not known here' }, 0)
   }
 
-  #refused(sequence: number, error: unknown, now: number) {
+  #refused(sequence: number, error: unknown) {
     this.#acks.refuse(sequence, FleetError.from(error))
-    this.#bad(now)
+    this.#bad()
   }
 
   /** A sound agent sends a bad frame now and then at most, as of a buffer that was damaged. */
-  #bad(now: number) {
-    const { maxBadFrames } = this.#context.world.limits
-    this.#badFrames = [...this.#badFrames.filter((at) => now - at < 60_000), now].slice(-maxBadFrames)
-    if (this.#badFrames.length < maxBadFrames) return
+  #bad() {
+    const { world, stream } = this.#context
+    if (!world.badFrame(stream.registered.peer)) return
     const message = 'too many frames were no batches'
     this.#context.end({ status: grpcStatus.invalidArgument, code: 'bad_frames', message, retryAfterMs: 60_000 })
   }

@@ -1,6 +1,5 @@
-import type { AgentFacts, Clock, ClusterName, SequenceRange } from '#model'
+import { type AgentFacts, type Clock, type ClusterName, ORIGINAL_ORIGIN, type SequenceRange } from '#model'
 import type { Logger } from '#runtime'
-import { ORIGINAL_ORIGIN } from '../origins.ts'
 import type { OriginalNumbers, Place } from './session-events.ts'
 import type { Agents } from './types.ts'
 

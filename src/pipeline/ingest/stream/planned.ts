@@ -1,5 +1,5 @@
-import type { Batch, CustomPart, Plan, SourceId } from '#model'
-import { isSourceId } from '../check-custom.ts'
+import type { Batch, Plan, RowsPart, SourceId } from '#model'
+import { isSourceId } from '../check-rows.ts'
 import type { ChannelContext } from './channel.ts'
 
 /** What a plan asks of one source. */
@@ -49,19 +49,19 @@ export function planned(given: Batch, { world, stream, effects }: ChannelContext
  * @returns with how many sources were left out
  */
 export function plannedOnly(batch: Batch, plan: Plan | undefined): { readonly batch: Batch; readonly dropped: number } {
-  if (!batch.custom) return { batch, dropped: 0 }
+  if (!batch.tables) return { batch, dropped: 0 }
   const sources = plan && sourcesOf(plan)
-  const custom = batch.custom.flatMap((part) => {
+  const tables = batch.tables.flatMap((part) => {
     if (!isSourceId(part.source)) return []
     if (!sources) return [part]
     const wanted = sources.get(part.source)
     return wanted ? [withWanted(part, wanted)] : []
   })
-  const { custom: all, ...rest } = batch
-  return { batch: custom.length > 0 ? { ...rest, custom } : rest, dropped: all.length - custom.length }
+  const { tables: all, ...rest } = batch
+  return { batch: tables.length > 0 ? { ...rest, tables } : rest, dropped: all.length - tables.length }
 }
 
-function withWanted(part: CustomPart, { aggregations: wanted }: Wanted): CustomPart {
+function withWanted(part: RowsPart, { aggregations: wanted }: Wanted): RowsPart {
   if (part.outcome !== 'complete' && part.outcome !== 'changed') return part
   if (!wanted) return part
   const entries = Object.entries(part.aggregations)

@@ -1,6 +1,6 @@
 import type { Metadata } from '@grpc/grpc-js'
+import type { Presented } from '../line/presented.ts'
 import type { RawCall } from './grpc-line.ts'
-import type { Presented } from './types.ts'
 
 const MAX_TOKEN = 8_192
 

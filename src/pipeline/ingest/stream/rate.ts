@@ -1,4 +1,4 @@
-import type { StreamLimits } from './limits.ts'
+import type { StreamLimits } from '../line/limits.ts'
 
 /** A token bucket that may go into debt: what was taken once is paid by waiting before the next. */
 export class Bucket {

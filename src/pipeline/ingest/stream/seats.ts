@@ -1,6 +1,5 @@
-import type { AgentFacts, Clock, ClusterName } from '#model'
+import { type AgentFacts, type Clock, type ClusterName, ORIGINAL_ORIGIN } from '#model'
 import type { Logger } from '#runtime'
-import { ORIGINAL_ORIGIN } from '../origins.ts'
 import { FactsReport } from './facts-report.ts'
 import type { StreamIngester } from './ingest-port.ts'
 import { type Holder, Places } from './places.ts'

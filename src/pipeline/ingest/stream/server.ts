@@ -2,20 +2,22 @@ import { Server, ServerCredentials, type ServiceDefinition, type UntypedServiceI
 import { type AgentFacts, type Clock, type ClusterName, type OwnerPlace, ownerName, systemClock } from '#model'
 import { type Logger, type Metrics, silentLogger } from '#runtime'
 import { COLLECTOR_METHOD } from '#wire'
+import { grpcStatus } from '../line/grpc-status.ts'
+import { defaultLimits, type StreamLimits } from '../line/limits.ts'
+import type { Arrival } from '../line/line.ts'
+import type { Presented } from '../line/presented.ts'
 import { Relay } from '../relay/relay.ts'
 import { AgentCall } from './call.ts'
 import { Gates } from './gate.ts'
 import { GrpcLine, type RawCall } from './grpc-line.ts'
 import type { StreamIngester } from './ingest-port.ts'
-import { defaultLimits, type StreamLimits } from './limits.ts'
-import type { Arrival } from './line.ts'
 import { Listener } from './listener.ts'
+import { Offenders } from './offenders.ts'
 import { presentedBy, showsCredential } from './presented.ts'
 import { Refusals } from './refusals.ts'
 import { Seats } from './seats.ts'
-import { grpcStatus } from './session-events.ts'
 import { streamMetrics } from './stream-metrics.ts'
-import type { Agents, PeerVerifier, PlanSource, Presented, ServerTls, Verdict } from './types.ts'
+import type { Agents, PeerVerifier, PlanSource, ServerTls, Verdict } from './types.ts'
 
 /** Where streams are received, from whom, and within which bounds. */
 export interface AgentServerOptions {
@@ -61,6 +63,7 @@ export class AgentServer implements AsyncDisposable {
   readonly #unnamed = new Set<AgentCall>()
   readonly #seats: Seats
   readonly #refusals: Refusals
+  readonly #offenders: Offenders
   readonly #count: ReturnType<typeof streamMetrics>
   #relay: Relay | undefined
   #listener: Listener | undefined
@@ -88,6 +91,7 @@ export class AgentServer implements AsyncDisposable {
       onContested: () => this.#count.contested(),
     })
     this.#refusals = new Refusals(clock)
+    this.#offenders = new Offenders(clock, this.#limits.maxBadFrames)
     this.#grpc = new Server({
       'grpc.max_receive_message_length': this.#limits.maxMessageBytes,
       'grpc.max_send_message_length': -1,
@@ -120,6 +124,7 @@ export class AgentServer implements AsyncDisposable {
         tls,
         limits: server.#limits,
         logger: server.#logger,
+        isSlow: (address) => server.#offenders.isSlow(address),
         onConnection: (socket) => injector.injectConnection(socket),
         onRefused: (why) => server.#count.refused(why),
       })
@@ -241,6 +246,8 @@ export class AgentServer implements AsyncDisposable {
         ...(this.#process !== undefined && { process: this.#process }),
         verify: (token) => verify({ ...presented, token }),
         stillValid: (one) => verifier.stillValid(one),
+        pauseMs: (one) => this.#offenders.pauseMs(one),
+        badFrame: (one) => this.#offenders.badFrame(one),
         knows: (cluster) => ingester.knows(cluster),
         received: (cluster, origin) => ingester.received(cluster, origin),
         heardTo: (cluster, origin) => ingester.heardTo(cluster, origin),
@@ -259,7 +266,7 @@ export class AgentServer implements AsyncDisposable {
       facts: (one, facts, now) => this.#facts(one, facts, now),
       count: (what) => this.#count.message(what),
       received: (bytes) => this.#count.bytes(bytes),
-      ended: (one, code) => this.#ended(one, code),
+      ended: (one, code) => this.#ended(one, code, presented.address),
     })
     this.#calls.add(call)
     const isNamed = showsCredential(presented)
@@ -282,10 +289,11 @@ export class AgentServer implements AsyncDisposable {
     this.#seats.facts(cluster, call, facts, now)
   }
 
-  #ended(call: AgentCall, code: string): void {
+  #ended(call: AgentCall, code: string, address: string): void {
     this.#unnamed.delete(call)
     if (!this.#calls.delete(call)) return
     if (code !== '') this.#count.ended(code, 1)
+    this.#offenders.ended(code, call.session.peer, address)
     if (this.#calls.size === 0) this.#idle?.()
   }
 

@@ -1,20 +1,8 @@
 import type { ClusterName, FleetError, Loss, Plan, SequenceRange } from '#model'
 import type { ConnectRequest, ResponseInit } from '#wire'
 import type { Offer } from '../ingester.ts'
-import type { StreamLimits } from './limits.ts'
+import type { StreamLimits } from '../line/limits.ts'
 import type { Peer, Verdict } from './types.ts'
-
-/** As in gRPC, https://grpc.github.io/grpc/core/md_doc_statuscodes.html */
-export const grpcStatus = {
-  ok: 0,
-  invalidArgument: 3,
-  permissionDenied: 7,
-  resourceExhausted: 8,
-  failedPrecondition: 9,
-  aborted: 10,
-  unavailable: 14,
-  unauthenticated: 16,
-} as const
 
 export type Payload = ConnectRequest['payload']
 export type Answer = NonNullable<ResponseInit['payload']>
@@ -88,6 +76,10 @@ export interface SessionWorld {
   /** whose the token of a registration is */
   verify(token: string): Verdict
   stillValid(peer: Peer): boolean
+  /** ms that it was told to wait, and has not; 0: none */
+  pauseMs(peer: Peer): number
+  /** A frame was no batch. @returns whether that makes too many */
+  badFrame(peer: Peer): boolean
   knows(cluster: ClusterName): boolean
   received(cluster: ClusterName, origin: string): readonly SequenceRange[]
   heardTo(cluster: ClusterName, origin: string): number | undefined

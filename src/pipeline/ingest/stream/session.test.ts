@@ -1,3 +1,4 @@
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
@@ -9,10 +10,10 @@ import {
   StoreUnavailableError,
   withRange,
 } from '#model'
-import { encodeRequest, viewOf } from '#wire'
+import { encodeRequest, originalFromBatch, viewOf } from '#wire'
 import { aBatch, aNode, complete, T0, west } from '../../state/test/fleet-words.ts'
 import { BaseMismatchError, InvalidBatchError } from '../errors.ts'
-import { defaultLimits, type StreamLimits } from './limits.ts'
+import { defaultLimits, type StreamLimits } from '../line/limits.ts'
 import { Session } from './session.ts'
 import type { Answer, Effect, SessionWorld } from './session-events.ts'
 import type { Payload } from './test/clients.ts'
@@ -28,6 +29,8 @@ function aWorld(changes: Partial<SessionWorld> & { readonly limit?: Partial<Stre
     tls: false,
     verify: () => ({ peer }),
     stillValid: () => true,
+    pauseMs: () => 0,
+    badFrame: () => false,
     knows: () => true,
     received: () => [],
     heardTo: () => undefined,
@@ -80,6 +83,25 @@ describe('a session', () => {
         },
       },
     ])
+  })
+
+  it.each([
+    ['who waited for the hub is late, and its clock right', { openedMs: 1_500, saidMs: 1_500, behindMs: 1_500 }, 0],
+    ['who says what is older than the stream is behind', { openedMs: 0, saidMs: 0, behindMs: 84_000 }, 84_000],
+    ['who is behind is so when its first word comes later', { openedMs: 500, saidMs: 30_000, behindMs: 5_000 }, 5_000],
+  ])('of the original: %s', (_, { openedMs, saidMs, behindMs }, corrected) => {
+    const session = new Session(aWorld(), T0)
+    const tell = (payload: Payload, at: number) => session.on({ kind: 'message', bytes: bytesOf(payload) }, at)
+    session.on({ kind: 'opened', verdict: { peer } }, T0)
+    tell({ case: 'register', value: { clusterName: 'west', token: 'a', version: 'v0.9' } }, T0 + openedMs)
+    const said = T0 + saidMs
+    const timestamp = timestampFromMs(said - behindMs)
+    tell({ case: 'health', value: { clusterName: 'west', timestamp, bufferedBatches: 0 } }, said)
+    const collectedAt = T0 - 100_000
+    const words = { clusterName: 'west', batchId: 'a', collectedAt: timestampFromMs(collectedAt) }
+    const value = { ...originalFromBatch(nodesBatch(1, ['n1'])), ...words }
+    const effects = offered(tell({ case: 'metrics', value }, said))
+    expect(effects).toMatchObject([{ offer: { batch: { collectedAt: collectedAt + corrected } } }])
   })
 
   it('stops reading while the hub cannot take what it has, then tells the agent when to try again', () => {

@@ -1,7 +1,7 @@
-import type { AgentFacts, ClusterName, FleetError } from '#model'
+import { type AgentFacts, type ClusterName, type FleetError, ORIGINAL_ORIGIN } from '#model'
 import { type ConnectRequest, decodeRequest, type HealthReport, type RegisterRequest } from '#wire'
 import { ClusterNotConnectedError } from '../errors.ts'
-import { ORIGINAL_ORIGIN } from '../origins.ts'
+import { grpcStatus } from '../line/grpc-status.ts'
 import type { Channel, ChannelContext } from './channel.ts'
 import { ClockOffset } from './clock-offset.ts'
 import { Effects } from './effects.ts'
@@ -12,7 +12,7 @@ import { OriginalBatches } from './original-batches.ts'
 import { agreeOn, OwnFrames } from './own-frames.ts'
 import { Plans } from './plans.ts'
 import { StreamRate } from './rate.ts'
-import { type Effect, type Farewell, grpcStatus, type SessionEvent, type SessionWorld } from './session-events.ts'
+import type { Effect, Farewell, SessionEvent, SessionWorld } from './session-events.ts'
 import type { Peer } from './types.ts'
 
 /*
@@ -45,6 +45,8 @@ export class Session {
   readonly #identity: Identity
   readonly #effects = new Effects()
   readonly #inFlight: InFlight
+  /** ours, when the call came */
+  readonly #arrivedAt: number
   #phase: Phase
   #opened: Opened | undefined
   #silentMs = 0
@@ -55,6 +57,7 @@ export class Session {
     this.#identity = new Identity(world)
     this.#inFlight = new InFlight(world, this.#effects)
     this.#phase = { tag: 'arriving', since: now }
+    this.#arrivedAt = now
   }
 
   /** What is to be done because of the event, in this order. */
@@ -187,7 +190,10 @@ export class Session {
     if ('status' in peer) return this.#end(peer)
     const { hello, version } = request
     const clock = new ClockOffset()
-    if (!hello) return this.#open(ORIGINAL_ORIGIN, { peer, version, protocol: 'original', clock, plan: '' }, now)
+    if (!hello) {
+      clock.waited(this.#arrivedAt, now)
+      return this.#open(ORIGINAL_ORIGIN, { peer, version, protocol: 'original', clock, plan: '' }, now)
+    }
     const agreed = agreeOn(hello)
     if ('farewell' in agreed) return this.#end(agreed.farewell)
     clock.compare(hello.nowMs, now)
@@ -195,6 +201,7 @@ export class Session {
     this.#open(hello.origin, { peer, version, protocol: agreed.version, clock, plan }, now, (context) => {
       const frames = new OwnFrames(context, hello)
       frames.welcome(agreed, now)
+      clock.greeted(now)
       return [frames]
     })
   }

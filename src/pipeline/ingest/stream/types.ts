@@ -1,4 +1,5 @@
 import type { AgentFacts, ClusterName, Plan } from '#model'
+import type { Presented } from '../line/presented.ts'
 
 /** Who is at the other end of a stream, by its credential: the only name that counts. */
 export interface Peer {
@@ -6,26 +7,6 @@ export interface Peer {
   readonly method: AgentFacts['method']
   /** which credential, for logs and revocation; never the secret itself */
   readonly credential: string
-}
-
-/** What a peer showed before its first message was looked at. */
-export interface Presented {
-  /** from the call's metadata or the registration */
-  readonly token?: string
-  /** the verified client certificate of mutual TLS */
-  readonly certificate?: PeerCertificate
-  /** where it comes from, for rate limits of failures and for logs */
-  readonly address: string
-}
-
-export interface PeerCertificate {
-  readonly commonName: string
-  /** such as URI:clusterpulse://cluster/west */
-  readonly subjectAltName: string
-  /** SHA-256, hex without colons, lower case */
-  readonly fingerprint: string
-  /** ms since the Unix epoch */
-  readonly notAfter: number
 }
 
 export type Verdict =

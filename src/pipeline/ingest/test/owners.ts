@@ -6,6 +6,7 @@ import { type Log, type LogOptions, openLog, silentLogger } from '#runtime'
 import type { StateRecord, StateStore } from '#state'
 import { FleetMemory } from '../../state/memory.ts'
 import { changedFields } from '../../state/stored.ts'
+import { StoredRows } from '../../state/stored-rows.ts'
 import { isFor } from '../audience.ts'
 import { type Divided, divideLogs } from '../division.ts'
 import { type Accepted, Ingester } from '../ingester.ts'
@@ -182,7 +183,9 @@ export class Owners implements AsyncDisposable {
   /** State as it would be stored, by cluster; numbers of versions mean nothing between stores. */
   stored(): Map<string, unknown> {
     const states = this.#owners.flatMap(({ state }) => state.clusters())
-    return new Map(states.map((state) => [state.name, changedFields(undefined, { ...state, version: 0 })]))
+    return new Map(
+      states.map((state) => [state.name, changedFields(undefined, { ...state, version: 0 }, new StoredRows())]),
+    )
   }
 
   /**

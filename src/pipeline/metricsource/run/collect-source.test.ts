@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { KubeClient } from '#kube'
-import { CUSTOM_ERRORS_KEPT, type CustomPart, systemClock } from '#model'
+import { ROWS_ERRORS_KEPT, type RowsPart, systemClock } from '#model'
 import { status } from '../../../platform/kube/testing/scripted-server.ts'
-import type { CollectSourceOptions, CompiledSource } from '../types.ts'
-import { collect, collectSource } from './collect-source.ts'
+import type { CompiledSource } from '../types.ts'
+import { type CollectSourceOptions, collectSource } from './collect-source.ts'
 import { aMember, aSource, type ScriptedMember, widgetsIn } from './testing/member.ts'
 
 const members: ScriptedMember[] = []
@@ -18,17 +18,15 @@ async function member(over: Partial<ScriptedMember> = {}): Promise<ScriptedMembe
 }
 
 /** No waiting between tries: chance says so. */
-const read = async ({ kube }: ScriptedMember, source: CompiledSource, over: Partial<CollectSourceOptions> = {}) =>
-  (await collect({ kube, source, signal: new AbortController().signal, clock: systemClock, random: () => 0, ...over }))
-    .part
+const read = ({ kube }: ScriptedMember, source: CompiledSource, over: Partial<CollectSourceOptions> = {}) =>
+  collectSource({ kube, source, signal: new AbortController().signal, clock: systemClock, random: () => 0, ...over })
 
-function whole(part: CustomPart): Extract<CustomPart, { outcome: 'complete' }> {
+function whole(part: RowsPart): Extract<RowsPart, { outcome: 'complete' }> {
   if (part.outcome !== 'complete') throw new Error(`${part.outcome}: ${JSON.stringify(part)}`)
   return part
 }
 
-const idsOf = (part: CustomPart) =>
-  Array.from({ length: whole(part).rows.size }, (_, row) => whole(part).rows.idAt(row))
+const idsOf = (part: RowsPart) => Array.from({ length: whole(part).rows.size }, (_, row) => whole(part).rows.idAt(row))
 const fast = (source: CompiledSource, over: Partial<CompiledSource['collection']>): CompiledSource => ({
   ...source,
   collection: { ...source.collection, ...over },
@@ -186,7 +184,7 @@ describe('a kind that changes while it is read', () => {
     expect(idsOf(await read(cluster, aSource()))).toHaveLength(2)
   })
 
-  it('is read again from the start when the version of its list is gone, once', async () => {
+  it('is read again from the start when the version of its list is gone, a few times', async () => {
     const cluster = await member({ widgets: widgetsIn(30, 'a') })
     let expired = 0
     cluster.meddle = ({ url }, response) => {
@@ -250,7 +248,7 @@ describe('what may not be read', () => {
     })
     const part = whole(await read(cluster, aSource({ source: { namespaces: { include: names } } })))
     expect(part.errorCount).toBe(29)
-    expect(part.errors.map(({ namespace }) => namespace)).toEqual(names.slice(1, 1 + CUSTOM_ERRORS_KEPT))
+    expect(part.errors.map(({ namespace }) => namespace)).toEqual(names.slice(1, 1 + ROWS_ERRORS_KEPT))
   })
 
   it('gives its rows back to the limit of the others', async () => {

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { CollectorLoop } from '#collect'
 import { createKubeClient, customResourceDefinitions, type KubeClient, type Resource } from '#kube'
-import { type CustomPart, parseClusterName, systemClock } from '#model'
+import { parseClusterName, type RowsPart, systemClock } from '#model'
 import { silentLogger } from '#runtime'
 import { noRealApiServer, type RealApiServer, startRealApiServer } from '../../../../test/real-apiserver.ts'
 import { until } from '../../../platform/kube/testing/scripted-server.ts'
 import type { CompiledSource } from '../types.ts'
 import { collectSource } from './collect-source.ts'
-import { SourceLoop } from './source-loop.ts'
+import { ownCollector } from './row-collector.ts'
 import { aSource } from './testing/member.ts'
 
 const missing = noRealApiServer()
@@ -40,7 +41,8 @@ describe.skipIf(skip)(`collecting from a real kube-apiserver${skip ? ` (skipped:
     admin = createKubeClient(server.access, { qps: 10_000, burst: 10_000, connections: 8, keptConnections: 8 })
     clients.push(admin)
     await admin.create(customResourceDefinitions, definition(['v1']) as never)
-    await eventually(async () => (await admin.serves(widgets)) || undefined)
+    // Not by `serves`, which keeps "absent" for minutes.
+    await eventually(() => admin.request('GET', '/apis/example.com/v1/widgetten').catch(() => undefined))
     for (const name of NAMESPACES) await admin.create(namespaces, { metadata: { name } })
     const work = Array.from({ length: OBJECTS }, (_, i) => i)
     const create = async () => {
@@ -141,18 +143,19 @@ describe.skipIf(skip)(`collecting from a real kube-apiserver${skip ? ` (skipped:
 
   it('shows a change in less than five seconds where it watches, with list and watch of one kind as its only rights', async () => {
     const kube = await somebody('watcher', { everywhere: ['widgetten'] })
-    const told: CustomPart[] = []
-    const loop = new SourceLoop({
+    const told: RowsPart[] = []
+    const loop = new CollectorLoop({
       cluster: parseClusterName('real'),
+      source: 'pull',
       kube: async () => kube,
-      onParts: async (parts) => void told.push(...parts),
+      onBatch: async ({ tables: parts = [] }) => void told.push(...parts),
       clock: systemClock,
       random: () => 0,
       logger: silentLogger,
     })
     try {
-      loop.replan([aSource({ collection: { watch: true, maxResources: 10_000 } })])
-      await until(() => loop.standings()[0]?.isFollowed)
+      loop.replan([ownCollector(aSource({ collection: { watch: true, maxResources: 10_000 } }))])
+      await until(() => loop.statuses()[0]?.isFollowed)
       const at = Date.now()
       await admin.create(widgets, { metadata: { name: 'new', namespace: 'team-a' }, spec: { size: 1 } })
       await until(() => told.some((part) => part.outcome === 'complete' && part.rows.indexOf('team-a', 'new') >= 0))
@@ -176,7 +179,7 @@ describe.skipIf(skip)(`collecting from a real kube-apiserver${skip ? ` (skipped:
   }, 120_000)
 })
 
-function whole(part: CustomPart): Extract<CustomPart, { outcome: 'complete' }> {
+function whole(part: RowsPart): Extract<RowsPart, { outcome: 'complete' }> {
   if (part.outcome !== 'complete') throw new Error(JSON.stringify(part))
   return part
 }

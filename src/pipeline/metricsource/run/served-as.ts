@@ -1,6 +1,11 @@
 import { isKubeError, type KubeClient, type Resource } from '#kube'
 import type { ResourceTarget } from '../types.ts'
-import { type Patience, patiently } from './pages.ts'
+
+/** The resource as it is declared, or guessed. */
+export function declaredResource({ group, version, kind, plural, scope, fromProtobuf }: ResourceTarget): Resource {
+  const named = { group, version, kind, plural, namespaced: scope === 'Namespaced' }
+  return { ...named, ...(fromProtobuf && { fromProtobuf }) }
+}
 
 /**
  * What the objects of a source are called on this cluster, and whether they live in namespaces: the cluster's own word counts
@@ -11,16 +16,15 @@ import { type Patience, patiently } from './pages.ts'
 export async function servedAs(
   kube: KubeClient,
   target: ResourceTarget,
-  patience: Patience,
+  signal: AbortSignal,
 ): Promise<Resource | undefined> {
   const { group, version, kind, plural, isPluralDeclared } = target
-  const declared: Resource = { group, version, kind, plural, namespaced: target.scope === 'Namespaced' }
-  const { signal } = patience
+  const declared = declaredResource(target)
   try {
-    const found = await patiently(() => kube.find(group, version, kind, signal), patience)
+    const found = await kube.find(group, version, kind, signal)
     if (!isPluralDeclared || found?.plural === plural) return found && { ...declared, ...found }
     // Two resources may share a kind; the one that is named is meant.
-    return (await patiently(() => kube.serves(declared, signal), patience)) ? declared : undefined
+    return (await kube.serves(declared, signal)) ? declared : undefined
   } catch (error) {
     if (isKubeError(error, 'forbidden')) return declared
     throw error

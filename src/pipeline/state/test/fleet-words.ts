@@ -5,7 +5,6 @@ import {
   type ClusterOperatorSnapshot,
   type ClusterSnapshot,
   type ConnectionFacts,
-  type CustomPart,
   type DeploymentSnapshot,
   type NamespaceSnapshot,
   type NodeSnapshot,
@@ -13,6 +12,7 @@ import {
   type Part,
   type PodSummary,
   parseClusterName,
+  type RowsPart,
   type SnapshotOf,
   type SnapshotType,
   Table,
@@ -146,7 +146,7 @@ export const sizes = (all: Readonly<Record<string, number | string | null>>): Ta
     }),
   )
 
-type Complete = Extract<CustomPart, { outcome: 'complete' }>
+type Complete = Extract<RowsPart, { outcome: 'complete' }>
 /** What the MetricSource `team/sizes` saw. */
 export const seen = (rows: Table, more: Partial<Complete> = {}): Complete => ({
   source: 'team/sizes',
@@ -163,12 +163,12 @@ export const seen = (rows: Table, more: Partial<Complete> = {}): Complete => ({
 })
 
 /** The same told as a difference to rows before. */
-export const seenSince = (rows: Table, before: Table, more: Partial<Complete> = {}): CustomPart => {
+export const seenSince = (rows: Table, before: Table, more: Partial<Complete> = {}): RowsPart => {
   const { rows: _, ...part } = seen(rows, more)
   return { ...part, outcome: 'changed', ...rows.diff(before) }
 }
 
-export const unseen = (message = 'no', source = 'team/sizes'): CustomPart => ({
+export const unseen = (message = 'no', source = 'team/sizes'): RowsPart => ({
   source,
   hash: 'fedcba9876543210',
   durationMs: 3,
@@ -181,9 +181,9 @@ export const unseen = (message = 'no', source = 'team/sizes'): CustomPart => ({
 export const partial = (
   cluster: ClusterName,
   sequence: number,
-  custom: readonly CustomPart[],
+  tables: readonly RowsPart[],
   more: Partial<Batch> = {},
-): Batch => aBatch(cluster, sequence, [], { custom, partial: true, ...more })
+): Batch => aBatch(cluster, sequence, [], { tables, partial: true, ...more })
 
 export const aBatch = (cluster: ClusterName, sequence: number, parts: Part[], more: Partial<Batch> = {}): Batch => ({
   cluster,

@@ -88,7 +88,7 @@ export function definitionBehaviour(subject: () => Subject): void {
     spec,
   })
 
-  describe('custom resources', () => {
+  describe('custom resources', { concurrent: true }, () => {
     it('are served once their definition is established, which names itself', async () => {
       const definition = widgets()
       const { established, at, base } = await define(definition)

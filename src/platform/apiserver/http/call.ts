@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Access, User } from '../access.ts'
-import type { ApiServer } from '../server.ts'
+import type { ServerParts } from '../server-parts.ts'
 
 /** One request on its way through the server. */
 export interface Call {
-  readonly server: ApiServer
+  readonly server: ServerParts
   readonly request: IncomingMessage
   readonly response: ServerResponse
   /** HEAD is GET here; the answer leaves out its body */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Access, bearerToken } from '../access.ts'
 import { aggregated, coreVersions, groupList, groupOf, resourceList } from '../discovery.ts'
-import type { ApiServer } from '../server.ts'
+import type { ServerParts } from '../server-parts.ts'
 import { ApiError } from '../status.ts'
 import type { Call } from './call.ts'
 import { healthPaths, sendHealth } from './health.ts'
@@ -13,7 +13,7 @@ const everybody = new Access('everybody')
 
 /** Answers one request; never throws. */
 export async function handleRequest(
-  server: ApiServer,
+  server: ServerParts,
   request: IncomingMessage,
   response: ServerResponse,
   prefix: string,
@@ -98,16 +98,8 @@ async function route(call: Call): Promise<void> {
     throw new ApiError('MethodNotAllowed', 'the server does not allow this method on the requested resource', {})
   if (!call.access.allows(call.user, { verb: 'get', path: call.path }) && !isHealth(call.path))
     throw new ApiError('Forbidden', `forbidden: User "${call.user.name}" cannot get path "${call.path}"`, {})
-  if (
-    (root === 'api' && rest.length === 1 && rest[0] !== 'v1') ||
-    (root === 'apis' && rest.length === 2 && !isServed(call, rest))
-  )
-    throw new ApiError('NotFound', 'the server could not find the requested resource', {})
   return handleDocument(call, root, rest)
 }
-
-const isServed = ({ server }: Call, [group = '', version = '']: readonly string[]): boolean =>
-  resourceList(server.served, group, version) !== undefined
 
 function handleDocument(call: Call, root: string | undefined, rest: readonly string[]): Promise<void> {
   const { server } = call
@@ -120,11 +112,11 @@ function handleDocument(call: Call, root: string | undefined, rest: readonly str
         paths: ['/api', '/api/v1', '/apis', ...healthPaths, '/openapi/v2', '/openapi/v3', '/version'].sort(),
       })
     case 'api':
-      if (rest.length === 1) return found(group === 'v1' ? resourceList(server.served, '', 'v1') : undefined)
+      if (group !== undefined) return sendResources(call, '', group)
       return sendDiscovery(call, true, () => coreVersions(String(call.request.headers.host ?? '')))
     case 'apis':
       if (group === undefined) return sendDiscovery(call, false, () => groupList(server.served))
-      return found(version === undefined ? groupOf(server.served, group) : resourceList(server.served, group, version))
+      return version === undefined ? found(groupOf(server.served, group)) : sendResources(call, group, version)
     case 'version':
       return found(server.versionInfo)
     case 'healthz':
@@ -136,6 +128,12 @@ function handleDocument(call: Call, root: string | undefined, rest: readonly str
     default:
       return sendText(call, 404, '404 page not found\n')
   }
+}
+
+async function sendResources(call: Call, group: string, version: string): Promise<void> {
+  const list = resourceList(call.server.served, group, version)
+  if (!list) throw new ApiError('NotFound', 'the server could not find the requested resource', {})
+  return sendJson(call, 200, list)
 }
 
 /** The document that lists everything at once, for those who know it; the short one for the others. */

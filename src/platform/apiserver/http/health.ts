@@ -1,10 +1,10 @@
-import type { ApiServer } from '../server.ts'
+import type { ServerParts } from '../server-parts.ts'
 import { ApiError } from '../status.ts'
 import type { Call } from './call.ts'
 import { sendText } from './respond.ts'
 
 /** What each answers for, by the names probes and people know; `etcd` is there what the store is here. */
-const checks: Readonly<Record<string, (server: ApiServer) => boolean>> = {
+const checks: Readonly<Record<string, (server: ServerParts) => boolean>> = {
   ping: () => true,
   log: () => true,
   etcd: ({ objects }) =>

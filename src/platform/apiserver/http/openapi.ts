@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { openapiV2, openapiV2Protobuf, openapiV3, openapiV3Index } from '../openapi/index.ts'
-import type { ApiServer } from '../server.ts'
+import type { ServerParts } from '../server-parts.ts'
 import { ApiError } from '../status.ts'
 import type { Call } from './call.ts'
 import { send, sendText } from './respond.ts'
@@ -60,10 +60,10 @@ export function handleOpenapi(call: Call, rest: readonly string[]): Promise<void
 }
 
 /** The documents of one set of resources are made once: they are long, and clients ask for them again and again. */
-const documents = new WeakMap<ApiServer, { revision: number; readonly kept: Map<string, Document> }>()
+const documents = new WeakMap<ServerParts, { revision: number; readonly kept: Map<string, Document> }>()
 
 function documentOf(
-  server: ApiServer,
+  server: ServerParts,
   prefix: string,
   kind: string,
   path: readonly string[],
@@ -86,7 +86,7 @@ function documentOf(
   return document
 }
 
-function make(server: ApiServer, prefix: string, kind: string, path: readonly string[]): object | undefined {
+function make(server: ServerParts, prefix: string, kind: string, path: readonly string[]): object | undefined {
   const resources = server.served.all()
   const [root, ...names] = path
   const [group = '', version = '', more] = root === 'api' ? ['', ...names] : names

@@ -140,6 +140,22 @@ describe('the binary form of objects', () => {
     expect(encodeObject(object)).toEqual(first)
   })
 
+  it('writes what is frozen the same way in every object and every field', () => {
+    const labels = Object.freeze({ app: 'a' })
+    const containers = Object.freeze([{ name: 'c', image: 'i', unheard: undefined }])
+    const pod = (name: string) => ({
+      kind: 'Pod',
+      apiVersion: 'v1',
+      metadata: { name, labels, annotations: labels },
+      spec: { containers, initContainers: containers, nodeSelector: labels },
+    })
+    const thawed = (name: string) => JSON.parse(JSON.stringify(pod(name)))
+    for (const name of ['a', 'b', 'a']) expect(encodeObject(pod(name))).toEqual(encodeObject(thawed(name)))
+    const odd = { ...pod('c'), spec: Object.freeze({ containers: Object.freeze([{ name: 'c', unheard: 1 }]) }) }
+    encodeObject({ ...odd }, { unknown: 'skip' })
+    expect(() => encodeObject(odd)).toThrow('spec.containers.unheard')
+  })
+
   it.each([
     ['a field no table knows', { spec: { nodeNam: 'a' } }, 'spec.nodeNam'],
     ['a field no table knows in a list', { spec: { containers: [{ name: 'a', imag: 'b' }] } }, 'spec.containers.imag'],

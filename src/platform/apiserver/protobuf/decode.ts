@@ -1,5 +1,5 @@
+import { BinaryReader, type WireType } from '@bufbuild/protobuf/wire'
 import { ProtobufError } from './errors.ts'
-import type { Reader } from './reader.ts'
 import { formatInstant, isZero } from './scalars.ts'
 import type { Field, Message, ScalarKind } from './table.ts'
 
@@ -13,40 +13,54 @@ const isVarint = (kind: Field['kind']): kind is 'bool' | 'int32' | 'int64' =>
 
 const wireOf = (kind: Field['kind']): 0 | 1 | 2 => (isVarint(kind) ? 0 : kind === 'double' ? 1 : 2)
 
+/** What has a length, to be read on its own. */
+export const nested = (reader: BinaryReader): BinaryReader => new BinaryReader(reader.bytes())
+
+export const isDone = ({ pos, len }: BinaryReader): boolean => pos >= len
+
 /**
- * Reads a message into JSON.
- * @throws ProtobufError
+ * Reads bytes by this function.
+ * @throws ProtobufError for whatever is wrong with them
  */
-export function readMessage(reader: Reader, message: Message, unknown: OnUnknownNumber, into: Json = {}): Json {
-  while (!reader.done) {
-    const tag = reader.varint()
-    const wire = tag & 7
-    const field = message.byNumber.get(tag >>> 3)
+export function reading<T>(bytes: Uint8Array, read: (reader: BinaryReader) => T): T {
+  try {
+    return read(new BinaryReader(bytes))
+  } catch (cause) {
+    if (cause instanceof ProtobufError) throw cause
+    throw new ProtobufError('the message ends too early, or is no protobuf', { cause })
+  }
+}
+
+/** Reads a message into JSON. */
+export function readMessage(reader: BinaryReader, message: Message, unknown: OnUnknownNumber, into: Json = {}): Json {
+  while (!isDone(reader)) {
+    const [number, wire] = reader.tag()
+    const field = message.byNumber.get(number)
     if (!field) {
-      if (unknown === 'throw') throw new ProtobufError(`${message.id} has no field of the number ${tag >>> 3}`)
-      reader.skip(wire)
+      if (unknown === 'throw') throw new ProtobufError(`${message.id} has no field of the number ${number}`)
+      reader.skip(wire, number)
     } else readField(reader, field, wire, unknown, into)
   }
   return into
 }
 
-function readField(reader: Reader, field: Field, wire: number, unknown: OnUnknownNumber, into: Json): void {
+function readField(reader: BinaryReader, field: Field, wire: WireType, unknown: OnUnknownNumber, into: Json): void {
   const { name, kind, shape } = field
   const packed = wire === 2 && shape === 'many' && isVarint(kind)
   if (!packed && wire !== (shape === 'map' ? 2 : wireOf(kind)))
     throw new ProtobufError(`the field ${name} is not written as its kind is`)
   switch (shape) {
     case 'inline':
-      readMessage(reader.nested(), kind as Message, unknown, into)
+      readMessage(nested(reader), kind as Message, unknown, into)
       return
     case 'many': {
       const list = own(into, name, () => []) as unknown[]
-      if (packed) for (const inner = reader.nested(); !inner.done; ) list.push(readValue(inner, kind, unknown))
+      if (packed) for (const inner = nested(reader); !isDone(inner); ) list.push(readValue(inner, kind, unknown))
       else list.push(readValue(reader, kind, unknown))
       return
     }
     case 'map':
-      readEntry(reader.nested(), field, unknown, own(into, name, () => ({})) as Json)
+      readEntry(nested(reader), field, unknown, own(into, name, () => ({})) as Json)
       return
     default:
       readOne(reader, field, unknown, into)
@@ -65,9 +79,9 @@ function own(into: Json, name: string, make: () => unknown): unknown {
   return into[name]
 }
 
-function readOne(reader: Reader, { name, kind, keepsZero }: Field, unknown: OnUnknownNumber, into: Json): void {
+function readOne(reader: BinaryReader, { name, kind, keepsZero }: Field, unknown: OnUnknownNumber, into: Json): void {
   if (typeof kind === 'object') {
-    readMessage(reader.nested(), kind, unknown, own(into, name, () => ({})) as Json)
+    readMessage(nested(reader), kind, unknown, own(into, name, () => ({})) as Json)
     return
   }
   const value = readValue(reader, kind, unknown)
@@ -76,46 +90,54 @@ function readOne(reader: Reader, { name, kind, keepsZero }: Field, unknown: OnUn
   else into[name] = value
 }
 
-function readEntry(reader: Reader, { kind }: Field, unknown: OnUnknownNumber, into: Json): void {
+function readEntry(reader: BinaryReader, { kind }: Field, unknown: OnUnknownNumber, into: Json): void {
   let key = ''
   let value: unknown
-  while (!reader.done) {
-    const tag = reader.varint()
-    if (tag === 10) key = reader.nested().text()
-    else if (tag >>> 3 === 2 && (tag & 7) === wireOf(kind)) value = readValue(reader, kind, unknown)
-    else reader.skip(tag & 7)
+  while (!isDone(reader)) {
+    const [number, wire] = reader.tag()
+    if (number === 1 && wire === 2) key = reader.string()
+    else if (number === 2 && wire === wireOf(kind)) value = readValue(reader, kind, unknown)
+    else reader.skip(wire, number)
   }
   put(into, key, value ?? (isVarint(kind) ? 0 : typeof kind === 'object' ? {} : ''))
 }
 
-function readValue(reader: Reader, kind: Field['kind'], unknown: OnUnknownNumber): unknown {
-  if (typeof kind === 'object') return readMessage(reader.nested(), kind, unknown)
-  if (isVarint(kind)) {
-    const value = reader.varint()
-    return kind === 'bool' ? value !== 0 : kind === 'int32' ? value | 0 : value
+function readValue(reader: BinaryReader, kind: Field['kind'], unknown: OnUnknownNumber): unknown {
+  if (typeof kind === 'object') return readMessage(nested(reader), kind, unknown)
+  switch (kind) {
+    case 'bool':
+      return reader.bool()
+    case 'int32':
+      return reader.int32()
+    case 'int64':
+      return Number(reader.int64())
+    case 'double':
+      return reader.double()
+    case 'string':
+      return reader.string()
+    case 'bytes':
+      return Buffer.from(reader.bytes()).toString('base64')
+    default:
+      return readContent(nested(reader), kind)
   }
-  if (kind === 'double') return reader.double()
-  return readContent(reader.nested(), kind)
 }
 
 /** Small messages whose JSON is one value: their fields by number. */
-function parts(reader: Reader): Map<number, number | string> {
+function parts(reader: BinaryReader): Map<number, number | string> {
   const found = new Map<number, number | string>()
-  while (!reader.done) {
-    const tag = reader.varint()
-    if ((tag & 7) === 0) found.set(tag >>> 3, reader.varint())
-    else if ((tag & 7) === 2) found.set(tag >>> 3, reader.nested().text())
-    else reader.skip(tag & 7)
+  while (!isDone(reader)) {
+    const [number, wire] = reader.tag()
+    if (wire === 0) found.set(number, Number(reader.int64()))
+    else if (wire === 2) found.set(number, reader.string())
+    else reader.skip(wire, number)
   }
   return found
 }
 
-function readContent(reader: Reader, kind: Exclude<ScalarKind, 'bool' | 'int32' | 'int64' | 'double'>): unknown {
+type ContentKind = Exclude<ScalarKind, 'bool' | 'int32' | 'int64' | 'double' | 'string' | 'bytes'>
+
+function readContent(reader: BinaryReader, kind: ContentKind): unknown {
   switch (kind) {
-    case 'string':
-      return reader.text()
-    case 'bytes':
-      return reader.rest().toString('base64')
     case 'quantity':
       return parts(reader).get(1) ?? '0'
     case 'time':
@@ -130,17 +152,17 @@ function readContent(reader: Reader, kind: Exclude<ScalarKind, 'bool' | 'int32' 
       return readJson(parts(reader).get(1))
     case 'strings': {
       const texts: string[] = []
-      while (!reader.done) {
-        const tag = reader.varint()
-        if (tag === 10) texts.push(reader.nested().text())
-        else reader.skip(tag & 7)
+      while (!isDone(reader)) {
+        const [number, wire] = reader.tag()
+        if (number === 1 && wire === 2) texts.push(reader.string())
+        else reader.skip(wire, number)
       }
       return texts
     }
   }
 }
 
-function readInstant(reader: Reader, kind: 'time' | 'microtime'): string | undefined {
+function readInstant(reader: BinaryReader, kind: 'time' | 'microtime'): string | undefined {
   const found = parts(reader)
   const seconds = Number(found.get(1) ?? 0)
   const nanos = Number(found.get(2) ?? 0)

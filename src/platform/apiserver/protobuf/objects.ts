@@ -1,20 +1,24 @@
+import type { BinaryReader } from '@bufbuild/protobuf/wire'
 import type { ApiObject } from '../types.ts'
 import { catalogue, messageOf } from './catalogue.ts'
-import { type OnUnknownNumber, readMessage } from './decode.ts'
+import { isDone, nested, type OnUnknownNumber, reading, readMessage } from './decode.ts'
 import { type OnUnknown, writeMessage } from './encode.ts'
 import { ProtobufError, UnencodableFieldError } from './errors.ts'
-import { Reader } from './reader.ts'
 import type { Message } from './table.ts'
 import { BackwardWriter } from './writer.ts'
 
 const MAGIC = Buffer.from('k8s\0', 'latin1')
+const TAIL = Buffer.from([0x1a, 0, 0x22, 0])
 const CONTENT_TYPE = 'application/vnd.kubernetes.protobuf'
 
 /** One for all: nothing waits while a message is written. */
 const writer = new BackwardWriter()
 
-/** Messages of objects that are served again and again; stored objects never change. */
-const kept = new WeakMap<object, Buffer>()
+/**
+ * Messages of objects that are served again and again; stored objects never change. They are kept when they are written for the
+ * second time: what is read once would fill the memory with bytes that nobody asks for.
+ */
+const kept = new WeakMap<object, Buffer | 'once'>()
 
 interface EncodeOptions {
   /** `skip` leaves out what has no place, as the original API does; default `throw` */
@@ -24,27 +28,32 @@ interface EncodeOptions {
 /** Whether objects of this kind have a table. */
 export const canEncode = (apiVersion: string, kind: string): boolean => messageOf(apiVersion, kind) !== undefined
 
-/** The message of one object, without the envelope that names its kind. */
-function messageBytes(id: string, object: object, unknown: OnUnknown): Buffer {
+/** Writes the message of one object, without the envelope that names its kind. */
+function writeObject(id: string, object: object, unknown: OnUnknown): void {
   const known = kept.get(object)
-  if (known) return known
+  if (known !== undefined && known !== 'once') {
+    writer.raw(known)
+    return
+  }
+  const mark = writer.written
+  const { apiVersion: _, kind: __, ...fields } = object as Readonly<Record<string, unknown>>
   try {
-    const bytes = written(id, object, 'throw')
-    kept.set(object, bytes)
-    return bytes
+    writeMessage(writer, catalogue.get(id), fields, 'throw')
+    kept.set(object, known ? writer.since(mark) : 'once')
   } catch (error) {
     if (unknown === 'throw' || !(error instanceof UnencodableFieldError)) throw error
-    return written(id, object, unknown)
+    writer.backTo(mark)
+    writeMessage(writer, catalogue.get(id), fields, unknown)
   }
 }
 
-function written(id: string, object: object, unknown: OnUnknown): Buffer {
-  const { apiVersion: _, kind: __, ...fields } = object as Readonly<Record<string, unknown>>
+/** What is written, as bytes of its own; the writer is empty afterwards, whatever happens. */
+function written(write: () => void): Buffer {
   try {
-    writeMessage(writer, catalogue.get(id), fields, unknown)
-    return writer.take()
+    write()
+    return writer.since(0)
   } finally {
-    writer.clear()
+    writer.backTo(0)
   }
 }
 
@@ -52,39 +61,36 @@ function written(id: string, object: object, unknown: OnUnknown): Buffer {
  * A message of tables of somebody else, without an envelope. What has no place is left out.
  * @throws UnencodableFieldError for a value of another type than its field has.
  */
-export function encodeMessage(message: Message, value: Readonly<Record<string, unknown>>): Buffer {
-  try {
-    writeMessage(writer, message, value, 'skip')
-    return writer.take()
-  } finally {
-    writer.clear()
-  }
-}
+export const encodeMessage = (message: Message, value: Readonly<Record<string, unknown>>): Buffer =>
+  written(() => writeMessage(writer, message, value, 'skip'))
 
 /**
  * Reads what `encodeMessage` writes.
  * @throws ProtobufError
  */
 export const decodeMessage = (message: Message, bytes: Buffer, unknown: OnUnknownNumber = 'skip'): object =>
-  readMessage(new Reader(bytes), message, unknown)
+  reading(bytes, (reader) => readMessage(reader, message, unknown))
 
-/** The head and the tail of runtime.Unknown around the message of an object. */
-function enveloped(apiVersion: string, kind: string, length: number): [head: Buffer, tail: Buffer] {
-  for (const [number, text] of [
-    [2, kind],
-    [1, apiVersion],
-  ] as const) {
-    const mark = writer.written
-    writer.text(text)
-    writer.head(number, mark)
-  }
-  writer.head(1, 0)
-  const type = writer.take()
-  writer.varint(length)
-  writer.tag(2, 2)
-  const head = writer.take()
-  // contentEncoding and contentType, both empty, as the original writes them
-  return [Buffer.concat([MAGIC, type, head]), Buffer.from([0x1a, 0, 0x22, 0])]
+/** What `write` writes, in runtime.Unknown: an envelope that names the kind. */
+function enveloped(apiVersion: string, kind: string, write: () => void): Buffer {
+  return written(() => {
+    // contentEncoding and contentType, both empty, as the original writes them
+    writer.raw(TAIL)
+    const message = writer.written
+    write()
+    writer.head(2, message)
+    const type = writer.written
+    for (const [number, text] of [
+      [2, kind],
+      [1, apiVersion],
+    ] as const) {
+      const mark = writer.written
+      writer.text(text)
+      writer.head(number, mark)
+    }
+    writer.head(1, type)
+    writer.raw(MAGIC)
+  })
 }
 
 function idOf(apiVersion: string, kind: string): string {
@@ -102,9 +108,8 @@ export function encodeObject(
   { unknown = 'throw' }: EncodeOptions = {},
 ): Buffer {
   const { apiVersion, kind } = object
-  const bytes = messageBytes(idOf(apiVersion, kind), object, unknown)
-  const [head, tail] = enveloped(apiVersion, kind, bytes.length)
-  return Buffer.concat([head, bytes, tail])
+  const id = idOf(apiVersion, kind)
+  return enveloped(apiVersion, kind, () => writeObject(id, object, unknown))
 }
 
 /**
@@ -119,26 +124,16 @@ export function encodeList(
   { unknown = 'throw' }: EncodeOptions = {},
 ): Buffer {
   const id = idOf(apiVersion, kind)
-  const parts: Buffer[] = [listMetadata(metadata)]
-  for (const item of items) {
-    const bytes = messageBytes(id, item, unknown)
-    writer.varint(bytes.length)
-    writer.tag(2, 2)
-    parts.push(writer.take(), bytes)
-  }
-  const length = parts.reduce((sum, part) => sum + part.length, 0)
-  const [head, tail] = enveloped(apiVersion, `${kind}List`, length)
-  return Buffer.concat([head, ...parts, tail])
-}
-
-function listMetadata(metadata: object): Buffer {
-  try {
+  return enveloped(apiVersion, `${kind}List`, () => {
+    for (let at = items.length - 1; at >= 0; at--) {
+      const mark = writer.written
+      writeObject(id, items[at] as object, unknown) // `at` is within the items
+      writer.head(2, mark)
+    }
+    const mark = writer.written
     writeMessage(writer, catalogue.get('meta.ListMeta'), metadata as Record<string, unknown>, 'skip')
-    writer.head(1, 0)
-    return writer.take()
-  } finally {
-    writer.clear()
-  }
+    writer.head(1, mark)
+  })
 }
 
 /**
@@ -146,13 +141,14 @@ function listMetadata(metadata: object): Buffer {
  * @param object an encoded object in its envelope
  */
 export function encodeWatchEvent(type: string, object: Uint8Array): Buffer {
-  writer.raw(object)
-  writer.head(1, 0)
-  writer.head(2, 0)
-  const mark = writer.written
-  writer.text(type)
-  writer.head(1, mark)
-  const event = writer.take()
+  const event = written(() => {
+    writer.raw(object)
+    writer.head(1, 0)
+    writer.head(2, 0)
+    const mark = writer.written
+    writer.text(type)
+    writer.head(1, mark)
+  })
   const length = Buffer.alloc(4)
   length.writeUInt32BE(event.length)
   return Buffer.concat([length, event])
@@ -166,49 +162,62 @@ export function decodeObject(bytes: Uint8Array, { unknown = 'skip' }: { unknown?
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   if (!buffer.subarray(0, 4).equals(MAGIC))
     throw new ProtobufError('the bytes do not begin as protobuf of Kubernetes does')
-  const { apiVersion, kind, raw } = readEnvelope(new Reader(buffer, 4))
+  return reading(buffer.subarray(4), (reader) => readObject(reader, unknown))
+}
+
+function readObject(reader: BinaryReader, unknown: OnUnknownNumber): ApiObject {
+  const { apiVersion, kind, raw } = readEnvelope(reader)
   const id = messageOf(apiVersion, kind)
   if (id !== undefined) {
-    const object = readMessage(raw, catalogue.get(id), unknown)
+    const object = raw ? readMessage(raw, catalogue.get(id), unknown) : {}
     return { kind, apiVersion, ...object } as unknown as ApiObject
   }
   const item = kind.endsWith('List') ? messageOf(apiVersion, kind.slice(0, -4)) : undefined
   if (item === undefined) throw new ProtobufError(`there is no protobuf form of the kind ${kind} in ${apiVersion}`)
-  return { kind, apiVersion, ...readList(raw, item, unknown) } as unknown as ApiObject
+  const list = raw ? readList(raw, item, unknown) : { metadata: {}, items: [] }
+  return { kind, apiVersion, ...list } as unknown as ApiObject
 }
 
-function readEnvelope(reader: Reader): { apiVersion: string; kind: string; raw: Reader } {
-  let apiVersion = ''
-  let kind = ''
-  let raw = new Reader(Buffer.alloc(0))
-  while (!reader.done) {
-    const tag = reader.varint()
-    if (tag === 10) {
-      for (const type = reader.nested(); !type.done; ) {
-        const part = type.varint()
-        if (part === 10) apiVersion = type.nested().text()
-        else if (part === 18) kind = type.nested().text()
-        else type.skip(part & 7)
-      }
-    } else if (tag === 18) raw = reader.nested()
-    else if (tag === 26 || tag === 34) {
-      const text = reader.nested().text()
-      if (text !== '' && !(tag === 34 && text.startsWith(CONTENT_TYPE)))
+interface Envelope {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly raw: BinaryReader | undefined
+}
+
+function readEnvelope(reader: BinaryReader): Envelope {
+  const texts = new Map<number, string>()
+  let raw: BinaryReader | undefined
+  while (!isDone(reader)) {
+    const [number, wire] = reader.tag()
+    if (wire !== 2) reader.skip(wire, number)
+    else if (number === 1) readTexts(nested(reader), texts)
+    else if (number === 2) raw = nested(reader)
+    else {
+      const text = reader.string()
+      if (text !== '' && (number === 3 || (number === 4 && !text.startsWith(CONTENT_TYPE))))
         throw new ProtobufError(`the content of the envelope is ${text.slice(0, 80)}, not protobuf`)
-    } else reader.skip(tag & 7)
+    }
   }
-  return { apiVersion, kind, raw }
+  return { apiVersion: texts.get(1) ?? '', kind: texts.get(2) ?? '', raw }
 }
 
-function readList(reader: Reader, item: string, unknown: OnUnknownNumber): object {
+function readTexts(reader: BinaryReader, into: Map<number, string>): void {
+  while (!isDone(reader)) {
+    const [number, wire] = reader.tag()
+    if (wire === 2) into.set(number, reader.string())
+    else reader.skip(wire, number)
+  }
+}
+
+function readList(reader: BinaryReader, item: string, unknown: OnUnknownNumber): object {
   const message = catalogue.get(item)
   const items: object[] = []
   let metadata: object = {}
-  while (!reader.done) {
-    const tag = reader.varint()
-    if (tag === 10) metadata = readMessage(reader.nested(), catalogue.get('meta.ListMeta'), unknown)
-    else if (tag === 18) items.push(readMessage(reader.nested(), message, unknown))
-    else reader.skip(tag & 7)
+  while (!isDone(reader)) {
+    const [number, wire] = reader.tag()
+    if (number === 1 && wire === 2) metadata = readMessage(nested(reader), catalogue.get('meta.ListMeta'), unknown)
+    else if (number === 2 && wire === 2) items.push(readMessage(nested(reader), message, unknown))
+    else reader.skip(wire, number)
   }
   return { metadata, items }
 }

@@ -77,7 +77,8 @@ function comparable(object: ApiObject): unknown {
     generation: _5,
     ...metadata
   } = object.metadata as Fields
-  return withoutNulls({ ...object, metadata })
+  const { lastPhaseTransitionTime: _6, ...status } = (object.status ?? {}) as Fields
+  return withoutNulls({ ...object, metadata, ...(object.status ? { status } : {}) })
 }
 
 const missing = process.env.CI_REQUIRE_ALL === '1' ? undefined : noRealApiServer()

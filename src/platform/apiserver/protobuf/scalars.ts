@@ -8,11 +8,26 @@ export interface Instant {
   readonly nanos: number
 }
 
+/** Instants read lately: an object says most of its times more than once. */
+const lately = new Map<string, Instant>()
+const KEPT = 256
+
 /** @returns undefined where the value is no point in time. */
 export function parseInstant(value: unknown): Instant | undefined {
-  const match = typeof value === 'string' ? INSTANT.exec(value) : null
+  if (typeof value !== 'string') return undefined
+  const known = lately.get(value)
+  if (known) return known
+  const instant = readInstant(value)
+  if (!instant) return undefined
+  if (lately.size >= KEPT) lately.clear()
+  lately.set(value, instant)
+  return instant
+}
+
+function readInstant(value: string): Instant | undefined {
+  const match = INSTANT.exec(value)
   if (!match) return undefined
-  const ms = Date.parse(value as string)
+  const ms = Date.parse(value)
   if (Number.isNaN(ms)) return undefined
   return { seconds: Math.floor(ms / 1000), nanos: Number((match[1] ?? '').padEnd(9, '0')) }
 }

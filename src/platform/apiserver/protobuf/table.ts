@@ -35,13 +35,15 @@ export interface Field {
   readonly keepsZero: boolean
 }
 
-/** A message with its fields by number and by name. The names include those of inline messages. */
+/** A message with its fields by number and by name. */
 export interface Message {
   readonly id: string
   /** in descending order of number, as the encoder writes from the end */
   readonly fields: readonly Field[]
   readonly byNumber: ReadonlyMap<number, Field>
-  readonly names: ReadonlySet<string>
+  /** the fields of an inline message lead to that message */
+  readonly byName: ReadonlyMap<string, Field>
+  readonly inline: readonly Field[]
 }
 
 const FIELD = /^(\d+) ([A-Za-z0-9]+): (inline )?(\{)?([A-Za-z0-9.]+)(\[\]|\})?(!)?$/
@@ -71,16 +73,18 @@ export class MessageCatalogue {
     if (text === undefined) throw new Error(`no table for the message ${id}`)
     const fields: Field[] = []
     const byNumber = new Map<number, Field>()
-    const names = new Set<string>()
-    const message: Message = { id, fields, byNumber, names }
+    const byName = new Map<string, Field>()
+    const inline: Field[] = []
+    const message: Message = { id, fields, byNumber, byName, inline }
     // Known before its fields are read: a message may hold itself.
     this.#read.set(id, message)
     for (const part of text.trim().split(/,\s+/).filter(Boolean)) {
       const field = this.#field(from, part)
       fields.push(field)
       byNumber.set(field.number, field)
-      const inner = field.shape === 'inline' && typeof field.kind === 'object' ? field.kind.names : [field.name]
-      for (const name of inner) names.add(name)
+      if (field.shape === 'inline') inline.push(field)
+      const isInline = field.shape === 'inline' && typeof field.kind === 'object'
+      for (const name of isInline ? field.kind.byName.keys() : [field.name]) byName.set(name, field)
     }
     fields.sort((a, b) => b.number - a.number)
     return message

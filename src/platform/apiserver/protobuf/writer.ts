@@ -1,9 +1,16 @@
+/** Texts of so many characters are written byte by byte. */
+const SHORT = 48
+
+const FIRST = 16 * 1024
+/** A buffer that one large list made larger than that is given back. */
+const KEPT = 8 * 2 ** 20
+
 /**
  * Writes protobuf from its end to its start: the length of what is nested is known when its head is written. The buffer
  * grows as needed and is used again for the next message.
  */
 export class BackwardWriter {
-  #buffer = Buffer.allocUnsafe(16 * 1024)
+  #buffer = Buffer.allocUnsafe(FIRST)
   #at = this.#buffer.length
 
   /** How many bytes are written: a mark for `length`. */
@@ -11,15 +18,15 @@ export class BackwardWriter {
     return this.#buffer.length - this.#at
   }
 
-  /** What was written, as bytes of its own; the writer is empty again. */
-  take(): Buffer {
-    const bytes = Buffer.from(this.#buffer.subarray(this.#at))
-    this.clear()
-    return bytes
+  /** What was written since the mark, as bytes of their own. */
+  since(mark: number): Buffer {
+    return Buffer.from(this.#buffer.subarray(this.#at, this.#buffer.length - mark))
   }
 
-  clear(): void {
-    this.#at = this.#buffer.length
+  /** Forgets what was written since the mark. */
+  backTo(mark: number): void {
+    if (mark === 0 && this.#buffer.length > KEPT) this.#buffer = Buffer.allocUnsafe(FIRST)
+    this.#at = this.#buffer.length - mark
   }
 
   #room(bytes: number): void {
@@ -73,10 +80,24 @@ export class BackwardWriter {
 
   /** A text without its head. */
   text(text: string): void {
+    if (text.length <= SHORT && this.#ascii(text)) return
     const length = Buffer.byteLength(text)
     this.#room(length)
     this.#at -= length
     this.#buffer.write(text, this.#at)
+  }
+
+  /** Byte by byte: for the short names that most texts are, a call into the runtime costs more. @returns false: it is not */
+  #ascii(text: string): boolean {
+    this.#room(text.length)
+    const from = this.#at - text.length
+    for (let at = 0; at < text.length; at++) {
+      const code = text.charCodeAt(at)
+      if (code >= 0x80) return false
+      this.#buffer[from + at] = code
+    }
+    this.#at = from
+    return true
   }
 
   double(value: number): void {

@@ -59,28 +59,29 @@ function translate(pattern: string): RegExp | Error {
 const PATIENCE_MS = 50
 /** The clock runs on while a busy machine gives us no turn: who failed the first time may only have been unlucky. */
 const LAST_PATIENCE_MS = 1000
-/** Below this many characters no pattern backtracks for long. */
-const SHORT = 16
-const REPEATED_GROUP = /\)(?:[*+]|\{\d*,\d*\})/
-const REPEAT = /[*+]|\{\d*,\d*\}/g
+/** So many steps of backtracking take no longer than a first patience. */
+const FEW_STEPS = 1e7
+/** What is repeated in it is repeated again: the steps grow with a power that depends on the text. */
+const REPEATED_GROUP = /\)(?:[*+]|\{)/
+const REPEAT = /[*+?]|\{\d*,(\d*)\}/g
 
 const bench = vm.createContext({ expression: /^/, text: '' })
 const attempt = new vm.Script('expression.test(text)')
 
 /** @returns whether the text matches; undefined where that cannot be told in reasonable time */
 export function matchesPattern(expression: RegExp, text: string): boolean | undefined {
-  if (text.length < SHORT || !canBacktrack(expression.source)) return expression.test(text)
+  if (mostSteps(expression.source, text.length) <= FEW_STEPS) return expression.test(text)
   const question = `${expression.flags} ${expression.source} ${text}`
-  const known = told.get(question)
+  const known = results.get(question)
   if (known !== undefined) return known
   const matches = testWithin(expression, text, PATIENCE_MS) ?? testWithin(expression, text, LAST_PATIENCE_MS)
-  if (matches !== undefined && question.length <= MAX_TOLD_CHARACTERS) told.set(question, matches)
+  if (matches !== undefined && question.length <= MAX_REMEMBERED_CHARACTERS) results.set(question, matches)
   return matches
 }
 
 /** A limit in time costs a thread, and a status is written far more often than what its object says changes. */
-const told = new LRUCache<string, boolean>({ max: 10_000 })
-const MAX_TOLD_CHARACTERS = 1000
+const results = new LRUCache<string, boolean>({ max: 10_000 })
+const MAX_REMEMBERED_CHARACTERS = 1000
 
 function testWithin(expression: RegExp, text: string, timeout: number): boolean | undefined {
   Object.assign(bench, { expression, text })
@@ -94,4 +95,10 @@ function testWithin(expression: RegExp, text: string, timeout: number): boolean 
   }
 }
 
-const canBacktrack = (source: string): boolean => REPEATED_GROUP.test(source) || (source.match(REPEAT)?.length ?? 0) > 1
+/** A bound of the steps a search may take: each repeat tries each length it may have, in every place of those before it. */
+function mostSteps(source: string, length: number): number {
+  if (REPEATED_GROUP.test(source)) return Number.POSITIVE_INFINITY
+  let steps = length
+  for (const [repeat, most] of source.matchAll(REPEAT)) steps *= repeat === '?' ? 2 : Number(most) || length
+  return steps
+}

@@ -40,6 +40,11 @@ async function restore(redis: Redis, key: string, dumped: Buffer | undefined): P
   if (dumped) await redis.restore(key, 0, dumped)
 }
 
+/** All of it, and nothing else, is there again. */
+export async function putBack({ redis, pattern }: Damaged, all: Dump): Promise<void> {
+  for (const key of new Set([...(await redis.keys(pattern)), ...all.keys()])) await restore(redis, key, all.get(key))
+}
+
 /** One member, field or text of the key is gone, or another one. */
 async function alter({ redis, members: ghosts, another }: Damaged, key: string, { kind, to }: Damage): Promise<void> {
   const type = await redis.type(key)

@@ -3,6 +3,7 @@ import { type FileHandle, link, mkdir, open, readFile, rename, rm, stat, utimes 
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { crc32c } from './crc32c.ts'
 import { DirectoryLockedError, isDiskFull, LogFullError } from './errors.ts'
 
 const REFRESH_MS = 2_000
@@ -19,9 +20,9 @@ interface Holder {
 
 /**
  * Keeps a directory for this process. Node has no file locks of the kernel, so the lock is a file that names its holder:
- * one of a process that no longer runs is taken over at once, also after `kill -9` and where the pid was given away again.
- * @param startsFull on a full disk it holds by its place alone, until there is room to say whose it is: so long nothing tells two
- *   processes apart that start in the same folder. Without it such a disk is an error.
+ * one of a process that no longer runs is taken over at once, also after `kill -9` and where the pid was given away again. One that
+ * is harmed names nobody: it is taken over once it was refreshed by nobody for a while.
+ * @param startsFull on a full disk it holds by its place alone, until there is room to say whose it is. Without it such a disk is an error.
  * @throws DirectoryLockedError while another living process holds it
  */
 export async function lockDirectory(directory: string, startsFull = false): Promise<AsyncDisposable> {
@@ -79,7 +80,7 @@ export async function lockDirectory(directory: string, startsFull = false): Prom
 /** @returns false: the disk has no room for it */
 async function said(file: FileHandle, me: Holder, mayBeFull: boolean): Promise<boolean> {
   try {
-    const text = JSON.stringify(me)
+    const text = lockText(me)
     const { bytesWritten } = await file.write(text, 0)
     return bytesWritten === Buffer.byteLength(text)
   } catch (error) {
@@ -113,13 +114,11 @@ async function takeAway(path: string, deadText: string, mine: string): Promise<v
 }
 
 async function isAlive(path: string, holder: Holder | undefined): Promise<boolean> {
-  if (!holder) return false
+  if (!holder) return await isRefreshed(path)
   if (holder.host !== hostname()) {
-    const before = await touchedAt(path)
-    if (Date.now() - before < FOREIGN_DEAD_AFTER_MS) return true
+    if (Date.now() - (await touchedAt(path)) < FOREIGN_DEAD_AFTER_MS) return true
     // The clocks of two hosts may differ: the file must also stand still while we look.
-    await wait(REFRESH_MS * 2)
-    return (await touchedAt(path)) !== before
+    return await isRefreshed(path)
   }
   try {
     process.kill(holder.pid, 0)
@@ -127,6 +126,12 @@ async function isAlive(path: string, holder: Holder | undefined): Promise<boolea
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
   return holder.started === '' || holder.started === (await startOf(holder.pid))
+}
+
+async function isRefreshed(path: string): Promise<boolean> {
+  const before = await touchedAt(path)
+  await wait(REFRESH_MS * 2)
+  return (await touchedAt(path)) !== before
 }
 
 const touchedAt = (path: string) =>
@@ -150,13 +155,20 @@ async function startOf(pid: number): Promise<string> {
   }
 }
 
+const checksum = (holder: Holder): string => crc32c(Buffer.from(JSON.stringify(holder))).toString(16)
+
+const lockText = (holder: Holder): string => JSON.stringify({ ...holder, sum: checksum(holder) })
+
+/** @returns undefined where it was cut off while it was written, or harmed since */
 function parseHolder(text: string): Holder | undefined {
   try {
-    const value = JSON.parse(text) as Partial<Holder>
-    if (typeof value.pid !== 'number' || typeof value.token !== 'string') return undefined
-    return { token: value.token, pid: value.pid, started: value.started ?? '', host: value.host ?? '' }
+    const { token, pid, started, host, sum } = JSON.parse(text) as Partial<Holder & { sum: string }>
+    if (typeof token !== 'string' || typeof pid !== 'number' || typeof started !== 'string' || !host) return undefined
+    const holder = { token, pid, started, host }
+    // Locks of former versions carry no checksum.
+    return sum === undefined || sum === checksum(holder) ? holder : undefined
   } catch {
-    return undefined // cut off while it was written: nobody holds it
+    return undefined
   }
 }
 

@@ -16,6 +16,7 @@ import {
   scanSegment,
 } from './record.ts'
 
+/** Where segments are kept, and how large they become. */
 export interface SegmentLogOptions {
   /** made where missing; one process at a time */
   readonly directory: string

@@ -1,7 +1,7 @@
 import type { ApiObject } from '#apiserver'
 import { minutes } from '#model'
+import type { JobFacts, WorkloadFacts } from '../facts.ts'
 import { hash } from '../random.ts'
-import type { JobFacts, WorkloadFacts } from '../world/facts.ts'
 import { condition, timestamp } from './meta.ts'
 import { labelsOf, ownerReference, podTemplateOf } from './workloads.ts'
 

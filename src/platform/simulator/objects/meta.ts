@@ -26,7 +26,7 @@ export function condition(
 
 const conditionStatus = (status: boolean | 'Unknown') => (status === 'Unknown' ? status : status ? 'True' : 'False')
 
-/** Builds FieldsV1 from dotted paths: `spec.template` → `{"f:spec":{"f:template":{}}}`. A part with a brace is a list key. */
+/** Builds FieldsV1 from dotted paths: `spec.template` → `{"f:spec":{"f:template":{}}}`. A part with a brace is a list key. Frozen, as many objects share it. */
 export function fieldsOf(paths: readonly string[]): Record<string, unknown> {
   const root: Record<string, unknown> = {}
   for (const path of paths) {
@@ -37,7 +37,7 @@ export function fieldsOf(paths: readonly string[]): Record<string, unknown> {
       at = at[key] as Record<string, unknown>
     }
   }
-  return root
+  return Object.freeze(root)
 }
 
 /** `fields` may be shared between objects: nobody writes into it. */

@@ -1,5 +1,5 @@
 import type { ApiObject } from '#apiserver'
-import type { NamespaceFacts } from '../world/facts.ts'
+import type { NamespaceFacts } from '../facts.ts'
 import { timestamp } from './meta.ts'
 
 export const namespaceObject = (namespace: NamespaceFacts): ApiObject => ({

@@ -1,7 +1,7 @@
 import type { ApiObject } from '#apiserver'
+import type { NodeFacts } from '../facts.ts'
 import { hexOf } from '../random.ts'
 import type { ClusterScenario } from '../types.ts'
-import type { NodeFacts } from '../world/facts.ts'
 import { condition, fieldsOf, managedBy, timestamp } from './meta.ts'
 import type { TemplateCatalogue } from './pod-template.ts'
 
@@ -18,7 +18,9 @@ export const nodeSurroundings = (
 ): NodeSurroundings => ({
   scenario,
   // The kubelet reports fifty at most.
-  images: [...apps, 'pause', 'network-plugin', 'kube-proxy'].slice(0, 50).map((app) => templates.image(app)),
+  images: Object.freeze(
+    [...apps, 'pause', 'network-plugin', 'kube-proxy'].slice(0, 50).map((app) => templates.image(app)),
+  ),
 })
 
 export const nodeIp = (node: NodeFacts): string => `10.0.${Math.floor(node.index / 200) + 1}.${(node.index % 200) + 10}`

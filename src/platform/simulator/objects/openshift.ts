@@ -1,7 +1,7 @@
 import type { ApiObject } from '#apiserver'
+import type { ClusterOperatorFacts, ClusterVersionFacts } from '../facts.ts'
 import { hexOf } from '../random.ts'
 import type { ClusterScenario } from '../types.ts'
-import type { ClusterOperatorFacts, ClusterVersionFacts } from '../world/facts.ts'
 import { condition, timestamp } from './meta.ts'
 
 /** The operators that make up an OpenShift 4 cluster. */

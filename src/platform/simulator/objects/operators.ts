@@ -1,6 +1,6 @@
 import type { ApiObject } from '#apiserver'
+import type { OperatorFacts } from '../facts.ts'
 import { uuidFrom } from '../random.ts'
-import type { OperatorFacts } from '../world/facts.ts'
 import { timestamp } from './meta.ts'
 
 export const csvName = (operator: OperatorFacts): string => `${operator.product.name}.v${operator.version}`

@@ -3,7 +3,10 @@ import { hexOf } from '../random.ts'
 import { fieldsOf } from './meta.ts'
 import { cpuRequest, memoryRequest } from './quantities.ts'
 
-/** What the pods of one revision of a workload have in common. Shared by reference between objects: never written to. */
+/**
+ * What the pods of one revision of a workload have in common. Shared by reference between objects, and frozen: an API server
+ * then knows that it need not encode it again.
+ */
 export interface PodTemplate {
   readonly app: string
   readonly image: string
@@ -19,12 +22,12 @@ export interface PodTemplate {
   readonly fields: { readonly creator: Record<string, unknown>; readonly kubelet: Record<string, unknown> }
 }
 
-/** What the pods of one revision of a workload share by reference. Never written to. */
+/** What the pods of one revision of a workload share by reference. Frozen. */
 export interface PodKin {
   readonly template: PodTemplate
   readonly generateName: string
   readonly labels: Readonly<Record<string, string>>
-  readonly managedFields: ManagedFieldsEntry[]
+  readonly managedFields: readonly ManagedFieldsEntry[]
   /** undefined where each pod has an owner of its own, as pods of jobs have */
   readonly ownerReferences: readonly unknown[] | undefined
 }
@@ -115,10 +118,10 @@ function build(
     cpuCores: cpu.cores,
     memoryBytes: memory.bytes,
     appetite: 0.25 + (Number.parseInt(hexOf(app, 4), 16) / 0xffff) * 0.6,
-    containers: [container],
+    containers: Object.freeze([container]),
     containerNames: [app],
-    volumes: volumes(app),
-    tolerations: everywhere ? [{ operator: 'Exists' }] : TOLERATIONS,
+    volumes: Object.freeze(volumes(app)),
+    tolerations: everywhere ? EVERYTHING : TOLERATIONS,
     fields: { creator: creatorFields(app), kubelet: KUBELET_FIELDS },
   }
 }
@@ -154,12 +157,15 @@ const volumes = (app: string) => [
   },
 ]
 
-const TOLERATIONS = ['not-ready', 'unreachable'].map((key) => ({
-  key: `node.kubernetes.io/${key}`,
-  operator: 'Exists',
-  effect: 'NoExecute',
-  tolerationSeconds: 300,
-}))
+const EVERYTHING = Object.freeze([{ operator: 'Exists' }])
+const TOLERATIONS = Object.freeze(
+  ['not-ready', 'unreachable'].map((key) => ({
+    key: `node.kubernetes.io/${key}`,
+    operator: 'Exists',
+    effect: 'NoExecute',
+    tolerationSeconds: 300,
+  })),
+)
 
 const creatorFields = (app: string) => {
   const container = `spec>containers>k:{"name":"${app}"}`

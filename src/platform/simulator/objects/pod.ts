@@ -1,6 +1,6 @@
-import type { ApiObject } from '#apiserver'
+import type { ApiObject, ManagedFieldsEntry } from '#apiserver'
+import { isFinished, type PodFacts, phaseOf, type WorkloadFacts } from '../facts.ts'
 import { hexOf } from '../random.ts'
-import { isFinished, type PodFacts, phaseOf, type WorkloadFacts } from '../world/facts.ts'
 import { jobLabels } from './jobs.ts'
 import { condition, managedBy, timestamp } from './meta.ts'
 import type { PodKin } from './pod-template.ts'
@@ -15,16 +15,16 @@ export function podKin(workload: WorkloadFacts): PodKin {
   return {
     template,
     generateName: `${owner.name}-`,
-    labels: {
+    labels: Object.freeze({
       ...labelsOf(workload),
       ...(kind === 'Deployment' ? { 'pod-template-hash': hash } : {}),
       ...(kind === 'StatefulSet' || kind === 'DaemonSet' ? { 'controller-revision-hash': hash } : {}),
-    },
-    managedFields: [
+    }),
+    managedFields: Object.freeze([
       managedBy('kube-controller-manager', 'v1', template.fields.creator, changedAt),
       managedBy('kubelet', 'v1', template.fields.kubelet, changedAt, 'status'),
-    ],
-    ownerReferences: kind === 'CronJob' ? undefined : [ownerReference('apps/v1', owner)],
+    ]),
+    ownerReferences: kind === 'CronJob' ? undefined : Object.freeze([ownerReference('apps/v1', owner)]),
   }
 }
 
@@ -44,7 +44,7 @@ export function podObject(pod: PodFacts, hostIp: string | undefined): ApiObject 
       labels: job ? jobLabels(job) : (kin.labels as Record<string, string>),
       annotations: ANNOTATIONS,
       ownerReferences: (job ? [ownerReference('batch/v1', { kind: 'Job', ...job })] : kin.ownerReferences) as unknown[],
-      managedFields: kin.managedFields,
+      managedFields: kin.managedFields as ManagedFieldsEntry[],
     },
     spec: {
       ...(job ? JOB_SPEC : SPEC),
@@ -64,7 +64,7 @@ const claimVolume = ({ name }: PodFacts) => ({
   persistentVolumeClaim: { claimName: `${CLAIM_NAME}-${name}` },
 })
 
-const ANNOTATIONS = { 'prometheus.io/scrape': 'true', 'prometheus.io/port': '9090' }
+const ANNOTATIONS = Object.freeze({ 'prometheus.io/scrape': 'true', 'prometheus.io/port': '9090' })
 
 const SPEC = {
   dnsPolicy: 'ClusterFirst',
@@ -73,7 +73,7 @@ const SPEC = {
   priority: 0,
   restartPolicy: 'Always',
   schedulerName: 'default-scheduler',
-  securityContext: { fsGroup: 65532, runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+  securityContext: Object.freeze({ fsGroup: 65532, runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } }),
   terminationGracePeriodSeconds: 30,
 }
 const JOB_SPEC = { ...SPEC, restartPolicy: 'Never' }

@@ -1,6 +1,6 @@
 import type { ApiObject } from '#apiserver'
+import type { WorkloadFacts } from '../facts.ts'
 import { hash } from '../random.ts'
-import type { WorkloadFacts } from '../world/facts.ts'
 import { timestamp } from './meta.ts'
 import { labelsOf } from './workloads.ts'
 

@@ -1,7 +1,7 @@
 import type { ApiObject } from '#apiserver'
+import type { ClaimFacts } from '../facts.ts'
 import { hash, uuidFrom } from '../random.ts'
 import type { ClusterScenario } from '../types.ts'
-import type { ClaimFacts } from '../world/facts.ts'
 import { timestamp } from './meta.ts'
 
 /** What the claims of StatefulSets are called in their pods. */

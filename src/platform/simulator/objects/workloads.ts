@@ -1,7 +1,7 @@
 import type { ApiObject } from '#apiserver'
+import type { ReplicaSetFacts, WorkloadFacts } from '../facts.ts'
 import { hexOf, uuidFrom } from '../random.ts'
 import type { ClusterScenario } from '../types.ts'
-import type { ReplicaSetFacts, WorkloadFacts } from '../world/facts.ts'
 import { condition, fieldsOf, managedBy, timestamp } from './meta.ts'
 import type { PodTemplate } from './pod-template.ts'
 import { CLAIM_NAME, claimSpec } from './storage.ts'

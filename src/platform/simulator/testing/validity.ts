@@ -1,5 +1,5 @@
 import type { ApiObject } from '#apiserver'
-import { phaseOf, podKey } from '../world/facts.ts'
+import { phaseOf, podKey } from '../facts.ts'
 import type { World } from '../world/world.ts'
 import type { MapSink } from './map-sink.ts'
 

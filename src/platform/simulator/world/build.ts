@@ -1,4 +1,5 @@
 import { minutes, seconds } from '#model'
+import type { JobFacts, PodState, WorkloadFacts } from '../facts.ts'
 import { businessApps, cronApps, gpuApps, statefulApps, systemApps } from '../objects/apps.ts'
 import { backoffLimitOf, scheduledBefore } from '../objects/jobs.ts'
 import { allocatableBytes, allocatableCores } from '../objects/node.ts'
@@ -8,7 +9,6 @@ import type { TemplateCatalogue } from '../objects/pod-template.ts'
 import { templateHash } from '../objects/workloads.ts'
 import { hash, Random, uuidFrom } from '../random.ts'
 import type { ClusterScenario, NodePool } from '../types.ts'
-import type { JobFacts, PodState, WorkloadFacts } from './facts.ts'
 import { nextPatch } from './verbs.ts'
 import { World } from './world.ts'
 

@@ -1,8 +1,8 @@
 import { minutes, seconds } from '#model'
+import { isFinished, type JobFacts, type PodFacts, type WorkloadFacts } from '../facts.ts'
 import { backoffLimitOf, KEPT, ttlSecondsOf } from '../objects/jobs.ts'
 import { templateHash } from '../objects/workloads.ts'
 import { hash } from '../random.ts'
-import { isFinished, type JobFacts, type PodFacts, type WorkloadFacts } from './facts.ts'
 import type { World } from './world.ts'
 
 /** How many pods of one workload are made or removed at one time. */

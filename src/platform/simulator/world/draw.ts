@@ -1,4 +1,5 @@
 import type { ApiObject } from '#apiserver'
+import { isFinished, type WorkloadFacts } from '../facts.ts'
 import { cronJobObject, jobObject } from '../objects/jobs.ts'
 import { namespaceObject } from '../objects/namespace.ts'
 import { nodeIp, nodeObject } from '../objects/node.ts'
@@ -16,7 +17,6 @@ import {
   statefulSetObject,
 } from '../objects/workloads.ts'
 import type { ObjectSink } from '../types.ts'
-import { isFinished, type WorkloadFacts } from './facts.ts'
 import type { World, WorldChange } from './world.ts'
 
 /** The full object of one thing as it is now; undefined: it is gone. */

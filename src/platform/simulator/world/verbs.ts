@@ -1,6 +1,4 @@
 import { FleetError } from '#model'
-import { csvName } from '../objects/operators.ts'
-import { AT_ONCE, settle } from './controllers.ts'
 import {
   type ClusterOperatorFacts,
   isFinished,
@@ -8,7 +6,9 @@ import {
   type OperatorFacts,
   type PodFacts,
   type WorkloadFacts,
-} from './facts.ts'
+} from '../facts.ts'
+import { csvName } from '../objects/operators.ts'
+import { AT_ONCE, settle } from './controllers.ts'
 import type { World } from './world.ts'
 
 /** A verb names something the simulated cluster does not have. */

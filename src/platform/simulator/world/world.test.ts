@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { phaseOf } from '../facts.ts'
 import { Life } from '../life.ts'
 import { TemplateCatalogue } from '../objects/pod-template.ts'
 import { scenarios } from '../scenarios.ts'
@@ -10,7 +11,6 @@ import { faultsOf } from '../testing/validity.ts'
 import type { ClusterScenario } from '../types.ts'
 import { buildWorld } from './build.ts'
 import { writeChanges } from './draw.ts'
-import { phaseOf } from './facts.ts'
 
 const living = scenarios.demo.clusters.filter(({ reachable }) => reachable)
 

@@ -1,19 +1,5 @@
 import { invariant } from '#model'
 import {
-  allocatableBytes,
-  allocatableCores,
-  maxPods,
-  type NodeSurroundings,
-  nodeSurroundings,
-} from '../objects/node.ts'
-import { podKin } from '../objects/pod.ts'
-import type { PodKin, TemplateCatalogue } from '../objects/pod-template.ts'
-import type { WorldResource } from '../objects/resources.ts'
-import { CLAIM_NAME, volumeNameOf } from '../objects/storage.ts'
-import { labelsOf, replicaSetOf } from '../objects/workloads.ts'
-import { type Random, uuidFrom } from '../random.ts'
-import type { ClusterScenario } from '../types.ts'
-import {
   type ClaimFacts,
   type ClusterOperatorFacts,
   type ClusterVersionFacts,
@@ -27,7 +13,21 @@ import {
   podKey,
   type ReplicaSetFacts,
   type WorkloadFacts,
-} from './facts.ts'
+} from '../facts.ts'
+import {
+  allocatableBytes,
+  allocatableCores,
+  maxPods,
+  type NodeSurroundings,
+  nodeSurroundings,
+} from '../objects/node.ts'
+import { podKin } from '../objects/pod.ts'
+import type { PodKin, TemplateCatalogue } from '../objects/pod-template.ts'
+import type { WorldResource } from '../objects/resources.ts'
+import { CLAIM_NAME, volumeNameOf } from '../objects/storage.ts'
+import { labelsOf, replicaSetOf } from '../objects/workloads.ts'
+import { type Random, uuidFrom } from '../random.ts'
+import type { ClusterScenario } from '../types.ts'
 
 /** One thing that must be written to, or removed from, the API store. */
 export interface WorldChange {

@@ -5,10 +5,10 @@ import { RowLink } from '../../components/row-link.tsx'
 import { Empty, Skeleton } from '../../components/states.tsx'
 import type { PolicyView } from '../../contract.ts'
 import { useHub } from '../../live/hooks.ts'
+import { useAnswer } from '../../live/use-answer.ts'
 import { countFindings, subjectCount } from '../../model/access.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import { accessPath, Link, policyPath } from '../../router.tsx'
-import { useAnswer } from '../cluster/use-answer.ts'
 import { EffectMark, Refusal, StateMark, useReadAgain } from './parts.tsx'
 
 interface Line extends PolicyView {

@@ -4,9 +4,9 @@ import { Empty, Skeleton } from '../../components/states.tsx'
 import { Age, Missing } from '../../components/text.tsx'
 import type { PolicyView } from '../../contract.ts'
 import { useHub } from '../../live/hooks.ts'
+import { useAnswer } from '../../live/use-answer.ts'
 import { plural } from '../../model/format.ts'
 import { accessPath, clusterPath, Link } from '../../router.tsx'
-import { useAnswer } from '../cluster/use-answer.ts'
 import { EffectMark, Findings, Refusal, StateMark, useReadAgain } from './parts.tsx'
 import { Rules } from './rules.tsx'
 
@@ -37,7 +37,7 @@ function Policy({ policy, place, of }: { policy: PolicyView; place: number; of: 
   const { findings, rules, effect, defaultAccess, clusters, customTypes } = policy
   return (
     <div className="policy">
-      <p className="standing policy-standing">
+      <p className="status-line policy-status">
         <StateMark state={policy.state} />
         <EffectMark effect={effect} />
         <span>

@@ -7,11 +7,11 @@ import { Missing } from '../../components/text.tsx'
 import type { AccessOfView, SeenView, SubjectView } from '../../contract.ts'
 import { useDisplayName, useHub } from '../../live/hooks.ts'
 import { problemOf } from '../../live/problem.ts'
+import { useAnswer } from '../../live/use-answer.ts'
 import { countedTypes, permissionText, splitList, subjectText, typeWord } from '../../model/access.ts'
 import { displayNameExport } from '../../model/export-columns.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import { hrefOf, pushQuery, usePlace, whyPath } from '../../router.tsx'
-import { useAnswer } from '../cluster/use-answer.ts'
 import { DeciderCell, LevelMark, Refusal, useAgainOnChange } from './parts.tsx'
 import { SubjectFields } from './subject-fields.tsx'
 
@@ -160,13 +160,14 @@ function seenColumns(types: readonly string[], { username, groups = [] }: Subjec
       header: 'Decided by',
       width: 230,
       value: ({ decidedBy }) => decidedBy?.policy ?? null,
+      absence: 'none',
       cell: ({ decidedBy }) => <DeciderCell decider={decidedBy} />,
     },
   ]
 }
 
 function Shown({ count }: { count: { shown: number; of: number } | undefined }): ReactNode {
-  if (!count) return <Missing why="there is none of it here" />
+  if (!count) return <Missing why="nothing of it was read on this cluster" />
   return (
     <span>
       {formatCount(count.shown)}

@@ -334,6 +334,7 @@ function changeColumns(types: readonly string[]): readonly Column<Line>[] {
       header: 'Then decided by',
       width: 230,
       value: ({ decidedBy }) => decidedBy?.policy ?? null,
+      absence: 'none',
       cell: ({ decidedBy }) => <DeciderCell decider={decidedBy} />,
     },
     ...types.map(

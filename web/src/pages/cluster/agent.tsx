@@ -9,14 +9,14 @@ import { formatLag, heardAt, lagOf, type PushNote, pushStatus } from '../../mode
 const codes: readonly PushNote['code'][] = ['silent', 'late', 'catching-up', 'lost', 'clock', 'plaintext', 'original']
 
 /** How the facts of this cluster come, for its heading: mode, who sends, how late, and what is wrong. */
-export function PushStanding({ cluster }: { cluster: ClusterView }): ReactNode {
+export function PushStatusLine({ cluster }: { cluster: ClusterView }): ReactNode {
   const instead = useAtTime((now) => pushStatus(cluster, now).instead)
   const text = useAtTime((now) => pushStatus(cluster, now).text)
   const { agent } = cluster
   const lag = lagOf(cluster)
   return (
     <>
-      <span className="mode-standing" data-tip={text}>
+      <span className="mode-status" data-tip={text}>
         <ModeMark mode={cluster.mode} odd={instead !== ''} />
         {instead && (
           <span className="short">

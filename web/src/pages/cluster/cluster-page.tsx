@@ -1,26 +1,22 @@
-import { lazy, type ReactNode, Suspense } from 'react'
+import { type ComponentType, type ReactNode, Suspense } from 'react'
+import { ClusterHealth } from '../../components/cluster-health.tsx'
 import { FilteredTag } from '../../components/filtered.tsx'
 import { Kept } from '../../components/past.tsx'
 import { Empty, ErrorBoundary, Skeleton } from '../../components/states.tsx'
 import { Tabs } from '../../components/tabs.tsx'
 import { Age } from '../../components/text.tsx'
 import type { ClusterView } from '../../contract.ts'
+import { History } from '../../history/history.tsx'
 import { useAtTime, useCluster } from '../../live/hooks.ts'
 import { clusterName, factsAt, isServed } from '../../model/cluster.ts'
-import { isCurrent } from '../../model/current.ts'
+import { isCurrent, kindParts } from '../../model/current.ts'
 import { formatCount } from '../../model/format.ts'
-import { type ClusterTab, clusterPath, clusterTabs, Link, rowTypeOf, whyPath } from '../../router.tsx'
+import { type ClusterTab, clusterPath, clusterTabs, Link, whyPath } from '../../router.tsx'
 import { PageHeading } from '../../shell/page-heading.tsx'
 import { useSeesTypes } from '../../types-seen.ts'
-import { ClusterHealth } from '../fleet/columns.tsx'
-import { PushStanding } from './agent.tsx'
+import { PushStatusLine } from './agent.tsx'
 import { EventsTab } from './events.tsx'
-import { History } from './history.tsx'
-import { NodesTab } from './nodes.tsx'
 import { OverviewTab } from './overview.tsx'
-import { ClusterOperatorsTab, DeploymentsTab, NamespacesTab, OperatorsTab } from './rows.tsx'
-
-const TypesTab = lazy(async () => ({ default: (await import('../types/cluster-types.tsx')).ClusterTypes }))
 
 const tabWord: Readonly<Record<ClusterTab, string>> = {
   overview: 'Overview',
@@ -53,7 +49,7 @@ function tabCount(cluster: ClusterView, tab: ClusterTab): number | null {
 
 const TabCount = ({ cluster, tab, count }: { cluster: ClusterView; tab: ClusterTab; count: number }): ReactNode => (
   <span className="tab-count">
-    <Kept cluster={cluster} type={rowTypeOf[tab] ?? 'node'}>
+    <Kept cluster={cluster} type={kindParts[tab] ?? 'node'}>
       {formatCount(count)}
     </Kept>
   </span>
@@ -71,9 +67,16 @@ interface ClusterPageProps {
   readonly tab: ClusterTab
   readonly node: string | null
   readonly type: string | null
+  /** the tab of the kinds of rows that MetricSources declare */
+  readonly TypesTab: ComponentType<{
+    cluster: ClusterView
+    type: string | null
+    isCore?: boolean
+    row?: string | null
+  }>
 }
 
-export function ClusterPage({ name, tab, node, type }: ClusterPageProps): ReactNode {
+export function ClusterPage({ name, tab, node, type, TypesTab }: ClusterPageProps): ReactNode {
   const cluster = useCluster(name)
   const seesTypes = useSeesTypes()
   if (!cluster) {
@@ -96,7 +99,7 @@ export function ClusterPage({ name, tab, node, type }: ClusterPageProps): ReactN
   }
   return (
     <>
-      <PageHeading title={`${clusterName(cluster)} · ${type ?? tabWord[tab]}`} after={<Standing cluster={cluster} />}>
+      <PageHeading title={`${clusterName(cluster)} · ${type ?? tabWord[tab]}`} after={<StatusLine cluster={cluster} />}>
         {cluster.displayName || name}
       </PageHeading>
       <Tabs
@@ -114,7 +117,7 @@ export function ClusterPage({ name, tab, node, type }: ClusterPageProps): ReactN
           })}
       />
       <ErrorBoundary key={`${name} ${tab}`} view={`cluster ${tab}`}>
-        <TabView cluster={cluster} tab={tab} node={node} type={type} />
+        <TabView cluster={cluster} tab={tab} node={node} type={type} TypesTab={TypesTab} />
       </ErrorBoundary>
     </>
   )
@@ -125,20 +128,11 @@ function TabView({
   tab,
   node,
   type,
+  TypesTab,
 }: Omit<ClusterPageProps, 'name'> & { readonly cluster: ClusterView }): ReactNode {
   switch (tab) {
     case 'overview':
       return <OverviewTab cluster={cluster} />
-    case 'nodes':
-      return <NodesTab cluster={cluster} node={node} />
-    case 'namespaces':
-      return <NamespacesTab cluster={cluster} />
-    case 'deployments':
-      return <DeploymentsTab cluster={cluster} />
-    case 'operators':
-      return <OperatorsTab cluster={cluster} />
-    case 'cluster-operators':
-      return <ClusterOperatorsTab cluster={cluster} />
     case 'events':
       return <EventsTab cluster={cluster} />
     case 'types':
@@ -149,14 +143,20 @@ function TabView({
       )
     case 'history':
       return <History cluster={cluster} />
+    default:
+      return (
+        <Suspense fallback={<Skeleton label="Loading the page" />}>
+          <TypesTab key={tab} cluster={cluster} type={tab} isCore row={node} />
+        </Suspense>
+      )
   }
 }
 
-function Standing({ cluster }: { cluster: ClusterView }): ReactNode {
+function StatusLine({ cluster }: { cluster: ClusterView }): ReactNode {
   const at = factsAt(cluster)
   const past = useAtTime((now) => !isCurrent(cluster, 'node', now))
   return (
-    <p className="standing">
+    <p className="status-line">
       <ClusterHealth cluster={cluster} />
       {cluster.displayName && cluster.displayName !== cluster.name && <span className="mono sub">{cluster.name}</span>}
       {cluster.facts?.version && <span className="mono">{cluster.facts.version}</span>}
@@ -170,7 +170,7 @@ function Standing({ cluster }: { cluster: ClusterView }): ReactNode {
         )}
       </span>
       {cluster.filtered && <FilteredTag cluster={cluster} />}
-      <PushStanding cluster={cluster} />
+      <PushStatusLine cluster={cluster} />
     </p>
   )
 }

@@ -7,10 +7,10 @@ import { Age } from '../../components/text.tsx'
 import type { ClusterView, EventView } from '../../contract.ts'
 import { newestFirst } from '../../live/fleet.ts'
 import { useDisplayName, useHub, useLive } from '../../live/hooks.ts'
+import { useAnswer } from '../../live/use-answer.ts'
 import { type EventLine, eventLine } from '../../model/events.ts'
 import { displayNameExport } from '../../model/export-columns.ts'
 import { noneOf } from './part.tsx'
-import { useAnswer } from './use-answer.ts'
 
 const columns: readonly Column<EventLine>[] = [
   {

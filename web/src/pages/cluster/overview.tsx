@@ -4,9 +4,10 @@ import { HealthMark, HeartbeatStrip, heartbeatText } from '../../components/heal
 import { LoadMeter, loadText } from '../../components/meter.tsx'
 import { Kept } from '../../components/past.tsx'
 import { Age, Missing, NotShown } from '../../components/text.tsx'
-import type { ClusterView, PartView, RowType } from '../../contract.ts'
+import { type ClusterView, type PartView, type RowType, unfinishedPods } from '../../contract.ts'
 import { newestFirst } from '../../live/fleet.ts'
 import { useAtTime, useHub, useLive } from '../../live/hooks.ts'
+import { useAnswer } from '../../live/use-answer.ts'
 import { isHidden, isServed, type Need } from '../../model/cluster.ts'
 import {
   hasFailed,
@@ -19,15 +20,15 @@ import {
 } from '../../model/current.ts'
 import { eventLine } from '../../model/events.ts'
 import { formatBytes, formatCores, formatCount, formatSpan } from '../../model/format.ts'
+import { partTexts, type ReadType } from '../../model/part-texts.ts'
 import { type ClusterTab, clusterPath, Link } from '../../router.tsx'
 import { AgentPanel } from './agent.tsx'
-import { PartFailures, partTexts, type ReadType } from './part.tsx'
-import { useAnswer } from './use-answer.ts'
+import { PartFailures } from './part.tsx'
 
 export function OverviewTab({ cluster }: { cluster: ClusterView }): ReactNode {
   return (
     <div className="overview">
-      <Standing cluster={cluster} />
+      <StatusPanel cluster={cluster} />
       <Capacity cluster={cluster} title="CPU" />
       <Capacity cluster={cluster} title="Memory" />
       <Counts cluster={cluster} />
@@ -41,11 +42,11 @@ export function OverviewTab({ cluster }: { cluster: ClusterView }): ReactNode {
   )
 }
 
-function Standing({ cluster }: { cluster: ClusterView }): ReactNode {
-  const beats = useAtTime((now) => heartbeatText(cluster.heartbeats, now))
+function StatusPanel({ cluster }: { cluster: ClusterView }): ReactNode {
+  const beats = useAtTime((now) => heartbeatText(cluster, now))
   return (
-    <section className="panel is-wide" aria-labelledby="standing">
-      <h2 id="standing">How it is</h2>
+    <section className="panel is-wide" aria-labelledby="status">
+      <h2 id="status">How it is</h2>
       {cluster.reasons.length > 0 ? (
         <ul className="reasons">
           {cluster.reasons.map(({ code, message }) => (
@@ -58,7 +59,7 @@ function Standing({ cluster }: { cluster: ClusterView }): ReactNode {
         <p>{cluster.message}</p>
       )}
       <div className="beats">
-        <HeartbeatStrip heartbeats={cluster.heartbeats} />
+        <HeartbeatStrip heartbeats={cluster.heartbeats} filtered={cluster.filtered} />
         <p className="fine">{beats}</p>
       </div>
     </section>
@@ -111,6 +112,13 @@ function deploymentsText({ total, ready }: NonNullable<ClusterView['deployments'
   return ready === null ? formatCount(total) : `${formatCount(ready)} of ${formatCount(total)} ready`
 }
 
+/** Completed pods are no part of those that ought to run, as on the fleet page. */
+const podsText = (pods: NonNullable<ClusterView['pods']>): string =>
+  [
+    `${formatCount(pods.running)} running of ${formatCount(unfinishedPods(pods))}`,
+    ...(pods.succeeded > 0 ? [`${formatCount(pods.succeeded)} completed`] : []),
+  ].join(', ')
+
 function Counts({ cluster }: { cluster: ClusterView }): ReactNode {
   const { nodes, pods, namespaces, deployments, operators, clusterOperators } = cluster
   const lines: {
@@ -135,12 +143,13 @@ function Counts({ cluster }: { cluster: ClusterView }): ReactNode {
       tab: null,
       type: 'node',
       from: 'podSummary',
-      text: pods && `${formatCount(pods.running)} running of ${formatCount(pods.total)}`,
+      text: pods && podsText(pods),
       rest:
         pods &&
         told([
           [pods.pending, 'pending'],
           [pods.failed, 'failed'],
+          [pods.unknown, 'unknown'],
         ]),
     },
     {

@@ -11,6 +11,7 @@ import {
   type Cause,
   type ChangeGroup,
   type Complaint,
+  causeIn,
   clustersOf,
   groupCauses,
   groupChanges,
@@ -130,7 +131,7 @@ function causesOf(needy: readonly ClusterView[], need: Need, now: number) {
 /** The first of what a cluster suffers: what its line says. */
 function complaintOf(cluster: ClusterView, need: Need): Complaint {
   const [first] = cluster.reasons
-  const text = need === 'stale' ? staleText : (first?.message ?? (cluster.message || needWord[need]))
+  const text = need === 'stale' ? staleText : causeIn(first?.message ?? (cluster.message || needWord[need]))
   return { code: need === 'stale' ? 'stale' : (first?.code ?? ''), text, shared: sharedText(text, cluster) }
 }
 const staleText = 'healthy when last read, but not read on time since'

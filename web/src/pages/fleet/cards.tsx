@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { ClusterHealth } from '../../components/cluster-health.tsx'
 import { ClusterCell } from '../../components/cluster-name.tsx'
 import { Of, Pods } from '../../components/counts.tsx'
 import { FilteredSign } from '../../components/filtered.tsx'
@@ -10,11 +11,12 @@ import type { TableView } from '../../components/resource-table.tsx'
 import { Age, Missing } from '../../components/text.tsx'
 import type { ClusterView } from '../../contract.ts'
 import { useAtTime } from '../../live/hooks.ts'
+import { causeIn } from '../../model/causes.ts'
 import { factsAt, isHidden } from '../../model/cluster.ts'
 import { isCurrent } from '../../model/current.ts'
 import { clusterPath } from '../../router.tsx'
 import { useSeesAll } from '../../session.ts'
-import { ClusterHealth, versionOf } from './columns.tsx'
+import { versionOf } from './columns.tsx'
 
 const portion = 60
 
@@ -73,8 +75,10 @@ function Card({ cluster }: { cluster: ClusterView }): ReactNode {
         </h3>
         <ClusterHealth cluster={cluster} />
       </header>
-      <HeartbeatStrip heartbeats={cluster.heartbeats} />
-      <p className="card-reason">{reason ?? ' '}</p>
+      <HeartbeatStrip heartbeats={cluster.heartbeats} filtered={cluster.filtered} />
+      <p className="card-reason" data-tip={reason}>
+        {causeIn(reason ?? ' ')}
+      </p>
       <dl>
         <div>
           <dt>Nodes</dt>

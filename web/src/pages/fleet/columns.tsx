@@ -1,32 +1,27 @@
+import { ClusterHealth } from '../../components/cluster-health.tsx'
 import { ClusterCell } from '../../components/cluster-name.tsx'
 import { Of, Pods } from '../../components/counts.tsx'
 import { FilteredSign } from '../../components/filtered.tsx'
-import { HealthMark, HeartbeatStrip } from '../../components/health.tsx'
+import { HeartbeatStrip } from '../../components/health.tsx'
 import { LoadMeter } from '../../components/meter.tsx'
+import { Name } from '../../components/name.tsx'
 import { Kept } from '../../components/past.tsx'
 import { ModeCell } from '../../components/push.tsx'
 import type { Column } from '../../components/resource-table.tsx'
-import { Age, Flash, Missing } from '../../components/text.tsx'
-import type { ClusterView, RowType } from '../../contract.ts'
-import { useAtTime } from '../../live/hooks.ts'
+import { Age, Missing } from '../../components/text.tsx'
+import { type ClusterView, type RowType, unfinishedPods } from '../../contract.ts'
 import { factsAt, isHidden, loadOf, needOf, needWord, severityOf } from '../../model/cluster.ts'
 import { whyNotRead } from '../../model/current.ts'
-import { clusterNameExports, loadExports, ofExports, podExports } from '../../model/export-columns.ts'
+import { absenceOfType, clusterNameExports, loadExports, ofExports, podExports } from '../../model/export-columns.ts'
 import type { Field } from '../../model/filter.ts'
 import { formatCount } from '../../model/format.ts'
 import { pushStatus } from '../../model/push.ts'
 import { clusterPath } from '../../router.tsx'
 
-export function ClusterHealth({ cluster }: { cluster: ClusterView }) {
-  const need = useAtTime((now) => needOf(cluster, now))
-  return (
-    <Flash value={need}>
-      <HealthMark need={need} />
-    </Flash>
-  )
-}
-
 export const versionOf = (cluster: ClusterView): string | null => cluster.facts?.version ?? null
+
+/** Not every cluster has a channel; of one that was never read nothing is known. */
+const ofFacts = ({ facts }: ClusterView) => (facts ? 'none' : 'unknown')
 
 /** `now` is the hub's time when the order was last looked at: severity depends on it. */
 export function fleetColumns(now: number): readonly Column<ClusterView>[] {
@@ -65,17 +60,17 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
         },
         { id: 'rounds', header: 'Last rounds', value: ({ heartbeats }) => heartbeats.length },
       ],
-      cell: ({ heartbeats }) => <HeartbeatStrip heartbeats={heartbeats} />,
+      cell: ({ heartbeats, filtered }) => <HeartbeatStrip heartbeats={heartbeats} filtered={filtered} />,
     },
     {
       id: 'nodes',
       header: 'Nodes',
-      width: 84,
+      width: 104,
       align: 'end',
       kind: 'number',
       descendingFirst: true,
       value: ({ nodes }) => nodes?.total ?? null,
-      exports: ofExports('nodes', 'Nodes', ({ nodes }) => nodes),
+      exports: ofExports('nodes', 'Nodes', ({ nodes }) => nodes, 'node'),
       cell: (cluster) => (
         <Of
           part={cluster.nodes?.ready}
@@ -104,7 +99,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
     {
       id: 'cpu',
       header: 'CPU',
-      width: 132,
+      width: 122,
       kind: 'percent',
       descendingFirst: true,
       value: ({ cpuCores }) => loadOf(cpuCores)?.ratio ?? null,
@@ -114,7 +109,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
     {
       id: 'memory',
       header: 'Memory',
-      width: 132,
+      width: 122,
       kind: 'percent',
       descendingFirst: true,
       value: ({ memoryBytes }) => loadOf(memoryBytes)?.ratio ?? null,
@@ -124,12 +119,12 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
     {
       id: 'version',
       header: 'Version',
-      width: 110,
+      width: 116,
       kind: 'version',
       value: versionOf,
       cell: (cluster) =>
         versionOf(cluster) ? (
-          <span className="mono">{versionOf(cluster)}</span>
+          <Name text={versionOf(cluster) ?? ''} className="mono" />
         ) : (
           <Missing why="the cluster has not told its version" />
         ),
@@ -160,9 +155,24 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       width: 120,
       extra: true,
       value: ({ facts }) => facts?.distribution ?? null,
+      absence: ofFacts,
     },
-    { id: 'platform', header: 'Platform', width: 130, extra: true, value: ({ facts }) => facts?.platform ?? null },
-    { id: 'channel', header: 'Channel', width: 120, extra: true, value: ({ facts }) => facts?.channel ?? null },
+    {
+      id: 'platform',
+      header: 'Platform',
+      width: 130,
+      extra: true,
+      value: ({ facts }) => facts?.platform ?? null,
+      absence: ofFacts,
+    },
+    {
+      id: 'channel',
+      header: 'Channel',
+      width: 120,
+      extra: true,
+      value: ({ facts }) => facts?.channel ?? null,
+      absence: ofFacts,
+    },
     {
       id: 'namespaces',
       header: 'Namespaces',
@@ -171,6 +181,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       extra: true,
       kind: 'number',
       value: ({ namespaces }) => namespaces,
+      absence: absenceOfType('namespace'),
       cell: (cluster) => <CountOf cluster={cluster} type="namespace" count={cluster.namespaces} />,
     },
     {
@@ -181,7 +192,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       extra: true,
       kind: 'number',
       value: ({ deployments }) => deployments?.total ?? null,
-      exports: ofExports('deployments', 'Deployments', ({ deployments }) => deployments),
+      exports: ofExports('deployments', 'Deployments', ({ deployments }) => deployments, 'deployment'),
       cell: (cluster) => (
         <Kept cluster={cluster} type="deployment">
           <Of
@@ -202,6 +213,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       extra: true,
       kind: 'number',
       value: ({ operators }) => operators?.total ?? null,
+      absence: absenceOfType('operator'),
       cell: (cluster) => <CountOf cluster={cluster} type="operator" count={cluster.operators?.total ?? null} />,
     },
     { id: 'endpoint', header: 'Endpoint', width: 240, extra: true, value: ({ endpoint }) => endpoint },
@@ -234,7 +246,7 @@ export function fleetFields(now: number): Readonly<Record<string, Field<ClusterV
     notready: { kind: 'number', read: ({ nodes }) => nodes?.notReady ?? null },
     notrunning: {
       kind: 'number',
-      read: ({ pods }) => pods && pods.total - pods.succeeded - pods.running,
+      read: ({ pods }) => pods && unfinishedPods(pods) - pods.running,
     },
     failed: { kind: 'number', read: ({ pods }) => pods?.failed ?? null },
     pending: { kind: 'number', read: ({ pods }) => pods?.pending ?? null },

@@ -233,7 +233,7 @@ function Subtotal({ clusters, now }: { clusters: readonly ClusterView[]; now: nu
       {plural(clusters.length, 'cluster')} · {formatCount(nodes.part)}/{formatCount(nodes.all)} nodes ready
       {pods && ` · ${formatCount(pods.part)} pods running`}
       {cpu && ` · CPU ${formatPercent(cpu.load.ratio)} ${cpu.load.basis}`}
-      {cpu && cpu.told < clusters.length && ` in ${formatCount(cpu.told)}`} · <SumAge basis={nodes} />
+      {cpu && cpu.counted < clusters.length && ` in ${formatCount(cpu.counted)}`} · <SumAge basis={nodes} />
     </span>
   )
 }

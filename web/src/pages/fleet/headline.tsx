@@ -184,9 +184,9 @@ function Capacity({
 }
 
 /** Over which clusters a load is, where that is not all of them. */
-function Over({ sum: { told, requestedRatio, load }, of }: { sum: LoadSum; of: number }): ReactNode {
-  if (told === of) return null
-  const which = `${formatCount(told)} of ${formatCount(of)} clusters`
+function Over({ sum: { counted, requestedRatio, load }, of }: { sum: LoadSum; of: number }): ReactNode {
+  if (counted === of) return null
+  const which = `${formatCount(counted)} of ${formatCount(of)} clusters`
   const asked = requestedRatio === null ? '' : `Requested in all that tell it: ${formatPercent(requestedRatio)}`
   return (
     <span {...(asked && { 'data-tip': asked })}>
@@ -223,7 +223,7 @@ function Versions({ clusters, now }: { clusters: readonly ClusterView[]; now: nu
         ))}
         {spread.length > shown.length && <li className="fine">and {formatCount(spread.length - shown.length)} more</li>}
       </ul>
-      {basis && basis.current < basis.told && (
+      {basis && basis.current < basis.counted && (
         <p className="fine">
           <SumAge basis={basis} />
         </p>

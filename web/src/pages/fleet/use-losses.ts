@@ -1,38 +1,44 @@
-import { useEffect, useMemo, useState } from 'react'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import type { ClusterView, EventView } from '../../contract.ts'
 import { newestFirst } from '../../live/fleet.ts'
 import { useHub, useLive } from '../../live/hooks.ts'
 
 const lossType = 'collection.lost'
-/** More clusters than these are told of as this tab hears of their losses. */
+/** Of more clusters than these the losses stand on their own pages alone. */
 const askedAtMost = 20
 const none: readonly EventView[] = []
-/** The strip then tells what this tab hears; why there is no answer is told on the Events tab of the cluster. */
+/** Why there is no answer is told on the Events tab of the cluster. */
 const unanswered = () => null
 
 /**
- * What agents declared lost, newest first: as heard in this tab, and before that as the hub remembers. The hub is asked only
- * of clusters whose agent ever lost something.
+ * What agents declared lost, newest first, as the hub remembers and as heard in this tab, which hears of the cluster it looks
+ * at alone. The hub is asked only of clusters whose agent lost something, and again when that becomes more.
  */
 export function useLosses(clusters: readonly ClusterView[]): readonly EventView[] {
   const { client } = useHub()
   const heard = useLive((live) => live.fleet.events)
   const [remembered, remember] = useState(none)
-  const losers = clusters.flatMap(({ name, agent }) => (agent && agent.lostBatches > 0 ? [name] : []))
-  const names = losers.sort().slice(0, askedAtMost).join(' ')
+  const losers = clusters.flatMap(({ name, agent }) =>
+    agent && agent.lostBatches > 0 ? [`${name} ${agent.lostBatches}`] : [],
+  )
+  const counts = losers.sort().slice(0, askedAtMost).join('\n')
+  const told = useRef(new Set<string>())
 
   useEffect(() => {
-    if (names === '') return
     const asking = new AbortController()
     const ask = async () => {
-      for (const name of names.split(' ')) {
+      for (const count of counts.split('\n')) {
+        const [name = ''] = count.split(' ')
+        if (name === '' || told.current.has(count)) continue
         const answer = await client.events(name, { type: lossType, limit: 20 }, asking.signal).catch(unanswered)
-        if (answer) remember((before) => newestFirst(answer.items, before))
+        if (!answer) continue
+        told.current.add(count)
+        remember((before) => newestFirst(answer.items, before))
       }
     }
     void ask()
     return () => asking.abort()
-  }, [client, names])
+  }, [client, counts])
   return useMemo(
     () =>
       newestFirst(

@@ -2,9 +2,9 @@ import './guide.css'
 import guides from 'virtual:guides'
 import { type MouseEvent, type ReactNode, useCallback, useEffect } from 'react'
 import { Empty, Failure, Skeleton } from '../../components/states.tsx'
+import { useAnswer } from '../../live/use-answer.ts'
 import { basePath, guidePath, Link, navigate } from '../../router.tsx'
 import { PageHeading } from '../../shell/page-heading.tsx'
-import { useAnswer } from '../cluster/use-answer.ts'
 
 /** The guides of this very version, as the hub serves them: no internet is needed. */
 export function GuidePage({ name }: { name: string | null }): ReactNode {

@@ -2,21 +2,22 @@ import '../../styles/types.css' // of the manifest
 import './registries.css'
 import { IconPackageOff } from '@tabler/icons-react'
 import { lazy, type ReactNode, Suspense, useMemo } from 'react'
+import { CopyButton } from '../../components/copy-button.tsx'
 import { HealthMark } from '../../components/health.tsx'
+import { Name } from '../../components/name.tsx'
+import { NotUpdated } from '../../components/not-updated.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { Empty, Failure, Skeleton } from '../../components/states.tsx'
 import { Age, Flash, Missing } from '../../components/text.tsx'
 import type { RegistryView } from '../../contract.ts'
+import { useRegistries } from '../../live/use-registries.ts'
 import { needWord } from '../../model/cluster.ts'
 import { accessPath, Link, registriesPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { PageHeading } from '../../shell/page-heading.tsx'
-import { CopyButton } from '../types/copy-button.tsx'
-import { NotUpdated } from '../types/not-updated.tsx'
 import { example, needOf, repositoriesText, severityOf, whyNoCount } from './registry-model.ts'
 import { ResponseCell, SafetyTags } from './registry-parts.tsx'
-import { useRegistries } from './use-registries.ts'
 
 // Charts come with it: the list does without them.
 const RegistryPage = lazy(async () => ({ default: (await import('./registry-page.tsx')).RegistryPage }))
@@ -38,13 +39,15 @@ const columns: readonly Column<RegistryView>[] = [
     value: ({ name }) => name,
     exports: [
       { id: 'registry', header: 'Registry', value: ({ name }) => name },
-      { id: 'displayName', header: 'Display name', value: ({ displayName }) => displayName || null },
+      { id: 'displayName', header: 'Display name', value: ({ displayName }) => displayName || null, absence: 'none' },
     ],
     cell: (row) => (
       <span className="name-cell">
         <RowLink to={registriesPath(row.name)}>{row.displayName}</RowLink>
-        <span className="sub">
-          <span className="mono">{row.endpoint.replace(/^https:\/\//, '')}</span> <SafetyTags registry={row} />
+        <span className="sub name-line">
+          <Name text={row.endpoint.replace(/^https:\/\//, '')} className="mono" />
+          &nbsp;
+          <SafetyTags registry={row} />
         </span>
       </span>
     ),

@@ -1,9 +1,9 @@
 import type { ReactNode } from 'react'
 import { HealthMark } from '../../components/health.tsx'
 import { Hidden } from '../../components/text.tsx'
+import { useRegistries } from '../../live/use-registries.ts'
 import { useSession } from '../../session.ts'
 import { summaryOf } from './registry-model.ts'
-import { useRegistries } from './use-registries.ts'
 
 /** Whether there is anything to see on the page of registries; administrators may declare the first. */
 export function useSeesRegistries(): boolean {

@@ -38,8 +38,8 @@ export const repositoriesText = ({ repositoryCount, catalogTruncated }: Registry
 /** Why the number of repositories is not known. */
 export function whyNoCount({ available, warnings, checkedAt }: RegistryView): string {
   if (checkedAt === null) return 'it was not checked yet'
-  const told = warnings.find(({ message }) => message.startsWith('repositories: '))
-  if (told) return told.message.slice('repositories: '.length)
+  const listing = warnings.find(({ message }) => message.startsWith('repositories: '))
+  if (listing) return listing.message.slice('repositories: '.length)
   return available ? 'counting is not asked for' : 'the registry is not available'
 }
 

@@ -2,6 +2,7 @@ import 'uplot/dist/uPlot.min.css'
 import '../../history/history.css'
 import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react'
 import { HealthMark } from '../../components/health.tsx'
+import { NotUpdated } from '../../components/not-updated.tsx'
 import { Empty, Failure, Skeleton } from '../../components/states.tsx'
 import { Age, Missing } from '../../components/text.tsx'
 import type { RegistryDetailView } from '../../contract.ts'
@@ -12,12 +13,12 @@ import { pictureOf } from '../../history/picture.ts'
 import { type Bounds, zoom } from '../../history/range.ts'
 import { Readout } from '../../history/readout.tsx'
 import { useHub } from '../../live/hooks.ts'
+import { everyMs } from '../../live/registries-store.ts'
 import { useFresh } from '../../live/use-fresh.ts'
+import { isResting } from '../../live/use-registries.ts'
 import { formatSpan } from '../../model/format.ts'
 import { Link, registriesPath } from '../../router.tsx'
 import { PageHeading } from '../../shell/page-heading.tsx'
-import { NotUpdated } from '../types/not-updated.tsx'
-import { everyMs } from './registries-store.ts'
 import {
   featureTexts,
   formatMs,
@@ -28,7 +29,6 @@ import {
   whyNoCount,
 } from './registry-model.ts'
 import { AvailabilityStrip, SafetyTags, Troubles } from './registry-parts.tsx'
-import { isResting } from './use-registries.ts'
 
 const dayMs = 24 * 3_600_000
 

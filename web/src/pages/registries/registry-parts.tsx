@@ -57,11 +57,11 @@ export function SafetyTags({ registry }: { registry: RegistryView }): ReactNode 
 /** What is wrong with it, and what to do about that. */
 export function Troubles({ registry }: { registry: RegistryView }): ReactNode {
   const { code, error, warnings, available } = registry
-  const told = [
+  const problems = [
     ...(available === false ? [{ code, message: error, isError: true }] : []),
     ...warnings.map((warning) => ({ ...warning, isError: false })),
   ]
-  return told.map(({ code, message, isError }) => (
+  return problems.map(({ code, message, isError }) => (
     <div className={`notice is-${isError ? 'unhealthy' : 'degraded'}`} key={`${code} ${message}`}>
       <IconAlertTriangle size={18} aria-hidden="true" />
       <div>

@@ -1,6 +1,7 @@
 import '../../styles/types.css'
 import { IconTableOff } from '@tabler/icons-react'
 import { type ReactNode, useCallback, useMemo } from 'react'
+import { NotUpdated } from '../../components/not-updated.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { Empty, Failure, Skeleton } from '../../components/states.tsx'
@@ -10,26 +11,33 @@ import { useHub } from '../../live/hooks.ts'
 import type { Live } from '../../live/live-store.ts'
 import { useRefresh } from '../../live/refresh.ts'
 import { useFresh } from '../../live/use-fresh.ts'
+import { formatCount } from '../../model/format.ts'
 import {
+  amountWord,
+  asOfNow,
+  collectionStatusOf,
+  collectionStatusWord,
   hasRows,
   isCurrentOn,
   isGroups,
   sayAmount,
   sourceOf,
-  standingOf,
-  standingWord,
-  titleOf,
-} from '../../model/custom.ts'
-import { formatCount } from '../../model/format.ts'
-import { clusterPath, Link, typeEditorPath, typesPath } from '../../router.tsx'
+} from '../../model/row-values.ts'
+import { clusterPath, kindTabs, Link, typeEditorPath, typesPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
-import { NotUpdated } from './not-updated.tsx'
-import { AggregatedText, notesOf, StandingCell } from './parts.tsx'
+import { AggregatedText, CollectionStatusCell, KindLine, notesOf } from './parts.tsx'
 import { TypeOnCluster } from './rows-page.tsx'
 
-/** The tab of a cluster: its types, or the rows of one. */
-export function ClusterTypes({ cluster, type }: { cluster: ClusterView; type: string | null }): ReactNode {
-  return type === null ? <TypesOf cluster={cluster} /> : <TypeOnCluster cluster={cluster} type={type} />
+interface ClusterTypesProps {
+  readonly cluster: ClusterView
+  readonly type: string | null
+  readonly isCore?: boolean
+  readonly row?: string | null
+}
+
+/** Tabs of a cluster: its types, or the rows of one. */
+export function ClusterTypes({ type, ...rest }: ClusterTypesProps): ReactNode {
+  return type === null ? <TypesOf cluster={rest.cluster} /> : <TypeOnCluster {...rest} type={type} />
 }
 
 interface Line {
@@ -52,11 +60,13 @@ function TypesOf({ cluster }: { cluster: ClusterView }): ReactNode {
     () =>
       new Map(
         (items ?? []).flatMap((type): [string, Line][] => {
+          // Those have a tab of their own.
+          if (kindTabs.includes(sourceOf(type)?.id ?? '')) return []
           const on = type.clusters.find(({ cluster: of }) => of === name)
-          return on ? [[type.type, { type, on }]] : []
+          return on ? [[type.type, { type, on: asOfNow(on, cluster) }]] : []
         }),
       ),
-    [items, name],
+    [items, name, cluster],
   )
   const columns = useMemo(() => lineColumns(name), [name])
   if (fresh.state === 'waiting') return <Skeleton label="Loading the types" />
@@ -113,9 +123,7 @@ const lineColumns = (cluster: string): readonly Column<Line>[] => [
     cell: ({ type }) => (
       <span className="name-cell">
         <RowLink to={clusterPath(cluster, 'types', type.type)}>{sourceOf(type)?.title ?? type.type}</RowLink>
-        <span className="sub">
-          {sourceOf(type)?.kind} · <span className="mono">{sourceOf(type)?.apiVersion}</span>
-        </span>
+        <KindLine source={sourceOf(type)} />
       </span>
     ),
   },
@@ -123,8 +131,8 @@ const lineColumns = (cluster: string): readonly Column<Line>[] => [
     id: 'state',
     header: 'State',
     width: 190,
-    value: ({ on }) => standingWord[standingOf(on)],
-    cell: ({ on }) => <StandingCell on={on} />,
+    value: ({ on }) => collectionStatusWord[collectionStatusOf(on)],
+    cell: ({ on }) => <CollectionStatusCell on={on} />,
   },
   {
     id: 'rows',
@@ -142,7 +150,7 @@ const lineColumns = (cluster: string): readonly Column<Line>[] => [
     width: 460,
     value: (line) =>
       numbersOf(line).map(
-        ({ name, unit }) => `${sayAmount(line.on.aggregations?.[name], unit)} ${titleOf(name, unit).toLowerCase()}`,
+        (info) => `${sayAmount(line.on.aggregations?.[info.name], info.unit)} ${amountWord(info, sourceOf(line.type))}`,
       ),
     cell: ({ type, on }) => <Numbers type={type} on={on} />,
   },
@@ -174,16 +182,16 @@ const numbersOf = ({ type, on }: Line) =>
 
 function Numbers({ type, on }: Line): ReactNode {
   if (on.aggregations === null) return <Missing why="measurements of this cluster are not shown to you" />
-  const told = numbersOf({ type, on })
-  if (told.length === 0) return <Missing why="no number is declared, or none has a value" />
+  const numbers = numbersOf({ type, on })
+  if (numbers.length === 0) return <Missing why="no number is declared, or none has a value" />
   return (
     <span className="highlights">
-      {told.map(({ name, unit }) => (
-        <span key={name} className="highlight">
+      {numbers.map((info) => (
+        <span key={info.name} className="highlight">
           <b>
-            <AggregatedText value={on.aggregations?.[name]} unit={unit} />
+            <AggregatedText value={on.aggregations?.[info.name]} unit={info.unit} />
           </b>{' '}
-          <span className="sub">{titleOf(name, unit).toLowerCase()}</span>
+          <span className="sub">{amountWord(info, sourceOf(type))}</span>
         </span>
       ))}
     </span>

@@ -18,9 +18,9 @@ export function placed(text: string, findings: readonly SourceFindingView[]): Pl
 
 function spanOf(text: string, finding: SourceFindingView): Span | null {
   // A text that is no YAML has no paths: its fault says the line.
-  const told = /\bline (\d+)(?:,? column (\d+))?/i.exec(finding.message)
+  const place = /\bline (\d+)(?:,? column (\d+))?/i.exec(finding.message)
   if (finding.path === '' || finding.path === 'manifest')
-    return told ? lineSpan(text, Number(told[1]), Number(told[2] ?? 1)) : null
+    return place ? lineSpan(text, Number(place[1]), Number(place[2] ?? 1)) : null
   if (finding.code === 'unknown_key') return placeOf(text, finding.path)?.key ?? null
   return findingSpan(text, finding)
 }

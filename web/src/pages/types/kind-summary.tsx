@@ -1,14 +1,17 @@
 import type { ReactNode } from 'react'
+import { HealthMark } from '../../components/health.tsx'
 import { SumAge } from '../../components/past.tsx'
-import type { AggregatedView, AggregationInfoView } from '../../contract.ts'
-import { isGroups, sayAmount, titleOf } from '../../model/custom.ts'
+import type { AggregatedView, AggregationInfoView, ColumnView } from '../../contract.ts'
 import { termText } from '../../model/filter.ts'
 import { formatCount } from '../../model/format.ts'
+import { amountWord, isGroups, sayAmount } from '../../model/row-values.ts'
 import type { Basis } from '../../model/sums.ts'
 import { Link } from '../../router.tsx'
 
 interface KindSummaryProps {
   readonly aggregations: readonly AggregationInfoView[]
+  /** of the kind: what words of a group say */
+  readonly columns: readonly ColumnView[]
   readonly values: Readonly<Record<string, AggregatedView | null>> | null
   /** the rows that a filter chooses */
   readonly path: (filter: string) => string
@@ -21,29 +24,38 @@ interface KindSummaryProps {
 const mostGroups = 9
 
 /** What there is of a kind in one line: each group leads to its rows. */
-export function KindSummary({ aggregations, values, path, isPast, basis = null }: KindSummaryProps): ReactNode {
+export function KindSummary({
+  aggregations,
+  columns,
+  values,
+  path,
+  isPast,
+  basis = null,
+}: KindSummaryProps): ReactNode {
   if (values === null) return null
   const groups = aggregations.flatMap(({ name, groupBy }) => {
     const value = values[name]
     if (groupBy === null || value === undefined || !isGroups(value)) return []
     const counted = Object.entries(value).filter((entry): entry is [string, number] => typeof entry[1] === 'number')
     const named = counted.toSorted(([, a], [, b]) => b - a).slice(0, mostGroups)
-    return named.length === 0 ? [] : [{ name, groupBy, named, more: counted.length - named.length }]
+    const health = columns.find(({ name }) => name === groupBy)?.health
+    return named.length === 0 ? [] : [{ name, groupBy, health, named, more: counted.length - named.length }]
   })
-  const sums = aggregations.flatMap(({ name, unit, groupBy }) => {
+  const sums = aggregations.flatMap(({ name, unit, field, groupBy }) => {
     const value = values[name]
-    return groupBy === null && typeof value === 'number' && value !== 0
-      ? [`${sayAmount(value, unit)} ${titleOf(name, unit).toLowerCase()}`]
-      : []
+    if (groupBy !== null || isGroups(value)) return []
+    const word = amountWord({ name, unit, field }, { columns, isDeclared: false })
+    return value === null || value === undefined ? [`${word} not known`] : [`${sayAmount(value, unit)} ${word}`]
   })
   if (groups.length === 0) return null
   return (
-    <div className={`kind-summary${isPast ? ' is-past' : ''}`}>
-      {groups.map(({ name, groupBy, named, more }) => (
-        <p key={name} className="standing">
+    <div className={`kind-summary${isPast ? ' is-past dim' : ''}`}>
+      {groups.map(({ name, groupBy, health, named, more }) => (
+        <p key={name} className="status-line">
           {named.map(([group, count]) => (
             <Link key={group} to={path(termText(groupBy, ':', group))} className="tag">
-              <b>{formatCount(count)}</b> {group}
+              <b>{formatCount(count)}</b>
+              {health ? <HealthMark need={health[group] ?? 'degraded'} word={group} /> : group}
             </Link>
           ))}
           {more > 0 && <span className="sub">and {formatCount(more)} more</span>}

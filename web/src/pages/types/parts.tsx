@@ -8,22 +8,32 @@ import {
 } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import { HealthMark } from '../../components/health.tsx'
-import { Age, Flash, Missing } from '../../components/text.tsx'
-import { type AggregatedView, momentOf, type TypeOnClusterView } from '../../contract.ts'
-import { useAtTime } from '../../live/hooks.ts'
+import { Name } from '../../components/name.tsx'
+import { Absent, Age, Flash, Missing } from '../../components/text.tsx'
 import {
+  type AggregatedView,
+  absenceOf,
+  type ColumnView,
+  momentOf,
+  type SourceView,
+  type TypeOnClusterView,
+} from '../../contract.ts'
+import { useAtTime } from '../../live/hooks.ts'
+import { formatMoment, formatSpan, plural } from '../../model/format.ts'
+import {
+  type CellValue,
+  type CollectionStatus,
+  collectionStatusOf,
+  collectionStatusWord,
   formatQuantity,
   isGroups,
   type Scalar,
-  type Standing,
   sayScalar,
-  standingOf,
-  standingWord,
+  scalarOf,
   type Unit,
-} from '../../model/custom.ts'
-import { formatMoment, formatSpan, plural } from '../../model/format.ts'
+} from '../../model/row-values.ts'
 
-const icons: Readonly<Record<Exclude<Standing, 'collected' | 'partly'>, typeof IconLock>> = {
+const icons: Readonly<Record<Exclude<CollectionStatus, 'collected' | 'partly'>, typeof IconLock>> = {
   stale: IconClock,
   empty: IconCircleDashed,
   absent: IconPuzzleOff,
@@ -33,16 +43,16 @@ const icons: Readonly<Record<Exclude<Standing, 'collected' | 'partly'>, typeof I
 }
 
 /** Shape, word and colour of how a type stands on a cluster. */
-export function StandingMark({ on }: { on: TypeOnClusterView }): ReactNode {
-  const standing = standingOf(on)
+export function CollectionStatusMark({ on }: { on: TypeOnClusterView }): ReactNode {
+  const status = collectionStatusOf(on)
   const tip = on.part.message || undefined
-  if (standing === 'collected' || standing === 'partly')
-    return <HealthMark need={standing === 'partly' ? 'degraded' : 'healthy'} word={standingWord[standing]} />
-  const Icon = icons[standing]
+  if (status === 'collected' || status === 'partly')
+    return <HealthMark need={status === 'partly' ? 'degraded' : 'healthy'} word={collectionStatusWord[status]} />
+  const Icon = icons[status]
   return (
-    <span className={`custom-standing is-${standing}`} {...(tip && { 'data-tip': tip })}>
+    <span className={`custom-status is-${status}`} {...(tip && { 'data-tip': tip })}>
       <Icon size={16} aria-hidden="true" />
-      {standingWord[standing]}
+      {collectionStatusWord[status]}
     </span>
   )
 }
@@ -56,13 +66,13 @@ export const notesOf = ({ truncated, outdated, errorCount, filtered }: TypeOnClu
 ]
 
 /** How it stands, and below what must be known of it. */
-export function StandingCell({ on }: { on: TypeOnClusterView }): ReactNode {
+export function CollectionStatusCell({ on }: { on: TypeOnClusterView }): ReactNode {
   const notes = notesOf(on)
-  if (notes.length === 0) return <StandingMark on={on} />
+  if (notes.length === 0) return <CollectionStatusMark on={on} />
   const warns = on.truncated || on.outdated || on.errorCount > 0
   return (
     <span className="state-cell">
-      <StandingMark on={on} />
+      <CollectionStatusMark on={on} />
       <span
         className={warns ? 'fine state-notes short' : 'fine state-notes'}
         data-tip={errorTip(on) || notes.join(', ')}
@@ -74,7 +84,7 @@ export function StandingCell({ on }: { on: TypeOnClusterView }): ReactNode {
 }
 
 /** What must be known besides: cut off, by an older declaration, filtered, namespaces that could not be read. */
-export function StandingNotes({ on }: { on: TypeOnClusterView }): ReactNode {
+export function CollectionStatusNotes({ on }: { on: TypeOnClusterView }): ReactNode {
   const { truncated, outdated, filtered, errorCount } = on
   return (
     <>
@@ -113,19 +123,70 @@ const errorTip = ({ errors, errorCount }: TypeOnClusterView): string => {
   return [...named, ...(errorCount > named.length ? [`and ${errorCount - named.length} more`] : [])].join('\n')
 }
 
+/** Below the name of a type: which objects it is read from. */
+export const KindLine = ({ source }: { source: SourceView | undefined }): ReactNode =>
+  source && (
+    <span className="sub name-line">
+      {source.kind}&nbsp;·&nbsp;
+      <Name text={source.apiVersion} className="mono" />
+      <span className="wide-only">
+        &nbsp;·&nbsp;
+        <Name text={source.isDeclared ? `declared by ${source.id}` : 'built in'} />
+      </span>
+    </span>
+  )
+
 /** A value as a cell shows it. What is not there is no zero. */
-export function ScalarText({ value, unit }: { value: Scalar | undefined; unit: Unit }): ReactNode {
-  if (value === undefined || value === null || value === '')
-    return <Missing why={value === '' ? 'it is empty there' : 'nothing is there'} />
+function ScalarText({ value, unit }: { value: NonNullable<Scalar>; unit: Unit }): ReactNode {
+  if (value === '') return <span className="quiet">empty</span>
   const at = unit === 'time' ? momentOf(value) : undefined
   if (at !== undefined) return <Moment at={at} />
   const text = sayScalar(value, unit)
+  if (typeof value === 'string' && !value.includes(' ')) return <Name text={text} />
   return typeof value === 'string' && value.length > 18 ? (
     <span className="clip" data-tip={value}>
       {text}
     </span>
   ) : (
     text
+  )
+}
+
+/** A word that says how well something is with its mark, a share as a bar; other values as they are. */
+export function ValueText({
+  value: read,
+  column,
+  filtered = false,
+}: {
+  /** undefined: rows of an older declaration, which has no such column */
+  value: CellValue | undefined
+  column: ColumnView
+  /** policies hide something of the cluster */
+  filtered?: boolean
+}): ReactNode {
+  const { unit, health, label } = column
+  const value = scalarOf(read)
+  if (value === null)
+    return <Absent absence={read === undefined ? 'unknown' : absenceOf(column, filtered)} what={label} />
+  if (health && typeof value === 'string')
+    return (
+      <Flash value={value}>
+        <HealthMark need={health[value] ?? 'degraded'} word={value} />
+      </Flash>
+    )
+  if (unit !== 'percent' || typeof value !== 'number') return <ScalarText value={value} unit={unit} />
+  const text = `${Math.round(value)} %`
+  return (
+    <span className={`meter${value >= 90 ? ' is-high' : ''}`}>
+      <span className="meter-text">
+        <Flash value={text}>
+          <b>{text}</b>
+        </Flash>
+      </span>
+      <span className="meter-track" role="img" aria-label={text}>
+        <span className="meter-used" style={{ width: `${Math.max(0, Math.min(100, value))}%` }} />
+      </span>
+    </span>
   )
 }
 

@@ -2,7 +2,7 @@ import { IconAlertTriangle, IconInfoCircle } from '@tabler/icons-react'
 import { type ReactNode, useMemo } from 'react'
 import { ResourceTable } from '../../components/resource-table.tsx'
 import { Empty } from '../../components/states.tsx'
-import type { CustomRowView, SourceTrialView, SourceView } from '../../contract.ts'
+import type { SourceTrialView, SourceView, TableRowView } from '../../contract.ts'
 import { formatCount, formatPercent, plural } from '../../model/format.ts'
 import { rowColumns } from './rows-table.tsx'
 import { Tiles } from './tiles.tsx'
@@ -56,7 +56,7 @@ export function Preview({
       )}
       <Tiles aggregations={source.aggregations} values={result.aggregations} dim={isOld} />
       <Reports result={result} />
-      <ResourceTable<CustomRowView>
+      <ResourceTable<TableRowView>
         caption={`Rows of the preview on ${cluster}`}
         id="preview"
         noun={rows.size === 1 ? 'row' : 'rows'}
@@ -87,8 +87,8 @@ const outcomeText = {
   forbidden: 'ClusterPulse may not read it there.',
   unreachable: 'The cluster did not answer.',
 }
-const keyOf = ({ id }: CustomRowView) => id
-const wordsOf = ({ id, values }: CustomRowView) => `${id} ${Object.values(values).join(' ')}`
+const keyOf = ({ id }: TableRowView) => id
+const wordsOf = ({ id, values }: TableRowView) => `${id} ${Object.values(values).join(' ')}`
 
 /** How often each field was found: a path that is wrong shows here first. */
 function Reports({ result: { reports, total } }: { result: Result }): ReactNode {

@@ -2,43 +2,81 @@ import type { ReactNode } from 'react'
 import { ClusterName } from '../../components/cluster-name.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Name } from '../../components/name.tsx'
+import { Pairs } from '../../components/pairs.tsx'
 import { Empty } from '../../components/states.tsx'
-import type { ColumnView, CustomRowView, SourceView } from '../../contract.ts'
-import { sayScalar } from '../../model/custom.ts'
+import type { ColumnView, RowsPageView, SourceView, TableRowView } from '../../contract.ts'
+import { policyType, sayScalar, scalarOf } from '../../model/row-values.ts'
 import { Link, whyPath } from '../../router.tsx'
-import { Pairs } from '../cluster/node-drawer.tsx'
-import { ScalarText } from './parts.tsx'
+import { AmountsTable, ShareMeter } from './amounts.tsx'
+import { NestedValue } from './nested-value.tsx'
+import { ValueText } from './parts.tsx'
+import { Linked, ReferredBy } from './row-links.tsx'
 
 interface RowDrawerProps {
   readonly cluster: string
   readonly type: string
   readonly id: string
-  readonly row: CustomRowView | undefined
+  readonly row: TableRowView | undefined
   readonly source: SourceView
+  readonly referredBy: NonNullable<RowsPageView['referredBy']>
   readonly asOf: ReactNode
+  /** the cluster was not read since */
+  readonly isPast: boolean
+  /** policies hide something of the cluster */
+  readonly filtered: boolean
+  /** what else is known of the row */
+  readonly children?: ReactNode
   readonly isLoading: boolean
   readonly onClose: () => void
 }
 
 /** Everything that was collected of one object, beside the list it stands in. */
-export function RowDrawer({ cluster, type, id, row, source, asOf, isLoading, onClose }: RowDrawerProps): ReactNode {
+export function RowDrawer(props: RowDrawerProps): ReactNode {
+  const { cluster, type, id, row, source, referredBy, asOf, isPast, filtered, isLoading, onClose, children } = props
   return (
-    <Dialog title={<Name text={row?.name ?? id} className="mono" />} onClose={onClose} className="drawer">
+    <Dialog
+      title={<Name text={row?.name ?? id} className="mono" />}
+      onClose={onClose}
+      className={isPast ? 'drawer dim' : 'drawer'}
+    >
       {row ? (
         <>
           <p className="drawer-lead">
             <span className="tag">{source.kind}</span>
-            {row.namespace !== '' && <span className="tag mono">{row.namespace}</span>}
+            {row.namespace !== '' && (
+              <Linked cluster={cluster} row={row} column={null}>
+                <span className="tag mono">{row.namespace}</span>
+              </Linked>
+            )}
             {asOf}
           </p>
+          <ReferredBy cluster={cluster} row={row} columns={referredBy} />
           <section>
             <h3>Fields</h3>
-            <Values row={row} columns={source.columns.filter(({ computed }) => !computed)} />
+            <Values
+              cluster={cluster}
+              row={row}
+              columns={source.columns.filter(
+                ({ computed, amount }) => !computed && (!amount || amount.what === 'share'),
+              )}
+              all={source.columns}
+              filtered={filtered}
+            />
           </section>
+          <AmountsTable row={row} columns={source.columns} filtered={filtered} />
+          {children}
+          {source.columns.map(({ name, label }) => (
+            <NestedValue key={name} label={label} value={row.values[name]} />
+          ))}
           {source.columns.some(({ computed }) => computed) && (
             <section>
               <h3>Computed</h3>
-              <Values row={row} columns={source.columns.filter(({ computed }) => computed)} />
+              <Values
+                cluster={cluster}
+                row={row}
+                columns={source.columns.filter(({ computed }) => computed)}
+                filtered={filtered}
+              />
             </section>
           )}
           <section>
@@ -54,7 +92,7 @@ export function RowDrawer({ cluster, type, id, row, source, asOf, isLoading, onC
                 <ClusterName name={cluster} /> has no {type} {id} that you may see. It may have been removed since this
                 link was made.
               </p>
-              <Link to={whyPath({ cluster, type, name: id })} className="button">
+              <Link to={whyPath({ cluster, type: policyType(type), name: id })} className="button">
                 Why do I not see it?
               </Link>
             </>
@@ -66,22 +104,37 @@ export function RowDrawer({ cluster, type, id, row, source, asOf, isLoading, onC
 }
 
 /** Shown with its unit, and as it was read where that says more. */
-function Values({ row, columns }: { row: CustomRowView; columns: readonly ColumnView[] }): ReactNode {
+interface ValuesProps {
+  readonly cluster: string
+  readonly row: TableRowView
+  readonly columns: readonly ColumnView[]
+  /** default: the same; the amounts that a share is made of stand elsewhere */
+  readonly all?: readonly ColumnView[]
+  readonly filtered: boolean
+}
+
+function Values({ cluster, row, columns, all = columns, filtered }: ValuesProps): ReactNode {
   return (
     <dl className="pairs">
-      {columns.map(({ name, label, unit }) => {
-        const value = row.values[name] ?? null
-        const raw = value === null ? '' : String(value)
+      {columns.map((column) => {
+        const { name, label, unit, health, amount } = column
+        if (typeof row.values[name] === 'object' && row.values[name] !== null) return null
+        const value = scalarOf(row.values[name])
+        const raw = rawText(value, unit)
         const isPlain =
           unit !== 'time' && (unit === 'none' || unit === 'percent' || raw === '' || raw === sayScalar(value, unit))
         return (
           <div key={name}>
             <dt>{label}</dt>
             <dd>
-              {typeof value === 'string' && unit !== 'time' && value !== '' ? (
-                value
+              {amount?.what === 'share' ? (
+                <ShareMeter of={amount.of} row={row} columns={all} filtered={filtered} />
+              ) : typeof value === 'string' && unit !== 'time' && value !== '' && !health ? (
+                <Linked cluster={cluster} row={row} column={name}>
+                  {value}
+                </Linked>
               ) : (
-                <ScalarText value={value} unit={unit} />
+                <ValueText value={row.values[name]} column={column} filtered={filtered} />
               )}
               {!isPlain && <span className="sub mono">{raw}</span>}
             </dd>
@@ -90,4 +143,11 @@ function Values({ row, columns }: { row: CustomRowView; columns: readonly Column
       })}
     </dl>
   )
+}
+
+/** The value as it was read; a time that the calendar knows as RFC 3339. */
+function rawText(value: unknown, unit: string): string {
+  if (value === null) return ''
+  const at = unit === 'time' && typeof value === 'number' ? new Date(value) : undefined
+  return at && !Number.isNaN(at.getTime()) ? at.toISOString() : String(value)
 }

@@ -1,29 +1,41 @@
 import { IconLock, IconPencil, IconPlugConnectedX, IconPuzzleOff, IconTableOff } from '@tabler/icons-react'
-import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react'
+import { type ReactNode, useCallback, useMemo, useState } from 'react'
+import { NotUpdated } from '../../components/not-updated.tsx'
 import { Empty, Failure, Skeleton } from '../../components/states.tsx'
-import { Age, Missing } from '../../components/text.tsx'
-import type { ClusterView, CustomRowView, SourceView, TypeOnClusterView, TypeView } from '../../contract.ts'
+import { Age } from '../../components/text.tsx'
+import type { ClusterView, SourceView, TypeOnClusterView, TypeView } from '../../contract.ts'
+import { History } from '../../history/history.tsx'
 import { useHub } from '../../live/hooks.ts'
 import type { Live } from '../../live/live-store.ts'
 import { useRefresh } from '../../live/refresh.ts'
 import type { RowsPage, ShownRow } from '../../live/row-pages.ts'
 import { useFresh } from '../../live/use-fresh.ts'
-import { customCharts } from '../../model/custom-charts.ts'
+import { kindParts } from '../../model/current.ts'
 import { termText } from '../../model/filter.ts'
 import { formatCount, formatSpan, plural } from '../../model/format.ts'
-import { clusterPath, Link, navigate, setQuery, typeEditorPath, typesPath, usePlace, whyPath } from '../../router.tsx'
+import { partTexts } from '../../model/part-texts.ts'
+import { rowCharts } from '../../model/row-charts.ts'
+import { asOfNow, policyType } from '../../model/row-values.ts'
+import { Link, navigate, setQuery, typeEditorPath, typePath, typesPath, usePlace, whyPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
-import { History } from '../cluster/history.tsx'
 import { KindSummary } from './kind-summary.tsx'
-import { NotUpdated } from './not-updated.tsx'
-import { AsOf, StandingMark, StandingNotes } from './parts.tsx'
-import { RowDrawer } from './row-drawer.tsx'
+import { AsOf, CollectionStatusMark, CollectionStatusNotes } from './parts.tsx'
+import { RowBeside } from './row-beside.tsx'
 import { RowsTable, rowPath } from './rows-table.tsx'
 import { Tiles } from './tiles.tsx'
-import { NoSuchType } from './type-page.tsx'
+import { TypeMeant } from './type-page.tsx'
+
+interface TypeOnClusterProps {
+  readonly cluster: ClusterView
+  readonly type: string
+  /** the kind of this name that every cluster has, whatever a MetricSource calls itself */
+  readonly isCore?: boolean
+  /** the row that is open, where the address does not say it */
+  readonly row?: string | null
+}
 
 /** One type of one cluster: its numbers, its rows, its past. */
-export function TypeOnCluster({ cluster, type }: { cluster: ClusterView; type: string }): ReactNode {
+export function TypeOnCluster({ cluster, type, isCore = false, row = null }: TypeOnClusterProps): ReactNode {
   const { client } = useHub()
   const { name } = cluster
   const ask = useCallback((signal: AbortSignal) => client.types({ cluster: name }, signal), [client, name])
@@ -35,14 +47,26 @@ export function TypeOnCluster({ cluster, type }: { cluster: ClusterView; type: s
   if (fresh.state === 'waiting') return <Skeleton label="Loading the type" />
   if (fresh.state === 'failed')
     return <Failure problem={fresh.problem} onRetry={again} title="The type could not be loaded" />
-  const view = fresh.value.items.find((each) => each.type === type)
-  const on = view?.clusters.find(({ cluster: of }) => of === name)
+  const view = fresh.value.items.find(({ type: name, sources: [source] }) =>
+    isCore ? source?.id === type && !source.isDeclared : name === type,
+  )
+  const told = view?.clusters.find(({ cluster: of }) => of === name)
+  const on = told && asOfNow(told, cluster)
   const [first] = view?.sources ?? []
-  if (!view || !on || !first) return <NoSuchType type={type} cluster={name} />
+  if (isCore && !on)
+    return (
+      <Empty title={`The ${type.replace('-', ' ')} have not been read yet`}>
+        <p>
+          The first round of this cluster has not ended, or ended before it came to them. They appear here by
+          themselves.
+        </p>
+      </Empty>
+    )
+  if (!view || !on || !first) return <TypeMeant type={type} cluster={name} />
   return (
     <>
       <NotUpdated problem={fresh.problem} onRetry={again} />
-      <OfCluster cluster={cluster} view={view} first={{ source: first, on }} />
+      <OfCluster cluster={cluster} view={view} first={{ source: first, on }} row={row} />
     </>
   )
 }
@@ -52,7 +76,14 @@ interface Facts {
   readonly on: TypeOnClusterView
 }
 
-function OfCluster({ cluster, view, first }: { cluster: ClusterView; view: TypeView; first: Facts }): ReactNode {
+interface OfClusterProps {
+  readonly cluster: ClusterView
+  readonly view: TypeView
+  readonly first: Facts
+  readonly row: string | null
+}
+
+function OfCluster({ cluster, view, first, row }: OfClusterProps): ReactNode {
   const { query } = usePlace()
   const asked = new URLSearchParams(query)
   const wanted = asked.get('source') ?? ''
@@ -62,17 +93,19 @@ function OfCluster({ cluster, view, first }: { cluster: ClusterView; view: TypeV
   const [told, setTold] = useState<{ page: RowsPage; rows: ReadonlyMap<string, ShownRow> } | null>(null)
   const onPage = useCallback((page: RowsPage, rows: ReadonlyMap<string, ShownRow>) => setTold({ page, rows }), [])
   const own = told && told.page.source?.id === chosen.id ? told : null
-  const facts: Facts = isFirst ? { source: chosen, on: first.on } : { source: chosen, on: own?.page.on[0] ?? first.on }
+  const facts: Facts = isFirst
+    ? { source: chosen, on: first.on }
+    : { source: chosen, on: asOfNow(own?.page.on[0] ?? first.on, cluster) }
   const { on } = facts
   const source = useSame(facts.source)
-  const plans = useMemo(() => customCharts(source.aggregations), [source.aggregations])
+  const plans = useMemo(() => rowCharts(source.aggregations), [source.aggregations])
   const isHistory = asked.get('view') === 'history' && plans.length > 0
   const groupLink = useCallback(
     (field: string, group: string) => {
       const changed = new URLSearchParams(query)
       changed.set('q', termText({ _namespace: 'namespace', _name: 'name' }[field] ?? field, ':', group))
       changed.delete('view')
-      return `${clusterPath(cluster.name, 'types', view.type)}?${changed.toString()}`
+      return `${typePath(cluster.name, view.type)}?${changed.toString()}`
     },
     [query, cluster.name, view.type],
   )
@@ -117,9 +150,10 @@ function OfCluster({ cluster, view, first }: { cluster: ClusterView; view: TypeV
       ) : (
         <KindSummary
           aggregations={source.aggregations}
+          columns={source.columns}
           values={on.aggregations}
           isPast={stale}
-          path={(filter) => `${clusterPath(cluster.name, 'types', view.type)}?${new URLSearchParams({ q: filter })}`}
+          path={(filter) => `${typePath(cluster.name, view.type)}?${new URLSearchParams({ q: filter })}`}
         />
       )}
       {plans.length > 0 && (
@@ -152,7 +186,16 @@ function OfCluster({ cluster, view, first }: { cluster: ClusterView; view: TypeV
             isPast={() => stale}
             empty={<NoRows cluster={cluster} type={view.type} on={on} />}
           />
-          <Drawer cluster={cluster.name} type={view.type} facts={facts} rows={own?.rows ?? null} />
+          <RowBeside
+            cluster={cluster.name}
+            type={view.type}
+            source={source}
+            on={on}
+            rows={own?.rows ?? null}
+            id={asked.get('row') ?? row}
+            referredBy={own?.page.referredBy ?? []}
+            onClose={() => navigate(rowPath(cluster.name, view.type, null))}
+          />
         </>
       )}
     </div>
@@ -172,7 +215,7 @@ function viewPath(cluster: string, type: string, query: string, to: 'history' | 
   if (to === null) changed.delete('view')
   else changed.set('view', to)
   const text = changed.toString()
-  return `${clusterPath(cluster, 'types', type)}${text && `?${text}`}`
+  return `${typePath(cluster, type)}${text && `?${text}`}`
 }
 
 function Head({
@@ -188,8 +231,8 @@ function Head({
   return (
     <div className="type-head">
       <h2>{source.title}</h2>
-      <p className="standing">
-        <StandingMark on={on} />
+      <p className="status-line">
+        <CollectionStatusMark on={on} />
         <span>
           {source.kind} <span className="mono sub-inline">{source.apiVersion}</span>
         </span>
@@ -199,17 +242,17 @@ function Head({
         </span>
         {on.filtered ? (
           <>
-            <StandingNotes on={{ ...on, filtered: false }} />
+            <CollectionStatusNotes on={{ ...on, filtered: false }} />
             <Link
               className="tag"
-              to={whyPath({ cluster: cluster.name, type: view.type })}
+              to={whyPath({ cluster: cluster.name, type: policyType(view.type) })}
               data-tip="Policies hide rows: counts and numbers are over what you may see."
             >
               filtered · why?
             </Link>
           </>
         ) : (
-          <StandingNotes on={on} />
+          <CollectionStatusNotes on={on} />
         )}
       </p>
       <p className="type-ways">
@@ -261,7 +304,7 @@ function PartFailure({ facts: { source, on } }: { facts: Facts }): ReactNode {
             <b>ClusterPulse may not read {source.kind} on this cluster.</b> {part.message} {tried}.{kept}
           </p>
           <p>Give its account a ClusterRole with this rule:</p>
-          <pre>{grantOf(source)}</pre>
+          <pre>{partTexts[kindParts[source.id] ?? '']?.grant ?? grantOf(source)}</pre>
         </div>
       </div>
     )
@@ -315,12 +358,12 @@ function Errors({ on: { errors, errorCount } }: { on: TypeOnClusterView }): Reac
 function NoRows({ cluster, type, on }: { cluster: ClusterView; type: string; on: TypeOnClusterView }): ReactNode {
   return (
     <Empty
-      title={on.filtered ? 'No row is shown to you' : 'None there'}
+      title={on.filtered ? `No ${type.replace('-', ' ')} are shown to you` : 'None there'}
       icon={<IconTableOff size={30} aria-hidden="true" />}
     >
       <p>The cluster was read, and it has no {type} that you may see.</p>
       {on.filtered && (
-        <Link to={whyPath({ cluster: cluster.name, type })} className="button">
+        <Link to={whyPath({ cluster: cluster.name, type: policyType(type) })} className="button">
           Why?
         </Link>
       )}
@@ -337,92 +380,11 @@ function Past({
 }: {
   cluster: ClusterView
   facts: Facts
-  plans: ReturnType<typeof customCharts>
+  plans: ReturnType<typeof rowCharts>
   type: string
 }): ReactNode {
   const { intervalMs, id } = source
   const asCollected = useMemo(() => ({ ...cluster, intervalMs, staleAfterMs: 3 * intervalMs }), [cluster, intervalMs])
   const of = useMemo(() => ({ type, source: id, plans }), [type, id, plans])
   return <History cluster={asCollected} of={of} />
-}
-
-/** The row that the address names. One that is not among those loaded is asked for by its name. */
-function Drawer({
-  cluster,
-  type,
-  facts: { source, on },
-  rows,
-}: {
-  cluster: string
-  type: string
-  facts: Facts
-  rows: ReadonlyMap<string, CustomRowView> | null
-}): ReactNode {
-  const { query } = usePlace()
-  const id = new URLSearchParams(query).get('row')
-  const near = id === null ? undefined : rows?.get(id)
-  const [last, setLast] = useState<CustomRowView | undefined>()
-  useEffect(() => {
-    if (near) setLast(near)
-  }, [near])
-  if (id === null) return null
-  return (
-    <Found
-      key={id}
-      cluster={cluster}
-      type={type}
-      id={id}
-      source={source}
-      row={near ?? (last?.id === id && rows === null ? last : undefined)}
-      isLoading={rows === null}
-      asOf={on.part.freshness === null ? <Missing why="it was never read" /> : <AsOf on={on} />}
-    />
-  )
-}
-
-function Found({
-  row,
-  isLoading,
-  ...rest
-}: {
-  cluster: string
-  type: string
-  id: string
-  source: SourceView
-  row: CustomRowView | undefined
-  isLoading: boolean
-  asOf: ReactNode
-}): ReactNode {
-  const { client } = useHub()
-  const { cluster, type, id, source } = rest
-  const isNear = row !== undefined || isLoading
-  const ask = useCallback(
-    async (signal: AbortSignal) => {
-      if (isNear) return null
-      const slash = id.indexOf('/')
-      const { items } = await client.customRows(
-        cluster,
-        type,
-        {
-          limit: 1000,
-          source: source.id,
-          q: id.slice(slash + 1),
-          ...(slash > 0 && { namespace: id.slice(0, slash) }),
-        },
-        signal,
-      )
-      return items.find((each) => each.id === id) ?? null
-    },
-    [client, cluster, type, id, source.id, isNear],
-  )
-  const [far] = useFresh(ask)
-  const found = row ?? (far.state === 'here' ? (far.value ?? undefined) : undefined)
-  return (
-    <RowDrawer
-      {...rest}
-      row={found}
-      isLoading={isLoading || (!isNear && far.state === 'waiting')}
-      onClose={() => navigate(rowPath(cluster, type, null))}
-    />
-  )
 }

@@ -9,37 +9,44 @@ import {
   useRef,
   useState,
 } from 'react'
-import { ClusterCell } from '../../components/cluster-name.tsx'
 import { download } from '../../components/download.ts'
 import { FilterBox } from '../../components/filter-box.tsx'
 import { Menu } from '../../components/menu.tsx'
 import { Name } from '../../components/name.tsx'
+import { NotUpdated } from '../../components/not-updated.tsx'
 import { type Column, ColumnMenu, Grid, NoMatch, RowHeight, visibleColumns } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { Failure, Skeleton } from '../../components/states.tsx'
 import { Age, Missing } from '../../components/text.tsx'
 import { useHeldOrder } from '../../components/use-held-order.ts'
+import { useMedia } from '../../components/use-media.ts'
+import { useRoom } from '../../components/use-room.ts'
 import {
   type Client,
   type ColumnView,
-  type CustomRowsQuery,
-  type CustomRowView,
+  type RowsPageQuery,
   type SourceView,
+  type TableRowView,
   type TypeOnClusterView,
   unitText,
 } from '../../contract.ts'
 import { useHub } from '../../live/hooks.ts'
 import type { RowsPage, ShownRow } from '../../live/row-pages.ts'
 import { groupLines } from '../../model/arrange.ts'
-import { cellValue, columnId, rowsQuestion, type Unit } from '../../model/custom.ts'
 import { type ExportColumn, toJson } from '../../model/export.ts'
 import { clusterNameExports } from '../../model/export-columns.ts'
+import type { Value } from '../../model/filter.ts'
+import { fitWidths } from '../../model/fit.ts'
 import { formatCount, plural } from '../../model/format.ts'
+import { cellValue, columnId, rowsQuestion, scalarOf, type Unit } from '../../model/row-values.ts'
 import { usePreference } from '../../preferences.ts'
-import { clusterPath, Link, useQueryValue } from '../../router.tsx'
-import { NotUpdated } from './not-updated.tsx'
-import { ScalarText } from './parts.tsx'
+import { clusterPath, currentQuery, Link, typePath, typesPath, useQueryValue } from '../../router.tsx'
+import { ShareMeter } from './amounts.tsx'
+import { ValueText } from './parts.tsx'
+import { Linked } from './row-links.tsx'
+import { useRowHints } from './use-row-hints.ts'
 import { useRows } from './use-rows.ts'
+import { useSample } from './use-sample.ts'
 
 const unitWidth: Readonly<Record<Unit, number>> = {
   none: 0,
@@ -47,18 +54,28 @@ const unitWidth: Readonly<Record<Unit, number>> = {
   cores: 118,
   percent: 104,
   seconds: 110,
-  time: 118,
+  time: 108,
 }
-const kindWidth = { string: 170, number: 112, boolean: 92, null: 92, any: 150 }
+const kindWidth = { string: 170, number: 112, boolean: 92, null: 92, any: 120 }
 
 const isAmount = ({ kind, unit }: ColumnView) => kind === 'number' || unit === 'time'
 
 /** The declared columns, as the table takes them. Their names stay as they are: filters and policies use them so. */
-export function rowColumns<T extends CustomRowView>(
+export function rowColumns<T extends TableRowView>(
   { columns, scope }: Pick<SourceView, 'columns' | 'scope'>,
   rowPath: (row: T) => string | null,
-  nodePath: (row: T, node: string) => string | null = () => null,
+  clusterOf: (row: T) => string | null = () => null,
+  isFiltered: (row: T) => boolean = () => false,
 ): readonly Column<T>[] {
+  const linked = (row: T, column: string | null, text: ReactNode): ReactNode => {
+    const cluster = clusterOf(row)
+    if (cluster === null) return text
+    return (
+      <Linked cluster={cluster} row={row} column={column}>
+        {text}
+      </Linked>
+    )
+  }
   return [
     {
       id: 'name',
@@ -71,7 +88,15 @@ export function rowColumns<T extends CustomRowView>(
     },
     ...(scope === 'Cluster'
       ? []
-      : [{ id: 'namespace', header: 'Namespace', width: 180, value: ({ namespace }: CustomRowView) => namespace }]),
+      : [
+          {
+            id: 'namespace',
+            header: 'Namespace',
+            width: 180,
+            value: ({ namespace }: TableRowView) => namespace,
+            cell: (row: T) => linked(row, null, <Name text={row.namespace} />),
+          },
+        ]),
     ...columns.map(
       (column): Column<T> => ({
         id: columnId(column.name),
@@ -87,30 +112,69 @@ export function rowColumns<T extends CustomRowView>(
         extra: column.extra,
         value: (row) => cellValue(row, column),
         cell: (row) => {
-          const value = row.values[column.name]
-          const to = column.refersTo === 'node' && typeof value === 'string' ? nodePath(row, value) : null
-          return to === null ? <ScalarText value={value} unit={column.unit} /> : <Link to={to}>{value}</Link>
+          if (column.amount?.what === 'share')
+            return <ShareMeter of={column.amount.of} row={row} columns={columns} filtered={isFiltered(row)} />
+          const value = scalarOf(row.values[column.name])
+          if (column.refersTo === 'object' && typeof value === 'string' && value.includes('/'))
+            return <Reference value={value} linked={(name) => linked(row, column.name, name)} />
+          const text = <ValueText value={row.values[column.name]} column={column} filtered={isFiltered(row)} />
+          return column.refersTo === null ? text : linked(row, column.name, text)
         },
       }),
     ),
   ]
 }
 
-const nodeOf = ({ cluster }: ShownRow, node: string): string => clusterPath(cluster, 'nodes', node)
+/** `Deployment/cart`: the name first, whose kind is cut before it is. */
+function Reference({ value, linked }: { value: string; linked: (name: ReactNode) => ReactNode }): ReactNode {
+  const [kind, ...rest] = value.split('/')
+  return (
+    <span className="reference" title={value}>
+      {linked(<Name text={rest.join('/')} />)}
+      <span className="sub-inline">{kind}</span>
+    </span>
+  )
+}
 
-/** Which cluster a row is of, and of when it is: where a list is over many. */
-function fleetColumns(on: ReadonlyMap<string, TypeOnClusterView>): readonly Column<ShownRow>[] {
+const clusterOf = ({ cluster }: ShownRow): string => cluster
+
+/** The same over many clusters: which cluster a row is of, below its name where there is little room, and of when it is. */
+function fleetColumns(
+  [name, ...own]: readonly Column<ShownRow>[],
+  on: ReadonlyMap<string, TypeOnClusterView>,
+): readonly Column<ShownRow>[] {
+  const shown = (cluster: string) => on.get(cluster)?.displayName || cluster
+  const named: Column<ShownRow>[] = name
+    ? [
+        {
+          ...name,
+          cell: (row) => (
+            <span className="name-cell">
+              <span className="name-line">{name.cell?.(row)}</span>
+              <span className="sub narrow-table">
+                <Name text={shown(row.cluster)} />
+              </span>
+            </span>
+          ),
+        },
+      ]
+    : []
   return [
+    ...named,
     {
       id: 'cluster',
       header: 'Cluster',
-      width: 180,
+      width: widthOf('Cluster', longestOf([...on].map(([cluster]) => shown(cluster))), 150),
       value: ({ cluster }) => cluster,
       exports: [],
       cell: ({ cluster }) => (
-        <ClusterCell name={cluster} displayName={on.get(cluster)?.displayName ?? cluster} to={clusterPath(cluster)} />
+        <Link to={clusterPath(cluster)}>
+          <Name text={shown(cluster)} />
+        </Link>
       ),
     },
+    ...own,
+    asOfColumn(on),
   ]
 }
 
@@ -152,28 +216,28 @@ export function RowsTable({ cluster, type, source, info, onPage, isPast, empty }
   const [order] = useQueryValue('sort')
   const [chosen, setChosen] = usePreference(`columns.type.${type}`, '')
   const [on, setOn] = useState<ReadonlyMap<string, TypeOnClusterView>>(nowhere)
+  // There the cluster stands below the name.
+  const isSmall = useMedia('(max-width: 510px)')
   const columns = useMemo(() => {
-    const path = (row: ShownRow) =>
-      cluster === null
-        ? `${clusterPath(row.cluster, 'types', type)}?${new URLSearchParams({ row: row.rowId })}`
-        : rowPath(cluster, type, row.rowId)
-    const own = rowColumns<ShownRow>(info, path, nodeOf)
-    return cluster === null ? [...fleetColumns(on), ...own, asOfColumn(on)] : own
-  }, [info, cluster, type, on])
-  const visible = useMemo(() => visibleColumns(columns, chosen), [columns, chosen])
+    const path = (row: ShownRow) => rowPath(cluster, type, row.id)
+    const own = rowColumns<ShownRow>(info, path, clusterOf, ({ cluster: of }) => on.get(of)?.filtered ?? false)
+    return cluster === null ? fleetColumns(own, on).filter(({ id }) => !isSmall || id !== 'cluster') : own
+  }, [info, cluster, type, on, isSmall])
   const typed = useSettled(useDeferredValue(text))
   const { question, faults } = useMemo(() => rowsQuestion(typed, info.columns), [typed, info.columns])
   const descending = order.startsWith('-')
-  const usual = cluster === null ? 'cluster' : 'name'
+  const usual = cluster === null && info.sort === 'name' ? 'cluster' : info.sort
   const sortBy = columns.find(({ id }) => id === order.replace(/^-/, ''))?.id ?? usual
   const query = useMemo(
     () => ({
       ...question,
-      ...(sortBy !== usual && sortBy !== 'asOf' && !sortBy.startsWith('value.') && { sort: sortBy }),
+      ...(sortBy !== (cluster === null ? 'cluster' : 'name') &&
+        sortBy !== 'asOf' &&
+        !sortBy.startsWith('value.') && { sort: sortBy }),
       ...(descending && { order: 'desc' as const }),
       ...(source !== '' && { source }),
     }),
-    [question, sortBy, usual, descending, source],
+    [question, sortBy, cluster, descending, source],
   )
   const { paged, pending, want, again } = useRows(cluster, type, query)
   const here = paged.state === 'here' ? paged : null
@@ -185,9 +249,23 @@ export function RowsTable({ cluster, type, source, info, onPage, isPast, empty }
 
   const rows = here?.rows ?? noRows
   const arranged = useMemo(() => [...rows.values()], [rows])
+  const sample = useSample(`${cluster} ${type} ${source}`, arranged)
+  const { example, labels, hints } = useRowHints({
+    ...{ cluster, type, source, info, text: typed, sample, page: pending ? undefined : here?.page, faults },
+  })
+  const marked = useMemo(
+    () => new Set(info.columns.filter(({ health }) => health !== null).map(({ name }) => columnId(name))),
+    [info.columns],
+  )
+  const fitted = useMemo(
+    () => columns.map((column) => fittedColumn(column, sample, marked.has(column.id))),
+    [columns, sample, marked],
+  )
+  const list = useRef<HTMLDivElement>(null)
+  const room = useRoom(list)
+  const visible = useMemo(() => fittedTo(room, visibleColumns(fitted, chosen), marked), [fitted, chosen, room, marked])
   const held = useHeldOrder(arranged, rows, keyOf, pending ? 'pending' : JSON.stringify(query))
   const lines = useMemo(() => groupLines(held.rows, keyOf), [held.rows])
-  const list = useRef<HTMLDivElement>(null)
   const asked = JSON.stringify(query)
   const shown = useRef(asked)
   useLayoutEffect(() => {
@@ -203,6 +281,9 @@ export function RowsTable({ cluster, type, source, info, onPage, isPast, empty }
   const seen = useCallback((to: number) => want(to + ahead), [want])
   const total = here?.page.total ?? 0
   const exported = [...visible.filter(({ id }) => id !== 'cluster' && id !== 'asOf'), ...originExports(on)]
+  const shownNames = info.columns
+    .filter(({ name }) => visible.some(({ id }) => id === columnId(name)))
+    .map(({ name }) => name)
   const where = cluster ?? 'all clusters'
 
   if (paged.state === 'waiting') return <Skeleton label="Loading the rows" />
@@ -214,10 +295,10 @@ export function RowsTable({ cluster, type, source, info, onPage, isPast, empty }
         <FilterBox
           text={text}
           onText={setText}
-          faults={paged.state === 'failed' ? [...faults, paged.problem.message] : faults}
+          faults={paged.state === 'failed' ? [...faults, paged.problem.message] : [...faults, ...hints]}
           fields={names}
-          labels={[]}
-          example={exampleOf(info)}
+          labels={labels}
+          example={example}
           what={`${type} rows`}
         />
         <div className="toolbar-end">
@@ -233,7 +314,7 @@ export function RowsTable({ cluster, type, source, info, onPage, isPast, empty }
           >
             <a
               className="menu-item"
-              href={csvUrl(client, cluster, type, query)}
+              href={csvUrl(client, cluster, type, { ...query, columns: shownNames })}
               download={`${type}-${cluster ?? 'fleet'}.csv`}
             >
               CSV of {plural(total, 'row')}
@@ -289,21 +370,65 @@ export function RowsTable({ cluster, type, source, info, onPage, isPast, empty }
   )
 }
 
+/** Values take as much room as they need, as far as rows are known, so that more columns are in sight. */
+function fittedColumn(column: Column<ShownRow>, rows: readonly ShownRow[], hasMark: boolean): Column<ShownRow> {
+  if (column.width === undefined || ['name', 'cluster', 'asOf'].includes(column.id)) return column
+  // A number without a unit is short; what is drawn beside one with a unit is not.
+  if (column.align === 'end') return column.unit ? column : { ...column, width: widthOf(column.header, 6, 230) }
+  const longest = longestOf(rows.slice(0, 200).map((row) => column.value(row)))
+  return longest === 0 ? column : { ...column, width: widthOf(column.header, longest + (hasMark ? 4 : 0), 230) }
+}
+
+/**
+ * Words give way to each other where else the table would scroll sideways: they are cut, and said in full on hover.
+ * @param marked columns that say how something is, which is never cut
+ */
+function fittedTo(
+  room: number,
+  columns: readonly Column<ShownRow>[],
+  marked: ReadonlySet<string>,
+): readonly Column<ShownRow>[] {
+  const widths = fitWidths(
+    columns.map(({ id, width, align, kind, header }) => {
+      const givesWay = width !== undefined && !align && !kind && !marked.has(id)
+      return { width, least: givesWay ? Math.min(width, Math.max(100, widthOf(header, 0, 0))) : (width ?? 0) }
+    }),
+    room,
+  )
+  return columns.map((column, place) => {
+    const width = widths[place]
+    return width === undefined || width === column.width ? column : { ...column, width }
+  })
+}
+
+const longestOf = (texts: readonly Value[]): number =>
+  texts.reduce<number>((most, text) => Math.max(most, typeof text === 'string' ? text.length : 0), 0)
+
+/** Of so many letters, in px, with padding. */
+const widthOf = (header: string, letters: number, most: number): number =>
+  Math.round(Math.max(header.length * 7.2 + 36, Math.min(most, letters * 7.6 + 30)))
+
 /** So many rows are loaded before they are scrolled to. */
 const ahead = 600
 const noRows: ReadonlyMap<string, ShownRow> = new Map()
 const nowhere: ReadonlyMap<string, TypeOnClusterView> = new Map()
 const keyOf = ({ id }: ShownRow) => id
 
-const csvUrl = (client: Client, cluster: string | null, type: string, query: CustomRowsQuery): string =>
+const csvUrl = (
+  client: Client,
+  cluster: string | null,
+  type: string,
+  query: RowsPageQuery & { columns: readonly string[] },
+): string =>
   cluster === null
     ? client.fleetRowsCsvUrl(type, { ...query, headings: 'labels' })
-    : client.customRowsCsvUrl(cluster, type, { ...query, headings: 'labels' })
+    : client.rowsCsvUrl(cluster, type, { ...query, headings: 'labels' })
 
 /** Of which cluster a row is, and of when. */
 const originExports = (on: ReadonlyMap<string, TypeOnClusterView>): readonly ExportColumn<ShownRow>[] => [
   ...clusterNameExports.map((column) => ({
     ...column,
+    absence: 'none' as const,
     value: ({ cluster }: ShownRow) => column.value({ name: cluster, displayName: on.get(cluster)?.displayName ?? '' }),
   })),
   {
@@ -319,21 +444,16 @@ const countText = (page: RowsPage | undefined, total: number, filtered: boolean)
   return filtered && all !== total ? `${formatCount(total)} of ${plural(all, 'row')}` : plural(total, 'row')
 }
 
-/** The row beside its table; filter and order stay. */
-export function rowPath(cluster: string, type: string, id: string | null): string {
-  const query = new URLSearchParams(window.location.search)
+/**
+ * The row beside its table; filter and order stay.
+ * @param cluster null: over all clusters
+ */
+export function rowPath(cluster: string | null, type: string, id: string | null): string {
+  const query = new URLSearchParams(currentQuery())
   if (id === null) query.delete('row')
   else query.set('row', id)
   const text = query.toString()
-  return `${clusterPath(cluster, 'types', type)}${text && `?${text}`}`
-}
-
-function exampleOf({ columns }: SourceView): string {
-  const text = columns.find(({ kind, unit }) => kind === 'string' && unit !== 'time')
-  const amount = columns.find(({ kind }) => kind === 'number')
-  const sample =
-    amount && { bytes: '10Gi', percent: '80', cores: '2', seconds: '1h', time: '0', none: '0' }[amount.unit]
-  return [text && `${text.name}:text`, amount && `${amount.name}>${sample}`, 'words'].filter(Boolean).join(' ')
+  return `${cluster === null ? typesPath(type) : typePath(cluster, type)}${text && `?${text}`}`
 }
 
 const settleMs = 180

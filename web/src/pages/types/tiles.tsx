@@ -1,8 +1,9 @@
 import { IconLock } from '@tabler/icons-react'
 import { type ReactNode, useState } from 'react'
+import { Missing } from '../../components/text.tsx'
 import type { AggregatedView, AggregationInfoView } from '../../contract.ts'
-import { barsOf, explainAggregation, isGroups, type Scalar, sayScalar, titleOf, type Unit } from '../../model/custom.ts'
 import { formatCount } from '../../model/format.ts'
+import { barsOf, explainAggregation, isGroups, type Scalar, sayScalar, titleOf } from '../../model/row-values.ts'
 import { Link } from '../../router.tsx'
 import { AggregatedText } from './parts.tsx'
 
@@ -100,9 +101,15 @@ export function BarChart({ info, groups, note, link }: BarChartProps): ReactNode
                 <GroupName group={group} {...(link && { link })} />
               </span>
               <span className="bar-track" aria-hidden="true">
-                <span style={{ width: `${share * 100}%` }} />
+                {share > 0 && <span style={{ width: `${share * 100}%` }} />}
               </span>
-              <span className="bar-value">{barText(value, info.unit)}</span>
+              <span className="bar-value">
+                {value === null ? (
+                  <Missing why="no row of this group has a value for it" focusable />
+                ) : (
+                  sayScalar(value, info.unit)
+                )}
+              </span>
             </li>
           ))}
         </ol>
@@ -132,5 +139,3 @@ function GroupName({ group, link }: { group: string; link?: (group: string) => s
   // A name that was cut cannot be asked for.
   return link && !group.endsWith('…') ? <Link to={link(isNone ? 'none' : group)}>{name}</Link> : name
 }
-
-const barText = (value: Scalar, unit: Unit): string => (value === null ? '–' : sayScalar(value, unit))

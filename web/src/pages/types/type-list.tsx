@@ -1,5 +1,8 @@
 import { IconPencil, IconPlus, IconTableOff } from '@tabler/icons-react'
 import { type ReactNode, useCallback, useEffect, useMemo } from 'react'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { Name } from '../../components/name.tsx'
+import { NotUpdated } from '../../components/not-updated.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { Empty, Failure, Skeleton } from '../../components/states.tsx'
@@ -9,15 +12,22 @@ import { useHub } from '../../live/hooks.ts'
 import type { Live } from '../../live/live-store.ts'
 import { useRefresh } from '../../live/refresh.ts'
 import { useFresh } from '../../live/use-fresh.ts'
-import { fleetTotal, hasRows, isGroups, isWrong, newestOf, sayAmount, sourceOf, titleOf } from '../../model/custom.ts'
 import { formatCount, plural } from '../../model/format.ts'
+import {
+  amountWord,
+  fleetTotal,
+  hasRows,
+  isGroups,
+  isWrong,
+  newestOf,
+  sayAmount,
+  sourceOf,
+} from '../../model/row-values.ts'
 import { accessPath, Link, typeEditorPath, typesPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { PageHeading } from '../../shell/page-heading.tsx'
 import { noteTypes } from '../../types-seen.ts'
-import { CopyButton } from './copy-button.tsx'
-import { NotUpdated } from './not-updated.tsx'
-import { AggregatedText } from './parts.tsx'
+import { AggregatedText, KindLine } from './parts.tsx'
 import { templates } from './templates.ts'
 
 /** Every frame of a fleet may touch a type: that many are not worth a look each. */
@@ -36,9 +46,7 @@ function typeColumns(administrator: boolean): readonly Column<TypeView>[] {
       cell: (row) => (
         <span className="name-cell">
           <RowLink to={typesPath(row.type)}>{sourceOf(row)?.title ?? row.type}</RowLink>
-          <span className="sub">
-            {row.sources[0]?.kind} · <span className="mono">{row.sources[0]?.apiVersion}</span>
-          </span>
+          <KindLine source={row.sources[0]} />
         </span>
       ),
     },
@@ -90,6 +98,7 @@ function typeColumns(administrator: boolean): readonly Column<TypeView>[] {
       kind: 'number',
       descendingFirst: true,
       value: ({ count }) => count,
+      cell: ({ count }) => (count === null ? <Missing why="no cluster was read" /> : formatCount(count)),
     },
     {
       id: 'numbers',
@@ -97,7 +106,7 @@ function typeColumns(administrator: boolean): readonly Column<TypeView>[] {
       width: 420,
       value: (type) =>
         highlightsOf(type).map(
-          ({ info, total }) => `${sayAmount(total.value, info.unit)} ${titleOf(info.name, info.unit).toLowerCase()}`,
+          ({ info, total }) => `${sayAmount(total.value, info.unit)} ${amountWord(info, sourceOf(type))}`,
         ),
       cell: (row) => <Highlights type={row} />,
     },
@@ -123,13 +132,15 @@ function typeColumns(administrator: boolean): readonly Column<TypeView>[] {
         <span className="source-cell">
           {sources.length > 1 && <span className="short">▲ {formatCount(sources.length)}: </span>}
           {sources[0]?.isDeclared === false ? (
-            <span className="quiet">every cluster has it</span>
+            <span className="quiet" data-tip="Read from every cluster that serves it: no MetricSource declares it.">
+              built in
+            </span>
           ) : administrator ? (
-            <Link to={typeEditorPath(sources[0]?.id ?? '')}>
-              <IconPencil size={13} aria-hidden="true" /> {sources[0]?.id}
+            <Link to={typeEditorPath(sources[0]?.id ?? '')} className="name-line">
+              <IconPencil size={13} aria-hidden="true" /> <Name text={sources[0]?.id ?? ''} />
             </Link>
           ) : (
-            sources[0]?.id
+            <Name text={sources[0]?.id ?? ''} />
           )}
         </span>
       ),
@@ -147,16 +158,16 @@ const highlightsOf = (type: TypeView) =>
     .slice(0, 3)
 
 function Highlights({ type }: { type: TypeView }): ReactNode {
-  const told = highlightsOf(type)
-  if (told.length === 0) return <Missing why="no count or sum is declared, or shown to you" />
+  const numbers = highlightsOf(type)
+  if (numbers.length === 0) return <Missing why="no count or sum is declared, or shown to you" />
   return (
     <span className="highlights">
-      {told.map(({ info, total }) => (
+      {numbers.map(({ info, total }) => (
         <span key={info.name} className="highlight">
           <b>
             <AggregatedText value={total.value} unit={info.unit} />
           </b>{' '}
-          <span className="sub">{titleOf(info.name, info.unit).toLowerCase()}</span>
+          <span className="sub">{amountWord(info, sourceOf(type))}</span>
         </span>
       ))}
     </span>
@@ -179,7 +190,7 @@ export function TypeList(): ReactNode {
   useRefresh(watchClusters, again, leastMs)
   const items = fresh.state === 'here' ? fresh.value.items : null
   useEffect(() => {
-    if (items) noteTypes(items.map((type) => ({ name: type.type, kind: sourceOf(type)?.kind ?? '' })))
+    if (items) noteTypes(items)
   }, [items])
   const rows = useMemo(() => new Map((items ?? []).map((type) => [type.type, type])), [items])
   const columns = useMemo(() => typeColumns(administrator), [administrator])
@@ -227,8 +238,8 @@ export function TypeList(): ReactNode {
 const NothingShared = (): ReactNode => (
   <Empty title="No type is shared with you" icon={<IconTableOff size={30} aria-hidden="true" />}>
     <p>
-      Types hold what this hub collects besides nodes, namespaces and operators. Either none is declared, or your access
-      reaches none of them. Whoever runs this hub can change that with a policy.
+      Types hold what this hub collects. Your access reaches none of them. Whoever runs this hub can change that with a
+      policy.
     </p>
     <Link to={accessPath('me')} className="button">
       What may I see?

@@ -1,6 +1,7 @@
 import { IconPencil, IconTableOff } from '@tabler/icons-react'
-import { type ReactNode, useCallback, useMemo } from 'react'
+import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react'
 import { ClusterCell } from '../../components/cluster-name.tsx'
+import { NotUpdated } from '../../components/not-updated.tsx'
 import { SumAge } from '../../components/past.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { Empty, Failure, Skeleton } from '../../components/states.tsx'
@@ -15,8 +16,13 @@ import {
 } from '../../contract.ts'
 import { useHub } from '../../live/hooks.ts'
 import { useRefresh } from '../../live/refresh.ts'
+import type { RowsPage, ShownRow } from '../../live/row-pages.ts'
 import { useFresh } from '../../live/use-fresh.ts'
+import type { Value } from '../../model/filter.ts'
+import { formatCount, plural } from '../../model/format.ts'
 import {
+  collectionStatusOf,
+  collectionStatusWord,
   type FleetTotal,
   fleetTotal,
   hasRows,
@@ -24,22 +30,19 @@ import {
   isGroups,
   newestOf,
   sourceOf,
-  standingOf,
-  standingWord,
   titleOf,
-} from '../../model/custom.ts'
-import type { Value } from '../../model/filter.ts'
-import { formatCount, plural } from '../../model/format.ts'
+} from '../../model/row-values.ts'
 import type { Basis } from '../../model/sums.ts'
-import { clusterPath, Link, typeEditorPath, typesPath, usePlace, whyPath } from '../../router.tsx'
+import { clusterPath, Link, navigate, typeEditorPath, typePath, typesPath, usePlace, whyPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { PageHeading } from '../../shell/page-heading.tsx'
 import { KindSummary } from './kind-summary.tsx'
-import { NotUpdated } from './not-updated.tsx'
-import { AggregatedText, notesOf, StandingCell } from './parts.tsx'
-import { RowsTable } from './rows-table.tsx'
+import { AggregatedText, CollectionStatusCell, notesOf } from './parts.tsx'
+import { RowBeside } from './row-beside.tsx'
+import { RowsTable, rowPath } from './rows-table.tsx'
 import { Tiles } from './tiles.tsx'
 import { watchClusters } from './type-list.tsx'
+import { useAsOfNow } from './use-as-of-now.ts'
 
 const leastMs = 2000
 
@@ -49,11 +52,11 @@ export function TypeAcrossClusters({ type }: { type: string }): ReactNode {
   const ask = useCallback((signal: AbortSignal) => client.type(type, signal), [client, type])
   const [fresh, again] = useFresh(ask)
   useRefresh(watchClusters, again, leastMs)
-  const view = fresh.state === 'here' ? fresh.value : null
+  const view = useAsOfNow(fresh.state === 'here' ? fresh.value : null)
   const title = (view && sourceOf(view)?.title) ?? type
   return (
     <>
-      <PageHeading title={title} after={view && <Standing view={view} />}>
+      <PageHeading title={title} after={view && <StatusLine view={view} />}>
         {title}
       </PageHeading>
       {fresh.state === 'waiting' ? (
@@ -66,15 +69,32 @@ export function TypeAcrossClusters({ type }: { type: string }): ReactNode {
         )
       ) : (
         <>
+          {fresh.value.type !== type && <Renamed to={typesPath(fresh.value.type)} />}
           <NotUpdated problem={fresh.problem} onRetry={again} />
-          <Across view={fresh.value} />
+          <Across view={view ?? fresh.value} />
         </>
       )}
     </>
   )
 }
 
-export function NoSuchType({ type, cluster }: { type: string; cluster?: string }): ReactNode {
+/** A singular or short name in the address becomes the name of the type, with what is asked of it. */
+function Renamed({ to }: { to: string }): null {
+  const { query } = usePlace()
+  useEffect(() => navigate(query === '' ? to : `${to}?${query}`, { replace: true }), [to, query])
+  return null
+}
+
+/** The page of what the hub takes the name for, which may be a singular or a short one. */
+export function TypeMeant({ type, cluster }: { type: string; cluster: string }): ReactNode {
+  const { client } = useHub()
+  const [fresh] = useFresh(useCallback((signal: AbortSignal) => client.type(type, signal), [client, type]))
+  if (fresh.state === 'waiting') return <Skeleton label="Loading the type" />
+  if (fresh.state === 'here' && fresh.value.type !== type) return <Renamed to={typePath(cluster, fresh.value.type)} />
+  return <NoSuchType type={type} cluster={cluster} />
+}
+
+function NoSuchType({ type, cluster }: { type: string; cluster?: string }): ReactNode {
   return (
     <Empty title="There is no such type, or you may not see it" icon={<IconTableOff size={30} aria-hidden="true" />}>
       <p>Its MetricSource may have been removed since this link was made, or what you may see has changed.</p>
@@ -92,18 +112,18 @@ export function NoSuchType({ type, cluster }: { type: string; cluster?: string }
   )
 }
 
-function Standing({ view }: { view: TypeView }): ReactNode {
+function StatusLine({ view }: { view: TypeView }): ReactNode {
   const administrator = useSession()?.user?.administrator === true
   const source = sourceOf(view)
   const newest = newestOf(view.clusters)
   return (
-    <p className="standing">
+    <p className="status-line">
       {source && (
         <span>
           {source.kind} <span className="mono sub-inline">{source.apiVersion}</span>
         </span>
       )}
-      <span>{plural(view.count, 'row')}</span>
+      <span>{view.count === null ? <Missing why="no cluster was read" /> : plural(view.count, 'row')}</span>
       <span className="as-of">
         {newest === null ? (
           'never read'
@@ -163,16 +183,22 @@ function Across({ view }: { view: TypeView }): ReactNode {
       {source?.isDeclared === false ? (
         <KindSummary
           aggregations={joined}
+          columns={source.columns}
           values={values}
           basis={basis}
-          isPast={basis !== null && basis.current < basis.told}
+          isPast={basis !== null && basis.current < basis.counted}
           path={(filter) => `${typesPath(view.type)}?${new URLSearchParams({ q: filter })}`}
         />
       ) : (
-        <Tiles aggregations={joined} values={values} note={note} dim={basis !== null && basis.current < basis.told} />
+        <Tiles
+          aggregations={joined}
+          values={values}
+          note={note}
+          dim={basis !== null && basis.current < basis.counted}
+        />
       )}
       {basis && source?.isDeclared !== false && (
-        <p className={basis.current < basis.told ? 'fine short' : 'fine'}>
+        <p className={basis.current < basis.counted ? 'fine short' : 'fine'}>
           These numbers are <SumAge basis={basis} />.
         </p>
       )}
@@ -235,6 +261,10 @@ function FleetRows({ view, source }: { view: TypeView; source: SourceView }): Re
   )
   const isPast = useCallback(({ cluster }: { readonly cluster: string }) => past.has(cluster), [past])
   const unread = view.clusters.filter(({ part }) => part.freshness === null && part.outcome !== 'absent')
+  const [told, setTold] = useState<{ page: RowsPage; rows: ReadonlyMap<string, ShownRow> } | null>(null)
+  const onPage = useCallback((page: RowsPage, rows: ReadonlyMap<string, ShownRow>) => setTold({ page, rows }), [])
+  const id = new URLSearchParams(usePlace().query).get('row')
+  const [cluster = '', ...rowId] = id?.split('/') ?? []
   return (
     <>
       {unread.length > 0 && (
@@ -252,12 +282,24 @@ function FleetRows({ view, source }: { view: TypeView; source: SourceView }): Re
         type={view.type}
         source={view.sources.length > 1 ? source.id : ''}
         info={source}
+        onPage={onPage}
         isPast={isPast}
         empty={
           <Empty title="None there" icon={<IconTableOff size={30} aria-hidden="true" />}>
             <p>No cluster that was read has any that you may see.</p>
           </Empty>
         }
+      />
+      <RowBeside
+        cluster={cluster}
+        type={view.type}
+        source={source}
+        on={view.clusters.find((on) => on.cluster === cluster)}
+        rows={told?.rows ?? null}
+        id={id}
+        rowId={rowId.join('/')}
+        referredBy={null}
+        onClose={() => navigate(rowPath(null, view.type, null))}
       />
     </>
   )
@@ -266,9 +308,9 @@ function FleetRows({ view, source }: { view: TypeView; source: SourceView }): Re
 /** Of the total that is over the most clusters: the others are over a part of them. */
 function basisOfTotals(totals: readonly FleetTotal[]): Basis | null {
   const [widest] = totals.toSorted((a, b) => b.clusters - a.clusters)
-  if (!widest) return null
-  const { clusters: told, missing, current } = widest
-  return { of: told + missing, told, current, oldestAt: Math.min(...totals.map(({ oldestAt }) => oldestAt)) }
+  if (!widest || widest.clusters === 0) return null
+  const { clusters: counted, missing, current } = widest
+  return { of: counted + missing, counted, current, oldestAt: Math.min(...totals.map(({ oldestAt }) => oldestAt)) }
 }
 
 const keyOf = ({ cluster }: TypeOnClusterView) => cluster
@@ -288,7 +330,7 @@ function clusterColumns(
       value: ({ cluster }) => cluster,
       exports: [
         { id: 'cluster', header: 'Cluster', value: ({ cluster }) => cluster },
-        { id: 'displayName', header: 'Display name', value: ({ displayName }) => displayName || null },
+        { id: 'displayName', header: 'Display name', value: ({ displayName }) => displayName || null, absence: 'none' },
       ],
       cell: ({ cluster, displayName }) => (
         <ClusterCell name={cluster} displayName={displayName} to={clusterPath(cluster, 'types', type)} />
@@ -298,8 +340,8 @@ function clusterColumns(
       id: 'state',
       header: 'State',
       width: 190,
-      value: (on) => standingWord[standingOf(on)],
-      cell: (on) => <StandingCell on={on} />,
+      value: (on) => collectionStatusWord[collectionStatusOf(on)],
+      cell: (on) => <CollectionStatusCell on={on} />,
     },
     {
       id: 'rows',
@@ -355,7 +397,7 @@ function clusterColumns(
 }
 
 const noRowsWhy = (on: TypeOnClusterView): string => {
-  switch (standingOf(on)) {
+  switch (collectionStatusOf(on)) {
     case 'absent':
       return 'this cluster does not serve the kind'
     case 'forbidden':

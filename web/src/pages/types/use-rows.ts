@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
-import type { Client, CustomRowsQuery } from '../../contract.ts'
+import type { Client, RowsPageQuery } from '../../contract.ts'
 import { useHub } from '../../live/hooks.ts'
 import type { Live } from '../../live/live-store.ts'
 import { useRefresh } from '../../live/refresh.ts'
@@ -13,7 +13,7 @@ export interface RowsShown {
   readonly again: () => void
 }
 
-type Ask = (page: CustomRowsQuery, signal: AbortSignal) => Promise<RowsPage>
+type Ask = (page: RowsPageQuery, signal: AbortSignal) => Promise<RowsPage>
 
 function ofCluster(client: Client, cluster: string, type: string): Ask {
   return async (question, signal) => {
@@ -40,14 +40,14 @@ const leastFleetMs = 3000
  * Rows of a type, read again when a frame of their clusters arrives. Another question keeps the old rows until it is answered.
  * @param cluster null: of all clusters
  */
-export function useRows(cluster: string | null, type: string, query: CustomRowsQuery): RowsShown {
+export function useRows(cluster: string | null, type: string, query: RowsPageQuery): RowsShown {
   const { client } = useHub()
   const key = JSON.stringify(query)
   const [shown, setShown] = useState<{ key: string; paged: Paged }>({ key: '', paged: { state: 'waiting' } })
   const pages = useRef<RowPages>(undefined)
 
   useEffect(() => {
-    const question = JSON.parse(key) as CustomRowsQuery // what was made a text above
+    const question = JSON.parse(key) as RowsPageQuery // what was made a text above
     const ask = cluster === null ? ofFleet(client, type) : ofCluster(client, cluster, type)
     const own = new RowPages({
       ask: (page, signal) => ask({ ...question, ...page }, signal),

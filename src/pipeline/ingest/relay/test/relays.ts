@@ -3,23 +3,23 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { silentLogger } from '#runtime'
 import { encodeRequest } from '#wire'
-import { defaultLimits } from '../../stream/limits.ts'
-import type { Arrival, Ears, Line } from '../../stream/line.ts'
+import { defaultLimits } from '../../line/limits.ts'
+import type { Arrival, Line, LineSubscriber } from '../../line/line.ts'
 import { hello } from '../../stream/test/own-agent.ts'
 import { Relay } from '../relay.ts'
 import { namesOf } from './words.ts'
 
 /** The line to a peer that reads when the test says so. */
 export class TestPeer implements Line {
-  ears: Ears | undefined
+  subscriber: LineSubscriber | undefined
   readonly heard: Uint8Array[] = []
   bytes = 0
   allowed = 0
   isSlow = false
   status: { readonly status: number; readonly details: string } | undefined
 
-  hear(ears: Ears): void {
-    this.ears = ears
+  subscribe(subscriber: LineSubscriber): void {
+    this.subscriber = subscriber
   }
 
   allow(): void {
@@ -39,7 +39,7 @@ export class TestPeer implements Line {
   /** It has read everything. */
   drain(): void {
     this.isSlow = false
-    this.ears?.drained()
+    this.subscriber?.drained()
   }
 }
 
@@ -77,17 +77,17 @@ export async function aRelay() {
     owner,
     /** of the owner's socket */
     path: join(directory, '2.sock'),
-    async stream(ears: Partial<Ears> = {}): Promise<TestStream> {
+    async stream(subscriber: Partial<LineSubscriber> = {}): Promise<TestStream> {
       const peer = new TestPeer()
       const name = `peer-${count++}`
       front.take({ line: peer, peer: name, presented: { address: 'here' }, since: Date.now() }, true)
-      peer.ears?.message(first)
+      peer.subscriber?.message(first)
       for (;;) {
         const found = arrived.find(({ arrival }) => arrival.peer === name)
         if (found) {
           const nothing = () => undefined
           const deaf = { message: nothing, finished: nothing, drained: nothing, stopping: nothing, closed: nothing }
-          found.arrival.line.hear({ ...deaf, ...ears })
+          found.arrival.line.subscribe({ ...deaf, ...subscriber })
           return { peer, arrival: found.arrival }
         }
         await new Promise<void>((resolve) => waiting.push(resolve))

@@ -7,8 +7,9 @@ import { Metrics, openLog } from '#runtime'
 import { EmbeddedStateStore, type StateStore } from '#state'
 import { facts } from '../../../state/test/fleet-words.ts'
 import { Ingester } from '../../ingester.ts'
+import type { Presented } from '../../line/presented.ts'
 import { AgentServer, type AgentServerOptions } from '../server.ts'
-import type { Peer, PeerVerifier, PlanSource, Presented, Verdict } from '../types.ts'
+import type { Peer, PeerVerifier, PlanSource, Verdict } from '../types.ts'
 
 /** Credentials as a test sets them: a token or a certificate's common name, and whose it is. */
 export class TestCredentials implements PeerVerifier {

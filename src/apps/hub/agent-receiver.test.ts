@@ -1,0 +1,127 @@
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
+import { type ApiObject, ApiServer, generateServingCertificate, listenApi } from '#apiserver'
+import { MemoryCatalog } from '#catalog'
+import { createKubeClient, type KubeClient, type Resource } from '#kube'
+import { soleOwner } from '#model'
+import { Metrics, silentLogger } from '#runtime'
+import { AgentReceiver } from './agent-receiver.ts'
+import { readManagerConfig } from './config.ts'
+import type { HubLogger } from './run.ts'
+
+const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true }
+const NAMESPACE = 'clusterpulse'
+
+let folder: string
+let ca: string
+let otherCa: string
+let hub: KubeClient
+const ended: AsyncDisposable[] = []
+const errors: string[] = []
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'receiving-'))
+  const made = async (name: string) =>
+    (await generateServingCertificate({ hosts: ['localhost'], dir: join(folder, name) })).ca
+  ;[ca, otherCa] = await Promise.all([made('one'), made('other')])
+  const server = await ApiServer.open({ storage: { kind: 'memory' }, name: 'hub' })
+  const listener = await listenApi({
+    tokens: [{ token: 't', user: 'hub', role: 'admin' }],
+    mounts: new Map([['', server]]),
+  })
+  await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } } as ApiObject)
+  hub = createKubeClient({
+    ...{ server: listener.url, ca: listener.caPem, verifyTls: true },
+    credentials: { kind: 'token', token: 't' },
+  })
+  ended.push(hub, listener, server)
+})
+afterAll(async () => {
+  for (const one of ended) await one[Symbol.asyncDispose]()
+  await rm(folder, { recursive: true, force: true })
+})
+beforeEach(() => {
+  errors.length = 0
+})
+
+/** With the settings of a manager; nothing is served. */
+async function aReceiving(env: Readonly<Record<string, string>>): Promise<AgentReceiver> {
+  const { config } = readManagerConfig({ INGESTER_TLS_ENABLED: 'true', ...env })
+  const heard = { ...silentLogger, error: (_: object, text: string) => void errors.push(text), child: () => heard }
+  const logger = heard as unknown as HubLogger // of pino's logger no more is called
+  return AgentReceiver.open({
+    config: config.ingester,
+    place: soleOwner,
+    namespace: NAMESPACE,
+    dataDir: folder,
+    version: '1',
+    hub: () => hub,
+    ingester: () => {
+      throw new Error('nothing is received here')
+    },
+    defaults: config.collection as never,
+    catalog: new MemoryCatalog(),
+    metrics: new Metrics(),
+    logger,
+  })
+}
+const handed = (receiver: AgentReceiver) => receiver.install().caPem?.()
+
+it('hands agents the CA of COLLECTOR_CA_FILE, not that of the ConfigMap, and the new one when the file changes', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    await hub.create(configMaps, {
+      metadata: { name: 'ingester-ca', namespace: NAMESPACE },
+      data: { 'service-ca.crt': otherCa },
+    })
+    const file = join(folder, 'ca.crt')
+    await writeFile(file, ca)
+    await using receiver = await aReceiving({ COLLECTOR_CA_FILE: file })
+    expect(handed(receiver)).toBe('')
+    await vi.waitFor(() => expect(handed(receiver)).toBe(ca))
+    // As cert-manager renews it in the mounted Secret.
+    await writeFile(`${file}.new`, `${otherCa}${ca}`)
+    await rename(`${file}.new`, file)
+    await vi.advanceTimersByTimeAsync(60_000)
+    await vi.waitFor(() => expect(handed(receiver)).toBe(`${otherCa}${ca}`))
+    await using byMap = await aReceiving({})
+    await vi.waitFor(() => expect(handed(byMap)).toBe(otherCa))
+    expect(errors).toEqual([])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+it.each([
+  [
+    'no certificate',
+    (path: string) => writeFile(path, 'a key'),
+    /holds no certificate in PEM; name it with COLLECTOR_CA_FILE/,
+  ],
+  ['no file', () => Promise.resolve(), /ENOENT.*name it with COLLECTOR_CA_FILE/],
+])(
+  'deploys no agent that would trust nobody where COLLECTOR_CA_FILE is %s, and says so',
+  async (name, write, words) => {
+    const file = join(folder, name.replace(' ', '-'))
+    await write(file)
+    await using receiver = await aReceiving({ COLLECTOR_CA_FILE: file })
+    await vi.waitFor(() => expect(errors).toEqual([expect.stringMatching(words)]))
+    expect(handed(receiver)).toBe('')
+  },
+)
+
+it('deploys agents with the pull secret and the volume that the settings name, and without a volume where the size is 0', async () => {
+  await using named = await aReceiving({
+    AGENT_IMAGE_PULL_SECRET: 'registry-login',
+    AGENT_BUFFER_SIZE: '5Gi',
+    AGENT_BUFFER_STORAGE_CLASS: 'fast',
+  })
+  expect(named.install()).toMatchObject({
+    imagePullSecret: 'registry-login',
+    bufferVolume: { size: '5Gi', storageClass: 'fast' },
+  })
+  await using bare = await aReceiving({ AGENT_BUFFER_SIZE: '0' })
+  expect(bare.install()).not.toHaveProperty('imagePullSecret')
+  expect(bare.install()).not.toHaveProperty('bufferVolume')
+})

@@ -1,0 +1,196 @@
+import type { SourceCatalog } from '#catalog'
+import { connectionReconcilers, type Defaults, type RoleGap, sourceTrial } from '#connections'
+import { Manager } from '#controller'
+import { type EventBus, openEvents } from '#events'
+import type { HistoryStore } from '#history'
+import { Ingester, type LogSink } from '#ingest'
+import { ClientPool, type KubeClient } from '#kube'
+import { type ClusterName, type OwnerPlace, seconds, soleOwner, systemClock } from '#model'
+import { OutboundGuard } from '#outbound'
+import { type Log, type Metrics, openLog, type Part } from '#runtime'
+import type { StateStore } from '#state'
+import { AgentReceiver } from './agent-receiver.ts'
+import type { CollectionConfig } from './config.ts'
+import type { IngesterConfig } from './config-push.ts'
+import { type HubLogger, part } from './run.ts'
+
+export interface OwnerOptions {
+  /** default: this process owns every cluster */
+  readonly place?: OwnerPlace
+  /** where the other owners are reached, as unix sockets; needed where there are others */
+  readonly socketDirectory?: string
+  /** of the log; asked when it is opened */
+  readonly logDirectory: () => string
+  /** of what else is kept beside it */
+  readonly dataDir: string
+  readonly namespace: string
+  readonly collection: CollectionConfig
+  readonly version: string
+  readonly ingester: IngesterConfig
+  readonly logMaxBytes: number
+  readonly hub: () => KubeClient
+  /** opened when the log is: its positions mean something in that log only */
+  readonly openState: (logId: string) => Promise<StateStore>
+  /** which MetricSources are in force */
+  readonly catalog: () => SourceCatalog
+  /** opened as state is; absent: no history is kept */
+  readonly openHistory?: () => Promise<HistoryStore>
+  /** who reads the log beside state and history; asked when it is open. Default: nobody */
+  readonly consumers?: (log: Log) => readonly LogSink<unknown>[]
+  /** runs as long as clusters are read and agents received */
+  readonly beside?: (signal: AbortSignal) => Promise<void>
+  /** hears what the agent of a cluster may not read though MetricSources ask for it */
+  readonly onRoleGaps: (cluster: ClusterName, gaps: readonly RoleGap[]) => void
+  /** Secrets may name kubeconfigs of this machine: only where the person at it rules the hub. */
+  readonly allowLocalKubeconfig: boolean
+  readonly metrics: Metrics
+  readonly logger: HubLogger
+}
+
+const CATCH_UP_MS = seconds(10)
+
+/** The parts from a connection to state and events, in order, of the clusters one process owns. */
+export interface Owner {
+  readonly parts: readonly Part[]
+  state(): StateStore
+  /** undefined: none is kept */
+  history(): HistoryStore | undefined
+  events(): EventBus
+  ingester(): Ingester
+  /** reads a cluster once with a source that is in force nowhere, by the hub's own way in */
+  readonly trySource: ReturnType<typeof sourceTrial>
+  manager(): Manager
+  /** why agents are not received; undefined where they are, or are not to be */
+  receiverFault(): string | undefined
+  /** why nothing can be kept, such as a full disk; undefined where it can */
+  logFault(): string | undefined
+}
+
+export function createOwner(options: OwnerOptions): Owner {
+  const { collection, metrics, logger, place = soleOwner } = options
+  const log = part('log', () =>
+    openLog({
+      directory: options.logDirectory(),
+      maxBytes: options.logMaxBytes,
+      onDamage: (damage) => logger.error(damage, 'a place of the log is damaged and was left out'),
+    }),
+  )
+  const state = part('state', () => options.openState(log.get().id))
+  const { openHistory } = options
+  const history = openHistory && part('history', openHistory)
+  const events = part('events', () => Promise.resolve(openEvents({ kind: 'in-process' })))
+  const ingester = part('ingester', async (signal) => {
+    const opened = await Ingester.open(
+      {
+        log: log.get(),
+        state: state.get(),
+        events: events.get(),
+        ...(history && { history: history.get() }),
+        ...(options.consumers && { consumers: options.consumers(log.get()) }),
+        logger: logger.child({ part: 'ingester' }),
+        metrics,
+      },
+      signal,
+    )
+    // What the log holds beyond the state is in before anybody reads, unless the store is away: then it comes later.
+    const waited = new AbortController()
+    await Promise.race([opened.flushed(), systemClock.sleep(CATCH_UP_MS, waited.signal)])
+    waited.abort()
+    return opened
+  })
+  const clients = part('clients', () =>
+    Promise.resolve(
+      new ClientPool({ outbound: new OutboundGuard({ use: 'member', allow: collection.outboundAllow }) }),
+    ),
+  )
+  const defaults: Defaults = {
+    intervalMs: collection.intervalMs,
+    timeoutMs: collection.connectTimeoutMs,
+    operatorScanIntervalMs: collection.operatorScanIntervalMs,
+    resources: collection.resources,
+  }
+  const receiver = options.ingester.enabled
+    ? part('receiving', () =>
+        AgentReceiver.open({
+          config: options.ingester,
+          place,
+          ...(options.socketDirectory !== undefined && { socketDirectory: options.socketDirectory }),
+          namespace: options.namespace,
+          dataDir: options.dataDir,
+          version: options.version,
+          hub: options.hub,
+          ingester: ingester.get,
+          defaults,
+          catalog: options.catalog(),
+          metrics,
+          logger,
+        }),
+      )
+    : undefined
+  let manager: Manager | undefined
+  const connections: Part = {
+    name: 'connections',
+    async start() {
+      manager = new Manager({
+        name: 'connections',
+        controllers: connectionReconcilers({
+          hub: options.hub(),
+          namespace: options.namespace,
+          owner: place,
+          clients: clients.get(),
+          ingester: ingester.get(),
+          state: state.get(),
+          defaults,
+          catalog: options.catalog(),
+          ...(receiver && {
+            agents: receiver.get().agents,
+            agentInstall: receiver.get().install(),
+            credentials: receiver.get().credentials,
+          }),
+          onRoleGaps: options.onRoleGaps,
+          allowLocalKubeconfig: options.allowLocalKubeconfig,
+          concurrency: collection.concurrency,
+          logger: logger.child({ part: 'connections' }),
+          metrics,
+          clock: systemClock,
+        }),
+        whileLeading: async (signal) => {
+          await Promise.all([receiver?.get().whileLeading(signal), options.beside?.(signal)])
+        },
+        logger,
+      })
+      await manager.start()
+    },
+    stop: async () => manager?.stop(),
+  }
+  return {
+    parts: [
+      log,
+      state,
+      ...(history ? [history] : []),
+      events,
+      ingester,
+      clients,
+      ...(receiver ? [receiver] : []),
+      connections,
+    ],
+    state: state.get,
+    history: () => history?.get(),
+    events: events.get,
+    ingester: ingester.get,
+    trySource: (cluster, source, asked) =>
+      sourceTrial({
+        hub: options.hub(),
+        namespace: options.namespace,
+        clients: clients.get(),
+        defaults,
+        allowLocalKubeconfig: options.allowLocalKubeconfig,
+      })(cluster, source, asked),
+    receiverFault: () => receiver?.get().fault(),
+    logFault: () => ingester.get().logFault(),
+    manager() {
+      if (!manager) throw new Error('connections are not started')
+      return manager
+    },
+  }
+}

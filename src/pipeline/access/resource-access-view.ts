@@ -1,0 +1,102 @@
+import type { ClusterState } from '#model'
+import { filterFor, type RowRules, showsNamespace, whyNodeHidden } from './row-filter.ts'
+import { openFilter, showsAggregation, type TypeFilter, type Why, whyHidden } from './type-filter.ts'
+import type { RowItem, RowsAccessView, StandardResource } from './types.ts'
+
+/*
+ * Kinds of rows that are compiled in. The rule that decides for the cluster decides for them:
+ *
+ *   pods         the filter of `pods`, inside visible namespaces
+ *   namespaced   inside visible namespaces, narrowed by filters of the kind's name. A policy that filters or hides pods shows
+ *                none of them unless it names the kind: it was written to hide what runs there
+ *
+ * `core/<name>` speaks for the kind too, and alone where a MetricSource has the name. Filters of either name narrow it all
+ * the same, so that no MetricSource that comes or goes ever shows more.
+ */
+
+/** The filters that all have to let a row through; undefined: the kind is hidden. */
+function filtersOf({ filters }: RowRules, resource: StandardResource): readonly TypeFilter[] | undefined {
+  const { name, rule } = resource
+  const pods = filters.get('pods') ?? openFilter
+  if (rule !== 'pods' && !isNamed(filters, resource) && !pods.isOpen) return undefined
+  const own = [filters.get(name) ?? openFilter, filters.get(`core/${name}`) ?? openFilter]
+  return rule === 'pods' ? [pods, ...own] : own
+}
+
+/** Whether the policy says something of the kind: then the kind does not follow pods. */
+export const isNamed = (filters: ReadonlyMap<string, TypeFilter>, { name, isTaken }: StandardResource): boolean =>
+  filters.has(`core/${name}`) || (!isTaken && filters.has(name))
+
+const inHiddenNamespace = 'is in a namespace that is not shown'
+const followsPods = 'follows pods, of which not all are shown, and the policy does not name it'
+
+/** What an explanation says of a row. */
+interface ResourceExplanation {
+  /** null: it is shown */
+  readonly why: Why | string | null
+  /** the filters that decide about the kind; undefined: it is hidden with the pods */
+  readonly filters: readonly TypeFilter[] | undefined
+}
+
+/** @param item with the name people know it by */
+export function explainResource(
+  rules: RowRules,
+  resource: StandardResource,
+  item: RowItem,
+  isNamespaceShown: (name: string) => boolean,
+): ResourceExplanation {
+  const filters = filtersOf(rules, resource)
+  return { filters, why: filters ? whyRowHidden(rules, filters, item, isNamespaceShown) : followsPods }
+}
+
+function whyRowHidden(
+  { semantics }: RowRules,
+  filters: readonly TypeFilter[],
+  { name, namespace = '', labels, values }: RowItem,
+  isNamespaceShown: (name: string) => boolean,
+): Why | string | null {
+  if (filters.some(({ isClosed }) => isClosed)) return 'visibility'
+  if (!isNamespaceShown(namespace)) return inHiddenNamespace
+  for (const filter of filters) {
+    const why = whyHidden(filter, semantics, name, null, [namespace], labels ?? null, values)
+    if (why !== null) return why
+  }
+  return null
+}
+
+/** @param cluster one that is seen */
+export function resourceAccessView(rules: RowRules, cluster: ClusterState, resource: StandardResource): RowsAccessView {
+  const filters = filtersOf(rules, resource)
+  const { namespace, node } = cluster.parts
+  if (!filters || filters.some(({ isClosed }) => isClosed)) return hiddenResource
+  const nodes = filterFor(rules, 'nodes')
+  const namesNodes = resource.rule === 'pods'
+  const namespaces = filterFor(rules, 'namespaces')
+  const whole = [...filters, namespaces, ...(namesNodes ? [nodes] : [])].every(({ isOpen }) => isOpen)
+  const isNamespaceShown = (name: string) => showsNamespace(rules, cluster, name)
+  return {
+    result: whole ? 'allow' : 'partial',
+    reason: '',
+    whole,
+    metrics: true,
+    shows: (item) => whyRowHidden(rules, filters, item, isNamespaceShown) === null,
+    ...(namesNodes &&
+      !nodes.isOpen && {
+        showsNode: (name: string) => whyNodeHidden(rules, name, node?.items.get(name)?.labels ?? null) === null,
+      }),
+    aggregation: (name) => filters.every((filter) => showsAggregation(filter, name)),
+    basis: [cluster.connection?.labels, hasLabels(namespaces) && namespace?.items, hasLabels(nodes) && node?.items],
+  }
+}
+
+const hasLabels = ({ entries }: TypeFilter): boolean => entries.some(({ labels }) => labels.length > 0)
+
+export const hiddenResource: RowsAccessView = {
+  result: 'deny',
+  reason: '',
+  whole: false,
+  metrics: false,
+  shows: () => false,
+  aggregation: () => false,
+  basis: [],
+}

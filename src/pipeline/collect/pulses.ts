@@ -1,0 +1,109 @@
+import { isClusterTrouble, isKubeError, type KubeClient, type KubeError } from '#kube'
+import { type Clock, type ClusterName, seconds } from '#model'
+
+/** Together with the limit of a request (10 s) less than 15 s: so soon it is known that a cluster hangs. */
+const EVERY_MS = seconds(3)
+/** Of a large fleet each is asked less often, so that asking costs a few per cent of a core: 1000 clusters every 10 s. */
+const EACH_MS = 10
+/** Silence was waited for; anything else may be a server that starts anew. */
+const FAILURES = 2
+
+export interface PulsesOptions {
+  /** a cluster is in trouble: the round that says so is due now */
+  readonly onTrouble: (cluster: ClusterName) => void
+  readonly clock: Clock
+}
+
+interface Pulse {
+  kube: KubeClient
+  readonly left: AbortController
+}
+
+/**
+ * Clusters that answered their last round: each is asked again and again whether it is there, as rounds come every half minute
+ * and one that hangs must be known earlier.
+ */
+export class Pulses {
+  readonly #options: PulsesOptions
+  readonly #pulses = new Map<ClusterName, Pulse>()
+  readonly #troubles = new Map<ClusterName, KubeError>()
+  readonly #ending = new Set<Promise<void>>()
+  #isRunning = false
+  #begun: Promise<void> = Promise.resolve()
+
+  constructor(options: PulsesOptions) {
+    this.#options = options
+  }
+
+  /** @param after nobody is asked before: first looks need all there is */
+  start(after: Promise<void> = Promise.resolve()): void {
+    this.#isRunning = true
+    this.#begun = after
+  }
+
+  /** Until `leave`, or until it is in trouble. A repeat changes the client. */
+  follow(cluster: ClusterName, kube: KubeClient): void {
+    const known = this.#pulses.get(cluster)
+    if (known) known.kube = kube
+    if (known || !this.#isRunning) return
+    const pulse = { kube, left: new AbortController() }
+    this.#pulses.set(cluster, pulse)
+    const run = this.#run(cluster, pulse).finally(() => this.#ending.delete(run))
+    this.#ending.add(run)
+  }
+
+  leave(cluster: ClusterName): void {
+    this.#pulses.get(cluster)?.left.abort()
+    this.#pulses.delete(cluster)
+    this.#troubles.delete(cluster)
+  }
+
+  /** Something was found since the last round. */
+  hasTrouble(cluster: ClusterName): boolean {
+    return this.#troubles.has(cluster)
+  }
+
+  /** What was found since the last round, once. */
+  takeTrouble(cluster: ClusterName): KubeError | undefined {
+    const trouble = this.#troubles.get(cluster)
+    this.#troubles.delete(cluster)
+    return trouble
+  }
+
+  async stop(): Promise<void> {
+    this.#isRunning = false
+    for (const cluster of [...this.#pulses.keys()]) this.leave(cluster)
+    await Promise.all(this.#ending)
+  }
+
+  async #run(cluster: ClusterName, pulse: Pulse): Promise<void> {
+    const { clock, onTrouble } = this.#options
+    await this.#begun
+    const pause = () => clock.sleep(Math.max(EVERY_MS, EACH_MS * this.#pulses.size), pulse.left.signal)
+    const trouble = await untilTrouble(pulse, pause)
+    if (!trouble) return
+    this.#pulses.delete(cluster)
+    this.#troubles.set(cluster, trouble)
+    onTrouble(cluster)
+  }
+}
+
+/** @returns undefined where it was left before */
+async function untilTrouble(pulse: Pulse, pause: () => Promise<void>): Promise<KubeError | undefined> {
+  const { signal } = pulse.left
+  let failures = 0
+  for (;;) {
+    await pause()
+    if (signal.aborted) return undefined
+    try {
+      await pulse.kube.ping(signal)
+      failures = 0
+    } catch (error) {
+      if (signal.aborted) return undefined
+      // Refusals and our own pauses are for the next round.
+      if (!isKubeError(error) || !isClusterTrouble(error)) continue
+      failures += 1
+      if (error.reason === 'timeout' || failures >= FAILURES) return error
+    }
+  }
+}

@@ -1,0 +1,27 @@
+import type { Clock } from '#model'
+import type { Logger } from '#runtime'
+import type { ObjectStore } from './objects.ts'
+import type { ServedResources } from './served.ts'
+import type { ServiceAccountTokens } from './service-account-tokens.ts'
+import type { VersionedStore } from './store.ts'
+
+/** What answers are made of: the parts of an `ApiServer` that its HTTP handlers use. */
+export interface ServerParts {
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly served: ServedResources
+  readonly store: VersionedStore
+  readonly objects: ObjectStore
+  readonly tokens: ServiceAccountTokens
+  readonly runsWorkloads: boolean
+  /** between bookmarks of a watch, ms */
+  readonly bookmarkMs: number
+  /** counted since the start */
+  readonly counters: { requests: number; slowWatchersCut: number }
+  /** the answer to /version */
+  readonly versionInfo: object
+  /** aborts when the server closes: ends the watches */
+  readonly closing: AbortSignal
+  /** false: it closes, and takes no writes */
+  readonly isReady: boolean
+}

@@ -1,0 +1,152 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { buildPage, noBrowser, openBrowser } from '../../web/testing/browser.ts'
+import { pageBefore } from '../../web/testing/page-before.ts'
+import { program, type Running } from '../process.ts'
+
+const suite = noBrowser === undefined ? 'tables of a real hub' : `tables of a real hub (skipped: ${noBrowser})`
+const ofCluster = ['nodes', 'namespaces', 'deployments', 'types', 'types/pods', 'types/workloads', 'types/services']
+const kinds = ['nodes', 'pods', 'workloads', 'services', 'persistentvolumeclaims', 'persistentvolumes', 'operators']
+const tables = [
+  '/',
+  ...[...ofCluster, 'types/persistentvolumeclaims'].map((tab) => `/clusters/prod-east/${tab}`),
+  ...[...kinds, 'namespaces', 'deployments', 'cluster-operators'].map((kind) => `/types/${kind}`),
+  ...['/types', '/access', '/registries'],
+]
+
+describe.skipIf(noBrowser !== undefined)(suite, { timeout: 300_000 }, () => {
+  let built: ReturnType<typeof buildPage>
+  let browser: Browser
+  let folder = ''
+  let hub: Running
+  let before: Awaited<ReturnType<typeof pageBefore>>
+
+  beforeAll(async () => {
+    built = buildPage()
+    browser = await openBrowser()
+    folder = await mkdtemp(join(tmpdir(), 'clusterpulse-layout-'))
+    const dev = join(import.meta.dirname, '../../src/apps/cli/dev.ts')
+    const ports = ['--port', '0', '--control-plane-port', '0', '--ingester-port', '0']
+    hub = program(process.execPath, ['--import', 'tsx', dev, 'up', '--demo', '--data-dir', folder, ...ports])
+    before = await pageBefore((await hub.says(/on (http:\/\/127\.0\.0\.1:\d+)/, 120_000))[1] ?? '', built.root)
+  }, 240_000)
+  afterAll(async () => {
+    await browser?.close()
+    await before?.[Symbol.asyncDispose]()
+    await hub?.[Symbol.asyncDispose]()
+    await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
+    built?.[Symbol.dispose]()
+  })
+
+  async function openPage(width: number, theme: 'light' | 'dark' = 'light'): Promise<Page> {
+    const context = await browser.newContext({
+      viewport: { width, height: 900 },
+      colorScheme: theme,
+      reducedMotion: 'reduce',
+    })
+    const page = await context.newPage()
+    page.setDefaultTimeout(60_000)
+    return page
+  }
+
+  /** Words of states that do not fit their cell. */
+  const cutStates = (page: Page) =>
+    page.evaluate<string[]>(`[...document.querySelectorAll('.table-scroll td .health')]
+      .filter((mark) => mark.getBoundingClientRect().right > mark.closest('td').getBoundingClientRect().right)
+      .map((mark) => mark.innerText)`)
+
+  /** By how many px each table of a page is wider than the room it has, its last heading first. */
+  async function excess(page: Page, path: string): Promise<string[]> {
+    await page.goto(`${before.address}${path}`)
+    // Clusters are cards where there is little room.
+    const first = page.locator('.table-scroll tbody th, main article').first()
+    await first.waitFor().catch(async (cause: unknown) => {
+      throw new Error(`${path} shows no rows: ${await page.locator('main').innerText()}`, { cause })
+    })
+    return page.evaluate<string[]>(`[...document.querySelectorAll('.table-scroll')]
+      .filter((box) => box.scrollWidth > box.clientWidth)
+      .map((box) => ${JSON.stringify(path)} + ': ' + (box.scrollWidth - box.clientWidth) + ' px, ' +
+        box.querySelectorAll('thead th').length + ' columns')`)
+  }
+
+  it('scroll none of their usual columns sideways at 1440 px, cut no state, and make the page no wider at any width', async () => {
+    const page = await openPage(1440)
+    const wide: string[] = []
+    const cut: string[] = []
+    for (const path of tables) {
+      wide.push(...(await excess(page, path)))
+      cut.push(...(await cutStates(page)))
+    }
+    expect(wide).toEqual([])
+    expect(cut).toEqual([])
+    for (const width of [1024, 360]) {
+      await page.setViewportSize({ width, height: 900 })
+      for (const path of ['/', '/clusters/prod-east/types/pods', '/types/pods', '/types/persistentvolumeclaims']) {
+        await excess(page, path)
+        const over = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+        expect(await page.evaluate(over), `${path} at ${width} px`).toBeLessThanOrEqual(0)
+      }
+    }
+    await page.context().close()
+  })
+
+  it('have the columns that are left out in their menu, and in the file once they are shown', async () => {
+    const page = await openPage(1440)
+    await excess(page, '/clusters/prod-east/types/pods')
+    const file = async () => {
+      await page.getByRole('button', { name: 'Export' }).click()
+      const href = (await page.getByRole('link', { name: /^CSV of/ }).getAttribute('href')) ?? ''
+      await page.keyboard.press('Escape')
+      return (await (await page.request.get(new URL(href, page.url()).href)).text()).split('\r\n')[0]?.split(',')
+    }
+    expect(await file()).not.toContain('CPU requested (cores)')
+    await page.getByRole('button', { name: 'Columns' }).click()
+    await page.getByLabel('CPU requested').check()
+    await page.keyboard.press('Escape')
+    await page.getByRole('columnheader', { name: 'CPU requested' }).waitFor()
+    expect(await file()).toContain('CPU requested (cores)')
+    await page.context().close()
+  })
+
+  it.each(['light', 'dark'] as const)(
+    'write what is well in quiet ink and what is not in a colour of its own, in %s',
+    async (theme) => {
+      const page = await openPage(1440, theme)
+      const inks = new Map<string, Set<string>>()
+      let quiet = ''
+      for (const path of ['/', '/types/pods', '/types/nodes', '/types/workloads']) {
+        await excess(page, path)
+        const seen = await page.evaluate<{ quiet: string; marks: [state: string, ink: string][] }>(`(() => {
+          const probe = document.body.appendChild(document.createElement('span'))
+          probe.style.color = 'var(--ink-2)'
+          const quiet = getComputedStyle(probe).color + ' 400'
+          probe.remove()
+          const marks = [...document.querySelectorAll('.table-scroll tr:not(.dim) td .health')].map((mark) => {
+            const { color, fontWeight } = getComputedStyle(mark.querySelector('.health-word'))
+            return [mark.className.replace('health is-', ''), color + ' ' + fontWeight]
+          })
+          return { quiet, marks }
+        })()`)
+        quiet = seen.quiet
+        for (const [state, ink] of seen.marks) inks.set(state, (inks.get(state) ?? new Set()).add(ink))
+      }
+      // The fleet of the demo has each of these: what is not seen was not looked at.
+      expect([...inks.keys()]).toEqual(expect.arrayContaining(['healthy', 'degraded', 'unhealthy']))
+      expect([...(inks.get('healthy') ?? [])]).toEqual([quiet])
+      const loud = ['degraded', 'unhealthy'].map((state) => [...(inks.get(state) ?? [])])
+      for (const one of loud) expect(one).toEqual([expect.stringMatching(/^rgb\(\d+, \d+, \d+\) 600$/)])
+      expect(
+        new Set(
+          loud
+            .flat()
+            .map((ink) => ink.replace(/ \d+$/, ''))
+            .concat(quiet.replace(/ \d+$/, '')),
+        ).size,
+      ).toBe(3)
+      await page.context().close()
+    },
+  )
+})

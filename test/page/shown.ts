@@ -1,0 +1,12 @@
+import type { Locator, Page } from 'playwright-core'
+import { expect } from 'vitest'
+
+/** What a page comes to say by itself takes its time on a busy machine. */
+export const patient = { timeout: 20_000 }
+
+/** The words on the page's main part, or there, as soon as they are as expected. Read once, a page may still be loading. */
+export const shown = (where: Page | Locator, message?: string) =>
+  expect.poll(() => ('goto' in where ? where.locator('main') : where).innerText(), {
+    ...patient,
+    ...(message && { message }),
+  })

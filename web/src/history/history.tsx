@@ -1,0 +1,14 @@
+import { type ComponentProps, lazy, type ReactNode, Suspense } from 'react'
+import { Skeleton } from '../components/states.tsx'
+import type { HistoryView } from './history-view.tsx'
+
+// The drawing library comes with the first chart, and never before.
+const View = lazy(async () => ({ default: (await import('./history-view.tsx')).HistoryView }))
+
+export function History(props: ComponentProps<typeof HistoryView>): ReactNode {
+  return (
+    <Suspense fallback={<Skeleton label="Loading the charts" lines={6} />}>
+      <View {...props} />
+    </Suspense>
+  )
+}
