@@ -6,6 +6,7 @@ import { parse } from 'yaml'
 import { ApiProblem, type ClusterView, type ColumnView, type SourceView } from '#http'
 import { aSource, GivenCatalog } from '../../pipeline/api/test/sources.ts'
 import { aNode, aWorld, complete, failed, proxy, start, type World } from '../../pipeline/api/test/world.ts'
+import { apiForm } from './api-form.ts'
 import { failureOf } from './failure.ts'
 import { type GetOptions, get, watch } from './get.ts'
 import { columnsOf } from './get-columns.ts'
@@ -114,6 +115,12 @@ it('clusterpulse get events says what happened in the words of the page', () => 
   expect(said('comet.seen', { tail: 2 })).toBe('comet.seen: tail 2')
 })
 
+it('clusterpulse get events gives programs the times that are facts of an event in RFC 3339, too', () =>
+  expect(apiForm({ at: 90_000, data: { count: 2, from: 1_000, to: 61_000, message: 'x' } })).toEqual({
+    at: '1970-01-01T00:01:30.000Z',
+    data: { count: 2, from: '1970-01-01T00:00:01.000Z', to: '1970-01-01T00:01:01.000Z', message: 'x' },
+  }))
+
 describe('clusterpulse get of a name that two have', () => {
   it('says which built-in kind is called so beside the MetricSource', async () => {
     await using world = await aWorld({}, { catalog: new GivenCatalog(aSource('no')) })
@@ -190,11 +197,14 @@ describe('clusterpulse get', () => {
       cluster: 'east',
       name: 'z-broken',
       labels: { createdAt: 'someTeam' },
-      values: { status: 'NotReady', version: 'v1.31.0', createdAt: Date.parse('2026-01-01T00:00:00.000Z') },
+      values: { status: 'NotReady', version: 'v1.31.0', created_at: '2026-01-01T00:00:00.000Z', cpu_capacity: 4 },
       observed_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
     })
-    const text = JSON.stringify(JSON.parse((await ask({ output: 'json' })).text)).replace(/"labels":\{[^}]*\}/g, '')
-    expect(text.match(/"[a-z]+[A-Z]\w*":/g)).toBeNull()
+    for (const noun of ['clusters', { kind: 'nodes' }, { kind: 'deployments' }, { kind: 'namespaces' }] as const) {
+      const text = (await ask({ noun, output: 'json' })).text.replace(/"labels": \{[^}]*\}/g, '')
+      expect(text.match(/"[a-z]+[A-Z]\w*":/g)).toBeNull()
+      expect(text.match(/: \d{13}\b/g)).toBeNull()
+    }
     expect(parse((await ask({ noun: { kind: 'nodes' }, output: 'yaml', names: ['z-broken'] })).text)).toEqual([node])
   })
 

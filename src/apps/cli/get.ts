@@ -1,6 +1,6 @@
 import { ApiProblem, type Client, type ClusterView, createClient } from '#http'
 import { systemClock } from '#model'
-import { apiForm } from './api-form.ts'
+import { apiForm, rowForm } from './api-form.ts'
 import { type Column, print, tableLines } from './format.ts'
 import { columnsOf, namesOf, type Row } from './get-columns.ts'
 import { kindColumns, rowsOfKind } from './get-kinds.ts'
@@ -44,7 +44,7 @@ async function listing(client: Client, { noun, ...wish }: GetOptions, now: numbe
     rows: rows as readonly never[], // the functions beside them are of the same rows
     notes,
     columns: kindColumns(kind, now),
-    documentOf: (row) => apiForm(row),
+    documentOf: (row) => rowForm(row, kind),
     idOf: ({ cluster, id }: (typeof rows)[number]) => JSON.stringify([cluster, id]),
     isLog: false,
   }
