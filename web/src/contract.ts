@@ -47,6 +47,7 @@ export {
   absenceOf,
   absenceOfRead,
   absenceWord,
+  causeIn,
   eventWords,
   isNear,
   isNearIn,

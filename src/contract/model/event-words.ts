@@ -1,3 +1,4 @@
+import { causeIn } from './cause.ts'
 import type { Health } from './fleet.ts'
 
 /** How well something is after an event; `unknown`: neither good nor bad. */
@@ -27,7 +28,7 @@ export function eventWords(
 type Fact = (name: string) => string
 
 function sentence(type: string, fact: Fact, times: TimeWords): EventWords | undefined {
-  const because = fact('message') || fact('reason')
+  const because = causeIn(fact('message') || fact('reason'))
   const why = because ? `: ${because}` : ''
   switch (type) {
     case 'cluster.added':

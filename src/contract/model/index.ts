@@ -9,6 +9,7 @@
 export * from './absence.ts'
 export * from './agent.ts'
 export * from './batch.ts'
+export * from './cause.ts'
 export type { Chunk, Keys, Labels } from './chunk.ts'
 export { chunkChanges } from './chunk-changes.ts'
 export * from './clock.ts'

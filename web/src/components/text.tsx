@@ -1,5 +1,5 @@
 import { type ReactNode, useLayoutEffect, useRef } from 'react'
-import { type Absence, absenceWord } from '../contract.ts'
+import { type Absence, absenceWord, causeIn } from '../contract.ts'
 import { useAtTime } from '../live/hooks.ts'
 import { dash, formatMoment, formatSpan, formatUtc } from '../model/format.ts'
 
@@ -29,6 +29,12 @@ export function NotShown({ what, focusable = false }: { what: string; focusable?
       <Hidden>not shown to you: {what}</Hidden>
     </span>
   )
+}
+
+/** Why something failed; all that is known of it, with the request that was tried, on hover and focus. */
+export function Cause({ message }: { message: string }): ReactNode {
+  const cause = causeIn(message)
+  return <span {...(cause !== message && { 'data-tip': message, tabIndex: 0 })}>{cause}</span>
 }
 
 /** What stands where there is no value. */

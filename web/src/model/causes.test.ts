@@ -22,6 +22,10 @@ describe('sharedText', () => {
       'its API did not answer completely within 10 s',
     ],
     ['connection test failed: west is away', 'is away'],
+    [
+      'deployments may not be read: GET /apis/apps/v1/deployments: the account may not do this (403)',
+      'deployments may not be read: the account may not do this (403)',
+    ],
     ['the token of west has expired', 'the token of it has expired'],
     ['', ''],
   ])('says %j as %j', (message, shared) => expect(sharedText(message, west)).toBe(shared))

@@ -1,4 +1,4 @@
-import type { ClusterView } from '../contract.ts'
+import { type ClusterView, causeIn } from '../contract.ts'
 import type { EventLine } from './events.ts'
 
 /** Items that suffer of the same, as one line. */
@@ -46,10 +46,6 @@ export function groupCauses<T>(items: readonly T[], complaintOf: (item: T) => Co
 }
 
 const wordsOf = (code: string): string => code.replaceAll(/[_-]+/g, ' ')
-
-/** What was tried is for whoever mends it; why it failed is what people read first. */
-export const causeIn = (message: string): string =>
-  message.replace(/^(?:connection test failed: )?(?:(?:GET|LIST|WATCH|POST) \S+: )?/, '')
 
 /** What a cluster says of itself without its names and its address: equal where the trouble is equal. */
 export function sharedText(

@@ -14,11 +14,17 @@ export const kindParts: Readonly<Record<string, PartType>> = {
   'cluster-operators': 'clusterOperator',
 }
 
-type Read = Pick<ClusterView, 'checkedAt' | 'lastSyncAt' | 'staleAfterMs' | 'stale'>
+/** The last round reached the cluster, and nodes alone were refused: others are read still. */
+function isWithoutNodes({ checkedAt, parts: { node } }: ClusterView): boolean {
+  const isRefused = node?.outcome === 'forbidden' || node?.outcome === 'absent'
+  return isRefused && checkedAt !== null && node.attemptedAt >= checkedAt
+}
 
 /** The last round did not read the cluster: whatever is shown of it is from before. */
-export const hasFailed = ({ checkedAt, lastSyncAt }: Pick<Read, 'checkedAt' | 'lastSyncAt'>): boolean =>
-  checkedAt !== null && (lastSyncAt === null || lastSyncAt < checkedAt)
+export function hasFailed(cluster: ClusterView): boolean {
+  const { checkedAt, lastSyncAt } = cluster
+  return checkedAt !== null && (lastSyncAt === null || lastSyncAt < checkedAt) && !isWithoutNodes(cluster)
+}
 
 /** Pods without a summary are those of the nodes; deployments without a list were counted with the nodes. */
 export function partOf({ parts, deployments }: ClusterView, type: PartType): PartView | null {
@@ -28,15 +34,9 @@ export function partOf({ parts, deployments }: ClusterView, type: PartType): Par
   return part
 }
 
-/**
- * Since then a round failed to reach the cluster: what was read at that time is of the past. Where nodes alone are refused, others are
- * read still.
- */
-export function hasFailedSince(cluster: ClusterView, at: number): boolean {
-  const nodes = cluster.parts.node?.outcome
-  const isRefused = nodes === 'forbidden' || nodes === 'absent'
-  return hasFailed(cluster) && !isRefused && at < (cluster.checkedAt ?? 0)
-}
+/** Since then a round failed to reach the cluster: what was read at that time is of the past. */
+export const hasFailedSince = (cluster: ClusterView, at: number): boolean =>
+  hasFailed(cluster) && at < (cluster.checkedAt ?? 0)
 
 /** When the numbers of this type were read, by the collector's clock; null: never, so far. */
 export const readAt = (cluster: ClusterView, type: PartType): number | null =>
@@ -57,6 +57,7 @@ export function isCurrentPart(cluster: ClusterView, part: PartView | null, now: 
   // Its collector is the last that said anything, even where the nodes could not be read.
   if (cluster.checkedAt !== null && at >= cluster.checkedAt) return now < at + cluster.staleAfterMs
   // Not every collector is due in every round; a round that failed takes them all along.
+  if (isWithoutNodes(cluster)) return now < (cluster.checkedAt ?? 0) + cluster.staleAfterMs
   return !hasFailed(cluster) && !isStale(cluster, now)
 }
 

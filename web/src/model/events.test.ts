@@ -23,6 +23,15 @@ describe('an event in words', () => {
     ['node.ready', { node: 'n1' }, 'healthy', 'node n1 is ready again'],
   ] as const)('%s %j', (type, data, need, text) => expect(told(type, data)).toMatchObject({ need, text }))
 
+  it('says why in words, and keeps the request that was tried for whoever mends it', () => {
+    const message = 'connection test failed: GET /api/v1/namespaces: nothing listens at https://west:6443'
+    expect(told('cluster.health', { from: 'healthy', to: 'unhealthy', message })).toMatchObject({
+      text: 'turned unhealthy, was healthy: nothing listens at https://west:6443',
+      detail: message,
+    })
+    expect(told('cluster.health', { from: 'healthy', to: 'degraded', message: 'a node' }).detail).toBe('')
+  })
+
   it('says of lost batches when they were, why, and how many were kept', () => {
     const from = new Date(2026, 0, 10, 10, 0).getTime()
     const data = { cause: 'thinned', from, to: from + 1_800_000, count: 12, kept_every_ms: 300_000 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { aCluster } from '../../testing/worlds.ts'
 import type { ClusterView } from '../contract.ts'
-import { isCurrent, oldestAt, pastText } from './current.ts'
+import { hasFailed, hasFailedSince, isCurrent, oldestAt, pastText } from './current.ts'
 import { basisOf, pastOf, sumLoad, sumNodes, sumPods } from './sums.ts'
 
 const now = Date.UTC(2026, 0, 1)
@@ -46,6 +46,20 @@ describe('isCurrent', () => {
     const view = alive('west', 4000, { openshift: true, parts: { operator: { freshness } } })
     expect(isCurrent(view, 'operator', now)).toBe(true)
     expect(isCurrent({ ...view, checkedAt: now }, 'operator', now)).toBe(false)
+  })
+  it('holds for all but the nodes where nodes alone are refused, until a round fails', () => {
+    const freshness = { observedAt: now - 250_000, receivedAt: now, source: 'pull' as const }
+    const node = { outcome: 'forbidden' as const, attemptedAt: now - 5000, freshness: null }
+    const view = alive('west', 4000, { openshift: true, parts: { node, operator: { freshness } } })
+    const refused = { ...view, lastSyncAt: null, checkedAt: now - 5000 }
+    expect(hasFailed(refused)).toBe(false)
+    expect(isCurrent(refused, 'operator', now)).toBe(true)
+    expect(isCurrent(refused, 'operator', now + 100_000)).toBe(false)
+    expect(isCurrent({ ...refused, lastSyncAt: now - 900_000, stale: true }, 'operator', now)).toBe(true)
+    const since = { ...refused, checkedAt: now }
+    expect(hasFailed(since)).toBe(true)
+    expect(isCurrent(since, 'operator', now)).toBe(false)
+    expect(hasFailedSince(since, now - 5000)).toBe(true)
   })
   it('says nothing of what was never read', () => {
     expect(isCurrent(never('west'), 'node', now)).toBe(false)

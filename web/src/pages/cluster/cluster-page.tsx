@@ -152,6 +152,10 @@ function TabView({
   }
 }
 
+/** Its age is that of its nodes; others may be read without them. */
+const neverRead = ({ parts }: ClusterView): string =>
+  Object.values(parts).some((part) => part?.freshness) ? 'nodes never read' : 'never read'
+
 function StatusLine({ cluster }: { cluster: ClusterView }): ReactNode {
   const at = factsAt(cluster)
   const past = useAtTime((now) => !isCurrent(cluster, 'node', now))
@@ -162,7 +166,7 @@ function StatusLine({ cluster }: { cluster: ClusterView }): ReactNode {
       {cluster.facts?.version && <span className="mono">{cluster.facts.version}</span>}
       <span className={past ? 'as-of short' : 'as-of'}>
         {at === null ? (
-          'never read'
+          neverRead(cluster)
         ) : (
           <>
             as of <Age at={at} suffix=" ago" focusable />

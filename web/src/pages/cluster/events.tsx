@@ -30,10 +30,10 @@ const columns: readonly Column<EventLine>[] = [
       { id: 'cluster', header: 'Cluster', value: ({ cluster }) => cluster },
       { id: 'what', header: 'What', value: ({ text }) => text },
     ],
-    cell: ({ need, text }) => (
+    cell: ({ need, text, detail }) => (
       <span className="event-line">
         <HealthMark need={need} bare word="" />
-        <span className="clip" data-tip={text}>
+        <span className="clip" data-tip={detail || text}>
           <WithNames text={text} />
         </span>
       </span>

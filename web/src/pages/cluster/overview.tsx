@@ -3,7 +3,7 @@ import { type ReactNode, useCallback, useMemo } from 'react'
 import { HealthMark, HeartbeatStrip, heartbeatText } from '../../components/health.tsx'
 import { LoadMeter, loadText } from '../../components/meter.tsx'
 import { Kept } from '../../components/past.tsx'
-import { Age, Missing, NotShown } from '../../components/text.tsx'
+import { Age, Cause, Missing, NotShown } from '../../components/text.tsx'
 import { type ClusterView, type PartView, type RowType, unfinishedPods } from '../../contract.ts'
 import { newestFirst } from '../../live/fleet.ts'
 import { useAtTime, useHub, useLive } from '../../live/hooks.ts'
@@ -51,12 +51,14 @@ function StatusPanel({ cluster }: { cluster: ClusterView }): ReactNode {
         <ul className="reasons">
           {cluster.reasons.map(({ code, message }) => (
             <li key={`${code} ${message}`}>
-              <span>{message}</span> <code>{code}</code>
+              <Cause message={message} /> <code>{code}</code>
             </li>
           ))}
         </ul>
       ) : (
-        <p>{cluster.message}</p>
+        <p>
+          <Cause message={cluster.message} />
+        </p>
       )}
       <div className="beats">
         <HeartbeatStrip heartbeats={cluster.heartbeats} filtered={cluster.filtered} />
@@ -408,7 +410,7 @@ function Latest({ cluster }: { cluster: ClusterView }): ReactNode {
           <li key={line.key}>
             <Age at={line.at} />
             <HealthMark need={line.need} bare word="" />
-            <span>{line.text}</span>
+            <span {...(line.detail !== '' && { 'data-tip': line.detail, tabIndex: 0 })}>{line.text}</span>
           </li>
         ))}
       </ol>

@@ -1,8 +1,8 @@
 import { IconLock, IconPlugConnectedX } from '@tabler/icons-react'
-import type { ReactNode } from 'react'
+import { Fragment, type ReactNode } from 'react'
 import { Empty } from '../../components/states.tsx'
-import { Age } from '../../components/text.tsx'
-import type { ClusterView, PartView } from '../../contract.ts'
+import { Age, Cause } from '../../components/text.tsx'
+import { type ClusterView, causeIn, type PartView } from '../../contract.ts'
 import { partTexts, type ReadType } from '../../model/part-texts.ts'
 import { Link, whyPath } from '../../router.tsx'
 
@@ -17,7 +17,7 @@ export function PartFailures({ failed }: { failed: readonly FailedPart[] }): Rea
   for (const each of failed) {
     const { outcome, code, message } = each.part
     // One account lacks all the rights that are missing.
-    const key = outcome === 'forbidden' ? outcome : `${code} ${message.replace(/^\S+ \S+: /, '')}`
+    const key = outcome === 'forbidden' ? outcome : `${code} ${causeIn(message)}`
     const others = causes.get(key)
     if (others) others.push(each)
     else causes.set(key, [each])
@@ -36,7 +36,11 @@ function PartFailure({ parts }: { parts: readonly [FailedPart, ...FailedPart[]] 
         <div>
           <p>
             <b>ClusterPulse may not read the {nouns} of this cluster.</b>{' '}
-            {[...new Set(parts.map(({ part }) => part.message))].join(' ')}
+            {[...new Set(parts.map(({ part }) => part.message))].map((message) => (
+              <Fragment key={message}>
+                <Cause message={message} />{' '}
+              </Fragment>
+            ))}
             {kept}
           </p>
           <p>Give its account a ClusterRole with {parts.length === 1 ? 'this rule' : 'these rules'}:</p>
@@ -49,7 +53,7 @@ function PartFailure({ parts }: { parts: readonly [FailedPart, ...FailedPart[]] 
     <div className="notice is-unhealthy">
       <IconPlugConnectedX size={20} aria-hidden="true" />
       <p>
-        <b>The {nouns} could not be read.</b> {part.message} <code>{part.code}</code> tried{' '}
+        <b>The {nouns} could not be read.</b> <Cause message={part.message} /> <code>{part.code}</code> tried{' '}
         <Age at={part.attemptedAt} suffix=" ago" focusable />; the next round tries again.{kept}
       </p>
     </div>

@@ -4,14 +4,13 @@ import { HealthMark } from '../../components/health.tsx'
 import { WithNames } from '../../components/name.tsx'
 import { AgentMark, Warned } from '../../components/push.tsx'
 import { Age } from '../../components/text.tsx'
-import type { ClusterView, EventView } from '../../contract.ts'
+import { type ClusterView, causeIn, type EventView } from '../../contract.ts'
 import { newestFirst } from '../../live/fleet.ts'
 import { useLive } from '../../live/hooks.ts'
 import {
   type Cause,
   type ChangeGroup,
   type Complaint,
-  causeIn,
   clustersOf,
   groupCauses,
   groupChanges,
@@ -341,6 +340,7 @@ export function recentLines(clusters: readonly ClusterView[], events: readonly E
       at,
       need: to,
       text: `turned ${to}, was ${from}`,
+      detail: '',
     }),
   )
   const known = new Set(clusters.map(({ name }) => name))

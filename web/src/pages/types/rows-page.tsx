@@ -2,7 +2,7 @@ import { IconLock, IconPencil, IconPlugConnectedX, IconPuzzleOff, IconTableOff }
 import { type ReactNode, useCallback, useMemo, useState } from 'react'
 import { NotUpdated } from '../../components/not-updated.tsx'
 import { Empty, Failure, Skeleton } from '../../components/states.tsx'
-import { Age } from '../../components/text.tsx'
+import { Age, Cause } from '../../components/text.tsx'
 import type { ClusterView, SourceView, TypeOnClusterView, TypeView } from '../../contract.ts'
 import { History } from '../../history/history.tsx'
 import { useHub } from '../../live/hooks.ts'
@@ -301,7 +301,7 @@ function PartFailure({ facts: { source, on } }: { facts: Facts }): ReactNode {
         <IconLock size={20} aria-hidden="true" />
         <div>
           <p>
-            <b>ClusterPulse may not read {source.kind} on this cluster.</b> {part.message} {tried}.{kept}
+            <b>ClusterPulse may not read {source.kind} on this cluster.</b> <Cause message={part.message} /> {tried}.{kept}
           </p>
           <p>Give its account a ClusterRole with this rule:</p>
           <pre>{partTexts[kindParts[source.id] ?? '']?.grant ?? grantOf(source)}</pre>
@@ -312,7 +312,7 @@ function PartFailure({ facts: { source, on } }: { facts: Facts }): ReactNode {
     <div className="notice is-unhealthy">
       <IconPlugConnectedX size={20} aria-hidden="true" />
       <p>
-        <b>{source.kind} could not be read.</b> {part.message} {tried}; the next collection tries again.{kept}
+        <b>{source.kind} could not be read.</b> <Cause message={part.message} /> {tried}; the next collection tries again.{kept}
       </p>
     </div>
   )
