@@ -277,6 +277,7 @@ export function aCluster(name: string, now: number, wish: Wish = {}): World {
     stale: false,
     staleAfterMs: 100_000,
     intervalMs: 30_000,
+    operatorIntervalMs: 300_000,
     // Only a round that failed is newer than what was read.
     checkedAt: blank && health === 'unknown' ? null : now - (health === 'unhealthy' ? Math.min(ageMs, 9000) : ageMs),
     lastSyncAt: blank ? null : at,

@@ -97,6 +97,7 @@ export const ClusterViewSchema = Type.Object({
   stale: Type.Boolean(),
   staleAfterMs: Type.Integer({ description: 'an age of the facts above this makes them stale' }),
   intervalMs: Type.Integer(),
+  operatorIntervalMs: Type.Integer({ description: 'operators are read no more often than this' }),
   checkedAt: nullable(Type.Integer()),
   lastSyncAt: nullable(Type.Integer()),
   facts: nullable(ClusterSnapshotSchema),

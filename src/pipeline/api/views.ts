@@ -266,6 +266,7 @@ function clusterView(cluster: VisibleCluster): ClusterView {
     stale: false,
     staleAfterMs: staleAfterMs(state),
     intervalMs: readIntervalMs(state),
+    operatorIntervalMs: readIntervalMs(state, 'operator'),
     checkedAt: state.status.checkedAt,
     lastSyncAt: state.status.lastSyncAt,
     facts: seenFacts(cluster),

@@ -72,6 +72,7 @@ describe('groupChanges', () => {
     need: 'unhealthy',
     text,
     type,
+    detail: '',
   })
 
   it('makes one line of what many clusters did within minutes, and another of what they do later', () => {

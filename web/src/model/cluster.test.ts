@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { aCluster } from '../../testing/worlds.ts'
-import { healthChanges, isStale, loadOf, needOf, sumAmounts } from './cluster.ts'
+import { healthChanges, isStale, loadOf, needOf, sumAmounts, turnText } from './cluster.ts'
 import { eventLine } from './events.ts'
 
 const now = Date.UTC(2026, 0, 1)
@@ -49,6 +49,12 @@ describe('healthChanges', () => {
       'healthy degraded',
     ])
     expect(healthChanges([view], now - 45_000)).toHaveLength(1)
+  })
+  it('says of a cluster that is seen in part only whether it answered, as its strip does', () => {
+    const { view } = aCluster('west', now, { beats: ['unknown', 'healthy', 'unhealthy', 'healthy'] })
+    const words = (filtered: boolean) => healthChanges([{ ...view, filtered }], 0).map(turnText)
+    expect(words(true)).toEqual(['answered again', 'did not answer', 'answered'])
+    expect(words(false)).toContain('turned unhealthy, was healthy')
   })
 })
 

@@ -80,16 +80,26 @@ export interface HealthChange {
   readonly at: number
   readonly from: Health
   readonly to: Health
+  /** policies hide a part of the cluster: its health of the past says only whether it answered */
+  readonly filtered: boolean
+}
+
+/** A turn in words that continue a sentence with the cluster's name. */
+export function turnText({ from, to, filtered }: HealthChange): string {
+  if (!filtered) return `turned ${to}, was ${from}`
+  if (to === 'unhealthy') return 'did not answer'
+  if (to === 'unknown') return 'is not known to answer'
+  return from === 'unhealthy' ? 'answered again' : 'answered'
 }
 
 /** The turns of health that the heartbeats still remember, newest first. */
 export function healthChanges(clusters: Iterable<ClusterView>, since: number): HealthChange[] {
   const changes: HealthChange[] = []
-  for (const { name, heartbeats } of clusters) {
+  for (const { name, heartbeats, filtered } of clusters) {
     for (let index = 1; index < heartbeats.length; index++) {
       const [before, after] = [heartbeats[index - 1], heartbeats[index]]
       if (!before || !after || before.health === after.health || after.at < since) continue
-      changes.push({ cluster: name, at: after.at, from: before.health, to: after.health })
+      changes.push({ cluster: name, at: after.at, from: before.health, to: after.health, filtered })
     }
   }
   return changes.sort((a, b) => b.at - a.at)

@@ -163,7 +163,13 @@ function StatusLine({ cluster }: { cluster: ClusterView }): ReactNode {
     <p className="status-line">
       <ClusterHealth cluster={cluster} />
       {cluster.displayName && cluster.displayName !== cluster.name && <span className="mono sub">{cluster.name}</span>}
-      {cluster.facts?.version && <span className="mono">{cluster.facts.version}</span>}
+      {cluster.facts?.version && (
+        <span className="mono">
+          <Kept cluster={cluster} type="cluster">
+            {cluster.facts.version}
+          </Kept>
+        </span>
+      )}
       <span className={past ? 'as-of short' : 'as-of'}>
         {at === null ? (
           neverRead(cluster)

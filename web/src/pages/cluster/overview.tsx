@@ -247,15 +247,21 @@ const told = (counts: readonly (readonly [count: number, word: string])[]): stri
 function Identity({ cluster }: { cluster: ClusterView }): ReactNode {
   const { facts } = cluster
   const why = 'the cluster has not told it'
-  const lines: (readonly [string, string | null | undefined, string?])[] = [
-    ['Distribution', facts?.distribution === 'openshift' ? 'OpenShift' : facts && 'Kubernetes'],
-    ['Version', facts?.version],
-    ['Update available', facts?.updateVersion, 'none is offered, or the cluster does not say'],
-    ['Platform', facts?.platform],
+  const read = (fact: string | null | undefined) =>
+    fact && (
+      <Kept cluster={cluster} type="cluster">
+        {fact}
+      </Kept>
+    )
+  const lines: (readonly [string, ReactNode, string?])[] = [
+    ['Distribution', read(facts?.distribution === 'openshift' ? 'OpenShift' : facts && 'Kubernetes')],
+    ['Version', read(facts?.version)],
+    ['Update available', read(facts?.updateVersion), 'none is offered, or the cluster does not say'],
+    ['Platform', read(facts?.platform)],
     // Only OpenShift has these.
     ...(facts?.distribution === 'openshift'
       ? ([
-          ['Channel', facts.channel],
+          ['Channel', read(facts.channel)],
           ['Cluster id', facts.clusterId],
         ] as const)
       : []),
@@ -373,6 +379,9 @@ function ReadingLine({ cluster, type }: { cluster: ClusterView; type: ReadType }
             {' '}
             · as of <Age at={part.freshness.observedAt} suffix=" ago" />
           </>
+        )}
+        {type === 'operator' && part?.freshness && cluster.operatorIntervalMs > cluster.intervalMs && (
+          <>, every {formatSpan(cluster.operatorIntervalMs)}</>
         )}
       </span>
     </li>

@@ -16,7 +16,7 @@ import {
   groupChanges,
   sharedText,
 } from '../../model/causes.ts'
-import { factsAt, healthChanges, type Need, needOf, needWord, severityOf } from '../../model/cluster.ts'
+import { factsAt, healthChanges, type Need, needOf, needWord, severityOf, turnText } from '../../model/cluster.ts'
 import { isCurrent } from '../../model/current.ts'
 import { type EventLine, eventLine } from '../../model/events.ts'
 import { formatCount, plural } from '../../model/format.ts'
@@ -333,13 +333,13 @@ function severalText(lines: ChangeGroup['lines']): string {
 export function recentLines(clusters: readonly ClusterView[], events: readonly EventView[], now: number): EventLine[] {
   const since = now - 3_600_000
   const turns = healthChanges(clusters, since).map(
-    ({ cluster, at, from, to }): EventLine => ({
-      key: `${cluster} ${at} health`,
-      cluster,
+    (change): EventLine => ({
+      key: `${change.cluster} ${change.at} health`,
+      cluster: change.cluster,
       type: 'cluster.health',
-      at,
-      need: to,
-      text: `turned ${to}, was ${from}`,
+      at: change.at,
+      need: change.to,
+      text: turnText(change),
       detail: '',
     }),
   )

@@ -23,6 +23,8 @@ interface KindSummaryProps {
 /** Most groups that are named: a table says the rest. */
 const mostGroups = 9
 
+const beginningSentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
 /** What there is of a kind in one line: each group leads to its rows. */
 export function KindSummary({
   aggregations,
@@ -62,7 +64,7 @@ export function KindSummary({
         </p>
       ))}
       <p className={isPast ? 'fine short' : 'fine'}>
-        {sums.join(' · ')}
+        {beginningSentence(sums.join(' · '))}
         {sums.length > 0 && basis && ' · '}
         {basis && <SumAge basis={basis} />}
       </p>
