@@ -99,6 +99,21 @@ describe('who reads a cluster', () => {
       { facts: agent(), hadAgent: true, isReachable: false, awaySince: NOW - 90_000, lastReadAt: NOW - 90_001 },
       'none, lost: Unknown AwaitingFirstBatch',
     ],
+    [
+      'the first agent has just come to a cluster that was declared long ago, without a way',
+      { facts: agent(), hadAgent: true, isReachable: false, awaySince: NOW - 600_000 },
+      'none: Unknown AwaitingFirstBatch',
+    ],
+    [
+      'the first agent has come and brought nothing for three intervals, without a way',
+      {
+        facts: agent({ since: NOW - 90_000 }),
+        hadAgent: true,
+        isReachable: false,
+        awaySince: NOW - 600_000,
+      },
+      'none, lost: Unknown AwaitingFirstBatch',
+    ],
     ['no batch for three intervals', { ...silent, lastBatchAt: NOW - 90_000 }, 'agent: True Delivering'],
     ['no batch for longer', silent, 'hub, deploy: False AgentSilent'],
     ['no batch for longer, without a way', { ...silent, isReachable: false }, 'none, lost: False AgentSilent'],

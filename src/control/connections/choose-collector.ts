@@ -103,7 +103,10 @@ export function chooseCollector(inputs: CollectorInputs): CollectorChoice {
   const { lastReadAt, hadAgent } = inputs
   const isBack = !silent && inputs.facts?.connected === true && lastReadAt !== undefined && !isOld(lastReadAt, inputs)
   const patienceMs = inputs.facts?.connected ? SILENT_INTERVALS * intervalMs : graceMs(intervalMs)
-  const isLost = silent || (hadAgent && !isBack && awayMs >= patienceMs)
+  // The first agent is waited for since it came, however long the hub waited for one.
+  const isFirst = inputs.facts?.connected === true && lastReadAt === undefined
+  const waitedMs = isFirst ? now - Math.max(inputs.facts?.since ?? now, inputs.awaySince ?? now) : awayMs
+  const isLost = silent || (hadAgent && !isBack && waitedMs >= patienceMs)
   const next = 'the hub has no way to this cluster: run "clusterpulse connect" and apply what it prints there'
   return { ...absent, by: 'none', isLost, isBack, condition: why(hadAgent ? '' : `; ${next}`) }
 }
