@@ -84,6 +84,7 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 300_000 }, () => {
     expect(cut).toEqual([])
     for (const width of [1024, 360]) {
       await page.setViewportSize({ width, height: 900 })
+      expect(await excess(page, '/'), `the fleet at ${width} px`).toEqual([])
       for (const path of ['/', '/clusters/prod-east/types/pods', '/types/pods', '/types/persistentvolumeclaims']) {
         await excess(page, path)
         const over = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'

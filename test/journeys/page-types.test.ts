@@ -302,6 +302,37 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await page.getByText('This row is not there').waitFor()
     })
 
+    it('keeps the row of an address as new as it says, far down its list, too, and says when it went', async () => {
+      await openHub({ catalog: await aCatalog(claims) })
+      const rows = claimRows(3000, began)
+      const far = rows[2998] as TableRow
+      await hub.fill([west(rows)])
+      const address = `/clusters/eu-prod-1/types/pvc?row=${encodeURIComponent(`${far.namespace}/${far.name}`)}`
+      const page = await visit(address)
+      await live(page)
+      const drawer = page.getByRole('dialog', { name: far.name })
+      await drawer.getByText('Labels').waitFor()
+      const grown = { ...far, values: { ...far.values, phase: 'Released' } }
+      await hub.put(west(rows.map((row) => (row === far ? grown : row))))
+      await drawer.getByText('Released').waitFor()
+      await hub.put(west(rows.filter((row) => row !== far)))
+      await drawer.getByText('This row is no longer there').waitFor()
+      await shown(drawer).toMatch(/is not among the pvc of\s+Europe production 1[\s\S]* that you may see\.\s+as of/)
+    })
+
+    it('does not take a hub that cannot be asked for a row that is not there', async () => {
+      const page = await visit('/clusters/eu-prod-1/types/pvc')
+      await count(page, '5,000 rows')
+      gateway.only = /types\/pvc\/?.*q=/
+      gateway.refuse = { status: 503, code: 'store_unavailable', error: 'the store is away' }
+      await page.evaluate(`history.pushState(null, '', '?row=no%2Fsuch'); dispatchEvent(new PopStateEvent('popstate'))`)
+      const drawer = page.getByRole('dialog', { name: 'no/such' })
+      await drawer.getByText('The row could not be loaded').waitFor()
+      gateway.refuse = null
+      await drawer.getByRole('button', { name: 'Retry now' }).click()
+      await drawer.getByText('This row is not there').waitFor()
+    })
+
     it('takes new rows with the frame of the cluster, and moves none under the pointer', async () => {
       await openWest()
       const page = await visit('/clusters/eu-prod-1/types/pvc')
@@ -350,7 +381,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await page.goto(`${base}/clusters/eu-prod-2/types/certificate`)
       await page.getByText('This cluster does not serve Certificate (cert-manager.io/v1)').waitFor()
       await page.goto(`${base}/clusters/us-stage/types/certificate`)
-      await page.getByText('Certificate could not be read.').waitFor()
+      await page.getByText('Certificate could not be read:').waitFor()
       await page.goto(`${base}/clusters/lab/types/pvc`)
       await page.getByText('None there').first().waitFor()
     })

@@ -158,7 +158,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       expect(await tabs()).not.toMatch(/operators/i)
       expect(await page.locator('dt', { hasText: 'Pods' }).getByRole('link').count()).toBe(0)
       await page.goto(`${base}/clusters/slow/deployments`)
-      await shown(page).toMatch(/Deployment could not be read\.[\s\S]*timeout tried/)
+      await shown(page).toMatch(/Deployment could not be read:[\s\S]*timeout tried/)
       await page.goto(`${base}/clusters/eu-prod-1`)
       await expect.poll(tabs, patient).toMatch(/Operators[\s\S]*Cluster operators/)
       await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Access' }).click()
@@ -250,6 +250,35 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await shown(page).toMatch(/it did not read the cluster\.[\s\S]*nodes\s+not read since · as of 2 min ago/)
       await expect.poll(() => page.locator('.panel.past').count(), patient).toBe(2)
       await shown(page.getByText('What runs').locator('..')).toMatch(/5 of 5 ready · as of 2 min ago/)
+    })
+
+    it('warns of nothing by numbers of the past, and writes their age in line with them', async () => {
+      const notReady = { nodes: 5, notReady: 1 }
+      const failure = { code: 'timeout', message: 'connection test failed: GET /api/v1/namespaces: no answer' }
+      await hub.fill([
+        aCluster('gone', hub.now(), { ...notReady, ageMs: 135_000, failure }),
+        aCluster('here', hub.now(), notReady),
+      ])
+      const page = await visit('/')
+      const ink = (name: string) =>
+        page.evaluate<string>(`getComputedStyle(
+          [...document.querySelectorAll('tbody tr')].find((row) => row.innerText.includes('${name}')).querySelector('.short'),
+        ).color`)
+      await page.locator('tbody tr.dim').waitFor()
+      expect(await ink('gone')).not.toBe(await ink('here'))
+      const top = async (part: string) => (await page.locator(part).first().boundingBox())?.y ?? 0
+      expect(Math.abs((await top('.is-versions .count-link')) - (await top('.ledger-cell > p')))).toBeLessThan(12)
+      await page.getByRole('link', { name: 'gone' }).first().click()
+      const cause = page.locator('.reasons').getByText('no answer')
+      await shown(cause).toBe('no answer')
+      expect(await cause.getAttribute('data-tip')).toBe(failure.message)
+      await shown(page.locator('.status-line .past')).toMatch(/^v?\d/)
+    })
+
+    it('says how often operators are read, where that is not with every round', async () => {
+      await hub.fill([aCluster('west', hub.now(), { openshift: true })])
+      const page = await visit('/clusters/west')
+      await shown(page.locator('.outcomes')).toMatch(/operators\s+read · as of .* ago, every 5 min/)
     })
 
     it.each([
@@ -536,6 +565,36 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await page.getByRole('combobox', { name: /^Search/ }).fill('ndoes eu-prod-2')
       await page.getByRole('option', { name: 'Europe production 2 (eu-prod-2): nodes' }).click()
       await expect.poll(() => page.url(), patient).toContain('/clusters/eu-prod-2/nodes')
+    })
+
+    it('says that there is more than it lists, and of what is found on a cluster that is away of when it is', async () => {
+      await hub.fill([
+        aCluster('west', hub.now(), { nodes: 40 }),
+        aCluster('gone', hub.now(), { ageMs: 135_000, failure: { code: 'timeout', message: 'no answer' } }),
+      ])
+      const page = await visit('/')
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type('worker')
+      await page.getByRole('status').getByText('These are the best 30; there are more.').waitFor()
+      await page.getByRole('combobox', { name: /^Search/ }).fill('worker-1 gone')
+      await page.getByRole('option', { name: /Stale.*worker-1.*on gone, as of 2 min ago/ }).waitFor()
+      await expect.poll(() => page.getByText('These are the best 30').count(), patient).toBe(0)
+    })
+
+    it('writes what happened in full where there is little room', async () => {
+      const message =
+        'connection test failed: GET /api/v1/namespaces: nothing listens at https://west.example:6443; check address and port'
+      await hub.fill([
+        aCluster('west', hub.now(), {}),
+        aCluster('gone', hub.now(), { failure: { code: 'kube_unreachable', message } }),
+      ])
+      const page = await visit('/clusters/gone/events', { viewport: { width: 360, height: 740 } })
+      const line = page.locator('main').getByText(/^turned unhealthy/)
+      await shown(line).toMatch(
+        /turned unhealthy.*: nothing listens at https:\/\/west\.example:6443; check address and port$/,
+      )
+      const cut = `[...document.querySelectorAll('main li *')].filter((part) => part.scrollWidth > part.clientWidth + 1 && getComputedStyle(part).overflow === 'hidden').length`
+      expect(await page.evaluate<number>(cut)).toBe(0)
     })
 
     it('exports the rows and columns that are shown', async () => {

@@ -14,6 +14,7 @@ import { useHub, useNow } from '../live/hooks.ts'
 import { arrange, groupLines, type Line } from '../model/arrange.ts'
 import { absenceIn, type ExportColumn, fileName, toCsv, toJson } from '../model/export.ts'
 import { compileFilter, type Field, type FilterTarget, type Value } from '../model/filter.ts'
+import { fitWidths } from '../model/fit.ts'
 import { formatCount } from '../model/format.ts'
 import { commonLabels, fillExample, filterHints } from '../model/hints.ts'
 import { usePreference } from '../preferences.ts'
@@ -26,6 +27,7 @@ import { Name } from './name.tsx'
 import { Absent } from './text.tsx'
 import { useHeldOrder } from './use-held-order.ts'
 import { printedAtMost } from './use-printing.ts'
+import { useRoom } from './use-room.ts'
 import { useWindow } from './use-window.ts'
 
 /** Its `value` is what the column says: it is filtered and exported by it, and sorted by it unless there is an `order`. */
@@ -37,6 +39,8 @@ export interface Column<T> extends ExportColumn<T> {
   readonly cell?: (row: T) => ReactNode
   /** px; the first column without it takes what is left */
   readonly width?: number
+  /** px, below which it says too little: where there is little room it gives way down to this; default: it does not */
+  readonly least?: number
   readonly align?: 'end'
   /** shown only when chosen */
   readonly extra?: boolean
@@ -99,7 +103,9 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
   const [text, setText] = useQueryValue('q')
   const [order] = useQueryValue('sort')
   const [chosen, setChosen] = usePreference(`columns.${id}`, '')
-  const visible = useMemo(() => visibleColumns(columns, chosen), [columns, chosen])
+  const box = useRef<HTMLElement>(null)
+  const room = useRoom(box)
+  const visible = useMemo(() => fittedTo(room, visibleColumns(columns, chosen)), [columns, chosen, room])
   const descending = order.startsWith('-')
   const sortBy = columns.find((column) => column.id === (order.replace(/^-/, '') || props.sort)) ?? columns[0]
 
@@ -146,7 +152,7 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
       ? `the ${formatCount(held.rows.length)} of ${formatCount(total)} that are here so far`
       : 'what is shown'
   return (
-    <section className="resource" aria-label={caption}>
+    <section className="resource" aria-label={caption} ref={box}>
       <div className="toolbar">
         <FilterBox
           text={text}
@@ -214,6 +220,17 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
       </div>
     </section>
   )
+}
+
+function fittedTo<T>(room: number, columns: readonly Column<T>[]): readonly Column<T>[] {
+  const widths = fitWidths(
+    columns.map(({ width, least = width ?? 0 }) => ({ width, least })),
+    room,
+  )
+  return columns.map((column, place) => {
+    const width = widths[place]
+    return width === undefined ? column : { ...column, width }
+  })
 }
 
 function countText(shown: number, here: number, total: number | undefined, noun: string): string {

@@ -10,3 +10,6 @@ export function useMedia(query: string): boolean {
     () => media.matches,
   )
 }
+
+/** A table would show one column at a time. */
+export const useNarrow = (): boolean => useMedia('(max-width: 760px)')

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { aCluster } from '../../testing/worlds.ts'
-import { localHits, mergeHits } from './local.ts'
+import { localHits, mergeHits, needOfHit, pastOfHit } from './local.ts'
 import { viewHits } from './views.ts'
 
 const clusters = [
@@ -19,6 +19,23 @@ describe('localHits', () => {
     expect(names('europpe')).toEqual(['eu-prod-1'])
     expect(names('eu-prdo-1')).toEqual(['eu-prod-1'])
     expect(names('pord-us')).toEqual(['prod-us'])
+  })
+})
+
+describe('what is found on a cluster that is away', () => {
+  const now = 10 * 60_000
+  const { view } = aCluster('west', now, { ageMs: 120_000, health: 'unhealthy' })
+  const away = { ...view, checkedAt: now }
+  const node = { kind: 'node', cluster: 'west', name: 'worker-1', detail: 'worker', health: 'healthy' } as const
+  it('is not told as well, but of when it was read', () => {
+    expect([needOfHit(node, away, now), pastOfHit(node, away, now)]).toEqual(['stale', now - 120_000])
+    expect(needOfHit({ ...node, health: 'degraded' }, away, now)).toBe('degraded')
+    expect(needOfHit({ ...node, kind: 'cluster', health: 'unhealthy' }, away, now)).toBe('unhealthy')
+  })
+  it('is as it was found where it is current, and where nothing is known of the cluster', () => {
+    const here = aCluster('west', now).view
+    expect([needOfHit(node, here, now), pastOfHit(node, here, now)]).toEqual(['healthy', null])
+    expect([needOfHit(node, undefined, now), pastOfHit(node, undefined, now)]).toEqual(['healthy', null])
   })
 })
 

@@ -1,5 +1,7 @@
 import type { ClusterView, SearchHit } from '../contract.ts'
 import { isNearIn } from '../contract.ts'
+import { type Need, needOf } from '../model/cluster.ts'
+import { isCurrent, type PartType, readAt } from '../model/current.ts'
 
 /** Clusters by what this tab already knows, so that the first letters have an answer without the hub. */
 export function localHits(clusters: Iterable<ClusterView>, text: string, limit: number): SearchHit[] {
@@ -46,6 +48,21 @@ export function mergeHits(near: readonly SearchHit[], far: readonly SearchHit[],
     const key = hitKey(hit)
     return !seen.has(key) && seen.add(key)
   })
+}
+
+const partOfKind: Partial<Record<SearchHit['kind'], PartType>> = { namespace: 'namespace', operator: 'operator' }
+
+/** When what was found was read, where that is of the past; null: it is current, or nothing is known of its cluster. */
+export function pastOfHit({ kind }: SearchHit, cluster: ClusterView | undefined, now: number): number | null {
+  const part = partOfKind[kind] ?? 'node'
+  if (!cluster || kind === 'cluster' || isCurrent(cluster, part, now)) return null
+  return readAt(cluster, part)
+}
+
+/** The health of what was found: what was well when it was read may not be so now. */
+export function needOfHit(hit: SearchHit, cluster: ClusterView | undefined, now: number): Need {
+  if (cluster && hit.kind === 'cluster') return needOf(cluster, now)
+  return hit.health === 'healthy' && pastOfHit(hit, cluster, now) !== null ? 'stale' : hit.health
 }
 
 /** Rows of two types may have the same name. */

@@ -7,18 +7,20 @@ import { Name } from '../components/name.tsx'
 import { ApiProblem, type SearchHit } from '../contract.ts'
 import { useClusters, useHub } from '../live/hooks.ts'
 import { useRegistries } from '../live/use-registries.ts'
-import { clusterName, needWord } from '../model/cluster.ts'
+import { clusterName, type Need, needWord } from '../model/cluster.ts'
 import { termText } from '../model/filter.ts'
+import { formatSpan } from '../model/format.ts'
 import { accessPath, clusterPath, guidePath, navigate, registriesPath, typeEditorPath, typesPath } from '../router.tsx'
 import { useSession } from '../session.ts'
 import { useTypesSeen } from '../types-seen.ts'
-import { hitKey, localHits, mergeHits } from './local.ts'
+import { hitKey, localHits, mergeHits, needOfHit, pastOfHit } from './local.ts'
 import { type Fit, fitOf } from './things.ts'
 import { viewHits } from './views.ts'
 
 interface Choice {
   readonly key: string
   readonly hit?: SearchHit
+  readonly need?: Need
   readonly title: string
   readonly detail: string
   /** what it is: a word at the end of its line */
@@ -54,21 +56,27 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
       onClose()
       navigate(to)
     }
+    const now = store.clock.now()
+    const asOf = (hit: SearchHit): string => {
+      const at = pastOfHit(hit, clusters.get(hit.cluster), now)
+      return at === null ? '' : `, as of ${formatSpan(now - at)} ago`
+    }
     const nameOf = (name: string) => clusterName(clusters.get(name) ?? { name, displayName: '' })
     const found = hits.map(
       (hit): Choice => ({
         key: hitKey(hit),
         hit,
+        need: needOfHit(hit, clusters.get(hit.cluster), now),
         title: hit.kind === 'cluster' ? nameOf(hit.cluster) : hit.name,
         detail:
           hit.kind === 'cluster'
             ? besides(hit.detail, clusters.get(hit.cluster)?.displayName)
-            : [`on ${nameOf(hit.cluster)}`, hit.detail].filter(Boolean).join(' · '),
+            : [`on ${nameOf(hit.cluster)}${asOf(hit)}`, hit.detail].filter(Boolean).join(' · '),
         kind: hit.type ?? hit.kind,
         run: go(pathOf(hit)),
       }),
     )
-    const views = viewHits([...clusters.values()], text, store.clock.now()).map(
+    const views = viewHits([...clusters.values()], text, now).map(
       (view): Choice =>
         view.kind === 'tab'
           ? {
@@ -213,7 +221,7 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
             onClick={choice.run}
           >
             {choice.hit && choice.hit.kind !== 'custom' ? (
-              <HealthMark need={choice.hit.health} bare />
+              <HealthMark need={choice.need ?? choice.hit.health} bare />
             ) : (
               <span className="palette-blank" />
             )}
@@ -254,6 +262,10 @@ function pathOf({ kind, cluster, name, type = '', namespace = '' }: SearchHit): 
 }
 
 const pauseMs = 90
+/** Of what the hub finds; more of it is told, not shown. */
+const shownAtMost = 30
+
+const moreNote = `These are the best ${shownAtMost}; there are more. Another word finds fewer.`
 
 /** `asking`: the hub has not answered for this text yet. */
 function useHits(text: string): { hits: readonly SearchHit[]; note: string | null; asking: boolean } {
@@ -270,8 +282,11 @@ function useHits(text: string): { hits: readonly SearchHit[]; note: string | nul
     if (asked === '') return
     const asking = new AbortController()
     const timer = setTimeout(() => {
-      client.search(asked, { limit: 30 }, asking.signal).then(
-        ({ items }) => setFar({ text: asked, hits: items, note: null }),
+      client.search(asked, { limit: shownAtMost + 1 }, asking.signal).then(
+        ({ items }) => {
+          const note = items.length > shownAtMost ? moreNote : null
+          setFar({ text: asked, hits: items.slice(0, shownAtMost), note })
+        },
         (cause: unknown) => {
           if (asking.signal.aborted) return
           const why = cause instanceof ApiProblem ? cause.message : String(cause)

@@ -1,9 +1,11 @@
 import { type ReactNode, useCallback, useMemo } from 'react'
 import { HealthMark } from '../../components/health.tsx'
 import { WithNames } from '../../components/name.tsx'
-import { type Column, ResourceTable } from '../../components/resource-table.tsx'
+import { type Column, ResourceTable, type TableView } from '../../components/resource-table.tsx'
 import { Failure, Skeleton } from '../../components/states.tsx'
 import { Age } from '../../components/text.tsx'
+import { useNarrow } from '../../components/use-media.ts'
+import { usePrinting } from '../../components/use-printing.ts'
 import type { ClusterView, EventView } from '../../contract.ts'
 import { newestFirst } from '../../live/fleet.ts'
 import { useDisplayName, useHub, useLive } from '../../live/hooks.ts'
@@ -48,6 +50,23 @@ const columns: readonly Column<EventLine>[] = [
   },
 ]
 
+/** Where there is little room a sentence takes the lines it needs. */
+const EventList = ({ rows, gone }: TableView<EventLine>): ReactNode => (
+  <ol className="event-list">
+    {rows
+      .filter(({ key }) => !gone.has(key))
+      .map(({ key, need, text, detail, at, type }) => (
+        <li key={key}>
+          <HealthMark need={need} bare word="" />
+          <span {...(detail !== '' && { 'data-tip': detail, tabIndex: 0 })}>{text}</span>
+          <span className="fine">
+            <Age at={at} suffix=" ago" /> <span className="mono">{type}</span>
+          </span>
+        </li>
+      ))}
+  </ol>
+)
+
 const wordsOf = ({ text, type }: EventLine) => `${text} ${type}`
 const keyOf = ({ key }: EventLine) => key
 
@@ -55,6 +74,8 @@ const keyOf = ({ key }: EventLine) => key
 export function EventsTab({ cluster }: { cluster: ClusterView }): ReactNode {
   const { client } = useHub()
   const called = useDisplayName()
+  const isNarrow = useNarrow()
+  const isPrinting = usePrinting()
   const { name } = cluster
   const ask = useCallback((signal: AbortSignal) => client.events(name, { limit: 100 }, signal), [client, name])
   const [answer, again] = useAnswer(ask)
@@ -79,6 +100,7 @@ export function EventsTab({ cluster }: { cluster: ClusterView }): ReactNode {
       rowKey={keyOf}
       sort="when"
       example="type:* when<1h words"
+      instead={isNarrow && !isPrinting ? EventList : undefined}
       empty={noneOf('events', cluster, 'events')}
       alsoExported={[displayNameExport(called)]}
     />

@@ -35,7 +35,7 @@ function PartFailure({ parts }: { parts: readonly [FailedPart, ...FailedPart[]] 
         <IconLock size={20} aria-hidden="true" />
         <div>
           <p>
-            <b>ClusterPulse may not read the {nouns} of this cluster.</b>{' '}
+            <b>ClusterPulse may not read the {nouns} of this cluster:</b>{' '}
             {[...new Set(parts.map(({ part }) => part.message))].map((message) => (
               <Fragment key={message}>
                 <Cause message={message} />{' '}
@@ -53,7 +53,7 @@ function PartFailure({ parts }: { parts: readonly [FailedPart, ...FailedPart[]] 
     <div className="notice is-unhealthy">
       <IconPlugConnectedX size={20} aria-hidden="true" />
       <p>
-        <b>The {nouns} could not be read.</b> <Cause message={part.message} /> <code>{part.code}</code> tried{' '}
+        <b>The {nouns} could not be read:</b> <Cause message={part.message} /> <code>{part.code}</code> tried{' '}
         <Age at={part.attemptedAt} suffix=" ago" focusable />; the next round tries again.{kept}
       </p>
     </div>

@@ -1,8 +1,9 @@
 import { IconEyeOff, IconLayoutGrid, IconTable } from '@tabler/icons-react'
-import { type ReactNode, useMemo, useRef, useSyncExternalStore } from 'react'
+import { type ReactNode, useMemo, useRef } from 'react'
 import { pastClass, SumAge } from '../../components/past.tsx'
 import { ResourceTable, type TableView } from '../../components/resource-table.tsx'
 import { Empty } from '../../components/states.tsx'
+import { useNarrow } from '../../components/use-media.ts'
 import { usePrinting } from '../../components/use-printing.ts'
 import { useStill } from '../../components/use-still.ts'
 import type { ClusterView } from '../../contract.ts'
@@ -21,16 +22,6 @@ import { ClusterCards } from './cards.tsx'
 import { fleetColumns, fleetFields, versionOf } from './columns.tsx'
 import { countNeeds, Headline, NeedCounts } from './headline.tsx'
 import { useLosses } from './use-losses.ts'
-
-const narrow = matchMedia('(max-width: 760px)')
-const useNarrow = () =>
-  useSyncExternalStore(
-    (listener) => {
-      narrow.addEventListener('change', listener)
-      return () => narrow.removeEventListener('change', listener)
-    },
-    () => narrow.matches,
-  )
 
 /** Each number of a row is as old as its own list: the row is as old as the oldest. */
 const alsoExported = [{ id: 'oldestAsOf', header: 'Oldest number as of', kind: 'time' as const, value: oldestAt }]

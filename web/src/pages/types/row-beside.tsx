@@ -1,11 +1,14 @@
-import { type ReactNode, useCallback, useEffect, useState } from 'react'
+import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react'
+import { ClusterName } from '../../components/cluster-name.tsx'
+import { Empty, Failure } from '../../components/states.tsx'
 import { Missing } from '../../components/text.tsx'
 import type { SourceView, TableRowView, TypeOnClusterView } from '../../contract.ts'
 import { History } from '../../history/history.tsx'
 import { useCluster, useHub } from '../../live/hooks.ts'
 import type { RowsPage } from '../../live/row-pages.ts'
 import { useFresh } from '../../live/use-fresh.ts'
-import { isCurrentOn } from '../../model/row-values.ts'
+import { isCurrentOn, policyType } from '../../model/row-values.ts'
+import { Link, whyPath } from '../../router.tsx'
 import { AsOf } from './parts.tsx'
 import { RowDrawer } from './row-drawer.tsx'
 
@@ -39,6 +42,40 @@ export function RowBeside({ rows, id, rowId, ...rest }: RowBesideProps): ReactNo
   return <Found key={id} {...rest} id={rowId ?? id} row={row} isLoading={rows === null} />
 }
 
+interface NotThereProps extends Pick<RowBesideProps, 'cluster' | 'type' | 'source' | 'on'> {
+  readonly id: string
+  /** it was shown before */
+  readonly wasHere: boolean
+}
+
+function NotThere({ cluster, type, source, on, id, wasHere }: NotThereProps): ReactNode {
+  const rows = source.title.toLowerCase()
+  if (on && !on.part.freshness)
+    return (
+      <Empty title="This row is not known">
+        <p>
+          The {rows} of <ClusterName name={cluster} /> were never read: whether <b>{id}</b> is among them is not known.
+        </p>
+      </Empty>
+    )
+  return (
+    <Empty title={wasHere ? 'This row is no longer there' : 'This row is not there'}>
+      <p>
+        <b>{id}</b> is not among the {rows} of <ClusterName name={cluster} /> that you may see.
+        {!wasHere && ' It may have been removed since this link was made.'}
+      </p>
+      {on && (
+        <p>
+          <AsOf on={on} />
+        </p>
+      )}
+      <Link to={whyPath({ cluster, type: policyType(type), name: id })} className="button">
+        Why do I not see it?
+      </Link>
+    </Empty>
+  )
+}
+
 interface FoundProps extends Omit<RowBesideProps, 'rows' | 'id' | 'rowId'> {
   readonly id: string
   readonly row: TableRowView | undefined
@@ -68,13 +105,33 @@ function Found({ cluster, type, source, on, id, row, isLoading, referredBy, onCl
     },
     [client, cluster, type, id, source.id, isKnown],
   )
-  const [fresh] = useFresh(ask)
+  const [fresh, again] = useFresh(ask)
+  const readAt = on?.part.freshness?.observedAt
+  const askedAt = useRef(readAt)
+  useEffect(() => {
+    // A row beside a list that does not have it is as old as the list says.
+    if (askedAt.current === readAt) return
+    askedAt.current = readAt
+    again()
+  }, [readAt, again])
   const far = fresh.state === 'here' ? fresh.value : null
+  const [wasHere, setWasHere] = useState(false)
+  const isHere = (row ?? far?.row) !== undefined
+  useEffect(() => {
+    if (isHere) setWasHere(true)
+  }, [isHere])
+  const absence =
+    isLoading || fresh.state === 'waiting' ? (
+      <Empty title="Loading the row" />
+    ) : fresh.state === 'failed' ? (
+      <Failure problem={fresh.problem} onRetry={again} title="The row could not be loaded" />
+    ) : (
+      <NotThere cluster={cluster} type={type} source={source} on={on} id={id} wasHere={wasHere} />
+    )
   const reference = row?.reference ?? far?.row?.reference
   return (
     <RowDrawer
       cluster={cluster}
-      type={type}
       id={id}
       source={source}
       row={row ? { ...row, ...(reference !== undefined && { reference }) } : far?.row}
@@ -82,7 +139,7 @@ function Found({ cluster, type, source, on, id, row, isLoading, referredBy, onCl
       filtered={on?.filtered ?? false}
       asOf={on?.part.freshness ? <AsOf on={on} /> : <Missing why="it was never read" />}
       isPast={on !== undefined && !isCurrentOn(on)}
-      isLoading={isLoading || (!isKnown && fresh.state === 'waiting')}
+      absence={absence}
       onClose={onClose}
     >
       {source.id === 'nodes' && of && (

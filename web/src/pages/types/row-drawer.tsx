@@ -1,12 +1,9 @@
 import type { ReactNode } from 'react'
-import { ClusterName } from '../../components/cluster-name.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Name } from '../../components/name.tsx'
 import { Pairs } from '../../components/pairs.tsx'
-import { Empty } from '../../components/states.tsx'
 import type { ColumnView, RowsPageView, SourceView, TableRowView } from '../../contract.ts'
-import { policyType, sayScalar, scalarOf } from '../../model/row-values.ts'
-import { Link, whyPath } from '../../router.tsx'
+import { sayScalar, scalarOf } from '../../model/row-values.ts'
 import { AmountsTable, ShareMeter } from './amounts.tsx'
 import { NestedValue } from './nested-value.tsx'
 import { ValueText } from './parts.tsx'
@@ -14,7 +11,6 @@ import { Linked, ReferredBy } from './row-links.tsx'
 
 interface RowDrawerProps {
   readonly cluster: string
-  readonly type: string
   readonly id: string
   readonly row: TableRowView | undefined
   readonly source: SourceView
@@ -26,13 +22,14 @@ interface RowDrawerProps {
   readonly filtered: boolean
   /** what else is known of the row */
   readonly children?: ReactNode
-  readonly isLoading: boolean
+  /** what is said where there is no row */
+  readonly absence: ReactNode
   readonly onClose: () => void
 }
 
 /** Everything that was collected of one object, beside the list it stands in. */
 export function RowDrawer(props: RowDrawerProps): ReactNode {
-  const { cluster, type, id, row, source, referredBy, asOf, isPast, filtered, isLoading, onClose, children } = props
+  const { cluster, id, row, source, referredBy, asOf, isPast, filtered, absence, onClose, children } = props
   return (
     <Dialog
       title={<Name text={row?.name ?? id} className="mono" />}
@@ -85,19 +82,7 @@ export function RowDrawer(props: RowDrawerProps): ReactNode {
           </section>
         </>
       ) : (
-        <Empty title={isLoading ? 'Loading the row' : 'This row is not there'}>
-          {!isLoading && (
-            <>
-              <p>
-                <ClusterName name={cluster} /> has no {type} {id} that you may see. It may have been removed since this
-                link was made.
-              </p>
-              <Link to={whyPath({ cluster, type: policyType(type), name: id })} className="button">
-                Why do I not see it?
-              </Link>
-            </>
-          )}
-        </Empty>
+        absence
       )}
     </Dialog>
   )

@@ -301,7 +301,7 @@ function PartFailure({ facts: { source, on } }: { facts: Facts }): ReactNode {
         <IconLock size={20} aria-hidden="true" />
         <div>
           <p>
-            <b>ClusterPulse may not read {source.kind} on this cluster.</b> <Cause message={part.message} /> {tried}.
+            <b>ClusterPulse may not read {source.kind} on this cluster:</b> <Cause message={part.message} /> {tried}.
             {kept}
           </p>
           <p>Give its account a ClusterRole with this rule:</p>
@@ -313,7 +313,7 @@ function PartFailure({ facts: { source, on } }: { facts: Facts }): ReactNode {
     <div className="notice is-unhealthy">
       <IconPlugConnectedX size={20} aria-hidden="true" />
       <p>
-        <b>{source.kind} could not be read.</b> <Cause message={part.message} /> {tried}; the next collection tries
+        <b>{source.kind} could not be read:</b> <Cause message={part.message} /> {tried}; the next collection tries
         again.{kept}
       </p>
     </div>
