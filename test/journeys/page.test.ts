@@ -258,6 +258,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await hub.fill([
         aCluster('gone', hub.now(), { ...notReady, ageMs: 135_000, failure }),
         aCluster('here', hub.now(), notReady),
+        ...['v1.31.4', 'v1.32.4', 'v1.33.4'].map((version) => aCluster(version, hub.now(), { version })),
       ])
       const page = await visit('/')
       const ink = (name: string) =>
@@ -268,6 +269,11 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       expect(await ink('gone')).not.toBe(await ink('here'))
       const top = async (part: string) => (await page.locator(part).first().boundingBox())?.y ?? 0
       expect(Math.abs((await top('.is-versions .count-link')) - (await top('.ledger-cell > p')))).toBeLessThan(12)
+      const end = async (part: string) => {
+        const box = await page.locator(part).boundingBox()
+        return (box?.x ?? 0) + (box?.width ?? 0)
+      }
+      expect(await end('.is-versions > .fine')).toBeLessThanOrEqual(await end('.ledger'))
       await page.getByRole('link', { name: 'gone' }).first().click()
       const cause = page.locator('.reasons').getByText('no answer')
       await shown(cause).toBe('no answer')
