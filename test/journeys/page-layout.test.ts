@@ -117,10 +117,15 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 300_000 }, () => {
     async (theme) => {
       const page = await openPage(1440, theme)
       const inks = new Map<string, Set<string>>()
-      let quiet = ''
+      const lost: string[] = []
+      page.on('requestfailed', (request) => lost.push(`${request.url()}: ${request.failure()?.errorText}`))
       for (const path of ['/', '/types/pods', '/types/nodes', '/types/workloads']) {
         await excess(page, path)
-        const seen = await page.evaluate<{ quiet: string; marks: [state: string, ink: string][] }>(`(() => {
+        const { styled, quiet, marks } = await page.evaluate<{
+          styled: boolean
+          quiet: string
+          marks: [state: string, ink: string][]
+        }>(`(() => {
           const probe = document.body.appendChild(document.createElement('span'))
           probe.style.color = 'var(--ink-2)'
           const quiet = getComputedStyle(probe).color + ' 400'
@@ -129,24 +134,21 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 300_000 }, () => {
             const { color, fontWeight } = getComputedStyle(mark.querySelector('.health-word'))
             return [mark.className.replace('health is-', ''), color + ' ' + fontWeight]
           })
-          return { quiet, marks }
+          const styled = [...document.querySelectorAll('link[rel=stylesheet]')].every((link) => link.sheet !== null)
+          return { styled, quiet, marks }
         })()`)
-        quiet = seen.quiet
-        for (const [state, ink] of seen.marks) inks.set(state, (inks.get(state) ?? new Set()).add(ink))
+        expect(styled, `the style sheets of ${path} are there; ${lost.join(', ')}`).toBe(true)
+        for (const [state, ink] of marks) {
+          if (state === 'healthy') expect(ink, `what is well on ${path}`).toBe(quiet)
+          inks.set(state, (inks.get(state) ?? new Set()).add(ink))
+        }
       }
       // The fleet of the demo has each of these: what is not seen was not looked at.
       expect([...inks.keys()]).toEqual(expect.arrayContaining(['healthy', 'degraded', 'unhealthy']))
-      expect([...(inks.get('healthy') ?? [])]).toEqual([quiet])
-      const loud = ['degraded', 'unhealthy'].map((state) => [...(inks.get(state) ?? [])])
+      const [well, ...loud] = ['healthy', 'degraded', 'unhealthy'].map((state) => [...(inks.get(state) ?? [])])
       for (const one of loud) expect(one).toEqual([expect.stringMatching(/^rgb\(\d+, \d+, \d+\) 600$/)])
-      expect(
-        new Set(
-          loud
-            .flat()
-            .map((ink) => ink.replace(/ \d+$/, ''))
-            .concat(quiet.replace(/ \d+$/, '')),
-        ).size,
-      ).toBe(3)
+      const colours = [...(well ?? []), ...loud.flat()].map((ink) => ink.replace(/ \d+$/, ''))
+      expect(new Set(colours).size).toBe(3)
       await page.context().close()
     },
   )
