@@ -166,6 +166,26 @@ describe('pages of rows', () => {
     )
   })
 
+  it.each(['asc', 'desc'] as const)(
+    'by name, %s, go on where those that are left are of one namespace and those before were not',
+    (order) => {
+      const [first, other, same] = ['b/m', 'a/n', 'a/m'].map((id) => {
+        const [namespace = '', name = ''] = id.split('/')
+        return { namespace, name, labels: {}, values: {} }
+      })
+      for (const left of [[other], [same], [other, same]].map((rows) => rows.flatMap((one) => one ?? []))) {
+        const all = [first, ...left].flatMap((one) => one ?? [])
+        const ids = (type: VisibleType, places: readonly number[]) => places.map((place) => type.rows.idAt(place))
+        const whole = ids(typeOf(all), orderedPlaces(typeOf(all), { sort: 'name', order }))
+        const at = whole.indexOf('b/m')
+        const { next } = pageOfRows(typeOf(all), { sort: 'name', order, limit: at + 1 })
+        if (next === null) continue
+        const after = pageOfRows(typeOf(left), { sort: 'name', order, cursor: next })
+        expect(ids(typeOf(left), after.places)).toEqual(whole.slice(at + 1))
+      }
+    },
+  )
+
   it('read nothing of the rows that are not on them, where those lie in order', () => {
     const looked = new Set<string>()
     const rows = Table.reading(

@@ -422,8 +422,16 @@ class Ordered {
     if (number < 0) return { value, at: this.#types.length * SPAN }
     const rows = this.#rows[number] ?? Table.empty
     if (this.#types[number]?.cluster.name !== cluster) return { value, at: number * SPAN - 0.5 }
-    const found = rows.indexOf(namespace, name)
-    return { value, at: number * SPAN + (found >= 0 ? found : rows.firstNotBefore(namespace, name) - 0.5) }
+    return { value, at: number * SPAN + this.#placeOf(rows, namespace, name) }
+  }
+
+  /** Where the row is; half a place off where it would be. */
+  #placeOf(rows: Table, namespace: string, name: string): number {
+    // By name rows lie in order where they are of one namespace, which those of the page before may not have been.
+    const own = this.isNatural && this.#sort === 'name' && rows.size > 0 ? rows.namespaceAt(0) : namespace
+    const found = rows.indexOf(own, name)
+    if (found < 0) return rows.firstNotBefore(own, name) - 0.5
+    return found + Math.sign(byText(namespace, own)) / 2
   }
 
   #of(at: number): readonly [VisibleType, Table] {
