@@ -15,7 +15,7 @@ const modules = {
     collect: ['runtime', 'kube'],
     expression: [],
     metricsource: ['kinds', 'runtime', 'kube', 'collect', 'expression'],
-    resources: ['kube', 'collect', 'metricsource'],
+    resources: ['kube', 'collect', 'metricsource', 'registry'],
     catalog: ['runtime', 'redis', 'metricsource', 'resources'],
     registry: ['runtime', 'outbound', 'redis'],
     state: ['runtime', 'redis'],

@@ -4,10 +4,11 @@ import { type ApiServer, apiServer } from '#api'
 import { InProcessEventBus } from '#events'
 import type { Identity } from '#identity'
 import { type ClusterState, systemClock } from '#model'
-import { kinds, resources, snapshotKinds } from '#resources'
+import { kinds, registries, resources, snapshotKinds } from '#resources'
 import { Metrics, silentLogger } from '#runtime'
 import type { Difference } from './compare.ts'
 import { ConstantHistory } from './constant-history.ts'
+import { GivenRegistries, registryOf } from './given-registries.ts'
 import { GivenState } from './given-state.ts'
 import { left, listsAggregation, openAccessOf, openAccessView, sumsFor, wholeOf } from './left.ts'
 import { Oracle } from './oracle.ts'
@@ -26,6 +27,7 @@ import { type PlainCluster, start, stateOf, type World } from './world.ts'
  */
 export interface Side {
   readonly state: GivenState
+  readonly registries: GivenRegistries
   readonly history: ConstantHistory
   readonly catalog: GivenCatalog
   readonly bus: InProcessEventBus
@@ -72,6 +74,7 @@ function anIdentity(told: Words): Identity {
 
 function aSide(told: Words, access: Access): Side {
   const state = new GivenState()
+  const registries = new GivenRegistries()
   const history = new ConstantHistory()
   const catalog = new GivenCatalog()
   const bus = new InProcessEventBus({ capacity: 10_000 })
@@ -81,6 +84,7 @@ function aSide(told: Words, access: Access): Side {
   }
   const server = apiServer({
     state,
+    registries,
     events: bus,
     identity: anIdentity(told),
     access,
@@ -92,7 +96,7 @@ function aSide(told: Words, access: Access): Side {
     metrics: new Metrics({}, { processMetrics: false }),
     config: { host: '127.0.0.1', port: 0, identity: {}, streamGatherMs: 0, rateLimit: { perSecond: 1e9, burst: 1e9 } },
   })
-  return { state, history, catalog, bus, server }
+  return { state, registries, history, catalog, bus, server }
 }
 
 function told<T>(value: T | undefined): T {
@@ -213,6 +217,7 @@ function begin(both: Servers, world: World, full: readonly ClusterState[]): void
   both.told.errors.length = 0
   both.told.world = world
   both.real.state.set(full, alertsOf(world))
+  both.real.registries.set(full.map(registryOf))
   both.real.history.clusters = full
   both.real.catalog.set(sourcesIn(world.taken))
   both.policies.set(stored(world.policies, world.now))
@@ -243,7 +248,9 @@ export function see(both: Servers, principal: Principal, full: readonly ClusterS
     return state ? [[name, all.filter((alert) => eyes.showsAlert(state, alert))] as const] : []
   })
   both.told.principal = principal
+  const shown = full.map(registryOf).filter((_, at) => eyes.showsRegistry(full[at] as ClusterState)) // of the same length
   both.left.state.set(seen, new Map(alerts))
+  both.left.registries.set(shown)
   both.left.history.clusters = seen
   both.left.history.keeps = (state, source, name) =>
     listsAggregation(eyes, state, { source, name, taken: world.taken }, full)
@@ -264,7 +271,7 @@ export function see(both: Servers, principal: Principal, full: readonly ClusterS
       })),
   )
   both.told.accessView = openAccessView(eyes, full)
-  return new Set(JSON.stringify([seen.map(plainState), alerts]).match(marks) ?? [])
+  return new Set(JSON.stringify([seen.map(plainState), alerts, shown]).match(marks) ?? [])
 }
 
 let versions = 0
@@ -324,7 +331,7 @@ async function checkSums(both: Servers, principal: Principal, full: readonly Clu
   const { items } = JSON.parse(body) as { items: readonly SeenType[] }
   for (const { type, sources, clusters } of items) {
     for (const { cluster, aggregations, part } of clusters) {
-      if (snapshotKinds.some(({ id }) => sources[0]?.id === id)) {
+      if ([...snapshotKinds, registries].some(({ id }) => sources[0]?.id === id)) {
         // Which rows those are the comparison tells; of each one word is counted.
         const counted = Object.values(aggregations ?? {}).flatMap(
           (groups) => Object.values(groups as object) as number[],
@@ -454,6 +461,9 @@ function questions(world: World, full: readonly ClusterState[], chance: Chance, 
     '/api/v1/clusters',
     '/api/v1/auth/permissions',
     '/api/v2/clusters/unknown',
+    '/api/v2/registries',
+    '/api/v1/registries/status',
+    `/api/v2/registries/${chance.one(world.clusters)?.name}`,
   ]
   const ofPromQl = [
     '/api/v1/label/cluster/values',
@@ -468,7 +478,7 @@ function questions(world: World, full: readonly ClusterState[], chance: Chance, 
     '/api/v1/query?query=1%2B1',
     `/api/v1/query?time=1772366400&query=${chance.one(['total', 'cost', 'other'].map((name) => `clusterpulse_custom_resource_${name}`))}`,
   ]
-  const ofSnapshots = snapshotKinds.flatMap(({ typeName }) => [typeName, `core/${typeName}`])
+  const ofSnapshots = [...snapshotKinds, registries].flatMap(({ typeName }) => [typeName, `core/${typeName}`])
   const everyType = [...typeNames, ...ofSnapshots, 'none', 'core/none'].map(encodeURIComponent)
   const askedTypes = wanted ? everyType : [chance.one(everyType)]
   const ofTypes = askedTypes.flatMap((type) => questionsOfType(world, chance, type))
@@ -536,7 +546,7 @@ function questions(world: World, full: readonly ClusterState[], chance: Chance, 
     chance.some(wanted ? urls.filter((url) => wanted.test(url)) : urls, count, count)
   return [
     ...some([search], 1),
-    ...some(fleet, 4),
+    ...some(fleet, 5),
     ...some(ofPromQl, 3),
     ...some(ofCluster, 9),
     ...some(ofTypes, 4),

@@ -19,7 +19,7 @@ const filled = <K extends string, T>(key: K, list: readonly T[]) => (list.length
 /** The documented document of a policy (sections 3 and 4), written without a check: what a hand may put into the store. */
 export function documentOf({ namespace, name, spec }: WrittenPolicy): PolicyDocument {
   const { subjects, priority = 100 } = spec.identity
-  const standard = ['nodes', 'operators', 'namespaces', 'pods', 'alerts', 'events']
+  const standard = ['nodes', 'operators', 'namespaces', 'pods', 'alerts', 'events', 'registries']
   const types = (spec.scope.clusters.rules ?? []).flatMap(({ resources = [] }) => resources.map(({ type }) => type))
   const custom = [...new Set(types.filter((type) => !standard.includes(type)))].sort()
   return {

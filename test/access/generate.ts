@@ -49,7 +49,7 @@ const tamewildcards = ['app-*', 'app-?', '*', 'a?b', '*-system', '__*', 'a*b']
 const versions = ['', '.v1', '.v2']
 const labelKeys = ['env', 'team', '__proto__', 'constructor']
 const labelValues = ['prod', 'dev', '', 'a']
-const types = ['nodes', 'operators', 'namespaces', 'pods', 'alerts', 'events'] as const
+const types = ['nodes', 'operators', 'namespaces', 'pods', 'alerts', 'events', 'registries'] as const
 const customTypes = ['pvc', 'vm', '__proto__', 'deployments']
 const kindNames = resources.flatMap(({ typeName }) => [typeName, `core/${typeName}`])
 const eventTypes = [

@@ -237,8 +237,9 @@ export class Oracle {
     const has = (lists: Lists | undefined): lists is Lists =>
       lists !== undefined && (lists.allowed ?? []).length + (lists.denied ?? []).length > 0
     const names = has(filters.names) ? filters.names : undefined
-    // A node is in no namespace, and a namespace is one: there the filter is about names.
-    const namespaces = has(filters.namespaces) && type !== 'nodes' ? filters.namespaces : undefined
+    // Nodes and registries are in no namespace, and a namespace is one: there the filter is about names.
+    const isAsked = has(filters.namespaces) && type !== 'nodes' && type !== 'registries'
+    const namespaces = isAsked ? filters.namespaces : undefined
     const labels = Object.entries(filters.labels ?? {})
     const fields = Object.entries(filters.fields ?? {}).filter(([, lists]) => has(lists))
     if (visibility === 'filtered' && !names && !namespaces && labels.length === 0 && fields.length === 0) return false
@@ -618,6 +619,12 @@ export class Eyes {
       (node === undefined || this.showsNode(cluster, node)) &&
       (namespace === undefined || this.showsNamespace(cluster, namespace))
     )
+  }
+
+  /** A registry is selected as a cluster of its name and labels is. To the original nothing of registries was hidden. */
+  showsRegistry(like: ClusterState): boolean {
+    const item = { names: [like.name], namespaces: undefined, labels: like.connection?.labels ?? {} }
+    return !this.#oracle.strict || this.shows(like, 'registries', item)
   }
 
   /**

@@ -22,6 +22,9 @@ const seenOf = ({ type, sources: [first] }: TypeView): TypeSeen => ({
   source: first?.isDeclared ? `MetricSource ${first.id}` : null,
 })
 
+/** Registries, which stand on no cluster, have a page of their own. */
+export const isOnClusters = ({ sources }: TypeView): boolean => sources[0]?.scope !== 'Fleet'
+
 let seen: readonly TypeSeen[] = []
 let askedIn = -1
 const listeners = new Set<() => void>()
@@ -32,7 +35,7 @@ const subscribe = (listener: () => void) => {
 
 /** What a page that has asked for types anyway has learnt. */
 export function noteTypes(types: readonly TypeView[]): void {
-  const next = types.map(seenOf)
+  const next = types.filter(isOnClusters).map(seenOf)
   if (JSON.stringify(next) === JSON.stringify(seen)) return
   seen = next
   for (const listener of listeners) listener()

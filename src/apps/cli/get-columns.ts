@@ -67,7 +67,11 @@ export function columnsOf<N extends Noun>(noun: N, now: number): readonly Column
       { header: 'NAME', value: ({ type }) => type },
       { header: 'SOURCE', value: ({ sources }) => sources.map(({ id }) => id).join(',') },
       { header: 'KIND', value: ({ sources }) => [...new Set(sources.map(({ kind }) => kind))].join(',') },
-      { header: 'CLUSTERS', value: ({ clusters }) => ratio(clusters.filter(isRead).length, clusters.length) },
+      {
+        header: 'CLUSTERS',
+        value: ({ clusters, sources }) =>
+          sources[0]?.scope === 'Fleet' ? null : ratio(clusters.filter(isRead).length, clusters.length),
+      },
       { header: 'ROWS', value: ({ count }) => (count === null ? null : String(count)) },
       {
         header: 'AS-OF',

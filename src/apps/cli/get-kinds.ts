@@ -44,9 +44,12 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
   const type = await typeMeant(client, wish.kind)
   const [kind] = type.sources
   if (!kind) throw new NotFoundError(`nothing declares ${type.type} any more`)
-  if (wish.namespace !== undefined && kind.scope === 'Cluster')
+  if (wish.namespace !== undefined && kind.scope !== 'Namespaced')
     throw new NotFoundError(`${type.type} stand in no namespace: leave out -n`)
-  const asked = await clustersAsked(client, wish.clusters)
+  if (wish.clusters.length > 0 && kind.scope === 'Fleet')
+    throw new NotFoundError(`${type.type} stand on no cluster: leave out -c`)
+  const isOfFleet = kind.scope === 'Fleet'
+  const asked = isOfFleet ? { all: [], chosen: [] } : await clustersAsked(client, wish.clusters)
   const sort = kind.columns.find(({ health }) => health !== null)?.name
   const query: FleetRowsQuery = {
     limit: 1000,
@@ -77,9 +80,11 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
     })
   const unread = [...on.values()].flatMap(({ cluster, part: { outcome, message } }) =>
     // What a kind of cluster does not have is no news about it.
-    outcome === 'complete' || outcome === 'absent' ? [] : [`${cluster}: ${type.type} are ${outcome}: ${message}`],
+    outcome === 'complete' || outcome === 'absent'
+      ? []
+      : [`${cluster && `${cluster}: `}${type.type} are ${outcome}: ${message}`],
   )
-  const empty = rows.length === 0 ? [emptyNote(type.type, asked)] : []
+  const empty = rows.length > 0 ? [] : [isOfFleet ? `no ${type.type} that you may see` : emptyNote(type.type, asked)]
   const taken = await takenNotes(client, wish.kind, kind)
   return { kind, rows, notes: [...taken, ...empty, ...unread, ...staleNotes(asked.chosen, now)] }
 }
@@ -120,7 +125,7 @@ async function takenNotes(client: Client, word: string, { id, isDeclared }: Sour
 /** `AS-OF` is how old what we know is, `AGE` how old the thing itself is. */
 export function kindColumns({ columns, scope }: SourceView, now: number): readonly Column<KindRow>[] {
   return [
-    { header: 'CLUSTER', value: ({ cluster }) => cluster },
+    ...(scope === 'Fleet' ? [] : [{ header: 'CLUSTER', value: ({ cluster }: KindRow) => cluster }]),
     ...(scope === 'Namespaced'
       ? [{ header: 'NAMESPACE', value: ({ namespace }: KindRow) => namespace || null } satisfies Column<KindRow>]
       : []),
@@ -137,9 +142,14 @@ export function kindColumns({ columns, scope }: SourceView, now: number): readon
     ...columns
       .filter(({ name }) => name === 'createdAt')
       .map((column): Column<KindRow> => ({ header: 'AGE', value: (row) => cellOf(row, column, now) })),
-    { header: 'AS-OF', value: ({ observedAt }) => (observedAt === null ? null : age(now - observedAt)) },
+    ...(scope === 'Fleet' ? [] : [asOf(now)]),
   ]
 }
+
+const asOf = (now: number): Column<KindRow> => ({
+  header: 'AS-OF',
+  value: ({ observedAt }) => (observedAt === null ? null : age(now - observedAt)),
+})
 
 type ColumnView = SourceView['columns'][number]
 

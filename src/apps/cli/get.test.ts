@@ -4,8 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { ApiProblem, type ClusterView, type ColumnView, type SourceView } from '#http'
+import { MemoryRegistries } from '#registry'
 import { aSource, GivenCatalog } from '../../pipeline/api/test/sources.ts'
 import { aNode, aWorld, complete, failed, proxy, start, type World } from '../../pipeline/api/test/world.ts'
+import { targetAt } from '../../pipeline/registry/testing/registry-server.ts'
 import { apiForm } from './api-form.ts'
 import { failureOf } from './failure.ts'
 import { type GetOptions, get, watch } from './get.ts'
@@ -131,6 +133,31 @@ describe('clusterpulse get of a name that two have', () => {
       get({ noun: { kind }, server, names: [], clusters: [], output: 'table' as const }, start)
     expect((await ask('no')).notes).toContain('no is declared by MetricSource test/no; the built-in kind is nodes')
     expect((await ask('node')).notes).toEqual([])
+  })
+})
+
+describe('clusterpulse get registries', () => {
+  it('tells of what stands on no cluster without one, and refuses to look for it on one', async () => {
+    const registries = await MemoryRegistries.open()
+    await using world = await aWorld({}, { registries })
+    const server = await world.server.start()
+    const ask = (more: Partial<GetOptions> = {}) =>
+      get({ noun: { kind: 'registry' }, server, names: [], clusters: [], output: 'table', ...more }, start)
+    expect(await ask()).toEqual({ text: '', notes: ['no registries that you may see'] })
+    for (const name of ['quay', 'harbor']) await registries.declare(targetAt(`https://${name}.example`, { name }))
+    const { text, notes } = await ask()
+    const lines = text.trimEnd().split('\n')
+    expect(lines.map((line) => line.split(/ {2,}/).slice(0, 3))).toEqual([
+      ['NAME', 'HEALTH', 'ENDPOINT'],
+      ['harbor', 'unknown', 'https://harbor.example'],
+      ['quay', 'unknown', 'https://quay.example'],
+    ])
+    expect(notes).toEqual([])
+    expect((await ask({ names: ['quay'] })).text).not.toContain('harbor')
+    await expect(ask({ clusters: ['east'] })).rejects.toThrow('registries stand on no cluster: leave out -c')
+    await expect(ask({ namespace: 'shop' })).rejects.toThrow('registries stand in no namespace: leave out -n')
+    const [document] = JSON.parse((await ask({ names: ['quay'], output: 'json' })).text) as Record<string, unknown>[]
+    expect(document).toMatchObject({ name: 'quay', values: { endpoint: 'https://quay.example', checked_at: null } })
   })
 })
 

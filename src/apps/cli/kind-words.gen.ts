@@ -12,4 +12,5 @@ export const kindWords: Readonly<Record<string, string>> = {
   'persistentvolumeclaims': 'persistentvolumeclaim',
   'persistentvolumes': 'persistentvolume',
   'services': 'service',
+  'registries': 'registry',
 }

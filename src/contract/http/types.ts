@@ -76,7 +76,7 @@ export const SourceViewSchema = Type.Object({
   isDeclared: Type.Boolean({ description: 'by a MetricSource; else it is a kind that is compiled in' }),
   apiVersion: Type.String(),
   kind: Type.String(),
-  scope: Type.Union([Type.Literal('Namespaced'), Type.Literal('Cluster')]),
+  scope: Type.Enum(['Namespaced', 'Cluster', 'Fleet'], { description: '`Fleet`: rows stand on no cluster' }),
   hash: Type.String(),
   intervalMs: Type.Integer(),
   watch: Type.Boolean(),
@@ -89,7 +89,7 @@ export type SourceView = Static<typeof SourceViewSchema>
 
 /** A type on one cluster, for the caller. */
 export const TypeOnClusterSchema = Type.Object({
-  cluster: Type.String(),
+  cluster: Type.String({ description: 'empty: of the fleet' }),
   displayName: Type.String(),
   part: PartViewSchema,
   truncated: Type.Boolean({ description: 'there are more objects than the source takes' }),

@@ -2,6 +2,7 @@ import type { AccessView } from '#access'
 import type { RowLinkView, RowsPageView } from '#http'
 import type { RowKind } from '#metricsource'
 import type { ClusterState } from '#model'
+import { isFleetKind } from '#resources'
 import type { Located } from './type-rows.ts'
 import type { VisibleType, VisibleTypes } from './visible-types.ts'
 
@@ -24,6 +25,7 @@ export class RowLinks {
   }
 
   of({ type: { cluster, source, rows }, place }: Located): RowLinkView[] {
+    if (isFleetKind(source)) return []
     const targets = this.#on(cluster)
     const namespace = rows.namespaceAt(place)
     const links = referring(source.columns).flatMap(({ name, refersTo, reverse }): RowLinkView[] => {

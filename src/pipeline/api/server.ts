@@ -6,6 +6,7 @@ import { boundConnections, CONNECTION_TIMES } from '#runtime'
 import { Admission } from './admission.ts'
 import { auditEntry } from './audit-entry.ts'
 import { BodyCache } from './bodies.ts'
+import { RegistryRows } from './fleet-rows.ts'
 import { cameByTls, cors, corsHeaders, hostCheck, publicUrlOf, securityHeaders, strictTransport } from './gate.ts'
 import { Pages } from './pages.ts'
 import { problemOf, RefusedError, refusalOf, unauthenticated } from './problem.ts'
@@ -46,7 +47,9 @@ export function apiServer(options: ApiOptions): ApiServer {
   const crossOrigin = cors(config)
   const views = new Views()
   const bodies = new BodyCache(config.bodyCacheBytes ?? 64 * 2 ** 20)
-  const types = new VisibleTypes(options.catalog, views)
+  const graceMs = config.storeGraceMs ?? 10_000
+  const registries = new RegistryRows({ registries: options.registries, clock, graceMs })
+  const types = new VisibleTypes(options.catalog, views, [registries])
   const parts: Parts = { state, access, views, types, bodies, clock }
   const pages = new Pages(options.webRoot)
   const measures = measurements(options, bodies)
@@ -137,7 +140,7 @@ export function apiServer(options: ApiOptions): ApiServer {
       throw new RefusedError('state_missing', availability.missing, { retryAfterSeconds: 5 })
     if (availability.state === 'loading')
       throw new RefusedError('state_loading', 'the hub is still loading its state', { retryAfterSeconds: 2 })
-    if (clock.now() - availability.since <= (config.storeGraceMs ?? 10_000)) return
+    if (clock.now() - availability.since <= graceMs) return
     throw new RefusedError('store_unavailable', 'the store behind the hub does not answer', { retryAfterSeconds: 5 })
   }
 
@@ -204,7 +207,7 @@ export function apiServer(options: ApiOptions): ApiServer {
     typeRoutes(scope, parts)
     sourceRoutes(scope, parts, { trySource: options.trySource, logger })
     v1TypeRoutes(scope, parts, { semantics: config.semantics ?? 'strict' })
-    registryRoutes(scope, parts, { registries: options.registries, storeGraceMs: config.storeGraceMs ?? 10_000 })
+    registryRoutes(scope, parts, registries)
     searchRoutes(scope, parts)
     historyRoutes(scope, parts, options.history)
     promQlRoutes(scope, parts, { history: options.history, cors: crossOrigin })

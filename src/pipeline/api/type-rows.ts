@@ -11,6 +11,7 @@ import {
   Table,
   unitText,
 } from '#model'
+import { isFleetKind } from '#resources'
 import { Best } from './best.ts'
 import { absenceOn } from './column-absence.ts'
 import { InvalidCursorError, readCursor, writeCursor } from './page.ts'
@@ -504,14 +505,15 @@ export function rowsCsv(rows: readonly Located[], source: RowKind, options: CsvO
   const { headings = 'fields', columns: only, isFleet = false } = options
   const chosen = source.columns.filter(({ name }) => only === undefined || only.includes(name))
   const readers = new Map<VisibleType, readonly Column[]>()
-  const titles = headings === 'labels' ? labelTitles(chosen) : fieldTitles(chosen)
-  if (isFleet && headings === 'fields') titles.unshift('cluster')
+  const titles = headings === 'labels' ? labelTitles(source, chosen) : fieldTitles(chosen)
+  const isNamed = isFleet && headings === 'fields' && !isFleetKind(source)
+  if (isNamed) titles.unshift('cluster')
   const lines = [titles.map(csvCell).join(',')]
   for (const { type, place } of rows) {
     let columns = readers.get(type)
     if (!columns) {
       columns = headings === 'labels' ? labelledColumns(type, chosen) : fieldColumns(type, chosen)
-      if (isFleet && headings === 'fields') columns = [() => type.cluster.name, ...columns]
+      if (isNamed) columns = [() => type.cluster.name, ...columns]
       readers.set(type, columns)
     }
     lines.push(columns.map((read) => csvCell(read(place))).join(','))
@@ -532,19 +534,17 @@ function fieldColumns({ rows, source }: VisibleType, columns: Columns): readonly
 }
 
 /** Units in the headings, moments in RFC 3339, yes and no, words where there is no value; and of which cluster and of when each row is. */
-const labelTitles = (columns: Columns): string[] => [
+const labelTitles = (kind: RowKind, columns: Columns): string[] => [
   'Namespace',
   'Name',
   ...columns.map(({ name, label = name, unit }) =>
     unitText[unit] === undefined ? label : `${label} (${unitText[unit]})`,
   ),
-  'Cluster',
-  'Display name',
-  'As of',
+  ...(isFleetKind(kind) ? [] : ['Cluster', 'Display name', 'As of']),
 ]
 
 function labelledColumns(type: VisibleType, columns: Columns): readonly Column[] {
-  const { cluster, state } = type
+  const { cluster, source, state } = type
   const at = state?.freshness?.observedAt
   const displayName = cluster.connection?.displayName || absenceWord.none
   const asOf = (at === undefined ? null : isoMoment(at)) ?? absenceWord.unknown
@@ -556,9 +556,7 @@ function labelledColumns(type: VisibleType, columns: Columns): readonly Column[]
       const nothing = absenceWord[absenceOn(column, type)]
       return (place) => said(values[index]?.(place) ?? null, column.unit) ?? nothing
     }),
-    () => cluster.name,
-    () => displayName,
-    () => asOf,
+    ...(isFleetKind(source) ? [] : [() => cluster.name, () => displayName, () => asOf]),
   ]
 }
 

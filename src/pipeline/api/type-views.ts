@@ -2,6 +2,7 @@ import type { AccessView } from '#access'
 import type { PartView, SourceView, TypeOnClusterView, TypeView } from '#http'
 import type { RowKind } from '#metricsource'
 import type { ClusterState, RowsError, RowsState } from '#model'
+import { isFleetKind } from '#resources'
 import { absenceRule } from './column-absence.ts'
 import { plainFault } from './seen-status.ts'
 import { namesOf, type VisibleType, type VisibleTypes } from './visible-types.ts'
@@ -58,7 +59,7 @@ const namesAll = (accessView: AccessView, cluster: ClusterState): boolean => {
 
 export function typeOnCluster(accessView: AccessView, type: VisibleType, now: number): TypeOnClusterView {
   const { cluster, custom, state, source } = type
-  const namesNamespaces = namesAll(accessView, cluster)
+  const namesNamespaces = isFleetKind(source) || namesAll(accessView, cluster)
   const whole = custom.whole && namesNamespaces
   const errors = errorsOf(accessView, type, whole, namesNamespaces)
   return {
@@ -137,7 +138,7 @@ export function seenSource(
   clusters: readonly ClusterState[],
   source: RowKind,
 ): SeenSource | undefined {
-  const on = clusters.flatMap((cluster) => types.on(accessView, cluster, source) ?? [])
+  const on = types.over(accessView, clusters, source)
   // Before the first cluster is there an administrator must find what was declared.
   return on.length > 0 || accessView.administrator ? { source, on } : undefined
 }

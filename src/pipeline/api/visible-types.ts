@@ -2,9 +2,10 @@ import type { AccessView, RowItem, RowsAccessView, StandardResource } from '#acc
 import type { SourceCatalog } from '#catalog'
 import { type CompiledSource, hasZero, type RowKind, type SumsOfNothing, withoutSumsOfNothing } from '#metricsource'
 import { type Aggregated, type ClusterState, type JsonValue, type RowsState, Table } from '#model'
-import { isSnapshotKind, kindNamed, kinds } from '#resources'
-import { snapshotsOn } from './snapshot-rows.ts'
-import { readIntervalMs, staleAfterMs, type Views } from './views.ts'
+import { isFleetKind, isSnapshotKind, kindNamed, kinds } from '#resources'
+import type { FleetRows } from './fleet-rows.ts'
+import { seenRows, snapshotsOn } from './snapshot-rows.ts'
+import { nobody, readIntervalMs, staleAfterMs, type Views } from './views.ts'
 
 /**
  * What MetricSources collected, as far as one access view shows it. Whoever may see the whole of a cluster may still see none of its
@@ -29,15 +30,26 @@ export class VisibleTypes {
   readonly #kept = new WeakMap<Table, Map<string, Kept>>()
 
   readonly #views: Views
+  readonly #fleetRows: readonly FleetRows[]
 
-  constructor(catalog: SourceCatalog | undefined, views: Views) {
+  constructor(catalog: SourceCatalog | undefined, views: Views, fleetRows: readonly FleetRows[]) {
     this.#catalog = catalog
     this.#views = views
+    this.#fleetRows = fleetRows
   }
 
   /** Equal versions mean equal declarations. */
   version(): number {
     return this.#catalog?.version() ?? 0
+  }
+
+  /** Of what belongs to the fleet: equal versions mean equal rows, until `fleetTurnsAt`. */
+  fleetVersion(): string {
+    return this.#fleetRows.map((one) => one.version()).join()
+  }
+
+  fleetTurnsAt(now: number): number {
+    return Math.min(...this.#fleetRows.map((one) => one.turnsAt(now)))
   }
 
   /** Why nobody knows what is declared; undefined: it is known, or was. */
@@ -97,14 +109,27 @@ export class VisibleTypes {
   meant(word: string, accessView: AccessView, clusters: readonly ClusterState[]): readonly RowKind[] {
     const asked = word.toLowerCase()
     const named = [word, asked].map((name) => this.ofType(name)).find(({ length }) => length > 0) ?? []
-    const isSeen = (kind: RowKind) => clusters.some((cluster) => this.on(accessView, cluster, kind) !== undefined)
+    const isSeen = (kind: RowKind) => this.over(accessView, clusters, kind).length > 0
     if (named.length > 0 && (accessView.administrator || named.some(isSeen))) return named
     const others = kinds.filter((kind) => kind.typeName !== asked && namesOf(kind).includes(asked))
     return others.length > 0 ? others : named
   }
 
-  /** @returns undefined where the type is denied on this cluster: there it does not exist */
+  /**
+   * Where a kind is seen: on these clusters, or, where it belongs to the fleet, at one place that is no cluster.
+   */
+  over(accessView: AccessView, clusters: readonly ClusterState[], kind: RowKind): readonly VisibleType[] {
+    const own = this.#fleetRows.find((one) => one.kind === kind)
+    if (!own) return clusters.flatMap((cluster) => this.on(accessView, cluster, kind) ?? [])
+    const state = own.rows(accessView)
+    return [
+      new VisibleType({ cluster: nobody(''), source: kind, name: this.nameOf(kind), custom: seenRows(true), state }),
+    ]
+  }
+
+  /** @returns undefined where the type is denied on this cluster, or stands on none: there it does not exist */
   on(accessView: AccessView, cluster: ClusterState, source: RowKind): VisibleType | undefined {
+    if (isFleetKind(source)) return undefined
     const name = this.nameOf(source)
     if (isSnapshotKind(source)) {
       const visible = this.#views.of(accessView, cluster)
@@ -119,9 +144,9 @@ export class VisibleTypes {
 
   /** As access looks at a kind with collections of its own that is compiled in; undefined: it is none. */
   standard({ access, typeName }: RowKind): StandardResource | undefined {
-    return access === 'declared' || access === 'snapshot'
-      ? undefined
-      : { name: typeName, rule: access, isTaken: this.#isTaken(typeName) }
+    return access === 'pods' || access === 'namespaced'
+      ? { name: typeName, rule: access, isTaken: this.#isTaken(typeName) }
+      : undefined
   }
 
   /** Where nobody knows what is declared, every name may be taken: that shows less. */

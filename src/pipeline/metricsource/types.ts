@@ -88,7 +88,8 @@ export interface ResourceTarget {
   readonly group: string
   readonly version: string
   readonly kind: string
-  readonly scope: 'Namespaced' | 'Cluster'
+  /** `Fleet`: its rows stand on no cluster */
+  readonly scope: 'Namespaced' | 'Cluster' | 'Fleet'
   /** as declared, else guessed from the kind: only where the cluster's discovery cannot be asked */
   readonly plural: string
   readonly isPluralDeclared: boolean
@@ -110,9 +111,10 @@ export interface RowKind {
   readonly shortNames?: readonly string[]
   /**
    * `declared`: policies that name the type decide; without one nobody sees it. `pods`: the filters policies have for pods.
-   * `namespaced`: what stands in visible namespaces, narrowed by a filter of the type's name. `snapshot`: as the snapshots it is made of
+   * `namespaced`: what stands in visible namespaces, narrowed by a filter of the type's name. `snapshot`: as the snapshots it is made of.
+   * `registry`: what is selected as a cluster is, narrowed by a filter of `registries`
    */
-  readonly access: 'declared' | 'pods' | 'namespaced' | 'snapshot'
+  readonly access: 'declared' | 'pods' | 'namespaced' | 'snapshot' | 'registry'
   /** as people read it: what is read, or the first of it */
   readonly target: ResourceTarget
   /** all that is read; of several each is a list of its own */

@@ -112,7 +112,7 @@ export function probed(state: RegistryState, last: ProbeResult): RegistryState {
 export const MAX_BACKOFF_INTERVALS = 5
 
 /** When silence about a registry is worth a mark: three intervals, and as many more as its probes are spread by failures. */
-export function staleAt({ facts, last }: RegistryState): number {
+export function staleAt({ facts, last }: Pick<RegistryState, 'facts' | 'last'>): number {
   if (!last) return Number.POSITIVE_INFINITY
   const intervals = last.available ? 3 : MAX_BACKOFF_INTERVALS + 2
   return last.at + Math.max(intervals * facts.intervalMs, seconds(90))

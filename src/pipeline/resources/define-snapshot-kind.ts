@@ -21,40 +21,60 @@ export type CountedNamespace = NamespaceSnapshot & {
 }
 export type Listed<T extends ListedType> = T extends 'namespace' ? CountedNamespace : SeenOf<T>
 
-/** A kind of row that is made of the snapshots every round brings. Access is theirs: rows are made of what somebody may see. */
-export interface SnapshotKind<T extends ListedType = ListedType> extends RowKind {
-  readonly access: 'snapshot'
-  readonly type: T
-  tableOf(snapshots: readonly Listed<T>[]): Table
+/** A kind of row that is made of things somebody may see, when somebody asks for it. */
+interface SeenKind<S> extends RowKind {
+  tableOf(seen: readonly S[]): Table
   /** the aggregations, without a table */
-  count(snapshots: readonly Listed<T>[]): Readonly<Record<string, Aggregated>>
+  count(seen: readonly S[]): Readonly<Record<string, Aggregated>>
 }
 
-type Column<T extends ListedType> = ColumnSpec<(snapshot: Listed<T>) => JsonValue>
-
-interface SnapshotKindSpec<T extends ListedType> {
+/** A kind of row that is made of the snapshots every round brings. Access is theirs. */
+export interface SnapshotKind<T extends ListedType = ListedType> extends SeenKind<Listed<T>> {
+  readonly access: 'snapshot'
   readonly type: T
+}
+
+/** A kind of row that belongs to the fleet and stands on no cluster. */
+export interface FleetKind<S> extends SeenKind<S> {
+  readonly access: 'registry'
+}
+
+interface SeenKindSpec<S> {
   /** plural, lower case: the name in addresses and commands */
   readonly name: string
   readonly singular: string
   readonly shortNames?: readonly string[]
   readonly title: string
   readonly target: ResourceTarget
-  /** default: in no namespace, under its own name */
-  readonly place?: (snapshot: Listed<T>) => Pick<TableRow, 'namespace' | 'name'>
-  readonly labels?: (snapshot: Listed<T>) => TableRow['labels']
-  readonly columns: Readonly<Record<string, Column<T>>>
+  /** time between two looks, ms; default 30 s */
+  readonly everyMs?: number
+  readonly place: (seen: S) => Pick<TableRow, 'namespace' | 'name'>
+  readonly labels?: (seen: S) => TableRow['labels']
+  readonly columns: Readonly<Record<string, ColumnSpec<(seen: S) => JsonValue>>>
   /** the column whose words are counted */
   readonly countBy: string
   /** the column of the usual order; default: the name */
   readonly sort?: string
 }
 
+interface SnapshotKindSpec<T extends ListedType> extends Omit<SeenKindSpec<Listed<T>>, 'place'> {
+  readonly type: T
+  /** default: in no namespace, under its own name */
+  readonly place?: SeenKindSpec<Listed<T>>['place']
+}
+
 const NO_LABELS: TableRow['labels'] = Object.freeze({})
 
 export function defineSnapshotKind<const T extends ListedType>(spec: SnapshotKindSpec<T>): SnapshotKind<T> {
-  const { type, name, target, columns, countBy, labels = () => NO_LABELS } = spec
-  const { place = ({ name }) => ({ namespace: '', name }) } = spec
+  const kind = seenKind<Listed<T>>({ place: ({ name }) => ({ namespace: '', name }), ...spec })
+  return Object.freeze({ ...kind, access: 'snapshot', type: spec.type })
+}
+
+export const defineFleetKind = <S>(spec: SeenKindSpec<S>): FleetKind<S> =>
+  Object.freeze({ ...seenKind<S>(spec), access: 'registry' })
+
+function seenKind<S>(spec: SeenKindSpec<S>): Omit<SeenKind<S>, 'access'> {
+  const { name, target, columns, countBy, labels = () => NO_LABELS, place } = spec
   const entries = Object.entries(columns)
   const info = columnsInfo(columns)
   const fields = entries.map(([field]) => field)
@@ -62,27 +82,26 @@ export function defineSnapshotKind<const T extends ListedType>(spec: SnapshotKin
   if (!word) throw new Error(`${name} has no column ${countBy}`)
   const groups = `by${countBy.slice(0, 1).toUpperCase()}${countBy.slice(1)}`
   const reading = { fields, place, labels, values: entries.map(([, { read }]) => read) }
-  const { singular, shortNames = [], title, sort } = spec
-  return Object.freeze({
-    ...{ id: name, typeName: name, title, singular, shortNames, type, target, targets: [target] },
+  const { singular, shortNames = [], title, sort, everyMs = seconds(30) } = spec
+  return {
+    ...{ id: name, typeName: name, title, singular, shortNames, target, targets: [target] },
     hash: hashOf([target], info),
-    access: 'snapshot',
     columns: info,
     ...(sort !== undefined && { sort }),
     ...aggregationsOf({ [groups]: { function: 'count', field: undefined, groupBy: countBy } }, columns),
     filterAggregations: true,
-    collection: { intervalMs: seconds(30), watch: false },
+    collection: { intervalMs: everyMs, watch: false },
     rowName: (key: string) => key,
-    tableOf: (snapshots) => Table.reading(snapshots, reading),
-    count(snapshots) {
+    tableOf: (seen) => Table.reading(seen, reading),
+    count(seen) {
       const counts = new Map<string, number>()
-      for (const snapshot of snapshots) {
-        const group = String(word(snapshot) ?? '_unknown_')
+      for (const one of seen) {
+        const group = String(word(one) ?? '_unknown_')
         counts.set(group, (counts.get(group) ?? 0) + 1)
       }
       return { [groups]: Object.fromEntries(counts) }
     },
-  } satisfies SnapshotKind<T>)
+  }
 }
 
 /** Of a name as `namespace/name`. */

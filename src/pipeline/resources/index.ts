@@ -12,10 +12,11 @@ import { operators } from './operators.ts'
 import { persistentVolumeClaims } from './persistent-volume-claims.ts'
 import { persistentVolumes } from './persistent-volumes.ts'
 import { pods } from './pods.ts'
+import { registries } from './registries.ts'
 import { services } from './services.ts'
 import { workloads } from './workloads.ts'
 
-export type { CountedNamespace, Listed, ListedType, SnapshotKind } from './define-snapshot-kind.ts'
+export type { CountedNamespace, FleetKind, Listed, ListedType, SnapshotKind } from './define-snapshot-kind.ts'
 
 /** Read with the rounds, as rows. Adding a kind is one line here. */
 export const resources: readonly BuiltInResource[] = [
@@ -29,8 +30,9 @@ export const resources: readonly BuiltInResource[] = [
 /** Made of the snapshots of every round. */
 export const snapshotKinds = [nodes, namespaces, deployments, operators, clusterOperators] as const
 
-/** All of them. */
-export const kinds: readonly RowKind[] = [...snapshotKinds, ...resources]
+/** All of them; registries belong to the fleet. */
+export const kinds: readonly RowKind[] = [...snapshotKinds, ...resources, registries]
+export { registries }
 
 /** What a policy, an address or a command names: `services`, or `core/services` where a MetricSource has the plain name. */
 export function kindNamed(name: string): RowKind | undefined {
@@ -39,6 +41,9 @@ export function kindNamed(name: string): RowKind | undefined {
 }
 
 export const isSnapshotKind = (kind: RowKind): kind is SnapshotKind => kind.access === 'snapshot'
+
+/** Rows stand on no cluster. */
+export const isFleetKind = ({ target }: Pick<RowKind, 'target'>): boolean => target.scope === 'Fleet'
 
 /** The same, of those that have collections of their own: the only ones whose rows policies name. */
 export const resourceNamed = (name: string): BuiltInResource | undefined =>

@@ -1,11 +1,14 @@
 import { Compile } from 'typebox/compile'
 import { describe, expect, it } from 'vitest'
 import {
+  type FleetPageView,
   getRegistry,
+  listFleetRows,
   listRegistries,
   type RegistryDetailView,
   type RegistryView,
   type RouteContract,
+  type TypeView,
   v1RegistriesStatus,
 } from '#http'
 import { minutes } from '#model'
@@ -213,6 +216,89 @@ describe('registries', () => {
     expect(await list(world, 'admin')).toEqual([])
     expect((await get(world, '/api/v2/registries/quay', { as: 'admin' })).status).toBe(404)
     expect((await get(world, '/api/v1/registries/status', { as: 'admin' })).body).toEqual([])
+  })
+})
+
+describe('registries as rows', () => {
+  const rowsOf = async (world: World, as: string, query = '') => {
+    const { status, body } = await get(world, `/api/v2/rows/registries${query}`, { as })
+    if (status === 200) fits(listFleetRows, body)
+    return { status, ...(body as unknown as FleetPageView) }
+  }
+
+  it('are those of the list, worst first, with the same values', async () => {
+    await using world = await aFleet()
+    for (const as of ['admin', 'all', 'ann', 'bob', 'eve', 'not', 'nobody-knows']) {
+      const listed = await list(world, as)
+      const { items, total } = await rowsOf(world, as, '?sort=name')
+      expect(names(items), as).toEqual(names(listed))
+      expect(total).toBe(listed.length)
+      for (const [at, { values, labels, cluster }] of items.entries()) {
+        const { name: _, labels: said, version, code, error, ...view } = listed[at] as RegistryView
+        const empty = { version: version || null, code: code || null, error: error || null }
+        expect(values).toEqual({ ...view, ...empty })
+        expect([labels, cluster]).toEqual([said, ''])
+      }
+    }
+    expect(names((await rowsOf(world, 'admin', '?sort=health')).items)).toEqual(['harbor', 'new', 'quay'])
+    expect(names((await rowsOf(world, 'admin', '?labels=tier%3Dgold')).items)).toEqual(['harbor'])
+    expect(names((await rowsOf(world, 'admin', '?where=responseMs%3E1&sort=name')).items)).toEqual(['harbor', 'quay'])
+    expect((await rowsOf(world, 'admin', '?cluster=prod')).total).toBe(0)
+  })
+
+  it('are a type of the list, counted as far as they are seen, and of no cluster', async () => {
+    await using world = await aFleet()
+    const typeFor = async (as: string, query = '') =>
+      ((await get(world, `/api/v2/types${query}`, { as })).body as unknown as { items: TypeView[] }).items.find(
+        ({ type }) => type === 'registries',
+      )
+    expect(await typeFor('all')).toMatchObject({ count: 3, sources: [{ scope: 'Fleet', isDeclared: false }] })
+    expect((await typeFor('ann'))?.count).toBe(1)
+    expect((await typeFor('ann'))?.clusters[0]?.aggregations).toEqual({ byHealth: { healthy: 1 } })
+    expect(await typeFor('eve')).toBeUndefined()
+    expect(await typeFor('all', '?cluster=a')).toBeUndefined()
+    const { status, body } = await get(world, '/api/v2/types/Registry', { as: 'ann' })
+    expect([status, body.type]).toEqual([200, 'registries'])
+    for (const as of ['all', 'ann'])
+      expect((await get(world, '/api/v2/clusters/a/types/registries', { as })).status, as).toBe(404)
+  })
+
+  it('are a file, for people and for programs', async () => {
+    await using world = await aFleet()
+    const csv = async (query: string) => {
+      const url = `/api/v2/rows/registries?format=csv&columns=health&columns=responseMs&sort=name${query}`
+      return (await world.server.app.inject({ url, headers: { host: 'hub.example', 'x-forwarded-user': 'ann' } })).body
+    }
+    expect(await csv('')).toBe('namespace,name,health,responseMs\r\n,quay,healthy,12\r\n')
+    expect(await csv('&headings=labels')).toBe('Namespace,Name,Health,Response (ms)\r\n,quay,healthy,12\r\n')
+  })
+
+  it('change as probes and time do', async () => {
+    await using world = await aFleet()
+    const health = async () => (await rowsOf(world, 'ann')).items[0]?.values.health
+    expect(await health()).toBe('healthy')
+    await world.registries.record('quay', result({ at: start + 1000, health: 'degraded' }))
+    expect(await health()).toBe('degraded')
+    world.clock.at = start + minutes(3) + 1000
+    expect(await health()).toBe('unknown')
+  })
+
+  it('whose store is lost are not counted as none', async () => {
+    const registries = await MemoryRegistries.open()
+    const lost: { since: number; reason: string }[] = []
+    const reader = Object.assign(registries, { unavailable: () => lost[0] })
+    await using world = await aWorld({ identity: proxy, policies }, { registries: reader as never })
+    await registries.declare(facts('quay'))
+    lost.push({ since: start, reason: 'away' })
+    world.clock.at = start + 10_000
+    expect((await rowsOf(world, 'all')).total).toBe(1)
+    world.clock.at = start + 10_001
+    expect((await rowsOf(world, 'all')).clusters[0]?.part).toMatchObject({
+      ...{ outcome: 'unreachable', freshness: null },
+      message: 'the store behind the hub does not answer',
+    })
+    const { body } = await get(world, '/api/v2/types/registries', { as: 'all' })
+    expect(body.count).toBeNull()
   })
 })
 

@@ -3,6 +3,7 @@ import type { AccessView } from '#access'
 import { getType, listCustomRows, listFleetRows, listTypes, type RouteContract } from '#http'
 import type { RowKind } from '#metricsource'
 import type { ClusterState } from '#model'
+import { isFleetKind } from '#resources'
 import { type Body, textBody } from '../bodies.ts'
 import { RefusedError, typeNotFound } from '../problem.ts'
 import {
@@ -32,10 +33,13 @@ export function typeRoutes(app: FastifyInstance, parts: Parts): void {
       const { cluster } = call.query
       const asked = statesOf(clusters).filter(({ name }) => (cluster ?? name) === name)
       const items = [...types.types().values()].flatMap((sources) => {
+        const isOfFleet = isFleetKind(sources[0])
+        if (isOfFleet && cluster !== undefined) return []
         const view = typeView(types, accessView, asked, sources, call.now)
         // What nobody declared is there where it is read.
         const isSaid = cluster === undefined && sources[0].access === 'declared'
-        return view && (isSaid || view.clusters.length > 0) ? [view] : []
+        const isThere = isOfFleet ? view?.count !== 0 : view && view.clusters.length > 0
+        return view && (isSaid || isThere) ? [view] : []
       })
       return textBody(`${JSON.stringify({ items })}\n`)
     }),
@@ -83,7 +87,7 @@ export function typeRoutes(app: FastifyInstance, parts: Parts): void {
     const asked = query.cluster && new Set(query.cluster)
     const seenOn = (accessView: AccessView, clusters: readonly VisibleCluster[]): readonly VisibleType[] => {
       const kind = kindFor(accessView, clusters)
-      const on = kind ? statesOf(clusters).flatMap((cluster) => types.on(accessView, cluster, kind) ?? []) : []
+      const on = kind ? types.over(accessView, statesOf(clusters), kind) : []
       // Unknown and denied everywhere go the same way.
       if (!kind || (on.length === 0 && !accessView.administrator)) throw noSuchType(parts, params.type)
       return asked ? on.filter(({ cluster }) => asked.has(cluster.name)) : on
@@ -193,14 +197,14 @@ export function fleetOfTypes(
 ): Answer {
   const accessView = accessViewOf(request)
   const key = questionOf(contract.schema.operationId, accessView.fingerprint, [params, query])
-  const tag = `${parts.state.version()} ${parts.types.version()}`
+  const tag = `${parts.state.version()} ${parts.types.version()} ${parts.types.fleetVersion()}`
   const known = parts.bodies.get(key, tag, now)
   if (known) return { body: known }
   const clusters = visibleClusters(parts, accessView)
   const body = encode(accessView, clusters)
   const { validUntil } = originOf(tag, clusters, accessView, now)
   const turns = clusters.flatMap(({ state }) => turnsOf(parts, state, now))
-  parts.bodies.set(key, { tag, validUntil: Math.min(validUntil, ...turns) }, body)
+  parts.bodies.set(key, { tag, validUntil: Math.min(validUntil, parts.types.fleetTurnsAt(now), ...turns) }, body)
   return { body }
 }
 

@@ -26,7 +26,7 @@ import {
 import { accessPath, Link, typeEditorPath, typesPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { PageHeading } from '../../shell/page-heading.tsx'
-import { noteTypes } from '../../types-seen.ts'
+import { isOnClusters, noteTypes } from '../../types-seen.ts'
 import { AggregatedText, KindLine } from './parts.tsx'
 import { templates } from './templates.ts'
 
@@ -192,7 +192,7 @@ export function TypeList(): ReactNode {
   useEffect(() => {
     if (items) noteTypes(items)
   }, [items])
-  const rows = useMemo(() => new Map((items ?? []).map((type) => [type.type, type])), [items])
+  const rows = useMemo(() => new Map((items ?? []).filter(isOnClusters).map((type) => [type.type, type])), [items])
   const columns = useMemo(() => typeColumns(administrator), [administrator])
   return (
     <>

@@ -33,9 +33,20 @@ import {
   titleOf,
 } from '../../model/row-values.ts'
 import type { Basis } from '../../model/sums.ts'
-import { clusterPath, Link, navigate, typeEditorPath, typePath, typesPath, usePlace, whyPath } from '../../router.tsx'
+import {
+  clusterPath,
+  Link,
+  navigate,
+  registriesPath,
+  typeEditorPath,
+  typePath,
+  typesPath,
+  usePlace,
+  whyPath,
+} from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { PageHeading } from '../../shell/page-heading.tsx'
+import { isOnClusters } from '../../types-seen.ts'
 import { KindSummary } from './kind-summary.tsx'
 import { AggregatedText, CollectionStatusCell, notesOf } from './parts.tsx'
 import { RowBeside } from './row-beside.tsx'
@@ -70,6 +81,7 @@ export function TypeAcrossClusters({ type }: { type: string }): ReactNode {
       ) : (
         <>
           {fresh.value.type !== type && <Renamed to={typesPath(fresh.value.type)} />}
+          {!isOnClusters(fresh.value) && <Renamed to={registriesPath()} />}
           <NotUpdated problem={fresh.problem} onRetry={again} />
           <Across view={view ?? fresh.value} />
         </>
