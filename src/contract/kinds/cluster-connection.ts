@@ -72,7 +72,7 @@ const Spec = Type.Object(
     insecureSkipTLSVerify: Type.Optional(
       Type.Boolean({
         description:
-          'do not verify the certificate of the API server: anyone in between can read the credentials. Without it an http:// endpoint is refused, as there is no certificate to verify: with it the token travels in the clear. Shown wherever the cluster is shown',
+          'do not verify the certificate of the API server: anyone in between can read the credentials. Without it an http:// endpoint is refused unless it is on the loopback of the hub, as there is no certificate to verify: with it the token travels in the clear. Shown wherever the cluster is shown',
       }),
     ),
     tlsServerName: Type.Optional(

@@ -1,4 +1,5 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -150,6 +151,26 @@ describe('a cluster that cannot be read', () => {
     )
     expect(await conditionOf(world, 'gone', 'Reachable')).toMatchObject({ status: 'False' })
     expect(await conditionOf(world, 'gone', 'CredentialsValid')).toMatchObject({ status: 'Unknown' })
+  })
+
+  it('over plain HTTP to this machine takes no field, and says so instead of naming a choice', async () => {
+    await using world = await aWorld()
+    const server = createHttpServer((_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end('{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}')
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    await connect(world, 'west', { ...(await world.member()), url })
+    await world.start()
+    const reasonOf = async () => (await conditionOf(world, 'west', 'TLSVerified'))?.reason
+    await until(async () => expect(await reasonOf()).toBe('PlainOnThisMachine'))
+    expect((await conditionOf(world, 'west', 'TLSVerified'))?.message).toMatch(/plain HTTP on this machine/)
+    expect(world.cluster('west')?.connection?.insecureSkipTlsVerify).toBe(false)
+    await world.hub.patch(connectionResource, key('west'), { spec: { insecureSkipTLSVerify: true } }, { kind: 'merge' })
+    await until(async () => expect(await reasonOf()).toBe('SkippedByChoice'))
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
   })
 
   it('refuses a certificate of an unknown CA, until it is given or waived', async () => {

@@ -177,7 +177,7 @@ const inputs = (over: Partial<StatusInputs> = {}): StatusInputs => ({
   generation: 1,
   end: { kind: 'collected', batch },
   state: undefined,
-  tlsVerified: true,
+  tls: 'verified',
   adjustments: [],
   collector: undefined,
   leftAgent: undefined,

@@ -28,7 +28,7 @@ import { CLIENT, type Endpoint, type Failed, poolKey, readConnection, resolveEnd
 import type { LocalKubeconfigs } from './local-kubeconfig.ts'
 import { type Defaults, nextRoundMs, type Settings } from './settings.ts'
 import type { SourceReading } from './source-reading.ts'
-import { type RoundEnd, statusPatch } from './status.ts'
+import { type RoundEnd, statusPatch, type TlsUse } from './status.ts'
 
 export interface ReconcilerOptions {
   readonly hub: KubeClient
@@ -532,7 +532,8 @@ export class ConnectionReconciler implements Reconciler {
       generation: object.metadata.generation,
       end,
       state: isCurrent ? known : undefined,
-      tlsVerified: 'access' in endpoint ? !isUnverified(endpoint.access) : !settings.facts.insecureSkipTlsVerify,
+      tls:
+        'access' in endpoint ? tlsOf(endpoint.access) : settings.facts.insecureSkipTlsVerify ? 'skipped' : 'verified',
       adjustments: settings.adjustments,
       collector: choice.condition && (installed.condition ?? choice.condition),
       leftAgent: installed.left,
@@ -582,7 +583,7 @@ function shownFacts(
   return {
     ...facts,
     ...addressOf(access, facts.endpoint),
-    insecureSkipTlsVerify: isUnverified(access),
+    insecureSkipTlsVerify: tlsOf(access) === 'skipped',
   }
 }
 
@@ -601,7 +602,11 @@ const keyOf = ({ metadata: { name, namespace } }: KubeObject): ObjectKey => (nam
 /** As written, where that is what is asked. */
 const addressOf = ({ server }: ClusterAccess, written: string) =>
   server === serverOf(written) ? {} : { endpoint: server }
-const isUnverified = ({ server, verifyTls }: ClusterAccess) => !verifyTls || server.startsWith('http:')
+/** Without `allowHttp` the client takes plain HTTP to this machine only. */
+function tlsOf({ server, verifyTls, allowHttp }: ClusterAccess): TlsUse {
+  if (/^http:/i.test(server)) return allowHttp ? 'skipped' : 'local'
+  return verifyTls ? 'verified' : 'skipped'
+}
 
 /** Numbered when it is handed in. */
 const ended = (batch: Batch): { batch: Batch; end: RoundEnd } => ({

@@ -22,13 +22,16 @@ export type RoundEnd =
       readonly message: string
     }
 
+/** `skipped`: by the connection's field or its kubeconfig; `local`: plain HTTP to this machine, which nobody has to choose */
+export type TlsUse = 'verified' | 'skipped' | 'local'
+
 export interface StatusInputs {
   readonly stored: ClusterConnectionStatus | undefined
   readonly generation: number | undefined
   readonly end: RoundEnd
   /** what the hub makes of the cluster, where it holds this round already */
   readonly state: ClusterState | undefined
-  readonly tlsVerified: boolean
+  readonly tls: TlsUse
   readonly adjustments: readonly string[]
   /** of the agent; undefined: none is wanted */
   readonly collector: CollectorCondition | undefined
@@ -185,7 +188,7 @@ function countsOf({ parts }: Batch): Pick<ClusterConnectionStatus, 'nodes' | 'na
 type Said = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>
 
 function conditionsOf({ stored, generation, end, state, now, ...rest }: StatusInputs): readonly Condition[] {
-  const said = [...verdict(end, state), ...tls(end, rest.tlsVerified), ...notes(rest)]
+  const said = [...verdict(end, state), ...tls(end, rest.tls), ...notes(rest)]
   // Notes that no longer hold are dropped, and what the hub found out by asking where it does not ask any more; the others
   // always hold one way or the other.
   const bufferIsKnown = rest.buffer !== undefined || rest.collector === undefined
@@ -265,12 +268,16 @@ function completeness({ parts }: Batch): Said {
   return { type, status: 'False', reason: 'PartlyRead', message: lacking.join('; ').slice(0, 4000) }
 }
 
-function tls(end: RoundEnd, verified: boolean): Said[] {
+function tls(end: RoundEnd, use: TlsUse): Said[] {
   // Only of what the hub itself asked.
   if (end.kind === 'delivered' || end.kind === 'waiting') return []
   const type = 'TLSVerified'
-  if (verified)
+  if (use === 'verified')
     return [{ type, status: 'True', reason: 'Verified', message: 'the certificate of the API server is verified' }]
+  if (use === 'local') {
+    const message = 'plain HTTP on this machine: there is no certificate, and the credentials do not leave the machine'
+    return [{ type, status: 'False', reason: 'PlainOnThisMachine', message }]
+  }
   const message = 'the API server is not verified, by choice: anyone in between can read the credentials'
   return [{ type, status: 'False', reason: 'SkippedByChoice', message }]
 }

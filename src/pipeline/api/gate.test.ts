@@ -69,6 +69,15 @@ describe('the gate', () => {
     expect(() => cors({ ...behindProxy, corsOrigins: ['https://*.*.example'] })).toThrow(UnsafeConfigurationError)
   })
 
+  it.each([
+    [{ ...loopback, corsOrigins: ['*'] }, /^CORS_ORIGINS .*OIDC_ISSUER/],
+    [{ ...loopback, corsOrigins: ['*', 'https://a.example'] }, /CORS_ORIGINS/],
+    [{ ...behindProxy, corsOrigins: ['https://*.*.example'] }, /CORS_ORIGINS/],
+    [{ ...loopback, host: '0.0.0.0' }, /API_HOST=0\.0\.0\.0.*TRUSTED_PROXIES/],
+  ])('names the setting that refuses the start, and what to do: %#', (config, said) => {
+    expect(() => [hostCheck(config), cors(config)]).toThrow(said)
+  })
+
   it.each([[['https://a.example', '*']], [['*', 'https://a.example']], [['https://a.example', ' * ']], [['*', '*']]])(
     'refuses to start with a star beside other origins: %j',
     (corsOrigins) => {

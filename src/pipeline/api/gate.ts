@@ -41,7 +41,7 @@ export function hostCheck({ host, identity, allowedHosts = [] }: ApiConfig): (he
   if (!identity.localAdministrator) return () => undefined
   if (!isLoopback(host))
     throw new UnsafeConfigurationError(
-      `without a sign-in method the server listens on loopback only, not on ${host}: configure a trusted proxy`,
+      `without a sign-in method the server listens on loopback only, not on API_HOST=${host}: configure one, such as TRUSTED_PROXIES or OIDC_ISSUER, or set API_HOST=127.0.0.1`,
     )
   const names = new Set(allowedHosts.map((name) => name.trim().toLowerCase()))
   return (headers) => {
@@ -70,7 +70,9 @@ export interface Cors {
 export function cors({ corsOrigins = [], identity }: ApiConfig): Cors {
   const origins = corsOrigins.map((origin) => origin.trim()).filter(Boolean)
   if (origins.includes('*') && identity.localAdministrator)
-    throw new UnsafeConfigurationError('without a sign-in method every web site could read the fleet: name the origins')
+    throw new UnsafeConfigurationError(
+      'CORS_ORIGINS is "*" without a sign-in method, so every web site could read the fleet: name the origins in CORS_ORIGINS, as https://portal.example.com, or configure a sign-in method, such as OIDC_ISSUER',
+    )
   // Beside others it would hand the cookies of people to every site.
   if (origins.includes('*') && origins.length > 1)
     throw new UnsafeConfigurationError(
@@ -115,7 +117,10 @@ export function cameByTls(request: FastifyRequest, publicHttps: boolean): boolea
 function originPattern(origin: string): RegExp {
   if (origin === '*') return /^/
   const [head = '', ...tail] = origin.split('*').map((text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
-  if (tail.length > 1) throw new UnsafeConfigurationError(`origin ${JSON.stringify(origin)} has more than one "*"`)
+  if (tail.length > 1)
+    throw new UnsafeConfigurationError(
+      `CORS_ORIGINS names ${JSON.stringify(origin)}, which has more than one "*": leave one, or name the origins`,
+    )
   return new RegExp(`^${[head, ...tail].join('[^/]*')}$`)
 }
 

@@ -43,8 +43,8 @@ const maxTime = 8.64e12
 
 export function bearerWay(configs: readonly BearerConfig[], clock: Clock): BearerWay {
   const issuers = configs.map((config): Issuer => {
-    requireSafeUrl('the issuer of bearer tokens', config.issuer)
-    if (config.jwksUri !== undefined) requireSafeUrl("the address of the issuer's keys", config.jwksUri)
+    requireSafeUrl('JWT_ISSUER', config.issuer)
+    if (config.jwksUri !== undefined) requireSafeUrl('JWT_JWKS_URI', config.jwksUri)
     const { ca, outboundAllow: allow = [] } = config
     return { config, keys: new KeySet(config, boundedFetch({ allow, ...(ca !== undefined && { ca }) }), clock) }
   })

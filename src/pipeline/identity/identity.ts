@@ -46,7 +46,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
   ])
   const publicUrl = config.publicUrl ?? config.oidc?.publicUrl
   if (publicUrl !== undefined && !/^https?:\/\//i.test(publicUrl))
-    throw new UnsafeConfigurationError('the public address must begin with https:// or http://')
+    throw new UnsafeConfigurationError('PUBLIC_URL must begin with https:// or http://')
   const seal = sealer(config.session?.secret)
   const jar = cookieJar(publicUrl)
   const sessions = openSessions({ seal, jar, revocations, clock }, config.session ?? {})

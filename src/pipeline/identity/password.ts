@@ -25,8 +25,8 @@ export interface PasswordWay {
 
 export function passwordWay(config: { readonly username: string; readonly secret: string }, clock: Clock): PasswordWay {
   if (config.secret.length < minLength)
-    throw new UnsafeConfigurationError(`the administrator's password needs at least ${minLength} characters`)
-  if (!cleanName(config.username)) throw new UnsafeConfigurationError("the administrator's name is no plain name")
+    throw new UnsafeConfigurationError(`LOCAL_ADMIN_PASSWORD needs at least ${minLength} characters`)
+  if (!cleanName(config.username)) throw new UnsafeConfigurationError('LOCAL_ADMIN_USER is no plain name')
   const salt = randomBytes(16)
   const expected = hashed(config.secret, salt, 32)
   const names = new Throttle(clock)

@@ -25,7 +25,9 @@ function addPeer(list: BlockList, entry: string): void {
   const widest = family === 4 ? 32 : 128
   const bits = prefix === undefined ? widest : /^\d{1,3}$/.test(prefix) ? Number(prefix) : Number.NaN
   if (family === 0 || rest.length > 0 || !(bits >= 0 && bits <= widest))
-    throw new UnsafeConfigurationError(`${JSON.stringify(entry)} is neither an address nor a CIDR block`)
+    throw new UnsafeConfigurationError(
+      `${JSON.stringify(entry)} in TRUSTED_PROXIES is neither an address nor a CIDR block`,
+    )
   list.addSubnet(address, bits, family === 4 ? 'ipv4' : 'ipv6')
 }
 
@@ -57,10 +59,10 @@ export function clientOf(
 
 function readAuthorities(pem: string): readonly X509Certificate[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
-  if (blocks.length === 0) throw new UnsafeConfigurationError('the CA of the proxy holds no certificate in PEM form')
+  if (blocks.length === 0) throw new UnsafeConfigurationError('TRUSTED_PROXY_CA_FILE holds no certificate in PEM form')
   return blocks.map((block) => {
     const certificate = new X509Certificate(block)
-    if (!certificate.ca) throw new UnsafeConfigurationError('the CA of the proxy holds a certificate that is no CA')
+    if (!certificate.ca) throw new UnsafeConfigurationError('TRUSTED_PROXY_CA_FILE holds a certificate that is no CA')
     return certificate
   })
 }

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { createLogger } from '#runtime'
 import { UnsafeConfigurationError } from './errors.ts'
 import { anIdentity, aRequest } from './test/requests.ts'
-import type { ProxyConfig } from './types.ts'
+import type { IdentityConfig, ProxyConfig } from './types.ts'
 
 const secret = 'a-secret-of-the-proxy'
 const listed: ProxyConfig = { trustedPeers: ['127.0.0.1'] }
@@ -174,5 +174,27 @@ describe('the start', () => {
     await expect(anIdentity({ localAdministrator: {}, proxy: listed })).rejects.toThrow(UnsafeConfigurationError)
     const development = { environment: 'development', proxyEnabled: false, developmentUserEnabled: true } as const
     await expect(anIdentity({ localAdministrator: {}, development })).rejects.toThrow(UnsafeConfigurationError)
+  })
+
+  it.each<[IdentityConfig, string]>([
+    [{ proxy: { trustedPeers: [] } }, 'TRUSTED_PROXIES'],
+    [{ proxy: { trustedPeers: ['everyone'] } }, 'TRUSTED_PROXIES'],
+    [{ proxy: { ...sharing, sharedSecret: { header: 'x', value: 'short' } } }, 'TRUSTED_PROXY_SECRET'],
+    [{ proxy: { trustedPeers: [], clientCa: { pem: 'none' } } }, 'TRUSTED_PROXY_CA_FILE'],
+    [{ localAdministrator: {}, proxy: listed }, 'TRUSTED_PROXIES'],
+    [
+      { localAdministrator: {}, password: { username: 'admin', secret: 'long enough for all' } },
+      'LOCAL_ADMIN_PASSWORD',
+    ],
+    [{ password: { username: 'admin', secret: 'short' } }, 'LOCAL_ADMIN_PASSWORD'],
+    [{ password: { username: '\n', secret: 'long enough for all' } }, 'LOCAL_ADMIN_USER'],
+    [{ development: { environment: 'production' } as never }, 'ENABLE_DEV_AUTH'],
+    [{ session: { secret: 'short' } }, 'SESSION_SECRET'],
+    [{ publicUrl: 'pulse.example.com' }, 'PUBLIC_URL'],
+    [{ bearer: [{ issuer: 'http://issuer.example', audience: 'a' }] }, 'JWT_ISSUER'],
+    [{ tokenReview: {} }, 'TOKEN_REVIEW'],
+    [{ openshiftGroups: {} }, 'OPENSHIFT_GROUPS'],
+  ])('that is refused for %j names %s', async (config, setting) => {
+    await expect(anIdentity(config)).rejects.toThrow(setting)
   })
 })

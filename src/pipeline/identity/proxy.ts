@@ -25,10 +25,10 @@ export function trustedProxy(config: ProxyConfig, clock: Clock): TrustedProxy {
   const { trustedPeers, sharedSecret, clientCa } = config
   if (trustedPeers.length === 0 && !sharedSecret && !clientCa)
     throw new UnsafeConfigurationError(
-      'identity headers need a list of trusted peers, a shared secret or a CA of client certificates',
+      'identity headers need TRUSTED_PROXIES, TRUSTED_PROXY_SECRET or TRUSTED_PROXY_CA_FILE',
     )
   if (sharedSecret && sharedSecret.value.length < 16)
-    throw new UnsafeConfigurationError('the secret shared with the proxy needs at least 16 characters')
+    throw new UnsafeConfigurationError('TRUSTED_PROXY_SECRET needs at least 16 characters')
   const peers = trustedPeers.length > 0 ? peerList(trustedPeers) : undefined
   const certified = clientCa && clientOf(clientCa, clock)
   const { userHeader = 'X-Forwarded-User', emailHeader = 'X-Forwarded-Email' } = config

@@ -25,7 +25,7 @@ const maxOpenedBytes = 256 * 1024
  */
 export function sealer(secret: string | undefined): Seal {
   if (secret !== undefined && Buffer.byteLength(secret) < 32)
-    throw new UnsafeConfigurationError('the secret of sessions needs at least 32 bytes')
+    throw new UnsafeConfigurationError('SESSION_SECRET needs at least 32 bytes')
   const root = secret === undefined ? randomBytes(32) : Buffer.from(secret)
   const keys = new Map<Purpose, Buffer>()
   const keyFor = (purpose: Purpose): Buffer => {

@@ -96,7 +96,9 @@ export function tokenWay(options: IdentityOptions, revocations: RevocationStore)
 /** The hub's own Kubernetes. @throws UnsafeConfigurationError where a way needs it and there is none */
 export function hubOf({ kube }: IdentityOptions): NonNullable<IdentityOptions['kube']> {
   if (kube) return kube
-  throw new UnsafeConfigurationError("reviewing tokens and reading OpenShift's groups need the hub's Kubernetes")
+  throw new UnsafeConfigurationError(
+    "TOKEN_REVIEW and OPENSHIFT_GROUPS need the hub's Kubernetes: turn them off, or run where there is one",
+  )
 }
 
 /** The end that a token states of itself, ms; undefined where it states none. */

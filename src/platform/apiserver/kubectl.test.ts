@@ -124,6 +124,16 @@ describe.skipIf(missing)(`kubectl${missing ? ` (${missing})` : ''}`, () => {
     expect((await run(['get', 'lk', 'none'])).err).toContain('links.test.example.io "none" not found')
   })
 
+  it('hears why nobody acts as another, whether or not it knows the resources already', async () => {
+    for (const cache of ['empty', 'filled', 'filled']) {
+      const env = { KUBECACHEDIR: join(dir, cache) }
+      if (cache === 'filled') await kubectl('get secrets -A', '', env)
+      const { code, err } = await run(['get', 'secrets', '-A', '--as=nobody'], '', env)
+      expect(code).toBe(1)
+      expect(err).toMatch(/does not let one user act as another; ask again without --as/)
+    }
+  })
+
   it('knows the resources, their short names and their versions', async () => {
     const resources = await kubectl('api-resources --no-headers')
     expect(resources).toMatch(/links +lk +test\.example\.io\/v1alpha1 +true +Link/)

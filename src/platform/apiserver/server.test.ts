@@ -29,7 +29,9 @@ describe('the door', () => {
     for (const path of ['/api/v1/secrets', '/version', '/apis']) {
       const answer = await client.ask('GET', path, { headers: { [name]: value } })
       expect(answer.code).toBe(403)
-      expect(answer.body).toMatchObject({ kind: 'Status', reason: 'Forbidden', message: expect.stringMatching(/--as/) })
+      const message = expect.stringMatching(/cannot impersonate/)
+      expect(answer.body).toMatchObject({ kind: 'Status', reason: 'Forbidden', message })
+      expect(answer.warnings.join()).toMatch(/--as/)
     }
     expect((await client.ask('GET', '/api/v1/secrets')).code).toBe(200)
   })

@@ -46,12 +46,14 @@ export async function handleRequest(
 }
 
 /** Nobody is somebody else here. To ignore the wish would answer with what the caller may see, as if the other might see it. */
-function refuseImpersonation({ request, user }: Call): void {
+function refuseImpersonation({ request, user, warnings }: Call): void {
   const asked = Object.keys(request.headers).find((name) => name.startsWith('impersonate-'))
   if (asked === undefined) return
   const why =
     'this API server does not let one user act as another; ask again without --as, or with the token of that user'
-  throw new ApiError('Forbidden', `forbidden: User "${user.name}" cannot impersonate (header ${asked}): ${why}`, {})
+  // kubectl does not read the Status of a refused discovery, but prints every warning.
+  warnings.push(why)
+  throw new ApiError('Forbidden', `forbidden: User "${user.name}" cannot impersonate (header ${asked})`, {})
 }
 
 async function answerError(call: Call, error: unknown): Promise<void> {
