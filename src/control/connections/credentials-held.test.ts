@@ -4,7 +4,17 @@ import { describe, expect, it } from 'vitest'
 import { secrets } from '#kube'
 import { connectionResource } from './connection-resource.ts'
 import { apis } from './testing/hubs.ts'
-import { aWorld, conditionOf, connect, NAMESPACE, statusOf, until, untilPhase, type World } from './testing/world.ts'
+import {
+  aWorld,
+  conditionOf,
+  connect,
+  NAMESPACE,
+  statusOf,
+  until,
+  untilPhase,
+  type World,
+  writeSecret,
+} from './testing/world.ts'
 
 const key = (name: string) => ({ name, namespace: NAMESPACE })
 
@@ -122,6 +132,24 @@ describe('a ClusterConnection whose editor may not read its Secret', () => {
     expect((await statusOf(world, 'west')).message).toMatch(/sends elsewhere \(307\), which is not followed/)
     expect(redirecting.seen.join()).toContain(member.token)
     expect(stranger.seen).toEqual([])
+  })
+})
+
+describe('credentials that are held', () => {
+  it('go to the endpoint that accepts them first once their Secret has changed, and the condition is gone', async () => {
+    await using world = await aWorld()
+    const [before, after] = [await world.member(), await world.member()]
+    await connect(world, 'west', before)
+    await world.start()
+    await untilPhase(world, 'west', 'Connected')
+    await edit(world, 'west', { endpoint: after.url })
+    await untilHeld(world, 'west', 'EndpointNotAccepted')
+    await writeSecret(world.hub, 'west-credentials', { token: after.token, 'ca.crt': after.ca })
+    await untilPhase(world, 'west', 'Connected')
+    expect((await statusOf(world, 'west')).credentials?.endpoint).toBe(after.url)
+    expect(await conditionOf(world, 'west', 'CredentialsHeld')).toBeUndefined()
+    await edit(world, 'west', { endpoint: before.url })
+    await untilHeld(world, 'west', 'EndpointNotAccepted')
   })
 })
 

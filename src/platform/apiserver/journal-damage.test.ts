@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { open } from 'lmdb'
 import { describe, expect, it } from 'vitest'
+import { silentLogger } from '#runtime'
 import { journalStorage } from './journal.ts'
 import { chainOf, type JournalRecord } from './journal-chain.ts'
 import { ObjectsLostError } from './journal-errors.ts'
@@ -128,6 +129,24 @@ describe('stored objects in a damaged folder', () => {
     },
     60_000 + RUNS * 1_000,
   )
+
+  it('are mended once: a later start finds nothing to say', async () => {
+    for (const copies of [['a'], ['a', 'b']]) {
+      const { dir } = await aFolder(60)
+      for (const copy of copies) harms[0]!(join(dir, copy, '0000000000000000.segment'), 5_000)
+      const said: string[] = []
+      const logger = { ...silentLogger, warn: (_: unknown, text: string) => void said.push(text) }
+      const start = async (acceptLoss: boolean) => {
+        await using storage = await journalStorage({ dir, logger, acceptLoss })
+        await storage.write([{ key: '/configmaps/more', object: object('more', 1) }], 1_000)
+      }
+      await start(true)
+      expect(said).toEqual(copies.length === 1 ? [expect.stringMatching(/made anew from the other/)] : [])
+      said.length = 0
+      await start(false)
+      expect(said).toEqual([])
+    }
+  })
 
   it('that were emptied are a loss, not a beginning', async () => {
     const { dir } = await aFolder(10)

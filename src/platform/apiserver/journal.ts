@@ -96,16 +96,17 @@ class Journal implements ObjectStorage {
     const { records, lost } = chainOf(found)
     const end = records.at(-1)?.n ?? 0
     const missing = Math.max(0, (said ?? 0) - end)
+    const isLost = lost.length > 0 || missing > 0
     for (const record of records) this.#apply(record)
     this.#last = end
     this.#next = [...found.keys()].reduce((most, n) => Math.max(most, n), said ?? 0) + 1
-    if (lost.length > 0 || missing > 0) await this.#lose(lost, missing)
+    if (isLost) await this.#lose(lost, missing)
     const imported = found.size === 0 && said === undefined ? await takeLmdb(this.#dir, this.#acceptLoss) : undefined
     for (const [key, object] of imported?.objects ?? []) this.#objects.set(key, object)
     this.#resourceVersion = Math.max(this.#resourceVersion, imported?.resourceVersion ?? 0)
     const isUneven = copies.some((records) => !isWhole(records, end))
-    if (imported || lost.length > 0 || missing > 0 || isDamaged() || isUneven) {
-      if (isDamaged() || isUneven)
+    if (imported || isLost || isDamaged() || isUneven) {
+      if (!isLost && (isDamaged() || isUneven))
         this.#logger.warn(
           { dir: this.#dir },
           'one copy of the stored objects was damaged: it is made anew from the other',

@@ -345,10 +345,14 @@ export class SegmentLog implements Log {
     const { disk } = this.#options
     const bytes = await disk.read(segment.path)
     let end = bytes.length
+    let isDamaged = false
     for (const item of scanSegment(bytes, segment.salt)) {
       if (item.kind === 'record') this.#next = Math.max(this.#next, item.index + 1)
       else this.#report(segment, item)
-      if (item.kind === 'damaged' && item.index !== undefined) this.#next = Math.max(this.#next, item.index + 1)
+      if (item.kind === 'damaged') {
+        isDamaged = true
+        this.#next = Math.max(this.#next, (item.index ?? segment.first) + 1)
+      }
       if (item.kind === 'torn') end = item.offset
     }
     const file = await disk.open(segment.path)
@@ -357,7 +361,9 @@ export class SegmentLog implements Log {
       await file.sync()
     }
     segment.bytes = end
-    this.#active = { segment, file }
+    // Nothing is added to a damaged one, so that it goes as soon as all have passed it.
+    if (isDamaged) await file.close()
+    else this.#active = { segment, file }
   }
 
   async #writeAll(): Promise<void> {
