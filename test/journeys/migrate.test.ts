@@ -19,10 +19,14 @@ import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real
 const missing = noRealApiServer() ?? redisMissing
 const why = process.env.CI_REQUIRE_ALL === '1' ? undefined : missing
 const alice = () =>
-  policy('Allow', [{ selector: { matchPattern: '^(central|east)$' }, permissions: { view: true, viewMetrics: true } }], {
-    name: 'alice',
-    users: ['alice'],
-  })
+  policy(
+    'Allow',
+    [{ selector: { matchPattern: '^(central|east)$' }, permissions: { view: true, viewMetrics: true } }],
+    {
+      name: 'alice',
+      users: ['alice'],
+    },
+  )
 const ORIGINAL_IMAGE = 'registry.example/clusterpulse/collector:v0.9'
 const [PULLED, PUSHED] = ['central', 'east'] as const
 const [GUIDE = ''] = readFileSync('docs/guide/migrate.md', 'utf8').split('\n## Environment')
