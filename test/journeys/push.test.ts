@@ -176,11 +176,11 @@ describe('push', { concurrent: true }, () => {
     await eventually(said, ({ health, shown }) => health === 'unhealthy' && shown === 'unhealthy', 15_000)
     const message = expect.stringMatching(away)
     expect(await said()).toMatchObject({ connected: false, condition: 'False', message, text: message })
-    // The agent notices as well, within 15 s and a pause before it opens another connection.
+    // The agent notices as well, within 15 s, and opens another connection after a pause of a second at most.
     await eventually(
       async () => line.taken,
       (taken) => taken > 1,
-      silentAt + 20_000 - Date.now(),
+      silentAt + 17_000 - Date.now(),
     )
     await eventually(pushed('edge-10'), (yes) => yes, 60_000)
     await agent.kill('SIGTERM')

@@ -283,6 +283,7 @@ export class Agent implements AsyncDisposable {
         this.#logger.error({ err: error }, 'the buffer could not be tidied')
       })
       if (this.#buffer.newest !== before) this.#uplink.stored()
+      await this.#planFile.flush()
     }
   }
 }

@@ -1,10 +1,11 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { openLog } from '#runtime'
+import { openLog, silentLogger } from '#runtime'
 import { smallDisk } from '../../../test/small-disk.ts'
 import { systemMonotonic } from './boot.ts'
 import { BatchBuffer } from './buffer.ts'
+import { PlanFile } from './plan-file.ts'
 
 const disk = smallDisk(4)
 const why = typeof disk === 'string' ? disk : undefined
@@ -66,6 +67,21 @@ describe.skipIf(why !== undefined)(`a buffer on a full disk${why === undefined ?
     await buffer[Symbol.asyncDispose]()
     await using again = await open('old')
     expect(await waiting(again)).toEqual([2, 3])
+  })
+
+  it('keeps the plan of the hub once there is room', async () => {
+    small.fill()
+    const path = join(small.path, 'plan.json')
+    const said: string[] = []
+    const logger = { ...silentLogger, error: (_: unknown, text: string) => void said.push(text) }
+    const file = new PlanFile(path, logger)
+    const plan = { version: 'v1', intervalMs: 30_000, timeoutMs: 10_000, operatorScanIntervalMs: 300_000, sources: [] }
+    await file.write(plan)
+    await file.flush()
+    expect(said).toHaveLength(1)
+    small.empty()
+    await file.flush()
+    expect(await new PlanFile(path, silentLogger).read()).toMatchObject(plan)
   })
 
   it('says whose it is as soon as there is room', async () => {

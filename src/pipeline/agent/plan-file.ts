@@ -9,6 +9,8 @@ export class PlanFile {
   readonly #path: string
   readonly #logger: Logger
   #writing: Promise<void> = Promise.resolve()
+  /** what the disk did not take */
+  #unkept: Plan | undefined
 
   constructor(path: string, logger: Logger) {
     this.#path = path
@@ -32,6 +34,11 @@ export class PlanFile {
     return this.#writing
   }
 
+  /** Tries again what the disk did not take. */
+  async flush(): Promise<void> {
+    if (this.#unkept) await this.write(this.#unkept)
+  }
+
   /** A plan that the disk does not take is used all the same. */
   write(plan: Plan): Promise<void> {
     this.#writing = this.#writing.then(async () => {
@@ -45,8 +52,11 @@ export class PlanFile {
           await file.close()
         }
         await rename(`${this.#path}.new`, this.#path)
+        this.#unkept = undefined
       } catch (error) {
-        this.#logger.error({ err: error }, 'the plan could not be kept; it holds until the next restart')
+        if (this.#unkept !== plan)
+          this.#logger.error({ err: error }, 'the plan could not be kept; it is tried again, and holds until a restart')
+        this.#unkept = plan
       }
     })
     return this.#writing
