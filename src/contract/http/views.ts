@@ -126,6 +126,18 @@ export const ClusterViewSchema = Type.Object({
   /** the caller sees only a part: sums are over that part, and health speaks of that part */
   filtered: Type.Boolean(),
   heartbeats: Type.Array(Type.Object({ at: Type.Integer(), health: HealthSchema, durationMs: Type.Integer() })),
+  earlier: Type.Optional(
+    Type.Object(
+      {
+        knownSince: Type.Integer(),
+        turns: Type.Array(Type.Object({ at: Type.Integer(), from: HealthSchema, to: HealthSchema })),
+      },
+      {
+        description:
+          'where the heartbeats reach back less than an hour, and there were more: turns of health before them within that hour, oldest first, and since when all of them are known',
+      },
+    ),
+  ),
   parts: Type.Record(Type.String(), PartViewSchema),
 })
 /** One cluster as one caller sees it. */

@@ -7,13 +7,15 @@ import type {
   DeploymentSnapshot,
   FleetEvent,
   Freshness,
+  Health,
   NamespaceSnapshot,
   PartState,
   PodCounts,
   SeenOf,
   SnapshotType,
 } from '#model'
-import { clusterTotals, seconds, snapshotTypes } from '#model'
+import { clusterTotals, minutes, seconds, snapshotTypes } from '#model'
+import { EVENTS_KEPT, HEARTBEATS_KEPT } from '#state'
 import { plainFault, type SeenStatus, seenFacts, seenStatus } from './seen-status.ts'
 
 export const rowTypes: readonly RowType[] = ['node', 'namespace', 'deployment', 'operator', 'clusterOperator']
@@ -274,8 +276,29 @@ function clusterView(cluster: VisibleCluster): ClusterView {
     pods: cluster.hidesPods ? null : totals.pods,
     filtered: !whole,
     heartbeats: status.heartbeats.map(({ at, health, durationMs }) => ({ at, health, durationMs })),
+    ...earlierOf(cluster),
     parts,
   }
+}
+
+const healths: ReadonlySet<unknown> = new Set<Health>(['healthy', 'degraded', 'unhealthy', 'unknown'])
+const isHealth = (value: unknown): value is Health => healths.has(value)
+
+/** Heartbeats of one minute and more reach back an hour; of shorter rounds the events remember what was before them. */
+function earlierOf({ state, whole }: VisibleCluster): Pick<ClusterView, 'earlier'> {
+  const { heartbeats, events } = state
+  const [first, second] = heartbeats
+  const hourAgo = (heartbeats.at(-1)?.at ?? 0) - minutes(60)
+  if (!first || !second || heartbeats.length < HEARTBEATS_KEPT || first.at <= hourAgo) return {}
+  // How healthy the whole was tells of what is hidden.
+  if (!whole) return { earlier: { knownSince: first.at, turns: [] } }
+  const lastEvent = events.length < EVENTS_KEPT ? undefined : events.at(-1)
+  const turns = events.flatMap(({ type, at, data }) => {
+    const { from, to } = data ?? {}
+    const isTurn = type === 'cluster.health' && isHealth(from) && isHealth(to)
+    return isTurn && at >= hourAgo && at < second.at ? [{ at, from, to }] : []
+  })
+  return { earlier: { knownSince: Math.min(Math.max(lastEvent?.at ?? 0, hourAgo), first.at), turns: turns.reverse() } }
 }
 
 function makeRows<T extends RowType>(cluster: VisibleCluster, type: T): ReadonlyMap<string, Row<T>> {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { aCluster } from '../../testing/worlds.ts'
-import { healthChanges, isStale, loadOf, needOf, sumAmounts, turnText } from './cluster.ts'
+import { forgotten, healthChanges, isStale, loadOf, needOf, sumAmounts, turnText } from './cluster.ts'
 import { eventLine } from './events.ts'
 
 const now = Date.UTC(2026, 0, 1)
@@ -49,6 +49,17 @@ describe('healthChanges', () => {
       'healthy degraded',
     ])
     expect(healthChanges([view], now - 45_000)).toHaveLength(1)
+  })
+  it('goes back before the heartbeats as far as is remembered, and says of how many clusters that is less', () => {
+    const { view } = aCluster('west', now, { beats: ['unhealthy', 'unhealthy'] })
+    const turns = [{ at: now - 3_000_000, from: 'healthy' as const, to: 'unhealthy' as const }]
+    const [first = now] = view.heartbeats.map(({ at }) => at)
+    const whole = { ...view, earlier: { knownSince: now - 3_600_000, turns } }
+    const part = { ...view, earlier: { knownSince: first, turns: [] } }
+    expect(healthChanges([whole, part], now - 3_600_000)).toEqual([{ cluster: 'west', filtered: false, ...turns[0] }])
+    expect(healthChanges([whole], now - 2_000_000)).toEqual([])
+    expect(forgotten([whole, view], now - 3_600_000).count).toBe(0)
+    expect(forgotten([whole, part], now - 3_600_000)).toEqual({ count: 1, knownSince: first })
   })
   it('says of a cluster that is seen in part only whether it answered, as its strip does', () => {
     const { view } = aCluster('west', now, { beats: ['unknown', 'healthy', 'unhealthy', 'healthy'] })

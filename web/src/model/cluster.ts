@@ -92,10 +92,11 @@ export function turnText({ from, to, filtered }: HealthChange): string {
   return from === 'unhealthy' ? 'answered again' : 'answered'
 }
 
-/** The turns of health that the heartbeats still remember, newest first. */
+/** The turns of health that are remembered, newest first. */
 export function healthChanges(clusters: Iterable<ClusterView>, since: number): HealthChange[] {
   const changes: HealthChange[] = []
-  for (const { name, heartbeats, filtered } of clusters) {
+  for (const { name, heartbeats, earlier, filtered } of clusters) {
+    for (const turn of earlier?.turns ?? []) if (turn.at >= since) changes.push({ cluster: name, ...turn, filtered })
     for (let index = 1; index < heartbeats.length; index++) {
       const [before, after] = [heartbeats[index - 1], heartbeats[index]]
       if (!before || !after || before.health === after.health || after.at < since) continue
@@ -103,4 +104,10 @@ export function healthChanges(clusters: Iterable<ClusterView>, since: number): H
     }
   }
   return changes.sort((a, b) => b.at - a.at)
+}
+
+/** Of how many clusters turns are remembered for less long, and for how long at least, ms since the Unix epoch. */
+export function forgotten(clusters: readonly ClusterView[], since: number): { count: number; knownSince: number } {
+  const times = clusters.flatMap(({ earlier }) => (earlier && earlier.knownSince > since ? [earlier.knownSince] : []))
+  return { count: times.length, knownSince: Math.max(since, ...times) }
 }

@@ -16,7 +16,16 @@ import {
   groupChanges,
   sharedText,
 } from '../../model/causes.ts'
-import { factsAt, healthChanges, type Need, needOf, needWord, severityOf, turnText } from '../../model/cluster.ts'
+import {
+  factsAt,
+  forgotten,
+  healthChanges,
+  type Need,
+  needOf,
+  needWord,
+  severityOf,
+  turnText,
+} from '../../model/cluster.ts'
 import { isCurrent } from '../../model/current.ts'
 import { type EventLine, eventLine } from '../../model/events.ts'
 import { formatCount, plural } from '../../model/format.ts'
@@ -25,6 +34,7 @@ import { clusterPath, Link, setQuery } from '../../router.tsx'
 import { lostLately } from './use-losses.ts'
 
 const shownAtMost = 5
+const HOUR_MS = 3_600_000
 
 interface StripProps {
   readonly clusters: readonly ClusterView[]
@@ -260,6 +270,7 @@ export function RecentChanges({ clusters, losses, now }: StripProps): ReactNode 
   const events = useMemo(() => newestFirst(heard, losses), [heard, losses])
   const groups = useMemo(() => groupChanges(recentLines(clusters, events, now)), [clusters, events, now])
   const more = groups.length - shownAtMost
+  const { count, knownSince } = forgotten(clusters, now - HOUR_MS)
   return (
     <section className="panel changes" aria-labelledby="changes">
       <div className="panel-head">
@@ -267,13 +278,18 @@ export function RecentChanges({ clusters, losses, now }: StripProps): ReactNode 
         {more > 0 && <p className="fine">and {formatCount(more)} more, on the Events tab of each cluster</p>}
       </div>
       {groups.length === 0 ? (
-        <p className="calm">Nothing has changed.</p>
+        <p className="calm">{count === 0 ? 'Nothing has changed.' : 'Nothing is known to have changed.'}</p>
       ) : (
         <ol>
           {groups.slice(0, shownAtMost).map((group) => (
             <Change key={group.lines.at(-1)?.key} group={group} />
           ))}
         </ol>
+      )}
+      {count > 0 && (
+        <p className="fine">
+          The health of {plural(count, 'cluster')} is remembered for the last <Age at={knownSince} /> only.
+        </p>
       )}
     </section>
   )
@@ -331,7 +347,7 @@ function severalText(lines: ChangeGroup['lines']): string {
 }
 
 export function recentLines(clusters: readonly ClusterView[], events: readonly EventView[], now: number): EventLine[] {
-  const since = now - 3_600_000
+  const since = now - HOUR_MS
   const turns = healthChanges(clusters, since).map(
     (change): EventLine => ({
       key: `${change.cluster} ${change.at} health`,
