@@ -88,6 +88,15 @@ describe('too many requests', () => {
     expect((await ask('ann')).status).toBe(200)
   })
 
+  it('are as many as the fleet allows that there is, without a setting', async () => {
+    await using world = await aWorld({ identity: proxy })
+    for (let n = 0; n < 55; n++) await world.connect(`c-${n}`)
+    const answers: number[] = []
+    for (let n = 0; n < 441; n++) answers.push((await get(world, '/api/v1/auth/me', { as: 'ann' })).status)
+    expect(answers.filter((status) => status === 200)).toHaveLength(440)
+    expect(answers.at(-1)).toBe(429)
+  })
+
   it('of people we do not know count by address, however they call themselves', async () => {
     await using world = await aWorld({ identity: { proxy: { trustedPeers: ['10.0.0.1'] } }, rateLimit })
     const ask = (as: string) => get(world, '/api/v1/auth/me', { as })
