@@ -82,7 +82,7 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 300_000 }, () => {
     }
     expect(wide).toEqual([])
     expect(cut).toEqual([])
-    for (const width of [1024, 360]) {
+    for (const width of [1024, 1015, 900, 761, 360]) {
       await page.setViewportSize({ width, height: 900 })
       expect(await excess(page, '/'), `the fleet at ${width} px`).toEqual([])
       for (const path of ['/', '/clusters/prod-east/types/pods', '/types/pods', '/types/persistentvolumeclaims']) {

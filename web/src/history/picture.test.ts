@@ -130,7 +130,10 @@ describe('how a point came', () => {
     )
     expect(groups.map(({ kind, text }) => [kind, text])).toEqual([
       ['pulled', '2 batches'],
-      ['lost', '4 batches (thinned, dropped)'],
+      [
+        'lost',
+        '4 batches (thinned out, because the buffer of the agent was filling; dropped, because the buffer of the agent was full)',
+      ],
     ])
     expect(spanGroups(pictureOf(view({ cpu_used: [1] }, [span('simulated', 0, 9)])))).toMatchObject([
       { kind: 'simulated', text: 'made up for the demonstration' },
@@ -141,7 +144,9 @@ describe('how a point came', () => {
   it('calls nothing lost for ever that may still come', () => {
     const open = pictureOf(view({ cpu_used: [1] }, [span('lost', 0, 9, 'not_received')]))
     expect(sourceText(open, 0, 'push')).toBe('2 batches not received: what an agent still has of it takes its place')
-    expect(spanGroups(open).map(({ text }) => text)).toEqual(['2 batches (not received)'])
+    expect(spanGroups(open).map(({ text }) => text)).toEqual([
+      '2 batches (not received: what an agent still has of it takes its place)',
+    ])
   })
 })
 

@@ -313,11 +313,11 @@ export function spanGroups(picture: Picture): SpanGroup[] {
     const [first, last] = [all[0], all.at(-1)]
     if (!first || !last) return []
     const count = all.reduce((sum, span) => sum + span.count, 0)
-    const causes = [...new Set(all.flatMap(({ cause }) => (cause === '' ? [] : cause.replaceAll('_', ' '))))]
+    const causes = [...new Set(all.flatMap(({ cause }) => (cause === '' ? [] : lossText(cause))))]
     const text =
       kind === 'simulated'
         ? 'made up for the demonstration'
-        : `${plural(count, 'batch', 'batches')}${causes.length > 0 ? ` (${causes.join(', ')})` : ''}`
+        : `${plural(count, 'batch', 'batches')}${causes.length > 0 ? ` (${causes.join('; ')})` : ''}`
     const more = all.length > 1 ? ` and ${plural(all.length - 1, 'more stretch', 'more stretches')}` : ''
     const to = Math.max(...all.map((span) => span.to))
     return [{ kind, text, where: `${formatStretch(first.from, first.to)}${more}`, bounds: { from: first.from, to } }]

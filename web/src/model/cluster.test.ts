@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { aCluster } from '../../testing/worlds.ts'
-import { forgotten, healthChanges, isStale, loadOf, needOf, sumAmounts, turnText } from './cluster.ts'
+import { forgotten, healthChanges, isStale, loadOf, needOf, sumAmounts, turnText, unverifiedText } from './cluster.ts'
 import { eventLine } from './events.ts'
 
 const now = Date.UTC(2026, 0, 1)
@@ -40,6 +40,11 @@ describe('loadOf', () => {
     expect(sumAmounts([]).used).toBeNull()
   })
 })
+
+it.each([
+  ['https://east.example:6443', /certificate/],
+  ['http://127.0.0.1:8001', /plain HTTP/],
+])('says what is not proved of %s', (endpoint, words) => expect(unverifiedText({ endpoint })).toMatch(words))
 
 describe('healthChanges', () => {
   it('finds each turn of the heartbeats since a moment, newest first', () => {

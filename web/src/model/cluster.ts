@@ -75,6 +75,12 @@ export function sumAmounts(all: readonly Amounts[]): Amounts {
   return { capacity: sum('capacity'), allocatable: sum('allocatable'), requested: sum('requested'), used: sum('used') }
 }
 
+/** What is not proved of the API of a cluster whose connection skips that. */
+export const unverifiedText = ({ endpoint }: Pick<ClusterView, 'endpoint'>): string =>
+  endpoint.startsWith('http:')
+    ? 'Its API is read in plain HTTP: nothing is encrypted, and nothing proves who answers.'
+    : 'The certificate of its API is not verified, by explicit choice.'
+
 export interface HealthChange {
   readonly cluster: string
   readonly at: number

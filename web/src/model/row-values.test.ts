@@ -18,6 +18,7 @@ import {
   rowsQuestion,
   sayScalar,
   titleOf,
+  unreadWord,
 } from './row-values.ts'
 
 const on = (wish: Partial<TypeOnClusterView> = {}): TypeOnClusterView => ({
@@ -276,4 +277,14 @@ describe('parseQuantityText', () => {
     ['abc', 'seconds'],
     ['1 2', 'none'],
   ] as const)('reads no number in %j (%s)', (text, unit) => expect(parseQuantityText(text, unit)).toBeUndefined())
+})
+
+it.each([
+  ['no cluster serves it', ['absent', 'absent']],
+  ['ClusterPulse may not read it on any cluster that serves it', ['forbidden', 'absent']],
+  ['never read', ['unreachable', 'absent']],
+  ['never read', []],
+] as const)('says %s of a type that is %j', (word, outcomes) => {
+  const clusters = outcomes.map((outcome) => ({ part: { outcome } }) as TypeOnClusterView)
+  expect(unreadWord({ clusters })).toBe(word)
 })

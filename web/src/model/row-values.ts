@@ -418,3 +418,12 @@ export function cellValue(row: TableRowView, { name, unit }: ColumnView): Value 
   const value = scalarOf(row.values[name])
   return unit === 'time' ? (momentOf(value) ?? value) : value
 }
+
+/** Why there is no number of any cluster. */
+export function unreadWord({ clusters }: Pick<TypeView, 'clusters'>): string {
+  const outcomes = new Set(clusters.map(({ part }) => part.outcome))
+  if (outcomes.size === 1 && outcomes.has('absent')) return 'no cluster serves it'
+  if (outcomes.size > 0 && !outcomes.has('complete') && !outcomes.has('unreachable'))
+    return 'ClusterPulse may not read it on any cluster that serves it'
+  return 'never read'
+}

@@ -8,7 +8,7 @@ import { type ClusterView, type PartView, type RowType, unfinishedPods } from '.
 import { newestFirst } from '../../live/fleet.ts'
 import { useAtTime, useHub, useLive } from '../../live/hooks.ts'
 import { useAnswer } from '../../live/use-answer.ts'
-import { isHidden, isServed, type Need } from '../../model/cluster.ts'
+import { isHidden, isServed, type Need, unverifiedText } from '../../model/cluster.ts'
 import {
   hasFailed,
   isCurrent,
@@ -350,9 +350,7 @@ function Reading({ cluster }: { cluster: ClusterView }): ReactNode {
             {hasFailed(cluster) ? <b className="short">; it did not read the cluster.</b> : '.'}
           </>
         )}
-        {cluster.insecureSkipTlsVerify && (
-          <b className="short"> The certificate of its API is not verified, by explicit choice.</b>
-        )}
+        {cluster.insecureSkipTlsVerify && <b className="short"> {unverifiedText(cluster)}</b>}
       </p>
       <ul className="outcomes">
         {types.map((type) => (

@@ -3,7 +3,7 @@ import { type ReactNode, useMemo, useRef } from 'react'
 import { pastClass, SumAge } from '../../components/past.tsx'
 import { ResourceTable, type TableView } from '../../components/resource-table.tsx'
 import { Empty } from '../../components/states.tsx'
-import { useNarrow } from '../../components/use-media.ts'
+import { useMedia } from '../../components/use-media.ts'
 import { usePrinting } from '../../components/use-printing.ts'
 import { useStill } from '../../components/use-still.ts'
 import type { ClusterView } from '../../contract.ts'
@@ -30,6 +30,9 @@ const nameOf = ({ name }: ClusterView) => name
 const wordsOf = ({ name, displayName, labels }: ClusterView) =>
   `${name} ${displayName} ${Object.values(labels).join(' ')}`
 
+/** The columns of the fleet need more room than that, even without what gives way. */
+const NARROWER_THAN_TABLE = '(max-width: 1015px)'
+
 export function FleetPage(): ReactNode {
   const byName = useClusters()
   const clusters = useMemo(() => [...byName.values()], [byName])
@@ -38,7 +41,7 @@ export function FleetPage(): ReactNode {
   const fields = useMemo(() => fleetFields(now), [now])
   const [layout, setLayout] = usePreference('layout', 'table')
   const [grouping, setGrouping] = useQueryValue('group')
-  const isNarrow = useNarrow()
+  const isNarrow = useMedia(NARROWER_THAN_TABLE)
   const subtotal = useMemo(() => (rows: readonly ClusterView[]) => <Subtotal clusters={rows} now={now} />, [now])
   const group = useMemo(() => {
     const of = groupOf(grouping, now)

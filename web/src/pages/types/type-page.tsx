@@ -31,6 +31,7 @@ import {
   newestOf,
   sourceOf,
   titleOf,
+  unreadWord,
 } from '../../model/row-values.ts'
 import type { Basis } from '../../model/sums.ts'
 import {
@@ -135,10 +136,10 @@ function StatusLine({ view }: { view: TypeView }): ReactNode {
           {source.kind} <span className="mono sub-inline">{source.apiVersion}</span>
         </span>
       )}
-      <span>{view.count === null ? <Missing why="no cluster was read" /> : plural(view.count, 'row')}</span>
+      <span>{view.count === null ? <Missing why={unreadWord(view)} /> : plural(view.count, 'row')}</span>
       <span className="as-of">
         {newest === null ? (
-          'never read'
+          unreadWord(view)
         ) : (
           <>
             newest of <Age at={newest} suffix=" ago" focusable />
