@@ -33,7 +33,7 @@ export interface Found {
  */
 export async function rowsOf(client: Client, { noun, names, clusters, ...filters }: Wish, now: number): Promise<Found> {
   const { all, chosen } = await clustersAsked(client, clusters)
-  const { rows, notes } = await load(client, noun, chosen)
+  const { rows, notes } = await load(client, noun, chosen, clusters.length > 0)
   requireAll(
     nouns[noun],
     names,
@@ -82,7 +82,7 @@ function chosenRows(
   )
 }
 
-async function load(client: Client, noun: Noun, clusters: readonly ClusterView[]): Promise<Found> {
+async function load(client: Client, noun: Noun, clusters: readonly ClusterView[], isNarrowed: boolean): Promise<Found> {
   const names = new Set(clusters.map(({ name }) => name))
   switch (noun) {
     case 'clusters':
@@ -93,7 +93,8 @@ async function load(client: Client, noun: Noun, clusters: readonly ClusterView[]
       const { items } = await client.types()
       const rows = items.map((type) => ({
         ...type,
-        clusters: type.clusters.filter(({ cluster }) => names.has(cluster)),
+        // What stands on no cluster is there where all of them are asked for.
+        clusters: type.clusters.filter(({ cluster }) => names.has(cluster) || (cluster === '' && !isNarrowed)),
       }))
       return { rows: rows.filter((type) => type.clusters.length > 0), notes: [] }
     }

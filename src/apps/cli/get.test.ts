@@ -154,6 +154,9 @@ describe('clusterpulse get registries', () => {
     ])
     expect(notes).toEqual([])
     expect((await ask({ names: ['quay'] })).text).not.toContain('harbor')
+    await world.connect('east')
+    expect((await ask({ noun: 'types' })).text).toMatch(/^registries +registries +RegistryConnection +- +2 /m)
+    expect((await ask({ noun: 'types', clusters: ['east'] })).text).not.toContain('registries')
     await expect(ask({ clusters: ['east'] })).rejects.toThrow('registries stand on no cluster: leave out -c')
     await expect(ask({ namespace: 'shop' })).rejects.toThrow('registries stand in no namespace: leave out -n')
     const [document] = JSON.parse((await ask({ names: ['quay'], output: 'json' })).text) as Record<string, unknown>[]

@@ -36,7 +36,13 @@ export const registries = defineFleetKind<SeenRegistry>({
       ...{ label: 'Repositories', kind: 'number', absence: 'unknown' },
       read: ({ last }) => last?.repositoryCount ?? null,
     },
-    version: { label: 'Version', kind: 'string', isVersion: true, read: ({ last }) => last?.version || null },
+    version: {
+      label: 'Version',
+      kind: 'string',
+      isVersion: true,
+      absence: 'unknown',
+      read: ({ last }) => last?.version || null,
+    },
     checkedAt: {
       label: 'Checked',
       kind: 'number',
