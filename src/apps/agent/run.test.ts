@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { compileMetricSource } from '#metricsource'
 import { parseClusterName } from '#model'
 import { kubeconfigOf, scenarios, simulateFleet } from '#simulator'
 import { serveHub } from '../../pipeline/agent/testing/grpc-hub.ts'
@@ -47,6 +49,43 @@ function start(env: Record<string, string>): { child: ChildProcess; said: () => 
   return { child, said: () => text, port: () => Number(/"port":(\d+)/.exec(text)?.[1] ?? 0) }
 }
 
+/** A line to a server that stands still after so many bytes of its answers, until it is released. */
+async function heldLine(to: number, bytes: number) {
+  let [taken, isOpen] = [0, false]
+  const held: Socket[] = []
+  const sockets = new Set<Socket>()
+  const server = createServer((near) => {
+    const far = connect(to, '127.0.0.1')
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
+    }
+    near.pipe(far)
+    far.on('data', (chunk) => {
+      taken += chunk.length
+      near.write(chunk)
+      if (isOpen || taken < bytes) return
+      far.pause()
+      held.push(far)
+    })
+    far.on('end', () => near.end())
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    held: () => held.length,
+    release() {
+      isOpen = true
+      for (const socket of held.splice(0)) socket.resume()
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
 describe('the program of the agent', () => {
   it('collects from a cluster, delivers to a hub, answers probes, and ends cleanly on a signal', async () => {
     await using fleet = await simulateFleet(scenarios.plain({ clusters: 1, nodes: 3, pods: 20 }))
@@ -78,6 +117,48 @@ describe('the program of the agent', () => {
     expect(said()).not.toContain('very-secret')
     expect(hub.received).toHaveLength(1)
   }, 40_000)
+
+  it('ends its first round in peace where a plan with another limit comes in the midst of it', async () => {
+    await using fleet = await simulateFleet(scenarios.plain({ clusters: 1, nodes: 300, pods: 900 }))
+    const hub = new MemoryHub({ cluster: parseClusterName('sim-001'), now: () => Date.now() })
+    hub.up = false
+    const declared = {
+      source: { apiVersion: 'v1', kind: 'Pod' },
+      fields: [{ name: 'phase', path: '.status.phase' }],
+      collection: { intervalSeconds: 30 },
+    }
+    const { source } = compileMetricSource({ metadata: { name: 'pods', namespace: 'hub' }, spec: declared }, Date.now())
+    const sources = source ? [source.definition] : []
+    hub.plan = { version: 'p1', intervalMs: 5_000, timeoutMs: 9_000, operatorScanIntervalMs: 60_000, sources }
+    await using served = await serveHub(hub)
+    const config = kubeconfigOf(fleet.clusters)
+    const [, port = ''] = /server: ['"]?https?:\/\/127\.0\.0\.1:(\d+)/.exec(config) ?? []
+    await using line = await heldLine(Number(port), 20_000)
+    const kubeconfig = join(directory, 'held-kubeconfig')
+    await writeFile(kubeconfig, config.replace(`127.0.0.1:${port}`, `127.0.0.1:${line.port}`))
+    const buffer = { BUFFER_DIR: join(directory, 'held-buffer'), COLLECTOR_TOKEN: 'secret' }
+    const { child, said } = start({ ...buffer, INGESTER_ADDRESS: `127.0.0.1:${served.port}`, KUBECONFIG: kubeconfig })
+    const closed = once(child, 'close')
+    try {
+      await vi.waitFor(() => expect(line.held(), said()).toBe(1), 20_000)
+      hub.up = true
+      await vi.waitFor(() => expect(said()).toContain('a new plan holds'), 20_000)
+      // The source is read by a client of the new plan, while the round has the other one.
+      await vi.waitFor(() => expect(line.held(), said()).toBe(2), 20_000)
+      expect(hub.arrivals.size).toBe(0)
+      const releasedAt = Date.now()
+      line.release()
+      const round = () => [...hub.arrivals.values()].find(({ batch }) => !batch.partial)
+      await vi.waitFor(() => expect(round(), said()).toBeDefined(), 20_000)
+      expect(round()?.batch.failure).toBeUndefined()
+      expect(round()?.view.node?.size).toBe(300)
+      // It is that round, and not one after it.
+      expect(round()?.batch.collectedAt).toBeLessThan(releasedAt)
+    } finally {
+      child.kill('SIGTERM')
+    }
+    expect(await closed).toEqual([0, null])
+  }, 60_000)
 
   it('refuses to start without a way into a cluster, in one sentence', async () => {
     const { child, said } = start({ KUBECONFIG: join(directory, 'nothing-here') })
