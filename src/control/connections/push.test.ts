@@ -297,8 +297,10 @@ describe('a cluster in push mode', () => {
     })
     return { world, agents, goneAt }
   }
-  const isShown = (world: World) =>
-    until(async () => {
+  /** Within two seconds of the batch. */
+  const isShown = async (world: World) => {
+    const since = performance.now()
+    await until(async () => {
       expect(world.cluster('west')?.status).toMatchObject({ health: 'degraded', message: 'The cluster has no nodes' })
       const { phase, health, message } = await statusOf(world, 'west')
       expect({ phase, health, message }).toEqual({
@@ -307,6 +309,8 @@ describe('a cluster in push mode', () => {
         message: 'The cluster has no nodes',
       })
     })
+    expect(performance.now() - since).toBeLessThan(2_000)
+  }
 
   it.each(['buffer-1', 'another buffer'])(
     'shows the first batch of an agent that returns (%s), though it was collected before the hub said that nobody reads',
