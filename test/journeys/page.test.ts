@@ -678,6 +678,10 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await page.keyboard.press('?')
       const help = page.getByRole('dialog', { name: 'Help' })
       await help.waitFor()
+      await page.keyboard.press('Escape')
+      await help.waitFor({ state: 'detached' })
+      await page.keyboard.press('?')
+      await help.waitFor()
       // The browser may close it by itself; it opens again all the same.
       await page.evaluate(`document.querySelector('dialog').close()`)
       await help.waitFor({ state: 'detached' })

@@ -217,7 +217,8 @@ export class RegistryReconciler implements Reconciler {
     const facts = { registry, health, message }
     if (visit.wasAvailable === available) logger.debug(facts, 'a registry was probed')
     else if (available) logger.info(facts, 'a registry is available')
-    else logger.warn(facts, 'a registry is not available')
+    // What was so at the first look is no news: its condition says it.
+    else logger[visit.wasAvailable === undefined ? 'info' : 'warn'](facts, 'a registry is not available')
     visit.wasAvailable = available
   }
 }
