@@ -39,7 +39,7 @@ export function agreeOn(hello: Hello): Agreed | { readonly farewell: Farewell } 
   const agreed = negotiate(hello)
   if (agreed) return agreed
   const message = 'this hub and this agent have no version in common'
-  return { farewell: { status: grpcStatus.failedPrecondition, code: 'version', message, retryAfterMs: 300_000 } }
+  return { farewell: { status: grpcStatus.failedPrecondition, code: 'version', message, retryAfterMs: 60_000 } }
 }
 
 /** Batches and losses of an agent of ours, which numbers them and keeps them until they are acknowledged. */
