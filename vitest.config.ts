@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 // What a shared process has run before makes code slower: these measure it.
 const ofSpeed = 'src/pipeline/expression/{bounds,fuzz,section-11}.test.ts'
 // Compare a hub under attack with a calm one, and count seconds until the page says something: nothing may run beside them.
-const ofSeconds = 'test/journeys/{siege,page-hang,demo}.test.ts'
+const ofSeconds = 'test/journeys/{siege,page-hang,page-scale,demo}.test.ts'
 
 // How long a whole journey may take on a busy machine: longer than each wait in it, which says better what did not come.
 const slow = { testTimeout: 180_000, hookTimeout: 180_000 }

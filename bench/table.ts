@@ -44,8 +44,8 @@ export async function run(args: readonly string[]): Promise<void> {
       table.push(await measure([here('../src/contract/model/table.ts'), 'Table', rows, steps]))
       former.push(await measure([`${directory}/custom.ts`, 'CustomRows', rows, Math.max(20, steps / 50)]))
     }
-    const step = await measureStep(rows, steps)
-    const text = report({ table, former, step, rows, steps, runs, load })
+    const spent = await measureSteps(rows, steps)
+    const text = report({ table, former, ...spent, rows, steps, runs, load })
     if (!values['no-write']) {
       await mkdir(here('results'), { recursive: true })
       await writeFile(here('results/table.md'), text)
@@ -70,8 +70,13 @@ interface Spent {
 /** `all` of the way of a step through a hub, its parts, and that of a row that goes while another comes. */
 type Step = Readonly<Record<'all' | 'decode' | 'check' | 'log' | 'state' | 'store' | 'replaced', Spent>>
 
+/** A round of that many rows. */
+type Round = Readonly<Record<'moved' | 'whole', Spent>>
+const ROUND_ROWS = 20_000
+const ROUNDS = 30
+
 /** In a bundle, as the product runs: the loader of sources adds to every function that is made. */
-async function measureStep(rows: number, steps: number): Promise<Step> {
+async function measureSteps(rows: number, steps: number): Promise<{ step: Step; round: Round }> {
   const directory = here('../node_modules/.cache/bench-table')
   const outfile = `${directory}/step.js`
   const { build } = await import('esbuild')
@@ -81,8 +86,10 @@ async function measureStep(rows: number, steps: number): Promise<Step> {
       outfile,
       ...{ bundle: true, platform: 'node', format: 'esm', packages: 'external', logLevel: 'error' },
     })
-    const { stdout } = await execute(process.execPath, [outfile, `${rows}`, `${steps}`])
-    return JSON.parse(stdout) as Step // our own script's last words
+    const measured = async (...args: readonly (string | number)[]): Promise<unknown> =>
+      JSON.parse((await execute(process.execPath, [outfile, ...args.map(String)])).stdout)
+    const step = (await measured(rows, steps)) as Step // our own script's last words
+    return { step, round: (await measured(ROUND_ROWS, ROUNDS, 'round')) as Round }
   } finally {
     await rm(directory, { recursive: true, force: true })
   }
@@ -97,11 +104,13 @@ function report({
   table,
   former,
   step,
+  round,
   ...how
 }: {
   readonly table: readonly Measured[]
   readonly former: readonly Measured[]
   readonly step: Step
+  readonly round: Round
   readonly rows: number
   readonly steps: number
   readonly runs: number
@@ -139,10 +148,13 @@ ${part('of that: its record of the log', step.log)}
 ${part('of that: state', step.state)}
 ${part('of that: the fields of the store, chunks that are written anew included', step.store)}
 ${part('the same way of a step in which a row goes and another comes', step.replaced)}
+${part(`a round of ${ROUND_ROWS} pods in the hub, every one of them moved, told as differences`, round.moved, 60)}
+${part('the same, told whole', round.whole, 60)}
 ${line('kept per row', (one) => one.bytes, bytes, 512)}
 ${line('reading one column of all rows in order', ({ scanMs }) => scanMs, ms)}
 
 Node ${process.version}, ${availableParallelism()} cores of ${cpus()[0]?.model.trim() ?? 'an unknown processor'}; load ${how.load.toFixed(1)} when the run began.
+A round: the same way, every row with another usage; ${ROUNDS} rounds.
 A step in the hub: blocks of 100 steps, the median block and the mean of all; its parts are measured apart, in blocks of one part each. Fields are
 what the stores are handed; the transaction of Redis or the record of the journal that takes them, shared by all that came since the last, is not in it.
 Heap and array buffers after a collection of garbage, over the process before, rows read from JSON as from a store.

@@ -1,6 +1,7 @@
 /*
  * node step.ts ROWS STEPS: what one changed row costs a hub, from the bytes of a step to the stored change in our own keys. CPU of the process
- * in ms, each of one step: `all` of steps that go their whole way one after the other, then each part by itself.
+ * in ms, each of one step: `all` of steps that go their whole way one after the other, then each part by itself. With a further word, each
+ * step is a round: `moved`, in which every row changes, told as differences, and `whole`, in which every row is told again.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Batch, type BatchView, type ClusterState, parseClusterName, Table } from '#model'
@@ -12,9 +13,10 @@ import { StoredRows } from '../../src/pipeline/state/stored-rows.ts'
 import { fields, hex, mixed, pod } from './pods.ts'
 
 /** Steps between two readings of the clock: short ones measured one by one would measure the reading. */
-const BLOCK = 100
-
 const [rows, steps] = process.argv.slice(2).map(Number) as [number, number]
+const isRound = process.argv[4] !== undefined
+const BLOCK = isRound ? 1 : 100
+
 const cluster = parseClusterName('bench')
 const head = { cluster, origin: 'agent', collectedAt: 1000 }
 const batchOf = (sequence: number, table: Table): Batch => {
@@ -39,6 +41,8 @@ function cpu<T>(part: string, run: () => T): T {
 interface Told {
   readonly bytes: Uint8Array
   readonly sequence: number
+  /** default: the one before; 0: it is told whole */
+  readonly base?: number
 }
 /** What a hub has of the cluster. */
 interface Hub {
@@ -57,8 +61,12 @@ let sequence = 1
 const record = (batch: Batch) => ({ kind: 'batch' as const, batch, receivedAt: 1000 })
 const hub: Hub = { view: viewOf(first), state: applyRecord(undefined, record(first), 1).next }
 
-const decode = ({ bytes, sequence }: Told): Batch => {
-  const { batch, view } = decodeBody(bytes, { ...head, sequence, base: sequence - 1 }, hub.view)
+const decode = ({ bytes, sequence, base = sequence - 1 }: Told): Batch => {
+  const { batch, view } = decodeBody(
+    bytes,
+    { ...head, sequence, ...(base > 0 && { base }) },
+    base > 0 ? hub.view : undefined,
+  )
   hub.view = view
   return batch
 }
@@ -84,15 +92,31 @@ const replaced: Change = (turn) => {
   const row = table.row(mixed(turn) % table.size)
   return [Table.of(fields, [{ ...row, name: `${row.name.slice(0, -5)}${hex(turn, 5)}` }]), [idOf(row)]]
 }
+const MOVING = ['phase', 'ready', 'restarts', 'lastRestart', 'cpuCores', 'memoryBytes']
+/** Usage, restarts and phase of every row move. */
+const moved: Change = (turn) => {
+  const all = [...table.rows()].map((row, at) => {
+    const { values } = pod(at + turn)
+    const now = MOVING.map((name) => [name, values[name] ?? null])
+    return { ...row, values: { ...row.values, ...Object.fromEntries(now) } }
+  })
+  return [Table.of(fields, all), []]
+}
 const idOf = ({ namespace, name }: { readonly namespace: string; readonly name: string }) => `${namespace}/${name}`
 
 let turn = 0
-function tell(change: Change): Told {
+function tell(change: Change, isWhole = false): Told {
   table = table.patch(...change(turn++))
   const told = batchOf(++sequence, table)
-  const bytes = encodeBody(told, agent, { rowSums: true })
+  const bytes = encodeBody(told, isWhole ? undefined : agent, { rowSums: true })
   agent = viewOf(told, agent)
   return { bytes, sequence }
+}
+
+function handle(batch: Batch): void {
+  check(batch)
+  log(batch)
+  store(...apply(batch))
 }
 
 /** One block, the whole way or part by part. */
@@ -100,12 +124,7 @@ function run(change: Change, part: string | undefined): void {
   const told = Array.from({ length: BLOCK }, () => tell(change))
   if (part !== undefined) {
     cpu(part, () => {
-      for (const one of told) {
-        const batch = decode(one)
-        check(batch)
-        log(batch)
-        store(...apply(batch))
-      }
+      for (const one of told) handle(decode(one))
     })
     return
   }
@@ -125,11 +144,20 @@ async function runAll(change: Change, part: string | undefined, blocks: number):
 }
 
 const blocks = Math.max(1, Math.ceil(steps / BLOCK))
-await runAll(changed, 'warm', blocks)
-await runAll(changed, undefined, blocks)
-await runAll(changed, 'all', blocks)
-await runAll(replaced, 'warm', blocks)
-await runAll(replaced, 'replaced', blocks)
+if (isRound) {
+  for (const part of ['warm', 'moved']) await runAll(moved, part, blocks)
+  for (let i = 0; i < blocks; i++) {
+    const told = tell(moved, true)
+    cpu('whole', () => handle(decode({ ...told, base: 0 })))
+    await nextTurn()
+  }
+} else {
+  await runAll(changed, 'warm', blocks)
+  await runAll(changed, undefined, blocks)
+  await runAll(changed, 'all', blocks)
+  await runAll(replaced, 'warm', blocks)
+  await runAll(replaced, 'replaced', blocks)
+}
 // The median of all blocks, and their mean: now and then one holds a collection of garbage, or the work of others.
 const each = [...spent].map(([part, all]) => {
   const mean = all.reduce((sum, ms) => sum + ms, 0) / all.length

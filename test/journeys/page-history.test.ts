@@ -168,7 +168,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await shown(legend).toMatch(/repaired\s+24 batches/)
       await shown(legend).toMatch(/pulled by the hub\s+12 batches/)
       // What its agent gave up, and what the hub misses of the time in which it did not run.
-      await shown(legend).toMatch(/lost\s+14 batches \(thinned, agent down\)/)
+      await shown(legend).toMatch(/lost\s+14 batches \(thinned out, because .*; not collected: the agent did not run\)/)
     })
 
     it('leaves a hole where nothing came: no line crosses it', async () => {
