@@ -376,7 +376,7 @@ describe.skipIf(why !== undefined)(`push in bad luck${why === undefined ? '' : `
         await until(() => delivered(agent.status()))
         const seen = await eventually(
           () => client.cluster(cluster),
-          (view) => view.agent?.connected === true && view.source === 'push' && view.checkedAt !== undefined,
+          (view) => view.agent?.connected === true && view.source === 'push' && view.checkedAt !== null,
           SLOW_MS,
         )
         expect(Math.abs((seen.agent?.clockOffsetMs ?? 0) - offMs)).toBeLessThan(60_000)
