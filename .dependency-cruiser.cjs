@@ -26,6 +26,7 @@ const modules = {
     access: ['kinds', 'runtime', 'redis', 'kube', 'controller'],
     audit: ['runtime', 'redis'],
     identity: ['runtime', 'outbound', 'kube', 'access'],
+    monitor: ['runtime', 'redis', 'state', 'events', 'access', 'resources', 'metricsource'],
     api: [
       ...['http', 'runtime', 'state', 'history', 'events', 'access', 'identity', 'audit'],
       ...['expression', 'metricsource', 'resources', 'catalog', 'registry', 'kinds'],
