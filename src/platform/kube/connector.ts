@@ -2,6 +2,8 @@ import type { LookupFunction, TcpNetConnectOpts } from 'node:net'
 import { type ConnectionOptions, connect, type SecureContext, type TLSSocket } from 'node:tls'
 import type { buildConnector } from 'undici'
 
+/** A connection that is not there after so long is given up, ms. */
+export const CONNECT_TIMEOUT_MS = 10_000
 /** TLS records are at most 16 KiB, and Node hands over one at a time. */
 const RECORD_BYTES = 16 * 1024
 /** What a reader that does not read may leave lying. */
@@ -88,5 +90,5 @@ function readLanding(socket: TLSSocket): (size: number) => boolean {
 }
 
 function connectTimeout(timeoutMs: number): Error {
-  return Object.assign(new Error(`no connection within ${timeoutMs} ms`), { code: 'ETIMEDOUT' })
+  return Object.assign(new Error(`no connection within ${timeoutMs} ms`), { code: 'UND_ERR_CONNECT_TIMEOUT' })
 }

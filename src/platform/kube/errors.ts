@@ -1,5 +1,6 @@
 import { FleetError, type Outcome } from '#model'
 import { AddressRefusedError } from '#outbound'
+import { CONNECT_TIMEOUT_MS } from './connector.ts'
 
 /**
  * Why a call to a cluster's API ended badly. `unreachable`, `timeout`, `tls` and `server` are about the cluster and count
@@ -256,6 +257,8 @@ function connectionTrouble(code: string, endpoint: string, cause: unknown): [Kub
     return ['unreachable', `the name of ${endpoint} cannot be resolved (${code}); check the address and DNS`]
   }
   if (code === 'ECONNREFUSED') return ['unreachable', `nothing listens at ${endpoint}; check address and port`]
+  // However far a call came within its time, what people read is the same.
+  if (code === 'UND_ERR_CONNECT_TIMEOUT') return ['timeout', timeoutText(endpoint, CONNECT_TIMEOUT_MS)]
   if (/TIMEOUT|ETIMEDOUT/.test(code)) return ['timeout', `${endpoint} did not answer in time (${code})`]
   if (code.startsWith('HPE_') || code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') {
     return ['protocol', `${endpoint} does not answer in HTTP (${code}); check scheme, port and proxy`]
@@ -263,6 +266,9 @@ function connectionTrouble(code: string, endpoint: string, cause: unknown): [Kub
   const detail = cause instanceof Error ? cause.message : String(cause)
   return ['unreachable', `the connection to ${endpoint} broke: ${detail || code}`]
 }
+
+export const timeoutText = (endpoint: string, timeoutMs: number): string =>
+  `${endpoint} did not answer completely within ${timeoutMs / 1000} s; check its load and the network`
 
 /** The most telling code of an error or of what caused it. */
 function codeOf(error: unknown): string {

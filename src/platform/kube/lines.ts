@@ -3,12 +3,11 @@ import type { SecureContext } from 'node:tls'
 import { type Dispatcher, Pool, ProxyAgent } from 'undici'
 import type { Clock } from '#model'
 import type { OutboundGuard } from '#outbound'
-import { landingConnector } from './connector.ts'
+import { CONNECT_TIMEOUT_MS, landingConnector } from './connector.ts'
 import type { Credential } from './credentials.ts'
 import { secureContextFor } from './tls.ts'
 import type { ClusterAccess } from './types.ts'
 
-const CONNECT_TIMEOUT_MS = 10_000
 /** Longer than the usual round of 30 s, so that rounds do not pay for new handshakes; shorter than servers keep idle ones. */
 const KEEP_ALIVE_MS = 45_000
 /** Further connections of one client serve a slow moment; measured, each costs about 150 KB here and its share there. */

@@ -13,6 +13,7 @@ import {
   isBrokenConnection,
   isConnectionTrouble,
   KubeError,
+  timeoutText,
 } from './errors.ts'
 import { hedged } from './hedge.ts'
 import {
@@ -302,8 +303,7 @@ export class Transport implements AsyncDisposable {
   }
 
   #timeout(what: string, timeoutMs = this.#timeoutMs): KubeError {
-    const message = `${what}: ${this.endpoint} did not answer completely within ${timeoutMs / 1000} s; check its load and the network`
-    return new KubeError('timeout', message)
+    return new KubeError('timeout', `${what}: ${timeoutText(this.endpoint, timeoutMs)}`)
   }
 
   async #used<T>(work: () => Promise<T>): Promise<T> {

@@ -21,6 +21,14 @@ describe('sharedText', () => {
       'connection test failed: GET /api/v1/namespaces: https://10.0.0.1:6443 did not answer completely within 10 s',
       'its API did not answer completely within 10 s',
     ],
+    [
+      'failed to get node metrics: GET /api/v1/pods: https://10.0.0.1:6443 did not answer completely within 10 s',
+      'its API did not answer completely within 10 s',
+    ],
+    [
+      'failed to get node metrics: GET /api/v1/nodes: the account may not do this (403)',
+      'failed to get node metrics: the account may not do this (403)',
+    ],
     ['connection test failed: west is away', 'is away'],
     [
       'deployments may not be read: GET /apis/apps/v1/deployments: the account may not do this (403)',
