@@ -3,6 +3,7 @@ import type { HistoryView } from './history.ts'
 import type { PromQlAnswer } from './promql.ts'
 import type { RegistryDetailView, RegistryView } from './registries.ts'
 import type { OwnPoliciesView, PermissionsView } from './session.ts'
+import { messagesIn, type StreamedMessage } from './stream-client.ts'
 import type { FleetPageView, RowsPageView, SourcesView, SourceTrialView, TypeView } from './types.ts'
 import type {
   ClusterOperatorView,
@@ -19,7 +20,7 @@ import type {
   SessionView,
 } from './views.ts'
 
-// Only types are imported here, so that a page which bundles the client does not carry the schemas.
+// Nothing with schemas is imported here, so that a page which bundles the client does not carry them.
 
 /** Where the hub is, and how it is asked. */
 export interface ClientOptions {
@@ -96,6 +97,23 @@ export interface RowsPageQuery {
   readonly namespace?: string
   readonly q?: string
   readonly where?: readonly string[]
+}
+
+/** Rows of one kind over the fleet, as a stream carries them: with `limit` the first in order, without it all. */
+export interface RowsStreamQuery extends Omit<FleetRowsQuery, 'cursor'> {
+  /** as in GET /api/v2/rows/<type> */
+  readonly type: string
+}
+
+/** What a stream carries. */
+export interface StreamQuery {
+  /** also rows and events of these clusters */
+  readonly cluster?: readonly string[]
+  readonly type?: readonly RowType[]
+  /** false: rows alone */
+  readonly clusters?: boolean
+  readonly rows?: readonly RowsStreamQuery[]
+  readonly lastEventId?: string
 }
 
 /** One question of "why do I see, or not see, this?". */
@@ -221,12 +239,15 @@ export interface Client {
   /** Every item of a paged list, page by page, without holding them all. */
   all<T>(page: (cursor: string | undefined) => Promise<PageView<T>>): AsyncGenerator<T>
   /** The address of the stream for an EventSource. */
-  streamUrl(query?: {
-    cluster?: readonly string[]
-    type?: readonly RowType[]
-    parts?: boolean
-    lastEventId?: string
-  }): string
+  streamUrl(query?: StreamQuery): string
+  /** The same for a WebSocket; from a base address without a host it has none either. */
+  streamSocketUrl(query?: StreamQuery): string
+  /**
+   * Messages of the stream until the signal. A stream that breaks off is opened again where it stood, after a while.
+   * @param away is called for each try that met nobody, or a hub that cannot answer now
+   * @throws ApiProblem where the hub refuses
+   */
+  stream(query: StreamQuery, signal: AbortSignal, away?: (problem: ApiProblem) => void): AsyncGenerator<StreamedMessage>
 }
 
 /**
@@ -339,9 +360,82 @@ export function createClient({ baseUrl, fetch: request = fetch, headers = {} }: 
         cursor = next ?? undefined
       } while (cursor !== undefined)
     },
-    streamUrl: (query = {}) => `${base}/api/v1/stream${queryText(query)}`,
+    streamUrl: (query = {}) => `${base}/api/v1/stream${streamText(query)}`,
+    streamSocketUrl: (query = {}) => `${base.replace(/^http/, 'ws')}/api/v1/stream/ws${streamText(query)}`,
+    async *stream(query, signal, away = () => undefined) {
+      let lastEventId = query.lastEventId
+      for (let failures = 0; !signal.aborted; failures++) {
+        if (failures > 0) await pause(failures, signal)
+        try {
+          for await (const message of listen({ ...query, ...(lastEventId && { lastEventId }) }, signal)) {
+            lastEventId = message.id ?? lastEventId
+            failures = 0
+            yield message
+          }
+        } catch (error) {
+          if (signal.aborted) return
+          if (!(error instanceof ApiProblem) || !isPassing(error)) throw error
+          away(error)
+        }
+      }
+    },
+  }
+
+  async function* listen(query: StreamQuery, signal: AbortSignal): AsyncGenerator<StreamedMessage> {
+    const path = `/api/v1/stream${streamText(query)}`
+    const quiet = new AbortController()
+    let timer = setTimeout(() => quiet.abort(), MOST_QUIET_MS)
+    const either = AbortSignal.any([signal, quiet.signal])
+    try {
+      const response = await request(`${base}${path}`, {
+        credentials: 'same-origin',
+        headers: { accept: 'text/event-stream', ...headers },
+        signal: either,
+      })
+      if (!response.ok || !response.body) {
+        const body: unknown = await response.json().catch(() => undefined)
+        throw new ApiProblem(response.status, isProblem(body) ? body : noAnswer(`${path} answered ${response.status}`))
+      }
+      for await (const message of messagesIn(response.body)) {
+        clearTimeout(timer)
+        timer = setTimeout(() => quiet.abort(), MOST_QUIET_MS)
+        yield message
+      }
+    } catch (cause) {
+      if (cause instanceof ApiProblem || signal.aborted) throw cause
+      throw new ApiProblem(0, noAnswer(`the stream of ${base || 'this address'} broke off`), { cause })
+    } finally {
+      clearTimeout(timer)
+      quiet.abort()
+    }
   }
 }
+
+/** A stream beats every second: one that is silent for so long is dead. */
+const MOST_QUIET_MS = 20_000
+const MOST_PAUSE_MS = 10_000
+
+const isPassing = ({ status }: ApiProblem): boolean => status === 0 || status === 429 || status >= 500
+
+/** Longer after each failure, and not for all clients the same. */
+function pause(failures: number, signal: AbortSignal): Promise<void> {
+  const ms = Math.random() * Math.min(MOST_PAUSE_MS, 250 * 2 ** failures)
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    signal.addEventListener('abort', done)
+  })
+}
+
+const streamText = ({ rows = [], ...query }: StreamQuery): string =>
+  queryText({
+    ...query,
+    rows: rows.map(({ type, ...words }) => `${encodeURIComponent(type)}${queryText({ ...words })}`),
+  })
 
 const historyQuery = ({ metric, ...rest }: ScopeHistoryQuery & { readonly source?: string }): Query => ({
   metric: metric.join(','),

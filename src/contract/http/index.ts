@@ -37,10 +37,12 @@ export {
   type HistoryQuery,
   type PreviewQuestion,
   type RowsPageQuery,
+  type RowsStreamQuery,
+  type StreamQuery,
 } from './client.ts'
 export { getCluster, listClusters } from './clusters.ts'
 export type { Access, AnswerOf, BodyOf, ParamsOf, QueryOf, RouteContract } from './contract.ts'
-export { listEvents, openStream } from './events.ts'
+export { listEvents, openStream, openStreamSocket } from './events.ts'
 export {
   getHistory,
   type HistoryView,
@@ -90,6 +92,17 @@ export {
   type OwnPoliciesView,
   type PermissionsView,
 } from './session.ts'
+export {
+  applyRows,
+  type HeldRows,
+  noRows,
+  type RowsAgeView,
+  type RowsChange,
+  type RowsMessage,
+  rowKey,
+  type StreamMessage,
+} from './stream.ts'
+export type { StreamedMessage } from './stream-client.ts'
 export {
   type AggregatedView,
   type AggregationInfoView,

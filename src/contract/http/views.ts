@@ -244,29 +244,6 @@ export const ProblemSchema = Type.Object({
 /** The body of every error: a stable code, a sentence for people, the id of the request. */
 export type Problem = Static<typeof ProblemSchema>
 
-/**
- * What /api/v1/stream sends (SSE; `event:` is `kind`, `data:` the rest, `id:` the event id on changes and snapshots).
- * Query: `cluster=<name>` (repeatable) adds rows of those clusters; `type=node` (repeatable) which rows; without them the
- * stream carries clusters only. After `snapshot` come `change`s; `Last-Event-ID` resumes without a new snapshot. It is packed
- * for who sends `Accept-Encoding: gzip`, each event so that it can be read at once.
- */
-export type StreamMessage =
-  | {
-      kind: 'snapshot'
-      clusters: ClusterView[]
-      rows: { type: RowType; cluster: string; items: RowView[]; part: PartView | null }[]
-      now: number
-    }
-  | { kind: 'change'; changes: StreamChange[]; now: number }
-  /** what the caller may see changed: a snapshot follows and replaces everything held */
-  | { kind: 'access'; reason: 'policies' | 'time'; now: number }
-  /** the last frame: the session ended, or the stream was too slow and is to begin again */
-  | { kind: 'reset'; reason: string }
-  /** the store behind the hub: what is shown may be old */
-  | { kind: 'store'; state: 'available' | 'loading' | 'unavailable'; since: number | null; reason: string }
-  /** every 5 s: the hub's clock, for true ages */
-  | { kind: 'heartbeat'; now: number }
-
 /** Types of snapshot that have rows of their own on a cluster. */
 export type RowType = 'node' | 'namespace' | 'deployment' | 'operator' | 'clusterOperator'
 /** A row of any type, as one caller sees it. */

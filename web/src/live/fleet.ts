@@ -54,6 +54,10 @@ export function applyMessage(fleet: Fleet, message: StreamMessage): Fleet {
       return { ...fleet, store: { state: message.state, since: message.since, reason: message.reason } }
     case 'access':
       return { ...fleet, isOutdated: true }
+    case 'rows':
+    case 'rowsChange':
+    case 'rowsEnd':
+    case 'synced':
     case 'heartbeat':
     case 'reset':
       return fleet
