@@ -126,3 +126,14 @@ export type Change =
   /** status, connection, freshness or part outcomes of the cluster moved: at least one per applied record */
   | { readonly kind: 'cluster'; readonly cluster: ClusterName; readonly op: 'put' | 'remove'; readonly at: number }
   | { readonly kind: 'event'; readonly cluster: ClusterName; readonly event: FleetEvent; readonly at: number }
+
+/**
+ * Changes that are taken as one, and the name of the state that they led to. A name means the same state in every process of the hub
+ * that says it; of what names look like nobody may think anything.
+ */
+export interface ChangeStep {
+  readonly id: string
+  readonly changes: readonly Change[]
+  /** it led to what was read when the process began, or to something before: kept for those who come back, and no news */
+  readonly isPast?: true
+}

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Change, parseClusterName } from '#model'
+import { type Change, type ChangeStep, parseClusterName } from '#model'
 import { InProcessEventBus } from './in-process.ts'
-import { type ChangeSource, openEvents } from './open.ts'
+import { openEvents, type StepSource } from './open.ts'
 import type { EventBus, NumberedChange } from './types.ts'
 
 const west = parseClusterName('west')
@@ -22,9 +22,10 @@ const drivers: Record<string, (capacity: number) => Opened> = {
     return { bus, tell: (told) => bus.publish(told) }
   },
   follow: (capacity) => {
-    const listeners = new Set<(told: readonly Change[]) => void>()
-    const source: ChangeSource = {
-      onChanges: (listener) => {
+    const listeners = new Set<(steps: readonly ChangeStep[]) => void>()
+    let count = 0
+    const source: StepSource = {
+      onSteps: (listener) => {
         listeners.add(listener)
         return () => listeners.delete(listener)
       },
@@ -33,7 +34,8 @@ const drivers: Record<string, (capacity: number) => Opened> = {
     return {
       bus,
       tell: async (told) => {
-        for (const listener of listeners) listener(told)
+        count++
+        for (const listener of listeners) listener([{ id: `store-${count}`, changes: told }])
       },
     }
   },
@@ -50,7 +52,7 @@ describe.each(Object.entries(drivers))('EventBus %s', (_, open) => {
   })
   afterEach(async () => bus[Symbol.asyncDispose]())
 
-  it('gives a subscriber everything after it came, numbered without a hole', async () => {
+  it('gives a subscriber everything after it came, by the id of its step', async () => {
     await tell(changes(0, 3))
     const { head, reset } = bus.subscribe(listener)
     expect({ head, reset }).toEqual({ head: bus.head(), reset: false })
@@ -58,15 +60,17 @@ describe.each(Object.entries(drivers))('EventBus %s', (_, open) => {
     await tell([])
     await tell(changes(5, 1))
     expect(times(seen)).toEqual([3, 4, 5])
-    const numbers = seen.map(({ id }) => Number(id.split('-')[1]))
-    expect(numbers).toEqual([4, 5, 6])
-    expect(bus.head()).toBe(seen.at(-1)?.id)
+    const [one, two, three] = seen.map(({ id }) => id)
+    expect(one).toBe(two)
+    expect(three).not.toBe(two)
+    expect(bus.head()).toBe(three)
   })
 
   it('gives who comes back what it missed, once', async () => {
     const first = bus.subscribe(listener)
-    await tell(changes(0, 4))
+    await tell(changes(0, 2))
     const last = seen[1]?.id as string
+    await tell(changes(2, 2))
     await first[Symbol.asyncDispose]()
     seen = []
     const again = bus.subscribe(listener, last)
@@ -88,23 +92,16 @@ describe.each(Object.entries(drivers))('EventBus %s', (_, open) => {
   })
 
   it('asks for a new snapshot when what was missed is gone, or the id is of another process', async () => {
+    const empty = bus.head()
     await tell(changes(0, 3))
-    const third = bus.head()
-    await tell(changes(3, 11))
-    const oldest = third.replace(/\d+$/, '4')
-    for (const after of [
-      third,
-      'other-3',
-      third.replace(/-\d+$/, '-99'),
-      third.replace(/-\d+$/, '-x'),
-      '',
-      '-',
-      `${third}0000`,
-    ]) {
+    const first = bus.head()
+    for (let at = 3; at < 14; at++) await tell(changes(at, 1))
+    for (const after of [empty, first, 'other-3', `${first}0000`, '', '-']) {
       const { reset, head } = bus.subscribe(() => {}, after)
       expect({ after, reset, head }).toEqual({ after, reset: true, head: bus.head() })
     }
-    expect(bus.subscribe(listener, oldest).reset).toBe(false)
+    const fourth = first.replace(/1$/, '2')
+    expect(bus.subscribe(listener, fourth).reset).toBe(false)
     await settled()
     expect(times(seen)).toEqual([4, 5, 6, 7, 8, 9, 10, 11, 12, 13])
   })
@@ -113,6 +110,11 @@ describe.each(Object.entries(drivers))('EventBus %s', (_, open) => {
     bus.subscribe(listener)
     await tell(changes(0, 35))
     expect(times(seen)).toEqual(Array.from({ length: 35 }, (_, i) => i))
+    const head = bus.head()
+    await tell(changes(35, 1))
+    bus.subscribe(listener, head)
+    await settled()
+    expect(times(seen).slice(35)).toEqual([35, 35])
   })
 
   it('stops calling when the subscription has ended', async () => {
@@ -150,6 +152,56 @@ describe.each(Object.entries(drivers))('EventBus %s', (_, open) => {
       ),
       { numRuns: 50 },
     ))
+})
+
+describe('a bus over a source that knows the past', () => {
+  const open = () => {
+    let tell: (steps: readonly ChangeStep[]) => void = () => {}
+    const source: StepSource = {
+      onSteps: (listener) => {
+        tell = listener
+        return () => {}
+      },
+    }
+    return { bus: openEvents({ kind: 'follow', source }), tell: (steps: readonly ChangeStep[]) => tell(steps) }
+  }
+
+  it('gives it to who comes back, and tells no news of it', async () => {
+    const { bus, tell } = open()
+    const seen: NumberedChange[] = []
+    bus.subscribe((events) => seen.push(...events))
+    tell([
+      { id: 'a', changes: changes(0, 1), isPast: true },
+      { id: 'b', changes: changes(1, 2), isPast: true },
+      { id: 'c', changes: [], isPast: true },
+    ])
+    expect([seen, bus.head()]).toEqual([[], 'c'])
+    const missed: NumberedChange[] = []
+    expect(bus.subscribe((events) => missed.push(...events), 'a').reset).toBe(false)
+    await settled()
+    expect(missed.map(({ id, change }) => [id, change.at])).toEqual([
+      ['b', 1],
+      ['b', 2],
+    ])
+    tell([{ id: 'd', changes: changes(3, 1) }])
+    expect(times(seen)).toEqual([3])
+    expect(times(missed)).toEqual([1, 2, 3])
+  })
+
+  it('gives several steps that came at once as one group, of which each can be resumed at', async () => {
+    const { bus, tell } = open()
+    const groups: string[][] = []
+    bus.subscribe((events) => groups.push(events.map(({ id }) => id)))
+    tell([
+      { id: 'a', changes: changes(0, 1) },
+      { id: 'b', changes: changes(1, 1) },
+    ])
+    expect(groups).toEqual([['a', 'b']])
+    const missed: NumberedChange[] = []
+    bus.subscribe((events) => missed.push(...events), 'a')
+    await settled()
+    expect(times(missed)).toEqual([1])
+  })
 })
 
 describe('InProcessEventBus', () => {

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import type { Change } from '#model'
+import type { Change, ChangeStep } from '#model'
 import type { EventBus, EventId, NumberedChange, Subscription } from './types.ts'
 
 /** How much an event bus keeps. */
 export interface InProcessEventsOptions {
-  /** changes kept for subscribers that come back; default 50 000 */
+  /** changes kept for subscribers that come back; default 50 000. A step that has more is kept by nobody */
   readonly capacity?: number
-  /** names this bus's numbering; random by default, so that ids of a former process are unknown */
+  /** names this bus's own steps; random by default, so that ids of a former process are unknown */
   readonly generation?: string
   /** A listener threw: its subscription has ended. Default: the error ends the process. */
   readonly onListenerError?: (error: unknown) => void
@@ -14,48 +14,61 @@ export interface InProcessEventsOptions {
 
 interface Subscriber {
   readonly listener: (events: readonly NumberedChange[]) => void
-  /** number of the last change it was given */
+  /** number of the last step it was given */
   given: number
 }
 
-/** Numbers changes, keeps the newest in a ring, and calls subscribers in the process. */
+/** Keeps the newest steps, and calls subscribers in the process. Steps are its own, or those of a store that it follows. */
 export class InProcessEventBus implements EventBus {
   readonly #generation: string
   readonly #capacity: number
   readonly #onListenerError: (error: unknown) => void
-  /** change n stands at n modulo the capacity */
-  readonly #ring: Change[] = []
+  /** the step of number n stands at n - `#first` */
+  readonly #steps: ChangeStep[] = []
+  readonly #numbers = new Map<EventId, number>()
   readonly #subscribers = new Set<Subscriber>()
-  #head = 0
+  #first = 1
+  /** of the steps that are kept */
+  #size = 0
+  #head: EventId
+  /** id of the step before those that are kept: who has it can still be given all */
+  #before: EventId
+  #published = 0
 
   constructor({ capacity = 50_000, generation, onListenerError = failLoudly }: InProcessEventsOptions = {}) {
     this.#capacity = capacity
     this.#generation = generation ?? randomBytes(6).toString('hex')
     this.#onListenerError = onListenerError
+    this.#head = `${this.#generation}-0`
+    this.#before = this.#head
+    this.#numbers.set(this.#head, 0)
   }
 
   async publish(changes: readonly Change[]): Promise<void> {
-    // In pieces that fit the ring, so that whoever follows live misses nothing, however much comes at once.
-    for (let from = 0; from < changes.length; from += this.#capacity) {
-      for (const change of changes.slice(from, from + this.#capacity)) {
-        this.#head++
-        this.#ring[this.#head % this.#capacity] = change
-      }
-      for (const subscriber of [...this.#subscribers]) this.#deliver(subscriber)
-    }
+    if (changes.length === 0) return
+    this.#published++
+    this.take([{ id: `${this.#generation}-${this.#published}`, changes }])
+  }
+
+  /** Steps whose state can be read now; those of the past first. */
+  take(steps: readonly ChangeStep[]): void {
+    for (const step of steps) this.#keep(step)
+    for (const subscriber of [...this.#subscribers]) this.#deliver(subscriber)
+    // Not before: who follows live misses nothing, however much comes at once.
+    this.#trim()
   }
 
   head(): EventId {
-    return this.#idOf(this.#head)
+    return this.#head
   }
 
   subscribe(listener: (events: readonly NumberedChange[]) => void, after?: EventId): Subscription {
-    const head = this.head()
-    const known = after === undefined ? this.#head : this.#numberOf(after)
-    const subscriber: Subscriber = { listener, given: known ?? this.#head }
+    const head = this.#head
+    const known = after === undefined ? this.#last() : this.#numbers.get(after)
+    const subscriber: Subscriber = { listener, given: known ?? this.#last() }
     this.#subscribers.add(subscriber)
-    // After the caller has the subscription in hand; a publish that comes first delivers the same earlier.
-    if (subscriber.given < this.#head) queueMicrotask(() => this.#deliver(subscriber))
+    // After the caller has the subscription in hand; a step that comes first delivers the same earlier.
+    if (subscriber.given < this.#last()) queueMicrotask(() => this.#deliver(subscriber))
     return {
       head,
       reset: known === undefined,
@@ -67,17 +80,42 @@ export class InProcessEventBus implements EventBus {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#subscribers.clear()
-    this.#ring.length = 0
+    this.#steps.length = 0
+    this.#numbers.clear()
+  }
+
+  /** number of the head */
+  #last(): number {
+    return this.#first + this.#steps.length - 1
+  }
+
+  #keep(step: ChangeStep): void {
+    this.#steps.push(step)
+    this.#size += sizeOf(step)
+    this.#head = step.id
+    this.#numbers.set(step.id, this.#last())
+    if (step.isPast) for (const subscriber of this.#subscribers) subscriber.given = this.#last()
+  }
+
+  #trim(): void {
+    let gone = 0
+    for (; this.#size > this.#capacity; gone++) {
+      this.#size -= sizeOf(this.#steps[gone] as ChangeStep) // as long as there is a size there is a step
+      const before = gone === 0 ? this.#before : (this.#steps[gone - 1] as ChangeStep).id
+      if (this.#numbers.get(before) === this.#first + gone - 1) this.#numbers.delete(before)
+    }
+    if (gone === 0) return
+    this.#before = (this.#steps[gone - 1] as ChangeStep).id
+    this.#steps.splice(0, gone)
+    this.#first += gone
   }
 
   #deliver(subscriber: Subscriber): void {
-    if (!this.#subscribers.has(subscriber) || subscriber.given >= this.#head) return
-    const events: NumberedChange[] = []
-    for (let number = subscriber.given + 1; number <= this.#head; number++) {
-      // In the ring: it was there at subscribing, and each publish delivers before it overwrites.
-      events.push({ id: this.#idOf(number), change: this.#ring[number % this.#capacity] as Change })
-    }
-    subscriber.given = this.#head
+    if (!this.#subscribers.has(subscriber) || subscriber.given >= this.#last()) return
+    const missed = this.#steps.slice(subscriber.given + 1 - this.#first)
+    subscriber.given = this.#last()
+    const events = missed.flatMap(({ id, changes }) => changes.map((change): NumberedChange => ({ id, change })))
+    if (events.length === 0) return
     try {
       subscriber.listener(events)
     } catch (error) {
@@ -85,23 +123,10 @@ export class InProcessEventBus implements EventBus {
       this.#onListenerError(error)
     }
   }
-
-  #oldest(): number {
-    return Math.max(1, this.#head - this.#capacity + 1)
-  }
-
-  #idOf(number: number): EventId {
-    return `${this.#generation}-${number}`
-  }
-
-  /** undefined: not of this bus, or what follows it is no longer here */
-  #numberOf(id: EventId): number | undefined {
-    const dash = id.lastIndexOf('-')
-    const number = Number(id.slice(dash + 1))
-    if (id.slice(0, dash) !== this.#generation || !/^\d{1,15}$/.test(id.slice(dash + 1))) return undefined
-    return number <= this.#head && number >= this.#oldest() - 1 ? number : undefined
-  }
 }
+
+/** A step without changes takes its place as well. */
+const sizeOf = ({ changes }: ChangeStep): number => Math.max(1, changes.length)
 
 function failLoudly(error: unknown): void {
   queueMicrotask(() => {

@@ -1,23 +1,23 @@
-import type { Change } from '#model'
+import type { ChangeStep } from '#model'
 import { InProcessEventBus, type InProcessEventsOptions } from './in-process.ts'
 import type { EventBus } from './types.ts'
 
-/** Something that tells of changes once they can be read from state: the mirror of another process's state. */
-export interface ChangeSource {
+/** Something that names its steps, and tells of each in the turn in which it can be read: the mirror of another process's state. */
+export interface StepSource {
   /** @returns ends the calls */
-  onChanges(listener: (changes: readonly Change[]) => void): () => void
+  onSteps(listener: (steps: readonly ChangeStep[]) => void): () => void
 }
 
-/** Where changes come from: `publish` in this process, or a source that follows another process. */
+/** Where steps come from: `publish` in this process, or a source that follows another process and names them. */
 export type EventsConfig =
   | ({ readonly kind: 'in-process' } & InProcessEventsOptions)
-  | ({ readonly kind: 'follow'; readonly source: ChangeSource } & InProcessEventsOptions)
+  | ({ readonly kind: 'follow'; readonly source: StepSource } & InProcessEventsOptions)
 
-/** A bus that starts empty, with numbers of its own. Closing it ends every subscription. */
+/** A bus that starts empty. Closing it ends every subscription. */
 export function openEvents(config: EventsConfig): EventBus {
   const bus = new InProcessEventBus(config)
   if (config.kind === 'in-process') return bus
-  const stop = config.source.onChanges((changes) => void bus.publish(changes))
+  const stop = config.source.onSteps((steps) => bus.take(steps))
   return {
     publish: (changes) => bus.publish(changes),
     head: () => bus.head(),

@@ -194,10 +194,10 @@ describe('a store that is down', () => {
       new Proxy(state, {
         get: (target, key) => {
           if (key === 'apply') {
-            return (records: readonly StateRecord[], position: number) => {
+            return (...given: Parameters<StateStore['apply']>) => {
               up.tries++
               if (!up.now) return Promise.reject(new StoreUnavailableError('test', 'it is down'))
-              return target.apply(records, position)
+              return target.apply(...given)
             }
           }
           const value = Reflect.get(target, key, target) as unknown

@@ -17,14 +17,12 @@ export interface StateSinkOptions {
 
 /** Into state, then to those who listen. */
 export function stateSink({ state, events, logger, onMissed }: StateSinkOptions): LogSink<StateRecord> {
-  const publish = async (changes: readonly Change[]) => {
-    try {
-      await events.publish(changes)
-    } catch (error) {
+  // In the turn in which state moves: what a subscriber reads is the state of the step it is told of.
+  const publish = (changes: readonly Change[]) =>
+    void events.publish(changes).catch((error: unknown) => {
       // They are in state: whoever follows takes a new snapshot. Applying them again would tell nothing.
       logger.error({ error }, 'changes could not be published')
-    }
-  }
+    })
   return {
     name: STATE,
     want: 'record',
@@ -32,8 +30,7 @@ export function stateSink({ state, events, logger, onMissed }: StateSinkOptions)
     group: { records: 64, bytes: 8 * 2 ** 20 },
     take: ({ record }) => record,
     async apply(records, position, signal) {
-      const changes = await state.apply(records, position, signal)
-      await publish(changes)
+      await state.apply(records, position, signal, publish)
       for (const batch of newestBatches(records)) {
         const known = state.cluster(batch.cluster)
         if (known && (known.sequence !== batch.sequence || known.origin !== (batch.origin ?? ''))) onMissed(batch)

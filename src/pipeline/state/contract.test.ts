@@ -112,6 +112,20 @@ function promises(driver: () => Driver): void {
     expect([...(state.cluster('west')?.parts.node?.items.keys() ?? [])]).toEqual(['new'])
   })
 
+  it('tells what changed in the turn in which it can be read', async () => {
+    const { store } = opened
+    const read: (number | undefined)[] = []
+    const look = () => void read.push(store.cluster('west')?.parts.node?.items.size)
+    await store.apply([connected(west), round(west, 1, 'a', 'b')], 1, undefined, (changes) => {
+      expect(changes.map(({ kind }) => kind)).toContain('snapshot')
+      look()
+      queueMicrotask(look)
+    })
+    expect(read[0]).toBe(2)
+    await store.apply([removed(west)], 2, undefined, look)
+    expect(read.at(-1)).toBeUndefined()
+  })
+
   it('tells every difference once, in order, and no more', async () => {
     await apply([connected(west), round(west, 1, 'a', 'b')], 1)
     opened.told.length = 0
@@ -360,7 +374,7 @@ describe.skipIf(redisMissing)(`redis${redisMissing ? ` (skipped: ${redisMissing}
     const mirror = new RedisMirror({ connection: server, waitMs: 200 })
     await eventually('the mirror has loaded', () => mirror.availability().state === 'available')
     const told: Change[] = []
-    mirror.onChanges((changes) => told.push(...changes))
+    mirror.onSteps((steps) => told.push(...steps.flatMap(({ changes }) => changes)))
     const versions = (states: readonly StateReader[]) =>
       states
         .flatMap((state) => state.clusters().map(({ name, version }) => `${name} ${version}`))

@@ -13,7 +13,7 @@ import { FleetMemory } from './memory.ts'
 import { type FieldChange, type Moment, StateJournal } from './state-journal.ts'
 import { changedFields, damageLogger, decodeCluster } from './stored.ts'
 import { StoredRows } from './stored-rows.ts'
-import type { Availability, StateRecord, StateStore } from './types.ts'
+import type { Availability, StateStore } from './types.ts'
 
 /** Where state is kept on disk. */
 export interface EmbeddedStateOptions {
@@ -108,7 +108,7 @@ export class EmbeddedStateStore implements StateStore {
     return this.#memory.cluster(cluster)?.sequence ?? 0
   }
 
-  async apply(records: readonly StateRecord[], position: number, signal?: AbortSignal): Promise<Change[]> {
+  async apply(...[records, position, signal, onApplied]: Parameters<StateStore['apply']>): Promise<Change[]> {
     signal?.throwIfAborted()
     if (this.#unwritten >= this.#maxUnwritten) await this.flush()
     const draft = this.#memory.draft(records)
@@ -117,6 +117,7 @@ export class EmbeddedStateStore implements StateStore {
     this.#applied = position
     this.#unwritten += records.length
     this.#loop ??= this.#writeLater()
+    onApplied?.(draft.changes)
     return draft.changes
   }
 

@@ -1,4 +1,5 @@
-import type { Change, Clock, ClusterName, ClusterState } from '#model'
+import { randomBytes } from 'node:crypto'
+import type { Change, ChangeStep, Clock, ClusterName, ClusterState } from '#model'
 import { NO_CONNECTION } from '#redis'
 import { difference } from './difference.ts'
 import { disappearance } from './fleet.ts'
@@ -20,7 +21,9 @@ export abstract class FollowedFleet implements StateReader {
   /** something was read since the start */
   protected isLoaded = false
   protected seen: Availability = { state: 'loading' }
-  readonly #listeners = new Set<(changes: readonly Change[]) => void>()
+  readonly #listeners = new Set<(steps: readonly ChangeStep[]) => void>()
+  readonly #process = randomBytes(6).toString('hex')
+  #steps = 0
 
   constructor(clock: Clock) {
     this.clock = clock
@@ -46,14 +49,17 @@ export abstract class FollowedFleet implements StateReader {
     return this.alertsReader.of(name)
   }
 
-  /** Tells every change after it can be read here. The first load is no change. The listener must not wait nor throw. */
-  onChanges(listener: (changes: readonly Change[]) => void): () => void {
+  /** Tells every step in the turn in which it can be read here. The first load is no news. The listener must not wait nor throw. */
+  onSteps(listener: (steps: readonly ChangeStep[]) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Takes what was read; undefined: the cluster is gone. */
-  protected take(clusters: ReadonlyMap<ClusterName, ClusterState | undefined>, version: number): void {
+  /**
+   * Takes what was read, as one step; undefined: the cluster is gone.
+   * @param id names the state after it; default: a name that only this process knows
+   */
+  protected take(clusters: ReadonlyMap<ClusterName, ClusterState | undefined>, version: number, id?: string): void {
     const at = this.clock.now()
     const changes: Change[] = []
     const kept = new Map<ClusterName, ClusterState | undefined>()
@@ -68,8 +74,16 @@ export abstract class FollowedFleet implements StateReader {
     if (kept.size > 0 || isFirst) this.memory.keep({ clusters: kept, version })
     this.isLoaded = true
     this.seen = { state: 'available' }
-    if (isFirst || changes.length === 0) return
-    for (const listener of this.#listeners) listener(changes)
+    if (!isFirst && changes.length > 0) this.tell([{ id: id ?? this.#ownId(), changes }])
+  }
+
+  protected tell(steps: readonly ChangeStep[]): void {
+    for (const listener of this.#listeners) listener(steps)
+  }
+
+  #ownId(): string {
+    this.#steps++
+    return `${this.#process}-${this.#steps}`
   }
 
   /** Redis answers, and what is there cannot be read. */

@@ -598,8 +598,9 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
       await using mirror = new RedisMirror({ connection: server, waitMs: 50 })
       await eventually('it has loaded', () => mirror.availability().state === 'available')
       const seen: (number | undefined)[] = []
-      mirror.onChanges((changes) => {
-        if (changes.some(({ kind }) => kind === 'snapshot')) seen.push(mirror.cluster('west')?.parts.node?.items.size)
+      mirror.onSteps((steps) => {
+        if (steps.some(({ changes }) => changes.some(({ kind }) => kind === 'snapshot')))
+          seen.push(mirror.cluster('west')?.parts.node?.items.size)
       })
       await written(store, [full(1)], 1)
       await eventually('it was told', () => seen.length > 0)
@@ -616,7 +617,7 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
       expect(mirror.cluster('west')?.parts.node?.items.size).toBe(3)
       await server.start()
       const told: Change[] = []
-      mirror.onChanges((changes) => told.push(...changes))
+      mirror.onSteps((steps) => told.push(...steps.flatMap(({ changes }) => changes)))
       await eventually('the store writes again', async () =>
         store.apply([batchRecord(aBatch(west, 2, [complete('node', aNode('n1'))]))], 2).then(
           () => true,

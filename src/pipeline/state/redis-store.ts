@@ -199,10 +199,10 @@ export class RedisStateStore implements StateStore {
     return this.#memory.cluster(cluster)?.sequence ?? 0
   }
 
-  apply(records: readonly StateRecord[], position: number, signal?: AbortSignal): Promise<Change[]> {
+  apply(...[records, position, signal, onApplied]: Parameters<StateStore['apply']>): Promise<Change[]> {
     const turn = this.#applying.then(async () => {
       signal?.throwIfAborted()
-      if (records.some(({ kind }) => kind === 'removed')) return this.#applyThrough(records, position)
+      if (records.some(({ kind }) => kind === 'removed')) return this.#applyThrough(records, position, onApplied)
       const draft = this.#memory.draft(records)
       for (const [name, after] of draft.clusters) {
         if (!after) continue
@@ -212,6 +212,7 @@ export class RedisStateStore implements StateStore {
       this.#memory.keep(draft)
       this.#applied = position
       this.#wake?.()
+      onApplied?.(draft.changes)
       return draft.changes
     })
     this.#applying = turn.catch(() => undefined)
@@ -245,7 +246,11 @@ export class RedisStateStore implements StateStore {
   }
 
   /** Memory moves when Redis has all of it, and not at all when it does not take it. */
-  #applyThrough(records: readonly StateRecord[], position: number): Promise<Change[]> {
+  #applyThrough(
+    records: readonly StateRecord[],
+    position: number,
+    onApplied: Parameters<StateStore['apply']>[3],
+  ): Promise<Change[]> {
     return this.#inTurn(async () => {
       await this.#flush()
       const draft = this.#memory.draft(records)
@@ -266,6 +271,7 @@ export class RedisStateStore implements StateStore {
       this.#memory.keep(draft)
       this.#applied = position
       this.#position = position
+      onApplied?.(draft.changes)
       return draft.changes
     })
   }

@@ -64,10 +64,16 @@ export interface StateStore extends StateReader, AsyncDisposable {
   /**
    * Applies records in order, each wholly or not at all.
    * @param position of the last record in the hub's log: kept in the same step, so that a restart replays from there
+   * @param onApplied is told the changes in the very turn in which they can be read; it must not wait nor throw
    * @returns the changes in the order they apply; none for a batch whose sequence is not newer than ours
    * @throws StoreUnavailableError when nothing was written; the records may be offered again
    */
-  apply(records: readonly StateRecord[], position: number, signal?: AbortSignal): Promise<Change[]>
+  apply(
+    records: readonly StateRecord[],
+    position: number,
+    signal?: AbortSignal,
+    onApplied?: (changes: readonly Change[]) => void,
+  ): Promise<Change[]>
   /** the position given with the last apply that is safe in the store; -1 before the first */
   position(): number
   /** sequence of the cluster's last applied batch; 0 before the first */

@@ -3,7 +3,7 @@ import { openEvents } from '#events'
 import { encodeSamples, type HistoryRecord, type HistoryStore } from '#history'
 import { type Clock, type ClusterName, type ClusterState, FleetError, ownerOf } from '#model'
 import { type Log, type LogOptions, openLog, silentLogger } from '#runtime'
-import type { StateRecord, StateStore } from '#state'
+import type { StateStore } from '#state'
 import { FleetMemory } from '../../state/memory.ts'
 import { changedFields } from '../../state/stored.ts'
 import { StoredRows } from '../../state/stored-rows.ts'
@@ -44,11 +44,12 @@ class KeptState extends Held implements StateStore {
     this.#memory.keep({ clusters: new Map(clusters.map((state) => [state.name, state])), version: 0 })
   }
 
-  async apply(records: readonly StateRecord[], position: number, signal?: AbortSignal) {
+  async apply(...[records, position, signal, onApplied]: Parameters<StateStore['apply']>) {
     await this.waited(signal)
     const draft = this.#memory.draft(records)
     this.#memory.keep(draft)
     this.last = position
+    onApplied?.(draft.changes)
     return draft.changes
   }
 
