@@ -20,6 +20,7 @@ const modules = {
     registry: ['runtime', 'outbound', 'redis'],
     state: ['runtime', 'redis'],
     events: ['runtime', 'state'],
+    attention: ['runtime', 'redis'],
     history: ['runtime', 'state'],
     agent: ['runtime', 'wire', 'kube', 'collect', 'metricsource', 'resources'],
     ingest: ['wire', 'runtime', 'processes', 'state', 'history', 'events'],
@@ -29,14 +30,14 @@ const modules = {
     monitor: ['runtime', 'redis', 'state', 'events', 'access', 'resources', 'metricsource'],
     api: [
       ...['http', 'runtime', 'state', 'history', 'events', 'access', 'identity', 'audit'],
-      ...['expression', 'metricsource', 'resources', 'catalog', 'registry', 'kinds'],
+      ...['expression', 'metricsource', 'resources', 'catalog', 'registry', 'kinds', 'attention'],
     ],
   },
   control: {
     credentials: ['kinds', 'kube'],
     connections: [
       ...['credentials', 'kinds', 'kube', 'controller', 'runtime'],
-      ...['collect', 'metricsource', 'catalog', 'ingest', 'state'],
+      ...['collect', 'metricsource', 'catalog', 'ingest', 'state', 'attention'],
     ],
     metricsources: ['kinds', 'kube', 'controller', 'runtime', 'metricsource', 'catalog', 'ingest', 'state', 'events'],
     registries: ['credentials', 'kinds', 'kube', 'outbound', 'controller', 'runtime', 'registry', 'events'],

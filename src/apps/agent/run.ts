@@ -1,11 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { Agent, grpcTransport } from '#agent'
+import type { ReadSummary } from '#collect'
 import {
   accessForContext,
   type ClusterAccess,
   createKubeClient,
   inClusterAccess,
   type KubeClient,
+  kubeletSummaries,
   loadKubeconfig,
   type OwnedKubeClient,
 } from '#kube'
@@ -57,7 +59,12 @@ export async function runAgent({ config, warnings, version }: RunOptions): Promi
   const collecting: Part = {
     name: 'agent',
     async start() {
-      kube = new ClientByTimeout(await clusterAccess(config))
+      const access = await clusterAccess(config)
+      kube = new ClientByTimeout(access)
+      const kubelet = (verifyTls: boolean): ReadSummary => {
+        const read = kubeletSummaries(access, verifyTls)
+        return (_, node, timeoutMs, signal) => read(node, timeoutMs, signal)
+      }
       const token = tokenSource(config.token)
       agent = await Agent.open({
         cluster: config.cluster,
@@ -67,6 +74,7 @@ export async function runAgent({ config, warnings, version }: RunOptions): Promi
         plan: { intervalMs: config.intervalMs, operatorScanIntervalMs: config.operatorScanIntervalMs },
         token,
         kube: (timeoutMs) => (kube as ClientByTimeout).get(timeoutMs), // set above
+        kubelet: { verified: kubelet(true), unverified: kubelet(false) },
         transport: grpcTransport({
           address: config.ingesterAddress,
           token,

@@ -1,3 +1,4 @@
+import { isKubeletWay, type KubeletWay, kubeletWays } from '#collect'
 import type { BuiltInResource } from '#metricsource'
 import type { ResourceListSettings } from '#model'
 import { resources } from '#resources'
@@ -23,6 +24,10 @@ export interface CollectionConfig {
   readonly operatorScanIntervalMs: number
   /** kinds of rows that are read of every cluster */
   readonly resources: readonly BuiltInResource[]
+  /** time between two readings of what nodes and pods use, where somebody looks */
+  readonly usageRefreshMs: number
+  /** how kubelets are asked for disks; undefined: not at all */
+  readonly kubelets: KubeletWay | undefined
   readonly connectTimeoutMs: number
   readonly snapshotTtlMs: number
   readonly seriesRetentionMs: number
@@ -142,6 +147,14 @@ function collection(read: ConfigReader): CollectionConfig {
       meaning: 'time between two reads of OLM operators',
     }),
     resources: collectedResources(read),
+    usageRefreshMs: read.duration('USAGE_REFRESH', {
+      default: '5s',
+      min: '1s',
+      max: '10m',
+      meaning:
+        'time between two readings of what nodes and pods use where somebody looks at it; else it is that of rounds. With more than 20,000 pods looked at it is as much longer as they are more',
+    }),
+    kubelets: askedKubelets(read),
     connectTimeoutMs: read.duration('CONNECT_TIMEOUT', {
       default: '10s',
       min: '5s',
@@ -168,6 +181,16 @@ function collection(read: ConfigReader): CollectionConfig {
     }),
     outboundAllow: outboundAllow(read),
   }
+}
+
+function askedKubelets(read: ConfigReader): KubeletWay | undefined {
+  const word = read.text('KUBELET_STATS', {
+    default: 'off',
+    oneOf: ['off', ...kubeletWays],
+    meaning:
+      'how kubelets are asked for disks. direct: agents ask them at their own port, with the right nodes/stats; direct-insecure: the same, whoever shows whatever certificate gets the token of the agent; proxy: through the API server, with the right nodes/proxy, which reaches all of a kubelet. Else disks are not known',
+  })
+  return isKubeletWay(word) ? word : undefined
 }
 
 const NO_RESOURCES = 'none'

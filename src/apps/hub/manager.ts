@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { RedisPolicies } from '#access'
+import type { Looks } from '#attention'
 import { RedisCatalog } from '#catalog'
 import { LeaderElection } from '#controller'
 import { createKubeClient, type KubeClient } from '#kube'
@@ -20,6 +21,7 @@ import { createOwnerSupervisor } from './owner-supervisor.ts'
 import { probesPart } from './probes.ts'
 import { redisConnection } from './redis.ts'
 import { HUB_CLIENT, type HubLogger, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
+import { sharedLooks } from './shared-looks.ts'
 import { createSingleProcessHub } from './single-process-hub.ts'
 import { managerTurn } from './turn.ts'
 
@@ -133,12 +135,14 @@ function inOne({ config, version, division: wanted, common, logger, metrics }: C
     if (!first) throw new Error('the folders are not known yet')
     return first
   }
+  const attention = part<Looks>('attention', () => Promise.resolve(sharedLooks(redisConnection(config.redis), logger)))
   const collect = createSingleProcessHub({
     ...common,
-    before: [divided],
+    before: [divided, attention],
     dataDir: config.dataDir,
     logDirectory: () => folders().log,
     collection: config.collection,
+    attention: attention.get,
     openState: (logId) =>
       RedisStateStore.open({
         connection: redisConnection(config.redis),

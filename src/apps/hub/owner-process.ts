@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { Looks } from '#attention'
 import { RedisCatalog } from '#catalog'
 import { createKubeClient, type KubeClient } from '#kube'
 import { FleetError, invariant, ownerName, systemClock } from '#model'
@@ -13,6 +14,7 @@ import { createOwner, type Owner } from './owner.ts'
 import type { ToManager, ToOwner } from './owner-messages.ts'
 import { redisConnection } from './redis.ts'
 import { HUB_CLIENT, type HubLogger, part, type RoleOptions, roleLogger } from './run.ts'
+import { sharedLooks } from './shared-looks.ts'
 
 const LOOK_EVERY_MS = 1_000
 
@@ -89,6 +91,7 @@ class OwnerProcess {
     const catalog = part<RedisCatalog>('catalog', () =>
       RedisCatalog.open({ connection, clock: systemClock, logger: logger.child({ part: 'catalog' }) }),
     )
+    const attention = part<Looks>('attention', () => Promise.resolve(sharedLooks(connection, logger)))
     const owner = createOwner({
       place,
       socketDirectory,
@@ -96,6 +99,7 @@ class OwnerProcess {
       dataDir: config.dataDir,
       namespace: config.namespace,
       collection: config.collection,
+      attention: attention.get,
       version: this.#version,
       ingester: config.ingester,
       logMaxBytes: config.logMaxBytes,
@@ -120,7 +124,7 @@ class OwnerProcess {
     })
     this.#owning = owner
     memberMetrics(this.#metrics, () => owner.state().clusters())
-    return startParts([hub, catalog, ...owner.parts], { logger })
+    return startParts([hub, catalog, attention, ...owner.parts], { logger })
   }
 
   async #asked(message: ToOwner): Promise<unknown> {

@@ -1,11 +1,13 @@
+import { type Attention, usageRates } from '#attention'
 import type { SourceCatalog } from '#catalog'
+import { type KubeletWay, POD_USAGE } from '#collect'
 import { connectionReconcilers, type Defaults, type RoleGap, sourceTrial } from '#connections'
 import { Manager } from '#controller'
 import { type EventBus, openEvents } from '#events'
 import type { HistoryStore } from '#history'
 import { Ingester, type LogSink } from '#ingest'
 import { ClientPool, type KubeClient } from '#kube'
-import { type ClusterName, type OwnerPlace, seconds, soleOwner, systemClock } from '#model'
+import { type ClusterName, type ClusterState, type OwnerPlace, seconds, soleOwner, systemClock } from '#model'
 import { OutboundGuard } from '#outbound'
 import { type Log, type Metrics, openLog, type Part } from '#runtime'
 import type { StateStore } from '#state'
@@ -31,6 +33,10 @@ export interface OwnerOptions {
   readonly hub: () => KubeClient
   /** opened when the log is: its positions mean something in that log only */
   readonly openState: (logId: string) => Promise<StateStore>
+  /** who looks at what clusters use */
+  readonly attention: () => Attention
+  /** how kubelets of this cluster are asked for disks; default: as configured */
+  readonly kubeletsOf?: (cluster: string) => KubeletWay | undefined
   /** which MetricSources are in force */
   readonly catalog: () => SourceCatalog
   /** opened as state is; absent: no history is kept */
@@ -103,12 +109,22 @@ export function createOwner(options: OwnerOptions): Owner {
       new ClientPool({ outbound: new OutboundGuard({ use: 'member', allow: collection.outboundAllow }) }),
     ),
   )
-  const defaults: Defaults = {
+  const { kubelets } = collection
+  const defaults = (): Defaults => ({
     intervalMs: collection.intervalMs,
     timeoutMs: collection.connectTimeoutMs,
     operatorScanIntervalMs: collection.operatorScanIntervalMs,
     resources: collection.resources,
-  }
+    usage: {
+      rates: usageRates({
+        attention: options.attention(),
+        refreshMs: collection.usageRefreshMs,
+        podsOf: (cluster) => podsIn(state.get().cluster(cluster)),
+      }),
+      ...(kubelets && { kubelets }),
+      kubeletsOf: options.kubeletsOf ?? (() => kubelets),
+    },
+  })
   const receiver = options.ingester.enabled
     ? part('receiving', () =>
         AgentReceiver.open({
@@ -120,7 +136,7 @@ export function createOwner(options: OwnerOptions): Owner {
           version: options.version,
           hub: options.hub,
           ingester: ingester.get,
-          defaults,
+          defaults: defaults(),
           catalog: options.catalog(),
           metrics,
           logger,
@@ -140,7 +156,7 @@ export function createOwner(options: OwnerOptions): Owner {
           clients: clients.get(),
           ingester: ingester.get(),
           state: state.get(),
-          defaults,
+          defaults: defaults(),
           catalog: options.catalog(),
           ...(receiver && {
             agents: receiver.get().agents,
@@ -183,7 +199,7 @@ export function createOwner(options: OwnerOptions): Owner {
         hub: options.hub(),
         namespace: options.namespace,
         clients: clients.get(),
-        defaults,
+        defaults: defaults(),
         allowLocalKubeconfig: options.allowLocalKubeconfig,
       })(cluster, source, asked),
     receiverFault: () => receiver?.get().fault(),
@@ -193,4 +209,9 @@ export function createOwner(options: OwnerOptions): Owner {
       return manager
     },
   }
+}
+
+/** Pods whose usage is read, or would be; undefined: the cluster is not one of ours. */
+function podsIn(cluster: ClusterState | undefined): number | undefined {
+  return cluster && (cluster.tables.get(POD_USAGE)?.rows.size || (cluster.tables.get('pods')?.rows.size ?? 0))
 }

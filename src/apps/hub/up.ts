@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { MemoryPolicies } from '#access'
+import { Looks } from '#attention'
 import { MemoryCatalog } from '#catalog'
 import { minutes, systemClock } from '#model'
 import { MemoryRegistries } from '#registry'
@@ -88,8 +89,10 @@ export async function up({
     },
     stop: () => Promise.resolve(),
   }
+  const isSimulated = (name: string) => given === undefined && members.some((member) => member.name === name)
   const policies = new MemoryPolicies()
   const catalog = new MemoryCatalog()
+  const attention = part('attention', () => Promise.resolve(new Looks({ logger: logger.child({ part: 'attention' }) })))
   const registries = part<MemoryRegistries>('registries-store', () =>
     MemoryRegistries.open({
       directory: join(dataDir, 'registries'),
@@ -108,6 +111,8 @@ export async function up({
     registries: registries.get,
     namespace: HUB_NAMESPACE,
     collection: config.collection,
+    attention: attention.get,
+    kubeletsOf: (name) => (isSimulated(name) ? 'proxy' : config.collection.kubelets),
     hub: () => controlPlane.get().client,
     openState: () =>
       EmbeddedStateStore.open({ directory: join(dataDir, 'state'), logger: logger.child({ part: 'state' }) }),
@@ -159,6 +164,7 @@ export async function up({
       controlPlane,
       // The objects are locked by now: no other hub has the folder.
       { name: 'format', start: claimFolder, stop: () => Promise.resolve() },
+      attention,
       simulation,
       ...(given ? [] : [demoRegistry]),
       registries,

@@ -82,4 +82,8 @@ export interface Plan {
   readonly sources: readonly unknown[]
   /** kinds of rows that are compiled in, by name; those an agent does not know are passed over. Absent: none */
   readonly resources?: readonly string[]
+  /** time between two readings of what nodes and pods use, where `resources` names them, ms; absent: intervalMs */
+  readonly refreshMs?: number
+  /** how kubelets are asked for disks; an agent that does not know the word asks none. Absent: not at all */
+  readonly kubelets?: string
 }

@@ -31,6 +31,32 @@ describe('parseMillicores', () => {
     ))
 })
 
+describe('parseBytes', () => {
+  it.each([
+    ['1m', 1],
+    ['128974848000m', 128_974_848],
+    ['0.1Ki', 103],
+    ['1536Ki', 1_572_864],
+    ['-1500m', -2],
+  ])('reads %s as %d, rounded away from zero', (text, bytes) => expect(parseBytes(text)).toBe(bytes))
+
+  it('is never below the amount, and by less than a byte above it', () =>
+    fc.assert(
+      fc.property(
+        fc.nat(1e9),
+        fc.nat(999),
+        fc.constantFrom('', 'n', 'u', 'm', 'k', 'Ki', 'Mi', 'e3', 'E-2'),
+        (whole, fraction, suffix) => {
+          const text = `${whole}.${String(fraction).padStart(3, '0')}${suffix}`
+          const [amount, bytes] = [parseQuantity(text) as number, parseBytes(text) as number]
+          const error = 1e-6 * Math.max(1, amount)
+          expect(bytes - amount).toBeGreaterThan(-error)
+          expect(bytes - amount).toBeLessThan(1 + error)
+        },
+      ),
+    ))
+})
+
 describe('canonical quantities', () => {
   it.each([
     [4, '4'],

@@ -31,12 +31,6 @@ export function parseQuantity(text: string): number | undefined {
   return Number.isFinite(amount) ? amount : undefined
 }
 
-/** A quantity of bytes, rounded up to a whole byte as Kubernetes does. */
-export function parseBytes(text: string): number | undefined {
-  const amount = parseQuantity(text)
-  return amount === undefined ? undefined : Math.ceil(amount)
-}
-
 const POWERS_OF_1024 = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
 const POWERS_OF_1000: Readonly<Record<string, number>> = {
   n: -9,
@@ -53,17 +47,20 @@ const POWERS_OF_1000: Readonly<Record<string, number>> = {
 /** No amount of a cluster is written with more; a text such as `1e99999` must not cost what it says. */
 const MAX_EXPONENT = 40
 
-/**
- * A quantity of cpu in whole millicores, rounded away from zero as Kubernetes does, without the errors of floating point.
- * @returns undefined where the text is no quantity
- */
-export function parseMillicores(text: string): number | undefined {
+/** A quantity of bytes, rounded away from zero to a whole byte as Kubernetes does. @returns undefined where the text is no quantity */
+export const parseBytes = (text: string): number | undefined => parseRounded(text, 0)
+
+/** A quantity of cpu in whole millicores, as `parseBytes`. */
+export const parseMillicores = (text: string): number | undefined => parseRounded(text, 3)
+
+/** What the text says times a power of ten, rounded away from zero, without the errors of floating point. */
+function parseRounded(text: string, times: number): number | undefined {
   const match = QUANTITY.exec(text.trim())
   if (!match) return undefined
   const [, written = '', suffix = '', exponent = '0'] = match
   const [whole = '', fraction = ''] = written.replace(/^[+-]/, '').split('.')
   const binary = suffix === '' ? 0 : POWERS_OF_1024.indexOf(suffix)
-  const power = Number(exponent) + (binary > 0 ? 0 : (POWERS_OF_1000[suffix] ?? 0)) + 3 - fraction.length
+  const power = Number(exponent) + (binary > 0 ? 0 : (POWERS_OF_1000[suffix] ?? 0)) + times - fraction.length
   if (Math.abs(power) > MAX_EXPONENT) return undefined
   const digits = BigInt(`${whole}${fraction}`) * 1024n ** BigInt(Math.max(binary, 0))
   const divisor = 10n ** BigInt(Math.max(-power, 0))

@@ -11,7 +11,8 @@ export function encodePlan(plan: Plan): Uint8Array {
  * @throws WireError where the bytes are no plan: intervals are whole milliseconds above 0
  */
 export function decodePlan(bytes: Uint8Array): Plan {
-  const { version, intervalMs, timeoutMs, operatorScanIntervalMs, sources, resources } = fieldsOf(bytes)
+  const { version, intervalMs, timeoutMs, operatorScanIntervalMs, sources, resources, refreshMs, kubelets } =
+    fieldsOf(bytes)
   if (typeof version !== 'string') throw new WireError('the plan has no version')
   if (!Array.isArray(sources)) throw new WireError('the plan has no list of sources')
   return {
@@ -21,6 +22,8 @@ export function decodePlan(bytes: Uint8Array): Plan {
     operatorScanIntervalMs: duration('operatorScanIntervalMs', operatorScanIntervalMs),
     sources,
     ...(Array.isArray(resources) && { resources: resources.filter((name) => typeof name === 'string') }),
+    ...(refreshMs !== undefined && { refreshMs: duration('refreshMs', refreshMs) }),
+    ...(typeof kubelets === 'string' && { kubelets }),
   }
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { SourceCatalog } from '#catalog'
+import { usageNames } from '#collect'
 import type { PlanSource } from '#ingest'
 import type { SourceDefinition } from '#metricsource'
 import { type ClusterName, isClusterName, type Plan } from '#model'
@@ -47,9 +48,14 @@ export function agentPlans(
           if (line.isPush && isClusterName(name)) listener(name)
         }
       })
+      const unrated = defaults.usage?.rates.onChange((name) => {
+        const line = connections.get({ name, namespace })
+        if (line?.isPush && isClusterName(name)) listener(name)
+      })
       return () => {
         ended()
         unsubscribed?.()
+        unrated?.()
       }
     },
   }
@@ -82,9 +88,18 @@ function planFor(
     intervalMs: interval.ms,
     timeoutMs: timeout.ms,
     operatorScanIntervalMs: defaults.operatorScanIntervalMs,
-    ...(defaults.resources && { resources: defaults.resources.map(({ id }) => id) }),
+    ...((defaults.resources || defaults.usage) && {
+      resources: [...(defaults.resources ?? []).map(({ id }) => id), ...(defaults.usage ? usageNames : [])],
+    }),
+    ...usageOf(metadata.name, interval.ms, defaults),
   }
   // From the content alone, so that every process of the hub and every start of it names the same plan alike.
   const named = JSON.stringify({ ...content, sources: names })
   return { version: createHash('sha256').update(named).digest('hex').slice(0, 16), ...content, sources }
+}
+
+function usageOf(cluster: string, roundMs: number, { usage }: Defaults): Pick<Plan, 'refreshMs' | 'kubelets'> {
+  if (!usage) return {}
+  const kubelets = usage.kubeletsOf(cluster)
+  return { refreshMs: usage.rates.of(cluster, roundMs), ...(kubelets && { kubelets }) }
 }

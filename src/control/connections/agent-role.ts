@@ -1,6 +1,7 @@
-import { type Collector, clusterRoleFor, type RoleRule } from '#collect'
+import { type Collector, clusterRoleFor, type RoleRule, usageRights } from '#collect'
 import type { KubeClient, KubeError, KubeObject } from '#kube'
 import type { ResourceDescriptor } from '#metricsource'
+import type { UsageDefaults } from './settings.ts'
 
 /** What one kind of row reads, before a member said what it calls it. */
 export interface SourceReads {
@@ -41,6 +42,14 @@ export function readsOf(sources: readonly ResourceDescriptor[]): readonly Source
   }
   return [...reads].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, read]) => read)
 }
+
+/** What reading of usage needs, where it is read. A member that does not grant it is read without. */
+export const usageReads = (usage: Pick<UsageDefaults, 'kubelets'> | undefined): readonly SourceReads[] =>
+  usage
+    ? usageRights(usage.kubelets).map(({ group, version, kind, plural }) => ({
+        ...{ group, version, kind, plural, isPluralDeclared: true, watch: false },
+      }))
+    : []
 
 /** As the member calls it; as declared or guessed where it does not say. Never throws but for an abort. */
 export async function resolvedReads(

@@ -20,7 +20,7 @@ import type { StateReader } from '#state'
 import type { AgentCredentials } from './agent-credentials.ts'
 import { AgentInstaller } from './agent-installer.ts'
 import type { AgentInstall } from './agent-objects.ts'
-import { type RoleGap, readsOf } from './agent-role.ts'
+import { type RoleGap, readsOf, usageReads } from './agent-role.ts'
 import { accessSecrets, type SecretFacts, serverOf } from './cluster-access.ts'
 import { connectionResource } from './connection-resource.ts'
 import { FirstLooks } from './first-looks.ts'
@@ -102,13 +102,16 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
   const secrets = new Informer<SecretFacts>({ ...shared, resource: accessSecrets })
   const collectors = options.collectors ?? builtIn
   const { agents, catalog } = options
-  const { resources = [] } = options.defaults
+  const { resources = [], usage } = options.defaults
   const installer = new AgentInstaller({
     hub,
     ...(options.agentInstall && { install: options.agentInstall }),
     ...(options.credentials && { credentials: options.credentials }),
     collectors,
-    ...(catalog && { reads: () => (isLoading(catalog) ? undefined : readsOf([...resources, ...catalog.sources()])) }),
+    ...(catalog && {
+      reads: () =>
+        isLoading(catalog) ? undefined : [...readsOf([...resources, ...catalog.sources()]), ...usageReads(usage)],
+    }),
     ...(options.onRoleGaps && { onRoleGaps: options.onRoleGaps }),
     operatorScanIntervalMs: options.defaults.operatorScanIntervalMs,
     ...(options.removalPatienceMs !== undefined && { patienceMs: options.removalPatienceMs }),
@@ -122,6 +125,8 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
       catalog,
       ingester: options.ingester,
       kube: (cluster) => reconciler.clientOf(cluster, never),
+      ...(usage && { usage }),
+      roundMs: (cluster) => state.cluster(cluster)?.connection?.intervalMs ?? options.defaults.intervalMs,
       turn: turns(options.sourceConcurrency ?? 8, clock),
       clock,
       random,

@@ -1,3 +1,5 @@
+import type { UsageRates } from '#attention'
+import type { KubeletWay } from '#collect'
 import type { ClusterConnection, ClusterConnectionSpec } from '#kinds'
 import type { BuiltInResource } from '#metricsource'
 import type { ConnectionFacts } from '#model'
@@ -10,6 +12,17 @@ export interface Defaults {
   readonly operatorScanIntervalMs: number
   /** kinds of rows, compiled in, that are read of every cluster; default none */
   readonly resources?: readonly BuiltInResource[]
+  /** what nodes and pods use is read as well; default: it is not */
+  readonly usage?: UsageDefaults
+}
+
+/** How what nodes and pods use is read. */
+export interface UsageDefaults {
+  readonly rates: UsageRates
+  /** how kubelets are asked for disks where nothing else is said, and so what agents are granted; undefined: not at all */
+  readonly kubelets?: KubeletWay
+  /** the same of one cluster */
+  readonly kubeletsOf: (cluster: string) => KubeletWay | undefined
 }
 
 /** Shortest time between two rounds of one cluster, seconds; less is raised to it. */

@@ -1,16 +1,21 @@
 import type { SourceCatalog } from '#catalog'
-import { CollectorLoop } from '#collect'
+import { CollectorLoop, Kubelets, type OwnCollector, summaryByProxy, usageCollectors } from '#collect'
 import type { Ingester } from '#ingest'
 import type { KubeClient } from '#kube'
 import { ownCollector } from '#metricsource'
-import type { Clock, ClusterName } from '#model'
+import { type Clock, type ClusterName, isClusterName } from '#model'
 import type { Logger, Metrics } from '#runtime'
+import type { UsageDefaults } from './settings.ts'
 
 export interface SourceReadingOptions {
   readonly catalog: Pick<SourceCatalog, 'sources' | 'onChange'>
   readonly ingester: Pick<Ingester, 'accept' | 'nextSequence'>
   /** the client of a cluster as its connection says now; undefined: there is no way in */
   readonly kube: (cluster: ClusterName) => Promise<KubeClient | undefined>
+  /** what nodes and pods use is read as well; default: it is not */
+  readonly usage?: UsageDefaults
+  /** time between two rounds of a cluster, ms */
+  readonly roundMs: (cluster: ClusterName) => number
   /** bounds the collections that read at once, over all clusters */
   readonly turn: <T>(read: () => Promise<T>) => Promise<T>
   readonly clock: Clock
@@ -19,13 +24,20 @@ export interface SourceReadingOptions {
   readonly metrics?: Metrics
 }
 
+/** A cluster that is read. */
+interface Reading {
+  readonly loop: CollectorLoop
+  /** absent: none is asked from here */
+  readonly kubelets?: Kubelets
+}
+
 /**
- * MetricSources of the clusters the hub reads by itself: a loop for each, with everything that is in force. What a loop
+ * MetricSources of the clusters the hub reads by itself, and what nodes and pods use there: a loop for each, with everything that is in force. What a loop
  * collects goes into the hub as batches of their own, beside the rounds and numbered with them.
  */
 export class SourceReading {
   readonly #options: SourceReadingOptions
-  readonly #loops = new Map<ClusterName, CollectorLoop>()
+  readonly #readings = new Map<ClusterName, Reading>()
   readonly #ending = new Set<Promise<void>>()
   #unsubscribe: (() => void) | undefined
 
@@ -36,16 +48,27 @@ export class SourceReading {
   /** Follows the catalog from now on. Which clusters are read is told by `read`. */
   start(): void {
     if (this.#unsubscribe) return
-    this.#unsubscribe = this.#options.catalog.onChange(() => {
-      const wanted = this.#wanted()
-      for (const loop of this.#loops.values()) loop.replan(wanted)
+    const uncatalogued = this.#options.catalog.onChange(() => {
+      for (const cluster of this.#readings.keys()) this.#replan(cluster)
     })
+    const unrated = this.#options.usage?.rates.onChange((cluster) => {
+      if (isClusterName(cluster)) this.#replan(cluster)
+    })
+    this.#unsubscribe = () => {
+      uncatalogued()
+      unrated?.()
+    }
   }
 
   /** The hub reads this cluster, until `leave`. A repeat is free. */
   read(cluster: ClusterName): void {
-    if (this.#loops.has(cluster) || !this.#unsubscribe) return
-    const { catalog: _, ingester, kube, ...shared } = this.#options
+    if (!this.#unsubscribe) return
+    // Its connection may name another interval by now.
+    if (this.#readings.has(cluster)) {
+      this.#replan(cluster)
+      return
+    }
+    const { catalog: _, ingester, kube, usage, roundMs: __, ...shared } = this.#options
     const loop = new CollectorLoop({
       ...shared,
       cluster,
@@ -56,16 +79,20 @@ export class SourceReading {
         await ingester.accept({ batch: { ...batch, sequence: ingester.nextSequence(cluster) } }, left)
       },
     })
-    this.#loops.set(cluster, loop)
-    loop.replan(this.#wanted())
+    // The hub has no place in the network of its clusters.
+    const isAsked = usage?.kubeletsOf(cluster) === 'proxy'
+    const { clock } = shared
+    const kubelets = isAsked ? new Kubelets({ way: 'proxy', read: summaryByProxy, clock }) : undefined
+    this.#readings.set(cluster, { loop, ...(kubelets && { kubelets }) })
+    this.#replan(cluster)
   }
 
   /** Nothing of this cluster is read, or taken, from now on. A repeat is free. */
   leave(cluster: ClusterName): void {
-    const loop = this.#loops.get(cluster)
-    if (!loop) return
-    this.#loops.delete(cluster)
-    const ended: Promise<void> = loop.stop().finally(() => this.#ending.delete(ended))
+    const reading = this.#readings.get(cluster)
+    if (!reading) return
+    this.#readings.delete(cluster)
+    const ended: Promise<void> = reading.loop.stop().finally(() => this.#ending.delete(ended))
     this.#ending.add(ended)
   }
 
@@ -73,9 +100,20 @@ export class SourceReading {
   async stop(): Promise<void> {
     this.#unsubscribe?.()
     this.#unsubscribe = undefined
-    for (const cluster of [...this.#loops.keys()]) this.leave(cluster)
+    for (const cluster of [...this.#readings.keys()]) this.leave(cluster)
     await Promise.all(this.#ending)
   }
 
-  #wanted = () => this.#options.catalog.sources().map(ownCollector)
+  #replan(cluster: ClusterName): void {
+    const reading = this.#readings.get(cluster)
+    const { catalog } = this.#options
+    if (reading) reading.loop.replan([...catalog.sources().map(ownCollector), ...this.#usage(cluster, reading)])
+  }
+
+  #usage(cluster: ClusterName, { kubelets }: Reading): readonly OwnCollector[] {
+    const { usage, roundMs } = this.#options
+    if (!usage) return []
+    const refreshMs = usage.rates.of(cluster, roundMs(cluster))
+    return usageCollectors({ refreshMs, ...(kubelets && { kubelets }) })
+  }
 }

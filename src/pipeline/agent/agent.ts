@@ -1,5 +1,18 @@
 import { join } from 'node:path'
-import { batchesOf, collectors as builtIn, type Collector, CollectorLoop } from '#collect'
+import {
+  batchesOf,
+  collectors as builtIn,
+  type Collector,
+  CollectorLoop,
+  isKubeletWay,
+  Kubelets,
+  type KubeletWay,
+  type OwnCollector,
+  type ReadSummary,
+  summaryByProxy,
+  usageCollectors,
+  usageNames,
+} from '#collect'
 import type { KubeClient } from '#kube'
 import { ownCollector, type ResourceDescriptor, readDefinition } from '#metricsource'
 import { type Batch, type Clock, type ClusterName, FleetError, type Plan, seconds, systemClock } from '#model'
@@ -33,6 +46,8 @@ export interface AgentOptions {
   readonly plan?: Partial<Omit<Plan, 'version'>>
   readonly buffer?: Pick<BufferOptions, 'maxBytes' | 'maxAgeMs' | 'keptEveryMs' | 'memoryBytes' | 'disk'>
   readonly collectors?: readonly Collector[]
+  /** asks kubelets at their own ports; absent: only the API server is asked for them */
+  readonly kubelet?: { readonly verified: ReadSummary; readonly unverified: ReadSummary }
   readonly metrics?: Metrics
   readonly logger?: Logger
   readonly clock?: Clock
@@ -66,6 +81,8 @@ export class Agent implements AsyncDisposable {
   /** rows were collected while there was nobody to tell */
   #hasUnsaid = false
   readonly #planFile: PlanFile
+  readonly #options: AgentOptions
+  #kubelets: Kubelets | undefined
   readonly #stopping = new AbortController()
   readonly #givingUp = new AbortController()
   readonly #clock: Clock
@@ -84,6 +101,7 @@ export class Agent implements AsyncDisposable {
     const monotonic = options.monotonic ?? systemMonotonic()
     const logger = options.logger ?? silentLogger
     const beganAt = monotonic.now()
+    this.#options = options
     this.#buffer = buffer
     this.#planFile = planFile
     this.#plan = plan
@@ -135,10 +153,12 @@ export class Agent implements AsyncDisposable {
       cluster,
       source: 'push',
       kube: async () => kube(this.#plan.timeoutMs),
-      onBatch: (batch) => {
+      onBatch: async (given) => {
+        const batch = this.#worthKeeping(given)
+        if (!batch) return
         // How long ago that was, by the clock of the wall: a jump of it must not make the batch a day old.
         const ageMs = Math.min(Math.max(0, clock.now() - batch.collectedAt), MAX_PART_AGE_MS)
-        return this.#keep(batch, monotonic.now() - ageMs)
+        await this.#keep(batch, monotonic.now() - ageMs)
       },
       turn: inTurn(SOURCES_AT_ONCE),
       clock,
@@ -146,7 +166,7 @@ export class Agent implements AsyncDisposable {
       logger,
       ...(metrics && { metrics }),
     })
-    this.#sources.replan(this.#readable(plan).map(ownCollector))
+    this.#sources.replan(this.#collectedBy(plan))
     if (metrics) agentMetrics(metrics, () => this.status(), clock)
     this.#uplink.start()
     this.#tasks = [this.#loop.run(this.#stopping.signal, this.#givingUp.signal), this.#flushes()]
@@ -228,6 +248,35 @@ export class Agent implements AsyncDisposable {
     }
   }
 
+  #collectedBy(plan: Plan): readonly OwnCollector[] {
+    return [...this.#readable(plan).map(ownCollector), ...this.#usage(plan)]
+  }
+
+  /** What nodes and pods use, as the plan asks for it. */
+  #usage({ resources = [], refreshMs, intervalMs, kubelets: asked }: Plan): readonly OwnCollector[] {
+    if (!usageNames.some((name) => resources.includes(name))) return []
+    const way = isKubeletWay(asked) ? asked : undefined
+    if (this.#kubelets?.way !== way) this.#kubelets = way && this.#kubeletsBy(way)
+    const all = usageCollectors({
+      refreshMs: refreshMs ?? intervalMs,
+      ...(this.#kubelets && { kubelets: this.#kubelets }),
+    })
+    return all.filter(({ name }) => resources.includes(name))
+  }
+
+  #kubeletsBy(way: KubeletWay): Kubelets | undefined {
+    const { kubelet } = this.#options
+    const read = way === 'proxy' ? summaryByProxy : way === 'direct' ? kubelet?.verified : kubelet?.unverified
+    return read && new Kubelets({ way, read, clock: this.#clock })
+  }
+
+  /** What nodes and pods use makes no history: with nobody to send it to, the next reading says all. */
+  #worthKeeping(batch: Batch): Batch | undefined {
+    if (this.#uplink.status().phase === 'live') return batch
+    const tables = (batch.tables ?? []).filter(({ source }) => !usageNames.includes(source))
+    return tables.length > 0 ? { ...batch, tables } : undefined
+  }
+
   /** The sources of a plan that this version understands. */
   #readable({ sources }: Plan): readonly ResourceDescriptor[] {
     return sources.flatMap((definition) => {
@@ -270,7 +319,7 @@ export class Agent implements AsyncDisposable {
     this.#plan = plan
     this.#logger.info({ plan: plan.version, intervalMs: plan.intervalMs }, 'a new plan holds')
     this.#loop.replan()
-    this.#sources.replan(this.#readable(plan).map(ownCollector))
+    this.#sources.replan(this.#collectedBy(plan))
     void this.#planFile.write(plan)
   }
 

@@ -88,12 +88,12 @@ export class CollectorLoop implements AsyncDisposable {
     this.#counts = loopCounts(options.metrics)
   }
 
-  /** Collects exactly these from now on. One whose hash is the same goes on undisturbed; others begin at once. */
+  /** Collects exactly these from now on. One whose hash and interval are the same goes on undisturbed; others begin at once. */
   replan(collectors: readonly OwnCollector[]): void {
     if (this.#stopping.signal.aborted) return
     const wanted = new Map(collectors.map((collector) => [collector.rows.id, collector]))
     for (const [id, job] of this.#jobs) {
-      if (wanted.get(id)?.rows.hash !== job.collector.rows.hash) this.#end(id, job)
+      if (!isSame(wanted.get(id), job.collector)) this.#end(id, job)
     }
     for (const [id, collector] of wanted) if (!this.#jobs.has(id)) this.#begin(collector)
     this.#isPlanned = true
@@ -230,6 +230,9 @@ export class CollectorLoop implements AsyncDisposable {
     release()
   }
 }
+
+const isSame = (wanted: OwnCollector | undefined, { rows, own }: OwnCollector): boolean =>
+  wanted?.rows.hash === rows.hash && wanted.own.intervalMs === own.intervalMs
 
 const isFollowed = ({ reads }: OwnCollector) => reads.every(({ verbs }) => verbs.includes('watch'))
 

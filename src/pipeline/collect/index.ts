@@ -31,6 +31,7 @@ export { saidOf } from './collection.ts'
 export { CollectorLoop, type CollectorLoopOptions, type SourceStatus } from './collector-loop.ts'
 export { allDeployments } from './deployments.ts'
 export { fed, foldOf, isForbidden, listOf, type Taker } from './fold.ts'
+export { isKubeletWay, Kubelets, type KubeletWay, kubeletWays, type ReadSummary, summaryByProxy } from './kubelets.ts'
 export { clusterRoleFor, memberRoleYaml, type RoleRule } from './member-role.ts'
 export { allPods } from './nodes.ts'
 export { requestsOf } from './pod-requests.ts'
@@ -41,3 +42,12 @@ export { Rounds } from './rounds.ts'
 export { nextOnGrid } from './schedule.ts'
 export { batchesOf } from './steps.ts'
 export type { Collected, Collector, Fold, FoldContext, OwnCollector, Read, ReadEvent, Times } from './types.ts'
+export {
+  NODE_USAGE,
+  nodeUsageFields,
+  POD_USAGE,
+  podUsageFields,
+  usageCollectors,
+  usageNames,
+  usageRights,
+} from './usage.ts'

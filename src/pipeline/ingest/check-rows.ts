@@ -22,8 +22,8 @@ const MAX_NAME = 1024
 const MAX_TEXT = 16_384
 /** a namespace and a name, as Kubernetes has them */
 const SOURCE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/
-/** the plural of a kind of row that is compiled in */
-const COMPILED_IN = /^[a-z][a-z0-9]{0,62}$/
+/** the plural of a kind of row that is compiled in, or what else a cluster tells in rows, such as node-usage */
+const COMPILED_IN = /^[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?$/
 /** Whether a text can be the id of a MetricSource, or of a kind that is compiled in. */
 export const isSourceId = (text: unknown): boolean =>
   typeof text === 'string' && (SOURCE.test(text) || COMPILED_IN.test(text))

@@ -11,6 +11,7 @@ import type {
   ListOptions,
   ObjectKey,
   PatchKind,
+  RequestOptions,
   Resource,
   ServedKind,
   ServerVersion,
@@ -143,16 +144,14 @@ export class Client implements OwnedKubeClient {
     await this.#transport.call({ method: 'GET', path: '/api/v1/namespaces?limit=1', signal }, nothing)
   }
 
-  async request(
-    method: string,
-    path: string,
-    options: { body?: unknown; contentType?: string; signal?: AbortSignal } = {},
-  ): Promise<unknown> {
-    const { body, contentType, signal } = options
+  async request(method: string, path: string, options: RequestOptions = {}): Promise<unknown> {
+    const { body, contentType, signal, isolated, timeoutMs } = options
     const call: Call = {
       method,
       path,
       signal,
+      ...(isolated && { isolated }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(contentType === undefined ? {} : { contentType }),
     }

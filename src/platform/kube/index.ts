@@ -26,6 +26,7 @@ export {
   loadKubeconfig,
   mergeKubeconfigs,
 } from './kubeconfig.ts'
+export { kubeletSummaries } from './kubelet.ts'
 export {
   claimMessage,
   cronJobMessage,
@@ -47,10 +48,14 @@ export {
   customResourceDefinitions,
   deployments,
   events,
+  kubeletAddresses,
   leases,
   namespaces,
   nodeMetrics,
   nodes,
+  nodesProxy,
+  nodesStats,
+  podMetrics,
   pods,
   routes,
   secrets,

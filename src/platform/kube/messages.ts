@@ -201,3 +201,15 @@ export const serviceMessage = message({
     message({ loadBalancer: [1, message({ ingress: [1, [message({ ip: [1, 'text'], hostname: [2, 'text'] })]] })] }),
   ],
 })
+
+/** Where the kubelet of a node listens. */
+export const kubeletMessage = message({
+  metadata: [1, objectMeta],
+  status: [
+    3,
+    message({
+      addresses: [5, [message({ type: [1, 'word'], address: [2, 'text'] })]],
+      daemonEndpoints: [6, message({ kubeletEndpoint: [1, message({ Port: [1, 'int'] })] })],
+    }),
+  ],
+})

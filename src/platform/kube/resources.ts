@@ -1,4 +1,4 @@
-import { deploymentMessage, podMessage } from './messages.ts'
+import { deploymentMessage, kubeletMessage, podMessage } from './messages.ts'
 import { type NamespaceFacts, namespaceFromJson, namespaceFromProtobuf } from './namespace-facts.ts'
 import { type NodeFacts, nodeFromJson, nodeFromProtobuf } from './node-facts.ts'
 import { projected } from './projection.ts'
@@ -87,6 +87,36 @@ export const nodeMetrics: Resource = {
   kind: 'NodeMetrics',
   namespaced: false,
 }
+/** Measured usage of pods, as that of nodes. */
+export const podMetrics: Resource = {
+  group: 'metrics.k8s.io',
+  version: 'v1beta1',
+  plural: 'pods',
+  kind: 'PodMetrics',
+  namespaced: true,
+}
+/** Nodes, as far as their kubelets are reached by them. */
+export const kubeletAddresses: Resource = {
+  ...core,
+  plural: 'nodes',
+  kind: 'Node',
+  namespaced: false,
+  fromProtobuf: projected(kubeletMessage),
+}
+/** Names the right to reach all of a kubelet through the API server. Nothing is listed by it. */
+export const nodesProxy = {
+  ...core,
+  plural: 'nodes/proxy',
+  kind: 'NodeProxyOptions',
+  namespaced: false,
+} as const satisfies Resource
+/** Names the right to read what a kubelet measures. Nothing is listed by it. */
+export const nodesStats = {
+  ...core,
+  plural: 'nodes/stats',
+  kind: 'NodeStats',
+  namespaced: false,
+} as const satisfies Resource
 /** Definitions of custom resources. */
 export const customResourceDefinitions: Resource = {
   group: 'apiextensions.k8s.io',

@@ -96,6 +96,17 @@ export interface ServerVersion {
   readonly platform: string
 }
 
+/** Of a request to any path. */
+export interface RequestOptions {
+  readonly body?: unknown
+  readonly contentType?: string
+  /** as of a list */
+  readonly isolated?: boolean
+  /** instead of the client's, ms */
+  readonly timeoutMs?: number
+  readonly signal?: AbortSignal
+}
+
 /**
  * One client per cluster. Every call may throw a KubeError (see errors.ts): its `reason` tells absent, forbidden,
  * unauthorized, conflict, expired, throttled, timeout, unreachable, invalid and open breaker apart.
@@ -132,11 +143,7 @@ export interface KubeClient extends AsyncDisposable {
   /** Cheapest authenticated call (namespaces, limit 1): resolves when the cluster answers and lets us in. */
   ping(signal?: AbortSignal): Promise<void>
   /** A JSON request to any path of the API server; throws KubeError on any status of 400 or more. */
-  request(
-    method: string,
-    path: string,
-    options?: { body?: unknown; contentType?: string; signal?: AbortSignal },
-  ): Promise<unknown>
+  request(method: string, path: string, options?: RequestOptions): Promise<unknown>
 }
 
 /** How to reach and enter one cluster. */
