@@ -18,9 +18,9 @@ export function atOnce<T>(steps: Steps<T>): T {
 
 /**
  * Gives way to what else waits after every turn.
- * @throws the reason of the signal, once it is aborted
+ * @returns undefined where the signal is aborted before the work is done
  */
-export async function inTurns<T>(steps: Steps<T>, signal: AbortSignal): Promise<T> {
+export async function inTurns<T>(steps: Steps<T>, signal: AbortSignal): Promise<T | undefined> {
   for (;;) {
     const began = performance.now()
     do {
@@ -28,6 +28,6 @@ export async function inTurns<T>(steps: Steps<T>, signal: AbortSignal): Promise<
       if (done) return value
     } while (performance.now() - began < TURN_MS)
     await new Promise<void>((resolve) => setImmediate(resolve))
-    signal.throwIfAborted()
+    if (signal.aborted) return undefined
   }
 }
