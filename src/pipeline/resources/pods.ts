@@ -81,6 +81,7 @@ export const pods = defineResource({
     phase: { label: 'Phase', kind: 'string', isExtra: true, read: textOf('status', 'phase') },
     reason: { label: 'Reason', kind: 'string', isExtra: true, read: textOf('status', 'reason') },
     message: { label: 'Message', kind: 'string', isExtra: true, read: (pod) => messageOf(pod) },
+    containerRestarts: { label: 'Restarts by container', kind: 'any', isExtra: true, read: containerRestarts },
     lastTermination: { label: 'Last end', kind: 'string', isExtra: true, read: lastTermination },
     owner,
     qos: { label: 'QoS', kind: 'string', isExtra: true, read: textOf('status', 'qosClass') },
@@ -112,6 +113,15 @@ const lastEnd = (status: Readonly<Record<string, unknown>>) => fields(fields(sta
 /** Its newest end was for lack of memory: the API keeps no more than that one. */
 const isOomKilled = (status: Readonly<Record<string, unknown>>) =>
   [stateOf(status, 'terminated'), lastEnd(status)].some(({ reason }) => reason === 'OOMKilled')
+
+/**
+ * `[[name, restarts, oomKilled], …]` of regular containers with a status, as compact JSON: equal texts are kept once, and a hub that
+ * does not know the column takes it as any text.
+ */
+function containerRestarts(pod: KubeObject): string | null {
+  const list = containers(pod).map((one) => [text(one.name), numberIn(one.restartCount) ?? 0, isOomKilled(one)])
+  return list.length === 0 ? null : JSON.stringify(list)
+}
 
 const requested = once((pod) => requestsOf(podFacts(pod), none))
 

@@ -132,6 +132,23 @@ describe('pods', () => {
     expect(values).toMatchObject({ lastTermination: 'OOMKilled', cpuRequest: 0.25, memoryRequest: 2 ** 30 })
   })
 
+  it('tell the restarts of each regular container, and whether its last or current end was for lack of memory', () => {
+    const end = (reason: string) => ({ terminated: { exitCode: 137, reason } })
+    const containerStatuses = [
+      { name: 'web', restartCount: 3, state: running, lastState: end('OOMKilled') },
+      { name: 'log', restartCount: 0, state: running },
+      { name: 'job', restartCount: 1, state: end('OOMKilled'), lastState: end('Error') },
+    ]
+    const pod = podWith({ containerStatuses, initContainerStatuses: [{ name: 'init', restartCount: 9 }] })
+    const told = valuesOf(pods, pod).containerRestarts
+    expect(JSON.parse(String(told))).toEqual([
+      ['web', 3, true],
+      ['log', 0, false],
+      ['job', 1, true],
+    ])
+    expect(valuesOf(pods, podWith({})).containerRestarts).toBeNull()
+  })
+
   it.each([
     [
       'a deployment behind its replica set',
