@@ -26,6 +26,7 @@ const modules = {
     ingest: ['wire', 'runtime', 'processes', 'state', 'history', 'events'],
     access: ['kinds', 'runtime', 'redis', 'kube', 'controller'],
     audit: ['runtime', 'redis'],
+    publish: ['runtime', 'outbound', 'state', 'monitor'],
     identity: ['runtime', 'outbound', 'kube', 'access'],
     monitor: ['runtime', 'redis', 'state', 'events', 'access', 'resources', 'metricsource'],
     api: [
@@ -123,6 +124,8 @@ const drivers = {
   'openid-client': '^src/pipeline/identity/',
   lmdb: '^src/platform/apiserver/',
   undici: '^src/platform/kube/|^src/pipeline/registry/',
+  '@nats-io/jetstream': '^src/pipeline/publish/',
+  '@nats-io/transport-node': '^src/pipeline/publish/',
   '@grpc/grpc-js': '^src/pipeline/(agent|ingest)/',
   '@duckdb/node-api': '^src/pipeline/history/',
   '@bufbuild/protobuf': '^src/contract/wire/|^src/platform/apiserver/protobuf/',

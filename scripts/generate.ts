@@ -182,7 +182,11 @@ for (const { path, text } of files) {
 }
 const wire = 'src/contract/wire/generated/clusterpulse/collector/v1/collector_pb.ts'
 const kept = readFileSync(join(root, wire), 'utf8')
-const buf = spawnSync(join(root, 'node_modules/.bin/buf'), ['generate'], { cwd: join(root, 'proto'), encoding: 'utf8' })
+// What is published for others is written by hand (src/pipeline/publish), and read by programs of theirs.
+const buf = spawnSync(join(root, 'node_modules/.bin/buf'), ['generate', '--path', 'clusterpulse'], {
+  cwd: join(root, 'proto'),
+  encoding: 'utf8',
+})
 if (buf.status !== 0) {
   stale++
   console.error(`proto/ does not generate: ${buf.stderr ?? buf.error?.message}`)

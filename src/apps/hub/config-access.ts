@@ -27,7 +27,7 @@ export function isLoopback(host: string): boolean {
 export function outboundAllow(read: ConfigReader): readonly string[] {
   const ranges = read.list('OUTBOUND_ALLOW', {
     meaning:
-      'addresses or CIDR ranges that the hub may connect to for members, registries and identity providers although they are link-local, of a metadata service or unspecified; none by default',
+      'addresses or CIDR ranges that the hub may connect to for members, registries, identity providers and NATS although they are link-local, of a metadata service or unspecified; none by default',
   })
   const wrong = ranges.filter((range) => !isDialRange(range))
   for (const range of wrong)

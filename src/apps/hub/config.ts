@@ -5,6 +5,7 @@ import { resources } from '#resources'
 import { type ConfigReader, configReader, type LogLevel, parseLogLevel } from '#runtime'
 import { type AccessConfig, access, outboundAllow } from './config-access.ts'
 import { resourceLists } from './config-lists.ts'
+import { type PublishConfig, publishing } from './config-publish.ts'
 import { type HistoryConfig, history, type IngesterConfig, ingester, logMaxBytes, optional } from './config-push.ts'
 
 /** Redis as the documented variables give it; a `REDIS_URL` wins over the parts. */
@@ -56,6 +57,8 @@ export interface UpConfig {
   readonly ingester: IngesterConfig
   readonly history: HistoryConfig
   readonly logMaxBytes: number
+  /** undefined: nothing is published */
+  readonly publish: PublishConfig | undefined
 }
 
 export interface ManagerConfig {
@@ -69,6 +72,8 @@ export interface ManagerConfig {
   readonly ingester: IngesterConfig
   readonly history: HistoryConfig
   readonly logMaxBytes: number
+  /** undefined: nothing is published */
+  readonly publish: PublishConfig | undefined
   readonly metricsAddress: Address
   readonly healthAddress: Address
   readonly leaderElection: boolean
@@ -331,6 +336,7 @@ function describeUp(read: ConfigReader): UpConfig {
     ingester: ingester(read, 'up'),
     history: history(read, 'up'),
     logMaxBytes: logMaxBytes(read),
+    publish: publishing(read),
   }
 }
 
@@ -345,6 +351,7 @@ function describeManager(read: ConfigReader): ManagerConfig {
     ingester: ingester(read, 'manager'),
     history: history(read, 'manager'),
     logMaxBytes: logMaxBytes(read),
+    publish: publishing(read),
     metricsAddress: address(
       read,
       'METRICS_BIND_ADDRESS',

@@ -156,6 +156,7 @@ function inOne({ config, version, division: wanted, common, logger, metrics }: C
     version,
     ingester: config.ingester,
     logMaxBytes: config.logMaxBytes,
+    publish: config.publish,
     ...historyOf(config.history, { directory: () => folders().history, logger }),
     allowLocalKubeconfig: false,
   })

@@ -103,6 +103,7 @@ class OwnerProcess {
       version: this.#version,
       ingester: config.ingester,
       logMaxBytes: config.logMaxBytes,
+      publish: config.publish,
       hub: hub.get,
       openState: (logId) =>
         RedisStateStore.open({

@@ -9,10 +9,12 @@ import { Ingester, type LogSink } from '#ingest'
 import { ClientPool, type KubeClient } from '#kube'
 import { type ClusterName, type ClusterState, type OwnerPlace, seconds, soleOwner, systemClock } from '#model'
 import { OutboundGuard } from '#outbound'
+import { ClusterPublisher } from '#publish'
 import { type Log, type Metrics, openLog, type Part } from '#runtime'
 import type { StateStore } from '#state'
 import { AgentReceiver } from './agent-receiver.ts'
 import type { CollectionConfig } from './config.ts'
+import type { PublishConfig } from './config-publish.ts'
 import type { IngesterConfig } from './config-push.ts'
 import { type HubLogger, part } from './run.ts'
 
@@ -49,6 +51,8 @@ export interface OwnerOptions {
   readonly onRoleGaps: (cluster: ClusterName, gaps: readonly RoleGap[]) => void
   /** Secrets may name kubeconfigs of this machine: only where the person at it rules the hub. */
   readonly allowLocalKubeconfig: boolean
+  /** where what clusters say is published; undefined: nowhere */
+  readonly publish?: PublishConfig | undefined
   readonly metrics: Metrics
   readonly logger: HubLogger
 }
@@ -179,6 +183,20 @@ export function createOwner(options: OwnerOptions): Owner {
     },
     stop: async () => manager?.stop(),
   }
+  const { publish } = options
+  const publisher =
+    publish &&
+    part('publisher', () =>
+      Promise.resolve(
+        ClusterPublisher.start({
+          ...publish,
+          state: state.get(),
+          look: (cluster) => options.attention().look(cluster),
+          metrics,
+          logger: logger.child({ part: 'publisher' }),
+        }),
+      ),
+    )
   return {
     parts: [
       log,
@@ -189,6 +207,7 @@ export function createOwner(options: OwnerOptions): Owner {
       clients,
       ...(receiver ? [receiver] : []),
       connections,
+      ...(publisher ? [publisher] : []),
     ],
     state: state.get,
     history: () => history?.get(),

@@ -119,6 +119,7 @@ export async function up({
     version,
     ingester: config.ingester,
     logMaxBytes: config.logMaxBytes,
+    publish: config.publish,
     ...historyOf(config.history, { directory: () => join(dataDir, 'history'), logger }),
     allowLocalKubeconfig: true,
     metrics,

@@ -27,7 +27,7 @@ async function aServer(): Promise<{ readonly port: number; readonly hits: () => 
   return { port: (server.address() as AddressInfo).port, hits: () => hits }
 }
 
-const uses: readonly OutboundUse[] = ['member', 'registry', 'sign-in']
+const uses: readonly OutboundUse[] = ['member', 'registry', 'sign-in', 'broker']
 
 describe.each(uses)('a guard of a %s', (use) => {
   it.each([

@@ -3,8 +3,8 @@ import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { FleetError } from '#model'
 import { type AddressKind, addressKind, embeddedAddress } from './address.ts'
 
-/** What is dialed on somebody's word: a member's API, a registry, an identity provider. */
-export type OutboundUse = 'member' | 'registry' | 'sign-in'
+/** What is dialed on somebody's word: a member's API, a registry, an identity provider, a server that events are published to. */
+export type OutboundUse = 'member' | 'registry' | 'sign-in' | 'broker'
 
 /**
  * What each use may never dial. Loopback and private networks stay open: members, registries and providers stand there, and a hub on
@@ -14,6 +14,7 @@ const REFUSED: Readonly<Record<OutboundUse, ReadonlySet<AddressKind>>> = {
   member: new Set(['link-local', 'metadata', 'unusable']),
   registry: new Set(['link-local', 'metadata', 'unusable']),
   'sign-in': new Set(['link-local', 'metadata', 'unusable']),
+  broker: new Set(['link-local', 'metadata', 'unusable']),
 }
 
 /** An address that is not dialed. Its code is what the connection's error carries. */

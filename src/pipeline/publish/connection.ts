@@ -1,0 +1,78 @@
+import { isIP } from 'node:net'
+import {
+  type Authenticator,
+  connect,
+  credsAuthenticator,
+  type NatsConnection,
+  type NodeConnectionOptions,
+  nkeyAuthenticator,
+  tokenAuthenticator,
+  usernamePasswordAuthenticator,
+} from '@nats-io/transport-node'
+import { seconds } from '#model'
+import { OutboundGuard } from '#outbound'
+import type { NatsConfig, NatsCredentials, NatsServer } from './config.ts'
+
+const CONNECT_TIMEOUT_MS = seconds(5)
+/** A server that does not answer three of them is gone. */
+const PING_EVERY_MS = seconds(10)
+const NAME = 'clusterpulse'
+
+/**
+ * One connection, which is not kept alive by the library: what it had not sent when a connection broke would be sent late by the
+ * next one. Names are looked up here, so that the guard sees the address that is dialed.
+ * @throws AddressRefusedError, or what the library says
+ */
+export async function connectTo(server: NatsServer, config: NatsConfig, signal: AbortSignal): Promise<NatsConnection> {
+  const guard = new OutboundGuard({ use: 'broker', allow: config.outboundAllow ?? [] })
+  const address = await addressOf(server.host, guard)
+  signal.throwIfAborted()
+  const connecting = connect({
+    servers: `${isIP(address) === 6 ? `[${address}]` : address}:${server.port}`,
+    name: NAME,
+    reconnect: false,
+    ignoreClusterUpdates: true,
+    timeout: CONNECT_TIMEOUT_MS,
+    pingInterval: PING_EVERY_MS,
+    tls: server.tls ? { ...config.tls, servername: isIP(server.host) ? '' : server.host, host: server.host } : null,
+    ...(config.credentials && { authenticator: authenticatorOf(config.credentials) }),
+  } as NodeConnectionOptions) // servername and host reach the TLS socket, and are not among the declared options
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      reject(signal.reason)
+      connecting.then((late) => late.close()).catch(() => undefined) // nobody waits for it any more
+    }
+    signal.addEventListener('abort', abort, { once: true })
+    connecting
+      .then(resolve, (error: unknown) => reject(server.tls ? error : plainError(error)))
+      .finally(() => signal.removeEventListener('abort', abort))
+  })
+}
+
+/** The library cannot do TLS without settings, and says so in words of its own. */
+function plainError(error: unknown): unknown {
+  const isOfTls = error instanceof Error && (error instanceof TypeError || error.cause instanceof TypeError)
+  return isOfTls ? new Error('it asks for TLS: write tls:// instead of nats://', { cause: error }) : error
+}
+
+async function addressOf(host: string, guard: OutboundGuard): Promise<string> {
+  guard.check(host)
+  if (isIP(host)) return host
+  return new Promise((resolve, reject) => {
+    guard.lookup(host, {}, (error, address) => (error ? reject(error) : resolve(String(address))))
+  })
+}
+
+function authenticatorOf(credentials: NatsCredentials): Authenticator {
+  const bytes = (text: string) => new TextEncoder().encode(text)
+  switch (credentials.kind) {
+    case 'password':
+      return usernamePasswordAuthenticator(credentials.user, credentials.password)
+    case 'token':
+      return tokenAuthenticator(credentials.token)
+    case 'nkey':
+      return nkeyAuthenticator(bytes(credentials.seed))
+    case 'creds':
+      return credsAuthenticator(bytes(credentials.creds))
+  }
+}
