@@ -1,4 +1,5 @@
 import type { Access, AccessView, Explanation, FilterSummary } from '#access'
+import { NODE_USAGE, POD_USAGE } from '#collect'
 import { type ClusterState, type RowsState, type SeenOf, type SnapshotType, Table, type TableRow } from '#model'
 import { resources } from '#resources'
 import { evaluateHealth } from '#state'
@@ -34,7 +35,11 @@ export function left(eyes: Eyes, state: ClusterState, taken: readonly string[] =
   return {
     ...state,
     parts,
-    tables: new Map([...leftOfTypes(eyes, state), ...leftOfResources(eyes, state, taken)]),
+    tables: new Map([
+      ...leftOfTypes(eyes, state),
+      ...leftOfResources(eyes, state, taken),
+      ...leftOfUsage(eyes, state, taken),
+    ]),
     status: whole ? state.status : { ...state.status, ...verdict },
     heartbeats: whole
       ? state.heartbeats
@@ -89,6 +94,45 @@ function leftOfResources(eyes: Eyes, state: ClusterState, taken: readonly string
   return left
 }
 
+/** What is measured of the pods and nodes that these eyes see; nothing where measurements are not for them. */
+function leftOfUsage(eyes: Eyes, state: ClusterState, taken: readonly string[]): [string, RowsState][] {
+  if (!eyes.usage(state)) return []
+  const seenPods = leftOfResources(eyes, state, taken).find(([id]) => id === 'pods')?.[1].rows ?? Table.empty
+  const pods = new Set([...seenPods.rows()].map(({ namespace, name }) => `${namespace}/${name}`))
+  const nodes = new Set(eyes.rows(state, 'node').map((node) => (node as { readonly name: string }).name))
+  const of = (source: string, isSeen: (row: TableRow) => boolean): [string, RowsState][] => {
+    const full = state.tables.get(source)
+    if (!full) return []
+    const places = [...full.rows.rows()].flatMap((row, place) => (isSeen(row) ? [place] : []))
+    return [[source, { ...full, rows: full.rows.only(places) }]]
+  }
+  return [
+    ...of(NODE_USAGE, ({ name }) => nodes.has(name)),
+    ...of(POD_USAGE, ({ namespace, name }) => pods.has(`${namespace}/${name}`)),
+  ]
+}
+
+/** Rows of a kind with what these eyes may see of what is measured of them. */
+function withMeasured(
+  eyes: Eyes,
+  state: ClusterState,
+  { measured }: Kind,
+  rows: Table,
+  taken: readonly string[],
+): Table {
+  if (!measured) return rows
+  const [, usage] = leftOfUsage(eyes, state, taken).find(([id]) => id === measured.source) ?? []
+  const values = new Map([...(usage?.rows.rows() ?? [])].map((row) => [`${row.namespace}/${row.name}`, row.values]))
+  return Table.of(
+    [...rows.fields, ...measured.fields],
+    [...rows.rows()].map((row) => {
+      const known = values.get(`${row.namespace}/${row.name}`) ?? {}
+      const taken = Object.fromEntries(measured.fields.map((field) => [field, known[field] ?? null]))
+      return { ...row, values: { ...row.values, ...taken } }
+    }),
+  )
+}
+
 type Kind = (typeof resources)[number]
 
 function verdictOf(
@@ -129,7 +173,8 @@ export function sumsFor(eyes: Eyes, state: ClusterState, typeName: string, taken
     const fields = kind.aggregations.flatMap(({ name, function: how, field }) =>
       how === 'sum' && field ? [[name, field]] : [],
     )
-    const sums = own ? toldSums(own.aggregations, Object.fromEntries(fields), own.rows) : {}
+    const rows = own && withMeasured(eyes, state, kind, own.rows, taken)
+    const sums = rows ? toldSums(countsOf(kind, rows), Object.fromEntries(fields), rows) : {}
     return Object.fromEntries(Object.entries(sums).filter(([name]) => aggregation(name)))
   }
   const verdict = eyes.custom(state, typeName)

@@ -42,6 +42,9 @@ export const ColumnViewSchema = Type.Object({
       },
     ),
   ),
+  measured: Type.Optional(
+    Type.Boolean({ description: 'taken from `measured` of the cluster, which has an age of its own' }),
+  ),
   refersTo: nullable(
     Type.Enum(['node', 'object'], {
       description: 'values name a node of the cluster, or an object of the namespace as Kind/name',
@@ -103,6 +106,12 @@ export const TypeOnClusterSchema = Type.Object({
   outdated: Type.Boolean({ description: 'collected by an older version of the declaration' }),
   stale: Type.Boolean({ description: 'older than three intervals' }),
   filtered: Type.Boolean({ description: 'policies hide rows: counts and aggregations are over what is shown' }),
+  measured: Type.Optional(
+    Type.Omit(PartViewSchema, ['count'], {
+      description:
+        'what measured columns are taken from: how it was last read, and when. Absent: nothing was, or it is not for the caller',
+    }),
+  ),
   aggregations: nullable(
     Type.Record(Type.String(), AggregatedSchema, { description: 'null: measurements are not for the caller' }),
   ),

@@ -35,6 +35,7 @@ export function sourceView(source: RowKind, on: readonly VisibleType[]): SourceV
       extra: column.isExtra === true || column.isWide === true,
       health: column.health ?? null,
       amount: column.amount ?? null,
+      ...(column.isMeasured && { measured: true }),
       ...absenceRule(column, on),
     })),
     aggregations: aggregations
@@ -77,6 +78,7 @@ export function typeOnCluster(accessView: AccessView, type: VisibleType, now: nu
     outdated: state !== undefined && state.freshness !== null && state.hash !== source.hash,
     stale: now >= type.staleAt,
     filtered: !custom.whole,
+    ...(type.measured && { measured: measuredView(type.measured, whole) }),
     aggregations: type.knownAggregations as TypeOnClusterView['aggregations'], // views are written without readonly
   }
 }
@@ -122,6 +124,12 @@ function partView(state: RowsState | undefined, count: number, whole: boolean): 
     },
     count,
   }
+}
+
+/** How many were measured is not said: some of them may be hidden. */
+function measuredView(state: RowsState, whole: boolean): Omit<PartView, 'count'> {
+  const { count: _, ...view } = partView(state, 0, whole)
+  return view
 }
 
 /** Where a declaration is seen, by name of the cluster. */

@@ -1,7 +1,7 @@
 import type { AccessView, RowItem, RowsAccessView, StandardResource } from '#access'
 import type { SourceCatalog } from '#catalog'
 import { type CompiledSource, hasZero, type RowKind, type SumsOfNothing, withoutSumsOfNothing } from '#metricsource'
-import { type Aggregated, type ClusterState, type JsonValue, type RowsState, Table } from '#model'
+import { type Aggregated, type ClusterState, type JsonValue, joined, type RowsState, Table } from '#model'
 import { isFleetKind, isSnapshotKind, kindNamed, kinds } from '#resources'
 import type { FleetRows } from './fleet-rows.ts'
 import { seenRows, snapshotsOn } from './snapshot-rows.ts'
@@ -131,15 +131,17 @@ export class VisibleTypes {
   on(accessView: AccessView, cluster: ClusterState, source: RowKind): VisibleType | undefined {
     if (isFleetKind(source)) return undefined
     const name = this.nameOf(source)
+    const measured =
+      source.measured && accessView.usage(cluster) ? cluster.tables.get(source.measured.source) : undefined
     if (isSnapshotKind(source)) {
       const visible = this.#views.of(accessView, cluster)
-      return visible && new VisibleType({ cluster, source, name, ...snapshotsOn(visible, source) })
+      return visible && new VisibleType({ cluster, source, name, measured, ...snapshotsOn(visible, source) })
     }
     const resource = this.standard(source)
     const custom = resource ? accessView.resource(cluster, resource) : accessView.custom(cluster, source.typeName)
     if (custom.result === 'deny') return undefined
     const left = (rows: Table) => this.#left(rows, accessView, custom, cluster, source)
-    return new VisibleType({ cluster, source, name, custom, state: cluster.tables.get(source.id), left })
+    return new VisibleType({ cluster, source, name, custom, measured, state: cluster.tables.get(source.id), left })
   }
 
   /** As access looks at a kind with collections of its own that is compiled in; undefined: it is none. */
@@ -207,6 +209,8 @@ interface VisibleTypeParts {
   readonly name: string
   readonly custom: RowsAccessView
   readonly state: RowsState | undefined
+  /** what columns of measurements are taken from, with an age of its own; undefined: not read, or not for the caller */
+  readonly measured?: RowsState | undefined
   /** what policies leave of the rows; absent: that is what `state` holds */
   readonly left?: (rows: Table) => Kept
   /** how many rows that is, without making them */
@@ -215,6 +219,23 @@ interface VisibleTypeParts {
 
 /** Over all rows of a state, or a part of them that is left; as long as these live. */
 const sumsKnown = new WeakMap<RowsState | Kept, WeakMap<RowKind, SumsOfNothing>>()
+
+const measuredKnown = new WeakMap<Table, WeakMap<object, Aggregations>>()
+
+/** @param places rising; undefined: all rows. Of what was measured nowhere the sum is not known. */
+function measuredSums({ measured }: RowKind, rows: Table, places?: readonly number[]): Aggregations {
+  const sums = (measured?.sums ?? []).map((field) => {
+    const value = rows.column(field)
+    const count = places?.length ?? rows.size
+    let sum = count === 0 ? 0 : null
+    for (let i = 0; i < count; i++) {
+      const one = value?.(places ? (places[i] as number) : i) // below its length
+      if (typeof one === 'number') sum = (sum ?? 0) + one
+    }
+    return [field, sum] as const
+  })
+  return Object.fromEntries(sums)
+}
 
 /** One type on one cluster, for one accessView. */
 export class VisibleType {
@@ -225,23 +246,33 @@ export class VisibleType {
   readonly custom: RowsAccessView
   /** undefined: nothing was collected so far */
   readonly state: RowsState | undefined
+  /** what columns of measurements are taken from; undefined: not read, or not for the caller */
+  readonly measured: RowsState | undefined
+  #joined: Table | undefined
   readonly #left: ((rows: Table) => Kept) | undefined
   readonly #count: number | undefined
   #part: Kept | undefined
 
-  constructor({ cluster, source, name, custom, state, left, count }: VisibleTypeParts) {
+  constructor({ cluster, source, name, custom, state, left, count, measured }: VisibleTypeParts) {
     this.cluster = cluster
     this.source = source
     this.name = name
     this.custom = custom
     this.state = state
+    this.measured = measured
     this.#left = custom.whole ? undefined : left
     this.#count = count
   }
 
   /** All rows, also those that are hidden: only for looking up what stands at visible places. */
   get rows(): Table {
-    return this.#seen?.rows ?? this.#all
+    this.#joined ??= this.#withMeasured(this.#seen?.rows ?? this.#all)
+    return this.#joined
+  }
+
+  #withMeasured(rows: Table): Table {
+    const { measured } = this.source
+    return measured ? joined(rows, this.measured?.rows ?? Table.empty, measured.fields) : rows
   }
 
   get #all(): Table {
@@ -278,7 +309,10 @@ export class VisibleType {
    * @returns null where measurements may not be seen
    */
   get aggregations(): Aggregations | null {
-    return this.#shown(() => this.#summed() ?? this.state?.aggregations ?? {})
+    return this.#shown(
+      () => this.#summed() ?? this.state?.aggregations ?? {},
+      () => this.#measuredSums(),
+    )
   }
 
   /** As people are told: null for a sum of nothing that was read. */
@@ -297,17 +331,33 @@ export class VisibleType {
 
   /** The same as stored, over these of the rows that may be seen. */
   aggregationsOver(places: readonly number[]): Aggregations | null {
-    return this.#shown(() => this.source.aggregate(this.rows.only(places.toSorted((left, right) => left - right))))
+    const rising = places.toSorted((left, right) => left - right)
+    return this.#shown(
+      () => this.source.aggregate(this.rows.only(rising)),
+      () => measuredSums(this.source, this.rows, rising),
+    )
   }
 
-  #shown(made: () => Aggregations): Aggregations | null {
+  #shown(made: () => Aggregations, measured: () => Aggregations): Aggregations | null {
     if (!this.custom.metrics) return null
-    const all = this.source.filterAggregations ? made() : (this.state?.aggregations ?? {})
+    const collected = this.source.filterAggregations ? made() : (this.state?.aggregations ?? {})
+    const all = this.source.measured && this.state ? { ...collected, ...measured() } : collected
     // A peer may say more than was declared.
     const declared = new Set(this.source.aggregations.map(({ name }) => name))
     return Object.fromEntries(
       Object.entries(all).filter(([name]) => declared.has(name) && this.custom.aggregation(name)),
     )
+  }
+
+  /** Over all rows that may be seen, kept as long as these rows and their measurements. */
+  #measuredSums(): Aggregations {
+    const { rows } = this
+    const known = measuredKnown.get(rows) ?? new WeakMap<object, Aggregations>()
+    measuredKnown.set(rows, known)
+    const part = this.#seen ?? rows
+    const sums = known.get(part) ?? measuredSums(this.source, rows, this.places)
+    known.set(part, sums)
+    return sums
   }
 
   #summed(): Aggregations | undefined {

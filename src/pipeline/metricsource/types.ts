@@ -58,6 +58,8 @@ export interface ColumnInfo {
   readonly isRestricted?: boolean
   /** what null means of an object that was read; default: none, but of what is computed, measured or summed up it is not known */
   readonly absence?: 'none' | 'unknown'
+  /** of what is measured, in a table of its own that has an age of its own; null, too, without the right to see measurements */
+  readonly isMeasured?: boolean
   /** words are versions: rows are in the order of their numbers */
   readonly isVersion?: boolean
   /** one of the amounts of a resource, which belong together: what is used of the CPU, of what may be used */
@@ -120,6 +122,12 @@ export interface RowKind {
   /** all that is read; of several each is a list of its own */
   readonly targets: readonly ResourceTarget[]
   readonly columns: readonly ColumnInfo[]
+  /** Columns that are taken from another table of the same cluster, by namespace and name, when rows are shown. They are among `columns`. */
+  readonly measured?: {
+    readonly source: SourceId
+    readonly fields: readonly string[]
+    readonly sums: readonly string[]
+  }
   /** the column of the usual order; default: the name */
   readonly sort?: string
   readonly aggregations: readonly AggregationInfo[]

@@ -9,7 +9,7 @@ import {
   Table,
   type TableRow,
 } from '#model'
-import { aggregationsOf, type ColumnSpec, columnsInfo, hashOf } from './define.ts'
+import { aggregationsOf, type ColumnSpec, columnsInfo, hashOf, type MeasuredSpec, measuredOf } from './define.ts'
 
 /** Snapshots that are listed; the others say one thing of a whole cluster. */
 export type ListedType = 'node' | 'namespace' | 'deployment' | 'operator' | 'clusterOperator'
@@ -51,6 +51,8 @@ interface SeenKindSpec<S> {
   readonly place: (seen: S) => Pick<TableRow, 'namespace' | 'name'>
   readonly labels?: (seen: S) => TableRow['labels']
   readonly columns: Readonly<Record<string, ColumnSpec<(seen: S) => JsonValue>>>
+  /** columns that are taken from another table of the cluster */
+  readonly measured?: MeasuredSpec
   /** the column whose words are counted */
   readonly countBy: string
   /** the column of the usual order; default: the name */
@@ -82,13 +84,15 @@ function seenKind<S>(spec: SeenKindSpec<S>): Omit<SeenKind<S>, 'access'> {
   if (!word) throw new Error(`${name} has no column ${countBy}`)
   const groups = `by${countBy.slice(0, 1).toUpperCase()}${countBy.slice(1)}`
   const reading = { fields, place, labels, values: entries.map(([, { read }]) => read) }
-  const { singular, shortNames = [], title, sort, everyMs = seconds(30) } = spec
+  const { singular, shortNames = [], title, sort, everyMs = seconds(30), measured } = spec
+  const counted = aggregationsOf({ [groups]: { function: 'count', field: undefined, groupBy: countBy } }, columns)
   return {
     ...{ id: name, typeName: name, title, singular, shortNames, target, targets: [target] },
     hash: hashOf([target], info),
     columns: info,
     ...(sort !== undefined && { sort }),
-    ...aggregationsOf({ [groups]: { function: 'count', field: undefined, groupBy: countBy } }, columns),
+    ...counted,
+    ...(measured && measuredOf(measured, info, counted.aggregations)),
     filterAggregations: true,
     collection: { intervalMs: everyMs, watch: false },
     rowName: (key: string) => key,

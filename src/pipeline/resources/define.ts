@@ -12,7 +12,7 @@ import {
   rowCollector,
   sumsOfNothing,
 } from '#metricsource'
-import type { Health } from '#model'
+import type { Health, SourceId } from '#model'
 import { type Read, ResourceRowBuilder } from './resource-row-builder.ts'
 
 /** One column: what people read above it, and how it is read from an object. null: see `absence`. */
@@ -62,6 +62,8 @@ export interface ResourceSpec {
   /** rows of one cluster at most */
   readonly maxRows: number
   readonly columns: Readonly<Record<string, ColumnSpec>>
+  /** columns that are taken from another table of the cluster */
+  readonly measured?: MeasuredSpec
   /** the column of the usual order; default: the name */
   readonly sort?: string
   /** what is counted over rows; groups are columns */
@@ -74,13 +76,14 @@ export interface ResourceSpec {
  */
 export function defineResource(spec: ResourceSpec): BuiltInResource {
   const { name, singular, shortNames = [], title, reads, namespaceOf, access, everyMs, maxRows, columns, counts } = spec
-  const { sort } = spec
+  const { sort, measured } = spec
   const entries = Object.entries(columns)
   const targets = reads.map(({ resource }) => targetFrom(resource))
   const [first] = targets
   if (!first) throw new Error(`${name} reads nothing`)
   const isOne = targets.length === 1
   const info = columnsInfo(columns)
+  const aggregated = aggregationsOf(counts, columns)
   const fields = entries.map(([column]) => column)
   const readers = entries.map(([, { read }]) => read)
   const kind = {
@@ -101,7 +104,8 @@ export function defineResource(spec: ResourceSpec): BuiltInResource {
     wantsAllNamespaces: true,
     columns: info,
     ...(sort !== undefined && { sort }),
-    ...aggregationsOf(counts, columns),
+    ...aggregated,
+    ...(measured && measuredOf(measured, info, aggregated.aggregations)),
     filterAggregations: true,
     collection: {
       intervalMs: everyMs,
@@ -116,6 +120,48 @@ export function defineResource(spec: ResourceSpec): BuiltInResource {
     collect: (_now, { kind }) => new ResourceRowBuilder(fields, readers, { kind, isInKey: !isOne, namespaceOf }),
   } satisfies ResourceDescriptor
   return Object.freeze({ ...kind, collector: rowCollector(kind, reads) })
+}
+
+/** What is measured of the objects is in another table: it moves all the time. */
+export interface MeasuredSpec {
+  readonly source: SourceId
+  /** by its field there; those that the kind has itself are overlaid */
+  readonly columns: Readonly<Record<string, MeasuredColumn>>
+  /** which of them are summed over rows, under their own names */
+  readonly sums?: readonly string[]
+}
+
+type MeasuredColumn = Pick<ColumnSpec, 'label' | 'unit' | 'isExtra' | 'isWide' | 'amount'>
+
+/** What a kind says of columns that are not its own; they are no part of what its hash is of. */
+export function measuredOf(
+  { source, columns, sums = [] }: MeasuredSpec,
+  own: readonly ColumnInfo[],
+  aggregations: readonly AggregationInfo[],
+): Pick<ResourceDescriptor, 'measured' | 'columns' | 'aggregations'> {
+  const infos = columnsInfo(
+    Object.fromEntries(
+      Object.entries(columns).map(([name, column]) => [
+        name,
+        { ...column, kind: 'number', absence: 'unknown', isRestricted: true, read: undefined } as const,
+      ]),
+    ),
+  ).map((info) => ({ ...info, isMeasured: true }))
+  const isOwn = (name: string) => own.some((column) => column.name === name)
+  return {
+    measured: { source, fields: Object.keys(columns), sums },
+    columns: [
+      ...own.map((column) => (columns[column.name] ? { ...column, isMeasured: true } : column)),
+      ...infos.filter(({ name }) => !isOwn(name)),
+    ],
+    aggregations: [
+      ...aggregations,
+      ...sums.map((name) => ({
+        ...({ name, function: 'sum', field: name, groupBy: undefined, unit: columns[name]?.unit ?? 'none' } as const),
+        hasHistory: false,
+      })),
+    ],
+  }
 }
 
 /** What says how a column is shown. */

@@ -1,3 +1,4 @@
+import { NODE_USAGE } from '#collect'
 import type { NodeSnapshot } from '#model'
 import { targetOf } from './define.ts'
 import { defineSnapshotKind } from './define-snapshot-kind.ts'
@@ -15,6 +16,15 @@ export const nodes = defineSnapshotKind({
   target: targetOf('v1', 'Node', 'nodes', 'Cluster'),
   labels: ({ labels }) => labels,
   countBy: 'status',
+  measured: {
+    source: NODE_USAGE,
+    columns: {
+      cpuUsed: { label: 'CPU used', unit: 'cores', isExtra: true },
+      memoryUsed: { label: 'Memory used', unit: 'bytes', isExtra: true },
+      diskUsed: { label: 'Disk used', unit: 'bytes', isExtra: true, amount: { of: 'Disk', what: 'used' } },
+      diskCapacity: { label: 'Disk capacity', unit: 'bytes', isExtra: true, amount: { of: 'Disk', what: 'capacity' } },
+    },
+  },
   sort: 'status',
   columns: {
     status: {

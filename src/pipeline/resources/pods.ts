@@ -1,4 +1,4 @@
-import { allPods, fields, instant, items, requestsOf, text } from '#collect'
+import { allPods, fields, instant, items, POD_USAGE, requestsOf, text } from '#collect'
 import { type KubeObject, podFacts } from '#kube'
 import type { Health, ScalarValue } from '#model'
 import { defineResource } from './define.ts'
@@ -25,7 +25,7 @@ function statusHealth(): Readonly<Record<string, Health>> {
   }
 }
 
-/** Pods, one row each. What they use is not among the columns: it moves all the time. */
+/** Pods, one row each. What they use moves all the time, and is in a table of its own. */
 export const pods = defineResource({
   name: 'pods',
   singular: 'pod',
@@ -93,6 +93,15 @@ export const pods = defineResource({
       isExtra: true,
       read: (pod) => instant(fields(pod.status).startTime),
     },
+  },
+  measured: {
+    source: POD_USAGE,
+    columns: {
+      cpuUsed: { label: 'CPU used', unit: 'cores' },
+      memoryUsed: { label: 'Memory used', unit: 'bytes' },
+      diskUsed: { label: 'Disk used', unit: 'bytes', isWide: true },
+    },
+    sums: ['cpuUsed', 'memoryUsed'],
   },
   counts: {
     byStatus: { function: 'count', field: undefined, groupBy: 'status' },

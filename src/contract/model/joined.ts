@@ -1,0 +1,104 @@
+import { type Chunk, compareKeys, type Keys, type Labels, sizeOf } from './chunk.ts'
+import { type Column, MAX_CHUNK_ROWS } from './column.ts'
+import { invariant } from './errors.ts'
+import type { JsonValue } from './json.ts'
+import { columnAt, labelsAt, ReadChunk, valueAt } from './read-chunk.ts'
+import { Table } from './table.ts'
+
+const ROWS: readonly number[] = Array.from({ length: MAX_CHUNK_ROWS }, (_, row) => row)
+/** Numbers of rows, by how many they are: chunks of one size share them. */
+const firstRows: (readonly number[])[] = []
+const rowsUpTo = (size: number): readonly number[] => {
+  firstRows[size] ??= ROWS.slice(0, size)
+  return firstRows[size]
+}
+
+/** What two tables made, as long as both live. */
+const known = new WeakMap<Table, WeakMap<Table, Table>>()
+
+/**
+ * The rows of a table with columns of another, by namespace and name: null where that has no such row. Of a field that both have, the
+ * other's value counts where there is one. A column is made when it is first looked at, and those of the table itself stay the very
+ * same; so rows that are joined with something that moves all the time cost only who asks for it.
+ * @param fields of the other
+ */
+export function joined(rows: Table, other: Table, fields: readonly string[]): Table {
+  const before = known.get(rows)?.get(other)
+  if (before) return before
+  const all = [...rows.fields, ...fields.filter((field) => !rows.fields.includes(field))]
+  const reading = all.map((field): Joining | undefined =>
+    fields.includes(field)
+      ? { own: rows.fields.indexOf(field), values: other.column(field) ?? (() => null) }
+      : undefined,
+  )
+  const made = Table.ofChunks(
+    all,
+    rows.chunks.map((chunk) => new JoinedChunk(chunk, other, reading)),
+  )
+  invariant(made, 'chunks of one table follow each other, and have a column per field')
+  const ofRows = known.get(rows) ?? new WeakMap<Table, Table>()
+  known.set(rows, ofRows.set(other, made))
+  return made
+}
+
+interface Joining {
+  /** the column of the same name; -1: there is none */
+  readonly own: number
+  readonly values: (place: number) => JsonValue
+}
+
+class JoinedChunk extends ReadChunk<number> {
+  readonly #base: Chunk
+  readonly #joining: readonly (Joining | undefined)[]
+
+  constructor(base: Chunk, other: Table, joining: readonly (Joining | undefined)[]) {
+    let places: Int32Array | undefined
+    const read =
+      ({ own, values }: Joining) =>
+      (row: number) => {
+        places ??= placesIn(base.keys, other)
+        const place = places[row] as number
+        const value = place < 0 ? null : values(place)
+        return value ?? (own < 0 ? null : valueAt(base, own, row))
+      }
+    super(base.keys, rowsUpTo(sizeOf(base)), {
+      labels: (row) => labelsAt(base, row),
+      values: joining.map((one, at) => (one ? read(one) : (row: number) => valueAt(base, at, row))),
+    })
+    this.#base = base
+    this.#joining = joining
+  }
+
+  override get labels(): Column<Labels> {
+    return this.#base.labels
+  }
+
+  override columnAt(at: number): Column {
+    return this.#joining[at] ? super.columnAt(at) : columnAt(this.#base, at)
+  }
+
+  override valueAt(at: number, row: number): JsonValue {
+    return this.#joining[at] ? super.valueAt(at, row) : valueAt(this.#base, at, row)
+  }
+
+  override labelsAt(row: number): Labels {
+    return labelsAt(this.#base, row)
+  }
+}
+
+/** Where each row of these keys is in a table; -1 where it is not. Both lie in the same order. */
+function placesIn(keys: Keys, table: Table): Int32Array {
+  const places = new Int32Array(keys.names.length).fill(-1)
+  let at = table.firstNotBefore(keys.namespaces.at(0), keys.names[0] as string)
+  for (let row = 0; row < places.length && at < table.size; row++) {
+    const [namespace, name] = [keys.namespaces.at(row), keys.names[row] as string]
+    let order = -1
+    while (at < table.size) {
+      order = compareKeys(table.namespaceAt(at), table.nameAt(at), namespace, name)
+      if (order >= 0) break
+      at++
+    }
+    if (order === 0) places[row] = at++
+  }
+  return places
+}
