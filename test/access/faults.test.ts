@@ -11,6 +11,7 @@ const quick = [
   'an encoded list is kept for everybody',
   'search looks at hidden nodes',
   'rows are not filtered',
+  'what pods use is shown without view_metrics',
   'the history of a type gives what a policy keeps back',
 ]
 

@@ -365,6 +365,18 @@ export const faults: readonly Fault[] = [
     'if (!showsNode) return rows',
     'if (!showsNode || rows) return rows',
   ),
+  typed(
+    'what pods use is shown without view_metrics',
+    `${api}/visible-types.ts`,
+    'source.measured && accessView.usage(cluster)',
+    'source.measured',
+  ),
+  typed(
+    'what hidden pods use is summed up',
+    `${api}/visible-types.ts`,
+    'measuredSums(this.source, rows, this.places)',
+    'measuredSums(this.source, rows)',
+  ),
   served(
     'a stream goes on by its old access view',
     `${api}/stream.ts`,
