@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { SourceCatalog } from '#catalog'
-import { collectors as builtIn, type Collector, Pulses } from '#collect'
+import { collectors as builtIn, type Collector, Pulses, WatchBudget } from '#collect'
 import {
   Controller,
   type ControllerOptions,
@@ -53,6 +53,8 @@ export interface ConnectionsOptions {
   readonly onRoleGaps?: (cluster: ClusterName, gaps: readonly RoleGap[]) => void
   /** how long a deleted connection waits for its member, so that the agent there is taken away, ms; default 5 min */
   readonly removalPatienceMs?: number
+  /** watches over all clusters; default 4096, each of a connection of its own */
+  readonly watches?: WatchBudget
   /** rounds that read at once, those that wait for their clusters aside; default 16 */
   readonly concurrency?: number
   readonly collectors?: readonly Collector[]
@@ -171,6 +173,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     pulses,
     defaults: options.defaults,
     ...(options.allowLocalKubeconfig && { localKubeconfigs: new LocalKubeconfigs() }),
+    watches: options.watches ?? new WatchBudget(),
     turn: turns(concurrency, clock),
     onLooked: (cluster) => firstLooks.ended(cluster),
     onRound: roundMetrics(metrics),
@@ -184,12 +187,12 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
       .map(keyOf)
 
   connections.onChange((change) => {
-    if (changesSpec(change)) reconciler.interrupt(change.key.name)
+    if (changesSpec(change)) reconciler.renew(change.key.name)
   })
   secrets.onChange((change) => {
     if (change.kind === 'deleted') ledger.forget(change.previous.metadata.uid)
     if (change.kind === 'changed' && sameAccess(change.object, change.previous)) return
-    for (const { name } of referring(change.key)) reconciler.interrupt(name)
+    for (const { name } of referring(change.key)) reconciler.renew(name)
   })
 
   const beside = {
@@ -209,7 +212,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     async stop() {
       held = undefined
       firstLooks.end()
-      await Promise.all([pulses.stop(), sources?.stop()])
+      await Promise.all([pulses.stop(), sources?.stop(), reconciler.stop()])
     },
   }
   const controller: Controller = new ConnectionsController(beside, {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { batchesOf, type Collector, failureOf, type Pulses, Rounds, silentRound } from '#collect'
+import { batchesOf, type Collector, failureOf, type Pulses, Rounds, silentRound, type WatchBudget } from '#collect'
 import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
 import type { CredentialLedger } from '#credentials'
 import type { Agents, Ingester } from '#ingest'
@@ -59,6 +59,8 @@ export interface ReconcilerOptions {
   readonly pulses: Pick<Pulses, 'follow' | 'leave' | 'takeTrouble'>
   /** absent: Secrets may not name files of this machine */
   readonly localKubeconfigs?: LocalKubeconfigs
+  /** watches over all clusters; absent: what a round reads is not followed */
+  readonly watches?: WatchBudget
   /** bounds the rounds that read at once */
   readonly turn: <T>(read: () => Promise<T>) => Promise<T>
   /** hears of each look that ended, however it did */
@@ -150,11 +152,23 @@ export class ConnectionReconciler implements Reconciler {
     this.#visits.get(cluster)?.running?.abort()
   }
 
+  /** The same, and what was followed by the way in of before is followed no more. */
+  renew(cluster: string): void {
+    this.interrupt(cluster)
+    void this.#visits.get(cluster)?.rounds.leave()
+  }
+
+  /** Nothing is followed any more, of any cluster. */
+  async stop(): Promise<void> {
+    await Promise.all([...this.#visits.values()].map(({ rounds }) => rounds.leave()))
+  }
+
   /** An agent came or went. Where it delivers, what the hub reads by itself is not needed and must not be doubled. */
   agentChanged(cluster: string): void {
     const visit = this.#visits.get(cluster)
     if (!visit || !this.#options.agents?.isDelivering(cluster)) return
     this.#options.sources?.leave(parseClusterName(cluster))
+    void visit.rounds.leave()
     if (visit.isReading) visit.running?.abort()
   }
 
@@ -182,17 +196,23 @@ export class ConnectionReconciler implements Reconciler {
       signal.removeEventListener('abort', end)
       visit.running = undefined
       visit.isReading = false
+      visit.rounds.handedIn()
       this.#options.onLooked(key.name)
     }
   }
 
-  #newVisit(cluster: string): Visit {
-    const { collectors, turn, clock, logger } = this.#options
+  #newVisit(name: string): Visit {
+    const { collectors, turn, clock, logger, watches, ingester } = this.#options
+    const cluster = parseClusterName(name)
+    const onStep = async (step: Batch) => {
+      await ingester.accept({ batch: { ...step, sequence: ingester.nextSequence(cluster) } })
+    }
+    const live = watches && { onStep, watches }
     return {
       running: undefined,
       access: undefined,
       isReading: false,
-      rounds: new Rounds({ cluster: parseClusterName(cluster), source: 'pull', collectors, turn, clock, logger }),
+      rounds: new Rounds({ cluster, source: 'pull', collectors, turn, clock, logger, ...(live && { live }) }),
       awaySince: undefined,
       isPulling: false,
       pulledAt: undefined,
@@ -206,6 +226,7 @@ export class ConnectionReconciler implements Reconciler {
     const cluster = parseClusterName(key.name)
     this.#options.sources?.leave(cluster)
     this.#options.pulses.leave(cluster)
+    await this.#visits.get(key.name)?.rounds.leave()
     await ingester.remove(cluster)
     // Only a living one: ending a stream is a change that asks for this look again.
     if (agents?.facts(cluster)?.connected) {
@@ -277,6 +298,7 @@ export class ConnectionReconciler implements Reconciler {
     const { cluster, settings, endpoint, object, choice, startedAt, trouble } = look
     const { intervalMs } = settings.facts
     visit.isReading = true
+    if (!('access' in endpoint)) void visit.rounds.leave()
     // Delivered meanwhile: whoever asked before the flag was up asked in vain.
     this.agentChanged(cluster)
     const read = !('access' in endpoint)
@@ -320,7 +342,10 @@ export class ConnectionReconciler implements Reconciler {
   async #leaveToAgent(look: Look, visit: Visit, signal: AbortSignal): Promise<Outcome> {
     const { sources, pulses, clock } = this.#options
     const { cluster, choice, startedAt } = look
-    if (!visit.isPulling) sources?.leave(cluster)
+    if (!visit.isPulling) {
+      sources?.leave(cluster)
+      void visit.rounds.leave()
+    }
     pulses.leave(cluster)
     let againMs = choice.againMs
     if (choice.by === 'agent') {
@@ -507,6 +532,7 @@ export class ConnectionReconciler implements Reconciler {
         logger.warn({ cluster: step.cluster, err: FleetError.from(error) }, 'rows of a round could not be kept')
       }
     }
+    visit.rounds.handedIn()
     await this.#settled(batch, signal)
     return { batch, refusal: undefined }
   }

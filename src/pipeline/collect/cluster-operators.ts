@@ -1,6 +1,6 @@
 import { clusterOperators, type KubeObject } from '#kube'
 import type { ClusterOperatorSnapshot, ResourceCondition } from '#model'
-import { fed, foldOf, Kept, listOf } from './fold.ts'
+import { fed, foldOf, Kept, listOf, placeOf } from './fold.ts'
 import { conditions, fields, items, text } from './read.ts'
 import type { Collector } from './types.ts'
 
@@ -13,11 +13,10 @@ export const clusterOperatorCollector: Collector = {
   reads: [all],
   critical: false,
   open() {
-    const kept = new Kept<KubeObject>()
+    const kept = new Kept({ key: placeOf, of: clusterOperatorSnapshot })
     return foldOf([fed(all, kept)], () => {
       if (!kept.isServed) return { absent: 'this cluster has no ClusterOperators' }
-      const told = kept.values().map(clusterOperatorSnapshot)
-      return { clusterOperator: told.sort((a, b) => (a.name < b.name ? -1 : 1)) }
+      return { clusterOperator: [...kept.values()].sort((a, b) => (a.name < b.name ? -1 : 1)) }
     })
   },
 }

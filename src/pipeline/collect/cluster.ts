@@ -1,6 +1,6 @@
 import { clusterVersions, type KubeObject, type ObjectKey, type Resource, routes, type ServerVersion } from '#kube'
 import type { ClusterSnapshot } from '#model'
-import { fed, foldOf, isForbidden, Kept } from './fold.ts'
+import { fed, foldOf, isForbidden, Kept, keptWhole } from './fold.ts'
 import { conditions, type Fields, fields, instant, isFields, items, text, textOrNull } from './read.ts'
 import type { Collector, Read } from './types.ts'
 
@@ -19,8 +19,8 @@ export const clusterCollector: Collector = {
   reads: [serverVersion, clusterVersion, consoleRoute],
   critical: false,
   open({ endpoint }) {
-    const server = new Kept<ServerVersion>(() => true)
-    const [version, route] = [new Kept<KubeObject>(isForbidden), new Kept<KubeObject>(isForbidden)]
+    const server = new Kept({ key: () => '', of: (told: ServerVersion) => told, canDoWithout: () => true })
+    const [version, route] = [keptWhole(isForbidden), keptWhole(isForbidden)]
     const feds = [fed(serverVersion, server), fed(clusterVersion, version), fed(consoleRoute, route)]
     return foldOf(feds, () => {
       const [openShift] = version.values()

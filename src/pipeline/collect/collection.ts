@@ -1,5 +1,5 @@
 import { type KubeClient, outcomeOf } from '#kube'
-import { type Clock, FleetError, type Outcome, type Part, type RowsPart } from '#model'
+import { type Clock, FleetError, type Outcome, type Part, type RowsPart, sameJson } from '#model'
 import type { ListEnd } from './list.ts'
 import { poll } from './poll.ts'
 import type { Collected, Collector, Fold, FoldContext, Read, ReadEvent } from './types.ts'
@@ -18,24 +18,26 @@ export interface Said {
 /** One collector under way: takes what its reads give, and says what it makes of it. */
 export class Collection {
   readonly collector: Collector
-  /** resolves when nothing can be told any more */
-  readonly failed: Promise<void>
   readonly #clock: Clock
   readonly #startedAt: number
-  #fold: Fold | undefined
-  #error: { readonly cause: unknown } | undefined
+  readonly #isKept: boolean
+  readonly #fold: Fold | undefined
+  /** by the read; undefined: it could not even begin */
+  readonly #errors = new Map<Read | undefined, unknown>()
+  #failed: Promise<void> = Promise.resolve()
   #onFailed: () => void = () => undefined
+  #told: Pick<Said, 'parts' | 'tables'> = NOTHING_TOLD
+  /** something was taken since the last result */
+  hasMoved = false
 
-  constructor(collector: Collector, context: Omit<FoldContext, 'now'>, clock: Clock) {
+  /** @param isKept it outlives what its reads give once: one that failed keeps none of the others from being taken */
+  constructor(collector: Collector, context: Omit<FoldContext, 'now'>, clock: Clock, isKept = false) {
     this.collector = collector
+    this.#isKept = isKept
     this.#clock = clock
     this.#startedAt = clock.now()
-    this.failed = new Promise((resolve) => {
-      this.#onFailed = resolve
-    })
-    this.#try(() => {
-      this.#fold = collector.open({ ...context, now: this.#startedAt })
-    })
+    this.begin()
+    this.#fold = this.#try(undefined, () => collector.open({ ...context, now: this.#startedAt }))
   }
 
   /** rows so far */
@@ -43,9 +45,28 @@ export class Collection {
     return this.#fold?.size ?? 0
   }
 
-  /** @returns whether it wants more */
+  /** resolves when nothing can be told any more, since the last `begin` */
+  get failed(): Promise<void> {
+    return this.#failed
+  }
+
+  get hasFailed(): boolean {
+    return this.#errors.size > 0
+  }
+
+  /** It is read once more. What failed before is forgotten where its read begins anew. */
+  begin(): void {
+    this.#failed = new Promise((resolve) => {
+      this.#onFailed = resolve
+    })
+  }
+
+  /** @returns whether it wants more of it */
   take(read: Read, event: ReadEvent): boolean {
-    return (!this.#error && this.#try(() => this.#fold?.take(read, event))) ?? false
+    if (event.type === 'reset' && event.namespace === undefined) this.#errors.delete(read)
+    if (this.#isKept ? this.#errors.has(read) : this.hasFailed) return false
+    this.hasMoved = true
+    return this.#try(read, () => this.#fold?.take(read, event)) ?? false
   }
 
   /**
@@ -56,11 +77,16 @@ export class Collection {
   result(now: number, since = this.#startedAt): Said {
     const { types, name, rows } = this.collector
     const durationMs = () => Math.max(0, Math.round(this.#clock.now() - since))
-    const found = this.#try(() => this.#fold?.parts(now))
-    if (this.#error || !found) {
-      const error = this.#error?.cause
-      return { ...nothingOf(this.collector, saidOf(error), durationMs()), error }
+    this.hasMoved = false
+    const [failure] = this.#errors.values()
+    if (failure !== undefined) return this.#nothing(failure, durationMs())
+    let found: ReturnType<Fold['parts']> | undefined
+    try {
+      found = this.#fold?.parts(now)
+    } catch (error) {
+      return this.#nothing(error, durationMs())
     }
+    if (!found) return this.#nothing(undefined, durationMs())
     if (isAbsent(found))
       return nothingOf(this.collector, { outcome: 'absent', code: 'not_served', message: found.absent }, durationMs())
     const said = { durationMs: durationMs() }
@@ -74,15 +100,69 @@ export class Collection {
     }
   }
 
-  #try<T>(action: () => T): T | undefined {
+  /** Of what was read, what is another than it was told last. */
+  news(now: number): Pick<Said, 'parts' | 'tables'> {
+    const { parts, tables } = this.result(now, now)
+    const before = this.#told
+    return {
+      parts: parts.filter(
+        (part) => part.outcome === 'complete' && !before.parts.some((told) => isSamePart(told, part)),
+      ),
+      tables: tables.filter(
+        (part) => part.outcome === 'complete' && !before.tables.some((told) => isSameTable(told, part)),
+      ),
+    }
+  }
+
+  /** This is known now where the batches go. */
+  told({ parts, tables }: Pick<Said, 'parts' | 'tables'>): void {
+    const isOther = (old: Part) => !parts.some(({ type }) => type === old.type)
+    this.#told = {
+      parts: [...this.#told.parts.filter(isOther), ...parts],
+      tables: tables.length > 0 ? tables : this.#told.tables,
+    }
+  }
+
+  /** Nobody can say what is known there. */
+  untold(): void {
+    this.#told = NOTHING_TOLD
+  }
+
+  #nothing(error: unknown, durationMs: number): Said {
+    return { ...nothingOf(this.collector, saidOf(error), durationMs), error }
+  }
+
+  #try<T>(read: Read | undefined, action: () => T): T | undefined {
     try {
       return action()
     } catch (cause) {
-      this.#error ??= { cause }
+      if (!this.#errors.has(read)) this.#errors.set(read, cause)
       this.#onFailed()
       return undefined
     }
   }
+}
+
+const NOTHING_TOLD: Pick<Said, 'parts' | 'tables'> = { parts: [], tables: [] }
+
+function isSamePart(told: Part, part: Part): boolean {
+  if (told.type !== part.type || told.outcome !== 'complete' || part.outcome !== 'complete') return false
+  const [before, after]: readonly (readonly unknown[])[] = [told.items, part.items]
+  return (
+    before === after ||
+    (before?.length === after?.length && before?.every((one, i) => sameJson(one, after?.[i])) === true)
+  )
+}
+
+function isSameTable(told: WholePart, part: WholePart): boolean {
+  if (told.outcome !== 'complete' || part.outcome !== 'complete') return false
+  const { rows, truncated, errorCount, errors } = part
+  return (
+    told.rows === rows &&
+    told.truncated === truncated &&
+    told.errorCount === errorCount &&
+    sameJson(told.errors, errors)
+  )
 }
 
 function partsOf(
@@ -140,14 +220,21 @@ export function readFor(
   collections: readonly Collection[],
   reading: Reading,
 ): ReadonlyMap<Read, Promise<readonly ListEnd[]>> {
-  const wanting = new Map<Read, Collection[]>()
-  for (const one of collections)
-    for (const read of one.collector.reads) wanting.set(read, [...(wanting.get(read) ?? []), one])
   return new Map(
-    [...wanting].map(([read, all]) => [read, poll(read, { ...reading, take: (event) => giveAll(all, read, event) })]),
+    [...wantingOf(collections)].map(([read, all]) => [
+      read,
+      poll(read, { ...reading, take: (event) => giveAll(all, read, event) }),
+    ]),
   )
 }
 
+export function wantingOf(collections: readonly Collection[]): ReadonlyMap<Read, readonly Collection[]> {
+  const wanting = new Map<Read, Collection[]>()
+  for (const one of collections)
+    for (const read of one.collector.reads) wanting.set(read, [...(wanting.get(read) ?? []), one])
+  return wanting
+}
+
 /** @returns whether any of them wants more */
-const giveAll = (wanting: readonly Collection[], read: Read, event: ReadEvent): boolean =>
+export const giveAll = (wanting: readonly Collection[], read: Read, event: ReadEvent): boolean =>
   wanting.reduce((isWanted, one) => one.take(read, event) || isWanted, false)

@@ -1,6 +1,6 @@
 import { deploymentFacts, deployments, type KubeObject } from '#kube'
 import type { DeploymentSnapshot } from '#model'
-import { fed, foldOf, Kept, listOf } from './fold.ts'
+import { fed, foldOf, Kept, listOf, placeOf } from './fold.ts'
 import type { Collector } from './types.ts'
 
 /** Shared with whoever wants deployments as well. */
@@ -13,8 +13,8 @@ export const deploymentCollector: Collector = {
   reads: [allDeployments],
   critical: false,
   open() {
-    const kept = new Kept<KubeObject>()
-    return foldOf([fed(allDeployments, kept)], () => ({ deployment: kept.values().map(deploymentSnapshot) }))
+    const kept = new Kept({ key: placeOf, of: deploymentSnapshot })
+    return foldOf([fed(allDeployments, kept)], () => ({ deployment: kept.values() }))
   },
 }
 

@@ -1,13 +1,14 @@
-import { isKubeError, KubeError } from '#kube'
+import { isKubeError, KubeError, type KubeObject } from '#kube'
+import { sameJson } from '#model'
 import type { Fold, Read, ReadEvent } from './types.ts'
 
-/** A list of every object of a resource. */
+/** A list of every object of a resource, which may be followed by a watch. */
 export const listOf = <T>(
   resource: NonNullable<Read<T>['resource']>,
   over: Partial<Read<T>> = {},
 ): Read<T> & { readonly resource: NonNullable<Read<T>['resource']> } => ({
   resource,
-  verbs: ['get', 'list'],
+  verbs: ['get', 'list', 'watch'],
   ...over,
 })
 
@@ -47,34 +48,54 @@ function give(taker: Taker<unknown> | undefined, event: ReadEvent): boolean {
 /** Objects kept of one read; whoever answers with more has no end. */
 const MAX_KEPT = 500_000
 
-/** Everything a read gave: for facts, or what is few. */
-export class Kept<T> implements Taker<T> {
-  readonly #all = new Set<T>()
-  readonly #canDoWithout: (error: unknown) => boolean
+export interface KeptOptions<T, S> {
+  /** names an object among those of the read */
+  readonly key: (object: T) => string
+  /** what is kept of it */
+  readonly of: (object: T) => S
+  /** what could not be read; default: never */
+  readonly canDoWithout?: (error: unknown) => boolean
+}
+
+/** What was made of everything a read gave: of facts, or of what is few. What is equal to what was kept of an object leaves that. */
+export class Kept<T, S = T> implements Taker<T> {
+  readonly #all = new Map<string, S>()
+  readonly #options: KeptOptions<T, S>
+  #values: readonly S[] | undefined
   isServed = true
   /** why it could not be read, where the fold can do without */
   error: unknown
 
-  /** @param canDoWithout what could not be read; default: never */
-  constructor(canDoWithout: (error: unknown) => boolean = () => false) {
-    this.#canDoWithout = canDoWithout
+  constructor(options: KeptOptions<T, S>) {
+    this.#options = options
   }
 
-  values(): readonly T[] {
-    return [...this.#all]
+  /** the same list until something changes */
+  values(): readonly S[] {
+    this.#values ??= [...this.#all.values()]
+    return this.#values
   }
 
   reset(): void {
     this.#all.clear()
+    this.#values = undefined
     this.isServed = true
     this.error = undefined
   }
 
   changed(before: T | undefined, after: T | undefined): void {
-    if (before !== undefined) this.#all.delete(before)
-    if (after === undefined) return
-    if (this.#all.size >= MAX_KEPT) throw new KubeError('protocol', `the list has more than ${MAX_KEPT} objects`)
-    this.#all.add(after)
+    const { key, of } = this.#options
+    if (after === undefined) {
+      if (before !== undefined && this.#all.delete(key(before))) this.#values = undefined
+      return
+    }
+    const [name, made] = [key(after), of(after)]
+    const known = this.#all.get(name)
+    if (known !== undefined && sameJson(known, made)) return
+    if (known === undefined && this.#all.size >= MAX_KEPT)
+      throw new KubeError('protocol', `the list has more than ${MAX_KEPT} objects`)
+    this.#all.set(name, made)
+    this.#values = undefined
   }
 
   absent(): void {
@@ -83,10 +104,17 @@ export class Kept<T> implements Taker<T> {
   }
 
   failed(error: unknown): void {
-    if (!this.#canDoWithout(error)) throw error
+    if (!this.#options.canDoWithout?.(error)) throw error
     this.reset()
     this.error = error
   }
 }
+
+/** Objects as they are, which are few. */
+export const keptWhole = (canDoWithout?: (error: unknown) => boolean): Kept<KubeObject> =>
+  new Kept({ key: placeOf, of: (object: KubeObject) => object, ...(canDoWithout && { canDoWithout }) })
+
+/** `namespace/name` */
+export const placeOf = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ''}/${metadata.name}`
 
 export const isForbidden = (error: unknown): boolean => isKubeError(error, 'forbidden')

@@ -1,16 +1,17 @@
-import type { KubeClient, WatchEvent } from '#kube'
+import type { KubeClient } from '#kube'
 import type { Clock } from '#model'
 import type { Collection, WholePart } from './collection.ts'
 import { endingWith } from './ending.ts'
+import { changeOf } from './following.ts'
 import { type ListEnd, wantsObject } from './list.ts'
 import type { Read, ReadEvent } from './types.ts'
 
 /** More lists than this are not watched one by one. */
 const MAX_WATCHES = 8
 /** Changes that come together are told together. */
-const GATHER_MS = 500
-/** Rows that change all the time are told less often the more there are, ms per row. */
-const PAUSE_PER_ROW_MS = 0.5
+const GATHER_MS = 100
+/** What changes all the time is told less often the more it costs: so many times what making it took. */
+const PAUSE_PER_COST = 4
 
 export interface FollowOptions {
   readonly kube: KubeClient
@@ -81,12 +82,6 @@ async function watchFrom({ kube, read, place, signal, take, fail }: Watching): P
   }
 }
 
-/** No object is kept here: what it was stands for by its name. */
-function changeOf({ type, object }: Exclude<WatchEvent<unknown>, { type: 'reset' }>): ReadEvent {
-  const before = type === 'added' ? undefined : object
-  return { type: 'changed', before, after: type === 'deleted' ? undefined : object }
-}
-
 /** Tells the whole of a collection after it changed. What changed before the signal, and was not told, is told by the next. */
 class Changes {
   readonly #options: FollowOptions
@@ -118,8 +113,10 @@ class Changes {
       if (this.#signal.aborted) return
       this.#isDirty = false
       const madeAt = clock.now()
-      for (const part of collection.result(madeAt, madeAt).tables) await onPart(part, madeAt)
-      await clock.sleep(collection.size * PAUSE_PER_ROW_MS, this.#signal)
+      const { tables } = collection.result(madeAt, madeAt)
+      const costMs = clock.now() - madeAt
+      for (const part of tables) await onPart(part, madeAt)
+      await clock.sleep(PAUSE_PER_COST * Math.max(0, costMs), this.#signal)
     }
   }
 }

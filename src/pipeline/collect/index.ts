@@ -33,6 +33,7 @@ export { allDeployments } from './deployments.ts'
 export { fed, foldOf, isForbidden, listOf, type Taker } from './fold.ts'
 export { isKubeletWay, Kubelets, type KubeletWay, kubeletWays, type ReadSummary, summaryByProxy } from './kubelets.ts'
 export { clusterRoleFor, memberRoleYaml, type RoleRule } from './member-role.ts'
+export type { Polled } from './mirror.ts'
 export { allPods } from './nodes.ts'
 export { requestsOf } from './pod-requests.ts'
 export { Pulses } from './pulses.ts'
@@ -51,3 +52,4 @@ export {
   usageNames,
   usageRights,
 } from './usage.ts'
+export { WatchBudget } from './watch-budget.ts'

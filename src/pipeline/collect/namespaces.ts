@@ -11,8 +11,8 @@ export const namespaceCollector: Collector = {
   reads: [all],
   critical: false,
   open() {
-    const kept = new Kept<NamespaceFacts>()
-    return foldOf([fed(all, kept)], () => ({ namespace: kept.values().map(snapshot) }))
+    const kept = new Kept({ key: ({ name }: NamespaceFacts) => name, of: snapshot })
+    return foldOf([fed(all, kept)], () => ({ namespace: kept.values() }))
   },
 }
 

@@ -1,17 +1,19 @@
-import { isKubeError, type KubeObject, type NodeFacts, nodeMetrics, nodes, podFacts, pods } from '#kube'
-import { type NodeSnapshot, parseBytes, parseQuantity, type ResourceAmounts } from '#model'
-import { fed, foldOf, isForbidden, Kept, listOf, type Taker } from './fold.ts'
+import { isKubeError, type KubeObject, type NodeFacts, nodeMetrics, nodes, pods } from '#kube'
+import { type NodeSnapshot, parseBytes, parseQuantity, type ResourceAmounts, sameJson } from '#model'
+import { fed, foldOf, isForbidden, Kept, keptWhole, listOf } from './fold.ts'
 import { type Used, usedBy } from './node-metrics.ts'
+import { PodLoads } from './pod-loads.ts'
 import { type NodeLoad, PodSums } from './pod-sums.ts'
 import type { Collector } from './types.ts'
 
 const allNodes = listOf(nodes)
 /** Shared with whoever wants pods as well. */
 export const allPods = listOf(pods)
-const measured = listOf(nodeMetrics, { isOptional: true })
+const measured = listOf(nodeMetrics, { isOptional: true, verbs: ['get', 'list'] })
 
 /**
- * Nodes of one cluster with the sums of their pods, and the pods of the whole cluster: memory is linear in nodes and namespaces.
+ * Nodes of one cluster with the sums of their pods, and the pods of the whole cluster: memory is linear in nodes and
+ * namespaces, and some 150 bytes for each pod.
  * Without nodes a cluster is not known, so the round fails without them. Where only one of both may be read the other says so:
  * nodes without their pods have no sums, which is not 0. A metrics server that is missing, refuses or fails leaves nodes without
  * usage, never without themselves.
@@ -22,26 +24,56 @@ export const nodeCollector: Collector = {
   reads: [allNodes, allPods, measured],
   critical: true,
   open({ onMalformed }) {
-    const found = new Kept<NodeFacts>(isForbidden)
-    const sums = new PodSums(onMalformed)
-    const usage = new Kept<KubeObject>((error) => isKubeError(error))
-    return foldOf([fed(allNodes, found), fed(allPods, factsInto(sums)), fed(measured, usage)], () => {
-      const used = usedBy(usage.values())
-      const load = (name: string) => (sums.error ? unread : sums.node(name))
-      const snapshot = (node: NodeFacts) => nodeSnapshot(node, load(node.name), used.get(node.name), onMalformed)
+    const found = new Kept({ key: ({ name }: NodeFacts) => name, of: (facts) => facts, canDoWithout: isForbidden })
+    const sums = new PodSums()
+    const pods = new PodLoads(sums, onMalformed)
+    const usage = keptWhole((error) => isKubeError(error))
+    const made = new MadeOnce(onMalformed)
+    return foldOf([fed(allNodes, found), fed(allPods, pods), fed(measured, usage)], () => {
+      const load = (name: string) => (pods.error ? unread : sums.node(name))
       return {
-        node: found.error ? { refused: found.error } : found.values().map(snapshot),
-        podSummary: sums.error ? { refused: sums.error } : [sums.summary()],
+        node: found.error ? { refused: found.error } : made.of(found.values(), load, usage.values()),
+        podSummary: pods.error ? { refused: pods.error } : [sums.summary()],
       }
     })
   },
 }
 
-const factsInto = (sums: PodSums): Taker<KubeObject> => ({
-  reset: () => sums.reset(),
-  changed: (before, after) => sums.changed(before && podFacts(before), after && podFacts(after)),
-  failed: (error) => sums.failed(error),
-})
+/** Snapshots of nodes: each stays the very same until something of its node moves. */
+class MadeOnce {
+  readonly #onMalformed: (text: string) => void
+  #made = new Map<
+    string,
+    { readonly facts: NodeFacts; readonly load: Load; readonly used: Used | undefined; readonly node: NodeSnapshot }
+  >()
+  #usage: readonly KubeObject[] = []
+  #used: ReadonlyMap<string, Used> = new Map()
+
+  constructor(onMalformed: (text: string) => void) {
+    this.#onMalformed = onMalformed
+  }
+
+  of(
+    nodes: readonly NodeFacts[],
+    loadOf: (name: string) => Load,
+    usage: readonly KubeObject[],
+  ): readonly NodeSnapshot[] {
+    if (usage !== this.#usage) this.#used = usedBy(usage)
+    this.#usage = usage
+    const before = this.#made
+    this.#made = new Map(
+      nodes.map((facts) => {
+        const [load, used, known] = [loadOf(facts.name), this.#used.get(facts.name), before.get(facts.name)]
+        if (known?.facts === facts && known.load === load && sameJson(known.used, used)) return [facts.name, known]
+        const node = nodeSnapshot(facts, load, used, this.#onMalformed)
+        return [facts.name, { facts, load, used, node }]
+      }),
+    )
+    return [...this.#made.values()].map(({ node }) => node)
+  }
+}
+
+type Load = NodeLoad | typeof unread
 
 const unread = { pods: null, requested: null }
 
@@ -50,7 +82,7 @@ const ROLE = 'node-role.kubernetes.io/'
 /** A node with what its pods and the metrics server add. */
 export function nodeSnapshot(
   { addresses, capacity, allocatable, conditions, taints, ...facts }: NodeFacts,
-  load: NodeLoad | typeof unread,
+  load: Load,
   used: Used | undefined,
   onMalformed: (text: string) => void = () => undefined,
 ): NodeSnapshot {

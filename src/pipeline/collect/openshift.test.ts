@@ -333,7 +333,7 @@ describe('operatorCollector', () => {
     await expect(collect(operatorCollector, csvsForbidden)).rejects.toMatchObject({ reason: 'forbidden' })
   })
 
-  it('calls a version without phase Unknown', () => expect(csvFacts(aCsv('p.v1'))?.operator.status).toBe('Unknown'))
+  it('calls a version without phase Unknown', () => expect(csvFacts(aCsv('p.v1')).operator?.status).toBe('Unknown'))
 })
 
 describe('namespaces and deployments', () => {

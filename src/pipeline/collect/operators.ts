@@ -6,19 +6,24 @@ import type { Collector } from './types.ts'
 
 /** What we take from a subscription of the Operator Lifecycle Manager. */
 export interface SubscriptionFacts {
+  readonly name: string
   readonly namespace: string
   readonly installedCsv: string
   /** WATCH_NAMESPACE as set by the person who subscribed; '' where not set */
   readonly watchNamespace: string
 }
 
-/** What we take from a ClusterServiceVersion. Null where it has no spec: it describes nothing yet. */
+/** What we take from a ClusterServiceVersion. */
 export interface CsvFacts {
   readonly name: string
   readonly namespace: string
-  readonly operator: OperatorSnapshot
+  /** null where it has no spec: it describes nothing yet */
+  readonly operator: OperatorSnapshot | null
   readonly targetNamespaces: string
 }
+
+/** One that describes something. */
+type Described = CsvFacts & { readonly operator: OperatorSnapshot }
 
 // Projected while a page is read: icons and examples must not be held, and they make up nearly all of these objects.
 const subscribed = listOf(projected(subscriptions, subscriptionFacts), { isOptional: true })
@@ -44,15 +49,17 @@ export const operatorCollector: Collector = {
   critical: false,
   everyMs: ({ operatorScanIntervalMs }) => operatorScanIntervalMs,
   open() {
-    const [wanted, installed] = [new Kept<SubscriptionFacts>(), new Kept<CsvFacts | null>()]
+    const wanted = new Kept({ key: placeOfFacts, of: (facts: SubscriptionFacts) => facts })
+    const installed = new Kept({ key: placeOfFacts, of: (facts: CsvFacts) => facts })
     return foldOf([fed(subscribed, wanted), fed(csvs, installed)], () => {
       if (!wanted.isServed) return { absent: 'OLM is not installed on this cluster' }
-      const found = new Map<string, CsvFacts>()
-      for (const csv of installed.values()) if (csv) found.set(`${csv.namespace}/${csv.name}`, csv)
+      const found = new Map(installed.values().map((csv) => [placeOfFacts(csv), csv]))
       return { operator: operatorSnapshots(wanted.values(), found) }
     })
   },
 }
+
+const placeOfFacts = ({ namespace, name }: Pick<CsvFacts, 'namespace' | 'name'>) => `${namespace}/${name}`
 
 /** One snapshot per installed version, sorted by name; a subscription whose version is not there yet makes none. */
 export function operatorSnapshots(
@@ -62,15 +69,17 @@ export function operatorSnapshots(
   const byName = new Map<string, OperatorSnapshot>()
   for (const subscription of wanted) {
     const csv = found.get(`${subscription.namespace}/${subscription.installedCsv}`)
-    if (!csv) continue
+    if (!csv || !isDescribed(csv)) continue
     const availableInNamespaces = namespacesOf(csv, subscription.watchNamespace)
     byName.set(csv.operator.name, { ...csv.operator, availableInNamespaces })
   }
   return [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
+const isDescribed = (csv: CsvFacts): csv is Described => csv.operator !== null
+
 /** Where the operator works: everywhere; or as the subscriber says; or as OLM noted; or where it is installed. */
-function namespacesOf({ operator, targetNamespaces, namespace }: CsvFacts, watchNamespace: string): string[] {
+function namespacesOf({ operator, targetNamespaces, namespace }: Described, watchNamespace: string): string[] {
   if (operator.clusterWide) return ['*']
   const said = [watchNamespace, targetNamespaces.replace(/^["']+|["']+$/g, '')].map(names)
   return said.find((list) => list.length > 0) ?? [namespace]
@@ -85,15 +94,16 @@ const names = (list: string) =>
 export function subscriptionFacts(object: KubeObject): SubscriptionFacts {
   const env = items(fields(fields(object.spec).config).env)
   return {
+    name: object.metadata.name,
     namespace: object.metadata.namespace ?? '',
     installedCsv: text(fields(object.status).installedCSV),
     watchNamespace: text(env.find(({ name }) => name === 'WATCH_NAMESPACE')?.value),
   }
 }
 
-export function csvFacts(object: KubeObject): CsvFacts | null {
-  if (!isFields(object.spec)) return null
+export function csvFacts(object: KubeObject): CsvFacts {
   const { name, namespace = '' } = object.metadata
+  if (!isFields(object.spec)) return { name, namespace, operator: null, targetNamespaces: '' }
   const { spec } = object
   const status = fields(object.status)
   const createdAt = instant(object.metadata.creationTimestamp)

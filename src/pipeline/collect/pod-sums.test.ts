@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type KubeObject, type PodFacts, podFacts } from '#kube'
 import { requestsOf } from './pod-requests.ts'
-import { type PodLoad, PodSums } from './pod-sums.ts'
+import { type CountedPod, countedPod, type PodLoad, PodSums } from './pod-sums.ts'
 
 const NONE = { cpu: '', memory: '' }
 const asks = (cpu: string, memory = '') => ({ cpu, memory })
@@ -17,6 +17,7 @@ const aPod = (over: Partial<PodFacts> = {}): PodLoad => ({
   podRequests: null,
   ...over,
 })
+const counted = (over: Partial<PodFacts> = {}) => countedPod(aPod(over))
 const never = (text: string): never => {
   throw new Error(`malformed: ${text}`)
 }
@@ -96,7 +97,7 @@ describe('PodSums', () => {
     const sums = new PodSums()
     const containers = [asks('1', '1Gi')]
     for (const phase of ['Running', 'Pending', 'Unknown', 'Succeeded', 'Failed'])
-      sums.changed(undefined, aPod({ phase, containers }))
+      sums.changed(undefined, counted({ phase, containers }))
     expect(sums.node('n1')).toEqual({
       pods: { total: 5, running: 1, pending: 1, failed: 1, succeeded: 1, unknown: 1 },
       requested: { cpuCores: 3, memoryBytes: 3 * 2 ** 30 },
@@ -110,16 +111,16 @@ describe('PodSums', () => {
 
   it('counts pods without a node in the cluster but on no node', () => {
     const sums = new PodSums()
-    sums.changed(undefined, aPod({ nodeName: '', phase: 'Pending', containers: [asks('1')] }))
-    sums.changed(undefined, aPod({ nodeName: '', phase: 'Failed' }))
+    sums.changed(undefined, counted({ nodeName: '', phase: 'Pending', containers: [asks('1')] }))
+    sums.changed(undefined, counted({ nodeName: '', phase: 'Failed' }))
     expect(sums.summary()).toMatchObject({ counts: { total: 2, pending: 1, failed: 1 }, unscheduled: 1 })
     expect(sums.node('')).toEqual(sums.node('elsewhere'))
   })
 
   it('is at nothing again, not below it, when what was asked for is gone', () => {
     const sums = new PodSums()
-    const [some, more] = ['300m', '600m'].map((cpu) => aPod({ containers: [asks(cpu)] }))
-    sums.changed(undefined, aPod())
+    const [some, more] = ['300m', '600m'].map((cpu) => counted({ containers: [asks(cpu)] }))
+    sums.changed(undefined, counted())
     for (const pod of [some, more]) sums.changed(undefined, pod)
     for (const pod of [some, more]) sums.changed(pod, undefined)
     expect(sums.node('n1').requested).toEqual({ cpuCores: 0, memoryBytes: 0 })
@@ -128,7 +129,7 @@ describe('PodSums', () => {
   it('comes to the same sums in whatever order the pods come, and the parts make the whole', () => {
     fc.assert(
       fc.property(fc.array(anyPod, { maxLength: 30 }), fc.nat(), (list, turn) => {
-        const loads = list.map((over) => aPod(over))
+        const loads = list.map(counted)
         const cut = loads.length === 0 ? 0 : turn % loads.length
         const [straight, turned] = [new PodSums(), new PodSums()]
         for (const load of loads) straight.changed(undefined, load)
@@ -147,10 +148,10 @@ describe('PodSums', () => {
     const change = fc.tuple(fc.constantFrom('a', 'b', 'c', 'd'), fc.option(anyPod, { nil: undefined }))
     fc.assert(
       fc.property(fc.array(change, { maxLength: 40 }), (changes) => {
-        const there = new Map<string, PodLoad>()
+        const there = new Map<string, CountedPod>()
         const [watched, listed] = [new PodSums(), new PodSums()]
         for (const [name, over] of changes) {
-          const after = over && aPod(over)
+          const after = over && counted(over)
           watched.changed(there.get(name), after)
           if (after) there.set(name, after)
           else there.delete(name)

@@ -4,7 +4,8 @@ import { type Batch, type Clock, type ClusterName, FleetError, type Source, syst
 import { collectOne } from './collect-one.ts'
 import { Collection, nothingOf, readFor, type Said } from './collection.ts'
 import { withinLimit } from './ending.ts'
-import type { Collector } from './types.ts'
+import type { Mirror } from './mirror.ts'
+import type { Collector, Read } from './types.ts'
 
 /** What one round over a cluster needs. */
 export interface RoundOptions {
@@ -21,6 +22,8 @@ export interface RoundOptions {
   readonly onMalformed?: (text: string) => void
   /** Runs the reading part of the round, when its turn comes; for a bound over many clusters. Default: at once. */
   readonly turn?: <T>(read: () => Promise<T>) => Promise<T>
+  /** where the collectors are open already, and what is followed is not read; default: all is read */
+  readonly mirror?: Mirror
 }
 
 type ReadParts = Pick<Batch, 'parts' | 'tables' | 'failure'>
@@ -82,16 +85,23 @@ async function collectAll(options: RoundOptions, now: number, end: AbortControll
   const { kube, clock = systemClock, onMalformed = () => undefined } = options
   const { signal } = end
   setMaxListeners(0, signal) // all reads at once end with it
-  const context = { endpoint: kube.endpoint, onMalformed }
-  const collections = options.collectors.map((collector) => new Collection(collector, context, clock))
-  const made = readFor(collections, { kube, signal, clock, random: Math.random })
+  const reading = { kube, signal, clock, random: Math.random }
+  const { mirror } = options
+  const collections = options.collectors.map(
+    (collector) =>
+      mirror?.collection(collector) ?? new Collection(collector, { endpoint: kube.endpoint, onMalformed }, clock),
+  )
+  const made: ReadonlyMap<Read, Promise<unknown>> = mirror
+    ? mirror.read(options.collectors, reading)
+    : readFor(collections, reading)
   let failure: Batch['failure']
-  const results = await Promise.all(
+  const firstSaid = await Promise.all(
     collections.map(async (one): Promise<Said> => {
       const { name, critical, reads, rows } = one.collector
       // The first read without which nothing is told ends the wait for the others.
       await Promise.race([one.failed, Promise.all(reads.map((read) => made.get(read)))])
-      const said = one.result(now)
+      if (mirror?.isStale(one.collector)) return { parts: [], tables: [] }
+      const said = one.result(now, now)
       const { error } = said
       if (critical && error !== undefined) {
         failure ??= failureOf(`failed to get ${FAILED[name] ?? name}: `, error)
@@ -108,6 +118,14 @@ async function collectAll(options: RoundOptions, now: number, end: AbortControll
   options.signal.throwIfAborted()
   // What was read while the cluster was in trouble may be half of the truth: it is dropped, and what was known stays.
   if (failure && end.signal.reason === CANCELLED) return { parts: [], failure }
+  // From here on nothing is told beside it: a step that was made later must not come before it.
+  mirror?.hold()
+  const results = collections.map((one, i): Said => {
+    const said = firstSaid[i] ?? { parts: [], tables: [] }
+    const latest =
+      mirror && one.hasMoved && said.error === undefined && !mirror.isStale(one.collector) ? one.result(now, now) : said
+    return latest
+  })
   const tables = results.flatMap((one) => one.tables)
   return {
     parts: results.flatMap((one) => one.parts),

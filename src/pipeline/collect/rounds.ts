@@ -1,12 +1,17 @@
 import type { KubeClient } from '#kube'
 import type { Batch } from '#model'
+import { systemClock } from '#model'
 import type { Logger } from '#runtime'
+import { Mirror, type MirrorOptions, type Polled } from './mirror.ts'
 import { collectRound, type RoundOptions, roundLimitMs } from './round.ts'
 import { isDue } from './schedule.ts'
 import type { Collector, Times } from './types.ts'
+import type { WatchBudget } from './watch-budget.ts'
 
-export interface RoundsOptions extends Omit<RoundOptions, 'kube' | 'signal' | 'limitMs' | 'onMalformed'> {
+export interface RoundsOptions extends Omit<RoundOptions, 'kube' | 'signal' | 'limitMs' | 'onMalformed' | 'mirror'> {
   readonly logger: Logger
+  /** Between rounds what moves is told at once; absent: each round reads everything, and nothing is followed. */
+  readonly live?: { readonly onStep: MirrorOptions['onStep']; readonly watches: WatchBudget }
 }
 
 export interface RoundNow {
@@ -27,36 +32,84 @@ export class Rounds {
   readonly #options: RoundsOptions
   /** when each collector last got through, and that was kept */
   readonly #readAt = new Map<string, number>()
+  readonly #malformed = new Set<string>()
+  #mirror: Mirror | undefined
+  /** collectors of the last round that is not kept yet */
+  readonly #awaited = new Set<string>()
+  #left: Promise<void> = Promise.resolve()
 
   constructor(options: RoundsOptions) {
     this.#options = options
   }
 
-  /** What is due now. Throws as collectRound does. */
+  /** What is due now; what was not kept of the round before is told anew. Throws as collectRound does. */
   async collect({ kube, times, rows = [], at, signal }: RoundNow): Promise<Batch> {
-    const { cluster, collectors, logger } = this.#options
-    const due = [...collectors, ...rows].filter((one) => isDue(one, this.#readAt.get(one.name), times, at))
-    const malformed = new Set<string>()
+    const { cluster, collectors, logger, live, source, clock = systemClock } = this.#options
+    const all = [...collectors, ...rows]
+    const onMalformed = (text: string) => {
+      if (this.#malformed.size < MALFORMED_KEPT) this.#malformed.add(text.slice(0, MALFORMED_LENGTH))
+    }
+    if (live) {
+      await this.#left
+      this.#mirror ??= new Mirror({ ...live, cluster, source, clock, random: Math.random, logger })
+      this.#mirror.open(all, { endpoint: kube.endpoint, onMalformed })
+    }
+    this.#awaited.clear()
     const batch = await collectRound({
       ...this.#options,
       kube,
-      collectors: due,
+      collectors: all.filter((one) => isDue(one, this.#readAt.get(one.name), times, at)),
       signal,
       limitMs: roundLimitMs(times),
-      onMalformed: (text) => malformed.size < MALFORMED_KEPT && malformed.add(text.slice(0, MALFORMED_LENGTH)),
+      onMalformed,
+      ...(this.#mirror && { mirror: this.#mirror }),
+    }).catch((error: unknown) => {
+      this.handedIn()
+      throw error
     })
-    if (malformed.size > 0) logger.warn({ cluster, quantities: [...malformed] }, 'quantities could not be read')
+    if (this.#malformed.size > 0)
+      logger.warn({ cluster, quantities: [...this.#malformed] }, 'quantities could not be read')
+    this.#malformed.clear()
+    for (const name of namesOf(batch)) this.#awaited.add(name)
+    this.#mirror?.told(batch)
     return batch
   }
 
   /** Only what is kept counts as read; a collector that could not get through tries again next round. */
-  kept({ parts, tables = [] }: Batch, at: number): void {
+  kept(batch: Batch, at: number): void {
+    for (const name of namesOf(batch)) this.#awaited.delete(name)
+    const { parts, tables = [] } = batch
     const read = [...parts, ...tables.map(({ source, outcome }) => ({ collector: source, outcome }))]
     for (const { collector, outcome } of read) if (outcome !== 'unreachable') this.#readAt.set(collector, at)
+  }
+
+  /** All of the last round was handed in, or it was given up: what moved since then may follow. */
+  handedIn(): void {
+    if (this.#awaited.size > 0) this.#mirror?.untold()
+    this.#awaited.clear()
+    this.#mirror?.release()
   }
 
   /** Everything is due in the next round. */
   forget(): void {
     this.#readAt.clear()
   }
+
+  /** Reads that could be followed, and are not. */
+  polled(): readonly Polled[] {
+    return this.#mirror?.polled() ?? []
+  }
+
+  /** Nothing is followed any more; the next round begins anew. Resolves when nothing runs. A repeat is free. */
+  leave(): Promise<void> {
+    const mirror = this.#mirror
+    this.#mirror = undefined
+    if (mirror) this.#left = Promise.all([this.#left, mirror.leave()]).then(() => undefined)
+    return this.#left
+  }
 }
+
+const namesOf = ({ parts, tables = [] }: Batch): readonly string[] => [
+  ...parts.map(({ collector }) => collector),
+  ...tables.map(({ source }) => source),
+]

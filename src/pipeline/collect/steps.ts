@@ -1,12 +1,14 @@
-import type { Batch, RowsPart } from '#model'
+import type { Batch, Part, RowsPart } from '#model'
 
 /** What was read beside or between rounds, as a batch whose sequence is 0 still. */
 export function stepOf(
   { cluster, source, collectedAt }: Pick<Batch, 'cluster' | 'source' | 'collectedAt'>,
   tables: readonly RowsPart[],
+  parts: readonly Part[] = [],
 ): Batch {
   const durationMs = Math.max(0, ...tables.map((part) => part.durationMs))
-  return { cluster, source, collectedAt, sequence: 0, durationMs, parts: [], tables, partial: true }
+  const step = { cluster, source, collectedAt, sequence: 0, durationMs, parts, partial: true }
+  return tables.length > 0 ? { ...step, tables } : step
 }
 
 /** Rows of one batch; a kind with more has one of its own. */
@@ -17,6 +19,11 @@ const ROWS_TOGETHER = 50_000
  * the nodes, and no batch grows beyond what it may hold by several kinds coming together.
  */
 export function batchesOf({ tables = [], ...round }: Batch): readonly Batch[] {
+  return [round, ...setsOf(tables).map((some) => ({ ...stepOf(round, some), durationMs: round.durationMs }))]
+}
+
+/** Rows that may go together. */
+export function setsOf(tables: readonly RowsPart[]): readonly (readonly RowsPart[])[] {
   const sets: RowsPart[][] = []
   let rows = 0
   for (const table of tables) {
@@ -28,5 +35,5 @@ export function batchesOf({ tables = [], ...round }: Batch): readonly Batch[] {
     sets.at(-1)?.push(table)
     rows += size
   }
-  return [round, ...sets.map((some) => ({ ...stepOf(round, some), durationMs: round.durationMs }))]
+  return sets
 }

@@ -33,6 +33,7 @@ import { LogConsumer, type LogSink } from './log-consumer.ts'
 import { decodeLogEntry, encodeLogEntry, type LogEntry } from './log-record.ts'
 import { lostWith } from './lost-history.ts'
 import { isAgent, PULL } from './origins.ts'
+import { asDifference, isOwnStep, type Told, toldAfter } from './own-steps.ts'
 import { SamplePace } from './sample-pace.ts'
 import { historySink, stateSink } from './sinks.ts'
 import { hasChanges } from './stream/frames.ts'
@@ -79,6 +80,8 @@ interface Entry {
   /** what state has of MetricSources, or will have: whether one was ever read */
   sources: Map<SourceId, boolean>
   readonly pace: SamplePace
+  /** of a cluster the hub reads: what its steps are differences to */
+  told: Told | undefined
   holes: Holes
   /** highest sequence given out by nextSequence */
   issued: number
@@ -179,7 +182,8 @@ export class Ingester implements AsyncDisposable {
    */
   async accept(offer: Offer, signal?: AbortSignal): Promise<Accepted> {
     return this.#counted(async () => {
-      this.#check(offer.batch)
+      // Of a step of our own that is checked which goes into the log.
+      if (!isOwnStep(offer.batch)) this.#check(offer.batch)
       const { cluster } = offer.batch
       return this.#inTurn(cluster, async (entry) => {
         signal?.throwIfAborted()
@@ -356,10 +360,11 @@ export class Ingester implements AsyncDisposable {
     await this.#file.keep(this.#clock.now())
   }
 
-  async #take(entry: Entry, { batch: given, samples, message }: Offer): Promise<Accepted> {
-    const { cluster, origin = PULL, sequence } = given
+  async #take(entry: Entry, { batch: offer, samples, message }: Offer): Promise<Accepted> {
+    const { cluster, origin = PULL, sequence } = offer
     if (!entry.facts) throw new ClusterNotConnectedError(cluster)
     if (this.#ledger.has(cluster, origin, sequence)) return { sequence, duplicate: true }
+    const given = isOwnStep(offer) ? this.#ownStep(entry, offer) : offer
     const isDifference = hasChanges(given)
     if (isDifference && !this.#isBased(entry, given)) throw new BaseMismatchError(cluster)
     checkNewSources(entry, given)
@@ -386,9 +391,20 @@ export class Ingester implements AsyncDisposable {
     paced.commit()
     if (isRound(batch)) entry.holes.after(round)
     if (audience.has(STATE) && !isDifference) entry.baseMissing = false
-    if (audience.has(STATE)) noteSources(entry, given)
+    if (audience.has(STATE)) {
+      noteSources(entry, given)
+      entry.told = origin === PULL && !given.backfill ? toldAfter(entry.told, given) : undefined
+    }
     this.#count.used(audience)
     return { sequence, duplicate: false }
+  }
+
+  /** As a difference, where what it differs from is the newest that is here. */
+  #ownStep(entry: Entry, batch: Batch): Batch {
+    const difference = asDifference(batch, entry.told)
+    const step = difference.base === undefined || this.#isBased(entry, difference) ? difference : batch
+    this.#check(step)
+    return step
   }
 
   /** Where all that an agent numbered is here, the ledger finds what is missing between its rounds. */
@@ -625,6 +641,7 @@ export class Ingester implements AsyncDisposable {
     entry.agent = null
     entry.holes = new Holes()
     entry.issued = 0
+    entry.told = undefined
     entry.sources.clear()
   }
 }
@@ -635,6 +652,7 @@ const newEntry = (): Entry => ({
   baseMissing: false,
   sources: new Map(),
   pace: new SamplePace(),
+  told: undefined,
   holes: new Holes(),
   issued: 0,
   waiting: 0,

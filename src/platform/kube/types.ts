@@ -79,6 +79,15 @@ export interface WatchOptions extends ListOptions {
   readonly resourceVersion?: string
   /** Called when the watch had to wait or re-list: for logs and status. The watch goes on by itself. */
   readonly onTrouble?: (error: Error) => void
+  /** The server has taken the watch: what changes is on its way. Called again for each connection. */
+  readonly onOpen?: () => void
+  /**
+   * false: never lists. Where it would, and where the server refuses the watch or does not know what is watched, the error is
+   * thrown. Default true.
+   */
+  readonly relist?: boolean
+  /** Waits between two tries, ms; default: by the clock. */
+  readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
 /** Which object of a kind; without a namespace for kinds of the whole cluster. */

@@ -15,8 +15,10 @@ const MIN_WATCH_S = 300
 const MAX_WATCH_S = 600
 /** A watch that ended sooner, without an event, was no healthy one. */
 const TOO_SHORT_MS = 1000
-/** So many faults in a row without an event, and the version itself is suspect: list anew. */
-const FAULTS_BEFORE_RELIST = 4
+/** So many times in a row a server that answers gave nothing from this version, and the version itself is suspect: list anew. */
+const SUSPICIONS_BEFORE_RELIST = 4
+/** A watch that is open and silent costs 80 s each time. */
+const SILENCES_BEFORE_RELIST = 2
 const MAX_FRAME_BYTES = 32 * 1024 * 1024
 const BACKOFF = { fromMs: 1000, toMs: 30_000 }
 
@@ -25,11 +27,12 @@ export interface WatchSettings {
 }
 
 /**
- * List, then watch, until the signal ends it. Throws only when the client is closed.
+ * List, then watch, until the signal ends it. Throws only when the client is closed; with `relist: false` also where it would list
+ * anew, and where the watch is refused or what is watched is not there.
  *
  *   list ──► watch from its version ──clean end──► watch on from the last version seen, at once
  *    ▲            │         ▲──────reset, fault, silence: the same after a jittered pause, 1 s … 30 s
- *    └────────────┘ version gone (410, in the head or in the stream), or faults that repeat without progress
+ *    └────────────┘ version gone (410, in the head or in the stream), gone back, or faults of a server that answers, without progress
  */
 export async function* watchForever<T>(
   transport: Transport,
@@ -37,20 +40,21 @@ export async function* watchForever<T>(
   options: WatchOptions & { signal: AbortSignal },
   settings: WatchSettings = {},
 ): AsyncGenerator<WatchEvent<T>, void, undefined> {
-  const { signal } = options
+  const { signal, relist = true, pause: sleep = (ms: number) => transport.clock.sleep(ms, signal) } = options
   let version = options.resourceVersion
   let faults = 0
+  let suspicion = 0
   const trouble = async (error: Error, pause: boolean) => {
     options.onTrouble?.(error)
-    if (pause)
-      await transport.clock.sleep(backoffMs(faults++, { ...BACKOFF, random: halfToWhole(transport.random) }), signal)
+    if (pause) await sleep(backoffMs(faults++, { ...BACKOFF, random: halfToWhole(transport.random) }), signal)
   }
   while (!signal.aborted) {
     transport.closed.throwIfAborted()
-    if (version === undefined || faults >= FAULTS_BEFORE_RELIST) {
+    if (version === undefined || suspicion >= 1) {
       try {
         const list = await listWhole(transport, resource, options)
         version = list.resourceVersion
+        suspicion = 0
         yield { type: 'reset', ...list }
       } catch (error) {
         if (signal.aborted) return
@@ -59,26 +63,60 @@ export async function* watchForever<T>(
       }
     }
     const openedAt = transport.clock.now()
+    let isOpen = false
     let progress = false
+    const onOpen = () => {
+      isOpen = true
+      options.onOpen?.()
+    }
     try {
-      for await (const event of watchOnce(transport, resource, { ...options, version }, settings)) {
+      for await (const event of watchOnce(transport, resource, { ...options, version, onOpen }, settings)) {
+        if (isBefore(event.version, version)) throw wentBack(resource, event.version, version)
         version = event.version || version
         progress = true
         faults = 0
+        suspicion = 0
         if (event.event) yield event.event
       }
       const soon = !progress && transport.clock.now() - openedAt < TOO_SHORT_MS
-      if (soon && !signal.aborted)
-        await trouble(new KubeError('protocol', `${watchName(resource)}: ended at once`), true)
-    } catch (error) {
+      if (soon && !signal.aborted) throw new KubeError('protocol', `${watchName(resource)}: ended at once`)
+    } catch (cause) {
       if (signal.aborted) return
-      if (isKubeError(error, 'expired')) {
-        version = undefined
-        await trouble(error, faults > 0)
-        faults++
-      } else await trouble(asError(error), true)
+      const error = asError(cause)
+      if (!progress) suspicion += suspicionOf(error, isOpen)
+      const isOver = isKubeError(error, 'expired')
+      if (!relist && (isOver || suspicion >= 1 || isRefusal(error))) throw error
+      await trouble(error, !isOver || faults > 0)
+      if (!isOver) continue
+      version = undefined
+      faults++
     }
   }
+}
+
+/** How far a fault that brought nothing speaks against the version itself; at 1 it is not tried any more. A server that is away says nothing of it. */
+function suspicionOf(error: Error, isOpen: boolean): number {
+  if (isKubeError(error, 'protocol')) return 1 / SUSPICIONS_BEFORE_RELIST
+  if (isKubeError(error, 'timeout')) return isOpen ? 1 / SILENCES_BEFORE_RELIST : 0
+  // 502 and 503 are said by what stands between, of a server that is away.
+  const isOfServer = isKubeError(error, 'server') && error.httpStatus !== 502 && error.httpStatus !== 503
+  return isOfServer ? 1 / SUSPICIONS_BEFORE_RELIST : 0
+}
+
+const isRefusal = (error: Error) =>
+  isKubeError(error, 'forbidden') || isKubeError(error, 'not_found') || isKubeError(error, 'closed')
+
+const WHOLE_NUMBER = /^[1-9]\d*$/
+
+/** Versions of one resource rise, as whole numbers; others cannot be compared. @see Kubernetes API concepts, "Resource versions" */
+function isBefore(version: string, last: string): boolean {
+  if (!WHOLE_NUMBER.test(version) || !WHOLE_NUMBER.test(last)) return false
+  return version.length === last.length ? version < last : version.length < last.length
+}
+
+/** A store that was restored from a backup: what we know came later, or never was. */
+function wentBack(resource: Resource<never> | Resource<unknown>, version: string, last: string): KubeError {
+  return new KubeError('expired', `${watchName(resource)}: its version went back from ${last} to ${version}`)
 }
 
 /** Pauses of at least half the ceiling: a watch that fails is never repeated at once. */
@@ -119,6 +157,7 @@ async function* watchOnce<T>(
       signal: end.signal,
     }
     const answer = await transport.stream(call)
+    options.onOpen?.()
     const frames = isProtobuf(answer.headers) ? lengthFrames : lineFrames
     const decode = isProtobuf(answer.headers) ? decodeProtobuf : decodeJson
     const watched = watchSilence(transport, answer.chunks, settings.inactivityMs ?? INACTIVITY_MS, end)

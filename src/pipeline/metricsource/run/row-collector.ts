@@ -1,6 +1,7 @@
 import { type Collector, fed, foldOf, isForbidden, type OwnCollector, type Read, saidOf, type Taker } from '#collect'
 import type { KubeObject } from '#kube'
-import { ROWS_ERRORS_KEPT, type RowsError } from '#model'
+import { ROWS_ERRORS_KEPT, type RowsError, Table } from '#model'
+import { ChunkSums } from '../chunk-sums.ts'
 import type { ResourceDescriptor, ResourceTarget, RowBuilder } from '../types.ts'
 import { declaredResource, nameOf, servedAs } from './served-as.ts'
 
@@ -54,11 +55,12 @@ function collectorOf(
     open({ now }) {
       const budget = { left: collection.maxResources }
       const lists = targets.map((target) => new RowList(() => kind.collect(now, target), budget, isPatient))
+      const all = new AllRows(kind, lists)
       const feds = lists.flatMap((list, i) => (reads[i] ? [fed(reads[i], list)] : []))
       const { take } = foldOf(feds, () => ({}))
       return {
         take,
-        parts: () => partsOf(kind, lists),
+        parts: () => partsOf(kind, lists, all),
         get size() {
           return lists.reduce((sum, list) => sum + list.size, 0)
         },
@@ -68,23 +70,52 @@ function collectorOf(
 }
 
 /** All rows there are now, with everything that is computed from them. A list that is not served has none. */
-function partsOf({ targets, aggregate }: ResourceDescriptor, lists: readonly RowList[]) {
+function partsOf({ targets }: ResourceDescriptor, lists: readonly RowList[], all: AllRows) {
   const served = lists.filter(({ isServed }) => isServed)
   if (served.length === 0) return { absent: `the cluster does not serve ${targets.map(nameOf).join(', nor ')}` }
   const [first] = served
   if (first && served.every(({ refusal }) => refusal)) throw first.refusal
   const errors = served.flatMap((list) => list.errors()).sort((a, b) => (a.namespace < b.namespace ? -1 : 1))
-  const rows = served.map((list) => list.rows()).reduce((all, some) => all.patch(some, []))
+  const rows = all.rows()
   return {
     rows: {
       rows,
-      aggregations: aggregate(rows),
+      aggregations: all.aggregations(rows),
       truncated: served.some(({ isFull }) => isFull),
       errors: errors.slice(0, ROWS_ERRORS_KEPT),
       errorCount: errors.length,
       reports: served.flatMap((list) => list.reports()),
     },
   }
+}
+
+/** Rows of all targets in one table, and what is computed of it: what did not change since it was asked for last is not looked at. */
+class AllRows {
+  readonly #lists: readonly RowList[]
+  readonly #seen: Table[]
+  #rows: Table = Table.empty
+  readonly #sums: ChunkSums
+
+  constructor(kind: ResourceDescriptor, lists: readonly RowList[]) {
+    this.#lists = lists
+    this.#seen = lists.map(() => Table.empty)
+    this.#sums = new ChunkSums(kind)
+  }
+
+  rows(): Table {
+    const [first] = this.#lists
+    if (first && this.#lists.length === 1) return first.rows()
+    for (const [i, list] of this.#lists.entries()) {
+      const [before, rows] = [this.#seen[i] ?? Table.empty, list.isServed ? list.rows() : Table.empty]
+      if (rows === before) continue
+      const { put, removed } = rows.diff(before)
+      this.#rows = this.#rows.size === 0 ? put : this.#rows.patch(put, removed)
+      this.#seen[i] = rows
+    }
+    return this.#rows
+  }
+
+  aggregations = (rows: Table) => this.#sums.of(rows)
 }
 
 /** Rows of one target. */

@@ -1,0 +1,235 @@
+import { setMaxListeners } from 'node:events'
+import { type Batch, type Clock, type ClusterName, FleetError, type RowsPart, type Source } from '#model'
+import type { Logger } from '#runtime'
+import { Collection, giveAll, type Reading, type WholePart, wantingOf } from './collection.ts'
+import { Following, nameOf } from './following.ts'
+import { poll } from './poll.ts'
+import { setsOf, stepOf } from './steps.ts'
+import type { Collector, FoldContext, Read, ReadEvent } from './types.ts'
+import type { WatchBudget } from './watch-budget.ts'
+
+/** Changes that come together are told together. */
+const GATHER_MS = 100
+/** What changes all the time is told less often the more it costs: so many times what making it took. */
+const PAUSE_PER_COST = 4
+
+export interface MirrorOptions {
+  readonly cluster: ClusterName
+  /** of the steps */
+  readonly source: Source
+  /**
+   * Takes what moved, as a step between two rounds whose sequence is 0 still; called in the order in which they were made. The next
+   * is made when this one was taken: what moves meanwhile is gathered.
+   */
+  readonly onStep: (step: Batch) => Promise<void>
+  readonly watches: WatchBudget
+  readonly clock: Clock
+  readonly random: () => number
+  readonly logger: Logger
+}
+
+/** A read that could be followed, and is polled. */
+export interface Polled {
+  /** such as pods, deployments.apps */
+  readonly resource: string
+  /** for people */
+  readonly why: string
+}
+
+/**
+ * What a cluster holds, as far as collectors want it: their folds stay open from round to round. A read with the verb `watch` is
+ * listed once and followed from there, for all folds that want it; the others are polled by rounds. What moves between two rounds
+ * becomes a step.
+ */
+export class Mirror {
+  readonly #options: MirrorOptions
+  readonly #collections = new Map<Collector, Collection>()
+  #wanting: ReadonlyMap<Read, readonly Collection[]> = new Map()
+  readonly #followings = new Map<Read, Following>()
+  /** what was given of these is half of the truth now */
+  readonly #listing = new Set<Read>()
+  readonly #leaving = new AbortController()
+  /** before the first round there is nothing that steps could begin at */
+  #isHeld = true
+  #telling: Promise<void> | undefined
+
+  constructor(options: MirrorOptions) {
+    this.#options = options
+    setMaxListeners(0, this.#leaving.signal) // all watches end with it
+  }
+
+  /** Collections of exactly these, in this order. One that is new gets all of its reads from their beginning. */
+  open(collectors: readonly Collector[], context: Omit<FoldContext, 'now'>): void {
+    const { clock } = this.#options
+    for (const known of this.#collections.keys()) if (!collectors.includes(known)) this.#collections.delete(known)
+    for (const collector of collectors) {
+      if (this.#collections.has(collector)) continue
+      this.#collections.set(collector, new Collection(collector, context, clock, true))
+      for (const read of collector.reads) this.#followings.get(read)?.leave()
+    }
+    this.#wanting = wantingOf([...this.#collections.values()])
+    for (const [read, following] of this.#followings) {
+      if (this.#wanting.has(read)) continue
+      following.leave()
+      this.#followings.delete(read)
+    }
+  }
+
+  collection(collector: Collector): Collection | undefined {
+    return this.#collections.get(collector)
+  }
+
+  /** Makes every read of these current, all at the same time; what is followed is not read. None of them fails. */
+  read(collectors: readonly Collector[], reading: Reading): ReadonlyMap<Read, Promise<void>> {
+    for (const collector of collectors) this.#collections.get(collector)?.begin()
+    const wanted = new Set(collectors.flatMap(({ reads }) => reads))
+    return new Map(
+      [...wanted].map((read) => [read, isFollowable(read) ? this.#refresh(read, reading) : this.#poll(read, reading)]),
+    )
+  }
+
+  /** What it would say is of a time before: it is left out, and what is known keeps its age. */
+  isStale({ reads }: Collector): boolean {
+    return reads.some((read) => this.#followings.get(read)?.isStale)
+  }
+
+  /** No step is made until `release`: a round is being handed in, and nothing of it may come after what is newer. */
+  hold(): void {
+    this.#isHeld = true
+  }
+
+  /** What a round says, which is being handed in. */
+  told({ parts, tables = [] }: Pick<Batch, 'parts' | 'tables'>): void {
+    for (const [{ name, rows }, one] of this.#collections) {
+      const said = parts.filter(({ collector }) => collector === name)
+      one.told({ parts: said, tables: tables.filter(isWhole).filter(({ source }) => source === rows?.id) })
+    }
+  }
+
+  /** What was said last did not come to where steps go. */
+  untold(): void {
+    for (const one of this.#collections.values()) one.untold()
+  }
+
+  release(): void {
+    if (!this.#isHeld) return
+    this.#isHeld = false
+    this.#tellSoon()
+  }
+
+  /** Sorted by resource. */
+  polled(): readonly Polled[] {
+    const all = [...this.#followings].flatMap(([{ resource }, { why }]) =>
+      resource && why !== undefined ? [{ resource: nameOf(resource), why }] : [],
+    )
+    return all.sort((a, b) => (a.resource < b.resource ? -1 : 1))
+  }
+
+  /** Ends all watches, and tells nothing any more. Resolves when nothing runs. */
+  async leave(): Promise<void> {
+    this.#leaving.abort()
+    await Promise.all([...this.#followings.values()].map((following) => following.left()))
+    await this.#telling
+  }
+
+  async #refresh(read: Read, reading: Reading): Promise<void> {
+    const known = this.#followings.get(read)
+    if (known) return known.refresh(reading)
+    const { watches, clock, random } = this.#options
+    const following = new Following(read, {
+      give: (event) => this.#give(read, event),
+      onListing: (isListing) => {
+        if (isListing) this.#listing.add(read)
+        else this.#listing.delete(read)
+        this.#tellSoon()
+      },
+      watches,
+      signal: this.#leaving.signal,
+      clock,
+      random,
+    })
+    this.#followings.set(read, following)
+    return following.refresh(reading)
+  }
+
+  /** Given when it is whole: what others make of it meanwhile lacks nothing. */
+  async #poll(read: Read, reading: Reading): Promise<void> {
+    const events: ReadEvent[] = []
+    await poll(read, { ...reading, take: (event) => events.push(event) > 0 })
+    for (const event of events) this.#give(read, event)
+  }
+
+  #give(read: Read, event: ReadEvent): boolean {
+    const isWanted = giveAll(this.#wanting.get(read) ?? [], read, event)
+    if (!this.#listing.has(read)) this.#tellSoon()
+    return isWanted
+  }
+
+  #tellSoon(): void {
+    if (this.#leaving.signal.aborted) return
+    this.#telling ??= this.#tell().finally(() => {
+      this.#telling = undefined
+      if (!this.#isHeld && this.#moved().length > 0) this.#tellSoon()
+    })
+  }
+
+  async #tell(): Promise<void> {
+    const { clock } = this.#options
+    const { signal } = this.#leaving
+    await clock.sleep(GATHER_MS, this.#leaving.signal)
+    while (!signal.aborted && !this.#isHeld) {
+      const moved = this.#moved()
+      if (moved.length === 0) return
+      const madeAt = clock.now()
+      const said = moved
+        .map((one) => ({ one, ...one.news(madeAt) }))
+        .filter(({ parts, tables }) => parts.length + tables.length > 0)
+      const costMs = Math.max(0, clock.now() - madeAt)
+      if (said.length > 0) await this.#hand(said, madeAt)
+      await clock.sleep(Math.max(GATHER_MS, PAUSE_PER_COST * costMs), this.#leaving.signal)
+    }
+  }
+
+  async #hand(
+    said: readonly ({ readonly one: Collection } & ReturnType<Collection['news']>)[],
+    madeAt: number,
+  ): Promise<void> {
+    const { onStep, cluster, source, logger } = this.#options
+    const head = { cluster, source, collectedAt: madeAt }
+    const [first = [], ...more] = setsOf(said.flatMap(({ tables }) => tables))
+    const steps = [
+      stepOf(
+        head,
+        first,
+        said.flatMap(({ parts }) => parts),
+      ),
+      ...more.map((tables) => stepOf(head, tables)),
+    ]
+    for (const { one, ...what } of said) one.told(what)
+    try {
+      // Begun at once, so that they are numbered in the order in which they were made.
+      await Promise.all(steps.map((step) => onStep(step)))
+    } catch (error) {
+      // The next round says it.
+      for (const { one } of said) one.untold()
+      if (!this.#leaving.signal.aborted)
+        logger.warn({ cluster, err: FleetError.from(error) }, 'what moved in a cluster could not be handed over')
+    }
+  }
+
+  /** What something of was taken, and can be told. */
+  #moved(): readonly Collection[] {
+    return [...this.#collections.values()].filter(
+      ({ hasMoved, hasFailed, collector: { reads } }) =>
+        hasMoved &&
+        !hasFailed &&
+        reads.some((read) => this.#followings.get(read)?.isFollowed) &&
+        !reads.some((read) => this.#listing.has(read)),
+    )
+  }
+}
+
+const isWhole = (part: RowsPart): part is WholePart => part.outcome !== 'changed'
+
+/** Reads of namespaces that are named are those of collectors that are read by themselves. */
+const isFollowable = ({ verbs, one, namespaces }: Read): boolean => verbs.includes('watch') && !one && !namespaces
