@@ -152,7 +152,7 @@ const files = [
   ...generateKinds(),
   {
     path: 'deploy/member/reader.yaml',
-    text: `# ${MARK}\n${memberRoleYaml([...collectors, ...resources.map(({ targets }) => ({ reads: targets.map((resource) => ({ resource })) }))])}`,
+    text: `# ${MARK}\n${memberRoleYaml([...collectors, ...resources.map(({ collector }) => collector)])}`,
   },
   { path: 'src/apps/cli/kind-words.gen.ts', text: kindWords() },
   { path: 'docs/reference/settings.md', text: settingsPage() },

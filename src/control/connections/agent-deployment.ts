@@ -14,8 +14,10 @@ import {
   SERVES,
 } from './agent-objects.ts'
 import {
+  lacksOnlyWatch,
   notAllowed,
   notGrantable,
+  polling,
   type RoleGap,
   type RoleRead,
   resolvedReads,
@@ -107,7 +109,7 @@ export async function deployAgent(options: DeployOptions): Promise<DeploymentEnd
       if (one.resource === agentResources.persistentvolumeclaim) {
         const refused = await applyClaim(kube, one, signal)
         if (refused !== undefined) buffer = { notDurable: claimRefused(refused) }
-      } else if (one.resource === agentResources.clusterrole && reads.length > 0) {
+      } else if (one.resource === agentResources.clusterrole) {
         roleGaps = await applyRole({ kube, settings, collectors, reads, signal })
       } else if (await isServed(kube, one, signal)) await apply(kube, one, signal)
     }
@@ -165,6 +167,12 @@ async function applyRole(options: RoleOptions & { readonly reads: readonly RoleR
     return []
   } catch (error) {
     if (!isKubeError(error, 'forbidden')) throw error
+    if (wantsWatch(options) && lacksOnlyWatch(error)) {
+      // Of a reader of before watches were used: the agent polls, and says so.
+      const polled = reads.map((read) => ({ ...read, watch: false }))
+      await applyRole({ ...options, collectors: polling(options.collectors), reads: polled })
+      return notAllowed(reads, await current()).map((read) => roleGap(read, error))
+    }
     const refused = notGrantable(reads, error)
     const found = await current()
     const takesAway = notAllowed(refused, found).length < refused.length
@@ -175,6 +183,12 @@ async function applyRole(options: RoleOptions & { readonly reads: readonly RoleR
     return notAllowed(reads, await current()).map((read) => roleGap(read, error))
   }
 }
+
+const wantsWatch = ({
+  collectors,
+  reads,
+}: Pick<DeployOptions, 'collectors'> & { readonly reads: readonly RoleRead[] }) =>
+  reads.some(({ watch }) => watch) || collectors.some((one) => one.reads.some(({ verbs }) => verbs.includes('watch')))
 
 /** Refused again, the role that is there stays: rounds matter more. */
 async function applyRest(kube: KubeClient, role: AgentObject, isThere: boolean, signal: AbortSignal): Promise<void> {

@@ -62,7 +62,7 @@ describe('the role of an agent', () => {
     ])
     const core = rules.filter(({ apiGroups }) => apiGroups.includes(''))
     expect(core.flatMap(({ resources }) => resources)).not.toContain('secrets')
-    expect(new Set(rules.flatMap(({ verbs }) => verbs))).toEqual(new Set(['get', 'list']))
+    expect(new Set(rules.flatMap(({ verbs }) => verbs))).toEqual(new Set(['get', 'list', 'watch']))
   })
 
   it('is the same for the same sources in any order, each named once', () => {

@@ -75,19 +75,25 @@ export async function resolvedReads(
  * says: nobody shall give away more by a MetricSource than by a policy.
  */
 export function agentRole(collectors: readonly Collector[], reads: readonly RoleRead[]): readonly RoleRule[] {
-  const base = clusterRoleFor(collectors)
   const wanted = reads.filter(({ group, plural }) => !(group === '' && plural === 'secrets'))
-  const groups = [...new Set([...base.flatMap(({ apiGroups }) => apiGroups), ...wanted.map(({ group }) => group)])]
-  return groups.sort().flatMap((group) => {
-    const ofGroup = wanted.filter((read) => read.group === group)
-    const watched = new Set(ofGroup.filter(({ watch }) => watch).map(({ plural }) => plural))
-    const known = base.filter(({ apiGroups }) => apiGroups.includes(group)).flatMap(({ resources }) => resources)
-    const read = new Set([...known, ...ofGroup.map(({ plural }) => plural)].filter((plural) => !watched.has(plural)))
-    return [rule(group, read, ['get', 'list']), rule(group, watched, ['get', 'list', 'watch'])].filter(
-      ({ resources }) => resources.length > 0,
-    )
-  })
+  return clusterRoleFor([
+    ...collectors,
+    { reads: wanted.map(({ watch, ...resource }) => ({ resource, verbs: verbsFor({ watch }) })) },
+  ])
 }
+
+/** Whether all that is refused is to watch: an account of a former role holds the rest. */
+export function lacksOnlyWatch({ apiMessage = '' }: KubeError): boolean {
+  const missing = missingRules(apiMessage).flatMap(({ verbs }) => verbs)
+  return missing.length > 0 && missing.every((verb) => verb === 'watch')
+}
+
+/** The same collectors, which poll. */
+export const polling = (collectors: readonly Collector[]): readonly Collector[] =>
+  collectors.map((one) => ({
+    ...one,
+    reads: one.reads.map((read) => ({ ...read, verbs: read.verbs.filter((verb) => verb !== 'watch') })),
+  }))
 
 /** What of these a role does not allow. */
 export function notAllowed(reads: readonly RoleRead[], role: KubeObject | undefined): readonly RoleRead[] {
@@ -125,16 +131,11 @@ function missingRules(apiMessage: string): readonly RoleRule[] {
   )
 }
 
-const verbsFor = ({ watch }: RoleRead): readonly string[] => (watch ? ['get', 'list', 'watch'] : ['get', 'list'])
+const verbsFor = ({ watch }: Pick<RoleRead, 'watch'>): readonly string[] =>
+  watch ? ['get', 'list', 'watch'] : ['get', 'list']
 
 const touches = ({ apiGroups, resources }: RoleRule, { group, plural }: RoleRead): boolean =>
   apiGroups.includes(group) && resources.includes(plural)
 
 const allows = (one: RoleRule, read: RoleRead): boolean =>
   touches(one, read) && verbsFor(read).every((verb) => one.verbs.includes(verb))
-
-const rule = (group: string, plurals: ReadonlySet<string>, verbs: readonly string[]): RoleRule => ({
-  apiGroups: [group],
-  resources: [...plurals].sort(),
-  verbs,
-})

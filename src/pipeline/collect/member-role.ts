@@ -10,23 +10,37 @@ export interface RoleRule {
 
 /** Whatever reads of a cluster. */
 interface Reader {
-  readonly reads: readonly { readonly resource?: Pick<Resource, 'group' | 'plural'> }[]
+  readonly reads: readonly {
+    readonly resource?: Pick<Resource, 'group' | 'plural'>
+    readonly verbs: readonly string[]
+  }[]
 }
 
+const READ = ['get', 'list']
+
 /**
- * The least a member must allow for these collectors to work: `get` and `list` of exactly what they read. The connection
- * test lists namespaces, with or without the collector of that name.
+ * The least a member must allow for these collectors to work: `get` and `list` of exactly what they read, and `watch` of what is
+ * followed. The connection test lists namespaces, with or without the collector of that name.
  */
 export function clusterRoleFor(collectors: readonly Reader[]): readonly RoleRule[] {
-  const byGroup = new Map<string, Set<string>>([['', new Set(['namespaces'])]])
-  for (const { resource } of collectors.flatMap(({ reads }) => reads)) {
+  const watched = new Map<string, Map<string, boolean>>([['', new Map([['namespaces', false]])]])
+  for (const { resource, verbs } of collectors.flatMap(({ reads }) => reads)) {
     if (!resource) continue
     const { group, plural } = resource
-    byGroup.set(group, (byGroup.get(group) ?? new Set()).add(plural))
+    const ofGroup = watched.get(group) ?? new Map<string, boolean>()
+    watched.set(group, ofGroup.set(plural, ofGroup.get(plural) === true || verbs.includes('watch')))
   }
-  return [...byGroup]
+  const rules = [...watched]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([group, resources]) => ({ apiGroups: [group], resources: [...resources].sort(), verbs: ['get', 'list'] }))
+    .flatMap(([group, ofGroup]) => {
+      const named = (isWatched: boolean) =>
+        [...ofGroup].flatMap(([plural, is]) => (is === isWatched ? plural : [])).sort()
+      return [
+        { apiGroups: [group], resources: named(false), verbs: READ },
+        { apiGroups: [group], resources: named(true), verbs: [...READ, 'watch'] },
+      ]
+    })
+  return rules.filter(({ resources }) => resources.length > 0)
 }
 
 /** ServiceAccount, ClusterRole, binding and token Secret for a member, ready for `kubectl apply`. */

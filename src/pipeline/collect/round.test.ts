@@ -252,22 +252,21 @@ describe('Rounds', () => {
 })
 
 describe('clusterRoleFor', () => {
-  it('grants get and list of exactly what the collectors read', () => {
+  it('grants get and list of exactly what the collectors read, and watch of what is followed', () => {
+    const followed = (group: string, ...names: readonly string[]) => ({
+      ...{ apiGroups: [group], resources: names, verbs: ['get', 'list', 'watch'] },
+    })
+    const polled = (group: string, ...names: readonly string[]) => ({
+      ...{ apiGroups: [group], resources: names, verbs: ['get', 'list'] },
+    })
     expect(clusterRoleFor(collectors)).toEqual([
-      { apiGroups: [''], resources: ['namespaces', 'nodes', 'pods'], verbs: ['get', 'list'] },
-      { apiGroups: ['apps'], resources: ['deployments'], verbs: ['get', 'list'] },
-      {
-        apiGroups: ['config.openshift.io'],
-        resources: ['clusteroperators', 'clusterversions'],
-        verbs: ['get', 'list'],
-      },
-      { apiGroups: ['metrics.k8s.io'], resources: ['nodes'], verbs: ['get', 'list'] },
-      {
-        apiGroups: ['operators.coreos.com'],
-        resources: ['clusterserviceversions', 'subscriptions'],
-        verbs: ['get', 'list'],
-      },
-      { apiGroups: ['route.openshift.io'], resources: ['routes'], verbs: ['get', 'list'] },
+      followed('', 'namespaces', 'nodes', 'pods'),
+      followed('apps', 'deployments'),
+      polled('config.openshift.io', 'clusterversions'),
+      followed('config.openshift.io', 'clusteroperators'),
+      polled('metrics.k8s.io', 'nodes'),
+      followed('operators.coreos.com', 'clusterserviceversions', 'subscriptions'),
+      polled('route.openshift.io', 'routes'),
     ])
   })
 

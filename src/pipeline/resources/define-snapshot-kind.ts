@@ -94,7 +94,7 @@ function seenKind<S>(spec: SeenKindSpec<S>): Omit<SeenKind<S>, 'access'> {
     ...counted,
     ...(measured && measuredOf(measured, info, counted.aggregations)),
     filterAggregations: true,
-    collection: { intervalMs: everyMs, watch: false },
+    collection: { intervalMs: everyMs, watch: target.scope !== 'Fleet' },
     rowName: (key: string) => key,
     tableOf: (seen) => Table.reading(seen, reading),
     count(seen) {

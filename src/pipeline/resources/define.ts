@@ -114,7 +114,7 @@ export function defineResource(spec: ResourceSpec): BuiltInResource {
       batchSize: 500,
       retryAttempts: 1,
       parallelism: 3,
-      watch: false,
+      watch: true,
     },
     rowName: isOne ? (key: string) => key : (key: string) => key.slice(0, key.indexOf(':')),
     collect: (_now, { kind }) => new ResourceRowBuilder(fields, readers, { kind, isInKey: !isOne, namespaceOf }),
