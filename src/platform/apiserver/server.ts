@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Clock, systemClock } from '#model'
 import { type Logger, silentLogger } from '#runtime'
@@ -72,6 +73,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
     this.clock = options.clock ?? systemClock
     this.logger = (options.logger ?? silentLogger).child({ apiserver: this.name })
     this.bookmarkMs = options.bookmarkMs ?? 30_000
+    setMaxListeners(0, this.#closing.signal) // every watch ends with it
     this.versionInfo = versionInfo(options.version)
     for (const resource of builtInResources()) this.served.add(resource)
     this.store = new VersionedStore(storage, {
