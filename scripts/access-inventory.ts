@@ -32,6 +32,7 @@ const rpcRules: Readonly<Record<string, string>> = {
 /** By the file that opens it. */
 const listenerRules: Readonly<Record<string, string>> = {
   'src/pipeline/api/server.ts': 'the routes above, and the files of the page, which hold nothing of the fleet',
+  'src/pipeline/api/stream-socket.ts': 'WebSockets of the server above: each is a request of a route above first',
   'src/pipeline/ingest/relay/relay.ts':
     'streams that arrived at another process of the hub: a unix socket in a folder of this user alone; who speaks is proved anew',
   'src/pipeline/ingest/stream/listener.ts': 'the remote procedure calls above',

@@ -72,6 +72,8 @@ function anIdentity(told: Words): Identity {
   return known as Identity // nobody signs in or out here
 }
 
+const noLimit = { perSecond: 1e9, burst: 1e9 }
+
 function aSide(told: Words, access: Access): Side {
   const state = new GivenState()
   const registries = new GivenRegistries()
@@ -94,7 +96,7 @@ function aSide(told: Words, access: Access): Side {
     clock,
     version: '1.2.3',
     metrics: new Metrics({}, { processMetrics: false }),
-    config: { host: '127.0.0.1', port: 0, identity: {}, streamGatherMs: 0, rateLimit: { perSecond: 1e9, burst: 1e9 } },
+    config: { host: '127.0.0.1', port: 0, identity: {}, streamGatherMs: 0, rateLimit: noLimit, streamOpens: noLimit },
   })
   return { state, registries, history, catalog, bus, server }
 }

@@ -100,6 +100,7 @@ function servePart(
       const root = webRoot()
       const store = history?.()
       const { tls, semantics, administrators } = web.access
+      const streamKey = web.access.identity.session?.secret
       const access: Access = openAccess({ source: options.policies(), semantics, administrators, clock: systemClock })
       server = apiServer({
         state: state(),
@@ -117,6 +118,7 @@ function servePart(
           port: web.port,
           corsOrigins: web.corsOrigins,
           maxConnections: web.maxConnections,
+          ...(streamKey !== undefined && { streamKey }),
           ...(web.rateLimit && { rateLimit: web.rateLimit }),
           ...(tls && {
             tls: {

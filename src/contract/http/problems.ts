@@ -30,6 +30,7 @@ export const problemStatus = {
   sign_in_off: 404,
   method_not_allowed: 405,
   body_too_large: 413,
+  upgrade_required: 426,
   sign_in_throttled: 429,
   too_many_requests: 429,
   unexpected: 500,

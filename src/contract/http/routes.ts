@@ -1,7 +1,7 @@
 import { routesAccess } from './access.ts'
 import { getCluster, listClusters } from './clusters.ts'
 import type { RouteContract } from './contract.ts'
-import { listEvents, openStream } from './events.ts'
+import { listEvents, openStream, openStreamSocket } from './events.ts'
 import { getHistory, typeHistory, v1ClusterHistory, v1NodeHistory } from './history.ts'
 import { listDeployments, listNamespaces } from './namespaces.ts'
 import { getNode, listNodes } from './nodes.ts'
@@ -43,6 +43,7 @@ export const routes: readonly RouteContract[] = [
   typeHistory,
   ...routesPromQl,
   openStream,
+  openStreamSocket,
   listClusters,
   getCluster,
   listNodes,

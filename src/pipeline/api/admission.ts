@@ -10,6 +10,7 @@ import {
   endViewAs,
   getSession,
   openStream,
+  openStreamSocket,
   routes,
 } from '#http'
 import type { Identified, Identity } from '#identity'
@@ -85,7 +86,7 @@ export class Admission {
         `looking through the eyes of another is for reading: go back to your own first`,
       )
     if (rule === 'authenticated') return
-    if (url !== openStream.url) requireState()
+    if (url !== openStream.url && url !== openStreamSocket.url) requireState()
     request.accessView = await access.viewOf(request.principal)
     if (rule === 'administrator' && !request.accessView.administrator)
       throw new RefusedError('administrators_only', 'this is for administrators')

@@ -147,33 +147,6 @@ function rowsTexts(cluster: VisibleCluster, type: RowType, held: ReadonlyMap<str
   if (part) texts.push(partText(cluster.state.name, type, part))
 }
 
-/**
- * What moved, for a reader of whom it is not known what it holds: whatever is named and not there is taken back. For those
- * from whom nothing is hidden.
- */
-export function movedTexts(dirty: Dirty, { see, clusters, types }: Subscription, now: number): string[] {
-  const texts: string[] = []
-  for (const name of dirty.clusters) {
-    const cluster = see(name)
-    if (!cluster) continue
-    texts.push(clusterText(cluster, now))
-    if (!clusters.has(name)) continue
-    for (const type of rowTypes) {
-      if (!types.has(type)) continue
-      const moved = dirty.rows.get(rowsKey(name, type)) ?? new Set()
-      const rows = moved.has(everyName) ? new Set([...moved, ...cluster.rows(type).keys()]) : moved
-      for (const row of rows) if (row !== everyName) texts.push(rowText(cluster, type, row))
-      const part = cluster.part(type)
-      if (part) texts.push(partText(name, type, part))
-    }
-  }
-  for (const { type, cluster, at, data } of dirty.events) {
-    if (!clusters.has(cluster) || !see(cluster)) continue
-    texts.push(JSON.stringify({ op: 'event', type: 'event', view: { type, cluster, at, data } }))
-  }
-  return texts
-}
-
 const clusterText = (cluster: VisibleCluster, now: number): string =>
   `{"op":"put","type":"cluster","view":${cluster.json(now)}}`
 

@@ -22,10 +22,12 @@ interface Bucket {
 export class RateLimiter {
   readonly #limit: () => RateLimit
   readonly #clock: Clock
+  readonly #refusal: string
   readonly #buckets = new Map<string, Bucket>()
 
   /** @param limit asked anew for every request: it grows with the fleet */
-  constructor(limit: RateLimit | (() => RateLimit), clock: Clock) {
+  constructor(limit: RateLimit | (() => RateLimit), clock: Clock, refusal = 'more requests than one caller may send') {
+    this.#refusal = refusal
     this.#limit = typeof limit === 'function' ? limit : () => limit
     this.#clock = clock
   }
@@ -43,7 +45,7 @@ export class RateLimiter {
     if (this.#buckets.size > maxCallers && !oldest.done) this.#buckets.delete(oldest.value)
     if (tokens >= 1) return
     const retryAfterSeconds = Math.max(1, Math.ceil((1 - tokens) / perSecond))
-    throw new RefusedError('too_many_requests', 'more requests than one caller may send', { retryAfterSeconds })
+    throw new RefusedError('too_many_requests', this.#refusal, { retryAfterSeconds })
   }
 
   get size(): number {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
-import { openStream, type Access as Rule } from '#http'
+import { openStream, openStreamSocket, type Access as Rule } from '#http'
 import { SignInFailedError } from '#identity'
 import { boundConnections, CONNECTION_TIMES } from '#runtime'
 import { Admission } from './admission.ts'
@@ -27,6 +27,7 @@ import { v1Routes } from './routes/v1.ts'
 import { v1TypeRoutes } from './routes/v1-types.ts'
 import { compileWhenAsked } from './schemas.ts'
 import { StreamHub } from './stream.ts'
+import { StreamSockets } from './stream-socket.ts'
 import type { ApiOptions, ApiServer, RegisteredRoute, TlsConfig } from './types.ts'
 import { Views } from './views.ts'
 import { VisibleTypes } from './visible-types.ts'
@@ -53,7 +54,8 @@ export function apiServer(options: ApiOptions): ApiServer {
   const parts: Parts = { state, access, views, types, bodies, clock }
   const pages = new Pages(options.webRoot)
   const measures = measurements(options, bodies)
-  const streams = new StreamHub({ ...parts, events, logger, metrics, config })
+  const sockets = new StreamSockets(crossOrigin)
+  const streams = new StreamHub({ ...parts, sockets, events, logger, metrics, config })
   const requestTimeoutMs = config.requestTimeoutMs ?? 30_000
   const limiter = new RateLimiter(config.rateLimit ?? (() => limitFor(state.clusters().length)), clock)
   const publicHttps = publicUrlOf(config.identity)?.startsWith('https:') ?? false
@@ -85,6 +87,7 @@ export function apiServer(options: ApiOptions): ApiServer {
   })
   // The type of the socket below is of no concern to routes.
   const app = built as unknown as FastifyInstance
+  sockets.listen(app)
   boundConnections(app.server, { listener: 'page', max: config.maxConnections ?? 2048, logger, metrics })
 
   function sendProblem(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -216,7 +219,13 @@ export function apiServer(options: ApiOptions): ApiServer {
       record(request, reply) // its end may be an hour away
       return 'sent' as const
     })
+    route(scope, parts, openStreamSocket, async ({ request, reply, query }) => {
+      await streams.openSocket(request, reply, query)
+      record(request, reply)
+      return 'sent' as const
+    })
   })
+  app.addHook('onListen', async () => streams.start())
   const offEnded = identity.onEnded((id) => streams.end(id))
   app.addHook('preClose', async () => {
     offEnded()

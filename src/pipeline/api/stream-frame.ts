@@ -9,19 +9,47 @@ const packing = { level: 4, finishFlush: constants.Z_SYNC_FLUSH }
 /** Above this a piece is packed beside the event loop. */
 const largeBytes = 32 * 1024
 
-/** One piece of a stream: rendered once and packed once, however many clients it goes to. */
+/** One message of a stream: rendered once and packed once, however many clients it goes to. */
 export class Frame {
-  readonly plain: Buffer
+  readonly #kind: string
+  /** of an object */
+  readonly #json: string
+  readonly #id: string | undefined
+  #plain: Buffer | undefined
   #packed: Buffer | Promise<Buffer> | undefined
+  #message: Buffer | undefined
 
-  constructor(text: string) {
-    this.plain = Buffer.from(text)
+  /** @param id undefined: nobody can come back with it */
+  constructor(kind: string, json: string, id?: string) {
+    this.#kind = kind
+    this.#json = json
+    this.#id = id
+  }
+
+  /** As a server-sent event. */
+  get plain(): Buffer {
+    const id = this.#id === undefined ? '' : `id: ${this.#id}\n`
+    this.#plain ??= Buffer.from(`${id}event: ${this.#kind}\ndata: ${this.#json}\n\n`)
+    return this.#plain
+  }
+
+  /** As one message of a WebSocket. */
+  get message(): Buffer {
+    const id = this.#id === undefined ? '' : `,"id":${JSON.stringify(this.#id)}`
+    const rest = this.#json === '{}' ? '}' : `,${this.#json.slice(1)}`
+    this.#message ??= Buffer.from(`{"kind":"${this.#kind}"${id}${rest}`)
+    return this.#message
+  }
+
+  /** About what a client has to take. */
+  get bytes(): number {
+    return this.#json.length + 64
   }
 
   /** A piece of a deflated stream that stands for itself. */
   packed(): Buffer | Promise<Buffer> {
     const { plain } = this
-    if (plain.length <= largeBytes) this.#packed ??= deflateRawSync(plain, packing)
+    if (plain.length <= largeBytes) this.#packed ??= pack(plain)
     else
       this.#packed ??= packApart(plain, packing).then((packed) => {
         this.#packed = packed
@@ -30,3 +58,5 @@ export class Frame {
     return this.#packed
   }
 }
+
+export const pack = (plain: Buffer): Buffer => deflateRawSync(plain, packing)

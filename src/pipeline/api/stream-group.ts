@@ -1,17 +1,45 @@
 import { createHash } from 'node:crypto'
-import type { ServerResponse } from 'node:http'
 import type { AccessView, Principal } from '#access'
 import type { EventId } from '#events'
 import type { RowType } from '#http'
-import type { StateReader } from '#state'
-import { changeTexts, Dirty, Held, hold, movedTexts, type Subscription } from './dirty.ts'
+import type { FleetEvent } from '#model'
+import { changeTexts, Dirty, Held, hold, type Subscription } from './dirty.ts'
 import { Frame } from './stream-frame.ts'
+import type { FleetHistory, Past } from './stream-history.ts'
 import type { StreamIds } from './stream-ids.ts'
+import type { RowsAsked } from './stream-query.ts'
+import type { RowsFeed, RowsSnapshot } from './stream-rows.ts'
 import type { StreamWriter } from './stream-writer.ts'
-import { rowTypes, type Views, type VisibleCluster } from './views.ts'
+import { rowTypes, staleAt, type Views, type VisibleCluster } from './views.ts'
 
 /** One snapshot serves all who come within this while nothing moved. */
 const sameSnapshotMs = 250
+
+/** How far one client is with the clusters, or with one query of rows. */
+export interface Progress {
+  /** in the history; undefined: it holds nothing, and begins anew */
+  place: number | undefined
+  /** of the feed, when it began */
+  epoch: number
+  /** what it is being told */
+  snapshot: RowsSnapshot | undefined
+  /** the next frame of it */
+  next: number
+  /** what was told cannot be gone on from: the next beginning is the newest */
+  isLost: boolean
+  /** nothing more comes */
+  isEnded: boolean
+}
+
+export const beginning = (place?: number, epoch = -1): Progress => ({
+  place,
+  epoch,
+  snapshot: undefined,
+  next: 0,
+  isLost: false,
+  isEnded: false,
+})
+
 /** One open stream. */
 export interface Client {
   group: StreamGroup
@@ -21,16 +49,20 @@ export interface Client {
   readonly endsAt: number
   /** when it is to come again, so that who asks is asked again */
   readonly closesAt: number
-  readonly response: ServerResponse
   readonly writer: StreamWriter
-  /** it has a snapshot, or resumed */
-  ready: boolean
+  /** of the clusters; undefined: it did not ask for them */
+  fleet: Progress | undefined
+  /** by query */
+  rows: Progress[]
   /** unsent bytes above which it is too slow */
   limit: number
+  /** unsent bytes when it was looked at last, and since when they did not become less */
+  waiting: number
+  waitingSince: number
 }
 
 interface GroupParts {
-  readonly state: StateReader
+  readonly history: FleetHistory
   readonly views: Views
   readonly ids: StreamIds
 }
@@ -39,50 +71,95 @@ interface GroupParts {
 export interface Asked {
   readonly clusters: ReadonlySet<string>
   readonly types: ReadonlySet<RowType>
+  /** clusters themselves, and their events */
+  readonly isFleet: boolean
+  readonly rows: readonly RowsAsked[]
 }
 
-export const groupKey = (accessView: AccessView, { clusters, types }: Asked): string =>
-  JSON.stringify([accessView.fingerprint, [...clusters].sort(), [...types].sort()])
+const fleetKey = ({ fingerprint }: AccessView, { clusters, types }: Asked): string =>
+  JSON.stringify([fingerprint, [...clusters].sort(), [...types].sort()])
 
-/** Everyone who gets the same bytes: the same question by the same access view. */
-export class StreamGroup implements Subscription {
+export const groupKey = (accessView: AccessView, asked: Asked): string =>
+  JSON.stringify([fleetKey(accessView, asked), asked.isFleet, asked.rows.map(({ text }) => text)])
+
+/** Part of ids: another question or another access view cannot be gone on from. */
+const markOf = (key: string): string => createHash('sha256').update(key).digest('base64url').slice(0, 16)
+
+/** Everyone who gets the same bytes: the same questions by the same access view. */
+export class StreamGroup implements Subscription, Asked {
   readonly key: string
-  /** part of the ids of this group: another subscription or another access view cannot resume with them */
-  readonly mark: string
   readonly clients = new Set<Client>()
+  /** those who hold all that was told */
+  readonly ready = new Set<Client>()
   readonly clusters: ReadonlySet<string>
   readonly types: ReadonlySet<RowType>
+  readonly isFleet: boolean
+  readonly rows: readonly RowsAsked[]
+  readonly feeds: readonly RowsFeed[]
   readonly held = new Held()
-  accessView: AccessView
   /** since when it cannot be found out what they see: nothing is sent; undefined: it can */
   blindSince: number | undefined
   readonly #parts: GroupParts
+  readonly #fleetMark: string
+  readonly #rowsMarks: readonly string[]
+  #accessView: AccessView
   /** as long as nothing moved */
-  #snapshot:
-    | { readonly frame: Frame; readonly version: number; readonly last: EventId; readonly at: number }
-    | undefined
+  #snapshot: { readonly frame: Frame; readonly place: number; readonly at: number } | undefined
 
-  constructor(parts: GroupParts, accessView: AccessView, asked: Asked) {
+  constructor(parts: GroupParts, accessView: AccessView, asked: Asked, feeds: readonly RowsFeed[]) {
     this.#parts = parts
-    this.accessView = accessView
+    this.#accessView = accessView
     this.clusters = asked.clusters
     this.types = asked.types
+    this.isFleet = asked.isFleet
+    this.rows = asked.rows
+    this.feeds = feeds
     this.key = groupKey(accessView, asked)
-    this.mark = createHash('sha256').update(this.key).digest('base64url').slice(0, 16)
+    this.#fleetMark = markOf(fleetKey(accessView, asked))
+    this.#rowsMarks = feeds.map(({ key }) => markOf(key))
+  }
+
+  get accessView(): AccessView {
+    return this.#accessView
+  }
+
+  set accessView(accessView: AccessView) {
+    this.#accessView = accessView
+    for (const feed of this.feeds) feed.accessView = accessView
   }
 
   readonly see = (name: string): VisibleCluster | undefined => {
-    const cluster = this.#parts.state.cluster(name)
+    const cluster = this.#parts.history.cluster(name)
     return cluster && this.#parts.views.of(this.accessView, cluster)
-  }
-
-  /** Those who hold something. */
-  get ready(): Client[] {
-    return [...this.clients].filter(({ ready }) => ready)
   }
 
   get isBlind(): boolean {
     return this.blindSince !== undefined
+  }
+
+  /** How far one is who comes with this id, part by part. */
+  resumed(id: string): Pick<Client, 'fleet' | 'rows'> {
+    const { ids, history } = this.#parts
+    const known = ids.open(id)
+    const place = known && history.placeOf(known.place)
+    const marks = new Set(known?.mark.split(' '))
+    return {
+      fleet: this.isFleet ? beginning(marks.has(this.#fleetMark) ? place : undefined) : undefined,
+      rows: this.feeds.map(({ epoch }, at) =>
+        beginning(marks.has(this.#rowsMarks[at] ?? '') ? place : undefined, epoch),
+      ),
+    }
+  }
+
+  /** @param place undefined: there is none to come back to */
+  idOf(place: EventId | undefined): string | undefined {
+    if (place === undefined) return undefined
+    return this.#parts.ids.seal({ place, mark: [this.isFleet ? this.#fleetMark : '', ...this.#rowsMarks].join(' ') })
+  }
+
+  /** Ends what belongs to one moment. */
+  synced(now: number): Frame {
+    return new Frame('synced', `{"now":${now}}`, this.idOf(this.#parts.history.id))
   }
 
   /**
@@ -97,29 +174,38 @@ export class StreamGroup implements Subscription {
     return this.#changeFrame(texts, now, place)
   }
 
-  /** The same for one who was away: only where nothing is hidden from the group. */
-  missed(dirty: Dirty, now: number, place: EventId): Frame | undefined {
-    const texts = movedTexts(dirty, this, now)
-    return texts.length === 0 ? undefined : this.#changeFrame(texts, now, place)
+  /**
+   * The same for one who holds another place.
+   * @returns 'anew' where that cannot be told; undefined where nothing of it is seen
+   */
+  missed(past: ReadonlyMap<string, Past>, now: number): Frame | 'anew' | undefined {
+    const { history, views } = this.#parts
+    const held = new Held()
+    const subscription = { clusters: this.clusters, types: this.types, see: this.see, held }
+    const dirty = new Dirty()
+    const had = (name: string) => past.get(name) ?? (past.has(name) ? undefined : history.cluster(name))
+    // That a cluster went stale has no number; it is said again.
+    const stale = history.clusters().filter((cluster) => staleAt(cluster) <= now)
+    for (const { name } of stale) dirty.age(name)
+    for (const name of past.keys()) dirty.clusters.add(name)
+    for (const name of dirty.clusters) {
+      const before = had(name)
+      if (before === 'unknown') return 'anew'
+      const seen = before && views.of(this.accessView, before)
+      if (seen) hold(subscription, seen)
+      dirty.events.push(...eventsSince(before?.events, history.cluster(name)?.events ?? []))
+    }
+    const texts = changeTexts(dirty, subscription, now)
+    return texts.length === 0 ? undefined : this.#changeFrame(texts, now, history.id)
   }
 
   #changeFrame(texts: readonly string[], now: number, place: EventId | undefined): Frame {
-    const head = place === undefined ? '' : `id: ${this.#idOf(place)}\n`
-    return new Frame(`${head}event: change\ndata: {"changes":[${texts.join(',')}],"now":${now}}\n\n`)
+    return new Frame('change', `{"changes":[${texts.join(',')}],"now":${now}}`, this.#fleetId(place))
   }
 
-  #idOf(place: EventId): string {
-    return this.#parts.ids.seal({ place, mark: this.mark })
-  }
-
-  /** What state says and the group does not hold: state may be ahead of what the bus has told so far. */
-  ahead(): Dirty {
-    const { state } = this.#parts
-    const ahead = new Dirty()
-    for (const cluster of state.clusters())
-      if (this.held.clusters.get(cluster.name) !== cluster) ahead.clusters.add(cluster.name)
-    for (const name of this.held.clusters.keys()) if (!state.cluster(name)) ahead.clusters.add(name)
-    return ahead
+  /** With rows the id stands at the end of what belongs together. */
+  #fleetId(place: EventId | undefined): string | undefined {
+    return this.feeds.length > 0 ? undefined : this.idOf(place)
   }
 
   /** The group holds what is seen now: for one that nobody read yet. */
@@ -128,34 +214,34 @@ export class StreamGroup implements Subscription {
     for (const cluster of this.#seen()) hold(this, cluster)
   }
 
-  /** A snapshot that is hardly older than `now`, if there is one. */
-  kept(last: EventId, now: number): Frame | undefined {
+  /** Everything that is seen now. */
+  snapshot(now: number): Frame {
+    const { id, place } = this.#parts.history
     const known = this.#snapshot
-    if (!known || known.version !== this.#parts.state.version() || known.last !== last) return undefined
-    return now - known.at < sameSnapshotMs ? known.frame : undefined
-  }
-
-  /**
-   * Everything that is seen now.
-   * @param last the place on the bus whose changes it holds
-   */
-  snapshot(last: EventId, now: number): Frame {
+    if (known?.place === place && now - known.at < sameSnapshotMs) return known.frame
     const clusters = this.#seen()
     const rows = clusters
       .filter(({ state }) => this.clusters.has(state.name))
       .flatMap((cluster) => rowTypes.filter((type) => this.types.has(type)).map((type) => rowsText(cluster, type)))
     const texts = clusters.map((cluster) => cluster.json(now)).join(',')
-    const frame = new Frame(
-      `id: ${this.#idOf(last)}\nevent: snapshot\ndata: {"clusters":[${texts}],"rows":[${rows.join(',')}],"now":${now}}\n\n`,
-    )
-    this.#snapshot = { frame, version: this.#parts.state.version(), last, at: now }
+    const json = `{"clusters":[${texts}],"rows":[${rows.join(',')}],"now":${now}}`
+    const frame = new Frame('snapshot', json, this.#fleetId(id))
+    this.#snapshot = { frame, place, at: now }
     return frame
   }
 
   #seen(): VisibleCluster[] {
-    return this.#parts.state.clusters().flatMap(({ name }) => this.see(name) ?? [])
+    return this.#parts.history.clusters().flatMap(({ name }) => this.see(name) ?? [])
   }
 }
+
+/** What is in the newer list and not in the older one, oldest first; both begin with the newest. */
+function eventsSince(before: readonly FleetEvent[] | undefined, after: readonly FleetEvent[]): FleetEvent[] {
+  const known = new Set(before?.map(eventKey))
+  return after.filter((event) => !known.has(eventKey(event))).reverse()
+}
+
+const eventKey = ({ type, at, data }: FleetEvent): string => JSON.stringify([type, at, data])
 
 function rowsText(cluster: VisibleCluster, type: RowType): string {
   const items = [...cluster.rows(type).values()].map(({ json }) => json).join(',')

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 
 /** Where a stream stands: a place on the bus, and the mark of the subscription and access view that were told of it. */
 export interface StreamPlace {
@@ -12,11 +12,17 @@ const tagBytes = 16
 const plainBytes = 96
 
 /**
- * Ids of stream messages, sealed by a key of this process. A number would count what moves in all of the fleet, of which its
+ * Ids of stream messages, sealed by a key that all processes of a hub have. A number would count what moves in all of the fleet, of which its
  * reader may see a part; a sealed place says nothing and cannot be made up.
  */
 export class StreamIds {
-  readonly #key = randomBytes(32)
+  readonly #key: Buffer
+
+  /** @param secret absent: a key of this process, and no other opens its ids */
+  constructor(secret?: string) {
+    this.#key =
+      secret === undefined ? randomBytes(32) : Buffer.from(hkdfSync('sha256', secret, 'clusterpulse', 'stream ids', 32))
+  }
 
   seal({ place, mark }: StreamPlace): string {
     const nonce = randomBytes(nonceBytes)
@@ -39,7 +45,7 @@ export class StreamIds {
       const [place = '', mark = ''] = JSON.parse(text.toString()) as readonly string[] // nobody else can seal
       return { place, mark }
     } catch (error) {
-      if (error instanceof Error) return undefined // sealed by another process, or by nobody
+      if (error instanceof Error) return undefined // sealed by another hub, or by nobody
       throw error
     }
   }

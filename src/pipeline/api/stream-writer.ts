@@ -1,17 +1,34 @@
 import type { ServerResponse } from 'node:http'
 import { crc32 } from 'node:zlib'
-import { Frame } from './stream-frame.ts'
+import { type Frame, pack } from './stream-frame.ts'
+
+/** Where the messages of one client go, in order. */
+export interface StreamWriter {
+  /** Bytes that the client has not taken. */
+  readonly waitingBytes: number
+  begin(): void
+  write(frame: Frame): void
+  /** What waits is dropped; `frame` is the last that is sent. */
+  end(frame?: Frame): void
+  /** Ends at once, whatever was not sent. */
+  destroy(): void
+  /** Asks whether anybody is there, where the protocol can. */
+  ping?(): void
+}
 
 // RFC 1952: magic, deflate, no flags, no time, no extra flags, unknown system.
 const gzipHeader = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
 const lastEmptyBlock = Buffer.from([3, 0])
+/** How soon a client that lost the stream comes again. */
+const retry = Buffer.from('retry: 2000\n\n')
 
 /**
- * The frames of one client, in order, packed where it takes that. Every frame can be read as soon as it is there.
+ * Server-sent events, packed where the client takes that. Every one can be read as soon as it is there.
  */
-export class StreamWriter {
+export class EventWriter implements StreamWriter {
   readonly #response: ServerResponse
   readonly #isPacked: boolean
+  readonly #onSpace: () => void
   readonly #queue: Frame[] = []
   #queuedBytes = 0
   #packing = false
@@ -19,52 +36,66 @@ export class StreamWriter {
   #crc = 0
   #length = 0
 
-  /** The head of the response is yet to be written, by who made this. */
-  constructor(response: ServerResponse, isPacked: boolean) {
+  /**
+   * The head of the response is yet to be written, by who made this.
+   * @param onSpace is called when the client has taken something
+   */
+  constructor(response: ServerResponse, isPacked: boolean, onSpace: () => void) {
     this.#response = response
     this.#isPacked = isPacked
+    this.#onSpace = onSpace
+    response.on('drain', onSpace)
   }
 
   begin(): void {
-    if (this.#isPacked) this.#response.write(gzipHeader)
+    if (this.#isPacked) {
+      this.#response.write(gzipHeader)
+      this.#count(retry)
+    }
+    this.#response.write(this.#isPacked ? pack(retry) : retry)
   }
 
-  /** Bytes that the client has not taken. */
   get waitingBytes(): number {
     return this.#response.writableLength + this.#queuedBytes
   }
 
   write(frame: Frame): void {
     if (this.#ended) return
+    if (!this.#isPacked) {
+      this.#response.write(frame.plain)
+      return
+    }
     this.#queue.push(frame)
     this.#queuedBytes += frame.plain.length
     this.#pump()
   }
 
-  /** What waits is dropped; `text` is the last that is sent. */
-  end(text = ''): void {
+  end(frame?: Frame): void {
     if (this.#ended) return
     this.#ended = true
     this.#queue.length = 0
     this.#queuedBytes = 0
-    const frame = new Frame(text)
+    const last = frame?.plain ?? Buffer.alloc(0)
     if (!this.#isPacked) {
-      this.#response.end(frame.plain)
+      this.#response.end(last)
       return
     }
-    this.#count(frame)
+    this.#count(last)
     const trailer = Buffer.alloc(8)
     trailer.writeUInt32LE(this.#crc, 0)
     trailer.writeUInt32LE(this.#length % 2 ** 32, 4)
-    const packed = frame.packed()
-    this.#response.end(Buffer.concat([...(Buffer.isBuffer(packed) ? [packed] : []), lastEmptyBlock, trailer]))
+    this.#response.end(Buffer.concat([pack(last), lastEmptyBlock, trailer]))
+  }
+
+  destroy(): void {
+    this.#response.destroy()
   }
 
   #pump(): void {
     while (!this.#packing && !this.#ended) {
       const [frame] = this.#queue
       if (!frame) return
-      const bytes = this.#isPacked ? frame.packed() : frame.plain
+      const bytes = frame.packed()
       if (Buffer.isBuffer(bytes)) this.#put(frame, bytes)
       else this.#putLater(frame, bytes)
     }
@@ -73,7 +104,7 @@ export class StreamWriter {
   #put(frame: Frame, bytes: Buffer): void {
     this.#queue.shift()
     this.#queuedBytes -= frame.plain.length
-    if (this.#isPacked) this.#count(frame)
+    this.#count(frame.plain)
     this.#response.write(bytes)
   }
 
@@ -85,13 +116,14 @@ export class StreamWriter {
         if (this.#ended) return
         this.#put(frame, bytes)
         this.#pump()
+        this.#onSpace()
       },
       // Nothing but a lack of memory: whoever reads comes again.
       () => this.#response.destroy(),
     )
   }
 
-  #count({ plain }: Frame): void {
+  #count(plain: Buffer): void {
     this.#crc = crc32(plain, this.#crc)
     this.#length += plain.length
   }

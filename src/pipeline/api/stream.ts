@@ -1,24 +1,32 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Access, AccessView } from '#access'
-import type { Subscription as BusSubscription, EventBus, EventId, NumberedChange } from '#events'
+import type { Subscription as BusSubscription, EventBus, NumberedChange } from '#events'
 import type { RowType } from '#http'
 import { type Clock, minutes, seconds } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { Availability, StateReader } from '#state'
 import { Dirty } from './dirty.ts'
 import { RefusedError } from './problem.ts'
+import { RateLimiter } from './rate-limit.ts'
 import { acceptsGzip, accessViewOf, principalOf } from './route.ts'
 import { AccessViewWatch } from './stream-access-views.ts'
 import { Frame } from './stream-frame.ts'
-import { type Asked, type Client, groupKey, StreamGroup } from './stream-group.ts'
+import { type Asked, beginning, type Client, groupKey, type Progress, StreamGroup } from './stream-group.ts'
+import { FleetHistory } from './stream-history.ts'
 import { StreamIds } from './stream-ids.ts'
-import { StreamWriter } from './stream-writer.ts'
+import { parseRowsAsked, type RowsAsked } from './stream-query.ts'
+import { feedKey, RowsFeed } from './stream-rows.ts'
+import { SocketWriter, type StreamSockets } from './stream-socket.ts'
+import { EventWriter, type StreamWriter } from './stream-writer.ts'
 import type { ApiConfig } from './types.ts'
 import { staleAt, type Views } from './views.ts'
+import type { VisibleTypes } from './visible-types.ts'
 
 const tickMs = 500
 /** A heartbeat each second: a page that hears nothing for longer asks whether the hub is still there. */
 const ticksPerHeartbeat = 2
+/** One heartbeat in so many has an id, whether or not anything moved: by its coming it tells nothing. */
+const heartbeatsPerId = 10
 /** A stream ends after this, and whoever reads it comes again. */
 const maxLifeMs = minutes(60)
 /** The same for people known by a proxy's headers: only a new request shows whether they are still signed in there, in which groups. */
@@ -31,14 +39,19 @@ const farewellMs = seconds(5)
 const shortFarewellMs = seconds(1)
 /** Without policies to go by nothing is sent; after this the stream ends. */
 const maxBlindMs = seconds(10)
-/** Above this a snapshot is the shorter way. */
-const maxReplay = 10_000
 /** Snapshots are made for this long at a time, then others have their turn. */
 const snapshotTurnMs = 25
+const fewBytes = 64 * 1024
+/** A client that takes nothing of what waits for it for so long is gone. */
+const maxStallMs = seconds(30)
+/** How often one caller may open streams. */
+const defaultOpens = { perSecond: 10, burst: 100 }
 
 export interface StreamQuery {
   readonly cluster?: readonly string[]
   readonly type?: readonly RowType[]
+  readonly clusters?: boolean
+  readonly rows?: readonly string[]
   readonly lastEventId?: string
 }
 
@@ -47,6 +60,8 @@ interface StreamParts {
   readonly events: EventBus
   readonly access: Access
   readonly views: Views
+  readonly types: VisibleTypes
+  readonly sockets: StreamSockets
   readonly clock: Clock
   readonly logger: Logger
   readonly metrics: Metrics
@@ -54,29 +69,34 @@ interface StreamParts {
 }
 
 /**
- * Server-sent events: what is true, then what moves.
+ * Streams: what is true, then what moves. Server-sent events or a WebSocket, with equal content.
  *
- *   bus ─► dirty names ─(gather 50 ms)─► one frame per group ─► one shared buffer to each client of it
+ *   bus ─► history, dirty names ─(gather 50 ms)─► one frame per group or query ─► one shared buffer to each client of it
  *   policies, time ─► access view asked again ─► group changed? ─► `access`, then a snapshot that replaces everything
  *
- * An id names a place on the bus and the group, sealed. Between two frames of a client nothing is lost and nothing comes
- * twice; a client that cannot take its frames is told to begin again and never makes another wait. No frame is made by an access view
- * that policies have overtaken; while they cannot be read none is made at all.
+ * Each client holds the state of one place in the history. `ready` ones hold the newest and are told what moves; the others (they
+ * just came, came back with an id, or were too slow) are told snapshots and differences until they do.
+ *
+ * An id names a place on the bus and what was asked by which access view, sealed. No frame is made by an access view that policies have
+ * overtaken; while they cannot be read none is made at all.
  */
 export class StreamHub implements AsyncDisposable {
   readonly #parts: StreamParts
-  readonly #ids = new StreamIds()
+  readonly #ids: StreamIds
+  readonly #history: FleetHistory
   readonly #accessViews: AccessViewWatch
+  readonly #opens: RateLimiter
   readonly #groups = new Map<string, StreamGroup>()
+  readonly #feeds = new Map<string, RowsFeed>()
   readonly #closing = new AbortController()
   readonly #waits = new Set<Promise<void>>()
   readonly #overflows: { inc(): void }
-  /** their snapshots are yet to come */
+  /** what they lack is yet to be told */
   readonly #waiting = new Set<Client>()
   #bus: BusSubscription | undefined
   #dirty = new Dirty()
-  /** the last change in `#dirty` or in a frame */
-  #last: EventId
+  /** the place in the history that all who are ready hold */
+  #flushed = 0
   #gathering = false
   #drawing = false
   /** what was last said of the store, to compare */
@@ -87,54 +107,39 @@ export class StreamHub implements AsyncDisposable {
 
   constructor(parts: StreamParts) {
     this.#parts = parts
+    const { state, clock, config, metrics } = parts
+    this.#ids = new StreamIds(config.streamKey)
+    this.#history = new FleetHistory(state, clock)
     this.#accessViews = new AccessViewWatch(parts, () => this.#soon())
-    this.#last = parts.events.head()
-    this.#storeState = said(parts.state.availability())
-    this.#steadyAt = parts.clock.now()
-    parts.metrics.gauge('clusterpulse_streams_open', 'open event streams', [], (gauge) => gauge.set(this.#count))
-    this.#overflows = parts.metrics.counter('clusterpulse_stream_overflows_total', 'streams that were too slow')
+    this.#opens = new RateLimiter(config.streamOpens ?? defaultOpens, clock, 'more streams than one caller may open')
+    this.#storeState = said(state.availability())
+    this.#steadyAt = clock.now()
+    metrics.gauge('clusterpulse_streams_open', 'open event streams', [], (gauge) => gauge.set(this.#count))
+    this.#overflows = metrics.counter('clusterpulse_stream_overflows_total', 'streams that were too slow')
   }
 
-  /** @throws RefusedError `too_many_streams`; then nothing was sent */
+  /** Follows the bus from now on: whoever comes back with an id of another process finds it here. */
+  start(): void {
+    if (this.#bus || this.#closing.signal.aborted) return
+    const { events, clock } = this.#parts
+    this.#bus = events.subscribe((changes) => this.#take(changes))
+    this.#history.begin(this.#bus.head)
+    this.#flushed = this.#history.place
+    this.#steadyAt = clock.now()
+    this.#later(tickMs, () => this.#tick())
+  }
+
+  /** @throws RefusedError `too_many_streams`, `too_many_requests`, `invalid_parameter`; then nothing was sent */
   async open(request: FastifyRequest, reply: FastifyReply, query: StreamQuery): Promise<void> {
-    const { clock, config } = this.#parts
-    if (this.#count >= (config.maxStreams ?? 2000) || this.#closing.signal.aborted)
-      throw new RefusedError('too_many_streams', 'the server has all the streams it can take', {
-        retryAfterSeconds: 10,
-      })
-    this.#start()
-    this.#count += 1
-    const header = request.headers['last-event-id']
-    const after = typeof header === 'string' && header !== '' ? header : query.lastEventId
+    const asked = this.#admit(request, query)
     reply.hijack()
     const response = reply.raw
-    const group = this.#groupOf(accessViewOf(request), {
-      clusters: new Set(query.cluster),
-      types: new Set(query.type),
-    })
     const isPacked = acceptsGzip(request.headers['accept-encoding'])
-    const writer = new StreamWriter(response, isPacked)
-    const client: Client = {
-      group,
-      principal: principalOf(request),
-      sessionId: request.session?.id,
-      endsAt: Math.min(
-        request.session?.expiresAt ?? Number.POSITIVE_INFINITY,
-        request.actor ? clock.now() + maxBorrowedMs : Number.POSITIVE_INFINITY,
-      ),
-      closesAt:
-        clock.now() + ((request.actor ?? principalOf(request)).method === 'trusted-proxy' ? maxProxiedMs : maxLifeMs),
-      response,
-      writer,
-      ready: false,
-      limit: config.streamBufferBytes ?? 2 ** 20,
-    }
-    group.clients.add(client)
+    let client: Client | undefined
+    const writer = new EventWriter(response, isPacked, () => client && this.#relieve(client))
+    client = this.#join(request, asked, writer)
     response.on('close', () => this.#forget(client))
     response.on('error', () => this.#forget(client))
-    response.on('drain', () => {
-      client.limit = config.streamBufferBytes ?? 2 ** 20
-    })
     request.raw.socket.setTimeout(0)
     request.raw.socket.setNoDelay(true)
     const headers: Record<string, number | string | string[]> = {}
@@ -149,9 +154,78 @@ export class StreamHub implements AsyncDisposable {
     })
     response.flushHeaders()
     writer.begin()
-    this.#write(client, new Frame(`retry: 2000\n\n${this.#storeText()}`))
-    if (this.#parts.state.availability().state === 'loading') return // the snapshot follows as soon as there is one
-    if (after === undefined || !(await this.#resume(client, after))) this.#snapshot(client)
+    this.#begin(client, request, query)
+  }
+
+  /** The same over a WebSocket. @throws as `open`, and RefusedError `upgrade_required`: the request asks for none */
+  async openSocket(request: FastifyRequest, reply: FastifyReply, query: StreamQuery): Promise<void> {
+    const { sockets } = this.#parts
+    sockets.requireUpgrade(request)
+    const asked = this.#admit(request, query)
+    const socket = await sockets.accept(request, reply)
+    let client: Client | undefined
+    const writer = new SocketWriter(socket, request.raw.socket, () => client && this.#relieve(client))
+    client = this.#join(request, asked, writer)
+    socket.on('close', () => this.#forget(client))
+    this.#begin(client, request, query)
+  }
+
+  get #bufferBytes(): number {
+    return this.#parts.config.streamBufferBytes ?? 2 ** 20
+  }
+
+  /** A client of rows that has not taken more than this is told no more: the newest state follows once it has. */
+  get #fewBytes(): number {
+    return Math.min(fewBytes, this.#bufferBytes)
+  }
+
+  #admit(request: FastifyRequest, { cluster, type, clusters = true, rows = [] }: StreamQuery): Asked {
+    const { config } = this.#parts
+    if (this.#count >= (config.maxStreams ?? 2000) || this.#closing.signal.aborted)
+      throw new RefusedError('too_many_streams', 'the server has all the streams it can take', {
+        retryAfterSeconds: 10,
+      })
+    const asked = rows.map(parseRowsAsked)
+    this.#opens.take(`${(request.actor ?? principalOf(request)).username} ${request.ip}`)
+    this.start()
+    return { clusters: new Set(cluster), types: new Set(type), isFleet: clusters, rows: asked }
+  }
+
+  #join(request: FastifyRequest, asked: Asked, writer: StreamWriter): Client {
+    const { clock } = this.#parts
+    this.#count += 1
+    const group = this.#groupOf(accessViewOf(request), asked)
+    const isProxied = (request.actor ?? principalOf(request)).method === 'trusted-proxy'
+    const client: Client = {
+      group,
+      principal: principalOf(request),
+      sessionId: request.session?.id,
+      endsAt: Math.min(
+        request.session?.expiresAt ?? Number.POSITIVE_INFINITY,
+        request.actor ? clock.now() + maxBorrowedMs : Number.POSITIVE_INFINITY,
+      ),
+      closesAt: clock.now() + (isProxied ? maxProxiedMs : maxLifeMs),
+      writer,
+      ...begun(group),
+      limit: this.#bufferBytes,
+      waiting: 0,
+      waitingSince: clock.now(),
+    }
+    group.clients.add(client)
+    return client
+  }
+
+  #begin(client: Client, request: FastifyRequest, query: StreamQuery): void {
+    this.#write(client, this.#storeFrame())
+    const header = request.headers['last-event-id']
+    const after = typeof header === 'string' && header !== '' ? header : query.lastEventId
+    // What is gathered goes to the others first: what this one is told holds it already.
+    this.#flush()
+    if (after !== undefined) Object.assign(client, client.group.resumed(after))
+    if (this.#isLoading()) return // the snapshot follows as soon as there is one
+    // Also where nothing moved: that a cluster went stale has no number.
+    if (client.fleet?.place !== undefined && !client.group.isBlind) this.#tellFleet(client, client.fleet)
+    this.#pump(client)
   }
 
   /** The session ended: so do its streams. */
@@ -165,15 +239,6 @@ export class StreamHub implements AsyncDisposable {
     for (const { clients } of this.#groups.values()) for (const { writer } of [...clients]) writer.end()
     await this.#bus?.[Symbol.asyncDispose]()
     await Promise.all(this.#waits)
-  }
-
-  #start(): void {
-    if (this.#bus) return
-    const { events, clock } = this.#parts
-    this.#bus = events.subscribe((changes) => this.#take(changes))
-    this.#last = this.#bus.head
-    this.#steadyAt = clock.now()
-    this.#later(tickMs, () => this.#tick())
   }
 
   /** Runs `work` after a while unless the hub closes before. */
@@ -191,8 +256,11 @@ export class StreamHub implements AsyncDisposable {
   }
 
   #take(changes: readonly NumberedChange[]): void {
-    this.#last = changes.at(-1)?.id ?? this.#last
-    if (this.#count === 0) return // whoever comes takes a snapshot
+    this.#history.note(changes)
+    if (this.#count === 0) {
+      this.#flushed = this.#history.place // whoever comes is told all of it
+      return
+    }
     this.#dirty.add(changes)
     this.#soon()
   }
@@ -206,105 +274,157 @@ export class StreamHub implements AsyncDisposable {
     })
   }
 
-  /** One frame per group, one buffer for all of a group. */
+  /** One frame per group and query, one buffer for all who are told it. */
   #flush(): void {
     if (this.#accessViews.isDue()) this.#askAgain()
-    if (this.#dirty.isEmpty) return
-    const dirty = this.#dirty
+    for (const name of this.#history.level()) this.#dirty.clusters.add(name)
+    const { place } = this.#history
+    if (this.#dirty.isEmpty && place === this.#flushed) return
+    const [dirty, from] = [this.#dirty, this.#flushed]
     this.#dirty = new Dirty()
-    const place = dirty.isNumbered ? this.#last : undefined
-    for (const group of this.#groups.values()) if (!group.isBlind) this.#sendTo(group, dirty, place)
+    this.#flushed = place
+    for (const group of this.#groups.values()) {
+      if (group.ready.size === 0) continue // whoever comes is told all of it
+      if (group.isBlind) for (const client of [...group.ready]) this.#lag(client, from)
+      else this.#sendTo(group, dirty, from)
+    }
   }
 
-  /** Without a place the frame is none to resume at. */
-  #sendTo(group: StreamGroup, dirty: Dirty, place: EventId | undefined): void {
-    const { ready } = group
-    if (ready.length === 0) return // whoever comes is given all of it
-    const frame = group.changes(dirty, this.#parts.clock.now(), place)
-    if (frame) for (const client of ready) this.#write(client, frame)
+  #sendTo(group: StreamGroup, dirty: Dirty, from: number): void {
+    const now = this.#parts.clock.now()
+    const frames: Frame[] = []
+    // Without a number the frame is none to resume at.
+    const place = dirty.isNumbered ? this.#history.id : undefined
+    const change = group.isFleet && !dirty.isEmpty ? group.changes(dirty, now, place) : undefined
+    if (change) frames.push(change)
+    let isTold = true
+    for (const [query, feed] of group.feeds.entries()) {
+      const step = feed.since(from)
+      isTold &&= step !== undefined || (feed.ended !== undefined && everyone(group, query))
+      const frame = step?.frame(query)
+      if (frame) frames.push(frame)
+    }
+    const isMany = group.feeds.length > 0
+    if (isMany && frames.length > 0) frames.push(group.synced(now))
+    for (const client of [...group.ready]) {
+      if (!isTold || (isMany && client.writer.waitingBytes > this.#fewBytes)) this.#lag(client, from)
+      else for (const frame of frames) this.#write(client, frame)
+    }
   }
 
-  #snapshot(client: Client): void {
-    if (!client.group.clients.has(client) || client.ready) return
-    // What is gathered goes to the others first: the snapshot holds it already.
-    this.#flush()
-    if (client.group.isBlind) {
+  /** It holds an older place from now on, and is told the rest in its own time. */
+  #lag(client: Client, place: number): void {
+    client.group.ready.delete(client)
+    for (const part of parts(client)) if (!part.isEnded) part.place = place
+    this.#wake(client)
+  }
+
+  /** It has taken something. */
+  #relieve(client: Client): void {
+    if (client.writer.waitingBytes === 0) client.limit = this.#bufferBytes
+    this.#wake(client)
+  }
+
+  #wake(client: Client): void {
+    if (client.group.ready.has(client) || !client.group.clients.has(client)) return
+    this.#waiting.add(client)
+    this.#draw()
+  }
+
+  /** Tells a client what it lacks, as long as it takes it and others have their turn. */
+  #pump(client: Client, until = performance.now() + snapshotTurnMs): void {
+    const { group, writer } = client
+    this.#waiting.delete(client)
+    if (group.ready.has(client) || !group.clients.has(client) || this.#isLoading()) return
+    if (group.isBlind) {
       this.#waiting.add(client)
       return
     }
-    this.#waiting.delete(client)
-    const frame = this.#snapshotOf(client.group)
-    client.ready = true
-    // What moves meanwhile waits behind it.
-    client.limit += frame.plain.length
-    this.#write(client, frame)
-  }
-
-  #snapshotOf(group: StreamGroup): Frame {
-    const now = this.#parts.clock.now()
-    const kept = group.kept(this.#last, now)
-    if (kept) return kept
-    this.#level(group)
-    return group.snapshot(this.#last, now)
-  }
-
-  /** Brings everyone in the group to the state of this moment, so that all of them hold the same. */
-  #level(group: StreamGroup): void {
-    const ahead = group.ahead()
-    if (group.ready.length === 0) group.fill()
-    else if (!ahead.isEmpty) this.#sendTo(group, ahead, undefined)
-  }
-
-  /**
-   * For those from whom nothing is hidden: of others it is not known what they hold, and what moved meanwhile may not be named.
-   * @returns false where the place is unknown, too far back, or a snapshot is the simpler truth
-   */
-  async #resume(client: Client, after: string): Promise<boolean> {
-    const { group } = client
-    const known = this.#ids.open(after)
-    if (!group.accessView.administrator || known?.mark !== group.mark) return false
-    const { place } = known
-    const { events, clock, state } = this.#parts
-    const missed: NumberedChange[] = []
-    let arrived = (): void => undefined
-    await using replay = events.subscribe((changes) => {
-      missed.push(...changes)
-      arrived()
-    }, place)
-    if (replay.reset) return false
-    if (place !== replay.head && missed.length === 0) {
-      // What was missed comes in one piece, in this turn or soon.
-      await Promise.race([
-        new Promise<void>((resolve) => {
-          arrived = resolve
-        }),
-        clock.sleep(seconds(2), this.#closing.signal),
-      ])
-      if (missed.length === 0) return false
+    while (writer.waitingBytes <= this.#fewBytes) {
+      if (!this.#tellMore(client)) {
+        this.#settle(client)
+        return
+      }
+      if (performance.now() > until) {
+        this.#waiting.add(client)
+        this.#draw()
+        return
+      }
     }
-    const dirty = new Dirty()
-    dirty.add(missed)
-    // A cluster that went while nobody told this client: whether it knew it is not known here.
-    if (missed.length > maxReplay || dirty.removed.size > 0) return false
-    this.#flush()
-    const isMoved = client.group !== group || client.ready || !group.clients.has(client)
-    if (isMoved || group.isBlind) return false
-    this.#level(group)
-    const now = clock.now()
-    // That a cluster went stale has no number; it is said again.
-    for (const cluster of state.clusters()) if (staleAt(cluster) <= now) dirty.age(cluster.name)
-    client.ready = true
-    const frame = group.missed(dirty, now, missed.at(-1)?.id ?? replay.head)
-    if (!frame) return true
-    client.limit += frame.plain.length
+  }
+
+  /** It holds the newest. */
+  #settle(client: Client): void {
+    const { group } = client
+    if (group.ready.size === 0) group.fill()
+    group.ready.add(client)
+    if (group.feeds.length > 0) this.#write(client, group.synced(this.#parts.clock.now()))
+  }
+
+  /** @returns false where it holds everything */
+  #tellMore(client: Client): boolean {
+    const { fleet, rows } = client
+    if (fleet && fleet.place !== this.#flushed) {
+      this.#tellFleet(client, fleet)
+      return true
+    }
+    return rows.some((part, query) => this.#tellRows(client, part, query))
+  }
+
+  #tellFleet(client: Client, part: Progress): void {
+    const { group } = client
+    const now = this.#parts.clock.now()
+    const past = part.place === undefined ? undefined : this.#history.since(part.place)
+    const missed = past ? group.missed(past, now) : 'anew'
+    const frame = missed === 'anew' ? group.snapshot(now) : missed
+    part.place = this.#flushed
+    if (!frame) return
+    // What moves meanwhile waits behind it.
+    client.limit += frame.bytes
     this.#write(client, frame)
+  }
+
+  /** @returns whether there was something to do */
+  #tellRows(client: Client, part: Progress, query: number): boolean {
+    const feed = client.group.feeds[query]
+    if (!feed || part.isEnded) return false
+    feed.advance()
+    if (feed.ended) {
+      part.isEnded = true
+      part.snapshot = undefined
+      this.#write(client, feed.endFrame(query))
+      return true
+    }
+    if (part.epoch !== feed.epoch) Object.assign(part, beginning(undefined, feed.epoch))
+    if (part.place === undefined && !part.snapshot) {
+      part.snapshot = feed.snapshot(part.isLost)
+      part.next = 0
+      return true
+    }
+    if (part.snapshot) {
+      const frame = part.snapshot.frame(part.next, query)
+      part.next += 1
+      if (frame) {
+        client.limit += frame.bytes
+        this.#write(client, frame)
+      } else {
+        part.place = part.snapshot.place
+        part.snapshot = undefined
+      }
+      return true
+    }
+    if (part.place === undefined || part.place === feed.place) return false
+    const step = feed.since(part.place)
+    part.isLost = step === undefined
+    part.place = step?.to
+    const frame = step?.frame(query)
+    if (frame) this.#write(client, frame)
     return true
   }
 
   /** What each principal sees now; whoever sees something else goes to another group and begins anew. */
   #askAgain(): void {
     const clients = this.#clients()
-    const blind = new Set([...this.#groups.values()].filter(({ isBlind }) => isBlind))
     const accessViews = this.#accessViews.ask(clients.map(({ principal }) => principal))
     for (const [index, client] of clients.entries()) {
       const accessView = accessViews[index]
@@ -314,39 +434,39 @@ export class StreamHub implements AsyncDisposable {
     }
     const lost = new Set(clients.filter((_, index) => !accessViews[index]).map(({ group }) => group))
     for (const group of this.#groups.values()) {
+      const wasBlind = group.isBlind
       if (lost.has(group)) group.blindSince ??= this.#parts.clock.now()
       else group.blindSince = undefined
       // What moved meanwhile was not told.
-      if (blind.has(group) && !group.isBlind) this.#level(group)
+      if (wasBlind && !group.isBlind) for (const client of group.clients) this.#wake(client)
     }
   }
 
   #move(client: Client, accessView: AccessView): void {
     const before = client.group
+    const hadSome = before.ready.has(client) || parts(client).some((part) => part.place !== undefined || part.snapshot)
     client.group = this.#groupOf(accessView, before)
     this.#leave(before, client)
     client.group.clients.add(client)
-    if (!client.ready) return // its snapshot is yet to come, and will be the new one
-    client.ready = false
-    const reason = before.accessView.generation === accessView.generation ? 'time' : 'policies'
-    this.#write(
-      client,
-      new Frame(`event: access\ndata: ${JSON.stringify({ reason, now: this.#parts.clock.now() })}\n\n`),
-    )
-    this.#waiting.add(client)
-    this.#draw()
+    Object.assign(client, begun(client.group))
+    if (hadSome) {
+      const reason = before.accessView.generation === accessView.generation ? 'time' : 'policies'
+      this.#write(client, new Frame('access', JSON.stringify({ reason, now: this.#parts.clock.now() })))
+    }
+    this.#wake(client)
   }
 
-  /** Snapshots for all who were moved, a few at a time. */
+  /** Goes on with all who lack something, a few at a time. */
   #draw(): void {
     if (this.#drawing || this.#waiting.size === 0) return
     this.#drawing = true
     this.#later(0, () => {
       this.#drawing = false
-      const since = performance.now()
+      this.#flush()
+      const until = performance.now() + snapshotTurnMs
       for (const client of [...this.#waiting]) {
-        if (performance.now() - since > snapshotTurnMs) break
-        this.#snapshot(client)
+        if (performance.now() > until) break
+        this.#pump(client, until)
       }
       if ([...this.#waiting].some(({ group }) => !group.isBlind)) this.#draw()
     })
@@ -355,8 +475,8 @@ export class StreamHub implements AsyncDisposable {
   #write(client: Client, frame: Frame): void {
     const { writer, group } = client
     if (!group.clients.has(client)) return
-    // One frame may pass the limit; the next does not. A client that reads takes a frame of any size.
-    if (writer.waitingBytes <= client.limit) {
+    // One frame may pass the limit; the next does not. A client that reads takes a frame of any size. One of rows is told no more.
+    if (writer.waitingBytes <= client.limit || group.feeds.length > 0) {
       writer.write(frame)
       return
     }
@@ -367,12 +487,12 @@ export class StreamHub implements AsyncDisposable {
   /** The last frame; after a while it does not matter whether it was read. */
   #reset(client: Client, reason: string, waitMs = shortFarewellMs): void {
     this.#forget(client)
-    client.writer.end(`event: reset\ndata: ${JSON.stringify({ reason })}\n\n`)
-    this.#later(waitMs, () => client.response.destroy())
+    client.writer.end(new Frame('reset', JSON.stringify({ reason })))
+    this.#later(waitMs, () => client.writer.destroy())
   }
 
-  #forget(client: Client): void {
-    if (!client.group.clients.has(client)) return
+  #forget(client: Client | undefined): void {
+    if (!client?.group.clients.has(client)) return
     this.#leave(client.group, client)
     this.#waiting.delete(client)
     this.#count -= 1
@@ -380,7 +500,13 @@ export class StreamHub implements AsyncDisposable {
 
   #leave(group: StreamGroup, client: Client): void {
     group.clients.delete(client)
-    if (group.clients.size === 0 && this.#groups.get(group.key) === group) this.#groups.delete(group.key)
+    group.ready.delete(client)
+    if (group.clients.size > 0 || this.#groups.get(group.key) !== group) return
+    this.#groups.delete(group.key)
+    for (const feed of group.feeds) {
+      feed.users -= 1
+      if (feed.users === 0) this.#feeds.delete(feed.key)
+    }
   }
 
   #tick(): void {
@@ -389,22 +515,19 @@ export class StreamHub implements AsyncDisposable {
     const now = clock.now()
     const availability = state.availability()
     if (said(availability) !== this.#storeState) {
-      this.#toAll(new Frame(this.#storeText()))
-      if (availability.state !== 'loading')
-        for (const client of this.#clients()) if (!client.ready) this.#waiting.add(client)
-    }
-    for (const client of this.#clients()) {
-      if (now >= client.endsAt) this.#reset(client, 'session_ended')
-      else if (now >= client.closesAt) {
-        this.#forget(client)
-        client.writer.end()
+      const frame = this.#storeFrame()
+      for (const client of this.#clients()) {
+        this.#write(client, frame)
+        if (availability.state !== 'loading') this.#wake(client)
       }
     }
+    for (const client of this.#clients()) this.#judge(client, now)
     for (const cluster of state.clusters()) {
       const at = staleAt(cluster)
       if (at > this.#steadyAt && at <= now) this.#dirty.age(cluster.name)
     }
     this.#steadyAt = now
+    this.#renewFeeds()
     this.#flush()
     this.#draw()
     for (const client of this.#clients()) {
@@ -415,28 +538,72 @@ export class StreamHub implements AsyncDisposable {
     if (this.#ticks % ticksPerHeartbeat === 0) this.#beat(now)
   }
 
+  /** Whether its time is over, or it takes nothing. */
+  #judge(client: Client, now: number): void {
+    if (now >= client.endsAt) {
+      this.#reset(client, 'session_ended')
+      return
+    }
+    if (now >= client.closesAt) {
+      this.#forget(client)
+      client.writer.end()
+      return
+    }
+    const { waitingBytes } = client.writer
+    if (waitingBytes === 0 || waitingBytes < client.waiting) client.waitingSince = now
+    client.waiting = waitingBytes
+    if (waitingBytes <= this.#fewBytes || now - client.waitingSince <= maxStallMs) return
+    this.#overflows.inc()
+    this.#reset(client, `too slow: nothing was read for ${maxStallMs / 1000} s`, farewellMs)
+  }
+
+  /** Declarations came and went, or what belongs to the fleet moved. */
+  #renewFeeds(): void {
+    const renewed = new Set([...this.#feeds.values()].filter((feed) => feed.renew()))
+    for (const group of renewed.size > 0 ? this.#groups.values() : []) {
+      if (!group.feeds.some((feed) => renewed.has(feed))) continue
+      for (const client of group.clients) {
+        if (group.ready.has(client)) this.#lag(client, this.#flushed)
+        for (const [query, part] of client.rows.entries())
+          if (renewed.has(group.feeds[query] as RowsFeed)) Object.assign(part, beginning())
+        this.#wake(client)
+      }
+    }
+    if ([...this.#feeds.values()].some((feed) => feed.fleetMoved())) this.#history.bump()
+  }
+
   /** Whoever still takes what came before needs none, and is not too slow for it. */
   #beat(now: number): void {
-    const frame = new Frame(`event: heartbeat\ndata: {"now":${now}}\n\n`)
-    for (const client of this.#clients()) if (client.writer.waitingBytes <= client.limit) this.#write(client, frame)
+    const json = `{"now":${now}}`
+    const plain = new Frame('heartbeat', json)
+    const isMarked = this.#ticks % (ticksPerHeartbeat * heartbeatsPerId) === 0 && this.#flushed === this.#history.place
+    for (const group of this.#groups.values()) {
+      const marked = isMarked && !group.isBlind ? new Frame('heartbeat', json, group.idOf(this.#history.id)) : plain
+      for (const client of [...group.clients]) {
+        const { writer } = client
+        if (writer.waitingBytes > (group.feeds.length > 0 ? this.#fewBytes : client.limit)) continue
+        this.#write(client, group.ready.has(client) ? marked : plain)
+      }
+    }
+    if (this.#ticks % (2 * 30) === 0) for (const { writer } of this.#clients()) writer.ping?.()
   }
 
   #clients(): Client[] {
     return [...this.#groups.values()].flatMap(({ clients }) => [...clients])
   }
 
-  #toAll(frame: Frame): void {
-    for (const client of this.#clients()) this.#write(client, frame)
+  #isLoading(): boolean {
+    return this.#parts.state.availability().state === 'loading'
   }
 
-  #storeText(): string {
+  #storeFrame(): Frame {
     const availability = this.#parts.state.availability()
     this.#storeState = said(availability)
     const since = availability.state === 'unavailable' ? availability.since : null
     // The store's own words may name hosts of the inside: they are for the log.
     const missing = availability.state === 'loading' ? (availability.missing ?? '') : ''
     const reason = availability.state === 'unavailable' ? 'the store behind the hub does not answer' : missing
-    return `event: store\ndata: ${JSON.stringify({ state: availability.state, since, reason })}\n\n`
+    return new Frame('store', JSON.stringify({ state: availability.state, since, reason }))
   }
 
   #groupOf(accessView: AccessView, asked: Asked): StreamGroup {
@@ -446,11 +613,42 @@ export class StreamHub implements AsyncDisposable {
       known.accessView = accessView
       return known
     }
-    const { state, views } = this.#parts
-    const made = new StreamGroup({ state, views, ids: this.#ids }, accessView, asked)
+    const feeds = asked.rows.map((rows) => this.#feedOf(accessView, rows))
+    const made = new StreamGroup(
+      { history: this.#history, views: this.#parts.views, ids: this.#ids },
+      accessView,
+      asked,
+      feeds,
+    )
     this.#groups.set(made.key, made)
     return made
   }
+
+  #feedOf(accessView: AccessView, asked: RowsAsked): RowsFeed {
+    const key = feedKey(accessView, asked)
+    let feed = this.#feeds.get(key)
+    if (!feed) {
+      const { types, clock } = this.#parts
+      feed = new RowsFeed({ types, history: this.#history, now: () => clock.now() }, accessView, asked)
+      this.#feeds.set(key, feed)
+    }
+    feed.users += 1
+    return feed
+  }
+}
+
+const parts = ({ fleet, rows }: Client): readonly Progress[] => (fleet ? [fleet, ...rows] : rows)
+
+/** It holds nothing. */
+const begun = ({ isFleet, feeds }: StreamGroup): Pick<Client, 'fleet' | 'rows'> => ({
+  fleet: isFleet ? beginning() : undefined,
+  rows: feeds.map(() => beginning()),
+})
+
+/** All who are ready were told that this query has ended. */
+const everyone = ({ ready }: StreamGroup, query: number): boolean => {
+  for (const { rows } of ready) if (!rows[query]?.isEnded) return false
+  return true
 }
 
 const said = (availability: Availability): string =>

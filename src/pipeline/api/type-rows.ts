@@ -360,6 +360,27 @@ function keyed(column: Column, keyOf: (word: string) => string): Column {
   }
 }
 
+/** What rows of a type are sorted by, by place. @throws RefusedError `invalid_parameter` */
+export const sortValues = (type: VisibleType, sort: string): Column => orderOf(type, type.rows, sort)
+
+/** A row with what it is sorted by, wherever its table is. */
+export interface Placed {
+  readonly value: ScalarValue
+  readonly cluster: string
+  readonly namespace: string
+  readonly name: string
+}
+
+/** The order of `orderedRows`, of rows one by one. */
+export function comparePlaced(left: Placed, right: Placed, order: 'asc' | 'desc'): number {
+  const direction = order === 'asc' ? 1 : -1
+  const lies = (): number =>
+    byText(left.cluster, right.cluster) || byText(left.namespace, right.namespace) || byText(left.name, right.name)
+  if (left.value === right.value) return direction * lies()
+  if (left.value === null || right.value === null) return left.value === null ? 1 : -1
+  return direction * (compareValues(left.value, right.value) || lies())
+}
+
 type Position = { readonly value: ScalarValue; readonly at: number }
 
 /** Whether rows are in one namespace, and called what they are sorted by. */

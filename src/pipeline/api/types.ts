@@ -57,6 +57,10 @@ export interface ApiConfig {
   readonly maxStreams?: number
   /** unsent bytes of one stream before it is told to begin again; default 1 MiB */
   readonly streamBufferBytes?: number
+  /** how often one caller, at one address, may open streams; default 10 a second, bursts of 100 */
+  readonly streamOpens?: RateLimit
+  /** seals the ids of streams; the same for all processes that answer for one fleet; default one of this process */
+  readonly streamKey?: string
   /** changes within this time travel together; default 50 ms */
   readonly streamGatherMs?: number
   /** how long a lost store is answered from memory before 503; default 10 s */

@@ -215,6 +215,8 @@ interface VisibleTypeParts {
   readonly left?: (rows: Table) => Kept
   /** how many rows that is, without making them */
   readonly count?: number
+  /** some of those that `state` holds; absent: all of them */
+  readonly rows?: Table
 }
 
 /** Over all rows of a state, or a part of them that is left; as long as these live. */
@@ -251,9 +253,10 @@ export class VisibleType {
   #joined: Table | undefined
   readonly #left: ((rows: Table) => Kept) | undefined
   readonly #count: number | undefined
+  readonly #some: Table | undefined
   #part: Kept | undefined
 
-  constructor({ cluster, source, name, custom, state, left, count, measured }: VisibleTypeParts) {
+  constructor({ cluster, source, name, custom, state, left, count, measured, rows }: VisibleTypeParts) {
     this.cluster = cluster
     this.source = source
     this.name = name
@@ -262,6 +265,15 @@ export class VisibleType {
     this.measured = measured
     this.#left = custom.whole ? undefined : left
     this.#count = count
+    this.#some = rows
+  }
+
+  /** The same with these of its rows alone, by rising place among all that were collected: what is seen of a row hangs on no other. */
+  only(places: readonly number[]): VisibleType {
+    const { cluster, source, name, custom, state, measured } = this
+    const rows = this.#all.only(places)
+    const left = this.#left && { left: this.#left }
+    return new VisibleType({ cluster, source, name, custom, state, measured, rows, ...left })
   }
 
   /** All rows, also those that are hidden: only for looking up what stands at visible places. */
@@ -276,7 +288,7 @@ export class VisibleType {
   }
 
   get #all(): Table {
-    return this.state?.rows ?? Table.empty
+    return this.#some ?? this.state?.rows ?? Table.empty
   }
 
   /** Where the rows are that may be seen; undefined: all of them. */

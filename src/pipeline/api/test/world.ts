@@ -194,7 +194,15 @@ export async function aWorld(
     metrics,
     history,
     ...options,
-    config: { host: '127.0.0.1', port: 0, identity: ways, streamGatherMs: 0, ...config },
+    config: {
+      host: '127.0.0.1',
+      port: 0,
+      identity: ways,
+      streamGatherMs: 0,
+      // A test asks as one person for all that it wants to know.
+      streamOpens: { perSecond: 1000, burst: 10_000 },
+      ...config,
+    },
   })
   async function apply(record: StateRecord): Promise<void> {
     position += 1

@@ -1,0 +1,181 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { applyRows, type HeldRows, noRows, type RowsMessage } from '#http'
+import { Table } from '#model'
+import { allow, within } from './test/policies.ts'
+import { aRow, aSource, GivenCatalog } from './test/sources.ts'
+import { type Frame, StreamReader } from './test/stream-reader.ts'
+import { aWorld, proxy, type World } from './test/world.ts'
+
+const source = aSource('pvcx')
+const opened: StreamReader[] = []
+afterEach(() => {
+  for (const reader of opened.splice(0)) reader.close()
+})
+
+const world = (config: Parameters<typeof aWorld>[0] = {}) => aWorld(config, { catalog: new GivenCatalog(source) })
+
+type Values = Readonly<Record<string, number>>
+
+/** A whole collection: `namespace/name` and its size. */
+async function collect(of: World, cluster: string, sizes: Values): Promise<void> {
+  const rows = Object.entries(sizes).map(([id, size]) => {
+    const [namespace = '', name = ''] = id.split('/')
+    return aRow(namespace, name, { size, phase: size > 10 ? 'Bound' : 'Pending' })
+  })
+  const table = Table.of(['size', 'phase'], rows)
+  const facts = { aggregations: {}, truncated: false, errors: [], errorCount: 0, reports: [] }
+  await of.batch(cluster, [], {
+    tables: [{ source: source.id, hash: source.hash, durationMs: 1, outcome: 'complete', rows: table, ...facts }],
+  })
+}
+
+async function open(url: string, rows: readonly string[], more = '', headers = {}): Promise<StreamReader> {
+  const words = rows.map((one) => `rows=${encodeURIComponent(one)}`).join('&')
+  const reader = await StreamReader.open(`${url}/api/v1/stream?clusters=false&${words}${more}`, headers)
+  opened.push(reader)
+  await reader.until(() => synced(reader) > 0)
+  return reader
+}
+
+const synced = ({ frames }: StreamReader): number => frames.filter(({ event }) => event === 'synced').length
+const events = ({ frames }: StreamReader): string[] => frames.map(({ event }) => event)
+
+function held(frames: readonly Frame[], query = 0): HeldRows {
+  const all = noRows()
+  for (const { event, data } of frames) {
+    const message = { kind: event, ...data } as unknown as RowsMessage
+    if (['rows', 'rowsChange', 'rowsEnd'].includes(event) && message.query === query) applyRows(all, message)
+  }
+  return all
+}
+
+const ids = (frames: readonly Frame[], query = 0): string[] => [...held(frames, query).rows.keys()]
+/** The frames once this many moments were told. */
+async function moment(reader: StreamReader, number: number): Promise<readonly Frame[]> {
+  await reader.until(() => synced(reader) >= number)
+  return reader.frames
+}
+
+describe('rows of a stream', () => {
+  it('begin whole and go on by what changes, one moment at a time', async () => {
+    await using fleet = await world()
+    await fleet.connect('west')
+    await collect(fleet, 'west', { 'a/x': 1, 'a/y': 20 })
+    const reader = await open(await fleet.server.start(), ['pvcx'])
+    expect(events(reader)).toEqual(['store', 'rows', 'synced'])
+    expect(reader.frames[1]?.data).toMatchObject({
+      ...{ query: 0, from: 0, total: 2, isLast: true },
+      source: { type: 'pvcx' },
+      clusters: [{ cluster: 'west', outcome: 'complete', filtered: false }],
+    })
+    await collect(fleet, 'west', { 'a/x': 2, 'a/z': 5 })
+    const frames = await moment(reader, 2)
+    const [change] = frames.slice(-2)
+    expect(change?.data).toMatchObject({
+      changes: [
+        { op: 'remove', cluster: 'west', id: 'a/y' },
+        { op: 'put', row: { id: 'a/x', values: { size: 2 } } },
+        { op: 'put', row: { id: 'a/z' } },
+      ],
+      total: 2,
+    })
+    expect(frames.at(-1)?.id).toBeDefined()
+    expect(ids(frames)).toEqual(['west/a/x', 'west/a/z'])
+  })
+
+  it('of a sorted window enter, move and leave, with how many there are', async () => {
+    await using fleet = await world()
+    await fleet.connect('west')
+    await fleet.connect('east')
+    await collect(fleet, 'west', { 'a/x': 1, 'a/y': 20 })
+    await collect(fleet, 'east', { 'a/q': 10 })
+    const reader = await open(await fleet.server.start(), ['pvcx?sort=size&order=desc&limit=2'])
+    expect(ids(reader.frames)).toEqual(['west/a/y', 'east/a/q'])
+    await collect(fleet, 'west', { 'a/x': 15, 'a/y': 20 })
+    expect(ids(await moment(reader, 2))).toEqual(['west/a/y', 'west/a/x'])
+    await collect(fleet, 'west', { 'a/y': 5 })
+    expect(ids(await moment(reader, 3))).toEqual(['east/a/q', 'west/a/y'])
+    expect(held(reader.frames).total).toBe(2)
+    expect(reader.frames.filter(({ event }) => event === 'rows')).toHaveLength(1)
+  })
+
+  it('of several queries travel over one connection, each under its number', async () => {
+    await using fleet = await world()
+    await fleet.connect('west')
+    await collect(fleet, 'west', { 'a/x': 1, 'b/y': 20 })
+    const url = await fleet.server.start()
+    const reader = await open(url, ['pvcx?namespace=a', 'nothing', 'pvcx?where=size%3E10'])
+    expect([ids(reader.frames, 0), ids(reader.frames, 2)]).toEqual([['west/a/x'], ['west/b/y']])
+    expect(held(reader.frames, 1).ended).toMatchObject({ code: 'type_not_found' })
+    await collect(fleet, 'west', { 'a/x': 11, 'b/y': 2 })
+    const frames = await moment(reader, 2)
+    expect([ids(frames, 0), ids(frames, 2)]).toEqual([['west/a/x'], ['west/a/x']])
+  })
+
+  it.each([
+    ['pvcx?colour=red', 'colour is none of'],
+    ['pvcx?limit=0', 'limit is a number'],
+    ['pvcx?order=up', 'order is asc or desc'],
+    ['pvcx?labels=a%3D%3D%3D', 'labels='],
+    ['?limit=1', 'no name of a type'],
+  ])('refuse %s with a sentence', async (text, words) => {
+    await using fleet = await world()
+    const { status, body } = await fleet.get(`/api/v1/stream?rows=${encodeURIComponent(text)}`)
+    expect([status, JSON.stringify(body)]).toEqual([400, expect.stringContaining(words)])
+  })
+
+  it('end with a sentence where a column is not there', async () => {
+    await using fleet = await world()
+    await fleet.connect('west')
+    await collect(fleet, 'west', { 'a/x': 1 })
+    const reader = await open(await fleet.server.start(), ['pvcx?sort=colour&limit=3'])
+    expect(held(reader.frames).ended).toMatchObject({
+      code: 'invalid_parameter',
+      reason: expect.stringContaining('colour'),
+    })
+  })
+
+  it('go on for whoever comes back, without a new beginning', async () => {
+    await using fleet = await world()
+    await fleet.connect('west')
+    await collect(fleet, 'west', { 'a/x': 1, 'a/y': 20 })
+    const url = await fleet.server.start()
+    const first = await open(url, ['pvcx', 'pvcx?sort=size&limit=1'])
+    const { lastEventId } = first
+    first.close()
+    await collect(fleet, 'west', { 'a/y': 20 })
+    const again = await open(url, ['pvcx', 'pvcx?sort=size&limit=1'], `&lastEventId=${lastEventId}`)
+    expect(events(again)).toEqual(['store', 'rowsChange', 'rowsChange', 'synced'])
+    expect(ids([...first.frames, ...again.frames])).toEqual(['west/a/y'])
+    expect(ids([...first.frames, ...again.frames], 1)).toEqual(['west/a/y'])
+  })
+
+  it('go on where they can, and begin where the question is another', async () => {
+    await using fleet = await world()
+    await fleet.connect('west')
+    await collect(fleet, 'west', { 'a/x': 1 })
+    const url = await fleet.server.start()
+    const first = await open(url, ['pvcx', 'pvcx?namespace=a'])
+    await collect(fleet, 'west', { 'a/x': 2 })
+    await moment(first, 2)
+    const again = await open(url, ['pvcx?namespace=b', 'pvcx'], `&lastEventId=${first.lastEventId}`)
+    expect(events(again)).toEqual(['store', 'rows', 'synced'])
+    expect(again.frames[1]?.data).toMatchObject({ query: 0, total: 0 })
+  })
+})
+
+describe('rows that policies hide', () => {
+  it('are in no message, whether they come, change or go', async () => {
+    await using fleet = await world({ identity: proxy, policies: [allow('ann', { resources: [within('pvcx', 'a')] })] })
+    await fleet.connect('west')
+    await collect(fleet, 'west', { 'a/x': 1, 'secret/y': 20 })
+    const ann = await open(await fleet.server.start(), ['pvcx', 'pvcx?sort=size&order=desc&limit=5'], '', {
+      'x-forwarded-user': 'ann',
+    })
+    expect([ids(ann.frames, 0), ids(ann.frames, 1)]).toEqual([['west/a/x'], ['west/a/x']])
+    await collect(fleet, 'west', { 'a/x': 2, 'secret/z': 20 })
+    await moment(ann, 2)
+    expect(held(ann.frames).total).toBe(1)
+    expect(JSON.stringify(ann.frames)).not.toContain('secret')
+  })
+})

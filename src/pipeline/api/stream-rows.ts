@@ -1,0 +1,548 @@
+import type { AccessView } from '#access'
+import type { RowsAgeView } from '#http'
+import type { RowKind } from '#metricsource'
+import { type ClusterState, FleetError, Table } from '#model'
+import { isFleetKind } from '#resources'
+import { plainFault } from './seen-status.ts'
+import { Frame } from './stream-frame.ts'
+import type { FleetHistory, Past } from './stream-history.ts'
+import type { RowsAsked } from './stream-query.ts'
+import { type Incoming, RowsWindow, type WindowRow, windowTexts } from './stream-window.ts'
+import { type Located, orderedRows, pageOfRows, sortValues } from './type-rows.ts'
+import { sourceView } from './type-views.ts'
+import type { VisibleType, VisibleTypes } from './visible-types.ts'
+
+/** Rows of one message. */
+const rowsPerFrame = 500
+/** Without `limit` a stream carries no more. */
+export const maxStreamedRows = 50_000
+/** One snapshot serves all who come within this; what moved meanwhile follows it. */
+const sameSnapshotMs = 500
+/** What is told of a difference of more texts is a new beginning. */
+const maxChanges = 20_000
+
+interface FeedParts {
+  readonly types: VisibleTypes
+  readonly history: FleetHistory
+  readonly now: () => number
+}
+
+/** What one who holds the feed's rows at one place must be told to hold them at another. */
+export interface FeedStep {
+  readonly from: number
+  readonly to: number
+  /** by place of the query; none: nothing to tell */
+  frame(query: number): Frame | undefined
+}
+
+/** Rows that differ between two places: a row that changed is in both. */
+interface Delta {
+  readonly gone: readonly Located[]
+  readonly come: readonly Located[]
+  /** clusters of which nothing is shown any more, or not known what was */
+  readonly cleared: readonly string[]
+  readonly ages: readonly RowsAgeView[]
+}
+
+/**
+ * Rows of one query by one access view: as they are, and what changed. Who asks for the same shares it. Nothing walks all rows for one
+ * change: tables tell by their chunks which rows differ, and only of these is asked who may see them and whether they match.
+ */
+export class RowsFeed {
+  readonly key: string
+  readonly asked: RowsAsked
+  accessView: AccessView
+  /** how many groups of clients have it */
+  users = 0
+  /** why it cannot be answered; undefined: it can */
+  ended: { readonly code: string; readonly reason: string } | undefined
+  /** what is told of the last change */
+  last: FeedStep | undefined
+  /** rises when what was told counts no more */
+  epoch = 0
+  readonly #parts: FeedParts
+  readonly #clusters: ReadonlySet<string> | undefined
+  #kind: RowKind | undefined
+  #typesVersion = -1
+  #fleetVersion = ''
+  #fleetTurnsAt = Number.POSITIVE_INFINITY
+  #fleetType: VisibleType | undefined
+  #place = -1
+  #total = 0
+  #window: RowsWindow | undefined
+  #snapshot: RowsSnapshot | undefined
+
+  constructor(parts: FeedParts, accessView: AccessView, asked: RowsAsked) {
+    this.#parts = parts
+    this.accessView = accessView
+    this.asked = asked
+    this.key = feedKey(accessView, asked)
+    this.#clusters = asked.cluster && new Set(asked.cluster)
+    this.#begin()
+  }
+
+  get isOfFleet(): boolean {
+    return this.#kind !== undefined && isFleetKind(this.#kind)
+  }
+
+  /** Where its rows are now. */
+  get place(): number {
+    return this.#place
+  }
+
+  /** Declarations changed: what the name means is asked again, and everything told anew. @returns whether it is */
+  renew(): boolean {
+    if (this.#typesVersion === this.#parts.types.version()) return false
+    const before = this.#kind
+    const wasEnded = this.ended !== undefined
+    this.#typesVersion = this.#parts.types.version()
+    if (!wasEnded && this.#meant() === before) return false
+    this.epoch += 1
+    this.#begin()
+    return true
+  }
+
+  /** Whether rows that are of no cluster may have changed. */
+  fleetMoved(): boolean {
+    if (!this.isOfFleet || this.ended) return false
+    const { types, now } = this.#parts
+    return types.fleetVersion() !== this.#fleetVersion || now() >= this.#fleetTurnsAt
+  }
+
+  /** Goes on to what the history says now. */
+  advance(): void {
+    const { place } = this.#parts.history
+    if (this.#place === place || this.ended) return
+    const from = this.#place
+    const past = this.#parts.history.since(from)
+    // It would keep the rows of its time alive.
+    if (this.#snapshot && this.#parts.now() - this.#snapshot.at >= sameSnapshotMs) this.#snapshot = undefined
+    this.#guarded(() => {
+      if (!past) {
+        this.epoch += 1
+        this.#begin()
+        return
+      }
+      const delta = this.#delta(past)
+      const before = this.#window
+      const texts = this.#take(delta)
+      const all = [...delta.cleared.map(clearText), ...(before ? this.#windowTexts(before) : texts), ...ageTexts(delta)]
+      this.#place = place
+      this.last = this.#step(from, all)
+      if (!this.asked.limit && this.#total > maxStreamedRows) this.#end('too_many_rows', this.#tooMany(this.#total))
+    })
+  }
+
+  /**
+   * What one who holds the rows of a place in the past must be told.
+   * @returns undefined: that is not known, or a new beginning is shorter
+   */
+  since(place: number): FeedStep | undefined {
+    this.advance()
+    if (this.ended) return undefined
+    if (place === this.#place) return this.#step(place, [])
+    if (this.last?.from === place && this.last.to === this.#place) return this.last
+    const past = this.#parts.history.since(place)
+    if (!past || this.isOfFleet) return undefined
+    return this.#guarded(() => {
+      const delta = this.#delta(past)
+      const clears = delta.cleared.map(clearText)
+      if (!this.#window) {
+        if (delta.gone.length + delta.come.length > maxChanges) return undefined
+        return this.#step(place, [...clears, ...changeTexts(delta), ...ageTexts(delta)])
+      }
+      // What it was is what it is, with the difference taken back.
+      if ([...past.values()].includes('unknown')) return undefined
+      const before = this.#window.moved(keysOf(delta.come), this.#incoming(delta.gone))
+      return (
+        before && this.#step(place, [...clears, ...windowTexts(before.shown, this.#window.shown), ...ageTexts(delta)])
+      )
+    })
+  }
+
+  /** All rows, frame by frame. @param isNew those of the present; else they may be of a moment ago. @returns undefined where the query has ended */
+  snapshot(isNew = false): RowsSnapshot | undefined {
+    this.advance()
+    if (this.ended) return undefined
+    const now = this.#parts.now()
+    const known = this.#snapshot
+    if (known && known.epoch === this.epoch) {
+      // Rows of the fleet have no history to go on from.
+      const isFresh = !isNew && !this.isOfFleet && Math.abs(now - known.at) < sameSnapshotMs
+      if (isFresh || known.place === this.#place) return known
+    }
+    return this.#guarded(() => {
+      const on = this.#types()
+      const pages = this.#window ? textPages(this.#window.shown.map(({ json }) => json)) : rowPages(on, this.asked)
+      const head = {
+        source: on[0] ? sourceView(on[0].source, on) : null,
+        clusters: on.map((type) => ageOf(type)),
+      }
+      this.#snapshot = new RowsSnapshot({
+        pages,
+        head,
+        total: this.#total,
+        place: this.#place,
+        epoch: this.epoch,
+        at: now,
+      })
+      return this.#snapshot
+    })
+  }
+
+  endFrame(query: number): Frame {
+    const { code = 'ended', reason = '' } = this.ended ?? {}
+    return new Frame('rowsEnd', JSON.stringify({ query, code, reason }))
+  }
+
+  // ── where it is ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #begin(): void {
+    const { history, types } = this.#parts
+    this.ended = undefined
+    this.last = undefined
+    this.#snapshot = undefined
+    this.#window = undefined
+    this.#place = history.place
+    this.#typesVersion = types.version()
+    this.#guarded(() => {
+      this.#kind = this.#meant()
+      const on = this.#kind ? this.#types() : []
+      if (!this.#kind || !this.#isSeen(this.#kind))
+        return this.#end('type_not_found', `there are no ${this.asked.type} that you may see`)
+      const { limit, order = 'asc' } = this.asked
+      const page = pageOfRows(on, { sort: 'cluster', ...this.asked, limit: limit ? RowsWindow.capacity(limit) : 1 })
+      this.#total = page.total
+      if (limit) this.#window = new RowsWindow(this.#windowRows(page.rows), page.total, limit, order)
+      else if (page.total > maxStreamedRows) this.#end('too_many_rows', this.#tooMany(page.total))
+    })
+  }
+
+  /** Unknown and denied everywhere go the same way. */
+  #isSeen(kind: RowKind): boolean {
+    const { accessView } = this
+    if (accessView.administrator || isFleetKind(kind)) return true
+    const { history, types } = this.#parts
+    return history.clusters().some((cluster) => accessView.canSee(cluster) && types.on(accessView, cluster, kind))
+  }
+
+  #tooMany(total: number): string {
+    return `${total} rows match, and a stream carries ${maxStreamedRows}: ask for less with where, q, namespace or cluster, or for the first of them with limit`
+  }
+
+  #end(code: string, reason: string): void {
+    this.ended = { code, reason }
+    this.#snapshot = undefined
+  }
+
+  /** What cannot be asked ends the query, with the words for it. */
+  #guarded<T>(work: () => T): T | undefined {
+    try {
+      return work()
+    } catch (error) {
+      if (!(error instanceof FleetError)) throw error
+      this.#end(error.code, error.message)
+      return undefined
+    }
+  }
+
+  #meant(): RowKind | undefined {
+    const { types, history } = this.#parts
+    const seen = history.clusters().filter((cluster) => this.accessView.canSee(cluster))
+    const kinds = types.meant(this.asked.type, this.accessView, seen)
+    return this.asked.source === undefined ? kinds[0] : kinds.find(({ id }) => id === this.asked.source)
+  }
+
+  #types(): readonly VisibleType[] {
+    if (!this.isOfFleet) return this.#parts.history.clusters().flatMap((cluster) => this.#on(cluster) ?? [])
+    this.#fleetType ??= this.#readFleet()
+    return this.#clusters ? [] : [this.#fleetType]
+  }
+
+  #readFleet(): VisibleType {
+    const { types, now } = this.#parts
+    this.#fleetVersion = types.fleetVersion()
+    this.#fleetTurnsAt = types.fleetTurnsAt(now())
+    // A kind of the fleet stands at one place.
+    return types.over(this.accessView, [], this.#kind as RowKind)[0] as VisibleType
+  }
+
+  #on(cluster: ClusterState | undefined): VisibleType | undefined {
+    if (!cluster || !this.#kind || (this.#clusters && !this.#clusters.has(cluster.name))) return undefined
+    return this.accessView.canSee(cluster) ? this.#parts.types.on(this.accessView, cluster, this.#kind) : undefined
+  }
+
+  // ── what changed ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #delta(past: ReadonlyMap<string, Past>): Delta {
+    const [gone, come]: [Located[], Located[]] = [[], []]
+    const cleared: string[] = []
+    const ages: RowsAgeView[] = []
+    const add = (name: string, before: VisibleType | undefined | 'unknown', now: VisibleType | undefined): void => {
+      const known = before === 'unknown' ? undefined : before
+      if (before === 'unknown' || (before && !now)) cleared.push(name)
+      const step = this.#stepOf(known, now)
+      gone.push(...step.gone)
+      come.push(...step.come)
+      const age = now && ageOf(now)
+      if (age && (!known || JSON.stringify(ageOf(known)) !== JSON.stringify(age))) ages.push(age)
+    }
+    if (this.isOfFleet) {
+      const before = this.#fleetType
+      if (this.fleetMoved()) this.#fleetType = this.#readFleet()
+      if (before && before !== this.#fleetType) add('', before, this.#fleetType)
+      return { gone, come, cleared, ages }
+    }
+    const { history } = this.#parts
+    for (const [name, before] of past) {
+      if (this.#clusters && !this.#clusters.has(name)) continue
+      const now = history.cluster(name)
+      if (before === now || (before !== 'unknown' && before && now && !mayDiffer(before, now))) continue
+      add(name, before === 'unknown' ? before : this.#on(before), this.#on(now))
+    }
+    return { gone, come, cleared, ages }
+  }
+
+  #stepOf(before: VisibleType | undefined, now: VisibleType | undefined): Pick<Delta, 'gone' | 'come'> {
+    if (!before || !now) return { gone: this.#matching(before), come: this.#matching(now) }
+    const [older, newer] = [rowsOf(before), rowsOf(now)]
+    const isSameRule = sameBasis(before, now)
+    if (older === newer && measuredOf(before) === measuredOf(now) && isSameRule) return { gone: [], come: [] }
+    if (!isSameRule) return { gone: this.#matching(before), come: this.#matching(now) }
+    const { changed, before: were, added, removed } = this.#parts.history.changes(older, newer)
+    const measured = this.#measuredNames(before, now)
+    return {
+      gone: this.#matching(before.only(rising([were, removed, placesIn(older, measured)]))),
+      come: this.#matching(now.only(rising([changed, added, placesIn(newer, measured)]))),
+    }
+  }
+
+  /** Rows whose measurements moved, which are kept apart from them. */
+  #measuredNames(before: VisibleType, now: VisibleType): readonly RowName[] {
+    const [older, newer] = [measuredOf(before), measuredOf(now)]
+    if (older === newer) return []
+    const { changed, added, removed } = this.#parts.history.changes(older, newer)
+    const named = (table: Table) => (place: number) => [table.namespaceAt(place), table.nameAt(place)] as const
+    return [...changed.map(named(newer)), ...added.map(named(newer)), ...removed.map(named(older))]
+  }
+
+  #matching(type: VisibleType | undefined): readonly Located[] {
+    if (!type) return []
+    const { sort: _, order: __, ...filters } = this.asked
+    return orderedRows([type], filters)
+  }
+
+  /** @returns what to tell of rows where there is no window */
+  #take(delta: Delta): string[] {
+    if (!this.#window) {
+      this.#total += delta.come.length - delta.gone.length
+      return changeTexts(delta)
+    }
+    const moved = this.#window.moved(keysOf(delta.gone), this.#incoming(delta.come))
+    if (moved) this.#window = moved
+    else {
+      const { limit = 1, order = 'asc' } = this.asked
+      const page = pageOfRows(this.#types(), { sort: 'cluster', ...this.asked, limit: RowsWindow.capacity(limit) })
+      this.#window = new RowsWindow(this.#windowRows(page.rows), page.total, limit, order)
+    }
+    this.#total = this.#window.total
+    return []
+  }
+
+  #windowTexts(before: RowsWindow): string[] {
+    return this.#window ? windowTexts(before.shown, this.#window.shown) : []
+  }
+
+  #incoming(rows: readonly Located[]): Incoming[] {
+    const { sort = 'cluster' } = this.asked
+    let [of, values]: [VisibleType?, ReturnType<typeof sortValues>?] = []
+    return rows.map((located) => {
+      const { type, place } = located
+      if (of !== type || !values) [of, values] = [type, sortValues(type, sort)]
+      const [namespace, name, id] = [type.rows.namespaceAt(place), type.rows.nameAt(place), type.rows.idAt(place)]
+      const cluster = type.cluster.name
+      const key = keyOf(cluster, id)
+      return { value: values(place), cluster, namespace, name, id, key, render: () => rowText(located) }
+    })
+  }
+
+  #windowRows(rows: readonly Located[]): WindowRow[] {
+    return this.#incoming(rows).map(({ render, ...row }) => ({ ...row, json: render() }))
+  }
+
+  #step(from: number, texts: readonly string[]): FeedStep {
+    const frames = new Map<number, Frame>()
+    const [total, now, to] = [this.#total, this.#parts.now(), this.#place]
+    return {
+      from,
+      to,
+      frame: (query) => {
+        if (texts.length === 0) return undefined
+        const known = frames.get(query)
+        if (known) return known
+        const json = `{"query":${query},"changes":[${texts.join(',')}],"total":${total},"now":${now}}`
+        const made = new Frame('rowsChange', json)
+        frames.set(query, made)
+        return made
+      },
+    }
+  }
+}
+
+export const feedKey = ({ fingerprint }: AccessView, { text }: RowsAsked): string => JSON.stringify([fingerprint, text])
+
+interface SnapshotParts {
+  readonly pages: Iterator<readonly string[]>
+  readonly head: object
+  readonly total: number
+  readonly place: number
+  readonly epoch: number
+  readonly at: number
+}
+
+/** All rows of one place, made frame by frame as somebody takes them, once for all who do. */
+export class RowsSnapshot {
+  readonly place: number
+  readonly epoch: number
+  readonly at: number
+  readonly #parts: SnapshotParts
+  readonly #pages: (readonly string[])[] = []
+  readonly #frames = new Map<string, Frame>()
+  #isDone = false
+
+  constructor(parts: SnapshotParts) {
+    this.#parts = parts
+    this.place = parts.place
+    this.epoch = parts.epoch
+    this.at = parts.at
+  }
+
+  /** @returns undefined behind the last */
+  frame(number: number, query: number): Frame | undefined {
+    // Which is the last shows when the one behind it is asked for.
+    while (!this.#isDone && this.#pages.length <= number + 1) this.#more()
+    const page = this.#pages[number]
+    if (!page && number > 0) return undefined
+    const key = `${number} ${query}`
+    const known = this.#frames.get(key)
+    if (known) return known
+    const { head, total, at } = this.#parts
+    const isLast = this.#isDone && number >= this.#pages.length - 1
+    const facts = { query, from: number * rowsPerFrame, total, isLast, now: at, ...(number === 0 && head) }
+    const made = new Frame('rows', `${JSON.stringify(facts).slice(0, -1)},"items":[${(page ?? []).join(',')}]}`)
+    this.#frames.set(key, made)
+    return made
+  }
+
+  #more(): void {
+    const { done, value } = this.#parts.pages.next()
+    if (done) this.#isDone = true
+    else this.#pages.push(value)
+  }
+}
+
+function* textPages(texts: readonly string[]): Generator<readonly string[]> {
+  for (let from = 0; from < texts.length; from += rowsPerFrame) yield texts.slice(from, from + rowsPerFrame)
+}
+
+/** Cluster by cluster: what is not taken is not made. */
+function* rowPages(
+  on: readonly VisibleType[],
+  { sort: _, order: __, ...filters }: RowsAsked,
+): Generator<readonly string[]> {
+  let page: string[] = []
+  for (const type of on) {
+    for (const located of orderedRows([type], filters)) {
+      page.push(rowText(located))
+      if (page.length < rowsPerFrame) continue
+      yield page
+      page = []
+    }
+  }
+  if (page.length > 0) yield page
+}
+
+// ── texts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const keyOf = (cluster: string, id: string): string => `${cluster}/${id}`
+
+const keysOf = (rows: readonly Located[]): ReadonlySet<string> =>
+  new Set(rows.map(({ type, place }) => keyOf(type.cluster.name, type.rows.idAt(place))))
+
+function rowText({ type: { cluster, source, rows }, place }: Located): string {
+  const row = rows.row(place)
+  return JSON.stringify({ cluster: cluster.name, id: rows.idAt(place), ...row, name: source.rowName(row.name) })
+}
+
+const clearText = (cluster: string): string => JSON.stringify({ op: 'clear', cluster })
+const ageTexts = ({ ages }: Delta): string[] => ages.map((age) => JSON.stringify({ op: 'age', age }))
+
+/** Rows that are in both and say the same are not told. */
+function changeTexts({ gone, come, cleared }: Delta): string[] {
+  const isCleared = new Set(cleared)
+  const before = new Map(gone.map((row) => [keyOf(row.type.cluster.name, row.type.rows.idAt(row.place)), row]))
+  const puts: string[] = []
+  for (const row of come) {
+    const key = keyOf(row.type.cluster.name, row.type.rows.idAt(row.place))
+    const known = before.get(key)
+    before.delete(key)
+    const text = rowText(row)
+    if (!known || rowText(known) !== text) puts.push(`{"op":"put","row":${text}}`)
+  }
+  const removes = [...before.values()]
+    .filter(({ type }) => !isCleared.has(type.cluster.name))
+    .map(({ type, place }) => JSON.stringify({ op: 'remove', cluster: type.cluster.name, id: type.rows.idAt(place) }))
+  return [...removes, ...puts]
+}
+
+/** As far as the caller may know: what is written by name does not leak. */
+function ageOf(type: VisibleType): RowsAgeView {
+  const { state, custom, cluster, staleAt } = type
+  const { outcome, code, message, attemptedAt, freshness } = state ?? neverRead
+  return {
+    cluster: cluster.name,
+    outcome,
+    code,
+    message: custom.whole || outcome === 'complete' || !state ? message : plainFault(outcome),
+    attemptedAt,
+    freshness: freshness && {
+      observedAt: freshness.observedAt,
+      receivedAt: freshness.receivedAt,
+      source: freshness.source,
+    },
+    filtered: !custom.whole,
+    staleAt: Number.isFinite(staleAt) ? staleAt : null,
+  }
+}
+
+const neverRead = {
+  outcome: 'unreachable',
+  code: 'not_collected',
+  message: 'Nothing was collected so far',
+  attemptedAt: 0,
+  freshness: null,
+} as const
+
+// ── what differs ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const mayDiffer = (before: ClusterState, now: ClusterState): boolean =>
+  before.tables !== now.tables || before.parts !== now.parts || before.connection !== now.connection
+
+const rowsOf = ({ state }: VisibleType): Table => state?.rows ?? Table.empty
+
+/** Whether the same rows would be seen and told the same way. */
+function sameBasis({ custom: one }: VisibleType, { custom: other }: VisibleType): boolean {
+  if (one.whole !== other.whole || one.metrics !== other.metrics || one.result !== other.result) return false
+  return one.basis.length === other.basis.length && one.basis.every((each, at) => each === other.basis[at])
+}
+
+type RowName = readonly [namespace: string, name: string]
+
+const measuredOf = ({ measured }: VisibleType): Table => measured?.rows ?? Table.empty
+
+function placesIn(table: Table, names: readonly RowName[]): readonly number[] {
+  return names.map(([namespace, name]) => table.indexOf(namespace, name)).filter((place) => place >= 0)
+}
+
+const rising = (lists: readonly (readonly number[])[]): readonly number[] =>
+  [...new Set(lists.flat())].sort((left, right) => left - right)
