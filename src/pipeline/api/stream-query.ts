@@ -53,7 +53,7 @@ export function parseRowsAsked(text: string): RowsAsked {
     if (list && (many[name]?.length ?? 0) > list.most) refuse(text, `${name} stands there more than ${list.most} times`)
   }
   const { order, limit, labels, ...rest } = one
-  const way = order === 'asc' || order === 'desc' ? order : undefined
+  const way: RowsAsked['order'] | undefined = order === 'asc' || order === 'desc' ? order : undefined
   if (order !== way) refuse(text, 'order is asc or desc')
   const most = limit === undefined ? undefined : Number(limit)
   if (most !== undefined && (!Number.isInteger(most) || most < 1 || most > maxLimit))
