@@ -120,7 +120,7 @@ for (const [name, may] of Object.entries(Object.assign({}, ...Object.values(modu
 const drivers = {
   ioredis: '^src/platform/redis/',
   re2js: '^src/pipeline/(access|metricsource)/',
-  jose: '^src/pipeline/identity/',
+  jose: '^src/pipeline/(identity|monitor)/',
   'openid-client': '^src/pipeline/identity/',
   lmdb: '^src/platform/apiserver/',
   undici: '^src/platform/kube/|^src/pipeline/registry/',

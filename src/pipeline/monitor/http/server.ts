@@ -1,0 +1,360 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer } from 'ws'
+import type { AccessView } from '#access'
+import { type Clock, type ClusterState, FleetError } from '#model'
+import { boundConnections, CONNECTION_TIMES, type Logger, type Metrics } from '#runtime'
+import type { StateReader } from '#state'
+import { rfc3339 } from '../documents.ts'
+import type { Kind } from '../pictures.ts'
+import type { StreamHub, Topic } from '../stream/hub.ts'
+import type { Tenancy } from '../tenancy.ts'
+import { Tickets } from '../tickets.ts'
+import { type Caller, presentedBy, redactedUrl, type TokenReader } from '../tokens.ts'
+import {
+  type AnswerParts,
+  clustersHistory,
+  fleetSnapshot,
+  forbidden,
+  nodeHistory,
+  nodesHistory,
+  notFound,
+  podsHistory,
+  Refusal,
+  unauthorized,
+} from './answers.ts'
+import { isForeign, Origins } from './cors.ts'
+import { type Endpoint, forAdministrators, type Route, routeOf } from './paths.ts'
+import { pageOf, type Selection, selected, selectionOf } from './selection.ts'
+import { sseSink } from './sse.ts'
+import { webSocketSink } from './websocket.ts'
+
+export interface MonitorServerOptions extends AnswerParts {
+  readonly state: StateReader
+  readonly tenancy: Tenancy
+  readonly tokens: TokenReader
+  readonly streams: StreamHub
+  /** what paths without a prefix are about; undefined: the first by name */
+  readonly defaultCluster?: string | undefined
+  readonly address: { readonly host: string; readonly port: number }
+  readonly corsOrigins: readonly string[]
+  readonly tls?: { readonly cert: string; readonly key: string }
+  readonly maxConnections: number
+  readonly logger: Logger
+  readonly metrics: Metrics
+  readonly clock: Clock
+}
+
+/** The listener's port is taken: by whom to ask and what to do. */
+export class MonitorPortTakenError extends FleetError {
+  override readonly name = 'MonitorPortTakenError'
+  readonly code = 'port_taken'
+  readonly retryable = true
+}
+
+/** A message that a client sends is read and thrown away; a larger one ends its connection, bytes. */
+const MAX_MESSAGE_BYTES = 64 * 1024
+const RETRY_MS = 5000
+const READS: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD'])
+
+/** The kinds that a stream tells of, by the last part of its path. */
+const KINDS: Readonly<Partial<Record<Endpoint, readonly (Kind | 'summary')[]>>> = {
+  'sse/cluster-info': ['nodes'],
+  'ws/cluster-info': ['nodes'],
+  'sse/pod-metrics': ['pods'],
+  'ws/pod-metrics': ['pods'],
+  'sse/health': ['nodes', 'pods'],
+  'sse/summary': ['summary'],
+}
+
+interface Asking {
+  readonly route: Route
+  readonly caller: Caller
+  readonly query: URLSearchParams
+  readonly view: AccessView
+}
+
+/**
+ * Cluster Monitor's listener.
+ *
+ *   CORS → path → method → token or ticket → cluster there for the caller → administrator where needed → answer or stream
+ */
+export class MonitorServer implements AsyncDisposable {
+  readonly #options: MonitorServerOptions
+  readonly #server: Server
+  readonly #origins: Origins
+  readonly #tickets: Tickets
+  readonly #sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false })
+  readonly #requests
+
+  constructor(options: MonitorServerOptions) {
+    this.#options = options
+    this.#origins = new Origins(options.corsOrigins)
+    this.#tickets = new Tickets(options.clock)
+    const { tls, maxConnections, logger, metrics } = options
+    const times = { ...CONNECTION_TIMES, requestTimeout: 15_000 }
+    this.#server = tls ? createTlsServer({ ...times, ...tls, minVersion: 'TLSv1.2' }) : createServer(times)
+    boundConnections(this.#server, { listener: 'monitor', max: maxConnections, logger, metrics })
+    this.#requests = metrics.counter(
+      'clusterpulse_monitor_requests_total',
+      'Requests to the Cluster Monitor listener.',
+      ['status'],
+    )
+    this.#server.on('request', (request, response) => void this.#answer(request, response))
+    this.#server.on('upgrade', (request, socket, head) => void this.#upgrade(request, socket, head))
+  }
+
+  /** @returns where it listens @throws MonitorPortTakenError */
+  start(): Promise<string> {
+    const { host, port } = this.#options.address
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EADDRINUSE') return reject(error)
+        const sentence = `port ${port} is taken by another program; choose another with -addr or MONITOR_ADDRESS`
+        reject(new MonitorPortTakenError(sentence, { cause: error }))
+      })
+      this.#server.listen(port, host, () => {
+        const { address, port: taken, family } = this.#server.address() as AddressInfo
+        const scheme = this.#options.tls ? 'https' : 'http'
+        resolve(`${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${taken}`)
+      })
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#options.streams[Symbol.asyncDispose]()
+    const closed = new Promise((resolve) => this.#server.close(resolve))
+    this.#server.closeIdleConnections()
+    // What was answered is on its way; who does not take it must not keep us.
+    setTimeout(() => {
+      this.#server.closeAllConnections()
+      for (const socket of this.#sockets.clients) socket.terminate()
+    }, 250).unref()
+    await closed
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const headers = this.#origins.headers(request.headers.origin)
+    response.on('close', () => this.#log(request, response.statusCode))
+    try {
+      if (request.method === 'OPTIONS') return void response.writeHead(200, { ...headers, 'content-length': 0 }).end()
+      await this.#respond(request, response, headers)
+    } catch (error) {
+      const refusal = error instanceof Refusal ? error : this.#unexpected(request, error)
+      if (response.headersSent) return void response.destroy()
+      text(response, refusal.status, refusal.message, headers)
+    }
+  }
+
+  async #respond(request: IncomingMessage, response: ServerResponse, headers: Headers): Promise<void> {
+    const { path, query } = addressOf(request)
+    if (path === '/stream-tickets') return this.#issueTicket(request, response, headers)
+    const route = routeOf(path)
+    if (path !== '/healthz' && !route) throw notFound()
+    if (!READS.has(request.method))
+      return text(response, 405, 'method not allowed', { ...headers, allow: 'GET, HEAD, OPTIONS' })
+    if (!route) return text(response, 200, 'ok', headers, '')
+    const asking = await this.#admit(request, route, query)
+    if (route.endpoint.startsWith('ws/')) throw new Refusal(400, 'bad request')
+    if (!route.endpoint.startsWith('sse/')) return json(response, this.#document(asking), headers)
+    this.#openStream(request, response, asking, headers)
+  }
+
+  /** Who asks, and whether there is anything for them. @throws Refusal */
+  async #admit(request: IncomingMessage, route: Route, query: URLSearchParams): Promise<Asking> {
+    const isStream = /^(sse|ws)\//.test(route.endpoint)
+    const caller = await this.#callerOf(request, query, isStream)
+    const { state, tenancy } = this.#options
+    if (state.availability().state === 'loading') throw new Refusal(503, 'loading')
+    const view = tenancy.viewOf(caller, state.clusters())
+    const { scope } = route
+    if (scope.kind === 'cluster') {
+      const cluster = state.cluster(scope.cluster)
+      if (!cluster || !view.canSee(cluster)) throw notFound()
+    }
+    if (forAdministrators.has(route.endpoint) && !caller.isAdmin) throw forbidden()
+    return { route, caller, query, view }
+  }
+
+  async #callerOf(request: IncomingMessage, query: URLSearchParams, isStream: boolean): Promise<Caller> {
+    const { token, ticket } = presentedBy(request.headers.authorization, query)
+    const caller =
+      token !== undefined
+        ? await this.#options.tokens.read(token)
+        : ticket !== undefined && isStream
+          ? this.#tickets.redeem(ticket)
+          : undefined
+    if (!caller) throw unauthorized()
+    return caller
+  }
+
+  async #issueTicket(request: IncomingMessage, response: ServerResponse, headers: Headers): Promise<void> {
+    if (request.method !== 'POST')
+      return text(response, 405, 'method not allowed', { ...headers, allow: 'POST, OPTIONS' })
+    request.resume()
+    const caller = await this.#callerOf(request, new URLSearchParams(), false)
+    const { ticket, expiresAt } = this.#tickets.issue(caller)
+    json(response, { ticket, expiresAt: rfc3339(expiresAt) }, headers, 201)
+  }
+
+  #document({ route, caller, query, view }: Asking): unknown {
+    const parts = this.#options
+    const { endpoint, scope } = route
+    if (endpoint === 'api/graph/dependencies') throw new Refusal(501, 'not implemented')
+    if (scope.kind === 'fleet') return this.#fleetDocument(endpoint, query, view)
+    const cluster = this.#clusterOf(route)
+    const asked = { cluster, view, caller, query }
+    switch (endpoint) {
+      case 'cluster-info':
+        return parts.pictures.nodeSnapshot(cluster, view)
+      case 'pod-metrics':
+        return parts.pictures.podSnapshot(cluster, view)
+      case 'api/metrics/nodes':
+        return nodesHistory(parts, asked)
+      case 'api/metrics/node':
+        return nodeHistory(parts, asked, route.node ?? '')
+      case 'api/metrics/pods':
+        return podsHistory(parts, asked)
+      default:
+        throw notFound()
+    }
+  }
+
+  #fleetDocument(endpoint: Endpoint, query: URLSearchParams, view: AccessView): unknown {
+    const { state, pictures } = this.#options
+    const all = selected(state.clusters(), view, selectionOf(query))
+    const { clusters, next } = pageOf(all, query)
+    switch (endpoint) {
+      case 'cluster-info':
+        return fleetSnapshot(this.#options, clusters, view, { kind: 'nodes', next })
+      case 'pod-metrics':
+        return fleetSnapshot(this.#options, clusters, view, { kind: 'pods', next })
+      case 'api/metrics/clusters':
+        return clustersHistory(this.#options, clusters, query)
+      case 'summary':
+        return { ...pictures.summary(clusters, view), ...(next !== undefined && { continue: next }) }
+      default:
+        throw notFound()
+    }
+  }
+
+  #openStream(request: IncomingMessage, response: ServerResponse, asking: Asking, headers: Headers): void {
+    const { streams } = this.#options
+    if (streams.isFull) throw new Refusal(503, 'too many streams')
+    const protocol = asking.query.get('protocol') === '2' ? 2 : 1
+    // Those that one restart cut off together come back one by one.
+    const retryMs = protocol === 2 ? 2000 + Math.round(Math.random() * 8000) : RETRY_MS
+    const topic = this.#topicOf(asking)
+    const sink = sseSink(response, headers, retryMs)
+    if (request.method === 'HEAD') return void response.end()
+    const lastEventId = lastEventIdOf(request, asking.query)
+    const end = streams.open({ caller: asking.caller, topic, protocol, lastEventId }, sink)
+    response.on('close', end)
+  }
+
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    socket.on('error', () => socket.destroy())
+    try {
+      const { path, query } = addressOf(request)
+      const route = routeOf(path)
+      if (!route?.endpoint.startsWith('ws/')) throw notFound()
+      const asking = await this.#admit(request, route, query)
+      if (isForeign(request.headers.origin, request.headers.host, this.#origins)) throw forbidden()
+      const { streams } = this.#options
+      if (streams.isFull) throw new Refusal(503, 'too many streams')
+      const topic = this.#topicOf(asking)
+      this.#sockets.handleUpgrade(request, socket, head, (client) => {
+        const protocol = query.get('protocol') === '2' ? 2 : 1
+        const opening = { caller: asking.caller, topic, protocol, lastEventId: lastEventIdOf(request, query) } as const
+        const end = streams.open(opening, webSocketSink(client))
+        client.on('close', end)
+        this.#log(request, 101)
+      })
+    } catch (error) {
+      const { status, message } = error instanceof Refusal ? error : this.#unexpected(request, error)
+      this.#log(request, status)
+      const body = `${message}\n`
+      socket.end(
+        `HTTP/1.1 ${status} ${message}\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      )
+    }
+  }
+
+  #topicOf({ route, caller, query }: Asking): Topic {
+    const { scope, endpoint } = route
+    const { state } = this.#options
+    const kinds = (KINDS[endpoint] ?? []).filter((kind) => kind !== 'nodes' || caller.isAdmin)
+    if (scope.kind === 'fleet') {
+      const selection: Selection = selectionOf(query)
+      const clusters = (view: AccessView) => selected(state.clusters(), view, selection)
+      return { name: `fleet ${selection.name}`, clusters, kinds, form: 'fleet' }
+    }
+    const form = endpoint === 'sse/health' ? 'envelope' : 'bare'
+    if (scope.kind === 'default') return { name: 'default', clusters: () => [this.#clusterOf(route)], kinds, form }
+    const clusters = (view: AccessView) => {
+      const cluster = state.cluster(scope.cluster)
+      return cluster && view.canSee(cluster) ? [cluster] : undefined
+    }
+    return { name: `cluster ${scope.cluster}`, clusters, kinds, form }
+  }
+
+  /** Of paths without a prefix the default one: who may not see it is told that nothing is there, in time with those who may. */
+  #clusterOf({ scope }: Route): ClusterState | undefined {
+    const { state, defaultCluster } = this.#options
+    if (scope.kind === 'fleet') return undefined
+    const name = scope.kind === 'cluster' ? scope.cluster : (defaultCluster ?? state.clusters()[0]?.name)
+    return name === undefined ? undefined : state.cluster(name)
+  }
+
+  #unexpected(request: IncomingMessage, error: unknown): Refusal {
+    this.#options.logger.error({ url: redactedUrl(request.url ?? ''), error }, 'a request to the monitor met an error')
+    return new Refusal(500, 'error')
+  }
+
+  #log(request: IncomingMessage, status: number): void {
+    this.#requests.inc({ status: String(status) })
+    this.#options.logger.info({ method: request.method, url: redactedUrl(request.url ?? ''), status }, 'answered')
+  }
+}
+
+type Headers = Readonly<Record<string, string>>
+
+function addressOf({ url = '/' }: IncomingMessage): { readonly path: string; readonly query: URLSearchParams } {
+  const at = url.indexOf('?')
+  return at < 0
+    ? { path: url, query: new URLSearchParams() }
+    : { path: url.slice(0, at), query: new URLSearchParams(url.slice(at + 1)) }
+}
+
+function lastEventIdOf({ headers }: IncomingMessage, query: URLSearchParams): string | undefined {
+  const id = headers['last-event-id'] ?? query.get('lastEventId') ?? undefined
+  return typeof id === 'string' && id.length <= 64 ? id : undefined
+}
+
+function text(response: ServerResponse, status: number, word: string, headers: Headers, end = '\n'): void {
+  const body = `${word}${end}`
+  response
+    .writeHead(status, {
+      ...headers,
+      'content-type': 'text/plain; charset=utf-8',
+      'content-length': Buffer.byteLength(body),
+      'x-content-type-options': 'nosniff',
+    })
+    .end(body)
+}
+
+function json(response: ServerResponse, value: unknown, headers: Headers, status = 200): void {
+  const body = Buffer.from(`${JSON.stringify(value)}\n`)
+  response
+    .writeHead(status, {
+      ...headers,
+      'content-type': 'application/json',
+      'content-length': body.length,
+      // No cache between keeps what was answered to a credential.
+      'cache-control': 'private, no-store',
+      'x-content-type-options': 'nosniff',
+    })
+    .end(body)
+}

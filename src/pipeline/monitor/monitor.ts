@@ -1,0 +1,155 @@
+import { type Clock, seconds } from '#model'
+import type { Logger, Metrics } from '#runtime'
+import type { StateReader } from '#state'
+import { HistoryFiles } from './history/files.ts'
+import { UsageHistory } from './history/history.ts'
+import { MonitorServer } from './http/server.ts'
+import { Pictures } from './pictures.ts'
+import { StreamHub } from './stream/hub.ts'
+import { Tenancy, type TenancyRules } from './tenancy.ts'
+import { TokenReader, type TokenRules } from './tokens.ts'
+
+/** What the listener is told. */
+export interface MonitorConfig {
+  readonly address: { readonly host: string; readonly port: number }
+  /** period of whole snapshots, and of usage while the listener serves; ms */
+  readonly refreshMs: number
+  /** what paths without a prefix are about; absent: the first cluster by name */
+  readonly defaultCluster?: string
+  readonly tokens: TokenRules
+  readonly tenancy: TenancyRules
+  /** pods of every namespace are told of; else those of tenants and of the system namespace */
+  readonly allNamespaces: boolean
+  /** hosts, meant with sub-domains and https; or whole origins */
+  readonly corsOrigins: readonly string[]
+  /** points of percent that a value moves before a difference tells of it */
+  readonly deadBandPoints: number
+  readonly historyMaxBytes: number
+  readonly maxConnections: number
+  readonly tls?: { readonly cert: string; readonly key: string }
+}
+
+export interface MonitorOptions {
+  readonly config: MonitorConfig
+  readonly state: StateReader
+  /** where history is kept; absent: in memory alone */
+  readonly historyDirectory?: string
+  readonly logger: Logger
+  readonly metrics: Metrics
+  readonly clock: Clock
+}
+
+const DEAD_BAND_MAX_MS = seconds(60)
+/** How soon a change is seen at the latest; whole snapshots come at their own pace. */
+const MAX_TICK_MS = seconds(1)
+const PRUNE_TICKS = 60
+
+/** Cluster Monitor's interface over the state of a hub. */
+export class Monitor implements AsyncDisposable {
+  readonly #server: MonitorServer
+  readonly #stop = new AbortController()
+  readonly #files: HistoryFiles | undefined
+  #running: Promise<void> = Promise.resolve()
+  /** where it listens */
+  readonly url: string
+
+  private constructor(server: MonitorServer, url: string, files: HistoryFiles | undefined) {
+    this.#server = server
+    this.url = url
+    this.#files = files
+  }
+
+  /** Listens and serves until it is disposed. @throws MonitorPortTakenError, DirectoryLockedError */
+  static async open(options: MonitorOptions, signal?: AbortSignal): Promise<Monitor> {
+    const { config, state, logger, metrics, clock, historyDirectory } = options
+    if (!config.tokens.secret)
+      logger.warn({}, 'JWT_SECRET is not set: no token is valid, and every guarded endpoint of the monitor answers 401')
+    const wants = wantedNamespaces(config)
+    const history = new UsageHistory({ maxBytes: config.historyMaxBytes, wants })
+    const files =
+      historyDirectory === undefined
+        ? undefined
+        : await HistoryFiles.open(
+            { directory: historyDirectory, history, maxBytes: config.historyMaxBytes, logger, clock },
+            signal,
+          )
+    const tenancy = new Tenancy(config.tenancy, clock)
+    const pictures = new Pictures({ state, wants, refreshMs: config.refreshMs, clock })
+    const band = { points: config.deadBandPoints, maxMs: DEAD_BAND_MAX_MS }
+    const { refreshMs, maxConnections } = config
+    const streams = new StreamHub({
+      state,
+      tenancy,
+      pictures,
+      refreshMs,
+      band,
+      maxStreams: maxConnections,
+      clock,
+      metrics,
+    })
+    const { address, corsOrigins, defaultCluster, tls } = config
+    const server = new MonitorServer({
+      ...{ state, tenancy, pictures, streams, history, address, corsOrigins, defaultCluster, maxConnections },
+      ...(tls && { tls }),
+      ...{ tokens: new TokenReader(config.tokens, clock), logger, metrics, clock },
+    })
+    countHistory(metrics, history)
+    try {
+      const monitor = new Monitor(server, await server.start(), files)
+      monitor.#running = monitor.#run({ ...options, history, streams })
+      return monitor
+    } catch (error) {
+      await files?.[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort()
+    await this.#server[Symbol.asyncDispose]()
+    await this.#running
+    await this.#files?.[Symbol.asyncDispose]()
+  }
+
+  async #run({ config, state, logger, clock, history, streams }: Running): Promise<void> {
+    const { signal } = this.#stop
+    for (let tick = 1; !signal.aborted; tick++) {
+      try {
+        for (const cluster of state.clusters()) history.record(cluster)
+        streams.tick()
+        if (tick % PRUNE_TICKS === 0 && state.availability().state === 'available')
+          history.prune(new Set(state.clusters().map(({ name }) => name)), clock.now())
+        if (this.#files) await this.#files.tick()
+        else history.takeUnsaved()
+      } catch (error) {
+        logger.error({ error }, 'a tick of the monitor failed; the next one tries again')
+      }
+      await clock.sleep(Math.min(config.refreshMs, MAX_TICK_MS), signal)
+    }
+  }
+}
+
+interface Running extends MonitorOptions {
+  readonly history: UsageHistory
+  readonly streams: StreamHub
+}
+
+function wantedNamespaces({ allNamespaces, tenancy }: MonitorConfig): (namespace: string) => boolean {
+  const { systemNamespace, tenantPrefix } = tenancy
+  return (namespace) => allNamespaces || namespace === systemNamespace || namespace.startsWith(tenantPrefix)
+}
+
+function countHistory(metrics: Metrics, history: UsageHistory): void {
+  metrics.gauge('clusterpulse_monitor_history_bytes', 'Memory of the usage history.', [], (gauge) =>
+    gauge.set(history.bytes),
+  )
+  metrics.gauge(
+    'clusterpulse_monitor_history_dropped',
+    'Nodes and pods without a history for lack of room: those that were dropped, and those that were refused.',
+    ['reason'],
+    (gauge) => {
+      gauge.set({ reason: 'dropped' }, history.counts.dropped)
+      gauge.set({ reason: 'refused' }, history.counts.refused)
+    },
+  )
+}

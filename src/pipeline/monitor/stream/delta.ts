@@ -1,0 +1,102 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { NodeDocument, PodDocument } from '../documents.ts'
+
+/** A node or a pod. */
+export type Item = NodeDocument | PodDocument
+
+/** An item as a difference: its key, and what changed; null removes a key. */
+export type Upsert = Readonly<Record<string, unknown>>
+
+/** What leads from one picture to the next. */
+export interface Delta {
+  readonly upsert: readonly Upsert[]
+  /** keys: `name`, or `namespace/name` */
+  readonly remove: readonly string[]
+}
+
+/** A value that moved less stays unsaid, points of percent; and no longer than so long, ms. */
+export interface DeadBand {
+  readonly points: number
+  readonly maxMs: number
+}
+
+interface Sent {
+  readonly item: Item
+  readonly at: number
+}
+
+export const keyOf = (item: { readonly name: string; readonly namespace?: string }): string =>
+  item.namespace === undefined ? item.name : `${item.namespace}/${item.name}`
+
+/** What everybody who follows one feed holds: deltas are made against it, and who comes new is given it. */
+export class SentPicture {
+  readonly #band: DeadBand
+  readonly #sent = new Map<string, Sent>()
+
+  constructor(band: DeadBand) {
+    this.#band = band
+  }
+
+  get items(): readonly Item[] {
+    return [...this.#sent.values()].map(({ item }) => item)
+  }
+
+  /** @returns undefined where nothing is worth telling */
+  advance(items: readonly Item[], now: number): Delta | undefined {
+    const upsert: Upsert[] = []
+    const gone = new Set(this.#sent.keys())
+    for (const item of items) {
+      const key = keyOf(item)
+      gone.delete(key)
+      const before = this.#sent.get(key)
+      if (before && this.#isWithin(before, item, now)) continue
+      this.#sent.set(key, { item, at: now })
+      upsert.push(before ? differenceOf(before.item, item) : { ...item })
+    }
+    for (const key of gone) this.#sent.delete(key)
+    return upsert.length > 0 || gone.size > 0 ? { upsert, remove: [...gone] } : undefined
+  }
+
+  #isWithin({ item: before, at }: Sent, item: Item, now: number): boolean {
+    if (before === item || isDeepStrictEqual(before, item)) return true
+    if (now - at >= this.#band.maxMs || this.#band.points <= 0) return false
+    return isStillEqual(before, item) && movedPoints(before, item) < this.#band.points
+  }
+}
+
+/** Keys that move all the time; a change of any other is told at once. */
+const MOVING: ReadonlySet<string> = new Set([
+  ...['cpu_usage', 'memory_usage', 'disk_usage', 'cpu_percent', 'memory_percent', 'disk_percent'],
+])
+
+function isStillEqual(a: Item, b: Item): boolean {
+  const [left, right] = [entriesOf(a), entriesOf(b)]
+  const keys = new Set([...Object.keys(left), ...Object.keys(right)])
+  return [...keys].every((key) => MOVING.has(key) || isDeepStrictEqual(left[key], right[key]))
+}
+
+function movedPoints(before: Item, after: Item): number {
+  const [a, b] = [percentsOf(before), percentsOf(after)]
+  return Math.max(...a.map((value, at) => Math.abs(value - (b[at] ?? 0))))
+}
+
+function percentsOf(item: Item): readonly number[] {
+  if ('cpu_percent' in item) return [item.cpu_percent, item.memory_percent, item.disk_percent]
+  // Without a capacity nothing tells how much it moved: then any change is told.
+  const percent = (used: number, capacity: number) => (capacity > 0 ? (used / capacity) * 100 : used)
+  return [
+    percent(item.cpu_usage, item.cpu_capacity),
+    percent(item.memory_usage, item.memory_capacity),
+    percent(item.disk_usage, item.disk_capacity),
+  ]
+}
+
+function differenceOf(before: Item, after: Item): Upsert {
+  const [was, is] = [entriesOf(before), entriesOf(after)]
+  const changed = Object.entries(is).filter(([key, value]) => !isDeepStrictEqual(was[key], value))
+  const lost = Object.keys(was).filter((key) => !(key in is))
+  const key = 'namespace' in after ? { name: after.name, namespace: after.namespace } : { name: after.name }
+  return { ...key, ...Object.fromEntries(changed), ...Object.fromEntries(lost.map((name) => [name, null])) }
+}
+
+const entriesOf = (item: Item): Readonly<Record<string, unknown>> => ({ ...item })
