@@ -28,7 +28,7 @@ const modules = {
     audit: ['runtime', 'redis'],
     publish: ['runtime', 'outbound', 'state', 'monitor'],
     identity: ['runtime', 'outbound', 'kube', 'access'],
-    monitor: ['runtime', 'redis', 'state', 'events', 'access', 'resources', 'metricsource'],
+    monitor: ['runtime', 'attention', 'state', 'access'],
     api: [
       ...['http', 'runtime', 'state', 'history', 'events', 'access', 'identity', 'audit'],
       ...['expression', 'metricsource', 'resources', 'catalog', 'registry', 'kinds', 'attention'],

@@ -41,6 +41,8 @@ const listenerRules: Readonly<Record<string, string>> = {
   'src/platform/simulator/faults.ts':
     'simulated members: passes requests on to their own API, for tests and demonstrations',
   'src/platform/simulator/registry.ts': 'a simulated registry without images, on loopback, for demonstrations',
+  'src/pipeline/monitor/http/server.ts':
+    "Cluster Monitor's interface: /healthz to anybody; everything else to tokens signed with the shared secret (HS256), each of which stands for generated policies: administrators all, others the namespaces they own, and nodes for administrators alone. Off unless configured; `cluster-monitor` serves nothing else",
   'src/apps/hub/probes.ts': 'the manager: /healthz, /readyz and /metrics, without anything of the fleet but counts',
   'src/apps/agent/probes.ts': 'an agent: /healthz, /readyz and /metrics of itself',
 }
@@ -54,6 +56,7 @@ const commandRules: Readonly<Record<string, string>> = {
   up: `${owner}; without a sign-in method the page is on loopback only`,
   manager: `${owner}, with the rights of its account on the hub's Kubernetes`,
   api: `${owner}; refuses to start where nobody would have to sign in`,
+  'cluster-monitor': `${owner}, with the rights of its account on the cluster; who asks it shows a token`,
   get: caller,
   agent: `${owner}, with the rights of its account on the member`,
   connect: "needs a kubeconfig of the hub's objects that may write secrets",

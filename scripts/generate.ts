@@ -11,6 +11,7 @@ import { kinds, resources } from '#resources'
 import type { Setting } from '#runtime'
 import { allSettings as agentSettings } from '../src/apps/agent/config.ts'
 import { commandReference } from '../src/apps/cli/commands.ts'
+import { clusterMonitorSettings } from '../src/apps/hub/cluster-monitor-config.ts'
 import { allSettings } from '../src/apps/hub/config.ts'
 import { accessInventory } from './access-inventory.ts'
 
@@ -24,6 +25,7 @@ function settingsPage(): string {
     ['up', up],
     ['manager', manager],
     ['api', api],
+    ['cluster-monitor', clusterMonitorSettings()],
   ]
   const known = new Map<string, { -readonly [K in keyof Setting]: Setting[K] } & { roles: string[] }>()
   for (const [role, settings] of roles) {

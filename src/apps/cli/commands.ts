@@ -1,4 +1,5 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
+import type { ClusterMonitorFlags } from '#hub'
 import type { ExplainOptions } from './access.ts'
 import type { TestOptions } from './access-test.ts'
 import type { SourceTestOptions } from './metricsource-test.ts'
@@ -18,6 +19,7 @@ export interface Actions {
   up(options: UpOptions): Promise<void>
   manager(options: ManagerOptions): Promise<void>
   api(options: ApiOptions): Promise<void>
+  clusterMonitor(options: ClusterMonitorFlags): Promise<void>
   get(noun: Noun | OtherKind, names: readonly string[], options: GetOptions): Promise<void>
   completion(shell: Shell): Promise<void>
   complete(words: readonly string[]): Promise<void>
@@ -192,6 +194,26 @@ export function program(actions: Actions, version: string): Command {
     .option('--host <address>', 'address to serve on (API_HOST; 0.0.0.0, which needs a trusted proxy)')
     .option('--port <n>', 'port to serve on (API_PORT; 8080)')
     .action((options: ApiOptions) => actions.api(options))
+
+  cli
+    .command('cluster-monitor')
+    .description(
+      "Cluster Monitor's interface over one cluster, in one process: a drop-in with the flags of the original",
+    )
+    .option('--addr <address>', 'address to serve on (default: :8080)')
+    .option('--refresh <duration>', 'time between two reads of what nodes and pods use (default: 5s)')
+    .option('--api-server <url>', "address of the cluster's API, with the credentials of the pod")
+    .option('--log-service <address>', 'taken, and said once that logs are not shipped yet')
+    .option('--log-source <name>', 'name of the source of shipped logs (default: cluster-monitor)')
+    .option('--nats <url>', 'NATS server (default: nats://nats:4222)')
+    .option('--kubeconfig <file>', 'of the cluster, instead of the account of the pod')
+    .option('--context <name>', 'context of the kubeconfig (default: its current one)')
+    .addHelpText(
+      'after',
+      '\nThe first six flags may be written with one dash, as the original has them: -addr :8080. The secret of tokens comes from' +
+        '\nJWT_SECRET; further settings begin with MONITOR_.',
+    )
+    .action((options: ClusterMonitorFlags) => actions.clusterMonitor(options))
 
   cli
     .command('get')
@@ -403,6 +425,7 @@ export function commandReference(): string {
       up: none,
       manager: none,
       api: none,
+      clusterMonitor: none,
       get: none,
       completion: none,
       complete: none,

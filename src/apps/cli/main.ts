@@ -51,6 +51,12 @@ const actions: Actions = {
     await api({ config, warnings, version })
   },
 
+  async clusterMonitor(flags) {
+    const { clusterMonitor, readClusterMonitorConfig } = await import('#hub')
+    const { config, warnings } = readClusterMonitorConfig(process.env, flags)
+    await clusterMonitor({ config, warnings, version, flags })
+  },
+
   async get(noun, names, { cluster, namespace, selector, output, server, watch: isWatched }) {
     const { get, watch } = await import('./get.ts')
     const wish = {
@@ -195,6 +201,12 @@ function show({ text, notes, failed }: { text: string; notes: readonly string[];
   if (failed) process.exitCode = 1
 }
 
+const ONE_DASH = /^-(addr|refresh|api-server|log-service|log-source|nats)(?==|$)/
+
+/** Of `cluster-monitor`: flags as the original has them, with one dash. */
+export const withLongFlags = (argv: readonly string[]): readonly string[] =>
+  argv[2] === 'cluster-monitor' ? argv.map((word) => word.replace(ONE_DASH, '--$1')) : argv
+
 /** Runs one command. A failure is one sentence on standard error and exit status 1, or 3 where no hub answers. */
 export async function main(argv: readonly string[]): Promise<void> {
   // Who reads us may have enough: `clusterpulse get events | head`.
@@ -203,7 +215,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     process.exit(0)
   })
   try {
-    await program(actions, version).parseAsync([...argv])
+    await program(actions, version).parseAsync([...withLongFlags(argv)])
   } catch (error) {
     const { failureOf } = await import('./failure.ts')
     const { text, status } = failureOf(error)

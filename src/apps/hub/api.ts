@@ -1,4 +1,5 @@
 import { RedisPolicies } from '#access'
+import type { Looks } from '#attention'
 import { RedisCatalog } from '#catalog'
 import { openEvents } from '#events'
 import { revocationsOver } from '#identity'
@@ -11,10 +12,12 @@ import { OriginalState, RedisMirror, RedisNodeSeries } from '#state'
 import type { Address, ApiConfig } from './config.ts'
 import { historyReader } from './history.ts'
 import { hubAccess } from './hub-access.ts'
+import { monitorPart } from './monitor-listener.ts'
 import { metricsPart } from './probes.ts'
 import { redisConnection } from './redis.ts'
 import { HUB_CLIENT, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
 import { serving } from './serve.ts'
+import { sharedLooks } from './shared-looks.ts'
 
 /** Said in the log, by the API and on every page, as long as it is so. */
 const PROVISIONAL =
@@ -98,6 +101,17 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
     version,
     ...(isOriginal && { provisional: PROVISIONAL }),
   })
+  const attention = part<Looks>('attention', () => Promise.resolve(sharedLooks(connection, logger)))
+  const monitor =
+    config.monitor &&
+    monitorPart({
+      config: config.monitor,
+      tls: config.web.access.tls,
+      state: mirror.get,
+      attention: attention.get,
+      metrics,
+      logger,
+    })
   await runUntilSignal(
     [
       ...(config.metricsAddress ? [scrape(config.metricsAddress)] : []),
@@ -111,9 +125,11 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
       marks,
       ...(hub ? [hub] : []),
       ...serve.parts,
+      ...(monitor ? [attention, monitor.part] : []),
     ],
     logger,
     () => {
+      if (monitor) process.stdout.write(`Cluster Monitor's interface is on ${monitor.address()}\n`)
       process.stdout.write(
         `ClusterPulse api on ${serve.address()}, mirroring Redis at ${config.redis.host}:${config.redis.port}\n`,
       )

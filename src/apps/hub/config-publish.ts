@@ -10,6 +10,8 @@ export interface PublishConfig {
   readonly defaultCluster: string
   /** of each cluster, ms */
   readonly periodMs: number
+  /** whose pods are told; default: all */
+  readonly isNamespaceWanted?: (namespace: string) => boolean
 }
 
 /** The cluster that is meant where none is named: by Cluster Monitor's paths, and by its subjects. */

@@ -5,6 +5,7 @@ import { resources } from '#resources'
 import { type ConfigReader, configReader, type LogLevel, parseLogLevel } from '#runtime'
 import { type AccessConfig, access, outboundAllow } from './config-access.ts'
 import { resourceLists } from './config-lists.ts'
+import { hubMonitor, type MonitorSettings } from './config-monitor.ts'
 import { type PublishConfig, publishing } from './config-publish.ts'
 import { type HistoryConfig, history, type IngesterConfig, ingester, logMaxBytes, optional } from './config-push.ts'
 
@@ -59,6 +60,8 @@ export interface UpConfig {
   readonly logMaxBytes: number
   /** undefined: nothing is published */
   readonly publish: PublishConfig | undefined
+  /** Cluster Monitor's listener; undefined: there is none */
+  readonly monitor: MonitorSettings | undefined
 }
 
 export interface ManagerConfig {
@@ -92,6 +95,8 @@ export interface ApiConfig {
   readonly history: HistoryConfig
   /** of /metrics, beside the page's port; absent: there only */
   readonly metricsAddress?: Address
+  /** Cluster Monitor's listener; undefined: there is none */
+  readonly monitor: MonitorSettings | undefined
 }
 
 /** whose keys in Redis are read: those of our manager, or the documented ones that an original manager writes */
@@ -188,9 +193,9 @@ function collection(read: ConfigReader): CollectionConfig {
   }
 }
 
-function askedKubelets(read: ConfigReader): KubeletWay | undefined {
+export function askedKubelets(read: ConfigReader, fallback = 'off'): KubeletWay | undefined {
   const word = read.text('KUBELET_STATS', {
-    default: 'off',
+    default: fallback,
     oneOf: ['off', ...kubeletWays],
     meaning:
       'how kubelets are asked for disks. direct: agents ask them at their own port, with the right nodes/stats; direct-insecure: the same, whoever shows whatever certificate gets the token of the agent; proxy: through the API server, with the right nodes/proxy, which reaches all of a kubelet. Else disks are not known',
@@ -266,7 +271,7 @@ function optionalAddress(read: ConfigReader, name: string, meaning: string): Add
   return text === undefined ? undefined : parsedAddress(read, name, text)
 }
 
-function parsedAddress(read: ConfigReader, name: string, text: string): Address {
+export function parsedAddress(read: ConfigReader, name: string, text: string): Address {
   const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(text)
   const port = Number(match?.[3])
   if (!match || port > 65535) {
@@ -285,12 +290,12 @@ export interface ReadResult<T> {
   readonly warnings: readonly string[]
 }
 
-function complete<T extends object>(read: ConfigReader, config: T): ReadResult<T> {
+export function complete<T extends object>(read: ConfigReader, config: T): ReadResult<T> {
   read.done()
   return { config: Object.freeze(config), warnings: read.warnings() }
 }
 
-const logLevel = (read: ConfigReader, fallback: string): LogLevel =>
+export const logLevel = (read: ConfigReader, fallback: string): LogLevel =>
   parseLogLevel(
     read.text('LOG_LEVEL', { default: fallback, meaning: 'trace, debug, info, warn or error; anything else is info' }),
   )
@@ -337,8 +342,19 @@ function describeUp(read: ConfigReader): UpConfig {
     history: history(read, 'up'),
     logMaxBytes: logMaxBytes(read),
     publish: publishing(read),
+    monitor: monitor(read),
   }
 }
+
+const monitor = (read: ConfigReader): MonitorSettings | undefined =>
+  hubMonitor(
+    read,
+    optionalAddress(
+      read,
+      'MONITOR_ADDRESS',
+      "address of a listener that speaks Cluster Monitor's interface, such as :8090; off by default",
+    ),
+  )
 
 function describeManager(read: ConfigReader): ManagerConfig {
   return {
@@ -384,6 +400,7 @@ function describeApi(read: ConfigReader): ApiConfig {
     stateSource: stateSource(read, served),
     web: served,
     history: history(read, 'api'),
+    monitor: monitor(read),
     ...optional(
       'metricsAddress',
       optionalAddress(

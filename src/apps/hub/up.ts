@@ -18,6 +18,7 @@ import { demoWords, startWords } from './demo-words.ts'
 import { claimDataFolder } from './format.ts'
 import { historyOf } from './history.ts'
 import { declareMembers, knownSince, kubeconfigMembers, kubeconfigPaths, type Member } from './members.ts'
+import { monitorPart } from './monitor-listener.ts'
 import { inBackground, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
 import { serving } from './serve.ts'
 import { createSingleProcessHub } from './single-process-hub.ts'
@@ -141,6 +142,18 @@ export async function up({
     readiness: { log: () => collect.logFault(), agents: () => collect.receiverFault() },
   })
 
+  const monitor =
+    config.monitor &&
+    monitorPart({
+      config: config.monitor,
+      tls: config.web.access.tls,
+      state: collect.state,
+      attention: attention.get,
+      historyDirectory: join(dataDir, 'monitor-history'),
+      metrics,
+      logger,
+    })
+
   // Behind all others: the page and the first rounds do not wait for it.
   const past = inBackground(
     'demo-past',
@@ -172,6 +185,7 @@ export async function up({
       declare,
       ...collect.parts,
       ...serve.parts,
+      ...(monitor ? [monitor.part] : []),
       ...(given ? [] : [past]),
     ],
     logger,
@@ -180,6 +194,7 @@ export async function up({
       say(
         `ClusterPulse shows ${what} on ${serve.address()}   (objects: kubectl --kubeconfig ${controlPlane.get().kubeconfigPath})`,
       )
+      if (monitor) say(`Cluster Monitor's interface is on ${monitor.address()}`)
       say('Ctrl-C ends it.')
     },
   )

@@ -19,5 +19,5 @@ export {
   type SnapshotTimes,
   timestampOf,
 } from './documents.ts'
-export { Monitor, type MonitorConfig, type MonitorOptions } from './monitor.ts'
+export { Monitor, type MonitorConfig, type MonitorOptions, wantedNamespaces } from './monitor.ts'
 export type { TenancyRules } from './tenancy.ts'

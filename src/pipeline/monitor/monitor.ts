@@ -1,3 +1,4 @@
+import type { Attention } from '#attention'
 import { type Clock, seconds } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
@@ -14,8 +15,8 @@ export interface MonitorConfig {
   readonly address: { readonly host: string; readonly port: number }
   /** period of whole snapshots, and of usage while the listener serves; ms */
   readonly refreshMs: number
-  /** what paths without a prefix are about; absent: the first cluster by name */
-  readonly defaultCluster?: string
+  /** what paths without a prefix are about; where there is one cluster alone, they are about that */
+  readonly defaultCluster: string
   readonly tokens: TokenRules
   readonly tenancy: TenancyRules
   /** pods of every namespace are told of; else those of tenants and of the system namespace */
@@ -32,6 +33,8 @@ export interface MonitorConfig {
 export interface MonitorOptions {
   readonly config: MonitorConfig
   readonly state: StateReader
+  /** told which clusters are looked at: the default one always, others while somebody asks for them */
+  readonly attention?: Attention
   /** where history is kept; absent: in memory alone */
   readonly historyDirectory?: string
   readonly logger: Logger
@@ -61,7 +64,7 @@ export class Monitor implements AsyncDisposable {
 
   /** Listens and serves until it is disposed. @throws MonitorPortTakenError, DirectoryLockedError */
   static async open(options: MonitorOptions, signal?: AbortSignal): Promise<Monitor> {
-    const { config, state, logger, metrics, clock, historyDirectory } = options
+    const { config, state, logger, metrics, clock, historyDirectory, attention } = options
     if (!config.tokens.secret)
       logger.warn({}, 'JWT_SECRET is not set: no token is valid, and every guarded endpoint of the monitor answers 401')
     const wants = wantedNamespaces(config)
@@ -92,11 +95,12 @@ export class Monitor implements AsyncDisposable {
       ...{ state, tenancy, pictures, streams, history, address, corsOrigins, defaultCluster, maxConnections },
       ...(tls && { tls }),
       ...{ tokens: new TokenReader(config.tokens, clock), logger, metrics, clock },
+      ...(attention && { attention }),
     })
     countHistory(metrics, history)
     try {
       const monitor = new Monitor(server, await server.start(), files)
-      monitor.#running = monitor.#run({ ...options, history, streams })
+      monitor.#running = monitor.#run({ ...options, history, streams, server })
       return monitor
     } catch (error) {
       await files?.[Symbol.asyncDispose]()
@@ -111,12 +115,13 @@ export class Monitor implements AsyncDisposable {
     await this.#files?.[Symbol.asyncDispose]()
   }
 
-  async #run({ config, state, logger, clock, history, streams }: Running): Promise<void> {
+  async #run({ config, state, logger, clock, history, streams, attention, server }: Running): Promise<void> {
     const { signal } = this.#stop
     for (let tick = 1; !signal.aborted; tick++) {
       try {
         for (const cluster of state.clusters()) history.record(cluster)
-        streams.tick()
+        if (server.defaultCluster) attention?.look(server.defaultCluster.name)
+        for (const name of streams.tick()) attention?.look(name)
         if (tick % PRUNE_TICKS === 0 && state.availability().state === 'available')
           history.prune(new Set(state.clusters().map(({ name }) => name)), clock.now())
         if (this.#files) await this.#files.tick()
@@ -132,9 +137,14 @@ export class Monitor implements AsyncDisposable {
 interface Running extends MonitorOptions {
   readonly history: UsageHistory
   readonly streams: StreamHub
+  readonly server: MonitorServer
 }
 
-function wantedNamespaces({ allNamespaces, tenancy }: MonitorConfig): (namespace: string) => boolean {
+/** Whose pods are told of. */
+export function wantedNamespaces({
+  allNamespaces,
+  tenancy,
+}: Pick<MonitorConfig, 'allNamespaces' | 'tenancy'>): (namespace: string) => boolean {
   const { systemNamespace, tenantPrefix } = tenancy
   return (namespace) => allNamespaces || namespace === systemNamespace || namespace.startsWith(tenantPrefix)
 }

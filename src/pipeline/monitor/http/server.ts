@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import type { AccessView } from '#access'
+import type { Attention } from '#attention'
 import { type Clock, type ClusterState, FleetError } from '#model'
 import { boundConnections, CONNECTION_TIMES, type Logger, type Metrics } from '#runtime'
 import type { StateReader } from '#state'
@@ -36,8 +37,9 @@ export interface MonitorServerOptions extends AnswerParts {
   readonly tenancy: Tenancy
   readonly tokens: TokenReader
   readonly streams: StreamHub
-  /** what paths without a prefix are about; undefined: the first by name */
-  readonly defaultCluster?: string | undefined
+  /** what paths without a prefix are about */
+  readonly defaultCluster: string
+  readonly attention?: Attention
   readonly address: { readonly host: string; readonly port: number }
   readonly corsOrigins: readonly string[]
   readonly tls?: { readonly cert: string; readonly key: string }
@@ -205,6 +207,7 @@ export class MonitorServer implements AsyncDisposable {
     if (endpoint === 'api/graph/dependencies') throw new Refusal(501, 'not implemented')
     if (scope.kind === 'fleet') return this.#fleetDocument(endpoint, query, view)
     const cluster = this.#clusterOf(route)
+    if (cluster && view.canSee(cluster)) parts.attention?.look(cluster.name)
     const asked = { cluster, view, caller, query }
     switch (endpoint) {
       case 'cluster-info':
@@ -226,6 +229,7 @@ export class MonitorServer implements AsyncDisposable {
     const { state, pictures } = this.#options
     const all = selected(state.clusters(), view, selectionOf(query))
     const { clusters, next } = pageOf(all, query)
+    for (const { name } of clusters) this.#options.attention?.look(name)
     switch (endpoint) {
       case 'cluster-info':
         return fleetSnapshot(this.#options, clusters, view, { kind: 'nodes', next })
@@ -302,10 +306,15 @@ export class MonitorServer implements AsyncDisposable {
 
   /** Of paths without a prefix the default one: who may not see it is told that nothing is there, in time with those who may. */
   #clusterOf({ scope }: Route): ClusterState | undefined {
-    const { state, defaultCluster } = this.#options
     if (scope.kind === 'fleet') return undefined
-    const name = scope.kind === 'cluster' ? scope.cluster : (defaultCluster ?? state.clusters()[0]?.name)
-    return name === undefined ? undefined : state.cluster(name)
+    return scope.kind === 'cluster' ? this.#options.state.cluster(scope.cluster) : this.defaultCluster
+  }
+
+  /** The one that is configured; where there is one alone, that. */
+  get defaultCluster(): ClusterState | undefined {
+    const { state, defaultCluster } = this.#options
+    const [only, ...others] = state.clusters()
+    return state.cluster(defaultCluster) ?? (others.length === 0 ? only : undefined)
   }
 
   #unexpected(request: IncomingMessage, error: unknown): Refusal {

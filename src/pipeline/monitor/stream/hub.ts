@@ -104,35 +104,38 @@ export class StreamHub implements AsyncDisposable {
     return () => this.#forget(stream)
   }
 
-  /** Tells everybody what is new to them. */
-  tick(): void {
+  /** Tells everybody what is new to them. @returns the clusters that streams are about */
+  tick(): ReadonlySet<string> {
     const { clock, state, tenancy } = this.#options
     const now = clock.now()
     this.#tick++
     const clusters = state.clusters()
     const views = new Map<string, AccessView>()
+    const looked = new Set<string>()
     for (const stream of this.#streams.keys()) {
       const who = stream.caller.isAdmin ? '' : `u${stream.caller.userId}`
       const view = views.get(who) ?? tenancy.viewOf(stream.caller, clusters)
       views.set(who, view)
-      this.#serve(stream, view)
+      for (const cluster of this.#serve(stream, view)) if (cluster) looked.add(cluster.name)
     }
     if (Math.abs(now - this.#beatAt) >= BEAT_MS) this.#beat(now)
+    return looked
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const stream of [...this.#streams.keys()]) this.#end(stream, 'server going down')
   }
 
-  #serve(stream: Stream, view: AccessView): void {
+  #serve(stream: Stream, view: AccessView): readonly (ClusterState | undefined)[] {
     const clusters = stream.topic.clusters(view)
     if (!clusters) {
       this.#end(stream, 'access changed')
-      return
+      return []
     }
     if (stream.fingerprint !== view.fingerprint) this.#enter(stream, view)
     if (stream.protocol === 2) this.#serveDifferences(stream, clusters, view)
     else this.#serveSnapshots(stream, clusters, view)
+    return clusters
   }
 
   #serveSnapshots(stream: Stream, clusters: readonly (ClusterState | undefined)[], view: AccessView): void {

@@ -31,6 +31,7 @@ export class GivenState implements StateReader {
 export const config = (more: Partial<MonitorConfig> = {}): MonitorConfig => ({
   address: { host: '127.0.0.1', port: 0 },
   refreshMs: 50,
+  defaultCluster: 'local-cluster',
   tokens: { secret: SECRET },
   tenancy: { systemNamespace: 'core', tenantPrefix: 'compute-', ownerLabel: 'user-id' },
   allNamespaces: false,
