@@ -1,6 +1,5 @@
 import type { MonitorConfig } from '#monitor'
 import type { ConfigReader } from '#runtime'
-import type { Address } from './config.ts'
 import { defaultCluster } from './config-publish.ts'
 import { optional } from './config-push.ts'
 
@@ -15,7 +14,11 @@ const DEAD_BAND = '0.1'
 /** What the listener is told besides its address. @param all whether pods of all namespaces are told of by default */
 export function monitorSettings(
   read: ConfigReader,
-  { address, refreshMs, all }: { readonly address: Address; readonly refreshMs: number; readonly all: boolean },
+  {
+    address,
+    refreshMs,
+    all,
+  }: { readonly address: MonitorConfig['address']; readonly refreshMs: number; readonly all: boolean },
 ): MonitorSettings {
   return {
     address,
@@ -98,7 +101,10 @@ function deadBand(read: ConfigReader): number {
 }
 
 /** The listener of a hub: off unless it has an address. */
-export function hubMonitor(read: ConfigReader, address: Address | undefined): MonitorSettings | undefined {
+export function hubMonitor(
+  read: ConfigReader,
+  address: MonitorConfig['address'] | undefined,
+): MonitorSettings | undefined {
   const refreshMs = read.duration('MONITOR_REFRESH', {
     default: '5s',
     min: '1s',
