@@ -13,7 +13,8 @@ const slow = { testTimeout: 180_000, hookTimeout: 180_000 }
 const ofPages = { setupFiles: ['test/page/on-failure.ts'] }
 
 // Wait for minutes, of which their size tells nothing: what begins last is waited for by all.
-const ofMinutes = /\/journeys\/(missing|clock|push|backup|backup-kubernetes|owners-number|sign-in|guides)\.test\.ts$/
+const ofMinutes =
+  /\/journeys\/(missing|clock|push|backup|backup-kubernetes|owners-number|sign-in|guides|nats)\.test\.ts$/
 
 /** The largest files of a group first, but for those that wait longest. */
 class LongestFirst extends BaseSequencer {

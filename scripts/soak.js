@@ -21,6 +21,11 @@ const runs = {
     what: 'all connections to Redis fall silent, and are back within 15 s: [times = 100]',
     settings: ([times = 100]) => ({ SILENCES: times }),
   },
+  nats: {
+    test: 'test/journeys/nats.test.ts',
+    what: 'NATS, hub and agent restarted and a member away, and a consumer sees nothing twice: [seconds away = 80]',
+    settings: ([away = 80]) => ({ MEMBER_AWAY_S: away }),
+  },
 }
 
 const [name = '', ...words] = process.argv.slice(2)

@@ -174,6 +174,7 @@ export class DialingOriginal implements AsyncDisposable {
 export interface ManagerOptions {
   readonly processes: number
   readonly leaderElect?: boolean
+  readonly env?: Readonly<Record<string, string>>
 }
 
 export class OwnedFleet implements AsyncDisposable {
@@ -287,7 +288,7 @@ export class OwnedFleet implements AsyncDisposable {
   }
 
   /** Does not wait until it is ready. */
-  async manager({ processes, leaderElect = false }: ManagerOptions): Promise<ManagerRun> {
+  async manager({ processes, leaderElect = false, env = {} }: ManagerOptions): Promise<ManagerRun> {
     const [health, metrics] = [await freePort(), await freePort()]
     const run = this.start(
       [
@@ -301,6 +302,7 @@ export class OwnedFleet implements AsyncDisposable {
         INGESTER_HOST: '127.0.0.1',
         INGESTER_PORT: String(this.port),
         MANAGER_PROCESSES: String(processes),
+        ...env,
       },
     )
     return new ManagerRun(run, health, metrics)

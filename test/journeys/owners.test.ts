@@ -1,6 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { jetstreamManager } from '@nats-io/jetstream'
+import { connect } from '@nats-io/transport-node'
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { KubeObject } from '#kube'
 import { victoriaMissing } from '../../src/pipeline/history/testing/victoria-metrics.ts'
+import { natsPrograms, startNats, type TestNats } from '../../src/pipeline/publish/testing/nats-server.ts'
 import { redisMissing } from '../../src/pipeline/state/test/redis-server.ts'
 import {
   connections,
@@ -17,6 +20,7 @@ import { clusterpulse, eventually, type Running } from '../process.ts'
 import { noRealApiServer } from '../real-apiserver.ts'
 
 const OF = 3
+const [server] = natsPrograms
 const names = ['owner-1', 'owner-2', 'owner-3']
 const inHub = (name: string) => ({ name, namespace: HUB })
 
@@ -30,10 +34,14 @@ describe.skipIf(redisMissing !== undefined)(title, () => {
   let manager: ManagerRun
   let standby: ManagerRun
   let agent: Running
+  let nats: TestNats | undefined
+  let env = {}
 
   beforeAll(async () => {
     fleet = await OwnedFleet.open({ realApi: noRealApiServer() === undefined, withHistory: !noHistory })
-    manager = await fleet.manager({ processes: OF, leaderElect: true })
+    if (server?.missing === undefined && server) nats = await startNats(server)
+    if (nats) env = { NATS_URL: nats.url, NATS_PERIOD: '1s', DEFAULT_CLUSTER: fleet.pulled[0] }
+    manager = await fleet.manager({ processes: OF, leaderElect: true, env })
     await manager.ready()
     await eventually(
       () => manager.owners(),
@@ -42,7 +50,7 @@ describe.skipIf(redisMissing !== undefined)(title, () => {
     )
     // It would wait longer and longer for a hub that is not there yet.
     agent = fleet.startAgent()
-    standby = await fleet.manager({ processes: OF, leaderElect: true })
+    standby = await fleet.manager({ processes: OF, leaderElect: true, env })
     fleet.beginPushing()
   }, 240_000)
   afterEach(({ task }) => {
@@ -51,6 +59,7 @@ describe.skipIf(redisMissing !== undefined)(title, () => {
   })
   afterAll(async () => {
     await fleet?.[Symbol.asyncDispose]()
+    await nats?.[Symbol.asyncDispose]()
   }, 60_000)
 
   it('shows every cluster whole, and says everywhere which process owns it', { timeout: 240_000 }, async () => {
@@ -105,6 +114,26 @@ describe.skipIf(redisMissing !== undefined)(title, () => {
     const pids = await manager.owners()
     expect([...pids.keys()].sort()).toEqual(names)
     expect(new Set(pids.values()).size).toBe(OF)
+  })
+
+  it.skipIf(server?.missing !== undefined)('publishes each cluster by the process that owns it', async () => {
+    const nc = await connect({ servers: `127.0.0.1:${nats?.port}` })
+    onTestFinished(() => nc.close())
+    const { streams } = await jetstreamManager(nc)
+    const [first, ...others] = fleet.pulled
+    const wanted = others.flatMap((cluster) => [`cluster.${cluster}.metrics`, `cluster.${cluster}.pods`])
+    const kept = await eventually(
+      async () => Object.keys((await streams.info('CLUSTER', { subjects_filter: '>' })).state.subjects ?? {}),
+      (subjects) => ['cluster.metrics', 'cluster.pods', ...wanted].every((subject) => subjects.includes(subject)),
+      SLOW_MS,
+    )
+    expect(kept).not.toContain(`cluster.${first}.pods`)
+    await eventually(
+      () => manager.numbers('clusterpulse_nats_published_total'),
+      (counts) =>
+        names.every((name) => counts.some(({ labels, value }) => labels.includes(`process="${name}"`) && value > 0)),
+      SLOW_MS,
+    )
   })
 
   it('collects a MetricSource from clusters of all owners, and leaves nothing of it behind', {

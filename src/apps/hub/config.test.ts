@@ -1,4 +1,7 @@
-import { describe, expect, it } from 'vitest'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { allSettings, readApiConfig, readManagerConfig, readUpConfig } from './config.ts'
 
 describe('readUpConfig', () => {
@@ -142,4 +145,41 @@ it('describes every setting with a meaning', () => {
     expect(settings.length).toBeGreaterThan(5)
     for (const setting of settings) expect(setting.meaning).not.toBe('')
   }
+})
+
+describe('the settings of NATS', () => {
+  const { publish } = readUpConfig({}).config
+
+  it('publish nothing where none is named', () => expect(publish).toBeUndefined())
+
+  it('take the credentials of a file, and say the defaults of the original', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'nats-settings-'))
+    onTestFinished(() => rm(directory, { recursive: true, force: true }))
+    const file = join(directory, 'token')
+    await writeFile(file, 's3cret\n')
+    const env = { NATS_URL: 'nats://a, tls://b:4443', NATS_TOKEN_FILE: file, OUTBOUND_ALLOW: '169.254.1.0/24' }
+    expect(readManagerConfig(env).config.publish).toEqual({
+      nats: {
+        servers: [
+          { host: 'a', port: 4222, tls: false },
+          { host: 'b', port: 4443, tls: true },
+        ],
+        credentials: { kind: 'token', token: 's3cret' },
+        outboundAllow: ['169.254.1.0/24'],
+      },
+      defaultCluster: 'local-cluster',
+      periodMs: 5000,
+    })
+  })
+
+  it.each([
+    [{ NATS_URL: 'http://nats' }, /NATS_URL has the scheme "http"/],
+    [{ NATS_URL: 'nats://hub:s3cret@nats' }, /^(?!.*s3cret)[\s\S]*NATS_URL holds a user or a token/],
+    [{ NATS_URL: 'nats://a', NATS_USER: 'hub' }, /NATS_USER and NATS_PASSWORD go together/],
+    [{ NATS_URL: 'nats://a', NATS_TOKEN: 'a', NATS_USER: 'b', NATS_PASSWORD: 'c' }, /give one/],
+    [{ NATS_URL: 'nats://a', NATS_NKEY: 'SUno' }, /NATS_NKEY is no seed/],
+    [{ NATS_URL: 'nats://a', NATS_CREDS: '/etc/nats.creds' }, /NATS_CREDS is not the content/],
+    [{ NATS_URL: 'tls://a', NATS_CA_FILE: '/none' }, /NATS_CA_FILE names \/none, which does not exist/],
+    [{ NATS_URL: 'nats://a', NATS_PERIOD: '0s' }, /NATS_PERIOD/],
+  ])('refuse %j', (env, sentence) => expect(() => readUpConfig(env)).toThrow(sentence))
 })

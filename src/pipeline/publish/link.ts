@@ -12,6 +12,8 @@ export interface Session {
   readonly jetstream: JetStreamClient
   /** bytes of a message with its headers that server and stream take */
   readonly maxBytes: number
+  /** It does not answer: what is sent to it from here on would be old when it is read. */
+  abandon(): void
 }
 
 export interface LinkOptions {
@@ -91,7 +93,7 @@ export class NatsLink {
           nc.info?.max_payload ?? USUAL_MAX_BYTES,
           facts.maxMessageBytes ?? Number.POSITIVE_INFINITY,
         )
-        this.#set({ jetstream: jetstream(nc), maxBytes })
+        this.#set({ jetstream: jetstream(nc), maxBytes, abandon: end })
         await this.#untilNextLook(facts.fault !== undefined, ended.signal)
       }
     } finally {

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { jetstreamManager, type StreamConfig } from '@nats-io/jetstream'
@@ -207,6 +209,50 @@ describe.each(natsPrograms)('publishing to $name', { timeout: 3 * SLOW_MS }, (pr
     expect(gap).toBeGreaterThanOrEqual(8)
     const first = ticks.findIndex((tick, i) => i > 0 && tick - ticks[i - 1]! === gap)
     expect(ticks[first]! * PERIOD_MS).toBeGreaterThan(back - 3 * PERIOD_MS)
+  })
+
+  test('gives up a server that does not answer, and sends it nothing more until it does', async () => {
+    const nats = await server()
+    const { lines, count } = aPublisher(natsAt(nats.port), new TestState().with(west))
+    await eventually('it publishes', async () => (await count('published_total')) >= 4, SLOW_MS)
+    const froze = Date.now()
+    nats.freeze()
+    await eventually(
+      'ticks give way to newer ones',
+      async () => (await count('dropped_total', { reason: 'replaced' })) >= 4,
+      SLOW_MS,
+    )
+    await eventually('it notices', async () => (await count('connected')) === 0, SLOW_MS)
+    await eventually(
+      'it tried again',
+      async () => (await count('dropped_total', { reason: 'disconnected' })) >= 30,
+      SLOW_MS,
+    )
+    const thawed = Date.now()
+    nats.thaw()
+    const published = await count('published_total')
+    await eventually('it publishes again', async () => (await count('published_total')) >= published + 4, SLOW_MS)
+    const ids = (await kept(nats)).map(({ msgId }) => msgId)
+    expect(new Set(ids).size).toBe(ids.length)
+    const late = ids
+      .map((id) => Number(id.split('.').at(-1)) * PERIOD_MS)
+      .filter((at) => at > froze && at < thawed - 3 * PERIOD_MS)
+    // One of each subject was on its way.
+    expect(late.length).toBeLessThanOrEqual(2)
+    expect(lines.warnings().length).toBeLessThanOrEqual(3)
+  })
+
+  test('says that it may not publish', async () => {
+    const user =
+      '{ user: hub, password: pass, permissions: { publish: ["$JS.API.>", "cluster.metrics"], subscribe: ["_INBOX.>"] } }'
+    const nats = await server(`authorization { users: [${user}] }`)
+    const credentials = { kind: 'password', user: 'hub', password: 'pass' } as const
+    const { lines, count } = aPublisher(natsAt(nats.port, { credentials }), new TestState().with(west))
+    await eventually('the one is kept', async () => (await count('published_total', { kind: 'metrics' })) >= 2, SLOW_MS)
+    await eventually('the other is refused', async () => (await count('failed_total', { kind: 'pods' })) >= 2, SLOW_MS)
+    expect(lines.warnings()).toEqual([
+      expect.stringMatching(/published on cluster\.pods is not kept \(.*[Pp]ermission/),
+    ])
   })
 
   test('takes a stream as somebody else made it', async () => {
@@ -471,6 +517,21 @@ describe('what is published', () => {
     await eventually('it looks', () => looks.length >= 3, SLOW_MS)
     expect(new Set(looks)).toEqual(new Set(['west']))
     await publisher[Symbol.asyncDispose]()
+  })
+
+  it('waits for no server that takes connections and says nothing', async () => {
+    const silent = createServer(() => undefined).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    onTestFinished(() => void silent.close())
+    const { port } = silent.address() as AddressInfo
+    const { lines, count } = aPublisher(natsAt(port), new TestState().with(west))
+    await eventually(
+      'ticks are dropped',
+      async () => (await count('dropped_total', { reason: 'disconnected' })) >= 4,
+      SLOW_MS,
+    )
+    await eventually('it says so', () => lines.warnings().length === 1, SLOW_MS)
+    expect(lines.warnings()[0]).toMatch(/is not reached \(.*timeout/)
   })
 
   it('is not sent to where nothing is to be asked', async () => {

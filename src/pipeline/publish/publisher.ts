@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
-import { headers } from '@nats-io/transport-node'
+import { errors, headers } from '@nats-io/transport-node'
 import { type Clock, type ClusterName, FleetError, seconds, systemClock } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
@@ -186,6 +186,7 @@ export class ClusterPublisher implements AsyncDisposable {
       // Not tried again: the next tick knows more.
       this.#counts.failed(kind)
       if (this.#link.session === session) this.#refused(subject, error)
+      if (error instanceof errors.TimeoutError) session.abandon()
     }
   }
 

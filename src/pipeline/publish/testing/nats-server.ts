@@ -45,6 +45,9 @@ export interface TestNats extends AsyncDisposable {
   readonly url: string
   /** kill -9; what is in streams is on disk */
   kill(): Promise<void>
+  /** it runs no further, and takes what the system takes for it, until `thaw` */
+  freeze(): void
+  thaw(): void
   /** again on the same port, with what is on disk; `config`: other lines of configuration than before */
   start(config?: string): Promise<void>
 }
@@ -78,6 +81,8 @@ export async function startNats(program: NatsProgram, config = '', jetStream = '
     port,
     url: `nats://127.0.0.1:${port}`,
     kill,
+    freeze: () => void child?.kill('SIGSTOP'),
+    thaw: () => void child?.kill('SIGCONT'),
     start,
     async [Symbol.asyncDispose]() {
       await kill()
