@@ -1,5 +1,5 @@
-import type { Chunk, Keys, Labels } from './chunk.ts'
-import { type Column, columnOf } from './column.ts'
+import { type Chunk, type Keys, type Labels, sizeOf } from './chunk.ts'
+import { type Column, columnMapped, columnOf } from './column.ts'
 import type { JsonValue } from './json.ts'
 
 /** How labels and values are read of the things that a chunk is made of. */
@@ -68,3 +68,10 @@ export const valueAt = (chunk: Chunk, at: number, row: number): JsonValue =>
 /** Labels of one row of a chunk, as is `columnAt`. */
 export const labelsAt = (chunk: Chunk, row: number): Labels =>
   chunk instanceof ReadChunk ? chunk.labelsAt(row) : chunk.labels.at(row)
+
+/** The chunk with each value of this field changed; `change` is asked once per distinct value, or about every row. */
+export function chunkMapped(chunk: Chunk, at: number, change: (value: JsonValue) => JsonValue): Chunk {
+  const before = columnAt(chunk, at)
+  const after = columnMapped(before, sizeOf(chunk), change)
+  return after === before ? chunk : { keys: chunk.keys, labels: chunk.labels, columns: chunk.columns.with(at, after) }
+}

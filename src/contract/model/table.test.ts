@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { sizeOf } from './chunk.ts'
+import { columnOfOne } from './column.ts'
 import type { JsonValue } from './json.ts'
 import { type FormerRows, packTable, unpackTable } from './packed.ts'
+import { chunkMapped } from './read-chunk.ts'
 import { Table, type TableColumns, type TableRow } from './table.ts'
 
 const names = fc.constantFrom('a', 'b', 'c', '__proto__', 'constructor', 'toString', 'ü', '', '0')
@@ -29,6 +31,10 @@ const tables = fc
   .tuple(fieldLists, fc.array(row, { maxLength: 14 }))
   .map(([fields, rows]) => ({ fields, rows, made: Table.of(fields, rows) }))
 
+const changedIn = (table: Table, field: string, change: (value: JsonValue) => JsonValue) => {
+  const at = table.fields.indexOf(field)
+  return at < 0 ? table : table.mapChunks((chunk) => chunkMapped(chunk, at, change))
+}
 const idOf = ({ namespace, name }: TableRow) => (namespace === '' ? name : `${namespace}/${name}`)
 const isBefore = (a: TableRow, b: TableRow) =>
   a.namespace < b.namespace || (a.namespace === b.namespace && a.name < b.name)
@@ -79,7 +85,7 @@ describe('a table', () => {
       (table) => table.fields.map((field) => Array.from({ length: table.size }, (_, at) => table.column(field)?.(at))),
       (table) => Array.from({ length: table.size }, (_, at) => [table.idAt(at), table.labelsAt(at)]),
       (table) => table.toColumns(),
-      (table) => table.map('a', () => 1).toColumns(),
+      (table) => changedIn(table, 'a', () => 1).toColumns(),
       (table) => plain(packTable(table)),
     ]
     fc.assert(
@@ -442,7 +448,7 @@ describe('a table of many rows', () => {
   it('changes every value of a field, and no chunk where none changes', () => {
     const table = big(2000)
     for (const field of FIELDS) {
-      const mapped = table.map(field, (value) =>
+      const mapped = changedIn(table, field, (value) =>
         typeof value === 'string' || typeof value === 'number' ? `${value}!` : value,
       )
       expect([...mapped.rows()]).toEqual(
@@ -453,9 +459,19 @@ describe('a table of many rows', () => {
         }),
       )
       expect(stored(mapped)?.equals(mapped)).toBe(true)
-      expect(table.map(field, (value) => value)).toBe(table)
+      expect(changedIn(table, field, (value) => value)).toBe(table)
     }
-    expect(table.map('no such field', () => 1)).toBe(table)
+  })
+
+  it('takes further columns beside its own, chunk by chunk', () => {
+    const table = big(2000)
+    const wider = table.mapChunks(
+      (chunk) => ({ ...chunk, columns: [...chunk.columns, columnOfOne<JsonValue>('x')] }),
+      [...FIELDS, 'more'],
+    )
+    expect(wider.row(1234)).toEqual({ ...table.row(1234), values: { ...table.row(1234).values, more: 'x' } })
+    expect(wider.equals(table)).toBe(false)
+    expect(wider.changes(table).changed).toHaveLength(2000)
   })
 
   it('keeps every chunk where a patch says what is there', () => {

@@ -16,7 +16,7 @@ import {
   sizeOf,
 } from './chunk.ts'
 import { compareRows, differingPairs, PairsOfKeys, pairsOfAll } from './chunk-changes.ts'
-import { type Column, columnMapped, columnOf, columnOfOne } from './column.ts'
+import { type Column, columnOf, columnOfOne } from './column.ts'
 import { isJson, type JsonValue } from './json.ts'
 import { type ChunkReading, columnAt, labelsAt, ReadChunk, valueAt } from './read-chunk.ts'
 
@@ -311,17 +311,25 @@ export class Table {
     return this.#with(chunksOfColumns(places.length, columns))
   }
 
-  /** With each value of this field changed; `change` is asked once per distinct value of a chunk, or about every row. */
-  map(field: string, change: (value: JsonValue) => JsonValue): Table {
-    const at = this.#places.get(field)
-    if (at === undefined) return this
-    const chunks = this.chunks.map((chunk): Chunk => {
-      const { keys, labels, columns } = chunk
-      const before = columnAt(chunk, at)
-      const after = columnMapped(before, sizeOf(chunk), change)
-      return after === before ? chunk : { keys, labels, columns: columns.with(at, after) }
-    })
-    return chunks.every((chunk, i) => chunk === this.chunks[i]) ? this : this.#with(chunks)
+  /**
+   * The same rows with other values.
+   * @param change gives for each chunk one of the very same keys
+   * @param fields of what it gives
+   */
+  mapChunks(change: (chunk: Chunk) => Chunk, fields: readonly string[] = this.fields): Table {
+    const chunks = this.chunks.map(change)
+    if (fields === this.fields && chunks.every((chunk, i) => chunk === this.chunks[i])) return this
+    return fields === this.fields ? new Table(fields, chunks, this.#places, this) : new Table(fields, chunks)
+  }
+
+  /** The number of the chunk that holds a row. @throws RangeError beyond the last row */
+  chunkAt(place: number): number {
+    return this.#chunkIndex(place)
+  }
+
+  /** Where the first row of a chunk is; of the number of chunks, the size. */
+  startOf(chunk: number): number {
+    return this.#starts[chunk] ?? this.size
   }
 
   /**

@@ -11,7 +11,7 @@ import {
   showsEvent,
   visibleRows,
 } from './row-filter.ts'
-import { filterSummary, openFilter, showsAggregation, type TypeFilter, whyHidden } from './type-filter.ts'
+import { filterSummary, looksAt, openFilter, showsAggregation, type TypeFilter, whyHidden } from './type-filter.ts'
 import {
   type AccessView,
   type Action,
@@ -203,6 +203,7 @@ export class PolicyAccessView implements AccessView {
       whole: ruling.result !== 'deny' && ruling.filter.isOpen,
       metrics: ruling.result !== 'deny' && ruling.viewMetrics,
       shows: (item) => ruling.result !== 'deny' && whyItemHidden(ruling.filter, item, semantics) === null,
+      looksAt: looksAt([ruling.filter]),
       aggregation: (name) => ruling.result !== 'deny' && showsAggregation(ruling.filter, name),
       // Policies may select by labels of the cluster, which are no part of its rows.
       basis: [cluster.connection?.labels],

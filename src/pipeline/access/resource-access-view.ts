@@ -1,6 +1,6 @@
 import type { ClusterState } from '#model'
 import { filterFor, type RowRules, showsNamespace, whyNodeHidden } from './row-filter.ts'
-import { openFilter, showsAggregation, type TypeFilter, type Why, whyHidden } from './type-filter.ts'
+import { looksAt, openFilter, showsAggregation, type TypeFilter, type Why, whyHidden } from './type-filter.ts'
 import type { RowItem, RowsAccessView, StandardResource } from './types.ts'
 
 /*
@@ -80,6 +80,7 @@ export function resourceAccessView(rules: RowRules, cluster: ClusterState, resou
     whole,
     metrics: true,
     shows: (item) => whyRowHidden(rules, filters, item, isNamespaceShown) === null,
+    looksAt: looksAt(filters),
     ...(namesNodes &&
       !nodes.isOpen && {
         showsNode: (name: string) => whyNodeHidden(rules, name, node?.items.get(name)?.labels ?? null) === null,

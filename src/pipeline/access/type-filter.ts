@@ -78,6 +78,16 @@ function fieldText(
   return value === undefined || value === null ? undefined : printPlain(value)
 }
 
+/** What of an item the filters compare with something, besides its namespace. */
+export const looksAt = (filters: readonly TypeFilter[]) => {
+  const entries = filters.flatMap((filter) => filter.entries)
+  return {
+    names: entries.some(({ names }) => names !== null),
+    labels: entries.some(({ labels }) => labels.length > 0),
+    fields: entries.some(({ fields }) => fields.length > 0),
+  }
+}
+
 export const showsAggregation = ({ entries }: TypeFilter, name: string): boolean =>
   entries.every(({ aggregations }) => !aggregations || aggregations.shows(name))
 

@@ -295,6 +295,8 @@ export interface RowsAccessView {
   /** values of metric kind may be shown */
   readonly metrics: boolean
   shows(item: RowItem): boolean
+  /** what `shows` looks at besides the namespace; absent: at anything. Rows that are equal in these are shown or hidden together */
+  readonly looksAt?: { readonly names: boolean; readonly labels: boolean; readonly fields: boolean }
   /** whether a row may say the name of this node; absent: of any */
   showsNode?(name: string): boolean
   /** what else the answers hang on: another identity of one of these may mean other answers */

@@ -24,6 +24,11 @@ export class Best<T> {
     }
   }
 
+  /** What the next has to be better than; undefined: anything is taken. */
+  get bound(): T | undefined {
+    return this.#heap.length < this.#most ? undefined : this.#heap[0]
+  }
+
   /** What is kept, best first. */
   sorted(): T[] {
     return this.#heap.toSorted(this.#compare)

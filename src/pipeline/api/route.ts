@@ -127,6 +127,19 @@ export function accessViewOf(request: FastifyRequest): AccessView {
   return request.accessView
 }
 
+/** Aborted when the connection of the answer closes, as it does in the end. */
+export function goneSignal(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController()
+  reply.raw.once('close', () => gone.abort())
+  return gone.signal
+}
+
+/** The client went before it had its answer. */
+export function nobodyWaits(reply: FastifyReply): 'sent' {
+  reply.hijack()
+  return 'sent'
+}
+
 /** The clusters that may be seen, by name. */
 export function visibleClusters({ state, views }: Parts, accessView: AccessView): VisibleCluster[] {
   const visible: VisibleCluster[] = []

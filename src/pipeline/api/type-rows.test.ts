@@ -4,6 +4,7 @@ import type { RowsAccessView } from '#access'
 import { type ClusterState, type RowsState, type ScalarValue, Table, type TableRow, tableRowId } from '#model'
 import { cpuMs } from '../../../test/cpu.ts'
 import { Best } from './best.ts'
+import { setOfRows } from './row-set.ts'
 import { aRow, aSource, seenBy } from './test/sources.ts'
 import {
   csvCell,
@@ -28,7 +29,17 @@ function typeOf(rows: readonly TableRow[], places?: readonly number[], of = sour
     aggregation: () => true,
     basis: [],
   }
-  const left = (rows: Table) => ({ basis: [], places: places ?? [], rows, sums: new WeakMap() })
+  const left = (rows: Table) => ({
+    ...{ places: places ?? [], count: places?.length ?? 0, rows, sums: new WeakMap() },
+    seenIn: (chunk: number) => {
+      const [start, size] = [rows.startOf(chunk), rows.startOf(chunk + 1) - rows.startOf(chunk)]
+      const own = (places ?? []).filter((place) => place >= start && place < start + size)
+      return setOfRows(
+        own.map((place) => place - start),
+        size,
+      )
+    },
+  })
   return new VisibleType({ cluster, source: of, name: of.typeName, custom, state, left })
 }
 

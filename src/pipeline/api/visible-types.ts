@@ -1,9 +1,11 @@
-import type { AccessView, RowItem, RowsAccessView, StandardResource } from '#access'
+import type { AccessView, RowsAccessView, StandardResource } from '#access'
 import type { SourceCatalog } from '#catalog'
 import { type CompiledSource, hasZero, type RowKind, type SumsOfNothing, withoutSumsOfNothing } from '#metricsource'
-import { type Aggregated, type ClusterState, type JsonValue, joined, type RowsState, Table } from '#model'
+import { type Aggregated, type ClusterState, joined, type RowsState, Table } from '#model'
 import { isFleetKind, isSnapshotKind, kindNamed, kinds } from '#resources'
 import type { FleetRows } from './fleet-rows.ts'
+import { allRows, type RowSet } from './row-set.ts'
+import { SeenChunks, type SeenRows } from './seen-rows.ts'
 import { seenRows, snapshotsOn } from './snapshot-rows.ts'
 import { nobody, readIntervalMs, staleAfterMs, type Views } from './views.ts'
 
@@ -13,12 +15,7 @@ import { nobody, readIntervalMs, staleAfterMs, type Views } from './views.ts'
  */
 export type Aggregations = Readonly<Record<string, Aggregated>>
 
-/** Which rows policies leave, and what is summed over them; as long as the rows live. */
-interface Kept {
-  readonly basis: readonly unknown[]
-  readonly places: readonly number[]
-  /** all rows, without the names that may not be seen */
-  readonly rows: Table
+interface Kept extends SeenRows {
   readonly sums: WeakMap<RowKind, Aggregations>
 }
 
@@ -28,6 +25,7 @@ const maxAccessViews = 64
 export class VisibleTypes {
   readonly #catalog: SourceCatalog | undefined
   readonly #kept = new WeakMap<Table, Map<string, Kept>>()
+  readonly #chunks = new SeenChunks()
 
   readonly #views: Views
   readonly #fleetRows: readonly FleetRows[]
@@ -160,13 +158,14 @@ export class VisibleTypes {
   #left(rows: Table, accessView: AccessView, custom: RowsAccessView, { name }: ClusterState, source: RowKind): Kept {
     const byAccessView = this.#kept.get(rows) ?? new Map<string, Kept>()
     this.#kept.set(rows, byAccessView)
-    const key = JSON.stringify([accessView.fingerprint, name, source.typeName])
-    const known = byAccessView.get(key)
-    if (known?.basis.every((one, at) => one === custom.basis[at])) return known
-    const made: Kept = { basis: custom.basis, ...visiblePart(rows, custom, source), sums: new WeakMap() }
+    const key = JSON.stringify([accessView.fingerprint, name, source.typeName, this.#isTaken(source.typeName)])
+    const asked = this.#chunks.questionOf(key, custom, source)
+    const known = byAccessView.get(asked)
+    if (known) return known
+    const made: Kept = Object.assign(this.#chunks.of(asked, rows, custom, source), { sums: new WeakMap() })
     const oldest = byAccessView.keys().next()
     if (byAccessView.size >= maxAccessViews && !oldest.done) byAccessView.delete(oldest.value)
-    byAccessView.set(key, made)
+    byAccessView.set(asked, made)
     return made
   }
 }
@@ -177,31 +176,6 @@ export const namesOf = ({ typeName, singular, shortNames = [] }: RowKind): strin
   ...(singular === undefined ? [] : [singular]),
   ...shortNames,
 ]
-
-/** Looks at the columns: one item serves all rows, because a accessView keeps nothing of it. */
-function visiblePart(rows: Table, custom: RowsAccessView, source: RowKind): Pick<Kept, 'places' | 'rows'> {
-  const { fields } = rows
-  const columns = fields.map((field) => rows.column(field))
-  const values: Record<string, JsonValue> = Object.create(null) // a field may be called __proto__
-  const item: { -readonly [K in keyof RowItem]: RowItem[K] } = { name: '', values }
-  const places: number[] = []
-  for (let place = 0; place < rows.size; place++) {
-    item.name = source.rowName(rows.nameAt(place))
-    item.namespace = rows.namespaceAt(place)
-    item.labels = rows.labelsAt(place)
-    for (let at = 0; at < fields.length; at++) values[fields[at] as string] = columns[at]?.(place) ?? null
-    if (custom.shows(item)) places.push(place)
-  }
-  return { places, rows: withoutHiddenNames(rows, custom, source) }
-}
-
-/** A row that may be seen does not name a node that may not. */
-function withoutHiddenNames(rows: Table, { showsNode }: RowsAccessView, { columns }: RowKind): Table {
-  const naming = columns.filter(({ refersTo }) => refersTo === 'node')
-  if (!showsNode) return rows
-  const seen = (value: JsonValue): JsonValue => (typeof value === 'string' && showsNode(value) ? value : null)
-  return naming.reduce((table, { name }) => table.map(name, seen), rows)
-}
 
 interface VisibleTypeParts {
   readonly cluster: ClusterState
@@ -296,6 +270,11 @@ export class VisibleType {
     return this.#seen?.places
   }
 
+  /** Which rows of a chunk may be seen, by its number. */
+  seenIn(chunk: number): RowSet {
+    return this.#seen?.seenIn(chunk) ?? allRows
+  }
+
   /** As of the first question: whoever asks holds this for one answer. */
   get #seen(): Kept | undefined {
     this.#part ??= this.#left?.(this.#all)
@@ -304,7 +283,7 @@ export class VisibleType {
 
   /** Rows that may be seen. */
   get count(): number {
-    return this.#count ?? this.places?.length ?? this.#all.size
+    return this.#count ?? this.#seen?.count ?? this.#all.size
   }
 
   /** Where this row is, if it may be seen; -1 where it may not, or is not. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { AccessView } from '#access'
-import { getType, listCustomRows, listFleetRows, listTypes, type RouteContract } from '#http'
+import { getType, listCustomRows, listFleetRows, listTypes, type RouteContract, type TypeOnClusterView } from '#http'
 import type { RowKind } from '#metricsource'
 import type { ClusterState } from '#model'
 import { isFleetKind } from '#resources'
@@ -10,6 +10,8 @@ import {
   type Answer,
   type AnyCall,
   accessViewOf,
+  goneSignal,
+  nobodyWaits,
   originOf,
   type Parts,
   questionOf,
@@ -19,7 +21,8 @@ import {
   visibleClusters,
 } from '../route.ts'
 import { RowLinks, referenceOf } from '../row-links.ts'
-import { type Located, orderedRows, pageOfRows, rowsCsv } from '../type-rows.ts'
+import { inTurns, type Steps } from '../turns.ts'
+import { type Located, orderedRows, type PageQuery, pageOfRows, pageSteps, rowsCsv } from '../type-rows.ts'
 import { sourceView, typeOnCluster, typeView } from '../type-views.ts'
 import type { VisibleCluster } from '../views.ts'
 import { rowsStaleAt, type VisibleType, type VisibleTypes } from '../visible-types.ts'
@@ -95,7 +98,7 @@ export function typeRoutes(app: FastifyInstance, parts: Parts): void {
     const ordered = { sort: 'cluster', ...query }
     if (!wantsCsv(request, query.format))
       return fleetOfTypes(parts, listFleetRows, call, (accessView, clusters) =>
-        textBody(fleetText(types, accessView, seenOn(accessView, clusters), ordered, now)),
+        fleetBody(types, accessView, seenOn(accessView, clusters), ordered, now),
       )
     const accessView = accessViewOf(request)
     const clusters = visibleClusters(parts, accessView)
@@ -149,7 +152,7 @@ export function kindPage(
   types: VisibleTypes,
   accessView: AccessView,
   type: VisibleType,
-  query: Parameters<typeof pageOfRows>[1],
+  query: PageQuery,
   now: number,
 ) {
   const { rows, total, next } = pageOfRows([type], query)
@@ -164,18 +167,33 @@ export function kindPage(
   return { items, total, next, source, on, ...(referredBy.length > 0 && { referredBy }) }
 }
 
-function fleetText(
+function* fleetBody(
   types: VisibleTypes,
   accessView: AccessView,
   on: readonly VisibleType[],
-  query: Parameters<typeof pageOfRows>[1],
+  query: PageQuery,
   now: number,
-): string {
-  const { rows, total, next } = pageOfRows(on, query)
+): Steps<Body> {
+  const { rows, total, next } = yield* pageSteps(on, query)
   const links = new RowLinks(types, accessView)
-  const items = rows.map((row) => ({ cluster: row.type.cluster.name, ...rowView(row, links) }))
-  const collected = on.filter(({ state }) => state !== undefined).map((type) => typeOnCluster(accessView, type, now))
-  return `${JSON.stringify({ items, total, next, source: on[0] ? sourceView(on[0].source, on) : null, clusters: collected })}\n`
+  const items = []
+  for (const row of rows) {
+    items.push({ cluster: row.type.cluster.name, ...rowView(row, links) })
+    yield
+  }
+  const clusters = yield* collectedOn(accessView, on, now)
+  const source = on[0] ? sourceView(on[0].source, on) : null
+  return textBody(`${JSON.stringify({ items, total, next, source, clusters })}\n`)
+}
+
+/** How the rows of each cluster stand where something was collected. */
+function* collectedOn(accessView: AccessView, on: readonly VisibleType[], now: number): Steps<TypeOnClusterView[]> {
+  const views: TypeOnClusterView[] = []
+  for (const type of on) {
+    if (type.state !== undefined) views.push(typeOnCluster(accessView, type, now))
+    yield
+  }
+  return views
 }
 
 function rowView(located: Located, links: RowLinks) {
@@ -188,20 +206,26 @@ function rowView(located: Located, links: RowLinks) {
 
 const statesOf = (clusters: readonly VisibleCluster[]): readonly ClusterState[] => clusters.map(({ state }) => state)
 
-/** What is kept of one answer about types counts for one state of the fleet and one set of declarations. */
-export function fleetOfTypes(
+/**
+ * What is kept of one answer about types counts for one state of the fleet and one set of declarations. Nobody waits long for the steps
+ * of an answer; where its client goes, they end.
+ */
+export async function fleetOfTypes(
   parts: Parts,
   contract: RouteContract,
-  { request, params, query, now }: AnyCall,
-  encode: (accessView: AccessView, clusters: readonly VisibleCluster[]) => Body,
-): Answer {
+  { request, reply, params, query, now }: AnyCall,
+  encode: (accessView: AccessView, clusters: readonly VisibleCluster[]) => Body | Steps<Body>,
+): Promise<Answer> {
   const accessView = accessViewOf(request)
   const key = questionOf(contract.schema.operationId, accessView.fingerprint, [params, query])
   const tag = `${parts.state.version()} ${parts.types.version()} ${parts.types.fleetVersion()}`
   const known = parts.bodies.get(key, tag, now)
   if (known) return { body: known }
   const clusters = visibleClusters(parts, accessView)
-  const body = encode(accessView, clusters)
+  const made = encode(accessView, clusters)
+  const gone = goneSignal(reply)
+  const body = 'plain' in made ? made : await inTurns(made, gone)
+  if (!body) return nobodyWaits(reply)
   const { validUntil } = originOf(tag, clusters, accessView, now)
   const turns = clusters.flatMap(({ state }) => turnsOf(parts, state, now))
   parts.bodies.set(key, { tag, validUntil: Math.min(validUntil, parts.types.fleetTurnsAt(now), ...turns) }, body)

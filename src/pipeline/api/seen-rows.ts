@@ -1,0 +1,152 @@
+import type { RowItem, RowsAccessView } from '#access'
+import type { RowKind } from '#metricsource'
+import { type Chunk, chunkMapped, columnAt, type JsonValue, sizeOf, type Table } from '#model'
+import { type Answers, ChunkMemo } from './chunk-memo.ts'
+import { countOf, type RowSet, rowsOf, setOfColumn, setOfRows } from './row-set.ts'
+
+/** What policies leave of the rows of one type on one cluster; as long as these rows. */
+export interface SeenRows {
+  /** how many */
+  readonly count: number
+  /** rising */
+  readonly places: readonly number[]
+  /** all rows, without the names that may not be seen */
+  readonly rows: Table
+  /** of a chunk, by its number */
+  seenIn(chunk: number): RowSet
+}
+
+/**
+ * Decides chunk by chunk, when somebody asks, and keeps what was decided: of a row that changes, the chunk is decided about anew. All
+ * that a decision hangs on is in its question, so that none outlives what it was made of.
+ */
+export class SeenChunks {
+  /** A thousand rows take up to 0.4 KB, for each access view that sees a part of them; most see all of a chunk, or nothing. */
+  readonly #memo = new ChunkMemo(64 * 2 ** 20)
+  readonly #numbers = new WeakMap<object, number>()
+  #last = 0
+
+  /** @param key who looks at what */
+  questionOf(key: string, { basis }: RowsAccessView, { id, hash }: RowKind): string {
+    return `${key} ${id} ${hash} ${basis.map((one) => (typeof one === 'object' && one !== null ? this.#numberOf(one) : String(one)))}`
+  }
+
+  /** @param question equal ones are decided equally */
+  of(question: string, rows: Table, custom: RowsAccessView, source: RowKind): SeenRows {
+    const sets = this.#memo.answers<RowSet>(`shown ${question} ${rows.fields}`, bytesOfSet)
+    const named = this.#memo.answers<Chunk>(`named ${question} ${rows.fields}`, bytesOfNames)
+    return new SeenTable(rows, new Decision(rows.fields, custom, source), sets, named)
+  }
+
+  #numberOf(one: object): number {
+    const number = this.#numbers.get(one) ?? ++this.#last
+    this.#numbers.set(one, number)
+    return number
+  }
+}
+
+const bytesOfSet = (set: RowSet): number => (set.length === 0 ? 0 : 120 + set.byteLength)
+/** Of the words of a column of names. */
+const bytesOfNames = (): number => 1500
+
+class SeenTable implements SeenRows {
+  readonly #all: Table
+  readonly #decision: Decision
+  readonly #sets: Answers<RowSet>
+  readonly #named: Answers<Chunk>
+  #rows: Table | undefined
+  #places: readonly number[] | undefined
+  #count = -1
+
+  constructor(all: Table, decision: Decision, sets: Answers<RowSet>, named: Answers<Chunk>) {
+    this.#all = all
+    this.#decision = decision
+    this.#sets = sets
+    this.#named = named
+  }
+
+  seenIn(number: number): RowSet {
+    const chunk = this.#all.chunks[number] as Chunk // callers go over the chunks there are
+    // What does not look at values stays while they change.
+    return this.#decision.isOfKeys
+      ? this.#sets.of(chunk.keys, () => this.#decision.of(chunk))
+      : this.#sets.of(chunk, () => this.#decision.of(chunk))
+  }
+
+  get count(): number {
+    if (this.#count < 0)
+      this.#count = this.#all.chunks.reduce((sum, chunk, i) => sum + countOf(this.seenIn(i), sizeOf(chunk)), 0)
+    return this.#count
+  }
+
+  get places(): readonly number[] {
+    this.#places ??= this.#all.chunks.flatMap((chunk, i) => {
+      const start = this.#all.startOf(i)
+      return Array.from(rowsOf(this.seenIn(i), sizeOf(chunk)), (row) => start + row)
+    })
+    return this.#places
+  }
+
+  get rows(): Table {
+    this.#rows ??= this.#decision.withoutHiddenNames(this.#all, this.#named)
+    return this.#rows
+  }
+}
+
+/** What one access view shows of rows with these fields. */
+class Decision {
+  /** the keys of a chunk alone decide */
+  readonly isOfKeys: boolean
+  readonly #fields: readonly string[]
+  readonly #custom: RowsAccessView
+  readonly #source: RowKind
+  readonly #looksAt: NonNullable<RowsAccessView['looksAt']>
+  readonly #nodes = new Map<string, boolean>()
+
+  constructor(fields: readonly string[], custom: RowsAccessView, source: RowKind) {
+    this.#fields = fields
+    this.#custom = custom
+    this.#source = source
+    this.#looksAt = custom.looksAt ?? { names: true, labels: true, fields: true }
+    this.isOfKeys = !this.#looksAt.labels && !this.#looksAt.fields
+  }
+
+  /** One item serves all rows, because an access view keeps nothing of it. */
+  of(chunk: Chunk): RowSet {
+    const { keys } = chunk
+    const values: Record<string, JsonValue> = Object.create(null) // a field may be called __proto__
+    const item: { -readonly [K in keyof RowItem]: RowItem[K] } = { name: '', labels: {}, values }
+    if (this.isOfKeys && !this.#looksAt.names)
+      return setOfColumn(keys.namespaces, sizeOf(chunk), (namespace) => {
+        item.namespace = namespace
+        return this.#custom.shows(item)
+      })
+    const fields = this.#looksAt.fields ? this.#fields : []
+    const columns = fields.map((_, at) => columnAt(chunk, at))
+    const rows: number[] = []
+    for (let row = 0; row < sizeOf(chunk); row++) {
+      item.name = this.#source.rowName(keys.names[row] as string)
+      item.namespace = keys.namespaces.at(row)
+      if (this.#looksAt.labels) item.labels = chunk.labels.at(row)
+      for (let at = 0; at < fields.length; at++) values[fields[at] as string] = columns[at]?.at(row) ?? null
+      if (this.#custom.shows(item)) rows.push(row)
+    }
+    return setOfRows(rows, sizeOf(chunk))
+  }
+
+  /** A row that may be seen does not name a node that may not. */
+  withoutHiddenNames(rows: Table, named: Answers<Chunk>): Table {
+    const { showsNode } = this.#custom
+    if (!showsNode) return rows
+    const naming = this.#source.columns.filter(({ refersTo }) => refersTo === 'node')
+    const places = naming.map(({ name }) => rows.fields.indexOf(name)).filter((at) => at >= 0)
+    const seen = (value: JsonValue): JsonValue => {
+      if (typeof value !== 'string') return null
+      const isSeen = this.#nodes.get(value) ?? showsNode(value)
+      this.#nodes.set(value, isSeen)
+      return isSeen ? value : null
+    }
+    const change = (chunk: Chunk): Chunk => places.reduce((made, at) => chunkMapped(made, at, seen), chunk)
+    return rows.mapChunks((chunk) => named.of(chunk, change))
+  }
+}
