@@ -64,13 +64,19 @@ const benches: Readonly<Record<string, Bench>> = {
     arguments: '--rows 100000 --steps 2000 --runs 3',
     load: () => import('./table.ts'),
   },
+  query: {
+    summary:
+      'a million pods of 100 clusters: filter, sort, group, type-ahead; the first time, again, while 500 rows change a second',
+    arguments: '--clusters 100 --pods 10000 --rounds 50 --changes 500',
+    load: () => import('./query.ts'),
+  },
 }
 
 function help(): string {
   const lines = Object.entries(benches).map(
     ([name, bench]) => `  ${name.padEnd(13)}${bench.summary}\n               ${bench.arguments}`,
   )
-  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull, rounds, start, history, access, metricsource and table also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
+  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull, rounds, start, history, access, metricsource, table and query also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
 }
 
 async function main([name, ...args]: readonly string[]): Promise<void> {

@@ -568,6 +568,7 @@ function columnAsked(chance: Chance, type: string): readonly [column: string, wh
 function questionsOfType(world: World, chance: Chance, type: string): readonly string[] {
   const [column, where] = columnAsked(chance, type)
   const rows = `/api/v2/rows/${type}`
+  const groups = `/api/v2/groups/${type}`
   return [
     '/api/v2/types',
     `/api/v2/types?cluster=${world.clusters[0]?.name}`,
@@ -578,6 +579,8 @@ function questionsOfType(world: World, chance: Chance, type: string): readonly s
     `${rows}?where=${where}&sort=name`,
     `${rows}?q=${chance.one(['app', 'bound', 'zq', 'app-2'])}&cluster=${world.clusters[0]?.name}`,
     `${rows}?format=csv&sort=${column}`,
+    `${groups}?by=cluster&by=${column}`,
+    `${groups}?by=namespace&where=${where}&limit=1&sort=health`,
     `${rows}?format=csv&headings=labels`,
     '/api/v1/custom-types?include_source_details=true&include_cluster_availability=true',
     `/api/v1/custom-types/clusters?include_aggregations=true&${declaredNames.map((name) => `type=${name}`).join('&')}`,

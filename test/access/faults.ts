@@ -226,8 +226,8 @@ export const faults: readonly Fault[] = [
   typed(
     'rows are not filtered',
     `${api}/visible-types.ts`,
-    'return this.#seen?.places',
-    'return this.custom ? undefined : this.#seen?.places',
+    'return this.#seen?.seenIn(chunk) ?? allRows',
+    'return (this.custom ? undefined : this.#seen?.seenIn(chunk)) ?? allRows',
   ),
   typed(
     'rows of snapshots are made of hidden ones',
@@ -238,7 +238,7 @@ export const faults: readonly Fault[] = [
   typed(
     'rows that may be seen are kept for everybody',
     `${api}/visible-types.ts`,
-    'const key = JSON.stringify([accessView.fingerprint, name, source.typeName])',
+    'const key = JSON.stringify([accessView.fingerprint, name, source.typeName, this.#isTaken(source.typeName)])',
     'const key = JSON.stringify([name, source.typeName])',
   ),
   typed(
@@ -361,7 +361,7 @@ export const faults: readonly Fault[] = [
   ),
   typed(
     'a pod names a hidden node',
-    `${api}/visible-types.ts`,
+    `${api}/seen-rows.ts`,
     'if (!showsNode) return rows',
     'if (!showsNode || rows) return rows',
   ),

@@ -53,6 +53,7 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
   const sort = kind.columns.find(({ health }) => health !== null)?.name
   const query: FleetRowsQuery = {
     limit: 1000,
+    aggregations: false,
     ...(sort !== undefined && { sort }),
     ...(wish.clusters.length > 0 && { cluster: wish.clusters }),
     ...(wish.namespace !== undefined && { namespace: wish.namespace }),

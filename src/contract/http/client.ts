@@ -4,7 +4,7 @@ import type { PromQlAnswer } from './promql.ts'
 import type { RegistryDetailView, RegistryView } from './registries.ts'
 import type { OwnPoliciesView, PermissionsView } from './session.ts'
 import { messagesIn, type StreamedMessage } from './stream-client.ts'
-import type { FleetPageView, RowsPageView, SourcesView, SourceTrialView, TypeView } from './types.ts'
+import type { FleetPageView, RowGroupsView, RowsPageView, SourcesView, SourceTrialView, TypeView } from './types.ts'
 import type {
   ClusterOperatorView,
   ClusterView,
@@ -78,7 +78,17 @@ export interface ScopeHistoryQuery extends HistoryQuery {
 /** Which rows of a type over the fleet. */
 export interface FleetRowsQuery extends RowsPageQuery {
   readonly cluster?: readonly string[]
+  /** false: how the rows stand on each cluster is said without sums over them */
+  readonly aggregations?: boolean
   readonly labels?: string
+}
+
+/** Which rows of a type over the fleet are counted, and by which columns. */
+export interface RowGroupsQuery
+  extends Pick<FleetRowsQuery, 'cluster' | 'source' | 'namespace' | 'labels' | 'q' | 'where'> {
+  readonly by: readonly string[]
+  readonly limit?: number
+  readonly sort?: 'count' | 'health'
 }
 
 /** What a CSV of rows says: words for people, columns of these names alone. */
@@ -222,6 +232,8 @@ export interface Client {
   fleetRowsCsvUrl(type: string, query?: FleetRowsQuery & CsvQuery): string
   /** Rows of a type over all clusters, or over these. */
   fleetRows(type: string, query?: FleetRowsQuery, signal?: AbortSignal): Promise<FleetPageView>
+  /** How many rows of a type have each value of some columns, over all clusters or these. */
+  rowGroups(type: string, query: RowGroupsQuery, signal?: AbortSignal): Promise<RowGroupsView>
   rowsCsvUrl(cluster: string, type: string, query?: RowsPageQuery & CsvQuery): string
   typeHistory(
     cluster: string,
@@ -342,6 +354,7 @@ export function createClient({ baseUrl, fetch: request = fetch, headers = {} }: 
     fleetRowsCsvUrl: (type, query) =>
       `${base}/api/v2/rows/${encodeURIComponent(type)}${queryText({ ...query, format: 'csv' })}`,
     fleetRows: (type, query, signal) => get(`/api/v2/rows/${encodeURIComponent(type)}`, { ...query }, signal),
+    rowGroups: (type, query, signal) => get(`/api/v2/groups/${encodeURIComponent(type)}`, { ...query }, signal),
     rowsCsvUrl: (cluster, type, query) =>
       `${base}${inCluster(cluster, `types/${encodeURIComponent(type)}`)}${queryText({ ...query, format: 'csv' })}`,
     typeHistory: (cluster, type, query, signal) =>

@@ -13,6 +13,7 @@ import { search } from './search.ts'
 import { authLogout, authMe, authPermissions, authStatus, getSession } from './session.ts'
 import {
   getType,
+  groupFleetRows,
   listCustomRows,
   listFleetRows,
   listSources,
@@ -60,6 +61,7 @@ export const routes: readonly RouteContract[] = [
   getType,
   listCustomRows,
   listFleetRows,
+  groupFleetRows,
   trySource,
   listSources,
   v1CustomResources,

@@ -9,7 +9,7 @@ export const search = {
   schema: {
     operationId: 'search',
     summary:
-      'Clusters, nodes, namespaces, operators and what MetricSources collect by name, best first; of the latter up to 200 000 rows are looked at, types that would exceed that are passed over',
+      'Clusters, nodes, namespaces, operators and rows of every type by name, best first; of rows up to five million are looked at, types that would exceed that are passed over',
     querystring: Type.Object({
       q: Type.String({ maxLength: 200, description: 'words; each must occur' }),
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import type { RouteContract } from './contract.ts'
-import { Filter, Name, PageQuery } from './parameters.ts'
+import { Filter, maxPageSize, Name, PageQuery } from './parameters.ts'
 import { HealthSchema, PartViewSchema } from './views.ts'
 
 /**
@@ -197,7 +197,8 @@ export const getType = {
   },
 } as const satisfies RouteContract
 
-const RowsQuery = {
+/** Which rows of a type are meant. */
+const RowsFilterQuery = {
   source: Filter('where several MetricSources have this type name: namespace/name of the one'),
   namespace: Filter('exact'),
   labels: Type.Optional(
@@ -216,6 +217,14 @@ const RowsQuery = {
         '`field=text`, `field~part`, `field>number`, and `!=`, `!~`, `<`, `>=`, `<=`; `*` is any field of `~`. `||` stands between alternatives (repeatable, all must hold)',
     }),
   ),
+}
+
+const ofClusters = Type.Optional(
+  Type.Array(Type.String({ maxLength: 253 }), { maxItems: 1000, description: 'repeatable; default all' }),
+)
+
+const RowsQuery = {
+  ...RowsFilterQuery,
   sort: Type.Optional(
     Type.String({
       maxLength: 128,
@@ -266,12 +275,89 @@ export const listFleetRows = {
     summary: 'Rows of one type over all clusters; with format=csv or Accept: text/csv all of them as CSV',
     params: Type.Object({ type: TypeName }),
     querystring: Type.Object({
-      cluster: Type.Optional(
-        Type.Array(Type.String({ maxLength: 253 }), { maxItems: 1000, description: 'repeatable; default all' }),
+      cluster: ofClusters,
+      aggregations: Type.Optional(
+        Type.Boolean({
+          default: true,
+          description:
+            'false: `clusters` without aggregations (null), which cost those who see a part a look at all their rows',
+        }),
       ),
       ...RowsQuery,
     }),
     response: FleetPageSchema,
+  },
+} as const satisfies RouteContract
+
+export const RowGroupSchema = Type.Object({
+  values: Type.Array(Scalar, { description: 'of the columns of `by`, in their order; null: none' }),
+  count: Type.Integer({ description: 'rows' }),
+  health: nullable(HealthSchema),
+})
+/** Rows of one type that are equal in some columns: how many, and the worst they say of themselves. */
+export type RowGroupView = Static<typeof RowGroupSchema>
+
+export const RowGroupsSchema = Type.Object({
+  by: Type.Array(Type.String()),
+  groups: Type.Array(RowGroupSchema, { description: 'the first `limit` of them' }),
+  others: Type.Object(
+    {
+      groups: Type.Integer({ description: 'how many' }),
+      count: Type.Integer({ description: 'rows in them' }),
+      health: nullable(HealthSchema),
+    },
+    { description: 'the groups that are not named, as one' },
+  ),
+  total: nullable(
+    Type.Integer({
+      description: 'rows the caller may see that pass the filters of the question; null: no cluster was read',
+    }),
+  ),
+  observedAt: nullable(
+    Type.Object(
+      { oldest: Type.Integer(), newest: Type.Integer() },
+      { description: 'when the clusters that are counted were read, ms; null: none was' },
+    ),
+  ),
+  stale: Type.Array(Type.String(), { description: 'clusters whose rows are counted and older than three intervals' }),
+  truncated: Type.Array(Type.String(), { description: 'clusters that have more rows than were taken' }),
+  unread: Type.Array(
+    Type.Object({ cluster: Type.String(), outcome: PartViewSchema.properties.outcome, message: Type.String() }),
+    {
+      description: 'clusters of which no rows are known: they are not counted, and not 0',
+    },
+  ),
+})
+/** Rows of one type over all clusters of the caller, counted by the values of some columns. */
+export type RowGroupsView = Static<typeof RowGroupsSchema>
+
+export const groupFleetRows = {
+  method: 'GET',
+  url: '/api/v2/groups/:type',
+  access: 'filtered',
+  schema: {
+    operationId: 'groupFleetRows',
+    summary: 'How many rows of one type have each value of some columns, over all clusters',
+    params: Type.Object({ type: TypeName }),
+    querystring: Type.Object({
+      by: Type.Array(Type.String({ minLength: 1, maxLength: 128 }), {
+        minItems: 1,
+        maxItems: 3,
+        description: 'name, namespace, cluster or a column (repeatable: a group is of one value of each)',
+      }),
+      cluster: ofClusters,
+      limit: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: maxPageSize, default: 20, description: 'groups that are named' }),
+      ),
+      sort: Type.Optional(
+        Type.Union([Type.Literal('count'), Type.Literal('health')], {
+          default: 'count',
+          description: 'the largest first, or the worst',
+        }),
+      ),
+      ...RowsFilterQuery,
+    }),
+    response: RowGroupsSchema,
   },
 } as const satisfies RouteContract
 

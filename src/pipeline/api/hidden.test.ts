@@ -71,6 +71,17 @@ const queries: Readonly<Record<string, readonly string[]>> = {
     'where=size>11',
     'format=csv',
     'source=test/pvc',
+    'aggregations=false',
+  ],
+  groupFleetRows: [
+    '',
+    'by=phase',
+    'by=namespace&by=name&limit=1',
+    'by=cluster&sort=health',
+    'by=size&q=canary',
+    'by=name&cluster=canary-cluster',
+    'by=namespace&where=size>11',
+    'by=cluster&labels=team=canary',
   ],
   typeHistory: ['metric=total', 'metric=count,total&format=csv', 'metric=nothing', ''],
   v1CustomResources: [

@@ -12,6 +12,8 @@ interface NameText {
   readonly text: string
   /** where in the text each name begins; and the end */
   readonly starts: Uint32Array
+  /** the row with the shortest name, of several the first by name */
+  readonly shortest: number
 }
 
 /** Texts of two million rows. */
@@ -33,7 +35,9 @@ function textOf({ names }: Keys): NameText {
     return one
   })
   starts[names.length] = at
-  return { text: `\n${lower.join('\n')}\n`, starts }
+  const isShorter = (a: string, b: string): boolean => a.length < b.length || (a.length === b.length && a < b)
+  const shortest = names.reduce((best, name, row) => (isShorter(name, names[best] as string) ? row : best), 0)
+  return { text: `\n${lower.join('\n')}\n`, starts, shortest }
 }
 
 /** How well a word is found in a name: less is better. */
@@ -50,6 +54,9 @@ export interface Found {
 
 const everywhere: Found = { rows: allRows, best: 0, rank: 1 }
 const nowhere: Found = { rows: noRows, best: -1, rank: rankAnywhere + 1 }
+
+/** The row with the shortest name, of several the first by name. */
+export const shortestOf = (keys: Keys): number => texts.of(keys, textOf).shortest
 
 /** Finds a word, in lower case and without white space, in the names of chunks. */
 export function nameFinder(word: string): (keys: Keys) => Found {
@@ -71,9 +78,7 @@ function find(keys: Keys, word: string): Found {
     const isBetter =
       rank < bestRank ||
       (rank === bestRank &&
-        (length < bestLength ||
-          (length === bestLength &&
-            text.slice(start, end) < text.slice(starts[best], (starts[best + 1] as number) - 1))))
+        (length < bestLength || (length === bestLength && (keys.names[row] as string) < (keys.names[best] as string))))
     if (isBetter) [best, bestRank, bestLength] = [row, rank, length]
     row += 1
   }

@@ -1,7 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type JsonValue, Table, type TableRow, tableRowId } from '#model'
-import { type PlainCluster, plainRows, type Shown, typesOf } from './test/plain-rows.ts'
+import { groupSteps } from './row-groups.ts'
+import { searchFleet } from './search-index.ts'
+import { type PlainCluster, plainGroups, plainRows, plainSearch, type Shown, typesOf } from './test/plain-rows.ts'
+import { atOnce } from './turns.ts'
 import { orderedRows, pageOfRows, type RowsQuery } from './type-rows.ts'
 
 // The fast way over chunks, with what it keeps of them from question to question, and the plain way over rows.
@@ -110,5 +113,59 @@ describe('what is answered over chunks', () => {
         check()
       }),
       { numRuns: 200, endOnFailure: true },
+    ))
+
+  it('counts groups as rows do, names the largest, and the rest as one', () =>
+    fc.assert(
+      fc.property(
+        clusters,
+        query,
+        fc.nat(people.length - 1),
+        fc.uniqueArray(fc.constantFrom('cluster', 'namespace', 'size', 'phase', 'name'), {
+          minLength: 1,
+          maxLength: 3,
+        }),
+        fc.integer({ min: 1, max: 30 }),
+        (made, question, who, by, limit) => {
+          const all = made.map(({ size, seed }, i) => ({ name: `c${i}`, rows: tableOf(size, seed) }))
+          const rows = plainRows(all, people[who], question)
+          const plain = plainGroups(rows, by)
+          const { groups, others, total } = atOnce(
+            groupSteps(typesOf(all, `person ${who}`, people[who]), { ...question, by, limit, sort: 'count' }),
+          )
+          expect(total).toBe(rows.length)
+          expect(groups).toHaveLength(Math.min(limit, plain.size))
+          for (const { values, count } of groups) expect(plain.get(JSON.stringify(values))?.count).toBe(count)
+          const largest = [...plain.values()].map(({ count }) => count).sort((a, b) => b - a)
+          expect(groups.map(({ count }) => count)).toEqual(largest.slice(0, limit))
+          const rest = largest.slice(limit)
+          expect([others.groups, others.count]).toEqual([rest.length, rest.reduce((sum, count) => sum + count, 0)])
+        },
+      ),
+      { numRuns: 150, endOnFailure: true },
+    ))
+
+  it('finds names as rows do, best first', () =>
+    fc.assert(
+      fc.property(
+        clusters,
+        fc.nat(people.length - 1),
+        fc.uniqueArray(fc.constantFrom('web', 'eb', '-1', '1', 'web-1-1', 'shop', 'team', '-a', 'nothing'), {
+          minLength: 1,
+          maxLength: 3,
+        }),
+        fc.integer({ min: 1, max: 60 }),
+        (made, who, words, limit) => {
+          const all = made.map(({ size, seed }, i) => ({ name: `k${'l'.repeat(i)}`, rows: tableOf(size, seed) }))
+          const plain = plainSearch(plainRows(all, people[who], { sort: 'cluster' }), words)
+          const types = typesOf(all, `person ${who}`, people[who])
+          const { items, total } = atOnce(searchFleet([], types, words.join(' '), limit))
+          expect(total).toBe(plain.length)
+          expect(items.map(({ cluster, namespace, name }) => `${cluster} ${namespace} ${name}`)).toEqual(
+            plain.slice(0, limit),
+          )
+        },
+      ),
+      { numRuns: 150, endOnFailure: true },
     ))
 })

@@ -185,8 +185,10 @@ function wordTest({ source, rows }: VisibleType, word: string): ChunkTest {
   const unsaid = new Set(
     source.columns.filter(({ kind, isExtra }) => kind === 'any' && isExtra).map(({ name }) => name),
   )
-  const said = rows.fields.flatMap((field, at) => (unsaid.has(field) ? [] : [at]))
   const isOfNumbers = /^[-+.\de]*$/.test(word)
+  // What is measured is numbers, and moves all the time.
+  if (!isOfNumbers) for (const { name, isMeasured } of source.columns) if (isMeasured) unsaid.add(name)
+  const said = rows.fields.flatMap((field, at) => (unsaid.has(field) ? [] : [at]))
   const holds = (raw: JsonValue): boolean => {
     const value = textOf(raw)
     return value !== null && String(value).toLowerCase().includes(word)

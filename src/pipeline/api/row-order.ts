@@ -267,7 +267,7 @@ type Present = NonNullable<ScalarValue>
 const kindRanks: Readonly<Record<string, number>> = { number: 0, boolean: 1, string: 2 }
 
 /** What depends may be of several kinds: each kind stands together. */
-function compareValues(left: Present, right: Present): number {
+export function compareValues(left: Present, right: Present): number {
   if (typeof left === 'string' && typeof right === 'string') return byText(left, right)
   if (typeof left !== typeof right) return (kindRanks[typeof left] ?? 0) - (kindRanks[typeof right] ?? 0)
   return Number(left) - Number(right)

@@ -1,6 +1,9 @@
 import type { SearchHit } from '#http'
-import { type ClusterState, type Health, hasPartsOf, isNearIn, type NodeSnapshot } from '#model'
+import { type Chunk, type ClusterState, type Health, hasPartsOf, isNearIn, type NodeSnapshot, sizeOf } from '#model'
 import { Best } from './best.ts'
+import { nameFinder, shortestOf } from './name-index.ts'
+import { allRows, both, countOf, either, noRows, type RowSet, rowsOf, setOfColumn } from './row-set.ts'
+import type { Steps } from './turns.ts'
 import { byText, type VisibleCluster } from './views.ts'
 import type { VisibleType } from './visible-types.ts'
 
@@ -20,7 +23,7 @@ interface ClusterIndex {
 const kinds: Readonly<Record<SearchHit['kind'], number>> = { cluster: 0, node: 1, operator: 2, namespace: 3, custom: 4 }
 
 /** Rows of types that one search looks at; a type on a cluster that does not fit in is passed over. */
-export const maxSearchedRows = 200_000
+export const maxSearchedRows = 5_000_000
 
 /** Names that one search compares letter by letter, where nothing has them as they are typed: clusters first. */
 export const maxNearNames = 10_000
@@ -41,12 +44,12 @@ const nodeHealth: Readonly<Record<NodeSnapshot['ready'], Health>> = {
  * @param types what is seen of types; that is no matter of the cluster's view, so it comes beside it
  * @returns the best `limit` hits, and how many there are in all
  */
-export function searchFleet(
+export function* searchFleet(
   clusters: readonly VisibleCluster[],
   types: Iterable<VisibleType>,
   text: string,
   limit: number,
-): { items: SearchHit[]; total: number } {
+): Steps<{ items: SearchHit[]; total: number }> {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean).slice(0, 10)
   if (words.length === 0) return { items: [], total: 0 }
   const best = new Best<Ranked>(limit, compareRanked)
@@ -62,8 +65,9 @@ export function searchFleet(
     for (const { text, hit } of entries) {
       if (elsewhere.every((word) => text.includes(word)) && words.some((word) => text.includes(word))) found(hit)
     }
+    yield
   }
-  searchTypes(types, words, found)
+  total += yield* searchTypes(types, words, best)
   if (total === 0) searchNear(clusters, words, found)
   return { items: best.sorted().map(({ hit }) => hit), total }
 }
@@ -100,37 +104,109 @@ function slackOf(word: string, text: string): number | undefined {
   return isNearIn(word, text) ? 2 : undefined
 }
 
-function searchTypes(types: Iterable<VisibleType>, words: readonly string[], found: (hit: SearchHit) => void): void {
-  let left = maxSearchedRows
+/** Rows of a chunk that were found. */
+interface FoundRows {
+  readonly type: VisibleType
+  readonly chunk: Chunk
+  readonly rows: RowSet
+  /** none of them is better than this; null: nothing is known of them */
+  readonly bound: { readonly rank: number; readonly name: string } | null
+}
+
+/**
+ * Names and namespaces of rows, chunk by chunk: hits are made of the chunks that may have the best, and the others only counted.
+ * @returns how many there are
+ */
+function* searchTypes(types: Iterable<VisibleType>, words: readonly string[], best: Best<Ranked>): Steps<number> {
+  const finders = new Map(words.map((word) => [word, wordFinder(word)]))
+  const found: FoundRows[] = []
+  let [left, total] = [maxSearchedRows, 0]
   for (const type of types) {
-    const { count, places, rows, cluster, source, name: typeName } = type
-    if (count === 0 || count > left) continue
-    left -= count
+    const { rows: table, cluster, source, name: typeName } = type
+    if (table.size === 0 || table.size > left) continue
+    left -= table.size
     const title = typeName.toLowerCase()
     const place = placeOf(cluster)
-    const elsewhere = words.filter((word) => !title.includes(word) && !place.includes(word))
+    const own = words.filter((word) => !title.includes(word) && !place.includes(word))
     const isTitled = words.some((word) => title.includes(word))
-    // No object is made for what does not match.
-    for (let at = 0; at < count; at++) {
-      const row = places ? (places[at] as number) : at // below its length
-      const [name, namespace] = [rows.nameAt(row), rows.namespaceAt(row)]
-      const has = (word: string) => holds(name, word) || holds(namespace, word)
-      if (!elsewhere.every(has) || !(isTitled || words.some(has))) continue
-      const detail = namespace === '' ? typeName : `${typeName} in ${namespace}`
-      found({
-        kind: 'custom',
-        cluster: cluster.name,
-        name: source.rowName(name),
-        detail,
-        health: 'unknown',
-        type: typeName,
-        namespace,
-      })
+    for (let i = 0; i < table.chunks.length; i++) {
+      const chunk = table.chunks[i] as Chunk // below their number
+      const size = sizeOf(chunk)
+      const having = (word: string): RowSet => finders.get(word)?.rows(chunk) ?? noRows
+      let rows: RowSet = allRows
+      for (const word of own) rows = both(rows, having(word), size)
+      if (own.length === 0 && !isTitled) rows = words.reduce((set, word) => either(set, having(word), size), noRows)
+      if (rows !== noRows) rows = both(rows, type.seenIn(i), size)
+      yield
+      if (rows === noRows) continue
+      total += countOf(rows, size)
+      // What a row is called may be less than its key.
+      found.push({ type, chunk, rows, bound: source.targets.length === 1 ? boundOf(chunk, words, finders) : null })
     }
+  }
+  found.sort((a, b) => compareBounds(a.bound, b.bound))
+  for (const { type, chunk, rows, bound } of found) {
+    if (best.bound && bound && isWorse(bound, best.bound)) break
+    for (const row of rowsOf(rows, sizeOf(chunk))) {
+      const hit = hitOf(type, chunk, row)
+      best.add({ hit, rank: rankOf(hit, words) })
+    }
+    yield
+  }
+  return total
+}
+
+type WordFinder = ReturnType<typeof wordFinder>
+
+function wordFinder(word: string) {
+  const named = nameFinder(word)
+  return {
+    named: ({ keys }: Chunk) => named(keys),
+    /** with the word in name or namespace */
+    rows: ({ keys }: Chunk): RowSet => {
+      const size = keys.names.length
+      const inNamespace = setOfColumn(keys.namespaces, size, (namespace) => namespace.toLowerCase().includes(word))
+      return either(named(keys).rows, inNamespace, size)
+    },
   }
 }
 
-const holds = (text: string, word: string): boolean => text.toLowerCase().includes(word)
+function boundOf(chunk: Chunk, words: readonly string[], finders: ReadonlyMap<string, WordFinder>): FoundRows['bound'] {
+  let [rank, best] = [0, -1]
+  for (const word of words) {
+    const found = finders.get(word)?.named(chunk)
+    rank += found?.rank ?? 0
+    best = found?.best ?? -1
+  }
+  const row = words.length === 1 && best >= 0 ? best : shortestOf(chunk.keys)
+  return { rank, name: chunk.keys.names[row] ?? '' }
+}
+
+const compareNames = (left: string, right: string): number => left.length - right.length || byText(left, right)
+
+function compareBounds(left: FoundRows['bound'], right: FoundRows['bound']): number {
+  if (!left || !right) return left ? 1 : right ? -1 : 0
+  return left.rank - right.rank || compareNames(left.name, right.name)
+}
+
+/** Whether nothing with this bound can be better. */
+function isWorse({ rank, name }: NonNullable<FoundRows['bound']>, { rank: worst, hit }: Ranked): boolean {
+  if (rank !== worst) return rank > worst
+  return hit.kind !== 'custom' || compareNames(name, hit.name) > 0
+}
+
+function hitOf({ cluster, source, name: type }: VisibleType, { keys }: Chunk, row: number): SearchHit {
+  const namespace = keys.namespaces.at(row)
+  return {
+    kind: 'custom',
+    cluster: cluster.name,
+    name: source.rowName(keys.names[row] as string),
+    detail: namespace === '' ? type : `${type} in ${namespace}`,
+    health: 'unknown',
+    type,
+    namespace,
+  }
+}
 
 const compareRanked = (left: Ranked, right: Ranked): number =>
   left.rank - right.rank || compareHits(left.hit, right.hit)

@@ -58,10 +58,23 @@ const namesAll = (accessView: AccessView, cluster: ClusterState): boolean => {
   return visibility === 'all'
 }
 
-export function typeOnCluster(accessView: AccessView, type: VisibleType, now: number): TypeOnClusterView {
+/** Whether nothing of the type and of its namespaces is hidden here. */
+const isWholeOn = (accessView: AccessView, { cluster, custom, source }: VisibleType): boolean =>
+  custom.whole && (isFleetKind(source) || namesAll(accessView, cluster))
+
+/** How reading the type went on its cluster. */
+export const partOnCluster = (accessView: AccessView, type: VisibleType): PartView =>
+  partView(type.state, type.count, isWholeOn(accessView, type))
+
+export function typeOnCluster(
+  accessView: AccessView,
+  type: VisibleType,
+  now: number,
+  withAggregations = true,
+): TypeOnClusterView {
   const { cluster, custom, state, source } = type
   const namesNamespaces = isFleetKind(source) || namesAll(accessView, cluster)
-  const whole = custom.whole && namesNamespaces
+  const whole = isWholeOn(accessView, type)
   const errors = errorsOf(accessView, type, whole, namesNamespaces)
   return {
     cluster: cluster.name,
@@ -79,7 +92,8 @@ export function typeOnCluster(accessView: AccessView, type: VisibleType, now: nu
     stale: now >= type.staleAt,
     filtered: !custom.whole,
     ...(type.measured && { measured: measuredView(type.measured, whole) }),
-    aggregations: type.knownAggregations as TypeOnClusterView['aggregations'], // views are written without readonly
+    // views are written without readonly
+    aggregations: withAggregations ? (type.knownAggregations as TypeOnClusterView['aggregations']) : null,
   }
 }
 

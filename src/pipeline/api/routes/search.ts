@@ -1,9 +1,15 @@
 import type { FastifyInstance } from 'fastify'
 import { search } from '#http'
-import { textBody } from '../bodies.ts'
+import { type Body, textBody } from '../bodies.ts'
 import { type Parts, route } from '../route.ts'
 import { searchFleet } from '../search-index.ts'
+import type { Steps } from '../turns.ts'
 import { fleetOfTypes } from './types.ts'
+
+function* searchBody(search: ReturnType<typeof searchFleet>): Steps<Body> {
+  const found = yield* search
+  return textBody(`${JSON.stringify({ ...found, next: null, part: null })}\n`)
+}
 
 export function searchRoutes(app: FastifyInstance, parts: Parts): void {
   route(app, parts, search, (call) =>
@@ -14,7 +20,7 @@ export function searchRoutes(app: FastifyInstance, parts: Parts): void {
       const seen = clusters.flatMap(({ state }) =>
         kinds.flatMap((source) => parts.types.on(accessView, state, source) ?? []),
       )
-      return textBody(`${JSON.stringify({ ...searchFleet(clusters, seen, q, limit), next: null, part: null })}\n`)
+      return searchBody(searchFleet(clusters, seen, q, limit))
     }),
   )
 }

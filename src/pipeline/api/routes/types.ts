@@ -1,6 +1,15 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { AccessView } from '#access'
-import { getType, listCustomRows, listFleetRows, listTypes, type RouteContract, type TypeOnClusterView } from '#http'
+import {
+  getType,
+  groupFleetRows,
+  listCustomRows,
+  listFleetRows,
+  listTypes,
+  type RouteContract,
+  type RowGroupsView,
+  type TypeOnClusterView,
+} from '#http'
 import type { RowKind } from '#metricsource'
 import type { ClusterState } from '#model'
 import { isFleetKind } from '#resources'
@@ -20,10 +29,11 @@ import {
   visibleCluster,
   visibleClusters,
 } from '../route.ts'
+import { type GroupsQuery, groupSteps } from '../row-groups.ts'
 import { RowLinks, referenceOf } from '../row-links.ts'
 import { inTurns, type Steps } from '../turns.ts'
 import { type Located, orderedRows, type PageQuery, pageOfRows, pageSteps, rowsCsv } from '../type-rows.ts'
-import { sourceView, typeOnCluster, typeView } from '../type-views.ts'
+import { partOnCluster, sourceView, typeOnCluster, typeView } from '../type-views.ts'
 import type { VisibleCluster } from '../views.ts'
 import { rowsStaleAt, type VisibleType, type VisibleTypes } from '../visible-types.ts'
 
@@ -83,33 +93,61 @@ export function typeRoutes(app: FastifyInstance, parts: Parts): void {
 
   route(app, parts, listFleetRows, async (call) => {
     const { request, reply, params, query, now } = call
-    const kindFor = (accessView: AccessView, clusters: readonly VisibleCluster[]) => {
-      const kinds = types.meant(params.type, accessView, statesOf(clusters))
-      return query.source === undefined ? kinds[0] : kinds.find(({ id }) => id === query.source)
-    }
-    const asked = query.cluster && new Set(query.cluster)
-    const seenOn = (accessView: AccessView, clusters: readonly VisibleCluster[]): readonly VisibleType[] => {
-      const kind = kindFor(accessView, clusters)
-      const on = kind ? types.over(accessView, statesOf(clusters), kind) : []
-      // Unknown and denied everywhere go the same way.
-      if (!kind || (on.length === 0 && !accessView.administrator)) throw noSuchType(parts, params.type)
-      return asked ? on.filter(({ cluster }) => asked.has(cluster.name)) : on
-    }
+    const asked = { ...query, type: params.type }
     const ordered = { sort: 'cluster', ...query }
     if (!wantsCsv(request, query.format))
       return fleetOfTypes(parts, listFleetRows, call, (accessView, clusters) =>
-        fleetBody(types, accessView, seenOn(accessView, clusters), ordered, now),
+        fleetBody(types, accessView, seenOn(parts, accessView, clusters, asked), ordered, now),
       )
     const accessView = accessViewOf(request)
     const clusters = visibleClusters(parts, accessView)
-    const rows = orderedRows(seenOn(accessView, clusters), ordered)
-    const kind = kindFor(accessView, clusters)
+    const rows = orderedRows(seenOn(parts, accessView, clusters, asked), ordered)
+    const kind = kindFor(parts, accessView, clusters, asked)
     if (!kind) throw noSuchType(parts, params.type)
     reply.header('content-disposition', `attachment; filename="${fileName(params.type)}.csv"`)
     const body = textBody(rowsCsv(rows, kind, { ...query, isFleet: true }))
     await sendBody(request, reply, body, 'text/csv; charset=utf-8')
     return 'sent'
   })
+
+  route(app, parts, groupFleetRows, (call) =>
+    fleetOfTypes(parts, groupFleetRows, call, (accessView, clusters) => {
+      const { params, query, now } = call
+      return groupsBody(accessView, seenOn(parts, accessView, clusters, { ...query, type: params.type }), query, now)
+    }),
+  )
+}
+
+/** Which type is asked for, and where. */
+interface AskedType {
+  readonly type: string
+  readonly source?: string
+  /** absent: everywhere */
+  readonly cluster?: readonly string[]
+}
+
+function kindFor(
+  { types }: Parts,
+  accessView: AccessView,
+  clusters: readonly VisibleCluster[],
+  { type, source }: AskedType,
+): RowKind | undefined {
+  const kinds = types.meant(type, accessView, statesOf(clusters))
+  return source === undefined ? kinds[0] : kinds.find(({ id }) => id === source)
+}
+
+/** @throws RefusedError `type_not_found`: unknown and denied everywhere go the same way */
+function seenOn(
+  parts: Parts,
+  accessView: AccessView,
+  clusters: readonly VisibleCluster[],
+  asked: AskedType,
+): readonly VisibleType[] {
+  const kind = kindFor(parts, accessView, clusters, asked)
+  const on = kind ? parts.types.over(accessView, statesOf(clusters), kind) : []
+  if (!kind || (on.length === 0 && !accessView.administrator)) throw noSuchType(parts, asked.type)
+  const names = asked.cluster && new Set(asked.cluster)
+  return names ? on.filter(({ cluster }) => names.has(cluster.name)) : on
 }
 
 /**
@@ -171,7 +209,7 @@ function* fleetBody(
   types: VisibleTypes,
   accessView: AccessView,
   on: readonly VisibleType[],
-  query: PageQuery,
+  query: PageQuery & { readonly aggregations?: boolean },
   now: number,
 ): Steps<Body> {
   const { rows, total, next } = yield* pageSteps(on, query)
@@ -181,19 +219,48 @@ function* fleetBody(
     items.push({ cluster: row.type.cluster.name, ...rowView(row, links) })
     yield
   }
-  const clusters = yield* collectedOn(accessView, on, now)
+  const clusters = yield* collectedOn(accessView, on, now, query.aggregations ?? true)
   const source = on[0] ? sourceView(on[0].source, on) : null
   return textBody(`${JSON.stringify({ items, total, next, source, clusters })}\n`)
 }
 
 /** How the rows of each cluster stand where something was collected. */
-function* collectedOn(accessView: AccessView, on: readonly VisibleType[], now: number): Steps<TypeOnClusterView[]> {
+function* collectedOn(
+  accessView: AccessView,
+  on: readonly VisibleType[],
+  now: number,
+  withAggregations: boolean,
+): Steps<TypeOnClusterView[]> {
   const views: TypeOnClusterView[] = []
   for (const type of on) {
-    if (type.state !== undefined) views.push(typeOnCluster(accessView, type, now))
+    if (type.state === undefined) continue
+    views.push(typeOnCluster(accessView, type, now, withAggregations))
     yield
   }
   return views
+}
+
+/** A cluster whose rows nobody knows is named, and not counted as one that has none. */
+function* groupsBody(accessView: AccessView, on: readonly VisibleType[], query: GroupsQuery, now: number): Steps<Body> {
+  const read = on.filter(({ state }) => state?.freshness)
+  const { groups, others, total } = yield* groupSteps(read, query)
+  const times = read.map(({ state }) => state?.freshness?.observedAt ?? 0)
+  const view: RowGroupsView = {
+    by: [...query.by],
+    groups: groups.map(({ values, ...group }) => ({ ...group, values: [...values] })),
+    others,
+    total: read.length === 0 && on.length > 0 ? null : total,
+    observedAt: times.length > 0 ? { oldest: Math.min(...times), newest: Math.max(...times) } : null,
+    stale: read.filter(({ staleAt }) => now >= staleAt).map(({ cluster }) => cluster.name),
+    truncated: read.filter(({ state }) => state?.truncated).map(({ cluster }) => cluster.name),
+    unread: on
+      .filter(({ state }) => !state?.freshness)
+      .map((type) => {
+        const { outcome, message } = partOnCluster(accessView, type)
+        return { cluster: type.cluster.name, outcome, message }
+      }),
+  }
+  return textBody(`${JSON.stringify(view)}\n`)
 }
 
 function rowView(located: Located, links: RowLinks) {

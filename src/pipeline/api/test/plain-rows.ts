@@ -67,6 +67,42 @@ function shownValue(row: PlainRow, field: string): string | number | boolean | n
   return Array.isArray(value) ? value.join(', ') || null : scalarOf(value)
 }
 
+/** The largest first, then by values. */
+export function plainGroups(rows: readonly PlainRow[], by: readonly string[]) {
+  const groups = new Map<string, { values: ReturnType<typeof shownValue>[]; count: number }>()
+  for (const row of rows) {
+    const values = by.map((name) => shownValue(row, name))
+    const key = JSON.stringify(values)
+    const group = groups.get(key) ?? { values, count: 0 }
+    group.count += 1
+    groups.set(key, group)
+  }
+  return groups
+}
+
+/** Names of rows that have each word in name or namespace, best first: by how the words stand in the name, then by its length. */
+export function plainSearch(rows: readonly PlainRow[], words: readonly string[]): string[] {
+  const rank = (name: string, word: string): number => {
+    const at = name.indexOf(word)
+    if (at < 0) return 4
+    if (at === 0) return name === word ? 0 : 1
+    return /[a-z0-9]/.test(name[at - 1] ?? '') ? 3 : 2
+  }
+  const found = rows
+    .filter(({ name, namespace }) => words.every((word) => name.includes(word) || namespace.includes(word)))
+    .map((row) => ({ row, rank: words.reduce((sum, word) => sum + rank(row.name, word), 0) }))
+  const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
+  found.sort(
+    (a, b) =>
+      a.rank - b.rank ||
+      a.row.name.length - b.row.name.length ||
+      compare(a.row.name, b.row.name) ||
+      compare(a.row.cluster, b.row.cluster) ||
+      compare(a.row.namespace, b.row.namespace),
+  )
+  return found.map(({ row }) => `${row.cluster} ${row.namespace} ${row.name}`)
+}
+
 function passes(row: PlainRow, { namespace, labels, q = '', where = [] }: RowsQuery): boolean {
   if (namespace !== undefined && row.namespace !== namespace) return false
   if (labels !== undefined) {
