@@ -64,4 +64,16 @@ describe('rows joined with others', () => {
         }
       }),
     ))
+
+  it('share the chunks in which nothing moved', () => {
+    const pods = Table.of(
+      ['own'],
+      Array.from({ length: 2000 }, (_, i) => ({ namespace: 'a', name: `x${i}`, labels: {}, values: { own: i } })),
+    )
+    const used = Table.of(['used'], [{ namespace: 'a', name: 'x7', labels: {}, values: { used: 1 } }])
+    const moved = pods.patch(Table.of(['own'], [{ namespace: 'a', name: 'x7', labels: {}, values: { own: -1 } }]), [])
+    const [before, after] = [joined(pods, used, ['used']), joined(moved, used, ['used'])]
+    expect(after.chunks.filter((chunk, i) => chunk !== before.chunks[i])).toHaveLength(1)
+    expect(after.row(after.indexOf('a', 'x7')).values).toEqual({ own: -1, used: 1 })
+  })
 })

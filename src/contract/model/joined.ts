@@ -33,7 +33,7 @@ export function joined(rows: Table, other: Table, fields: readonly string[]): Ta
   )
   const made = Table.ofChunks(
     all,
-    rows.chunks.map((chunk) => joinedChunk(chunk, other, reading, all)),
+    rows.chunks.map((chunk) => joinedChunk(chunk, other, reading)),
   )
   invariant(made, 'chunks of one table follow each other, and have a column per field')
   const ofRows = known.get(rows) ?? new WeakMap<Table, Table>()
@@ -44,22 +44,12 @@ export function joined(rows: Table, other: Table, fields: readonly string[]): Ta
 /** What a chunk made with another table: rows that did not move stay the very same chunk while others of their table do. */
 const knownChunks = new WeakMap<Chunk, WeakMap<Table, JoinedChunk>>()
 
-function joinedChunk(
-  chunk: Chunk,
-  other: Table,
-  reading: readonly (Joining | undefined)[],
-  fields: readonly string[],
-): JoinedChunk {
-  const before = knownChunks.get(chunk)?.get(other)
-  if (before && sameTexts(before.fields, fields)) return before
-  const made = new JoinedChunk(chunk, other, reading, fields)
+function joinedChunk(chunk: Chunk, other: Table, reading: readonly (Joining | undefined)[]): JoinedChunk {
   const ofChunk = knownChunks.get(chunk) ?? new WeakMap<Table, JoinedChunk>()
+  const made = ofChunk.get(other) ?? new JoinedChunk(chunk, other, reading)
   knownChunks.set(chunk, ofChunk.set(other, made))
   return made
 }
-
-const sameTexts = (a: readonly string[], b: readonly string[]): boolean =>
-  a.length === b.length && a.every((text, i) => text === b[i])
 
 interface Joining {
   /** the column of the same name; -1: there is none */
@@ -70,9 +60,8 @@ interface Joining {
 class JoinedChunk extends ReadChunk<number> {
   readonly #base: Chunk
   readonly #joining: readonly (Joining | undefined)[]
-  readonly fields: readonly string[]
 
-  constructor(base: Chunk, other: Table, joining: readonly (Joining | undefined)[], fields: readonly string[]) {
+  constructor(base: Chunk, other: Table, joining: readonly (Joining | undefined)[]) {
     let places: Int32Array | undefined
     const read =
       ({ own, values }: Joining) =>
@@ -88,7 +77,6 @@ class JoinedChunk extends ReadChunk<number> {
     })
     this.#base = base
     this.#joining = joining
-    this.fields = fields
   }
 
   override get labels(): Column<Labels> {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseClusterName } from '#model'
+import { chunkMapped, parseClusterName } from '#model'
 import { type EventHead, metricsParts, podParts } from './messages.ts'
 import { type ContainerWords, podRows } from './testing/clusters.ts'
 import { readEvent } from './testing/events.ts'
@@ -100,7 +100,11 @@ describe('a message', () => {
 
   it('leaves out what a column holds that is nothing of the sort', () => {
     const rows = podRows({ 'a/a': [['c', -1, false]], 'a/b': [['c', 2 ** 40, false]], 'a/c': [['c', 0.5, true]] })
-    const odd = rows.map('containerRestarts', (value) => (String(value).includes('0.5') ? '{' : value))
+    const odd = rows.mapChunks((chunk) =>
+      chunkMapped(chunk, rows.fields.indexOf('containerRestarts'), (value) =>
+        String(value).includes('0.5') ? '{' : value,
+      ),
+    )
     const [part] = podParts(odd, all, head())
     expect(readEvent('pods', part!.bytes).pods).toMatchObject([{ restart_count: 0 }, { restart_count: 2 ** 31 - 1 }])
   })
