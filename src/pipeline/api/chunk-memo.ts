@@ -8,6 +8,9 @@
  * bytes, it becomes the old one, and what nobody asked for since the last time is gone. Bytes of chunks that are gone count until then.
  */
 
+/** Chunks of fewer rows are steps of a stream, of which each is looked at once: nothing is kept of them. */
+export const FEW_ROWS = 32
+
 /** A WeakMap and its place in a Map, about. */
 const BYTES_OF_QUESTION = 400
 const BYTES_OF_ENTRY = 64

@@ -1,5 +1,5 @@
 import type { Keys } from '#model'
-import { ChunkMemo } from './chunk-memo.ts'
+import { ChunkMemo, FEW_ROWS } from './chunk-memo.ts'
 import { allRows, noRows, type RowSet, setOfRows } from './row-set.ts'
 
 /*
@@ -62,11 +62,12 @@ export const shortestOf = (keys: Keys): number => texts.of(keys, textOf).shortes
 export function nameFinder(word: string): (keys: Keys) => Found {
   if (word === '' || /\s/.test(word)) return () => (word === '' ? everywhere : nowhere)
   const answers = words.answers<Found>(word, ({ rows }) => (rows.length === 0 ? 0 : 160 + rows.byteLength))
-  return (keys) => answers.of(keys, () => find(keys, word))
+  // What is told of a few rows is not asked again.
+  return (keys) => (keys.names.length < FEW_ROWS ? find(keys, word) : answers.of(keys, () => find(keys, word)))
 }
 
 function find(keys: Keys, word: string): Found {
-  const { text, starts } = texts.of(keys, textOf)
+  const { text, starts } = keys.names.length < FEW_ROWS ? textOf(keys) : texts.of(keys, textOf)
   const rows: number[] = []
   let [best, bestRank, bestLength] = [-1, rankAnywhere + 1, 0]
   for (let row = 0, at = text.indexOf(word); at >= 0; at = text.indexOf(word, starts[row])) {

@@ -8,7 +8,7 @@ import {
   scalarOf,
   sizeOf,
 } from '#model'
-import { ChunkMemo } from './chunk-memo.ts'
+import { ChunkMemo, FEW_ROWS } from './chunk-memo.ts'
 import { nameFinder } from './name-index.ts'
 import { RefusedError } from './problem.ts'
 import { columnOf, type RowColumn, textOf } from './row-columns.ts'
@@ -67,7 +67,8 @@ function valueTest(column: RowColumn, question: string, test: (value: JsonValue)
     const values = column.of(chunk)
     // Columns of one value may be shared by chunks of any size.
     if (values.isOne) return test(values.words[0] as JsonValue) ? allRows : noRows
-    return answers.of(values, () => setOfColumn(values, sizeOf(chunk), test))
+    const size = sizeOf(chunk)
+    return size < FEW_ROWS ? setOfColumn(values, size, test) : answers.of(values, () => setOfColumn(values, size, test))
   }
 }
 
@@ -206,5 +207,5 @@ function wordTest({ source, rows }: VisibleType, word: string): ChunkTest {
     }
     return set
   }
-  return (chunk) => answers.of(chunk, find)
+  return (chunk) => (sizeOf(chunk) < FEW_ROWS ? find(chunk) : answers.of(chunk, find))
 }

@@ -1,7 +1,7 @@
 import type { RowItem, RowsAccessView } from '#access'
 import type { RowKind } from '#metricsource'
 import { type Chunk, chunkMapped, columnAt, type JsonValue, sizeOf, type Table } from '#model'
-import { type Answers, ChunkMemo } from './chunk-memo.ts'
+import { type Answers, ChunkMemo, FEW_ROWS } from './chunk-memo.ts'
 import { countOf, type RowSet, rowsOf, setOfColumn, setOfRows } from './row-set.ts'
 
 /** What policies leave of the rows of one type on one cluster; as long as these rows. */
@@ -67,6 +67,7 @@ class SeenTable implements SeenRows {
 
   seenIn(number: number): RowSet {
     const chunk = this.#all.chunks[number] as Chunk // callers go over the chunks there are
+    if (sizeOf(chunk) < FEW_ROWS) return this.#decision.of(chunk)
     // What does not look at values stays while they change.
     return this.#decision.isOfKeys
       ? this.#sets.of(chunk.keys, () => this.#decision.of(chunk))

@@ -1,4 +1,4 @@
-import { comparePlaced, type Placed } from './type-rows.ts'
+import { comparePlaced, type Placed } from './row-order.ts'
 
 /** One row of a window, as it is told. */
 export interface WindowRow extends Placed {
