@@ -4,7 +4,7 @@ import type { ClusterState, SnapshotType } from '#model'
 import { resources } from '#resources'
 import { type Eyes, Oracle } from './oracle.ts'
 import { CompileDifference, GivenPolicies, stored } from './source.ts'
-import { typeNames } from './sources.ts'
+import { objectsOfEvents, takeable, typeNames } from './sources.ts'
 import { type PlainCluster, stateOf, type World } from './world.ts'
 
 /** Where the oracle and the access core part. `kind` says which question, so that a smaller world can be asked the same. */
@@ -36,7 +36,12 @@ const aggregations = ['total', 'cost', 'count', 'by_phase', 'byStatus', 'other']
 
 /** Each kind that is compiled in, under its own name and where a MetricSource has that. */
 const kinds = resources.flatMap(({ typeName, access, rowName }) =>
-  access === 'declared' ? [] : [false, true].map((isTaken) => ({ name: typeName, rule: access, rowName, isTaken })),
+  access === 'declared'
+    ? []
+    : [false, true].map((isTaken) => ({
+        ...{ name: typeName, rule: access, rowName, isTaken },
+        ...(access === 'events' && { about: objectsOfEvents(isTaken ? takeable : []) }),
+      })),
 )
 
 const short = (value: unknown): string => JSON.stringify(value)?.slice(0, 600) ?? 'undefined'
@@ -201,6 +206,8 @@ function compareResource(
   same('resource result', actual.result !== 'deny', expected.allowed, what)
   same('resource whole', actual.whole, expected.whole, what)
   for (const row of rowsOf(plain, kind)) same('resource row', actual.shows(row), expected.shows(row), what, row)
+  for (const row of rowsOf(plain, kind).filter((one) => expected.shows(one)))
+    same('withheld of a row', actual.withholds?.(row) ?? [], expected.withholds?.(row) ?? [], what, row)
   for (const name of aggregations) same('resource sum', actual.aggregation(name), expected.aggregation(name), what)
   for (const { name } of plain.nodes ?? [])
     if (kind.rule === 'pods')
@@ -219,6 +226,20 @@ function comparePermissions(accessView: AccessView, eyes: Eyes, state: ClusterSt
   if (eyes.administrator || !canSee) return
   const verdict = eyes.decide('view', state, null)
   same('decided by', [decidedBy?.policy ?? null, decidedBy?.rule ?? null], [verdict.policy, verdict.rule], where)
+}
+
+/** What the state knows of the object of an event. */
+function objectOf(state: ClusterState, text: unknown, namespace: string) {
+  const [kind = '', name = ''] = String(text).split(/\/(.*)/s)
+  if (kind === 'Node') {
+    const labels = state.parts.node?.items.get(name)?.labels
+    return labels && { labels, values: {} }
+  }
+  const [rowKind, rowName] = kind === 'ReplicaSet' ? ['Deployment', name.replace(/-[^-]*$/, '')] : [kind, name]
+  const its = objectsOfEvents([]).find(({ kinds }) => kinds.includes(rowKind))
+  const rows = its && state.tables.get(its.rows)?.rows
+  const place = rows?.indexOf(namespace, its && its.kinds.length > 1 ? `${rowName}:${rowKind}` : rowName) ?? -1
+  return place < 0 ? undefined : rows?.row(place)
 }
 
 type Clusters = readonly (readonly [PlainCluster, ClusterState])[]
@@ -258,7 +279,12 @@ async function compareExplanations(
       for (const row of rowsOf(plain, kind)) {
         const { name, namespace, labels, values: fields } = row
         const namespaceLabels = state.parts.namespace?.items.get(namespace)?.labels
-        const question = { ...asked, name, namespace, labels, fields, ...(namespaceLabels && { namespaceLabels }) }
+        const object = kind.rule === 'events' ? objectOf(state, fields.object, namespace) : undefined
+        const question = {
+          ...{ ...asked, name, namespace, labels, fields },
+          ...(namespaceLabels && { namespaceLabels }),
+          ...(object && { object }),
+        }
         const { item } = await access.explain(principal, question)
         same(
           'explain row',

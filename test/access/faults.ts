@@ -338,7 +338,7 @@ export const faults: readonly Fault[] = [
   core(
     'a policy that hides pods shows what runs them',
     'resource-access-view.ts',
-    "if (rule !== 'pods' && !isNamed(filters, resource) && !pods.isOpen) return undefined",
+    "if (rule === 'namespaced' && !isNamed(filters, resource) && !pods.isOpen) return undefined",
     '',
   ),
   core(

@@ -465,6 +465,12 @@ function aCluster(chance: Chance, name: string, at: number): PlainCluster {
   }
 }
 
+/** What events are about: kinds with rows, those that follow others, and one that nobody knows. */
+const objectKinds = [
+  ...['Pod', 'Pod', 'Node', 'Node', 'Deployment', 'ReplicaSet', 'Job', 'PersistentVolumeClaim', 'Service', 'Widget'],
+  ...['PersistentVolume', 'ClusterServiceVersion', 'ClusterOperator'],
+]
+
 /** Values of every sort of column; what names a node names one that is there, or is not. */
 function aResourceRow(
   chance: Chance,
@@ -472,7 +478,12 @@ function aResourceRow(
   { known, nodes, mark }: { known: readonly string[]; nodes: readonly string[]; mark: string },
 ) {
   const texts = [mark, 'Bound', 'app-1', 'app-2']
-  const valueIn = ({ kind, refersTo }: (typeof columns)[number]) => {
+  const isEvent = typeName === 'kubernetes-events'
+  const valueIn = ({ name, kind, refersTo }: (typeof columns)[number]) => {
+    if (isEvent && name === 'object')
+      return chance.one([...objectKinds.map((one) => `${one}/${chance.one(names)}`), null])
+    if (isEvent && name === 'message')
+      return `${mark} was assigned to ${chance.one([...nodes.filter((node) => /^[\w.-]+$/.test(node)), 'somewhere'])}`
     if (refersTo === 'node') return chance.one([...nodes, ...names.slice(0, 3), null])
     if (kind === 'boolean') return chance.often(0.5)
     return kind === 'number' ? chance.one([null, 0, 1, 2, 30]) : chance.one(texts)
@@ -482,7 +493,7 @@ function aResourceRow(
   return {
     type: typeName,
     name: `${chance.one(names.filter((name) => !name.includes(':')))}${suffix}`,
-    namespace: chance.one(known),
+    namespace: isEvent && chance.often(0.1) ? '' : chance.one(known),
     mark,
     labels: someLabels(chance),
     values: Object.fromEntries(columns.map((column) => [column.name, valueIn(column)])),

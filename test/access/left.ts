@@ -4,7 +4,7 @@ import { type ClusterState, type RowsState, type SeenOf, type SnapshotType, Tabl
 import { resources } from '#resources'
 import { evaluateHealth } from '#state'
 import { type CustomVerdict, type Eyes, leavesNothing } from './oracle.ts'
-import { allSources, countsOf, openType, sumsOf, toldSums } from './sources.ts'
+import { allSources, countsOf, objectsOfEvents, openType, sumsOf, toldSums } from './sources.ts'
 import { snapshotTypesOfRows } from './world.ts'
 
 /*
@@ -76,7 +76,8 @@ function leftOfResources(eyes: Eyes, state: ClusterState, taken: readonly string
     const verdict = verdictOf(eyes, state, kind, taken)
     if (!full || !verdict.allowed) continue
     const naming = kind.columns.filter(({ refersTo }) => refersTo === 'node').map(({ name }) => name)
-    const seen = [...full.rows.rows()].filter((row) => verdict.shows({ ...itemOf(row), name: kind.rowName(row.name) }))
+    const itemIn = (row: TableRow) => ({ ...itemOf(row), name: kind.rowName(row.name) })
+    const seen = [...full.rows.rows()].filter((row) => verdict.shows(itemIn(row)))
     const rows = Table.of(
       full.rows.fields,
       seen.map((row) => ({
@@ -84,7 +85,10 @@ function leftOfResources(eyes: Eyes, state: ClusterState, taken: readonly string
         values: Object.fromEntries(
           Object.entries(row.values).map(([field, value]) => [
             field,
-            naming.includes(field) && !eyes.showsNode(state, String(value)) ? null : value,
+            (naming.includes(field) && !eyes.showsNode(state, String(value))) ||
+            verdict.withholds?.(itemIn(row)).includes(field)
+              ? null
+              : value,
           ]),
         ),
       })),
@@ -142,7 +146,8 @@ function verdictOf(
   taken: readonly string[],
 ): CustomVerdict {
   if (access === 'declared') throw new Error(`${typeName} is compiled in without a rule of access`)
-  return eyes.resource(state, { name: typeName, rule: access }, taken.includes(typeName))
+  const about = access === 'events' && { about: objectsOfEvents(taken) }
+  return eyes.resource(state, { name: typeName, rule: access, ...about }, taken.includes(typeName))
 }
 
 /** Whether a list of series may name an aggregation: its values are over all rows, so none may be hidden. */
@@ -246,8 +251,8 @@ export function openAccessView(eyes: Eyes, full: readonly ClusterState[]): Acces
       return { result, reason: '', whole, metrics, shows: () => allowed, aggregation, basis: [] }
     },
     // Names of hidden nodes are not in what is left.
-    resource: (cluster, { name, rule, isTaken }) => {
-      const { allowed, whole, metrics, aggregation } = eyes.resource(of(cluster), { name, rule }, isTaken)
+    resource: (cluster, resource) => {
+      const { allowed, whole, metrics, aggregation } = eyes.resource(of(cluster), resource, resource.isTaken)
       const result = allowed ? (whole ? 'allow' : 'partial') : 'deny'
       return { result, reason: '', whole, metrics, shows: () => allowed, aggregation, basis: [] }
     },

@@ -1,6 +1,6 @@
 import type { Action, Principal } from '#access'
 import type { MonitorAccessPolicySpec } from '#kinds'
-import type { ClusterState, FleetEvent, PodCounts, SeenOf, SnapshotOf, SnapshotType } from '#model'
+import type { ClusterState, FleetEvent, PodCounts, SeenOf, SnapshotOf, SnapshotType, SourceId } from '#model'
 import { patterns } from './generate.ts'
 import type { World, WrittenPolicy } from './world.ts'
 
@@ -632,8 +632,10 @@ export class Eyes {
    * namespaces, narrowed by entries of their name. Who filters or hides pods sees none of the others, unless an entry names
    * the kind. Where a MetricSource has the name, only `core/<name>` names the kind; what narrows it narrows it all the same.
    */
-  resource(cluster: ClusterState, { name, rule }: Kind, isTaken: boolean): CustomVerdict {
+  resource(cluster: ClusterState, kind: Kind, isTaken: boolean): CustomVerdict {
     if (this.administrator) return everything
+    if (kind.rule === 'events') return this.#eventRows(cluster, kind, isTaken)
+    const { name, rule } = kind
     const ofName = this.decide('view', cluster, name)
     const ofCore = this.decide('view', cluster, `core/${name}`)
     const ofPods = this.decide('view', cluster, 'pods')
@@ -656,6 +658,74 @@ export class Eyes {
         const passes = (entry: Entry) =>
           strict ? this.#oracle.entryPasses(entry, item) : this.#passesOriginal(entry, item)
         return this.showsNamespace(cluster, namespace) && entries.every(passes)
+      },
+      aggregation: (sum) => entries.every((entry) => leavesSum(entry, sum)),
+    }
+  }
+
+  /**
+   * Events of a cluster (docs/spec/access.md): with the object they are about, which has a kind and a name. Of a policy that filters
+   * or hides pods, only those of pods and nodes, unless an entry names the events.
+   */
+  #eventRows(cluster: ClusterState, { name, about = [] }: Kind, isTaken: boolean): CustomVerdict {
+    const ofName = this.decide('view', cluster, name)
+    const ofCore = this.decide('view', cluster, `core/${name}`)
+    const entries = [...ofName.entries, ...ofCore.entries]
+    const strict = this.#oracle.strict
+    if (!this.canSee(cluster) || !ofName.allowed || !ofCore.allowed) return hidden
+    if (strict ? entries.some(leavesNothing) : entries.some(({ visibility }) => visibility === 'none')) return hidden
+    const isNamed = ofCore.entries.length > 0 || (!isTaken && ofName.entries.length > 0)
+    const isNone = (type: string): boolean => {
+      const { allowed, entries: of } = this.decide('view', cluster, type)
+      return !allowed || (strict ? of.some(leavesNothing) : of.some(({ visibility }) => visibility === 'none'))
+    }
+    if (!isNamed && isNone('pods') && isNone('nodes')) return hidden
+    const areAllPods = this.isWholeType(cluster, 'pods')
+    const passes = (item: Item) =>
+      entries.every((entry) => (strict ? this.#oracle.entryPasses(entry, item) : this.#passesOriginal(entry, item)))
+    const showsObject = (object: unknown, namespace: string): boolean => {
+      const [, kind = '', objectName = ''] = /^([^/]+)\/(.*)$/s.exec(String(object)) ?? []
+      if (kind === 'Node') return this.showsNode(cluster, objectName)
+      if (kind !== 'Pod' && !areAllPods && !isNamed) return false
+      if (kind === 'ClusterServiceVersion' || kind === 'ClusterOperator')
+        return this.shows(cluster, 'operators', { names: [objectName], namespaces: [], labels: undefined })
+      // A replica set is called after its deployment, with a hash behind the last dash.
+      const isSet = kind === 'ReplicaSet'
+      const dash = isSet ? objectName.lastIndexOf('-') : -1
+      const [rowKind, rowName] = [isSet ? 'Deployment' : kind, dash < 0 ? objectName : objectName.slice(0, dash)]
+      const its = about.find(({ kinds }) => kinds.includes(rowKind))
+      if (!its) return true
+      const key = its.kinds.length > 1 ? `${rowName}:${rowKind}` : rowName
+      const row = [...(cluster.tables.get(its.rows)?.rows.rows() ?? [])].find(
+        (one) => one.namespace === namespace && one.name === key,
+      )
+      return this.resource(cluster, its, its.isTaken).shows({
+        ...{ name: rowName, namespace },
+        ...{ labels: row?.labels, values: row?.values ?? {} },
+      })
+    }
+    return {
+      allowed: true,
+      whole:
+        entries.every(isOpen) &&
+        ['namespaces', 'pods', 'nodes', 'operators'].every((type) => this.isWholeType(cluster, type)) &&
+        about.every((its) => ['', 'core/'].every((prefix) => this.isWholeType(cluster, `${prefix}${its.name}`))),
+      metrics: true,
+      shows: ({ name: row, namespace = '', labels, values }) => {
+        const isOfNode = String(values.object).startsWith('Node/')
+        if (!isOfNode && !this.showsNamespace(cluster, namespace)) return false
+        if (!passes({ names: [row], namespaces: [namespace], labels, fields: values })) return false
+        return showsObject(values.object, namespace)
+      },
+      withholds: ({ values: { object, node, message } }) => {
+        const isHidden = (one: string) => !this.showsNode(cluster, one)
+        const known = [...(cluster.parts.node?.items.keys() ?? []), ...(typeof node === 'string' ? [node] : [])]
+        const words = String(message).split(' ')
+        const isOther = !['Pod/', 'Node/'].some((kind) => String(object).startsWith(kind))
+        return [
+          ...(typeof node === 'string' && isHidden(node) ? ['node'] : []),
+          ...((isOther && !areAllPods) || known.some((one) => words.includes(one) && isHidden(one)) ? ['message'] : []),
+        ]
       },
       aggregation: (sum) => entries.every((entry) => leavesSum(entry, sum)),
     }
@@ -738,7 +808,21 @@ const hidden: CustomVerdict = {
 /** A kind of rows that is compiled in, as the specification speaks of it. */
 export interface Kind {
   readonly name: string
-  readonly rule: 'pods' | 'namespaced'
+  readonly rule: 'pods' | 'namespaced' | 'events'
+  /** of events: kinds of rows whose objects they are about */
+  readonly about?: readonly (Kind & {
+    readonly rows: SourceId
+    readonly kinds: readonly string[]
+    readonly isTaken: boolean
+  })[]
+}
+
+interface RowItem {
+  readonly name: string
+  readonly namespace?: string
+  /** undefined: they are not known */
+  readonly labels: Readonly<Record<string, string>> | undefined
+  readonly values: Readonly<Record<string, unknown>>
 }
 
 export interface CustomVerdict {
@@ -746,12 +830,9 @@ export interface CustomVerdict {
   /** no row can be hidden */
   readonly whole: boolean
   readonly metrics: boolean
-  shows(item: {
-    name: string
-    namespace?: string
-    labels: Readonly<Record<string, string>>
-    values: Readonly<Record<string, unknown>>
-  }): boolean
+  shows(item: RowItem): boolean
+  /** columns that a row which is shown does not tell; default: none */
+  withholds?(item: RowItem): readonly string[]
   aggregation(name: string): boolean
 }
 

@@ -1,3 +1,4 @@
+import type { ObjectsOfEvents } from '#access'
 import type { SourceCatalog } from '#catalog'
 import { type CompiledSource, compileMetricSource, type ResourceDescriptor } from '#metricsource'
 import { type Aggregated, invariant, type JsonValue, type Table } from '#model'
@@ -7,7 +8,20 @@ import { resources } from '#resources'
 export const declaredTypes = ['__proto__', 'deployments', 'pvc', 'vm']
 
 /** Names of kinds that are compiled in and that a MetricSource may take; `pods` is reserved. */
-export const takeable = resources.filter(({ access }) => access === 'namespaced').map(({ typeName }) => typeName)
+export const takeable = resources.filter(({ access }) => access !== 'pods').map(({ typeName }) => typeName)
+
+/** What events may be about, each under its own name or where a MetricSource has that. */
+export const objectsOfEvents = (taken: readonly string[]): readonly ObjectsOfEvents[] =>
+  resources.flatMap(({ id, typeName, access, targets }) =>
+    access === 'pods' || access === 'namespaced'
+      ? [
+          {
+            ...{ name: typeName, rule: access, isTaken: taken.includes(typeName) },
+            ...{ rows: id, kinds: targets.map(({ kind }) => kind) },
+          },
+        ]
+      : [],
+  )
 
 /** Everybody gets the whole numbers of this one. */
 export const openType = 'vm'

@@ -37,7 +37,7 @@ export interface KindRows {
 }
 
 /**
- * Rows, worst first where the kind says what is bad.
+ * Rows, worst first where the kind says what is bad, or in the order it has.
  * @throws NotFoundError where no kind, cluster or row is called so; ApiProblem where the hub refuses or cannot be reached
  */
 export async function rowsOfKind(client: Client, wish: KindWish, now: number): Promise<KindRows> {
@@ -50,11 +50,13 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
     throw new NotFoundError(`${type.type} stand on no cluster: leave out -c`)
   const isOfFleet = kind.scope === 'Fleet'
   const asked = isOfFleet ? { all: [], chosen: [] } : await clustersAsked(client, wish.clusters)
-  const sort = kind.columns.find(({ health }) => health !== null)?.name
+  const isNewestFirst = kind.sort.startsWith('-')
+  const sort = isNewestFirst ? kind.sort.slice(1) : kind.columns.find(({ health }) => health !== null)?.name
   const query: FleetRowsQuery = {
     limit: 1000,
     aggregations: false,
     ...(sort !== undefined && { sort }),
+    ...(isNewestFirst && { order: 'desc' }),
     ...(wish.clusters.length > 0 && { cluster: wish.clusters }),
     ...(wish.namespace !== undefined && { namespace: wish.namespace }),
     ...(wish.selector !== undefined && { labels: wish.selector }),

@@ -12,5 +12,6 @@ export const kindWords: Readonly<Record<string, string>> = {
   'persistentvolumeclaims': 'persistentvolumeclaim',
   'persistentvolumes': 'persistentvolume',
   'services': 'service',
+  'kubernetes-events': 'kubernetes-event',
   'registries': 'registry',
 }

@@ -83,7 +83,7 @@ export const SourceViewSchema = Type.Object({
   hash: Type.String(),
   intervalMs: Type.Integer(),
   watch: Type.Boolean(),
-  sort: Type.String({ description: 'the column of the usual order' }),
+  sort: Type.String({ description: 'the column of the usual order, with a minus before it for the greatest first' }),
   columns: Type.Array(ColumnViewSchema),
   aggregations: Type.Array(AggregationInfoViewSchema, { description: 'those the caller may see somewhere' }),
 })

@@ -1,5 +1,6 @@
 import type { ClusterState, FleetEvent, SeenOf, SnapshotType } from '#model'
 import { type CustomRuling, decide, decideCustom, discoverOriginal, type Hit, type Ruling } from './decide.ts'
+import { eventsAccessView } from './event-access-view.ts'
 import type { PreparedPolicy } from './prepare.ts'
 import { hiddenResource, resourceAccessView } from './resource-access-view.ts'
 import {
@@ -212,7 +213,10 @@ export class PolicyAccessView implements AccessView {
 
   resource(cluster: ClusterState, resource: StandardResource): RowsAccessView {
     const { ruling, rules } = this.#shared.of(cluster)
-    return ruling.view ? resourceAccessView(rules, cluster, resource) : hiddenResource
+    if (!ruling.view) return hiddenResource
+    return resource.rule === 'events'
+      ? eventsAccessView(rules, cluster, resource)
+      : resourceAccessView(rules, cluster, resource)
   }
 
   discovers(type: string): { readonly listed: boolean; readonly granted: boolean } | null {

@@ -8,6 +8,7 @@ import {
   whyRegistryHidden,
 } from './access-view.ts'
 import { decide, decideCustom, decideRows, type Hit, type Ruling } from './decide.ts'
+import { areEventsHidden, whyEventRowHidden } from './event-access-view.ts'
 import type { PreparedPolicy } from './prepare.ts'
 import { explainResource, isNamed } from './resource-access-view.ts'
 import {
@@ -173,13 +174,14 @@ function deniedBy(question: Question, ruling: Ruling): Hit | undefined {
   if (type === undefined) return undefined
   if (!kind) return ruling.denied.get(type)
   const own = ruling.denied.get(kind.name) ?? ruling.denied.get(`core/${kind.name}`)
-  return own ?? (isNamed(ruling.filters, kind) ? undefined : ruling.denied.get('pods'))
+  return own ?? (kind.rule === 'events' || isNamed(ruling.filters, kind) ? undefined : ruling.denied.get('pods'))
 }
 
 /** No row of the kind can be shown, whatever it is called. Of pods there are counts besides. */
 function hidesKind({ resource: kind }: Question, ruling: Ruling, semantics: Semantics): boolean {
   if (!kind || kind.rule === 'pods') return false
   const rules: RowRules = { semantics, filters: ruling.filters, usage: ruling.usage }
+  if (kind.rule === 'events') return areEventsHidden(rules, kind)
   const { filters } = explainResource(rules, kind, { name: '', values: {} }, () => true)
   return !filters || filters.some(({ isClosed }) => isClosed)
 }
@@ -234,7 +236,11 @@ function itemOf(question: Question, ruling: Ruling, semantics: Semantics): Pick<
     const { namespace = '', labels, fields = {}, namespaceLabels = null } = question
     const item = { name, namespace, ...(labels && { labels }), values: fields }
     const isShown = (place: string) => whyNamespaceHidden(rules, place, namespaceLabels) === null
-    return { item: itemAnswer(type, explainResource(rules, kind, item, isShown).why) }
+    const why =
+      kind.rule === 'events'
+        ? whyEventRowHidden(rules, kind, item, { isNamespaceShown: isShown, known: () => question.object ?? null })
+        : explainResource(rules, kind, item, isShown).why
+    return { item: itemAnswer(type, why) }
   }
   if (!isStandard(type) || type === 'pods') return {}
   return { item: itemAnswer(type, whyHidden(type, name, question, rules)) }

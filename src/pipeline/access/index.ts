@@ -37,6 +37,7 @@ export type {
   FilterSummary,
   Finding,
   ListSummary,
+  ObjectsOfEvents,
   OwnPolicy,
   PolicyDocument,
   PolicyGeneration,

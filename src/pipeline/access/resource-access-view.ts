@@ -7,6 +7,7 @@ import type { RowItem, RowsAccessView, StandardResource } from './types.ts'
  * Kinds of rows that are compiled in. The rule that decides for the cluster decides for them:
  *
  *   pods         the filter of `pods`, inside visible namespaces
+ *   events       see event-access-view.ts
  *   namespaced   inside visible namespaces, narrowed by filters of the kind's name. A policy that filters or hides pods shows
  *                none of them unless it names the kind: it was written to hide what runs there
  *
@@ -15,10 +16,10 @@ import type { RowItem, RowsAccessView, StandardResource } from './types.ts'
  */
 
 /** The filters that all have to let a row through; undefined: the kind is hidden. */
-function filtersOf({ filters }: RowRules, resource: StandardResource): readonly TypeFilter[] | undefined {
+export function filtersOf({ filters }: RowRules, resource: StandardResource): readonly TypeFilter[] | undefined {
   const { name, rule } = resource
   const pods = filters.get('pods') ?? openFilter
-  if (rule !== 'pods' && !isNamed(filters, resource) && !pods.isOpen) return undefined
+  if (rule === 'namespaced' && !isNamed(filters, resource) && !pods.isOpen) return undefined
   const own = [filters.get(name) ?? openFilter, filters.get(`core/${name}`) ?? openFilter]
   return rule === 'pods' ? [pods, ...own] : own
 }
@@ -49,7 +50,7 @@ export function explainResource(
   return { filters, why: filters ? whyRowHidden(rules, filters, item, isNamespaceShown) : followsPods }
 }
 
-function whyRowHidden(
+export function whyRowHidden(
   { semantics }: RowRules,
   filters: readonly TypeFilter[],
   { name, namespace = '', labels, values }: RowItem,

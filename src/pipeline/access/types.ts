@@ -1,5 +1,5 @@
 import type { MonitorAccessPolicy } from '#kinds'
-import type { ClusterState, FleetEvent, SeenOf, SnapshotType } from '#model'
+import type { ClusterState, FleetEvent, SeenOf, SnapshotType, SourceId } from '#model'
 
 /** How we know who asks: for the log and for "who am I". */
 export type SignInMethod =
@@ -247,6 +247,8 @@ export interface Question {
   readonly resource?: StandardResource
   /** of the item's namespace, where they are known */
   readonly namespaceLabels?: Readonly<Record<string, string>>
+  /** of an event: what is known of the object it is about */
+  readonly object?: Pick<RowItem, 'labels' | 'values'>
 }
 
 /** A decision with everything it was made from, for people who ask why. */
@@ -280,10 +282,22 @@ export interface RowItem {
 export interface StandardResource {
   /** plural, as policies name it: `services`, and `core/services` wherever that is said */
   readonly name: string
-  /** `pods`: the filters policies have for pods; `namespaced`: what stands in visible namespaces */
-  readonly rule: 'pods' | 'namespaced'
+  /**
+   * `pods`: the filters policies have for pods; `namespaced`: what stands in visible namespaces; `events`: the same, and only with the
+   * object it is about
+   */
+  readonly rule: 'pods' | 'namespaced' | 'events'
   /** a MetricSource has this type name: only as `core/<name>` does a policy speak for this kind; it still narrows it as `<name>` */
   readonly isTaken: boolean
+  /** of events: the kinds of rows whose objects they may be about */
+  readonly about?: readonly ObjectsOfEvents[]
+}
+
+/** A kind of rows that is compiled in, whose objects events are about. */
+export interface ObjectsOfEvents extends StandardResource {
+  /** names its rows in a cluster's state; of several kinds of objects, keys of rows tell them apart: `name:Kind` */
+  readonly rows: SourceId
+  readonly kinds: readonly string[]
 }
 
 /** What may be seen of one custom type on one cluster. */
@@ -299,6 +313,8 @@ export interface RowsAccessView {
   readonly looksAt?: { readonly names: boolean; readonly labels: boolean; readonly fields: boolean }
   /** whether a row may say the name of this node; absent: of any */
   showsNode?(name: string): boolean
+  /** columns of a row that are not shown with it; absent: all are */
+  withholds?(item: RowItem): readonly string[]
   /** what else the answers hang on: another identity of one of these may mean other answers */
   readonly basis: readonly unknown[]
   /** aggregations of metric kind need view_metrics besides */

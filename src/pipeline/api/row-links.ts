@@ -31,7 +31,8 @@ export class RowLinks {
     const links = referring(source.columns).flatMap(({ name, refersTo, reverse }): RowLinkView[] => {
       const value = rows.column(name)?.(place)
       if (typeof value !== 'string') return []
-      if (refersTo === 'node') return targets.node(value) ? [{ column: name, type: 'nodes', id: value }] : []
+      const node = refersTo === 'node' ? value : value.startsWith('Node/') ? value.slice('Node/'.length) : undefined
+      if (node !== undefined) return targets.node(node) ? [{ column: name, type: 'nodes', id: node }] : []
       const found = targets.object(namespace, value.includes('/') ? value : `${reverse?.kinds[0]}/${value}`)
       return found ? [{ column: name, ...found }] : []
     })

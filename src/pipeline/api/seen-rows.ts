@@ -1,6 +1,6 @@
 import type { RowItem, RowsAccessView } from '#access'
 import type { RowKind } from '#metricsource'
-import { type Chunk, chunkMapped, columnAt, type JsonValue, sizeOf, type Table } from '#model'
+import { type Chunk, chunkMapped, columnAt, columnOf, type JsonValue, sizeOf, type Table } from '#model'
 import { type Answers, ChunkMemo, FEW_ROWS } from './chunk-memo.ts'
 import { countOf, type RowSet, rowsOf, setOfColumn, setOfRows } from './row-set.ts'
 
@@ -10,7 +10,7 @@ export interface SeenRows {
   readonly count: number
   /** rising */
   readonly places: readonly number[]
-  /** all rows, without the names that may not be seen */
+  /** all rows, without the names and values that may not be seen */
   readonly rows: Table
   /** of a chunk, by its number */
   seenIn(chunk: number): RowSet
@@ -46,8 +46,8 @@ export class SeenChunks {
 }
 
 const bytesOfSet = (set: RowSet): number => (set.length === 0 ? 0 : 120 + set.byteLength)
-/** Of the words of a column of names. */
-const bytesOfNames = (): number => 1500
+/** Of the words of a column of names, and of a column that is another one in every row. */
+const bytesOfNames = (chunk: Chunk): number => 1500 + 8 * sizeOf(chunk)
 
 class SeenTable implements SeenRows {
   readonly #all: Table
@@ -135,9 +135,27 @@ class Decision {
     return setOfRows(rows, sizeOf(chunk))
   }
 
+  /** Without the values that each row withholds. */
+  #withoutWithheld(chunk: Chunk, withholds: NonNullable<RowsAccessView['withholds']>): Chunk {
+    const columns = this.#fields.map((_, at) => columnAt(chunk, at))
+    const withheld = this.#fields.map(() => new Set<number>())
+    for (let row = 0; row < sizeOf(chunk); row++) {
+      const values = Object.fromEntries(this.#fields.map((field, at) => [field, columns[at]?.at(row) ?? null]))
+      for (const field of withholds({ name: '', values })) withheld[this.#fields.indexOf(field)]?.add(row)
+    }
+    if (withheld.every(({ size }) => size === 0)) return chunk
+    const left = columns.map((column, at) => {
+      const hidden = withheld[at]
+      if (!hidden?.size) return column
+      return columnOf(Array.from({ length: sizeOf(chunk) }, (_, row) => (hidden.has(row) ? null : column.at(row))))
+    })
+    return { keys: chunk.keys, labels: chunk.labels, columns: left }
+  }
+
   /** A row that may be seen does not name a node that may not. */
   withoutHiddenNames(rows: Table, named: Answers<Chunk>): Table {
-    const { showsNode } = this.#custom
+    const { showsNode, withholds } = this.#custom
+    if (withholds) return rows.mapChunks((chunk) => named.of(chunk, (one) => this.#withoutWithheld(one, withholds)))
     if (!showsNode) return rows
     const naming = this.#source.columns.filter(({ refersTo }) => refersTo === 'node')
     const places = naming.map(({ name }) => rows.fields.indexOf(name)).filter((at) => at >= 0)

@@ -1,8 +1,8 @@
-import type { AccessView, RowsAccessView, StandardResource } from '#access'
+import type { AccessView, ObjectsOfEvents, RowsAccessView, StandardResource } from '#access'
 import type { SourceCatalog } from '#catalog'
 import { type CompiledSource, hasZero, type RowKind, type SumsOfNothing, withoutSumsOfNothing } from '#metricsource'
 import { type Aggregated, type ClusterState, joined, type RowsState, Table } from '#model'
-import { isFleetKind, isSnapshotKind, kindNamed, kinds } from '#resources'
+import { isFleetKind, isSnapshotKind, kindNamed, kinds, resources } from '#resources'
 import type { FleetRows } from './fleet-rows.ts'
 import { allRows, type RowSet } from './row-set.ts'
 import { SeenChunks, type SeenRows } from './seen-rows.ts'
@@ -144,9 +144,21 @@ export class VisibleTypes {
 
   /** As access looks at a kind with collections of its own that is compiled in; undefined: it is none. */
   standard({ access, typeName }: RowKind): StandardResource | undefined {
-    return access === 'pods' || access === 'namespaced'
-      ? { name: typeName, rule: access, isTaken: this.#isTaken(typeName) }
-      : undefined
+    if (access !== 'pods' && access !== 'namespaced' && access !== 'events') return undefined
+    const resource = { name: typeName, rule: access, isTaken: this.#isTaken(typeName) }
+    return access === 'events' ? { ...resource, about: this.#objects() } : resource
+  }
+
+  /** Kinds of rows that events are about: a kind of objects that two have is the first one's. */
+  #objects(): readonly ObjectsOfEvents[] {
+    return resources.flatMap(({ id, typeName, access, targets }) =>
+      access === 'pods' || access === 'namespaced'
+        ? {
+            ...{ name: typeName, rule: access, isTaken: this.#isTaken(typeName) },
+            ...{ rows: id, kinds: targets.map(({ kind }) => kind) },
+          }
+        : [],
+    )
   }
 
   /** Where nobody knows what is declared, every name may be taken: that shows less. */

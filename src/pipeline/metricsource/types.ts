@@ -113,10 +113,11 @@ export interface RowKind {
   readonly shortNames?: readonly string[]
   /**
    * `declared`: policies that name the type decide; without one nobody sees it. `pods`: the filters policies have for pods.
-   * `namespaced`: what stands in visible namespaces, narrowed by a filter of the type's name. `snapshot`: as the snapshots it is made of.
+   * `namespaced`: what stands in visible namespaces, narrowed by a filter of the type's name. `events`: the same, and only with the
+   * object it is about. `snapshot`: as the snapshots it is made of.
    * `registry`: what is selected as a cluster is, narrowed by a filter of `registries`
    */
-  readonly access: 'declared' | 'pods' | 'namespaced' | 'snapshot' | 'registry'
+  readonly access: 'declared' | 'pods' | 'namespaced' | 'events' | 'snapshot' | 'registry'
   /** as people read it: what is read, or the first of it */
   readonly target: ResourceTarget
   /** all that is read; of several each is a list of its own */
@@ -128,7 +129,7 @@ export interface RowKind {
     readonly fields: readonly string[]
     readonly sums: readonly string[]
   }
-  /** the column of the usual order; default: the name */
+  /** the column of the usual order, with a minus before it for the greatest first; default: the name */
   readonly sort?: string
   readonly aggregations: readonly AggregationInfo[]
   /** aggregations are computed anew for people who see only a part */
@@ -151,7 +152,7 @@ export interface RowKind {
  * shows and sums up rows knows this and nothing else.
  */
 export interface ResourceDescriptor extends RowKind {
-  readonly access: 'declared' | 'pods' | 'namespaced'
+  readonly access: 'declared' | 'pods' | 'namespaced' | 'events'
   /** text for the API; undefined: all */
   readonly labelSelector: string | undefined
   /** whether objects of this namespace are wanted; pure, linear time */
@@ -196,6 +197,8 @@ export interface CompiledSource extends ResourceDescriptor {
 /** One collection under way. */
 export interface RowBuilder {
   readonly size: number
+  /** objects that are no rows because newer ones are; default: none */
+  readonly leftOut?: number
   /** In any order; what has no name is no row. */
   add(object: KubeObject): void
   /** For watches, where `add` puts an object in place of its older self. Unknown: nothing happens. */

@@ -55,16 +55,21 @@ export interface ResourceSpec {
   readonly reads: readonly ListRead[]
   /** of objects that are in none themselves: the namespace their row stands in, '' for none */
   readonly namespaceOf?: (object: KubeObject) => string
-  /** `pods`: the filters that policies have for pods; `namespaced`: what stands in visible namespaces, narrowed by its own name */
-  readonly access: 'pods' | 'namespaced'
+  /**
+   * `pods`: the filters that policies have for pods; `namespaced`: what stands in visible namespaces, narrowed by its own name;
+   * `events`: the same, and only with the object it is about
+   */
+  readonly access: 'pods' | 'namespaced' | 'events'
   /** time between two reads, ms */
   readonly everyMs: number
   /** rows of one cluster at most */
   readonly maxRows: number
+  /** of what ages: how many of the newest, by the number in a column, are rows; default: all, up to `maxRows` */
+  readonly newest?: { readonly column: string; readonly most: number }
   readonly columns: Readonly<Record<string, ColumnSpec>>
   /** columns that are taken from another table of the cluster */
   readonly measured?: MeasuredSpec
-  /** the column of the usual order; default: the name */
+  /** the column of the usual order, with a minus before it for the greatest first; default: the name */
   readonly sort?: string
   /** what is counted over rows; groups are columns */
   readonly counts: Counts
@@ -76,7 +81,7 @@ export interface ResourceSpec {
  */
 export function defineResource(spec: ResourceSpec): BuiltInResource {
   const { name, singular, shortNames = [], title, reads, namespaceOf, access, everyMs, maxRows, columns, counts } = spec
-  const { sort, measured } = spec
+  const { sort, newest, measured } = spec
   const entries = Object.entries(columns)
   const targets = reads.map(({ resource }) => targetFrom(resource))
   const [first] = targets
@@ -117,7 +122,8 @@ export function defineResource(spec: ResourceSpec): BuiltInResource {
       watch: true,
     },
     rowName: isOne ? (key: string) => key : (key: string) => key.slice(0, key.indexOf(':')),
-    collect: (_now, { kind }) => new ResourceRowBuilder(fields, readers, { kind, isInKey: !isOne, namespaceOf }),
+    collect: (_now, { kind }) =>
+      new ResourceRowBuilder(fields, readers, { kind, isInKey: !isOne, namespaceOf, newest }),
   } satisfies ResourceDescriptor
   return Object.freeze({ ...kind, collector: rowCollector(kind, reads) })
 }

@@ -172,6 +172,25 @@ const OBJECTS: Readonly<Record<string, readonly Readonly<Record<string, unknown>
       },
     },
   ],
+  Event: [
+    {
+      metadata: metadata('web.1'),
+      ...{ involvedObject: { kind: 'Pod', namespace: 'shop', name: 'web' }, type: 'Warning', reason: 'BackOff' },
+      ...{ message: 'back-off 5m0s', count: 3, firstTimestamp: AT, lastTimestamp: AT },
+      source: { component: 'kubelet', host: 'n1' },
+    },
+    {
+      metadata: metadata('web.2'),
+      ...{ involvedObject: { kind: 'Pod', namespace: 'shop', name: 'web' }, type: 'Normal', reason: 'Scheduled' },
+      ...{
+        message: 'Successfully assigned shop/web to n2',
+        action: 'Binding',
+        eventTime: '2026-01-02T03:04:05.678901Z',
+      },
+      ...{ reportingComponent: 'default-scheduler', reportingInstance: 's-1' },
+      series: { count: 2, lastObservedTime: '2026-01-02T03:05:05.500000Z' },
+    },
+  ],
   PersistentVolumeClaim: [
     {
       metadata: metadata('data', owner('StatefulSet', 'db')),

@@ -6,6 +6,7 @@ import type { BuiltInResource, RowKind } from '#metricsource'
 import { clusterOperators } from './cluster-operators.ts'
 import type { SnapshotKind } from './define-snapshot-kind.ts'
 import { deployments } from './deployments.ts'
+import { kubernetesEvents } from './kubernetes-events.ts'
 import { namespaces } from './namespaces.ts'
 import { nodes } from './nodes.ts'
 import { operators } from './operators.ts'
@@ -25,6 +26,7 @@ export const resources: readonly BuiltInResource[] = [
   persistentVolumeClaims,
   persistentVolumes,
   services,
+  kubernetesEvents,
 ]
 
 /** Made of the snapshots of every round. */

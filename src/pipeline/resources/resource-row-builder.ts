@@ -1,6 +1,7 @@
 import type { KubeObject } from '#kube'
 import { GrowingRows, type RowBuilder } from '#metricsource'
-import type { ScalarValue, Table } from '#model'
+import { type ScalarValue, type Table, tableRowId } from '#model'
+import { NewestRows } from './newest-rows.ts'
 
 /** Reads the value of one column; null: not known, or nothing. @param kind of the object: items of a list do not say it */
 export type Read = (object: KubeObject, kind: string) => ScalarValue
@@ -15,25 +16,27 @@ interface RowsOf {
   readonly isInKey: boolean
   /** where rows stand; default: where their objects do */
   readonly namespaceOf?: ((object: KubeObject) => string) | undefined
+  /** of what ages: rows that are kept; default: all */
+  readonly newest?: { readonly column: string; readonly most: number } | undefined
 }
 
 const namespaceOf = ({ metadata: { namespace = '' } }: KubeObject): string => namespace
 
 /** Takes objects apart into columns; an object is garbage when `add` returns. */
 export class ResourceRowBuilder implements RowBuilder {
-  readonly #rows: GrowingRows
+  readonly #rows: GrowingRows | NewestRows
   readonly #readers: readonly Read[]
   readonly #kind: string
   /** appended to names, so that two kinds of one table may share a name */
   readonly #suffix: string
   readonly #namespaceOf: (object: KubeObject) => string
   readonly #shared = new Map<string, Labels>()
-  /** by name, where rows do not stand where their objects do */
+  /** by namespace and name of the object, where rows do not stand where their objects do */
   readonly #placed: Map<string, string> | undefined
 
   /** @param of which kind the objects are, whether the key of a row is its name with the kind behind a colon, where rows stand */
   constructor(fields: readonly string[], readers: readonly Read[], of: RowsOf) {
-    this.#rows = new GrowingRows(fields)
+    this.#rows = of.newest ? new NewestRows(fields, of.newest) : new GrowingRows(fields)
     this.#readers = readers
     this.#kind = of.kind
     this.#suffix = of.isInKey ? `:${of.kind}` : ''
@@ -45,19 +48,32 @@ export class ResourceRowBuilder implements RowBuilder {
     return this.#rows.size
   }
 
+  get leftOut(): number {
+    return this.#rows instanceof NewestRows ? this.#rows.leftOut : 0
+  }
+
   add(object: KubeObject): void {
-    const { name, labels } = object.metadata ?? {}
+    const { name, namespace: own = '', labels } = object.metadata ?? {}
     const namespace = name && this.#namespaceOf(object)
     // A slash or a colon would make two rows one; no API server gives such a name.
     if (typeof name !== 'string' || name === '' || /[/:]/.test(name) || typeof namespace !== 'string') return
-    if (this.#rows.areStanding && this.#placed?.has(name)) this.remove('', name)
-    this.#placed?.set(name, namespace)
+    if (this.#placed) this.#place(own, name, namespace)
     const values = this.#readers.map((read) => read(object, this.#kind) ?? null)
     this.#rows.add(namespace, name + this.#suffix, this.#sharedLabels(labels), values)
   }
 
   remove(namespace: string, name: string): void {
-    this.#rows.remove(this.#placed?.get(name) ?? namespace, name + this.#suffix)
+    const id = tableRowId(namespace, name)
+    this.#rows.remove(this.#placed?.get(id) ?? namespace, name + this.#suffix)
+    this.#placed?.delete(id)
+  }
+
+  /** One that moved leaves where it stood. */
+  #place(own: string, name: string, namespace: string): void {
+    const id = tableRowId(own, name)
+    const stood = this.#placed?.get(id)
+    if (stood !== undefined && stood !== namespace) this.#rows.remove(stood, name + this.#suffix)
+    this.#placed?.set(id, namespace)
   }
 
   rows(): Table {

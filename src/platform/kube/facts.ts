@@ -50,12 +50,14 @@ export function readInstant(reader: ProtoReader): number | null {
   const outer = reader.enter()
   const none = reader.pos === reader.end
   let seconds = 0
+  let nanos = 0
   for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
     if (tag === 8) seconds = reader.int64()
+    else if (tag === 16) nanos = reader.int64()
     else reader.skip(tag)
   }
   reader.leave(outer)
-  return none ? null : seconds * 1000
+  return none ? null : seconds * 1000 + Math.floor(nanos / 1e6)
 }
 
 /** resource.Quantity: a message with its text. */

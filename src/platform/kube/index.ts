@@ -31,6 +31,7 @@ export {
   claimMessage,
   cronJobMessage,
   daemonSetMessage,
+  eventMessage,
   jobMessage,
   serviceMessage,
   statefulSetMessage,

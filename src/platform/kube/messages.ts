@@ -213,3 +213,22 @@ export const kubeletMessage = message({
     }),
   ],
 })
+
+const eventSeries = message({ count: [1, 'count'], lastObservedTime: [2, 'time'] })
+
+/** v1.Event. */
+export const eventMessage = message({
+  metadata: [1, objectMeta],
+  involvedObject: [2, message({ kind: [1, 'word'], namespace: [2, 'word'], name: [3, 'text'] })],
+  reason: [3, 'word'],
+  message: [4, 'text'],
+  source: [5, message({ component: [1, 'word'], host: [2, 'word'] })],
+  firstTimestamp: [6, 'time'],
+  lastTimestamp: [7, 'time'],
+  count: [8, 'count'],
+  type: [9, 'word'],
+  eventTime: [10, 'time'],
+  series: [11, eventSeries],
+  reportingComponent: [14, 'word'],
+  reportingInstance: [15, 'word'],
+})

@@ -157,6 +157,30 @@ export interface ClusterVersionFacts {
   changedAt: number
 }
 
+/** What an event is about. */
+export interface EventObject {
+  readonly apiVersion: string
+  readonly kind: string
+  /** '' where it is in none */
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+}
+
+/** What a component said of an object; said again, it is the same one. */
+export interface EventFacts {
+  readonly about: EventObject
+  readonly isWarning: boolean
+  readonly reason: string
+  readonly message: string
+  readonly component: string
+  /** the node it runs on; undefined: it is part of the control plane */
+  readonly host: string | undefined
+  readonly firstAt: number
+  count: number
+  lastAt: number
+}
+
 export interface NamespaceFacts {
   readonly name: string
   readonly uid: string

@@ -191,7 +191,7 @@ export class SimulatedFleet implements AsyncDisposable {
   }
 
   async cordonNode(cluster: string, node: string, cordoned = true): Promise<void> {
-    await this.#change(cluster, (world) => verbs.setCordon(world, node, cordoned))
+    await this.#change(cluster, (world, now) => verbs.setCordon(world, node, cordoned, now))
   }
 
   /** Marks an OpenShift ClusterOperator as degraded. */

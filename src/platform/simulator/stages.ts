@@ -4,6 +4,7 @@ import { scheduledBefore } from './objects/jobs.ts'
 import { degradations } from './objects/openshift.ts'
 import type { Random } from './random.ts'
 import { settle } from './world/controllers.ts'
+import { tellClaim, tellJobMade, tellPodRemoved } from './world/events.ts'
 import {
   breakNode,
   crash,
@@ -75,14 +76,14 @@ function* nodeFailing(scene: Scene) {
 function* nodeMaintenance(scene: Scene) {
   const node = spareNode(scene)
   if (!node) return
-  setCordon(scene.world, node.name, true)
+  setCordon(scene.world, node.name, true, scene.now)
   yield seconds(12)
   for (let portion = 0; portion < 12; portion++) {
     if (!node.cordoned || evictPods(scene.world, node.name, scene.now, 4) === 0) break
     yield seconds(3)
   }
   yield seconds(scene.random.int(30, 90))
-  setCordon(scene.world, node.name, false)
+  setCordon(scene.world, node.name, false, scene.now)
 }
 
 /** A new image for one of the larger deployments. */
@@ -216,6 +217,7 @@ function* volumeLost(scene: Scene) {
   const claim = pod && world.claimOf(pod)
   if (!pod || !claim) return
   world.setClaimPhase(claim, 'Lost')
+  tellClaim(world, claim, scene.now)
   yield seconds(random.int(60, 100))
   world.removeClaim(claim)
   world.removePod(pod)
@@ -244,10 +246,12 @@ function nudge({ world, random, now }: Scene): void {
   scale(world, workload, Math.max(1, wanted), now)
 }
 
-function replaceOne({ world, random }: Scene): void {
+function replaceOne({ world, random, now }: Scene): void {
   const workload = random.pick(deployments(world))
   const pod = workload && random.pick(runningPods(world, workload))
-  if (pod) world.removePod(pod)
+  if (!pod) return
+  tellPodRemoved(world, pod, now)
+  world.removePod(pod)
 }
 
 function* restartOne(scene: Scene): Generator<number, void, void> {
@@ -268,7 +272,7 @@ export function* cronJobs(scene: Scene): Generator<number, void, void> {
     for (const cronJob of world.cronJobs.values()) {
       const due = scheduledBefore(cronJob, scene.now)
       const isBusy = [...world.jobs.values()].some((job) => job.cronJob === cronJob && job.state === 'running')
-      if (due + minutes(1) > scene.now && !isBusy) world.addJob(cronJob, due)
+      if (due + minutes(1) > scene.now && !isBusy) tellJobMade(world, world.addJob(cronJob, due), scene.now)
     }
   }
 }

@@ -30,6 +30,7 @@ import {
 } from '#http'
 import type { Identity } from '#identity'
 import type { ClusterState, TableRow } from '#model'
+import { resources } from '#resources'
 import { acceptJson, bodyOf } from '../body.ts'
 import { RefusedError } from '../problem.ts'
 import { accessViewOf, type Parts, principalOf, route, visibleCluster } from '../route.ts'
@@ -153,6 +154,7 @@ async function explained(
     ...about,
     ...(item.labels && { labels: item.labels }),
     ...(item.fields && { fields: item.fields }),
+    ...(resource?.about && objectOfEvent(types, asker, cluster, item)),
   }
   const placed = (place: string | undefined): Question => ({
     ...whole,
@@ -168,6 +170,20 @@ async function explained(
 }
 
 const maxPlaces = 100
+
+/** What is known of the object that an event is about. */
+function objectOfEvent(
+  types: VisibleTypes,
+  asker: AccessView,
+  cluster: ClusterState,
+  { fields, namespaces: [namespace = ''] }: KnownItem,
+): Pick<Question, 'object'> {
+  const [kind = '', name = ''] = String(fields?.object ?? '').split(/\/(.*)/s)
+  if (kind === 'Node') return { object: { ...itemOf(asker, cluster, 'nodes', name), values: {} } }
+  const its = resources.find(({ targets }) => targets.some((target) => target.kind === kind))
+  const found = its && customItem(types, asker, cluster, types.nameOf(its), name, namespace)
+  return found?.fields ? { object: { ...found, values: found.fields } } : {}
+}
 
 function labelsOfNamespace(
   accessView: AccessView,

@@ -15,8 +15,8 @@ export function searchRoutes(app: FastifyInstance, parts: Parts): void {
   route(app, parts, search, (call) =>
     fleetOfTypes(parts, search, call, (accessView, clusters) => {
       const { q, limit = 20 } = call.query
-      // Snapshots are in the index of their cluster.
-      const kinds = parts.types.kinds().filter(({ access }) => access !== 'snapshot')
+      // Snapshots are in the index of their cluster; events are called after what they are about, which is found itself.
+      const kinds = parts.types.kinds().filter(({ access }) => access !== 'snapshot' && access !== 'events')
       const seen = clusters.flatMap(({ state }) =>
         kinds.flatMap((source) => parts.types.on(accessView, state, source) ?? []),
       )

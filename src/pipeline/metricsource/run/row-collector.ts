@@ -81,7 +81,7 @@ function partsOf({ targets }: ResourceDescriptor, lists: readonly RowList[], all
     rows: {
       rows,
       aggregations: all.aggregations(rows),
-      truncated: served.some(({ isFull }) => isFull),
+      truncated: served.some(({ isFull, leftOut }) => isFull || leftOut > 0),
       errors: errors.slice(0, ROWS_ERRORS_KEPT),
       errorCount: errors.length,
       reports: served.flatMap((list) => list.reports()),
@@ -143,6 +143,10 @@ class RowList implements Taker<KubeObject> {
 
   get size(): number {
     return this.#builder.size
+  }
+
+  get leftOut(): number {
+    return this.#builder.leftOut ?? 0
   }
 
   reset(namespace?: string): void {

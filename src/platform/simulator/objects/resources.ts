@@ -14,6 +14,7 @@ export const resources = {
   cronJobs: resource('batch', 'v1', 'cronjobs'),
   jobs: resource('batch', 'v1', 'jobs'),
   services: resource('', 'v1', 'services'),
+  events: resource('', 'v1', 'events'),
   claims: resource('', 'v1', 'persistentvolumeclaims'),
   volumes: resource('', 'v1', 'persistentvolumes'),
   crds: resource('apiextensions.k8s.io', 'v1', 'customresourcedefinitions'),

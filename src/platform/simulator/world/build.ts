@@ -9,6 +9,7 @@ import type { TemplateCatalogue } from '../objects/pod-template.ts'
 import { templateHash } from '../objects/workloads.ts'
 import { hash, Random, uuidFrom } from '../random.ts'
 import type { ClusterScenario, NodePool } from '../types.ts'
+import { tellClaim, tellCrash, tellImageMissing, tellUnschedulable } from './events.ts'
 import { nextPatch } from './verbs.ts'
 import { World } from './world.ts'
 
@@ -31,6 +32,7 @@ export function buildWorld(
   if (scenario.distribution === 'openshift') addOpenshift(world, bornAt, now)
   for (const workload of workloads) addPods(world, workload, now)
   troubleClaims(world, now)
+  tellTroubles(world, now)
   world.unsettled.clear()
   return world
 }
@@ -228,6 +230,16 @@ function stateAtStart({ random }: World, { kind }: WorkloadFacts): PodState {
 
 function endJob(job: JobFacts, state: 'complete' | 'failed', endedAt: number): void {
   Object.assign(job, { state, endedAt, failed: state === 'failed' ? backoffLimitOf(job.cronJob) + 1 : 0 })
+}
+
+/** What is still said of what is wrong at the start; of all the rest the hour is over. */
+function tellTroubles(world: World, now: number): void {
+  for (const pod of world.pods.values()) {
+    if (pod.state === 'crashing') tellCrash(world, pod, now)
+    else if (pod.state === 'imageMissing') tellImageMissing(world, pod, now)
+    else if (pod.state === 'unschedulable') tellUnschedulable(world, pod, now)
+  }
+  for (const claim of world.claims.values()) if (claim.phase === 'Lost') tellClaim(world, claim, now)
 }
 
 /** What is wrong with storage on purpose: volumes that are gone, and claims that wait for a pod to use them. */

@@ -3,6 +3,16 @@ import { isFinished, type JobFacts, type PodFacts, type WorkloadFacts } from '..
 import { backoffLimitOf, KEPT, ttlSecondsOf } from '../objects/jobs.ts'
 import { templateHash } from '../objects/workloads.ts'
 import { hash } from '../random.ts'
+import {
+  EVENT_TTL_MS,
+  tellClaim,
+  tellJobEnded,
+  tellPodMade,
+  tellPodRemoved,
+  tellScheduled,
+  tellStarted,
+  tellUnschedulable,
+} from './events.ts'
 import type { World } from './world.ts'
 
 /** How many pods of one workload are made or removed at one time. */
@@ -29,12 +39,18 @@ export function settle(world: World, now: number): void {
   }
   for (const pod of [...world.waiting]) schedule(world, pod, now)
   for (const pod of [...world.waiting]) start(world, pod, now)
+  world.forgetEvents(Number.POSITIVE_INFINITY, now - EVENT_TTL_MS)
 }
 
 function schedule(world: World, pod: PodFacts, now: number): void {
-  if (pod.node !== undefined || !hasVolume(world, pod, now)) return
-  const node = world.findNode(pod.workload)
-  if (node) world.bind(pod, node, now)
+  if (pod.node !== undefined) return
+  const node = hasVolume(world, pod, now) ? world.findNode(pod.workload) : undefined
+  if (!node) {
+    tellUnschedulable(world, pod, now)
+    return
+  }
+  world.bind(pod, node, now)
+  tellScheduled(world, pod, now)
 }
 
 /** How long it takes to make a volume. */
@@ -44,8 +60,10 @@ const PROVISION_MS = seconds(3)
 function hasVolume(world: World, pod: PodFacts, now: number): boolean {
   const claim = world.claimOf(pod)
   if (!claim || claim.phase === 'Bound') return true
+  if (claim.stuck) tellClaim(world, claim, now)
   if (claim.phase === 'Lost' || claim.stuck || now - pod.createdAt < PROVISION_MS) return false
   world.setClaimPhase(claim, 'Bound')
+  tellClaim(world, claim, now)
   return true
 }
 
@@ -63,7 +81,8 @@ function runJob(world: World, job: JobFacts, now: number): void {
   }
   const pod = [...world.podsOf(cronJob)].find((one) => one.job === job && !isFinished(one))
   if (!pod) {
-    if (job.retryAt <= now) world.addPod(cronJob, world.freePodName(cronJob, job.name), now, job)
+    if (job.retryAt <= now)
+      tellPodMade(world, world.addPod(cronJob, world.freePodName(cronJob, job.name), now, job), now)
     return
   }
   const takes = seconds(6 + (hash(`takes/${pod.uid}`) % 15))
@@ -85,6 +104,7 @@ function endJob(world: World, job: JobFacts, state: 'complete' | 'failed', now: 
   job.state = state
   job.endedAt = now
   world.touchJob(job)
+  tellJobEnded(world, job, now)
   const ended = [...world.jobs.values()].filter((one) => one.cronJob === job.cronJob && one.state === state)
   for (const old of ended.slice(0, -KEPT[state])) world.removeJob(old)
 }
@@ -93,31 +113,38 @@ function endJob(world: World, job: JobFacts, state: 'complete' | 'failed', now: 
 function start(world: World, pod: PodFacts, now: number): void {
   if (pod.state !== 'starting' || pod.node === undefined) return
   const takes = seconds(2 + (pod.uid.charCodeAt(0) % 5))
-  if (now - pod.stateSince >= takes && world.nodes.get(pod.node)?.state === 'ready')
-    world.setPodState(pod, 'running', now)
+  if (now - pod.stateSince < takes || world.nodes.get(pod.node)?.state !== 'ready') return
+  world.setPodState(pod, 'running', now)
+  tellStarted(world, pod, now)
 }
 
 function reconcileReplicas(world: World, workload: WorkloadFacts, now: number): void {
   const pods = [...world.podsOf(workload)].filter((pod) => !isFinished(pod))
   const missing = workload.replicas - pods.length
   if (missing > 0) {
-    for (let made = 0; made < Math.min(missing, AT_ONCE); made++) world.addPod(workload, nextName(world, workload), now)
+    for (let made = 0; made < Math.min(missing, AT_ONCE); made++)
+      tellPodMade(world, world.addPod(workload, nextName(world, workload), now), now)
     if (missing > AT_ONCE) world.unsettled.add(workload)
     return
   }
   if (missing < 0) {
-    for (const pod of surplus(workload, pods, Math.min(-missing, AT_ONCE))) world.removePod(pod)
+    for (const pod of surplus(workload, pods, Math.min(-missing, AT_ONCE))) remove(world, pod, now)
     return
   }
-  rollOn(world, workload, pods)
+  rollOn(world, workload, pods, now)
 }
 
 /** Replaces a quarter of the old pods, once all pods are ready. */
-function rollOn(world: World, workload: WorkloadFacts, pods: readonly PodFacts[]): void {
+function rollOn(world: World, workload: WorkloadFacts, pods: readonly PodFacts[], now: number): void {
   const old = pods.filter(({ revision }) => revision !== workload.revision)
   if (old.length === 0 || pods.some((pod) => pod.revision === workload.revision && pod.state !== 'running')) return
   const share = Math.max(1, Math.floor(workload.replicas / 4))
-  for (const pod of old.slice(0, share)) world.removePod(pod)
+  for (const pod of old.slice(0, share)) remove(world, pod, now)
+}
+
+function remove(world: World, pod: PodFacts, now: number): void {
+  tellPodRemoved(world, pod, now)
+  world.removePod(pod)
 }
 
 function surplus(workload: WorkloadFacts, pods: readonly PodFacts[], count: number): PodFacts[] {

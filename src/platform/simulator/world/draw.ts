@@ -1,5 +1,6 @@
 import type { ApiObject } from '#apiserver'
 import { isFinished, type WorkloadFacts } from '../facts.ts'
+import { eventObject } from '../objects/event.ts'
 import { cronJobObject, jobObject } from '../objects/jobs.ts'
 import { namespaceObject } from '../objects/namespace.ts'
 import { nodeIp, nodeObject } from '../objects/node.ts'
@@ -57,6 +58,8 @@ export function drawObject(world: World, { resource, key }: WorldChange): ApiObj
       })
     case 'services':
       return drawn(world.services.get(key), serviceObject)
+    case 'events':
+      return drawn(world.events.get(key), eventObject)
     case 'claims':
       return drawn(world.claims.get(key), (claim) => claimObject(claim, world.scenario))
     case 'volumes':

@@ -9,6 +9,16 @@ import {
 } from '../facts.ts'
 import { csvName } from '../objects/operators.ts'
 import { AT_ONCE, settle } from './controllers.ts'
+import {
+  tellCordon,
+  tellCrash,
+  tellEvicted,
+  tellKilling,
+  tellNodeBroken,
+  tellNodeReady,
+  tellScaled,
+  tellStarted,
+} from './events.ts'
 import type { World } from './world.ts'
 
 /** A verb names something the simulated cluster does not have. */
@@ -36,9 +46,10 @@ export function breakNode(world: World, name: string, now: number, how: 'lost' |
   node.stateSince = now
   if (how === 'failing') node.heartbeatAt = now
   world.touch('nodes', name)
-  if (how === 'failing') return
-  for (const pod of world.podsOn(name))
-    if (pod.state === 'running' || pod.state === 'crashing') world.setPodState(pod, 'lost', now)
+  if (how === 'lost')
+    for (const pod of world.podsOn(name))
+      if (pod.state === 'running' || pod.state === 'crashing') world.setPodState(pod, 'lost', now)
+  tellNodeBroken(world, node, now)
 }
 
 export function healNode(world: World, name: string, now: number): void {
@@ -48,14 +59,16 @@ export function healNode(world: World, name: string, now: number): void {
   node.stateSince = now
   node.heartbeatAt = now
   world.touch('nodes', name)
+  tellNodeReady(world, node, now)
   for (const pod of world.podsOn(name)) if (pod.state === 'lost') world.setPodState(pod, 'running', now)
 }
 
-export function setCordon(world: World, name: string, cordoned: boolean): void {
+export function setCordon(world: World, name: string, cordoned: boolean, now: number): void {
   const node = nodeOf(world, name)
   if (node.cordoned === cordoned) return
   node.cordoned = cordoned
   world.touch('nodes', name)
+  tellCordon(world, node, now)
 }
 
 /** The control plane gives up on the pods of a node: what is replaceable is made anew elsewhere. */
@@ -63,6 +76,8 @@ export function evictPods(world: World, name: string, now: number, most = Number
   nodeOf(world, name)
   const leaving = [...world.podsOn(name)].filter((pod) => pod.workload.kind === 'Deployment' && !isFinished(pod))
   for (const pod of leaving.slice(0, most)) {
+    tellEvicted(world, pod, now)
+    tellKilling(world, pod, now)
     // Some leave a trace, as pods do that the kubelet itself put out.
     if (pod.uid.endsWith('0')) world.setPodState(pod, 'evicted', now)
     else world.removePod(pod)
@@ -79,8 +94,10 @@ export function heartbeat(world: World, name: string, now: number): void {
 }
 
 export function scale(world: World, workload: WorkloadFacts, replicas: number, now: number): void {
-  if (workload.replicas === replicas) return
+  const from = workload.replicas
+  if (from === replicas) return
   workload.replicas = Math.max(0, replicas)
+  tellScaled(world, workload, from, now)
   workload.generation++
   workload.changedAt = now
   world.unsettled.add(workload)
@@ -104,6 +121,7 @@ export function rollOut(world: World, workload: WorkloadFacts, now: number): voi
   workload.generation++
   workload.changedAt = now
   if (workload.kind === 'Deployment') world.addReplicaSet(workload, now)
+  tellScaled(world, workload, 0, now)
   world.unsettled.add(workload)
   world.touchWorkload(workload)
 }
@@ -114,6 +132,7 @@ export function crash(world: World, pod: PodFacts, now: number, outOfMemory = fa
   pod.restarts++
   pod.outOfMemory = outOfMemory
   world.setPodState(pod, 'crashing', now)
+  tellCrash(world, pod, now)
 }
 
 /** Grows (or, below zero, shrinks) the largest deployment by so many pods and lets them start. */
@@ -132,7 +151,9 @@ export function addPods(world: World, count: number, now: number): void {
 /** A crashed pod, or one without its image, runs again; anything else stays as it is. */
 export function recoverPod(world: World, pod: PodFacts, now: number): void {
   const alive = world.pods.get(`${pod.namespace}/${pod.name}`) === pod
-  if (alive && (pod.state === 'crashing' || pod.state === 'imageMissing')) world.setPodState(pod, 'running', now)
+  if (!alive || (pod.state !== 'crashing' && pod.state !== 'imageMissing')) return
+  world.setPodState(pod, 'running', now)
+  tellStarted(world, pod, now)
 }
 
 export function setOperator(

@@ -10,7 +10,10 @@ import { MapSink } from '../testing/map-sink.ts'
 import { faultsOf } from '../testing/validity.ts'
 import type { ClusterScenario } from '../types.ts'
 import { buildWorld } from './build.ts'
+import { settle } from './controllers.ts'
 import { writeChanges } from './draw.ts'
+import { EVENT_TTL_MS } from './events.ts'
+import { breakNode, healNode } from './verbs.ts'
 
 const living = scenarios.demo.clusters.filter(({ reachable }) => reachable)
 
@@ -268,4 +271,57 @@ describe('single stages', () => {
       expect({ ...calm(), restarts: 0 }).toEqual({ ...before, restarts: 0 })
     },
   )
+})
+
+describe('events of a world', () => {
+  it('tell of what is there, or was, in the order it happened, and make room for newer ones', async () => {
+    const { clock, world, sink } = await aWorld(living[0]!)
+    const life = new Life([world], { clock, seed: 3, pace: { churnMs: 2000, happeningMs: [2000, 6000], opening: [] } })
+    const pods = new Set<string>()
+    for (let step = 0; step < 400; step++) {
+      for (const { name } of world.pods.values()) pods.add(name)
+      clock.advance(2000)
+      life.advance()
+    }
+    await writeChanges(world, sink)
+    interface Written {
+      readonly metadata: { readonly namespace: string }
+      readonly involvedObject: { readonly kind: string; readonly name: string; readonly namespace?: string }
+      readonly firstTimestamp: string
+      readonly lastTimestamp: string
+      readonly reason: string
+    }
+    const events = sink.list('events') as unknown as Written[]
+    expect(events.length).toBe(world.events.size)
+    expect(events.length).toBeLessThanOrEqual(1000)
+    for (const { metadata, involvedObject, firstTimestamp, lastTimestamp } of events) {
+      const { kind, name, namespace = 'default' } = involvedObject
+      expect(metadata.namespace).toBe(namespace)
+      expect(Date.parse(firstTimestamp)).toBeLessThanOrEqual(Date.parse(lastTimestamp))
+      expect(Date.parse(lastTimestamp)).toBeLessThanOrEqual(clock.now())
+      if (kind === 'Node') expect(world.nodes.has(name)).toBe(true)
+      if (kind === 'Pod') expect(pods.has(name) || [...world.pods.values()].some((pod) => pod.name === name)).toBe(true)
+    }
+    const reasons = new Set(events.map(({ reason }) => reason))
+    for (const reason of ['Scheduled', 'Started', 'Killing', 'SuccessfulCreate', 'BackOff', 'ScalingReplicaSet'])
+      expect(reasons).toContain(reason)
+    expect(faultsOf(world, sink, clock.now())).toEqual([])
+  })
+
+  it('are said again, not anew, and are over after an hour', async () => {
+    const { clock, world } = await aWorld(living[2]!)
+    const [node] = world.nodes.keys()
+    const about = () =>
+      [...world.events.values()].filter(({ about: { kind, name } }) => kind === 'Node' && name === node)
+    for (let times = 0; times < 3; times++) {
+      breakNode(world, node!, clock.now(), 'failing')
+      healNode(world, node!, clock.now())
+    }
+    expect(about().map(({ reason, count }) => [reason, count])).toEqual([
+      ['NodeNotReady', 3],
+      ['NodeReady', 3],
+    ])
+    settle(world, clock.now() + EVENT_TTL_MS + 1)
+    expect(about()).toEqual([])
+  })
 })

@@ -3,6 +3,7 @@ import {
   type ClaimFacts,
   type ClusterOperatorFacts,
   type ClusterVersionFacts,
+  type EventFacts,
   isFinished,
   type JobFacts,
   type NamespaceFacts,
@@ -14,6 +15,7 @@ import {
   type ReplicaSetFacts,
   type WorkloadFacts,
 } from '../facts.ts'
+import { eventName, eventNamespace } from '../objects/event.ts'
 import {
   allocatableBytes,
   allocatableCores,
@@ -59,6 +61,8 @@ export class World {
   /** the claims that have a volume, by its name */
   readonly volumes = new Map<string, ClaimFacts>()
   readonly namespaces = new Map<string, NamespaceFacts>()
+  /** the one that was said last is the last */
+  readonly events = new Map<string, EventFacts>()
   readonly operators = new Map<string, OperatorFacts>()
   readonly clusterOperators = new Map<string, ClusterOperatorFacts>()
   version: ClusterVersionFacts | undefined
@@ -102,6 +106,26 @@ export class World {
   touch(resource: WorldResource, key: string): void {
     const id = `${resource}/${key}`
     if (!this.#changes.has(id)) this.#changes.set(id, { resource, key })
+  }
+
+  /** Says it, or says it again, but not more often than every so many ms; the oldest make room. */
+  tell(said: Omit<EventFacts, 'count' | 'firstAt' | 'lastAt'>, now: number, everyMs = 0): void {
+    const key = `${eventNamespace(said)}/${eventName(said)}`
+    const known = this.events.get(key)
+    if (known && now - known.lastAt < everyMs) return
+    this.events.delete(key)
+    this.events.set(key, { ...said, firstAt: known?.firstAt ?? now, count: (known?.count ?? 0) + 1, lastAt: now })
+    this.touch('events', key)
+    if (this.events.size > MAX_EVENTS) this.forgetEvents(1)
+  }
+
+  /** @param count of the oldest, or of those that were said last before then */
+  forgetEvents(count: number, before = Number.POSITIVE_INFINITY): void {
+    for (const [key, { lastAt }] of this.events) {
+      if (count-- <= 0 || lastAt >= before) return
+      this.events.delete(key)
+      this.touch('events', key)
+    }
   }
 
   /** What changed since the last call, in the order it began to change. */
@@ -348,6 +372,9 @@ export class World {
     node.requestedBytes += sign * pod.kin.template.memoryBytes
   }
 }
+
+/** Of one cluster: as many as a large one says in some minutes. */
+const MAX_EVENTS = 1000
 
 const RESOURCES = {
   Deployment: 'deployments',

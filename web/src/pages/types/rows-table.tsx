@@ -225,8 +225,8 @@ export function RowsTable({ cluster, type, source, info, onPage, isPast, empty }
   }, [info, cluster, type, on, isSmall])
   const typed = useSettled(useDeferredValue(text))
   const { question, faults } = useMemo(() => rowsQuestion(typed, info.columns), [typed, info.columns])
-  const descending = order.startsWith('-')
-  const usual = cluster === null && info.sort === 'name' ? 'cluster' : info.sort
+  const descending = (order || info.sort).startsWith('-')
+  const usual = cluster === null && info.sort === 'name' ? 'cluster' : info.sort.replace(/^-/, '')
   const sortBy = columns.find(({ id }) => id === order.replace(/^-/, ''))?.id ?? usual
   const query = useMemo(
     () => ({
