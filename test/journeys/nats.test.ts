@@ -217,5 +217,32 @@ describe.skipIf(why !== undefined).each(natsPrograms)(
       },
       8 * SLOW_MS + AWAY_S * 1000,
     )
+
+    it.skipIf(server.missing !== undefined)(
+      'has what the command in the place of Cluster Monitor publishes, of the pods that it shows alone',
+      async () => {
+        const name = 'alone'
+        const words = ['-addr', '127.0.0.1:0', '-refresh', '1s', '-nats', nats.url, '--kubeconfig', at('members')]
+        await using monitor = clusterpulse(['cluster-monitor', ...words], {
+          env: { DATA_DIR: at('monitor'), DEFAULT_CLUSTER: name, MONITOR_SYSTEM_NAMESPACE: 'kube-system' },
+        })
+        await monitor.says(/interface is on/)
+        const ofCommand = (subject: string) =>
+          told().findLast((one) => one.subject === subject && one.metadata.entity_id === name)
+        const pods_ = await eventually(
+          () => Promise.resolve(ofCommand('cluster.pods')),
+          (event) => (event?.pods?.length ?? 0) > 0,
+          SLOW_MS,
+        )
+        expect(new Set(pods_?.pods?.map(({ namespace }) => namespace))).toEqual(new Set(['kube-system']))
+        const nodes = await eventually(
+          () => Promise.resolve(ofCommand('cluster.metrics')?.nodes),
+          (known) => known?.length === 3 && known.every(({ cpu_percent }) => cpu_percent > 0),
+          SLOW_MS,
+        )
+        expect(nodes).toHaveLength(3)
+      },
+      4 * SLOW_MS,
+    )
   },
 )

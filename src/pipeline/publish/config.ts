@@ -47,7 +47,10 @@ export function parseNatsServers(text: string): readonly NatsServer[] | { readon
 function parseServer(text: string): NatsServer | { readonly fault: string } {
   const [, scheme = 'nats', rest = ''] = /^(?:([a-z]+):\/\/)?(.*)$/i.exec(text) ?? []
   if (rest.includes('@'))
-    return { fault: 'holds a user or a token, which an address does not hide: give those as settings of their own' }
+    return {
+      fault:
+        'holds a user or a token, which an address does not hide: give NATS_USER and NATS_PASSWORD_FILE, or NATS_TOKEN_FILE',
+    }
   if (scheme !== 'nats' && scheme !== 'tls')
     return { fault: `has the scheme ${JSON.stringify(scheme)}; it must be nats:// or tls://` }
   const [, six, name, digits] = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::(\d{1,5}))?\/?$/i.exec(rest) ?? []
