@@ -140,6 +140,11 @@ for (const [name, urlOf] of Object.entries(questions)) {
     }
   if (process.env.VERBOSE) process.stderr.write(`${name} ${JSON.stringify(of)}\n`)
 }
+const end = rssMb()
+globalThis.gc?.()
+const { heapUsed, external } = process.memoryUsage()
 const peak = process.resourceUsage().maxRSS / 1000
-process.stdout.write(JSON.stringify({ results, rss: { loaded: rssLoaded, end: rssMb(), peak } }))
+process.stdout.write(
+  JSON.stringify({ results, rss: { loaded: rssLoaded, end, peak, live: (heapUsed + external) / 1e6 } }),
+)
 process.exit()

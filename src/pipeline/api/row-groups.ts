@@ -54,6 +54,9 @@ export interface RowGroups {
 /** Groups of one answer, of which the largest are named: more would take more memory than an answer is worth. */
 export const MAX_ROW_GROUPS = 200_000
 
+/** Of a chunk. */
+const MOST_ROWS = 512
+
 /** From the worst to the best; as places of a list. */
 const healths: readonly Health[] = ['unhealthy', 'degraded', 'unknown', 'healthy']
 const UNSAID = healths.length
@@ -80,14 +83,14 @@ export function* groupSteps(types: readonly VisibleType[], query: GroupsQuery): 
   const healthOf = types.map((type) => new RowHealth(type))
   const { parts, total } = yield* matching(types, query)
   const all = new GroupTree(by)
-  const rows = new Uint16Array(512)
+  const rows = new Uint16Array(MOST_ROWS)
   for (const { number, chunk, rows: set } of parts) {
-    const coded = combined(
-      (columns[number] ?? []).map((column) => column.of(chunk)),
-      sizeOf(chunk),
-    )
-    const count = listRows(set, sizeOf(chunk), rows)
-    countCodes(coded, rows, count, healthOf[number]?.of(chunk), all)
+    const size = sizeOf(chunk)
+    const coded = (columns[number] ?? []).map((column) => column.of(chunk))
+    const { levels, codes } = combined(coded, size)
+    const count = listRows(set, size, rows)
+    all.begin(levels)
+    countCodes(codes, rows, count, healthOf[number]?.of(chunk), all)
     yield
   }
   const sorted = all.leaves.sort((left, right) => compareGroups(left, right, sort))
@@ -140,67 +143,89 @@ class CodedColumn {
   }
 }
 
-/** Distinct combinations of the values of several columns. */
+/** Distinct combinations of the values of the first columns: each is one of those before it, with one value more. */
+interface Level {
+  readonly values: readonly ScalarValue[]
+  /** by combination, its value; undefined: its own number */
+  readonly ownOf: Uint16Array | undefined
+  /** by combination, the one before; undefined: that of its own number */
+  readonly parentOf: Uint16Array | undefined
+}
+
 interface Combined {
-  readonly combinations: readonly (readonly ScalarValue[])[]
+  readonly levels: readonly Level[]
+  /** of each row its combination; undefined: all have the first */
   readonly codes: Uint8Array | Uint16Array | undefined
 }
 
 /** By pair of codes of two columns, the code of the pair, and one more; zero between two uses. */
-const codesOfPairs = new Uint16Array(512 * 512)
+const codesOfPairs = new Uint16Array(MOST_ROWS * MOST_ROWS)
+const allZero = new Uint16Array(MOST_ROWS)
 
-function combined([first, ...more]: readonly Coded[], size: number): Combined {
-  let [combinations, codes]: [(readonly ScalarValue[])[], Combined['codes']] = [
-    (first?.values ?? [null]).map((value) => [value]),
-    first?.codes,
-  ]
-  for (const { values, codes: own } of more) {
-    if (!own) {
-      combinations = combinations.map((one) => [...one, values[0] ?? null])
-      continue
+function combined(columns: readonly Coded[], size: number): Combined {
+  let codes: Combined['codes']
+  const levels = columns.map(({ values, codes: own }): Level => {
+    if (!own) return { values, ownOf: allZero, parentOf: undefined }
+    if (!codes) {
+      codes = own
+      return { values, ownOf: undefined, parentOf: allZero }
     }
-    const [before, width] = [codes, values.length]
-    const [pairs, used, made]: [(readonly ScalarValue[])[], number[], Uint16Array] = [[], [], new Uint16Array(size)]
-    for (let row = 0; row < size; row++) {
-      const [left, right] = [before ? (before[row] as number) : 0, own[row] as number]
-      const pair = left * width + right
-      let code = codesOfPairs[pair] as number
-      if (code === 0) {
-        pairs.push([...(combinations[left] ?? []), values[right] ?? null])
-        code = pairs.length
-        codesOfPairs[pair] = code
-        used.push(pair)
-      }
-      made[row] = code - 1
+    const paired = pairs(codes, own, values.length, size)
+    codes = paired.codes
+    return { values, ...paired }
+  })
+  return { levels, codes }
+}
+
+function pairs(left: NonNullable<Combined['codes']>, right: NonNullable<Coded['codes']>, width: number, size: number) {
+  const [codes, parentOf, ownOf] = [new Uint16Array(size), new Uint16Array(size), new Uint16Array(size)]
+  let count = 0
+  for (let row = 0; row < size; row++) {
+    const [parent, value] = [left[row] as number, right[row] as number]
+    const pair = parent * width + value
+    let code = codesOfPairs[pair] as number
+    if (code === 0) {
+      parentOf[count] = parent
+      ownOf[count] = value
+      count += 1
+      code = count
+      codesOfPairs[pair] = code
     }
-    for (const pair of used) codesOfPairs[pair] = 0
-    ;[combinations, codes] = [pairs, made]
+    codes[row] = code - 1
   }
-  return { combinations, codes }
+  for (let code = 0; code < count; code++)
+    codesOfPairs[(parentOf[code] as number) * width + (ownOf[code] as number)] = 0
+  return { codes, parentOf, ownOf }
 }
 
 /** By code, for one chunk; zero between two uses. */
-const counts = new Uint16Array(512)
-const worsts = new Uint8Array(512)
+const counts = new Uint16Array(MOST_ROWS)
+const worsts = new Uint8Array(MOST_ROWS)
+const met = new Uint16Array(MOST_ROWS)
 
 function countCodes(
-  { combinations, codes }: Combined,
+  codes: Combined['codes'],
   rows: Uint16Array,
   count: number,
   health: Uint8Array | undefined,
   all: GroupTree,
 ): void {
-  worsts.fill(UNSAID)
+  let distinct = 0
   for (let i = 0; i < count; i++) {
     const row = rows[i] as number
     const code = codes ? (codes[row] as number) : 0
+    if (counts[code] === 0) {
+      met[distinct++] = code
+      worsts[code] = UNSAID
+    }
     counts[code] = (counts[code] as number) + 1
-    if (health && (health[row] as number) < (worsts[code] as number)) worsts[code] = health[row] as number
+    if (health !== undefined && (health[row] as number) < (worsts[code] as number)) worsts[code] = health[row] as number
   }
-  for (let code = 0; code < combinations.length; code++) {
-    if (counts[code] === 0) continue
-    all.add(combinations[code] as readonly ScalarValue[], counts[code] as number, worsts[code] as number)
+  for (let i = 0; i < distinct; i++) {
+    const code = met[i] as number
+    const [own, worst] = [counts[code] as number, worsts[code] as number]
     counts[code] = 0
+    all.add(code, own, worst)
   }
 }
 
@@ -249,29 +274,36 @@ interface Leaf {
   worst: number
 }
 
-type Branch = Map<ScalarValue, Branch | Leaf>
+/** Groups that have the first values in common. */
+interface Branch {
+  readonly values: readonly ScalarValue[]
+  readonly next: Map<ScalarValue, Branch | Leaf>
+}
 
 /** Groups by value of the first column, then of the second, and so on. */
 class GroupTree {
   readonly leaves: Leaf[] = []
-  readonly #root: Branch = new Map()
+  readonly #root: Branch = { values: [], next: new Map() }
   readonly #by: readonly string[]
+  #levels: readonly Level[] = []
+  /** by level and combination, what was looked up for this chunk */
+  #branches: (Branch | undefined)[][] = []
 
   constructor(by: readonly string[]) {
     this.#by = by
   }
 
-  add(values: readonly ScalarValue[], count: number, worst: number): void {
-    let branch = this.#root
-    const last = values.length - 1
-    for (let i = 0; i < last; i++) {
-      const value = values[i] as ScalarValue
-      const next = (branch.get(value) as Branch | undefined) ?? new Map() // leaves are at the last column
-      branch.set(value, next)
-      branch = next
-    }
-    const value = values[last] as ScalarValue
-    const leaf = branch.get(value) as Leaf | undefined // as above
+  /** From now on combinations are those of another chunk. */
+  begin(levels: readonly Level[]): void {
+    this.#levels = levels
+    this.#branches = levels.map(() => [])
+  }
+
+  add(code: number, count: number, worst: number): void {
+    const last = this.#levels.length - 1
+    const branch = this.#parent(last, code)
+    const value = this.#valueAt(last, code)
+    const leaf = branch.next.get(value) as Leaf | undefined // at the last column there are leaves
     if (leaf) {
       leaf.count += count
       if (worst < leaf.worst) leaf.worst = worst
@@ -282,9 +314,35 @@ class GroupTree {
         'invalid_parameter',
         `by=${this.#by.join('&by=')} makes more than ${MAX_ROW_GROUPS} groups: group by columns of fewer values, or ask for fewer rows with where, namespace or cluster`,
       )
-    const made = { values, count, worst }
-    branch.set(value, made)
+    const made = { values: [...branch.values, value], count, worst }
+    branch.next.set(value, made)
     this.leaves.push(made)
+  }
+
+  /** What the combination of a level is a part of. */
+  #parent(level: number, code: number): Branch {
+    if (level === 0) return this.#root
+    const own = this.#levels[level]?.parentOf
+    return this.#branch(level - 1, own ? (own[code] as number) : code)
+  }
+
+  #branch(level: number, code: number): Branch {
+    const known = (this.#branches[level] as (Branch | undefined)[])[code]
+    if (known) return known
+    const parent = this.#parent(level, code)
+    const value = this.#valueAt(level, code)
+    let branch = parent.next.get(value) as Branch | undefined // before the last column there are branches
+    if (!branch) {
+      branch = { values: [...parent.values, value], next: new Map() }
+      parent.next.set(value, branch)
+    }
+    ;(this.#branches[level] as (Branch | undefined)[])[code] = branch
+    return branch
+  }
+
+  #valueAt(level: number, code: number): ScalarValue {
+    const { values, ownOf } = this.#levels[level] as Level
+    return values[ownOf ? (ownOf[code] as number) : code] as ScalarValue
   }
 }
 

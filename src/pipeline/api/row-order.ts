@@ -173,11 +173,16 @@ export class RowOrder {
     const { column, keys } = this.#of(number).of(chunk)
     const { codes, numbers } = column
     let { bound } = best
+    // Most rows are behind what is kept by their value alone, which many share.
+    const isBehind = (value: ScalarValue): boolean => bound !== undefined && this.#compareValues(value, bound.value) > 0
+    const behind = keys !== null && codes !== null ? keys.map(isBehind) : undefined
     for (let i = 0; i < count; i++) {
       const row = rows[i] as number
       let value: ScalarValue
-      if (keys !== null) value = keys[codes === null ? row : (codes[row] as number)] as ScalarValue
-      else {
+      if (keys !== null) {
+        if (behind?.[(codes as Uint8Array)[row] as number]) continue
+        value = keys[codes === null ? row : (codes[row] as number)] as ScalarValue
+      } else {
         const found = (numbers as Float64Array)[row] as number
         value = Number.isNaN(found) ? null : found
       }
@@ -257,9 +262,13 @@ export class RowOrder {
   }
 
   #compare(left: ScalarValue, leftAt: number, right: ScalarValue, rightAt: number): number {
-    if (left === right) return this.#direction * (leftAt - rightAt)
+    return this.#compareValues(left, right) || this.#direction * (leftAt - rightAt)
+  }
+
+  #compareValues(left: ScalarValue, right: ScalarValue): number {
+    if (left === right) return 0
     if (left === null || right === null) return left === null ? 1 : -1
-    return this.#direction * (compareValues(left, right) || leftAt - rightAt)
+    return this.#direction * compareValues(left, right)
   }
 }
 
