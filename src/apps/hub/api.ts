@@ -84,11 +84,13 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
   const hub = config.web.access.needsHub
     ? part<KubeClient>('hub', async () => createKubeClient(await hubAccess(config.kubeconfig), HUB_CLIENT))
     : undefined
+  const attention = part<Looks>('attention', () => Promise.resolve(sharedLooks(connection, logger)))
   const serve = serving({
     web: config.web,
     policies: policies.get,
     catalog: catalog.get,
     registries: registries.get,
+    attention: attention.get,
     revocations: () => revocationsOver(marks.get(), systemClock),
     redis: connection,
     ...(hub && { hub: hub.get }),
@@ -123,6 +125,7 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
       catalog,
       registries,
       marks,
+      attention,
       ...(hub ? [hub] : []),
       ...serve.parts,
       ...(monitor ? [attention, monitor.part] : []),

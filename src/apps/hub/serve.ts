@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type Access, openAccess, type PolicySource } from '#access'
 import { type ApiServer, apiServer, type SourceTrial } from '#api'
+import type { Attention } from '#attention'
 import { type AuditTrail, openAudit } from '#audit'
 import type { SourceCatalog } from '#catalog'
 import type { EventBus } from '#events'
@@ -41,6 +42,8 @@ export interface ServeOptions {
   readonly policies: () => PolicySource
   readonly catalog: () => SourceCatalog
   readonly registries: () => RegistryReader
+  /** told of clusters whose usage is shown */
+  readonly attention?: () => Attention
   /** reads a cluster once for a preview; only where this process has the way in */
   readonly trySource?: SourceTrial
   /** the API server of the hub, where tokens are reviewed and groups read */
@@ -108,6 +111,7 @@ function servePart(
         access,
         catalog: options.catalog(),
         registries: options.registries(),
+        ...(options.attention && { attention: options.attention() }),
         ...(options.trySource && { trySource: options.trySource }),
         ...opened(),
         config: {

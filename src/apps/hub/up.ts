@@ -131,6 +131,7 @@ export async function up({
     policies: () => policies,
     catalog: () => catalog,
     registries: registries.get,
+    attention: attention.get,
     hub: () => controlPlane.get().client,
     state: collect.state,
     events: collect.events,

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Access, AccessView, Principal } from '#access'
+import type { Attention } from '#attention'
 import type { ParamsOf, QueryOf, RouteContract, Access as WhoMayCall } from '#http'
 import { type Clock, type ClusterState, invariant } from '#model'
 import type { StateReader } from '#state'
@@ -28,6 +29,8 @@ export interface Parts {
   readonly types: VisibleTypes
   readonly bodies: BodyCache
   readonly clock: Clock
+  /** told whenever what a cluster uses is shown to somebody; absent: how often it is read does not hang on that */
+  readonly attention?: Pick<Attention, 'look'>
 }
 
 /** One request, validated, whatever its contract. */

@@ -51,7 +51,8 @@ export function apiServer(options: ApiOptions): ApiServer {
   const graceMs = config.storeGraceMs ?? 10_000
   const registries = new RegistryRows({ registries: options.registries, clock, graceMs })
   const types = new VisibleTypes(options.catalog, views, [registries])
-  const parts: Parts = { state, access, views, types, bodies, clock }
+  const { attention } = options
+  const parts: Parts = { state, access, views, types, bodies, clock, ...(attention && { attention }) }
   const pages = new Pages(options.webRoot)
   const measures = measurements(options, bodies)
   const sockets = new StreamSockets(crossOrigin)

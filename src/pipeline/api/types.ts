@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Access, Semantics } from '#access'
+import type { Attention } from '#attention'
 import type { AuditTrail } from '#audit'
 import type { SourceCatalog } from '#catalog'
 import type { EventBus } from '#events'
@@ -87,6 +88,8 @@ export interface ApiOptions {
   readonly audit?: AuditTrail
   /** which MetricSources are in force; without it there are no types */
   readonly catalog?: SourceCatalog
+  /** told of clusters whose usage is shown; without it usage is read as often as ever */
+  readonly attention?: Pick<Attention, 'look'>
   /** without it there are no registries */
   readonly registries?: RegistryReader
   /** reads a cluster once with a source that is in force nowhere; without it nothing can be tried against a cluster here */

@@ -87,6 +87,7 @@ export function typeRoutes(app: FastifyInstance, parts: Parts): void {
       await sendBody(request, reply, body, 'text/csv; charset=utf-8')
       return 'sent'
     }
+    lookAt(parts, accessView, type)
     const text = () => `${JSON.stringify(kindPage(types, accessView, type, query, now))}\n`
     return typeBody(parts, listCustomRows, call, accessView, type, cluster, text)
   })
@@ -97,7 +98,7 @@ export function typeRoutes(app: FastifyInstance, parts: Parts): void {
     const ordered = { sort: 'cluster', ...query }
     if (!wantsCsv(request, query.format))
       return fleetOfTypes(parts, listFleetRows, call, (accessView, clusters) =>
-        fleetBody(types, accessView, seenOn(parts, accessView, clusters, asked), ordered, now),
+        fleetBody(parts, accessView, seenOn(parts, accessView, clusters, asked), ordered, now),
       )
     const accessView = accessViewOf(request)
     const clusters = visibleClusters(parts, accessView)
@@ -206,14 +207,14 @@ export function kindPage(
 }
 
 function* fleetBody(
-  types: VisibleTypes,
+  parts: Parts,
   accessView: AccessView,
   on: readonly VisibleType[],
   query: PageQuery & { readonly aggregations?: boolean },
   now: number,
 ): Steps<Body> {
   const { rows, total, next } = yield* pageSteps(on, query)
-  const links = new RowLinks(types, accessView)
+  const links = new RowLinks(parts.types, accessView)
   const items = []
   for (const row of rows) {
     items.push({ cluster: row.type.cluster.name, ...rowView(row, links) })
@@ -221,7 +222,24 @@ function* fleetBody(
   }
   const clusters = yield* collectedOn(accessView, on, now, query.aggregations ?? true)
   const source = on[0] ? sourceView(on[0].source, on) : null
-  return textBody(`${JSON.stringify({ items, total, next, source, clusters })}\n`)
+  const body = textBody(`${JSON.stringify({ items, total, next, source, clusters })}\n`)
+  const isMeasured = on[0]?.source.measured !== undefined
+  const shown = rows.filter(({ type }) => isMeasured && accessView.usage(type.cluster))
+  looks.set(body, [...new Set(shown.map(({ type }) => type.cluster.name))])
+  lookAgain(parts, body)
+  return body
+}
+
+/** The clusters whose usage an answer shows: given again, it is looked at again. */
+const looks = new WeakMap<Body, readonly string[]>()
+
+function lookAgain({ attention }: Parts, body: Body): void {
+  for (const cluster of looks.get(body) ?? []) attention?.look(cluster)
+}
+
+/** Somebody is shown what this cluster uses. */
+function lookAt({ attention }: Parts, accessView: AccessView, { source, cluster }: VisibleType): void {
+  if (source.measured && accessView.usage(cluster)) attention?.look(cluster.name)
 }
 
 /** How the rows of each cluster stand where something was collected. */
@@ -287,7 +305,10 @@ export async function fleetOfTypes(
   const key = questionOf(contract.schema.operationId, accessView.fingerprint, [params, query])
   const tag = `${parts.state.version()} ${parts.types.version()} ${parts.types.fleetVersion()}`
   const known = parts.bodies.get(key, tag, now)
-  if (known) return { body: known }
+  if (known) {
+    lookAgain(parts, known)
+    return { body: known }
+  }
   const clusters = visibleClusters(parts, accessView)
   const made = encode(accessView, clusters)
   const gone = goneSignal(reply)
