@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { collectors, memberRoleYaml } from '#collect'
+import { collectors, memberRoleYaml, usageCollectors } from '#collect'
 import { problemStatus, routes } from '#http'
 import { generateKinds } from '#kinds'
 import { kinds, resources } from '#resources'
@@ -150,11 +150,14 @@ ${kinds.map(({ typeName, singular }) => `  '${typeName}': '${singular}',`).join(
 }
 `
 
+// How often is no matter of rights; kubelets are granted where they are asked.
+const rowReaders = [...resources.map(({ collector }) => collector), ...usageCollectors({ refreshMs: 1_000 })]
+
 const files = [
   ...generateKinds(),
   {
     path: 'deploy/member/reader.yaml',
-    text: `# ${MARK}\n${memberRoleYaml([...collectors, ...resources.map(({ collector }) => collector)])}`,
+    text: `# ${MARK}\n${memberRoleYaml([...collectors, ...rowReaders])}`,
   },
   { path: 'src/apps/cli/kind-words.gen.ts', text: kindWords() },
   { path: 'docs/reference/settings.md', text: settingsPage() },

@@ -3,6 +3,7 @@ import type { ClusterMonitorFlags } from '#hub'
 import type { ExplainOptions } from './access.ts'
 import type { TestOptions } from './access-test.ts'
 import type { SourceTestOptions } from './metricsource-test.ts'
+import { type TopSort, type TopWord, topSorts, topWords } from './top-words.ts'
 import {
   type Noun,
   nounOf,
@@ -21,6 +22,7 @@ export interface Actions {
   api(options: ApiOptions): Promise<void>
   clusterMonitor(options: ClusterMonitorFlags): Promise<void>
   get(noun: Noun | OtherKind, names: readonly string[], options: GetOptions): Promise<void>
+  top(what: TopWord, options: TopOptions): Promise<void>
   completion(shell: Shell): Promise<void>
   complete(words: readonly string[]): Promise<void>
   agent(options: AgentOptions): Promise<void>
@@ -69,6 +71,10 @@ export interface GetOptions {
   readonly output: OutputFormat
   readonly server: string
   readonly watch?: boolean
+}
+export interface TopOptions extends GetOptions {
+  readonly sort: TopSort
+  readonly limit: number
 }
 export interface AgentOptions {
   readonly cluster?: string
@@ -240,6 +246,26 @@ export function program(actions: Actions, version: string): Command {
     .action((what: Noun | OtherKind, names: readonly string[], options: GetOptions) =>
       actions.get(what, names, options),
     )
+
+  cli
+    .command('top')
+    .description('print what uses most: nodes or pods of one cluster, or of all')
+    .addArgument(new Argument('<what>', 'of what').choices([...topWords]))
+    .option('-c, --cluster <name>', 'only this cluster; may be given again', gather, [])
+    .option('-n, --namespace <name>', 'only pods of this namespace')
+    .option('-l, --selector <labels>', 'only what has these labels: app=web,env in (prod,stage),!beta')
+    .addOption(new Option('--sort <by>', 'by what').choices([...topSorts]).default('cpu'))
+    .addOption(new Option('--limit <n>', 'how many; 0 prints all').argParser(count(0, 1_000_000)).default(100))
+    .addOption(new Option('-o, --output <format>', 'how to print').choices([...outputFormats]).default('table'))
+    .option('-w, --watch', 'go on, and print each row again when it changes')
+    .addOption(server())
+    .addHelpText(
+      'after',
+      '\nAS-OF is the age of the measurements. They are read every 5 seconds while somebody looks (USAGE_REFRESH), and else with the' +
+        '\nrounds of the cluster. `-` stands for what is not known: disks are known where kubelets are asked (KUBELET_STATS).' +
+        '\nExit status: 0; 1 on a mistake or a refusal; 3 where no hub answers.',
+    )
+    .action((what: TopWord, options: TopOptions) => actions.top(what, options))
 
   cli
     .command('completion')
@@ -427,6 +453,7 @@ export function commandReference(): string {
       api: none,
       clusterMonitor: none,
       get: none,
+      top: none,
       completion: none,
       complete: none,
       agent: none,

@@ -17,6 +17,8 @@ import { nounWords, wordMeant } from './words.ts'
 export interface KindRow extends FleetRowView {
   /** when it was true; null: it never was read */
   readonly observedAt: number | null
+  /** when what it uses was measured; null: it was not, or that is not for us */
+  readonly measuredAt: number | null
   /** policies hide something of its cluster */
   readonly filtered: boolean
 }
@@ -28,11 +30,14 @@ export interface KindWish {
   readonly clusters: readonly string[]
   readonly namespace?: string
   readonly selector?: string
+  /** those with most in this column, and how many of them; 0: all */
+  readonly most?: { readonly by: string; readonly count: number }
 }
 
 export interface KindRows {
   readonly kind: SourceView
   readonly rows: readonly KindRow[]
+  readonly on: readonly TypeOnClusterView[]
   readonly notes: readonly string[]
 }
 
@@ -50,24 +55,29 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
     throw new NotFoundError(`${type.type} stand on no cluster: leave out -c`)
   const isOfFleet = kind.scope === 'Fleet'
   const asked = isOfFleet ? { all: [], chosen: [] } : await clustersAsked(client, wish.clusters)
+  const { most } = wish
   const isNewestFirst = kind.sort.startsWith('-')
-  const sort = isNewestFirst ? kind.sort.slice(1) : kind.columns.find(({ health }) => health !== null)?.name
+  const usual = isNewestFirst ? kind.sort.slice(1) : kind.columns.find(({ health }) => health !== null)?.name
+  const sort = most?.by ?? usual
   const query: FleetRowsQuery = {
-    limit: 1000,
+    limit: Math.min(most?.count || 1000, 1000),
     aggregations: false,
     ...(sort !== undefined && { sort }),
-    ...(isNewestFirst && { order: 'desc' }),
+    ...((most || isNewestFirst) && { order: 'desc' }),
     ...(wish.clusters.length > 0 && { cluster: wish.clusters }),
     ...(wish.namespace !== undefined && { namespace: wish.namespace }),
     ...(wish.selector !== undefined && { labels: wish.selector }),
   }
   const items: FleetRowView[] = []
   const on = new Map<string, TypeOnClusterView>()
+  const isEnough = () => most !== undefined && most.count > 0 && items.length >= most.count
+  let total = 0
   for (let cursor: string | null = ''; cursor !== null; ) {
     const page = await client.fleetRows(type.type, { ...query, ...(cursor && { cursor }) })
     items.push(...page.items)
     for (const one of page.clusters) on.set(one.cluster, one)
-    cursor = page.next
+    total = page.total
+    cursor = isEnough() ? null : page.next
   }
   requireAll(
     kind.names[1] ?? type.type,
@@ -75,11 +85,13 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
     items.flatMap(({ name, id }) => [name, id]),
   )
   const isNamed = ({ name, id }: FleetRowView) => wish.names.includes(name) || wish.names.includes(id)
-  const rows = items
+  const rows = (isEnough() ? items.slice(0, most?.count) : items)
     .filter((row) => wish.names.length === 0 || isNamed(row))
     .map((row): KindRow => {
       const seen = on.get(row.cluster)
-      return { ...row, observedAt: seen?.part.freshness?.observedAt ?? null, filtered: seen?.filtered ?? false }
+      const measuredAt = seen?.measured?.freshness?.observedAt ?? null
+      const observedAt = seen?.part.freshness?.observedAt ?? null
+      return { ...row, observedAt, measuredAt, filtered: seen?.filtered ?? false }
     })
   const unread = [...on.values()].flatMap(({ cluster, part: { outcome, message } }) =>
     // What a kind of cluster does not have is no news about it.
@@ -89,7 +101,9 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
   )
   const empty = rows.length > 0 ? [] : [isOfFleet ? `no ${type.type} that you may see` : emptyNote(type.type, asked)]
   const taken = await takenNotes(client, wish.kind, kind)
-  return { kind, rows, notes: [...taken, ...empty, ...unread, ...staleNotes(asked.chosen, now)] }
+  const more = rows.length < total && most ? [`${rows.length} of ${total} ${type.type}; --limit 0 prints all`] : []
+  const notes = [...taken, ...empty, ...more, ...unread, ...staleNotes(asked.chosen, now)]
+  return { kind, rows, on: [...on.values()], notes }
 }
 
 /** What the hub takes a word for. */
@@ -165,7 +179,8 @@ function cellOf({ values, filtered }: KindRow, column: ColumnView, now: number):
   return absence === 'unknown' ? null : absenceWord[absence]
 }
 
-function textOf(of: JsonValue, unit: ColumnView['unit'], now: number): string | null {
+/** A value as people read it. */
+export function textOf(of: JsonValue, unit: ColumnView['unit'], now: number): string | null {
   const value = Array.isArray(of) && of.every((one) => typeof one === 'string') ? of.join(',') || null : scalarOf(of)
   if (value === null) return null
   const at = unit === 'time' ? momentOf(value) : undefined

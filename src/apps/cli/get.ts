@@ -5,12 +5,24 @@ import { type Column, print, tableLines } from './format.ts'
 import { columnsOf, namesOf, type Row } from './get-columns.ts'
 import { kindColumns, rowsOfKind } from './get-kinds.ts'
 import { rowsOf, type Wish } from './get-rows.ts'
+import { topColumn, topColumns, topNotes } from './top.ts'
+import type { TopSort, TopWord } from './top-words.ts'
 import type { Noun, OtherKind, OutputFormat } from './words.ts'
+
+/** What `top` shows of a kind. */
+export interface Top {
+  readonly what: TopWord
+  readonly sort: TopSort
+  /** 0: all */
+  readonly count: number
+}
 
 export interface GetOptions extends Omit<Wish, 'noun'> {
   readonly noun: Noun | OtherKind
   readonly server: string
   readonly output: OutputFormat
+  /** what uses most first, with what it uses */
+  readonly top?: Top
   /** bearer token, for a hub that asks who calls */
   readonly token?: string
 }
@@ -37,16 +49,18 @@ interface Listing {
   readonly isLog: boolean
 }
 
-async function listing(client: Client, { noun, ...wish }: GetOptions, now: number): Promise<Listing> {
+async function listing(client: Client, { noun, top, ...wish }: GetOptions, now: number): Promise<Listing> {
   if (typeof noun === 'string') return listingOf(noun, await rowsOf(client, { noun, ...wish }, now), now)
-  const { kind, rows, notes } = await rowsOfKind(client, { ...wish, ...noun }, now)
+  const most = top && { by: topColumn[top.sort], count: top.count }
+  const { kind, rows, on, notes } = await rowsOfKind(client, { ...wish, ...noun, ...(most && { most }) }, now)
   return {
     rows: rows as readonly never[], // the functions beside them are of the same rows
-    notes,
-    columns: kindColumns(kind, now),
+    notes: top ? [...notes, ...topNotes(top.what, on)] : notes,
+    columns: top ? topColumns(top.what, now) : kindColumns(kind, now),
     documentOf: (row) => rowForm(row, kind),
     idOf: ({ cluster, id }: (typeof rows)[number]) => JSON.stringify([cluster, id]),
-    isLog: false,
+    // What uses less than others by now leaves the list.
+    isLog: top !== undefined,
   }
 }
 

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
-import { type Actions, DEFAULT_SERVER, program } from './commands.ts'
+import { type Actions, DEFAULT_SERVER, type GetOptions, program } from './commands.ts'
+import type { GetOptions as Wish } from './get.ts'
 import { printable, printableLine } from './terminal.ts'
 
 const version = process.env.CLUSTERPULSE_VERSION ?? '0.0.0-dev'
@@ -57,25 +58,10 @@ const actions: Actions = {
     await clusterMonitor({ config, warnings, version, flags })
   },
 
-  async get(noun, names, { cluster, namespace, selector, output, server, watch: isWatched }) {
-    const { get, watch } = await import('./get.ts')
-    const wish = {
-      ...{ noun, names, server, clusters: cluster, output },
-      ...(namespace !== undefined && { namespace }),
-      ...(selector !== undefined && { selector }),
-      ...token(),
-    }
-    const out = (text: string) => void process.stdout.write(`${text}\n`)
-    if (isWatched) {
-      const stop = new AbortController()
-      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
-      await watch(wish, { out, note, signal: stop.signal })
-      return
-    }
-    const { text, notes } = await get(wish)
-    if (text !== '') out(text)
-    for (const one of notes) note(one)
-  },
+  get: (noun, names, options) => printed({ noun, names }, options),
+
+  top: (what, { sort, limit, ...options }) =>
+    printed({ noun: { kind: what }, names: [], top: { what, sort, count: limit } }, options),
 
   async completion(shell) {
     const { completionScript } = await import('./complete.ts')
@@ -182,6 +168,30 @@ const actions: Actions = {
     const answer = await fetch(url, { signal: AbortSignal.timeout(4_000) })
     if (!answer.ok) throw new Error(`${url} answered ${answer.status}`)
   },
+}
+
+/** Rows, once or as they change, until a signal. */
+async function printed(
+  what: Pick<Wish, 'noun' | 'names' | 'top'>,
+  { cluster, namespace, selector, output, server, watch: isWatched }: GetOptions,
+): Promise<void> {
+  const { get, watch } = await import('./get.ts')
+  const wish = {
+    ...{ ...what, server, clusters: cluster, output },
+    ...(namespace !== undefined && { namespace }),
+    ...(selector !== undefined && { selector }),
+    ...token(),
+  }
+  const out = (text: string) => void process.stdout.write(`${text}\n`)
+  if (isWatched) {
+    const stop = new AbortController()
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
+    await watch(wish, { out, note, signal: stop.signal })
+    return
+  }
+  const { text, notes } = await get(wish)
+  if (text !== '') out(text)
+  for (const one of notes) note(one)
 }
 
 const note = (text: string): void => void process.stderr.write(`note: ${printable(text)}\n`)

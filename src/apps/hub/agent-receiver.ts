@@ -94,6 +94,7 @@ export class AgentReceiver implements AsyncDisposable {
   install(): AgentInstall {
     const { config, version, namespace } = this.#options
     const address = () => this.#address
+    const asksKubelets = this.#options.defaults.usage?.kubelets?.startsWith('direct') === true
     return {
       image: config.agentImage,
       version,
@@ -101,6 +102,7 @@ export class AgentReceiver implements AsyncDisposable {
         return address()
       },
       tls: config.tls.mode !== 'off',
+      ...(asksKubelets && { asksKubelets }),
       // '' where it is not known yet: nothing is deployed that would trust the wrong authorities.
       caPem: () => (config.useSystemCa || config.tls.mode === 'off' ? undefined : (this.#caPem ?? '')),
       ...(config.agentBuffer && { bufferVolume: config.agentBuffer }),

@@ -101,11 +101,16 @@ describe('a plan', () => {
     operatorScanIntervalMs: fc.integer({ min: 1 }),
     // JSON has no -0.
     sources: fc.array(fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)))),
+    more: fc.record(
+      { resources: fc.array(fc.string()), refreshMs: fc.integer({ min: 1 }), kubelets: fc.string() },
+      { requiredKeys: [] },
+    ),
   })
 
   it('comes back as it was, without what we do not know of it', () => {
     fc.assert(
-      fc.property(plans, (plan) => {
+      fc.property(plans, ({ more, ...told }) => {
+        const plan = { ...told, ...more }
         expect(decodePlan(encodePlan(plan))).toEqual(plan)
       }),
     )
@@ -121,6 +126,10 @@ describe('a plan', () => {
     [
       'a text for an interval',
       { version: 'v', intervalMs: '30s', timeoutMs: 1, operatorScanIntervalMs: 1, sources: [] },
+    ],
+    [
+      'a rate of 0',
+      { version: 'v', intervalMs: 1, timeoutMs: 1, operatorScanIntervalMs: 1, sources: [], refreshMs: 0 },
     ],
     ['no sources', { version: 'v', intervalMs: 1, timeoutMs: 1, operatorScanIntervalMs: 1 }],
   ])('is refused when it is or has %s', (_, value) => {

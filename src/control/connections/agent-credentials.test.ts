@@ -304,6 +304,46 @@ for (const { title, skip, open } of apis) {
       expect(told.filter((name) => name === cluster)).toHaveLength(3)
     })
 
+    it('plans how often usage is read, and tells of it when somebody looks and when nobody does any more', async () => {
+      const credentials = await aVerifier()
+      const looked = new Set<string>()
+      const listeners = new Set<(cluster: string) => void>()
+      const usage = {
+        rates: {
+          of: (name: string, roundMs: number) => (looked.has(name) ? 5_000 : roundMs),
+          onChange: (listener: (cluster: string) => void) => {
+            listeners.add(listener)
+            return () => listeners.delete(listener)
+          },
+        },
+        kubeletsOf: () => 'direct' as const,
+      }
+      const defaults = { intervalMs: 30_000, timeoutMs: 10_000, operatorScanIntervalMs: 300_000, usage }
+      const plans = agentPlans(credentials, namespace, defaults)
+      const told: (string | undefined)[] = []
+      const end = plans.onChange((name) => told.push(name))
+      const cluster = aName()
+      await declare(kube, cluster)
+      await until(() =>
+        expect(plans.planOf(cluster)).toMatchObject({
+          refreshMs: 30_000,
+          kubelets: 'direct',
+          resources: ['node-usage', 'pod-usage'],
+        }),
+      )
+      const { version } = plans.planOf(cluster) ?? {}
+      told.length = 0
+      looked.add(cluster)
+      for (const name of [cluster, 'nobody']) for (const listener of listeners) listener(name)
+      expect(told).toEqual([cluster])
+      expect(plans.planOf(cluster)).toMatchObject({ refreshMs: 5_000, intervalMs: 30_000 })
+      expect(plans.planOf(cluster)?.version).not.toBe(version)
+      looked.clear()
+      expect(plans.planOf(cluster)?.version).toBe(version)
+      end()
+      expect(listeners.size).toBe(0)
+    })
+
     it('plans the sources in force, names plans by what they collect, and tells of each change until nobody listens', async () => {
       const credentials = await aVerifier()
       const defaults = { intervalMs: 30_000, timeoutMs: 10_000, operatorScanIntervalMs: 300_000 }

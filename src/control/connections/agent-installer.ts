@@ -321,7 +321,7 @@ export class AgentInstaller {
     install: AgentInstall,
     address: string,
   ): AgentSettings {
-    const { tls, serverName, imagePullSecret, bufferVolume } = install
+    const { tls, serverName, imagePullSecret, bufferVolume, asksKubelets } = install
     const caPem = install.caPem?.()
     return {
       cluster: metadata.name,
@@ -332,6 +332,7 @@ export class AgentInstaller {
       tls,
       ...(caPem !== undefined && { caPem }),
       ...(serverName !== undefined && { serverName }),
+      ...(asksKubelets && { asksKubelets }),
       ...(imagePullSecret !== undefined && { imagePullSecret }),
       ...(bufferVolume && { bufferVolume }),
     }

@@ -38,6 +38,12 @@ const find = (step: string, over: Partial<AgentSettings> = {}) => {
 const podOf = (over: Partial<AgentSettings> = {}) => (find('deployment', over).spec as { template: Pod }).template
 
 describe('the objects of an agent', () => {
+  it('lets the agent out to kubelets only where it asks them at their own ports', () => {
+    const portsOf = (over: Parameters<typeof find>[1]) => JSON.stringify(find('networkpolicy', over))
+    expect(portsOf({})).not.toContain('10250')
+    expect(portsOf({ asksKubelets: true })).toContain('"port":10250')
+  })
+
   it('come in the documented order, with a map for the CA only where there is one', () => {
     expect(objectsOf().map(({ step }) => step)).toEqual([
       'namespace',

@@ -25,6 +25,8 @@ export interface AgentInstall {
   readonly caPem?: () => string | undefined
   /** name that agents verify instead of the one they dial */
   readonly serverName?: string
+  /** agents ask kubelets at their own ports, which are let through */
+  readonly asksKubelets?: boolean
   /** Secret in the agent's namespace to pull its image with */
   readonly imagePullSecret?: string
   /** a volume for the agent's buffer that outlives its pod; absent: what it has not delivered ends with the pod */
@@ -56,6 +58,7 @@ export interface AgentSettings {
   readonly tls: boolean
   readonly caPem?: string
   readonly serverName?: string
+  readonly asksKubelets?: boolean
   readonly imagePullSecret?: string
   readonly bufferVolume?: BufferVolume
   /** address of the member's API, where known: its port is let through */
@@ -69,6 +72,7 @@ const CA_MAP = 'ingester-ca'
 const CA_KEY = 'service-ca.crt'
 const CA_FOLDER = '/etc/ingester-ca'
 const HEALTH_PORT = 8081
+const KUBELET_PORT = 10_250
 const BUFFER_BYTES = '1200Mi'
 
 /** On every object of ours: which connection it serves. Objects without it, or of another, are never deleted. */
@@ -279,7 +283,7 @@ function volumeClaim({ size, storageClass }: BufferVolume): object {
  * Out: names, the cluster's API, the hub. In: the kubelet's probes. The API and a hub by name have no address a policy
  * could know, so their ports are let through; a hub by number is named itself.
  */
-function networkPolicy({ address, endpoint }: AgentSettings): object {
+function networkPolicy({ address, endpoint, asksKubelets }: AgentSettings): object {
   const tcp = (port: number) => ({ protocol: 'TCP', port })
   const { host, port } = hostAndPort(address)
   const hub = cidrOf(host)
@@ -292,6 +296,7 @@ function networkPolicy({ address, endpoint }: AgentSettings): object {
     egress: [
       { ports: names },
       { ports: apiPorts.map(tcp) },
+      ...(asksKubelets ? [{ ports: [tcp(KUBELET_PORT)] }] : []),
       { ports: [tcp(port)], ...(hub && { to: [{ ipBlock: { cidr: hub } }] }) },
     ],
   }

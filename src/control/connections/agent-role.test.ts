@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { clusterRoleFor, collectors } from '#collect'
 import { KubeError } from '#kube'
 import { type CompiledSource, compileMetricSource } from '#metricsource'
-import { agentRole, readsOf, resolvedReads } from './agent-role.ts'
+import { agentRole, readsOf, resolvedReads, usageReads } from './agent-role.ts'
 
 function source(apiVersion: string, kind: string, over: { resource?: string; watch?: boolean } = {}): CompiledSource {
   const { source: compiled, findings } = compileMetricSource({
@@ -28,6 +28,21 @@ const member = (found: Readonly<Record<string, string>>) => ({
 describe('the role of an agent', () => {
   it('is that of its collectors where there are no sources', () =>
     expect(agentRole(collectors, [])).toEqual(clusterRoleFor(collectors)))
+
+  it.each([
+    [undefined, []],
+    [{}, ['metrics.k8s.io nodes', 'metrics.k8s.io pods']],
+    [{ kubelets: 'direct' }, ['metrics.k8s.io nodes', 'metrics.k8s.io pods', ' nodes/stats']],
+    [{ kubelets: 'proxy' }, ['metrics.k8s.io nodes', 'metrics.k8s.io pods', ' nodes/proxy']],
+  ] as const)('names for what nodes and pods use no more than what is asked: %j', async (usage, rights) => {
+    const reads = await resolvedReads(member({}), usageReads(usage), signal)
+    expect(reads.map(({ group, plural }) => `${group} ${plural}`)).toEqual(rights)
+    const granted = agentRole([], reads).flatMap(({ apiGroups, resources }) =>
+      resources.map((one) => `${apiGroups[0]} ${one}`),
+    )
+    for (const right of rights) expect(granted).toContain(right)
+    expect(granted).toHaveLength(rights.length + 1)
+  })
 
   it('lets it get and list what sources read, and watch only what they watch', async () => {
     const sources = [

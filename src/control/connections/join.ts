@@ -4,7 +4,7 @@ import { collectors as builtIn, type Collector } from '#collect'
 import type { ResourceDescriptor } from '#metricsource'
 import { seconds } from '#model'
 import { type AgentSettings, agentObjects, type BufferVolume, plainEnvironment } from './agent-objects.ts'
-import { readsOf } from './agent-role.ts'
+import { readsOf, usageReads } from './agent-role.ts'
 import { hashOf } from './credential-record.ts'
 
 /** What an agent needs to know that is started by hand, beside a member the hub cannot reach. */
@@ -49,7 +49,8 @@ export function joinManifest(joining: JoiningByManifest): string {
     ...(joining.bufferVolume && { bufferVolume: joining.bufferVolume }),
   }
   const credential = { token, id: hashOf(token).toString('hex').slice(0, 8) }
-  const objects = agentObjects(settings, credential, collectors, readsOf(sources)).map(({ object }) =>
+  const reads = [...readsOf(sources), ...usageReads({})]
+  const objects = agentObjects(settings, credential, collectors, reads).map(({ object }) =>
     stringify(object, { lineWidth: 0, aliasDuplicateObjects: false }),
   )
   const head = [

@@ -74,6 +74,47 @@ describe('MetricSources of a cluster the hub reads', () => {
     expect(world.batches.some(({ partial }) => !partial)).toBe(true)
   })
 
+  it('leave what nodes and pods use to its own rate, which somebody who looks makes faster', async () => {
+    const { world, member, catalog } = await aHub()
+    let cpu = 0
+    const metrics = (plural: string, kind: string, namespaced: boolean, list: () => object[]) =>
+      member.server.addVirtual({
+        group: 'metrics.k8s.io',
+        version: 'v1beta1',
+        plural,
+        kind,
+        namespaced,
+        list: () => list() as ApiObject[],
+      })
+    metrics('nodes', 'NodeMetrics', false, () => [
+      { metadata: { name: 'n1' }, usage: { cpu: `${++cpu}m`, memory: '1Ki' } },
+    ])
+    metrics('pods', 'PodMetrics', true, () => [])
+    let refreshMs = 3_600_000
+    let tell: (cluster: string) => void = () => undefined
+    const rates = {
+      of: () => refreshMs,
+      onChange: (listener: (cluster: string) => void) => {
+        tell = listener
+        return () => undefined
+      },
+    }
+    const usage = { rates, kubeletsOf: () => undefined }
+    const defaults = { intervalMs: 150, timeoutMs: 2000, operatorScanIntervalMs: 300_000, usage }
+    await world.start({ catalog, random: () => 0, defaults })
+    await connect(world, 'west', member)
+    const used = () => world.cluster('west')?.tables.get('node-usage')?.rows.row(0).values.cpuText
+    await until(() => expect(used()).toMatch(/^\d+m$/))
+    await until(() => expect(world.cluster('west')?.tables.get('pod-usage')).toMatchObject({ outcome: 'complete' }))
+    const first = used()
+    refreshMs = 200
+    tell('west')
+    await until(() => expect(used()).not.toBe(first))
+    const second = used()
+    await until(() => expect(used()).not.toBe(second))
+    expect(isRising(world.batches)).toBe(true)
+  })
+
   it('wait until each cluster that was there at the start was looked at once', async () => {
     const { world, member, catalog } = await aHub()
     const silent = createServer().listen(0, '127.0.0.1')

@@ -166,6 +166,77 @@ describe('an agent with sources in its plan', () => {
     expect(after.filter(({ backfill }) => !backfill).map(rows)).toContainEqual(['services'])
   })
 
+  it('reads what nodes and pods use as often as its plan says, without a restart, and keeps none of it while nobody listens', async () => {
+    count = 0
+    const hub = new MemoryHub({ cluster, now: () => time.now() })
+    const resources = ['node-usage', 'pod-usage']
+    hub.plan = { ...planOf(), version: 'slow', resources, refreshMs: 60_000 }
+    const asked: string[] = []
+    const measured = (): KubeClient =>
+      ({
+        ping: () => Promise.resolve(),
+        serves: () => Promise.resolve(true),
+        async *list({ plural }: { readonly plural: string }) {
+          const cpu = `${++count}m`
+          if (plural === 'nodes')
+            yield {
+              items: [{ metadata: { name: 'n1' }, usage: { cpu, memory: '1Ki' } }],
+              resourceVersion: '1',
+              next: '',
+            }
+          else yield { items: [], resourceVersion: '1', next: '' }
+        },
+        listAll: async () => [{ metadata: { name: 'n1' } }],
+        request: async (_: string, path: string) => {
+          asked.push(path)
+          return { node: { fs: { capacityBytes: 10, usedBytes: 4 } } }
+        },
+      }) as unknown as KubeClient // no more of it is asked
+    const agent = await anAgent(hub, { kube: measured })
+    const usages = () =>
+      [...hub.arrivals.values()].filter(({ batch }) => batch.tables?.some(({ source }) => source === 'node-usage'))
+    await pass(10_000, agent, hub)
+    const slow = usages().length
+    expect(slow).toBeGreaterThan(0)
+    expect(usages().at(-1)?.view.tables?.get('node-usage')?.row(0).values).toMatchObject({
+      cpuText: '1m',
+      diskUsed: null,
+    })
+    const say = (plan: Plan) =>
+      hub.say({
+        payload: {
+          case: 'plan',
+          value: { version: plan.version, json: new TextEncoder().encode(JSON.stringify(plan)) },
+        },
+      })
+    say({ ...planOf(), version: 'fast', resources, refreshMs: 5_000, kubelets: 'proxy' })
+    await pass(30_000, agent, hub)
+    expect(usages().length - slow).toBeGreaterThanOrEqual(5)
+    expect(usages().at(-1)?.view.tables?.get('node-usage')?.row(0).values).toMatchObject({
+      diskCapacity: 10,
+      diskUsed: 4,
+    })
+    expect(asked[0]).toBe('/api/v1/nodes/n1/proxy/stats/summary')
+    // Kubelets are asked once in a quarter of a minute, for both tables.
+    expect(asked.length).toBeLessThanOrEqual(3)
+
+    hub.up = false
+    hub.cut()
+    const before = usages().length
+    await pass(120_000, agent, hub)
+    hub.up = true
+    await pass(40_000, agent, hub)
+    expect(
+      usages()
+        .slice(before)
+        .some(({ backfill }) => backfill),
+    ).toBe(false)
+    expect(usages().length).toBeGreaterThan(before)
+    say({ ...planOf(), version: 'none' })
+    await pass(1_000, agent, hub)
+    expect(agent.status().sources).toEqual([])
+  })
+
   it('brings the newest round and the newest of each source first after a time without a hub', async () => {
     count = 0
     const hub = new MemoryHub({ cluster, now: () => time.now() })

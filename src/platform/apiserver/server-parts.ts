@@ -5,6 +5,12 @@ import type { ServedResources } from './served.ts'
 import type { ServiceAccountTokens } from './service-account-tokens.ts'
 import type { VersionedStore } from './store.ts'
 
+/**
+ * Answers for the kubelet of a node: an object as JSON; undefined: it has no such path.
+ * @throws ApiError where there is no such node, or its kubelet does not answer
+ */
+export type NodeProxy = (node: string, path: string) => object | undefined
+
 /** What answers are made of: the parts of an `ApiServer` that its HTTP handlers use. */
 export interface ServerParts {
   readonly clock: Clock
@@ -16,6 +22,8 @@ export interface ServerParts {
   readonly runsWorkloads: boolean
   /** between bookmarks of a watch, ms */
   readonly bookmarkMs: number
+  /** what answers behind nodes/{name}/proxy; absent: nothing does */
+  readonly nodeProxy?: NodeProxy | undefined
   /** counted since the start */
   readonly counters: { requests: number; slowWatchersCut: number }
   /** the answer to /version */

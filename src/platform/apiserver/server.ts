@@ -10,7 +10,7 @@ import { handleRequest } from './http/handle.ts'
 import { journalStorage } from './journal.ts'
 import { ObjectStore } from './objects.ts'
 import { ServedResources } from './served.ts'
-import type { ServerParts } from './server-parts.ts'
+import type { NodeProxy, ServerParts } from './server-parts.ts'
 import { ServiceAccountTokens } from './service-account-tokens.ts'
 import { memoryStorage, type ObjectStorage } from './storage.ts'
 import { type StoreEvent, VersionedStore } from './store.ts'
@@ -65,6 +65,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
   /** counted since the start */
   readonly counters = { requests: 0, slowWatchersCut: 0 }
   readonly versionInfo: object
+  nodeProxy: NodeProxy | undefined
   readonly #housekeeping: Housekeeping
   readonly #closing = new AbortController()
 
@@ -150,6 +151,11 @@ export class ApiServer implements ServerParts, AsyncDisposable {
       versionRequired: false,
       fields: {},
     })
+  }
+
+  /** Lets kubelets be asked through this server, at `nodes/{name}/proxy/…`. */
+  proxyNodes(proxy: NodeProxy): void {
+    this.nodeProxy = proxy
   }
 
   /** Answers a request whose path starts with `prefix`. Without `access` everybody may do everything. */

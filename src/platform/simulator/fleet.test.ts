@@ -27,6 +27,16 @@ const getNode = async (cluster: SimulatedCluster, name: string) =>
   (await ask(cluster, `/api/v1/nodes/${name}`)).body as NodeBody
 const ready = (node: NodeBody) => node.status.conditions.find(({ type }) => type === 'Ready')?.status
 
+interface MeasuredBody {
+  readonly usage?: { readonly cpu: string }
+  readonly containers?: readonly { readonly usage: { readonly cpu: string } }[]
+}
+
+interface SummaryBody {
+  readonly node: { readonly fs: { readonly capacityBytes: number; readonly usedBytes: number } }
+  readonly pods: readonly { readonly 'ephemeral-storage': { readonly usedBytes: number } }[]
+}
+
 describe('the demo fleet over HTTPS', () => {
   let clock: ManualClock
   let fleet: SimulatedFleet
@@ -115,6 +125,45 @@ describe('the demo fleet over HTTPS', () => {
       expect(parseBytes(usage.memory)!).toBeLessThan(parseBytes(capacity.memory!)!)
     }
     expect((await ask(named(fleet, 'edge-paris'), '/apis/metrics.k8s.io/v1beta1/nodes')).status).toBe(404)
+  })
+
+  it('measures pods within what their nodes use, with numbers that move', async () => {
+    const cluster = named(fleet, 'prod-east')
+    const read = async (kind: string) =>
+      ((await ask(cluster, `/apis/metrics.k8s.io/v1beta1/${kind}`)).body as ListBody)
+        .items as unknown as readonly MeasuredBody[]
+    const cpuOf = (all: readonly MeasuredBody[]) =>
+      all
+        .flatMap(({ usage, containers = [] }) => (usage ? [usage] : containers.map((one) => one.usage)))
+        .reduce((sum, { cpu }) => sum + parseQuantity(cpu)!, 0)
+    const [nodes, pods] = [await read('nodes'), await read('pods')]
+    expect(pods.length).toBeGreaterThan(10)
+    expect(cpuOf(pods)).toBeGreaterThan(0)
+    expect(cpuOf(pods)).toBeLessThanOrEqual(cpuOf(nodes))
+    clock.advance(5_000)
+    expect(cpuOf(await read('pods'))).not.toBe(cpuOf(pods))
+  })
+
+  it('lets kubelets be asked through the API server: disks within their capacity, and not those of lost nodes', async () => {
+    const cluster = named(fleet, 'prod-west')
+    const { items } = (await ask(cluster, '/api/v1/nodes')).body as ListBody
+    const summaryOf = (name: string) => ask(cluster, `/api/v1/nodes/${name}/proxy/stats/summary`)
+    const [{ metadata }] = items as [ListBody['items'][number]]
+    const { status, body } = await summaryOf(metadata.name)
+    expect(status).toBe(200)
+    const { node, pods } = body as SummaryBody
+    expect(node.fs.usedBytes).toBeGreaterThan(0)
+    expect(node.fs.usedBytes).toBeLessThan(node.fs.capacityBytes)
+    expect(pods.length).toBeGreaterThan(0)
+    const used = pods.map((pod) => pod['ephemeral-storage'].usedBytes)
+    expect(Math.min(...used)).toBeGreaterThan(0)
+    expect(used.reduce((sum, one) => sum + one, 0)).toBeLessThan(node.fs.usedBytes)
+    expect((await summaryOf('no-such-node')).status).toBe(404)
+    expect((await ask(cluster, `/api/v1/nodes/${metadata.name}/proxy/exec`)).status).toBe(404)
+    await fleet.breakNode('prod-west', metadata.name)
+    expect((await summaryOf(metadata.name)).status).toBe(503)
+    await fleet.healNode('prod-west', metadata.name)
+    expect((await summaryOf(metadata.name)).status).toBe(200)
   })
 
   it('has less to give than the machine has, in every quantity it writes', async () => {

@@ -6,6 +6,7 @@ import { storageClassObject } from './objects/storage.ts'
 import type { ObjectSink } from './types.ts'
 import { certificateObjects } from './world/certificates.ts'
 import { writeChanges } from './world/draw.ts'
+import { kubeletAnswer } from './world/kubelet.ts'
 import { nodeMetrics, podMetrics } from './world/metrics.ts'
 import type { World } from './world/world.ts'
 
@@ -22,6 +23,7 @@ export async function seedCluster(world: World, server: ApiServer, now: () => nu
   if (certManager) for (const one of certificateObjects(world, now())) await server.objects.put(one)
   if (openshift) await server.objects.put(routeObject(scenario, bornAt))
   if (scenario.metrics) serveMetrics(world, server, now)
+  server.proxyNodes((node, path) => kubeletAnswer(world, node, path, now()))
 }
 
 export const sinkOf = (server: ApiServer): ObjectSink => ({

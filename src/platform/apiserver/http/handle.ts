@@ -5,6 +5,7 @@ import type { ServerParts } from '../server-parts.ts'
 import { ApiError } from '../status.ts'
 import type { Call } from './call.ts'
 import { healthPaths, sendHealth } from './health.ts'
+import { handleNodeProxy } from './node-proxy.ts'
 import { handleOpenapi } from './openapi.ts'
 import { handleResource, targetOf } from './resource.ts'
 import { sendError, sendJson, sendText } from './respond.ts'
@@ -86,6 +87,7 @@ function decodeSegments(path: string): string[] {
 async function route(call: Call): Promise<void> {
   const segments = decodeSegments(call.path)
   const [root, ...rest] = segments
+  if (root === 'api' && rest[1] === 'nodes' && rest[3] === 'proxy') return handleNodeProxy(call, rest)
   if (root === 'api' && rest.length >= 2) {
     const target = targetOf('', rest[0] ?? '', rest.slice(1))
     if (!target) throw new ApiError('NotFound', 'the server could not find the requested resource', {})

@@ -100,7 +100,8 @@ const isAskedToRun = ({ server, method }: Call, { collection }: Resource, { subr
 const runsNothing = (kind: string): string =>
   `this API server keeps the ${kind} and runs nothing: no controller and no node here starts its pods`
 
-function checkAccess(call: Call, target: Target): void {
+/** @throws ApiError `Forbidden` */
+export function checkAccess(call: Call, target: Target): void {
   const { group, plural, namespace, name, subresource } = target
   const verb = verbOf(call.method, target, call.query)
   const attempt = {

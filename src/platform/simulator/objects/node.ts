@@ -37,6 +37,9 @@ export function maxPods({ distribution, pods, pools }: ClusterScenario): number 
   return distribution === 'openshift' || perNode > 90 ? 250 : 110
 }
 
+/** Disk of the machine in bytes. */
+export const diskBytes = 125_293_548 * 1024
+
 /** Memory of the machine in bytes: a little less than the offer says, as firmware keeps some. */
 export const capacityBytes = ({ pool }: NodeFacts): number => Math.floor(pool.memoryGiB * 2 ** 20 * 0.977) * 1024
 
@@ -133,7 +136,7 @@ function amounts(node: NodeFacts, scenario: ClusterScenario, allocatable: boolea
   const memory = allocatable ? `${allocatableBytes(node) / 2 ** 20}Mi` : `${capacityBytes(node) / 1024}Ki`
   return {
     cpu: allocatable ? `${Math.round(allocatableCores(node) * 1000)}m` : String(cpuCores),
-    'ephemeral-storage': allocatable ? '114397340160' : '125293548Ki',
+    'ephemeral-storage': allocatable ? '114397340160' : `${diskBytes / 1024}Ki`,
     'hugepages-1Gi': '0',
     'hugepages-2Mi': '0',
     memory,
