@@ -58,6 +58,7 @@ const commandRules: Readonly<Record<string, string>> = {
   api: `${owner}; refuses to start where nobody would have to sign in`,
   'cluster-monitor': `${owner}, with the rights of its account on the cluster; who asks it shows a token`,
   get: caller,
+  top: caller,
   agent: `${owner}, with the rights of its account on the member`,
   connect: "needs a kubeconfig of the hub's objects that may write secrets",
   'access explain': `${caller}; with -f: ${offline}`,

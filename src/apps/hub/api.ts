@@ -103,7 +103,6 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
     version,
     ...(isOriginal && { provisional: PROVISIONAL }),
   })
-  const attention = part<Looks>('attention', () => Promise.resolve(sharedLooks(connection, logger)))
   const monitor =
     config.monitor &&
     monitorPart({
@@ -128,7 +127,7 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
       attention,
       ...(hub ? [hub] : []),
       ...serve.parts,
-      ...(monitor ? [attention, monitor.part] : []),
+      ...(monitor ? [monitor.part] : []),
     ],
     logger,
     () => {
