@@ -22,6 +22,7 @@ const EditorPage = lazy(async () => ({ default: (await import('./pages/types/edi
 const RegistriesPage = lazy(async () => ({
   default: (await import('./pages/registries/registries-page.tsx')).RegistriesPage,
 }))
+const EventsPage = lazy(async () => ({ default: (await import('./pages/events/events-page.tsx')).EventsPage }))
 const SignIn = lazy(async () => ({ default: (await import('./pages/sign-in.tsx')).SignIn }))
 const GuidePage = lazy(async () => ({ default: (await import('./pages/guide/guide-page.tsx')).GuidePage }))
 const HelpSheet = lazy(async () => ({ default: (await import('./shell/help-sheet.tsx')).HelpSheet }))
@@ -142,6 +143,7 @@ function viewKey(route: Route, epoch: number): string {
       return `${route.name} ${epoch}`
     case 'fleet':
     case 'registries':
+    case 'events':
     case 'types':
       return `${route.page} ${epoch}`
     default:
@@ -196,13 +198,22 @@ function View({ route }: { route: Exclude<Route, { page: 'guide' }> }): ReactNod
       return <FleetPage />
     case 'registries':
       return <RegistriesPage name={route.name} />
+    case 'events':
+      return <EventsPage />
     case 'types':
       return <TypesPage type={route.type} />
     case 'type-editor':
       return <EditorPage isNew={route.isNew} />
     case 'cluster':
       return (
-        <ClusterPage name={route.name} tab={route.tab} node={route.node} type={route.type} TypesTab={ClusterTypes} />
+        <ClusterPage
+          name={route.name}
+          tab={route.tab}
+          node={route.node}
+          type={route.type}
+          object={route.object}
+          TypesTab={ClusterTypes}
+        />
       )
   }
 }

@@ -37,7 +37,10 @@ export type Route =
       readonly tab: ClusterTab
       readonly node: string | null
       readonly type: string | null
+      /** of a page of its own: a namespace, or the row of a workload */
+      readonly object: string | null
     }
+  | { readonly page: 'events' }
   | { readonly page: 'types'; readonly type: string | null }
   | { readonly page: 'type-editor'; readonly isNew: boolean }
   | { readonly page: 'guide'; readonly name: string | null }
@@ -57,10 +60,12 @@ export function parseRoute(path: string): Route {
   if (first === 'access') return accessRoute(words.slice(1)) ?? { page: 'missing', path }
   if (first === 'types') return typesRoute(words.slice(1)) ?? { page: 'missing', path }
   if (first === 'guide') return { page: 'guide', name: words.slice(1).join('/') || null }
+  if (first === 'events' && words.length === 1) return { page: 'events' }
   if (first === 'registries' && words.length <= 2) return { page: 'registries', name: name ?? null }
   const isTab = (clusterTabs as readonly string[]).includes(tab)
-  const hasItem = tab === 'nodes' || tab === 'types'
-  if (first !== 'clusters' || !name || !isTab || more.length > 0 || (item !== undefined && !hasItem)) {
+  const hasItem = tab === 'nodes' || tab === 'types' || tab === 'namespaces'
+  const [object = null, ...rest] = tab === 'types' && item === 'workloads' ? more : [null, ...more]
+  if (first !== 'clusters' || !name || !isTab || rest.length > 0 || (item !== undefined && !hasItem)) {
     return { page: 'missing', path }
   }
   return {
@@ -69,6 +74,7 @@ export function parseRoute(path: string): Route {
     tab: tab as ClusterTab, // isTab
     node: tab === 'nodes' ? (item ?? null) : null,
     type: tab === 'types' ? (item ?? null) : null,
+    object: tab === 'namespaces' ? (item ?? null) : object,
   }
 }
 
@@ -77,6 +83,15 @@ export function clusterPath(name: string, tab: ClusterTab = 'overview', item?: s
   const path = `/clusters/${encodeURIComponent(name)}${tab === 'overview' ? '' : `/${tab}`}`
   return item === undefined ? path : `${path}/${encodeURIComponent(item)}`
 }
+
+/** The page of a namespace: what stands in it, and what happened there. */
+export const namespacePath = (cluster: string, name: string): string => clusterPath(cluster, 'namespaces', name)
+
+/** The page of a workload. @param id `namespace/name:Kind` */
+export const workloadPath = (cluster: string, id: string): string =>
+  `${clusterPath(cluster, 'types', 'workloads')}/${encodeURIComponent(id)}`
+
+export const eventsPath = '/events'
 
 /** `new` and `edit` are pages: a type of such a name is reached on its clusters. */
 function typesRoute([type, ...more]: readonly string[]): Route | undefined {

@@ -11,10 +11,12 @@ import {
   type AccessTab,
   accessPath,
   clusterPath,
+  eventsPath,
   guidePath,
   Link,
   type Route,
   registriesPath,
+  typePath,
   typesPath,
 } from '../router.tsx'
 import { methodWord, useSession } from '../session.ts'
@@ -78,6 +80,7 @@ function Pages({ route }: { route: Route }): ReactNode {
   const user = useSession()?.user
   const pages = [
     { to: typesPath(), word: 'Types', isShown: seesTypes, isCurrent: route.page.startsWith('type'), after: null },
+    { to: eventsPath, word: 'Events', isShown: seesTypes, isCurrent: route.page === 'events', after: null },
     {
       to: registriesPath(),
       word: 'Registries',
@@ -127,6 +130,8 @@ function crumbsOf(route: Route): readonly Crumb[] {
       return [fleet, { word: 'Access' }, ...under(accessWord[route.tab], accessPath(route.tab), route.policy).slice(1)]
     case 'guide':
       return under('Guides', guidePath(), route.name)
+    case 'events':
+      return [fleet, { word: 'Events' }]
     case 'types':
       return under('Types', typesPath(), route.type)
     case 'type-editor':
@@ -140,13 +145,16 @@ function crumbsOf(route: Route): readonly Crumb[] {
   }
 }
 
-function clusterCrumbs({ name, tab, node, type }: Extract<Route, { page: 'cluster' }>): readonly Crumb[] {
-  const item = node ?? type
+function clusterCrumbs({ name, tab, node, type, object }: Extract<Route, { page: 'cluster' }>): readonly Crumb[] {
+  const item = node ?? type ?? object
   return [
     fleet,
     { word: <ClusterName name={name} />, to: clusterPath(name) },
     ...(tab === 'overview' ? [] : [{ word: item === null ? tab.replace('-', ' ') : tab, to: clusterPath(name, tab) }]),
-    ...(item === null ? [] : [{ word: <Name text={item} /> }]),
+    ...(item === null
+      ? []
+      : [{ word: <Name text={item} />, ...(type !== null && object !== null && { to: typePath(name, type) }) }]),
+    ...(object === null || object === item ? [] : [{ word: <Name text={object} /> }]),
   ]
 }
 

@@ -67,16 +67,19 @@ interface ClusterPageProps {
   readonly tab: ClusterTab
   readonly node: string | null
   readonly type: string | null
+  /** a namespace or a workload with a page of its own */
+  readonly object: string | null
   /** the tab of the kinds of rows that MetricSources declare */
   readonly TypesTab: ComponentType<{
     cluster: ClusterView
     type: string | null
     isCore?: boolean
     row?: string | null
+    object?: string | null
   }>
 }
 
-export function ClusterPage({ name, tab, node, type, TypesTab }: ClusterPageProps): ReactNode {
+export function ClusterPage({ name, tab, node, type, object, TypesTab }: ClusterPageProps): ReactNode {
   const cluster = useCluster(name)
   const seesTypes = useSeesTypes()
   if (!cluster) {
@@ -99,7 +102,10 @@ export function ClusterPage({ name, tab, node, type, TypesTab }: ClusterPageProp
   }
   return (
     <>
-      <PageHeading title={`${clusterName(cluster)} · ${type ?? tabWord[tab]}`} after={<StatusLine cluster={cluster} />}>
+      <PageHeading
+        title={`${clusterName(cluster)} · ${object ?? type ?? tabWord[tab]}`}
+        after={<StatusLine cluster={cluster} />}
+      >
         {cluster.displayName || name}
       </PageHeading>
       <Tabs
@@ -117,7 +123,7 @@ export function ClusterPage({ name, tab, node, type, TypesTab }: ClusterPageProp
           })}
       />
       <ErrorBoundary key={`${name} ${tab}`} view={`cluster ${tab}`}>
-        <TabView cluster={cluster} tab={tab} node={node} type={type} TypesTab={TypesTab} />
+        <TabView cluster={cluster} tab={tab} node={node} type={type} object={object} TypesTab={TypesTab} />
       </ErrorBoundary>
     </>
   )
@@ -128,6 +134,7 @@ function TabView({
   tab,
   node,
   type,
+  object,
   TypesTab,
 }: Omit<ClusterPageProps, 'name'> & { readonly cluster: ClusterView }): ReactNode {
   switch (tab) {
@@ -138,7 +145,7 @@ function TabView({
     case 'types':
       return (
         <Suspense fallback={<Skeleton label="Loading the page" />}>
-          <TypesTab key={type} cluster={cluster} type={type} />
+          <TypesTab key={`${type} ${object}`} cluster={cluster} type={type} object={object} />
         </Suspense>
       )
     case 'history':
@@ -146,7 +153,7 @@ function TabView({
     default:
       return (
         <Suspense fallback={<Skeleton label="Loading the page" />}>
-          <TypesTab key={tab} cluster={cluster} type={tab} isCore row={node} />
+          <TypesTab key={`${tab} ${object}`} cluster={cluster} type={tab} isCore row={node} object={object} />
         </Suspense>
       )
   }

@@ -25,18 +25,24 @@ import {
 } from '../../model/row-values.ts'
 import { clusterPath, kindTabs, Link, typeEditorPath, typesPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
+import { NamespacePage } from './namespace-page.tsx'
 import { AggregatedText, CollectionStatusCell, KindLine, notesOf } from './parts.tsx'
 import { TypeOnCluster } from './rows-page.tsx'
+import { WorkloadPage } from './workload-page.tsx'
 
 interface ClusterTypesProps {
   readonly cluster: ClusterView
   readonly type: string | null
   readonly isCore?: boolean
   readonly row?: string | null
+  /** a namespace, or the row of a workload: its page */
+  readonly object?: string | null
 }
 
 /** Tabs of a cluster: its types, or the rows of one. */
-export function ClusterTypes({ type, ...rest }: ClusterTypesProps): ReactNode {
+export function ClusterTypes({ type, object = null, ...rest }: ClusterTypesProps): ReactNode {
+  if (object !== null && type === 'namespaces') return <NamespacePage cluster={rest.cluster} name={object} />
+  if (object !== null) return <WorkloadPage cluster={rest.cluster} id={object} />
   return type === null ? <TypesOf cluster={rest.cluster} /> : <TypeOnCluster {...rest} type={type} />
 }
 

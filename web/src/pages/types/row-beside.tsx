@@ -1,5 +1,6 @@
 import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react'
 import { ClusterName } from '../../components/cluster-name.tsx'
+import { ObjectEvents } from '../../components/object-events.tsx'
 import { Empty, Failure } from '../../components/states.tsx'
 import { Missing } from '../../components/text.tsx'
 import type { SourceView, TableRowView, TypeOnClusterView } from '../../contract.ts'
@@ -76,6 +77,14 @@ function NotThere({ cluster, type, source, on, id, wasHere }: NotThereProps): Re
   )
 }
 
+/** Whether events may be about rows of this kind. */
+const eventsOf = (columns: ReferredBy, reference: string | undefined): boolean =>
+  reference !== undefined &&
+  columns.some(
+    ({ type, column, kinds }) =>
+      type.endsWith('kubernetes-events') && column === 'object' && kinds.includes(reference.split('/', 1)[0] ?? ''),
+  )
+
 interface FoundProps extends Omit<RowBesideProps, 'rows' | 'id' | 'rowId'> {
   readonly id: string
   readonly row: TableRowView | undefined
@@ -142,6 +151,17 @@ function Found({ cluster, type, source, on, id, row, isLoading, referredBy, onCl
       absence={absence}
       onClose={onClose}
     >
+      {eventsOf(referredBy ?? far?.referredBy ?? [], reference) && (
+        <section>
+          <h3>Kubernetes events</h3>
+          <ObjectEvents
+            cluster={cluster}
+            namespace={row?.namespace ?? far?.row?.namespace}
+            where={[`object=${reference}`]}
+            filter={`object:${reference}`}
+          />
+        </section>
+      )}
       {source.id === 'nodes' && of && (
         <section className="drawer-history">
           <h3>History</h3>

@@ -1,8 +1,9 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { ColumnView } from '../../contract.ts'
+import { linkPath } from '../../model/link-path.ts'
 import { rowsQuestion } from '../../model/row-values.ts'
 import { parseRoute } from '../../router.tsx'
-import { linkPath, referringPath } from './row-links.tsx'
+import { referringPath } from './row-links.tsx'
 
 // The router reads the place of the page when it is loaded.
 vi.hoisted(() => {
@@ -18,7 +19,13 @@ const placeOf = (path: string) => {
 describe('a link of a row', () => {
   it.each([
     ['a node', { type: 'nodes', id: 'n1.example.com' }, { tab: 'nodes', node: 'n1.example.com', type: null }, {}],
-    ['a namespace', { type: 'namespaces', id: 'shop' }, { tab: 'namespaces' }, { q: 'name:shop' }],
+    ['a namespace', { type: 'namespaces', id: 'shop' }, { tab: 'namespaces', object: 'shop' }, {}],
+    [
+      'a workload',
+      { type: 'workloads', id: 'shop/web:Deployment' },
+      { tab: 'types', type: 'workloads', object: 'shop/web:Deployment' },
+      {},
+    ],
     [
       'a row',
       { type: 'core/workloads', id: 'shop/web:Deployment' },

@@ -1,13 +1,7 @@
 import type { ReactNode } from 'react'
-import type { RowLinkView, RowsPageView, TableRowView } from '../../contract.ts'
+import type { RowsPageView, TableRowView } from '../../contract.ts'
+import { linkPath } from '../../model/link-path.ts'
 import { clusterPath, Link } from '../../router.tsx'
-
-/** Where a link of a row leads: the page of a node, the namespace among the others, or a row beside its table. */
-export function linkPath(cluster: string, { type, id }: RowLinkView): string {
-  if (type === 'nodes') return clusterPath(cluster, 'nodes', id)
-  if (type === 'namespaces') return `${clusterPath(cluster, 'namespaces')}?${new URLSearchParams({ q: `name:${id}` })}`
-  return `${clusterPath(cluster, 'types', type)}?${new URLSearchParams({ row: id })}`
-}
 
 /** The value of this column, or the namespace (null), as a link where the hub knows one. */
 export function Linked({
