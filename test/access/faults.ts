@@ -25,6 +25,11 @@ const core = (name: string, file: string, text: string, instead: string): Fault 
   one(name, 0, `${access}/${file}`, text, instead)
 const served = (name: string, file: string, text: string, instead: string): Fault => one(name, 1, file, text, instead)
 
+const monitored = (name: string, file: string, text: string, instead: string): Fault => ({
+  ...served(name, `src/pipeline/monitor/${file}`, text, instead),
+  ask: '^monitor$',
+})
+
 const typed = (...given: Parameters<typeof served>): Fault => ({ ...served(...given), ask: 'type|rows|custom|search' })
 
 export const faults: readonly Fault[] = [
@@ -382,6 +387,28 @@ export const faults: readonly Fault[] = [
     `${api}/stream.ts`,
     'else if (accessView) this.#move(client, accessView)',
     'else if (accessView) client.ready = true',
+  ),
+
+  // ── Cluster Monitor's listener ──
+  monitored(
+    'a name says whose a namespace is whose label names another',
+    'tenancy.ts',
+    'if (owner === undefined) unlabelled.push(name)',
+    'unlabelled.push(name)\n      if (owner === undefined) continue',
+  ),
+  monitored('the beginning of a user id is enough', 'tenancy.ts', '{userId}-`', '{userId}`'),
+  monitored('the past of others is told', 'http/answers.ts', '=== namespace) && shows(own, name)', '=== namespace)'),
+  monitored(
+    'clusters are there for who owns nothing in them',
+    'http/selection.ts',
+    'view.canSee(cluster) && selection',
+    'selection',
+  ),
+  monitored(
+    'everybody has the access view of who asked first',
+    'tenancy.ts',
+    'JSON.stringify([caller.userId, [...owned]])',
+    'JSON.stringify([[...owned].length])',
   ),
 ]
 

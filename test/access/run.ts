@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { compareAnswers, endServers } from './answers.ts'
 import { compareAccessViews, type Difference } from './compare.ts'
 import { worldOf } from './generate.ts'
+import { compareMonitor, endMonitor } from './monitor.ts'
 import { reduced } from './reduce.ts'
 import type { World } from './world.ts'
 
@@ -28,7 +29,7 @@ export interface Progress {
 
 export interface Failure extends Difference {
   readonly seed: number
-  readonly level: 'access view' | 'api'
+  readonly level: 'access view' | 'api' | 'monitor'
   /** as small as it could be made in time */
   readonly world: World
 }
@@ -55,6 +56,8 @@ export async function runWorlds(run: Run): Promise<{ readonly done: Progress; re
       if (run.apiEvery > 0 && seed % run.apiEvery === 0) {
         const answered = await answers(world)
         if (answered) return { done, failure: await told(world, answered, 'api', answers) }
+        const monitored = run.ask && !run.ask.test('monitor') ? undefined : await compareMonitor(world)
+        if (monitored) return { done, failure: await told(world, monitored, 'monitor', compareMonitor) }
         done.api += 1
       }
       run.progress?.(done)
@@ -62,6 +65,7 @@ export async function runWorlds(run: Run): Promise<{ readonly done: Progress; re
     return { done }
   } finally {
     await endServers()
+    await endMonitor()
   }
 }
 
