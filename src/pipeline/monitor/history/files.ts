@@ -23,8 +23,8 @@ const CONSUMER = 'copy'
 const FORMAT = 1
 /** Points in one record of the log. */
 const RECORD_POINTS = 20_000
-/** Series that are written between two breaths. */
-const BREATH = 200
+/** Written at once, characters; others have their turn in between. */
+const PIECE = 2 ** 18
 
 export interface HistoryFilesOptions {
   readonly directory: string
@@ -98,14 +98,14 @@ export class HistoryFiles implements AsyncDisposable {
     const file = await open(`${path}.new`, 'w', 0o600)
     try {
       await file.write(`${JSON.stringify({ format: FORMAT, log: this.#log.id, at })}\n`)
-      let lines: string[] = []
+      let text = ''
       for (const { cluster, entity, name, tiers } of history.dump()) {
-        lines.push(JSON.stringify([cluster, entity, name, tiers]))
-        if (lines.length < BREATH) continue
-        await file.write(`${lines.join('\n')}\n`)
-        lines = []
+        text += `${JSON.stringify([cluster, entity, name, tiers.map(packed)])}\n`
+        if (text.length < PIECE) continue
+        await file.write(text)
+        text = ''
       }
-      await file.write(lines.length > 0 ? `${lines.join('\n')}\n` : '')
+      await file.write(text)
       await file.sync()
     } finally {
       await file.close()
@@ -130,6 +130,13 @@ const isRow = (row: unknown): row is [string, Entity, string, unknown] =>
   ['cluster', 'node', 'pod'].includes(row[1]) &&
   typeof row[2] === 'string'
 
+const packed = (numbers: readonly number[]): string => Buffer.from(Float64Array.from(numbers).buffer).toString('base64')
+
+function unpacked(text: string): readonly number[] {
+  const bytes = new Uint8Array(Buffer.from(text, 'base64'))
+  return [...new Float64Array(bytes.buffer, 0, Math.floor(bytes.length / 8))]
+}
+
 const areNumbers = (list: unknown): list is number[] =>
   Array.isArray(list) && list.every((number) => Number.isFinite(number))
 
@@ -143,8 +150,8 @@ async function restoreCopy(path: string, history: UsageHistory, logger: Logger):
     if (head === undefined) {
       head = typeof value === 'object' && value !== null ? value : {}
       if (head.format !== FORMAT) break
-    } else if (isRow(value) && Array.isArray(value[3]) && value[3].every(areNumbers)) {
-      history.restore(value[0], value[1], value[2], value[3])
+    } else if (isRow(value) && Array.isArray(value[3]) && value[3].every((tier) => typeof tier === 'string')) {
+      history.restore(value[0], value[1], value[2], value[3].map(unpacked))
     } else damaged++
   }
   if (damaged > 0 || head?.format !== FORMAT)
