@@ -8,15 +8,20 @@ import {
   type SourceId,
   sameJson,
   snapshotTypes,
+  type Table,
 } from '#model'
 import { newEvents } from './cluster-events.ts'
 import { mergeItems } from './fleet.ts'
 
-/** The newer state of a cluster with the items of the older one where they are equal, and what is different. */
+/**
+ * The newer state of a cluster with the items of the older one where they are equal, and what is different.
+ * @param keep which of two tables with equal rows to keep: the one that came, or the one that shares chunks with the older one
+ */
 export function difference(
   before: ClusterState | undefined,
   after: ClusterState,
   at: number,
+  keep: (came: Table, shares: Table) => Table = (_, shares) => shares,
 ): { next: ClusterState; changes: Change[] } {
   const cluster = after.name
   const changes: Change[] = []
@@ -34,9 +39,10 @@ export function difference(
   const tables = new Map<SourceId, RowsState>()
   for (const [source, now] of after.tables) {
     const old = before?.tables.get(source)
-    const table = old ? now.rows.basedOn(old.rows) : now.rows
-    const same = table === old?.rows
-    const isOld = same && sameJson({ ...old, rows: null }, { ...now, rows: null })
+    const shares = old ? now.rows.basedOn(old.rows) : now.rows
+    const same = shares === old?.rows
+    const table = keep(now.rows, shares)
+    const isOld = table === old?.rows && sameJson({ ...old, rows: null }, { ...now, rows: null })
     tables.set(source, isOld ? old : { ...now, rows: table })
     const rows = old ? !same : now.rows.size > 0
     if (!isOld) changes.push({ kind: 'custom', cluster, source, rows, op: 'put', at })

@@ -258,7 +258,7 @@ function applyConnection(
 
 function applyRemoved(previous: ClusterState | undefined, { at }: Extract<StateRecord, { kind: 'removed' }>): Applied {
   if (!previous) return { next: undefined, changes: [] }
-  return { next: undefined, changes: disappearance(previous, at) }
+  return { next: undefined, changes: disappearance(previous.name, at) }
 }
 
 function withEvents(
@@ -394,7 +394,7 @@ function emptyCluster(name: ClusterName, connection: ConnectionFacts | null): Cl
 }
 
 /** What the disappearance of a cluster tells. */
-export function disappearance({ name: cluster }: ClusterState, at: number): Change[] {
+export function disappearance(cluster: ClusterName, at: number): Change[] {
   return [
     { kind: 'event', cluster, event: { type: 'cluster.deleted', cluster, at, data: null }, at },
     { kind: 'cluster', cluster, op: 'remove', at },

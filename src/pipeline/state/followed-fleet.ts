@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Change, ChangeStep, Clock, ClusterName, ClusterState } from '#model'
+import type { Change, ChangeStep, Clock, ClusterName, ClusterState, Table } from '#model'
 import { NO_CONNECTION } from '#redis'
 import { difference } from './difference.ts'
 import { disappearance } from './fleet.ts'
@@ -24,6 +24,8 @@ export abstract class FollowedFleet implements StateReader {
   readonly #listeners = new Set<(steps: readonly ChangeStep[]) => void>()
   readonly #process = randomBytes(6).toString('hex')
   #steps = 0
+  /** what a listener is told that comes now */
+  #begin: readonly ChangeStep[] = []
 
   constructor(clock: Clock) {
     this.clock = clock
@@ -49,35 +51,64 @@ export abstract class FollowedFleet implements StateReader {
     return this.alertsReader.of(name)
   }
 
-  /** Tells every step in the turn in which it can be read here. The first load is no news. The listener must not wait nor throw. */
+  /**
+   * Tells every step in the turn in which it can be read here, and at once which state is there, if any. The listener must not
+   * wait nor throw.
+   */
   onSteps(listener: (steps: readonly ChangeStep[]) => void): () => void {
     this.#listeners.add(listener)
+    if (this.#begin.length > 0) listener(this.#begin)
     return () => void this.#listeners.delete(listener)
+  }
+
+  /** Which of two tables with equal rows is kept: see `difference`. */
+  protected keepTable(_came: Table, shares: Table): Table {
+    return shares
   }
 
   /**
    * Takes what was read, as one step; undefined: the cluster is gone.
    * @param id names the state after it; default: a name that only this process knows
    */
-  protected take(clusters: ReadonlyMap<ClusterName, ClusterState | undefined>, version: number, id?: string): void {
+  protected take(
+    clusters: ReadonlyMap<ClusterName, ClusterState | undefined>,
+    version: number,
+    { id, past = [] }: { readonly id?: string | undefined; readonly past?: readonly ChangeStep[] } = {},
+  ): void {
     const at = this.clock.now()
     const changes: Change[] = []
     const kept = new Map<ClusterName, ClusterState | undefined>()
     for (const [name, after] of clusters) {
       const before = this.memory.cluster(name)
       if (after && after.version === before?.version) continue
-      const step = after && difference(before, after, at)
+      const step = after && difference(before, after, at, (came, shares) => this.keepTable(came, shares))
       kept.set(name, step?.next)
-      changes.push(...(step?.changes ?? (before ? disappearance(before, at) : [])))
+      changes.push(...(step?.changes ?? (before ? disappearance(name, at) : [])))
     }
     const isFirst = !this.isLoaded
     if (kept.size > 0 || isFirst) this.memory.keep({ clusters: kept, version })
     this.isLoaded = true
     this.seen = { state: 'available' }
-    if (!isFirst && changes.length > 0) this.tell([{ id: id ?? this.#ownId(), changes }])
+    // The first load is no news.
+    if (isFirst) this.#tell([...past, { id: id ?? this.#ownId(), changes: [], isPast: true }])
+    else if (id !== undefined || changes.length > 0) this.#tell([{ id: id ?? this.#ownId(), changes }])
   }
 
-  protected tell(steps: readonly ChangeStep[]): void {
+  /** Takes steps that say what they change. @param clusters what they lead to */
+  protected takeSteps(
+    clusters: ReadonlyMap<ClusterName, ClusterState | undefined>,
+    version: number,
+    steps: readonly ChangeStep[],
+  ): void {
+    if (clusters.size > 0) this.memory.keep({ clusters, version })
+    this.seen = { state: 'available' }
+    this.#tell(steps)
+  }
+
+  #tell(steps: readonly ChangeStep[]): void {
+    const last = steps.at(-1)
+    if (!last) return
+    this.#begin = last.isPast ? steps : [{ id: last.id, changes: [], isPast: true }]
     for (const listener of this.#listeners) listener(steps)
   }
 

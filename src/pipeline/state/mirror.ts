@@ -1,7 +1,15 @@
-import { type Clock, type ClusterName, type ClusterState, isClusterName, StoredFormatError, systemClock } from '#model'
+import {
+  type ChangeStep,
+  type Clock,
+  type ClusterName,
+  type ClusterState,
+  isClusterName,
+  StoredFormatError,
+  systemClock,
+  type Table,
+} from '#model'
 import {
   COMMAND_TIMEOUT_MS,
-  type Command,
   closeRedis,
   pipelined,
   type Redis,
@@ -11,15 +19,17 @@ import {
   transaction,
 } from '#redis'
 import { backoffMs, type Logger, silentLogger } from '#runtime'
+import { ClusterReader } from './cluster-reader.ts'
 import { FollowedFleet } from './followed-fleet.ts'
+import { PendingSteps, pastSteps, StaleCluster } from './pending-steps.ts'
 import { AlertsReader, hashOf } from './redis-alerts.ts'
+import { type Entry, entriesOf, nameOf } from './redis-entry.ts'
 import { formatCommands, formatDecided } from './redis-format.ts'
 import { own } from './redis-keys.ts'
 import { faultOf, loadFleet, whatIsMissing } from './redis-load.ts'
 import { type Division, divisionCommands, divisionOf, isSameDivision, isWhole } from './redis-owners.ts'
-import { damageLogger, decodeCluster } from './stored.ts'
 import { StoredRows } from './stored-rows.ts'
-import { type Entry, StreamOrder, type Writer } from './stream-order.ts'
+import { StreamOrder, type Writer } from './stream-order.ts'
 
 /** How state is mirrored from Redis; durations in ms. */
 export interface RedisMirrorOptions {
@@ -34,23 +44,33 @@ export interface RedisMirrorOptions {
 }
 
 const COUNT = 500
-const CHUNK = 64
+/** Steps of before this process that are kept for those who come back. */
+const PAST = 500
+/** Where a cluster was read too early: how long one look waits for the entries up to it, ms. */
+const SOON_MS = 20
+/** And how long nothing is told at most; then it is told by a name that only this process knows. */
+const AHEAD_MS = 500
 /** Between two tries to read a fleet that is not whole, where nobody says that something was written, ms. */
 const FAULT_MS = 30_000
+
+/** Pages of the stream that are taken before a state counts as that of no entry. */
+const MAX_PAGES = 50
+
+type Hashes = ReadonlyMap<ClusterName, Readonly<Record<string, string>>>
 
 /** The stream cannot be followed on from here: everything is to be read again. */
 class Reload extends Error {}
 
 /**
  * The fleet as other processes wrote it to Redis, in the memory of this one: one that owns it all, or several of which each
- * writes its share. Reads never wait. While Redis is away the
- * last picture stays and says so; when it is back, or a piece of the stream is missing, all is read again and only the
- * differences are told.
+ * writes its share. Reads never wait. An entry of the stream says itself what it changed; what it only names is read again. While
+ * Redis is away the last picture stays and says so; when it is back, or a piece of the stream is missing, all is read again and
+ * only the differences are told.
  *
  *   loading ─► available ◄─► unavailable
  */
 export class RedisMirror extends FollowedFleet implements AsyncDisposable {
-  readonly #reader: Redis
+  readonly #redis: Redis
   /** blocks on the stream, so it has a connection of its own */
   readonly #follower: Redis
   protected readonly alertsReader: AlertsReader
@@ -59,10 +79,18 @@ export class RedisMirror extends FollowedFleet implements AsyncDisposable {
   readonly #waitMs: number
   readonly #program: string
   readonly #rows = new StoredRows()
+  readonly #reader: ClusterReader
   readonly #loop: Promise<void>
+  #alerts: Promise<void> | undefined
   /** undefined: a share was missing when it was last looked at */
   #following: { readonly division: Division; readonly order: StreamOrder } | undefined
+  /** id of the entry taken last */
   #after = '0-0'
+  /** the entry taken last; undefined: there was none */
+  #last: Entry | undefined
+  #pending: PendingSteps
+  /** since when the state is that of no entry; undefined: it is that of the last one */
+  #aheadSince: number | undefined
   /** not before that is a fleet read again that was not whole, unless news of it come */
   #againAt = 0
 
@@ -80,20 +108,22 @@ export class RedisMirror extends FollowedFleet implements AsyncDisposable {
     this.#random = random
     this.#waitMs = waitMs
     this.#program = program
-    this.#reader = redisClient(connection, (reason) => this.noteTrouble(reason))
+    this.#redis = redisClient(connection, (reason) => this.noteTrouble(reason))
     // Its command waits by itself for that long; a dead connection is left after as little more as any other.
     const followerTimeoutMs = (connection.commandTimeoutMs ?? COMMAND_TIMEOUT_MS) + waitMs
     this.#follower = redisClient({ ...connection, commandTimeoutMs: followerTimeoutMs }, (reason) =>
       this.noteTrouble(reason),
     )
-    this.alertsReader = new AlertsReader(this.#reader, clock)
+    this.#reader = new ClusterReader(this.#redis, this.#rows, logger)
+    this.#pending = new PendingSteps((name) => this.memory.cluster(name), this.#rows)
+    this.alertsReader = new AlertsReader(this.#redis, clock)
     this.#loop = this.#run()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.closing.abort()
-    await Promise.all([closeRedis(this.#reader), closeRedis(this.#follower)])
-    await this.#loop
+    await Promise.all([closeRedis(this.#redis), closeRedis(this.#follower)])
+    await Promise.all([this.#loop, this.#alerts])
     this.forgetListeners()
   }
 
@@ -112,7 +142,7 @@ export class RedisMirror extends FollowedFleet implements AsyncDisposable {
   }
 
   async #noteMissing(division: Division): Promise<void> {
-    this.noteMissing(await whatIsMissing(this.#reader, division))
+    this.noteMissing(await whatIsMissing(this.#redis, division))
   }
 
   async #run(): Promise<void> {
@@ -120,9 +150,9 @@ export class RedisMirror extends FollowedFleet implements AsyncDisposable {
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
         await this.#connect()
-        await this.#reload()
+        await this.#withoutStale(this.#reload())
         attempt = 0
-        while (!signal.aborted) await this.#follow()
+        while (!signal.aborted) await this.#withoutStale(this.#follow())
       } catch (error) {
         if (signal.aborted) return
         if (error instanceof Reload) {
@@ -138,23 +168,24 @@ export class RedisMirror extends FollowedFleet implements AsyncDisposable {
   }
 
   async #connect(): Promise<void> {
-    for (const redis of [this.#reader, this.#follower]) {
+    for (const redis of [this.#redis, this.#follower]) {
       if (redis.status === 'wait' || redis.status === 'end') await redis.connect()
       else if (redis.status !== 'ready') await becomesReady(redis, this.closing.signal)
     }
   }
 
   async #reload(): Promise<void> {
-    const [newest, counts, format, exists] = await transaction(this.#reader, [
+    const [newest, counts, format, exists] = await transaction(this.#redis, [
       ['XREVRANGE', own.changes, '+', '-', 'COUNT', 1],
       ['HGETALL', own.writers],
       ...formatCommands,
     ])
     const entry = entriesOf(newest)[0]
+    this.#last = entry
     this.#after = entry?.id ?? '0-0'
     // Looked at again later, whatever else is written meanwhile.
     if (!this.#canRead(format, exists)) return this.clock.sleep(this.#waitMs, this.closing.signal)
-    const loaded = await loadFleet(this.#reader, this.#rows, { logger: this.#logger })
+    const loaded = await loadFleet(this.#redis, this.#rows, { logger: this.#logger })
     if (!isWhole(loaded.division)) {
       // Empty, or a part of it, and the manager has not filled it yet. That must not look like an empty fleet.
       await this.#noteMissing(loaded.division)
@@ -163,45 +194,135 @@ export class RedisMirror extends FollowedFleet implements AsyncDisposable {
       return
     }
     const fault = faultOf(loaded)
-    if (fault !== undefined) {
-      // What was read before is more than what is there.
-      this.#logger.error({ clusters: loaded.unreadable }, fault)
-      this.noteMissing(fault)
-      this.#following = undefined
-      this.#againAt = this.clock.now() + FAULT_MS
-      return this.#report(loaded.unreadable)
-    }
+    if (fault !== undefined) return this.#noteFault(fault, loaded.unreadable)
     const order = new StreamOrder(loaded.division.generations, writersOf(counts, entry))
     this.#following = { division: loaded.division, order }
+    const pending = new PendingSteps((name) => loaded.clusters.get(name), this.#rows)
+    await this.#catchUp(pending)
     const gone = this.memory.clusters().filter(({ name }) => !loaded.clusters.has(name))
     const clusters = new Map<ClusterName, ClusterState | undefined>(gone.map(({ name }) => [name, undefined]))
-    for (const [name, state] of loaded.clusters) clusters.set(name, state)
-    this.#keep(clusters)
-    await this.alertsReader.refresh()
+    for (const [name, state] of [...loaded.clusters, ...pending.clusters]) clusters.set(name, state)
+    const past = this.isLoaded || !pending.isExact ? [] : await this.#past(loaded.division)
+    this.take(clusters, this.#nextVersion(), { id: this.#nameOf(pending), past })
+    this.#goOn(pending)
+    this.#refreshAlerts()
+  }
+
+  /** What was read cluster by cluster becomes the state after one entry, the newest. */
+  async #catchUp(pending: PendingSteps): Promise<void> {
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const [reply] = await pipelined(this.#redis, [['XRANGE', own.changes, `(${this.#after}`, '+', 'COUNT', COUNT]])
+      const entries = entriesOf(reply)
+      const hashes = await this.#unsaid(entries)
+      for (const entry of entries) await this.#takeOne(entry, pending, hashes)
+      if (entries.length < COUNT && pending.isExact) return
+    }
+  }
+
+  /** What the stream tells of before. */
+  async #past({ generations }: Division): Promise<ChangeStep[]> {
+    if (!this.#last) return []
+    const [reply] = await pipelined(this.#redis, [['XREVRANGE', own.changes, this.#last.id, '-', 'COUNT', PAST]])
+    return pastSteps(entriesOf(reply), generations)
   }
 
   async #follow(): Promise<void> {
-    const reply = await this.#follower.xread('COUNT', COUNT, 'BLOCK', this.#waitMs, 'STREAMS', own.changes, this.#after)
+    const waitMs = this.#following && !this.#pending.isExact ? SOON_MS : this.#waitMs
+    const reply = await this.#follower.xread('COUNT', COUNT, 'BLOCK', waitMs, 'STREAMS', own.changes, this.#after)
     const entries = entriesOf((reply as [string, unknown][] | null)?.[0]?.[1])
-    if (entries.length === 0) return this.#lookAfter()
-    const touched = new Map<ClusterName, Entry>()
-    for (const entry of entries) {
-      const why = this.#following?.order.take(entry)
-      if (why !== undefined) throw new Reload(why)
-      this.#after = entry.id
-      if (isClusterName(entry.cluster)) touched.set(entry.cluster, entry)
-    }
-    if (!this.#following) {
+    if (!this.#following && entries.length > 0) {
+      this.#after = entries.at(-1)?.id ?? this.#after
       this.#againAt = 0
-      return this.#lookAfter()
     }
-    await this.#fetch(touched)
-    await this.alertsReader.refresh()
+    if (!this.#following || (entries.length === 0 && this.#pending.isExact)) return this.#lookAfter()
+    const hashes = await this.#unsaid(entries)
+    for (const entry of entries) {
+      await this.#takeOne(entry, this.#pending, hashes)
+      if (this.#pending.isExact) this.#tell()
+    }
+    if (!this.#pending.isExact) this.#tellLate()
+    this.#refreshAlerts()
+  }
+
+  /** Hashes of clusters of which an entry says nothing but that they moved. */
+  #unsaid(entries: readonly Entry[]): Promise<Hashes> {
+    const unsaid = entries.filter(({ op, step, isAgain }) => op === 'put' && !step && !isAgain)
+    return this.#reader.hashes([...new Set(unsaid.map(({ cluster }) => cluster).filter(isClusterName))])
+  }
+
+  /** @throws Reload, StaleCluster, StoreUnavailableError */
+  async #takeOne(entry: Entry, pending: PendingSteps, hashes: Hashes): Promise<void> {
+    const why = this.#following?.order.take(entry)
+    if (why !== undefined) throw new Reload(why)
+    let needed = pending.take(entry)
+    const name = entry.cluster as ClusterName // of others nothing is needed
+    if (typeof needed === 'object') {
+      const { version, read } = await this.#reader.fields(name, needed)
+      needed = pending.give(entry, version, read)
+    }
+    if (needed === 'all') {
+      const hash = hashes.get(name) ?? (await this.#reader.hashes([name])).get(name) ?? {}
+      const isGone = Object.keys(hash).length === 0
+      const state = this.#reader.state(name, hash, pending.cluster(name))
+      if (!state && !isGone) throw new Reload(`what Redis holds of ${name} cannot be read`)
+      pending.giveAll(entry, state)
+    }
+    this.#after = entry.id
+    this.#last = entry
+  }
+
+  /** The state is that of the entry taken last. */
+  #tell(): void {
+    const pending = this.#pending
+    if (pending.isSaid) this.takeSteps(pending.clusters, this.#nextVersion(), pending.steps)
+    else this.take(pending.clusters, this.#nextVersion(), { id: this.#nameOf(pending) })
+    this.#goOn(pending)
+  }
+
+  /** It is that of none, and was not for long: by a name of our own, rather than not at all. */
+  #tellLate(): void {
+    const pending = this.#pending
+    this.#aheadSince ??= this.clock.now()
+    if (this.clock.now() - this.#aheadSince < AHEAD_MS) return
+    if (pending.lacksOne) throw new Reload('a cluster is gone from Redis, and nobody said so')
+    this.take(pending.clusters, this.#nextVersion())
+    this.#goOn(pending)
+  }
+
+  #goOn(pending: PendingSteps): void {
+    if (pending.isExact) this.#aheadSince = undefined
+    this.#pending = pending.next((name) => this.memory.cluster(name))
+  }
+
+  #nameOf({ isExact }: PendingSteps): string | undefined {
+    return isExact && this.#last ? nameOf(this.#last) : undefined
+  }
+
+  // A count of our own: what we read of one cluster may be newer than the entry that told of another. It begins with the
+  // time, so that a version of a former process never comes again.
+  #nextVersion(): number {
+    return this.isLoaded ? this.memory.version() + 1 : this.clock.now()
+  }
+
+  protected override keepTable(came: Table, shares: Table): Table {
+    return this.#rows.keep(came, shares)
+  }
+
+  /** Beside what moves: it may take its time. */
+  #refreshAlerts(): void {
+    this.#alerts ??= this.alertsReader
+      .refresh()
+      .catch((error: unknown) =>
+        this.#logger.warn({ reason: redisUnavailable(error).reason }, 'alerts cannot be read from Redis'),
+      )
+      .finally(() => {
+        this.#alerts = undefined
+      })
   }
 
   /** Nothing new: is it quiet, or is the data gone, or there again? */
   async #lookAfter(): Promise<void> {
-    const [hash, text] = await transaction(this.#reader, divisionCommands)
+    const [hash, text] = await transaction(this.#redis, divisionCommands)
     const division = divisionOf(hash, text)
     if (!this.#following) {
       if (!isWhole(division)) return this.#noteMissing(division)
@@ -209,51 +330,38 @@ export class RedisMirror extends FollowedFleet implements AsyncDisposable {
       throw new Reload('Redis may hold all of it again')
     }
     if (!isSameDivision(division, this.#following.division)) throw new Reload('Redis was filled anew or emptied')
-    await this.alertsReader.refresh()
+    this.#refreshAlerts()
     this.seen = { state: 'available' }
   }
 
-  async #fetch(touched: ReadonlyMap<ClusterName, Entry>): Promise<void> {
-    const wanted = [...touched].filter(
-      ([name, entry]) => this.memory.cluster(name)?.version !== entry.version || entry.op !== 'put',
-    )
-    const clusters = new Map<ClusterName, ClusterState | undefined>()
-    const unreadable: ClusterName[] = []
-    for (const [name, { op }] of wanted) if (op === 'remove') clusters.set(name, undefined)
-    const put = wanted.flatMap(([name, { op }]) => (op === 'remove' ? [] : [name]))
-    for (let from = 0; from < put.length; from += CHUNK) {
-      const names = put.slice(from, from + CHUNK)
-      const hashes = await pipelined(
-        this.#reader,
-        names.map((name): Command => ['HGETALL', own.cluster(name)]),
-      )
-      for (const [i, name] of names.entries()) {
-        const known = this.memory.cluster(name)?.tables
-        const options = { known, onDamage: damageLogger(name, this.#logger) }
-        const state = decodeCluster(hashOf(hashes[i]), this.#rows, options)
-        if (state) clusters.set(name, state)
-        else unreadable.push(name)
-      }
+  /** What is older than what was told is written again by its owner; until then what was read before stays. */
+  async #withoutStale(work: Promise<void>): Promise<void> {
+    try {
+      await work
+    } catch (error) {
+      if (!(error instanceof StaleCluster)) throw error
+      await this.#noteFault(error.message, [error.cluster])
     }
-    this.#keep(clusters)
-    if (unreadable.length > 0) throw new Reload(`what Redis holds of ${unreadable.join(', ')} cannot be read`)
+  }
+
+  /** What was read before is more than what is there. */
+  #noteFault(fault: string, clusters: readonly ClusterName[]): Promise<void> {
+    this.#logger.error({ clusters }, fault)
+    this.noteMissing(fault)
+    this.#following = undefined
+    this.#againAt = this.clock.now() + FAULT_MS
+    return this.#report(clusters)
   }
 
   /** Asks the owners to write these again. */
   async #report(unreadable: readonly ClusterName[]): Promise<void> {
     if (unreadable.length === 0) return
-    await pipelined(this.#reader, [['SADD', own.damaged, ...unreadable]]).catch((error: unknown) =>
+    await pipelined(this.#redis, [['SADD', own.damaged, ...unreadable]]).catch((error: unknown) =>
       this.#logger.warn(
         { error: redisUnavailable(error).message },
         'the manager cannot be asked to write clusters again',
       ),
     )
-  }
-
-  #keep(clusters: ReadonlyMap<ClusterName, ClusterState | undefined>): void {
-    // A count of our own: what we read of one cluster may be newer than the entry that told of another. It begins with the
-    // time, so that a version of a former process never comes again.
-    this.take(clusters, this.isLoaded ? this.memory.version() + 1 : this.clock.now())
   }
 }
 
@@ -274,17 +382,6 @@ async function becomesReady(redis: Redis, signal: AbortSignal): Promise<void> {
     redis.on('error', finish)
     redis.on('close', closed)
     signal.addEventListener('abort', aborted)
-  })
-}
-
-/** Entries of a stream's raw reply; what is not one of ours is left out. */
-function entriesOf(reply: unknown): Entry[] {
-  if (!Array.isArray(reply)) return []
-  return (reply as [string, string[]][]).flatMap(([id, pairs]) => {
-    const fields = hashOf(pairs)
-    const { op, c: cluster = '', v, o = '1', g: generation = '', s: writer = '', n } = fields
-    if (op === undefined) return []
-    return [{ id, op, cluster, version: Number(v), owner: Number(o), generation, writer, count: Number(n) }]
   })
 }
 

@@ -108,6 +108,19 @@ export function announcements(before: ClusterState | undefined, after: ClusterSt
   return recent.map((document) => ['PUBLISH', EVENT_CHANNEL, documentText(document)])
 }
 
+/** Whether documents of the one must not wait: a round ended, something happened, or a source is gone. */
+export function mustBeShown(before: ClusterState, after: ClusterState): boolean {
+  const { status, heartbeats, events, connection, tables } = before
+  return (
+    heartbeats !== after.heartbeats ||
+    events !== after.events ||
+    connection !== after.connection ||
+    status.health !== after.status.health ||
+    status.message !== after.status.message ||
+    [...tables.keys()].some((source) => !after.tables.has(source))
+  )
+}
+
 function headCommands(before: ClusterState | undefined, after: ClusterState, now: number): Command[] {
   const { name, connection, status } = after
   const key = `cluster:${name}`

@@ -34,14 +34,14 @@ describe.skipIf(redisMissing)(`the form of Redis${redisMissing ? ` (skipped: ${r
     await claim()
     await claim()
     expect(said).toEqual([])
-    expect(JSON.parse((await redis.get(own.format)) ?? '')).toMatchObject({ format: 3, program: '1.0.0+a' })
+    expect(JSON.parse((await redis.get(own.format)) ?? '')).toMatchObject({ format: 4, program: '1.0.0+a' })
   })
 
   it('of one from before there was a number is an upgrade, logged, and followers read again', async () => {
     await beginDivision(server, 1)
     const before = await redis.xlen(own.changes)
     await claim()
-    expect(said).toEqual([expect.stringMatching(/upgraded from format 0 .* to 3 \(1\.0\.0\+a\)/)])
+    expect(said).toEqual([expect.stringMatching(/upgraded from format 0 .* to 4 \(1\.0\.0\+a\)/)])
     expect(await redis.xlen(own.changes)).toBe(before + 1)
   })
 

@@ -9,7 +9,7 @@ import { own } from './redis-keys.ts'
  * that another version sees, `readableFrom` where one that does not know it would misread what is there; both with a line in
  * docs/guide/upgrade.md.
  */
-const FORMAT = { format: 3, readableFrom: 3 }
+const FORMAT = { format: 4, readableFrom: 3 }
 const WHERE = 'what our manager keeps in Redis'
 
 /** What makes `formatOf` find out, to be read with other commands. */

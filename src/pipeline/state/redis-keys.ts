@@ -18,6 +18,8 @@ export const own = {
   owners: 'clusterpulse:owners',
   /** set: names of clusters that a reader could not read; their owner writes them again */
   damaged: 'clusterpulse:damaged',
+  /** set: names of clusters whose documented keys show a former state; who starts writes them again */
+  late: 'clusterpulse:late',
   /** what a sole owner has in `owners` as well: all that former versions know */
   generation: 'clusterpulse:generation',
   /** version of the whole, as one of the owners knows it */
@@ -26,7 +28,8 @@ export const own = {
   positions: 'clusterpulse:positions',
   /**
    * stream of what moved: `c` the cluster, `v` the version then, `op` put, remove or reload, `o` the owner (absent: 1), `g` the
-   * generation of its share, `s` its writer and `n` the writer's count of entries, so that a follower notices a hole
+   * generation of its share, `s` its writer and `n` the writer's count of entries, so that a follower notices a hole; what changed
+   * beside that: see redis-entry.ts
    */
   changes: 'clusterpulse:changes',
   /** hash: index of an owner → `<writer> <count>` of its newest entry in `changes` */

@@ -27,17 +27,20 @@ import {
   scanKeys,
 } from '#redis'
 import { type Logger, silentLogger } from '#runtime'
+import { stepText } from './cluster-step.ts'
 import { clusterOf, disappearance } from './fleet.ts'
 import { type Draft, FleetMemory } from './memory.ts'
-import { restAfterMs } from './pace.ts'
+import { DOCUMENTS_EVERY_MS, restAfterDocumentsMs, restAfterMs } from './pace.ts'
 import { AlertsReader } from './redis-alerts.ts'
 import {
   announcements,
   type DocumentSettings,
   documentCommands,
   EVENT_CHANNEL,
+  mustBeShown,
   type Written,
 } from './redis-documents.ts'
+import { bytesOfEntry, entryCommands, type Told } from './redis-entry.ts'
 import { formatKept } from './redis-format.ts'
 import { own } from './redis-keys.ts'
 import { loadFleet } from './redis-load.ts'
@@ -65,33 +68,55 @@ export interface RedisStateOptions extends Partial<DocumentSettings> {
   readonly logger?: Logger
 }
 
-/** A cluster whose newest state Redis does not have. */
-interface Unwritten {
-  /** what Redis has */
+/** What Redis has of a cluster, or its documents show; undefined: nothing. */
+interface Former {
   readonly before: ClusterState | undefined
+}
+
+/** What is to be written of a cluster. */
+interface Work {
   readonly after: ClusterState
+  /** our own keys; absent: they have it */
+  readonly state?: Former | undefined
+  /** the documented keys; absent: they have it, or may wait */
+  readonly documents?: Former | undefined
 }
 
 /** What makes Redis have the newest state of a cluster. */
-interface Put {
+interface Put extends Work {
   readonly name: ClusterName
   readonly commands: readonly Command[]
-  readonly written: Written
-  /** Redis has nothing else of the cluster then */
-  readonly isWhole: boolean
+  /** of its documents */
+  readonly written: Written | undefined
 }
 
-/** Clusters written at once while others wait for their acknowledgement; fewer where they are large. */
-const AT_ONCE = 8
+/** What documents show. */
+interface Shown extends Former {
+  /** whatever happened since was told */
+  readonly isTold: boolean
+}
+
+/** How it is told: `step`: by what differs; `again`: it is as it was; `name`: it is to be read. */
+type Telling = 'step' | 'again' | 'name'
+
+/** Clusters written at once while others wait for their acknowledgement: fewer with documents, and where they are large. */
+const AT_ONCE = 64
+const AT_ONCE_WITH_DOCUMENTS = 8
 const COMMANDS_AT_ONCE = 5_000
+/** All entries of the stream, bytes, about. */
+const STREAM_BYTES = 32 * 2 ** 20
+/** Where nothing is to be written, how often to look whether documents are due, ms. */
+const LOOK_MS = 500
+const IDLE_MS = 60_000
+const ENTRIES_AVERAGED = 64
 const RETRY_MS = 500
 const WARN_EVERY_MS = 10_000
 
 /**
- * State in memory, written behind to Redis: the documented keys for existing readers, and our own from which a restart
- * and the mirrors of other processes read everything back. Memory moves at once; of each cluster the newest state follows,
- * in one transaction per cluster, with rests between (pace.ts). The position is that of the last record of which Redis has
- * everything. What is removed is gone from Redis before it is gone from memory. A Redis that lost its memory is filled
+ * State in memory, written behind to Redis: our own keys, from which a restart and the mirrors of other processes read everything
+ * back, and the documented ones for existing readers. Memory moves at once; of each cluster the newest state follows in one
+ * transaction, and what came meanwhile with the next (pace.ts). Documents go with it where a round ended or something happened,
+ * else some seconds later. The position is that of the last record whose state Redis has. What is removed is gone from Redis before it is gone from memory. A Redis that lost its memory is filled
  * from ours.
  *
  * Several owners write side by side, each the clusters it owns, and each marks its own share as whole. Nothing is written
@@ -118,7 +143,16 @@ export class RedisStateStore implements StateStore {
   #applied = -1
   /** of the newest record of which Redis has everything */
   #position = -1
-  #unwritten = new Map<ClusterName, Unwritten>()
+  #unwritten = new Map<ClusterName, Former>()
+  /** of which documents show a former state */
+  #behind = new Map<ClusterName, Shown>()
+  /** of those, what Redis lists as such */
+  readonly #late = new Set<ClusterName>()
+  readonly #documentedAt = new Map<ClusterName, number>()
+  /** until then documents rest */
+  #documentsRest: Promise<void> | undefined
+  /** of an entry of the stream, bytes, on average */
+  #entryBytes = 1_000
   readonly #written = new Map<ClusterName, Written>()
   readonly #lost: LostClusters
   readonly #rows = new StoredRows()
@@ -206,8 +240,9 @@ export class RedisStateStore implements StateStore {
       const draft = this.#memory.draft(records)
       for (const [name, after] of draft.clusters) {
         if (!after) continue
-        const known = this.#unwritten.get(name)
-        this.#unwritten.set(name, { before: known ? known.before : this.#memory.cluster(name), after })
+        const former = { before: this.#memory.cluster(name) }
+        if (!this.#unwritten.has(name)) this.#unwritten.set(name, former)
+        if (!this.#behind.has(name)) this.#behind.set(name, { ...former, isTold: false })
       }
       this.#memory.keep(draft)
       this.#applied = position
@@ -224,17 +259,17 @@ export class RedisStateStore implements StateStore {
    * @throws StoreUnavailableError when Redis did not take it; it is tried again by itself
    */
   flush(): Promise<void> {
-    return this.#inTurn(() => this.#flush())
+    return this.#inTurn(() => this.#flush(this.#behind))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#closing.signal.aborted) return
     this.#closing.abort()
     this.#wake?.()
-    await Promise.all([this.#watching, this.#writing, this.#applying])
+    await Promise.all([this.#watching, this.#writing, this.#applying, this.#documentsRest])
     await this.#turn
     try {
-      if (this.#isBehind()) await this.#flush()
+      if (this.#isBehind() || this.#behind.size > 0) await this.#flush(this.#behind)
     } catch (error) {
       this.#logger.warn({ error }, 'Redis did not take the newest state at the end: the next start reads the log again')
     }
@@ -252,22 +287,22 @@ export class RedisStateStore implements StateStore {
     onApplied: Parameters<StateStore['apply']>[3],
   ): Promise<Change[]> {
     return this.#inTurn(async () => {
-      await this.#flush()
+      await this.#flush(this.#behind)
       const draft = this.#memory.draft(records)
       for (const record of records) {
         const before = this.#memory.cluster(clusterOf(record))
         if (record.kind !== 'removed' || !before) continue
-        const events = disappearance(before, this.#clock.now()).flatMap((change) =>
+        const events = disappearance(before.name, this.#clock.now()).flatMap((change) =>
           change.kind === 'event' ? [change.event] : [],
         )
         await this.#remove(before.name, draft.version, (division) => this.#isOurs(division), events)
       }
       const removed = new Set(records.filter(({ kind }) => kind === 'removed').map(clusterOf))
-      const unwritten = new Map<ClusterName, Unwritten>()
-      for (const [name, after] of draft.clusters) {
-        if (after) unwritten.set(name, { before: removed.has(name) ? undefined : this.#memory.cluster(name), after })
-      }
-      await this.#write(unwritten, draft, position)
+      const works = [...draft.clusters].flatMap(([name, after]): Work[] => {
+        const former = { before: removed.has(name) ? undefined : this.#memory.cluster(name) }
+        return after ? [{ after, state: former, documents: former }] : []
+      })
+      await this.#write(works, draft, position)
       this.#memory.keep(draft)
       this.#applied = position
       this.#position = position
@@ -276,19 +311,24 @@ export class RedisStateStore implements StateStore {
     })
   }
 
-  async #flush(): Promise<void> {
+  /** @param documents those that are to be written as well */
+  async #flush(documents: ReadonlyMap<ClusterName, Shown>): Promise<void> {
     const unwritten = this.#unwritten
+    const shown = new Map(documents)
     const position = this.#applied
     this.#unwritten = new Map()
+    for (const name of shown.keys()) this.#behind.delete(name)
+    const works = [...new Set([...unwritten.keys(), ...shown.keys()])].flatMap((name): Work[] => {
+      const after = this.#memory.cluster(name)
+      return after ? [{ after, state: unwritten.get(name), documents: shown.get(name) }] : []
+    })
     try {
-      await this.#write(unwritten, { clusters: new Map(), version: this.#memory.version() }, position)
+      await this.#write(works, { clusters: new Map(), version: this.#memory.version() }, position)
       this.#position = position
     } catch (error) {
-      for (const [name, { before, after }] of unwritten) {
-        this.#forget(name) // some of it may be there
-        const newer = this.#unwritten.get(name)
-        this.#unwritten.set(name, { before, after: newer?.after ?? after })
-      }
+      for (const { after } of works) this.#forget(after.name) // some of it may be there
+      for (const [name, former] of unwritten) this.#unwritten.set(name, former)
+      for (const [name, former] of shown) this.#behind.set(name, former)
       throw error
     }
   }
@@ -297,19 +337,42 @@ export class RedisStateStore implements StateStore {
   async #writeBehind(): Promise<void> {
     const { signal } = this.#closing
     while (!signal.aborted) {
-      if (!this.#isBehind()) {
-        await new Promise<void>((resolve) => (this.#wake = resolve))
+      const due = this.#documentsRest ? new Map<ClusterName, Shown>() : this.#due()
+      if (!this.#isBehind() && due.size === 0) {
+        const awake = new AbortController()
+        this.#wake = () => awake.abort()
+        await this.#clock.sleep(this.#behind.size > 0 ? LOOK_MS : IDLE_MS, awake.signal)
         this.#wake = undefined
         continue
       }
       const began = this.#clock.now()
-      const isWritten = await this.flush().then(
+      const isWritten = await this.#inTurn(() => this.#flush(due)).then(
         () => true,
         (error: unknown) => this.#warn(error),
       )
-      const restMs = isWritten ? restAfterMs(this.#clock.now() - began) : RETRY_MS
-      await this.#clock.sleep(restMs, signal)
+      const tookMs = this.#clock.now() - began
+      if (isWritten && due.size > 0) this.#restDocuments(restAfterDocumentsMs(tookMs))
+      await this.#clock.sleep(isWritten ? restAfterMs(tookMs) : RETRY_MS, signal)
     }
+  }
+
+  #restDocuments(ms: number): void {
+    this.#documentsRest = this.#clock.sleep(ms, this.#closing.signal).then(() => {
+      this.#documentsRest = undefined
+      this.#wake?.()
+    })
+  }
+
+  /** Documents that have waited long enough, or must not wait. */
+  #due(): Map<ClusterName, Shown> {
+    const now = this.#clock.now()
+    const due = new Map<ClusterName, Shown>()
+    for (const [name, shown] of this.#behind) {
+      const after = this.#memory.cluster(name)
+      const isOld = now - (this.#documentedAt.get(name) ?? Number.NEGATIVE_INFINITY) >= DOCUMENTS_EVERY_MS
+      if (after && (isOld || !shown.before || mustBeShown(shown.before, after))) due.set(name, shown)
+    }
+    return due
   }
 
   #warn(error: unknown): false {
@@ -343,13 +406,9 @@ export class RedisStateStore implements StateStore {
     }
   }
 
-  async #write(
-    unwritten: ReadonlyMap<ClusterName, Unwritten>,
-    draft: Pick<Draft, 'clusters' | 'version'>,
-    position: number,
-  ): Promise<void> {
+  async #write(works: readonly Work[], draft: Pick<Draft, 'clusters' | 'version'>, position: number): Promise<void> {
     const last = this.#wholeCommands(draft.version, position)
-    const isTaken = await this.#putAll([...unwritten.values()], last, (division) => this.#isOurs(division))
+    const isTaken = await this.#putAll(works, last, (division) => this.#isOurs(division))
     if (!isTaken) await this.#writeAll(draft, position)
   }
 
@@ -371,18 +430,19 @@ export class RedisStateStore implements StateStore {
    * @returns false as soon as `mayWrite` said so: the rest is not written
    */
   async #putAll(
-    all: readonly Unwritten[],
+    all: readonly Work[],
     last: readonly Command[],
     mayWrite: (division: Division) => boolean,
-    { announce = true } = {},
+    telling: Telling = 'step',
   ): Promise<boolean> {
     for (let from = 0; from === 0 || from < all.length; ) {
       const puts: Put[] = []
-      for (let size = 0; from < all.length && puts.length < AT_ONCE && size < COMMANDS_AT_ONCE; from++) {
-        const { before, after } = all[from] as Unwritten // from < length
-        const put = this.#put(before, after, announce)
+      for (let [size, room] = [0, AT_ONCE]; from < all.length && room > 0 && size < COMMANDS_AT_ONCE; from++) {
+        const work = all[from] as Work // from < length
+        const put = this.#put(work, telling)
         puts.push(put)
         size += put.commands.length
+        room -= work.documents ? AT_ONCE / AT_ONCE_WITH_DOCUMENTS : 1
       }
       const commands = puts.flatMap((put) => put.commands)
       const names = puts.map(({ name }) => name)
@@ -394,20 +454,30 @@ export class RedisStateStore implements StateStore {
         throw error
       })
       if (!isTaken) return false
-      for (const { name, written, commands, isWhole } of puts) {
-        this.#written.set(name, written)
-        this.#uncertain.delete(name)
-        this.#listed.add(name)
-        this.#lost.taken(name, commands, { isWhole, now: this.#clock.now() })
-      }
+      for (const put of puts) this.#taken(put)
       if (isLast) return true
     }
     return true
   }
 
+  #taken({ name, state, documents, written, commands }: Put): void {
+    const now = this.#clock.now()
+    this.#listed.add(name)
+    this.#lost.taken(name, commands, { isWhole: state !== undefined && !state.before && documents !== undefined, now })
+    if (state) this.#uncertain.delete(name)
+    if (!documents) {
+      this.#late.add(name)
+      return
+    }
+    this.#late.delete(name)
+    this.#documentedAt.set(name, now)
+    if (written) this.#written.set(name, written)
+  }
+
   #forget(name: ClusterName): void {
     this.#uncertain.add(name)
     this.#written.delete(name)
+    this.#late.delete(name)
     this.#lost.forget(name)
   }
 
@@ -422,25 +492,47 @@ export class RedisStateStore implements StateStore {
     return taken !== undefined
   }
 
-  #put(before: ClusterState | undefined, after: ClusterState, announce: boolean): Put {
-    const now = this.#clock.now()
+  #put(work: Work, telling: Telling): Put {
+    const { after, state, documents } = work
     const { name } = after
-    const stored = this.#uncertain.has(name) ? undefined : before
-    const fields = [...changedFields(stored, after, this.#rows)]
-    const gone = fields.flatMap(([field, text]) => (text === undefined ? [field] : []))
-    const put = fields.flatMap(([field, text]) => (text === undefined ? [] : [field, text]))
+    const now = this.#clock.now()
+    const isCertain = !this.#uncertain.has(name)
     const known = this.#written.get(name)
-    const { commands, written } = documentCommands(before, after, now, this.#settings, known)
-    const all: Command[] = [
-      ...commands,
-      ...(stored ? [] : [['DEL', own.cluster(name)] satisfies Command]),
+    const made = documents && documentCommands(documents.before, after, now, this.#settings, known)
+    const isListed = state?.before && known && isCertain
+    const commands: Command[] = [
+      ...(made?.commands ?? []),
+      ...(state ? this.#stateCommands(after, isCertain ? state.before : undefined, isCertain ? telling : 'name') : []),
+      ...(isListed || !state ? [] : [['SADD', own.clusters, name] satisfies Command]),
+      ...(documents ? this.#announced(documents, after, telling) : []),
+      ...this.#lateness(name, documents !== undefined, isCertain),
+    ]
+    return { ...work, name, commands, written: made?.written }
+  }
+
+  #stateCommands(after: ClusterState, before: ClusterState | undefined, telling: Telling): Command[] {
+    const { name, version } = after
+    const fields = changedFields(before, after, this.#rows)
+    const gone = [...fields].flatMap(([field, text]) => (text === undefined ? [field] : []))
+    const put = [...fields].flatMap(([field, text]) => (text === undefined ? [] : [field, text]))
+    const step = telling === 'step' ? stepText(before, after, fields) : undefined
+    return [
+      ...(before ? [] : [['DEL', own.cluster(name)] satisfies Command]),
       ['HSET', own.cluster(name), ...put],
       ...(gone.length > 0 ? [['HDEL', own.cluster(name), ...gone] satisfies Command] : []),
-      ...(before && known ? [] : [['SADD', own.clusters, name] satisfies Command]),
-      ...this.#entry('put', name, after.version),
-      ...(announce ? announcements(before, after, now) : []),
+      ...this.#entry({ op: 'put', cluster: name, version, step, isAgain: telling === 'again' }),
     ]
-    return { name, commands: all, written, isWhole: before === undefined }
+  }
+
+  #announced(documents: Former | Shown, after: ClusterState, telling: Telling): Command[] {
+    if (telling !== 'step' || ('isTold' in documents && documents.isTold)) return []
+    return announcements(documents.before, after, this.#clock.now())
+  }
+
+  /** Who starts after us writes documents of which it is said that they are late. */
+  #lateness(name: ClusterName, hasDocuments: boolean, isCertain: boolean): Command[] {
+    if (!hasDocuments) return this.#late.has(name) ? [] : [['SADD', own.late, name]]
+    return this.#late.has(name) || !isCertain ? [['SREM', own.late, name]] : []
   }
 
   // Our own record of the cluster goes last: while it is there, a repeat removes the rest again.
@@ -451,6 +543,7 @@ export class RedisStateStore implements StateStore {
     events: readonly FleetEvent[],
   ): Promise<boolean> {
     this.#forget(name)
+    this.#documentedAt.delete(name)
     for await (const keys of scanKeys(this.#redis, `cluster:${escapeGlob(name)}:*`)) {
       if (!(await this.#take([['UNLINK', ...keys]], mayWrite))) return false
     }
@@ -458,12 +551,13 @@ export class RedisStateStore implements StateStore {
       ['SREM', 'clusters:all', name],
       ['SREM', own.clusters, name],
       ['SREM', own.damaged, name],
+      ['SREM', own.late, name],
       ['DEL', own.cluster(name), `events:${name}`],
       namesWrites(
         this.#owner,
         [...this.#listed].filter((other) => other !== name),
       ),
-      ...this.#entry('remove', name, version),
+      ...this.#entry({ op: 'remove', cluster: name, version }),
       ...events.map((event): Command => ['PUBLISH', EVENT_CHANNEL, documentText(eventDocument(event))]),
     ]
     const isTaken = await this.#take(last, mayWrite)
@@ -474,9 +568,9 @@ export class RedisStateStore implements StateStore {
   /** Redis lost its memory, or was divided anew: all of ours goes there, with a new mark at the end. */
   async #writeAll(draft: Pick<Draft, 'clusters' | 'version'>, position: number): Promise<void> {
     const names = new Set([...this.#memory.clusters().map(({ name }) => name), ...draft.clusters.keys()])
-    const states = [...names].flatMap((name) => {
+    const states = [...names].flatMap((name): Work[] => {
       const after = draft.clusters.has(name) ? draft.clusters.get(name) : this.#memory.cluster(name)
-      return after ? [{ before: undefined, after }] : []
+      return after ? [wholly(after)] : []
     })
     this.#logger.warn({ clusters: states.length }, 'Redis does not hold our data: all of it is written again')
     const { index } = this.#owner
@@ -495,7 +589,7 @@ export class RedisStateStore implements StateStore {
         states.map(({ after }) => after.name),
       ),
       ...shareWrites(this.#owner, generation),
-      ...this.#entry('reload', '', draft.version, generation),
+      ...this.#entry({ op: 'reload', cluster: '', version: draft.version }, generation),
     ]
     // Without the mark Redis lost its memory once more: what was written before that is missing.
     const isStillOurs = (division: Division) => {
@@ -505,7 +599,7 @@ export class RedisStateStore implements StateStore {
     const present = new Set<string>(states.map(({ after }) => after.name))
     const isTaken =
       (await this.#removeOthers(present, draft.version, isStillOurs)) &&
-      (await this.#putAll(states, last, isStillOurs, { announce: false }))
+      (await this.#putAll(states, last, isStillOurs, 'name'))
     if (!isTaken) throw new StoreUnavailableError('Redis', 'it lost its data while they were written again')
     this.#generation = generation
   }
@@ -524,20 +618,13 @@ export class RedisStateStore implements StateStore {
     return true
   }
 
-  #entry(
-    op: 'put' | 'remove' | 'reload',
-    cluster: string,
-    version: number,
-    generation = this.#generation ?? '',
-  ): Command[] {
+  #entry(told: Told, generation = this.#generation ?? ''): Command[] {
     this.#entries++
-    const { index } = this.#owner
-    // biome-ignore format: pairs of field and value
-    const entry: Command = [
-      'XADD', own.changes, 'MAXLEN', '~', this.#streamLength, '*',
-      'op', op, 'c', cluster, 'v', version, 'o', index, 'g', generation, 's', this.#writer, 'n', this.#entries,
-    ]
-    return [entry, ['HSET', own.writers, index, `${this.#writer} ${this.#entries}`]]
+    const length = Math.max(1, Math.min(this.#streamLength, Math.floor(STREAM_BYTES / this.#entryBytes)))
+    const teller = { owner: this.#owner, generation, writer: this.#writer, count: this.#entries, length }
+    const [entry, count] = entryCommands(told, teller)
+    this.#entryBytes += (bytesOfEntry(entry) - this.#entryBytes) / ENTRIES_AVERAGED
+    return [entry, count]
   }
 
   async #load(): Promise<void> {
@@ -556,6 +643,10 @@ export class RedisStateStore implements StateStore {
     // Of a share that is not whole its clusters are known, and not up to where in the log.
     this.#position = this.#generation === undefined ? -1 : loaded.position
     this.#applied = this.#position
+    const [late] = (await pipelined(this.#redis, [['SMEMBERS', own.late]])) as [string[]]
+    // Their events were told, or are of the past.
+    for (const name of late.filter(isClusterName))
+      if (loaded.clusters.has(name)) this.#behind.set(name, { before: undefined, isTold: true })
     for (const name of loaded.unreadable) {
       this.#logger.error(
         { cluster: name },
@@ -584,13 +675,13 @@ export class RedisStateStore implements StateStore {
       this.#clock.now(),
     )
     for (const name of ours(damaged)) lost.add(name)
-    const states = written.filter(({ name }) => lost.has(name)).map((after) => ({ before: undefined, after }))
+    const states = written.filter(({ name }) => lost.has(name)).map(wholly)
     const last: Command[] = [formatKept(this.#program), ...this.#wholeCommands(version, this.#position)]
     if (heads < 2 || hasPosition === 0) await this.#take(last, isOurs)
     if (states.length > 0) {
       const clusters = states.map(({ after }) => after.name)
       this.#logger.warn({ clusters }, 'Redis lost what it held of some clusters: it is written again')
-      await this.#putAll(states, [['SREM', own.damaged, ...clusters]], isOurs, { announce: false })
+      await this.#putAll(states, [['SREM', own.damaged, ...clusters]], isOurs, 'again')
     }
     if (names !== namesText(this.#listed)) await this.#take([namesWrites(this.#owner, this.#listed)], isOurs)
   }
@@ -620,3 +711,10 @@ export class RedisStateStore implements StateStore {
     }
   }
 }
+
+/** Nothing is known of what Redis has of it. */
+const wholly = (after: ClusterState): Work => ({
+  after,
+  state: { before: undefined },
+  documents: { before: undefined },
+})

@@ -44,6 +44,12 @@ type Head = Omit<RowsState, 'rows'> & { readonly steps?: Steps }
 const SUMS = 2 ** 48
 const plus = (a: number, b: number): number => (a + b + SUMS) % SUMS
 
+/** Fields of a cluster that moved at once. */
+export interface MovedFields {
+  readonly put: ReadonlyMap<string, string>
+  readonly gone: ReadonlySet<string>
+}
+
 type FieldChange = readonly [field: string, text: string | undefined]
 
 export interface ReadOptions {
@@ -86,6 +92,41 @@ export class StoredRows {
       }
     }
     return tables
+  }
+
+  /**
+   * Every source after some fields of its cluster moved, of which nothing is read twice.
+   * @param before as it was read here, or came of this
+   * @returns undefined where the fields do not lead on from that: all of them are to be read
+   */
+  after(before: Tables, moved: MovedFields): Tables | undefined {
+    const tables = new Map(before)
+    for (const field of moved.gone) if (field.startsWith(HEAD)) tables.delete(field.slice(HEAD.length))
+    for (const [field, text] of moved.put) {
+      if (!field.startsWith(HEAD)) continue
+      const source = field.slice(HEAD.length)
+      const { steps, ...head } = JSON.parse(text) as Head // written by `changed`
+      const rows = this.#rowsAfter(source, before.get(source)?.rows, steps, moved)
+      if (!rows) return undefined
+      tables.set(source, { ...head, rows })
+    }
+    return tables
+  }
+
+  /** Equal rows that are kept under another table are stored as those were. @returns the one to keep: `kept` where that can be said of it */
+  keep(read: Table, kept: Table): Table {
+    if (kept === read) return kept
+    const isLaidOut = kept.chunks.length === read.chunks.length && !this.#former.has(read)
+    if (!isLaidOut || !kept.chunks.every(({ keys }, i) => keys.names.length === read.chunks[i]?.keys.names.length))
+      return read
+    for (const [i, chunk] of kept.chunks.entries()) {
+      const stored = this.#chunks.get(read.chunks[i] as Chunk)
+      if (stored) this.#chunks.set(chunk, stored)
+    }
+    const steps = this.#steps.get(read)
+    if (steps) this.#steps.set(kept, steps)
+    else this.#steps.delete(kept)
+    return kept
   }
 
   /** Fields that differ; undefined: it is to be deleted. What was given counts as stored. */
@@ -232,6 +273,74 @@ export class StoredRows {
     if (!table) throw new Damaged(ROWS + source)
     if (steps) this.#steps.set(table, steps)
     return orEmpty(table)
+  }
+
+  #rowsAfter(
+    source: SourceId,
+    before: Table | undefined,
+    steps: Steps | undefined,
+    { put, gone }: MovedFields,
+  ): Table | undefined {
+    const text = put.get(ROWS + source)
+    const index =
+      text === undefined ? undefined : (JSON.parse(text) as { fields: readonly string[]; ids: readonly string[] })
+    if (before ? this.#former.has(before) : !index) return undefined
+    const known = new Map(before?.chunks.map((chunk) => [this.#chunks.get(chunk)?.id, chunk]))
+    const ids = index?.ids ?? [...known.keys()]
+    const fields = index?.fields ?? before?.fields ?? []
+    const mark = before && this.#steps.get(before)?.mark
+    const chunks: Chunk[] = []
+    let { count, sum } = { count: 0, sum: 0 }
+    for (const id of ids) {
+      if (id === undefined) return undefined
+      const whole = put.get(chunkField(source, id))
+      const base = whole === undefined ? known.get(id) : this.#unpacked(id, whole)
+      const stored = base && this.#chunks.get(base)
+      if (!stored) return undefined
+      // What it was written as, without its steps, is in no memory.
+      if (stored.steps > 0 && (mark !== steps?.mark || gone.has(stepField(source, mark ?? '', id, 1)))) return undefined
+      const chunk = steps ? this.#stepsOnto(base, { source, mark: steps.mark, fields, put }) : base
+      const at = chunk && this.#chunks.get(chunk)
+      if (!at) return undefined
+      count += at.steps
+      sum = plus(sum, at.sum)
+      chunks.push(chunk)
+    }
+    if (count !== (steps?.count ?? 0) || sum !== (steps?.sum ?? 0)) return undefined
+    const isSame = before && !index && chunks.every((chunk, i) => chunk === before.chunks[i])
+    const table = isSame ? before : Table.ofChunks(fields, chunks)
+    if (table && steps) this.#steps.set(table, steps)
+    return table && orEmpty(table)
+  }
+
+  /** With the steps that follow those it has. @returns undefined where one of them is nothing of the sort */
+  #stepsOnto(
+    base: Chunk,
+    {
+      source,
+      mark,
+      fields,
+      put,
+    }: Pick<MovedFields, 'put'> & { source: SourceId; mark: string; fields: readonly string[] },
+  ): Chunk | undefined {
+    let chunk = base
+    for (;;) {
+      const at = this.#chunks.get(chunk) as StoredChunk // it was looked for, or set below
+      const field = stepField(source, mark, at.id, at.steps + 1)
+      const text = put.get(field)
+      if (text === undefined) return chunk
+      const step = chunkAfter(fields, chunk, text)
+      if (!step) return undefined
+      chunk = step.chunk
+      const sum = plus(at.sum, sumOf(field, text))
+      this.#chunks.set(chunk, { id: at.id, steps: at.steps + 1, rows: at.rows + step.rows, sum })
+    }
+  }
+
+  #unpacked(id: string, text: string): Chunk | undefined {
+    const chunk = hashOf(text) === id ? unpackChunk(JSON.parse(text) as never) : undefined
+    if (chunk) this.#chunks.set(chunk, { id, steps: 0, rows: 0, sum: 0 })
+    return chunk
   }
 
   #chunkOf(source: SourceId, { fields, id, told, names }: Kept, known: Chunk | undefined): Chunk {

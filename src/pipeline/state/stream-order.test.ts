@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Entry, StreamOrder, type Writer } from './stream-order.ts'
+import type { Entry } from './redis-entry.ts'
+import { StreamOrder, type Writer } from './stream-order.ts'
 
 const OWNERS = 4
 const generations = new Map(Array.from({ length: OWNERS }, (_, i) => [i + 1, `g${i + 1}`]))
@@ -19,6 +20,8 @@ function aStream(turns: readonly number[], countOf = new Map<number, number>()):
       generation: `g${owner}`,
       writer: `w${owner}`,
       count,
+      step: undefined,
+      isAgain: false,
     }
   })
 }

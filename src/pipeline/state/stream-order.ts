@@ -1,17 +1,4 @@
-/** What one owner told in the stream: a cluster moved. */
-export interface Entry {
-  readonly id: string
-  readonly op: string
-  readonly cluster: string
-  readonly version: number
-  /** index of who wrote it; 0: it is about all of them */
-  readonly owner: number
-  /** of its share */
-  readonly generation: string
-  readonly writer: string
-  /** of the writer's entries */
-  readonly count: number
-}
+import type { Entry } from './redis-entry.ts'
 
 /** Who wrote last, and its how many-eth entry that was. */
 export interface Writer {
@@ -34,7 +21,13 @@ export class StreamOrder {
   }
 
   /** Takes the next entry. @returns why all has to be read again; undefined: nothing is missing before it */
-  take({ op, owner, generation, writer, count }: Entry): string | undefined {
+  take({
+    op,
+    owner,
+    generation,
+    writer,
+    count,
+  }: Pick<Entry, 'op' | 'owner' | 'generation' | 'writer' | 'count'>): string | undefined {
     if (op === 'reload' || generation !== this.#generations.get(owner)) return 'all of it was written again'
     const known = this.#writers.get(owner)
     if (known && known.name !== writer) return 'another process writes'
