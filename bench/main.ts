@@ -70,13 +70,19 @@ const benches: Readonly<Record<string, Bench>> = {
     arguments: '--clusters 100 --pods 10000 --rounds 50 --changes 500',
     load: () => import('./query.ts'),
   },
+  'redis-steps': {
+    summary:
+      'one changed pod of 20 000 from the owner through Redis to a mirror: latency, CPU, bytes; beside reading the cluster again',
+    arguments: '--pods 20000 --steps 500',
+    load: () => import('./redis-steps.ts'),
+  },
 }
 
 function help(): string {
   const lines = Object.entries(benches).map(
     ([name, bench]) => `  ${name.padEnd(13)}${bench.summary}\n               ${bench.arguments}`,
   )
-  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull, rounds, start, history, access, metricsource, table and query also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
+  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull, rounds, start, history, access, metricsource, table, query and redis-steps also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
 }
 
 async function main([name, ...args]: readonly string[]): Promise<void> {

@@ -110,7 +110,10 @@ type Action =
       readonly every: number
       readonly isDiff: boolean
     }
-  | { readonly kind: 'nodes' | 'facts' | 'agent' | 'gone'; readonly n: number }
+  | { readonly kind: 'nodes'; readonly n: number }
+  | { readonly kind: 'facts'; readonly n: number }
+  | { readonly kind: 'agent'; readonly n: number }
+  | { readonly kind: 'gone'; readonly n: number }
 
 const sources = ['pods', 'team/sizes']
 const action: fc.Arbitrary<Action> = fc.oneof(

@@ -139,13 +139,19 @@ export function pastSteps(newest: readonly Entry[], generations: ReadonlyMap<num
   for (const entry of newest) {
     const { op, owner, generation, writer, count, cluster: name, step, isAgain } = entry
     const later = writers.get(owner)
-    if (op === 'reload' || generation !== generations.get(owner) || !isClusterName(name)) break
     if (later && (later.writer !== writer || later.count !== count + 1)) break
-    if (op !== 'remove' && !step && !isAgain) break
+    if (owner !== 0 && generation !== generations.get(owner)) break
     writers.set(owner, entry)
     const at = timeOf(entry)
-    const changes = op === 'remove' ? disappearance(name, at) : step ? changesOf(name, step, at) : []
-    steps.unshift({ id: nameOf(entry), changes, isPast: true })
+    const isSaid = isClusterName(name) && (op === 'remove' || step || isAgain)
+    const told = isSaid && step ? changesOf(name, step, at) : []
+    steps.unshift({
+      id: nameOf(entry),
+      changes: isSaid && op === 'remove' ? disappearance(name, at) : told,
+      isPast: true,
+    })
+    // What it led to is known, and not by what.
+    if (!isSaid) break
   }
   return steps
 }

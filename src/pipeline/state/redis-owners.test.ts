@@ -553,10 +553,14 @@ describe.skipIf(redisMissing)(`several owners of one Redis${redisMissing ? ` (sk
     const name = fleet[5] as ClusterName
     const old = await redis.hgetall(`clusterpulse:cluster:${name}`)
     await owners.storeOf(name).apply([removed(name)], 50)
-    await redis.sadd('clusterpulse:clusters', name)
-    await redis.hset(`clusterpulse:cluster:${name}`, old)
-    await redis.set(`cluster:${name}:status`, '{}')
-    await redis.hset('clusterpulse:owners', { 1: 'old', 2: 'old' })
+    // At one moment, as a dump comes: an owner looks every now and then.
+    await redis
+      .multi()
+      .sadd('clusterpulse:clusters', name)
+      .hset(`clusterpulse:cluster:${name}`, old)
+      .set(`cluster:${name}:status`, '{}')
+      .hset('clusterpulse:owners', { 1: 'old', 2: 'old' })
+      .exec()
     await using seen = aMirror()
     await follows(seen.mirror, owners)
     expect(await redis.keys(`*${name}:*`)).toEqual([])

@@ -116,8 +116,8 @@ const WARN_EVERY_MS = 10_000
  * State in memory, written behind to Redis: our own keys, from which a restart and the mirrors of other processes read everything
  * back, and the documented ones for existing readers. Memory moves at once; of each cluster the newest state follows in one
  * transaction, and what came meanwhile with the next (pace.ts). Documents go with it where a round ended or something happened,
- * else some seconds later. The position is that of the last record whose state Redis has. What is removed is gone from Redis before it is gone from memory. A Redis that lost its memory is filled
- * from ours.
+ * else some seconds later. The position is that of the last record whose state Redis has. What is removed is gone from Redis
+ * before it is gone from memory. A Redis that lost its memory is filled from ours.
  *
  * Several owners write side by side, each the clusters it owns, and each marks its own share as whole. Nothing is written
  * into a Redis that owners of another division hold.
@@ -407,7 +407,7 @@ export class RedisStateStore implements StateStore {
   }
 
   async #write(works: readonly Work[], draft: Pick<Draft, 'clusters' | 'version'>, position: number): Promise<void> {
-    const last = this.#wholeCommands(draft.version, position)
+    const last = () => this.#wholeCommands(draft.version, position)
     const isTaken = await this.#putAll(works, last, (division) => this.#isOurs(division))
     if (!isTaken) await this.#writeAll(draft, position)
   }
@@ -431,7 +431,7 @@ export class RedisStateStore implements StateStore {
    */
   async #putAll(
     all: readonly Work[],
-    last: readonly Command[],
+    last: () => readonly Command[],
     mayWrite: (division: Division) => boolean,
     telling: Telling = 'step',
   ): Promise<boolean> {
@@ -449,10 +449,12 @@ export class RedisStateStore implements StateStore {
       if (names.some((name) => !this.#listed.has(name)))
         commands.push(namesWrites(this.#owner, new Set([...this.#listed, ...names])))
       const isLast = from >= all.length
-      const isTaken = await this.#take(isLast ? [...commands, ...last] : commands, mayWrite).catch((error: unknown) => {
-        for (const name of names) this.#forget(name) // it may be there
-        throw error
-      })
+      const isTaken = await this.#take(isLast ? [...commands, ...last()] : commands, mayWrite).catch(
+        (error: unknown) => {
+          for (const name of names) this.#forget(name) // it may be there
+          throw error
+        },
+      )
       if (!isTaken) return false
       for (const put of puts) this.#taken(put)
       if (isLast) return true
@@ -561,7 +563,10 @@ export class RedisStateStore implements StateStore {
       ...events.map((event): Command => ['PUBLISH', EVENT_CHANNEL, documentText(eventDocument(event))]),
     ]
     const isTaken = await this.#take(last, mayWrite)
-    if (isTaken) this.#listed.delete(name)
+    if (isTaken) {
+      this.#listed.delete(name)
+      this.#uncertain.delete(name)
+    }
     return isTaken
   }
 
@@ -573,6 +578,18 @@ export class RedisStateStore implements StateStore {
       return after ? [wholly(after)] : []
     })
     this.#logger.warn({ clusters: states.length }, 'Redis does not hold our data: all of it is written again')
+    // That is among it; what comes meanwhile is a step from here.
+    const unwritten = this.#unwritten
+    this.#unwritten = new Map()
+    try {
+      await this.#writeStates(states, draft.version, position)
+    } catch (error) {
+      for (const [name, former] of unwritten) this.#unwritten.set(name, former)
+      throw error
+    }
+  }
+
+  async #writeStates(states: readonly Work[], version: number, position: number): Promise<void> {
     const { index } = this.#owner
     this.#generation = undefined
     const mark = newGeneration()
@@ -582,23 +599,20 @@ export class RedisStateStore implements StateStore {
     })
     const generation = newGeneration()
     this.#listed.clear()
-    const last = [
-      ...this.#wholeCommands(draft.version, position),
-      namesWrites(
-        this.#owner,
-        states.map(({ after }) => after.name),
-      ),
+    const present = new Set<string>(states.map(({ after }) => after.name))
+    const last = () => [
+      ...this.#wholeCommands(version, position),
+      namesWrites(this.#owner, present),
       ...shareWrites(this.#owner, generation),
-      ...this.#entry({ op: 'reload', cluster: '', version: draft.version }, generation),
+      ...this.#entry({ op: 'reload', cluster: '', version }, generation),
     ]
     // Without the mark Redis lost its memory once more: what was written before that is missing.
     const isStillOurs = (division: Division) => {
       refuseOthers(division, this.#owner)
       return division.writing.get(index) === mark
     }
-    const present = new Set<string>(states.map(({ after }) => after.name))
     const isTaken =
-      (await this.#removeOthers(present, draft.version, isStillOurs)) &&
+      (await this.#removeOthers(present, version, isStillOurs)) &&
       (await this.#putAll(states, last, isStillOurs, 'name'))
     if (!isTaken) throw new StoreUnavailableError('Redis', 'it lost its data while they were written again')
     this.#generation = generation
@@ -681,7 +695,7 @@ export class RedisStateStore implements StateStore {
     if (states.length > 0) {
       const clusters = states.map(({ after }) => after.name)
       this.#logger.warn({ clusters }, 'Redis lost what it held of some clusters: it is written again')
-      await this.#putAll(states, [['SREM', own.damaged, ...clusters]], isOurs, 'again')
+      await this.#putAll(states, () => [['SREM', own.damaged, ...clusters]], isOurs, 'again')
     }
     if (names !== namesText(this.#listed)) await this.#take([namesWrites(this.#owner, this.#listed)], isOurs)
   }
