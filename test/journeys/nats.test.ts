@@ -1,7 +1,9 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { jetstreamManager } from '@nats-io/jetstream'
+import { connect } from '@nats-io/transport-node'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import {
   accessForContext,
   createKubeClient,
@@ -10,6 +12,7 @@ import {
   loadKubeconfig,
   type Resource,
 } from '#kube'
+import { readEvent } from '../../src/pipeline/publish/testing/events.ts'
 import {
   freePort,
   natsPrograms,
@@ -19,6 +22,7 @@ import {
   type TestNats,
 } from '../../src/pipeline/publish/testing/nats-server.ts'
 import { clusterpulse, eventually, program, type Running } from '../process.ts'
+import { noRealApiServer, startRealApiServer } from '../real-apiserver.ts'
 
 /** How long the member's API does not answer, s; `npm run soak nats` waits longer. */
 const AWAY_S = Number(process.env.MEMBER_AWAY_S ?? 12)
@@ -246,3 +250,103 @@ describe.skipIf(why !== undefined).each(natsPrograms)(
     )
   },
 )
+
+const [first] = natsPrograms
+const noApi = why ?? first?.missing ?? noRealApiServer()
+const isRequired = process.env.CI_REQUIRE_ALL === '1'
+
+/** No kubelet is there: what one would say of its containers is written by hand. */
+describe.skipIf(noApi !== undefined && !isRequired)(
+  `a consumer beside a real kube-apiserver${noApi === undefined ? '' : ` (not run: ${noApi})`}`,
+  () => {
+    it('is told of a container that was killed for lack of memory, as kubectl tells of it', {
+      timeout: 4 * SLOW_MS,
+    }, async () => {
+      if (!first) throw new Error('there is a program')
+      const api = await startRealApiServer()
+      if (!api) throw new Error('there is a kube-apiserver')
+      onTestFinished(() => api.stop())
+      const folder = await mkdtemp(join(tmpdir(), 'nats-real-'))
+      onTestFinished(() => rm(folder, { recursive: true, force: true }))
+      const kubeconfig = join(folder, 'kubeconfig')
+      await writeFile(kubeconfig, api.kubeconfig)
+      await using nats = await startNats(first)
+      const kubectl = async (args: readonly string[], input?: string) => {
+        const run = program(
+          join(process.env.KUBEBUILDER_ASSETS ?? '', 'kubectl'),
+          ['--kubeconfig', kubeconfig, ...args],
+          input === undefined ? {} : { input },
+        )
+        expect(await run.ended(), run.stderr()).toBe(0)
+        return run.stdout()
+      }
+      const pod = (name: string) => ({
+        ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'core' } },
+        spec: {
+          automountServiceAccountToken: false,
+          containers: ['web', 'log'].map((one) => ({ name: one, image: 'none' })),
+        },
+      })
+      const say = (name: string, containerStatuses: readonly object[]) =>
+        kubectl([
+          ...['patch', 'pod', name, '-n', 'core', '--subresource=status', '--type=merge'],
+          ...['-p', JSON.stringify({ status: { phase: 'Running', containerStatuses } })],
+        ])
+      const status = (name: string, restartCount: number, lastState: object = {}) => ({
+        ...{ name, restartCount, lastState, ready: true, started: true, image: 'none', imageID: '' },
+        state: { running: { startedAt: '2026-01-01T00:00:00Z' } },
+      })
+      await kubectl(['create', 'namespace', 'core'])
+      await kubectl(['create', 'serviceaccount', 'default', '-n', 'core']).catch(() => undefined)
+      for (const name of ['a', 'b']) await kubectl(['apply', '-f', '-'], JSON.stringify(pod(name)))
+      await say('a', [status('web', 0), status('log', 2)])
+
+      const words = ['-addr', '127.0.0.1:0', '-refresh', '1s', '-nats', nats.url]
+      await using monitor = clusterpulse(['cluster-monitor', ...words, '--kubeconfig', kubeconfig], {
+        env: { DATA_DIR: join(folder, 'data') },
+      })
+      await monitor.says(/interface is on/)
+      const newest = async () => {
+        const nc = await connect({ servers: `127.0.0.1:${nats.port}` })
+        try {
+          const { streams } = await jetstreamManager(nc)
+          const message = await streams.getMessage('CLUSTER', { last_by_subj: 'cluster.pods' })
+          return readEvent('pods', message?.data ?? new Uint8Array()).pods?.map((one) => [
+            ...[one.name, one.container, one.restart_count, one.oom_killed],
+          ])
+        } finally {
+          await nc.close()
+        }
+      }
+      const told = (wanted: readonly unknown[]) =>
+        eventually(newest, (found) => JSON.stringify(found) === JSON.stringify(wanted), SLOW_MS)
+      // A pod without statuses has no entry.
+      await told([
+        ['a', 'web', 0, false],
+        ['a', 'log', 2, false],
+      ])
+      const killed = { terminated: { exitCode: 137, reason: 'OOMKilled', containerID: '' } }
+      await say('a', [status('web', 1, killed), status('log', 2)])
+      await told([
+        ['a', 'web', 1, true],
+        ['a', 'log', 2, false],
+      ])
+      const said = JSON.parse(await kubectl(['get', 'pods', '-A', '-o', 'json'])) as { readonly items: readonly Said[] }
+      expect(await newest()).toEqual(
+        said.items.flatMap(({ metadata, status: { containerStatuses = [] } }) =>
+          containerStatuses.map((one) => [
+            ...[metadata.name, one.name, one.restartCount],
+            one.lastState?.terminated?.reason === 'OOMKilled',
+          ]),
+        ),
+      )
+      await kubectl(['delete', 'pod', 'a', '-n', 'core', '--force', '--grace-period=0'])
+      await told([])
+    })
+  },
+)
+
+interface Said {
+  readonly metadata: { readonly name: string }
+  readonly status: Status
+}
