@@ -86,6 +86,16 @@ export class RowsFeed {
     return this.#kind !== undefined && isFleetKind(this.#kind)
   }
 
+  /** Clusters whose usage it shows now: of a window those of its rows. */
+  looked(): readonly string[] {
+    if (this.ended || !this.#kind?.measured) return []
+    const shown = this.#window ? new Set(this.#window.shown.map(({ cluster }) => cluster)) : this.#clusters
+    const isShown = (cluster: ClusterState) => shown?.has(cluster.name) ?? true
+    const { accessView } = this
+    const clusters = this.#parts.history.clusters().filter((one) => isShown(one) && accessView.canSee(one))
+    return clusters.filter((one) => accessView.usage(one)).map(({ name }) => name)
+  }
+
   /** Where its rows are now. */
   get place(): number {
     return this.#place

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Access, AccessView } from '#access'
+import type { Attention } from '#attention'
 import type { Subscription as BusSubscription, EventBus, NumberedChange } from '#events'
 import type { RowType } from '#http'
 import { type Clock, minutes, seconds } from '#model'
@@ -27,6 +28,8 @@ const tickMs = 500
 const ticksPerHeartbeat = 2
 /** One heartbeat in so many has an id, whether or not anything moved: by its coming it tells nothing. */
 const heartbeatsPerId = 10
+/** Seconds between two looks of a stream at what it shows: less than a look holds. */
+const heartbeatsPerLook = 5
 /** A stream ends after this, and whoever reads it comes again. */
 const maxLifeMs = minutes(60)
 /** The same for people known by a proxy's headers: only a new request shows whether they are still signed in there, in which groups. */
@@ -66,6 +69,8 @@ interface StreamParts {
   readonly logger: Logger
   readonly metrics: Metrics
   readonly config: ApiConfig
+  /** told of clusters whose usage streams show, as long as they do */
+  readonly attention?: Pick<Attention, 'look'>
 }
 
 /**
@@ -536,6 +541,7 @@ export class StreamHub implements AsyncDisposable {
     }
     this.#ticks += 1
     if (this.#ticks % ticksPerHeartbeat === 0) this.#beat(now)
+    if (this.#ticks % (ticksPerHeartbeat * heartbeatsPerLook) === 0) this.#look(this.#feeds.values())
   }
 
   /** Whether its time is over, or it takes nothing. */
@@ -570,6 +576,11 @@ export class StreamHub implements AsyncDisposable {
       }
     }
     if ([...this.#feeds.values()].some((feed) => feed.fleetMoved())) this.#history.bump()
+  }
+
+  #look(feeds: Iterable<RowsFeed>): void {
+    const { attention } = this.#parts
+    for (const feed of attention ? feeds : []) for (const cluster of feed.looked()) attention?.look(cluster)
   }
 
   /** Whoever still takes what came before needs none, and is not too slow for it. */
@@ -631,6 +642,7 @@ export class StreamHub implements AsyncDisposable {
       const { types, clock } = this.#parts
       feed = new RowsFeed({ types, history: this.#history, now: () => clock.now() }, accessView, asked)
       this.#feeds.set(key, feed)
+      this.#look([feed])
     }
     feed.users += 1
     return feed
