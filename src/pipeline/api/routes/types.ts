@@ -32,7 +32,7 @@ import {
 import { type GroupsQuery, groupSteps } from '../row-groups.ts'
 import { RowLinks, referenceOf } from '../row-links.ts'
 import { inTurns, type Steps } from '../turns.ts'
-import { type Located, orderedRows, type PageQuery, pageOfRows, pageSteps, rowsCsv } from '../type-rows.ts'
+import { type Located, orderedRows, type PageQuery, pageSteps, rowsCsv } from '../type-rows.ts'
 import { partOnCluster, sourceView, typeOnCluster, typeView } from '../type-views.ts'
 import type { VisibleCluster } from '../views.ts'
 import { rowsStaleAt, type VisibleType, type VisibleTypes } from '../visible-types.ts'
@@ -88,7 +88,7 @@ export function typeRoutes(app: FastifyInstance, parts: Parts): void {
       return 'sent'
     }
     lookAt(parts, accessView, type)
-    const text = () => `${JSON.stringify(kindPage(types, accessView, type, query, now))}\n`
+    const text = () => kindPage(types, accessView, type, query, now)
     return typeBody(parts, listCustomRows, call, accessView, type, cluster, text)
   })
 
@@ -187,14 +187,14 @@ export function visibleType(
 }
 
 /** One page of the rows of a kind on one cluster. */
-export function kindPage(
+function* kindPage(
   types: VisibleTypes,
   accessView: AccessView,
   type: VisibleType,
   query: PageQuery,
   now: number,
-) {
-  const { rows, total, next } = pageOfRows([type], query)
+): Steps<string> {
+  const { rows, total, next } = yield* pageSteps([type], query)
   const links = new RowLinks(types, accessView)
   const referredBy = links.referringTo(type)
   const items = rows.map((row) => ({
@@ -203,7 +203,7 @@ export function kindPage(
   }))
   const source = sourceView(type.source, [type])
   const on = typeOnCluster(accessView, type, now)
-  return { items, total, next, source, on, ...(referredBy.length > 0 && { referredBy }) }
+  return `${JSON.stringify({ items, total, next, source, on, ...(referredBy.length > 0 && { referredBy }) })}\n`
 }
 
 function* fleetBody(
@@ -328,20 +328,23 @@ const turnsOf = ({ types }: Parts, cluster: ClusterState, now: number): number[]
     .filter((at) => at > now)
 
 /** One answer about one type on one cluster, kept as long as that state of the cluster and those declarations. */
-export function typeBody(
+export async function typeBody(
   parts: Parts,
   contract: RouteContract,
-  { params, query, now }: AnyCall,
+  { reply, params, query, now }: AnyCall,
   accessView: AccessView,
   type: VisibleType,
   cluster: VisibleCluster,
-  encode: () => string,
-): Answer {
+  encode: () => string | Steps<string>,
+): Promise<Answer> {
   const version = parts.types.version()
   const key = questionOf(contract.schema.operationId, accessView.fingerprint, [params, query, version])
   const known = parts.bodies.get(key, cluster.state, now)
   if (known) return { body: known }
-  const body = textBody(encode())
+  const made = encode()
+  const text = typeof made === 'string' ? made : await inTurns(made, goneSignal(reply))
+  if (text === undefined) return nobodyWaits(reply)
+  const body = textBody(text)
   const { validUntil } = originOf(cluster.state, [cluster], accessView, now)
   const turn = type.staleAt > now ? type.staleAt : Number.POSITIVE_INFINITY
   parts.bodies.set(key, { tag: cluster.state, validUntil: Math.min(validUntil, turn) }, body)
