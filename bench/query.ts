@@ -29,7 +29,7 @@ interface Measured {
 }
 
 /** Of the process: without a bound Node lets garbage lie for as long as the machine has memory. */
-const HEAP_MB = 450
+const HEAP_MB = 520
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 

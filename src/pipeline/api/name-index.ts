@@ -61,7 +61,7 @@ export const shortestOf = (keys: Keys): number => texts.of(keys, textOf).shortes
 /** Finds a word, in lower case and without white space, in the names of chunks. */
 export function nameFinder(word: string): (keys: Keys) => Found {
   if (word === '' || /\s/.test(word)) return () => (word === '' ? everywhere : nowhere)
-  const answers = words.answers<Found>(word, ({ rows }) => (rows.length === 0 ? 0 : 160 + rows.byteLength))
+  const answers = words.answers<Found>(word, ({ rows }) => (rows.length === 0 ? 0 : 280 + rows.byteLength))
   // What is told of a few rows is not asked again.
   return (keys) => (keys.names.length < FEW_ROWS ? find(keys, word) : answers.of(keys, () => find(keys, word)))
 }

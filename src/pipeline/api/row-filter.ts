@@ -34,7 +34,7 @@ type ChunkTest = (chunk: Chunk) => RowSet
 
 /** Sets of some hundred filters over a million rows: one takes up to 0.5 MB, most next to nothing. */
 const memo = new ChunkMemo(64 * 2 ** 20)
-const bytesOfSet = (set: RowSet): number => (set.length === 0 ? 0 : 120 + set.byteLength)
+const bytesOfSet = (set: RowSet): number => (set.length === 0 ? 0 : 240 + set.byteLength)
 
 /** @throws RefusedError `invalid_parameter`. @returns undefined: all pass */
 export function filterOf(

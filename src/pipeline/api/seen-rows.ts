@@ -45,7 +45,7 @@ export class SeenChunks {
   }
 }
 
-const bytesOfSet = (set: RowSet): number => (set.length === 0 ? 0 : 120 + set.byteLength)
+const bytesOfSet = (set: RowSet): number => (set.length === 0 ? 0 : 240 + set.byteLength)
 /** Of the words of a column of names, and of a column that is another one in every row. */
 const bytesOfNames = (chunk: Chunk): number => 1500 + 8 * sizeOf(chunk)
 
