@@ -246,7 +246,7 @@ export class MonitorServer implements AsyncDisposable {
 
   #openStream(request: IncomingMessage, response: ServerResponse, asking: Asking, headers: Headers): void {
     const { streams } = this.#options
-    if (streams.isFull) throw new Refusal(503, 'too many streams')
+    if (!streams.hasRoom(asking.caller)) throw new Refusal(429, 'too many streams')
     const protocol = asking.query.get('protocol') === '2' ? 2 : 1
     // Those that one restart cut off together come back one by one.
     const retryMs = protocol === 2 ? 2000 + Math.round(Math.random() * 8000) : RETRY_MS
@@ -267,7 +267,7 @@ export class MonitorServer implements AsyncDisposable {
       const asking = await this.#admit(request, route, query)
       if (isForeign(request.headers.origin, request.headers.host, this.#origins)) throw forbidden()
       const { streams } = this.#options
-      if (streams.isFull) throw new Refusal(503, 'too many streams')
+      if (!streams.hasRoom(asking.caller)) throw new Refusal(429, 'too many streams')
       const topic = this.#topicOf(asking)
       this.#sockets.handleUpgrade(request, socket, head, (client) => {
         const protocol = query.get('protocol') === '2' ? 2 : 1

@@ -54,6 +54,8 @@ interface Stream extends Opening {
 }
 
 const BEAT_MS = seconds(15)
+/** Of all streams that may be open, those of one user at most. */
+const CALLER_SHARE = 0.25
 /** A feed that nobody follows is kept for who comes back. */
 const FEED_IDLE_MS = 600_000
 const LONGEST_TIMER_MS = 2 ** 31 - 1
@@ -79,8 +81,13 @@ export class StreamHub implements AsyncDisposable {
     this.#beatAt = options.clock.now()
   }
 
-  get isFull(): boolean {
-    return this.#streams.size >= this.#options.maxStreams
+  /** Whether there is room for one more, and not all of it is this caller's. */
+  hasRoom({ userId }: Caller): boolean {
+    const { maxStreams } = this.#options
+    if (this.#streams.size >= maxStreams) return false
+    let own = 0
+    for (const { caller } of this.#streams.keys()) if (caller.userId === userId) own++
+    return own < Math.max(1, maxStreams * CALLER_SHARE)
   }
 
   /** Sends the first frames at once. @returns what ends it, for a client that went away */
