@@ -16,6 +16,11 @@ const runs = {
     what: 'hubs and agents that are killed at random, and no sample lost or doubled: [kills = 1000] [agents = 20]',
     settings: ([kills = 1000, agents = 20]) => ({ CHAOS_CYCLES: kills, CHAOS_AGENTS: agents }),
   },
+  streams: {
+    test: 'src/pipeline/api/stream-resume.test.ts',
+    what: 'streams of two processes, cut off, stuck and under policies that change: [stories = 10000]',
+    settings: ([stories = 10_000]) => ({ STREAM_STORIES: stories }),
+  },
   silence: {
     test: 'test/journeys/silent-redis.test.ts',
     what: 'all connections to Redis fall silent, and are back within 15 s: [times = 100]',

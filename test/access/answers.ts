@@ -192,7 +192,7 @@ async function compareAll(world: World, wanted?: RegExp): Promise<void> {
   await ask(both, world, before, chance, wanted)
   const follows = chance.often(0.25) && !wanted
   const names = world.clusters.map(({ name }) => name)
-  const streams = follows ? await Streams.open(both, world.principals, names) : undefined
+  const streams = follows ? await Streams.open(both, world.principals, names, streamed(chance)) : undefined
   try {
     const asked = await streams?.differ(before)
     if (asked) throw new Differs(asked.kind, asked.detail)
@@ -234,7 +234,10 @@ function checkFrames(
   for (const { principal, text } of streams?.taken() ?? []) {
     const eyes = new Oracle(world).eyes(principal)
     const seen = fleets.flatMap((full) => full.flatMap((state) => left(eyes, state, world.taken) ?? []))
-    const allowed = new Set(JSON.stringify(seen.map(plainState)).match(marks) ?? [])
+    const shown = fleets.flatMap((full) =>
+      full.map(registryOf).filter((_, at) => eyes.showsRegistry(full[at] as ClusterState)),
+    )
+    const allowed = new Set(JSON.stringify([seen.map(plainState), shown]).match(marks) ?? [])
     const leaked = text.match(marks)?.find((mark) => !allowed.has(mark))
     if (leaked) throw new Differs('leak in the stream', `${principal.username} reads ${leaked} at ${both.told.now}`)
   }
@@ -422,6 +425,14 @@ const comparedTypes: readonly string[] = [
   ...resources.flatMap(({ typeName }) => [typeName, `core/${typeName}`]),
 ]
 
+/** Queries of rows for a stream: a kind whole and as a window, and another that may be anything. */
+function streamed(chance: Chance): readonly string[] {
+  const [type, other] = [chance.one(everyType), chance.one(everyType)]
+  const [column, where] = columnAsked(chance, type)
+  const order = chance.one(['asc', 'desc'])
+  return [type, `${type}?sort=${column}&order=${order}&limit=2`, `${type}?where=${where}`, `${other}?namespace=app-1`]
+}
+
 /** Without what differs from one request to the next by itself, and without the words that explain a decision. */
 function bare(body: string): string {
   const text = body
@@ -444,6 +455,9 @@ function nextOf(url: string, body: string): string | null {
   const cursor = /"next":"([^"]+)"/.exec(body)?.[1]
   return cursor === undefined ? null : `${url}${url.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(cursor)}`
 }
+
+const ofSnapshots = [...snapshotKinds, registries].flatMap(({ typeName }) => [typeName, `core/${typeName}`])
+const everyType = [...typeNames, ...ofSnapshots, 'none', 'core/none'].map(encodeURIComponent)
 
 const declaredNames = allSources.map(({ typeName }) => typeName)
 
@@ -480,8 +494,6 @@ function questions(world: World, full: readonly ClusterState[], chance: Chance, 
     '/api/v1/query?query=1%2B1',
     `/api/v1/query?time=1772366400&query=${chance.one(['total', 'cost', 'other'].map((name) => `clusterpulse_custom_resource_${name}`))}`,
   ]
-  const ofSnapshots = [...snapshotKinds, registries].flatMap(({ typeName }) => [typeName, `core/${typeName}`])
-  const everyType = [...typeNames, ...ofSnapshots, 'none', 'core/none'].map(encodeURIComponent)
   const askedTypes = wanted ? everyType : [chance.one(everyType)]
   const ofTypes = askedTypes.flatMap((type) => questionsOfType(world, chance, type))
   const ofCluster = world.clusters.flatMap(({ name }) => {

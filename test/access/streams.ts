@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Principal } from '#access'
+import { applyRows, type HeldRows, noRows, type RowsMessage } from '#http'
 import type { Change, ClusterState } from '#model'
-import { Picture, StreamReader } from '../../src/pipeline/api/test/stream-reader.ts'
+import { SocketReader } from '../../src/pipeline/api/test/socket-reader.ts'
+import { type Frame, Picture, StreamReader } from '../../src/pipeline/api/test/stream-reader.ts'
 import { parting, type Servers, type Side, see } from './answers.ts'
 import type { Difference } from './compare.ts'
 
@@ -15,11 +17,18 @@ export class Streams {
     this.#open = open
   }
 
-  static async open(both: Servers, principals: readonly Principal[], clusters: readonly string[]): Promise<Streams> {
+  /** @param rows queries of rows, which every one carries besides */
+  static async open(
+    both: Servers,
+    principals: readonly Principal[],
+    clusters: readonly string[],
+    rows: readonly string[],
+  ): Promise<Streams> {
     const open: Following[] = []
-    for (const principal of principals) {
+    for (const [at, principal] of principals.entries()) {
       both.told.principal = principal
-      open.push(await Following.open(both.real, principal, clusters))
+      const asked = { clusters, rows, isSocket: at % 2 === 1 }
+      open.push(await Following.open(both.real, principal, asked))
     }
     return new Streams(both, open)
   }
@@ -31,13 +40,13 @@ export class Streams {
   async differ(full: readonly ClusterState[], withinMs = 8000): Promise<Difference | undefined> {
     for (const following of this.#open) {
       see(this.#both, following.principal, full)
-      const fresh = await Following.open(this.#both.left, following.principal, following.clusters)
+      const fresh = await Following.open(this.#both.left, following.principal, following.asked)
       const expected = await fresh.first()
       fresh.close()
       if (!(await following.holds(expected, withinMs)))
         return {
           kind: 'stream',
-          detail: `the page of ${following.principal.username} does not hold what a new one would:\n${parting(JSON.stringify(following.picture.facts), JSON.stringify(expected))}`,
+          detail: `the page of ${following.principal.username} does not hold what a new one would:\n${parting(JSON.stringify(following.facts), JSON.stringify(expected))}`,
         }
     }
     return undefined
@@ -55,39 +64,65 @@ export class Streams {
 
 const addresses = new WeakMap<Side, Promise<string>>()
 
+interface Asked {
+  readonly clusters: readonly string[]
+  readonly rows: readonly string[]
+  /** a WebSocket; else server-sent events */
+  readonly isSocket: boolean
+}
+
 class Following {
   readonly principal: Principal
-  readonly clusters: readonly string[]
+  readonly asked: Asked
   readonly picture = new Picture()
-  readonly #reader: StreamReader
+  readonly #rows: readonly HeldRows[]
+  readonly #reader: StreamReader | SocketReader
   #applied = 0
   #taken = 0
 
-  private constructor(principal: Principal, clusters: readonly string[], reader: StreamReader) {
+  private constructor(principal: Principal, asked: Asked, reader: StreamReader | SocketReader) {
     this.principal = principal
-    this.clusters = clusters
+    this.asked = asked
+    this.#rows = asked.rows.map(() => noRows())
     this.#reader = reader
   }
 
-  static async open(side: Side, principal: Principal, clusters: readonly string[]): Promise<Following> {
+  static async open(side: Side, principal: Principal, asked: Asked): Promise<Following> {
     const known = addresses.get(side) ?? side.server.start()
     addresses.set(side, known)
-    const words = [...clusters.map((name) => `cluster=${name}`), ...rowTypes.map((type) => `type=${type}`)]
-    const reader = await StreamReader.open(`${await known}/api/v1/stream?${words.join('&')}`)
-    const following = new Following(principal, clusters, reader)
-    await reader.until((frames) => frames.some(({ event }) => event === 'snapshot'))
+    const words = [
+      ...asked.clusters.map((name) => `cluster=${name}`),
+      ...rowTypes.map((type) => `type=${type}`),
+      ...asked.rows.map((query) => `rows=${encodeURIComponent(query)}`),
+    ]
+    const url = `${await known}/api/v1/stream?${words.join('&')}`
+    const reader = await (asked.isSocket ? SocketReader.open(url) : StreamReader.open(url))
+    const following = new Following(principal, asked, reader)
+    await reader.until((frames) => frames.some(({ event }) => event === 'synced'))
     return following
   }
 
   async first(): Promise<unknown> {
     this.#apply()
-    return this.picture.facts
+    return this.facts
+  }
+
+  /** What columns and aggregations there are is told once; the rest goes on. */
+  get facts(): unknown {
+    const sorted = (map: ReadonlyMap<string, unknown>) => [...map].toSorted(([a], [b]) => (a < b ? -1 : 1))
+    const rows = this.#rows.map(({ rows, ages, total, ended }, at) => ({
+      rows: this.asked.rows[at]?.includes('limit=') ? [...rows] : sorted(rows),
+      ages: sorted(ages),
+      total,
+      ended: ended?.code ?? null,
+    }))
+    return [this.picture.facts, rows]
   }
 
   async holds(expected: unknown, withinMs: number): Promise<boolean> {
     const is = (): boolean => {
       this.#apply()
-      return isDeepStrictEqual(this.picture.facts, expected)
+      return isDeepStrictEqual(this.facts, expected)
     }
     try {
       await this.#reader.until(is, withinMs)
@@ -98,8 +133,18 @@ class Following {
   }
 
   #apply(): void {
-    for (const frame of this.#reader.frames.slice(this.#applied)) this.picture.apply(frame)
+    for (const frame of this.#reader.frames.slice(this.#applied)) {
+      this.picture.apply(frame)
+      this.#applyRows(frame)
+    }
     this.#applied = this.#reader.frames.length
+  }
+
+  #applyRows({ event, data }: Frame): void {
+    if (event !== 'rows' && event !== 'rowsChange' && event !== 'rowsEnd') return
+    const message = { kind: event, ...data } as unknown as RowsMessage
+    const held = this.#rows[message.query]
+    if (held) applyRows(held, message)
   }
 
   taken(): string {

@@ -3,6 +3,8 @@ import {
   type Client,
   type FleetRowsQuery,
   type FleetRowView,
+  type HeldRows,
+  type RowsStreamQuery,
   type SourceView,
   type TypeOnClusterView,
   type TypeView,
@@ -39,6 +41,8 @@ export interface KindRows {
   readonly rows: readonly KindRow[]
   readonly on: readonly TypeOnClusterView[]
   readonly notes: readonly string[]
+  /** what was asked of the hub, names left aside */
+  readonly asked: RowsStreamQuery
 }
 
 /**
@@ -54,19 +58,24 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
   if (wish.clusters.length > 0 && kind.scope === 'Fleet')
     throw new NotFoundError(`${type.type} stand on no cluster: leave out -c`)
   const isOfFleet = kind.scope === 'Fleet'
-  const asked = isOfFleet ? { all: [], chosen: [] } : await clustersAsked(client, wish.clusters)
+  const clusters = isOfFleet ? { all: [], chosen: [] } : await clustersAsked(client, wish.clusters)
   const { most } = wish
   const isNewestFirst = kind.sort.startsWith('-')
   const usual = isNewestFirst ? kind.sort.slice(1) : kind.columns.find(({ health }) => health !== null)?.name
   const sort = most?.by ?? usual
+  const asked = {
+    type: type.type,
+    ...(wish.clusters.length > 0 && { cluster: wish.clusters }),
+    ...(wish.namespace !== undefined && { namespace: wish.namespace }),
+    ...(wish.selector !== undefined && { labels: wish.selector }),
+  }
+  const { type: _, ...filters } = asked
   const query: FleetRowsQuery = {
     limit: Math.min(most?.count || 1000, 1000),
     aggregations: false,
     ...(sort !== undefined && { sort }),
     ...((most || isNewestFirst) && { order: 'desc' }),
-    ...(wish.clusters.length > 0 && { cluster: wish.clusters }),
-    ...(wish.namespace !== undefined && { namespace: wish.namespace }),
-    ...(wish.selector !== undefined && { labels: wish.selector }),
+    ...filters,
   }
   const items: FleetRowView[] = []
   const on = new Map<string, TypeOnClusterView>()
@@ -84,26 +93,37 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
     wish.names,
     items.flatMap(({ name, id }) => [name, id]),
   )
-  const isNamed = ({ name, id }: FleetRowView) => wish.names.includes(name) || wish.names.includes(id)
-  const rows = (isEnough() ? items.slice(0, most?.count) : items)
-    .filter((row) => wish.names.length === 0 || isNamed(row))
-    .map((row): KindRow => {
-      const seen = on.get(row.cluster)
-      const measuredAt = seen?.measured?.freshness?.observedAt ?? null
-      const observedAt = seen?.part.freshness?.observedAt ?? null
-      return { ...row, observedAt, measuredAt, filtered: seen?.filtered ?? false }
-    })
+  const rows = namedRows(isEnough() ? items.slice(0, most?.count) : items, wish.names).map((row): KindRow => {
+    const seen = on.get(row.cluster)
+    const measuredAt = seen?.measured?.freshness?.observedAt ?? null
+    const observedAt = seen?.part.freshness?.observedAt ?? null
+    return { ...row, observedAt, measuredAt, filtered: seen?.filtered ?? false }
+  })
   const unread = [...on.values()].flatMap(({ cluster, part: { outcome, message } }) =>
     // What a kind of cluster does not have is no news about it.
     outcome === 'complete' || outcome === 'absent'
       ? []
       : [`${cluster && `${cluster}: `}${type.type} are ${outcome}: ${message}`],
   )
-  const empty = rows.length > 0 ? [] : [isOfFleet ? `no ${type.type} that you may see` : emptyNote(type.type, asked)]
+  const empty = rows.length > 0 ? [] : [isOfFleet ? `no ${type.type} that you may see` : emptyNote(type.type, clusters)]
   const taken = await takenNotes(client, wish.kind, kind)
   const more = rows.length < total && most ? [`${rows.length} of ${total} ${type.type}; --limit 0 prints all`] : []
-  const notes = [...taken, ...empty, ...more, ...unread, ...staleNotes(asked.chosen, now)]
-  return { kind, rows, on: [...on.values()], notes }
+  const notes = [...taken, ...empty, ...more, ...unread, ...staleNotes(clusters.chosen, now)]
+  return { kind, rows, on: [...on.values()], notes, asked }
+}
+
+/** @param names none: all of them */
+function namedRows(rows: readonly FleetRowView[], names: readonly string[]): readonly FleetRowView[] {
+  return names.length === 0 ? rows : rows.filter(({ name, id }) => names.includes(name) || names.includes(id))
+}
+
+/** Rows as a stream holds them. */
+export function heldRows({ rows, ages }: HeldRows, names: readonly string[]): readonly KindRow[] {
+  return namedRows([...rows.values()], names).map((row): KindRow => {
+    const age = ages.get(row.cluster)
+    const observedAt = age?.freshness?.observedAt ?? null
+    return { ...row, observedAt, measuredAt: null, filtered: age?.filtered ?? false }
+  })
 }
 
 /** What the hub takes a word for. */

@@ -1,9 +1,9 @@
-import { ApiProblem, type Client, type ClusterView, createClient } from '#http'
+import { ApiProblem, applyRows, type Client, type ClusterView, createClient, noRows, type RowsStreamQuery } from '#http'
 import { systemClock } from '#model'
 import { apiForm, rowForm } from './api-form.ts'
 import { type Column, print, tableLines } from './format.ts'
 import { columnsOf, namesOf, type Row } from './get-columns.ts'
-import { kindColumns, rowsOfKind } from './get-kinds.ts'
+import { heldRows, type KindRow, kindColumns, rowsOfKind } from './get-kinds.ts'
 import { rowsOf, type Wish } from './get-rows.ts'
 import { topColumn, topColumns, topNotes } from './top.ts'
 import type { TopSort, TopWord } from './top-words.ts'
@@ -47,21 +47,25 @@ interface Listing {
   readonly idOf: (row: never) => string
   /** old ones leave the list, which is no news */
   readonly isLog: boolean
+  /** the same as a stream tells it; absent: it is looked at again and again */
+  readonly streamed?: { readonly asked: RowsStreamQuery; readonly listingOf: (rows: readonly KindRow[]) => Listing }
 }
 
 async function listing(client: Client, { noun, top, ...wish }: GetOptions, now: number): Promise<Listing> {
   if (typeof noun === 'string') return listingOf(noun, await rowsOf(client, { noun, ...wish }, now), now)
   const most = top && { by: topColumn[top.sort], count: top.count }
-  const { kind, rows, on, notes } = await rowsOfKind(client, { ...wish, ...noun, ...(most && { most }) }, now)
-  return {
+  const { kind, rows, on, notes, asked } = await rowsOfKind(client, { ...wish, ...noun, ...(most && { most }) }, now)
+  const of = (rows: readonly KindRow[], at: number): Listing => ({
     rows: rows as readonly never[], // the functions beside them are of the same rows
     notes: top ? [...notes, ...topNotes(top.what, on)] : notes,
-    columns: top ? topColumns(top.what, now) : kindColumns(kind, now),
+    columns: top ? topColumns(top.what, at) : kindColumns(kind, at),
     documentOf: (row) => rowForm(row, kind),
-    idOf: ({ cluster, id }: (typeof rows)[number]) => JSON.stringify([cluster, id]),
+    idOf: ({ cluster, id }: KindRow) => JSON.stringify([cluster, id]),
     // What uses less than others by now leaves the list.
     isLog: top !== undefined,
-  }
+  })
+  const streamed = { asked, listingOf: (rows: readonly KindRow[]) => of(rows, Date.now()) }
+  return { ...of(rows, now), ...(!top && { streamed }) }
 }
 
 function listingOf(
@@ -111,33 +115,78 @@ export interface Watching {
 }
 
 /**
- * Prints what is there, then each row again when it changes, until the signal. A hub that does not answer for a while is
- * waited for.
+ * Prints what is there, then each row again when it changes, until the signal: rows of a kind as the hub's stream tells them, the
+ * rest by looking again. A hub that does not answer for a while is waited for.
  * @throws what `get` throws, as long as nothing was ever seen
  */
-export async function watch(
-  options: GetOptions,
-  { out, note, signal, everyMs = LOOK_EVERY_MS }: Watching,
-): Promise<void> {
+export async function watch(options: GetOptions, watching: Watching): Promise<void> {
+  const { out, note, signal, everyMs = LOOK_EVERY_MS } = watching
   const client = clientOf(options.server, options.token)
   const shown = new Map<string, string>()
   const widths: number[] = []
-  let isAway = false
-  for (let first = true; !signal.aborted; first = false) {
-    if (!first) await systemClock.sleep(everyMs, signal)
+  const tell = (found: Listing, withHeader: boolean): void => {
+    show(found, changed(found, shown), { output: options.output, widths, out, withHeader })
+    for (const gone of forgotten(found, shown)) note(`${gone} is gone`)
+  }
+  const first = await listing(client, options, Date.now())
+  for (const text of first.notes) note(text)
+  tell(first, true)
+  const away = new Away(note)
+  if (first.streamed)
+    await follow(client, options, first.streamed, { signal, away, tell: (found) => tell(found, false) })
+  while (!signal.aborted) {
+    await systemClock.sleep(everyMs, signal)
     if (signal.aborted) return
     try {
-      const found = await listing(client, options, Date.now())
-      if (first) for (const text of found.notes) note(text)
-      if (isAway) note('the hub answers again')
-      isAway = false
-      show(found, changed(found, shown), { output: options.output, widths, out, withHeader: first })
-      for (const gone of forgotten(found, shown)) note(`${gone} is gone`)
+      tell(await listing(client, options, Date.now()), false)
+      away.end()
     } catch (error) {
-      if (first || !(error instanceof ApiProblem) || (error.status !== 0 && error.status < 500)) throw error
-      if (!isAway) note(`${error.message}; waiting for it`)
-      isAway = true
+      if (!(error instanceof ApiProblem) || (error.status !== 0 && error.status < 500)) throw error
+      away.begin(error)
     }
+  }
+}
+
+/** Says once that the hub is away, and once that it is back. */
+class Away {
+  readonly #note: (text: string) => void
+  #isAway = false
+
+  constructor(note: (text: string) => void) {
+    this.#note = note
+  }
+
+  begin({ message }: ApiProblem): void {
+    if (!this.#isAway) this.#note(`${message}; waiting for it`)
+    this.#isAway = true
+  }
+
+  end(): void {
+    if (this.#isAway) this.#note('the hub answers again')
+    this.#isAway = false
+  }
+}
+
+interface Following {
+  readonly signal: AbortSignal
+  readonly away: Away
+  readonly tell: (found: Listing) => void
+}
+
+/** Rows of a kind, moment by moment; ends where the stream cannot carry them, such as more of them than it takes. */
+async function follow(
+  client: Client,
+  { names }: GetOptions,
+  { asked, listingOf }: NonNullable<Listing['streamed']>,
+  { signal, away, tell }: Following,
+): Promise<void> {
+  const held = noRows()
+  const query = { clusters: false, rows: [asked] }
+  for await (const message of client.stream(query, signal, (problem) => away.begin(problem))) {
+    away.end()
+    if (message.kind === 'rows' || message.kind === 'rowsChange') applyRows(held, message)
+    else if (message.kind === 'rowsEnd') return
+    else if (message.kind === 'synced' && held.isWhole) tell(listingOf(heldRows(held, names)))
   }
 }
 

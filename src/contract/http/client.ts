@@ -110,7 +110,7 @@ export interface RowsPageQuery {
 }
 
 /** Rows of one kind over the fleet, as a stream carries them: with `limit` the first in order, without it all. */
-export interface RowsStreamQuery extends Omit<FleetRowsQuery, 'cursor'> {
+export interface RowsStreamQuery extends Omit<FleetRowsQuery, 'cursor' | 'aggregations'> {
   /** as in GET /api/v2/rows/<type> */
   readonly type: string
 }

@@ -57,7 +57,10 @@ export type RowsMessage =
       clusters?: RowsAgeView[]
     }
   | { kind: 'rowsChange'; query: number; changes: RowsChange[]; total: number; now: number }
-  /** nothing more comes of this query: it cannot be answered, or matches more rows than a stream carries without `limit` */
+  /**
+   * Nothing more comes of this query: it cannot be answered, or matches more rows than a stream carries without `limit`. Where the type
+   * was not there, or not to be seen, and comes to be, it begins with `rows` after all.
+   */
   | { kind: 'rowsEnd'; query: number; code: string; reason: string }
 
 /** How the rows of one cluster were last read. */

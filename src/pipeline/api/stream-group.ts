@@ -154,7 +154,9 @@ export class StreamGroup implements Subscription, Asked {
   /** @param place undefined: there is none to come back to */
   idOf(place: EventId | undefined): string | undefined {
     if (place === undefined) return undefined
-    return this.#parts.ids.seal({ place, mark: [this.isFleet ? this.#fleetMark : '', ...this.#rowsMarks].join(' ') })
+    // Of a query that has ended nothing is held.
+    const rows = this.#rowsMarks.filter((_, at) => !this.feeds[at]?.ended)
+    return this.#parts.ids.seal({ place, mark: [...(this.isFleet ? [this.#fleetMark] : []), ...rows].join(' ') })
   }
 
   /** Ends what belongs to one moment. */

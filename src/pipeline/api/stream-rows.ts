@@ -101,15 +101,23 @@ export class RowsFeed {
     return this.#place
   }
 
-  /** Declarations changed: what the name means is asked again, and everything told anew. @returns whether it is */
+  /**
+   * Declarations changed, or there was nothing of this name and something moved: what the name means is asked again, and everything
+   * told anew.
+   * @returns whether it is
+   */
   renew(): boolean {
-    if (this.#typesVersion === this.#parts.types.version()) return false
-    const before = this.#kind
+    const { types, history } = this.#parts
+    const isTurned = this.#typesVersion !== types.version()
+    const isRetried = this.ended?.code === 'type_not_found' && this.#place !== history.place
+    if (!isTurned && !isRetried) return false
+    const before = this.ended ? undefined : this.#kind
+    this.#typesVersion = types.version()
+    if (before && this.#meant() === before) return false
     const wasEnded = this.ended !== undefined
-    this.#typesVersion = this.#parts.types.version()
-    if (!wasEnded && this.#meant() === before) return false
-    this.epoch += 1
     this.#begin()
+    if (wasEnded && this.ended) return false
+    this.epoch += 1
     return true
   }
 
@@ -135,11 +143,11 @@ export class RowsFeed {
         return
       }
       const delta = this.#delta(past)
-      const before = this.#window
+      const [before, total] = [this.#window, this.#total]
       const texts = this.#take(delta)
       const all = [...delta.cleared.map(clearText), ...(before ? this.#windowTexts(before) : texts), ...ageTexts(delta)]
       this.#place = place
-      this.last = this.#step(from, all)
+      this.last = this.#step(from, all, total)
       if (!this.asked.limit && this.#total > maxStreamedRows) this.#end('too_many_rows', this.#tooMany(this.#total))
     })
   }
@@ -151,7 +159,7 @@ export class RowsFeed {
   since(place: number): FeedStep | undefined {
     this.advance()
     if (this.ended) return undefined
-    if (place === this.#place) return this.#step(place, [])
+    if (place === this.#place) return this.#step(place, [], this.#total)
     if (this.last?.from === place && this.last.to === this.#place) return this.last
     const past = this.#parts.history.since(place)
     if (!past || this.isOfFleet) return undefined
@@ -160,14 +168,15 @@ export class RowsFeed {
       const clears = delta.cleared.map(clearText)
       if (!this.#window) {
         if (delta.gone.length + delta.come.length > maxChanges) return undefined
-        return this.#step(place, [...clears, ...changeTexts(delta), ...ageTexts(delta)])
+        const total = delta.cleared.length > 0 ? undefined : this.#total - delta.come.length + delta.gone.length
+        return this.#step(place, [...clears, ...changeTexts(delta), ...ageTexts(delta)], total)
       }
       // What it was is what it is, with the difference taken back.
       if ([...past.values()].includes('unknown')) return undefined
       const before = this.#window.moved(keysOf(delta.come), this.#incoming(delta.gone))
-      return (
-        before && this.#step(place, [...clears, ...windowTexts(before.shown, this.#window.shown), ...ageTexts(delta)])
-      )
+      if (!before) return undefined
+      const texts = [...clears, ...windowTexts(before.shown, this.#window.shown), ...ageTexts(delta)]
+      return this.#step(place, texts, before.total)
     })
   }
 
@@ -381,14 +390,15 @@ export class RowsFeed {
     return this.#incoming(rows).map(({ render, ...row }) => ({ ...row, json: render() }))
   }
 
-  #step(from: number, texts: readonly string[]): FeedStep {
+  /** @param before how many rows there were; undefined: that is not known */
+  #step(from: number, texts: readonly string[], before: number | undefined): FeedStep {
     const frames = new Map<number, Frame>()
     const [total, now, to] = [this.#total, this.#parts.now(), this.#place]
     return {
       from,
       to,
       frame: (query) => {
-        if (texts.length === 0) return undefined
+        if (texts.length === 0 && before === total) return undefined
         const known = frames.get(query)
         if (known) return known
         const json = `{"query":${query},"changes":[${texts.join(',')}],"total":${total},"now":${now}}`

@@ -198,6 +198,8 @@ export class StreamHub implements AsyncDisposable {
 
   #join(request: FastifyRequest, asked: Asked, writer: StreamWriter): Client {
     const { clock } = this.#parts
+    // What is gathered goes to the others first: what this one is told holds it already.
+    this.#flush()
     this.#count += 1
     const group = this.#groupOf(accessViewOf(request), asked)
     const isProxied = (request.actor ?? principalOf(request)).method === 'trusted-proxy'
@@ -224,8 +226,6 @@ export class StreamHub implements AsyncDisposable {
     this.#write(client, this.#storeFrame())
     const header = request.headers['last-event-id']
     const after = typeof header === 'string' && header !== '' ? header : query.lastEventId
-    // What is gathered goes to the others first: what this one is told holds it already.
-    this.#flush()
     if (after !== undefined) Object.assign(client, client.group.resumed(after))
     if (this.#isLoading()) return // the snapshot follows as soon as there is one
     // Also where nothing moved: that a cluster went stale has no number.
@@ -283,6 +283,11 @@ export class StreamHub implements AsyncDisposable {
   #flush(): void {
     if (this.#accessViews.isDue()) this.#askAgain()
     for (const name of this.#history.level()) this.#dirty.clusters.add(name)
+    for (const feed of this.#feeds.values()) {
+      if (!feed.fleetMoved()) continue
+      this.#history.bump()
+      break
+    }
     const { place } = this.#history
     if (this.#dirty.isEmpty && place === this.#flushed) return
     const [dirty, from] = [this.#dirty, this.#flushed]
@@ -563,7 +568,7 @@ export class StreamHub implements AsyncDisposable {
     this.#reset(client, `too slow: nothing was read for ${maxStallMs / 1000} s`, farewellMs)
   }
 
-  /** Declarations came and went, or what belongs to the fleet moved. */
+  /** Declarations came and went. */
   #renewFeeds(): void {
     const renewed = new Set([...this.#feeds.values()].filter((feed) => feed.renew()))
     for (const group of renewed.size > 0 ? this.#groups.values() : []) {
@@ -575,7 +580,6 @@ export class StreamHub implements AsyncDisposable {
         this.#wake(client)
       }
     }
-    if ([...this.#feeds.values()].some((feed) => feed.fleetMoved())) this.#history.bump()
   }
 
   #look(feeds: Iterable<RowsFeed>): void {
