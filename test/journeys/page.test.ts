@@ -86,7 +86,10 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     })
 
     it('takes a refusal in the words of a proxy for the end of the sign-in there, not for a decision of the hub', async () => {
+      await visit('/')
+      // In a window of its own: what a worker asks for, a browser does not let a test answer, so the stream is the tab's own.
       const page = await visit('/')
+      await page.addInitScript('delete window.SharedWorker')
       await page.route('**/api/**', (route) =>
         route.fulfill({ status: 403, contentType: 'text/html', body: '<h1>Log in with OpenShift</h1>' }),
       )

@@ -79,7 +79,7 @@ export function App(): ReactNode {
     }
     store.start()
     const look = () => store.setHidden(document.hidden)
-    const back = () => store.refresh()
+    const back = () => store.catchUp()
     document.addEventListener('visibilitychange', look)
     window.addEventListener('online', back)
     return () => {

@@ -13,6 +13,8 @@ export type {
   ExplainQuery,
   ExplanationView,
   FindingView,
+  FleetRowView,
+  HeldRows,
   HistoryQuery,
   HistoryView,
   OwnPoliciesView,
@@ -22,9 +24,15 @@ export type {
   PreviewView,
   RegistryDetailView,
   RegistryView,
+  RowGroupsQuery,
+  RowGroupsView,
+  RowGroupView,
   RowLinkView,
+  RowsAgeView,
+  RowsMessage,
   RowsPageQuery,
   RowsPageView,
+  RowsStreamQuery,
   RowType,
   SearchHit,
   SeenView,
@@ -41,7 +49,7 @@ export type {
   TypeOnClusterView,
   TypeView,
 } from '../../src/contract/http/index.ts'
-export { ApiProblem, type Client, createClient } from '../../src/contract/http/index.ts'
+export { ApiProblem, applyRows, type Client, createClient, noRows } from '../../src/contract/http/index.ts'
 export type { Absence, Health, MetricUnit } from '../../src/contract/model/index.ts'
 export {
   absenceOf,

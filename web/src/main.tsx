@@ -13,6 +13,7 @@ import { askEarly } from './early.ts'
 import { type Hub, HubContext } from './live/hooks.ts'
 import { LiveStore } from './live/live-store.ts'
 import { SessionStore } from './live/session-store.ts'
+import { sharedStreams } from './live/shared-source.ts'
 import { onSignedOut } from './live/signed-out.ts'
 import { basePath, currentPlace, parseRoute } from './router.tsx'
 
@@ -29,7 +30,8 @@ const { path, query } = currentPlace()
 const route = parseRoute(path)
 loadView(route)
 const client = askEarly(asking, route, new URLSearchParams(query), () => store.current().fleet.epoch === 0)
-const store = new LiveStore({ client })
+const openStream = sharedStreams()
+const store = new LiveStore({ client, ...(openStream && { openStream }) })
 // The stream is opened before anything is drawn. Who shows the cluster follows it soon: until then it lingers.
 const release = route.page === 'cluster' ? store.follow(route.name) : undefined
 store.start()

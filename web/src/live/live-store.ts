@@ -1,8 +1,10 @@
-import type { ApiProblem, Client, ClusterView, StreamMessage } from '../contract.ts'
+import type { ApiProblem, Client, ClusterView, RowsStreamQuery, StreamMessage } from '../contract.ts'
 import { backOffMs } from './back-off.ts'
 import { applyMessage, emptyFleet, type Fleet, forget } from './fleet.ts'
 import { HubClock } from './hub-clock.ts'
+import { type LiveRows, RowQueries } from './live-rows.ts'
 import { problemOf } from './problem.ts'
+import { streamKinds } from './stream-share.ts'
 
 /*
  *   connecting ──open──▶ live ──error──▶ reconnecting ──10 s──▶ polling ──stream opens again──▶ live
@@ -71,8 +73,6 @@ const defaultTiming = {
   lingerMs: 60_000,
 }
 
-const kinds = ['snapshot', 'change', 'store', 'heartbeat', 'access', 'reset'] as const
-
 /** One stream per tab, and what came of it. Everything on the page reads from here. */
 export class LiveStore {
   readonly clock: HubClock
@@ -96,6 +96,7 @@ export class LiveStore {
   readonly #wanted = new Map<string, number>()
   /** what the open stream carries */
   #covered = new Set<string>()
+  readonly #rows = new RowQueries()
   #timers = new Map<string, ReturnType<typeof setTimeout>>()
   #attempt = 0
   #polling: AbortController | undefined
@@ -154,6 +155,19 @@ export class LiveStore {
     }
   }
 
+  /**
+   * Rows of one kind as the stream tells them, for as long as somebody shows them.
+   * @param listener is given each state that is told whole; the same object each time, changed in place
+   * @returns the end of that
+   */
+  followRows(query: RowsStreamQuery, listener: (rows: LiveRows) => void): () => void {
+    const leave = this.#rows.follow(query, listener)
+    this.#later('cover', 0, () => this.#cover())
+    return () => {
+      if (leave()) this.#later('linger', this.#timing.lingerMs, () => this.#cover(true))
+    }
+  }
+
   /** The page was hidden or shown. A hidden page listens for a while, then rests. */
   setHidden(hidden: boolean): void {
     if (hidden) this.#later('hidden', this.#timing.hiddenMs, () => this.#rest('hidden'))
@@ -183,6 +197,14 @@ export class LiveStore {
     this.#set({ accessChangedAt: null })
   }
 
+  /** The network is another, or there again: goes on where the stream stands, at once. */
+  catchUp(): void {
+    this.#attempt = 0
+    if (this.#live.link.state === 'paused') return
+    this.clock.forget()
+    this.#open()
+  }
+
   /** Reads everything again now. */
   refresh(): void {
     this.#lastEventId = ''
@@ -206,9 +228,10 @@ export class LiveStore {
   #cover(drop = false): void {
     if (!this.#started || this.#live.link.state === 'paused') return
     const missing = [...this.#wanted.keys()].some((key) => !this.#covered.has(key))
-    const tooMuch = drop && [...this.#covered].some((key) => !this.#wanted.has(key))
-    if (!missing && !tooMuch) return
-    this.#lastEventId = ''
+    const tooMuch = drop && ([...this.#covered].some((key) => !this.#wanted.has(key)) || this.#rows.isTooMuch)
+    if (!missing && !tooMuch && !this.#rows.isMissing) return
+    // Other rows beside the same clusters: the hub goes on with what it has told.
+    if (missing || tooMuch) this.#lastEventId = ''
     this.#open()
   }
 
@@ -218,11 +241,12 @@ export class LiveStore {
     this.#covered = new Set(this.#wanted.keys())
     const url = this.#client.streamUrl({
       cluster: [...this.#wanted.keys()],
+      rows: this.#rows.carry(),
       ...(this.#lastEventId && { lastEventId: this.#lastEventId }),
     })
     const source = this.#openStream(url)
     this.#source = source
-    for (const kind of kinds) {
+    for (const kind of streamKinds) {
       source.addEventListener(kind, (event) => this.#hear(source, kind, event as MessageEvent<string>))
     }
     source.addEventListener('error', () => this.#failed(source))
@@ -245,7 +269,7 @@ export class LiveStore {
     for (const name of ['silence', 'ask', 'patience', 'poll', 'reopen']) this.#cancel(name)
   }
 
-  #hear(source: EventSource, kind: (typeof kinds)[number], event: MessageEvent<string>): void {
+  #hear(source: EventSource, kind: (typeof streamKinds)[number], event: MessageEvent<string>): void {
     if (source !== this.#source) return
     let message: StreamMessage
     try {
@@ -268,6 +292,12 @@ export class LiveStore {
     this.#asking?.abort()
     this.#cancel('patience')
     this.#listen()
+    if (message.kind === 'rows' || message.kind === 'rowsChange' || message.kind === 'rowsEnd') {
+      this.#rows.take(message)
+      return
+    }
+    if (message.kind === 'access') this.#rows.forget()
+    if (message.kind === 'synced') this.#rows.sync()
     const fleet = applyMessage(this.#live.fleet, message)
     // A stream that resumes sends no snapshot; it lives from the first thing it says about what we hold.
     const live = fleet.loaded
@@ -290,6 +320,7 @@ export class LiveStore {
   }
 
   #forget(): void {
+    this.#rows.forget()
     if (this.#live.fleet.loaded) this.#set({ fleet: forget(this.#live.fleet) })
   }
 

@@ -20,7 +20,7 @@ import {
   typesPath,
 } from '../router.tsx'
 import { methodWord, useSession } from '../session.ts'
-import { useSeesTypes } from '../types-seen.ts'
+import { useSeesTypes, useTypesSeen } from '../types-seen.ts'
 import { LinkIndicator } from './link-indicator.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
 
@@ -76,10 +76,19 @@ export function TopBar({ route, onSearch, onHelp, signedOut }: TopBarProps): Rea
 /** Pages beside the fleet; of some there may be nothing to see. */
 function Pages({ route }: { route: Route }): ReactNode {
   const seesTypes = useSeesTypes()
+  const seesPods = useTypesSeen().some(({ name }) => name === 'pods')
+  const isOnPods = route.page === 'types' && route.type === 'pods'
   const seesRegistries = useSeesRegistries()
   const user = useSession()?.user
   const pages = [
-    { to: typesPath(), word: 'Types', isShown: seesTypes, isCurrent: route.page.startsWith('type'), after: null },
+    { to: typesPath('pods'), word: 'Pods', isShown: seesPods, isCurrent: isOnPods, after: null },
+    {
+      to: typesPath(),
+      word: 'Types',
+      isShown: seesTypes,
+      isCurrent: route.page.startsWith('type') && !isOnPods,
+      after: null,
+    },
     { to: eventsPath, word: 'Events', isShown: seesTypes, isCurrent: route.page === 'events', after: null },
     {
       to: registriesPath(),

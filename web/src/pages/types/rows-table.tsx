@@ -40,9 +40,10 @@ import { fitWidths } from '../../model/fit.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import { cellValue, columnId, rowsQuestion, scalarOf, type Unit } from '../../model/row-values.ts'
 import { usePreference } from '../../preferences.ts'
-import { clusterPath, currentQuery, Link, typePath, typesPath, useQueryValue } from '../../router.tsx'
+import { clusterPath, currentQuery, Link, setQuery, typePath, typesPath, useQueryValue } from '../../router.tsx'
 import { ShareMeter } from './amounts.tsx'
 import { ValueText } from './parts.tsx'
+import { GroupSelect, groupColumns, RowGroups } from './row-groups.tsx'
 import { Linked } from './row-links.tsx'
 import { useRowHints } from './use-row-hints.ts'
 import { useRows } from './use-rows.ts'
@@ -214,6 +215,9 @@ export function RowsTable({ cluster, type, source, info, onPage, isPast, empty }
   const { client } = useHub()
   const [text, setText] = useQueryValue('q')
   const [order] = useQueryValue('sort')
+  const [group, setGroup] = useQueryValue('group')
+  const groups = useMemo(() => (cluster === null ? groupColumns(info.columns, info.scope) : []), [cluster, info])
+  const grouped = groups.find(([name]) => name === group)
   const [chosen, setChosen] = usePreference(`columns.type.${type}`, '')
   const [on, setOn] = useState<ReadonlyMap<string, TypeOnClusterView>>(nowhere)
   // There the cluster stands below the name.
@@ -302,6 +306,7 @@ export function RowsTable({ cluster, type, source, info, onPage, isPast, empty }
           what={`${type} rows`}
         />
         <div className="toolbar-end">
+          {groups.length > 0 && <GroupSelect columns={groups} by={grouped?.[0] ?? ''} onChange={setGroup} />}
           <RowHeight />
           <ColumnMenu columns={columns} visible={visible} onChange={setChosen} />
           <Menu
@@ -331,41 +336,55 @@ export function RowsTable({ cluster, type, source, info, onPage, isPast, empty }
           </Menu>
         </div>
       </div>
-      <p className="count">
-        <span role="status">{countText(here?.page, total, typed !== '')}</span>
-        {here && !here.isWhole && <span className="quiet">{formatCount(rows.size)} loaded, more as you scroll</span>}
-        {held.moved && (
-          <span className="held">
-            order held while you read ·{' '}
-            <button type="button" className="text-button" onClick={held.release}>
-              apply now
-            </button>
-          </span>
-        )}
-      </p>
-      <NotUpdated problem={here?.problem ?? null} onRetry={again} />
-      <div ref={list} {...held.guard}>
-        {held.rows.length === 0 ? (
-          typed === '' ? (
-            empty
-          ) : (
-            <NoMatch noun="rows" onClear={() => setText('')} />
-          )
-        ) : (
-          <Grid
-            caption={`${type} of ${where}`}
-            columns={visible}
-            lines={lines}
-            gone={held.gone}
-            rowHeight={38}
-            sortBy={sortBy}
-            descending={descending}
-            rowCount={Math.max(total, lines.length)}
-            onSeen={seen}
-            {...(isPast && { dim: isPast })}
-          />
-        )}
-      </div>
+      {grouped ? (
+        <RowGroups
+          type={type}
+          by={grouped[0]}
+          label={grouped[1]}
+          question={{ ...question, ...(source !== '' && { source }) }}
+          onChoose={(term) => setQuery({ q: `${text} ${term}`.trim(), group: null })}
+        />
+      ) : (
+        <>
+          <p className="count">
+            <span role="status">{countText(here?.page, total, typed !== '')}</span>
+            {here && !here.isWhole && (
+              <span className="quiet">{formatCount(rows.size)} loaded, more as you scroll</span>
+            )}
+            {held.moved && (
+              <span className="held">
+                order held while you read ·{' '}
+                <button type="button" className="text-button" onClick={held.release}>
+                  apply now
+                </button>
+              </span>
+            )}
+          </p>
+          <NotUpdated problem={here?.problem ?? null} onRetry={again} />
+          <div ref={list} {...held.guard}>
+            {held.rows.length === 0 ? (
+              typed === '' ? (
+                empty
+              ) : (
+                <NoMatch noun="rows" onClear={() => setText('')} />
+              )
+            ) : (
+              <Grid
+                caption={`${type} of ${where}`}
+                columns={visible}
+                lines={lines}
+                gone={held.gone}
+                rowHeight={38}
+                sortBy={sortBy}
+                descending={descending}
+                rowCount={Math.max(total, lines.length)}
+                onSeen={seen}
+                {...(isPast && { dim: isPast })}
+              />
+            )}
+          </div>
+        </>
+      )}
     </section>
   )
 }

@@ -1,9 +1,10 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
-import type { Client, RowsPageQuery } from '../../contract.ts'
-import { useHub } from '../../live/hooks.ts'
+import type { Client, FleetRowView, HeldRows, RowsPageQuery } from '../../contract.ts'
+import { useHub, useLive } from '../../live/hooks.ts'
 import type { Live } from '../../live/live-store.ts'
+import { RowOverlay } from '../../live/overlay-rows.ts'
 import { useRefresh } from '../../live/refresh.ts'
-import { type Paged, RowPages, type RowsPage } from '../../live/row-pages.ts'
+import { firstPageSize, type Paged, RowPages, type RowsPage } from '../../live/row-pages.ts'
 
 export interface RowsShown {
   readonly paged: Paged
@@ -27,21 +28,28 @@ function ofFleet(client: Client, type: string): Ask {
     const { items, clusters, ...page } = await client.fleetRows(type, question, signal)
     return {
       ...page,
-      items: items.map((row) => ({ ...row, id: `${row.cluster}/${row.id}`, rowId: row.id })),
+      items: items.map((row) => ({ ...row, id: fleetId(row), rowId: row.id })),
       on: clusters,
     }
   }
 }
 
+const fleetId = (row: FleetRowView) => `${row.cluster}/${row.id}`
+const ownId = (row: FleetRowView) => row.id
+
 /** Every frame of a fleet may touch a type: that many are not worth a look each. */
 const leastFleetMs = 3000
+/** The stream tells the first rows, as far as somebody has scrolled, up to this many. */
+const mostLive = 1000
 
 /**
- * Rows of a type, read again when a frame of their clusters arrives. Another question keeps the old rows until it is answered.
+ * Rows of a type: read page by page as far as somebody scrolls, and the first of them as the stream tells them, as soon as they
+ * move. Without the stream they are read again when something of their clusters moved. Another question keeps the old rows until
+ * it is answered.
  * @param cluster null: of all clusters
  */
 export function useRows(cluster: string | null, type: string, query: RowsPageQuery): RowsShown {
-  const { client } = useHub()
+  const { client, store } = useHub()
   const key = JSON.stringify(query)
   const [shown, setShown] = useState<{ key: string; paged: Paged }>({ key: '', paged: { state: 'waiting' } })
   const pages = useRef<RowPages>(undefined)
@@ -58,16 +66,88 @@ export function useRows(cluster: string | null, type: string, query: RowsPageQue
     return () => own.end()
   }, [client, cluster, type, key])
 
+  const { paged } = shown
+  const pending = shown.key !== key
+  const loaded = paged.state === 'here' && !pending ? paged.rows.size : 0
+  const limit = Math.min(mostLive, Math.max(firstPageSize, Math.ceil(loaded / firstPageSize) * firstPageSize))
+  const told = useToldRows(loaded === 0 && pending ? null : { cluster, type, question: key, limit })
+  const overlay = useMemo(() => new RowOverlay(cluster === null ? fleetId : ownId), [cluster])
+  const over = useMemo(
+    () => (paged.state === 'here' && !pending && told ? overlay.over(paged, told.held, store.clock.now()) : null),
+    [paged, pending, told, overlay, store],
+  )
+  const isBehind = over?.isBehind === true
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each state that is behind asks again
+  useEffect(() => {
+    if (isBehind) pages.current?.refreshInTurn()
+  }, [isBehind, told])
+
   const again = useCallback(() => pages.current?.refresh(), [])
+  const isLive = useLive(({ link }) => link.state === 'live') && told?.held.isWhole === true
+  // What the stream tells is no news of the fleet.
+  const watched = useRef<unknown>(undefined)
   useRefresh(
     useCallback(
-      ({ fleet }: Live): unknown => (cluster === null ? fleet.clusters : fleet.clusters.get(cluster)),
-      [cluster],
+      ({ fleet }: Live): unknown => {
+        if (!isLive) watched.current = cluster === null ? fleet.clusters : fleet.clusters.get(cluster)
+        return watched.current
+      },
+      [cluster, isLive],
     ),
     useCallback(() => pages.current?.refreshInTurn(), []),
     cluster === null ? leastFleetMs : undefined,
   )
   const want = useCallback((count: number) => pages.current?.want(count), [])
-  const pending = shown.key !== key
-  return useMemo(() => ({ paged: shown.paged, pending, want, again }), [shown.paged, pending, want, again])
+  const now = over?.paged ?? paged
+  return useMemo(() => ({ paged: now, pending, want, again }), [now, pending, want, again])
 }
+
+interface Told {
+  readonly held: HeldRows
+  readonly revision: number
+}
+
+/** What the stream holds of this window; at most one look per frame that is drawn. null: nothing is asked. */
+function useToldRows(
+  asked: {
+    readonly cluster: string | null
+    readonly type: string
+    readonly question: string
+    readonly limit: number
+  } | null,
+): Told | null {
+  const { store } = useHub()
+  const key = asked && JSON.stringify(asked)
+  const [told, setTold] = useState<{ readonly key: string; readonly told: Told } | null>(null)
+  useEffect(() => {
+    if (key === null) return
+    const { cluster, type, question, limit } = JSON.parse(key) as NonNullable<typeof asked> // what was made a text above
+    let frame: number | undefined
+    let newest: Told | undefined
+    const leave = store.followRows(
+      {
+        type,
+        ...(cluster !== null && { cluster: [cluster] }),
+        sort: cluster === null ? 'cluster' : 'name',
+        ...(JSON.parse(question) as RowsPageQuery),
+        limit,
+      },
+      ({ held, revision }) => {
+        newest = { held, revision }
+        frame ??= requestAnimationFrame(() => {
+          frame = undefined
+          if (newest) setTold({ key, told: newest })
+        })
+      },
+    )
+    return () => {
+      leave()
+      if (frame !== undefined) cancelAnimationFrame(frame)
+    }
+  }, [store, key])
+  // While a longer window is on its way the shorter one is still true.
+  return told && key !== null && sameQuestion(told.key, key) ? told.told : null
+}
+
+const sameQuestion = (a: string, b: string): boolean => withoutLimit(a) === withoutLimit(b)
+const withoutLimit = (key: string): string => key.replace(/,"limit":\d+\}$/, '')

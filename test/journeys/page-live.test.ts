@@ -1,0 +1,121 @@
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { TableRow } from '#model'
+import { buildPage, noBrowser } from '../../web/testing/browser.ts'
+import { aCluster } from '../page/clusters.ts'
+import { aCatalog, claims, collected, withTables } from '../page/declared.ts'
+import { PageHub } from '../page/hub.ts'
+import { patient } from '../page/shown.ts'
+import { Visits } from '../page/visits.ts'
+
+const suite = noBrowser === undefined ? 'rows on the page' : `rows on the page (skipped: ${noBrowser})`
+const row = (name: string, usedPercent: number): TableRow => ({
+  ...{ namespace: 'shop', name, labels: {} },
+  values: { phase: 'Bound', usedPercent },
+})
+
+describe.skipIf(noBrowser !== undefined)(suite, () => {
+  let built: ReturnType<typeof buildPage>
+  let visits: Visits
+  let hub: PageHub
+  let base: string
+  beforeAll(async () => {
+    built = buildPage()
+    visits = await Visits.open()
+  }, 180_000)
+  afterAll(async () => {
+    await visits?.[Symbol.asyncDispose]()
+    built?.[Symbol.dispose]()
+  })
+  beforeEach(async () => {
+    hub = await PageHub.open({ root: built.root, catalog: await aCatalog(claims) })
+    base = await hub.gateway.start()
+    await hub.fill([west([row('carts', 20), row('orders', 30), row('stock', 40)])])
+  })
+  afterEach(async () => {
+    const complaints = await visits.leave()
+    await hub[Symbol.asyncDispose]()
+    expect(complaints).toEqual([])
+  })
+
+  const west = (rows: readonly TableRow[]) =>
+    withTables(aCluster('west', hub.now(), { ageMs: 0, rounds: 2 }), collected(claims, rows))
+  const names = (page: Page) => page.locator('tbody [data-row-link]').allInnerTexts()
+  const asked = () => hub.gateway.requests.filter((path) => /\/rows\/pvc(\?|$)/.test(path)).length
+  const path = '/types/pvc?view=rows&sort=-usedPercent'
+
+  it('come, move and go as the stream tells them, and nobody asks for them', async () => {
+    const page = await visits.visit(`${base}/types/pvc?view=rows`)
+    await expect.poll(() => names(page), patient).toEqual(['carts', 'orders', 'stock'])
+    await expect.poll(() => hub.gateway.requests.some((path) => path.includes('rows=pvc')), patient).toBe(true)
+    // The last look before the stream tells the rows is over.
+    let before = -1
+    while (before !== asked()) {
+      before = asked()
+      await page.waitForTimeout(2000)
+    }
+    await hub.put(west([row('carts', 99), row('orders', 30), row('stock', 40)]))
+    await page.getByText('99', { exact: false }).first().waitFor()
+    expect(asked()).toBe(before)
+    await hub.put(west([row('carts', 99), row('new', 1), row('stock', 40)]))
+    await expect.poll(() => names(page), patient).toEqual(['carts', 'new', 'stock'])
+  })
+
+  it('are on screen within a second of the batch that moved them', async () => {
+    const page = await visits.visit(`${base}/types/pvc?view=rows`)
+    await expect.poll(() => names(page), patient).toEqual(['carts', 'orders', 'stock'])
+    await expect.poll(() => hub.gateway.requests.some((path) => path.includes('rows=pvc')), patient).toBe(true)
+    const times: number[] = []
+    for (let place = 0; place < 5; place++) {
+      const name = `row-${place}`
+      const since = performance.now()
+      await hub.put(west([row('carts', 20), row(name, 30), row('stock', 40)]))
+      await page.locator('tbody [data-row-link]', { hasText: name }).waitFor()
+      times.push(performance.now() - since)
+    }
+    console.log(`on screen after ${times.map(Math.round).join(', ')} ms`)
+    expect(Math.min(...times)).toBeLessThan(1000)
+  })
+
+  it('stand still under the pointer', async () => {
+    const page = await visits.visit(`${base}${path}`)
+    await expect.poll(() => names(page), patient).toEqual(['stock', 'orders', 'carts'])
+    await page.locator('tbody tr').nth(1).hover()
+    await hub.put(west([row('carts', 90), row('orders', 30), row('stock', 40)]))
+    await page.getByText('order held while you read').waitFor()
+    expect(await names(page)).toEqual(['stock', 'orders', 'carts'])
+    await page.mouse.move(0, 0)
+    await expect.poll(() => names(page), patient).toEqual(['carts', 'stock', 'orders'])
+  })
+
+  it('reach every tab over one stream', async () => {
+    const page = await visits.visit(`${base}/types/pvc?view=rows`)
+    const other = await page.context().newPage()
+    await other.goto(`${base}${path}`)
+    const fleet = await page.context().newPage()
+    await fleet.goto(base)
+    for (const each of [page, other]) await expect.poll(() => names(each), patient).toHaveLength(3)
+    await fleet.locator('tr[data-index]').first().waitFor()
+    await expect.poll(() => hub.gateway.openStreams, patient).toBe(1)
+    await hub.put(west([row('carts', 20), row('new', 99), row('orders', 30), row('stock', 40)]))
+    await expect.poll(() => names(page), patient).toEqual(['carts', 'new', 'orders', 'stock'])
+    await other.bringToFront()
+    await expect.poll(() => names(other), patient).toEqual(['new', 'stock', 'orders', 'carts'])
+    await fleet.close()
+    await hub.put(west([row('carts', 20), row('orders', 98), row('stock', 40)]))
+    await expect.poll(() => names(other), patient).toEqual(['orders', 'stock', 'carts'])
+    expect(hub.gateway.openStreams).toBe(1)
+  })
+
+  it('are of the past while the network is away, and caught up with when it is back', async () => {
+    const page = await visits.visit(`${base}/types/pvc?view=rows`)
+    await expect.poll(() => names(page), patient).toEqual(['carts', 'orders', 'stock'])
+    const port = Number(new URL(base).port)
+    await hub.gateway.stop()
+    await page.locator('main.is-unheard').waitFor()
+    await hub.put(west([row('carts', 20), row('new', 30), row('stock', 40)]))
+    await hub.gateway.start(port)
+    await expect.poll(() => names(page), patient).toEqual(['carts', 'new', 'stock'])
+    await page.locator('main.is-unheard').waitFor({ state: 'detached' })
+  })
+})

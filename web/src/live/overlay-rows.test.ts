@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest'
+import { applyRows, type FleetRowView, noRows, type RowsMessage } from '../contract.ts'
+import { RowOverlay } from './overlay-rows.ts'
+import type { Paged, ShownRow } from './row-pages.ts'
+
+type Here = Extract<Paged, { state: 'here' }>
+const row = (name: string, values: FleetRowView['values'] = {}): FleetRowView => ({
+  ...{ cluster: 'west', id: name, namespace: '', name, labels: {} },
+  values,
+})
+const loaded = (names: readonly string[], more: Partial<ShownRow> = {}, isWhole = true): Here => ({
+  state: 'here',
+  rows: new Map(names.map((name) => [name, { ...row(name, { node: 'n1' }), rowId: name, ...more }])),
+  page: { items: [], total: names.length, next: null, source: null, on: [] },
+  isWhole,
+  problem: null,
+})
+const held = (items: readonly FleetRowView[], total = items.length) => {
+  const rows = noRows()
+  const first: RowsMessage = { kind: 'rows', query: 0, from: 0, items: [...items], total, isLast: true, now: 1 }
+  applyRows(rows, first)
+  return rows
+}
+const overlay = () => new RowOverlay(({ id }) => id)
+
+describe('RowOverlay', () => {
+  it('shows rows as the stream has them, in its order, and asks for pages where one is new to them', () => {
+    const { paged, isBehind } = overlay().over(loaded(['a', 'b']), held([row('b'), row('c'), row('a')]), 0)
+    expect([...paged.rows.keys()]).toEqual(['b', 'c', 'a'])
+    expect([paged.page.total, paged.isWhole, isBehind]).toEqual([3, true, true])
+    expect(overlay().over(loaded(['a', 'b']), held([row('b'), row('a')]), 0).isBehind).toBe(false)
+  })
+
+  it('keeps the places of what was scrolled to beyond the first rows, as the stream tells them', () => {
+    const { paged } = overlay().over(loaded(['a', 'b', 'c'], {}, false), held([row('c'), row('b', { x: 1 })], 9), 0)
+    expect([...paged.rows.keys()]).toEqual(['a', 'b', 'c'])
+    expect([paged.rows.get('b')?.values.x, paged.page.total, paged.isWhole]).toEqual([1, 9, false])
+  })
+
+  it('keeps links of values that are the same, and drops those of others', () => {
+    const links = [
+      { column: 'node', type: 'nodes', id: 'n1' },
+      { column: null, type: 'namespaces', id: 'shop' },
+    ]
+    const known = loaded(['a'], { links })
+    const same = overlay().over(known, held([row('a', { node: 'n1' })]), 0)
+    expect(same.paged.rows.get('a')?.links).toEqual(links)
+    const moved = overlay().over(known, held([row('a', { node: 'n2' })]), 0)
+    expect(moved.paged.rows.get('a')?.links).toEqual(links.slice(1))
+  })
+
+  it('gives the very same row for what did not move', () => {
+    const one = overlay()
+    const known = loaded(['a', 'b'])
+    const rows = held([row('a'), row('b')])
+    const before = one.over(known, rows, 0).paged.rows.get('a')
+    applyRows(rows, {
+      kind: 'rowsChange',
+      query: 0,
+      changes: [{ op: 'put', row: row('b', { x: 1 }) }],
+      total: 2,
+      now: 2,
+    })
+    const after = one.over(known, rows, 0).paged.rows
+    expect(after.get('a')).toBe(before)
+    expect(after.get('b')?.values.x).toBe(1)
+  })
+
+  it('shows nothing of a picture that is not whole', () => {
+    const known = loaded(['a'])
+    expect(overlay().over(known, noRows(), 0).paged).toBe(known)
+  })
+})

@@ -1,0 +1,82 @@
+import type { FleetRowView, HeldRows, RowLinkView, RowsAgeView, TypeOnClusterView } from '../contract.ts'
+import type { Paged, ShownRow } from './row-pages.ts'
+
+type Here = Extract<Paged, { state: 'here' }>
+
+export interface Overlaid {
+  readonly paged: Here
+  /** rows came of which the pages know nothing, or in another order than what is loaded can be put: read the pages anew */
+  readonly isBehind: boolean
+}
+
+/**
+ * Rows that were read page by page, as the stream tells them now. Pages know where values lead to and reach as far as somebody
+ * scrolls; the stream knows the first rows as of this moment.
+ */
+export class RowOverlay {
+  readonly #idOf: (row: FleetRowView) => string
+  readonly #made = new WeakMap<FleetRowView, { readonly known: ShownRow | undefined; readonly row: ShownRow }>()
+
+  /** @param idOf names the row in its list */
+  constructor(idOf: (row: FleetRowView) => string) {
+    this.#idOf = idOf
+  }
+
+  /** @param now by the hub's clock, ms */
+  over(paged: Here, held: HeldRows, now: number): Overlaid {
+    if (!held.isWhole) return { paged, isBehind: false }
+    const { rows: known, page } = paged
+    const told = new Map<string, ShownRow>()
+    let isBehind = false
+    for (const row of held.rows.values()) {
+      const id = this.#idOf(row)
+      const before = known.get(id)
+      isBehind ||= before === undefined
+      told.set(id, this.#shown(id, row, before))
+    }
+    const isAll = held.rows.size >= held.total
+    // What is loaded beyond the first rows keeps its places.
+    const reaches = isAll || known.size <= held.rows.size
+    const rows = reaches ? told : patched(known, told)
+    return {
+      paged: {
+        ...paged,
+        rows,
+        page: { ...page, total: held.total, on: page.on.map((one) => aged(one, held.ages.get(one.cluster), now)) },
+        isWhole: reaches ? isAll : paged.isWhole,
+      },
+      isBehind: isBehind || (!reaches && known.size > held.total),
+    }
+  }
+
+  #shown(id: string, row: FleetRowView, known: ShownRow | undefined): ShownRow {
+    const made = this.#made.get(row)
+    if (made && made.known === known) return made.row
+    const links = known?.links?.filter((link) => leadsThere(link, known, row))
+    const shown: ShownRow = {
+      ...row,
+      id,
+      rowId: row.id,
+      ...(known?.reference !== undefined && { reference: known.reference }),
+      ...(links && { links }),
+    }
+    this.#made.set(row, { known, row: shown })
+    return shown
+  }
+}
+
+/** The link of a value that is still the same. */
+const leadsThere = ({ column }: RowLinkView, known: ShownRow, row: FleetRowView): boolean =>
+  column === null || known.values[column] === row.values[column]
+
+function patched(known: ReadonlyMap<string, ShownRow>, told: ReadonlyMap<string, ShownRow>) {
+  const rows = new Map(known)
+  for (const [id, row] of told) if (rows.has(id)) rows.set(id, row)
+  return rows
+}
+
+function aged(on: TypeOnClusterView, age: RowsAgeView | undefined, now: number): TypeOnClusterView {
+  if (!age) return on
+  const { cluster: _, filtered, staleAt, ...part } = age
+  return { ...on, filtered, stale: staleAt !== null && staleAt <= now, part: { ...on.part, ...part } }
+}
