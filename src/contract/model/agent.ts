@@ -24,6 +24,8 @@ export interface AgentFacts {
   readonly method: 'token' | 'certificate' | 'connection-token'
   /** version of the plan it works by; '' where it has none */
   readonly plan: string
+  /** what it reads with every round though it could be followed, and why, for people; absent: nothing */
+  readonly polled?: readonly string[]
   /** rises with every stream of the cluster; the newest wins */
   readonly epoch: number
   /** which process of the hub has the stream's session, and the cluster's log and state; absent: there is one alone */

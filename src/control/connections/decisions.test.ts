@@ -179,6 +179,7 @@ const inputs = (over: Partial<StatusInputs> = {}): StatusInputs => ({
   state: undefined,
   tls: 'verified',
   adjustments: [],
+  polled: [],
   collector: undefined,
   leftAgent: undefined,
   held: undefined,

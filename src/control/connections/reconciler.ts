@@ -543,6 +543,11 @@ export class ConnectionReconciler implements Reconciler {
     await untilState(() => (state.cluster(cluster)?.sequence ?? 0) >= sequence, clock, signal)
   }
 
+  #polled(cluster: ClusterName, { by }: CollectorChoice): readonly string[] {
+    if (by === 'agent') return this.#options.agents?.facts(cluster)?.polled ?? []
+    return this.#visits.get(cluster)?.rounds.polled() ?? []
+  }
+
   /** Writes what differs from the stored status. A failure to do so is logged: the next round says it again. */
   async #write(look: Look, end: RoundEnd, batch: Batch | undefined, installed: Installed = {}): Promise<void> {
     const { hub, state, connections, agents, ledger, clock, logger } = this.#options
@@ -566,6 +571,7 @@ export class ConnectionReconciler implements Reconciler {
       held: 'end' in endpoint ? endpoint.held : undefined,
       credentials: isAccepted && 'access' in endpoint ? ledger.accept(endpoint.credentials) : undefined,
       buffer: installed.buffer,
+      polled: this.#polled(cluster, choice),
       agent: agents?.facts(cluster),
       isDelivering: choice.by === 'agent',
       owner: this.#owner,

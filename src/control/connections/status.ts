@@ -37,6 +37,8 @@ export interface StatusInputs {
   readonly collector: CollectorCondition | undefined
   /** why an agent that is not wanted any more is still there */
   readonly leftAgent: string | undefined
+  /** what is read with every round though it could be followed, and why */
+  readonly polled: readonly string[]
   /** why the credentials are not sent */
   readonly held: Held | undefined
   /** where they were accepted just now */
@@ -206,7 +208,7 @@ function conditionsOf({ stored, generation, end, state, now, ...rest }: StatusIn
   )
 }
 
-const NOTES = new Set(['CredentialsHeld', 'SpecAdjusted', 'CollectorConnected', 'AgentRemoved'])
+const NOTES = new Set(['CredentialsHeld', 'SpecAdjusted', 'CollectorConnected', 'AgentRemoved', 'Followed'])
 const ASKED_BY_HUB = new Set(['Reachable', 'CredentialsValid', 'TLSVerified', 'Complete'])
 
 function verdict(end: RoundEnd, state: ClusterState | undefined): Said[] {
@@ -288,8 +290,14 @@ function notes({
   leftAgent,
   held,
   buffer,
-}: Pick<StatusInputs, 'adjustments' | 'collector' | 'leftAgent' | 'held' | 'buffer'>): Said[] {
+  polled,
+}: Pick<StatusInputs, 'adjustments' | 'collector' | 'leftAgent' | 'held' | 'buffer' | 'polled'>): Said[] {
   const result: Said[] = []
+  if (polled.length > 0) {
+    const message = `read with every round, not followed: ${polled.join('; ')}`
+    const reason = polled.some((one) => one.includes('the role lacks watch')) ? 'WatchForbidden' : 'Polled'
+    result.push({ type: 'Followed', status: 'False', reason, message: message.slice(0, 4000) })
+  }
   if (held) {
     result.push({
       type: 'CredentialsHeld',

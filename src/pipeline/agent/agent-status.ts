@@ -12,6 +12,8 @@ export interface AgentStatus {
   readonly plan: string
   /** what of the last config of an original hub could not be used */
   readonly findings: readonly string[]
+  /** what is read with every round though it could be followed, and why */
+  readonly polled: readonly string[]
   /** the MetricSources of the plan, as they stand here */
   readonly sources: readonly SourceStatus[]
 }

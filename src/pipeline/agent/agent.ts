@@ -12,6 +12,7 @@ import {
   summaryByProxy,
   usageCollectors,
   usageNames,
+  WatchBudget,
 } from '#collect'
 import type { KubeClient } from '#kube'
 import { ownCollector, type ResourceDescriptor, readDefinition } from '#metricsource'
@@ -92,7 +93,7 @@ export class Agent implements AsyncDisposable {
   /** a hub has said what to collect since the start; before, a plan was only kept */
   #hasPlan = false
   #findings: readonly string[] = []
-  #keeping: Promise<void> = Promise.resolve()
+  #keeping: Promise<unknown> = Promise.resolve()
   #stopped: Promise<void> | undefined
 
   private constructor(options: AgentOptions, buffer: BatchBuffer, planFile: PlanFile, plan: Plan) {
@@ -123,6 +124,7 @@ export class Agent implements AsyncDisposable {
       health: () => ({
         uptimeMs: monotonic.now() - beganAt,
         lastCollectionMs: this.#loop.health.lastDurationMs,
+        polled: this.#loop.polled(),
         rssBytes: process.memoryUsage.rss(),
       }),
       clock,
@@ -137,12 +139,13 @@ export class Agent implements AsyncDisposable {
       // What a newer hub names and we do not have, it sees is missing.
       rows: () => (this.#plan.resources ?? []).flatMap((name) => resourceOf(name)?.collector ?? []),
       plan: () => this.#plan,
+      live: { onStep: (step) => this.#step(step, monotonic.now()), watches: new WatchBudget() },
       onBatch: async (batch, stamp) => {
         const [round = batch, ...steps] = batchesOf(batch)
         await this.#keep(round, stamp)
         // Rows of kinds that are compiled in make no history: with nobody to send them to, the next collection says all.
         const isLive = this.#uplink.status().phase === 'live'
-        if (isLive) for (const step of steps) await this.#keep(step, stamp)
+        if (isLive) for (const step of steps) await this.#keep(step, stamp, true)
         else if (steps.length > 0) this.#hasUnsaid = true
       },
       clock,
@@ -158,7 +161,8 @@ export class Agent implements AsyncDisposable {
         if (!batch) return
         // How long ago that was, by the clock of the wall: a jump of it must not make the batch a day old.
         const ageMs = Math.min(Math.max(0, clock.now() - batch.collectedAt), MAX_PART_AGE_MS)
-        await this.#keep(batch, monotonic.now() - ageMs)
+        const isHollow = batch.tables?.every(({ source }) => usageNames.includes(source)) === true
+        await this.#keep(batch, monotonic.now() - ageMs, isHollow)
       },
       turn: inTurn(SOURCES_AT_ONCE),
       clock,
@@ -197,6 +201,7 @@ export class Agent implements AsyncDisposable {
       buffer: this.#buffer.stats(),
       plan: this.#plan.version,
       findings: this.#findings,
+      polled: this.#loop.polled(),
       sources: this.#sources.statuses(),
     }
   }
@@ -228,23 +233,41 @@ export class Agent implements AsyncDisposable {
     await this.#buffer[Symbol.asyncDispose]()
   }
 
-  /** One after the other, so that the uplink hears of batches in the order of their sequences. */
-  #keep(batch: Batch, stamp: number): Promise<void> {
-    this.#keeping = this.#keeping.then(() => this.#append(batch, stamp))
-    return this.#keeping
+  /** What moved between two rounds is told while somebody hears it; else the next round says it. Resolves when it was answered. */
+  async #step(step: Batch, stamp: number): Promise<void> {
+    if (!this.#uplink.takesSteps) {
+      this.#hasUnsaid = true
+      return
+    }
+    const sequence = await this.#keep(step, stamp, true)
+    if (sequence !== undefined) await this.#uplink.handled(sequence)
   }
 
-  async #append(batch: Batch, stamp: number): Promise<void> {
+  /**
+   * One after the other, so that the uplink hears of batches in the order of their sequences.
+   * @param isHollow the buffer keeps its number alone, as the next round says anew what it says
+   * @returns its sequence; undefined: it could not be kept
+   */
+  #keep(batch: Batch, stamp: number, isHollow = false): Promise<number | undefined> {
+    const kept = this.#keeping.then(() => this.#append(batch, stamp, isHollow))
+    this.#keeping = kept
+    return kept
+  }
+
+  async #append(batch: Batch, stamp: number, isHollow: boolean): Promise<number | undefined> {
     const { collectedAt } = batch
     try {
-      const body = packed(encodeBody(batch))
+      const { tables: _, ...head } = batch
+      const body = packed(encodeBody(isHollow ? { ...head, parts: [] } : batch))
       const lane = laneOf(batch)
       const record = await this.#buffer.append({ collectedAt, stamp, ...body, ...(lane > 0 && { lane }) })
       const { sequence } = record
-      this.#uplink.collected({ ...batch, origin: this.#buffer.origin, sequence }, record)
+      this.#uplink.collected({ ...batch, origin: this.#buffer.origin, sequence }, record, isHollow)
+      return sequence
     } catch (error) {
       // One batch that cannot be kept must not end the collecting of the others; its sequence is found missing, and declared.
       this.#logger.error({ err: FleetError.from(error) }, 'a batch could not be kept')
+      return undefined
     }
   }
 

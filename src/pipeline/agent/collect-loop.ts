@@ -1,4 +1,4 @@
-import { type Collector, failureOf, nextOnGrid, Pulses, Rounds, silentRound } from '#collect'
+import { type Collector, failureOf, nextOnGrid, Pulses, Rounds, type RoundsOptions, silentRound } from '#collect'
 import { isKubeError, type KubeClient } from '#kube'
 import type { Batch, Clock, ClusterName, Plan } from '#model'
 import type { Logger } from '#runtime'
@@ -12,6 +12,8 @@ export interface CollectLoopOptions {
   /** of rows, which the plan asks for; default none */
   readonly rows?: () => readonly Collector[]
   readonly plan: () => Plan
+  /** takes what moves between two rounds; absent: nothing is followed */
+  readonly live?: RoundsOptions['live']
   /** takes the batch, whose sequence is 0 still; the next round waits for it */
   readonly onBatch: (batch: Batch, stamp: number) => Promise<void>
   readonly clock: Clock
@@ -54,8 +56,8 @@ export class CollectLoop {
 
   constructor(options: CollectLoopOptions) {
     this.#options = options
-    const { cluster, collectors, clock, logger } = options
-    this.#rounds = new Rounds({ cluster, source: 'push', collectors, clock, logger })
+    const { cluster, collectors, clock, logger, live } = options
+    this.#rounds = new Rounds({ cluster, source: 'push', collectors, clock, logger, ...(live && { live }) })
     this.#pulses = new Pulses({
       onTrouble: () => {
         this.#reading.abort()
@@ -71,6 +73,11 @@ export class CollectLoop {
 
   get health(): CollectionHealth {
     return this.#health
+  }
+
+  /** Reads that could be followed, and are polled: which and why, for people. */
+  polled(): readonly string[] {
+    return this.#rounds.polled()
   }
 
   /** The plan changed: the next tick is computed anew. */
@@ -92,7 +99,7 @@ export class CollectLoop {
     try {
       await this.#ticks(stop, giveUp)
     } finally {
-      await this.#pulses.stop()
+      await Promise.all([this.#pulses.stop(), this.#rounds.leave()])
     }
   }
 
@@ -149,6 +156,7 @@ export class CollectLoop {
       lastFailure: failure?.message,
     }
     await onBatch(batch, stamp)
+    this.#rounds.handedIn()
   }
 
   async #collect(stamp: number, collectedAt: number, signal: AbortSignal): Promise<Batch> {

@@ -5,6 +5,8 @@ import { saidBy } from './sources.ts'
 export interface FreshBatch {
   readonly batch: Batch
   readonly record: BatchRecord
+  /** The record has nothing of what the batch says: only this process can say it, and the next round says it anew. */
+  readonly isHollow: boolean
 }
 
 interface Entry extends FreshBatch {
@@ -23,14 +25,14 @@ export class Fresh {
   readonly #entries = new Map<number, Entry>()
 
   /** In the order of their sequences. */
-  add(batch: Batch, record: BatchRecord): void {
+  add(batch: Batch, record: BatchRecord, isHollow: boolean): void {
     const said = new Set(saidBy(batch))
     for (const [sequence, entry] of this.#entries) {
       for (const one of said) entry.said.delete(one)
       const isRound = entry.batch.partial !== true
       if (isRound ? batch.partial !== true : entry.said.size === 0) this.#entries.delete(sequence)
     }
-    this.#entries.set(record.sequence, { batch, record, said })
+    this.#entries.set(record.sequence, { batch, record, isHollow, said })
     const partial = [...this.#entries].filter(([, entry]) => entry.batch.partial)
     if (partial.length > MAX_PARTIAL && partial[0]) this.#entries.delete(partial[0][0])
   }

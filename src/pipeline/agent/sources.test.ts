@@ -308,7 +308,7 @@ describe('what is fresh', () => {
         fc.array(fc.option(fc.uniqueArray(fc.constantFrom('a', 'b', 'c'), { minLength: 1 }), { nil: undefined })),
         (drawn) => {
           const fresh = new Fresh()
-          for (const [i, sources] of drawn.entries()) fresh.add(batchOf(i + 1, sources), recordOf(i + 1))
+          for (const [i, sources] of drawn.entries()) fresh.add(batchOf(i + 1, sources), recordOf(i + 1), false)
           const wanted = new Set<number>()
           const rounds = drawn.flatMap((sources, i) => (sources ? [] : [i + 1]))
           if (rounds.length > 0) wanted.add(Math.max(...rounds))

@@ -36,7 +36,13 @@ export interface UplinkOptions {
   readonly onConfig: (config: OriginalConfig | undefined) => void
   /** a stream begins: what is said only while there is one can be said */
   readonly onLive?: () => void
-  readonly health: () => { readonly uptimeMs: number; readonly lastCollectionMs: number; readonly rssBytes: number }
+  readonly health: () => {
+    readonly uptimeMs: number
+    readonly lastCollectionMs: number
+    readonly rssBytes: number
+    /** reads that could be followed, and are polled; default none */
+    readonly polled?: readonly string[]
+  }
   readonly clock: Clock
   readonly monotonic: Monotonic
   readonly random: () => number
@@ -113,6 +119,8 @@ export class Uplink {
   #capabilities: ReadonlySet<string> = NOTHING
   /** a hub of the original has said on this stream what to collect, or that it has nothing to say */
   #isConfigured = false
+  /** who waits for the answer to a batch */
+  readonly #waiting = new Map<number, () => void>()
   #tasks = new Set<Promise<void>>()
   #onStopped: (() => void) | undefined
   #lastAckAt: number | undefined
@@ -142,10 +150,24 @@ export class Uplink {
     this.#dispatch({ type: 'start' })
   }
 
-  /** A batch that was just collected and is in the buffer; in the order of their sequences. */
-  collected(batch: Batch, record: BatchRecord): void {
-    this.#fresh.add(batch, record)
+  /** Whether what moves between two rounds can be told now. */
+  get takesSteps(): boolean {
+    return this.#protocol() === 'ours' && this.#capabilities.has('steps')
+  }
+
+  /**
+   * A batch that was just collected and is in the buffer; in the order of their sequences.
+   * @param isHollow the record has nothing of what it says
+   */
+  collected(batch: Batch, record: BatchRecord, isHollow = false): void {
+    this.#fresh.add(batch, record, isHollow)
     this.#dispatch({ type: 'collected', sequence: record.sequence, fresh: this.#fresh.sequences() })
+  }
+
+  /** Resolves when the hub has answered for it, or there is no stream to wait for. */
+  async handled(sequence: number): Promise<void> {
+    if (!this.#options.buffer.has(sequence) || this.#state.phase.kind !== 'live') return
+    await new Promise<void>((resolve) => this.#waiting.set(sequence, resolve))
   }
 
   /** The buffer may hold something new, such as a declaration. */
@@ -192,7 +214,17 @@ export class Uplink {
     this.#state = state
     this.#tell(before, state.phase)
     for (const effect of effects) this.#do(effect)
+    this.#answer()
     if (state.phase.kind === 'stopped') this.#onStopped?.()
+  }
+
+  #answer(): void {
+    const isLive = this.#state.phase.kind === 'live'
+    for (const [sequence, resolve] of this.#waiting) {
+      if (isLive && this.#options.buffer.has(sequence)) continue
+      this.#waiting.delete(sequence)
+      resolve()
+    }
   }
 
   #tell(before: State['phase'], after: State['phase']): void {
@@ -392,11 +424,13 @@ export class Uplink {
       this.#sendLoss(record)
       return
     }
-    const older = this.#forOlder(record)
+    // Of what the record does not hold only this process knows.
+    const isHollow = as === 'live' && fresh?.isHollow === true
+    const older = isHollow ? batchFor(fresh.batch, this.#capabilities) : this.#forOlder(record)
     const batch = as === 'live' ? fresh && (older ?? fresh.batch) : undefined
     const view = batch && base > 0 ? this.#views.get(base) : undefined
     if (batch) this.#remember(sequence, viewOf(batch, view))
-    const sendable = view ? batch : older
+    const sendable = view || isHollow ? batch : older
     const frame = sendable
       ? packed(encodeBody(sendable, view, { rowSums: this.#capabilities.has('row-sums') }))
       : record
@@ -493,7 +527,7 @@ export class Uplink {
   #sendHealth(): void {
     const { cluster, buffer, health, planVersion, clock } = this.#options
     const { batches, bytes, oldestAt, lostBatches } = buffer.stats()
-    const { uptimeMs, lastCollectionMs, rssBytes } = health()
+    const { uptimeMs, lastCollectionMs, rssBytes, polled = [] } = health()
     const now = clock.now()
     this.#write({
       payload: {
@@ -509,6 +543,7 @@ export class Uplink {
           lostBatches,
           planVersion: planVersion(),
           rssBytes,
+          polled: [...polled],
         },
       },
     })

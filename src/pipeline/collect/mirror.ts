@@ -28,14 +28,6 @@ export interface MirrorOptions {
   readonly logger: Logger
 }
 
-/** A read that could be followed, and is polled. */
-export interface Polled {
-  /** such as pods, deployments.apps */
-  readonly resource: string
-  /** for people */
-  readonly why: string
-}
-
 /**
  * What a cluster holds, as far as collectors want it: their folds stay open from round to round. A read with the verb `watch` is
  * listed once and followed from there, for all folds that want it; the others are polled by rounds. What moves between two rounds
@@ -117,12 +109,12 @@ export class Mirror {
     this.#tellSoon()
   }
 
-  /** Sorted by resource. */
-  polled(): readonly Polled[] {
+  /** Reads that could be followed, and are polled: which and why, for people. Sorted. */
+  polled(): readonly string[] {
     const all = [...this.#followings].flatMap(([{ resource }, { why }]) =>
-      resource && why !== undefined ? [{ resource: nameOf(resource), why }] : [],
+      resource && why !== undefined ? [`${nameOf(resource)}: ${why}`] : [],
     )
-    return all.sort((a, b) => (a.resource < b.resource ? -1 : 1))
+    return all.sort()
   }
 
   /** Ends all watches, and tells nothing any more. Resolves when nothing runs. */

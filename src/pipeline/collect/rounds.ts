@@ -2,7 +2,7 @@ import type { KubeClient } from '#kube'
 import type { Batch } from '#model'
 import { systemClock } from '#model'
 import type { Logger } from '#runtime'
-import { Mirror, type MirrorOptions, type Polled } from './mirror.ts'
+import { Mirror, type MirrorOptions } from './mirror.ts'
 import { collectRound, type RoundOptions, roundLimitMs } from './round.ts'
 import { isDue } from './schedule.ts'
 import type { Collector, Times } from './types.ts'
@@ -95,8 +95,8 @@ export class Rounds {
     this.#readAt.clear()
   }
 
-  /** Reads that could be followed, and are not. */
-  polled(): readonly Polled[] {
+  /** Reads that could be followed, and are polled: which and why, for people. Sorted. */
+  polled(): readonly string[] {
     return this.#mirror?.polled() ?? []
   }
 

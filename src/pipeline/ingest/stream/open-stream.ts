@@ -25,6 +25,7 @@ export class OpenStream {
   #heartbeatAt: number
   #buffered: Buffered = { bufferedBatches: 0, bufferedBytes: 0, oldestBufferedAt: null, lostBatches: 0 }
   #plan: string
+  #polled: readonly string[] = []
   #isDelivering = false
 
   constructor(registered: Registered, now: number) {
@@ -61,6 +62,7 @@ export class OpenStream {
       lostBatches: amountOf(health.lostBatches),
     }
     if (protocol !== 'original') this.#plan = health.planVersion.slice(0, 128)
+    this.#polled = health.polled.slice(0, MAX_POLLED).map((said) => said.slice(0, MAX_POLLED_TEXT))
   }
 
   facts(
@@ -81,11 +83,15 @@ export class OpenStream {
       tls,
       method: peer.method,
       plan: this.#plan,
+      ...(this.#polled.length > 0 && { polled: this.#polled }),
       epoch: place.epoch,
       ...(process !== undefined && { process }),
     }
   }
 }
+
+const MAX_POLLED = 50
+const MAX_POLLED_TEXT = 500
 
 const amountOf = (value: number): number => (Number.isFinite(value) && value > 0 ? Math.round(value) : 0)
 
