@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import {
   batchesOf,
   collectors as builtIn,
@@ -339,9 +340,12 @@ export class Agent implements AsyncDisposable {
 
   #take(plan: Plan): void {
     if (plan.version === this.#plan.version) return
+    const hasOtherRows = !isDeepStrictEqual(plan.resources ?? [], this.#plan.resources ?? [])
     this.#plan = plan
     this.#logger.info({ plan: plan.version, intervalMs: plan.intervalMs }, 'a new plan holds')
-    this.#loop.replan()
+    // What is followed begins with a round: nobody should wait half a minute for the first rows.
+    if (hasOtherRows) this.#loop.again()
+    else this.#loop.replan()
     this.#sources.replan(this.#collectedBy(plan))
     void this.#planFile.write(plan)
   }

@@ -40,8 +40,10 @@ export const podUsageFields = ['cpuUsed', 'cpuMillicores', 'memoryUsed', 'diskUs
 /** As a plan names them. */
 export const usageNames: readonly SourceId[] = [NODE_USAGE, POD_USAGE]
 
-const measuredNodes = listOf(nodeMetrics, { isOptional: true, isIsolated: true })
-const measuredPods = listOf(podMetrics, { isOptional: true, isIsolated: true })
+// What is measured cannot be watched.
+const polled = { isOptional: true, isIsolated: true, verbs: ['get', 'list'] } as const
+const measuredNodes = listOf(nodeMetrics, polled)
+const measuredPods = listOf(podMetrics, polled)
 
 /** What a member must allow for them. @param way how kubelets are asked; undefined: not at all */
 export const usageRights = (
