@@ -27,6 +27,11 @@ const benches: Readonly<Record<string, Bench>> = {
     arguments: '--nodes 500 --pods 20000 --interval 30 --intervals 6',
     load: () => import('./agent.ts'),
   },
+  live: {
+    summary: 'a change in a member until its row stands at a client of the stream: p50, p99, CPU of the hub',
+    arguments: '--clusters 100 --nodes 10 --pods 1000 --changes 500 --seconds 30 --bin bin/clusterpulse.js',
+    load: () => import('./live.ts'),
+  },
   rounds: {
     summary: 'one hub that collects from 100, 300 and 1000 simulated clusters: rounds, CPU, memory',
     arguments: '--clusters 100,300,1000 --nodes 10 --pods 100 --intervals 3 --bin bin/clusterpulse.js',
