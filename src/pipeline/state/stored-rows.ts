@@ -222,7 +222,9 @@ export class StoredRows {
       sum = plus(sum, -stored.sum)
     }
     for (const [id, text] of texts) yield [chunkField(source, id), text]
+    // The same table may have been written in steps, where it was lost since.
     if (steps && count > 0) this.#steps.set(after, { mark: steps.mark, count, sum })
+    else this.#steps.delete(after)
     yield this.#index(source, after)
   }
 
