@@ -2,7 +2,7 @@
  * Questions over all pods of a fleet, in a process of its own: the first time they are asked, again after one row changed, and while
  * many change. Wall time and CPU of the process from the question to the whole answer; and for how long nothing else had its turn.
  */
-import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { constants, monitorEventLoopDelay, type NodeGCPerformanceDetail, PerformanceObserver } from 'node:perf_hooks'
 import { startFleet } from './fleet.ts'
 
 const [clusters = 100, pods = 10_000, rounds = 40, perSecond = 500] = process.argv.slice(2).map(Number)
@@ -58,7 +58,20 @@ const questions: Readonly<Record<string, (round: number) => string>> = {
   ]),
 }
 
+/** Collections of the whole heap that stop everything, as they come. */
+const collections: { readonly at: number; readonly ms: number }[] = []
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) {
+    const { detail } = entry as unknown as { readonly detail: NodeGCPerformanceDetail } // entries of this type have it
+    const isMajor = detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR
+    if (isMajor) collections.push({ at: entry.startTime, ms: entry.duration })
+  }
+}).observe({ entryTypes: ['gc'] })
+const stoppedMs = (from: number, to: number): number =>
+  collections.reduce((sum, { at, ms }) => sum + Math.max(0, Math.min(to, at + ms) - Math.max(from, at)), 0)
+
 interface Asked {
+  readonly began: number
   readonly wallMs: number
   readonly cpuMs: number
   readonly blockedMs: number
@@ -81,7 +94,7 @@ async function ask(person: Person, url: string): Promise<Asked> {
   if (response.statusCode !== 200)
     throw new Error(`${url} for ${person}: ${response.statusCode} ${response.body.slice(0, 300)}`)
   const { total } = response.json() as { total: number }
-  return { wallMs, cpuMs: (own + system) / 1000, blockedMs: delay.max / 1e6, total }
+  return { began, wallMs, cpuMs: (own + system) / 1000, blockedMs: delay.max / 1e6, total }
 }
 
 let turn = 0
@@ -93,20 +106,16 @@ const changeSome = (count: number): void => {
 }
 const part = (values: readonly number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN
-const told = (asked: readonly Asked[]) => ({
-  wall: [0.5, 0.99].map((share) =>
-    part(
-      asked.map(({ wallMs }) => wallMs),
-      share,
-    ),
-  ),
-  cpu: [0.5, 0.99].map((share) =>
-    part(
-      asked.map(({ cpuMs }) => cpuMs),
-      share,
-    ),
-  ),
-})
+const medianAndWorst = (values: readonly number[]) => [0.5, 0.99].map((share) => part(values, share))
+const told = (asked: readonly Asked[]) => {
+  const quiet = asked.filter(({ began, wallMs }) => stoppedMs(began, began + wallMs) === 0)
+  return {
+    wall: medianAndWorst(asked.map(({ wallMs }) => wallMs)),
+    cpu: medianAndWorst(asked.map(({ cpuMs }) => cpuMs)),
+    quiet: medianAndWorst(quiet.map(({ cpuMs }) => cpuMs)),
+    collected: asked.length - quiet.length,
+  }
+}
 
 const results: Record<string, Partial<Record<Person, unknown>>> = {}
 const only = process.env.ONLY
@@ -145,6 +154,10 @@ globalThis.gc?.()
 const { heapUsed, external } = process.memoryUsage()
 const peak = process.resourceUsage().maxRSS / 1000
 process.stdout.write(
-  JSON.stringify({ results, rss: { loaded: rssLoaded, end, peak, live: (heapUsed + external) / 1e6 } }),
+  JSON.stringify({
+    results,
+    collectionMs: medianAndWorst(collections.map(({ ms }) => ms)),
+    rss: { loaded: rssLoaded, end, peak, live: (heapUsed + external) / 1e6 },
+  }),
 )
 process.exit()
