@@ -364,6 +364,30 @@ export const faults: readonly Fault[] = [
     'const whole = [...filters, namespaces,',
     'const whole = [...filters,',
   ),
+  core(
+    'an event about a hidden pod is shown',
+    'event-access-view.ts',
+    'return whyRowHidden(rules, its, row, isNamespaceShown) === null ? null : withItsObject',
+    'return its === undefined && row ? withItsObject : null',
+  ),
+  core(
+    'an event about a hidden node is shown',
+    'event-access-view.ts',
+    'return whyNodeHidden(rules, object.name, labels) === null ? null : withItsObject',
+    'return labels === undefined ? withItsObject : null',
+  ),
+  core(
+    'an event says the name of a hidden node',
+    'event-access-view.ts',
+    '(word === node || nodes?.has(word)) && isHidden(word)',
+    'word === node && isHidden(word)',
+  ),
+  typed(
+    'an event that is withheld in part is told whole',
+    `${api}/seen-rows.ts`,
+    'if (withheld.every(({ size }) => size === 0)) return chunk',
+    'if (withheld) return chunk',
+  ),
   typed(
     'a pod names a hidden node',
     `${api}/seen-rows.ts`,

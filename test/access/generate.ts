@@ -450,9 +450,7 @@ function aCluster(chance: Chance, name: string, at: number): PlainCluster {
         amount: chance.one([null, 1, 2, 30, 400]),
       },
     })),
-    resources: resources.flatMap((kind) =>
-      Array.from({ length: chance.int(0, 4) }, () => aResourceRow(chance, kind, { known, nodes, mark: mark() })),
-    ),
+    resources: someResourceRows(chance, { known, nodes, mark }),
     collected: chance.some([...customTypes, ...takeable], 6, 2),
     unread: Array.from({ length: chance.int(0, 2) }, () => ({
       type: chance.one(customTypes),
@@ -463,6 +461,32 @@ function aCluster(chance: Chance, name: string, at: number): PlainCluster {
       chance.one(['healthy', 'degraded', 'unhealthy'] as const),
     ),
   }
+}
+
+/** Rows of every kind; events come last, and are about some of the others. */
+function someResourceRows(
+  chance: Chance,
+  { known, nodes, mark }: { known: readonly string[]; nodes: readonly string[]; mark: () => string },
+): ReturnType<typeof aResourceRow>[] {
+  const rows: ReturnType<typeof aResourceRow>[] = []
+  for (const kind of resources)
+    for (let left = chance.int(0, 4); left > 0; left--) {
+      const row = aResourceRow(chance, kind, { known, nodes, mark: mark() })
+      rows.push(kind.access === 'events' ? aboutOne(chance, row, rows) : row)
+    }
+  return rows
+}
+
+/** The event, often about a pod that is there. */
+function aboutOne<T extends { type: string; name: string; namespace: string; values: object }>(
+  chance: Chance,
+  event: T,
+  rows: readonly T[],
+): T {
+  const pods = rows.filter(({ type }) => type === 'pods')
+  if (pods.length === 0 || chance.often(0.5)) return event
+  const { name, namespace } = chance.one(pods)
+  return { ...event, namespace, values: { ...event.values, object: `Pod/${name}` } }
 }
 
 /** What events are about: kinds with rows, those that follow others, and one that nobody knows. */

@@ -154,6 +154,9 @@ function crumbsOf(route: Route): readonly Crumb[] {
   }
 }
 
+/** Of `namespace/name:Kind` the name. */
+const nameIn = (object: string): string => object.replace(/^.*\//, '').replace(/:[^:]*$/, '')
+
 function clusterCrumbs({ name, tab, node, type, object }: Extract<Route, { page: 'cluster' }>): readonly Crumb[] {
   const item = node ?? type ?? object
   return [
@@ -163,7 +166,7 @@ function clusterCrumbs({ name, tab, node, type, object }: Extract<Route, { page:
     ...(item === null
       ? []
       : [{ word: <Name text={item} />, ...(type !== null && object !== null && { to: typePath(name, type) }) }]),
-    ...(object === null || object === item ? [] : [{ word: <Name text={object} /> }]),
+    ...(object === null || object === item ? [] : [{ word: <Name text={nameIn(object)} /> }]),
   ]
 }
 
