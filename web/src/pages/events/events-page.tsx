@@ -3,7 +3,7 @@ import { ClusterName } from '../../components/cluster-name.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { EventItems } from '../../components/event-list.tsx'
 import { HealthMark } from '../../components/health.tsx'
-import { Name, WithNames } from '../../components/name.tsx'
+import { Name } from '../../components/name.tsx'
 import { NotUpdated } from '../../components/not-updated.tsx'
 import { type Column, ResourceTable, type TableView } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
@@ -211,7 +211,7 @@ const columnsFor = (path: (key: string) => string): readonly Column<TimelineLine
         <NotShown what="the message" />
       ) : (
         <span className="clip" data-tip={text}>
-          <WithNames text={text} />
+          {text}
         </span>
       ),
   },

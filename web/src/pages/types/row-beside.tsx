@@ -9,7 +9,7 @@ import { useCluster, useHub } from '../../live/hooks.ts'
 import type { RowsPage } from '../../live/row-pages.ts'
 import { useFresh } from '../../live/use-fresh.ts'
 import { isCurrentOn, policyType } from '../../model/row-values.ts'
-import { Link, whyPath } from '../../router.tsx'
+import { Link, namespacePath, whyPath, workloadPath } from '../../router.tsx'
 import { AsOf } from './parts.tsx'
 import { RowDrawer } from './row-drawer.tsx'
 
@@ -75,6 +75,11 @@ function NotThere({ cluster, type, source, on, id, wasHere }: NotThereProps): Re
       </Link>
     </Empty>
   )
+}
+
+function pageOf(cluster: string, kind: string, id: string): string | undefined {
+  if (kind === 'namespaces') return namespacePath(cluster, id)
+  return kind === 'workloads' ? workloadPath(cluster, id) : undefined
 }
 
 /** Whether events may be about rows of this kind. */
@@ -148,6 +153,7 @@ function Found({ cluster, type, source, on, id, row, isLoading, referredBy, onCl
       filtered={on?.filtered ?? false}
       asOf={on?.part.freshness ? <AsOf on={on} /> : <Missing why="it was never read" />}
       isPast={on !== undefined && !isCurrentOn(on)}
+      page={pageOf(cluster, source.id, id)}
       absence={absence}
       onClose={onClose}
     >

@@ -4,6 +4,7 @@ import { Name } from '../../components/name.tsx'
 import { Pairs } from '../../components/pairs.tsx'
 import type { ColumnView, RowsPageView, SourceView, TableRowView } from '../../contract.ts'
 import { sayScalar, scalarOf } from '../../model/row-values.ts'
+import { Link } from '../../router.tsx'
 import { AmountsTable, ShareMeter } from './amounts.tsx'
 import { NestedValue } from './nested-value.tsx'
 import { ValueText } from './parts.tsx'
@@ -20,6 +21,8 @@ interface RowDrawerProps {
   readonly isPast: boolean
   /** policies hide something of the cluster */
   readonly filtered: boolean
+  /** where there is a page of this row */
+  readonly page?: string | undefined
   /** what else is known of the row */
   readonly children?: ReactNode
   /** what is said where there is no row */
@@ -29,7 +32,7 @@ interface RowDrawerProps {
 
 /** Everything that was collected of one object, beside the list it stands in. */
 export function RowDrawer(props: RowDrawerProps): ReactNode {
-  const { cluster, id, row, source, referredBy, asOf, isPast, filtered, absence, onClose, children } = props
+  const { cluster, id, row, source, referredBy, asOf, isPast, filtered, page, absence, onClose, children } = props
   return (
     <Dialog
       title={<Name text={row?.name ?? id} className="mono" />}
@@ -46,6 +49,7 @@ export function RowDrawer(props: RowDrawerProps): ReactNode {
               </Linked>
             )}
             {asOf}
+            {page !== undefined && <Link to={page}>Its page</Link>}
           </p>
           <ReferredBy cluster={cluster} row={row} columns={referredBy} />
           <section>
