@@ -89,17 +89,17 @@ export async function run(args: readonly string[]): Promise<void> {
   }
 }
 
-async function addressOf(hub: ReturnType<typeof spawn>): Promise<string> {
-  let said = ''
-  for await (const chunk of hub.stdout ?? []) {
-    said += chunk
-    const found = /on (http:\/\/\S+?)\s/.exec(said)?.[1]
-    if (found) {
-      hub.stdout?.resume()
-      return found
-    }
-  }
-  throw new Error(`the hub did not start: ${said}`)
+/** Resolves with the address that the hub prints; its output is read on, so that it never waits for us. */
+function addressOf(hub: ReturnType<typeof spawn>): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let said = ''
+    hub.stdout?.on('data', (chunk: Buffer) => {
+      said += chunk.toString()
+      const found = /on (http:\/\/\S+)/.exec(said)?.[1]
+      if (found) resolve(found)
+    })
+    hub.once('close', () => reject(new Error(`the hub ended: ${said}`)))
+  })
 }
 
 async function until(isSo: () => Promise<boolean>): Promise<void> {
