@@ -232,6 +232,32 @@ describe.skipIf(redisMissing)(`api processes side by side${redisMissing ? ` (ski
     await store![Symbol.asyncDispose]()
   })
 
+  it('say the same where an older manager tells only that a cluster moved', async () => {
+    const [name] = names as [ClusterName]
+    {
+      const [store] = await owners(1)
+      await store!.apply([connected(name), batchRecord(aBatch(name, 1, [complete('node', aNode('n1'))]))], 0)
+      await store![Symbol.asyncDispose]()
+    }
+    await using one = new Replica(server)
+    await using other = new Replica(server)
+    const both = [one, other]
+    await eventually('both have read', () => both.every(({ mirror }) => mirror.cluster(name)?.sequence === 1))
+    const [last] = await redis.xrevrange('clusterpulse:changes', '+', '-', 'COUNT', '1')
+    const of = (field: string) => last![1][last![1].indexOf(field) + 1]!
+    const meta = JSON.parse((await redis.hget(`clusterpulse:cluster:${name}`, 'meta')) ?? '{}') as { version: number }
+    const entry = ['op', 'put', 'c', name, 'v', String(meta.version + 1), 'o', '1', 'g', of('g'), 's', of('s')]
+    await redis
+      .multi()
+      .hset(`clusterpulse:cluster:${name}`, 'meta', JSON.stringify({ ...meta, sequence: 2, version: meta.version + 1 }))
+      .xadd('clusterpulse:changes', '*', ...entry, 'n', String(Number(of('n')) + 1))
+      .exec()
+    await eventually('both have it', () => both.every(({ mirror }) => mirror.cluster(name)?.sequence === 2))
+    expect(one.bus.head()).toBe((await idsOf(redis)).at(-1))
+    expect(other.bus.head()).toBe(one.bus.head())
+    expect(said(other.mirror)).toBe(said(one.mirror))
+  })
+
   it('read nothing again for one row that changes, and only what is named where much does', async () => {
     const [store] = await owners(1)
     const [name] = names as [ClusterName]

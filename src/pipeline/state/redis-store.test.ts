@@ -326,6 +326,56 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
       }
     })
 
+    it('writes what moved between rounds some seconds later, with the next round, or where something happened', async () => {
+      await using store = await open()
+      await written(store, [connected(west), full(1)], 1)
+      await eventually('it is written', () => store.position() === 1)
+      const summary = async () => (await text('cluster:west:metrics')) as { timestamp: string; pods: number }
+      const between = (sequence: number, pods: number) =>
+        batchRecord(
+          aBatch(west, sequence, [complete('podSummary', aPodSummary(pods))], {
+            partial: true,
+            collectedAt: T0 + 60_000,
+          }),
+        )
+      const held = async () =>
+        JSON.parse((await redis.hget('clusterpulse:cluster:west', 'meta')) ?? '{}') as { sequence: number }
+      for (const [i, pods] of [40, 41].entries()) {
+        await store.apply([between(i + 2, pods)], i + 2)
+        await eventually('our own keys have it', async () => (await held()).sequence === i + 2)
+      }
+      expect((await summary()).pods).toBe(12)
+      expect(await redis.smembers('clusterpulse:late')).toEqual(['west'])
+      now += 5_000
+      await eventually('documents have it', async () => (await summary()).pods === 41)
+      expect(await redis.exists('clusterpulse:late')).toBe(0)
+      await store.apply([between(4, 42)], 4)
+      await eventually('our own keys have it', async () => (await held()).sequence === 4)
+      await store.apply([full(5, { collectedAt: T0 + 66_000 })], 5)
+      await eventually('the round is shown at once', async () => (await summary()).pods === 12)
+    })
+
+    it('shows what a manager that was killed had not yet shown', async () => {
+      {
+        await using store = await open()
+        await written(store, [connected(west), full(1)], 1)
+      }
+      await redis.sadd('clusterpulse:late', 'west', 'gone')
+      await redis.set('cluster:west:metrics', '{"pods":1}')
+      const listener = redis.duplicate()
+      const heard: string[] = []
+      await listener.subscribe('cluster-events')
+      listener.on('message', (_, message) => heard.push(message))
+      await using _again = await open()
+      await eventually(
+        'it is shown',
+        async () => ((await text('cluster:west:metrics')) as { pods: number }).pods === 12,
+      )
+      listener.disconnect()
+      expect(heard).toEqual([])
+      await eventually('it is late no more', async () => (await redis.sismember('clusterpulse:late', 'west')) === 0)
+    })
+
     it('leaves nothing of a cluster that was removed and came back in one step', async () => {
       await using store = await open()
       await written(store, [connected(west), full(1)], 1)

@@ -659,8 +659,11 @@ export class RedisStateStore implements StateStore {
     this.#applied = this.#position
     const [late] = (await pipelined(this.#redis, [['SMEMBERS', own.late]])) as [string[]]
     // Their events were told, or are of the past.
-    for (const name of late.filter(isClusterName))
-      if (loaded.clusters.has(name)) this.#behind.set(name, { before: undefined, isTold: true })
+    for (const name of late.filter(isClusterName)) {
+      if (!loaded.clusters.has(name)) continue
+      this.#late.add(name)
+      this.#behind.set(name, { before: undefined, isTold: true })
+    }
     for (const name of loaded.unreadable) {
       this.#logger.error(
         { cluster: name },
