@@ -254,6 +254,8 @@ export class RedisMirror extends FollowedFleet implements AsyncDisposable {
   async #takeOne(entry: Entry, pending: PendingSteps, hashes: Hashes): Promise<void> {
     const why = this.#following?.order.take(entry)
     if (why !== undefined) throw new Reload(why)
+    // Also where it cannot be taken: it is no news to wait for then.
+    this.#after = entry.id
     let needed = pending.take(entry)
     const name = entry.cluster as ClusterName // of others nothing is needed
     if (typeof needed === 'object') {
@@ -267,7 +269,6 @@ export class RedisMirror extends FollowedFleet implements AsyncDisposable {
       if (!state && !isGone) throw new Reload(`what Redis holds of ${name} cannot be read`)
       pending.giveAll(entry, state)
     }
-    this.#after = entry.id
     this.#last = entry
   }
 

@@ -708,6 +708,26 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
       expect(mirror.clusters().map(({ name }) => name)).toEqual(['west'])
     })
 
+    it('takes no state that is older than what it was told, and has it written again', async () => {
+      await using store = await open({ checkEveryMs: 60_000 })
+      await written(store, [connected(west), full(1)], 1)
+      const old = await redis.hgetall('clusterpulse:cluster:west')
+      await written(store, [full(2)], 2)
+      await using mirror = new RedisMirror({ connection: server, waitMs: 50 })
+      await eventually('it has loaded', () => mirror.cluster('west')?.sequence === 2)
+      const version = store.cluster('west')!.version
+      // As if Redis came back with a former memory, and then told of a change without saying what changed.
+      const [last] = await redis.xrevrange('clusterpulse:changes', '+', '-', 'COUNT', '1')
+      const of = (field: string) => last![1][last![1].indexOf(field) + 1]!
+      const next = ['op', 'put', 'c', 'west', 'v', String(version + 1), 'o', '1', 'g', of('g'), 's', of('s')]
+      await redis.hset('clusterpulse:cluster:west', old)
+      await redis.xadd('clusterpulse:changes', '*', ...next, 'n', String(Number(of('n')) + 1))
+      await eventually('it says so', () => JSON.stringify(mirror.availability()).includes('older state'))
+      expect(JSON.stringify(mirror.availability())).not.toContain('west')
+      expect(mirror.cluster('west')?.sequence).toBe(2)
+      expect(await redis.smembers('clusterpulse:damaged')).toEqual(['west'])
+    })
+
     it('follows a manager that was started anew', async () => {
       const first = await open()
       await first.apply([connected(west), full(1)], 1)
