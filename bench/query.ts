@@ -128,7 +128,7 @@ function report(
 | the same, the worst question | ${worstRatio.toFixed(2)} × | 1.5 × | ${met(worstRatio, 1.5)} |
 | RSS after all questions | ${rss.end.toFixed(0)} MB | 700 MB | ${met(rss.end, 700)} |
 
-A collection of the whole heap fell into ${share.toFixed(0)} % of the questions, which come without a pause here; it stops everything for ${ms(collectionMs[0])} ms (median), ${ms(collectionMs[1])} ms (p99).
+A collection of the whole heap fell into ${share.toFixed(0)} % of the questions; it stops everything for ${ms(collectionMs[0])} ms (median), ${ms(collectionMs[1])} ms (p99).
 RSS when the rows were loaded ${rss.loaded.toFixed(0)} MB; peak, with making them, ${rss.peak.toFixed(0)} MB. Alive at the end, rows and what is kept of questions: ${rss.live.toFixed(0)} MB. Heap bounded at ${HEAP_MB} MB (\`--max-old-space-size\`).
 
 ## By question
