@@ -22,6 +22,11 @@ const benches: Readonly<Record<string, Bench>> = {
     arguments: '--clusters 1000 --nodes 10 --seconds 10 --connections 50 --batches 33',
     load: () => import('./api.ts'),
   },
+  fanout: {
+    summary: 'streams of rows to 10 000 readers at one change a second, and with 1000 of them stuck',
+    arguments: '--clients 10000 --slow 1000 --seconds 30 --processes 4',
+    load: () => import('./fanout.ts'),
+  },
   agent: {
     summary: 'one agent beside 500 nodes and 20 000 pods: memory, CPU and bytes per round, quiet and busy',
     arguments: '--nodes 500 --pods 20000 --interval 30 --intervals 6',
