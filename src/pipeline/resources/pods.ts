@@ -43,7 +43,12 @@ export const pods = defineResource({
       kind: 'number',
       read: (pod) => containers(pod).filter(({ ready }) => ready === true).length,
     },
-    containers: { label: 'Containers', kind: 'number', read: (pod) => items(fields(pod.spec).containers).length },
+    containers: {
+      label: 'Containers',
+      kind: 'number',
+      isWide: true,
+      read: (pod) => items(fields(pod.spec).containers).length,
+    },
     restarts: {
       label: 'Restarts',
       kind: 'number',

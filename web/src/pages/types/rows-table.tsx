@@ -51,11 +51,11 @@ import { useSample } from './use-sample.ts'
 
 const unitWidth: Readonly<Record<Unit, number>> = {
   none: 0,
-  bytes: 118,
-  cores: 118,
+  bytes: 96,
+  cores: 96,
   percent: 104,
   seconds: 110,
-  time: 108,
+  time: 94,
 }
 const kindWidth = { string: 170, number: 112, boolean: 92, null: 92, any: 120 }
 
@@ -106,7 +106,7 @@ export function rowColumns<T extends TableRowView>(
         ...(unitText[column.unit] && { unit: unitText[column.unit] as string }),
         width: Math.max(
           unitWidth[column.unit] || kindWidth[column.kind],
-          Math.min(220, column.label.length * 7.6 + 34),
+          Math.min(220, column.label.length * 7 + 31),
         ),
         ...(isAmount(column) && column.unit !== 'time' && { align: 'end' as const }),
         descendingFirst: isAmount(column),
@@ -184,7 +184,7 @@ function asOfColumn(on: ReadonlyMap<string, TypeOnClusterView>): Column<ShownRow
   return {
     id: 'asOf',
     header: 'As of',
-    width: 96,
+    width: 86,
     align: 'end',
     kind: 'time',
     value: at,
