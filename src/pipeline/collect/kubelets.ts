@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import pLimit from 'p-limit'
 import { isKubeError, type KubeClient, type KubeObject, kubeletAddresses, nodesProxy, nodesStats } from '#kube'
 import { type Clock, minutes, ROWS_ERRORS_KEPT, type RowsError, seconds, tableRowId } from '#model'
@@ -102,6 +103,7 @@ export class Kubelets {
   }
 
   async #ask(kube: KubeClient, signal: AbortSignal): Promise<void> {
+    setMaxListeners(0, signal) // every call of this sweep ends with it
     const nodes = await this.#list(kube, signal)
     const startedAt = this.#clock.now()
     const limit = pLimit(AT_ONCE)
