@@ -104,10 +104,7 @@ export function rowColumns<T extends TableRowView>(
         header: column.label,
         ...(column.unit === 'time' && { kind: 'time' as const }),
         ...(unitText[column.unit] && { unit: unitText[column.unit] as string }),
-        width: Math.max(
-          unitWidth[column.unit] || kindWidth[column.kind],
-          Math.min(220, column.label.length * 7 + 31),
-        ),
+        width: Math.max(unitWidth[column.unit] || kindWidth[column.kind], Math.min(220, column.label.length * 7 + 31)),
         ...(isAmount(column) && column.unit !== 'time' && { align: 'end' as const }),
         descendingFirst: isAmount(column),
         extra: column.extra,
