@@ -150,6 +150,8 @@ function listen(client: ReturnType<typeof createClient>, signal: AbortSignal, la
   const ready = new Promise<void>((resolve) => {
     begin = resolve
   })
+  /** a row comes again when what it uses is measured */
+  const seen = new Set<string>()
   const over = (async () => {
     // Those that are moved: no others have a message, and no more than fit a stream.
     const query = { clusters: false, rows: [{ type: 'pods', sort: 'message', order: 'desc', limit: 1000 }] } as const
@@ -158,8 +160,9 @@ function listen(client: ReturnType<typeof createClient>, signal: AbortSignal, la
       if (message.kind !== 'rowsChange') continue
       for (const one of message.changes) {
         const said = one.op === 'put' ? one.row.values.message : undefined
-        if (typeof said === 'string' && said.startsWith(MARK))
-          latencies.push(performance.now() - Number(said.slice(MARK.length)))
+        if (typeof said !== 'string' || !said.startsWith(MARK) || seen.has(said)) continue
+        seen.add(said)
+        latencies.push(performance.now() - Number(said.slice(MARK.length)))
       }
     }
   })().catch((error: unknown) => {
