@@ -73,6 +73,7 @@ async function fill(world: World): Promise<void> {
 // What a route cannot answer without.
 const needed: Readonly<Record<string, string>> = {
   search: '?q=a',
+  groupFleetRows: '?by=name',
   authExplain: '?cluster=west',
   v1ClusterHistory: '?metric=pods_total',
   v1NodeHistory: '?metric=pods_total',
