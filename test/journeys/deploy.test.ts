@@ -355,7 +355,9 @@ describe.skipIf(missing !== undefined)(`the manifests${missing === undefined ? '
     const manifest = readFileSync('deploy/member/reader.yaml', 'utf8')
     const reader = parseAllDocuments(manifest).map((document) => document.toJS() as Manifest)
     const member = reader.find(({ kind }) => kind === 'ClusterRole')
-    expect(member?.rules?.flatMap(({ verbs }) => verbs).every((verb) => verb === 'get' || verb === 'list')).toBe(true)
+    expect(member?.rules?.flatMap(({ verbs }) => verbs).every((verb) => ['get', 'list', 'watch'].includes(verb))).toBe(
+      true,
+    )
     expect(member?.rules?.flatMap(({ resources }) => resources)).not.toContain('secrets')
   })
 

@@ -285,12 +285,11 @@ describe.skipIf(why !== undefined)(`push on Kubernetes${why === undefined ? '' :
       return run.stdout().trim()
     }
     await eventually(
-      () => may('list', 'events', '-n', SYSTEM),
+      () => may('patch', `deployments/${AGENT}`, '-n', SYSTEM),
       (said) => said === 'yes',
     )
     // Outside of the agent's namespace none of it, by whatever name.
     for (const asked of [
-      ['list', 'events'],
       ['patch', `deployments/${AGENT}`],
       ['create', `secrets/${AGENT}-token`],
       ['get', `secrets/${AGENT}-token`],
