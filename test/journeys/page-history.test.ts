@@ -703,7 +703,10 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       expect(await strip.innerText()).not.toContain('past')
       await strip.getByRole('link', { name: 'west' }).click()
       await page.getByRole('region', { name: 'History of west' }).waitFor()
-      await page.getByRole('navigation', { name: 'Parts of this cluster' }).getByRole('link', { name: 'Events' }).click()
+      await page
+        .getByRole('navigation', { name: 'Parts of this cluster' })
+        .getByRole('link', { name: 'Events' })
+        .click()
       await page.getByText(/^lost 6 batches of .* for good: thinned out/).waitFor()
     })
 
