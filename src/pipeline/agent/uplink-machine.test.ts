@@ -250,7 +250,8 @@ class World {
         if (!this.registered) return
         for (const [sequence, sent] of this.way) {
           if (sent.base > 0) this.way.delete(sequence)
-          else this.way.set(sequence, { ...sent, as: 'backlog' })
+          // It went as live, which the window of the backlog does not count.
+          else this.way.set(sequence, { ...sent, as: 'backlog', bytes: 0 })
         }
         this.needComplete = true
         this.ackedLive.clear()
