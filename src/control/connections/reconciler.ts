@@ -202,9 +202,11 @@ export class ConnectionReconciler implements Reconciler {
   }
 
   #newVisit(name: string): Visit {
-    const { collectors, turn, clock, logger, watches, ingester } = this.#options
+    const { collectors, turn, clock, logger, watches, ingester, agents } = this.#options
     const cluster = parseClusterName(name)
     const onStep = async (step: Batch) => {
+      // What an agent or a collector delivers is newer: no step of ours hides it until we leave the cluster to them.
+      if (agents?.isDelivering(cluster)) return
       await ingester.accept({ batch: { ...step, sequence: ingester.nextSequence(cluster) } })
     }
     const live = watches && { onStep, watches }
