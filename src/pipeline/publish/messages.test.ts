@@ -10,7 +10,7 @@ let ids = 0
 const head = (maxBytes = 512 * 1024): EventHead => ({
   cluster,
   at: 1_700_000_000_999,
-  eventId: () => `id-${++ids}`,
+  eventId: () => `id-${String(++ids).padStart(9, '0')}`,
   maxBytes,
 })
 const all = () => true

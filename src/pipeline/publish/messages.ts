@@ -20,7 +20,7 @@ export interface EventHead {
   readonly cluster: ClusterName
   /** when it is made, ms */
   readonly at: number
-  /** of each part one of its own */
+  /** of each part one of its own, all of one length */
   readonly eventId: () => string
   /** bytes of a part, at most; one entry that is larger is a part all the same */
   readonly maxBytes: number
