@@ -177,6 +177,63 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     await page.getByText('This namespace is not there').waitFor()
   })
 
+  it('come as they happen, on the timeline, beside their object and on its page, and nobody asks again', {
+    timeout: 240_000,
+  }, async () => {
+    const now = hub.now()
+    const [pods, workloads, services] = tablesAt(now)
+    let count = 0
+    const happens = (text: string) =>
+      hub.put(
+        withTables(
+          aCluster('north', hub.now(), { ageMs: 0, rounds: 1 }),
+          ...[pods, workloads, services].flatMap((part) => part ?? []),
+          rowsOf(
+            'kubernetes-events',
+            Array.from({ length: ++count }, (_, place) => ({
+              ...{ namespace: 'shop', name: `e-${place}` },
+              values: {
+                ...{ type: 'Warning', reason: `Happened${place}`, object: 'Pod/web-6f9c8d7b5-aaaaa', message: text },
+                ...{ count: 1, firstAt: now, lastAt: now + place, source: 'kubelet', node: 'n-0' },
+              },
+            })),
+          ),
+        ),
+      )
+    const asked = () => hub.gateway.requests.filter((path) => /rows\/|types\//.test(path) && !path.includes('stream'))
+    /** What somebody reads for values that came is over. */
+    const isQuiet = async (page: Page) => {
+      for (let before = -1; before !== asked().length; ) {
+        before = asked().length
+        await page.waitForTimeout(3500)
+      }
+      return asked().length
+    }
+    await happens('first')
+    for (const path of [
+      `/events?q=${encodeURIComponent('cluster:north from:Kubernetes')}`,
+      `/clusters/north/types/pods?row=${encodeURIComponent('shop/web-6f9c8d7b5-aaaaa')}`,
+      '/clusters/north/namespaces/shop',
+      `/clusters/north/types/workloads/${encodeURIComponent('shop/web:Deployment')}`,
+    ]) {
+      const page = await visit(path)
+      const shown = page.getByText(`Happened${count - 1}`).first()
+      await shown.waitFor()
+      const before = await isQuiet(page)
+      // Equal rows with another text: nothing that leads anywhere is new, so nothing is read.
+      const text = `seen on ${path.slice(0, 20)}`
+      count--
+      await happens(text)
+      await page.getByText(text).first().waitFor()
+      expect([path, asked().length]).toEqual([path, before])
+      await happens(text)
+      await page
+        .getByText(`Happened${count - 1}`)
+        .first()
+        .waitFor()
+    }
+  })
+
   it('are those of what a person may see', { timeout: 120_000 }, async () => {
     hub.gateway.visitor = { username: 'alice', email: '', groups: [] }
     const page = await visit('/events')

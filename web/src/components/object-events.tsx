@@ -1,9 +1,6 @@
-import { type ReactNode, useCallback } from 'react'
-import type { RowsPageView } from '../contract.ts'
-import { useHub } from '../live/hooks.ts'
-import type { Live } from '../live/live-store.ts'
-import { useRefresh } from '../live/refresh.ts'
-import { useFresh } from '../live/use-fresh.ts'
+import type { ReactNode } from 'react'
+import type { TypeOnClusterView } from '../contract.ts'
+import { useFirstRows } from '../live/use-rows.ts'
 import { formatCount } from '../model/format.ts'
 import { kubeEvent, kubernetesEvents } from '../model/kube-events.ts'
 import { clusterPath, Link } from '../router.tsx'
@@ -14,6 +11,8 @@ import { Age, Cause } from './text.tsx'
 
 /** That many are shown; the list of all is a link away. */
 const MOST = 50
+/** Those of which some may be about something else. */
+const ASKED = 500
 
 interface ObjectEventsProps {
   readonly cluster: string
@@ -29,53 +28,37 @@ interface ObjectEventsProps {
   readonly filter: string
 }
 
-/** Kubernetes events of something, newest first. That there are none, that they may not be read, and that they are on their way are told apart. */
+/** Kubernetes events of something, newest first, as they come. That there are none, that they may not be read, and that they are on their way are told apart. */
 export function ObjectEvents(props: ObjectEventsProps): ReactNode {
   const { cluster, namespace, where, keeps = () => true, withObject = false, filter } = props
-  const { client } = useHub()
-  const conditions = where.join('\n')
-  const ask = useCallback(
-    (signal: AbortSignal) =>
-      client.customRows(
-        cluster,
-        kubernetesEvents,
-        {
-          ...{ limit: 500, sort: 'lastAt', order: 'desc' },
-          ...(namespace ? { namespace } : {}),
-          ...(conditions !== '' && { where: conditions.split('\n') }),
-        },
-        signal,
-      ),
-    [client, cluster, namespace, conditions],
-  )
-  const [fresh, again] = useFresh(ask)
-  useRefresh(
-    useCallback((live: Live) => live.fleet.clusters.get(cluster), [cluster]),
-    again,
-  )
-  if (fresh.state === 'waiting') return <Skeleton label="Loading events" lines={3} />
-  if (fresh.state === 'failed')
-    return fresh.problem.code === 'type_not_found' ? (
+  const query = {
+    ...{ sort: 'lastAt', order: 'desc' as const, where },
+    ...(namespace ? { namespace } : {}),
+  }
+  const [paged, again] = useFirstRows(cluster, kubernetesEvents, query, ASKED)
+  if (paged.state === 'waiting') return <Skeleton label="Loading events" lines={3} />
+  if (paged.state === 'failed')
+    return paged.problem.code === 'type_not_found' ? (
       <p className="quiet">Kubernetes events of this cluster are not read, or not shown to you.</p>
     ) : (
-      <Failure problem={fresh.problem} onRetry={again} title="The events could not be loaded" />
+      <Failure problem={paged.problem} onRetry={again} title="The events could not be loaded" />
     )
-  const { items, total } = fresh.value
-  const events = items.map((row) => kubeEvent(cluster, row)).filter(({ object }) => keeps(object))
+  const { rows, page } = paged
+  const [on] = page.on
+  const events = [...rows.values()].map((row) => kubeEvent(cluster, row)).filter(({ object }) => keeps(object))
   return (
     <>
-      <NotUpdated problem={fresh.problem} onRetry={again} />
-      <HowRead page={fresh.value} />
+      <NotUpdated problem={paged.problem} onRetry={again} />
+      {on && <HowRead on={on} />}
       {events.length > 0 && <EventItems events={events.slice(0, MOST)} withObject={withObject} />}
-      {events.length === 0 && fresh.value.on.part.freshness !== null && (
+      {events.length === 0 && on?.part.freshness && (
         <p className="quiet">
-          No events{fresh.value.on.filtered ? ' that you may see' : ''}. A cluster forgets its own after an hour,
-          usually.
+          No events{on.filtered ? ' that you may see' : ''}. A cluster forgets its own after an hour, usually.
         </p>
       )}
       {events.length > MOST && (
         <p className="fine">
-          The newest {MOST} of {formatCount(total > items.length ? total : events.length)}
+          The newest {MOST} of {formatCount(page.total > rows.size ? page.total : events.length)}
         </p>
       )}
       <p>
@@ -88,7 +71,7 @@ export function ObjectEvents(props: ObjectEventsProps): ReactNode {
 }
 
 /** Why what is shown is not what is true now. */
-function HowRead({ page: { on } }: { page: RowsPageView }): ReactNode {
+function HowRead({ on }: { on: TypeOnClusterView }): ReactNode {
   const { part, truncated } = on
   const at = part.freshness?.observedAt
   if (part.outcome === 'forbidden')

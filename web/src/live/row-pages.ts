@@ -38,6 +38,10 @@ export type Paged =
 interface RowPagesOptions {
   readonly ask: (page: { cursor?: string; limit: number }, signal: AbortSignal) => Promise<RowsPage>
   readonly onChange: (paged: Paged) => void
+  /** of the first page; default `firstPageSize` */
+  readonly firstSize?: number
+  /** between two refreshes in turn, ms; default 1000 */
+  readonly leastMs?: number
 }
 
 /**
@@ -76,7 +80,7 @@ export class RowPages {
   refreshInTurn(): void {
     if (this.#turn !== undefined) return
     const { at, tookMs } = this.#renewed
-    const waitMs = at + tookMs * 9 - performance.now()
+    const waitMs = at + Math.max(tookMs * 9, this.#options.leastMs ?? 1000) - performance.now()
     if (waitMs <= 0) {
       this.refresh()
       return
@@ -128,7 +132,10 @@ export class RowPages {
     let next = pages.at(-1)?.next
     while (loaded < count && next !== null && !isOver()) {
       const page = await this.#options.ask(
-        { limit: pages.length === 0 ? firstPageSize : pageSize, ...(next !== undefined && { cursor: next }) },
+        {
+          limit: pages.length === 0 ? (this.#options.firstSize ?? firstPageSize) : pageSize,
+          ...(next !== undefined && { cursor: next }),
+        },
         this.#asking.signal,
       )
       pages.push(page)

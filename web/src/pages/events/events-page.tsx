@@ -19,25 +19,26 @@ import { CLUSTERS_ASKED, useTimeline } from './use-timeline.ts'
 
 /** What happened in the fleet: Kubernetes events of all clusters and the hub's own, newest first, equal causes as one line. */
 export function EventsPage(): ReactNode {
-  const { fresh, page, told, lines, again, askAgain, clusterCount } = useTimeline()
+  const { paged, told, lines, again, askAgain, clusterCount } = useTimeline()
   const { query } = usePlace()
   const columns = useMemo(() => columnsFor((key) => linePath(query, key)), [query])
   const isNarrow = useNarrow()
   const isPrinting = usePrinting()
   const instead = useMemo(() => listFor((key) => linePath(query, key)), [query])
   const open = lines.get(new URLSearchParams(query).get('line') ?? '')
-  const isWithout = fresh.state === 'failed' && fresh.problem.code === 'type_not_found'
-  const unread = (page?.clusters ?? []).filter(({ part }) => !['complete', 'absent'].includes(part.outcome))
+  const here = paged.state === 'here' ? paged : null
+  const isWithout = paged.state === 'failed' && paged.problem.code === 'type_not_found'
+  const unread = (here?.page.on ?? []).filter(({ part }) => !['complete', 'absent'].includes(part.outcome))
   return (
     <>
       <PageHeading title="Events">Events</PageHeading>
-      {fresh.state === 'waiting' ? (
+      {paged.state === 'waiting' ? (
         <Skeleton label="Loading events" lines={12} />
-      ) : fresh.state === 'failed' && !isWithout ? (
-        <Failure problem={fresh.problem} onRetry={again} title="The events could not be loaded" />
+      ) : paged.state === 'failed' && !isWithout ? (
+        <Failure problem={paged.problem} onRetry={again} title="The events could not be loaded" />
       ) : (
         <div className="stack type-stack">
-          {fresh.state === 'here' && <NotUpdated problem={fresh.problem} onRetry={again} />}
+          {here && <NotUpdated problem={here.problem} onRetry={again} />}
           {isWithout && <p className="notice is-degraded">Kubernetes events are not read, or not shown to you.</p>}
           {told.state === 'failed' && (
             <p className="notice is-degraded">
@@ -77,9 +78,9 @@ export function EventsPage(): ReactNode {
             instead={isNarrow && !isPrinting ? instead : undefined}
             note={
               <Note
-                shown={page?.items.length ?? 0}
-                total={page?.total ?? 0}
-                isTruncated={page?.clusters.some(({ truncated }) => truncated) ?? false}
+                shown={here?.rows.size ?? 0}
+                total={here?.page.total ?? 0}
+                isTruncated={here?.page.on.some(({ truncated }) => truncated) ?? false}
                 clusterCount={clusterCount}
               />
             }

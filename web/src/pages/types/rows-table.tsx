@@ -32,6 +32,7 @@ import {
 } from '../../contract.ts'
 import { useHub } from '../../live/hooks.ts'
 import type { RowsPage, ShownRow } from '../../live/row-pages.ts'
+import { useRows } from '../../live/use-rows.ts'
 import { groupLines } from '../../model/arrange.ts'
 import { type ExportColumn, toJson } from '../../model/export.ts'
 import { clusterNameExports } from '../../model/export-columns.ts'
@@ -46,7 +47,6 @@ import { ValueText } from './parts.tsx'
 import { GroupSelect, groupColumns, RowGroups } from './row-groups.tsx'
 import { Linked } from './row-links.tsx'
 import { useRowHints } from './use-row-hints.ts'
-import { useRows } from './use-rows.ts'
 import { useSample } from './use-sample.ts'
 
 const unitWidth: Readonly<Record<Unit, number>> = {

@@ -1,10 +1,10 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
-import type { Client, FleetRowView, HeldRows, RowsPageQuery } from '../../contract.ts'
-import { useHub, useLive } from '../../live/hooks.ts'
-import type { Live } from '../../live/live-store.ts'
-import { RowOverlay } from '../../live/overlay-rows.ts'
-import { useRefresh } from '../../live/refresh.ts'
-import { firstPageSize, type Paged, RowPages, type RowsPage } from '../../live/row-pages.ts'
+import type { Client, FleetRowView, HeldRows, RowsPageQuery } from '../contract.ts'
+import { useHub, useLive } from './hooks.ts'
+import type { Live } from './live-store.ts'
+import { RowOverlay } from './overlay-rows.ts'
+import { useRefresh } from './refresh.ts'
+import { firstPageSize, type Paged, RowPages, type RowsPage } from './row-pages.ts'
 
 export interface RowsShown {
   readonly paged: Paged
@@ -23,9 +23,9 @@ function ofCluster(client: Client, cluster: string, type: string): Ask {
   }
 }
 
-function ofFleet(client: Client, type: string): Ask {
+function ofFleet(client: Client, type: string, aggregations: boolean): Ask {
   return async (question, signal) => {
-    const { items, clusters, ...page } = await client.fleetRows(type, question, signal)
+    const { items, clusters, ...page } = await client.fleetRows(type, { ...question, aggregations }, signal)
     return {
       ...page,
       items: items.map((row) => ({ ...row, id: fleetId(row), rowId: row.id })),
@@ -36,6 +36,11 @@ function ofFleet(client: Client, type: string): Ask {
 
 const fleetId = (row: FleetRowView) => `${row.cluster}/${row.id}`
 const ownId = (row: FleetRowView) => row.id
+
+interface RowsOptions {
+  /** the first so many are read at once and followed, and no more; default: as far as somebody scrolls */
+  readonly size?: number
+}
 
 /** Every frame of a fleet may touch a type: that many are not worth a look each. */
 const leastFleetMs = 3000
@@ -48,7 +53,12 @@ const mostLive = 1000
  * it is answered.
  * @param cluster null: of all clusters
  */
-export function useRows(cluster: string | null, type: string, query: RowsPageQuery): RowsShown {
+export function useRows(
+  cluster: string | null,
+  type: string,
+  query: RowsPageQuery,
+  { size }: RowsOptions = {},
+): RowsShown {
   const { client, store } = useHub()
   const key = JSON.stringify(query)
   const [shown, setShown] = useState<{ key: string; paged: Paged }>({ key: '', paged: { state: 'waiting' } })
@@ -56,27 +66,32 @@ export function useRows(cluster: string | null, type: string, query: RowsPageQue
 
   useEffect(() => {
     const question = JSON.parse(key) as RowsPageQuery // what was made a text above
-    const ask = cluster === null ? ofFleet(client, type) : ofCluster(client, cluster, type)
+    const ask = cluster === null ? ofFleet(client, type, size === undefined) : ofCluster(client, cluster, type)
     const own = new RowPages({
       ask: (page, signal) => ask({ ...question, ...page }, signal),
       onChange: (paged) => setShown({ key, paged }),
+      ...(size !== undefined && { firstSize: size }),
+      ...(cluster === null && { leastMs: leastFleetMs }),
     })
     pages.current = own
     own.refresh()
     return () => own.end()
-  }, [client, cluster, type, key])
+  }, [client, cluster, type, key, size])
 
   const { paged } = shown
   const pending = shown.key !== key
   const loaded = paged.state === 'here' && !pending ? paged.rows.size : 0
-  const limit = Math.min(mostLive, Math.max(firstPageSize, Math.ceil(loaded / firstPageSize) * firstPageSize))
-  const told = useToldRows(loaded === 0 && pending ? null : { cluster, type, question: key, limit })
+  const limit = size ?? Math.min(mostLive, Math.max(firstPageSize, Math.ceil(loaded / firstPageSize) * firstPageSize))
+  const isRefused = !pending && paged.state === 'failed' && paged.problem.status === 400
+  const isAsked = (size !== undefined || loaded > 0 || !pending) && !isRefused && isShort(query)
+  const told = useToldRows(isAsked ? { cluster, type, question: key, limit } : null)
   const overlay = useMemo(() => new RowOverlay(cluster === null ? fleetId : ownId), [cluster])
   const over = useMemo(
     () => (paged.state === 'here' && !pending && told ? overlay.over(paged, told.held, store.clock.now()) : null),
     [paged, pending, told, overlay, store],
   )
-  const isBehind = over?.isBehind === true
+  // What could not be read before, such as a kind that is new, can be now.
+  const isBehind = over?.isBehind === true || (paged.state === 'failed' && told?.held.isWhole === true)
   // biome-ignore lint/correctness/useExhaustiveDependencies: each state that is behind asks again
   useEffect(() => {
     if (isBehind) pages.current?.refreshInTurn()
@@ -101,6 +116,19 @@ export function useRows(cluster: string | null, type: string, query: RowsPageQue
   const now = over?.paged ?? paged
   return useMemo(() => ({ paged: now, pending, want, again }), [now, pending, want, again])
 }
+
+/** The first rows of a question and no more. Of another question nothing is shown until it is answered. */
+export function useFirstRows(
+  cluster: string | null,
+  type: string,
+  query: RowsPageQuery,
+  size: number,
+): [paged: Paged, again: () => void] {
+  const { paged, pending, again } = useRows(cluster, type, query, { size })
+  return [pending ? waiting : paged, again]
+}
+
+const waiting: Paged = { state: 'waiting' }
 
 interface Told {
   readonly held: HeldRows
@@ -148,6 +176,10 @@ function useToldRows(
   // While a longer window is on its way the shorter one is still true.
   return told && key !== null && sameQuestion(told.key, key) ? told.told : null
 }
+
+/** A stream that is asked what it cannot take carries nothing at all. */
+const isShort = ({ q = '', where = [] }: RowsPageQuery): boolean =>
+  q.length <= 200 && where.length <= 10 && where.every((condition) => condition.length <= 512)
 
 const sameQuestion = (a: string, b: string): boolean => withoutLimit(a) === withoutLimit(b)
 const withoutLimit = (key: string): string => key.replace(/,"limit":\d+\}$/, '')
