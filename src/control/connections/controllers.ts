@@ -128,6 +128,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
       ingester: options.ingester,
       kube: (cluster) => reconciler.clientOf(cluster, never),
       ...(usage && { usage }),
+      isLeft: (cluster) => reconciler.isLeft(cluster),
       roundMs: (cluster) => state.cluster(cluster)?.connection?.intervalMs ?? options.defaults.intervalMs,
       turn: turns(options.sourceConcurrency ?? 8, clock),
       clock,
@@ -136,6 +137,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
       ...(metrics && { metrics }),
     })
   const firstLooks = new FirstLooks(clock)
+  const watches = options.watches ?? new WatchBudget()
   /** connections whose rows wait until the first looks are over; undefined: none do */
   let held: Set<string> | undefined
   /** Those that ask meanwhile are looked at again then. */
@@ -173,7 +175,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     pulses,
     defaults: options.defaults,
     ...(options.allowLocalKubeconfig && { localKubeconfigs: new LocalKubeconfigs() }),
-    watches: options.watches ?? new WatchBudget(),
+    watches,
     turn: turns(concurrency, clock),
     onLooked: (cluster) => firstLooks.ended(cluster),
     onRound: roundMetrics(metrics),
@@ -200,9 +202,11 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
       const looked = firstLooks.begin(connections.list().map(({ metadata }) => metadata.name))
       const waiting = new Set<string>()
       held = waiting
+      watches.hold()
       void looked.then(() => {
         if (held !== waiting) return
         held = undefined
+        watches.release()
         for (const name of waiting)
           controller.enqueue({ name, namespace }, random() * spreadMs(waiting.size, ROWS_SPREAD_MS))
       })
@@ -211,6 +215,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     },
     async stop() {
       held = undefined
+      watches.release()
       firstLooks.end()
       await Promise.all([pulses.stop(), sources?.stop(), reconciler.stop()])
     },

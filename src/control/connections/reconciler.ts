@@ -83,6 +83,8 @@ interface Visit {
   awaySince: number | undefined
   /** the hub reads for want of an agent */
   isPulling: boolean
+  /** the hub reads although there is a stream: nothing comes by it */
+  isSilent: boolean
   /** when the last reading of the hub that succeeded began, ms */
   pulledAt: number | undefined
   /** the newest batch of an agent we saw in state, and when */
@@ -167,9 +169,18 @@ export class ConnectionReconciler implements Reconciler {
   agentChanged(cluster: string): void {
     const visit = this.#visits.get(cluster)
     if (!visit || !this.#options.agents?.isDelivering(cluster)) return
+    visit.isSilent = false
     this.#options.sources?.leave(parseClusterName(cluster))
     void visit.rounds.leave()
     if (visit.isReading) visit.running?.abort()
+  }
+
+  /**
+   * An agent or a collector delivers: what it says is newer, and nothing that the hub reads between rounds may hide it until the next look
+   * leaves the cluster to them.
+   */
+  isLeft(cluster: string): boolean {
+    return this.#options.agents?.isDelivering(cluster) === true && !this.#visits.get(cluster)?.isSilent
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
@@ -202,11 +213,10 @@ export class ConnectionReconciler implements Reconciler {
   }
 
   #newVisit(name: string): Visit {
-    const { collectors, turn, clock, logger, watches, ingester, agents } = this.#options
+    const { collectors, turn, clock, logger, watches, ingester } = this.#options
     const cluster = parseClusterName(name)
     const onStep = async (step: Batch) => {
-      // What an agent or a collector delivers is newer: no step of ours hides it until we leave the cluster to them.
-      if (agents?.isDelivering(cluster)) return
+      if (this.isLeft(cluster)) return
       await ingester.accept({ batch: { ...step, sequence: ingester.nextSequence(cluster) } })
     }
     const live = watches && { onStep, watches }
@@ -217,6 +227,7 @@ export class ConnectionReconciler implements Reconciler {
       rounds: new Rounds({ cluster, source: 'pull', collectors, turn, clock, logger, ...(live && { live }) }),
       awaySince: undefined,
       isPulling: false,
+      isSilent: false,
       pulledAt: undefined,
       lastPush: undefined,
     }
@@ -289,6 +300,7 @@ export class ConnectionReconciler implements Reconciler {
       tokenSharedWith: this.#options.tokenSharedWith?.(cluster) ?? [],
       now,
     })
+    visit.isSilent = isDelivering && choice.by === 'hub'
     const goesOn = choice.by === 'hub' || (choice.by === 'wait' && visit.isPulling)
     visit.isPulling = goesOn && choice.condition !== undefined
     return choice

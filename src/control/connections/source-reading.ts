@@ -14,6 +14,8 @@ export interface SourceReadingOptions {
   readonly kube: (cluster: ClusterName) => Promise<KubeClient | undefined>
   /** what nodes and pods use is read as well; default: it is not */
   readonly usage?: UsageDefaults
+  /** others deliver what is read of it: nothing of ours may come beside it */
+  readonly isLeft: (cluster: ClusterName) => boolean
   /** time between two rounds of a cluster, ms */
   readonly roundMs: (cluster: ClusterName) => number
   /** bounds the collections that read at once, over all clusters */
@@ -68,7 +70,7 @@ export class SourceReading {
       this.#replan(cluster)
       return
     }
-    const { catalog: _, ingester, kube, usage, roundMs: __, ...shared } = this.#options
+    const { catalog: _, ingester, kube, usage, isLeft, roundMs: __, ...shared } = this.#options
     const loop = new CollectorLoop({
       ...shared,
       cluster,
@@ -76,6 +78,7 @@ export class SourceReading {
       kube: () => kube(cluster),
       // Numbered in the moment it is handed in: of two batches the one that comes later must have the higher number.
       onBatch: async (batch, left) => {
+        if (isLeft(cluster)) return
         await ingester.accept({ batch: { ...batch, sequence: ingester.nextSequence(cluster) } }, left)
       },
     })

@@ -7,6 +7,7 @@ import { type CompiledSource, compileMetricSource } from '#metricsource'
 import type { Batch } from '#model'
 import { connectionResource } from './connection-resource.ts'
 import { sourceTrial } from './source-trial.ts'
+import { SomeAgents } from './testing/agents.ts'
 import { aWorld, connect, type Member, NAMESPACE, until, untilPhase, type World } from './testing/world.ts'
 
 const worlds: World[] = []
@@ -72,6 +73,24 @@ describe('MetricSources of a cluster the hub reads', () => {
     expect(isRising(world.batches)).toBe(true)
     expect(world.batches.some(({ partial }) => partial)).toBe(true)
     expect(world.batches.some(({ partial }) => !partial)).toBe(true)
+  })
+
+  it('come no more from the moment an agent delivers, even before the hub has left the cluster to it', async () => {
+    const { world, member, catalog } = await aHub()
+    const agents = new SomeAgents()
+    await addMap(member, 'one', 1)
+    await world.start({ catalog, agents, random: () => 0 })
+    await connect(world, 'west', member)
+    await untilPhase(world, 'west', 'Connected')
+    await catalog.put(aSource({ collection: { intervalSeconds: 30 } }).definition)
+    await until(() => expect(rowsOf(world, 'west')?.rows.size).toBe(1))
+    agents.deliversUnheard('west')
+    const before = world.batches.length
+    await catalog.put(aSource({ label: 'y' }).definition)
+    await new Promise((resolve) => setTimeout(resolve, 1500))
+    const late = world.batches.slice(before).flatMap(({ tables = [] }) => tables.map(({ source }) => source))
+    expect(late).not.toContain(`${NAMESPACE}/maps`)
+    expect(rowsOf(world, 'west')?.rows.size).toBe(1)
   })
 
   it('leave what nodes and pods use to its own rate, which somebody who looks makes faster', async () => {

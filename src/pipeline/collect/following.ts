@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { isKubeError, type KubeClient, KubeError, type WatchEvent } from '#kube'
+import { isConnectionTrouble, isKubeError, type KubeClient, KubeError, type WatchEvent } from '#kube'
 import { type Clock, FleetError, seconds } from '#model'
 import type { Reading } from './collection.ts'
 import { endingWith } from './ending.ts'
@@ -24,7 +24,7 @@ const LIST_AGAIN_MS = seconds(60)
 const WATCH_AGAIN_MS = seconds(300)
 /** A round waits so long for a watch to go on. */
 const OPEN_WITHIN_MS = seconds(5)
-/** A cluster that answers, and does not take its watch for so long, is read without it. */
+/** A cluster that does not answer its watch for so long, and answers others, is read without it. */
 const MAX_INTERRUPTION_MS = seconds(60)
 
 export interface FollowingOptions {
@@ -44,8 +44,10 @@ interface Watching {
   readonly end: AbortController
   readonly places: number
   readonly open: Set<ListEnd>
+  wasOpen: boolean
   interruptedAt: number
-  trouble: string
+  /** why it is interrupted, since it was asked to go on */
+  trouble: Error | undefined
 }
 
 /** One read of a cluster that is kept current: one list, then watches that begin where it ended. */
@@ -142,8 +144,9 @@ export class Following {
       end,
       places: ends.length,
       open: new Set<ListEnd>(),
+      wasOpen: false,
       interruptedAt: clock.now(),
-      trouble: '',
+      trouble: undefined,
     }
     this.#watching = watching
     this.#why = undefined
@@ -165,13 +168,16 @@ export class Following {
         pause: (ms) => this.#pause(ms, signal),
         onOpen: () => {
           watching.open.add(place)
-          if (isOpen(watching)) this.#isBehind = false
+          if (isOpen(watching)) {
+            this.#isBehind = false
+            watching.wasOpen = true
+          }
           this.#onChange()
         },
-        onTrouble: ({ message }) => {
+        onTrouble: (trouble) => {
           if (isOpen(watching)) watching.interruptedAt = clock.now()
           watching.open.delete(place)
-          watching.trouble = message
+          watching.trouble = trouble
           this.#onChange()
         },
       })
@@ -197,7 +203,7 @@ export class Following {
   }
 
   #refuse(why: string): void {
-    this.#why = why.slice(0, 500)
+    this.#why = cut(why)
     this.#refusedAt = this.#options.clock.now()
   }
 
@@ -220,23 +226,35 @@ export class Following {
     await this.#list({ kube, signal, clock, random })
   }
 
-  /** Wakes what waits for its next try. Where it does not go on the round is told without it, and after a minute it is polled. */
+  /**
+   * Wakes what waits for its next try. Where the cluster answers it with an error the list says what is wrong, at once; where nothing
+   * comes the round is told without it, and after a minute it is polled.
+   */
   async #reopen(watching: Watching, signal: AbortSignal): Promise<void> {
     if (isOpen(watching)) return
-    this.#wake()
     const { clock } = this.#options
     const { end, release } = endingWith(signal)
     this.#onChange = () => {
-      if (this.#watching !== watching || isOpen(watching)) end.abort()
+      if (this.#watching !== watching || isOpen(watching) || isAnswer(watching.trouble)) end.abort()
     }
+    this.#ask(watching)
     await clock.sleep(OPEN_WITHIN_MS, end.signal)
     release()
     this.#onChange = () => undefined
     if (this.#watching !== watching || isOpen(watching) || signal.aborted) return
-    this.#isBehind = this.#isSoonAfter(watching.interruptedAt, MAX_INTERRUPTION_MS)
+    const { trouble, wasOpen, interruptedAt } = watching
+    this.#isBehind = !isAnswer(trouble) && this.#isSoonAfter(interruptedAt, MAX_INTERRUPTION_MS)
     if (this.#isBehind) return
     this.#end(watching)
-    this.#refuse(`its watch cannot be opened: ${watching.trouble}`)
+    const why = `its watch cannot be opened: ${trouble?.message ?? 'no answer'}`
+    // One that was good is tried again with the next list.
+    if (isAnswer(trouble) && wasOpen) this.#why = cut(why)
+    else this.#refuse(why)
+  }
+
+  #ask(watching: Watching): void {
+    watching.trouble = undefined
+    this.#wake()
   }
 
   #isSoonAfter(at: number | undefined, ms: number): boolean {
@@ -261,6 +279,12 @@ export class Following {
     this.#tasks.add(tracked)
   }
 }
+
+const cut = (why: string): string => why.slice(0, 500)
+
+/** The cluster itself said it, or what stands before it. */
+const isAnswer = (error: unknown): boolean =>
+  isKubeError(error) && !isConnectionTrouble(error) && !isKubeError(error, 'timeout')
 
 const isOpen = ({ open, places }: Watching): boolean => open.size === places
 

@@ -347,6 +347,55 @@ describe('a watch that is no good', () => {
     expect(rounds.polled()).toEqual([])
   })
 
+  it('because its list fails: the next round names it and tells the rest, and follows it again when that is over', async () => {
+    const time = new VirtualTime(1_000_000)
+    const fake = fakeCluster({ objects: { nodes: [], pods: [], namespaces: [], deployments: [] } })
+    const world = counted(fake)
+    let trouble: KubeError | undefined
+    const opened: string[] = []
+    const watch = async function* (resource: Resource<unknown>, options: WatchOptions & { signal: AbortSignal }) {
+      yield* [] as never[]
+      let isOpen = false
+      while (!options.signal.aborted) {
+        if (trouble && resource.plural === 'deployments') {
+          isOpen = false
+          options.onTrouble?.(trouble)
+          await options.pause?.(30_000, options.signal)
+        } else {
+          if (!isOpen) opened.push(resource.plural)
+          if (!isOpen) options.onOpen?.()
+          isOpen = true
+          await time.sleep(500, options.signal)
+        }
+      }
+    }
+    const list = async function* (resource: Resource<unknown>, options: object) {
+      if (trouble && resource.plural === 'deployments') throw trouble
+      yield* world.kube.list(resource, options)
+    }
+    const { round, rounds } = aReader({ ...world.kube, watch, list } as unknown as KubeClient, { clock: time })
+    await round()
+    await time.advance(1_000, settled)
+    trouble = new KubeError('server', 'GET /apis/apps/v1/deployments: the cluster failed (500)')
+    await time.advance(1_000, settled)
+    const during = round()
+    await time.advance(100, settled)
+    expect((await during).parts).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ type: 'deployment', outcome: 'unreachable', message: trouble.message }),
+        expect.objectContaining({ type: 'namespace', outcome: 'complete' }),
+      ]),
+    )
+    expect(rounds.polled()).toEqual([`deployments.apps: its watch cannot be opened: ${trouble.message}`])
+    trouble = undefined
+    await time.advance(30_000, settled)
+    const back = await round()
+    await time.advance(1_000, settled)
+    expect(back.parts).toContainEqual(expect.objectContaining({ type: 'deployment', outcome: 'complete' }))
+    expect(rounds.polled()).toEqual([])
+    expect(opened.filter((plural) => plural === 'deployments')).toHaveLength(2)
+  })
+
   it('of our own closed client says nothing of the cluster, and the next client reads anew', async () => {
     const { kube, lists, put, ...world } = await served()
     await put(aPod('a'))
@@ -375,5 +424,22 @@ describe('a watch that is no good', () => {
     )
     await first.rounds.leave()
     expect(budget.taken).toBe(0)
+  })
+
+  it('too early: while the first rounds of a fleet are made everything is polled, and the next round follows it', async () => {
+    const { kube, put } = await served()
+    await put(aPod('a'))
+    const budget = new WatchBudget()
+    budget.hold()
+    const { round, rounds } = aReader(kube, { budget })
+    await round()
+    expect([budget.taken, rounds.polled()[0]]).toEqual([
+      0,
+      expect.stringMatching(/after the first rounds of all clusters$/),
+    ])
+    budget.release()
+    await round()
+    expect(rounds.polled().filter((what) => /^(nodes|pods):/.test(what))).toEqual([])
+    expect(budget.taken).toBeGreaterThan(2)
   })
 })

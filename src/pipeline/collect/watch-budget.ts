@@ -2,6 +2,7 @@
 export class WatchBudget {
   readonly #most: number
   #taken = 0
+  #isHeld = false
 
   constructor(most = 4096) {
     this.#most = most
@@ -11,9 +12,18 @@ export class WatchBudget {
     return this.#taken
   }
 
-  /** @returns false where there would be too many */
+  /** None is opened until `release`: at a start the first rounds of all clusters come before what keeps one of them current. */
+  hold(): void {
+    this.#isHeld = true
+  }
+
+  release(): void {
+    this.#isHeld = false
+  }
+
+  /** @returns false where there would be too many, or it is too early */
   take(count: number): boolean {
-    if (this.#taken + count > this.#most) return false
+    if (this.#isHeld || this.#taken + count > this.#most) return false
     this.#taken += count
     return true
   }
@@ -24,6 +34,7 @@ export class WatchBudget {
 
   /** Why one was refused, for people. */
   get why(): string {
+    if (this.#isHeld) return 'it is followed after the first rounds of all clusters'
     return `${this.#most} watches are open, which is as many as one process has`
   }
 }

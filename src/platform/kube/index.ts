@@ -11,6 +11,7 @@ export { createKubeClient, type OwnedKubeClient } from './client.ts'
 export { deploymentFacts } from './deployment-facts.ts'
 export {
   isClusterTrouble,
+  isConnectionTrouble,
   isKubeError,
   KubeError,
   type KubeErrorReason,

@@ -33,8 +33,13 @@ export class SomeAgents implements Agents {
 
   /** its first batch was accepted */
   delivers(cluster: string): void {
-    this.#delivering.add(cluster)
+    this.deliversUnheard(cluster)
     this.#tell(cluster)
+  }
+
+  /** the same, before anybody was told */
+  deliversUnheard(cluster: string): void {
+    this.#delivering.add(cluster)
   }
 
   gone(cluster: string, reason: string): void {
