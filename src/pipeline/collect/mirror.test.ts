@@ -433,13 +433,9 @@ describe('a watch that is no good', () => {
     budget.hold()
     const { round, rounds } = aReader(kube, { budget })
     await round()
-    expect([budget.taken, rounds.polled()[0]]).toEqual([
-      0,
-      expect.stringMatching(/after the first rounds of all clusters$/),
-    ])
+    expect([budget.taken, rounds.polled()]).toEqual([0, []])
     budget.release()
     await round()
-    expect(rounds.polled().filter((what) => /^(nodes|pods):/.test(what))).toEqual([])
     expect(budget.taken).toBeGreaterThan(2)
   })
 })

@@ -32,9 +32,9 @@ export class WatchBudget {
     this.#taken -= count
   }
 
-  /** Why one was refused, for people. */
-  get why(): string {
-    if (this.#isHeld) return 'it is followed after the first rounds of all clusters'
+  /** Why one was refused, for people; undefined: it is only too early. */
+  get why(): string | undefined {
+    if (this.#isHeld) return undefined
     return `${this.#most} watches are open, which is as many as one process has`
   }
 }
