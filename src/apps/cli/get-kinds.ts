@@ -41,7 +41,7 @@ export interface KindRows {
   readonly rows: readonly KindRow[]
   readonly on: readonly TypeOnClusterView[]
   readonly notes: readonly string[]
-  /** what was asked of the hub, names left aside */
+  /** the same as a stream is asked for it, names left aside */
   readonly asked: RowsStreamQuery
 }
 
@@ -109,7 +109,9 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
   const taken = await takenNotes(client, wish.kind, kind)
   const more = rows.length < total && most ? [`${rows.length} of ${total} ${type.type}; --limit 0 prints all`] : []
   const notes = [...taken, ...empty, ...more, ...unread, ...staleNotes(clusters.chosen, now)]
-  return { kind, rows, on: [...on.values()], notes, asked }
+  const first = most && sort !== undefined && most.count > 0 && most.count <= 1000 ? { sort, limit: most.count } : null
+  const streamed: RowsStreamQuery = { ...asked, ...(first && { ...first, order: 'desc' }) }
+  return { kind, rows, on: [...on.values()], notes, asked: streamed }
 }
 
 /** @param names none: all of them */
@@ -122,7 +124,8 @@ export function heldRows({ rows, ages }: HeldRows, names: readonly string[]): re
   return namedRows([...rows.values()], names).map((row): KindRow => {
     const age = ages.get(row.cluster)
     const observedAt = age?.freshness?.observedAt ?? null
-    return { ...row, observedAt, measuredAt: null, filtered: age?.filtered ?? false }
+    const measuredAt = age?.measured?.freshness?.observedAt ?? null
+    return { ...row, observedAt, measuredAt, filtered: age?.filtered ?? false }
   })
 }
 

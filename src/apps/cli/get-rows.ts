@@ -39,13 +39,27 @@ export async function rowsOf(client: Client, { noun, names, clusters, ...filters
     names,
     rows.flatMap((row) => namesOf(noun, row)),
   )
-  const named = chosenRows(noun, rows, filters).filter(
-    (row) => names.length === 0 || namesOf(noun, row).some((name) => names.includes(name)),
-  )
+  const named = namedRows(noun, chosenRows(noun, rows, filters), names)
   const empty = named.length === 0 ? [emptyNote(noun, { all, chosen })] : []
   const seen = noun === 'clusters' || noun === 'agents' ? (named as readonly ClusterView[]) : chosen
   return { rows: worstFirst(noun, named), notes: [...empty, ...notes, ...staleNotes(seen, now)] }
 }
+
+/** Of clusters that are known already, the rows that are meant: clusters, or their agents. */
+export function rowsAmong(
+  clusters: Iterable<ClusterView>,
+  { noun, names, clusters: asked, ...filters }: Wish & { readonly noun: 'clusters' | 'agents' },
+): readonly Row[] {
+  const chosen = [...clusters].filter(({ name }) => asked.length === 0 || asked.includes(name))
+  const rows = noun === 'agents' ? chosen.filter(hasAgent) : chosen
+  return worstFirst(noun, namedRows(noun, chosenRows(noun, rows, filters), names))
+}
+
+const hasAgent = ({ agent, mode }: ClusterView): boolean => agent !== null || mode === 'push'
+
+/** @param names none: all of them */
+const namedRows = (noun: Noun, rows: readonly Row[], names: readonly string[]): readonly Row[] =>
+  names.length === 0 ? rows : rows.filter((row) => namesOf(noun, row).some((name) => names.includes(name)))
 
 export interface Asked {
   readonly all: readonly ClusterView[]
@@ -88,7 +102,7 @@ async function load(client: Client, noun: Noun, clusters: readonly ClusterView[]
     case 'clusters':
       return { rows: clusters, notes: [] }
     case 'agents':
-      return { rows: clusters.filter(({ agent, mode }) => agent !== null || mode === 'push'), notes: [] }
+      return { rows: clusters.filter(hasAgent), notes: [] }
     case 'types': {
       const { items } = await client.types()
       const rows = items.map((type) => ({

@@ -1,10 +1,11 @@
-import { ApiProblem, applyRows, type Client, type ClusterView, createClient, noRows, type RowsStreamQuery } from '#http'
+import { ApiProblem, type Client, type ClusterView, createClient } from '#http'
 import { systemClock } from '#model'
 import { apiForm, rowForm } from './api-form.ts'
 import { type Column, print, tableLines } from './format.ts'
 import { columnsOf, namesOf, type Row } from './get-columns.ts'
-import { heldRows, type KindRow, kindColumns, rowsOfKind } from './get-kinds.ts'
+import { type KindRow, kindColumns, rowsOfKind } from './get-kinds.ts'
 import { rowsOf, type Wish } from './get-rows.ts'
+import { type Followed, followKind, followNoun } from './get-stream.ts'
 import { topColumn, topColumns, topNotes } from './top.ts'
 import type { TopSort, TopWord } from './top-words.ts'
 import type { Noun, OtherKind, OutputFormat } from './words.ts'
@@ -47,14 +48,19 @@ interface Listing {
   readonly idOf: (row: never) => string
   /** old ones leave the list, which is no news */
   readonly isLog: boolean
-  /** the same as a stream tells it; absent: it is looked at again and again */
-  readonly streamed?: { readonly asked: RowsStreamQuery; readonly listingOf: (rows: readonly KindRow[]) => Listing }
+  /** the same as a stream tells it */
+  readonly followed: { readonly list: Followed<unknown>; readonly listingOf: (rows: readonly unknown[]) => Listing }
 }
 
 async function listing(client: Client, { noun, top, ...wish }: GetOptions, now: number): Promise<Listing> {
-  if (typeof noun === 'string') return listingOf(noun, await rowsOf(client, { noun, ...wish }, now), now)
+  if (typeof noun === 'string') {
+    const { rows, notes } = await rowsOf(client, { noun, ...wish }, now)
+    const types = noun === 'types' ? rows.flatMap((row) => namesOf(noun, row)) : []
+    return listingOf(followNoun(client, { noun, ...wish }, types), noun, { rows, notes }, now)
+  }
   const most = top && { by: topColumn[top.sort], count: top.count }
   const { kind, rows, on, notes, asked } = await rowsOfKind(client, { ...wish, ...noun, ...(most && { most }) }, now)
+  const list = followKind(asked, wish.names)
   const of = (rows: readonly KindRow[], at: number): Listing => ({
     rows: rows as readonly never[], // the functions beside them are of the same rows
     notes: top ? [...notes, ...topNotes(top.what, on)] : notes,
@@ -63,12 +69,13 @@ async function listing(client: Client, { noun, top, ...wish }: GetOptions, now: 
     idOf: ({ cluster, id }: KindRow) => JSON.stringify([cluster, id]),
     // What uses less than others by now leaves the list.
     isLog: top !== undefined,
+    followed: { list, listingOf: (rows) => of(rows as readonly KindRow[], Date.now()) },
   })
-  const streamed = { asked, listingOf: (rows: readonly KindRow[]) => of(rows, Date.now()) }
-  return { ...of(rows, now), ...(!top && { streamed }) }
+  return of(rows, now)
 }
 
 function listingOf(
+  list: Followed<Row>,
   noun: Noun,
   { rows, notes }: { rows: readonly Row[]; notes: readonly string[] },
   now: number,
@@ -85,6 +92,10 @@ function listingOf(
         noun === 'events' && 'at' in row && row.at,
       ]),
     isLog: noun === 'events',
+    followed: {
+      list,
+      listingOf: (rows) => listingOf(list, noun, { rows: rows as readonly Row[], notes: [] }, Date.now()),
+    },
   }
 }
 
@@ -115,8 +126,8 @@ export interface Watching {
 }
 
 /**
- * Prints what is there, then each row again when it changes, until the signal: rows of a kind as the hub's stream tells them, the
- * rest by looking again. A hub that does not answer for a while is waited for.
+ * Prints what is there, then each row again when it changes, until the signal: as the hub's stream tells it, or, of more rows than
+ * a stream carries, by looking again. A hub that does not answer for a while is waited for.
  * @throws what `get` throws, as long as nothing was ever seen
  */
 export async function watch(options: GetOptions, watching: Watching): Promise<void> {
@@ -132,8 +143,7 @@ export async function watch(options: GetOptions, watching: Watching): Promise<vo
   for (const text of first.notes) note(text)
   tell(first, true)
   const away = new Away(note)
-  if (first.streamed)
-    await follow(client, options, first.streamed, { signal, away, tell: (found) => tell(found, false) })
+  await follow(client, first.followed, { signal, away, tell: (found) => tell(found, false) })
   while (!signal.aborted) {
     await systemClock.sleep(everyMs, signal)
     if (signal.aborted) return
@@ -141,8 +151,7 @@ export async function watch(options: GetOptions, watching: Watching): Promise<vo
       tell(await listing(client, options, Date.now()), false)
       away.end()
     } catch (error) {
-      if (!(error instanceof ApiProblem) || (error.status !== 0 && error.status < 500)) throw error
-      away.begin(error)
+      passOver(error, away)
     }
   }
 }
@@ -173,21 +182,36 @@ interface Following {
   readonly tell: (found: Listing) => void
 }
 
-/** Rows of a kind, moment by moment; ends where the stream cannot carry them, such as more of them than it takes. */
+/** A list moment by moment; ends where the stream cannot carry it. */
 async function follow(
   client: Client,
-  { names }: GetOptions,
-  { asked, listingOf }: NonNullable<Listing['streamed']>,
+  { list, listingOf }: Listing['followed'],
   { signal, away, tell }: Following,
 ): Promise<void> {
-  const held = noRows()
-  const query = { clusters: false, rows: [asked] }
-  for await (const message of client.stream(query, signal, (problem) => away.begin(problem))) {
+  let isMoved = false
+  for await (const message of client.stream(list.query, signal, (problem) => away.begin(problem))) {
     away.end()
-    if (message.kind === 'rows' || message.kind === 'rowsChange') applyRows(held, message)
-    else if (message.kind === 'rowsEnd') return
-    else if (message.kind === 'synced' && held.isWhole) tell(listingOf(heldRows(held, names)))
+    const verdict = list.take(message)
+    if (verdict === 'ended') return
+    isMoved ||= verdict
+    // Where clusters alone are told, each message is a state.
+    const isState = list.query.rows === undefined || message.kind === 'synced'
+    if (!isState || !isMoved) continue
+    isMoved = false
+    try {
+      tell(listingOf(await list.rows()))
+    } catch (error) {
+      passOver(error, away)
+      isMoved = true
+    }
+    if (list.leastMs > 0) await systemClock.sleep(list.leastMs, signal)
   }
+}
+
+/** Says that the hub is away, where that is all there is. @throws what is another fault */
+function passOver(error: unknown, away: Away): void {
+  if (!(error instanceof ApiProblem) || (error.status !== 0 && error.status < 500)) throw error
+  away.begin(error)
 }
 
 const AGES = new Set(['AS-OF', 'AGE', 'HEARTBEAT', 'SINCE', 'OLDEST'])

@@ -71,6 +71,8 @@ export type RowsAgeView = Omit<PartView, 'count'> & {
   filtered: boolean
   /** ms since the Unix epoch: from then on what is known is of the past; null: nothing is known */
   staleAt: number | null
+  /** how what its rows use was last read; absent where the kind measures nothing, or not for the caller */
+  measured?: Omit<PartView, 'count'>
 }
 
 /** One difference of a query of rows. A row is known by `cluster` and `id`. */

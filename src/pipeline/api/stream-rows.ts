@@ -10,7 +10,7 @@ import type { FleetHistory, Past } from './stream-history.ts'
 import type { RowsAsked } from './stream-query.ts'
 import { type Incoming, RowsWindow, type WindowRow, windowTexts } from './stream-window.ts'
 import { type Located, orderedRows, pageOfRows } from './type-rows.ts'
-import { sourceView } from './type-views.ts'
+import { measuredView, sourceView } from './type-views.ts'
 import type { VisibleType, VisibleTypes } from './visible-types.ts'
 
 /** Rows of one message. */
@@ -533,6 +533,7 @@ function ageOf(type: VisibleType): RowsAgeView {
     },
     filtered: !custom.whole,
     staleAt: Number.isFinite(staleAt) ? staleAt : null,
+    ...(type.measured && { measured: measuredView(type.measured, custom.whole) }),
   }
 }
 

@@ -141,7 +141,7 @@ function partView(state: RowsState | undefined, count: number, whole: boolean): 
 }
 
 /** How many were measured is not said: some of them may be hidden. */
-function measuredView(state: RowsState, whole: boolean): Omit<PartView, 'count'> {
+export function measuredView(state: RowsState, whole: boolean): Omit<PartView, 'count'> {
   const { count: _, ...view } = partView(state, 0, whole)
   return view
 }

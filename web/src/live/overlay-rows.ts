@@ -77,6 +77,7 @@ function patched(known: ReadonlyMap<string, ShownRow>, told: ReadonlyMap<string,
 
 function aged(on: TypeOnClusterView, age: RowsAgeView | undefined, now: number): TypeOnClusterView {
   if (!age) return on
-  const { cluster: _, filtered, staleAt, ...part } = age
-  return { ...on, filtered, stale: staleAt !== null && staleAt <= now, part: { ...on.part, ...part } }
+  const { cluster: _, filtered, staleAt, measured, ...part } = age
+  const stale = staleAt !== null && staleAt <= now
+  return { ...on, filtered, stale, part: { ...on.part, ...part }, ...(measured && { measured }) }
 }
