@@ -248,3 +248,82 @@ async function checkSockets(url: string, admin: string, user: string): Promise<v
   for (const message of messages) checkNodes(message)
   socket.terminate()
 }
+
+export interface MonitoredFleet extends Omit<Monitored, 'hasSystem'> {
+  /** every cluster, with one label that tells it from the others */
+  readonly clusters: Readonly<Record<string, readonly [key: string, value: string]>>
+}
+
+/** Uses what is documented of a fleet; all of its clusters hold the tenant's namespaces. */
+export async function useFleet({ url, secret, tenant, clusters }: MonitoredFleet): Promise<void> {
+  const admin = tokenOf({ user_id: 'Adm1n0', is_admin: true }, secret)
+  const user = tokenOf({ user_id: tenant.userId }, secret)
+  const stranger = tokenOf({ user_id: 'zzzzzz' }, secret)
+  const names = Object.keys(clusters).sort()
+  const [[first = '', label] = []] = Object.entries(clusters)
+  const ask = async (path: string, token = admin) => {
+    const answer = await fetch(url + path, { headers: { authorization: `Bearer ${token}` } })
+    const text = await answer.text()
+    return { status: answer.status, json: (answer.status === 200 ? JSON.parse(text) : {}) as Json }
+  }
+  const told = async (path: string, token = admin) => (await ask(path, token)).json.clusters as Record<string, Json>
+  await expect
+    .poll(
+      async () => Object.values(await told('/fleet/pod-metrics')).map(({ pods }) => (pods as Json[]).length > 0),
+      PATIENT,
+    )
+    .toEqual(names.map(() => true))
+
+  const nodes = (await ask('/fleet/cluster-info')).json
+  expect(Object.keys(nodes)).toEqual(['timestamp', 'clusters'])
+  for (const [name, entry] of Object.entries(nodes.clusters as Json)) {
+    expect(Object.keys(entry as Json)).toEqual(['timestamp', 'stale', 'status', 'nodes'])
+    checkNodes({ timestamp: (entry as Json).timestamp, nodes: (entry as Json).nodes })
+    expect((entry as Json).nodes).toEqual((await ask(`/clusters/${name}/cluster-info`)).json.nodes)
+  }
+  for (const entry of Object.values(await told('/fleet/pod-metrics', user)))
+    expect([...new Set(namespacesOf(entry))].sort()).toEqual([...tenant.namespaces].sort())
+  expect(await told('/fleet/pod-metrics', stranger)).toEqual({})
+  for (const name of [first, 'no-such-cluster'])
+    expect((await ask(`/clusters/${name}/pod-metrics`, stranger)).status).toBe(404)
+  for (const path of ['/fleet/cluster-info', '/fleet/api/metrics/clusters', '/fleet/sse/cluster-info'])
+    expect((await ask(path, user)).status).toBe(403)
+  expect((await ask('/fleet/ws/pod-metrics')).status).toBe(404)
+  expect((await ask('/fleet/api/graph/dependencies')).status).toBe(501)
+
+  expect(Object.keys(await told(`/fleet/pod-metrics?clusters=${first},no-such-cluster`))).toEqual([first])
+  expect(Object.keys(await told(`/fleet/pod-metrics?selector=${encodeURIComponent((label ?? []).join('='))}`))).toEqual(
+    [first],
+  )
+  expect((await ask('/fleet/pod-metrics?selector=%3D%3D')).status).toBe(400)
+  const page = (await ask('/fleet/pod-metrics?limit=1')).json
+  expect(Object.keys(page.clusters as Json)).toEqual(names.slice(0, 1))
+  const rest = await told(`/fleet/pod-metrics?continue=${encodeURIComponent(String(page.continue))}`)
+  expect(Object.keys(rest)).toEqual(names.slice(1))
+
+  const summary = (await ask('/fleet/summary')).json
+  const totals = ['nodes', 'ready_nodes', 'pods', 'cpu_percent', 'memory_percent', 'disk_percent', 'alerts']
+  expect(Object.keys(summary)).toEqual(['timestamp', 'clusters', 'total'])
+  expect(Object.keys(summary.total as Json)).toEqual(totals)
+  for (const one of Object.values(summary.clusters as Record<string, Json>)) {
+    expect(Object.keys(one)).toEqual(['status', 'stale', 'timestamp', 'age_seconds', ...totals])
+    expect(Number(one.pods)).toBeGreaterThan(0)
+  }
+  expect((await ask('/fleet/summary', user)).json.total).toMatchObject({
+    nodes: null,
+    ready_nodes: null,
+    cpu_percent: null,
+  })
+
+  const past = async () => (await ask('/fleet/api/metrics/clusters')).json.series as Json
+  await expect.poll(async () => Object.keys(await past()), PATIENT).toEqual(names)
+
+  using all = await EventReader.open(`${url}/fleet/sse/health?token=${admin}`)
+  using mine = await EventReader.open(`${url}/fleet/sse/health?token=${user}&clusters=${first}`)
+  using sums = await EventReader.open(`${url}/fleet/sse/summary?token=${user}`)
+  await expect.poll(() => all.events.length, PATIENT).toBeGreaterThan(2 * names.length)
+  await expect.poll(() => mine.events.length, PATIENT).toBeGreaterThan(1)
+  await expect.poll(() => sums.events.length, PATIENT).toBeGreaterThan(1)
+  for (const document of all.documents) expect(Object.keys(document)).toEqual(['type', 'cluster', 'payload'])
+  for (const { cluster, type } of mine.documents) expect([cluster, type]).toEqual([first, 'pods'])
+}

@@ -1,16 +1,15 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { tokenOf, useMonitor } from '../monitor-client.ts'
-import { clusterpulse, eventually, type Running } from '../process.ts'
+import { clusterpulse, type Running } from '../process.ts'
 import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real-apiserver.ts'
+import { fillWithTenants, tenant } from '../tenants.ts'
 
 const secret = 'what the auth service signs with'
 const SLOW_MS = 240_000
 const missing = process.env.CI_REQUIRE_ALL === '1' ? undefined : noRealApiServer()
-const tenant = { userId: 'aB3dE6', namespaces: ['compute-ab3de6-00000001', 'compute-ab3de6-00000002'] }
 
 let folder: string
 const started: Running[] = []
@@ -85,7 +84,7 @@ describe.skipIf(missing !== undefined)(
       if (!real) throw new Error('there is no real kube-apiserver')
       server = real
       writeFileSync(inFolder('real'), server.kubeconfig)
-      await fill(server)
+      await fillWithTenants(server.access)
     }, SLOW_MS)
     afterAll(() => server?.stop())
 
@@ -159,87 +158,3 @@ describe.skipIf(missing !== undefined)(
     )
   },
 )
-
-/** Nodes, namespaces, pods, and what a metrics server would say of them: as custom resources, which the API serves alike. */
-async function fill({ access }: RealApiServer): Promise<void> {
-  const { server, ca, credentials } = access
-  const token = credentials.kind === 'token' ? credentials.token : ''
-  const post = (path: string, body: object): Promise<number> =>
-    new Promise((resolve, reject) => {
-      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-      const asked = request(`${server}${path}`, { method: 'POST', ca, headers }, (answer) => {
-        answer.resume().on('end', () => resolve(answer.statusCode ?? 0))
-      })
-      asked.on('error', reject).end(JSON.stringify(body))
-    })
-  const made = (path: string, body: object) =>
-    eventually(
-      () => post(path, body),
-      (status) => status === 201 || status === 409,
-      60_000,
-    )
-  for (const [plural, kind, scope] of [
-    ['nodes', 'NodeMetrics', 'Cluster'],
-    ['pods', 'PodMetrics', 'Namespaced'],
-  ])
-    await made('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
-      metadata: {
-        name: `${plural}.metrics.k8s.io`,
-        annotations: { 'api-approved.kubernetes.io': 'unapproved, for a test' },
-      },
-      spec: {
-        ...{ group: 'metrics.k8s.io', scope, names: { plural, kind } },
-        versions: [
-          {
-            ...{ name: 'v1beta1', served: true, storage: true },
-            schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-          },
-        ],
-      },
-    })
-  const node = (name: string, ready: string) => ({
-    metadata: { name },
-    status: {
-      capacity: { cpu: '3920m', memory: '32929636Ki', pods: '110' },
-      conditions: [
-        { type: 'MemoryPressure', status: 'False' },
-        { type: 'Ready', status: ready },
-      ],
-    },
-  })
-  await made('/api/v1/nodes', node('n1', 'True'))
-  await made('/api/v1/nodes', node('n2', 'Unknown'))
-  const measured = '/apis/metrics.k8s.io/v1beta1'
-  await made(`${measured}/nodes`, {
-    apiVersion: 'metrics.k8s.io/v1beta1',
-    kind: 'NodeMetrics',
-    metadata: { name: 'n1' },
-    usage: { cpu: '523456789n', memory: '8232409Ki' },
-  })
-  const pods: readonly (readonly [
-    namespace: string,
-    name: string,
-    node: string,
-    labels?: Readonly<Record<string, string>>,
-  ])[] = [
-    ['core', 'api', 'n1'],
-    ['kube-system', 'dns', 'n1'],
-    ['compute-ab3de6-00000001', 'container', 'n1', { 'user-id': tenant.userId }],
-    ['compute-ab3de6-00000002', 'container', 'n2', { 'user-id': tenant.userId }],
-    ['compute-other1-00000003', 'container', 'n1'],
-  ]
-  for (const [namespace, name, nodeName, labels = {}] of pods) {
-    await made('/api/v1/namespaces', { metadata: { name: namespace, labels } })
-    await made(`/api/v1/namespaces/${namespace}/pods`, {
-      metadata: { name },
-      spec: { nodeName, containers: [{ name: 'one', image: 'example/one' }] },
-    })
-    await made(`${measured}/namespaces/${namespace}/pods`, {
-      ...{ apiVersion: 'metrics.k8s.io/v1beta1', kind: 'PodMetrics', metadata: { name, namespace } },
-      containers: [
-        { name: 'one', usage: { cpu: '1n', memory: '10Mi' } },
-        { name: 'two', usage: { cpu: '250m', memory: '1.5Gi' } },
-      ],
-    })
-  }
-}

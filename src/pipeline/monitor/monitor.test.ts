@@ -1,3 +1,4 @@
+import { get } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { parseClusterName } from '#model'
@@ -20,6 +21,15 @@ const asked = async (url: string, token?: string, init: RequestInit = {}) => {
   const text = await answer.text()
   return { status: answer.status, text, headers: answer.headers, json: () => JSON.parse(text) }
 }
+const statusOfUpgrade = (target: string, origin?: string) =>
+  new Promise((resolve) => {
+    const socket = new WebSocket(target.replace('http', 'ws'), origin === undefined ? {} : { origin })
+    socket.on('unexpected-response', (_, { statusCode }) => resolve(statusCode)).on('error', () => undefined)
+    socket.on('open', () => {
+      socket.terminate()
+      resolve(101)
+    })
+  })
 const namespacesIn = (document: { pods: { namespace: string }[] }) => document.pods.map(({ namespace }) => namespace)
 
 describe('answers', () => {
@@ -88,7 +98,7 @@ describe('answers', () => {
     await using served = await serving([west()])
     const { url } = served
     const all = (await asked(`${url}/pod-metrics`, await admin())).json()
-    expect(namespacesIn(all)).toEqual(['compute-abc123-0001', 'compute-xyz789-0002', 'core'])
+    expect(namespacesIn(all)).toEqual(['core', 'compute-abc123-0001', 'compute-xyz789-0002'])
     expect(Object.keys(all)).toEqual(['timestamp', 'pods'])
     expect(namespacesIn((await asked(`${url}/pod-metrics`, await user('abc123'))).json())).toEqual([
       'compute-abc123-0001',
@@ -215,7 +225,10 @@ describe('tokens', () => {
     const token = await admin()
     await asked(`${served.url}/cluster-info?a=1&token=${token}&b=2`)
     await asked(`${served.url}/nothing?TOKEN=${token}`)
-    await expect.poll(() => lines.filter((line) => line.includes('b=2') || line.includes('nothing')).length).toBe(2)
+    await asked(`${served.url}/nothing?%74ok%65n=${token}`)
+    await asked(`${served.url}/nothing??token=${token}`)
+    expect(await statusOfUpgrade(`${served.url}/ws/nothing?token=${token}`)).toBe(404)
+    await expect.poll(() => lines.filter((line) => line.includes('b=2') || line.includes('nothing')).length).toBe(5)
     expect(lines.join('\n')).not.toContain(token)
   })
 
@@ -294,19 +307,11 @@ describe('streams', () => {
   it('speak WebSocket with the same payloads; foreign pages, and who may not, are refused before the upgrade', async () => {
     await using served = await serving([west()])
     const address = `${served.url.replace('http', 'ws')}/ws/pod-metrics`
-    const refusal = (target: string, origin?: string) =>
-      new Promise((resolve) => {
-        const socket = new WebSocket(target, origin === undefined ? {} : { origin })
-        socket
-          .on('unexpected-response', (_, response) => resolve(response.statusCode))
-          .on('open', () => resolve('open'))
-        socket.on('error', () => undefined)
-      })
     const token = await user('abc123')
-    expect(await refusal(address)).toBe(401)
-    expect(await refusal(`${address.replace('pod-metrics', 'cluster-info')}?token=${token}`)).toBe(403)
-    expect(await refusal(`${address}?token=${token}`, 'https://evil.example')).toBe(403)
-    expect(await refusal(`${address.replace('ws/pod', 'pod')}?token=${token}`)).toBe(404)
+    expect(await statusOfUpgrade(address)).toBe(401)
+    expect(await statusOfUpgrade(`${address.replace('pod-metrics', 'cluster-info')}?token=${token}`)).toBe(403)
+    expect(await statusOfUpgrade(`${address}?token=${token}`, 'https://evil.example')).toBe(403)
+    expect(await statusOfUpgrade(`${address.replace('ws/pod', 'pod')}?token=${token}`)).toBe(200)
     const messages: string[] = []
     const socket = new WebSocket(`${address}?token=${token}`, { origin: 'https://dash.example.com' })
     socket.on('message', (data) => messages.push(String(data)))
@@ -318,6 +323,57 @@ describe('streams', () => {
     const closed = new Promise((resolve) => socket.on('close', resolve))
     socket.send(Buffer.alloc(2 ** 24))
     expect(await closed).toBe(1009)
+  })
+
+  it('take no notice of an offer to speak HTTP/2, or of a WebSocket where there is none', async () => {
+    await using served = await serving([west()])
+    const token = await admin()
+    for (const upgrade of ['h2c', 'websocket']) {
+      const headers = {
+        connection: 'Upgrade',
+        upgrade,
+        authorization: `Bearer ${token}`,
+        origin: 'https://dash.example.com',
+      }
+      const told = await new Promise<{ readonly status?: number; readonly allowed?: string; readonly text: string }>(
+        (resolve, reject) => {
+          const asking = get(`${served.url}/pod-metrics`, { headers, agent: false }, async (answer) => {
+            let text = ''
+            for await (const piece of answer) text += piece
+            const { statusCode: status = 0, headers } = answer
+            resolve({ status, allowed: headers['access-control-allow-origin'] ?? '', text })
+          })
+          asking.on('error', reject)
+        },
+      )
+      expect(told).toMatchObject({ status: 200, allowed: 'https://dash.example.com' })
+      expect(namespacesIn(JSON.parse(told.text))).toHaveLength(3)
+      using stream = await EventReader.open(`${served.url}/sse/pod-metrics`, headers)
+      await expect.poll(() => stream.documents.length).toBe(1)
+    }
+  })
+
+  it('come and go many times a second, and leave nothing behind', async () => {
+    await using served = await serving([west()])
+    const token = await admin()
+    using staying = await openAs(served.url, '/sse/pod-metrics', admin())
+    const open = async () => {
+      const gauge = (await served.metrics.moment()).find(({ name }) => name === 'clusterpulse_monitor_streams')
+      return gauge?.values[0]?.value
+    }
+    for (let round = 0; round < 10; round++) {
+      const streams = await Promise.all(
+        Array.from({ length: 25 }, (_, at) =>
+          EventReader.open(`${served.url}/sse/health?protocol=${1 + (at % 2)}&token=${token}`),
+        ),
+      )
+      await Promise.all(streams.map((stream) => expect.poll(() => stream.events.length).toBeGreaterThan(0)))
+      for (const stream of streams) stream[Symbol.dispose]()
+    }
+    await expect.poll(open, { timeout: 20_000 }).toBe(1)
+    const before = staying.events.length
+    served.state.set(west({ at: Date.now() + 1000 }))
+    await expect.poll(() => staying.events.length, { timeout: 20_000 }).toBeGreaterThan(before)
   })
 
   it('send a reader that is slow the newest state next, and others are not kept waiting', async () => {

@@ -77,7 +77,8 @@ export class Monitor implements AsyncDisposable {
             signal,
           )
     const tenancy = new Tenancy(config.tenancy, clock)
-    const pictures = new Pictures({ state, wants, refreshMs: config.refreshMs, clock })
+    const { systemNamespace: firstNamespace } = config.tenancy
+    const pictures = new Pictures({ state, wants, firstNamespace, refreshMs: config.refreshMs, clock })
     const band = { points: config.deadBandPoints, maxMs: DEAD_BAND_MAX_MS }
     const { refreshMs, maxConnections } = config
     const streams = new StreamHub({

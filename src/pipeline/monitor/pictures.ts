@@ -41,6 +41,8 @@ export interface PicturesOptions {
   readonly state: StateReader
   /** whether pods of a namespace are told of */
   readonly wants: (namespace: string) => boolean
+  /** whose pods come first, as the original reads them first; all others follow by name */
+  readonly firstNamespace: string
   readonly refreshMs: number
   readonly clock: Clock
 }
@@ -166,8 +168,9 @@ export class Pictures {
   #podsOf(cluster: ClusterState): ReadonlyMap<string, readonly PodDocument[]> {
     const known = this.#pods.get(cluster)
     if (known) return known
-    const byNamespace = new Map<string, PodDocument[]>()
-    for (const pod of podDocuments(cluster, this.#options.wants)) {
+    const { wants, firstNamespace } = this.#options
+    const byNamespace = new Map<string, PodDocument[]>([[firstNamespace, []]])
+    for (const pod of podDocuments(cluster, wants)) {
       const all = byNamespace.get(pod.namespace)
       if (all) all.push(pod)
       else byNamespace.set(pod.namespace, [pod])

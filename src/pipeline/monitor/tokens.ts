@@ -103,7 +103,17 @@ function areScopes(scopes: unknown): boolean {
   )
 }
 
-const SECRET_PARAMETERS = /([?&](?:token|ticket)=)[^&#]*/gi
+const SECRET_PARAMETERS: ReadonlySet<string> = new Set(['token', 'ticket'])
 
-/** An address as it may be logged. */
-export const redactedUrl = (url: string): string => url.replace(SECRET_PARAMETERS, '$1[secret]')
+/** An address as it may be logged: however the name of a parameter is written, a secret is none of its text. */
+export function redactedUrl(url: string): string {
+  const at = url.indexOf('?')
+  if (at < 0) return url
+  const parameters = url.slice(at + 1).split('&')
+  return `${url.slice(0, at)}?${parameters.map(redactedParameter).join('&')}`
+}
+
+function redactedParameter(text: string): string {
+  const [[name = ''] = []] = new URLSearchParams(text)
+  return SECRET_PARAMETERS.has(name.trim().toLowerCase()) ? `${text.split('=', 1)[0]}=[secret]` : text
+}

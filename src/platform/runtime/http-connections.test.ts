@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, request, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { describe, expect, it, vi } from 'vitest'
 import { boundConnections, CONNECTION_TIMES } from './http-connections.ts'
 import { type Logger, silentLogger } from './logger.ts'
@@ -8,7 +9,7 @@ import { Metrics } from './metrics.ts'
 import { networkOf } from './network.ts'
 
 /** A server on every address of the loopback; `/slow` is answered when it is said. */
-async function aServer(max: number) {
+async function aServer(max: number, onUpgrade?: (socket: Duplex) => void) {
   const slow: ServerResponse[] = []
   const lines: string[] = []
   const metrics = new Metrics({}, { processMetrics: false })
@@ -18,6 +19,11 @@ async function aServer(max: number) {
   })
   const logger: Logger = { ...silentLogger, warn: (_, sentence) => void lines.push(sentence) }
   boundConnections(server, { listener: 'test', max, logger, metrics })
+  if (onUpgrade)
+    server.on('upgrade', (_, socket) => {
+      socket.on('error', () => undefined).on('end', () => socket.end())
+      onUpgrade(socket.resume())
+    })
   server.listen(0, '0.0.0.0')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -102,6 +108,19 @@ describe('HTTP connections', () => {
     await Promise.all(closed)
     const most = Math.max(...closedAt.map((from) => closedAt.filter((at) => at >= from && at < from + 50).length))
     expect(most).toBeLessThan(50)
+  })
+
+  it('that became something else, such as a WebSocket, asked and stay', { timeout: 30_000 }, async () => {
+    await using server = await aServer(500, (upgraded) => {
+      upgraded.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n')
+    })
+    const upgraded = await server.dial('127.0.0.2')
+    upgraded.write('GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n')
+    await once(upgraded, 'data')
+    // Those that came after it and say nothing are closed first.
+    const silent = await many(200, () => server.dial('127.0.0.2'))
+    await Promise.all(silent.map((socket) => once(socket.resume(), 'close')))
+    expect(isOpen(upgraded)).toBe(true)
   })
 
   it('that send the head of a request in trickles are ended', { timeout: 30_000 }, async () => {

@@ -34,7 +34,7 @@ interface Connection {
   /** until its first request */
   readonly silence: NodeJS.Timeout
   readonly network: string
-  /** requests that are being answered, streams among them */
+  /** requests that are being answered, streams and WebSockets among them */
   answering: number
 }
 
@@ -74,6 +74,10 @@ class BoundedConnections {
     this.#onClosed = (reason) => closed?.inc({ listener, reason })
     server.on('connection', (socket) => this.#arrived(socket))
     server.on('request', (request, response) => this.#asked(request, response))
+    // Who listens for upgrades has to answer them: only where somebody else does may we look on.
+    server.on('listening', () => {
+      if (server.listenerCount('upgrade') > 0) server.prependListener('upgrade', (request) => this.#upgraded(request))
+    })
   }
 
   #arrived(socket: Socket): void {
@@ -104,6 +108,14 @@ class BoundedConnections {
       connection.answering--
       if (!connection.socket.destroyed) this.#used(connection)
     })
+  }
+
+  /** It asked, and is being answered as long as it lives. */
+  #upgraded(request: IncomingMessage): void {
+    const connection = this.#connections.get(peerOf(request.socket))
+    if (!connection) return
+    clearTimeout(connection.silence)
+    connection.answering++
   }
 
   #used(connection: Connection): void {

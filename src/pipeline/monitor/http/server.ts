@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -10,7 +10,7 @@ import { boundConnections, CONNECTION_TIMES, type Logger, type Metrics } from '#
 import type { StateReader } from '#state'
 import { rfc3339 } from '../documents.ts'
 import type { Kind } from '../pictures.ts'
-import type { StreamHub, Topic } from '../stream/hub.ts'
+import type { Opening, StreamHub, Topic } from '../stream/hub.ts'
 import type { Tenancy } from '../tenancy.ts'
 import { Tickets } from '../tickets.ts'
 import { type Caller, presentedBy, redactedUrl, type TokenReader } from '../tokens.ts'
@@ -105,7 +105,7 @@ export class MonitorServer implements AsyncDisposable {
       ['status'],
     )
     this.#server.on('request', (request, response) => void this.#answer(request, response))
-    this.#server.on('upgrade', (request, socket, head) => void this.#upgrade(request, socket, head))
+    this.#server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
   }
 
   /** @returns where it listens @throws MonitorPortTakenError */
@@ -137,12 +137,12 @@ export class MonitorServer implements AsyncDisposable {
     await closed
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #answer(request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade): Promise<void> {
     const headers = this.#origins.headers(request.headers.origin)
     response.on('close', () => this.#log(request, response.statusCode))
     try {
       if (request.method === 'OPTIONS') return void response.writeHead(200, { ...headers, 'content-length': 0 }).end()
-      await this.#respond(request, response, headers)
+      await this.#respond(request, response, { headers, upgrade })
     } catch (error) {
       const refusal = error instanceof Refusal ? error : this.#unexpected(request, error)
       if (response.headersSent) return void response.destroy()
@@ -150,7 +150,7 @@ export class MonitorServer implements AsyncDisposable {
     }
   }
 
-  async #respond(request: IncomingMessage, response: ServerResponse, headers: Headers): Promise<void> {
+  async #respond(request: IncomingMessage, response: ServerResponse, { headers, upgrade }: Replying): Promise<void> {
     const { path, query } = addressOf(request)
     if (path === '/stream-tickets') return this.#issueTicket(request, response, headers)
     const route = routeOf(path)
@@ -159,7 +159,10 @@ export class MonitorServer implements AsyncDisposable {
       return text(response, 405, 'method not allowed', { ...headers, allow: 'GET, HEAD, OPTIONS' })
     if (!route) return text(response, 200, 'ok', headers, '')
     const asking = await this.#admit(request, route, query)
-    if (route.endpoint.startsWith('ws/')) throw new Refusal(400, 'bad request')
+    if (route.endpoint.startsWith('ws/')) {
+      if (!upgrade) throw new Refusal(400, 'bad request')
+      return this.#openSocket(request, response, asking, upgrade)
+    }
     if (!route.endpoint.startsWith('sse/')) return json(response, this.#document(asking), headers)
     this.#openStream(request, response, asking, headers)
   }
@@ -247,43 +250,39 @@ export class MonitorServer implements AsyncDisposable {
   #openStream(request: IncomingMessage, response: ServerResponse, asking: Asking, headers: Headers): void {
     const { streams } = this.#options
     if (!streams.hasRoom(asking.caller)) throw new Refusal(429, 'too many streams')
-    const protocol = asking.query.get('protocol') === '2' ? 2 : 1
+    const wishes = wishesOf(request, asking.query)
     // Those that one restart cut off together come back one by one.
-    const retryMs = protocol === 2 ? 2000 + Math.round(Math.random() * 8000) : RETRY_MS
+    const retryMs = wishes.protocol === 2 ? 2000 + Math.round(Math.random() * 8000) : RETRY_MS
     const topic = this.#topicOf(asking)
     const sink = sseSink(response, headers, retryMs)
     if (request.method === 'HEAD') return void response.end()
-    const lastEventId = lastEventIdOf(request, asking.query)
-    const end = streams.open({ caller: asking.caller, topic, protocol, lastEventId }, sink)
+    const end = streams.open({ caller: asking.caller, topic, ...wishes }, sink)
     response.on('close', end)
   }
 
-  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+  /** What is no WebSocket is answered as if nothing else had been offered: clients offer HTTP/2 that way. */
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on('error', () => socket.destroy())
-    try {
-      const { path, query } = addressOf(request)
-      const route = routeOf(path)
-      if (!route?.endpoint.startsWith('ws/')) throw notFound()
-      const asking = await this.#admit(request, route, query)
-      if (isForeign(request.headers.origin, request.headers.host, this.#origins)) throw forbidden()
-      const { streams } = this.#options
-      if (!streams.hasRoom(asking.caller)) throw new Refusal(429, 'too many streams')
-      const topic = this.#topicOf(asking)
-      this.#sockets.handleUpgrade(request, socket, head, (client) => {
-        const protocol = query.get('protocol') === '2' ? 2 : 1
-        const opening = { caller: asking.caller, topic, protocol, lastEventId: lastEventIdOf(request, query) } as const
-        const end = streams.open(opening, webSocketSink(client))
-        client.on('close', end)
-        this.#log(request, 101)
-      })
-    } catch (error) {
-      const { status, message } = error instanceof Refusal ? error : this.#unexpected(request, error)
-      this.#log(request, status)
-      const body = `${message}\n`
-      socket.end(
-        `HTTP/1.1 ${status} ${message}\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-      )
-    }
+    const response = new ServerResponse(request)
+    response.shouldKeepAlive = false
+    response.assignSocket(request.socket)
+    response.on('finish', () => socket.end())
+    const isAsked = request.headers.upgrade?.toLowerCase() === 'websocket'
+    void this.#answer(request, response, isAsked ? { socket, head } : undefined)
+  }
+
+  #openSocket(request: IncomingMessage, response: ServerResponse, asking: Asking, { socket, head }: Upgrade): void {
+    if (isForeign(request.headers.origin, request.headers.host, this.#origins)) throw forbidden()
+    const { streams } = this.#options
+    const { caller, query } = asking
+    if (!streams.hasRoom(caller)) throw new Refusal(429, 'too many streams')
+    const opening = { caller, topic: this.#topicOf(asking), ...wishesOf(request, query) }
+    response.detachSocket(request.socket)
+    this.#sockets.handleUpgrade(request, socket, head, (client) => {
+      const end = streams.open(opening, webSocketSink(client))
+      client.on('close', end)
+      this.#log(request, 101)
+    })
   }
 
   #topicOf({ route, caller, query }: Asking): Topic {
@@ -330,6 +329,17 @@ export class MonitorServer implements AsyncDisposable {
 
 type Headers = Readonly<Record<string, string>>
 
+/** A connection that may become a WebSocket. */
+interface Upgrade {
+  readonly socket: Duplex
+  readonly head: Buffer
+}
+
+interface Replying {
+  readonly headers: Headers
+  readonly upgrade: Upgrade | undefined
+}
+
 function addressOf({ url = '/' }: IncomingMessage): { readonly path: string; readonly query: URLSearchParams } {
   const at = url.indexOf('?')
   return at < 0
@@ -337,9 +347,11 @@ function addressOf({ url = '/' }: IncomingMessage): { readonly path: string; rea
     : { path: url.slice(0, at), query: new URLSearchParams(url.slice(at + 1)) }
 }
 
-function lastEventIdOf({ headers }: IncomingMessage, query: URLSearchParams): string | undefined {
+/** How a client wants its stream, and where it was. */
+function wishesOf({ headers }: IncomingMessage, query: URLSearchParams): Pick<Opening, 'protocol' | 'lastEventId'> {
   const id = headers['last-event-id'] ?? query.get('lastEventId') ?? undefined
-  return typeof id === 'string' && id.length <= 64 ? id : undefined
+  const lastEventId = typeof id === 'string' && id.length <= 64 ? id : undefined
+  return { protocol: query.get('protocol') === '2' ? 2 : 1, lastEventId }
 }
 
 function text(response: ServerResponse, status: number, word: string, headers: Headers, end = '\n'): void {

@@ -42,7 +42,7 @@ function opened(maxStreams = 100) {
     monitored({ usage: { n1: {} }, pods: [{ namespace: 'core', name: 'api', node: 'n1' }], at })
   const state = new GivenState([cluster(time.now)])
   const { tenancy, refreshMs } = config({ refreshMs: 1000 })
-  const pictures = new Pictures({ state, wants: () => true, refreshMs, clock })
+  const pictures = new Pictures({ state, wants: () => true, firstNamespace: 'core', refreshMs, clock })
   const hub = new StreamHub({
     ...{ state, pictures, refreshMs, maxStreams, clock },
     tenancy: new Tenancy(tenancy, clock),

@@ -193,7 +193,7 @@ export class StreamHub implements AsyncDisposable {
         stream.positions.set(feed, this.#tick)
       }
       if (!view.canSee(cluster)) continue
-      const status = this.#statusOf(cluster)
+      const status = this.#statusOf(cluster, stream.topic.kinds)
       if (stream.sent.get(cluster.name)?.data !== status.data) bodies.push(status)
       stream.sent.set(cluster.name, status)
     }
@@ -224,13 +224,14 @@ export class StreamHub implements AsyncDisposable {
     return `${this.#epoch}${hash.digest('hex').slice(0, 12)}`
   }
 
-  #statusOf(cluster: ClusterState): Body {
+  #statusOf(cluster: ClusterState, kinds: Topic['kinds']): Body {
     const { pictures } = this.#options
+    const stale = kinds.some((kind) => kind !== 'summary' && pictures.isStale(cluster, kind))
     return new Body(
       JSON.stringify({
         cluster: cluster.name,
         status: cluster.status.health,
-        stale: pictures.isStale(cluster, 'pods'),
+        stale,
         lastSeen: cluster.status.checkedAt === null ? null : rfc3339(cluster.status.checkedAt),
       }),
       'status',

@@ -50,16 +50,18 @@ export async function serving(
 ) {
   const state = new GivenState(clusters)
   const directory = mkdtempSync(join(tmpdir(), 'monitor-'))
+  const metrics = new Metrics({}, { processMetrics: false })
   const monitor = await Monitor.open({
     config: config(more),
     state,
     historyDirectory: join(directory, 'history'),
     logger,
-    metrics: new Metrics({}, { processMetrics: false }),
+    metrics,
     clock: systemClock,
   })
   return {
     state,
+    metrics,
     url: monitor.url,
     async [Symbol.asyncDispose]() {
       await monitor[Symbol.asyncDispose]()
