@@ -64,5 +64,5 @@ export class PairsOfKeys implements RowPairs {
 
 /** How the key of a row of one chunk compares with that of a row of another. */
 export function compareRows(a: Chunk, rowA: number, b: Chunk, rowB: number): number {
-  return compareRow(a.keys, rowA, b.keys.namespaces.at(rowB), b.keys.names[rowB] as string)
+  return compareRow(a.keys, rowA, b.keys.namespaces.at(rowB), b.keys.names.at(rowB) as string)
 }

@@ -1,5 +1,6 @@
 import { type Column, columnInOrder, columnOf, columnWith, MAX_CHUNK_ROWS } from './column.ts'
 import { bytesOfJson, type JsonValue, sameJson } from './json.ts'
+import { JoinedTexts, joinedTexts, type Values } from './texts.ts'
 
 /** Labels of an object, as Kubernetes has them. */
 export type Labels = Readonly<Record<string, string>>
@@ -7,7 +8,7 @@ export type Labels = Readonly<Record<string, string>>
 /** Namespaces and names of a chunk. Chunks that differ in their values only share them. */
 export interface Keys {
   readonly namespaces: Column<string>
-  readonly names: readonly string[]
+  readonly names: Values<string>
 }
 
 /** Some rows of a table that follow each other, immutable. */
@@ -31,7 +32,7 @@ export const sizeOf = ({ keys }: Chunk): number => keys.names.length
 
 /** How the key of a row compares with another. */
 export const compareRow = ({ namespaces, names }: Keys, row: number, namespace: string, name: string): number =>
-  compareKeys(namespaces.at(row), names[row] as string, namespace, name)
+  compareKeys(namespaces.at(row), names.at(row) as string, namespace, name)
 
 /** The first row, from `low`, whose key is this or comes after it; the size where there is none. */
 export function firstNotBefore(keys: Keys, namespace: string, name: string, low = 0): number {
@@ -47,7 +48,8 @@ export function firstNotBefore(keys: Keys, namespace: string, name: string, low 
 /** Memory it keeps, about: a text that other chunks hold as well counts in each. */
 export function bytesOfChunk({ keys, labels, columns }: Chunk): number {
   let bytes = 96 + keys.namespaces.bytes + labels.bytes
-  for (const name of keys.names) bytes += 8 + bytesOfJson(name)
+  if (keys.names instanceof JoinedTexts) bytes += keys.names.bytes
+  else for (const name of keys.names) bytes += 8 + bytesOfJson(name)
   for (const column of columns) bytes += column.bytes
   return bytes
 }
@@ -143,7 +145,9 @@ function inOrder({ keys, labels, columns }: Chunk, order: Int32Array, put: RowRe
   return {
     keys: {
       namespaces: columnInOrder(keys.namespaces, order, put.namespace),
-      names: Array.from(order, (from) => (from >= 0 ? (keys.names[from] as string) : put.name(-1 - from))),
+      names: joinedTexts(
+        Array.from(order, (from) => (from >= 0 ? (keys.names.at(from) as string) : put.name(-1 - from))),
+      ),
     },
     labels: columnInOrder(labels, order, put.labels),
     columns: columns.map((column, at) => columnInOrder(column, order, read(put, at))),
@@ -174,7 +178,7 @@ function joined(pieces: readonly Piece[], rows: number, put: RowReader): readonl
     names: gather(
       ({ keys }) =>
         (row) =>
-          keys.names[row] as string,
+          keys.names.at(row) as string,
       put.name,
     ),
     labels: gather(
@@ -208,7 +212,7 @@ export function chunksOfColumns(rows: number, { namespaces, names, labels, value
   const chunks: Chunk[] = []
   for (const [from, to] of evenly(rows)) {
     chunks.push({
-      keys: { namespaces: columnOf(namespaces, from, to), names: names.slice(from, to) },
+      keys: { namespaces: columnOf(namespaces, from, to), names: joinedTexts(names.slice(from, to)) },
       labels: columnOf(labels, from, to),
       columns: values.map((column) => columnOf(column, from, to)),
     })

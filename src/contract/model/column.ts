@@ -1,4 +1,5 @@
 import { bytesOfJson, type JsonValue, sameJson } from './json.ts'
+import { JoinedTexts, joinedTexts, type Values } from './texts.ts'
 
 /** Rows of one chunk, at most. */
 export const MAX_CHUNK_ROWS = 512
@@ -12,13 +13,13 @@ const ALL_FIRST = new Uint8Array(MAX_CHUNK_ROWS)
  * null), or the values as they are. A column of two booleans and null is a dictionary of three words.
  */
 export class Column<T extends JsonValue = JsonValue> {
-  /** with codes: the distinct values, of which some may be of rows that are gone; without: by row; of numbers none */
-  readonly words: readonly T[]
+  /** with codes: the distinct values, of which some may be of rows that are gone; without: by row, texts as one text; of numbers none */
+  readonly words: Values<T>
   readonly codes: Uint8Array | null
   readonly numbers: Float64Array | null
   #bytes = -1
 
-  constructor(words: readonly T[], codes: Uint8Array | null, numbers: Float64Array | null) {
+  constructor(words: Values<T>, codes: Uint8Array | null, numbers: Float64Array | null) {
     this.words = words
     this.codes = codes
     this.numbers = numbers
@@ -26,8 +27,9 @@ export class Column<T extends JsonValue = JsonValue> {
 
   /** @param row of the chunk, below its size */
   at(row: number): T {
-    if (this.codes !== null) return this.words[this.codes[row] as number] as T
-    if (this.numbers === null) return this.words[row] as T
+    // Distinct values are a list of their own.
+    if (this.codes !== null) return (this.words as readonly T[])[this.codes[row] as number] as T
+    if (this.numbers === null) return this.words.at(row) as T
     const number = this.numbers[row] as number
     return (Number.isNaN(number) ? null : number) as T // only columns of numbers and null have numbers
   }
@@ -36,7 +38,8 @@ export class Column<T extends JsonValue = JsonValue> {
   get bytes(): number {
     if (this.#bytes < 0) {
       let bytes = 64 + (this.numbers?.byteLength ?? 0) + (this.isOne ? 0 : (this.codes?.byteLength ?? 0))
-      for (const word of this.words) bytes += 8 + bytesOfJson(word)
+      if (this.words instanceof JoinedTexts) bytes += this.words.bytes
+      else for (const word of this.words) bytes += 8 + bytesOfJson(word)
       this.#bytes = bytes
     }
     return this.#bytes
@@ -50,6 +53,10 @@ export class Column<T extends JsonValue = JsonValue> {
 
 /** A column that holds one value in every row, however many. */
 export const columnOfOne = <T extends JsonValue>(value: T): Column<T> => new Column([value], ALL_FIRST, null)
+
+/** The column of these values by row, without a look for equal ones. */
+export const columnOfValues = <T extends JsonValue>(values: readonly T[]): Column<T> =>
+  new Column(joinedTexts(values), null, null)
 
 /** The column of values[from] up to values[to], MAX_CHUNK_ROWS at most. */
 export function columnOf<T extends JsonValue>(values: readonly T[], from = 0, to = values.length): Column<T> {
@@ -81,7 +88,7 @@ function plainColumnOf<T extends JsonValue>(values: readonly T[], from: number, 
     const value = values[row] as T
     if (typeof value === 'number') numbers[row - from] = value + 0
     else if (value === null) numbers[row - from] = Number.NaN
-    else return new Column(values.slice(from, to), null, null)
+    else return columnOfValues(values.slice(from, to))
   }
   return new Column<T>([], null, numbers)
 }
@@ -109,9 +116,9 @@ export function columnWith<T extends JsonValue>(
     for (const [i, row] of rows.entries()) if (!putNumber(numbers, row, value(i))) return rebuilt()
     return new Column<T>([], null, numbers)
   }
-  const values = column.words.slice()
+  const values = [...column.words]
   for (const [i, row] of rows.entries()) values[row] = value(i)
-  return new Column(values, null, null)
+  return columnOfValues(values)
 
   function rebuilt(): Column<T> {
     const values = Array.from({ length: size }, (_, row) => column.at(row))
@@ -143,12 +150,12 @@ export function markDifferences(a: Column, b: Column, pairs: RowPairs, differs: 
 const isPlain = ({ codes, numbers }: Column): boolean => codes === null && numbers === null
 
 function markWords(
-  a: readonly JsonValue[],
-  b: readonly JsonValue[],
+  a: Values<JsonValue>,
+  b: Values<JsonValue>,
   { count, before, after }: RowPairs,
   mark: (i: number) => void,
 ): void {
-  for (let i = 0; i < count; i++) if (a[before[i] as number] !== b[after[i] as number]) mark(i)
+  for (let i = 0; i < count; i++) if (a.at(before[i] as number) !== b.at(after[i] as number)) mark(i)
 }
 
 function markCodes(a: Uint8Array, b: Uint8Array, { count, before, after }: RowPairs, mark: (i: number) => void): void {
@@ -164,8 +171,11 @@ function markNumbers(
   for (let i = 0; i < count; i++) if (a[before[i] as number] !== b[after[i] as number]) mark(i)
 }
 
-function isGrownFrom(words: readonly JsonValue[], grown: readonly JsonValue[]): boolean {
-  return words === grown || (words.length <= grown.length && words.every((word, i) => word === grown[i]))
+function isGrownFrom(words: Values<JsonValue>, grown: Values<JsonValue>): boolean {
+  if (words === grown) return true
+  if (words.length > grown.length) return false
+  for (let i = 0; i < words.length; i++) if (words.at(i) !== grown.at(i)) return false
+  return true
 }
 
 /**
@@ -188,7 +198,7 @@ export function columnInOrder<T extends JsonValue>(
     }
     return new Column(dictionary.words, column.isOne && dictionary.words.length === 1 ? ALL_FIRST : codes, null)
   }
-  if (column.numbers === null) return new Column(valuesInOrder(column, order, value), null, null)
+  if (column.numbers === null) return columnOfValues(valuesInOrder(column, order, value))
   const numbers = new Float64Array(size)
   for (let row = 0; row < size; row++) {
     const from = order[row] as number
@@ -208,8 +218,9 @@ export function columnInOrder<T extends JsonValue>(
  */
 export function columnMapped(column: Column, size: number, change: (value: JsonValue) => JsonValue): Column {
   if (column.numbers === null) {
-    const words = column.words.map(change)
-    return words.every((word, i) => word === column.words[i]) ? column : new Column(words, column.codes, null)
+    const words = Array.from(column.words, change)
+    if (words.every((word, i) => word === column.words.at(i))) return column
+    return column.codes === null ? columnOfValues(words) : new Column(words, column.codes, null)
   }
   const values = Array.from({ length: size }, (_, row) => column.at(row))
   const changed = values.map(change)
@@ -225,8 +236,8 @@ class Dictionary<T extends JsonValue> {
   words: readonly T[]
   #own: T[] | undefined
 
-  constructor(words: readonly T[]) {
-    this.words = words
+  constructor(words: Values<T>) {
+    this.words = Array.isArray(words) ? words : [...words]
   }
 
   /** false: there are too many words, of which many may be unused */

@@ -99,9 +99,9 @@ class JoinedChunk extends ReadChunk<number> {
 /** Where each row of these keys is in a table; -1 where it is not. Both lie in the same order. */
 function placesIn(keys: Keys, table: Table): Int32Array {
   const places = new Int32Array(keys.names.length).fill(-1)
-  let at = table.firstNotBefore(keys.namespaces.at(0), keys.names[0] as string)
+  let at = table.firstNotBefore(keys.namespaces.at(0), keys.names.at(0) as string)
   for (let row = 0; row < places.length && at < table.size; row++) {
-    const [namespace, name] = [keys.namespaces.at(row), keys.names[row] as string]
+    const [namespace, name] = [keys.namespaces.at(row), keys.names.at(row) as string]
     let order = -1
     while (at < table.size) {
       order = compareKeys(table.namespaceAt(at), table.nameAt(at), namespace, name)

@@ -2,6 +2,7 @@ import { type Chunk, compareKeys, type Labels, sizeOf } from './chunk.ts'
 import { Column, columnOf, columnOfOne, MAX_CHUNK_ROWS } from './column.ts'
 import { isJson, type JsonValue } from './json.ts'
 import { isLabels, Table, type TableColumns } from './table.ts'
+import { joinedTexts } from './texts.ts'
 
 /*
  * Tables as JSON that repeats little: for stores, the log, and between processes of one hub. A chunk is packed as it is kept,
@@ -33,7 +34,7 @@ export const packTable = ({ fields, chunks }: Table): PackedTable => ({ fields, 
 export function packChunk(chunk: Chunk): PackedChunk {
   const size = sizeOf(chunk)
   return {
-    names: chunk.keys.names,
+    names: [...chunk.keys.names],
     namespaces: packColumn(chunk.keys.namespaces, size),
     labels: packColumn(chunk.labels, size),
     values: chunk.columns.map((column) => packColumn(column, size)),
@@ -43,9 +44,9 @@ export function packChunk(chunk: Chunk): PackedChunk {
 const FIRST_CODE = 48
 
 function packColumn({ words, codes, numbers, isOne }: Column, size: number): PackedColumn {
-  if (isOne) return { words }
-  if (codes) return { words, codes: textOfCodes(codes, size) }
-  return numbers ? valuesOfNumbers(numbers) : words
+  if (isOne) return { words: [...words] }
+  if (codes) return { words: [...words], codes: textOfCodes(codes, size) }
+  return numbers ? valuesOfNumbers(numbers) : [...words]
 }
 
 // Plain loops: a chunk is packed each time it changes, and functions per value take most of that.
@@ -96,7 +97,7 @@ export function unpackChunk(packed: PackedChunk): Chunk | undefined {
     if (compareKeys(spaces.at(row - 1), names[row - 1] as string, spaces.at(row), names[row] as string) >= 0)
       return undefined
   }
-  return { keys: { namespaces: spaces, names }, labels: labelled, columns }
+  return { keys: { namespaces: spaces, names: joinedTexts(names) }, labels: labelled, columns }
 }
 
 function unpackColumn<T extends JsonValue>(

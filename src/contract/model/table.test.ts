@@ -130,7 +130,7 @@ describe('a table', () => {
     expect(packTable(made).chunks[0]?.labels).toEqual({ words: [labels()] })
   })
 
-  it('knows about what it keeps: a byte for one of few words, eight for a number', () => {
+  it('knows about what it keeps: a byte for one of few words, eight for a number, of texts their characters', () => {
     const of = (value: (i: number) => JsonValue) =>
       Table.of(
         ['f'],
@@ -140,7 +140,9 @@ describe('a table', () => {
     expect(of((i) => ['Running', 'Pending', null][i % 3]!) - without).toBeCloseTo(1, 0)
     expect(of((i) => i % 2 === 0) - without).toBeCloseTo(1, 0)
     expect(of((i) => i / 7) - without).toBeCloseTo(8, 0)
-    expect(of((i) => `a text of its own ${i}`) - without).toBeGreaterThan(32)
+    const text = of((i) => `a text of its own ${i}`) - without
+    expect(text).toBeGreaterThan(20)
+    expect(text).toBeLessThan(32)
   })
 
   const good: TableColumns = { fields: ['f'], namespaces: ['n'], names: ['x'], labels: [{}], values: [[1]] }
@@ -404,7 +406,7 @@ describe('a table of many rows', () => {
           const isTouched = (chunk: Table['chunks'][number]) =>
             touched.some((i) => {
               const { namespace, name } = keyOf(i)
-              const place = chunk.keys.names.indexOf(name)
+              const place = [...chunk.keys.names].indexOf(name)
               return place >= 0 && chunk.keys.namespaces.at(place) === namespace
             })
           const lost = before.chunks.filter((chunk) => !table.chunks.includes(chunk) && !isTouched(chunk))
@@ -427,7 +429,7 @@ describe('a table of many rows', () => {
     }
     expectSound(table)
     expect(table.size / table.chunks.length).toBeGreaterThan(128)
-    expect(table.bytes).toBeLessThan(1.5 * Table.of(FIELDS, structuredClone([...table.rows()])).bytes)
+    expect(table.bytes).toBeLessThan(1.75 * Table.of(FIELDS, structuredClone([...table.rows()])).bytes)
   })
 
   it('copies one chunk for one row, and of it only what differs', () => {

@@ -19,6 +19,7 @@ import { compareRows, differingPairs, PairsOfKeys, pairsOfAll } from './chunk-ch
 import { type Column, columnOf, columnOfOne } from './column.ts'
 import { isJson, type JsonValue } from './json.ts'
 import { type ChunkReading, columnAt, labelsAt, ReadChunk, valueAt } from './read-chunk.ts'
+import type { Values } from './texts.ts'
 
 /*
  * Rows of one kind of one cluster, sorted by namespace and name, in immutable chunks of 128 to 512 rows, each with a typed
@@ -191,7 +192,7 @@ export class Table {
     const fits = chunks.every((chunk, i) => {
       const next = chunks[i + 1]?.keys
       if (sizeOf(chunk) === 0 || chunk.columns.length !== fields.length) return false
-      return !next || compareRow(chunk.keys, sizeOf(chunk) - 1, next.namespaces.at(0), next.names[0] as string) < 0
+      return !next || compareRow(chunk.keys, sizeOf(chunk) - 1, next.namespaces.at(0), next.names.at(0) as string) < 0
     })
     return fits && new Set(fields).size === fields.length ? new Table(fields, chunks) : undefined
   }
@@ -211,7 +212,7 @@ export class Table {
 
   nameAt(place: number): string {
     const { keys } = this.#chunkOf(place)
-    return keys.names[place - this.#from] as string
+    return keys.names.at(place - this.#from) as string
   }
 
   labelsAt(place: number): Labels {
@@ -235,7 +236,7 @@ export class Table {
     const at = place - this.#from
     const values: Record<string, JsonValue> = {}
     for (let i = 0; i < this.fields.length; i++) setOwn(values, this.fields[i] as string, valueAt(chunk, i, at))
-    return { namespace: keys.namespaces.at(at), name: keys.names[at] as string, labels: labelsAt(chunk, at), values }
+    return { namespace: keys.namespaces.at(at), name: keys.names.at(at) as string, labels: labelsAt(chunk, at), values }
   }
 
   *rows(): Generator<TableRow> {
@@ -304,7 +305,7 @@ export class Table {
       chunks.map((chunk, i) => of(chunk, rows[i] as number))
     const columns = {
       namespaces: each(({ keys }, row) => keys.namespaces.at(row)),
-      names: each(({ keys }, row) => keys.names[row] as string),
+      names: each(({ keys }, row) => keys.names.at(row) as string),
       labels: labels ?? each(labelsAt),
       values: this.fields.map((_, at) => values[at] ?? each((chunk, row) => valueAt(chunk, at, row))),
     }
@@ -475,7 +476,7 @@ export class Table {
   /** One function for all columns, which compilers like: what it reads is looked up where a chunk ends. */
   #reader(at: number): (place: number) => JsonValue {
     let [from, to] = [0, 0]
-    let words: readonly JsonValue[] = []
+    let words: Values<JsonValue> = []
     let codes: Uint8Array | null = null
     let numbers: Float64Array | null = null
     return (place) => {
@@ -485,8 +486,9 @@ export class Table {
         from = this.#starts[i] as number
         to = this.#starts[i + 1] as number
       }
-      if (codes !== null) return words[codes[place - from] as number] as JsonValue
-      if (numbers === null) return words[place - from] as JsonValue
+      // Distinct values are a list of their own.
+      if (codes !== null) return (words as readonly JsonValue[])[codes[place - from] as number] as JsonValue
+      if (numbers === null) return words.at(place - from) as JsonValue
       const number = numbers[place - from] as number
       return Number.isNaN(number) ? null : number
     }

@@ -426,7 +426,7 @@ function sumOfKeys(keys: Keys): number {
   if (known !== undefined) return known
   let sum = 0
   for (let row = 0; row < keys.names.length; row++) {
-    sum = (sum + hashed(hashed(FNV, keys.namespaces.at(row)), keys.names[row] as string)) | 0
+    sum = (sum + hashed(hashed(FNV, keys.namespaces.at(row)), keys.names.at(row) as string)) | 0
   }
   sums.ofChunks.set(keys, sum)
   return sum

@@ -1,43 +1,47 @@
-import type { Keys } from '#model'
+import { JoinedTexts, type Keys } from '#model'
 import { ChunkMemo, FEW_ROWS } from './chunk-memo.ts'
 import { allRows, noRows, type RowSet, setOfRows } from './row-set.ts'
 
 /*
- * Names of the rows of a chunk as one text, in lower case, so that a word is looked for in all of them at once. It is of the keys,
- * which chunks keep while only values change.
+ * Names of the rows of a chunk as one text, in lower case, so that a word is looked for in all of them at once: mostly the very text
+ * that the keys are, which chunks keep while only values change.
  */
 
 interface NameText {
-  /** every name between two line breaks */
+  /** every name with a line break behind it */
   readonly text: string
   /** where in the text each name begins; and the end */
-  readonly starts: Uint32Array
+  readonly starts: ArrayLike<number>
   /** the row with the shortest name, of several the first by name */
   readonly shortest: number
 }
 
-/** Texts of two million rows. */
-const texts = new ChunkMemo(160 * 2 ** 20).answers<NameText>(
+/** Of as many chunks as two million rows have. */
+const texts = new ChunkMemo(2 ** 20).answers<NameText>(
   'names',
-  ({ text, starts }) => 200 + text.length + starts.byteLength,
+  // Mostly they are those of the keys.
+  () => 100,
 )
 /** What some thousand words found among a million rows: most are found in few chunks. */
 const words = new ChunkMemo(16 * 2 ** 20)
 
 function textOf({ names }: Keys): NameText {
-  const starts = new Uint32Array(names.length + 1)
-  let at = 1
-  const lower = names.map((name, row) => {
-    // No name of Kubernetes has a line break.
-    const one = name.toLowerCase().replaceAll('\n', ' ')
-    starts[row] = at
-    at += one.length + 1
-    return one
-  })
-  starts[names.length] = at
-  const isShorter = (a: string, b: string): boolean => a.length < b.length || (a.length === b.length && a < b)
-  const shortest = names.reduce((best, name, row) => (isShorter(name, names[best] as string) ? row : best), 0)
-  return { text: `\n${lower.join('\n')}\n`, starts, shortest }
+  let shortest = 0
+  let best = names.at(0) as string
+  let row = 0
+  for (const name of names) {
+    if (name.length < best.length || (name.length === best.length && name < best)) [shortest, best] = [row, name]
+    row += 1
+  }
+  if (names instanceof JoinedTexts && names.text.toLowerCase() === names.text)
+    return { text: names.text, starts: names.starts, shortest }
+  const starts = [0]
+  let text = ''
+  for (const name of names) {
+    text += `${name.toLowerCase()}\n`
+    starts.push(text.length)
+  }
+  return { text, starts, shortest }
 }
 
 /** How well a word is found in a name: less is better. */
@@ -79,7 +83,8 @@ function find(keys: Keys, word: string): Found {
     const isBetter =
       rank < bestRank ||
       (rank === bestRank &&
-        (length < bestLength || (length === bestLength && (keys.names[row] as string) < (keys.names[best] as string))))
+        (length < bestLength ||
+          (length === bestLength && (keys.names.at(row) as string) < (keys.names.at(best) as string))))
     if (isBetter) [best, bestRank, bestLength] = [row, rank, length]
     row += 1
   }

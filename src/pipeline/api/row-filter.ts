@@ -66,7 +66,7 @@ function valueTest(column: RowColumn, question: string, test: (value: JsonValue)
   return (chunk) => {
     const values = column.of(chunk)
     // Columns of one value may be shared by chunks of any size.
-    if (values.isOne) return test(values.words[0] as JsonValue) ? allRows : noRows
+    if (values.isOne) return test(values.words.at(0) as JsonValue) ? allRows : noRows
     const size = sizeOf(chunk)
     return size < FEW_ROWS ? setOfColumn(values, size, test) : answers.of(values, () => setOfColumn(values, size, test))
   }

@@ -124,14 +124,13 @@ class CodedColumn {
   }
 
   #make(column: Column, size: number): Coded {
-    const { words, codes, numbers } = column
-    if (column.isOne) return { values: [this.#column.read(words[0] as JsonValue)], codes: undefined }
-    if (codes) return { values: words.map((word) => this.#column.read(word)), codes }
+    const { words, codes } = column
+    if (column.isOne) return { values: [this.#column.read(words.at(0) as JsonValue)], codes: undefined }
+    if (codes) return { values: Array.from(words, (word) => this.#column.read(word)), codes }
     const places = new Map<ScalarValue, number>()
     const made = new Uint16Array(size)
     for (let row = 0; row < size; row++) {
-      const value = numbers ? column.at(row) : (words[row] as JsonValue)
-      const key = this.#column.read(value)
+      const key = this.#column.read(column.at(row))
       let place = places.get(key)
       if (place === undefined) {
         place = places.size
@@ -257,7 +256,7 @@ class RowHealth {
         const value = column.read(raw)
         return value === null ? UNSAID : healths.indexOf(health[String(value)] ?? 'degraded')
       }
-      const ofWords = values.codes ? values.words.map(said) : undefined
+      const ofWords = values.codes ? Array.from(values.words, said) : undefined
       for (let row = 0; row < worst.length; row++) {
         const own = ofWords && values.codes ? (ofWords[values.codes[row] as number] as number) : said(values.at(row))
         if (own < (worst[row] as number)) worst[row] = own

@@ -28,7 +28,7 @@ export interface Position {
 
 /** What the rows of a chunk are sorted by. */
 interface SortKeys {
-  /** by word of the column, as the column has them; null: they are its numbers */
+  /** by word of the column, as the column has them; null: they are its values */
   readonly keys: readonly ScalarValue[] | null
   /** of the keys that are there; null: there are none */
   readonly low: ScalarValue
@@ -99,18 +99,20 @@ class SortColumn {
     return typeof value === 'string' ? this.#wordKey(value) : value
   }
 
-  #make({ words, numbers }: Column): SortKeys {
+  #make({ words, codes, numbers }: Column): SortKeys {
     if (numbers) return { keys: null, ...boundsOfNumbers(numbers) }
-    const keys = words.map((word) => this.#key(word))
+    const keys = Array.from(words, (word) => this.#key(word))
     let [low, high]: [ScalarValue, ScalarValue] = [null, null]
     for (const key of keys) {
       if (key === null) continue
       if (low === null || compareValues(key, low) < 0) low = key
       if (high === null || compareValues(key, high) > 0) high = key
     }
+    const hasNothing = keys.includes(null)
     // Words are mostly their own keys.
-    const isOwn = keys.every((key, i) => key === words[i])
-    return { keys: isOwn ? (words as readonly ScalarValue[]) : keys, low, high, hasNothing: keys.includes(null) }
+    if (!keys.every((key, i) => key === words.at(i))) return { keys, low, high, hasNothing }
+    // Distinct values are a list of their own.
+    return { keys: codes ? (words as readonly ScalarValue[]) : null, low, high, hasNothing }
   }
 }
 
@@ -182,10 +184,10 @@ export class RowOrder {
       if (keys !== null) {
         if (behind?.[(codes as Uint8Array)[row] as number]) continue
         value = keys[codes === null ? row : (codes[row] as number)] as ScalarValue
-      } else {
-        const found = (numbers as Float64Array)[row] as number
+      } else if (numbers !== null) {
+        const found = numbers[row] as number
         value = Number.isNaN(found) ? null : found
-      }
+      } else value = column.at(row) as ScalarValue // keys are its values
       const at = start + row
       if (bound !== undefined && this.#compare(value, at, bound.value, bound.at) >= 0) continue
       if (after !== undefined && this.#compare(value, at, after.value, after.at) <= 0) continue

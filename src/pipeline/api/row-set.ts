@@ -65,14 +65,14 @@ export function setOfRows(rows: Iterable<number>, size: number): RowSet {
 
 /** The rows whose value passes; a value that several rows share is asked about once, where the column keeps it once. */
 export function setOfColumn<T extends JsonValue>(column: Column<T>, size: number, test: (value: T) => boolean): RowSet {
-  if (column.isOne) return test(column.words[0] as T) ? allRows : noRows
+  if (column.isOne) return test(column.words.at(0) as T) ? allRows : noRows
   const { words, codes, numbers } = column
   const set = new Uint32Array(wordsFor(size))
   const put = (row: number): void => {
     set[row >> 5] = (set[row >> 5] as number) | (1 << (row & 31))
   }
   if (codes !== null) {
-    const passing = words.map(test)
+    const passing = Array.from(words, test)
     for (let row = 0; row < size; row++) if (passing[codes[row] as number]) put(row)
   } else if (numbers !== null) {
     const isNothing = test(null as T) // NaN is null
@@ -80,7 +80,7 @@ export function setOfColumn<T extends JsonValue>(column: Column<T>, size: number
       const number = numbers[row] as number
       if (Number.isNaN(number) ? isNothing : test(number as T)) put(row)
     }
-  } else for (let row = 0; row < size; row++) if (test(words[row] as T)) put(row)
+  } else for (let row = 0; row < size; row++) if (test(words.at(row) as T)) put(row)
   return plain(set, size)
 }
 

@@ -179,7 +179,7 @@ function boundOf(chunk: Chunk, words: readonly string[], finders: ReadonlyMap<st
     best = found?.best ?? -1
   }
   const row = words.length === 1 && best >= 0 ? best : shortestOf(chunk.keys)
-  return { rank, name: chunk.keys.names[row] ?? '' }
+  return { rank, name: chunk.keys.names.at(row) ?? '' }
 }
 
 const compareNames = (left: string, right: string): number => left.length - right.length || byText(left, right)
@@ -200,7 +200,7 @@ function hitOf({ cluster, source, name: type }: VisibleType, { keys }: Chunk, ro
   return {
     kind: 'custom',
     cluster: cluster.name,
-    name: source.rowName(keys.names[row] as string),
+    name: source.rowName(keys.names.at(row) as string),
     detail: namespace === '' ? type : `${type} in ${namespace}`,
     health: 'unknown',
     type,

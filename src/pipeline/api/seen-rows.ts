@@ -126,7 +126,7 @@ class Decision {
     const columns = fields.map((_, at) => columnAt(chunk, at))
     const rows: number[] = []
     for (let row = 0; row < sizeOf(chunk); row++) {
-      item.name = this.#source.rowName(keys.names[row] as string)
+      item.name = this.#source.rowName(keys.names.at(row) as string)
       item.namespace = keys.namespaces.at(row)
       if (this.#looksAt.labels) item.labels = chunk.labels.at(row)
       for (let at = 0; at < fields.length; at++) values[fields[at] as string] = columns[at]?.at(row) ?? null

@@ -154,7 +154,10 @@ const isScalar = (value: unknown) =>
   (typeof value === 'number' && Number.isFinite(value)) ||
   isTextOf(value, MAX_TEXT)
 /** A table made of what came from outside holds finite numbers; one of this process may hold anything. */
-const isFine = ({ words, numbers }: Column) => words.every(isValue) && (!numbers || numbers.every(isFiniteOrNull))
+const isFine = ({ words, numbers }: Column) => {
+  for (const word of words) if (!isValue(word)) return false
+  return !numbers || numbers.every(isFiniteOrNull)
+}
 const isFiniteOrNull = (number: number) => Number.isFinite(number) || Number.isNaN(number)
 const isValue = (value: JsonValue) =>
   typeof value === 'object' && value !== null

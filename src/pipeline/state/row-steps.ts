@@ -23,7 +23,7 @@ export function stepOf(before: Chunk, after: Chunk, most: number): StepText | un
   const { put, removed } = chunkChanges(before, after)
   const rows = put.length + removed.length
   if (rows > most) return undefined
-  const gone = removed.map((row) => tableRowId(before.keys.namespaces.at(row), before.keys.names[row] as string))
+  const gone = removed.map((row) => tableRowId(before.keys.namespaces.at(row), before.keys.names.at(row) as string))
   return { text: textOf(after, put, gone), rows }
 }
 
@@ -38,7 +38,7 @@ export function stepOfOne(before: Table, after: Table): StepText | undefined {
 function textOf({ keys, labels, columns }: Chunk, rows: readonly number[], gone: readonly string[]): string {
   const put = rows.map((row): StepRow => {
     const values = columns.map((column) => column.at(row))
-    return [keys.namespaces.at(row), keys.names[row] as string, labels.at(row), values]
+    return [keys.namespaces.at(row), keys.names.at(row) as string, labels.at(row), values]
   })
   const step: Step = gone.length > 0 ? { put, gone } : { put }
   return JSON.stringify(step)
