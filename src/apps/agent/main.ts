@@ -1,9 +1,10 @@
 #!/usr/bin/env node
 import { FleetError } from '#model'
-import { readAgentConfig } from './config.ts'
-import { runAgent } from './run.ts'
+import { keepProcessSmall } from '#runtime'
 
 try {
+  keepProcessSmall()
+  const { readAgentConfig, runAgent } = await import('./index.ts')
   const { config, warnings } = readAgentConfig(process.env)
   await runAgent({ config, warnings, version: process.env.CLUSTERPULSE_VERSION ?? '0.0.0-dev' })
 } catch (error) {

@@ -12,16 +12,7 @@ import {
   type OwnedKubeClient,
 } from '#kube'
 import { FleetError } from '#model'
-import {
-  claimFormat,
-  countBuild,
-  createLogger,
-  keepHeapTight,
-  keepPrivate,
-  Metrics,
-  type Part,
-  startParts,
-} from '#runtime'
+import { claimFormat, countBuild, createLogger, keepPrivate, Metrics, type Part, startParts } from '#runtime'
 import type { AgentConfig } from './config.ts'
 import { probesPart } from './probes.ts'
 
@@ -47,7 +38,6 @@ class NoClusterAccessError extends FleetError {
 export async function runAgent({ config, warnings, version }: RunOptions): Promise<void> {
   const logger = createLogger(config.logLevel, { role: 'agent', version, cluster: config.cluster })
   for (const warning of warnings) logger.warn({}, warning)
-  keepHeapTight()
   await keepPrivate(config.buffer.directory)
   const ours = { ...BUFFER_FORMAT, program: version }
   const claimBuffer = await claimFormat(config.buffer.directory, { what: "agent's buffer", ours, logger })

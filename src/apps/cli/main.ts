@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs'
+import { keepProcessSmall } from '#runtime'
 import { type Actions, DEFAULT_SERVER, type GetOptions, program } from './commands.ts'
 import type { GetOptions as Wish } from './get.ts'
 import { printable, printableLine } from './terminal.ts'
@@ -78,6 +79,7 @@ const actions: Actions = {
   },
 
   async agent(options) {
+    keepProcessSmall()
     const { readAgentConfig, runAgent } = await import('#agent-app')
     const { config, warnings } = readAgentConfig(process.env, {
       CLUSTER_NAME: options.cluster,

@@ -7,7 +7,7 @@
  */
 export { ConfigError, type ConfigReader, configReader, parseDurationMs, type Setting } from './config.ts'
 export { claimFormat } from './format-file.ts'
-export { keepHeapTight } from './heap.ts'
+export { keepHeapTight, keepProcessSmall } from './heap.ts'
 export { boundConnections, CONNECTION_TIMES, type ConnectionBounds } from './http-connections.ts'
 export { Listeners } from './listeners.ts'
 export type { Log, LogRecord, LogStats } from './log.ts'
