@@ -33,9 +33,15 @@ const benches: Readonly<Record<string, Bench>> = {
     load: () => import('./agent.ts'),
   },
   live: {
-    summary: 'a change in a member until its row stands at a client of the stream: p50, p99, CPU of the hub',
-    arguments: '--clusters 100 --nodes 10 --pods 1000 --changes 500 --seconds 30 --bin bin/clusterpulse.js',
+    summary:
+      'a change in a member until its row stands with people of mixed rights: p50, p99, CPU of the hub, where the time goes',
+    arguments: '--clusters 100 --nodes 10 --pods 1000 --rate 500 --viewers 300 --seconds 30 --bin bin/clusterpulse.js',
     load: () => import('./live.ts'),
+  },
+  steps: {
+    summary: 'steps a second of one process of the hub, from accept to the event bus: CPU and bytes of each',
+    arguments: '--clusters 100 --pods 1000 --nodes 10 --seconds 10',
+    load: () => import('./steps.ts'),
   },
   rounds: {
     summary: 'one hub that collects from 100, 300 and 1000 simulated clusters: rounds, CPU, memory',
@@ -92,7 +98,7 @@ function help(): string {
   const lines = Object.entries(benches).map(
     ([name, bench]) => `  ${name.padEnd(13)}${bench.summary}\n               ${bench.arguments}`,
   )
-  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull, rounds, start, history, access, metricsource, table, query and redis-steps also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
+  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull, rounds, start, history, access, metricsource, live, steps, table, query and redis-steps also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
 }
 
 async function main([name, ...args]: readonly string[]): Promise<void> {

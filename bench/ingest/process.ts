@@ -31,7 +31,7 @@ export class Bencher implements AsyncDisposable {
     return value as T
   }
 
-  ask<T>(message: string): Promise<T> {
+  ask<T>(message: string | object): Promise<T> {
     const answer = this.hear<T>()
     this.#child.send(message)
     return answer
