@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds kube-apiserver and kubectl from their Go module into a folder, beside an etcd found on the machine: what
+# Builds kube-apiserver, kube-controller-manager and kubectl from their Go module into a folder, beside an etcd found on the machine: what
 # KUBEBUILDER_ASSETS names. Usage: build-kube-apiserver.sh FOLDER
 set -euo pipefail
 out=$1
@@ -9,7 +9,7 @@ trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 mkdir -p "$out"
 cd "$work"
 
-mkdir kube-apiserver kubectl
+mkdir kube-apiserver kube-controller-manager kubectl
 cat > kube-apiserver/main.go <<'GO'
 package main
 
@@ -22,6 +22,7 @@ import (
 
 func main() { os.Exit(cli.Run(app.NewAPIServerCommand())) }
 GO
+sed s/APIServer/ControllerManager/\;s/apiserver/controller-manager/ kube-apiserver/main.go > kube-controller-manager/main.go
 cat > kubectl/main.go <<'GO'
 package main
 
@@ -50,7 +51,7 @@ gomod=$(sed -n 's/^\t"GoMod": "\(.*\)",*$/\1/p' module.json)
 } > go.mod
 go mod tidy >/dev/null 2>tidy.log || { tail -20 tidy.log; exit 1; }
 v=k8s.io/component-base/version
-for name in kube-apiserver kubectl; do
+for name in kube-apiserver kube-controller-manager kubectl; do
   go build -ldflags "-s -w -X $v.gitVersion=v$version -X $v.gitMajor=1 -X $v.gitMinor=${version:2:2} -X $v.gitTreeState=clean" -o "$out/$name" "./$name"
 done
 ln -sf "$(command -v etcd)" "$out/etcd"

@@ -21,6 +21,11 @@ const runs = {
     what: 'streams of two processes, cut off, stuck and under policies that change: [stories = 10000]',
     settings: ([stories = 10_000]) => ({ STREAM_STORIES: stories }),
   },
+  rbac: {
+    test: 'src/platform/apiserver/rbac/real.test.ts',
+    what: 'random questions about random roles, to a real kube-apiserver and to ours: [questions = 10000] [seed = 1]',
+    settings: ([questions = 10_000, seed = 1]) => ({ RBAC_QUESTIONS: questions, RBAC_SEED: seed }),
+  },
   silence: {
     test: 'test/journeys/silent-redis.test.ts',
     what: 'all connections to Redis fall silent, and are back within 15 s: [times = 100]',

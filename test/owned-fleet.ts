@@ -539,7 +539,7 @@ export async function embeddedApi(folder: string): Promise<HubApi> {
   await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: HUB } })
   const token = 'hub'
   const listener = await listenApi({
-    tokens: [{ token, user: 'hub', role: 'admin' }],
+    tokens: [{ token, user: 'hub', groups: ['system:masters'] }],
     mounts: new Map([['', server]]),
   })
   await writeFile(join(folder, 'hub.yaml'), listener.kubeconfig({ context: 'hub', token }))

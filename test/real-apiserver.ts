@@ -18,6 +18,11 @@ export interface RealApiServer {
   readonly access: ClusterAccess
   /** the last lines of its log, for the message of a failed test */
   readonly log: () => string
+  /**
+   * Lets the original's controller fill ClusterRoles that collect the rules of others.
+   * @returns false where KUBEBUILDER_ASSETS holds no kube-controller-manager
+   */
+  aggregateRoles(): Promise<boolean>
   stop(): Promise<void>
 }
 
@@ -120,6 +125,19 @@ async function start(
     access: { server: origin, ca, verifyTls: true, credentials: { kind: 'token', token } },
     kubeconfig: kubeconfigOf(origin, ca, token),
     log: server.log,
+    aggregateRoles: async () => {
+      const program = join(folder, 'kube-controller-manager')
+      if (!existsSync(program)) {
+        if (process.env.CI_REQUIRE_ALL === '1') throw new Error(`a real controller is required: no ${program}`)
+        return false
+      }
+      const file = join(dir, 'kubeconfig')
+      await writeFile(file, kubeconfigOf(origin, ca, token), { mode: 0o600 })
+      const controllers = '--controllers=clusterrole-aggregation-controller'
+      const secured = ['--secure-port=0', `--cert-dir=${dir}`, '--leader-elect=false']
+      children.push(run(program, [`--kubeconfig=${file}`, controllers, ...secured]))
+      return true
+    },
     stop,
   }
 }

@@ -19,7 +19,7 @@ async function world() {
   onTestFinished(() => server[Symbol.asyncDispose]())
   const listener = await listenApi({
     mounts: new Map([['', server]]),
-    tokens: [{ token: 'journey-token', user: 'journey', role: 'admin' }],
+    tokens: [{ token: 'journey-token', user: 'journey', groups: ['system:masters'] }],
   })
   onTestFinished(() => listener[Symbol.asyncDispose]())
   const kube = createKubeClient({

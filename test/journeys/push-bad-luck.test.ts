@@ -165,7 +165,10 @@ describe.skipIf(why !== undefined)(`push in bad luck${why === undefined ? '' : `
     await objects.objects.put(clusterConnection.crd() as unknown as ApiObject)
     await objects.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: HUB } })
     const token = 'hub'
-    listener = await listenApi({ tokens: [{ token, user: 'hub', role: 'admin' }], mounts: new Map([['', objects]]) })
+    listener = await listenApi({
+      tokens: [{ token, user: 'hub', groups: ['system:masters'] }],
+      mounts: new Map([['', objects]]),
+    })
     await writeFile(join(folder, 'hub.yaml'), listener.kubeconfig({ context: 'hub', token }))
     members = start(
       ['simulate', '--clusters', '1', '--nodes', '2', '--pods', '10', '--kubeconfig-out', join(folder, 'member.yaml')],

@@ -27,7 +27,7 @@ beforeAll(async () => {
   ;[ca, otherCa] = await Promise.all([made('one'), made('other')])
   const server = await ApiServer.open({ storage: { kind: 'memory' }, name: 'hub' })
   const listener = await listenApi({
-    tokens: [{ token: 't', user: 'hub', role: 'admin' }],
+    tokens: [{ token: 't', user: 'hub', groups: ['system:masters'] }],
     mounts: new Map([['', server]]),
   })
   await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } } as ApiObject)

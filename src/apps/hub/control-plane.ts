@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { type ApiListener, type ApiObject, ApiServer, listenApi, ObjectsLostError } from '#apiserver'
+import { type ApiListener, type ApiObject, ApiServer, listenApi, MASTERS, ObjectsLostError } from '#apiserver'
 import { kinds } from '#kinds'
 import { type ClusterAccess, createKubeClient, type KubeClient } from '#kube'
 import type { Logger, Metrics } from '#runtime'
@@ -45,6 +45,7 @@ export async function openControlPlane({
   const server = await ApiServer.open({
     storage: { kind: 'journal', dir: objects, acceptLoss },
     name: 'clusterpulse',
+    defaultRoles: true,
     version: {
       gitVersion: `v1.33.0+clusterpulse-${version.replace('+', '.')}`,
       platform: `${process.platform}/${process.arch}`,
@@ -102,7 +103,7 @@ async function listenWhereFree(
       mounts: new Map([['', server]]),
       ...own,
       maxConnections: 2048,
-      tokens: [{ token, user: 'admin', role: 'admin' }],
+      tokens: [{ token, user: 'admin', groups: [MASTERS] }],
     })
   try {
     return await listen(port)

@@ -445,10 +445,10 @@ for (const { title, skip, open } of apis) {
 }
 
 describe('an agent that cannot be deployed', () => {
-  async function aMember(role: 'admin' | 'view') {
-    const server = await ApiServer.open({ storage: { kind: 'memory' }, name: 'member' })
+  async function aMember(...groups: string[]) {
+    const server = await ApiServer.open({ storage: { kind: 'memory' }, name: 'member', defaultRoles: true })
     const token = randomUUID()
-    const listener = await listenApi({ tokens: [{ token, user: 'hub', role }], mounts: new Map([['', server]]) })
+    const listener = await listenApi({ tokens: [{ token, user: 'hub', groups }], mounts: new Map([['', server]]) })
     const credentials = { kind: 'token' as const, token }
     const kube = createKubeClient({ server: listener.url, ca: listener.caPem, verifyTls: true, credentials })
     return {
@@ -475,7 +475,14 @@ describe('an agent that cannot be deployed', () => {
   const deploy = (kube: KubeClient) => deployAgent({ kube, cluster, settings, collectors, credentials, now: 0, signal })
 
   it('names the first step that failed, the missing right and the next step, and issues no token in vain', async () => {
-    await using member = await aMember('view')
+    await using member = await aMember()
+    await member.server.objects.put({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'hub' },
+      roleRef: { kind: 'ClusterRole', name: 'view' },
+      subjects: [{ kind: 'User', name: 'hub' }],
+    })
     const end = await deploy(member.kube)
     expect(end).toMatchObject({ kind: 'failed', code: 'kube_forbidden' })
     expect(end.kind === 'failed' && end.message).toMatch(/^secret: .*; grant it, or run "clusterpulse connect west"/)
@@ -497,7 +504,7 @@ describe('an agent that cannot be deployed', () => {
   })
 
   it('says that nobody answers', async () => {
-    const member = await aMember('admin')
+    const member = await aMember('system:masters')
     await member.close()
     expect(await deploy(member.kube)).toMatchObject({
       kind: 'failed',
@@ -509,7 +516,7 @@ describe('an agent that cannot be deployed', () => {
   })
 
   it('uses a namespace that was there before, and leaves it as it is and where it is', async () => {
-    await using member = await aMember('admin')
+    await using member = await aMember('system:masters')
     await member.kube.create(agentResources.namespace, {
       metadata: { name: 'clusterpulse-system', labels: { mine: 'yes' } },
     })

@@ -78,7 +78,7 @@ function counted(kube: KubeClient) {
 async function served() {
   const server = await ApiServer.open({ storage: { kind: 'memory' } })
   const listener = await listenApi({
-    tokens: [{ token: 't', user: 'u', role: 'admin' }],
+    tokens: [{ token: 't', user: 'u', groups: ['system:masters'] }],
     mounts: new Map([['', server]]),
   })
   const credentials = { kind: 'token', token: 't' } as const

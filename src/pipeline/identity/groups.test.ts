@@ -67,7 +67,10 @@ describe('Users and Groups of OpenShift', () => {
 
   beforeAll(async () => {
     api = await ApiServer.open({ storage: { kind: 'memory' } })
-    listener = await listenApi({ mounts: new Map([['', api]]), tokens: [{ token: 'hub', user: 'hub', role: 'admin' }] })
+    listener = await listenApi({
+      mounts: new Map([['', api]]),
+      tokens: [{ token: 'hub', user: 'hub', groups: ['system:masters'] }],
+    })
     kube = createKubeClient({
       server: listener.url,
       ca: listener.caPem,

@@ -169,8 +169,8 @@ describe('the embedded API', () => {
   it('reviews the tokens it gave out', async () => {
     await using api = await ApiServer.open({ storage: { kind: 'memory' } })
     const tokens = [
-      { token: 'hubs-own', user: 'hub', role: 'admin' as const },
-      { token: 'of-ann', user: 'ann', role: 'view' as const, groups: ['dev'] },
+      { token: 'hubs-own', user: 'hub', groups: ['system:masters'] },
+      { token: 'of-ann', user: 'ann', groups: ['dev'] },
     ]
     await using listener = await listenApi({ mounts: new Map([['', api]]), tokens })
     const access = { server: listener.url, ca: listener.caPem, verifyTls: true }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe } from 'vitest'
+import { accessBehaviour } from './behaviour/access.ts'
 import { definitionBehaviour } from './behaviour/definitions.ts'
 import { documentBehaviour } from './behaviour/documents.ts'
 import { listBehaviour } from './behaviour/lists.ts'
@@ -21,4 +22,5 @@ for (const { name, skip, start } of subjects)
     watchBehaviour(subject)
     definitionBehaviour(subject)
     documentBehaviour(subject)
+    accessBehaviour(subject)
   })

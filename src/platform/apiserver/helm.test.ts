@@ -29,7 +29,7 @@ describe.skipIf(helm === undefined && process.env.CI_REQUIRE_ALL !== '1')('helm,
     server = await ApiServer.open({ storage: { kind: 'memory' } })
     listener = await listenApi({
       mounts: new Map([['', server]]),
-      tokens: [{ token: 'helm-token', user: 'tester', role: 'admin' }],
+      tokens: [{ token: 'helm-token', user: 'tester', groups: ['system:masters'] }],
     })
     const config = listener.kubeconfig({ context: 'hub', token: 'helm-token' })
     writeFileSync(join(dir, 'kubeconfig'), config, { mode: 0o600 })

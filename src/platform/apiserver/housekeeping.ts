@@ -1,6 +1,7 @@
 import type { Logger } from '#runtime'
 import { CLEANUP_FINALIZER, resourcesOf } from './crd.ts'
 import type { ObjectStore } from './objects.ts'
+import { aggregatedRules, COLLECTIONS, type RoleObject } from './rbac/index.ts'
 import { keyIn, type Resource, type ServedResources } from './served.ts'
 import { ApiError } from './status.ts'
 import { keyOf, type StoreEvent, type VersionedStore } from './store.ts'
@@ -16,7 +17,7 @@ interface Dependent {
 
 /**
  * What a cluster's controllers do for the API itself: empties namespaces and definitions that are being deleted,
- * deletes what lost its last owner, lets go of what was to be orphaned. Works behind the writes, one task at a time,
+ * deletes what lost its last owner, lets go of what was to be orphaned, fills roles that collect the rules of others. Works behind the writes, one task at a time,
  * and starts from what is stored, so a restart loses nothing.
  */
 export class Housekeeping {
@@ -26,6 +27,7 @@ export class Housekeeping {
   readonly #logger: Logger
   readonly #dependents = new Map<string, Map<string, Dependent>>()
   readonly #tasks: (() => Promise<unknown>)[] = []
+  #rolesChanged = false
   #working: Promise<void> | undefined
   #stopped = false
 
@@ -43,11 +45,13 @@ export class Housekeeping {
         this.#index(collection, undefined, object)
         if (object.metadata.deletionTimestamp) this.#follow(collection, object)
       }
+    this.#rolesMoved()
   }
 
   /** Called with every change as it becomes visible. */
   saw(collection: string, event: StoreEvent): void {
     const { type, object, previous } = event
+    if (collection === COLLECTIONS.clusterRoles) this.#rolesMoved()
     if (type === 'DELETED') {
       this.#index(collection, previous, undefined)
       this.#released(collection, object)
@@ -92,6 +96,30 @@ export class Housekeeping {
       return
     }
     this.#later(() => this.#emptyNamespace(namespace))
+  }
+
+  /** However many roles change meanwhile, they are looked at once. */
+  #rolesMoved(): void {
+    if (this.#rolesChanged) return
+    this.#rolesChanged = true
+    this.#later(async () => {
+      this.#rolesChanged = false
+      await this.#aggregateRoles()
+    })
+  }
+
+  async #aggregateRoles(): Promise<void> {
+    const resource = this.#served.ofCollection(COLLECTIONS.clusterRoles)
+    if (!resource) return
+    const roles = () => this.#store.list(COLLECTIONS.clusterRoles) as RoleObject[]
+    for (const { metadata } of roles().filter(({ aggregationRule }) => aggregationRule)) {
+      const role = this.#store.get(COLLECTIONS.clusterRoles, metadata.name) as RoleObject | undefined
+      const rules = role && aggregatedRules(role, roles())
+      if (rules)
+        await this.#objects.change(resource, metadata, (live) => ({ ...(live ?? role), rules }), {
+          fieldManager: 'clusterrole-aggregation-controller',
+        })
+    }
   }
 
   async #emptyNamespace(name: string): Promise<void> {

@@ -6,9 +6,9 @@
  *   listenApi      → HTTPS, one port, many servers under path prefixes ┘ the same rules, the same events
  *
  * It promises the API's own semantics (versions, conflicts, watches, paging, finalizers, server-side apply) and that an
- * answered write survives the end of the machine. It runs no workloads and evaluates no RBAC objects.
+ * answered write survives the end of the machine. It runs no workloads. Who may do what is decided by the Roles and bindings it stores.
  */
-export { Access, type Role, type TokenGrant, type User } from './access.ts'
+export type { TokenGrant } from './authentication.ts'
 export { ObjectsLostError } from './journal-errors.ts'
 export { type ApiListener, type ListenOptions, listenApi } from './listen.ts'
 export type { DeleteOptions, DeleteResult, ObjectKey, ObjectStore } from './objects.ts'
@@ -20,3 +20,4 @@ export type { ObjectStorage, StoredChange } from './storage.ts'
 export type { StoreEvent } from './store.ts'
 export { generateServingCertificate, type ServingCertificate } from './tls.ts'
 export type { ApiObject, ManagedFieldsEntry, PrinterColumn, Schema } from './types.ts'
+export { MASTERS } from './user.ts'

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { stringify } from 'yaml'
 import { boundConnections, CONNECTION_TIMES, type Logger, type Metrics, silentLogger } from '#runtime'
-import { Access, type TokenGrant } from './access.ts'
+import { StaticTokens, type TokenGrant } from './authentication.ts'
 import type { ApiServer } from './server.ts'
 import { ApiError } from './status.ts'
 import { generateServingCertificate, type ServingCertificate } from './tls.ts'
@@ -56,8 +56,8 @@ const CLOSE_MS = 1000
 export async function listenApi(options: ListenOptions): Promise<ApiListener> {
   const host = options.host ?? '127.0.0.1'
   const logger = options.logger ?? silentLogger
-  const access = new Access(options.tokens)
-  const own = new Map([...(options.mountTokens ?? [])].map(([prefix, grants]) => [prefix, new Access(grants)]))
+  const tokens = new StaticTokens(options.tokens)
+  const own = new Map([...(options.mountTokens ?? [])].map(([prefix, grants]) => [prefix, new StaticTokens(grants)]))
   const mounts = new Map<string, ApiServer>()
   const tls = await servingCertificate(host, options.tls, logger)
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
@@ -68,7 +68,7 @@ export async function listenApi(options: ListenOptions): Promise<ApiListener> {
       notMounted(response)
       return
     }
-    server.handle(request, response, prefix ?? '', own.get(prefix ?? '') ?? access).catch((error: unknown) => {
+    server.handle(request, response, prefix ?? '', own.get(prefix ?? '') ?? tokens).catch((error: unknown) => {
       logger.error({ err: error, path }, 'a request could not be answered')
       response.destroy()
     })

@@ -196,6 +196,7 @@ export class ObjectStore {
     if (resource.namespaced) requireNamespace(transaction, resource, namespace ?? '', name)
     if (taken(name)) throw alreadyExists(resource, name)
     const prepared = prepareCreate(resource, named, { ...options, nowMs: this.#clock.now() })
+    options.guard?.(prepared, undefined)
     if (options.dryRun) return prepared
     const stored = toStorage(resource, prepared)
     return toVersion(resource, transaction.put(resource.collection, keyIn(resource, prepared.metadata), stored))
@@ -227,6 +228,7 @@ export class ObjectStore {
       if (!live && !creates) throw notFound(resource, key.name)
       if (!live) return { object: this.#createWithin(transaction, resource, accepted, options), created: true }
       const changed = prepareUpdate(resource, live, accepted, { ...options, nowMs: this.#clock.now() })
+      if (changed) options.guard?.(changed, live)
       if (!changed || options.dryRun) return { object: changed ?? live, created: false }
       return { object: this.#keep(transaction, resource, path, changed), created: false }
     })

@@ -1,6 +1,7 @@
-import type { Attempt, User } from './access.ts'
 import type { Call } from './http/call.ts'
+import type { Attempt, HeldRules } from './rbac/index.ts'
 import { ApiError } from './status.ts'
+import type { User } from './user.ts'
 
 interface ReviewKind {
   readonly group: string
@@ -37,7 +38,11 @@ export const reviewKinds: readonly ReviewKind[] = [
 interface ReviewSpec {
   readonly token?: string
   readonly user?: string
+  readonly uid?: string
   readonly groups?: readonly string[]
+  readonly extra?: Readonly<Record<string, readonly string[]>>
+  /** of a SelfSubjectRulesReview */
+  readonly namespace?: string
   readonly resourceAttributes?: {
     readonly verb?: string
     readonly group?: string
@@ -49,35 +54,80 @@ interface ReviewSpec {
   readonly nonResourceAttributes?: { readonly verb?: string; readonly path?: string }
 }
 
-const userInfo = ({ name, uid, groups }: User) => ({ username: name, ...(uid ? { uid } : {}), groups })
+const userInfo = ({ name, uid, groups, extra }: User) => ({
+  username: name,
+  ...(uid ? { uid } : {}),
+  groups,
+  ...(extra && Object.keys(extra).length > 0 ? { extra } : {}),
+})
 
 function attemptOf({ resourceAttributes, nonResourceAttributes }: ReviewSpec): Attempt {
   if (nonResourceAttributes) return { verb: nonResourceAttributes.verb ?? '', path: nonResourceAttributes.path ?? '' }
-  const { verb = '', ...rest } = resourceAttributes ?? {}
-  return { verb, ...rest }
+  const { verb = '', group = '', resource = '', ...rest } = resourceAttributes ?? {}
+  return { verb, group, resource, ...rest }
 }
 
-function requireAttributes(spec: ReviewSpec): void {
-  if (!spec.resourceAttributes === !spec.nonResourceAttributes)
-    throw new ApiError(
-      'Invalid',
-      'spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified',
-      { group: 'authorization.k8s.io' },
+const GROUP = 'authorization.k8s.io'
+
+/** @throws ApiError Invalid for a question about both a resource and a path, or neither; about nobody, or of another namespace */
+function checkQuestion(kind: string, spec: ReviewSpec, namespace: string | undefined): void {
+  const refuse = (path: string, message: string): never => {
+    const causes = [{ reason: 'FieldValueInvalid', message, field: path }]
+    throw new ApiError('Invalid', `${kind}.${GROUP} "" is invalid: ${path}: ${message}`, { group: GROUP, kind, causes })
+  }
+  if (spec.resourceAttributes && spec.nonResourceAttributes)
+    refuse('spec.nonResourceAttributes', 'Invalid value: cannot be specified in combination with resourceAttributes')
+  if (!spec.resourceAttributes && !spec.nonResourceAttributes)
+    refuse(
+      'spec.resourceAttributes',
+      'Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified',
+    )
+  if (kind === 'SelfSubjectAccessReview') return
+  if (!spec.user && !spec.groups?.length)
+    refuse('spec.user', 'Invalid value: "": at least one of user or group must be specified')
+  if (namespace === undefined) return
+  if (spec.nonResourceAttributes)
+    refuse('spec.nonResourceAttributes', 'Invalid value: disallowed on this kind of request')
+  const asked = spec.resourceAttributes?.namespace ?? ''
+  if (asked !== namespace)
+    refuse(
+      'spec.resourceAttributes.namespace',
+      `Invalid value: ${JSON.stringify(asked)}: must match metadata.namespace`,
     )
 }
 
-/** The review with its answer in `status`. */
+function rulesStatus({ rules, faults }: HeldRules): object {
+  const resourceRules = rules
+    .filter(({ resources }) => resources?.length)
+    .map(({ verbs, apiGroups, resources, resourceNames }) => ({ verbs, apiGroups, resources, resourceNames }))
+  const nonResourceRules = rules
+    .filter(({ nonResourceURLs }) => nonResourceURLs?.length)
+    .map(({ verbs, nonResourceURLs }) => ({ verbs, nonResourceURLs }))
+  const evaluationError = faults.join(', ')
+  return { resourceRules, nonResourceRules, incomplete: false, ...(evaluationError && { evaluationError }) }
+}
+
+/**
+ * The review with its answer in `status`.
+ * @param namespace where a LocalSubjectAccessReview was made
+ */
 export function answerReview(
   kind: string,
   body: object,
-  { access, user: caller, server }: Pick<Call, 'access' | 'user' | 'server'>,
+  { holders, user: caller, server }: Pick<Call, 'holders' | 'user' | 'server'>,
+  namespace: string | undefined,
 ): object {
-  const spec = ((body as { spec?: ReviewSpec }).spec ?? {}) as ReviewSpec
-  const allowed = (yes: boolean) => ({ allowed: yes, ...(yes ? {} : { reason: 'no token of this server allows it' }) })
+  const spec = (body as { spec?: ReviewSpec }).spec ?? {}
+  const decided = (user: User) => {
+    checkQuestion(kind, spec, namespace)
+    const { allowed, reason } = server.authorizer.decide(user, attemptOf(spec))
+    return { ...body, status: { allowed, ...(reason && { reason }) } }
+  }
   switch (kind) {
     case 'TokenReview': {
-      if (!spec.token) throw new ApiError('BadRequest', 'token is required for TokenReview in authentication')
-      const holder = access.holder(spec.token) ?? server.tokens.holder(spec.token)
+      const { token } = spec
+      if (!token) throw new ApiError('BadRequest', 'token is required for TokenReview in authentication')
+      const holder = holders.map((each) => each.holder(token)).find((user) => user !== undefined)
       const status = holder
         ? { authenticated: true, user: userInfo(holder) }
         : { authenticated: false, user: {}, error: 'invalid bearer token' }
@@ -86,14 +136,11 @@ export function answerReview(
     case 'SelfSubjectReview':
       return { ...body, status: { userInfo: userInfo(caller) } }
     case 'SelfSubjectRulesReview':
-      return { ...body, status: { ...access.rulesOf(caller), incomplete: false } }
+      if (!spec.namespace) throw new ApiError('BadRequest', 'no namespace on request')
+      return { ...body, status: rulesStatus(server.authorizer.held(caller, spec.namespace)) }
     case 'SelfSubjectAccessReview':
-      requireAttributes(spec)
-      return { ...body, status: allowed(access.allows(caller, attemptOf(spec))) }
-    default: {
-      requireAttributes(spec)
-      const subject = { name: spec.user ?? '', groups: spec.groups ?? [] }
-      return { ...body, status: allowed(access.allows(subject, attemptOf(spec))) }
-    }
+      return decided(caller)
+    default:
+      return decided({ name: spec.user ?? '', groups: spec.groups ?? [] })
   }
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '#model'
 import type { Logger } from '#runtime'
 import type { ObjectStore } from './objects.ts'
+import type { Authorizer } from './rbac/index.ts'
 import type { ServedResources } from './served.ts'
 import type { ServiceAccountTokens } from './service-account-tokens.ts'
 import type { VersionedStore } from './store.ts'
@@ -19,6 +20,8 @@ export interface ServerParts {
   readonly store: VersionedStore
   readonly objects: ObjectStore
   readonly tokens: ServiceAccountTokens
+  /** decides by the roles and bindings that are stored */
+  readonly authorizer: Authorizer
   readonly runsWorkloads: boolean
   /** between bookmarks of a watch, ms */
   readonly bookmarkMs: number

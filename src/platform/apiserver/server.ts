@@ -2,13 +2,14 @@ import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Clock, systemClock } from '#model'
 import { type Logger, silentLogger } from '#runtime'
-import type { Access } from './access.ts'
+import type { TokenHolders } from './authentication.ts'
 import { builtInResources } from './built-in.ts'
 import { resourcesOf } from './crd.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { handleRequest } from './http/handle.ts'
 import { journalStorage } from './journal.ts'
 import { ObjectStore } from './objects.ts'
+import { Authorizer, seedDefaultRoles } from './rbac/index.ts'
 import { ServedResources } from './served.ts'
 import type { NodeProxy, ServerParts } from './server-parts.ts'
 import { ServiceAccountTokens } from './service-account-tokens.ts'
@@ -38,6 +39,8 @@ export interface ApiServerOptions {
   readonly logger?: Logger
   /** something here plays the part of nodes; else who writes a workload is warned that nothing runs it */
   readonly runsWorkloads?: boolean
+  /** makes the roles and bindings every cluster has, such as cluster-admin, view and system:discovery */
+  readonly defaultRoles?: boolean
 }
 
 /** Read-only objects that are computed whenever somebody asks. */
@@ -61,6 +64,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
   readonly store: VersionedStore
   readonly objects: ObjectStore
   readonly tokens: ServiceAccountTokens
+  readonly authorizer: Authorizer
   readonly runsWorkloads: boolean
   /** counted since the start */
   readonly counters = { requests: 0, slowWatchersCut: 0 }
@@ -82,6 +86,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
       onCommit: (collection, event) => this.#saw(collection, event),
     })
     this.objects = new ObjectStore(this.store, this.served, this.clock)
+    this.authorizer = new Authorizer(this.store)
     this.tokens = new ServiceAccountTokens(this.objects, this.clock)
     this.runsWorkloads = options.runsWorkloads ?? false
     const { store, served, objects, logger } = this
@@ -101,6 +106,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
       for (const name of NAMESPACES)
         if (!server.objects.get({ group: '', version: 'v1', plural: 'namespaces' }, { name }))
           await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+      if (options.defaultRoles) await seedDefaultRoles(server.objects)
       return server
     } catch (error) {
       await storage[Symbol.asyncDispose]()
@@ -124,6 +130,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
       else if (event.previous?.metadata.generation !== event.object.metadata.generation || event.type === 'ADDED')
         this.#define(event.object)
     }
+    this.authorizer.saw(collection, event)
     this.#housekeeping.saw(collection, event)
   }
 
@@ -158,9 +165,17 @@ export class ApiServer implements ServerParts, AsyncDisposable {
     this.nodeProxy = proxy
   }
 
-  /** Answers a request whose path starts with `prefix`. Without `access` everybody may do everything. */
-  async handle(request: IncomingMessage, response: ServerResponse, prefix: string, access?: Access): Promise<void> {
-    await handleRequest(this, request, response, prefix, access)
+  /**
+   * Answers a request whose path starts with `prefix`.
+   * @param holders who has which token, beside the tokens this server issues itself
+   */
+  async handle(
+    request: IncomingMessage,
+    response: ServerResponse,
+    prefix: string,
+    holders: TokenHolders,
+  ): Promise<void> {
+    await handleRequest(this, request, response, prefix, holders)
   }
 
   /** Ends the watches, finishes what is being written, closes the store. */

@@ -1,8 +1,9 @@
 import { createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '#model'
-import type { User } from './access.ts'
+import type { TokenHolders } from './authentication.ts'
 import type { ObjectKey, ObjectStore } from './objects.ts'
 import { ApiError } from './status.ts'
+import { AUTHENTICATED, accountGroups, accountOf, accountUser, type User } from './user.ts'
 import { timestamp } from './write-rules.ts'
 
 /** What `kubectl create token` asks. */
@@ -27,16 +28,17 @@ interface Claims {
   readonly sub: string
   readonly exp: number
   readonly uid: string
+  readonly jti: string
 }
 
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 const header = encode({ alg: 'HS256', typ: 'JWT' })
 
 /**
- * Tokens of service accounts: signed, with an end, and worthless once their account is gone. They say who somebody is; what
- * that one may do is for whoever asks (TokenReview) to decide. The key is a Secret, so tokens outlive a restart.
+ * Tokens of service accounts: signed, with an end, and worthless once their account is gone. What
+ * they let their account do is what bindings say. The key is a Secret, so tokens outlive a restart.
  */
-export class ServiceAccountTokens {
+export class ServiceAccountTokens implements TokenHolders {
   readonly #objects: ObjectStore
   readonly #clock: Clock
   #making: Promise<Buffer> | undefined
@@ -71,7 +73,7 @@ export class ServiceAccountTokens {
       throw new ApiError('BadRequest', `tokens are issued for ${ISSUER} only: ask again without --audience`)
     const iat = Math.floor(this.#clock.now() / 1000)
     const exp = iat + Math.min(seconds, LONGEST_S)
-    const sub = `system:serviceaccount:${key.namespace}:${key.name}`
+    const sub = accountUser({ namespace: key.namespace ?? '', name: key.name })
     const claims = {
       iss: ISSUER,
       aud: audiences,
@@ -98,12 +100,12 @@ export class ServiceAccountTokens {
     const [head, body, signature, ...more] = token.split('.')
     const secret = head === header && more.length === 0 ? this.#kept() : undefined
     if (!secret || !body || !signature || !isEqual(signature, sign(`${head}.${body}`, secret))) return undefined
-    const { sub, exp, uid } = JSON.parse(Buffer.from(body, 'base64url').toString()) as Claims // signed by us
-    const [, , namespace = '', name = ''] = sub.split(':')
-    if (exp * 1000 <= this.#clock.now() || this.#objects.get(accounts, { namespace, name })?.metadata.uid !== uid)
+    const { sub, exp, uid, jti } = JSON.parse(Buffer.from(body, 'base64url').toString()) as Claims // signed by us
+    const account = accountOf(sub)
+    if (!account || exp * 1000 <= this.#clock.now() || this.#objects.get(accounts, account)?.metadata.uid !== uid)
       return undefined
-    const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated']
-    return { name: sub, uid, groups }
+    const extra = { 'authentication.kubernetes.io/credential-id': [`JTI=${jti}`] }
+    return { name: sub, uid, groups: [...accountGroups(account.namespace), AUTHENTICATED], extra }
   }
 
   #kept(): Buffer | undefined {

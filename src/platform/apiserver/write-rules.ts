@@ -17,6 +17,8 @@ export interface WriteOptions {
   /** filled with what the writer should be told */
   readonly warnings?: string[]
   readonly subresource?: 'status'
+  /** asked before anything is written. @throws ApiError Forbidden where the writer may not */
+  readonly guard?: (object: ApiObject, before: ApiObject | undefined) => void
   /** the writer has set managedFields itself (server-side apply) */
   readonly managed?: boolean
   /** the object was made by a patch: what is wrong with it is wrong with the patch */

@@ -21,7 +21,12 @@ let kube: KubeClient
 let tls: ServingCertificate
 const token = randomUUID()
 const listen = (port = 0) =>
-  listenApi({ port, tls, tokens: [{ token, user: 'hub', role: 'admin' }], mounts: new Map([['', server]]) })
+  listenApi({
+    port,
+    tls,
+    tokens: [{ token, user: 'hub', groups: ['system:masters'] }],
+    mounts: new Map([['', server]]),
+  })
 const newClient = () =>
   createKubeClient({ server: listener.url, ca: listener.caPem, verifyTls: true, credentials: { kind: 'token', token } })
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type ApiListener, ApiServer, listenApi } from '#apiserver'
+import { type ApiListener, ApiServer, listenApi, MASTERS } from '#apiserver'
 import { type Clock, FleetError, seconds, systemClock } from '#model'
 import { kubeconfigOf } from './kubeconfig.ts'
 import { Life } from './life.ts'
@@ -85,7 +85,7 @@ export async function simulateFleet(scenario: Scenario, options: SimulateOptions
     const mountTokens = new Map(
       [...tokens].map(([name, token]) => [
         `/clusters/${name}`,
-        [{ token, user: 'simulation-admin', role: 'admin' as const }],
+        [{ token, user: 'simulation-admin', groups: [MASTERS] }],
       ]),
     )
     const listener = await listenApi({ host, port, mounts, mountTokens, tokens: [] })

@@ -32,7 +32,10 @@ async function anEmbeddedApi(): Promise<TestApi> {
   await server.objects.put(clusterConnection.crd() as unknown as ApiObject)
   await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: HUB_NAMESPACE } })
   const token = randomUUID()
-  const listener = await listenApi({ tokens: [{ token, user: 'hub', role: 'admin' }], mounts: new Map([['', server]]) })
+  const listener = await listenApi({
+    tokens: [{ token, user: 'hub', groups: ['system:masters'] }],
+    mounts: new Map([['', server]]),
+  })
   const credentials = { kind: 'token' as const, token }
   const kube = createKubeClient({ server: listener.url, ca: listener.caPem, verifyTls: true, credentials })
   return {

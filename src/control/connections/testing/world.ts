@@ -58,7 +58,7 @@ export async function aWorld(
   await hubServer.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } })
   const token = randomUUID()
   const listener = await listenApi({
-    tokens: [{ token, user: 'hub', role: 'admin' }],
+    tokens: [{ token, user: 'hub', groups: ['system:masters'] }],
     mounts: new Map([['', hubServer]]),
   })
   const hub = createKubeClient({
@@ -137,12 +137,31 @@ export async function aWorld(
   }
 }
 
+const RBAC = 'rbac.authorization.k8s.io'
+
 async function aMember(): Promise<Member> {
   const server = await ApiServer.open({ storage: { kind: 'memory' }, name: 'member' })
+  const verbs = ['get', 'list', 'watch']
+  await server.objects.put({
+    apiVersion: `${RBAC}/v1`,
+    kind: 'ClusterRole',
+    metadata: { name: 'reader' },
+    rules: [
+      { verbs, apiGroups: ['*'], resources: ['*'] },
+      { verbs, nonResourceURLs: ['*'] },
+    ],
+  })
+  await server.objects.put({
+    apiVersion: `${RBAC}/v1`,
+    kind: 'ClusterRoleBinding',
+    metadata: { name: 'reader' },
+    roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: 'reader' },
+    subjects: [{ apiGroup: RBAC, kind: 'User', name: 'reader' }],
+  })
   const listener: ApiListener = await listenApi({
     tokens: [
-      { token: MEMBER_TOKEN, user: 'reader', role: 'view' },
-      { token: ADMIN_TOKEN, user: 'installer', role: 'admin' },
+      { token: MEMBER_TOKEN, user: 'reader' },
+      { token: ADMIN_TOKEN, user: 'installer', groups: ['system:masters'] },
     ],
     mounts: new Map([['', server]]),
   })

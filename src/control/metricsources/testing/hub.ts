@@ -33,7 +33,10 @@ export async function anEmbeddedHub(): Promise<TestHub> {
   for (const name of [NAMESPACE, 'elsewhere'])
     await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
   const token = randomUUID()
-  const listener = await listenApi({ tokens: [{ token, user: 'hub', role: 'admin' }], mounts: new Map([['', server]]) })
+  const listener = await listenApi({
+    tokens: [{ token, user: 'hub', groups: ['system:masters'] }],
+    mounts: new Map([['', server]]),
+  })
   const credentials = { kind: 'token' as const, token }
   const access = { server: listener.url, ca: listener.caPem, verifyTls: true, credentials }
   const kube = createKubeClient(access, { qps: 5_000, burst: 10_000 })

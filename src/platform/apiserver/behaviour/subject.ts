@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Agent, fetch } from 'undici'
+import { Agent, fetch, request } from 'undici'
 import { noRealApiServer, startRealApiServer } from '../../../../test/real-apiserver.ts'
 import { listenApi } from '../listen.ts'
 import { ApiServer } from '../server.ts'
@@ -25,6 +25,8 @@ export interface Ask {
   readonly query?: Readonly<Record<string, string>>
   readonly agent?: string
   readonly headers?: Readonly<Record<string, string>>
+  /** as whom it is asked; each group has a header of its own */
+  readonly as?: { readonly user: string; readonly groups?: readonly string[] }
 }
 
 export interface WatchedEvent {
@@ -95,6 +97,7 @@ export function subjectAt(options: {
   return {
     real: options.real,
     async ask(method, path, ask = {}) {
+      if (ask.as) return askAs(options, agent, { method, path, ask, as: ask.as })
       const response = await open(method, path, ask)
       const bytes = new Uint8Array(await response.arrayBuffer())
       const text = new TextDecoder().decode(bytes)
@@ -167,6 +170,40 @@ export function subjectAt(options: {
   }
 }
 
+/** fetch would join the headers of several groups to one. */
+async function askAs(
+  { url, token }: { url: string; token: string },
+  dispatcher: Agent,
+  { method, path, ask, as }: { method: string; path: string; ask: Ask; as: NonNullable<Ask['as']> },
+): Promise<Answer> {
+  const response = await request(url + path, {
+    method: method as 'GET',
+    dispatcher,
+    query: { ...ask.query },
+    headers: {
+      authorization: `Bearer ${token}`,
+      accept: 'application/json',
+      ...(ask.body === undefined ? {} : { 'content-type': ask.type ?? 'application/json' }),
+      'impersonate-user': as.user,
+      ...(as.groups?.length ? { 'impersonate-group': [...as.groups] } : {}),
+      ...ask.headers,
+    },
+    ...(ask.body === undefined ? {} : { body: typeof ask.body === 'string' ? ask.body : JSON.stringify(ask.body) }),
+  })
+  const bytes = new Uint8Array(await response.body.arrayBuffer())
+  const text = new TextDecoder().decode(bytes)
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(response.headers)) headers.set(name, String(value))
+  return {
+    code: response.statusCode,
+    bytes,
+    body: text.startsWith('{') ? JSON.parse(text) : text,
+    type: headers.get('content-type') ?? '',
+    warnings: (headers.get('warning') ?? '').split(/, ?(?=299)/).filter(Boolean),
+    headers,
+  }
+}
+
 async function within<T>(promise: Promise<T>, why: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
@@ -192,10 +229,10 @@ async function* readLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<strin
 }
 
 async function embedded(storage: { kind: 'memory' } | { kind: 'journal'; dir: string }): Promise<Subject> {
-  const server = await ApiServer.open({ storage, bookmarkMs: 500, maxHistory: 2000 })
+  const server = await ApiServer.open({ storage, defaultRoles: true, bookmarkMs: 500, maxHistory: 2000 })
   const listener = await listenApi({
     mounts: new Map([['/clusters/east', server]]),
-    tokens: [{ token: 'suite-token', user: 'admin', role: 'admin' }],
+    tokens: [{ token: 'suite-token', user: 'admin', groups: ['system:masters'] }],
   })
   return subjectAt({
     url: `${listener.url}/clusters/east`,

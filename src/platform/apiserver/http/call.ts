@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Access, User } from '../access.ts'
+import type { TokenHolders } from '../authentication.ts'
 import type { ServerParts } from '../server-parts.ts'
+import type { User } from '../user.ts'
 
 /** One request on its way through the server. */
 export interface Call {
@@ -13,7 +14,9 @@ export interface Call {
   readonly path: string
   readonly query: URLSearchParams
   readonly prefix: string
-  readonly access: Access
+  /** every way in which a token may tell who somebody is */
+  readonly holders: readonly TokenHolders[]
+  /** who calls, or as whom */
   readonly user: User
   /** sent as Warning headers */
   readonly warnings: string[]

@@ -1,16 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Access, bearerToken } from '../access.ts'
+import { bearerToken, type TokenHolders } from '../authentication.ts'
 import { aggregated, coreVersions, groupList, groupOf, resourceList } from '../discovery.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { ApiError } from '../status.ts'
+import { ANONYMOUS, type User } from '../user.ts'
+import { checkPath } from './authorize.ts'
 import type { Call } from './call.ts'
 import { healthPaths, sendHealth } from './health.ts'
+import { actingAs } from './impersonation.ts'
 import { handleNodeProxy } from './node-proxy.ts'
 import { handleOpenapi } from './openapi.ts'
 import { handleResource, targetOf } from './resource.ts'
 import { sendError, sendJson, sendText } from './respond.ts'
-
-const everybody = new Access('everybody')
 
 /** Answers one request; never throws. */
 export async function handleRequest(
@@ -18,12 +19,12 @@ export async function handleRequest(
   request: IncomingMessage,
   response: ServerResponse,
   prefix: string,
-  access: Access = everybody,
+  own: TokenHolders,
 ): Promise<void> {
   const url = new URL(request.url ?? '/', 'http://server')
   const method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET')
-  const { authorization } = request.headers
-  const user = access.identify(authorization) ?? server.tokens.holder(bearerToken(authorization) ?? '')
+  const holders = [own, server.tokens]
+  const user = holderOf(holders, bearerToken(request))
   const call: Call = {
     server,
     request,
@@ -32,29 +33,26 @@ export async function handleRequest(
     prefix,
     path: url.pathname.slice(prefix.length),
     query: url.searchParams,
-    access,
-    user: user ?? { name: 'system:anonymous', groups: ['system:unauthenticated'] },
+    holders,
+    user: user ?? ANONYMOUS,
     warnings: [],
   }
   server.counters.requests++
   try {
     if (!user && !isHealth(call.path)) throw new ApiError('Unauthorized', 'Unauthorized')
-    refuseImpersonation(call)
-    await route(call)
+    await route({ ...call, user: actingAs(call) })
   } catch (error) {
     await answerError(call, error)
   }
 }
 
-/** Nobody is somebody else here. To ignore the wish would answer with what the caller may see, as if the other might see it. */
-function refuseImpersonation({ request, user, warnings }: Call): void {
-  const asked = Object.keys(request.headers).find((name) => name.startsWith('impersonate-'))
-  if (asked === undefined) return
-  const why =
-    'this API server does not let one user act as another; ask again without --as, or with the token of that user'
-  // kubectl does not read the Status of a refused discovery, but prints every warning.
-  warnings.push(why)
-  throw new ApiError('Forbidden', `forbidden: User "${user.name}" cannot impersonate (header ${asked})`, {})
+const holderOf = (holders: readonly TokenHolders[], token: string | undefined): User | undefined => {
+  if (token === undefined) return undefined
+  for (const holder of holders) {
+    const user = holder.holder(token)
+    if (user) return user
+  }
+  return undefined
 }
 
 async function answerError(call: Call, error: unknown): Promise<void> {
@@ -98,10 +96,9 @@ async function route(call: Call): Promise<void> {
     if (!target) throw new ApiError('NotFound', 'the server could not find the requested resource', {})
     return handleResource(call, target)
   }
+  if (!isHealth(call.path)) checkPath(call)
   if (call.method !== 'GET')
     throw new ApiError('MethodNotAllowed', 'the server does not allow this method on the requested resource', {})
-  if (!call.access.allows(call.user, { verb: 'get', path: call.path }) && !isHealth(call.path))
-    throw new ApiError('Forbidden', `forbidden: User "${call.user.name}" cannot get path "${call.path}"`, {})
   return handleDocument(call, root, rest)
 }
 

@@ -1,6 +1,6 @@
 import { ApiError } from '../status.ts'
+import { checkAccess } from './authorize.ts'
 import type { Call } from './call.ts'
-import { checkAccess } from './resource.ts'
 import { sendJson } from './respond.ts'
 
 /** `/api/v1/nodes/{name}/proxy/…`: only reading, and only where something answers for kubelets. */

@@ -10,20 +10,11 @@ import { ApiError, notFound } from '../status.ts'
 import type { ApiObject } from '../types.ts'
 import type { WriteOptions } from '../write-rules.ts'
 import { negotiate, type Representation } from './accept.ts'
+import { checkAccess, guardOf, isTrue, type Target } from './authorize.ts'
 import { mediaType, readBody, readObject } from './body.ts'
 import type { Call } from './call.ts'
 import { sendList, sendObject, sendValue } from './respond.ts'
 import { watchResource } from './watch.ts'
-
-/** Where a request points: `/api/v1/namespaces/{namespace}/{plural}/{name}/{subresource}` with its parts. */
-export interface Target {
-  readonly group: string
-  readonly version: string
-  readonly plural: string
-  readonly namespace: string | undefined
-  readonly name: string | undefined
-  readonly subresource: string | undefined
-}
 
 /** Splits the path below `/api/v1` or `/apis/{group}/{version}`. */
 export function targetOf(group: string, version: string, rest: readonly string[]): Target | undefined {
@@ -45,33 +36,12 @@ const notServed = (): ApiError => new ApiError('NotFound', 'the server could not
 const notAllowed = (): ApiError =>
   new ApiError('MethodNotAllowed', 'the server does not allow this method on the requested resource', {})
 
-/** What the request does, in the words of access rules. */
-export function verbOf(method: string, target: Target, query: URLSearchParams): string {
-  switch (method) {
-    case 'GET':
-      if (isTrue(query.get('watch'))) return 'watch'
-      return target.name ? 'get' : 'list'
-    case 'POST':
-      return 'create'
-    case 'PUT':
-      return 'update'
-    case 'PATCH':
-      return 'patch'
-    case 'DELETE':
-      return target.name ? 'delete' : 'deletecollection'
-    default:
-      return method.toLowerCase()
-  }
-}
-
-const isTrue = (text: string | null): boolean => text === '1' || text === 'true' || text === ''
-
 export async function handleResource(call: Call, target: Target): Promise<void> {
   checkAccess(call, target)
   const review = reviewKinds.find(
     ({ group, version, plural }) => group === target.group && version === target.version && plural === target.plural,
   )
-  if (review) return handleReview(call, review.kind, groupVersion(target))
+  if (review) return handleReview(call, review.kind, target)
   const resource = call.server.served.get(target)
   if (!resource) throw notServed()
   if (call.request.method === 'HEAD') throw notAllowed()
@@ -80,7 +50,7 @@ export async function handleResource(call: Call, target: Target): Promise<void> 
   if (isAskedToRun(call, resource, target)) call.warnings.push(runsNothing(resource.kind))
   if (target.name === undefined) return handleCollection(call, resource, target)
   if (resource.namespaced && target.namespace === undefined) throw notServed()
-  return handleOne(call, resource, { name: target.name, namespace: target.namespace }, target.subresource)
+  return handleOne(call, resource, { ...target, name: target.name })
 }
 
 const workloads = new Set([
@@ -100,33 +70,16 @@ const isAskedToRun = ({ server, method }: Call, { collection }: Resource, { subr
 const runsNothing = (kind: string): string =>
   `this API server keeps the ${kind} and runs nothing: no controller and no node here starts its pods`
 
-/** @throws ApiError `Forbidden` */
-export function checkAccess(call: Call, target: Target): void {
-  const { group, plural, namespace, name, subresource } = target
-  const verb = verbOf(call.method, target, call.query)
-  const attempt = {
-    verb,
-    group,
-    resource: plural,
-    ...(subresource ? { subresource } : {}),
-    ...(namespace ? { namespace } : {}),
-    ...(name ? { name } : {}),
-  }
-  if (call.access.allows(call.user, attempt)) return
-  const what = subresource ? `${plural}/${subresource}` : plural
-  const where = namespace ? `in the namespace "${namespace}"` : 'at the cluster scope'
-  throw new ApiError(
-    'Forbidden',
-    `${group ? `${plural}.${group}` : plural}${name ? ` "${name}"` : ''} is forbidden: User "${call.user.name}" cannot ${verb} resource "${what}" in API group "${group}" ${where}`,
-    { ...(name ? { name } : {}), ...(group ? { group } : {}), kind: plural },
-  )
-}
-
-async function handleReview(call: Call, kind: string, apiVersion: string): Promise<void> {
+async function handleReview(call: Call, kind: string, target: Target): Promise<void> {
   if (call.method !== 'POST') throw notAllowed()
   const how = negotiate(call.request.headers.accept, { protobuf: false, shapes: false })
   const body = (await readObject(call.request)) as object
-  const answer = answerReview(kind, { kind, apiVersion, metadata: {}, ...body }, call)
+  const answer = answerReview(
+    kind,
+    { kind, apiVersion: groupVersion(target), metadata: {}, ...body },
+    call,
+    target.namespace,
+  )
   return sendValue(call, 201, how, answer)
 }
 
@@ -147,7 +100,7 @@ async function handleCollection(call: Call, resource: Resource, target: Target):
         resource,
         namespace,
         await readObject(call.request),
-        writeOptions(call),
+        writeOptions(call, target),
       )
       return sendObject(call, 201, how, resource, object)
     }
@@ -167,23 +120,20 @@ async function handleCollection(call: Call, resource: Resource, target: Target):
   }
 }
 
-async function handleOne(
-  call: Call,
-  resource: Resource,
-  key: ObjectKey,
-  subresource: string | undefined,
-): Promise<void> {
+async function handleOne(call: Call, resource: Resource, target: Target & { readonly name: string }): Promise<void> {
+  const { subresource } = target
+  const key = { name: target.name, namespace: target.namespace }
   const how = representation(call, resource)
   const { objects } = call.server
   if (subresource === 'finalize' && resource.collection === '/namespaces' && call.method === 'PUT') {
     const body = (await readObject(call.request)) as { spec?: { finalizers?: string[] } }
     return sendObject(call, 200, how, resource, await objects.finalizeNamespace(key.name, body.spec?.finalizers ?? []))
   }
-  if (subresource === 'token' && resource.collection === '/serviceaccounts') return handleToken(call, how, key)
-  if (subresource === 'scale' && resource.scale) return handleScale(call, how, resource, key)
+  if (subresource === 'token' && resource.collection === '/serviceaccounts') return handleToken(call, how, target)
+  if (subresource === 'scale' && resource.scale) return handleScale(call, how, resource, target)
   if (subresource !== undefined && !(subresource === 'status' && resource.status)) throw notServed()
   const options: WriteOptions = {
-    ...writeOptions(call),
+    ...writeOptions(call, target),
     ...(subresource === 'status' ? { subresource: 'status' } : {}),
   }
   switch (call.method) {
@@ -252,12 +202,13 @@ async function handlePatch(
   return sendObject(call, created ? 201 : 200, how, resource, object)
 }
 
-async function handleToken(call: Call, how: Representation, key: ObjectKey): Promise<void> {
+async function handleToken(call: Call, how: Representation, target: Target & { readonly name: string }): Promise<void> {
   if (call.method !== 'POST') throw notAllowed()
   const asked = ((await readObject(call.request)) ?? {}) as TokenRequest
-  const answer = await call.server.tokens.issue(key, asked, writeOptions(call).dryRun === true)
-  call.warnings.push(
-    'this API server evaluates no RBAC: it knows who has this token, and lets nobody do anything with it',
+  const answer = await call.server.tokens.issue(
+    { name: target.name, namespace: target.namespace },
+    asked,
+    writeOptions(call, target).dryRun === true,
   )
   return sendValue(call, 201, how, answer)
 }
@@ -290,7 +241,13 @@ function labelsOfSelector({ spec }: ApiObject): string | undefined {
   )
 }
 
-async function handleScale(call: Call, how: Representation, resource: Resource, key: ObjectKey): Promise<void> {
+async function handleScale(
+  call: Call,
+  how: Representation,
+  resource: Resource,
+  target: Target & { readonly name: string },
+): Promise<void> {
+  const key = { name: target.name, namespace: target.namespace }
   const paths = resource.scale
   if (!paths) throw notServed()
   const scaleOf = (object: ApiObject): ApiObject => {
@@ -340,12 +297,12 @@ async function handleScale(call: Call, how: Representation, resource: Resource, 
       )
       return { ...wanted, metadata: { ...wanted.metadata, ...(resourceVersion ? { resourceVersion } : {}) } }
     },
-    writeOptions(call),
+    writeOptions(call, target),
   )
   return sendValue(call, 200, how, scaleOf(object))
 }
 
-function writeOptions(call: Call): WriteOptions {
+function writeOptions(call: Call, target: Target): WriteOptions {
   const { query, request } = call
   const kind = { POST: 'CreateOptions', PUT: 'UpdateOptions', PATCH: 'PatchOptions' }[call.method] ?? 'UpdateOptions'
   const dryRun = query.getAll('dryRun')
@@ -359,6 +316,7 @@ function writeOptions(call: Call): WriteOptions {
     fieldValidation,
     fieldManager: query.get('fieldManager') || agent || 'unknown',
     warnings: call.warnings,
+    guard: guardOf(call, target),
   }
 }
 

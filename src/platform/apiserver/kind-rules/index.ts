@@ -1,8 +1,10 @@
 import { definitionFaults, establish } from '../crd.ts'
+import { COLLECTIONS } from '../rbac/objects.ts'
 import type { Resource } from '../served.ts'
 import { ApiError, forbidden } from '../status.ts'
 import type { ApiObject, FieldFault } from '../types.ts'
 import { portFault } from './pod-spec.ts'
+import { clusterRoleBindingRule, clusterRoleRule, roleBindingRule, roleRule } from './rbac.ts'
 import { fields, items, type KindRule, required, withDefaults, withStatus, wrong } from './rule.ts'
 import { claimRule, storageClassRule, volumeRule } from './storage.ts'
 import {
@@ -147,22 +149,6 @@ const eventRule: KindRule = {
   },
 }
 
-const RBAC = 'rbac.authorization.k8s.io'
-
-const bindingRule: KindRule = {
-  prepare: (object) => ({
-    ...object,
-    roleRef: { apiGroup: RBAC, ...fields(object.roleRef) },
-    ...(Array.isArray(object.subjects)
-      ? {
-          subjects: object.subjects.map((subject) =>
-            fields(subject).kind === 'ServiceAccount' ? subject : { apiGroup: RBAC, ...fields(subject) },
-          ),
-        }
-      : {}),
-  }),
-}
-
 const RULES: Readonly<Record<string, KindRule>> = {
   '/namespaces': namespaceRule,
   '/secrets': secretRule,
@@ -186,8 +172,10 @@ const RULES: Readonly<Record<string, KindRule>> = {
   'batch/jobs': jobRule,
   'batch/cronjobs': cronJobRule,
   'storage.k8s.io/storageclasses': storageClassRule,
-  'rbac.authorization.k8s.io/rolebindings': bindingRule,
-  'rbac.authorization.k8s.io/clusterrolebindings': bindingRule,
+  [COLLECTIONS.roles]: roleRule,
+  [COLLECTIONS.clusterRoles]: clusterRoleRule,
+  [COLLECTIONS.roleBindings]: roleBindingRule,
+  [COLLECTIONS.clusterRoleBindings]: clusterRoleBindingRule,
   'apiextensions.k8s.io/customresourcedefinitions': definitionRule,
 }
 

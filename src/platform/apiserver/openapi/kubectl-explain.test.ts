@@ -83,7 +83,7 @@ describe.skipIf(versions.length === 0)(`schemas for kubectl${missing}`, () => {
       await server.objects.create(definition)
       listener = await listenApi({
         mounts: new Map([['/clusters/east', server]]),
-        tokens: [{ token: 'suite-token', user: 'joe', role: 'admin' }],
+        tokens: [{ token: 'suite-token', user: 'joe', groups: ['system:masters'] }],
       })
       writeFileSync(
         join(home, 'kubeconfig'),

@@ -22,7 +22,7 @@ async function embedded(): Promise<Target> {
   const token = 'suite-token'
   const listener = await listenApi({
     mounts: new Map([['', server]]),
-    tokens: [{ token, user: 'admin', role: 'admin' }],
+    tokens: [{ token, user: 'admin', groups: ['system:masters'] }],
   })
   return {
     url: listener.url,

@@ -14,8 +14,8 @@ export async function aServer(options: Partial<ApiServerOptions> = {}): Promise<
 }
 
 export const TOKENS = [
-  { token: 'admin-token', user: 'admin', role: 'admin' },
-  { token: 'view-token', user: 'viewer', role: 'view' },
+  { token: 'admin-token', user: 'admin', groups: ['system:masters'] },
+  { token: 'viewer-token', user: 'viewer' },
 ] as const
 
 /** The server behind HTTPS, and a client of it. */
