@@ -59,7 +59,7 @@ describe.skipIf(redisMissing !== undefined)(
         closing.push(async () => server[Symbol.asyncDispose]())
         const token = `token-of-${name}`
         const listener = await listenApi({
-          tokens: [{ token, user: 'hub', role: 'admin' }],
+          tokens: [{ token, user: 'hub', groups: ['system:masters'] }],
           mounts: new Map([['', server]]),
         })
         closing.push(async () => listener[Symbol.asyncDispose]())
