@@ -1,6 +1,7 @@
 import { describeCall, KubeError } from './errors.ts'
-import type { Answer } from './http.ts'
-import { ACCEPT_PROTOBUF, type DecodedList, isProtobuf, readList, unwrap } from './protobuf.ts'
+import type { Answer, SinkFor } from './http.ts'
+import { ListDecoder } from './list-decoder.ts'
+import { ACCEPT_PROTOBUF, type DecodedList, isProtobuf, unwrap } from './protobuf.ts'
 import type { Call } from './transport.ts'
 import type { KubeObject, Resource } from './types.ts'
 
@@ -15,9 +16,23 @@ export function decodeObject<T>(resource: Resource<T>, call: Call, answer: Answe
   return readJson(resource, asObject(parseJson(call, answer.body), call))
 }
 
-/** Reads one page of an answer. */
+/** Reads one page while it comes, where it comes as protobuf and is not compressed. */
+export const listSink =
+  <T>(resource: Resource<T>, call: Call): SinkFor =>
+  ({ status, headers }) => {
+    const { 'content-encoding': encoding = 'identity' } = headers
+    if (status !== 200 || encoding !== 'identity' || !isProtobuf(headers)) return undefined
+    return new ListDecoder(protobufReader(resource, call))
+  }
+
+/** Reads one page of an answer, as far as `listSink` has not. */
 export function decodeList<T>(resource: Resource<T>, call: Call, answer: Answer): DecodedList<T> {
-  if (isProtobuf(answer.headers)) return readList(unwrap(answer.body), protobufReader(resource, call))
+  if (answer.sink instanceof ListDecoder) return (answer.sink as ListDecoder<T>).end() // made for this resource
+  if (isProtobuf(answer.headers)) {
+    const decoder = new ListDecoder(protobufReader(resource, call))
+    decoder.push(answer.body)
+    return decoder.end()
+  }
   const list = parseJson(call, answer.body) as {
     kind?: unknown
     metadata?: { resourceVersion?: string; continue?: string; remainingItemCount?: number }

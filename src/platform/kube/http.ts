@@ -13,7 +13,17 @@ export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: Buffer
+  /** took the body as it came, which is empty then */
+  readonly sink?: BodySink
 }
+
+/** Takes a body as it comes. A chunk is valid until `push` returns, which throws nothing. */
+export interface BodySink {
+  push(chunk: Buffer): void
+}
+
+/** Called with the head of each answer. @returns undefined where the body is to be gathered */
+export type SinkFor = (head: Pick<Answer, 'status' | 'headers'>) => BodySink | undefined
 
 /** An answer whose body lies in memory that is used again: valid until released. */
 export interface BorrowedAnswer extends Answer {
@@ -42,6 +52,8 @@ export interface ExchangeOptions {
   readonly signal: AbortSignal
   /** told of each sign of the answer */
   readonly onProgress?: () => void
+  /** default: the body is gathered */
+  readonly sinkFor?: SinkFor | undefined
 }
 
 /**
@@ -52,13 +64,15 @@ export function exchange(
   dispatcher: Dispatcher,
   origin: string,
   request: WireRequest,
-  { maxBytes, signal, onProgress }: ExchangeOptions,
+  { maxBytes, signal, onProgress, sinkFor }: ExchangeOptions,
 ): Promise<BorrowedAnswer> {
   return new Promise((resolve, reject) => {
     let controller: Dispatcher.DispatchController | undefined
     let status = 0
     let headers: Answer['headers'] = {}
     const body = new BodyBuffer()
+    let sink: BodySink | undefined
+    let size = 0
     const finish = () => signal.removeEventListener('abort', abort)
     const fail = (error: unknown) => {
       finish()
@@ -79,16 +93,18 @@ export function exchange(
       onResponseStart(_, statusCode, responseHeaders) {
         status = statusCode
         headers = responseHeaders
+        sink = sinkFor?.({ status, headers })
         onProgress?.()
       },
       onResponseData(running, chunk) {
         onProgress?.()
-        if (body.size + chunk.length > maxBytes) running.abort(new AnswerTooLargeError(maxBytes))
-        else if (!signal.aborted) body.append(chunk)
+        size += chunk.length
+        if (size > maxBytes) running.abort(new AnswerTooLargeError(maxBytes))
+        else if (!signal.aborted) (sink ?? body).push(chunk)
       },
       onResponseEnd() {
         finish()
-        resolve({ status, headers, body: body.bytes, release: () => body.release() })
+        resolve({ status, headers, body: body.bytes, ...(sink && { sink }), release: () => body.release() })
       },
       onResponseError(_, error) {
         fail(error)
@@ -137,44 +153,62 @@ export function openStream(
   })
 }
 
-const SPARE_BYTES = 2 * 1024 * 1024
+const SPARE_BYTES = 256 * 1024
 const MAX_SPARE_BYTES = 8 * 1024 * 1024
 const MAX_SPARES = 4
+/** Longer than between two pages, shorter than between two rounds. */
+const SPARE_MS = 5_000
 const SMALL_BYTES = 32 * 1024
 /** Memory of earlier answers, shared by all clients: pages come one after the other, and each would cost its size anew. */
 const spares: Buffer[] = []
+let sparesEnd: NodeJS.Timeout | undefined
+
+function keepSpare(memory: Buffer): void {
+  const { length } = memory
+  if (length < SPARE_BYTES || length > MAX_SPARE_BYTES || spares.length >= MAX_SPARES) return
+  spares.push(memory)
+  if (sparesEnd) return
+  sparesEnd = setTimeout(() => {
+    spares.length = 0
+    sparesEnd = undefined
+  }, SPARE_MS).unref()
+}
+
+function takeSpare(size: number): Buffer | undefined {
+  const at = spares.findIndex(({ length }) => length >= size)
+  return at < 0 ? undefined : spares.splice(at, 1)[0]
+}
 
 /** Gathers a body. Chunks are copied at once, as they lie in memory that the connections use again. */
-class BodyBuffer {
-  size = 0
+class BodyBuffer implements BodySink {
+  #size = 0
   #memory: Buffer = EMPTY
 
-  append(chunk: Buffer): void {
-    if (this.size + chunk.length > this.#memory.length) this.#grow(this.size + chunk.length)
-    this.#memory.set(chunk, this.size)
-    this.size += chunk.length
+  push(chunk: Buffer): void {
+    if (this.#size + chunk.length > this.#memory.length) this.#grow(this.#size + chunk.length)
+    this.#memory.set(chunk, this.#size)
+    this.#size += chunk.length
   }
 
   get bytes(): Buffer {
-    return this.#memory.subarray(0, this.size)
+    return this.#memory.subarray(0, this.#size)
   }
 
   release(): void {
-    const { length } = this.#memory
-    if (length >= SPARE_BYTES && length <= MAX_SPARE_BYTES && spares.length < MAX_SPARES) spares.push(this.#memory)
+    keepSpare(this.#memory)
     this.#memory = EMPTY
-    this.size = 0
+    this.#size = 0
   }
 
   #grow(size: number): void {
-    const before = this.bytes
-    if (size <= SMALL_BYTES) this.#memory = Buffer.allocUnsafeSlow(2 ** Math.ceil(Math.log2(size)))
-    else {
-      const spare = spares.pop()
-      if (spare && spare.length >= size) this.#memory = spare
-      else this.#memory = Buffer.allocUnsafeSlow(Math.max(SPARE_BYTES, 2 ** Math.ceil(Math.log2(size))))
-    }
-    this.#memory.set(before)
+    const wanted = 2 ** Math.ceil(Math.log2(size))
+    const larger =
+      size <= SMALL_BYTES
+        ? Buffer.allocUnsafeSlow(wanted)
+        : (takeSpare(size) ?? Buffer.allocUnsafeSlow(Math.max(SPARE_BYTES, wanted)))
+    larger.set(this.bytes)
+    keepSpare(this.#memory)
+    this.#memory = larger
   }
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { acceptFor, decodeList } from './decode.ts'
+import { acceptFor, decodeList, listSink } from './decode.ts'
 import { describeCall, isKubeError, KubeError } from './errors.ts'
 import { AnswerTooLargeError } from './http.ts'
 import { collectionPath, query } from './paths.ts'
@@ -39,7 +39,9 @@ export async function* listPages<T>(
     }
     let page: ReturnType<typeof decodeList<T>>
     try {
-      page = await transport.call(call, (answer) => decodeList(resource, call, answer))
+      page = await transport.call({ ...call, sinkFor: listSink(resource, call) }, (answer) =>
+        decodeList(resource, call, answer),
+      )
     } catch (error) {
       if (!(error instanceof AnswerTooLargeError) || limit <= 1) throw error
       limit = Math.max(1, Math.floor(limit / 8))

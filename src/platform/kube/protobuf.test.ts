@@ -3,8 +3,9 @@ import protobuf from 'protobufjs'
 import { describe, expect, it } from 'vitest'
 import { deploymentFacts } from './deployment-facts.ts'
 import { isKubeError } from './errors.ts'
+import { ListDecoder } from './list-decoder.ts'
 import { podFacts } from './pod-facts.ts'
-import { ProtoReader, readList, readResourceVersion, readStatus, readWatchFrame, unwrap } from './protobuf.ts'
+import { ProtoReader, readResourceVersion, readStatus, readWatchFrame, unwrap } from './protobuf.ts'
 import { deployments, namespaces, nodes, pods } from './resources.ts'
 import type { KubeObject, Resource } from './types.ts'
 
@@ -314,27 +315,92 @@ describe('ProtoReader', () => {
 })
 
 describe('envelopes', () => {
-  it('give back every item of a list, its version and the rest of the paging', () => {
+  const list = fc.record({
+    items: fc.array(pod, { maxLength: 5 }),
+    resourceVersion: text,
+    next: text,
+    remaining: fc.maxSafeNat(),
+  })
+  const pageOf = ({
+    items,
+    resourceVersion,
+    next,
+    remaining,
+  }: typeof list extends fc.Arbitrary<infer L> ? L : never) => {
+    const metadata = { resourceVersion, continue: next, remainingItemCount: remaining }
+    return Buffer.from(envelope('PodList', encode('PodList', { metadata, items })))
+  }
+  const decoder = (read = (bytes: Uint8Array) => podsAsFacts.fromProtobuf?.(bytes)) => new ListDecoder(read)
+
+  it('give back every item of a list, its version and the rest of the paging, wherever the bytes are cut', () => {
     fc.assert(
-      fc.property(
-        fc.array(pod, { maxLength: 5 }),
-        text,
-        text,
-        fc.maxSafeNat(),
-        (items, resourceVersion, next, remaining) => {
-          const list = { metadata: { resourceVersion, continue: next, remainingItemCount: remaining }, items }
-          const read = readList(unwrap(envelope('PodList', encode('PodList', list))), (bytes) =>
-            podsAsFacts.fromProtobuf?.(bytes),
-          )
-          expect(read).toEqual({
-            resourceVersion,
-            next,
-            remaining,
-            items: items.map((item) => podFacts(item as KubeObject)),
-          })
-        },
-      ),
-      { numRuns: 60 },
+      fc.property(list, fc.array(fc.nat({ max: 300 }), { maxLength: 8 }), (given, sizes) => {
+        const page = pageOf(given)
+        const reading = decoder()
+        const used = Buffer.alloc(page.length)
+        let at = 0
+        for (const size of [...sizes, ...sizes, page.length]) {
+          // As a connection does: what was pushed is overwritten afterwards.
+          const chunk = used.subarray(0, page.copy(used, 0, at, at + size))
+          reading.push(chunk)
+          chunk.fill(0xff)
+          at += chunk.length
+        }
+        const { items, ...meta } = given
+        expect(reading.end()).toEqual({ ...meta, items: items.map((item) => podFacts(item as KubeObject)) })
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  it('say of a list that is cut off that it is broken, wherever that is', () => {
+    fc.assert(
+      fc.property(list, fc.nat(), (given, cut) => {
+        const page = pageOf(given)
+        const reading = decoder()
+        reading.push(page.subarray(0, cut % page.length))
+        // After the list's own message come fields of the envelope alone.
+        const isWhole = cut % page.length >= page.length - 2
+        if (isWhole) return
+        expect(() => reading.end()).toThrow(expect.objectContaining({ reason: 'protocol' }))
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  it('have each item of a list read as soon as its last byte is there', () => {
+    const items = Array.from({ length: 50 }, (_, i) => ({ metadata: { name: `pod-${i}` } }))
+    const page = pageOf({ items, resourceVersion: '1', next: '', remaining: 0 } as never)
+    let read = 0
+    const reading = decoder(() => void read++)
+    reading.push(page.subarray(0, page.length / 2))
+    expect(read).toBeGreaterThan(20)
+    reading.push(page.subarray(page.length / 2))
+    expect(reading.end().items).toHaveLength(50)
+  })
+
+  it('never take more memory for a list because its bytes say that something large comes', () => {
+    const reading = decoder()
+    // An envelope whose list is one object of 4 GiB.
+    reading.push(Buffer.from([0x6b, 0x38, 0x73, 0, 18, 0xff, 0xff, 0xff, 0xff, 15, 18, 0xf0, 0xff, 0xff, 0xff, 15, 10]))
+    const before = process.memoryUsage().arrayBuffers
+    reading.push(Buffer.alloc(64 * 1024))
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(2 ** 20)
+    expect(() => reading.end()).toThrow(/cut off/)
+  })
+
+  it('refuse whatever else comes, in bytes of any kind', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), fc.boolean(), (bytes, isMarked) => {
+        const reading = decoder(() => undefined)
+        if (isMarked) reading.push(Buffer.from('k8s\0'))
+        reading.push(Buffer.from(bytes))
+        try {
+          reading.end()
+        } catch (error) {
+          expect(error).toMatchObject({ reason: 'protocol' })
+        }
+      }),
     )
   })
 

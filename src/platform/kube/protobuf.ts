@@ -181,12 +181,13 @@ function varintSize(value: number): number {
   return size
 }
 
-function broken(why: string): KubeError {
+/** What is thrown of bytes that are not what they should be. */
+export function broken(why: string): KubeError {
   return new KubeError('protocol', `the answer is broken protobuf: ${why}`)
 }
 
 /** "k8s" and a zero byte before every protobuf body; then a runtime.Unknown around the object. */
-const MAGIC = [0x6b, 0x38, 0x73, 0x00]
+export const MAGIC = [0x6b, 0x38, 0x73, 0x00]
 
 /** Asks for protobuf, and takes JSON from servers that have none for this resource. */
 export const ACCEPT_PROTOBUF = 'application/vnd.kubernetes.protobuf,application/json;q=0.9'
@@ -207,34 +208,12 @@ export function unwrap(body: Uint8Array): Buffer {
   return raw
 }
 
+/** One page of a list. */
 export interface DecodedList<T> {
   readonly items: T[]
   readonly resourceVersion: string
   readonly next: string
   readonly remaining?: number
-}
-
-/** Reads any `…List` message: ListMeta is its field 1, the items its field 2. */
-export function readList<T>(raw: Uint8Array, readItem: (bytes: Uint8Array) => T): DecodedList<T> {
-  const reader = new ProtoReader(raw)
-  const items: T[] = []
-  let resourceVersion = ''
-  let next = ''
-  let remaining: number | undefined
-  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    if (tag === 18) items.push(readItem(reader.bytes()))
-    else if (tag === 10) {
-      const outer = reader.enter()
-      for (let inner = reader.tag(); inner !== 0; inner = reader.tag()) {
-        if (inner === 18) resourceVersion = reader.string()
-        else if (inner === 26) next = reader.string()
-        else if (inner === 32) remaining = reader.int64()
-        else reader.skip(inner)
-      }
-      reader.leave(outer)
-    } else reader.skip(tag)
-  }
-  return { items, resourceVersion, next, ...(remaining === undefined ? {} : { remaining }) }
 }
 
 /** metadata.resourceVersion of any object. */

@@ -23,6 +23,7 @@ import {
   type BorrowedAnswer,
   exchange,
   openStream,
+  type SinkFor,
   type WireRequest,
 } from './http.ts'
 import { closeLines, type Lines, openLines } from './lines.ts'
@@ -62,6 +63,8 @@ export interface Call {
   readonly timeoutMs?: number
   /** 5xx and timeouts say nothing of the cluster */
   readonly isolated?: boolean
+  /** takes the body as it comes; default: it is gathered */
+  readonly sinkFor?: SinkFor
 }
 
 const MAX_RETRIES = 3
@@ -219,6 +222,7 @@ export class Transport implements AsyncDisposable {
       exchange(dispatcher, this.#origin, request, {
         maxBytes: this.#maxBytes,
         signal: ended,
+        sinkFor: call.sinkFor,
         ...(onProgress && { onProgress }),
       })
     const mayHedge = call.method === 'GET' && this.#hasServed
