@@ -36,9 +36,13 @@ export function noRealApiServer(): string | undefined {
 
 /**
  * @param services the network of Services; its certificate is for the first address there, too
+ * @param options clientCa: PEM of the CA whose client certificates it takes
  * @returns undefined where KUBEBUILDER_ASSETS names no server; with CI_REQUIRE_ALL=1 that is an error.
  */
-export async function startRealApiServer(services = '10.0.0.0/24'): Promise<RealApiServer | undefined> {
+export async function startRealApiServer(
+  services = '10.0.0.0/24',
+  options: { readonly clientCa?: string } = {},
+): Promise<RealApiServer | undefined> {
   const missing = noRealApiServer()
   if (missing !== undefined) {
     if (process.env.CI_REQUIRE_ALL === '1') throw new Error(`a real kube-apiserver is required: ${missing}`)
@@ -46,14 +50,14 @@ export async function startRealApiServer(services = '10.0.0.0/24'): Promise<Real
   }
   for (let attempt = 1; ; attempt++)
     try {
-      return await startOnce(process.env.KUBEBUILDER_ASSETS ?? '', services)
+      return await startOnce(process.env.KUBEBUILDER_ASSETS ?? '', services, options.clientCa)
     } catch (error) {
       // A port that was free when it was chosen may be taken by the time a program binds it.
       if (attempt === 3 || !String(error).includes('address already in use')) throw error
     }
 }
 
-async function startOnce(folder: string, services: string): Promise<RealApiServer> {
+async function startOnce(folder: string, services: string, clientCa?: string): Promise<RealApiServer> {
   const dir = await mkdtemp(join(tmpdir(), 'real-apiserver-'))
   const children: Child[] = []
   const stop = async () => {
@@ -61,7 +65,7 @@ async function startOnce(folder: string, services: string): Promise<RealApiServe
     await rm(dir, { recursive: true, force: true })
   }
   try {
-    return await start(folder, dir, { services, children, stop })
+    return await start(folder, dir, { services, clientCa, children, stop })
   } catch (error) {
     const log = children.map((child) => child.log()).join('\n')
     await stop()
@@ -72,7 +76,12 @@ async function startOnce(folder: string, services: string): Promise<RealApiServe
 async function start(
   folder: string,
   dir: string,
-  { services, children, stop }: { services: string; children: Child[]; stop: () => Promise<void> },
+  {
+    services,
+    clientCa,
+    children,
+    stop,
+  }: { services: string; clientCa: string | undefined; children: Child[]; stop: () => Promise<void> },
 ): Promise<RealApiServer> {
   const [etcdPort, peerPort, port] = await Promise.all([freePort(), freePort(), freePort()])
   const etcdUrl = `http://127.0.0.1:${etcdPort}`
@@ -94,6 +103,8 @@ async function start(
   const tokenFile = join(dir, 'tokens.csv')
   await writeFile(keyFile, keys.privateKey.export({ type: 'sec1', format: 'pem' }), { mode: 0o600 })
   await writeFile(tokenFile, `${token},admin,admin,"system:masters"\n`, { mode: 0o600 })
+  const clients = join(dir, 'client-ca.crt')
+  if (clientCa) await writeFile(clients, clientCa)
   const server = run(join(folder, 'kube-apiserver'), [
     `--etcd-servers=${etcdUrl}`,
     `--cert-dir=${dir}`,
@@ -101,6 +112,8 @@ async function start(
     `--secure-port=${port}`,
     `--token-auth-file=${tokenFile}`,
     '--authorization-mode=RBAC',
+    '--enable-bootstrap-token-auth=true',
+    ...(clientCa ? [`--client-ca-file=${clients}`] : []),
     `--service-cluster-ip-range=${services}`,
     '--service-account-issuer=https://kubernetes.default.svc',
     `--service-account-key-file=${keyFile}`,

@@ -307,7 +307,8 @@ function serverTls(read: ConfigReader): { readonly certFile: string; readonly ke
   return certFile !== undefined && keyFile !== undefined ? { certFile, keyFile } : undefined
 }
 
-function fileText(read: ConfigReader, name: string, meaning: string): string | undefined {
+/** The text of a file that a setting names; a fault where there is none. */
+export function fileText(read: ConfigReader, name: string, meaning: string): string | undefined {
   const file = read.optionalText(name, { meaning })
   if (file === undefined) return undefined
   if (existsSync(file)) return readFileSync(file, 'utf8')

@@ -2,9 +2,25 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { generateServingCertificate } from '#apiserver'
 import { allSettings, readApiConfig, readManagerConfig, readUpConfig } from './config.ts'
 
 describe('readUpConfig', () => {
+  it('takes CAs of clients for the embedded API, and nothing that is none', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'config-'))
+    onTestFinished(() => rm(dir, { recursive: true, force: true }))
+    const read = async (text: string) => {
+      const file = join(dir, 'ca.pem')
+      await writeFile(file, text)
+      return readUpConfig({ CONTROL_PLANE_CLIENT_CA: file }).config.controlPlane.clientCa
+    }
+    const { ca, cert } = await generateServingCertificate({ hosts: ['localhost'] })
+    expect(await read(ca + ca)).toBe(ca + ca)
+    for (const wrong of ['', 'words', cert, ca + cert, '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----'])
+      await expect(read(wrong)).rejects.toThrow(/CONTROL_PLANE_CLIENT_CA must name a PEM file/)
+    expect(() => readUpConfig({ CONTROL_PLANE_CLIENT_CA: join(dir, 'none') })).toThrow(/does not exist/)
+  })
+
   it('binds to loopback with a local administrator by default', () => {
     const { config } = readUpConfig({})
     expect(config.web).toMatchObject({

@@ -4,6 +4,7 @@ import type { ResourceListSettings } from '#model'
 import { resources } from '#resources'
 import { type ConfigReader, configReader, type LogLevel, parseLogLevel } from '#runtime'
 import { type AccessConfig, access, outboundAllow } from './config-access.ts'
+import { type ControlPlaneConfig, controlPlane } from './config-control-plane.ts'
 import { resourceLists } from './config-lists.ts'
 import { hubMonitor, type MonitorSettings } from './config-monitor.ts'
 import { type PublishConfig, publishing } from './config-publish.ts'
@@ -53,7 +54,7 @@ export interface UpConfig {
   readonly logLevel: LogLevel
   readonly dataDir: string
   readonly web: WebConfig
-  readonly controlPlanePort: number
+  readonly controlPlane: ControlPlaneConfig
   readonly collection: CollectionConfig
   readonly ingester: IngesterConfig
   readonly history: HistoryConfig
@@ -330,12 +331,7 @@ function describeUp(read: ConfigReader): UpConfig {
       default: './data',
       meaning: 'folder of the embedded stores and of the kubeconfig of the embedded API',
     }),
-    controlPlanePort: read.integer('CONTROL_PLANE_PORT', {
-      default: 8443,
-      min: 0,
-      max: 65535,
-      meaning: 'port of the embedded Kubernetes API on 127.0.0.1; 0 takes a free one',
-    }),
+    controlPlane: controlPlane(read),
     web: web(read, { host: '127.0.0.1' }),
     collection: collection(read),
     ingester: ingester(read, 'up'),

@@ -2,9 +2,10 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Resource } from '#kube'
+import { accessForContext, createKubeClient, loadKubeconfig, type Resource } from '#kube'
 import { silentLogger } from '#runtime'
-import { HUB_NAMESPACE, openControlPlane } from './control-plane.ts'
+import { TestAuthority } from '../../platform/apiserver/test/certificates.ts'
+import { type ControlPlane, HUB_NAMESPACE, openControlPlane } from './control-plane.ts'
 
 let dataDir: string
 beforeEach(async () => {
@@ -15,8 +16,9 @@ afterEach(() => rm(dataDir, { recursive: true, force: true }))
 
 const said: string[] = []
 const logger = { ...silentLogger, error: (_: unknown, text: string) => said.push(text) } as typeof silentLogger
-const open = () => openControlPlane({ dataDir, port: 0, version: '0', logger })
+const open = (more: { clientCa?: string } = {}) => openControlPlane({ dataDir, port: 0, version: '0', logger, ...more })
 const inFolder = (name: string) => join(dataDir, 'control-plane', name)
+const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true }
 const namespaces: Resource = { group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', namespaced: false }
 
 const harms: Record<string, (bytes: Buffer) => Buffer> = {
@@ -32,6 +34,41 @@ const harms: Record<string, (bytes: Buffer) => Buffer> = {
 }
 
 describe('the embedded control plane', () => {
+  it('lets in whom a client certificate names, as far as bindings say, and goes on so after a restart', async () => {
+    const authority = await TestAuthority.create('people')
+    const { cert, key } = await authority.sign({ subject: 'CN=ann, O=readers' })
+    const code = async ({ url, kubeconfigPath }: ControlPlane) => {
+      const access = await accessForContext(await loadKubeconfig([kubeconfigPath]))
+      await using ann = createKubeClient({
+        ...access,
+        server: url,
+        credentials: { kind: 'certificate', cert, key },
+      })
+      return ann.listAll(configMaps).then(
+        () => 'listed',
+        (error: unknown) => (error as { code?: string }).code,
+      )
+    }
+    {
+      await using plane = await open({ clientCa: authority.pem })
+      expect(await code(plane)).toBe('kube_forbidden')
+      await plane.server.objects.create({
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'ClusterRoleBinding',
+        metadata: { name: 'readers' },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' },
+        subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'readers' }],
+      })
+      await expect.poll(() => code(plane)).toBe('listed')
+    }
+    {
+      await using again = await open({ clientCa: authority.pem })
+      expect(await code(again)).toBe('listed')
+    }
+    await using without = await open()
+    expect(await code(without)).toBe('kube_unauthorized')
+  })
+
   for (const file of ['admin.token', 'pki/ca.crt', 'pki/ca.key'])
     for (const [how, harm] of Object.entries(harms))
       it(`starts with ${file} ${how}, accepts its own kubeconfig, and stays what it then is`, async () => {

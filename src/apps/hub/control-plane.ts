@@ -21,6 +21,8 @@ export interface ControlPlane extends AsyncDisposable {
 export interface ControlPlaneOptions {
   readonly dataDir: string
   readonly port: number
+  /** PEM of CAs whose client certificates say who calls */
+  readonly clientCa?: string
   readonly version: string
   /** start with the objects that are left where some were lost */
   readonly acceptLoss?: boolean
@@ -31,6 +33,7 @@ export interface ControlPlaneOptions {
 export async function openControlPlane({
   dataDir,
   port,
+  clientCa,
   version,
   acceptLoss = false,
   logger,
@@ -59,7 +62,11 @@ export async function openControlPlane({
       await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: HUB_NAMESPACE } })
     }
     const token = keptToken(join(dir, 'admin.token'), logger)
-    const listener = await listenWhereFree(server, dir, port, token, { logger, ...(metrics && { metrics }) })
+    const listener = await listenWhereFree(server, dir, port, token, {
+      logger,
+      ...(metrics && { metrics }),
+      ...(clientCa && { clientCa }),
+    })
     const kubeconfigPath = resolve(dataDir, 'kubeconfig')
     const text = listener.kubeconfig({ context: 'clusterpulse', token })
     writeFileSync(kubeconfigPath, text, { mode: 0o600 })
@@ -93,7 +100,7 @@ async function listenWhereFree(
   dir: string,
   port: number,
   token: string,
-  own: Pick<ControlPlaneOptions, 'logger' | 'metrics'>,
+  own: Pick<ControlPlaneOptions, 'logger' | 'metrics' | 'clientCa'>,
 ): Promise<ApiListener> {
   const listen = (at: number) =>
     listenApi({

@@ -65,7 +65,7 @@ export async function up({
   if (!given) say(demoWords(config.history.kind !== 'off'))
 
   const controlPlane = part<ControlPlane>('control-plane', () =>
-    openControlPlane({ dataDir, port: config.controlPlanePort, version, acceptLoss, logger, metrics }),
+    openControlPlane({ dataDir, ...config.controlPlane, version, acceptLoss, logger, metrics }),
   )
   const simulation = part('simulation', () =>
     simulatedMembers(given === undefined, {

@@ -20,6 +20,8 @@ export interface ListenOptions {
   readonly mounts?: ReadonlyMap<string, ApiServer>
   /** who may come in; without any nobody may */
   readonly tokens: readonly TokenGrant[]
+  /** PEM of one or more CAs whose client certificates say who calls: the common name, and the organisations as groups */
+  readonly clientCa?: string
   /** by path prefix: who may come in there, and nobody else */
   readonly mountTokens?: ReadonlyMap<string, readonly TokenGrant[]>
   /** connections open at once; default: as many as the system gives */
@@ -73,7 +75,12 @@ export async function listenApi(options: ListenOptions): Promise<ApiListener> {
       response.destroy()
     })
   }
-  const https = createServer({ cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2', ...CONNECTION_TIMES }, answer)
+  // Who shows a certificate of another CA is let in as far as nobody is: a token may say who it is.
+  const clients = options.clientCa ? { ca: options.clientCa, requestCert: true, rejectUnauthorized: false } : {}
+  const https = createServer(
+    { cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2', ...clients, ...CONNECTION_TIMES },
+    answer,
+  )
   // A watch is silent for as long as nothing happens.
   https.requestTimeout = 0
   https.keepAliveTimeout = 60_000

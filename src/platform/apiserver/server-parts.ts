@@ -1,5 +1,6 @@
 import type { Clock } from '#model'
 import type { Logger } from '#runtime'
+import type { BootstrapTokens } from './bootstrap-tokens.ts'
 import type { ObjectStore } from './objects.ts'
 import type { Authorizer } from './rbac/index.ts'
 import type { ServedResources } from './served.ts'
@@ -20,6 +21,7 @@ export interface ServerParts {
   readonly store: VersionedStore
   readonly objects: ObjectStore
   readonly tokens: ServiceAccountTokens
+  readonly bootstrapTokens: BootstrapTokens
   /** decides by the roles and bindings that are stored */
   readonly authorizer: Authorizer
   readonly runsWorkloads: boolean

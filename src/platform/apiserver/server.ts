@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Clock, systemClock } from '#model'
 import { type Logger, silentLogger } from '#runtime'
 import type { TokenHolders } from './authentication.ts'
+import { BootstrapTokens } from './bootstrap-tokens.ts'
 import { builtInResources } from './built-in.ts'
 import { resourcesOf } from './crd.ts'
 import { Housekeeping } from './housekeeping.ts'
@@ -64,6 +65,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
   readonly store: VersionedStore
   readonly objects: ObjectStore
   readonly tokens: ServiceAccountTokens
+  readonly bootstrapTokens: BootstrapTokens
   readonly authorizer: Authorizer
   readonly runsWorkloads: boolean
   /** counted since the start */
@@ -88,6 +90,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
     this.objects = new ObjectStore(this.store, this.served, this.clock)
     this.authorizer = new Authorizer(this.store)
     this.tokens = new ServiceAccountTokens(this.objects, this.clock)
+    this.bootstrapTokens = new BootstrapTokens(this.objects, this.clock)
     this.runsWorkloads = options.runsWorkloads ?? false
     const { store, served, objects, logger } = this
     this.#housekeeping = new Housekeeping({ store, served, objects, logger })

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { bearerToken, type TokenHolders } from '../authentication.ts'
+import { certificateUser } from '../client-certificates.ts'
 import { aggregated, coreVersions, groupList, groupOf, resourceList } from '../discovery.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { ApiError } from '../status.ts'
@@ -23,8 +24,8 @@ export async function handleRequest(
 ): Promise<void> {
   const url = new URL(request.url ?? '/', 'http://server')
   const method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET')
-  const holders = [own, server.tokens]
-  const user = holderOf(holders, bearerToken(request))
+  const holders = [own, server.tokens, server.bootstrapTokens]
+  const user = certificateUser(request, server.clock.now()) ?? holderOf(holders, bearerToken(request))
   const call: Call = {
     server,
     request,
