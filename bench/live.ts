@@ -152,6 +152,6 @@ async function usageOf(pids: Readonly<Record<'hub' | 'members' | 'viewers', numb
     at: performance.now(),
     cpuMs: { hub: cpuMs('hub'), members: cpuMs('members'), viewers: cpuMs('viewers') },
     ...{ rssMb, peakMb },
-    steps: value('clusterpulse_ingest_records_applied_total{consumer="state"}'),
+    steps: value('clusterpulse_ingest_records_applied_total{consumer="state"'),
   }
 }

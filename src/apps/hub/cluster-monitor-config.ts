@@ -1,3 +1,4 @@
+import { MAX_WATCHES } from '#collect'
 import { wantedNamespaces } from '#monitor'
 import { resources } from '#resources'
 import { type ConfigReader, configReader } from '#runtime'
@@ -100,6 +101,7 @@ function describe(read: ConfigReader, flags: ClusterMonitorFlags): ClusterMonito
       snapshotTtlMs: 600_000,
       seriesRetentionMs: 3_600_000,
       concurrency: 1,
+      maxWatches: MAX_WATCHES,
       outboundAllow: [],
     },
     ingester: { ...ingester(configReader({}), 'up'), enabled: false },

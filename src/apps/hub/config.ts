@@ -1,4 +1,4 @@
-import { isKubeletWay, type KubeletWay, kubeletWays } from '#collect'
+import { isKubeletWay, type KubeletWay, kubeletWays, MAX_WATCHES } from '#collect'
 import type { BuiltInResource } from '#metricsource'
 import type { ResourceListSettings } from '#model'
 import { resources } from '#resources'
@@ -35,6 +35,8 @@ export interface CollectionConfig {
   readonly snapshotTtlMs: number
   readonly seriesRetentionMs: number
   readonly concurrency: number
+  /** watches that one process keeps open over all clusters; what is beyond is polled */
+  readonly maxWatches: number
   /** addresses that may be dialed for members and registries although they are link-local, of a metadata service or unspecified */
   readonly outboundAllow: readonly string[]
 }
@@ -189,6 +191,13 @@ function collection(read: ConfigReader): CollectionConfig {
       min: 1,
       max: 256,
       meaning: 'clusters read at once',
+    }),
+    maxWatches: read.integer('MAX_WATCHES', {
+      default: MAX_WATCHES,
+      min: 0,
+      max: 65_536,
+      meaning:
+        'watches that one process keeps open over all clusters, each with a connection of its own (a dozen a cluster); what is beyond is read with the rounds alone, and the status of its connection says so. 0: nothing is watched',
     }),
     outboundAllow: outboundAllow(read),
   }

@@ -1,6 +1,6 @@
 import { type Attention, usageRates } from '#attention'
 import type { SourceCatalog } from '#catalog'
-import { type KubeletWay, POD_USAGE } from '#collect'
+import { type KubeletWay, POD_USAGE, WatchBudget } from '#collect'
 import { connectionReconcilers, type Defaults, type RoleGap, sourceTrial } from '#connections'
 import { Manager } from '#controller'
 import { type EventBus, openEvents } from '#events'
@@ -170,6 +170,7 @@ export function createOwner(options: OwnerOptions): Owner {
           onRoleGaps: options.onRoleGaps,
           allowLocalKubeconfig: options.allowLocalKubeconfig,
           concurrency: collection.concurrency,
+          watches: new WatchBudget(collection.maxWatches),
           logger: logger.child({ part: 'connections' }),
           metrics,
           clock: systemClock,

@@ -53,7 +53,7 @@ export interface ConnectionsOptions {
   readonly onRoleGaps?: (cluster: ClusterName, gaps: readonly RoleGap[]) => void
   /** how long a deleted connection waits for its member, so that the agent there is taken away, ms; default 5 min */
   readonly removalPatienceMs?: number
-  /** watches over all clusters; default 4096, each of a connection of its own */
+  /** watches over all clusters; default MAX_WATCHES, each of a connection of its own */
   readonly watches?: WatchBudget
   /** rounds that read at once, those that wait for their clusters aside; default 16 */
   readonly concurrency?: number

@@ -1,12 +1,15 @@
 import type { EventId, NumberedChange } from '#events'
-import { type Clock, type ClusterState, minutes, type Table, type TableChanges } from '#model'
+import { type Clock, type ClusterState, minutes, type Table } from '#model'
 import type { StateReader } from '#state'
+import { isAt, type MovedRows, movedRows, type RowsAt } from './moved-rows.ts'
 
 /** Older places cannot be gone on from. */
 const maxAgeMs = minutes(5)
 /** Of what past states hold and the present one does not, about. */
 const maxBytes = 64 * 2 ** 20
 const maxEntries = 200_000
+/** Steps that lead to one table, kept until the next. */
+const maxMovedEach = 4
 
 // Of what a change replaced, about: the columns that differ of a chunk with the same rows, a chunk of other rows, a part of a state.
 const bytesOfColumns = 4 * 1024
@@ -47,8 +50,8 @@ export class FleetHistory {
   #lastId: EventId | undefined
   #version = -1
   /** of the last steps; what is older must not be kept alive by it */
-  #changes = new Map<Table, { readonly older: Table; readonly changes: TableChanges }>()
-  #changesAt = 0
+  readonly #moved = new Map<Table, { readonly older: RowsAt; readonly newer: RowsAt; readonly moved: MovedRows }[]>()
+  #movedAt = 0
 
   constructor(state: StateReader, clock: Clock) {
     this.#state = state
@@ -147,15 +150,19 @@ export class FleetHistory {
     return past
   }
 
-  /** The same step of a table is asked of by every query and every access view. */
-  changes(older: Table, newer: Table): TableChanges {
-    if (this.#changesAt !== this.place) this.#changes.clear()
-    this.#changesAt = this.place
-    const known = this.#changes.get(newer)
-    if (known?.older === older) return known.changes
-    const changes = newer.changes(older)
-    this.#changes.set(newer, { older, changes })
-    return changes
+  /** What a step of a table moved: every query and every access view asks for the same, and is given the very same. */
+  moved(older: RowsAt, newer: RowsAt): MovedRows {
+    if (this.#movedAt !== this.place) this.#moved.clear()
+    this.#movedAt = this.place
+    const known = this.#moved.get(newer.rows) ?? []
+    this.#moved.set(newer.rows, known)
+    const same = known.find((one) => isAt(one.older, older) && isAt(one.newer, newer))
+    if (same) return same.moved
+    const moved = movedRows(older, newer)
+    // Who comes back from far asks for steps of their own.
+    if (known.length >= maxMovedEach) known.shift()
+    known.push({ older, newer, moved })
+    return moved
   }
 
   #move(name: string): void {

@@ -175,7 +175,7 @@ export class RowsFeed {
       if ([...past.values()].includes('unknown')) return undefined
       const before = this.#window.moved(keysOf(delta.come), this.#incoming(delta.gone))
       if (!before) return undefined
-      const texts = [...clears, ...windowTexts(before.shown, this.#window.shown), ...ageTexts(delta)]
+      const texts = [...clears, ...windowTexts(before, this.#window), ...ageTexts(delta)]
       return this.#step(place, texts, before.total)
     })
   }
@@ -329,21 +329,11 @@ export class RowsFeed {
     const isSameRule = sameBasis(before, now)
     if (older === newer && measuredOf(before) === measuredOf(now) && isSameRule) return { gone: [], come: [] }
     if (!isSameRule) return { gone: this.#matching(before), come: this.#matching(now) }
-    const { changed, before: were, added, removed } = this.#parts.history.changes(older, newer)
-    const measured = this.#measuredNames(before, now)
-    return {
-      gone: this.#matching(before.only(rising([were, removed, placesIn(older, measured)]))),
-      come: this.#matching(now.only(rising([changed, added, placesIn(newer, measured)]))),
-    }
-  }
-
-  /** Rows whose measurements moved, which are kept apart from them. */
-  #measuredNames(before: VisibleType, now: VisibleType): readonly RowName[] {
-    const [older, newer] = [measuredOf(before), measuredOf(now)]
-    if (older === newer) return []
-    const { changed, added, removed } = this.#parts.history.changes(older, newer)
-    const named = (table: Table) => (place: number) => [table.namespaceAt(place), table.nameAt(place)] as const
-    return [...changed.map(named(newer)), ...added.map(named(newer)), ...removed.map(named(older))]
+    const moved = this.#parts.history.moved(
+      { rows: older, measured: measuredOf(before) },
+      { rows: newer, measured: measuredOf(now) },
+    )
+    return { gone: this.#matching(before.only(moved.before)), come: this.#matching(now.only(moved.now)) }
   }
 
   #matching(type: VisibleType | undefined): readonly Located[] {
@@ -370,7 +360,7 @@ export class RowsFeed {
   }
 
   #windowTexts(before: RowsWindow): string[] {
-    return this.#window ? windowTexts(before.shown, this.#window.shown) : []
+    return this.#window ? windowTexts(before, this.#window) : []
   }
 
   #incoming(rows: readonly Located[]): Incoming[] {
@@ -490,7 +480,30 @@ const keyOf = (cluster: string, id: string): string => `${cluster}/${id}`
 const keysOf = (rows: readonly Located[]): ReadonlySet<string> =>
   new Set(rows.map(({ type, place }) => keyOf(type.cluster.name, type.rows.idAt(place))))
 
-function rowText({ type: { cluster, source, rows }, place }: Located): string {
+/** Rows of a step are few. Of more nothing is kept, which would live as long as their table. */
+const maxTextsKept = 64
+
+/** Texts of the rows of a step, by place: queries and access views that show the very same rows tell them alike. */
+const knownTexts = new WeakMap<Table, TextsOfRows>()
+
+interface TextsOfRows {
+  readonly cluster: string
+  readonly source: RowKind
+  readonly texts: (string | undefined)[]
+}
+
+function rowText({ type, place }: Located): string {
+  const { rows, cluster, source } = type
+  if (rows.size > maxTextsKept) return newText(type, place)
+  const known = knownTexts.get(rows) ?? { cluster: cluster.name, source, texts: [] }
+  if (known.cluster !== cluster.name || known.source !== source) return newText(type, place)
+  knownTexts.set(rows, known)
+  const text = known.texts[place] ?? newText(type, place)
+  known.texts[place] = text
+  return text
+}
+
+function newText({ cluster, source, rows }: VisibleType, place: number): string {
   const row = rows.row(place)
   return JSON.stringify({ cluster: cluster.name, id: rows.idAt(place), ...row, name: source.rowName(row.name) })
 }
@@ -558,13 +571,4 @@ function sameBasis({ custom: one }: VisibleType, { custom: other }: VisibleType)
   return one.basis.length === other.basis.length && one.basis.every((each, at) => each === other.basis[at])
 }
 
-type RowName = readonly [namespace: string, name: string]
-
 const measuredOf = ({ measured }: VisibleType): Table => measured?.rows ?? Table.empty
-
-function placesIn(table: Table, names: readonly RowName[]): readonly number[] {
-  return names.map(([namespace, name]) => table.indexOf(namespace, name)).filter((place) => place >= 0)
-}
-
-const rising = (lists: readonly (readonly number[])[]): readonly number[] =>
-  [...new Set(lists.flat())].sort((left, right) => left - right)

@@ -40,8 +40,18 @@ export class RowsWindow {
     return limit + Math.max(32, limit >> 1)
   }
 
+  /** How many of its first rows are shown. */
+  get count(): number {
+    return Math.min(this.rows.length, this.#limit)
+  }
+
   get shown(): readonly WindowRow[] {
     return this.rows.length > this.#limit ? this.rows.slice(0, this.#limit) : this.rows
+  }
+
+  /** Negative: `left` stands before `right`. 0: they are the same row. */
+  compare(left: Placed, right: Placed): number {
+    return comparePlaced(left, right, this.#order)
   }
 
   /**
@@ -52,41 +62,76 @@ export class RowsWindow {
     const total = this.total - gone.size + come.length
     const last = this.rows.at(-1)
     const isAll = this.rows.length === this.total
-    const entering = come.filter((row) => isAll || (last !== undefined && this.#compare(row, last) <= 0))
-    const staying = gone.size === 0 ? this.rows : this.rows.filter(({ key }) => !gone.has(key))
-    const isSame = staying.length === this.rows.length && entering.length === 0
-    const rows = isSame ? this.rows : this.#merged(staying, entering)
+    const entering = come.filter((row) => isAll || (last !== undefined && this.compare(row, last) <= 0))
+    const staying = without(this.rows, gone)
+    const rows = entering.length === 0 ? staying : this.#merged(staying, entering)
     if (rows.length < Math.min(this.#limit, total)) return undefined
-    return new RowsWindow(rows.slice(0, 2 * RowsWindow.capacity(this.#limit)), total, this.#limit, this.#order)
+    const most = 2 * RowsWindow.capacity(this.#limit)
+    return new RowsWindow(rows.length > most ? rows.slice(0, most) : rows, total, this.#limit, this.#order)
   }
 
+  /** Few come, and the others stand in order already. */
   #merged(staying: readonly WindowRow[], entering: readonly Incoming[]): readonly WindowRow[] {
-    const rendered = entering.map(
-      ({ render, key, id, value, cluster, namespace, name }): WindowRow => ({
-        ...{ key, id, value, cluster, namespace, name },
-        json: render(),
-      }),
-    )
-    return [...staying, ...rendered].sort((left, right) => this.#compare(left, right))
+    const sorted = entering.map(rendered).sort((left, right) => this.compare(left, right))
+    const rows: WindowRow[] = []
+    let from = 0
+    for (const row of sorted) {
+      const to = this.#placeIn(staying, row, from)
+      while (from < to) rows.push(staying[from++] as WindowRow)
+      rows.push(row)
+    }
+    while (from < staying.length) rows.push(staying[from++] as WindowRow)
+    return rows
   }
 
-  #compare(left: Placed, right: Placed): number {
-    return comparePlaced(left, right, this.#order)
+  /** Where the row would stand among those from a place on. */
+  #placeIn(rows: readonly WindowRow[], row: WindowRow, from: number): number {
+    let [low, high] = [from, rows.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (this.compare(rows[middle] as WindowRow, row) <= 0) low = middle + 1
+      else high = middle
+    }
+    return low
   }
 }
 
-/** What one who is shown `before` must be told to be shown `after`. */
-export function windowTexts(before: readonly WindowRow[], after: readonly WindowRow[]): string[] {
-  if (before === after) return []
-  const known = new Map(before.map((row) => [row.key, row]))
-  const texts: string[] = []
+const rendered = ({ render, key, id, value, cluster, namespace, name }: Incoming): WindowRow => ({
+  ...{ key, id, value, cluster, namespace, name },
+  json: render(),
+})
+
+/** The very same list where none of them is in it, as most changes are of rows that it does not hold. */
+function without(rows: readonly WindowRow[], gone: ReadonlySet<string>): readonly WindowRow[] {
+  if (gone.size === 0) return rows
+  const first = rows.findIndex(({ key }) => gone.has(key))
+  return first < 0 ? rows : rows.filter(({ key }, at) => at < first || !gone.has(key))
+}
+
+/**
+ * What one who is shown `before` must be told to be shown `after`. Both stand in the same order, and rows that did not move are the same
+ * objects: so one walk finds what differs.
+ */
+export function windowTexts(before: RowsWindow, after: RowsWindow): string[] {
+  if (before.rows === after.rows) return []
+  const left: WindowRow[] = []
   const puts: string[] = []
-  const still = new Set<string>()
-  for (const [at, row] of after.entries()) {
-    still.add(row.key)
-    if (known.get(row.key)?.json !== row.json) puts.push(`{"op":"put","row":${row.json},"at":${at}}`)
+  const put = new Set<string>()
+  let [i, at] = [0, 0]
+  while (i < before.count || at < after.count) {
+    const old = i < before.count ? before.rows[i] : undefined
+    const row = at < after.count ? after.rows[at] : undefined
+    const order = old === row ? 0 : !old ? 1 : !row ? -1 : after.compare(old, row)
+    if (old && order < 0) left.push(old)
+    if (row && (order > 0 || (order === 0 && old?.json !== row.json))) {
+      puts.push(`{"op":"put","row":${row.json},"at":${at}}`)
+      put.add(row.key)
+    }
+    if (order <= 0) i++
+    if (order >= 0) at++
   }
-  for (const { key, cluster, id } of before)
-    if (!still.has(key)) texts.push(JSON.stringify({ op: 'remove', cluster, id }))
-  return [...texts, ...puts]
+  const removes = left
+    .filter(({ key }) => !put.has(key))
+    .map(({ cluster, id }) => JSON.stringify({ op: 'remove', cluster, id }))
+  return [...removes, ...puts]
 }

@@ -254,10 +254,9 @@ export class VisibleType {
     this.#some = rows
   }
 
-  /** The same with these of its rows alone, by rising place among all that were collected: what is seen of a row hangs on no other. */
-  only(places: readonly number[]): VisibleType {
+  /** The same with these rows alone, of all that were collected: what is seen of a row hangs on no other. */
+  only(rows: Table): VisibleType {
     const { cluster, source, name, custom, state, measured } = this
-    const rows = this.#all.only(places)
     const left = this.#left && { left: this.#left }
     return new VisibleType({ cluster, source, name, custom, state, measured, rows, ...left })
   }

@@ -51,4 +51,4 @@ export {
   usageNames,
   usageRights,
 } from './usage.ts'
-export { WatchBudget } from './watch-budget.ts'
+export { MAX_WATCHES, WatchBudget } from './watch-budget.ts'

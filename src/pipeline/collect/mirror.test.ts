@@ -420,7 +420,7 @@ describe('a watch that is no good', () => {
     expect(budget.taken).toBe(2)
     expect(first.rounds.polled().length).toBeGreaterThan(3)
     expect(first.rounds.polled()).toContainEqual(
-      expect.stringMatching(/^namespaces: 2 watches are open, which is as many as one process has$/),
+      expect.stringMatching(/^namespaces: 2 watches are open, which is as many as MAX_WATCHES lets one process have$/),
     )
     await first.rounds.leave()
     expect(budget.taken).toBe(0)

@@ -1,10 +1,13 @@
+/** Watches of one process, where no setting says otherwise: those of 340 clusters. */
+export const MAX_WATCHES = 4096
+
 /** Watches of one process: each has a connection of its own. What is beyond is polled, and says so. */
 export class WatchBudget {
   readonly #most: number
   #taken = 0
   #isHeld = false
 
-  constructor(most = 4096) {
+  constructor(most = MAX_WATCHES) {
     this.#most = most
   }
 
@@ -35,6 +38,6 @@ export class WatchBudget {
   /** Why one was refused, for people; undefined: it is only too early. */
   get why(): string | undefined {
     if (this.#isHeld) return undefined
-    return `${this.#most} watches are open, which is as many as one process has`
+    return `${this.#most} watches are open, which is as many as MAX_WATCHES lets one process have`
   }
 }
