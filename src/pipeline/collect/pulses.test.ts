@@ -31,6 +31,7 @@ async function until(is: () => boolean): Promise<void> {
 describe('Pulses', () => {
   it.each([
     ['a cluster that is silent', [kubeError('timeout')], 'timeout'],
+    ['one that is spared, as others met trouble there', [kubeError('breaker_open')], 'breaker_open'],
     ['one that is away twice in a row', [kubeError('unreachable'), kubeError('server')], 'server'],
   ] as const)('tell of %s, once, and ask it no more', async (_, answers, reason) => {
     const { pulses, found, asked } = following(['well', ...answers])

@@ -79,7 +79,8 @@ export class Pulses {
   async #run(cluster: ClusterName, pulse: Pulse): Promise<void> {
     const { clock, onTrouble } = this.#options
     await this.#begun
-    const pause = () => clock.sleep(Math.max(EVERY_MS, EACH_MS * this.#pulses.size), pulse.left.signal)
+    const pause = (isSoon: boolean) =>
+      clock.sleep(isSoon ? EVERY_MS : Math.max(EVERY_MS, EACH_MS * this.#pulses.size), pulse.left.signal)
     const trouble = await untilTrouble(pulse, pause)
     if (!trouble) return
     this.#pulses.delete(cluster)
@@ -89,18 +90,20 @@ export class Pulses {
 }
 
 /** @returns undefined where it was left before */
-async function untilTrouble(pulse: Pulse, pause: () => Promise<void>): Promise<KubeError | undefined> {
+async function untilTrouble(pulse: Pulse, pause: (isSoon: boolean) => Promise<void>): Promise<KubeError | undefined> {
   const { signal } = pulse.left
   let failures = 0
   for (;;) {
-    await pause()
+    await pause(failures > 0)
     if (signal.aborted) return undefined
     try {
       await pulse.kube.ping(signal)
       failures = 0
     } catch (error) {
       if (signal.aborted) return undefined
-      // Refusals and our own pauses are for the next round.
+      // Others met it so often that it is spared for now: what they met is known.
+      if (isKubeError(error, 'breaker_open')) return error
+      // Refusals are for the next round.
       if (!isKubeError(error) || !isClusterTrouble(error)) continue
       failures += 1
       if (error.reason === 'timeout' || failures >= FAILURES) return error

@@ -76,6 +76,8 @@ const unzip = promisify(gunzip)
 /** Why a deadline needs no longer be watched. Named, as the error that an abort makes by itself costs more than all else here. */
 const OVER = 'the call ended'
 
+const neverTrouble = (): boolean => false
+
 /** Carries requests to one API server: credentials, TLS, connections, deadline, rate, retries, breaker. */
 export class Transport implements AsyncDisposable {
   readonly endpoint: string
@@ -135,12 +137,15 @@ export class Transport implements AsyncDisposable {
     })
   }
 
-  /** Opens a stream; the deadline ends with its head. The caller's signal ends the stream. */
+  /**
+   * Opens a stream; the deadline ends with its head. The caller's signal ends the stream. One that fails opens no breaker: the many
+   * streams of a cluster all fail in the moment in which its server starts anew, and each makes pauses of its own.
+   */
   async stream(call: Call & { signal: AbortSignal }): Promise<AnswerStream> {
     const signal = AbortSignal.any([call.signal, this.#closing.signal])
     return this.#used(async () => {
       await this.#limit.take(signal)
-      return this.breaker.run(() => this.#open(call, signal))
+      return this.breaker.run(() => this.#open(call, signal), neverTrouble)
     })
   }
 
