@@ -54,11 +54,13 @@ export function oldestAt(cluster: ClusterView): number | null {
 export function isCurrentPart(cluster: ClusterView, part: PartView | null, now: number): boolean {
   if (!part?.freshness || part.outcome !== 'complete') return false
   const at = part.freshness.observedAt
+  // What moved while a round was failing, which says of when it began.
+  if (hasFailed(cluster)) return false
   // Its collector is the last that said anything, even where the nodes could not be read.
   if (cluster.checkedAt !== null && at >= cluster.checkedAt) return now < at + cluster.staleAfterMs
   // Not every collector is due in every round; a round that failed takes them all along.
   if (isWithoutNodes(cluster)) return now < (cluster.checkedAt ?? 0) + cluster.staleAfterMs
-  return !hasFailed(cluster) && !isStale(cluster, now)
+  return !isStale(cluster, now)
 }
 
 export const isCurrent = (cluster: ClusterView, type: PartType, now: number): boolean =>

@@ -21,6 +21,11 @@ describe('isCurrent', () => {
       'As of 35 s ago: the last round failed: connection test failed: timeout',
     )
   })
+  it('is not of what moved while the round was failing: that began before, and the cluster is away', () => {
+    const freshness = { observedAt: now - 4000, receivedAt: now - 4000, source: 'pull' as const }
+    const view = { ...dead('west'), parts: { ...dead('west').parts, node: { ...dead('west').parts.node, freshness } } }
+    expect(isCurrent(view as ClusterView, 'node', now)).toBe(false)
+  })
   it('ends by time alone where no round ends at all', () => {
     expect(isCurrent(alive('west', 1000), 'node', now + 100_000)).toBe(false)
     expect(pastText(alive('west', 1000), 'node', now + 100_000)).toBe('As of 101 s ago: no round has read it since')
