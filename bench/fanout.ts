@@ -11,7 +11,39 @@ import { parseArgs } from 'node:util'
  * its own, the readers have some.
  */
 
+/** What readers follow: its server, its readers, and what a report says of it. */
+interface Subject {
+  readonly result: string
+  readonly server: readonly [file: string, ...args: string[]]
+  readonly clients: readonly [file: string, ...args: string[]]
+  readonly summary: string
+  readonly late: string
+  readonly memory: string
+}
+
+const TENANTS = 1000
+const subjects: Readonly<Record<string, Subject>> = {
+  rows: {
+    result: 'fanout.md',
+    server: ['fanout/server.ts', '10'],
+    clients: ['fanout/clients.ts'],
+    summary: 'server-sent event streams of `rows=nodes`, one access view, one changed batch of ten nodes a second',
+    late: 'from the receipt of the batch at the hub to the reader, the 50 ms of gathering included',
+    memory: 'RSS of the hub over that without a stream',
+  },
+  monitor: {
+    result: 'fanout-monitor.md',
+    server: ['fanout/monitor-server.ts', String(TENANTS), '2'],
+    clients: ['fanout/monitor-clients.ts', String(TENANTS)],
+    summary: `streams of \`/sse/health\` of Cluster Monitor's interface, ${TENANTS} tenants with two pods each, usage of all of them read once a second`,
+    late: 'from the read of usage to the reader, the 50 ms within which the monitor looks for changes included',
+    memory:
+      'RSS of the monitor, after a collection of garbage, over that without a stream; views and frames of all tenants included',
+  },
+}
+
 interface Options {
+  readonly subject: Subject
   readonly clients: number
   readonly slow: number
   readonly seconds: number
@@ -31,7 +63,7 @@ interface Result {
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
-/** Runs the bench and writes bench/results/fanout.md. */
+/** Runs the bench and writes its page of bench/results. */
 export async function run(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
@@ -40,9 +72,15 @@ export async function run(args: readonly string[]): Promise<void> {
       slow: { type: 'string', default: '1000' },
       seconds: { type: 'string', default: '30' },
       processes: { type: 'string', default: '4' },
+      of: { type: 'string', default: 'rows' },
+      write: { type: 'boolean', default: true },
     },
+    allowNegative: true,
   })
+  const subject = subjects[values.of]
+  if (!subject) throw new Error(`--of is one of ${Object.keys(subjects).join(', ')}`)
   const options: Options = {
+    subject,
     clients: Number(values.clients),
     slow: Number(values.slow),
     seconds: Number(values.seconds),
@@ -52,7 +90,7 @@ export async function run(args: readonly string[]): Promise<void> {
   if (options.slow > 0) results.push(await measure(`${options.slow} of them stuck`, options))
   const text = report(results, options)
   await mkdir(here('results'), { recursive: true })
-  await writeFile(here('results/fanout.md'), text)
+  if (values.write) await writeFile(here(`results/${subject.result}`), text)
   process.stdout.write(text)
 }
 
@@ -61,16 +99,18 @@ interface Facts {
   readonly cpuMs: number
 }
 
-async function measure(name: string, { clients, slow, seconds, processes }: Options): Promise<Result> {
+async function measure(name: string, { subject, clients, slow, seconds, processes }: Options): Promise<Result> {
   const directory = await mkdtemp(`${tmpdir()}/bench-fanout-`)
-  const server = fork(here('fanout/server.ts'), [directory, '10'])
+  const [serverFile, ...serverArgs] = subject.server
+  const [clientsFile, ...clientsArgs] = subject.clients
+  const server = fork(here(serverFile), [directory, ...serverArgs])
   const readers: ChildProcess[] = []
   try {
     const { url } = (await message(server)) as { url: string }
     const empty = (await ask(server)) as Facts
     const share = (of: number) => String(Math.floor(of / processes))
     for (let at = 0; at < processes; at++) {
-      readers.push(fork(here('fanout/clients.ts'), [url, share(clients - slow), share(slow)]))
+      readers.push(fork(here(clientsFile), [url, share(clients - slow), share(slow), ...clientsArgs]))
       await message(readers.at(-1) as ChildProcess) // one process opens its own at a time
     }
     await sleep(3000)
@@ -108,17 +148,17 @@ function ask(child: ChildProcess): Promise<unknown> {
   return answer
 }
 
-function report(results: readonly Result[], { clients, seconds, processes }: Options): string {
+function report(results: readonly Result[], { subject, clients, seconds, processes }: Options): string {
   const load = loadavg().map((one) => one.toFixed(1))
   const rows = results.map(
     ({ name, messages, p50, p99, max, kbEach, cpuMsPerSecond, ended }) =>
       `| ${name} | ${messages} | ${p50} | ${p99} | ${max} | ${kbEach.toFixed(1)} | ${Math.round(cpuMsPerSecond)} | ${ended} |`,
   )
-  return `# fanout
+  return `# ${subject.result.replace('.md', '')}
 
-${clients} server-sent event streams of \`rows=nodes\`, one access view, one changed batch of ten nodes a second for ${seconds} s; readers in ${processes} processes on the
+${clients} ${subject.summary} for ${seconds} s; readers in ${processes} processes on the
 same machine (${availableParallelism()} × ${cpus()[0]?.model ?? 'unknown'}, load ${load.join(' ')} at the end, Node ${process.version}).
-Late: from the receipt of the batch at the hub to the reader, the 50 ms of gathering included. Memory: RSS of the hub over that without a stream.
+Late: ${subject.late}. Memory: ${subject.memory}.
 
 | readers | messages | p50 ms | p99 ms | max ms | KB each | CPU ms/s of the hub | ended |
 |---|---|---|---|---|---|---|---|

@@ -23,8 +23,9 @@ const benches: Readonly<Record<string, Bench>> = {
     load: () => import('./api.ts'),
   },
   fanout: {
-    summary: 'streams of rows to 10 000 readers at one change a second, and with 1000 of them stuck',
-    arguments: '--clients 10000 --slow 1000 --seconds 30 --processes 4',
+    summary:
+      'streams of rows (or of Cluster Monitor) to 10 000 readers at one change a second, and with 1000 of them stuck',
+    arguments: '--of rows|monitor --clients 10000 --slow 1000 --seconds 30 --processes 4',
     load: () => import('./fanout.ts'),
   },
   agent: {
@@ -98,7 +99,7 @@ function help(): string {
   const lines = Object.entries(benches).map(
     ([name, bench]) => `  ${name.padEnd(13)}${bench.summary}\n               ${bench.arguments}`,
   )
-  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull, rounds, start, history, access, metricsource, live, steps, table, query and redis-steps also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
+  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull, fanout, rounds, start, history, access, metricsource, live, steps, table, query and redis-steps also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
 }
 
 async function main([name, ...args]: readonly string[]): Promise<void> {

@@ -32,14 +32,16 @@ export interface AccessOptions {
   readonly semantics: Semantics
   readonly administrators: Administrators
   readonly clock: Clock
+  /** how many principals, and lists of policies, are remembered; room for all is taken at once */
+  readonly remembered?: { readonly principals: number; readonly shared: number }
 }
 
 /** Open streams go by what was verified within this time. */
 const maxAgeMs = 5000
-/** Principals of one generation whose policies are remembered. */
-const maxPrincipals = 10_000
-/** Lists of policies whose decisions are remembered. */
-const maxShared = 500
+/** Principals of one generation whose policies are remembered, and lists of policies whose decisions are. */
+const rememberedOfStore = { principals: 10_000, shared: 500 }
+/** Policies that are tried, or made for somebody, are asked about a few. */
+const rememberedOfFew = { principals: 16, shared: 16 }
 
 /** Opens the access decision over a source of policies. Holds no connection of its own: the source is closed by who opened it. */
 export function openAccess(options: AccessOptions): Access {
@@ -65,10 +67,13 @@ class PolicyAccess implements Access {
   readonly #administrators: Administrators
   readonly #users: ReadonlySet<string>
   readonly #groups: ReadonlySet<string>
-  readonly #shared = new LRUCache<string, SharedAccessView>({ max: maxShared })
+  readonly #remembered: { readonly principals: number; readonly shared: number }
+  readonly #shared: LRUCache<string, SharedAccessView>
   #epoch: Epoch | undefined
 
-  constructor({ source, semantics, administrators, clock }: AccessOptions) {
+  constructor({ source, semantics, administrators, clock, remembered = rememberedOfStore }: AccessOptions) {
+    this.#remembered = remembered
+    this.#shared = new LRUCache({ max: remembered.shared })
     this.#source = source
     this.#semantics = semantics
     this.#clock = clock
@@ -122,6 +127,7 @@ class PolicyAccess implements Access {
       semantics: this.#semantics,
       administrators: this.#administrators,
       clock: this.#clock,
+      remembered: rememberedOfFew,
     })
   }
 
@@ -138,7 +144,7 @@ class PolicyAccess implements Access {
     if (this.#epoch?.prepared.source === generation) return this.#epoch
     const epoch: Epoch = {
       prepared: prepareGeneration(generation, this.#semantics),
-      principals: new LRUCache({ max: maxPrincipals }),
+      principals: new LRUCache({ max: this.#remembered.principals }),
     }
     this.#epoch = epoch
     return epoch

@@ -1,4 +1,5 @@
 import { get } from 'node:http'
+import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { parseClusterName } from '#model'
@@ -353,6 +354,36 @@ describe('streams', () => {
     }
   })
 
+  it('need no chunks, for proxies that speak HTTP/1.0: the end of the connection is that of the stream', async () => {
+    await using served = await serving([west()])
+    const exp = Math.floor(Date.now() / 1000) + 2
+    const socket = connect(Number(new URL(served.url).port), '127.0.0.1')
+    socket.write(`GET /sse/pod-metrics?token=${await admin({ exp })} HTTP/1.0\r\nhost: x\r\n\r\n`)
+    let text = ''
+    for await (const piece of socket) text += piece
+    expect(text).toMatch(/^HTTP\/1\.[01] 200 OK\r\n/)
+    expect(text.toLowerCase()).not.toContain('transfer-encoding')
+    const [begin = '', event = '', ...others] = text.slice(text.indexOf('\r\n\r\n') + 4).split('\n\n')
+    expect(begin).toBe('retry: 5000')
+    expect(event).toMatch(/^id: [0-9a-f]+\.\d+\ndata: \{"timestamp":"[^"]+","pods":\[.*\]\}$/)
+    expect(others.filter((rest) => rest !== '' && !rest.startsWith('id: '))).toEqual([])
+  })
+
+  it('tell of what is read without waiting for the next second', async () => {
+    await using served = await serving([west()], { refreshMs: 60_000 })
+    using stream = await openAs(served.url, '/sse/pod-metrics', admin())
+    await expect.poll(() => stream.events.length).toBe(1)
+    const late: number[] = []
+    for (let round = 1; round <= 8; round++) {
+      const at = Date.now() + round
+      served.state.set(west({ at }))
+      await expect.poll(() => stream.events.length, { timeout: 20_000, interval: 5 }).toBe(1 + round)
+      late.push(Date.now() - at)
+    }
+    // Each came just after a tick: by the next second alone it would have taken that second.
+    expect(late.sort((a, b) => a - b)[1]).toBeLessThan(700)
+  })
+
   it('come and go many times a second, and leave nothing behind', async () => {
     await using served = await serving([west()])
     const token = await admin()
@@ -379,22 +410,23 @@ describe('streams', () => {
   it('send a reader that is slow the newest state next, and others are not kept waiting', async () => {
     const many = Array.from({ length: 4000 }, (_, i) => ({ namespace: 'core', name: `pod-${i}`, node: 'n1' }))
     await using served = await serving([west({ pods: many })])
-    const { createConnection } = await import('node:net')
     const { port } = new URL(served.url)
-    const slow = createConnection(Number(port), '127.0.0.1')
+    const slow = connect(Number(port), '127.0.0.1')
     slow.write(`GET /sse/pod-metrics?token=${await admin()} HTTP/1.1\r\nhost: x\r\n\r\n`)
     slow.pause()
     using quick = await openAs(served.url, '/sse/pod-metrics', admin())
     const start = Date.now()
+    const timesIn = (text: string) =>
+      [...text.matchAll(/"timestamp":"([^"]+)"/g)].map(([, time]) => Date.parse(time ?? ''))
     for (let round = 1; round <= 30; round++) {
       served.state.set(west({ pods: many, at: start + round * 1000 }))
       await expect
-        .poll(() => Date.parse(String(quick.documents.at(-1)?.timestamp)), { timeout: 20_000 })
+        .poll(() => timesIn(quick.events.at(-1)?.data ?? '')[0], { timeout: 20_000 })
         .toBe(start + round * 1000)
     }
     const taken: string[] = []
     slow.on('data', (data) => taken.push(String(data))).resume()
-    const times = () => [...taken.join('').matchAll(/"timestamp":"([^"]+)"/g)].map(([, text]) => Date.parse(text ?? ''))
+    const times = () => timesIn(taken.join(''))
     await expect.poll(() => times().at(-1), { timeout: 20_000 }).toBe(start + 30_000)
     expect(times().length).toBeLessThan(quick.events.length)
     slow.destroy()

@@ -43,9 +43,11 @@ export interface MonitorOptions {
 }
 
 const DEAD_BAND_MAX_MS = seconds(60)
-/** How soon a change is seen at the latest; whole snapshots come at their own pace. */
-const MAX_TICK_MS = seconds(1)
-const PRUNE_TICKS = 60
+/** Whether anything changed is asked that often; whole snapshots come at their own pace. */
+const POLL_MS = 50
+/** Between two looks at everything, ms: where something changed, and where nothing did. */
+const TICK_MS = { least: 200, most: seconds(1) }
+const PRUNE_MS = seconds(60)
 
 /** Cluster Monitor's interface over the state of a hub. */
 export class Monitor implements AsyncDisposable {
@@ -118,20 +120,47 @@ export class Monitor implements AsyncDisposable {
 
   async #run({ config, state, logger, clock, history, streams, attention, server }: Running): Promise<void> {
     const { signal } = this.#stop
-    for (let tick = 1; !signal.aborted; tick++) {
-      try {
-        for (const cluster of state.clusters()) history.record(cluster)
-        if (server.defaultCluster) attention?.look(server.defaultCluster.name)
-        for (const name of streams.tick()) attention?.look(name)
-        if (tick % PRUNE_TICKS === 0 && state.availability().state === 'available')
-          history.prune(new Set(state.clusters().map(({ name }) => name)), clock.now())
-        if (this.#files) await this.#files.tick()
-        else history.takeUnsaved()
-      } catch (error) {
-        logger.error({ error }, 'a tick of the monitor failed; the next one tries again')
+    const due = new Due(config.refreshMs)
+    let prunedAt = clock.now()
+    while (!signal.aborted) {
+      const now = clock.now()
+      if (due.is(state.version(), now)) {
+        try {
+          for (const cluster of state.clusters()) history.record(cluster)
+          if (server.defaultCluster) attention?.look(server.defaultCluster.name)
+          for (const name of streams.tick()) attention?.look(name)
+          if (Math.abs(now - prunedAt) >= PRUNE_MS && state.availability().state === 'available') {
+            prunedAt = now
+            history.prune(new Set(state.clusters().map(({ name }) => name)), now)
+          }
+          if (this.#files) await this.#files.tick()
+          else history.takeUnsaved()
+        } catch (error) {
+          logger.error({ error }, 'a tick of the monitor failed; the next one tries again')
+        }
       }
-      await clock.sleep(Math.min(config.refreshMs, MAX_TICK_MS), signal)
+      await clock.sleep(Math.min(config.refreshMs, POLL_MS), signal)
     }
+  }
+}
+
+/** When everything is looked at again: soon where state moved, and now and then as time does. */
+class Due {
+  readonly #mostMs: number
+  #version = -1
+  #at = Number.NEGATIVE_INFINITY
+
+  constructor(refreshMs: number) {
+    this.#mostMs = Math.min(refreshMs, TICK_MS.most)
+  }
+
+  is(version: number, now: number): boolean {
+    const restMs = version === this.#version ? this.#mostMs : Math.min(this.#mostMs, TICK_MS.least)
+    // A clock that was set back must not stop us.
+    if (Math.abs(now - this.#at) < restMs) return false
+    this.#version = version
+    this.#at = now
+    return true
   }
 }
 

@@ -25,7 +25,7 @@ export interface TenancyRules {
 /** Administrators by their token: a group that no token can name otherwise. */
 const ADMINISTRATORS = 'cluster-monitor:administrators'
 const HIDDEN_TYPES = ['nodes', 'operators', 'alerts', 'events'] as const
-const MAX_VIEWS = 2000
+const MAX_VIEWS = 20_000
 
 /** The caller as the access core knows people. */
 export const principalOf = ({ userId, isAdmin }: Caller): Principal => ({
@@ -64,12 +64,22 @@ export function tenantPolicy(userId: string, owned: Owned): PolicyObject | undef
   }
 }
 
+interface KnownView {
+  readonly view: AccessView
+  /** what was owned when it was made, as text */
+  readonly owned: string
+  /** the namespaces there were when it was looked at last */
+  readonly namespaces: object
+}
+
 /** From callers to access views: generated policies, decided by the access core. */
 export class Tenancy {
   readonly #rules: TenancyRules
   readonly #clock: Clock
   readonly #access: Access
-  readonly #views = new LRUCache<string, AccessView>({ max: MAX_VIEWS })
+  /** by user */
+  readonly #views = new LRUCache<string, KnownView>({ max: MAX_VIEWS })
+  #seen: Seen = { clusters: [], namespaces: {} }
   readonly #owners = new WeakMap<object, OwnerIndex>()
 
   constructor(rules: TenancyRules, clock: Clock) {
@@ -83,12 +93,18 @@ export class Tenancy {
   viewOf(caller: Caller, clusters: readonly ClusterState[]): AccessView {
     const principal = principalOf(caller)
     if (caller.isAdmin) return this.#access.viewNow(principal)
-    const owned = this.owned(caller.userId, clusters)
-    const key = JSON.stringify([caller.userId, [...owned]])
-    const known = this.#views.get(key)
-    if (known && known.validUntil > this.#clock.now()) return known
-    const view = this.#access.withPolicies(this.#stored(caller.userId, owned)).viewNow(principal)
-    this.#views.set(key, view)
+    const { userId } = caller
+    const namespaces = this.#namespacesOf(clusters)
+    const known = this.#views.get(userId)
+    const isValid = known !== undefined && known.view.validUntil > this.#clock.now()
+    if (isValid && known.namespaces === namespaces) return known.view
+    const owned = this.owned(userId, clusters)
+    const text = JSON.stringify([...owned])
+    const view =
+      isValid && known.owned === text
+        ? known.view
+        : this.#access.withPolicies(this.#stored(userId, owned)).viewNow(principal)
+    this.#views.set(userId, { view, owned: text, namespaces })
     return view
   }
 
@@ -100,6 +116,18 @@ export class Tenancy {
       if (names.length > 0) owned.set(cluster.name, names)
     }
     return owned
+  }
+
+  /** The very same object as long as no namespace of any cluster is another. */
+  #namespacesOf(clusters: readonly ClusterState[]): object {
+    const { clusters: before } = this.#seen
+    const isSame = (cluster: ClusterState, at: number) =>
+      cluster === before[at] ||
+      (cluster.name === before[at]?.name && cluster.parts.namespace?.items === before[at]?.parts.namespace?.items)
+    const namespaces =
+      clusters === before || (clusters.length === before.length && clusters.every(isSame)) ? this.#seen.namespaces : {}
+    this.#seen = { clusters, namespaces }
+    return namespaces
   }
 
   #stored(userId: string, owned: Owned): readonly StoredPolicy[] {
@@ -119,6 +147,11 @@ export class Tenancy {
     this.#owners.set(items, index)
     return index
   }
+}
+
+interface Seen {
+  readonly clusters: readonly ClusterState[]
+  readonly namespaces: object
 }
 
 /** Whose the namespaces of one cluster are. */
@@ -142,7 +175,20 @@ class OwnerIndex {
 
   of(userId: string): readonly string[] {
     const prefix = `${this.#prefix}${userId}-`
-    const named = this.#unlabelled.filter((name) => name.startsWith(prefix))
+    const named: string[] = []
+    for (let at = this.#firstFrom(prefix); this.#unlabelled[at]?.startsWith(prefix); at++)
+      named.push(this.#unlabelled[at] ?? '')
     return [...(this.#labelled.get(userId) ?? []), ...named].sort()
+  }
+
+  /** Place of the first name that does not stand before this text. */
+  #firstFrom(text: string): number {
+    let [low, high] = [0, this.#unlabelled.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((this.#unlabelled[middle] ?? '') < text) low = middle + 1
+      else high = middle
+    }
+    return low
   }
 }

@@ -1,3 +1,4 @@
+import { createSecretKey, type KeyObject } from 'node:crypto'
 import { errors, jwtVerify } from 'jose'
 import type { Clock } from '#model'
 
@@ -47,12 +48,12 @@ const MAX_TIME = 8.64e12
 /** Reads tokens: HS256 with the shared secret and nothing else. */
 export class TokenReader {
   readonly #rules: TokenRules
-  readonly #key: Uint8Array | undefined
+  readonly #key: KeyObject | undefined
   readonly #clock: Clock
 
   constructor(rules: TokenRules, clock: Clock) {
     this.#rules = rules
-    this.#key = rules.secret ? new TextEncoder().encode(rules.secret) : undefined
+    this.#key = rules.secret ? createSecretKey(rules.secret, 'utf8') : undefined
     this.#clock = clock
   }
 

@@ -1,6 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import type { Sink } from '../stream/client.ts'
-import type { Frame } from '../stream/frame.ts'
+import { chunkOf, type Frame } from '../stream/frame.ts'
+
+const BEAT = ': \n\n'
+const BEAT_CHUNK = chunkOf(BEAT)
 
 /** Answers with a stream of server-sent events. @param retryMs after which a client that lost it comes back */
 export function sseSink(response: ServerResponse, headers: Readonly<Record<string, string>>, retryMs: number): Sink {
@@ -12,24 +15,23 @@ export function sseSink(response: ServerResponse, headers: Readonly<Record<strin
     'x-accel-buffering': 'no',
   })
   response.write(`retry: ${retryMs}\n\n`)
-  const write = ({ id, body }: Frame) => {
-    response.cork()
-    response.write(`id: ${id}\n`)
-    response.write(body.sse)
-    response.uncork()
-  }
+  // The head is on its way; what follows are whole chunks, the same bytes for many. HTTP/1.0, which proxies speak, knows none.
+  const { socket, chunkedEncoding: isChunked } = response
+  const write = (frame: Frame) => void socket?.write(isChunked ? frame.chunk : frame.event)
   return {
     get isBusy() {
-      return response.writableNeedDrain
+      return socket?.writableNeedDrain ?? true
     },
     write,
-    beat: () => void response.write(': \n\n'),
+    beat: () => void socket?.write(isChunked ? BEAT_CHUNK : BEAT),
     end(last): void {
       // Who takes nothing would keep what is not sent for ever.
-      if (response.writableNeedDrain) return void response.destroy()
+      if (socket?.writableNeedDrain !== false) return void response.destroy()
       if (last) write(last)
       response.end()
+      // Without chunks the end of the connection is that of the stream.
+      if (!isChunked) socket.end()
     },
-    onDrain: (listener) => void response.on('drain', listener),
+    onDrain: (listener) => void socket?.on('drain', listener),
   }
 }

@@ -24,8 +24,8 @@ export function webSocketSink(socket: WebSocket): Sink {
   socket.on('close', () => clearInterval(pinging))
   // What it breaks of our rules (a frame too large) ends it; there is nobody to tell but itself.
   socket.on('error', () => socket.terminate())
-  const write = ({ id, body }: Frame) =>
-    socket.send(body.message(id), () => {
+  const write = ({ message }: Frame) =>
+    socket.send(message, () => {
       if (socket.bufferedAmount <= BUSY_BYTES) for (const listener of listeners) listener()
     })
   return {

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { AccessView } from '#access'
 import { type Clock, type ClusterState, seconds } from '#model'
 import type { Metrics } from '#runtime'
@@ -9,18 +9,9 @@ import type { Tenancy } from '../tenancy.ts'
 import type { Caller } from '../tokens.ts'
 import { Client, type Sink } from './client.ts'
 import type { DeadBand } from './delta.ts'
-import { Feed, type Form, type Window } from './feed.ts'
-import { Body, type Frame } from './frame.ts'
-
-/** What a stream is about. */
-export interface Topic {
-  /** names it: the same words mean the same clusters and kinds */
-  readonly name: string
-  /** undefined: the stream ends, as the cluster is no longer there for the caller */
-  readonly clusters: (view: AccessView) => readonly (ClusterState | undefined)[] | undefined
-  readonly kinds: readonly (Kind | 'summary')[]
-  readonly form: Form
-}
+import { Feed, type Window } from './feed.ts'
+import { Body, Frame } from './frame.ts'
+import { type Position, StreamGroup, type Topic } from './group.ts'
 
 export interface Opening {
   readonly caller: Caller
@@ -44,14 +35,15 @@ export interface StreamHubOptions {
 
 interface Stream extends Opening {
   readonly client: Client
-  fingerprint: string
-  /** of protocol 2: where in each feed it is */
-  readonly positions: Map<Feed, number>
+  group: StreamGroup | undefined
+  /** whole snapshots that it was sent last */
+  told: readonly Frame[]
+  /** of protocol 2 */
+  position: Position | undefined
   resumeFrom: number | undefined
-  /** by slot, what it was sent last */
-  readonly sent: Map<string, Body>
-  readonly named: Set<string>
 }
+
+const NOTHING: readonly Frame[] = []
 
 const BEAT_MS = seconds(15)
 /** Of all streams that may be open, those of one user at most. */
@@ -68,6 +60,9 @@ export class StreamHub implements AsyncDisposable {
   readonly #options: StreamHubOptions
   readonly #epoch = randomBytes(4).toString('hex')
   readonly #streams = new Map<Stream, NodeJS.Timeout | undefined>()
+  /** open streams by user */
+  readonly #perUser = new Map<string, number>()
+  readonly #groups = new Map<string, StreamGroup>()
   readonly #feeds = new Map<string, Feed>()
   readonly #windows = new Map<string, Window>()
   readonly #summaries = new Map<string, { readonly body: Body; readonly at: number }>()
@@ -85,9 +80,7 @@ export class StreamHub implements AsyncDisposable {
   hasRoom({ userId }: Caller): boolean {
     const { maxStreams } = this.#options
     if (this.#streams.size >= maxStreams) return false
-    let own = 0
-    for (const { caller } of this.#streams.keys()) if (caller.userId === userId) own++
-    return own < Math.max(1, maxStreams * CALLER_SHARE)
+    return (this.#perUser.get(userId) ?? 0) < Math.max(1, maxStreams * CALLER_SHARE)
   }
 
   /** Sends the first frames at once. @returns what ends it, for a client that went away */
@@ -96,17 +89,18 @@ export class StreamHub implements AsyncDisposable {
     const stream: Stream = {
       ...opening,
       client: new Client(sink, clock),
-      fingerprint: '',
-      positions: new Map(),
+      group: undefined,
+      told: NOTHING,
+      position: undefined,
       resumeFrom: undefined,
-      sent: new Map(),
-      named: new Set(),
     }
     const { expiresAt } = opening.caller
     const restMs = expiresAt - clock.now()
     const timer =
       restMs < LONGEST_TIMER_MS ? setTimeout(() => this.#end(stream, 'token expired'), Math.max(0, restMs)) : undefined
     this.#streams.set(stream, timer)
+    const { userId } = opening.caller
+    this.#perUser.set(userId, (this.#perUser.get(userId) ?? 0) + 1)
     this.#serve(stream, this.#options.tenancy.viewOf(stream.caller, this.#options.state.clusters()))
     return () => this.#forget(stream)
   }
@@ -134,94 +128,72 @@ export class StreamHub implements AsyncDisposable {
   }
 
   #serve(stream: Stream, view: AccessView): readonly (ClusterState | undefined)[] {
-    const clusters = stream.topic.clusters(view)
+    const group = stream.group?.fingerprint === view.fingerprint ? stream.group : this.#enter(stream, view)
+    const clusters = group.renew(view, this.#tick, this.#options.clock.now())
     if (!clusters) {
       this.#end(stream, 'access changed')
       return []
     }
-    if (stream.fingerprint !== view.fingerprint) this.#enter(stream, view)
-    if (stream.protocol === 2) this.#serveDifferences(stream, clusters, view)
-    else this.#serveSnapshots(stream, clusters, view)
+    if (stream.protocol === 2) this.#serveDifferences(stream, group)
+    else this.#serveSnapshots(stream, group)
     return clusters
   }
 
-  #serveSnapshots(stream: Stream, clusters: readonly (ClusterState | undefined)[], view: AccessView): void {
-    const { clock, pictures } = this.#options
-    for (const kind of stream.topic.kinds) {
-      if (kind === 'summary') {
-        const known = clusters.filter((cluster) => cluster !== undefined)
-        this.#put(stream, 'summary', this.#summary(stream, known, view, pictures))
-      } else {
-        for (const cluster of clusters) {
-          const body = this.#feed(cluster, kind, view).body(cluster, view, stream.topic.form, clock.now())
-          this.#put(stream, `${kind} ${cluster?.name ?? ''}`, body)
-        }
-      }
-    }
+  #serveSnapshots(stream: Stream, group: StreamGroup): void {
+    const { all, news } = group.news(stream.told)
+    stream.told = all
+    for (const frame of news) this.#send(stream, frame)
   }
 
-  /** Made no more often than at the refresh: its ages move all the time. */
-  #summary(stream: Stream, clusters: readonly ClusterState[], view: AccessView, pictures: Pictures): Body {
-    const key = `${stream.topic.name} ${view.fingerprint}`
-    const now = this.#options.clock.now()
-    const known = this.#summaries.get(key)
-    if (known && Math.abs(now - known.at) < this.#options.refreshMs) return known.body
-    const body = new Body(JSON.stringify(pictures.summary(clusters, view)))
-    this.#summaries.set(key, { body, at: now })
-    return body
-  }
-  #serveDifferences(stream: Stream, clusters: readonly (ClusterState | undefined)[], view: AccessView): void {
-    const { clock } = this.#options
+  #serveDifferences(stream: Stream, group: StreamGroup): void {
     if (stream.client.isBehind) {
       if (!stream.client.isReady) return
       stream.client.isBehind = false
-      stream.positions.clear()
+      stream.position = undefined
       stream.resumeFrom = undefined
     }
-    const bodies: Body[] = []
-    const here = new Set<string>()
-    for (const cluster of clusters) {
-      if (!cluster) continue
-      here.add(cluster.name)
-      for (const kind of stream.topic.kinds) {
-        if (kind === 'summary') continue
-        const feed = this.#feed(cluster, kind, view)
-        feed.advance(cluster, view, this.#tick, clock.now())
-        const from = stream.positions.get(feed) ?? stream.resumeFrom
-        if (from !== undefined && feed.covers(from)) bodies.push(...feed.after(from))
-        else bodies.push(feed.snapshot(cluster))
-        stream.positions.set(feed, this.#tick)
-      }
-      if (!view.canSee(cluster)) continue
-      const status = this.#statusOf(cluster, stream.topic.kinds)
-      if (stream.sent.get(cluster.name)?.data !== status.data) bodies.push(status)
-      stream.sent.set(cluster.name, status)
-    }
-    for (const name of stream.named) if (!here.has(name)) bodies.push(removed(name))
-    stream.named.clear()
-    for (const name of here) stream.named.add(name)
+    const { position, frames } = group.steps(stream.position, stream.resumeFrom)
+    stream.position = position
     stream.resumeFrom = undefined
-    // What comes before the last has the id of where the client was: cut off between them, it is told all of it again.
-    const epoch = this.#epochOf(stream)
-    bodies.forEach((body, at) => {
-      const isLast = at === bodies.length - 1
-      this.#send(stream, { id: `${epoch}.${isLast ? this.#tick : this.#tick - 1}`, body })
-    })
+    for (const frame of frames) this.#send(stream, frame)
   }
 
   /** Another view than before, or the first: what the client holds counts only where it comes back to the very same. */
-  #enter(stream: Stream, view: AccessView): void {
-    const isFirst = stream.fingerprint === ''
-    stream.fingerprint = view.fingerprint
-    stream.positions.clear()
+  #enter(stream: Stream, view: AccessView): StreamGroup {
+    const isFirst = stream.group === undefined
+    const group = this.#groupOf(stream.topic, view)
+    stream.group = group
+    stream.position = undefined
     const [epoch, tick] = stream.lastEventId?.split('.') ?? []
-    const isMine = isFirst && epoch === this.#epochOf(stream) && /^\d{1,15}$/.test(tick ?? '')
+    const isMine = isFirst && epoch === group.epoch && /^\d{1,15}$/.test(tick ?? '')
     stream.resumeFrom = isMine && Number(tick) <= this.#tick ? Number(tick) : undefined
+    return group
   }
 
-  #epochOf({ fingerprint, topic }: Stream): string {
-    const hash = createHash('sha256').update(JSON.stringify([fingerprint, topic.name, topic.kinds]))
-    return `${this.#epoch}${hash.digest('hex').slice(0, 12)}`
+  #groupOf(topic: Topic, { fingerprint }: AccessView): StreamGroup {
+    const key = JSON.stringify([topic.name, topic.kinds, topic.form, fingerprint])
+    const known = this.#groups.get(key)
+    if (known) return known
+    const group = new StreamGroup(topic, fingerprint, {
+      epoch: this.#epoch,
+      feed: (cluster, kind, view) => this.#feed(cluster, kind, view),
+      summary: (clusters, view) => this.#summary(topic, clusters, view),
+      status: (cluster, kinds) => this.#statusOf(cluster, kinds),
+    })
+    this.#groups.set(key, group)
+    return group
+  }
+
+  /** Made no more often than at the refresh: its ages move all the time. */
+  #summary(topic: Topic, clusters: readonly ClusterState[], view: AccessView): Body {
+    const key = `${topic.name} ${view.fingerprint}`
+    const { clock, refreshMs, pictures } = this.#options
+    const now = clock.now()
+    const known = this.#summaries.get(key)
+    if (known && Math.abs(now - known.at) < refreshMs) return known.body
+    const body = new Body(JSON.stringify(pictures.summary(clusters, view)))
+    this.#summaries.set(key, { body, at: now })
+    return body
   }
 
   #statusOf(cluster: ClusterState, kinds: Topic['kinds']): Body {
@@ -236,12 +208,6 @@ export class StreamHub implements AsyncDisposable {
       }),
       'status',
     )
-  }
-
-  #put(stream: Stream, slot: string, body: Body): void {
-    if (stream.sent.get(slot) === body) return
-    stream.sent.set(slot, body)
-    this.#send(stream, { id: `${this.#epoch}.${this.#tick}`, body, slot })
   }
 
   #send(stream: Stream, frame: Frame): void {
@@ -272,6 +238,7 @@ export class StreamHub implements AsyncDisposable {
       feed.close()
       this.#feeds.delete(key)
     }
+    for (const [key, group] of this.#groups) if (group.tick < this.#tick) this.#groups.delete(key)
     for (const [key, { at }] of this.#summaries) if (now - at > FEED_IDLE_MS) this.#summaries.delete(key)
   }
 
@@ -280,18 +247,20 @@ export class StreamHub implements AsyncDisposable {
     this.#forget(stream)
     const retryMs = reason === 'token expired' ? null : 2000 + Math.round(Math.random() * 8000)
     const body = new Body(JSON.stringify({ reason, retryMs }), 'end')
-    stream.client.end(stream.protocol === 2 ? { id: `${this.#epochOf(stream)}.${this.#tick}`, body } : undefined)
+    const epoch = stream.group?.epoch ?? this.#epoch
+    stream.client.end(stream.protocol === 2 ? new Frame(`${epoch}.${this.#tick}`, body) : undefined)
   }
 
   #forget(stream: Stream): void {
+    if (!this.#streams.has(stream)) return
     clearTimeout(this.#streams.get(stream))
     this.#streams.delete(stream)
+    const { userId } = stream.caller
+    const left = (this.#perUser.get(userId) ?? 1) - 1
+    if (left > 0) this.#perUser.set(userId, left)
+    else this.#perUser.delete(userId)
   }
 }
-
-/** Everything the client holds of this cluster is void. */
-const removed = (cluster: string): Body =>
-  new Body(JSON.stringify({ cluster, status: 'removed', stale: true, lastSeen: null }), 'status')
 
 function countsOf(metrics: Metrics, open: () => number) {
   metrics.gauge('clusterpulse_monitor_streams', 'Open streams of the Cluster Monitor interface.', [], (gauge) =>
