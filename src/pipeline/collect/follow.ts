@@ -1,6 +1,7 @@
 import type { KubeClient } from '#kube'
 import type { Clock } from '#model'
 import type { Collection, WholePart } from './collection.ts'
+import { costOf } from './cost.ts'
 import { endingWith } from './ending.ts'
 import { changeOf } from './following.ts'
 import { type ListEnd, wantsObject } from './list.ts'
@@ -113,10 +114,9 @@ class Changes {
       if (this.#signal.aborted) return
       this.#isDirty = false
       const madeAt = clock.now()
-      const { tables } = collection.result(madeAt, madeAt)
-      const costMs = clock.now() - madeAt
-      for (const part of tables) await onPart(part, madeAt)
-      await clock.sleep(PAUSE_PER_COST * Math.max(0, costMs), this.#signal)
+      const { result, costMs } = costOf(clock, () => collection.result(madeAt, madeAt))
+      for (const part of result.tables) await onPart(part, madeAt)
+      await clock.sleep(PAUSE_PER_COST * costMs, this.#signal)
     }
   }
 }

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { type Batch, type Clock, type ClusterName, FleetError, type RowsPart, type Source } from '#model'
 import type { Logger } from '#runtime'
 import { Collection, giveAll, type Reading, type WholePart, wantingOf } from './collection.ts'
+import { costOf } from './cost.ts'
 import { Following, nameOf } from './following.ts'
 import { poll } from './poll.ts'
 import { setsOf, stepOf } from './steps.ts'
@@ -173,10 +174,11 @@ export class Mirror {
       const moved = this.#moved()
       if (moved.length === 0) return
       const madeAt = clock.now()
-      const said = moved
-        .map((one) => ({ one, ...one.news(madeAt) }))
-        .filter(({ parts, tables }) => parts.length + tables.length > 0)
-      const costMs = Math.max(0, clock.now() - madeAt)
+      const { result: said, costMs } = costOf(clock, () =>
+        moved
+          .map((one) => ({ one, ...one.news(madeAt) }))
+          .filter(({ parts, tables }) => parts.length + tables.length > 0),
+      )
       if (said.length > 0) await this.#hand(said, madeAt)
       await clock.sleep(Math.max(GATHER_MS, PAUSE_PER_COST * costMs), this.#leaving.signal)
     }
