@@ -21,6 +21,8 @@ export const maxStreamedRows = 50_000
 const sameSnapshotMs = 500
 /** What is told of a difference of more texts is a new beginning. */
 const maxChanges = 20_000
+/** Steps from places of the past to the present, kept until that moves. */
+const maxStepsKept = 64
 
 interface FeedParts {
   readonly types: VisibleTypes
@@ -72,6 +74,8 @@ export class RowsFeed {
   #total = 0
   #window: RowsWindow | undefined
   #snapshot: RowsSnapshot | undefined
+  /** by the place they begin at: readers who fell behind mostly did so at once */
+  readonly #steps = new Map<number, FeedStep>()
 
   constructor(parts: FeedParts, accessView: AccessView, asked: RowsAsked) {
     this.#parts = parts
@@ -132,6 +136,7 @@ export class RowsFeed {
   advance(): void {
     const { place } = this.#parts.history
     if (this.#place === place || this.ended) return
+    this.#steps.clear()
     const from = this.#place
     const past = this.#parts.history.since(from)
     // It would keep the rows of its time alive.
@@ -161,6 +166,12 @@ export class RowsFeed {
     if (this.ended) return undefined
     if (place === this.#place) return this.#step(place, [], this.#total)
     if (this.last?.from === place && this.last.to === this.#place) return this.last
+    const step = this.#steps.get(place) ?? this.#sincePast(place)
+    if (step && this.#steps.size < maxStepsKept) this.#steps.set(place, step)
+    return step
+  }
+
+  #sincePast(place: number): FeedStep | undefined {
     const past = this.#parts.history.since(place)
     if (!past || this.isOfFleet) return undefined
     return this.#guarded(() => {
@@ -223,6 +234,7 @@ export class RowsFeed {
     this.last = undefined
     this.#snapshot = undefined
     this.#window = undefined
+    this.#steps.clear()
     this.#place = history.place
     this.#typesVersion = types.version()
     this.#guarded(() => {

@@ -223,7 +223,7 @@ class Response extends EventEmitter {
   }
 }
 
-const principalOf = (username: string): Principal => ({
+export const principalOf = (username: string): Principal => ({
   username,
   groups: [],
   email: '',
