@@ -1,9 +1,11 @@
+import type { Steps } from './turns.ts'
+
 /*
  * What was found out about chunks of rows, their columns and keys, for the next question:
  *
- *   question ── a column, keys or a chunk ── what was found
+ *   question ── a column, keys, a chunk or a table ── what was found
  *
- * Chunks never change, so nothing here is ever out of date: a row that changes makes a new chunk, and what was known of the others
+ * None of these ever changes, so nothing here is ever out of date: a row that changes makes a new chunk, and what was known of the others
  * stays. A chunk that is gone takes what was known of it along. There are two generations: when the young one holds half of the
  * bytes, it becomes the old one, and what nobody asked for since the last time is gone. Bytes of chunks that are gone count until then.
  */
@@ -85,11 +87,25 @@ export class Answers<V> {
 
   /** @param make answers where nothing is known yet */
   of<K extends object>(about: K, make: (about: K) => V): V {
+    return this.known(about) ?? this.#put(about, make(about))
+  }
+
+  /** The same step by step. */
+  *steps(about: object, make: () => Steps<V>): Steps<V> {
+    return this.known(about) ?? this.#put(about, yield* make())
+  }
+
+  /** @returns undefined where nobody asked */
+  known(about: object): V | undefined {
     if (this.#generation !== this.#memo.generation) this.#refresh()
-    const known = this.#young.get(about) as V | undefined // values of one question are of one type
-    if (known !== undefined) return known
-    const value = (this.#old?.get(about) as V | undefined) ?? make(about)
-    // What `make` asked for may have begun a generation.
+    const young = this.#young.get(about) as V | undefined // values of one question are of one type
+    if (young !== undefined) return young
+    const old = this.#old?.get(about) as V | undefined
+    return old === undefined ? undefined : this.#put(about, old)
+  }
+
+  #put(about: object, value: V): V {
+    // What was asked for meanwhile may have begun a generation.
     if (this.#generation !== this.#memo.generation) this.#refresh()
     this.#young.set(about, value)
     this.#memo.added(this.#bytesOf(value))

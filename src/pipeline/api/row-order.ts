@@ -1,16 +1,18 @@
 import { type Chunk, type Column, type Health, invariant, type JsonValue, type ScalarValue, sizeOf } from '#model'
 import type { Best } from './best.ts'
 import { ChunkMemo } from './chunk-memo.ts'
+import { isKept, type MatchingTable } from './matching.ts'
 import { InvalidCursorError, readCursor, writeCursor } from './page.ts'
 import { columnOf, type RowColumn } from './row-columns.ts'
-import { listRows, type RowSet } from './row-set.ts'
+import { allRows, listRows, type RowSet } from './row-set.ts'
+import type { Steps } from './turns.ts'
 import { byText } from './views.ts'
 import type { VisibleType } from './visible-types.ts'
 
 /** A row among several clusters as one number: numbers rise as clusters do by name, and rows by namespace and name. */
 export const SPAN = 2 ** 32
 
-/** Some rows of one chunk. */
+/** Some rows of one chunk of one of several types. */
 export interface Part {
   /** of the type, among those that are asked */
   readonly number: number
@@ -20,25 +22,47 @@ export interface Part {
   readonly rows: RowSet
 }
 
+/** No row stands before `first`, or behind `last`. */
+export interface Ranged {
+  readonly first: Position
+  readonly last: Position
+}
+
+/** Rows of one table that were found; parts are made where they are looked at. */
+export interface BoundedTable extends Ranged {
+  readonly parts: () => (Ranged & { readonly part: Part })[]
+}
+
 /** A row, or where one would be: by what it is sorted, then by where it lies. */
 export interface Position {
   readonly value: ScalarValue
   readonly at: number
 }
 
-/** What the rows of a chunk are sorted by. */
-interface SortKeys {
-  /** by word of the column, as the column has them; null: they are its values */
-  readonly keys: readonly ScalarValue[] | null
-  /** of the keys that are there; null: there are none */
+/** Between what values some rows lie. */
+interface Bounds {
+  /** of the values that are there; null: there are none */
   readonly low: ScalarValue
   readonly high: ScalarValue
   readonly hasNothing: boolean
 }
 
+/** The same of a table, and of each of its parts. */
+interface TableBounds extends Bounds {
+  readonly parts: readonly Bounds[]
+}
+
+/** What the rows of a chunk are sorted by. */
+interface SortKeys extends Bounds {
+  /** by word of the column, as the column has them; null: they are its values */
+  readonly keys: readonly ScalarValue[] | null
+}
+
 /** A million rows by five columns, of which names and addresses alone have keys of their own. */
 const memo = new ChunkMemo(32 * 2 ** 20)
 const bytesOfKeys = (keys: SortKeys): number => 120 + 8 * (keys.keys?.length ?? 0)
+const bytesOfBounds = (bounds: Bounds | TableBounds): number => 80 + 80 * ('parts' in bounds ? bounds.parts.length : 0)
+const rowsOfChunk = new Uint16Array(512)
 
 const ranks: Readonly<Record<Health, number>> = { unhealthy: 0, degraded: 1, unknown: 2, healthy: 3 }
 
@@ -73,6 +97,8 @@ function liesByName({ rows, source }: VisibleType): boolean {
 class SortColumn {
   readonly #column: RowColumn
   readonly #wordKey: (word: string) => string
+  readonly #question: string
+  readonly #sort: string
   readonly #keys
 
   /** @throws RefusedError `invalid_parameter`: there is no such column */
@@ -80,7 +106,49 @@ class SortColumn {
     this.#column = columnOf(type, sort)
     const { of, name } = wordKeyOf(type, sort)
     this.#wordKey = of
-    this.#keys = memo.answers<SortKeys>(JSON.stringify([this.#column.reading, name]), bytesOfKeys)
+    this.#question = JSON.stringify([this.#column.reading, name])
+    this.#keys = memo.answers<SortKeys>(this.#question, bytesOfKeys)
+    this.#sort = sort
+  }
+
+  /** Between what values the rows that were found lie, kept with the table and of each chunk. */
+  *boundsIn({ table, parts, question }: MatchingTable): Steps<TableBounds> {
+    const asked = JSON.stringify([question, this.#sort, this.#question])
+    const ofChunks = memo.answers<Bounds>(`${asked} chunk`, bytesOfBounds)
+    function* made(column: SortColumn): Steps<TableBounds> {
+      const all: Bounds[] = []
+      for (const { chunk, rows } of parts) {
+        if (rows === allRows) all.push(column.of(chunk))
+        else if (!isKept(table)) all.push(column.#boundsOf(chunk, rows))
+        else all.push(ofChunks.of(chunk, () => column.#boundsOf(chunk, rows)))
+        yield
+      }
+      return { ...joinedBounds(all), parts: all }
+    }
+    return isKept(table)
+      ? yield* memo.answers<TableBounds>(asked, bytesOfBounds).steps(table, () => made(this))
+      : yield* made(this)
+  }
+
+  #boundsOf(chunk: Chunk, rows: RowSet): Bounds {
+    const { column, keys } = this.of(chunk)
+    const { codes, numbers } = column
+    let [low, high, hasNothing]: [ScalarValue, ScalarValue, boolean] = [null, null, false]
+    const count = listRows(rows, sizeOf(chunk), rowsOfChunk)
+    for (let i = 0; i < count; i++) {
+      const row = rowsOfChunk[i] as number
+      let value: ScalarValue
+      if (keys !== null) value = keys[codes === null ? row : (codes[row] as number)] as ScalarValue
+      else if (numbers !== null) {
+        const found = numbers[row] as number
+        value = Number.isNaN(found) ? null : found
+      } else value = column.at(row) as ScalarValue // keys are its values
+      if (value === null) hasNothing = true
+      else if (low === null || high === null) [low, high] = [value, value]
+      else if (compareValues(value, low) < 0) low = value
+      else if (compareValues(value, high) > 0) high = value
+    }
+    return { low, high, hasNothing }
   }
 
   of(chunk: Chunk): { readonly column: Column } & SortKeys {
@@ -116,7 +184,16 @@ class SortColumn {
   }
 }
 
-function boundsOfNumbers(numbers: Float64Array): Omit<SortKeys, 'keys'> {
+function joinedBounds(all: readonly Bounds[]): Bounds {
+  let [low, high]: [ScalarValue, ScalarValue] = [null, null]
+  for (const one of all) {
+    if (one.low !== null && (low === null || compareValues(one.low, low) < 0)) low = one.low
+    if (one.high !== null && (high === null || compareValues(one.high, high) > 0)) high = one.high
+  }
+  return { low, high, hasNothing: all.some(({ hasNothing }) => hasNothing) }
+}
+
+function boundsOfNumbers(numbers: Float64Array): Bounds {
   let [low, high, hasNothing] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, false]
   for (let row = 0; row < numbers.length; row++) {
     const number = numbers[row] as number
@@ -154,10 +231,22 @@ export class RowOrder {
     return this.#compare(left.value, left.at, right.value, right.at)
   }
 
-  /** No row of a part stands before `first`, or behind `last`. */
-  bounds({ number, chunk, start }: Part): { readonly first: Position; readonly last: Position } {
-    const { low, high, hasNothing } = this.#of(number).of(chunk)
-    const end = start + sizeOf(chunk) - 1
+  /** Where the rows of a table, and of each of its parts, stand. */
+  *boundsIn(found: MatchingTable): Steps<BoundedTable> {
+    const { number, table } = found
+    const bounds = yield* this.#of(number).boundsIn(found)
+    const from = number * SPAN
+    return {
+      ...this.#ranged(bounds, from, from + table.size - 1),
+      parts: () =>
+        found.parts.map(({ chunk, start, rows }, i) => ({
+          part: { number, chunk, start: from + start, rows },
+          ...this.#ranged(bounds.parts[i] as Bounds, from + start, from + start + sizeOf(chunk) - 1), // one for each
+        })),
+    }
+  }
+
+  #ranged({ low, high, hasNothing }: Bounds, start: number, end: number): Ranged {
     const isRising = this.#direction > 0
     const [firstAt, lastAt] = isRising ? [start, end] : [end, start]
     const first = { value: isRising ? low : high, at: firstAt }
@@ -197,7 +286,7 @@ export class RowOrder {
   }
 
   /** All rows of these parts, by number. */
-  sorted(parts: readonly Part[]): readonly number[] {
+  sorted(parts: Iterable<Part>): readonly number[] {
     const all: Position[] = []
     const rows = new Uint16Array(512)
     for (const { number, chunk, start, rows: set } of parts) {

@@ -6,6 +6,8 @@ import { countOf, type RowSet, rowsOf, setOfColumn, setOfRows } from './row-set.
 
 /** What policies leave of the rows of one type on one cluster; as long as these rows. */
 export interface SeenRows {
+  /** equal ones of equal rows: the same is left */
+  readonly question: string
   /** how many */
   readonly count: number
   /** rising */
@@ -35,7 +37,7 @@ export class SeenChunks {
   of(question: string, rows: Table, custom: RowsAccessView, source: RowKind): SeenRows {
     const sets = this.#memo.answers<RowSet>(`shown ${question} ${rows.fields}`, bytesOfSet)
     const named = this.#memo.answers<Chunk>(`named ${question} ${rows.fields}`, bytesOfNames)
-    return new SeenTable(rows, new Decision(rows.fields, custom, source), sets, named)
+    return new SeenTable(question, rows, new Decision(rows.fields, custom, source), { sets, named })
   }
 
   #numberOf(one: object): number {
@@ -49,7 +51,14 @@ const bytesOfSet = (set: RowSet): number => (set.length === 0 ? 0 : 240 + set.by
 /** Of the words of a column of names, and of a column that is another one in every row. */
 const bytesOfNames = (chunk: Chunk): number => 1500 + 8 * sizeOf(chunk)
 
+/** What is known of chunks. */
+interface KnownOfChunks {
+  readonly sets: Answers<RowSet>
+  readonly named: Answers<Chunk>
+}
+
 class SeenTable implements SeenRows {
+  readonly question: string
   readonly #all: Table
   readonly #decision: Decision
   readonly #sets: Answers<RowSet>
@@ -58,7 +67,8 @@ class SeenTable implements SeenRows {
   #places: readonly number[] | undefined
   #count = -1
 
-  constructor(all: Table, decision: Decision, sets: Answers<RowSet>, named: Answers<Chunk>) {
+  constructor(question: string, all: Table, decision: Decision, { sets, named }: KnownOfChunks) {
+    this.question = question
     this.#all = all
     this.#decision = decision
     this.#sets = sets

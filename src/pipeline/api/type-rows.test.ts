@@ -30,7 +30,7 @@ function typeOf(rows: readonly TableRow[], places?: readonly number[], of = sour
     basis: [],
   }
   const left = (rows: Table) => ({
-    ...{ places: places ?? [], count: places?.length ?? 0, rows, sums: new WeakMap() },
+    ...{ question: `${places}`, places: places ?? [], count: places?.length ?? 0, rows, sums: new WeakMap() },
     seenIn: (chunk: number) => {
       const [start, size] = [rows.startOf(chunk), rows.startOf(chunk + 1) - rows.startOf(chunk)]
       const own = (places ?? []).filter((place) => place >= start && place < start + size)

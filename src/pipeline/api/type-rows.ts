@@ -1,12 +1,13 @@
 import type { RowKind } from '#metricsource'
-import { absenceWord, type Chunk, momentOf, type ScalarValue, sizeOf, type Table, unitText } from '#model'
+import { absenceWord, momentOf, type ScalarValue, sizeOf, type Table, unitText } from '#model'
 import { isFleetKind } from '#resources'
 import { Best } from './best.ts'
 import { absenceOn } from './column-absence.ts'
+import { type MatchingTable, matching } from './matching.ts'
 import { textOf } from './row-columns.ts'
-import { filterOf, type RowsFilter } from './row-filter.ts'
-import { type Part, type Position, RowOrder, SPAN } from './row-order.ts'
-import { both, countOf, hasRow, listRows, noRows } from './row-set.ts'
+import type { RowsFilter } from './row-filter.ts'
+import { type BoundedTable, type Part, type Position, type Ranged, RowOrder, SPAN } from './row-order.ts'
+import { hasRow, listRows } from './row-set.ts'
 import { atOnce, type Steps } from './turns.ts'
 import type { VisibleType } from './visible-types.ts'
 
@@ -49,86 +50,69 @@ export function* pageSteps(types: readonly VisibleType[], query: PageQuery): Ste
   const { limit = 100, sort = 'name', order = 'asc', cursor } = query
   const all = new RowOrder(types, sort, order)
   const after = cursor === undefined ? undefined : all.positionOf(cursor)
-  const { parts, total } = yield* matching(types, query)
+  const { tables, total } = yield* matching(types, query)
   const found = all.isNatural
-    ? firstLying(parts, limit + 1, order, after?.at)
-    : yield* firstSorted(all, parts, limit + 1, after)
+    ? firstLying(tables, limit + 1, order, after?.at)
+    : yield* firstSorted(all, tables, limit + 1, after)
   const rows = found.slice(0, limit)
   const last = rows.at(-1)
   const isMore = found.length > limit && last !== undefined
   return { rows: rows.map((at) => locatedIn(types, at)), total, next: isMore ? all.cursorOf(last) : null }
 }
 
-/** The rows that may be seen and pass the filters of the question, chunk by chunk as they lie; without chunks that have none. */
-export function* matching(
-  types: readonly VisibleType[],
-  query: RowsFilter,
-): Steps<{ readonly parts: readonly Part[]; readonly total: number }> {
-  const parts: Part[] = []
-  let total = 0
-  for (const [number, type] of types.entries()) {
-    const { rows: table } = type
-    const test = filterOf(type, query)
-    for (let i = 0; i < table.chunks.length; i++) {
-      const chunk = table.chunks[i] as Chunk // below their number
-      const size = sizeOf(chunk)
-      const seen = type.seenIn(i)
-      const rows = seen === noRows || !test ? seen : both(seen, test(chunk), size)
-      if (rows !== noRows) {
-        total += countOf(rows, size)
-        parts.push({ number, chunk, start: number * SPAN + table.startOf(i), rows })
-      }
-      yield
-    }
-  }
-  return { parts, total }
-}
-
 const rowsOfPart = new Uint16Array(512)
 
 /** The first, or the last ones backwards; nothing is read of them. */
 function firstLying(
-  parts: readonly Part[],
+  tables: readonly MatchingTable[],
   most: number,
   order: 'asc' | 'desc',
   after: number | undefined,
 ): readonly number[] {
   const found: number[] = []
   const isRising = order === 'asc'
-  for (let i = 0; i < parts.length && found.length < most; i++) {
-    const { chunk, start, rows } = parts[isRising ? i : parts.length - 1 - i] as Part // below their number
-    const size = sizeOf(chunk)
-    if (after !== undefined && (isRising ? start + size <= after : start >= after)) continue
-    for (let k = 0; k < size && found.length < most; k++) {
-      const row = isRising ? k : size - 1 - k
-      const at = start + row
-      if (hasRow(rows, row) && (after === undefined || (isRising ? at > after : at < after))) found.push(at)
+  for (const { number, parts } of isRising ? tables : tables.toReversed()) {
+    for (const { chunk, start: place, rows } of isRising ? parts : parts.toReversed()) {
+      if (found.length >= most) return found
+      const [size, start] = [sizeOf(chunk), number * SPAN + place]
+      if (after !== undefined && (isRising ? start + size <= after : start >= after)) continue
+      for (let k = 0; k < size && found.length < most; k++) {
+        const row = isRising ? k : size - 1 - k
+        const at = start + row
+        if (hasRow(rows, row) && (after === undefined || (isRising ? at > after : at < after))) found.push(at)
+      }
     }
   }
   return found
 }
 
-/** Chunks with the best bounds first: where no chunk can have a better row than those that were found, the others are not looked at. */
+/**
+ * Tables, and of these chunks, with the best bounds first: where none can have a better row than those that were found, the others
+ * are not looked at.
+ */
 function* firstSorted(
   all: RowOrder,
-  parts: readonly Part[],
+  tables: readonly MatchingTable[],
   most: number,
   after: Position | undefined,
 ): Steps<readonly number[]> {
-  const bounded: { readonly part: Part; readonly first: Position }[] = []
-  for (const part of parts) {
-    const { first, last } = all.bounds(part)
-    if (!after || all.compare(last, after) > 0) bounded.push({ part, first })
-    yield
+  const bounded: BoundedTable[] = []
+  for (const found of tables) {
+    if (found.parts.length === 0) continue
+    const one = yield* all.boundsIn(found)
+    if (!after || all.compare(one.last, after) > 0) bounded.push(one)
   }
-  bounded.sort((left, right) => all.compare(left.first, right.first))
-  yield
+  const compare = (left: Ranged, right: Ranged): number => all.compare(left.first, right.first)
   const best = new Best<Position>(most, (left, right) => all.compare(left, right))
-  for (const { part, first } of bounded) {
+  for (const { first, parts } of bounded.sort(compare)) {
     if (best.bound && all.compare(first, best.bound) > 0) break
-    const count = listRows(part.rows, sizeOf(part.chunk), rowsOfPart)
-    all.addBest(best, part, rowsOfPart, count, after)
-    yield
+    for (const { part, first, last } of parts().sort(compare)) {
+      if (best.bound && all.compare(first, best.bound) > 0) break
+      if (after && all.compare(last, after) <= 0) continue
+      const count = listRows(part.rows, sizeOf(part.chunk), rowsOfPart)
+      all.addBest(best, part, rowsOfPart, count, after)
+      yield
+    }
   }
   return best.sorted().map(({ at }) => at)
 }
@@ -137,12 +121,17 @@ function locatedIn(types: readonly VisibleType[], at: number): Located {
   return { type: types[Math.floor(at / SPAN)] as VisibleType, place: at % SPAN } // numbers are of these types
 }
 
+function* partsOf(tables: readonly MatchingTable[]): Generator<Part> {
+  for (const { number, parts } of tables)
+    for (const { chunk, start, rows } of parts) yield { number, chunk, start: number * SPAN + start, rows }
+}
+
 /** All of them in order. @throws RefusedError `invalid_parameter` */
 export function orderedRows(types: readonly VisibleType[], query: RowsQuery): readonly Located[] {
   const { sort = 'cluster', order = 'asc' } = query
   const all = new RowOrder(types, sort, order)
-  const { parts, total } = atOnce(matching(types, query))
-  const found = all.isNatural ? firstLying(parts, total, order, undefined) : all.sorted(parts)
+  const { tables, total } = atOnce(matching(types, query))
+  const found = all.isNatural ? firstLying(tables, total, order, undefined) : all.sorted(partsOf(tables))
   return found.map((at) => locatedIn(types, at))
 }
 

@@ -286,6 +286,11 @@ export class VisibleType {
     return this.#seen?.seenIn(chunk) ?? allRows
   }
 
+  /** Equal ones of equal rows: the same of them may be seen. */
+  get seenBy(): string {
+    return this.#seen?.question ?? ''
+  }
+
   /** As of the first question: whoever asks holds this for one answer. */
   get #seen(): Kept | undefined {
     this.#part ??= this.#left?.(this.#all)
