@@ -1,6 +1,6 @@
 import { JoinedTexts, type Keys } from '#model'
 import { ChunkMemo, FEW_ROWS } from './chunk-memo.ts'
-import { allRows, noRows, type RowSet, setOfRows } from './row-set.ts'
+import { allRows, listRows, noRows, type RowSet, setOfRows } from './row-set.ts'
 
 /*
  * Names of the rows of a chunk as one text, in lower case, so that a word is looked for in all of them at once: mostly the very text
@@ -56,6 +56,7 @@ export interface Found {
   readonly rank: number
 }
 
+const bytesOfFound = ({ rows }: Found): number => (rows.length === 0 ? 0 : 280 + rows.byteLength)
 const everywhere: Found = { rows: allRows, best: 0, rank: 1 }
 const nowhere: Found = { rows: noRows, best: -1, rank: rankAnywhere + 1 }
 
@@ -65,17 +66,28 @@ export const shortestOf = (keys: Keys): number => texts.of(keys, textOf).shortes
 /** Finds a word, in lower case and without white space, in the names of chunks. */
 export function nameFinder(word: string): (keys: Keys) => Found {
   if (word === '' || /\s/.test(word)) return () => (word === '' ? everywhere : nowhere)
-  const answers = words.answers<Found>(word, ({ rows }) => (rows.length === 0 ? 0 : 280 + rows.byteLength))
+  const answers = words.answers<Found>(word, bytesOfFound)
+  // Who types has mostly asked for the word without its last letter.
+  const shorter = words.answers<Found>(word.slice(0, -1), bytesOfFound)
+  const findIn = (keys: Keys): Found => {
+    const known = word.length > 1 ? shorter.known(keys) : undefined
+    return known === nowhere ? nowhere : find(keys, word, known?.rows)
+  }
   // What is told of a few rows is not asked again.
-  return (keys) => (keys.names.length < FEW_ROWS ? find(keys, word) : answers.of(keys, () => find(keys, word)))
+  return (keys) => (keys.names.length < FEW_ROWS ? find(keys, word) : answers.of(keys, findIn))
 }
 
-function find(keys: Keys, word: string): Found {
+/** Rows of which each is looked at, rather than all of the text. */
+const FEW_FOUND = 64
+const listed = new Uint16Array(512)
+
+/** @param among these rows are all that may have the word */
+function find(keys: Keys, word: string, among: RowSet = allRows): Found {
   const { text, starts } = keys.names.length < FEW_ROWS ? textOf(keys) : texts.of(keys, textOf)
   const rows: number[] = []
   let [best, bestRank, bestLength] = [-1, rankAnywhere + 1, 0]
-  for (let row = 0, at = text.indexOf(word); at >= 0; at = text.indexOf(word, starts[row])) {
-    while ((starts[row + 1] as number) <= at) row += 1
+  /** @param at where the word stands first in the name of the row */
+  const take = (row: number, at: number): void => {
     rows.push(row)
     const [start, end] = [starts[row] as number, (starts[row + 1] as number) - 1]
     const rank = rankAt(text, at, start, end - word.length)
@@ -86,7 +98,21 @@ function find(keys: Keys, word: string): Found {
         (length < bestLength ||
           (length === bestLength && (keys.names.at(row) as string) < (keys.names.at(best) as string))))
     if (isBetter) [best, bestRank, bestLength] = [row, rank, length]
-    row += 1
+  }
+  const count = among === allRows ? FEW_FOUND : listRows(among, starts.length - 1, listed)
+  if (count < FEW_FOUND) {
+    for (let i = 0; i < count; i++) {
+      const row = listed[i] as number
+      const start = starts[row] as number
+      const at = text.slice(start, starts[row + 1]).indexOf(word)
+      if (at >= 0) take(row, start + at)
+    }
+  } else {
+    for (let row = 0, at = text.indexOf(word); at >= 0; at = text.indexOf(word, starts[row])) {
+      while ((starts[row + 1] as number) <= at) row += 1
+      take(row, at)
+      row += 1
+    }
   }
   return best < 0 ? nowhere : { rows: setOfRows(rows, keys.names.length), best, rank: bestRank }
 }
@@ -94,5 +120,7 @@ function find(keys: Keys, word: string): Found {
 /** @param last where the word stands if it ends the name */
 function rankAt(text: string, at: number, start: number, last: number): number {
   if (at === start) return at === last ? 0 : 1
-  return /[a-z0-9]/.test(text[at - 1] as string) ? rankAnywhere : 2
+  const before = text.charCodeAt(at - 1)
+  const isOfWord = (before >= 97 && before <= 122) || (before >= 48 && before <= 57) // a to z, 0 to 9
+  return isOfWord ? rankAnywhere : 2
 }

@@ -145,7 +145,7 @@ describe('what is answered over chunks', () => {
       { numRuns: 150, endOnFailure: true },
     ))
 
-  it('finds names as rows do, best first', () =>
+  it('finds names as rows do, best first, also letter by letter and again after rows change', () =>
     fc.assert(
       fc.property(
         clusters,
@@ -156,14 +156,21 @@ describe('what is answered over chunks', () => {
         }),
         fc.integer({ min: 1, max: 60 }),
         (made, who, words, limit) => {
-          const all = made.map(({ size, seed }, i) => ({ name: `k${'l'.repeat(i)}`, rows: tableOf(size, seed) }))
-          const plain = plainSearch(plainRows(all, people[who], { sort: 'cluster' }), words)
-          const types = typesOf(all, `person ${who}`, people[who])
-          const { items, total } = atOnce(searchFleet([], types, words.join(' '), limit))
-          expect(total).toBe(plain.length)
-          expect(items.map(({ cluster, namespace, name }) => `${cluster} ${namespace} ${name}`)).toEqual(
-            plain.slice(0, limit),
-          )
+          let all = made.map(({ size, seed }, i) => ({ name: `k${'l'.repeat(i)}`, rows: tableOf(size, seed) }))
+          const check = (asked: readonly string[]): void => {
+            const plain = plainSearch(plainRows(all, people[who], { sort: 'cluster' }), asked)
+            const types = typesOf(all, `person ${who}`, people[who])
+            const { items, total } = atOnce(searchFleet([], types, asked.join(' '), limit))
+            expect(total).toBe(plain.length)
+            expect(items.map(({ cluster, namespace, name }) => `${cluster} ${namespace} ${name}`)).toEqual(
+              plain.slice(0, limit),
+            )
+          }
+          const [first = ''] = words
+          for (let length = 1; length <= first.length; length++) check([first.slice(0, length)])
+          check(words)
+          all = all.map(({ name, rows }) => ({ name, rows: rows.patch(tableOf(40, 7), []) }))
+          check(words)
         },
       ),
       { numRuns: 150, endOnFailure: true },

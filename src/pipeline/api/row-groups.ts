@@ -15,8 +15,6 @@ import type { VisibleType } from './visible-types.ts'
  * What was counted of a table, and of a chunk, is kept by number of the group: where one row changed, one chunk is counted again.
  */
 
-export { MAX_ROW_GROUPS } from './group-numbers.ts'
-
 /** Which rows, and by which columns they are counted. */
 export interface GroupsQuery extends RowsFilter {
   readonly by: readonly string[]

@@ -73,6 +73,8 @@ export function setOfColumn<T extends JsonValue>(column: Column<T>, size: number
   }
   if (codes !== null) {
     const passing = Array.from(words, test)
+    if (!passing.includes(true)) return noRows
+    if (!passing.includes(false)) return allRows
     for (let row = 0; row < size; row++) if (passing[codes[row] as number]) put(row)
   } else if (numbers !== null) {
     const isNothing = test(null as T) // NaN is null

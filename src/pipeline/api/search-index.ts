@@ -1,6 +1,8 @@
 import type { SearchHit } from '#http'
 import { type Chunk, type ClusterState, type Health, hasPartsOf, isNearIn, type NodeSnapshot, sizeOf } from '#model'
 import { Best } from './best.ts'
+import { ChunkMemo } from './chunk-memo.ts'
+import { isKept } from './matching.ts'
 import { nameFinder, shortestOf } from './name-index.ts'
 import { allRows, both, countOf, either, noRows, type RowSet, rowsOf, setOfColumn } from './row-set.ts'
 import type { Steps } from './turns.ts'
@@ -106,54 +108,86 @@ function slackOf(word: string, text: string): number | undefined {
 
 /** Rows of a chunk that were found. */
 interface FoundRows {
-  readonly type: VisibleType
   readonly chunk: Chunk
   readonly rows: RowSet
   /** none of them is better than this; null: nothing is known of them */
   readonly bound: { readonly rank: number; readonly name: string } | null
 }
 
+/** The same of a table, the best first. */
+interface FoundTable {
+  readonly parts: readonly FoundRows[]
+  readonly total: number
+}
+
+/** Some hundred words over a hundred tables. */
+const memo = new ChunkMemo(16 * 2 ** 20)
+const bytesOfFound = ({ parts }: FoundTable): number => 100 + 200 * parts.length
+
 /**
- * Names and namespaces of rows, chunk by chunk: hits are made of the chunks that may have the best, and the others only counted.
+ * Names and namespaces of rows: hits are made of the tables, and of these of the chunks, that may have the best, and the others only counted.
+ * What was found in a table is kept as long as it is the very same.
  * @returns how many there are
  */
 function* searchTypes(types: Iterable<VisibleType>, words: readonly string[], best: Best<Ranked>): Steps<number> {
   const finders = new Map(words.map((word) => [word, wordFinder(word)]))
-  const found: FoundRows[] = []
+  const found: { readonly type: VisibleType; readonly parts: readonly FoundRows[] }[] = []
   let [left, total] = [maxSearchedRows, 0]
   for (const type of types) {
-    const { rows: table, cluster, source, name: typeName } = type
+    const { rows: table, cluster, source, name, seenBy } = type
     if (table.size === 0 || table.size > left) continue
     left -= table.size
-    const title = typeName.toLowerCase()
+    const title = name.toLowerCase()
     const place = placeOf(cluster)
     const own = words.filter((word) => !title.includes(word) && !place.includes(word))
     const isTitled = words.some((word) => title.includes(word))
-    for (let i = 0; i < table.chunks.length; i++) {
-      const chunk = table.chunks[i] as Chunk // below their number
-      const size = sizeOf(chunk)
-      const having = (word: string): RowSet => finders.get(word)?.rows(chunk) ?? noRows
-      let rows: RowSet = allRows
-      for (const word of own) rows = both(rows, having(word), size)
-      if (own.length === 0 && !isTitled) rows = words.reduce((set, word) => either(set, having(word), size), noRows)
-      if (rows !== noRows) rows = both(rows, type.seenIn(i), size)
-      yield
-      if (rows === noRows) continue
-      total += countOf(rows, size)
-      // What a row is called may be less than its key.
-      found.push({ type, chunk, rows, bound: source.targets.length === 1 ? boundOf(chunk, words, finders) : null })
-    }
+    const make = () => foundIn(type, { words, own, isTitled, finders })
+    const question = JSON.stringify([source.id, seenBy, words, own, isTitled])
+    const one = isKept(table) ? yield* memo.answers(question, bytesOfFound).steps(table, make) : yield* make()
+    total += one.total
+    if (one.total > 0) found.push({ type, parts: one.parts })
   }
-  found.sort((a, b) => compareBounds(a.bound, b.bound))
-  for (const { type, chunk, rows, bound } of found) {
-    if (best.bound && bound && isWorse(bound, best.bound)) break
-    for (const row of rowsOf(rows, sizeOf(chunk))) {
-      const hit = hitOf(type, chunk, row)
-      best.add({ hit, rank: rankOf(hit, words) })
+  found.sort((a, b) => compareBounds(a.parts[0]?.bound ?? null, b.parts[0]?.bound ?? null))
+  for (const { type, parts } of found) {
+    for (const { chunk, rows, bound } of parts) {
+      if (best.bound && bound && isWorse(bound, best.bound)) break
+      for (const row of rowsOf(rows, sizeOf(chunk))) {
+        const hit = hitOf(type, chunk, row)
+        best.add({ hit, rank: rankOf(hit, words) })
+      }
+      yield
     }
-    yield
   }
   return total
+}
+
+interface AskedOfTable {
+  readonly words: readonly string[]
+  /** words that neither the type nor the cluster has */
+  readonly own: readonly string[]
+  readonly isTitled: boolean
+  readonly finders: ReadonlyMap<string, WordFinder>
+}
+
+function* foundIn(type: VisibleType, { words, own, isTitled, finders }: AskedOfTable): Steps<FoundTable> {
+  const { rows: table, source } = type
+  const parts: FoundRows[] = []
+  let total = 0
+  for (let i = 0; i < table.chunks.length; i++) {
+    const chunk = table.chunks[i] as Chunk // below their number
+    const size = sizeOf(chunk)
+    const having = (word: string): RowSet => finders.get(word)?.rows(chunk) ?? noRows
+    let rows: RowSet = allRows
+    for (const word of own) rows = both(rows, having(word), size)
+    if (own.length === 0 && !isTitled) rows = words.reduce((set, word) => either(set, having(word), size), noRows)
+    if (rows !== noRows) rows = both(rows, type.seenIn(i), size)
+    yield
+    if (rows === noRows) continue
+    total += countOf(rows, size)
+    // What a row is called may be less than its key.
+    parts.push({ chunk, rows, bound: source.targets.length === 1 ? boundOf(chunk, words, finders) : null })
+  }
+  return { parts: parts.sort((a, b) => compareBounds(a.bound, b.bound)), total }
 }
 
 type WordFinder = ReturnType<typeof wordFinder>
