@@ -41,6 +41,11 @@ export class Frame {
     return this.#message
   }
 
+  /** The messages of a WebSocket, in order. */
+  get messages(): readonly Buffer[] {
+    return [this.message]
+  }
+
   /** About what a client has to take. */
   get bytes(): number {
     return this.#json.length + 64
@@ -56,6 +61,30 @@ export class Frame {
         return packed
       })
     return this.#packed
+  }
+}
+
+/** Frames that the same clients are told at once: one piece to write. */
+export class FrameRun extends Frame {
+  readonly #frames: readonly Frame[]
+  #together: Buffer | undefined
+
+  constructor(frames: readonly Frame[]) {
+    super('run', '{}')
+    this.#frames = frames
+  }
+
+  override get plain(): Buffer {
+    this.#together ??= Buffer.concat(this.#frames.map(({ plain }) => plain))
+    return this.#together
+  }
+
+  override get messages(): readonly Buffer[] {
+    return this.#frames.flatMap(({ messages }) => messages)
+  }
+
+  override get bytes(): number {
+    return this.#frames.reduce((sum, { bytes }) => sum + bytes, 0)
   }
 }
 

@@ -118,7 +118,8 @@ export class SocketWriter implements StreamWriter {
   }
 
   write(frame: Frame): void {
-    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(frame.message, { binary: false })
+    if (this.#socket.readyState !== this.#socket.OPEN) return
+    for (const message of frame.messages) this.#socket.send(message, { binary: false })
   }
 
   end(frame?: Frame): void {

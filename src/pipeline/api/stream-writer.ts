@@ -19,6 +19,17 @@ export interface StreamWriter {
 // RFC 1952: magic, deflate, no flags, no time, no extra flags, unknown system.
 const gzipHeader = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
 const lastEmptyBlock = Buffer.from([3, 0])
+const chunks = new WeakMap<Buffer, Buffer>()
+
+/** A chunk of a body (RFC 9112, 7.1), made once however many bodies it is part of. */
+function chunkOf(bytes: Buffer): Buffer {
+  const known = chunks.get(bytes)
+  if (known) return known
+  const made = Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')])
+  chunks.set(bytes, made)
+  return made
+}
+
 /** How soon a client that lost the stream comes again. */
 const retry = Buffer.from('retry: 2000\n\n')
 
@@ -45,14 +56,23 @@ export class EventWriter implements StreamWriter {
     this.#isPacked = isPacked
     this.#onSpace = onSpace
     response.on('drain', onSpace)
+    response.socket?.on('drain', onSpace)
   }
 
   begin(): void {
     if (this.#isPacked) {
-      this.#response.write(gzipHeader)
+      this.#send(gzipHeader)
       this.#count(retry)
     }
-    this.#response.write(this.#isPacked ? pack(retry) : retry)
+    this.#send(this.#isPacked ? pack(retry) : retry)
+  }
+
+  /** What is told to thousands goes to their sockets as it is: a response would write each chunk anew, in four parts. */
+  #send(bytes: Buffer): void {
+    const { socket, chunkedEncoding } = this.#response
+    if (bytes.length === 0) return
+    if (!socket || !chunkedEncoding) this.#response.write(bytes)
+    else if (socket.writable) socket.write(chunkOf(bytes))
   }
 
   get waitingBytes(): number {
@@ -62,7 +82,7 @@ export class EventWriter implements StreamWriter {
   write(frame: Frame): void {
     if (this.#ended) return
     if (!this.#isPacked) {
-      this.#response.write(frame.plain)
+      this.#send(frame.plain)
       return
     }
     this.#queue.push(frame)
@@ -105,7 +125,7 @@ export class EventWriter implements StreamWriter {
     this.#queue.shift()
     this.#queuedBytes -= frame.plain.length
     this.#count(frame.plain)
-    this.#response.write(bytes)
+    this.#send(bytes)
   }
 
   #putLater(frame: Frame, packed: Promise<Buffer>): void {

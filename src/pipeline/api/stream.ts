@@ -11,7 +11,7 @@ import { RefusedError } from './problem.ts'
 import { RateLimiter } from './rate-limit.ts'
 import { acceptsGzip, accessViewOf, principalOf } from './route.ts'
 import { AccessViewWatch } from './stream-access-views.ts'
-import { Frame } from './stream-frame.ts'
+import { Frame, FrameRun } from './stream-frame.ts'
 import { type Asked, beginning, type Client, groupKey, type Progress, StreamGroup } from './stream-group.ts'
 import { FleetHistory } from './stream-history.ts'
 import { StreamIds } from './stream-ids.ts'
@@ -316,9 +316,11 @@ export class StreamHub implements AsyncDisposable {
     }
     const isMany = group.feeds.length > 0
     if (isMany && frames.length > 0) frames.push(group.synced(now))
+    const [first, second] = frames
+    const told = second ? new FrameRun(frames) : first
     for (const client of [...group.ready]) {
       if (!isTold || (isMany && client.writer.waitingBytes > this.#fewBytes)) this.#lag(client, from)
-      else for (const frame of frames) this.#write(client, frame)
+      else if (told) this.#write(client, told)
     }
   }
 
