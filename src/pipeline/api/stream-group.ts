@@ -7,6 +7,7 @@ import { changeTexts, Dirty, Held, hold, type Subscription } from './dirty.ts'
 import { Frame } from './stream-frame.ts'
 import type { FleetHistory, Past } from './stream-history.ts'
 import type { StreamIds } from './stream-ids.ts'
+import { maxStallMs } from './stream-limits.ts'
 import type { RowsAsked } from './stream-query.ts'
 import type { RowsFeed, RowsSnapshot } from './stream-rows.ts'
 import type { StreamWriter } from './stream-writer.ts'
@@ -249,4 +250,37 @@ function rowsText(cluster: VisibleCluster, type: RowType): string {
   const items = [...cluster.rows(type).values()].map(({ json }) => json).join(',')
   const name = JSON.stringify(cluster.state.name)
   return `{"type":"${type}","cluster":${name},"items":[${items}],"part":${JSON.stringify(cluster.part(type))}}`
+}
+
+/** How far it is, part by part. */
+export const partsOf = ({ fleet, rows }: Client): readonly Progress[] => (fleet ? [fleet, ...rows] : rows)
+
+/** It holds nothing. */
+export const begun = ({ isFleet, feeds }: StreamGroup): Pick<Client, 'fleet' | 'rows'> => ({
+  fleet: isFleet ? beginning() : undefined,
+  rows: feeds.map(() => beginning()),
+})
+
+/** All who are ready were told that this query has ended. */
+export const everyone = ({ ready }: StreamGroup, query: number): boolean => {
+  for (const { rows } of ready) if (!rows[query]?.isEnded) return false
+  return true
+}
+
+/**
+ * Whether the time of a client is over, or it takes nothing.
+ * @param fewBytes may wait for it, however long
+ * @returns undefined: it goes on
+ */
+export function verdictOn(
+  client: Client,
+  now: number,
+  fewBytes: number,
+): 'session_ended' | 'over' | 'stalled' | undefined {
+  if (now >= client.endsAt) return 'session_ended'
+  if (now >= client.closesAt) return 'over'
+  const { waitingBytes } = client.writer
+  if (waitingBytes === 0 || waitingBytes < client.waiting) client.waitingSince = now
+  client.waiting = waitingBytes
+  return waitingBytes > fewBytes && now - client.waitingSince > maxStallMs ? 'stalled' : undefined
 }

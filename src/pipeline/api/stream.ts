@@ -3,7 +3,7 @@ import type { Access, AccessView } from '#access'
 import type { Attention } from '#attention'
 import type { Subscription as BusSubscription, EventBus, NumberedChange } from '#events'
 import type { RowType } from '#http'
-import { type Clock, minutes, seconds } from '#model'
+import type { Clock } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { Availability, StateReader } from '#state'
 import { Dirty } from './dirty.ts'
@@ -11,44 +11,43 @@ import { RefusedError } from './problem.ts'
 import { RateLimiter } from './rate-limit.ts'
 import { acceptsGzip, accessViewOf, principalOf } from './route.ts'
 import { AccessViewWatch } from './stream-access-views.ts'
+import { Backlog } from './stream-backlog.ts'
 import { Frame, FrameRun } from './stream-frame.ts'
-import { type Asked, beginning, type Client, groupKey, type Progress, StreamGroup } from './stream-group.ts'
+import {
+  type Asked,
+  beginning,
+  begun,
+  type Client,
+  everyone,
+  partsOf,
+  type StreamGroup,
+  verdictOn,
+} from './stream-group.ts'
+import { StreamGroups } from './stream-groups.ts'
 import { FleetHistory } from './stream-history.ts'
 import { StreamIds } from './stream-ids.ts'
-import { parseRowsAsked, type RowsAsked } from './stream-query.ts'
-import { feedKey, RowsFeed } from './stream-rows.ts'
+import {
+  defaultOpens,
+  farewellMs,
+  fewBytes,
+  heartbeatsPerId,
+  heartbeatsPerLook,
+  maxBlindMs,
+  maxBorrowedMs,
+  maxLifeMs,
+  maxProxiedMs,
+  maxStallMs,
+  shortFarewellMs,
+  tickMs,
+  ticksPerHeartbeat,
+} from './stream-limits.ts'
+import { parseRowsAsked } from './stream-query.ts'
+import type { RowsFeed } from './stream-rows.ts'
 import { SocketWriter, type StreamSockets } from './stream-socket.ts'
 import { EventWriter, type StreamWriter } from './stream-writer.ts'
 import type { ApiConfig } from './types.ts'
 import { staleAt, type Views } from './views.ts'
 import type { VisibleTypes } from './visible-types.ts'
-
-const tickMs = 500
-/** A heartbeat each second: a page that hears nothing for longer asks whether the hub is still there. */
-const ticksPerHeartbeat = 2
-/** One heartbeat in so many has an id, whether or not anything moved: by its coming it tells nothing. */
-const heartbeatsPerId = 10
-/** Seconds between two looks of a stream at what it shows: less than a look holds. */
-const heartbeatsPerLook = 5
-/** A stream ends after this, and whoever reads it comes again. */
-const maxLifeMs = minutes(60)
-/** The same for people known by a proxy's headers: only a new request shows whether they are still signed in there, in which groups. */
-const maxProxiedMs = minutes(5)
-/** So long may an administrator look through another's eyes. */
-const maxBorrowedMs = minutes(15)
-/** How long a client that was told to begin again may take to read it. */
-const farewellMs = seconds(5)
-/** The same where the stream ends because it must. */
-const shortFarewellMs = seconds(1)
-/** Without policies to go by nothing is sent; after this the stream ends. */
-const maxBlindMs = seconds(10)
-/** Snapshots are made for this long at a time, then others have their turn. */
-const snapshotTurnMs = 25
-const fewBytes = 64 * 1024
-/** A client that takes nothing of what waits for it for so long is gone. */
-const maxStallMs = seconds(30)
-/** How often one caller may open streams. */
-const defaultOpens = { perSecond: 10, burst: 100 }
 
 export interface StreamQuery {
   readonly cluster?: readonly string[]
@@ -87,23 +86,19 @@ interface StreamParts {
  */
 export class StreamHub implements AsyncDisposable {
   readonly #parts: StreamParts
-  readonly #ids: StreamIds
   readonly #history: FleetHistory
   readonly #accessViews: AccessViewWatch
   readonly #opens: RateLimiter
-  readonly #groups = new Map<string, StreamGroup>()
-  readonly #feeds = new Map<string, RowsFeed>()
+  readonly #groups: StreamGroups
+  readonly #backlog: Backlog
   readonly #closing = new AbortController()
   readonly #waits = new Set<Promise<void>>()
   readonly #overflows: { inc(): void }
-  /** what they lack is yet to be told */
-  readonly #waiting = new Set<Client>()
   #bus: BusSubscription | undefined
   #dirty = new Dirty()
   /** the place in the history that all who are ready hold */
   #flushed = 0
   #gathering = false
-  #drawing = false
   /** what was last said of the store, to compare */
   #storeState: string
   #steadyAt: number
@@ -113,8 +108,18 @@ export class StreamHub implements AsyncDisposable {
   constructor(parts: StreamParts) {
     this.#parts = parts
     const { state, clock, config, metrics } = parts
-    this.#ids = new StreamIds(config.streamKey)
     this.#history = new FleetHistory(state, clock)
+    this.#groups = new StreamGroups({ ...parts, history: this.#history, ids: new StreamIds(config.streamKey) })
+    this.#backlog = new Backlog({
+      history: this.#history,
+      fewBytes: this.#fewBytes,
+      now: () => clock.now(),
+      place: () => this.#flushed,
+      isLoading: () => this.#isLoading(),
+      write: (client, frame) => this.#write(client, frame),
+      later: (ms, work) => this.#later(ms, work),
+      flush: () => this.#flush(),
+    })
     this.#accessViews = new AccessViewWatch(parts, () => this.#soon())
     this.#opens = new RateLimiter(config.streamOpens ?? defaultOpens, clock, 'more streams than one caller may open')
     this.#storeState = said(state.availability())
@@ -229,19 +234,20 @@ export class StreamHub implements AsyncDisposable {
     if (after !== undefined) Object.assign(client, client.group.resumed(after))
     if (this.#isLoading()) return // the snapshot follows as soon as there is one
     // Also where nothing moved: that a cluster went stale has no number.
-    if (client.fleet?.place !== undefined && !client.group.isBlind) this.#tellFleet(client, client.fleet)
-    this.#pump(client)
+    if (client.fleet?.place !== undefined && !client.group.isBlind) this.#backlog.tellFleet(client, client.fleet)
+    this.#backlog.pump(client)
   }
 
   /** The session ended: so do its streams. */
   end(sessionId: string): void {
-    for (const client of this.#clients()) if (client.sessionId === sessionId) this.#reset(client, 'session_ended')
+    for (const client of this.#groups.clients())
+      if (client.sessionId === sessionId) this.#reset(client, 'session_ended')
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort()
     this.#accessViews[Symbol.dispose]()
-    for (const { clients } of this.#groups.values()) for (const { writer } of [...clients]) writer.end()
+    for (const { clients } of this.#groups) for (const { writer } of [...clients]) writer.end()
     await this.#bus?.[Symbol.asyncDispose]()
     await Promise.all(this.#waits)
   }
@@ -283,7 +289,7 @@ export class StreamHub implements AsyncDisposable {
   #flush(): void {
     if (this.#accessViews.isDue()) this.#askAgain()
     for (const name of this.#history.level()) this.#dirty.clusters.add(name)
-    for (const feed of this.#feeds.values()) {
+    for (const feed of this.#groups.feeds) {
       if (!feed.fleetMoved()) continue
       this.#history.bump()
       break
@@ -293,7 +299,7 @@ export class StreamHub implements AsyncDisposable {
     const [dirty, from] = [this.#dirty, this.#flushed]
     this.#dirty = new Dirty()
     this.#flushed = place
-    for (const group of this.#groups.values()) {
+    for (const group of this.#groups) {
       if (group.ready.size === 0) continue // whoever comes is told all of it
       if (group.isBlind) for (const client of [...group.ready]) this.#lag(client, from)
       else this.#sendTo(group, dirty, from)
@@ -327,116 +333,19 @@ export class StreamHub implements AsyncDisposable {
   /** It holds an older place from now on, and is told the rest in its own time. */
   #lag(client: Client, place: number): void {
     client.group.ready.delete(client)
-    for (const part of parts(client)) if (!part.isEnded) part.place = place
-    this.#wake(client)
+    for (const part of partsOf(client)) if (!part.isEnded) part.place = place
+    this.#backlog.wake(client)
   }
 
   /** It has taken something. */
   #relieve(client: Client): void {
     if (client.writer.waitingBytes === 0) client.limit = this.#bufferBytes
-    this.#wake(client)
-  }
-
-  #wake(client: Client): void {
-    if (client.group.ready.has(client) || !client.group.clients.has(client)) return
-    this.#waiting.add(client)
-    this.#draw()
-  }
-
-  /** Tells a client what it lacks, as long as it takes it and others have their turn. */
-  #pump(client: Client, until = performance.now() + snapshotTurnMs): void {
-    const { group, writer } = client
-    this.#waiting.delete(client)
-    if (group.ready.has(client) || !group.clients.has(client) || this.#isLoading()) return
-    if (group.isBlind) {
-      this.#waiting.add(client)
-      return
-    }
-    while (writer.waitingBytes <= this.#fewBytes) {
-      if (!this.#tellMore(client)) {
-        this.#settle(client)
-        return
-      }
-      if (performance.now() > until) {
-        this.#waiting.add(client)
-        this.#draw()
-        return
-      }
-    }
-  }
-
-  /** It holds the newest. */
-  #settle(client: Client): void {
-    const { group } = client
-    if (group.ready.size === 0) group.fill()
-    group.ready.add(client)
-    if (group.feeds.length > 0) this.#write(client, group.synced(this.#parts.clock.now()))
-  }
-
-  /** @returns false where it holds everything */
-  #tellMore(client: Client): boolean {
-    const { fleet, rows } = client
-    if (fleet && fleet.place !== this.#flushed) {
-      this.#tellFleet(client, fleet)
-      return true
-    }
-    return rows.some((part, query) => this.#tellRows(client, part, query))
-  }
-
-  #tellFleet(client: Client, part: Progress): void {
-    const { group } = client
-    const now = this.#parts.clock.now()
-    const past = part.place === undefined ? undefined : this.#history.since(part.place)
-    const missed = past ? group.missed(past, now) : 'anew'
-    const frame = missed === 'anew' ? group.snapshot(now) : missed
-    part.place = this.#flushed
-    if (!frame) return
-    // What moves meanwhile waits behind it.
-    client.limit += frame.bytes
-    this.#write(client, frame)
-  }
-
-  /** @returns whether there was something to do */
-  #tellRows(client: Client, part: Progress, query: number): boolean {
-    const feed = client.group.feeds[query]
-    if (!feed || part.isEnded) return false
-    feed.advance()
-    if (feed.ended) {
-      part.isEnded = true
-      part.snapshot = undefined
-      this.#write(client, feed.endFrame(query))
-      return true
-    }
-    if (part.epoch !== feed.epoch) Object.assign(part, beginning(undefined, feed.epoch))
-    if (part.place === undefined && !part.snapshot) {
-      part.snapshot = feed.snapshot(part.isLost)
-      part.next = 0
-      return true
-    }
-    if (part.snapshot) {
-      const frame = part.snapshot.frame(part.next, query)
-      part.next += 1
-      if (frame) {
-        client.limit += frame.bytes
-        this.#write(client, frame)
-      } else {
-        part.place = part.snapshot.place
-        part.snapshot = undefined
-      }
-      return true
-    }
-    if (part.place === undefined || part.place === feed.place) return false
-    const step = feed.since(part.place)
-    part.isLost = step === undefined
-    part.place = step?.to
-    const frame = step?.frame(query)
-    if (frame) this.#write(client, frame)
-    return true
+    this.#backlog.wake(client)
   }
 
   /** What each principal sees now; whoever sees something else goes to another group and begins anew. */
   #askAgain(): void {
-    const clients = this.#clients()
+    const clients = this.#groups.clients()
     const accessViews = this.#accessViews.ask(clients.map(({ principal }) => principal))
     for (const [index, client] of clients.entries()) {
       const accessView = accessViews[index]
@@ -445,43 +354,28 @@ export class StreamHub implements AsyncDisposable {
       else if (accessView) this.#move(client, accessView)
     }
     const lost = new Set(clients.filter((_, index) => !accessViews[index]).map(({ group }) => group))
-    for (const group of this.#groups.values()) {
+    for (const group of this.#groups) {
       const wasBlind = group.isBlind
       if (lost.has(group)) group.blindSince ??= this.#parts.clock.now()
       else group.blindSince = undefined
       // What moved meanwhile was not told.
-      if (wasBlind && !group.isBlind) for (const client of group.clients) this.#wake(client)
+      if (wasBlind && !group.isBlind) for (const client of group.clients) this.#backlog.wake(client)
     }
   }
 
   #move(client: Client, accessView: AccessView): void {
     const before = client.group
-    const hadSome = before.ready.has(client) || parts(client).some((part) => part.place !== undefined || part.snapshot)
+    const hadSome =
+      before.ready.has(client) || partsOf(client).some((part) => part.place !== undefined || part.snapshot)
     client.group = this.#groupOf(accessView, before)
-    this.#leave(before, client)
+    this.#groups.leave(before, client)
     client.group.clients.add(client)
     Object.assign(client, begun(client.group))
     if (hadSome) {
       const reason = before.accessView.generation === accessView.generation ? 'time' : 'policies'
       this.#write(client, new Frame('access', JSON.stringify({ reason, now: this.#parts.clock.now() })))
     }
-    this.#wake(client)
-  }
-
-  /** Goes on with all who lack something, a few at a time. */
-  #draw(): void {
-    if (this.#drawing || this.#waiting.size === 0) return
-    this.#drawing = true
-    this.#later(0, () => {
-      this.#drawing = false
-      this.#flush()
-      const until = performance.now() + snapshotTurnMs
-      for (const client of [...this.#waiting]) {
-        if (performance.now() > until) break
-        this.#pump(client, until)
-      }
-      if ([...this.#waiting].some(({ group }) => !group.isBlind)) this.#draw()
-    })
+    this.#backlog.wake(client)
   }
 
   #write(client: Client, frame: Frame): void {
@@ -505,20 +399,14 @@ export class StreamHub implements AsyncDisposable {
 
   #forget(client: Client | undefined): void {
     if (!client?.group.clients.has(client)) return
-    this.#leave(client.group, client)
-    this.#waiting.delete(client)
+    this.#groups.leave(client.group, client)
+    this.#backlog.forget(client)
     this.#count -= 1
   }
 
-  #leave(group: StreamGroup, client: Client): void {
-    group.clients.delete(client)
-    group.ready.delete(client)
-    if (group.clients.size > 0 || this.#groups.get(group.key) !== group) return
-    this.#groups.delete(group.key)
-    for (const feed of group.feeds) {
-      feed.users -= 1
-      if (feed.users === 0) this.#feeds.delete(feed.key)
-    }
+  #groupOf(accessView: AccessView, asked: Asked): StreamGroup {
+    this.#accessViews.note(accessView)
+    return this.#groups.of(accessView, asked)
   }
 
   #tick(): void {
@@ -528,12 +416,12 @@ export class StreamHub implements AsyncDisposable {
     const availability = state.availability()
     if (said(availability) !== this.#storeState) {
       const frame = this.#storeFrame()
-      for (const client of this.#clients()) {
+      for (const client of this.#groups.clients()) {
         this.#write(client, frame)
-        if (availability.state !== 'loading') this.#wake(client)
+        if (availability.state !== 'loading') this.#backlog.wake(client)
       }
     }
-    for (const client of this.#clients()) this.#judge(client, now)
+    for (const client of this.#groups.clients()) this.#judge(client, now)
     for (const cluster of state.clusters()) {
       const at = staleAt(cluster)
       if (at > this.#steadyAt && at <= now) this.#dirty.age(cluster.name)
@@ -541,52 +429,40 @@ export class StreamHub implements AsyncDisposable {
     this.#steadyAt = now
     this.#renewFeeds()
     this.#flush()
-    this.#draw()
-    for (const client of this.#clients()) {
+    this.#backlog.draw()
+    for (const client of this.#groups.clients()) {
       const { blindSince } = client.group
       if (blindSince !== undefined && now - blindSince > maxBlindMs) this.#reset(client, 'policies_unavailable')
     }
     this.#ticks += 1
     if (this.#ticks % ticksPerHeartbeat === 0) this.#beat(now)
-    if (this.#ticks % (ticksPerHeartbeat * heartbeatsPerLook) === 0) this.#look(this.#feeds.values())
+    if (this.#ticks % (ticksPerHeartbeat * heartbeatsPerLook) === 0) this.#groups.look()
   }
 
-  /** Whether its time is over, or it takes nothing. */
   #judge(client: Client, now: number): void {
-    if (now >= client.endsAt) {
-      this.#reset(client, 'session_ended')
-      return
-    }
-    if (now >= client.closesAt) {
+    const verdict = verdictOn(client, now, this.#fewBytes)
+    if (verdict === 'session_ended') this.#reset(client, verdict)
+    else if (verdict === 'over') {
       this.#forget(client)
       client.writer.end()
-      return
+    } else if (verdict === 'stalled') {
+      this.#overflows.inc()
+      this.#reset(client, `too slow: nothing was read for ${maxStallMs / 1000} s`, farewellMs)
     }
-    const { waitingBytes } = client.writer
-    if (waitingBytes === 0 || waitingBytes < client.waiting) client.waitingSince = now
-    client.waiting = waitingBytes
-    if (waitingBytes <= this.#fewBytes || now - client.waitingSince <= maxStallMs) return
-    this.#overflows.inc()
-    this.#reset(client, `too slow: nothing was read for ${maxStallMs / 1000} s`, farewellMs)
   }
 
   /** Declarations came and went. */
   #renewFeeds(): void {
-    const renewed = new Set([...this.#feeds.values()].filter((feed) => feed.renew()))
-    for (const group of renewed.size > 0 ? this.#groups.values() : []) {
+    const renewed = new Set([...this.#groups.feeds].filter((feed) => feed.renew()))
+    for (const group of renewed.size > 0 ? this.#groups : []) {
       if (!group.feeds.some((feed) => renewed.has(feed))) continue
       for (const client of group.clients) {
         if (group.ready.has(client)) this.#lag(client, this.#flushed)
         for (const [query, part] of client.rows.entries())
           if (renewed.has(group.feeds[query] as RowsFeed)) Object.assign(part, beginning())
-        this.#wake(client)
+        this.#backlog.wake(client)
       }
     }
-  }
-
-  #look(feeds: Iterable<RowsFeed>): void {
-    const { attention } = this.#parts
-    for (const feed of attention ? feeds : []) for (const cluster of feed.looked()) attention?.look(cluster)
   }
 
   /** Whoever still takes what came before needs none, and is not too slow for it. */
@@ -594,7 +470,7 @@ export class StreamHub implements AsyncDisposable {
     const json = `{"now":${now}}`
     const plain = new Frame('heartbeat', json)
     const isMarked = this.#ticks % (ticksPerHeartbeat * heartbeatsPerId) === 0 && this.#flushed === this.#history.place
-    for (const group of this.#groups.values()) {
+    for (const group of this.#groups) {
       const marked = isMarked && !group.isBlind ? new Frame('heartbeat', json, group.idOf(this.#history.id)) : plain
       for (const client of [...group.clients]) {
         const { writer } = client
@@ -602,11 +478,7 @@ export class StreamHub implements AsyncDisposable {
         this.#write(client, group.ready.has(client) ? marked : plain)
       }
     }
-    if (this.#ticks % (2 * 30) === 0) for (const { writer } of this.#clients()) writer.ping?.()
-  }
-
-  #clients(): Client[] {
-    return [...this.#groups.values()].flatMap(({ clients }) => [...clients])
+    if (this.#ticks % (2 * 30) === 0) for (const { writer } of this.#groups.clients()) writer.ping?.()
   }
 
   #isLoading(): boolean {
@@ -622,51 +494,6 @@ export class StreamHub implements AsyncDisposable {
     const reason = availability.state === 'unavailable' ? 'the store behind the hub does not answer' : missing
     return new Frame('store', JSON.stringify({ state: availability.state, since, reason }))
   }
-
-  #groupOf(accessView: AccessView, asked: Asked): StreamGroup {
-    this.#accessViews.note(accessView)
-    const known = this.#groups.get(groupKey(accessView, asked))
-    if (known) {
-      known.accessView = accessView
-      return known
-    }
-    const feeds = asked.rows.map((rows) => this.#feedOf(accessView, rows))
-    const made = new StreamGroup(
-      { history: this.#history, views: this.#parts.views, ids: this.#ids },
-      accessView,
-      asked,
-      feeds,
-    )
-    this.#groups.set(made.key, made)
-    return made
-  }
-
-  #feedOf(accessView: AccessView, asked: RowsAsked): RowsFeed {
-    const key = feedKey(accessView, asked)
-    let feed = this.#feeds.get(key)
-    if (!feed) {
-      const { types, clock } = this.#parts
-      feed = new RowsFeed({ types, history: this.#history, now: () => clock.now() }, accessView, asked)
-      this.#feeds.set(key, feed)
-      this.#look([feed])
-    }
-    feed.users += 1
-    return feed
-  }
-}
-
-const parts = ({ fleet, rows }: Client): readonly Progress[] => (fleet ? [fleet, ...rows] : rows)
-
-/** It holds nothing. */
-const begun = ({ isFleet, feeds }: StreamGroup): Pick<Client, 'fleet' | 'rows'> => ({
-  fleet: isFleet ? beginning() : undefined,
-  rows: feeds.map(() => beginning()),
-})
-
-/** All who are ready were told that this query has ended. */
-const everyone = ({ ready }: StreamGroup, query: number): boolean => {
-  for (const { rows } of ready) if (!rows[query]?.isEnded) return false
-  return true
 }
 
 const said = (availability: Availability): string =>
