@@ -1,7 +1,7 @@
 import type { Logger } from '#runtime'
 import { CLEANUP_FINALIZER, resourcesOf } from './crd.ts'
 import type { ObjectStore } from './objects.ts'
-import { aggregatedRules, COLLECTIONS, type RoleObject } from './rbac/index.ts'
+import { aggregatedRules, COLLECTIONS, CollectingRoles, type RoleObject } from './rbac/index.ts'
 import { keyIn, type Resource, type ServedResources } from './served.ts'
 import { ApiError } from './status.ts'
 import { keyOf, type StoreEvent, type VersionedStore } from './store.ts'
@@ -27,6 +27,7 @@ export class Housekeeping {
   readonly #logger: Logger
   readonly #dependents = new Map<string, Map<string, Dependent>>()
   readonly #tasks: (() => Promise<unknown>)[] = []
+  readonly #collecting = new CollectingRoles()
   #rolesChanged = false
   #working: Promise<void> | undefined
   #stopped = false
@@ -43,6 +44,7 @@ export class Housekeeping {
     for (const collection of this.#store.collections)
       for (const object of this.#store.list(collection)) {
         this.#index(collection, undefined, object)
+        if (collection === COLLECTIONS.clusterRoles) this.#collecting.add(object)
         if (object.metadata.deletionTimestamp) this.#follow(collection, object)
       }
     this.#rolesMoved()
@@ -51,7 +53,7 @@ export class Housekeeping {
   /** Called with every change as it becomes visible. */
   saw(collection: string, event: StoreEvent): void {
     const { type, object, previous } = event
-    if (collection === COLLECTIONS.clusterRoles) this.#rolesMoved()
+    if (collection === COLLECTIONS.clusterRoles && this.#collecting.saw(event)) this.#rolesMoved()
     if (type === 'DELETED') {
       this.#index(collection, previous, undefined)
       this.#released(collection, object)
@@ -112,11 +114,11 @@ export class Housekeeping {
     const resource = this.#served.ofCollection(COLLECTIONS.clusterRoles)
     if (!resource) return
     const roles = () => this.#store.list(COLLECTIONS.clusterRoles) as RoleObject[]
-    for (const { metadata } of roles().filter(({ aggregationRule }) => aggregationRule)) {
-      const role = this.#store.get(COLLECTIONS.clusterRoles, metadata.name) as RoleObject | undefined
+    for (const name of this.#collecting.names) {
+      const role = this.#store.get(COLLECTIONS.clusterRoles, name) as RoleObject | undefined
       const rules = role && aggregatedRules(role, roles())
       if (rules)
-        await this.#objects.change(resource, metadata, (live) => ({ ...(live ?? role), rules }), {
+        await this.#objects.change(resource, { name }, (live) => ({ ...(live ?? role), rules }), {
           fieldManager: 'clusterrole-aggregation-controller',
         })
     }

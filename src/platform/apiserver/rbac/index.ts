@@ -1,5 +1,5 @@
 /** Who may do what, by Roles, ClusterRoles and their bindings, as Kubernetes evaluates them. */
-export { aggregatedRules } from './aggregation.ts'
+export { aggregatedRules, CollectingRoles } from './aggregation.ts'
 export { Authorizer, type HeldRules } from './authorizer.ts'
 export { isRbac, refuseEscalation } from './escalation.ts'
 export { COLLECTIONS, type RoleObject } from './objects.ts'

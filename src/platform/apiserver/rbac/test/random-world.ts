@@ -37,6 +37,8 @@ const NAMES = ['web', 'db', 'c1']
 const PATHS = ['/', '/healthz', '/healthz/', '/healthz/etcd', '/api', '/apis/apps', '/apisx', 'healthz', '*']
 const RULE_PATHS = [...PATHS, '/healthz*', '/healthz/*', '/api*', '/apis/**', '/*/apps', '/*', '']
 const LABELS = ['east', 'west']
+/** Selectors that say what is not there would find the original's own roles as well. */
+const MARK = { suite: 'yes' }
 
 /** Everything of one seed, in the same order on every machine. */
 export class RandomRbac {
@@ -95,21 +97,25 @@ export class RandomRbac {
   }
 
   clusterRole(name: string, collecting = false): RoleObject {
-    const labels = Object.fromEntries(LABELS.filter(() => this.chance(0.3)).map((label) => [label, 'yes']))
-    const selector = () =>
-      this.chance(0.7)
-        ? { matchLabels: { [this.one(LABELS)]: 'yes' } }
-        : {
-            matchExpressions: [
-              { key: this.one(LABELS), operator: 'In', values: ['yes', 'no'] },
-              { key: this.one(LABELS), operator: this.one(['Exists', 'DoesNotExist']) },
-              { key: this.one(LABELS), operator: 'NotIn', values: ['no'] },
-            ],
-          }
+    const labels = Object.fromEntries(
+      LABELS.filter(() => this.chance(0.5)).map((label) => [label, this.one(['yes', 'no'])]),
+    )
+    const expression = () => {
+      const operator = this.one(['In', 'NotIn', 'Exists', 'DoesNotExist'])
+      return {
+        key: this.one(LABELS),
+        operator,
+        ...(operator.endsWith('In') ? { values: [this.one(['yes', 'no'])] } : {}),
+      }
+    }
+    const selector = () => ({
+      matchLabels: { ...MARK, ...(this.chance(0.5) ? { [this.one(LABELS)]: 'yes' } : {}) },
+      ...(this.chance(0.6) ? { matchExpressions: Array.from({ length: 1 + this.count(1) }, expression) } : {}),
+    })
     return {
       apiVersion: API_VERSION,
       kind: 'ClusterRole',
-      metadata: { name, labels },
+      metadata: { name, labels: { ...labels, ...MARK } },
       ...(collecting
         ? { aggregationRule: { clusterRoleSelectors: Array.from({ length: 1 + this.count(1) }, selector) } }
         : { rules: this.rules(true) }),
@@ -157,20 +163,33 @@ export class RandomRbac {
     }
   }
 
+  /** Lets its holders grant what they do not hold, in one of the ways. */
+  #power(name: string): RoleObject {
+    const verbs = [this.one(['bind', 'escalate'])]
+    const resources = this.some(['roles', 'clusterroles'], 2)
+    const rules = [{ verbs, apiGroups: [API_GROUP], resources }]
+    return { apiVersion: API_VERSION, kind: 'ClusterRole', metadata: { name }, rules }
+  }
+
   /** @param round part of every name, so that no round meets what is left of another */
   world(round: string): RbacWorld {
     const names = (kind: string, count: number) => Array.from({ length: count }, (_, at) => `${round}-${kind}-${at}`)
     const plain = names('role', 6)
-    const collecting = names('sum', 2)
+    const collecting = names('sum', 4)
+    const power = `${round}-power`
     const [, ...named] = [...plain, ...collecting]
     const referred = [...named, `${round}-missing`]
     return {
       clusterRoles: [
         ...plain.map((name) => this.clusterRole(name)),
         ...collecting.map((name) => this.clusterRole(name, true)),
+        this.#power(power),
       ],
       roles: NAMESPACES.flatMap((namespace) => plain.map((name) => this.role(name, namespace))),
-      clusterRoleBindings: names('binding', 5).map((name) => this.clusterRoleBinding(name, referred)),
+      clusterRoleBindings: [
+        ...names('binding', 5).map((name) => this.clusterRoleBinding(name, referred)),
+        ...names('power', 2).map((name) => this.clusterRoleBinding(name, [power])),
+      ],
       roleBindings: NAMESPACES.flatMap((namespace) =>
         names('binding', 4).map((name) => this.roleBinding(name, namespace, referred, referred)),
       ),
@@ -214,7 +233,7 @@ export class RandomRbac {
     ).split('/')
     const group = this.one(apiGroups) === '*' ? this.one(API_GROUPS) : this.one(apiGroups)
     const namespace = metadata.namespace ?? this.one(['', ...NAMESPACES])
-    const name = resourceNames ? this.one(resourceNames) : this.one(['', ...NAMES])
+    const name = resourceNames && this.chance(0.6) ? this.one(resourceNames) : this.one(['', ...NAMES])
     return { ...who, resourceAttributes: { verb, group, resource, subresource: subresource ?? '', namespace, name } }
   }
 
@@ -222,6 +241,30 @@ export class RandomRbac {
     if (kind === 'Group') return { user: this.one(USERS), groups: [...this.some(GROUPS, 2), name] }
     const user = kind === 'User' ? name : `system:serviceaccount:${namespace ?? home}:${name}`
     return { user, groups: this.chance(0.5) ? [] : this.some(GROUPS, 2) }
+  }
+
+  /** Somebody who holds rules of this world, and rules that are the same or a little more. */
+  nearlyHeld({ clusterRoles, clusterRoleBindings }: RbacWorld): { who: Somebody; rules: PolicyRule[] } | undefined {
+    const { roleRef, subjects } = this.one(clusterRoleBindings)
+    const rules = clusterRoles.find(({ metadata }) => metadata.name === roleRef.name)?.rules
+    if (!rules?.length || !subjects?.length) return undefined
+    return { who: this.#named(this.one(subjects), undefined), rules: rules.map((rule) => this.#nearly(rule)) }
+  }
+
+  #nearly(rule: PolicyRule): PolicyRule {
+    const { resourceNames: _, ...unnamed } = rule
+    const other = this.rule(true)
+    if (rule.nonResourceURLs || other.nonResourceURLs) return this.chance(0.7) ? rule : other
+    return this.one([
+      rule,
+      rule,
+      unnamed,
+      { ...rule, resourceNames: this.some(NAMES, 2) },
+      { ...rule, resources: other.resources ?? [] },
+      { ...rule, resources: (rule.resources ?? []).map((each) => (each.includes('/') ? each : `${each}/status`)) },
+      { ...rule, verbs: other.verbs },
+      { ...rule, apiGroups: other.apiGroups ?? [] },
+    ])
   }
 
   #anyQuestion(): Question {
