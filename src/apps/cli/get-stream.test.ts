@@ -98,8 +98,20 @@ describe('clusterpulse get -w follows the stream', () => {
     await fleet.world.batch('east', [complete('node', [aNode('a')])])
     await soon(() => seen.out.filter((line) => seen.cell('TYPE', line) === 'node.ready')).toHaveLength(1)
     expect(new Set(seen.out.slice(1).map((line) => seen.cell('CLUSTER', line)))).toEqual(new Set(['east']))
-    const lines = seen.out.slice(1).map((line) => line.join('|'))
-    expect(new Set(lines).size).toBe(lines.length)
+    const names = seen.out.slice(1).map((line) => `${seen.cell('TYPE', line)} ${seen.cell('MESSAGE', line)}`)
+    expect(names.filter((name) => name === 'node.not_ready node a is not ready')).toHaveLength(1)
+  })
+
+  it('of events on a cluster that came later', async () => {
+    await using fleet = await aFleet()
+    await using seen = watched(fleet.server, { noun: 'events', names: ['cluster.added'] })
+    await soon(() => seen.out.length).toBe(3)
+    await fleet.world.connect('north')
+    await soon(() => seen.out.at(-1)?.slice(1, 3)).toEqual(['north', 'cluster.added'])
+    await fleet.world.remove('north')
+    fleet.world.clock.at += 1_000
+    await fleet.world.connect('north')
+    await soon(() => seen.out.filter((line) => line[1] === 'north')).toHaveLength(2)
   })
 
   it('of types: how many rows there are', async () => {

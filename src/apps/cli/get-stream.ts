@@ -15,8 +15,11 @@ import { rowsAmong, rowsOf, type Wish } from './get-rows.ts'
 /** What a stream tells of a list, message by message. */
 export interface Followed<T> {
   readonly query: StreamQuery
-  /** @returns whether the list is another since; `ended` where the stream cannot carry it, such as more rows than it takes */
-  take(message: StreamedMessage): boolean | 'ended'
+  /**
+   * @returns whether the list is another since; `ended` where the stream cannot carry it, such as more rows than it takes; `anew`
+   * where `query` is another by now
+   */
+  take(message: StreamedMessage): boolean | 'ended' | 'anew'
   /** The list as of the last `synced`. @throws what `get` throws */
   rows(): Promise<readonly T[]>
   /** between two lists, ms: where the stream tells that something moved, and not what */
@@ -76,22 +79,38 @@ function followClusters(wish: Wish & { readonly noun: 'clusters' | 'agents' }): 
 /** Those that were shown and are remembered, so that none is shown twice. */
 const MOST_EVENTS = 10_000
 
+/** A stream tells events of so many clusters. */
+const MOST_CLUSTERS = 32
+
 /** A snapshot does not carry what happened before it: that is asked for. */
 function followEvents(client: Client, wish: Wish): Followed<Row> {
+  const clusters = new Set<string>()
   let known: readonly EventView[] = []
   let isAnew = true
-  const isMeant = ({ cluster, type }: EventView): boolean =>
-    (wish.clusters.length === 0 || wish.clusters.includes(cluster)) &&
-    (wish.names.length === 0 || wish.names.includes(type))
+  const isMeant = ({ type }: EventView): boolean => wish.names.length === 0 || wish.names.includes(type)
+  /** @returns whether the stream does not tell of all of them yet */
+  const add = (names: readonly string[]): boolean => {
+    const before = clusters.size
+    for (const name of names) if (wish.clusters.length === 0 || wish.clusters.includes(name)) clusters.add(name)
+    return clusters.size > before
+  }
   return {
-    ...{ query: {}, leastMs: 0 },
+    get query() {
+      // Of rows that come along the type that has the fewest.
+      return { cluster: [...clusters], type: ['clusterOperator' as const] }
+    },
+    leastMs: 0,
     take(message) {
       if (message.kind === 'snapshot') {
         isAnew = true
-        return true
+        const isMore = add(message.clusters.map(({ name }) => name))
+        return clusters.size > MOST_CLUSTERS ? 'ended' : isMore ? 'anew' : true
       }
       if (message.kind !== 'change') return false
-      const events = message.changes.flatMap((change) => (change.op === 'event' ? change.view : [])).filter(isMeant)
+      const { changes } = message
+      const put = changes.flatMap((one) => (one.type === 'cluster' && one.op === 'put' ? one.view.name : []))
+      if (add(put)) return clusters.size > MOST_CLUSTERS ? 'ended' : 'anew'
+      const events = changes.flatMap((one) => (one.op === 'event' ? one.view : [])).filter(isMeant)
       known = [...known, ...events].slice(-MOST_EVENTS)
       return events.length > 0
     },

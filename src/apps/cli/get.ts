@@ -182,20 +182,25 @@ interface Following {
   readonly tell: (found: Listing) => void
 }
 
-/** A list moment by moment; ends where the stream cannot carry it. */
-async function follow(
+/** A list moment by moment; ends where a stream cannot carry it. */
+async function follow(client: Client, followed: Listing['followed'], following: Following): Promise<void> {
+  while (!following.signal.aborted) if ((await followOnce(client, followed, following)) === 'ended') return
+}
+
+async function followOnce(
   client: Client,
   { list, listingOf }: Listing['followed'],
   { signal, away, tell }: Following,
-): Promise<void> {
+): Promise<'ended' | 'anew' | undefined> {
+  const { query } = list
   let isMoved = false
-  for await (const message of client.stream(list.query, signal, (problem) => away.begin(problem))) {
+  for await (const message of client.stream(query, signal, (problem) => away.begin(problem))) {
     away.end()
     const verdict = list.take(message)
-    if (verdict === 'ended') return
+    if (typeof verdict === 'string') return verdict
     isMoved ||= verdict
     // Where clusters alone are told, each message is a state.
-    const isState = list.query.rows === undefined || message.kind === 'synced'
+    const isState = query.rows === undefined || message.kind === 'synced'
     if (!isState || !isMoved) continue
     isMoved = false
     try {

@@ -73,6 +73,9 @@ const defaultTiming = {
   lingerMs: 60_000,
 }
 
+/** Of the clusters that are followed the page takes events; of the rows that come along the type that has the fewest. */
+const fewest = ['clusterOperator'] as const
+
 /** One stream per tab, and what came of it. Everything on the page reads from here. */
 export class LiveStore {
   readonly clock: HubClock
@@ -241,6 +244,7 @@ export class LiveStore {
     this.#covered = new Set(this.#wanted.keys())
     const url = this.#client.streamUrl({
       cluster: [...this.#wanted.keys()],
+      ...(this.#wanted.size > 0 && { type: fewest }),
       rows: this.#rows.carry(),
       ...(this.#lastEventId && { lastEventId: this.#lastEventId }),
     })

@@ -107,8 +107,8 @@ export class StreamShare {
     asked.search = ''
     const both = (name: string) => [...new Set(urls.flatMap((url) => url.searchParams.getAll(name)))]
     this.#rows = both('rows')
-    for (const cluster of both('cluster')) asked.searchParams.append('cluster', cluster)
-    for (const rows of this.#rows) asked.searchParams.append('rows', rows)
+    for (const name of ['cluster', 'type', 'rows'])
+      for (const value of both(name)) asked.searchParams.append(name, value)
     // Who reads alone goes on where it stood.
     const last = urls.length === 1 ? first.searchParams.get('lastEventId') : null
     if (last) asked.searchParams.set('lastEventId', last)

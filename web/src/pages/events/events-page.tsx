@@ -116,9 +116,7 @@ function Note({
   const said = [
     ...(total > shown ? [`of the ${formatCount(total)} Kubernetes events the newest ${formatCount(shown)}`] : []),
     ...(isTruncated ? ['some clusters have more than are kept'] : []),
-    ...(clusterCount > CLUSTERS_ASKED
-      ? [`what the hub saw before now is of the first ${CLUSTERS_ASKED} clusters by name`]
-      : []),
+    ...(clusterCount > CLUSTERS_ASKED ? [`what the hub saw is of the first ${CLUSTERS_ASKED} clusters by name`] : []),
   ]
   return said.length > 0 ? <span className="fine">{said.join('; ')}</span> : null
 }

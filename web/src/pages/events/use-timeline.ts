@@ -1,4 +1,4 @@
-import { useCallback, useMemo } from 'react'
+import { useCallback, useEffect, useMemo } from 'react'
 import type { EventView } from '../../contract.ts'
 import { useClusters, useHub, useLive } from '../../live/hooks.ts'
 import { useFresh } from '../../live/use-fresh.ts'
@@ -7,13 +7,13 @@ import { foldEvents, hubEvent, kubeEvent, kubernetesEvents } from '../../model/k
 
 /** The newest Kubernetes events that are followed. */
 const MOST = 1000
-/** Clusters whose past events of the hub are asked for: of more, those that come while the page is open are shown. */
+/** Clusters whose events of the hub are asked for and followed. */
 export const CLUSTERS_ASKED = 24
 const newest = { sort: 'lastAt', order: 'desc' } as const
 
 /** What happened in the fleet, newest first, by cause, as it happens. */
 export function useTimeline() {
-  const { client } = useHub()
+  const { client, store } = useHub()
   const clusters = useClusters()
   const asked = [...clusters.keys()].sort().slice(0, CLUSTERS_ASKED).join('\n')
   const past = useCallback(
@@ -26,6 +26,15 @@ export function useTimeline() {
   )
   const [paged, again] = useFirstRows(null, kubernetesEvents, newest, MOST)
   const [told, askAgain] = useFresh(past)
+  useEffect(() => {
+    const ends = asked
+      .split('\n')
+      .filter(Boolean)
+      .map((name) => store.follow(name))
+    return () => {
+      for (const end of ends) end()
+    }
+  }, [store, asked])
   const heard = useLive((live) => live.fleet.events)
   const rows = paged.state === 'here' ? paged.rows : null
   const before = told.state === 'here' ? told.value : null
