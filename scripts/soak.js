@@ -11,6 +11,10 @@ const runs = {
     what: 'a crowd at every door of a hub, beside a calm one: [windows = 5] [seconds = 60]',
   },
   damage: { file: 'test/soak-damage.ts', what: 'one harmed file in a data folder: [runs = 500] [seed]' },
+  page: {
+    file: 'test/soak-page.ts',
+    what: 'somebody reads, filters and scrolls 100,000 pods that move: [minutes = 30] [changes per second = 500] [clusters = 100] [pods of each = 1000]',
+  },
   chaos: {
     test: 'test/chaos',
     what: 'hubs and agents that are killed at random, and no sample lost or doubled: [kills = 1000] [agents = 20]',

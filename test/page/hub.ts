@@ -7,7 +7,7 @@ import { openEvents } from '#events'
 import { openHistory } from '#history'
 import { type IdentityConfig, openIdentity } from '#identity'
 import { Ingester } from '#ingest'
-import { type Clock, parseClusterName, systemClock } from '#model'
+import { type Clock, parseClusterName, type RowsPart, systemClock } from '#model'
 import { Metrics, openLog, silentLogger } from '#runtime'
 import { type Availability, EmbeddedStateStore, type StateReader } from '#state'
 import type { Cluster, Gone, Round } from './clusters.ts'
@@ -190,6 +190,16 @@ export class PageHub implements AsyncDisposable {
       else await this.#clock.atTime(Math.min(round.at + 200, this.#clock.now()), () => this.#send(cluster.name, round))
     }
     await this.#ingester.flushed()
+  }
+
+  /** Rows of a known cluster that moved between two rounds. */
+  async step(name: string, tables: readonly RowsPart[]): Promise<void> {
+    const cluster = parseClusterName(name)
+    const sequence = this.#ingester.nextSequence(cluster)
+    const collectedAt = Math.max(this.#clock.now(), (this.#newest.get(name) ?? 0) + 1)
+    this.#newest.set(name, collectedAt)
+    const about = { ...{ cluster, sequence, collectedAt, tables }, source: 'pull', partial: true } as const
+    await this.#ingester.accept({ batch: { ...about, base: sequence - 1, durationMs: 1, parts: [] } })
   }
 
   async remove(name: string): Promise<void> {
