@@ -9,7 +9,7 @@ import type { HistoryStore } from '#history'
 import { type Identity, openIdentity, type RevocationStore } from '#identity'
 import type { KubeClient } from '#kube'
 import { FleetError, systemClock } from '#model'
-import type { RedisConnection } from '#redis'
+import { type RedisConnection, sharedKey } from '#redis'
 import type { RegistryReader } from '#registry'
 import type { Metrics, Part } from '#runtime'
 import type { NodeSeries, StateReader } from '#state'
@@ -60,6 +60,9 @@ export interface ServeOptions {
   readonly readiness?: Readonly<Record<string, () => string | undefined>>
 }
 
+/** Ids of streams that one process gives are known in the others. */
+const STREAM_KEY = 'clusterpulse:stream-key'
+
 /** The page and the API as parts, in order; `address()` after they started. */
 export interface Serving {
   readonly parts: readonly Part[]
@@ -103,7 +106,10 @@ function servePart(
       const root = webRoot()
       const store = history?.()
       const { tls, semantics, administrators } = web.access
-      const streamKey = web.access.identity.session?.secret
+      const streamKey =
+        web.access.identity.session?.secret ??
+        // What an original manager writes is read, and nothing is added to it.
+        (options.redis && options.provisional === undefined ? await sharedKey(options.redis, STREAM_KEY) : undefined)
       const access: Access = openAccess({ source: options.policies(), semantics, administrators, clock: systemClock })
       server = apiServer({
         state: state(),

@@ -11,7 +11,7 @@ import {
   useRef,
 } from 'react'
 import { useHub, useNow } from '../live/hooks.ts'
-import { arrange, groupLines, type Line } from '../model/arrange.ts'
+import { arrange, groupLines, type Line, type Lines } from '../model/arrange.ts'
 import { absenceIn, type ExportColumn, fileName, toCsv, toJson } from '../model/export.ts'
 import { compileFilter, type Field, type FilterTarget, type Value } from '../model/filter.ts'
 import { fitWidths } from '../model/fit.ts'
@@ -205,7 +205,7 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
             <NoMatch noun={noun} onClear={() => setText('')} />
           )
         ) : props.instead ? (
-          props.instead({ rows: held.rows, lines, gone: held.gone })
+          props.instead({ rows: held.rows, lines: lines.slice(0, lines.length), gone: held.gone })
         ) : (
           <Grid
             {...props}
@@ -319,7 +319,7 @@ export function RowHeight(): ReactNode {
 }
 
 interface GridProps<T> extends Pick<ResourceTableProps<T>, 'caption' | 'columns' | 'dim' | 'group'> {
-  readonly lines: readonly Line<T>[]
+  readonly lines: Lines<T>
   readonly gone: ReadonlySet<string>
   readonly rowHeight: number
   readonly sortBy: string
@@ -527,11 +527,7 @@ function plain(column: Column<unknown>, row: unknown): ReactNode {
 }
 
 /** j and k walk from row to row, whether or not the next one is rendered yet. */
-function useRowKeys<T>(
-  scroller: { readonly current: HTMLElement | null },
-  lines: readonly Line<T>[],
-  rowHeight: number,
-): void {
+function useRowKeys<T>(scroller: { readonly current: HTMLElement | null }, lines: Lines<T>, rowHeight: number): void {
   const latest = useRef(lines)
   latest.current = lines
   useEffect(() => {
@@ -541,8 +537,9 @@ function useRowKeys<T>(
       if (!box) return
       const here = document.activeElement?.closest('tr[data-index]')
       let index = here && box.contains(here) ? Number(here.getAttribute('data-index')) + by : by > 0 ? 0 : -1
-      while (latest.current[index]?.kind === 'group') index += by
-      if (latest.current[index]?.kind !== 'row') return
+      const kindAt = (at: number) => (at < 0 ? undefined : latest.current.slice(at, at + 1)[0]?.kind)
+      while (kindAt(index) === 'group') index += by
+      if (kindAt(index) !== 'row') return
       const [top, bottom] = [index * rowHeight, (index + 2) * rowHeight]
       if (top < box.scrollTop) box.scrollTop = top
       else if (bottom > box.scrollTop + box.clientHeight) box.scrollTop = bottom - box.clientHeight

@@ -23,20 +23,24 @@ export interface Held<T> {
  */
 export function useHeldOrder<T>(
   arranged: readonly T[],
-  all: ReadonlyMap<string, T>,
+  all: Pick<ReadonlyMap<string, T>, 'get' | 'has'>,
   rowKey: (row: T) => string,
   intent: string,
 ): Held<T> {
   const [pointed, setPointed] = useState(false)
   const [focused, setFocused] = useState(false)
   const [released, setReleased] = useState(0)
-  const shown = useRef<{ intent: string; rows: ReadonlyMap<string, T> }>({ intent: '', rows: new Map() })
+  const shown = useRef<{ intent: string; rows: readonly T[] }>({ intent: '', rows: [] })
   const ask = `${intent} ${released}`
-  const holding = (pointed || focused) && shown.current.intent === ask && shown.current.rows.size > 0
+  const holding = (pointed || focused) && shown.current.intent === ask && shown.current.rows.length > 0
 
   const held = useMemo(() => {
     if (!holding) return { rows: arranged, gone: new Set<string>(), moved: false }
-    const last = shown.current.rows
+    const before = shown.current.rows
+    // Nothing came or went: the order is the same, however many there are.
+    if (before.length === arranged.length && before.every((row, place) => sameKey(rowKey, row, arranged[place])))
+      return { rows: arranged, gone: new Set<string>(), moved: false }
+    const last = new Map(before.map((row) => [rowKey(row), row]))
     const byKey = new Map(arranged.map((row) => [rowKey(row), row]))
     const order = holdOrder([...last.keys()], [...byKey.keys()])
     const arrangedKeys = [...byKey.keys()]
@@ -47,8 +51,8 @@ export function useHeldOrder<T>(
   }, [holding, arranged, all, rowKey])
 
   useLayoutEffect(() => {
-    shown.current = { intent: ask, rows: new Map(held.rows.map((row) => [rowKey(row), row])) }
-  }, [held, ask, rowKey])
+    shown.current = { intent: ask, rows: held.rows }
+  }, [held, ask])
 
   const release = useCallback(() => setReleased((count) => count + 1), [])
   const guard = useMemo(
@@ -64,3 +68,6 @@ export function useHeldOrder<T>(
   )
   return { ...held, release, guard }
 }
+
+const sameKey = <T>(rowKey: (row: T) => string, row: T, other: T | undefined): boolean =>
+  row === other || (other !== undefined && rowKey(row) === rowKey(other))

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { applyRows, type FleetRowView, noRows, type RowsMessage } from '../contract.ts'
 import { RowOverlay } from './overlay-rows.ts'
+import { RowList } from './row-list.ts'
 import type { Paged, ShownRow } from './row-pages.ts'
 
 type Here = Extract<Paged, { state: 'here' }>
@@ -10,7 +11,7 @@ const row = (name: string, values: FleetRowView['values'] = {}): FleetRowView =>
 })
 const loaded = (names: readonly string[], more: Partial<ShownRow> = {}, isWhole = true): Here => ({
   state: 'here',
-  rows: new Map(names.map((name) => [name, { ...row(name, { node: 'n1' }), rowId: name, ...more }])),
+  rows: RowList.of(names.map((name) => ({ ...row(name, { node: 'n1' }), rowId: name, ...more }))),
   page: { items: [], total: names.length, next: null, source: null, on: [] },
   isWhole,
   problem: null,

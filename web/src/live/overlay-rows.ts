@@ -1,4 +1,5 @@
 import type { FleetRowView, HeldRows, RowLinkView, RowsAgeView, TypeOnClusterView } from '../contract.ts'
+import { RowList } from './row-list.ts'
 import type { Paged, ShownRow } from './row-pages.ts'
 
 type Here = Extract<Paged, { state: 'here' }>
@@ -26,18 +27,18 @@ export class RowOverlay {
   over(paged: Here, held: HeldRows, now: number): Overlaid {
     if (!held.isWhole) return { paged, isBehind: false }
     const { rows: known, page } = paged
-    const told = new Map<string, ShownRow>()
+    const told: ShownRow[] = []
     let isBehind = false
     for (const row of held.rows.values()) {
       const id = this.#idOf(row)
       const before = known.get(id)
       isBehind ||= before === undefined
-      told.set(id, this.#shown(id, row, before))
+      told.push(this.#shown(id, row, before))
     }
     const isAll = held.rows.size >= held.total
     // What is loaded beyond the first rows keeps its places.
     const reaches = isAll || known.size <= held.rows.size
-    const rows = reaches ? told : patched(known, told)
+    const rows = reaches ? RowList.of(told) : known.put(told)
     return {
       paged: {
         ...paged,
@@ -68,12 +69,6 @@ export class RowOverlay {
 /** The link of a value that is still the same. */
 const leadsThere = ({ column }: RowLinkView, known: ShownRow, row: FleetRowView): boolean =>
   column === null || known.values[column] === row.values[column]
-
-function patched(known: ReadonlyMap<string, ShownRow>, told: ReadonlyMap<string, ShownRow>) {
-  const rows = new Map(known)
-  for (const [id, row] of told) if (rows.has(id)) rows.set(id, row)
-  return rows
-}
 
 function aged(on: TypeOnClusterView, age: RowsAgeView | undefined, now: number): TypeOnClusterView {
   if (!age) return on

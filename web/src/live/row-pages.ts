@@ -1,6 +1,9 @@
-import type { ApiProblem, RowsPageView, SourceView, TableRowView, TypeOnClusterView } from '../contract.ts'
+import type { ApiProblem, RowsPageView, SourceView, TypeOnClusterView } from '../contract.ts'
 import { problemOf } from './problem.ts'
+import { RowList, type ShownRow } from './row-list.ts'
 import { mayKeep } from './use-fresh.ts'
+
+export type { ShownRow } from './row-list.ts'
 
 export const firstPageSize = 200
 export const pageSize = 1000
@@ -18,16 +21,13 @@ export interface RowsPage {
   readonly referredBy?: RowsPageView['referredBy']
 }
 
-/** `id` is unique in its list; `rowId` on its cluster. */
-export type ShownRow = TableRowView & { readonly cluster: string; readonly rowId: string }
-
 export type Paged =
   | { readonly state: 'waiting' }
   | { readonly state: 'failed'; readonly problem: ApiProblem }
   | {
       readonly state: 'here'
       /** from the first on, without a hole */
-      readonly rows: ReadonlyMap<string, ShownRow>
+      readonly rows: RowList
       /** the newest answer: what goes for all rows */
       readonly page: RowsPage
       readonly isWhole: boolean
@@ -52,6 +52,8 @@ export class RowPages {
   readonly #options: RowPagesOptions
   readonly #asking = new AbortController()
   #pages: readonly RowsPage[] = []
+  /** rows of these pages */
+  #rows = { of: [] as readonly RowsPage[], list: RowList.empty }
   #shown: Paged = { state: 'waiting' }
   #wanted = 1
   #stale = true
@@ -161,9 +163,12 @@ export class RowPages {
   #show(): void {
     const [first, last] = [this.#pages[0], this.#pages.at(-1)]
     if (!first || !last) return
-    const rows = new Map<string, ShownRow>()
     // A row that moved between two answers comes with both; the later one is true, its first place stays.
-    for (const { items } of this.#pages) for (const row of items) rows.set(row.id, row)
+    const { of, list } = this.#rows
+    const isLonger = of.every((page, place) => page === this.#pages[place])
+    const added = this.#pages.slice(isLonger ? of.length : 0).flatMap(({ items }) => items)
+    const rows = (isLonger ? list : RowList.empty).with(added)
+    this.#rows = { of: this.#pages, list: rows }
     this.#tell({ state: 'here', rows, page: last, isWhole: this.#next === null, problem: null })
   }
 

@@ -135,7 +135,10 @@ interface Told {
   readonly revision: number
 }
 
-/** What the stream holds of this window; at most one look per frame that is drawn. null: nothing is asked. */
+/** Between two looks at what the stream tells passes so many times as long as the last one took to draw. */
+const restFactor = 4
+
+/** What the stream holds of this window, as often as there is time to draw it. null: nothing is asked. */
 function useToldRows(
   asked: {
     readonly cluster: string | null
@@ -147,11 +150,18 @@ function useToldRows(
   const { store } = useHub()
   const key = asked && JSON.stringify(asked)
   const [told, setTold] = useState<{ readonly key: string; readonly told: Told } | null>(null)
+  const drawing = useRef({ began: 0, ended: 0 })
   useEffect(() => {
     if (key === null) return
     const { cluster, type, question, limit } = JSON.parse(key) as NonNullable<typeof asked> // what was made a text above
-    let frame: number | undefined
+    let timer: ReturnType<typeof setTimeout> | undefined
     let newest: Told | undefined
+    const look = () => {
+      timer = undefined
+      if (!newest) return
+      drawing.current = { began: performance.now(), ended: Number.POSITIVE_INFINITY }
+      setTold({ key, told: newest })
+    }
     const leave = store.followRows(
       {
         type,
@@ -162,17 +172,19 @@ function useToldRows(
       },
       ({ held, revision }) => {
         newest = { held, revision }
-        frame ??= requestAnimationFrame(() => {
-          frame = undefined
-          if (newest) setTold({ key, told: newest })
-        })
+        const { began, ended } = drawing.current
+        const rest = Number.isFinite(ended) ? ended + (ended - began) * restFactor - performance.now() : 0
+        timer ??= setTimeout(look, Math.max(0, rest))
       },
     )
     return () => {
       leave()
-      if (frame !== undefined) cancelAnimationFrame(frame)
+      clearTimeout(timer)
     }
   }, [store, key])
+  useEffect(() => {
+    if (told !== null) drawing.current = { ...drawing.current, ended: performance.now() }
+  }, [told])
   // While a longer window is on its way the shorter one is still true.
   return told && key !== null && sameQuestion(told.key, key) ? told.told : null
 }

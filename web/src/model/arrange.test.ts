@@ -90,13 +90,23 @@ describe('groupLines', () => {
       (row) => row,
       (row) => row[0] ?? '',
     )
-    expect(lines.map((line) => (line.kind === 'group' ? `[${line.group} ${line.rows.length}]` : line.row))).toEqual([
+    const all = lines.slice(0, lines.length)
+    expect(all.map((line) => (line.kind === 'group' ? `[${line.group} ${line.rows.length}]` : line.row))).toEqual([
       '[b 2]',
       'b1',
       'b2',
       '[a 2]',
       'a1',
       'a2',
+    ])
+  })
+
+  it('makes lines of rows without groups as they are looked at, as if all were there', () => {
+    const lines = groupLines(['a', 'b', 'c'], (row) => row)
+    expect(lines.length).toBe(3)
+    expect(lines.slice(1, 9)).toEqual([
+      { kind: 'row', key: 'b', row: 'b', index: 1 },
+      { kind: 'row', key: 'c', row: 'c', index: 2 },
     ])
   })
 })

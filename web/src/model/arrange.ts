@@ -49,10 +49,23 @@ export type Line<T> =
   | { readonly kind: 'group'; readonly key: string; readonly group: string; readonly rows: readonly T[] }
   | { readonly kind: 'row'; readonly key: string; readonly row: T; readonly index: number }
 
+/** Lines of a table, made as they are looked at: an array, or what stands for a long one. */
+export interface Lines<T> {
+  readonly length: number
+  slice(from: number, to: number): readonly Line<T>[]
+}
+
+/** Each row is a line. */
+export const rowLines = <T>(rows: readonly T[], rowKey: (row: T) => string): Lines<T> => ({
+  length: rows.length,
+  slice: (from, to) =>
+    rows.slice(from, to).map((row, place) => ({ kind: 'row', key: rowKey(row), row, index: from + place })),
+})
+
 /** Lines of a table in their groups; groups come in the order of their first row, so the worst group is first. */
-export function groupLines<T>(rows: readonly T[], rowKey: (row: T) => string, groupOf?: (row: T) => string): Line<T>[] {
+export function groupLines<T>(rows: readonly T[], rowKey: (row: T) => string, groupOf?: (row: T) => string): Lines<T> {
+  if (!groupOf) return rowLines(rows, rowKey)
   const line = (row: T, index: number): Line<T> => ({ kind: 'row', key: rowKey(row), row, index })
-  if (!groupOf) return rows.map(line)
   const groups = new Map<string, T[]>()
   for (const row of rows) {
     const group = groupOf(row)

@@ -1,5 +1,6 @@
 import { IconDownload } from '@tabler/icons-react'
 import {
+  memo,
   type ReactNode,
   useCallback,
   useDeferredValue,
@@ -27,13 +28,13 @@ import {
   type RowsPageQuery,
   type SourceView,
   type TableRowView,
-  type TypeOnClusterView,
   unitText,
 } from '../../contract.ts'
 import { useHub } from '../../live/hooks.ts'
+import { RowList } from '../../live/row-list.ts'
 import type { RowsPage, ShownRow } from '../../live/row-pages.ts'
 import { useRows } from '../../live/use-rows.ts'
-import { groupLines } from '../../model/arrange.ts'
+import { rowLines } from '../../model/arrange.ts'
 import { type ExportColumn, toJson } from '../../model/export.ts'
 import { clusterNameExports } from '../../model/export-columns.ts'
 import type { Value } from '../../model/filter.ts'
@@ -46,6 +47,7 @@ import { ShareMeter } from './amounts.tsx'
 import { ValueText } from './parts.tsx'
 import { GroupSelect, groupColumns, RowGroups } from './row-groups.tsx'
 import { Linked } from './row-links.tsx'
+import { SeenOn, useReadAt } from './seen-on.ts'
 import { useRowHints } from './use-row-hints.ts'
 import { useSample } from './use-sample.ts'
 
@@ -139,9 +141,10 @@ const clusterOf = ({ cluster }: ShownRow): string => cluster
 /** The same over many clusters: which cluster a row is of, below its name where there is little room, and of when it is. */
 function fleetColumns(
   [name, ...own]: readonly Column<ShownRow>[],
-  on: ReadonlyMap<string, TypeOnClusterView>,
+  seen: SeenOn,
+  clusters: readonly string[],
 ): readonly Column<ShownRow>[] {
-  const shown = (cluster: string) => on.get(cluster)?.displayName || cluster
+  const shown = (cluster: string) => seen.get(cluster)?.displayName || cluster
   const named: Column<ShownRow>[] = name
     ? [
         {
@@ -162,7 +165,7 @@ function fleetColumns(
     {
       id: 'cluster',
       header: 'Cluster',
-      width: widthOf('Cluster', longestOf([...on].map(([cluster]) => shown(cluster))), 150),
+      width: widthOf('Cluster', longestOf(clusters.map(shown)), 150),
       value: ({ cluster }) => cluster,
       exports: [],
       cell: ({ cluster }) => (
@@ -172,24 +175,25 @@ function fleetColumns(
       ),
     },
     ...own,
-    asOfColumn(on),
+    asOfColumn(seen),
   ]
 }
 
-function asOfColumn(on: ReadonlyMap<string, TypeOnClusterView>): Column<ShownRow> {
-  const at = ({ cluster }: ShownRow) => on.get(cluster)?.part.freshness?.observedAt ?? null
+function ReadAt({ seen, cluster }: { seen: SeenOn; cluster: string }): ReactNode {
+  const at = useReadAt(seen, cluster)
+  return at === null ? <Missing why="it was never read" /> : <Age at={at} suffix=" ago" />
+}
+
+function asOfColumn(seen: SeenOn): Column<ShownRow> {
   return {
     id: 'asOf',
     header: 'As of',
     width: 86,
     align: 'end',
     kind: 'time',
-    value: at,
+    value: ({ cluster }) => seen.get(cluster)?.part.freshness?.observedAt ?? null,
     exports: [],
-    cell: (row) => {
-      const read = at(row)
-      return read === null ? <Missing why="it was never read" /> : <Age at={read} suffix=" ago" />
-    },
+    cell: ({ cluster }) => <ReadAt seen={seen} cluster={cluster} />,
   }
 }
 
@@ -208,7 +212,8 @@ interface RowsTableProps {
 }
 
 /** Rows of one type on one cluster, or on all. Filter, order and pages are asked of the hub; they are loaded as somebody scrolls. */
-export function RowsTable({ cluster, type, source, info, onPage, isPast, empty }: RowsTableProps): ReactNode {
+export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNode {
+  const { cluster, type, source, info, onPage, isPast, empty } = props
   const { client } = useHub()
   const [text, setText] = useQueryValue('q')
   const [order] = useQueryValue('sort')
@@ -216,14 +221,16 @@ export function RowsTable({ cluster, type, source, info, onPage, isPast, empty }
   const groups = useMemo(() => (cluster === null ? groupColumns(info.columns, info.scope) : []), [cluster, info])
   const grouped = groups.find(([name]) => name === group)
   const [chosen, setChosen] = usePreference(`columns.type.${type}`, '')
-  const [on, setOn] = useState<ReadonlyMap<string, TypeOnClusterView>>(nowhere)
+  const [seenOn] = useState(() => new SeenOn())
   // There the cluster stands below the name.
   const isSmall = useMedia('(max-width: 510px)')
+  const [shownOn, setShownOn] = useState('[]')
   const columns = useMemo(() => {
     const path = (row: ShownRow) => rowPath(cluster, type, row.id)
-    const own = rowColumns<ShownRow>(info, path, clusterOf, ({ cluster: of }) => on.get(of)?.filtered ?? false)
-    return cluster === null ? fleetColumns(own, on).filter(({ id }) => !isSmall || id !== 'cluster') : own
-  }, [info, cluster, type, on, isSmall])
+    const own = rowColumns<ShownRow>(info, path, clusterOf, ({ cluster: of }) => seenOn.get(of)?.filtered ?? false)
+    const clusters = (JSON.parse(shownOn) as [string][]).map(([name]) => name) // made below
+    return cluster === null ? fleetColumns(own, seenOn, clusters).filter(({ id }) => !isSmall || id !== 'cluster') : own
+  }, [info, cluster, type, seenOn, shownOn, isSmall])
   const typed = useSettled(useDeferredValue(text))
   const { question, faults } = useMemo(() => rowsQuestion(typed, info.columns), [typed, info.columns])
   const descending = (order || info.sort).startsWith('-')
@@ -244,12 +251,17 @@ export function RowsTable({ cluster, type, source, info, onPage, isPast, empty }
   const here = paged.state === 'here' ? paged : null
   useEffect(() => {
     if (!here) return
+    seenOn.set(here.page.on)
+    seenOn.tell()
+    // What columns are made of.
+    setShownOn(
+      JSON.stringify(here.page.on.map(({ cluster, displayName, filtered }) => [cluster, displayName, filtered])),
+    )
     onPage?.(here.page, here.rows)
-    setOn(new Map(here.page.on.map((one) => [one.cluster, one])))
-  }, [here, onPage])
+  }, [here, onPage, seenOn])
 
-  const rows = here?.rows ?? noRows
-  const arranged = useMemo(() => [...rows.values()], [rows])
+  const rows = here?.rows ?? RowList.empty
+  const arranged = rows.items
   const sample = useSample(`${cluster} ${type} ${source}`, arranged)
   const { example, labels, hints } = useRowHints({
     ...{ cluster, type, source, info, text: typed, sample, page: pending ? undefined : here?.page, faults },
@@ -266,7 +278,7 @@ export function RowsTable({ cluster, type, source, info, onPage, isPast, empty }
   const room = useRoom(list)
   const visible = useMemo(() => fittedTo(room, visibleColumns(fitted, chosen), marked), [fitted, chosen, room, marked])
   const held = useHeldOrder(arranged, rows, keyOf, pending ? 'pending' : JSON.stringify(query))
-  const lines = useMemo(() => groupLines(held.rows, keyOf), [held.rows])
+  const lines = useMemo(() => rowLines(held.rows, keyOf), [held.rows])
   const asked = JSON.stringify(query)
   const shown = useRef(asked)
   useLayoutEffect(() => {
@@ -281,7 +293,7 @@ export function RowsTable({ cluster, type, source, info, onPage, isPast, empty }
   )
   const seen = useCallback((to: number) => want(to + ahead), [want])
   const total = here?.page.total ?? 0
-  const exported = [...visible.filter(({ id }) => id !== 'cluster' && id !== 'asOf'), ...originExports(on)]
+  const exported = [...visible.filter(({ id }) => id !== 'cluster' && id !== 'asOf'), ...originExports(seenOn)]
   const shownNames = info.columns
     .filter(({ name }) => visible.some(({ id }) => id === columnId(name)))
     .map(({ name }) => name)
@@ -384,7 +396,7 @@ export function RowsTable({ cluster, type, source, info, onPage, isPast, empty }
       )}
     </section>
   )
-}
+})
 
 /** Values take as much room as they need, as far as rows are known, so that more columns are in sight. */
 function fittedColumn(column: Column<ShownRow>, rows: readonly ShownRow[], hasMark: boolean): Column<ShownRow> {
@@ -426,8 +438,6 @@ const widthOf = (header: string, letters: number, most: number): number =>
 
 /** So many rows are loaded before they are scrolled to. */
 const ahead = 600
-const noRows: ReadonlyMap<string, ShownRow> = new Map()
-const nowhere: ReadonlyMap<string, TypeOnClusterView> = new Map()
 const keyOf = ({ id }: ShownRow) => id
 
 const csvUrl = (
@@ -441,7 +451,7 @@ const csvUrl = (
     : client.rowsCsvUrl(cluster, type, { ...query, headings: 'labels' })
 
 /** Of which cluster a row is, and of when. */
-const originExports = (on: ReadonlyMap<string, TypeOnClusterView>): readonly ExportColumn<ShownRow>[] => [
+const originExports = (on: SeenOn): readonly ExportColumn<ShownRow>[] => [
   ...clusterNameExports.map((column) => ({
     ...column,
     absence: 'none' as const,

@@ -268,10 +268,8 @@ function Across({ view }: { view: TypeView }): ReactNode {
 
 /** Every row there is, of whichever cluster; those of a cluster that is not read now are of the past, and look so. */
 function FleetRows({ view, source }: { view: TypeView; source: SourceView }): ReactNode {
-  const past = useMemo(
-    () => new Set(view.clusters.filter((on) => !isCurrentOn(on)).map(({ cluster }) => cluster)),
-    [view.clusters],
-  )
+  const old = view.clusters.flatMap((on) => (isCurrentOn(on) ? [] : on.cluster)).join(' ')
+  const past = useMemo(() => new Set(old.split(' ')), [old])
   const isPast = useCallback(({ cluster }: { readonly cluster: string }) => past.has(cluster), [past])
   const unread = view.clusters.filter(({ part }) => part.freshness === null && part.outcome !== 'absent')
   const [told, setTold] = useState<{ page: RowsPage; rows: ReadonlyMap<string, ShownRow> } | null>(null)
@@ -297,11 +295,7 @@ function FleetRows({ view, source }: { view: TypeView; source: SourceView }): Re
         info={source}
         onPage={onPage}
         isPast={isPast}
-        empty={
-          <Empty title="None there" icon={<IconTableOff size={30} aria-hidden="true" />}>
-            <p>No cluster that was read has any that you may see.</p>
-          </Empty>
-        }
+        empty={noneThere}
       />
       <RowBeside
         cluster={cluster}
@@ -317,6 +311,12 @@ function FleetRows({ view, source }: { view: TypeView; source: SourceView }): Re
     </>
   )
 }
+
+const noneThere = (
+  <Empty title="None there" icon={<IconTableOff size={30} aria-hidden="true" />}>
+    <p>No cluster that was read has any that you may see.</p>
+  </Empty>
+)
 
 /** Of the total that is over the most clusters: the others are over a part of them. */
 function basisOfTotals(totals: readonly FleetTotal[]): Basis | null {
