@@ -59,7 +59,7 @@ async function change({ rate, seconds }: { readonly rate: number; readonly secon
       await objects.put({ ...pod, status: { ...(pod.status as object), message: markOf(made) } })
     }
     if (passed >= seconds * 1000) break
-    await sleep(1000 / rate > 2 ? 1000 / rate : 2)
+    await sleep(2)
   }
   const { user, system } = process.cpuUsage(cpu)
   return {

@@ -83,14 +83,15 @@ class Viewer {
       this.#isReady = true
       this.#begin()
     }
+    // Before its rows count as seen: a row comes again when what it uses is measured.
+    if (isProbe) for (const message of this.#events.take(piece)) noteStages(message, now, this.late)
     for (const [, at, number] of text.matchAll(mark))
       if (!this.late.has(Number(number))) this.late.set(Number(number), now - Number(at))
-    if (isProbe) for (const message of this.#events.take(piece)) noteStages(message, now)
     this.#rest = text.slice(-200)
   }
 }
 
-function noteStages(message: StreamedMessage, now: number): void {
+function noteStages(message: StreamedMessage, now: number, seen: ReadonlyMap<number, number>): void {
   if (message.kind !== 'rowsChange') return
   const ages = new Map(
     message.changes.flatMap((one) => (one.op === 'age' ? [[one.age.cluster, one.age.freshness] as const] : [])),
@@ -98,8 +99,9 @@ function noteStages(message: StreamedMessage, now: number): void {
   for (const one of message.changes) {
     if (one.op !== 'put') continue
     const [age, said] = [ages.get(one.row.cluster), one.row.values.message]
-    const madeAt = typeof said === 'string' ? Number([...said.matchAll(mark)][0]?.[1]) : Number.NaN
-    if (!age || Number.isNaN(madeAt)) continue
+    const found = typeof said === 'string' ? [...said.matchAll(mark)][0] : undefined
+    if (!age || !found || seen.has(Number(found[2]))) continue
+    const madeAt = Number(found[1])
     stages.toStep.push(age.observedAt - madeAt)
     stages.toIngest.push(age.receivedAt - age.observedAt)
     stages.toViewer.push(now - age.receivedAt)
