@@ -51,7 +51,7 @@ async function change({ rate, seconds }: { readonly rate: number; readonly secon
   let made = 0
   for (;;) {
     const passed = Math.min(nowMs() - begun, seconds * 1000)
-    for (; made < Math.floor((passed * rate) / 1000); made++) {
+    for (; made < seconds * rate && made <= (passed * rate) / 1000; made++) {
       const { objects, key } = moved[made % moved.length] as (typeof moved)[number]
       const pod = objects.get(PODS, key)
       if (!pod) throw new Error(`${key.namespace}/${key.name} is gone`)
