@@ -56,7 +56,10 @@ export class EventWriter implements StreamWriter {
     this.#isPacked = isPacked
     this.#onSpace = onSpace
     response.on('drain', onSpace)
-    response.socket?.on('drain', onSpace)
+    const { socket } = response
+    socket?.on('drain', onSpace)
+    // The connection may serve another request.
+    response.on('close', () => socket?.off('drain', onSpace))
   }
 
   begin(): void {
