@@ -13,6 +13,7 @@ import { parseArgs } from 'node:util'
 import { parseClusterName } from '../src/contract/model/index.ts'
 import { serveHub } from '../src/pipeline/agent/testing/grpc-hub.ts'
 import { MemoryHub } from '../src/pipeline/agent/testing/memory-hub.ts'
+import { usageNames } from '../src/pipeline/collect/index.ts'
 import { resources } from '../src/pipeline/resources/index.ts'
 import { kubeconfigOf, scenarios, simulateFleet } from '../src/platform/simulator/index.ts'
 import { machine, processOf } from './rounds/reading.ts'
@@ -22,9 +23,12 @@ const MAX_PEAK_MIB = 160
 const MAX_RESTING_MIB = 120
 const MAX_CPU_MILLI = 40
 
+/** `measured`: quiet, and what nodes and pods use is read with each round. */
+type Life = 'quiet' | 'busy' | 'measured'
+
 interface Measured {
   readonly size: Size
-  readonly life: 'quiet' | 'busy'
+  readonly life: Life
   readonly peakMb: number
   readonly steadyMb: number
   readonly cpuMilli: number
@@ -65,9 +69,11 @@ export async function run(args: readonly string[]): Promise<void> {
   if (built.status !== 0) throw new Error('the product could not be built')
   const on = machine()
   const results: Measured[] = []
-  // Both lives of a size at once: neither process waits for the other.
+  // All lives of a size at once: none of the processes waits for another.
   for (const size of sizes)
-    results.push(...(await Promise.all([measure('quiet', size, options), measure('busy', size, options)])))
+    results.push(
+      ...(await Promise.all((['quiet', 'busy', 'measured'] as const).map((life) => measure(life, size, options)))),
+    )
   const page = report(results, options, on)
   process.stdout.write(page)
   if (values['no-write']) return
@@ -80,15 +86,16 @@ interface Options {
   readonly intervals: number
 }
 
-async function measure(life: Measured['life'], size: Size, { intervalMs, intervals }: Options): Promise<Measured> {
+async function measure(life: Life, size: Size, { intervalMs, intervals }: Options): Promise<Measured> {
   const { nodes, pods } = size
   const directory = await mkdtemp(join(tmpdir(), 'bench-agent-'))
   const scenario = scenarios.plain({ clusters: 1, nodes, pods, seed: 1, lives: life === 'busy' })
   await using fleet = await simulateFleet(scenario, { seed: 1, lives: life === 'busy' })
+  const sources = [...resources.map(({ id }) => id), ...(life === 'measured' ? usageNames : [])]
   const hub = new MemoryHub({ cluster: parseClusterName('sim-001'), now: () => Date.now(), keepViews: false })
   hub.plan = {
     ...{ version: 'bench', intervalMs, timeoutMs: 30_000, operatorScanIntervalMs: 300_000, sources: [] },
-    resources: resources.map(({ id }) => id),
+    resources: sources,
   }
   await using served = await serveHub(hub)
   await writeFile(join(directory, 'kubeconfig'), kubeconfigOf(fleet.clusters))
@@ -108,7 +115,8 @@ async function measure(life: Measured['life'], size: Size, { intervalMs, interva
   const closed = new Promise((resolve) => agent.once('close', resolve))
   try {
     const pid = agent.pid ?? 0
-    while (hub.arrivals.size === 0) await sleep(100)
+    // The first list of each kind is over, and told.
+    while (!sources.every((source) => isTold(hub, source))) await sleep(1000)
     // The first rounds read more (discovery, operators), and meet code that is not yet compiled.
     await sleep(intervalMs * 1.5)
     const before = { at: performance.now(), ...processOf(pid), readBytes: readBy(pid), rounds: hub.arrivals.size }
@@ -133,6 +141,9 @@ async function measure(life: Measured['life'], size: Size, { intervalMs, interva
   }
 }
 
+const isTold = (hub: MemoryHub, source: string): boolean =>
+  [...hub.arrivals.values()].some(({ batch }) => batch.tables?.some((table) => table.source === source))
+
 /** Bytes of all reads of a process, sockets included. */
 const readBy = (pid: number): number =>
   Number(/^rchar: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1] ?? Number.NaN)
@@ -148,7 +159,9 @@ function report(results: readonly Measured[], { intervalMs, intervals }: Options
   const bounded = results.filter(({ size }) => size.nodes <= 500 && size.pods <= 20_000)
   const holds = bounded.every(
     ({ life, peakMb, steadyMb, cpuMilli }) =>
-      mib(peakMb) <= MAX_PEAK_MIB && mib(steadyMb) <= MAX_RESTING_MIB && (life === 'busy' || cpuMilli <= MAX_CPU_MILLI),
+      mib(peakMb) <= MAX_PEAK_MIB &&
+      mib(steadyMb) <= MAX_RESTING_MIB &&
+      (life !== 'quiet' || cpuMilli <= MAX_CPU_MILLI),
   )
   return [
     '# Agent',
@@ -161,7 +174,7 @@ function report(results: readonly Measured[], { intervalMs, intervals }: Options
     ...rows,
     '',
     `Bounds for 500 nodes and 20 000 pods: peak ${MAX_PEAK_MIB} MiB, at rest ${MAX_RESTING_MIB} MiB, and ${MAX_CPU_MILLI} mCPU when quiet: ${bounded.length === 0 ? 'not measured' : holds ? 'held' : 'NOT held'}.`,
-    'Frames are whole messages as sent, deflated. What is read is from cluster and hub together, in all the time measured: one list of 20 000 pods alone is some 50 MB.',
+    '`measured` is quiet, with what nodes and pods use read with every round (what a hub asks for by default). Frames are whole messages as sent, deflated. What is read is from cluster and hub together, in all the time measured: one list of 20 000 pods alone is some 50 MB.',
     '',
   ].join('\n')
 }

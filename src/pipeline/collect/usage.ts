@@ -42,8 +42,11 @@ export const usageNames: readonly SourceId[] = [NODE_USAGE, POD_USAGE]
 
 // What is measured cannot be watched.
 const polled = { isOptional: true, isIsolated: true, verbs: ['get', 'list'] } as const
-const measuredNodes = listOf(nodeMetrics, polled)
-const measuredPods = listOf(podMetrics, polled)
+// What is taken of an object is all that is kept of it: a large cluster has many, and they come at once.
+const measuredAs = <T>({ group, version, plural, kind, namespaced }: Resource, fromJson: (object: KubeObject) => T) =>
+  listOf<T>({ group, version, plural, kind, namespaced, fromJson }, polled)
+const measuredNodes = measuredAs(nodeMetrics, nodeUsage)
+const measuredPods = measuredAs(podMetrics, podUsage)
 
 /** What a member must allow for them. @param way how kubelets are asked; undefined: not at all */
 export const usageRights = (
@@ -75,16 +78,16 @@ export function usageCollectors({ refreshMs, kubelets }: UsageOptions): readonly
   ]
 }
 
-interface Spec {
+interface Spec<T> {
   readonly id: SourceId
   readonly fields: readonly string[]
-  readonly measured: Read<KubeObject>
+  readonly measured: Read<T>
   readonly disks: Read<Disks> | undefined
   readonly own: OwnCollector['own']
-  readonly rowsOf: (measured: Iterable<KubeObject>, disks: Disks) => Found
+  readonly rowsOf: (measured: Iterable<T>, disks: Disks) => Found
 }
 
-function collector({ id, fields: names, measured, disks, own, rowsOf }: Spec): OwnCollector {
+function collector<T extends Key>({ id, fields: names, measured, disks, own, rowsOf }: Spec<T>): OwnCollector {
   return {
     name: id,
     types: [],
@@ -102,13 +105,13 @@ const hashOf = (id: SourceId, names: readonly string[]): string =>
     .digest('hex')
     .slice(0, 16)
 
-function usageFold(
+function usageFold<T extends Key>(
   names: readonly string[],
-  measured: Read<KubeObject>,
+  measured: Read<T>,
   disks: Read<Disks> | undefined,
-  rowsOf: Spec['rowsOf'],
+  rowsOf: Spec<T>['rowsOf'],
 ): Fold {
-  const usage = new Measured()
+  const usage = new Measured<T>()
   const known = new KnownDisks()
   const { take } = foldOf([fed(measured, usage), ...(disks ? [fed(disks, known)] : [])], () => ({}))
   return {
@@ -136,16 +139,21 @@ function collected(names: readonly string[], { rows, faults }: Found, disks: Dis
   }
 }
 
-/** Objects of the metrics API, by name: none changes its namespace. */
-class Measured implements Taker<KubeObject> {
+interface Key {
+  readonly namespace: string
+  readonly name: string
+}
+
+/** What is taken of objects of the metrics API, by name: none changes its namespace. */
+class Measured<T extends Key> implements Taker<T> {
   isServed = true
-  readonly #all = new Map<string, KubeObject>()
+  readonly #all = new Map<string, T>()
 
   get size(): number {
     return this.#all.size
   }
 
-  values(): Iterable<KubeObject> {
+  values(): Iterable<T> {
     return this.#all.values()
   }
 
@@ -154,9 +162,9 @@ class Measured implements Taker<KubeObject> {
     this.isServed = true
   }
 
-  changed(before: KubeObject | undefined, after: KubeObject | undefined): void {
-    if (before) this.#all.delete(idOf(before))
-    if (after) this.#all.set(idOf(after), after)
+  changed(before: T | undefined, after: T | undefined): void {
+    if (before) this.#all.delete(tableRowId(before.namespace, before.name))
+    if (after) this.#all.set(tableRowId(after.namespace, after.name), after)
   }
 
   absent(): void {
@@ -170,8 +178,6 @@ class Measured implements Taker<KubeObject> {
     this.absent()
   }
 }
-
-const idOf = ({ metadata }: KubeObject): string => tableRowId(text(metadata?.namespace), text(metadata?.name))
 
 class KnownDisks implements Taker<Disks> {
   disks: Disks = noDisks
@@ -196,27 +202,38 @@ interface Found {
   readonly faults: readonly Fault[]
 }
 
-interface Fault {
-  readonly namespace: string
-  readonly name: string
-  readonly quantity: unknown
+interface Fault extends Key {
+  /** what is no quantity, as JSON */
+  readonly fault: string
 }
 
 const MAX_QUANTITY = 40
 
-const unreadable = ({ namespace, name, quantity }: Fault): RowsError => ({
+const unreadable = ({ namespace, name, fault }: Fault): RowsError => ({
   namespace,
   outcome: 'absent',
   code: 'quantity_unreadable',
-  message: `${tableRowId(namespace, name)} is left out: ${JSON.stringify(quantity ?? null).slice(0, MAX_QUANTITY)} is no quantity`,
+  message: `${tableRowId(namespace, name)} is left out: ${fault} is no quantity`,
 })
 
 const NO_LABELS: TableRow['labels'] = Object.freeze({})
 /** A slash would make two rows one; no API server gives such a name. */
 const isName = (name: string): boolean => name !== '' && !name.includes('/')
 
+interface NodeUsage extends Key {
+  readonly cpuText: string
+  readonly memoryText: string
+  readonly used: Amount | string
+}
+
+function nodeUsage({ metadata, usage }: KubeObject): NodeUsage {
+  const { cpu, memory } = fields(usage)
+  const written = { cpuText: text(cpu), memoryText: text(memory) }
+  return { namespace: '', name: text(metadata.name), ...written, used: amountOf(cpu, memory) }
+}
+
 /** Nodes that are measured, and those of which a kubelet told its disk. */
-function nodeRows(measured: Iterable<KubeObject>, { nodes }: Disks): Found {
+function nodeRows(measured: Iterable<NodeUsage>, { nodes }: Disks): Found {
   const rows = new Map<string, TableRow>()
   const faults: Fault[] = []
   const put = (name: string, values: TableRow['values']) => {
@@ -225,50 +242,48 @@ function nodeRows(measured: Iterable<KubeObject>, { nodes }: Disks): Found {
     rows.set(name, { namespace: '', name, labels: NO_LABELS, values: { ...values, ...diskValues } })
   }
   for (const name of nodes.keys()) if (isName(name)) put(name, NOT_MEASURED)
-  for (const { metadata, usage } of measured) {
-    const name = text(metadata?.name)
+  for (const { namespace, name, cpuText, memoryText, used } of measured) {
     if (!isName(name)) continue
-    const { cpu, memory } = fields(usage)
-    const used = amountOf(cpu, memory)
-    if ('fault' in used) faults.push({ namespace: '', name, quantity: used.fault })
-    else {
-      const { cpuUsed, memoryUsed } = used
-      put(name, { cpuText: text(cpu), memoryText: text(memory), cpuUsed, memoryUsed })
-    }
+    if (typeof used === 'string') faults.push({ namespace, name, fault: used })
+    else put(name, { cpuText, memoryText, cpuUsed: used.cpuUsed, memoryUsed: used.memoryUsed })
   }
   return { rows: [...rows.values()], faults }
 }
 
 const NOT_MEASURED = { cpuText: null, memoryText: null, cpuUsed: null, memoryUsed: null }
 
-/** Pods that are measured: their containers together. A pod without containers has said nothing. */
-function podRows(measured: Iterable<KubeObject>, { pods }: Disks): Found {
+interface PodUsage extends Key {
+  /** of its containers together; what is no quantity, of the first that has such; null: it has no container, and said nothing */
+  readonly used: Amount | string | null
+}
+
+function podUsage({ metadata, containers }: KubeObject): PodUsage {
+  const key = { namespace: text(metadata.namespace), name: text(metadata.name) }
+  const all = items(containers)
+  if (all.length === 0) return { ...key, used: null }
+  let [cpuUsed, cpuMillicores, memoryUsed] = [0, 0, 0]
+  for (const { usage } of all) {
+    const { cpu, memory } = fields(usage)
+    const used = amountOf(cpu, memory)
+    if (typeof used === 'string') return { ...key, used }
+    cpuUsed += used.cpuUsed
+    cpuMillicores += used.cpuMillicores
+    memoryUsed += used.memoryUsed
+  }
+  return { ...key, used: { cpuUsed, cpuMillicores, memoryUsed } }
+}
+
+/** Pods that are measured. */
+function podRows(measured: Iterable<PodUsage>, { pods }: Disks): Found {
   const rows: TableRow[] = []
   const faults: Fault[] = []
-  for (const { metadata, containers } of measured) {
-    const [namespace, name] = [text(metadata?.namespace), text(metadata?.name)]
-    if (!isName(name) || namespace.includes('/')) continue
-    const sums = { cpuUsed: 0, cpuMillicores: 0, memoryUsed: 0 }
-    let fault: { readonly quantity: unknown } | undefined
-    for (const container of items(containers)) {
-      const { cpu, memory } = fields(container.usage)
-      const used = amountOf(cpu, memory)
-      if ('fault' in used) {
-        fault = { quantity: used.fault }
-        break
-      }
-      sums.cpuUsed += used.cpuUsed
-      sums.cpuMillicores += used.cpuMillicores
-      sums.memoryUsed += used.memoryUsed
+  for (const { namespace, name, used } of measured) {
+    if (!isName(name) || namespace.includes('/') || used === null) continue
+    if (typeof used === 'string') faults.push({ namespace, name, fault: used })
+    else {
+      const values = { ...used, diskUsed: pods.get(tableRowId(namespace, name)) ?? null }
+      rows.push({ namespace, name, labels: NO_LABELS, values })
     }
-    if (fault) faults.push({ namespace, name, ...fault })
-    else if (items(containers).length > 0)
-      rows.push({
-        namespace,
-        name,
-        labels: NO_LABELS,
-        values: { ...sums, diskUsed: pods.get(tableRowId(namespace, name)) ?? null },
-      })
   }
   return { rows, faults }
 }
@@ -279,14 +294,16 @@ interface Amount {
   readonly memoryUsed: number
 }
 
-/** Nobody uses less than nothing. */
-function amountOf(cpu: unknown, memory: unknown): Amount | { readonly fault: unknown } {
+/** Nobody uses less than nothing. @returns what is no quantity, as JSON, where one is none */
+function amountOf(cpu: unknown, memory: unknown): Amount | string {
   const [cpuUsed, cpuMillicores, memoryUsed] = [
     parseQuantity(text(cpu)),
     parseMillicores(text(cpu)),
     parseBytes(text(memory)),
   ]
-  if (cpuUsed === undefined || cpuMillicores === undefined || cpuUsed < 0) return { fault: cpu }
-  if (memoryUsed === undefined || memoryUsed < 0) return { fault: memory }
+  if (cpuUsed === undefined || cpuMillicores === undefined || cpuUsed < 0) return faultOf(cpu)
+  if (memoryUsed === undefined || memoryUsed < 0) return faultOf(memory)
   return { cpuUsed, cpuMillicores, memoryUsed }
 }
+
+const faultOf = (quantity: unknown): string => JSON.stringify(quantity ?? null).slice(0, MAX_QUANTITY)

@@ -179,8 +179,8 @@ function takeSpare(size: number): Buffer | undefined {
   return at < 0 ? undefined : spares.splice(at, 1)[0]
 }
 
-/** Gathers a body. Chunks are copied at once, as they lie in memory that the connections use again. */
-class BodyBuffer implements BodySink {
+/** Gathers a body, or a part of one. Chunks are copied at once, as they lie in memory that the connections use again. */
+export class BodyBuffer implements BodySink {
   #size = 0
   #memory: Buffer = EMPTY
 

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import type { SecureContext } from 'node:tls'
-import { type Dispatcher, Pool, ProxyAgent } from 'undici'
+import { Client, type Dispatcher, Pool, ProxyAgent } from 'undici'
 import type { Clock } from '#model'
 import type { OutboundGuard } from '#outbound'
 import { CONNECT_TIMEOUT_MS, landingConnector } from './connector.ts'
@@ -60,7 +60,9 @@ export function openLines({ access, origin, certificate, clock, outbound, ...lim
     }
     // A stream may be paused, which needs a connection with buffers of its own.
     const direct = limit !== null && landing ? landing : connect
-    return new Pool(origin, { ...common, connect: direct, connections: limit })
+    const options = { ...common, connect: direct }
+    // A pool has room for 2048 requests that wait, 16 KB for each cluster, and nothing waits for one connection: see RequestLines.
+    return limit === 1 ? new Client(origin, options) : new Pool(origin, { ...options, connections: limit })
   }
   return {
     cert: certificate?.cert,
