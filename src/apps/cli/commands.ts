@@ -88,7 +88,9 @@ export interface ConnectOptions {
   readonly namespace?: string
   readonly address?: string
   readonly image?: string
-  readonly output: 'command' | 'manifest'
+  readonly output: 'command' | 'docker' | 'podman' | 'manifest'
+  readonly bufferSize?: string
+  readonly openshift?: boolean
   readonly revoke?: boolean
 }
 export interface EvalSourceOptions {

@@ -14,7 +14,35 @@ export interface Failure {
 export function failureOf(error: unknown): Failure {
   if (error instanceof ApiProblem) return { text: printable(sentence(error)), status: statusOf(error) }
   if (error instanceof FleetError) return { text: error.message, status: 1 }
+  if (isOfSystem(error)) return { text: printable(refusedBySystem(error)), status: 1 }
   return { text: error instanceof Error ? (error.stack ?? error.message) : String(error), status: 1 }
+}
+
+interface SystemError extends Error {
+  readonly code: string
+  readonly path: string
+}
+
+const isOfSystem = (error: unknown): error is SystemError =>
+  error instanceof Error && typeof (error as Partial<SystemError>).path === 'string' && 'syscall' in error
+
+/** What the system said of a file, and what may be done. @see errno(3) */
+const refusals: Readonly<Record<string, string>> = {
+  EACCES: 'this user may not use it; give it to the user who runs this, or name another place',
+  EPERM: 'this user may not change it; give it to the user who runs this, or name another place',
+  EROFS: 'it is on a file system that is read-only; name another place',
+  ENOENT: 'it is not there, or the folder it should be in is not; check how it is written',
+  ENOTDIR: 'a part of it is a file and no folder; name another place',
+  EISDIR: 'it is a folder, and a file is needed; move it away, or name another place',
+  EEXIST: 'something else is there already; move it away, or name another place',
+  ENOSPC: 'the disk is full; make room, or name another place',
+  EDQUOT: "the user's share of the disk is used up; make room, or name another place",
+  EMFILE: 'this process has as many files open as it may; raise its limit (ulimit -n)',
+}
+
+function refusedBySystem({ path, code, message }: SystemError): string {
+  const why = refusals[code]
+  return why === undefined ? message : `${path} cannot be used (${code}): ${why}`
 }
 
 const statusOf = ({ status }: ApiProblem): number => (status === 0 ? UNREACHABLE : 1)

@@ -93,15 +93,12 @@ const actions: Actions = {
 
   async connect(cluster, options) {
     const { connect } = await import('#hub')
+    // All that was written: what is added there must arrive.
     const { text, notes } = await connect({
+      ...options,
       cluster,
-      output: options.output,
       revoke: options.revoke ?? false,
       environment: process.env,
-      ...(options.kubeconfig !== undefined && { kubeconfig: options.kubeconfig }),
-      ...(options.namespace !== undefined && { namespace: options.namespace }),
-      ...(options.address !== undefined && { address: options.address }),
-      ...(options.image !== undefined && { image: options.image }),
     })
     for (const one of notes) note(one)
     process.stdout.write(text)
@@ -213,6 +210,9 @@ function show({ text, notes, failed }: { text: string; notes: readonly string[];
   if (failed) process.exitCode = 1
 }
 
+/** After a failure: what was written is out by then. */
+const LAST_MOMENT_MS = 2_000
+
 const ONE_DASH = /^-(addr|refresh|api-server|log-service|log-source|nats)(?==|$)/
 
 /** Of `cluster-monitor`: flags as the original has them, with one dash. */
@@ -233,5 +233,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     const { text, status } = failureOf(error)
     process.exitCode = status
     process.stderr.write(`clusterpulse: ${text}\n`)
+    // What was begun before the failure must not keep a process that does nothing.
+    setTimeout(() => process.exit(), LAST_MOMENT_MS).unref()
   }
 }

@@ -1,8 +1,9 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { parse } from 'yaml'
+import { embeddedApi } from '../../../test/owned-fleet.ts'
 import { demoSources } from '../hub/demo-sources.ts'
 import { evaluateExpression } from './expression.ts'
 import { evaluate } from './metricsource.ts'
@@ -54,6 +55,33 @@ describe('the shipped examples', () => {
       expect(spec, name).toEqual(parse(await readFile(join(examples, `${name}.yaml`), 'utf8')).spec)
     }
   })
+})
+
+it('metricsource eval names each source that a cluster does not serve, and shows the others', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'clusterpulse-eval-'))
+  const api = await embeddedApi(folder)
+  onTestFinished(async () => {
+    await api.close()
+    await rm(folder, { recursive: true })
+  })
+  const source = (name: string, apiVersion: string, kind: string) => ({
+    ...{ apiVersion: 'clusterpulse.io/v1alpha1', kind: 'MetricSource', metadata: { name, namespace: 'default' } },
+    spec: {
+      source: { apiVersion, kind, scope: 'Cluster' },
+      fields: [{ name: 'phase', path: '.status.phase' }],
+      rbac: { resourceTypeName: name },
+    },
+  })
+  const files = [join(folder, 'sources.json')]
+  const items = [source('certs', 'cert-manager.io/v1', 'Certificate'), source('spaces', 'v1', 'Namespace')]
+  await writeFile(files[0] ?? '', JSON.stringify({ apiVersion: 'v1', kind: 'List', items }))
+  const kubeconfig = join(folder, 'hub.yaml')
+  const { failed, notes, text } = await evaluate({ limit: 5, now, output: 'table', files, kubeconfig })
+  expect(failed).toBe(true)
+  expect(notes).toContainEqual(
+    expect.stringMatching(/^certs: cert-manager.io\/v1 Certificate is not served by context/),
+  )
+  expect(text).toContain('spaces')
 })
 
 describe('clusterpulse metricsource', () => {

@@ -65,6 +65,9 @@ export const printLocated = (finding: LocatedFinding): string => {
   return `${file === undefined ? '' : `${file}:${line}:${column}: `}${printFinding(finding)}`
 }
 
+/** A cluster does not give what a source wants. */
+class UnreadSourceError extends ManifestError {}
+
 /**
  * Compiles declarations and shows what they give.
  * @throws ManifestError where a file cannot be used or holds no MetricSource; KubeError where the cluster cannot be read
@@ -77,8 +80,20 @@ export async function evaluate(options: EvalOptions): Promise<Answer> {
   const shown: string[] = []
   const results: Record<string, unknown>[] = []
   const notes = declared.flatMap(({ findings }) => findings.map(printLocated))
+  let isUnread = false
+  // One that a cluster does not serve says nothing of the others.
+  const tried = async (source: CompiledSource, object: SourceObject) => {
+    try {
+      return await run(source, object, options)
+    } catch (error) {
+      if (!(error instanceof UnreadSourceError) || declared.length === 1) throw error
+      isUnread = true
+      notes.push(`${object.metadata.name}: ${error.message}`)
+      return undefined
+    }
+  }
   for (const { object, source, findings } of declared) {
-    const read = source && (await run(source, object, options))
+    const read = source && (await tried(source, object))
     const evaluated = read && withKnownSums(source, read)
     if (source && evaluated) {
       notes.push(...remarks(source, evaluated))
@@ -86,7 +101,7 @@ export async function evaluate(options: EvalOptions): Promise<Answer> {
     }
     results.push(asJson(object, findings, evaluated))
   }
-  const failed = declared.some(({ source }) => !source)
+  const failed = isUnread || declared.some(({ source }) => !source)
   const text = options.output === 'json' ? JSON.stringify(results, null, 2) : shown.join('\n\n')
   return { text, notes, failed }
 }
@@ -126,7 +141,7 @@ async function run(source: CompiledSource, object: SourceObject, options: EvalOp
   if (part.outcome === 'complete') return part
   if (part.outcome === 'changed') throw new TypeError('a collection is complete')
   const what = { absent: 'is not served', forbidden: 'may not be read', unreachable: 'could not be read' }[part.outcome]
-  throw new ManifestError(
+  throw new UnreadSourceError(
     `${source.target.apiVersion} ${source.target.kind} ${what} by context ${context}: ${part.message}`,
   )
 }

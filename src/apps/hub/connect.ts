@@ -44,7 +44,7 @@ export interface ConnectAnswer {
 class ConnectError extends FleetError {
   override readonly name = 'ConnectError'
   readonly retryable = false
-  readonly code: 'no_hub' | 'no_address' | 'invalid_cluster'
+  readonly code: 'no_hub' | 'no_address' | 'invalid_cluster' | 'unknown_cluster'
 
   constructor(code: ConnectError['code'], message: string, options?: ErrorOptions) {
     super(message, options)
@@ -72,8 +72,12 @@ export async function connect(options: ConnectOptions): Promise<ConnectAnswer> {
   const credentials = new AgentCredentials({ hub, namespace, logger: silentLogger })
   try {
     if (options.revoke) {
-      await credentials.revoke(cluster)
-      return { text: '', notes: [`every credential of the agent of ${cluster} is revoked; its streams end at once`] }
+      if (await credentials.revoke(cluster))
+        return { text: '', notes: [`every credential of the agent of ${cluster} is revoked; its streams end at once`] }
+      const why = (await hub.get(connections, { name: cluster, namespace }))
+        ? `there is no credential for an agent of ${cluster}: nothing is to be revoked`
+        : `the hub knows no cluster ${cluster}, and no credential for one; \`clusterpulse get clusters\` lists those it knows`
+      throw new ConnectError('unknown_cluster', why)
     }
     return await joining(hub, namespace, cluster, credentials, options)
   } finally {

@@ -198,13 +198,16 @@ export class AgentCredentials implements PeerVerifier, AsyncDisposable {
   /**
    * Ends what a cluster's agent shows: everything it has, or the one credential named (`Peer.credential`). Streams end
    * within seconds; certificates stay revoked. A repeat is free.
+   * @returns false where there was nothing to revoke
    */
-  async revoke(cluster: ClusterName, credential?: string, signal?: AbortSignal): Promise<void> {
+  async revoke(cluster: ClusterName, credential?: string, signal?: AbortSignal): Promise<boolean> {
     const [kind, id = ''] = credential?.split(':') ?? []
     const key = this.#key(cluster)
+    let isKnown = kind === 'certificate'
     await this.#retried(async () => {
       const known = await this.#options.hub.get(secrets, key, signal)
       const record = known && credentialOf(known)
+      isKnown ||= record !== undefined
       if (kind === 'certificate') {
         const connection = await this.#connection(cluster, signal)
         const base = record ?? emptyRecord(cluster, connection)
@@ -226,6 +229,7 @@ export class AgentCredentials implements PeerVerifier, AsyncDisposable {
       { cluster, ...(credential !== undefined && { credential }) },
       "an agent's credential is revoked",
     )
+    return isKnown
   }
 
   async #issue(

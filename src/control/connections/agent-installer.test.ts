@@ -15,7 +15,7 @@ function anInstaller() {
   const installer = new AgentInstaller({
     hub: deaf,
     install: { image: 'i', version: '1', tls: false, address: 'hub:1' },
-    credentials: { check: () => undefined, issue: unreachable, revoke: () => Promise.resolve() },
+    credentials: { check: () => undefined, issue: unreachable, revoke: () => Promise.resolve(false) },
     collectors,
     operatorScanIntervalMs: 1,
     clock: systemClock,
@@ -104,7 +104,7 @@ describe('a finalizer that cannot be taken off', () => {
     const member = { get: () => Promise.resolve(undefined), delete: gone, endpoint: '' } as unknown as KubeClient
     const installer = new AgentInstaller({
       hub,
-      credentials: { check: () => undefined, issue: unreachable, revoke: () => Promise.resolve() },
+      credentials: { check: () => undefined, issue: unreachable, revoke: () => Promise.resolve(false) },
       collectors,
       operatorScanIntervalMs: 1,
       clock: systemClock,
@@ -166,7 +166,7 @@ describe('a role that the hub may not grant', () => {
       credentials: {
         check: () => undefined,
         issue: () => Promise.resolve({ token: 't', id: 'i', issuedAt: 0 }) as never,
-        revoke: () => Promise.resolve(),
+        revoke: () => Promise.resolve(false),
       },
       collectors,
       reads: () => reads,
