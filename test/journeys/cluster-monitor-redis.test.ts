@@ -115,6 +115,17 @@ describe.skipIf(redisMissing !== undefined)(
       for (const url of urls) await useFleet({ url, secret, tenant, clusters })
     })
 
+    it('gives tickets that are good once, on whichever replica', async () => {
+      const headers = { authorization: `Bearer ${owner}` }
+      const issued = await fetch(`${urls[0]}/stream-tickets`, { method: 'POST', headers })
+      expect(issued.status).toBe(201)
+      const { ticket } = (await issued.json()) as { ticket: string }
+      using stream = await EventReader.open(`${urls[1]}/sse/health?ticket=${ticket}`)
+      await expect.poll(() => stream.documents[0]?.type, PATIENT).toBe('pods')
+      for (const url of urls)
+        await expect(EventReader.open(`${url}/sse/health?ticket=${ticket}`)).rejects.toThrow('401')
+    })
+
     it('goes on over a Redis that lost everything: streams stay, and tell of what is read afterwards', async () => {
       using stream = await EventReader.open(`${urls[1]}/sse/health?token=${owner}`)
       const socket = new WebSocket(`${urls[1].replace('http', 'ws')}/ws/cluster-info?token=${root}`)

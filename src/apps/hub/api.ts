@@ -103,10 +103,16 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
     version,
     ...(isOriginal && { provisional: PROVISIONAL }),
   })
+  const ticketNames =
+    config.monitor &&
+    part('stream-tickets', () =>
+      Promise.resolve(new RedisMarks({ connection, prefix: 'clusterpulse:ticket:', channel: 'clusterpulse:tickets' })),
+    )
   const monitor =
     config.monitor &&
     monitorPart({
       config: config.monitor,
+      ...(ticketNames && { ticketNames: ticketNames.get }),
       tls: config.web.access.tls,
       state: mirror.get,
       attention: attention.get,
@@ -127,6 +133,7 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
       attention,
       ...(hub ? [hub] : []),
       ...serve.parts,
+      ...(ticketNames ? [ticketNames] : []),
       ...(monitor ? [monitor.part] : []),
     ],
     logger,

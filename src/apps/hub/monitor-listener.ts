@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Attention } from '#attention'
 import { systemClock } from '#model'
-import { Monitor } from '#monitor'
+import { Monitor, type OneTimeNames } from '#monitor'
 import type { Metrics, Part } from '#runtime'
 import type { StateReader } from '#state'
 import type { AccessConfig } from './config-access.ts'
@@ -14,6 +14,8 @@ export interface MonitorPartOptions {
   readonly tls: AccessConfig['tls'] | undefined
   readonly state: () => StateReader
   readonly attention: () => Attention
+  /** of stream tickets; absent: they are good in this process alone */
+  readonly ticketNames?: () => OneTimeNames
   /** where history is kept unless the configuration says; absent: in memory alone */
   readonly historyDirectory?: string
   readonly metrics: Metrics
@@ -34,6 +36,7 @@ export function monitorPart(options: MonitorPartOptions): { readonly part: Part;
         state: state(),
         attention: attention(),
         ...(historyDirectory !== undefined && { historyDirectory }),
+        ...(options.ticketNames && { ticketNames: options.ticketNames() }),
         logger: logger.child({ part: 'monitor' }),
         metrics,
         clock: systemClock,

@@ -21,3 +21,4 @@ export {
 } from './documents.ts'
 export { Monitor, type MonitorConfig, type MonitorOptions, wantedNamespaces } from './monitor.ts'
 export type { TenancyRules } from './tenancy.ts'
+export type { OneTimeNames } from './tickets.ts'

@@ -437,7 +437,7 @@ describe('the fleet', () => {
   const east = (more: MonitoredWords = {}) =>
     west({
       name: 'east',
-      labels: { env: 'prod' },
+      labels: { env: 'prod', 'cluster.open-cluster-management.io/clusterset': 'blue' },
       pods: [{ namespace: 'compute-xyz789-0009', name: 'container', node: 'n1' }],
       ...more,
     })
@@ -466,6 +466,9 @@ describe('the fleet', () => {
     expect(await namesOf('/fleet/pod-metrics?selector=env%3Dprod')).toEqual(['east'])
     expect(await namesOf('/fleet/pod-metrics?selector=env%3Dprod&clusters=west')).toEqual([])
     expect(await namesOf('/fleet/pod-metrics', await user('abc123'))).toEqual(['west'])
+    expect(await namesOf('/fleet/pod-metrics?set=blue')).toEqual(['east'])
+    expect(await namesOf('/fleet/pod-metrics?set=blue&selector=env%21%3Dprod')).toEqual([])
+    expect(await namesOf('/fleet/pod-metrics?set=red')).toEqual([])
     const page = (await asked(`${url}/fleet/cluster-info?limit=1`, root)).json()
     expect(page).toMatchObject({
       continue: 'east',
@@ -473,7 +476,7 @@ describe('the fleet', () => {
     })
     const rest = (await asked(`${url}/fleet/cluster-info?limit=1&continue=${page.continue}`, root)).json()
     expect([Object.keys(rest.clusters), 'continue' in rest]).toEqual([['west'], false])
-    for (const query of ['limit=0', 'limit=x', 'selector=a%3D%3D%3Db', 'set=blue'])
+    for (const query of ['limit=0', 'limit=x', 'selector=a%3D%3D%3Db'])
       expect((await asked(`${url}/fleet/pod-metrics?${query}`, root)).status).toBe(400)
     expect((await asked(`${url}/fleet/cluster-info`, await user('abc123'))).status).toBe(403)
   })

@@ -8,6 +8,7 @@ import { MonitorServer } from './http/server.ts'
 import { Pictures } from './pictures.ts'
 import { StreamHub } from './stream/hub.ts'
 import { Tenancy, type TenancyRules } from './tenancy.ts'
+import { type OneTimeNames, OwnNames } from './tickets.ts'
 import { TokenReader, type TokenRules } from './tokens.ts'
 
 /** What the listener is told. */
@@ -35,6 +36,8 @@ export interface MonitorOptions {
   readonly state: StateReader
   /** told which clusters are looked at: the default one always, others while somebody asks for them */
   readonly attention?: Attention
+  /** of tickets, shared by all processes that answer; absent: there is this one alone */
+  readonly ticketNames?: OneTimeNames
   /** where history is kept; absent: in memory alone */
   readonly historyDirectory?: string
   readonly logger: Logger
@@ -97,6 +100,7 @@ export class Monitor implements AsyncDisposable {
     const server = new MonitorServer({
       ...{ state, tenancy, pictures, streams, history, address, corsOrigins, defaultCluster, maxConnections },
       ...(tls && { tls }),
+      tickets: { secret: config.tokens.secret, names: options.ticketNames ?? new OwnNames() },
       ...{ tokens: new TokenReader(config.tokens, clock), logger, metrics, clock },
       ...(attention && { attention }),
     })

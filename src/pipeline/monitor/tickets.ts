@@ -1,43 +1,85 @@
-import { randomBytes } from 'node:crypto'
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '#model'
 import type { Caller } from './tokens.ts'
 
 /** A ticket opens one stream within this time, ms. */
-export const TICKET_MS = 30_000
-/** Tickets that nobody used yet; beyond them the oldest goes. */
-const MAX_TICKETS = 10_000
+const TICKET_MS = 30_000
+/** Names that nobody took yet; beyond them the oldest goes. */
+const MAX_NAMES = 10_000
 
-interface Ticket {
-  readonly caller: Caller
-  readonly until: number
+/** Names that can be taken once, by whichever process is first. */
+export interface OneTimeNames {
+  set(name: string, ttlMs: number): Promise<void>
+  /** @returns whether it was there, and is this caller's now */
+  take(name: string): Promise<boolean>
 }
+
+/** Those of one process alone. */
+export class OwnNames implements OneTimeNames {
+  readonly #names = new Set<string>()
+
+  async set(name: string): Promise<void> {
+    const [oldest] = this.#names
+    if (oldest !== undefined && this.#names.size >= MAX_NAMES) this.#names.delete(oldest)
+    this.#names.add(name)
+  }
+
+  async take(name: string): Promise<boolean> {
+    return this.#names.delete(name)
+  }
+}
+
+export interface TicketsOptions {
+  /** of the tokens: every process that has it can read a ticket; undefined: there are neither */
+  readonly secret: string | undefined
+  readonly names: OneTimeNames
+  readonly clock: Clock
+}
+
+type Content = readonly [name: string, until: number, userId: string, isAdmin: boolean, expiresAt: number | null]
 
 /** Stands in for a token in the address of one stream: short-lived, for one use, and good for nothing else. */
 export class Tickets {
+  readonly #names: OneTimeNames
   readonly #clock: Clock
-  readonly #open = new Map<string, Ticket>()
+  readonly #key: Buffer
 
-  constructor(clock: Clock) {
+  constructor({ secret, names, clock }: TicketsOptions) {
+    this.#names = names
     this.#clock = clock
+    // A key of its own: what is sealed as a ticket is no token, and no token is a ticket.
+    this.#key = createHmac('sha256', secret ?? randomBytes(32))
+      .update('stream tickets')
+      .digest()
   }
 
-  issue(caller: Caller): { readonly ticket: string; readonly expiresAt: number } {
-    for (const [ticket, { until }] of this.#open) {
-      // They stand in the order they were issued in.
-      if (until > this.#clock.now() && this.#open.size < MAX_TICKETS) break
-      this.#open.delete(ticket)
-    }
-    const ticket = randomBytes(24).toString('base64url')
+  async issue({
+    userId,
+    isAdmin,
+    expiresAt,
+  }: Caller): Promise<{ readonly ticket: string; readonly expiresAt: number }> {
     const until = this.#clock.now() + TICKET_MS
-    this.#open.set(ticket, { caller, until })
-    return { ticket, expiresAt: until }
+    const name = randomBytes(18).toString('base64url')
+    await this.#names.set(name, TICKET_MS)
+    const content: Content = [name, until, userId, isAdmin, Number.isFinite(expiresAt) ? expiresAt : null]
+    const text = Buffer.from(JSON.stringify(content)).toString('base64url')
+    return { ticket: `${text}.${this.#seal(text).toString('base64url')}`, expiresAt: until }
   }
 
   /** @returns whose it was, once; undefined: it is unknown, used, or too old */
-  redeem(ticket: string): Caller | undefined {
-    const found = this.#open.get(ticket)
-    this.#open.delete(ticket)
+  async redeem(ticket: string): Promise<Caller | undefined> {
+    const [text = '', seal = ''] = ticket.split('.')
+    const [given, expected] = [Buffer.from(seal, 'base64url'), this.#seal(text)]
+    if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
+    const content = JSON.parse(Buffer.from(text, 'base64url').toString()) as Content // sealed by us
+    const [name, until, userId, isAdmin, tokenEnds] = content
+    const expiresAt = tokenEnds ?? Number.POSITIVE_INFINITY
     const now = this.#clock.now()
-    return found && now < found.until && now < found.caller.expiresAt ? found.caller : undefined
+    const isTaken = await this.#names.take(name)
+    return isTaken && now < until && now < expiresAt ? { userId, isAdmin, expiresAt } : undefined
+  }
+
+  #seal(text: string): Buffer {
+    return createHmac('sha256', this.#key).update(text).digest()
   }
 }

@@ -33,6 +33,17 @@ describe.skipIf(noRedis !== '')(`marks in Redis${noRedis}`, () => {
     await expect.poll(() => other.has('revoked:y')).toBe(false)
   })
 
+  it('are taken away by one process, however many ask for it at once', async () => {
+    await using redis = await startRedis()
+    await using one = marksOf(redis.port)
+    await using other = marksOf(redis.port)
+    await expect.poll(() => other.has('x').catch(() => 'away')).toBe(false)
+    await one.set('x', 60_000)
+    const taken = await Promise.all([one, other, one, other].map((marks) => marks.take('x')))
+    expect(taken.filter(Boolean)).toEqual([true])
+    expect(await one.has('x')).toBe(false)
+  })
+
   it('whose news nobody heard are told when the connection is back; while Redis is away nobody guesses', async () => {
     await using redis = await startRedis()
     await using marks = marksOf(redis.port)

@@ -54,6 +54,11 @@ export class RedisMarks implements AsyncDisposable {
     return (await pipelined(this.#redis, [['EXISTS', this.#prefix + key]]))[0] === 1
   }
 
+  /** Takes a mark away. @returns whether this call did: of several at once, one. @throws StoreUnavailableError */
+  async take(key: string): Promise<boolean> {
+    return (await pipelined(this.#redis, [['DEL', this.#prefix + key]]))[0] === 1
+  }
+
   /** @throws StoreUnavailableError */
   async publish(text: string): Promise<void> {
     await pipelined(this.#redis, [['PUBLISH', this.#channel, text]])

@@ -3,6 +3,8 @@ import { type ClusterState, type LabelTest, parseLabelSelector } from '#model'
 import { Refusal } from './answers.ts'
 
 const MAX_LIMIT = 10_000
+/** The label that makes a cluster a member of one set, as Open Cluster Management has it. */
+const SET_LABEL = 'cluster.open-cluster-management.io/clusterset'
 
 /** Which clusters of the fleet are asked for; all that is given must match. */
 export interface Selection {
@@ -13,15 +15,17 @@ export interface Selection {
 
 /** @throws Refusal with a sentence where it cannot be read */
 export function selectionOf(query: URLSearchParams): Selection {
-  if (query.has('set')) throw new Refusal(400, 'this hub has no cluster sets; choose with clusters= or selector=')
   const names = query.get('clusters')?.split(',').filter(Boolean)
-  const selector = query.get('selector')
+  const [selector, set] = [query.get('selector'), query.get('set') || undefined]
   const test = selector ? parseLabelSelector(selector) : ((() => true) satisfies LabelTest)
   if (typeof test === 'string') throw new Refusal(400, test)
   const wanted = names && new Set(names)
   return {
-    name: JSON.stringify([names?.toSorted() ?? null, selector]),
-    matches: ({ name, connection }) => (wanted?.has(name) ?? true) && test(connection?.labels ?? {}),
+    name: JSON.stringify([names?.toSorted() ?? null, selector, set ?? null]),
+    matches: ({ name, connection }) => {
+      const labels = connection?.labels ?? {}
+      return (wanted?.has(name) ?? true) && test(labels) && (set === undefined || labels[SET_LABEL] === set)
+    },
   }
 }
 

@@ -13,7 +13,7 @@ import type { Kind } from '../pictures.ts'
 import type { Topic } from '../stream/group.ts'
 import type { Opening, StreamHub } from '../stream/hub.ts'
 import type { Tenancy } from '../tenancy.ts'
-import { Tickets } from '../tickets.ts'
+import { type OneTimeNames, Tickets } from '../tickets.ts'
 import { type Caller, presentedBy, redactedUrl, type TokenReader } from '../tokens.ts'
 import {
   type AnswerParts,
@@ -37,6 +37,7 @@ export interface MonitorServerOptions extends AnswerParts {
   readonly state: StateReader
   readonly tenancy: Tenancy
   readonly tokens: TokenReader
+  readonly tickets: { readonly secret: string | undefined; readonly names: OneTimeNames }
   readonly streams: StreamHub
   /** what paths without a prefix are about */
   readonly defaultCluster: string
@@ -95,7 +96,7 @@ export class MonitorServer implements AsyncDisposable {
   constructor(options: MonitorServerOptions) {
     this.#options = options
     this.#origins = new Origins(options.corsOrigins)
-    this.#tickets = new Tickets(options.clock)
+    this.#tickets = new Tickets({ ...options.tickets, clock: options.clock })
     const { tls, maxConnections, logger, metrics } = options
     const times = { ...CONNECTION_TIMES, requestTimeout: 15_000 }
     this.#server = tls ? createTlsServer({ ...times, ...tls, minVersion: 'TLSv1.2' }) : createServer(times)
@@ -190,7 +191,7 @@ export class MonitorServer implements AsyncDisposable {
       token !== undefined
         ? await this.#options.tokens.read(token)
         : ticket !== undefined && isStream
-          ? this.#tickets.redeem(ticket)
+          ? await this.#tickets.redeem(ticket)
           : undefined
     if (!caller) throw unauthorized()
     return caller
@@ -201,7 +202,7 @@ export class MonitorServer implements AsyncDisposable {
       return text(response, 405, 'method not allowed', { ...headers, allow: 'POST, OPTIONS' })
     request.resume()
     const caller = await this.#callerOf(request, new URLSearchParams(), false)
-    const { ticket, expiresAt } = this.#tickets.issue(caller)
+    const { ticket, expiresAt } = await this.#tickets.issue(caller)
     json(response, { ticket, expiresAt: rfc3339(expiresAt) }, headers, 201)
   }
 
@@ -319,7 +320,7 @@ export class MonitorServer implements AsyncDisposable {
 
   #unexpected(request: IncomingMessage, error: unknown): Refusal {
     this.#options.logger.error({ url: redactedUrl(request.url ?? ''), error }, 'a request to the monitor met an error')
-    return new Refusal(500, 'error')
+    return error instanceof FleetError && error.retryable ? new Refusal(503, 'unavailable') : new Refusal(500, 'error')
   }
 
   #log(request: IncomingMessage, status: number): void {
