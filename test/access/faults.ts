@@ -431,8 +431,8 @@ export const faults: readonly Fault[] = [
   monitored(
     'everybody has the access view of who asked first',
     'tenancy.ts',
-    'JSON.stringify([caller.userId, [...owned]])',
-    'JSON.stringify([[...owned].length])',
+    'const known = this.#views.get(userId)',
+    'const [known] = this.#views.values()',
   ),
 ]
 
