@@ -515,6 +515,13 @@ describe('the fleet', () => {
     expect(Object.keys(history.json())).toEqual(['start', 'end', 'resolution', 'series'])
   })
 
+  it('of no clusters has no nodes, of which an administrator is told', async () => {
+    await using served = await serving([])
+    const total = async (token: string) => (await asked(`${served.url}/fleet/summary`, token)).json().total
+    expect(await total(await admin())).toMatchObject({ nodes: 0, ready_nodes: 0, pods: 0, cpu_percent: null })
+    expect(await total(await user('abc123'))).toMatchObject({ nodes: null, ready_nodes: null, pods: 0 })
+  })
+
   it('streams envelopes that name their cluster', async () => {
     await using served = await serving([east(), west()])
     using stream = await EventReader.open(`${served.url}/fleet/sse/health?token=${await admin()}`)

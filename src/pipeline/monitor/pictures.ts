@@ -138,6 +138,8 @@ export class Pictures {
   summary(clusters: readonly ClusterState[], view: AccessView) {
     const { clock } = this.#options
     const total = new Sums()
+    // A fleet without clusters has no nodes; that they are kept back is another answer.
+    if (view.administrator) total.addNodes([], 0)
     const each = clusters.map((cluster): [string, ClusterSummary] => {
       const own = new Sums()
       for (const sums of [own, total]) this.#addTo(sums, cluster, view)
