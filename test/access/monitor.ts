@@ -56,6 +56,7 @@ function withTenants(cluster: PlainCluster, chance: Chance): PlainCluster {
 function owns(userId: string, cluster: ClusterState, namespace: string): boolean {
   const row = cluster.parts.namespace?.items.get(namespace)
   if (userId === '' || !row || namespace === SYSTEM || !namespace.startsWith(TENANTS)) return false
+  if (!/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(namespace)) return false // no name of Kubernetes
   const owner = row.labels['user-id']
   return owner === undefined ? namespace.startsWith(`${TENANTS}${userId}-`) : owner === userId
 }

@@ -15,7 +15,7 @@ describe('namespaces of tenants', () => {
     const namespace = fc.record({
       name: fc.oneof(
         fc.tuple(id, fc.constantFrom('1', '2', '')).map(([owner, rest]) => `compute-${owner}-${rest}`),
-        fc.constantFrom('core', 'compute-', 'computea-1', 'zzz'),
+        fc.constantFrom('core', 'compute-', 'computea-1', 'compute-*-1', 'compute-a|b'),
       ),
       label: fc.option(id),
     })
@@ -25,7 +25,7 @@ describe('namespaces of tenants', () => {
         const given = [...byName].map(([name, label]) => [name, label === null ? {} : { 'user-id': label }] as const)
         const cluster = world(Object.fromEntries(given))
         const isOwned = (name: string, label: string | null) =>
-          name !== 'core' && name.startsWith('compute-') && (label ?? userId) === userId
+          /^compute-[-a-z0-9]*[a-z0-9]$/.test(name) && (label ?? userId) === userId
             ? label !== null || name.startsWith(`compute-${userId}-`)
             : false
         const owned = [...byName].filter(([name, label]) => isOwned(name, label)).map(([name]) => name)
@@ -33,6 +33,14 @@ describe('namespaces of tenants', () => {
         expect(new Tenancy(rules, systemClock).owned(userId, [cluster]).get(cluster.name) ?? []).toEqual(expected)
       }),
     )
+  })
+
+  it('are no patterns, whatever a collector calls them', () => {
+    const cluster = world({ 'compute-*-1': { 'user-id': 'a' }, 'compute-b-1': {} })
+    const view = new Tenancy(rules, systemClock).viewOf(caller('a'), [cluster])
+    const seen = view.resource(cluster, { name: 'pods', rule: 'pods', isTaken: false })
+    const isShown = seen.shows({ name: 'x', namespace: 'compute-b-1', values: {} })
+    expect([view.canSee(cluster), isShown]).toEqual([false, false])
   })
 
   it('give the very same view until they are others, and another to nobody', () => {

@@ -26,6 +26,8 @@ export interface TenancyRules {
 const ADMINISTRATORS = 'cluster-monitor:administrators'
 const HIDDEN_TYPES = ['nodes', 'operators', 'alerts', 'events'] as const
 const MAX_VIEWS = 20_000
+/** What Kubernetes takes as the name of a namespace. In a policy anything else could be read as a pattern: it is nobody's. */
+const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
 
 /** The caller as the access core knows people. */
 export const principalOf = ({ userId, isAdmin }: Caller): Principal => ({
@@ -165,7 +167,7 @@ class OwnerIndex {
     this.#prefix = tenantPrefix
     const unlabelled: string[] = []
     for (const { name, labels } of namespaces) {
-      if (name === systemNamespace || !name.startsWith(tenantPrefix)) continue
+      if (name === systemNamespace || !name.startsWith(tenantPrefix) || !NAMESPACE_NAME.test(name)) continue
       const owner = Object.hasOwn(labels, ownerLabel) ? labels[ownerLabel] : undefined
       if (owner === undefined) unlabelled.push(name)
       else this.#labelled.set(owner, [...(this.#labelled.get(owner) ?? []), name])
