@@ -36,9 +36,9 @@ describe('a backup', () => {
   let ports: readonly string[]
   const at = (name: string) => join(directory, name)
 
-  async function up(data = 'data', own = ports): Promise<void> {
+  async function up(args: readonly string[] = [], data = 'data', own = ports): Promise<void> {
     hub = clusterpulse([
-      ...['up', '--kubeconfig', at('members'), '--data-dir', at(data)],
+      ...['up', ...args, '--data-dir', at(data)],
       ...['--port', '0', '--control-plane-port', own[0] ?? '0', '--ingester-port', own[1] ?? '0'],
     ])
     const [, address = ''] = await hub.says(/on (http:\S+)/, 60_000)
@@ -60,7 +60,7 @@ describe('a backup', () => {
       at('members'),
     ])
     await members.says(/kubeconfig in/)
-    await up()
+    await up(['--kubeconfig', at('members')])
   }, 90_000)
   afterAll(async () => {
     for (const one of [agent, hub, members]) await one?.[Symbol.asyncDispose]()
@@ -114,7 +114,7 @@ describe('a backup', () => {
     // Save: stop the hub, copy, start it.
     await hub.kill('SIGTERM')
     cpSync(at('data'), at('copy'), { recursive: true, preserveTimestamps: true })
-    await up()
+    await up(['--kubeconfig', at('members')])
     await moreRounds(2)
 
     // Put back.
@@ -122,6 +122,7 @@ describe('a backup', () => {
     renameSync(at('data'), at('data-before'))
     cpSync(at('copy'), at('data'), { recursive: true, preserveTimestamps: true })
     await up()
+    expect(hub.stdout()).toContain('no kubeconfig given: the 2 clusters of this folder go on')
     expect(await names(resourceOf(monitorAccessPolicy))).toEqual(['devs'])
     expect(await names(resourceOf(clusterConnection))).toEqual(connections)
     const clusters = await json<{ items: ClusterView[] }>('/api/v2/clusters')
@@ -145,7 +146,8 @@ describe('a backup', () => {
     cpSync(at('copy'), at('drill'), { recursive: true })
     expect(existsSync(at('drill'))).toBe(true)
     const running = hub
-    await up('drill', ['0', '0'])
+    await up(['--read-only-members'], 'drill', ['0', '0'])
+    await hub.says(/Members are only read/)
     expect(await names(resourceOf(monitorAccessPolicy), 'drill')).toEqual(['devs'])
     await hub.kill('SIGTERM')
     hub = running

@@ -92,6 +92,44 @@ describe('clusterpulse up', () => {
       () => clustersOf(again),
       ({ items }) => items.length === 1 && items[0]?.name === 'sim-002',
     )
+
+    // Without a kubeconfig they go on as they are; no demo comes among them, asked for or not.
+    await second.kill('SIGTERM')
+    const third = up('own')
+    const without = await addressOf(third)
+    expect(third.stdout()).toContain('no kubeconfig given: the 1 cluster of this folder goes on')
+    await eventually(
+      () => clustersOf(without),
+      ({ items }) => items.length === 1 && items[0]?.name === 'sim-002' && items[0].health !== 'unknown',
+    )
+    await third.kill('SIGTERM')
+    const demo = up('own', '--demo')
+    expect(await demo.ended()).toBe(1)
+    expect(demo.stderr()).toMatch(/1 cluster of your own \(sim-002\).*--data-dir/)
+  })
+
+  it('leaves demo policies, registries and clusters deleted that somebody deleted, and says so', async () => {
+    const hub = up('deleted', '--demo')
+    await addressOf(hub)
+    const objects = join(folder, 'deleted', 'kubeconfig')
+    const policies = { ...connections, plural: 'monitoraccesspolicies', kind: 'MonitorAccessPolicy' }
+    const registries = { ...connections, plural: 'registryconnections', kind: 'RegistryConnection' }
+    const gone = [
+      [policies, 'developers'],
+      [registries, 'old-registry'],
+      [connections, 'dr-site'],
+    ] as const
+    await withObjects(objects, async (kube) => {
+      for (const [resource, name] of gone) await kube.delete(resource, { name, namespace: 'clusterpulse' })
+    })
+    await hub.kill('SIGTERM')
+    const second = up('deleted', '--demo')
+    await addressOf(second)
+    expect(second.stdout()).toMatch(/not made again: .*dr-site.*developers.*old-registry/)
+    await withObjects(objects, async (kube) => {
+      for (const [resource, name] of gone)
+        expect(await kube.get(resource, { name, namespace: 'clusterpulse' })).toBeUndefined()
+    })
   })
 
   it('serves the last picture at once after kill -9, with its age, and keeps the objects', async () => {

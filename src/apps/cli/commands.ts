@@ -51,6 +51,7 @@ export interface UpOptions {
   readonly ingesterHost?: string
   readonly ingesterPort?: string
   readonly ingesterAdvertise?: string
+  readonly readOnlyMembers?: boolean
 }
 export interface ManagerOptions {
   readonly namespace?: string
@@ -162,7 +163,7 @@ export function program(actions: Actions, version: string): Command {
     )
     .option(
       '--kubeconfig <file>',
-      'read the clusters of this kubeconfig (default: $KUBECONFIG, then ~/.kube/config; without one the simulated fleet)',
+      'read the clusters of this kubeconfig (default: $KUBECONFIG, then ~/.kube/config; without one the clusters of the data folder, and in a new one the simulated fleet)',
     )
     .option('--context <names...>', 'only these contexts')
     .option('--demo', 'a simulated fleet of six clusters that lives, whatever kubeconfig there is')
@@ -178,6 +179,10 @@ export function program(actions: Actions, version: string): Command {
     .option('--ingester-host <address>', 'address agents are received on (INGESTER_HOST; 127.0.0.1)')
     .option('--ingester-port <n>', 'port agents are received on (INGESTER_PORT; 9443)')
     .option('--ingester-advertise <host:port>', 'where agents reach this hub from elsewhere (INGESTER_ADVERTISE)')
+    .option(
+      '--read-only-members',
+      'change nothing on members, such as their agents: for the drill of a backup (READ_ONLY_MEMBERS)',
+    )
     .action((options: UpOptions) => actions.up(options))
 
   cli

@@ -20,6 +20,7 @@ const actions: Actions = {
       INGESTER_HOST: options.ingesterHost,
       INGESTER_PORT: options.ingesterPort,
       INGESTER_ADVERTISE: options.ingesterAdvertise,
+      READ_ONLY_MEMBERS: options.readOnlyMembers ? 'true' : undefined,
     })
     await up({
       config,

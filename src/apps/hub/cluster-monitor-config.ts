@@ -102,6 +102,7 @@ function describe(read: ConfigReader, flags: ClusterMonitorFlags): ClusterMonito
       seriesRetentionMs: 3_600_000,
       concurrency: 1,
       maxWatches: MAX_WATCHES,
+      readOnlyMembers: true,
       outboundAllow: [],
     },
     ingester: { ...ingester(configReader({}), 'up'), enabled: false },

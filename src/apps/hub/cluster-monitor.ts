@@ -10,6 +10,7 @@ import { countBuild, keepPrivate, Metrics, type Part } from '#runtime'
 import { EmbeddedStateStore } from '#state'
 import type { ClusterMonitorConfig, ClusterMonitorFlags } from './cluster-monitor-config.ts'
 import { type ControlPlane, HUB_NAMESPACE, openControlPlane } from './control-plane.ts'
+import { DeclaredOnce } from './declared-once.ts'
 import { claimDataFolder } from './format.ts'
 import { declareMembers, kubeconfigMembers, type Member } from './members.ts'
 import { monitorPart } from './monitor-listener.ts'
@@ -47,7 +48,10 @@ export async function clusterMonitor({ config, warnings, version, flags }: Clust
   )
   const declare: Part = {
     name: 'member',
-    start: () => declareMembers(controlPlane.get().server, [member], logger),
+    start: () => {
+      const { server } = controlPlane.get()
+      return declareMembers(server, [member], { declared: DeclaredOnce.open(server, true), logger })
+    },
     stop: () => Promise.resolve(),
   }
   const attention = part('attention', () => Promise.resolve(new Looks({ logger: logger.child({ part: 'attention' }) })))
@@ -110,7 +114,8 @@ async function memberOf(config: ClusterMonitorConfig, logger: HubLogger): Promis
   const { kubeconfig, context, dataDir, apiServer, monitor } = config
   const path = kubeconfig ?? (await ownKubeconfig(dataDir, apiServer))
   const chosen = context ?? (await loadKubeconfig([path])).currentContext
-  const [member] = await kubeconfigMembers([path], chosen ? [chosen] : [], logger)
+  const { members } = await kubeconfigMembers([path], chosen ? [chosen] : [], logger)
+  const [member] = members
   if (!member) throw new NoClusterCredentialsError(`${path} names no cluster; choose one with --context`)
   return { ...member, name: monitor.defaultCluster }
 }

@@ -37,6 +37,8 @@ export interface CollectionConfig {
   readonly concurrency: number
   /** watches that one process keeps open over all clusters; what is beyond is polled */
   readonly maxWatches: number
+  /** nothing is changed on members, such as their agents */
+  readonly readOnlyMembers: boolean
   /** addresses that may be dialed for members and registries although they are link-local, of a metadata service or unspecified */
   readonly outboundAllow: readonly string[]
 }
@@ -198,6 +200,11 @@ function collection(read: ConfigReader): CollectionConfig {
       max: 65_536,
       meaning:
         'watches that one process keeps open over all clusters, each with a connection of its own (a dozen a cluster); what is beyond is read with the rounds alone, and the status of its connection says so. 0: nothing is watched',
+    }),
+    readOnlyMembers: read.flag('READ_ONLY_MEMBERS', {
+      default: false,
+      meaning:
+        'nothing is changed on members: no agent is deployed, changed or removed there, no role written. For a second hub beside one that lives, such as the drill of a backup',
     }),
     outboundAllow: outboundAllow(read),
   }

@@ -1,6 +1,7 @@
-import type { ApiObject, ApiServer } from '#apiserver'
+import type { ApiObject } from '#apiserver'
 import { monitorAccessPolicy } from '#kinds'
 import { HUB_NAMESPACE } from './control-plane.ts'
+import type { DeclaredOnce } from './declared-once.ts'
 
 const POLICIES = {
   group: monitorAccessPolicy.group,
@@ -9,11 +10,8 @@ const POLICIES = {
 }
 
 /** Three people's policies for the demo, so that "what does … see?" has something to show. Made once; changes stay. */
-export async function declareDemoPolicies(server: ApiServer): Promise<void> {
-  for (const object of demoPolicies) {
-    const key = { name: object.metadata.name, namespace: HUB_NAMESPACE }
-    if (!server.objects.get(POLICIES, key)) await server.objects.create(object)
-  }
+export async function declareDemoPolicies(declared: DeclaredOnce): Promise<void> {
+  for (const object of demoPolicies) await declared.make(POLICIES, object)
 }
 
 const policy = (name: string, spec: Record<string, unknown>): ApiObject => ({

@@ -1,6 +1,7 @@
 import type { ApiObject, ApiServer } from '#apiserver'
 import { metricSource, registryConnection } from '#kinds'
 import { HUB_NAMESPACE } from './control-plane.ts'
+import type { DeclaredOnce } from './declared-once.ts'
 
 const SOURCES = { group: metricSource.group, version: metricSource.version, plural: metricSource.plural }
 const REGISTRIES = {
@@ -11,12 +12,11 @@ const REGISTRIES = {
 const labels = { 'app.kubernetes.io/part-of': 'clusterpulse-demo' }
 
 /** What else the demo collects: a few of the shipped examples. Made once; changes stay. */
-export async function declareDemoSources(server: ApiServer): Promise<void> {
+export async function declareDemoSources(declared: DeclaredOnce): Promise<void> {
+  const { apiVersion, kind } = metricSource
   for (const [name, spec] of Object.entries(demoSources)) {
-    const key = { name, namespace: HUB_NAMESPACE }
-    if (server.objects.get(SOURCES, key)) continue
-    const { apiVersion, kind } = metricSource
-    await server.objects.create({ apiVersion, kind, metadata: { ...key, labels }, spec } as ApiObject)
+    const metadata = { name, namespace: HUB_NAMESPACE, labels }
+    await declared.make(SOURCES, { apiVersion, kind, metadata, spec } as ApiObject)
   }
 }
 
@@ -24,8 +24,8 @@ export async function declareDemoSources(server: ApiServer): Promise<void> {
 export const offRegistry = 'old-registry'
 
 /** The demo's registries: one that answers, and one that is not there. Their addresses are of this process, so they are set anew. */
-export async function declareDemoRegistries(server: ApiServer, url: string): Promise<void> {
-  await declareRegistry(server, 'demo-registry', {
+export async function declareDemoRegistries(server: ApiServer, declared: DeclaredOnce, url: string): Promise<void> {
+  await declareRegistry(server, declared, 'demo-registry', {
     displayName: 'Demo Registry',
     endpoint: url,
     type: 'distribution',
@@ -33,7 +33,7 @@ export async function declareDemoRegistries(server: ApiServer, url: string): Pro
     monitoring: { interval: 30, checkCatalog: true },
     labels: { environment: 'production' },
   })
-  await declareRegistry(server, offRegistry, {
+  await declareRegistry(server, declared, offRegistry, {
     displayName: 'Old Registry',
     // A port below 1024 that no service has: a connection is refused at once.
     endpoint: 'https://127.0.0.1:4',
@@ -43,13 +43,16 @@ export async function declareDemoRegistries(server: ApiServer, url: string): Pro
   })
 }
 
-async function declareRegistry(server: ApiServer, name: string, spec: Record<string, unknown>): Promise<void> {
-  const key = { name, namespace: HUB_NAMESPACE }
+async function declareRegistry(
+  server: ApiServer,
+  declared: DeclaredOnce,
+  name: string,
+  spec: Record<string, unknown>,
+): Promise<void> {
   const { apiVersion, kind } = registryConnection
-  const known = server.objects.get(REGISTRIES, key)
-  const object = { apiVersion, kind, metadata: { ...key, labels }, spec } as ApiObject
-  if (!known) await server.objects.create(object)
-  else await server.objects.put({ ...known, spec: { ...(known.spec as object), endpoint: spec.endpoint } })
+  const metadata = { name, namespace: HUB_NAMESPACE, labels }
+  const known = await declared.make(REGISTRIES, { apiVersion, kind, metadata, spec } as ApiObject)
+  if (known) await server.objects.put({ ...known, spec: { ...(known.spec as object), endpoint: spec.endpoint } })
 }
 
 /** What the demo's registry holds. */

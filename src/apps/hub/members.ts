@@ -6,6 +6,7 @@ import { accessForContext, loadKubeconfig } from '#kube'
 import { type ClusterName, clusterNameFrom, FleetError, isClusterName } from '#model'
 import type { Logger } from '#runtime'
 import { HUB_NAMESPACE } from './control-plane.ts'
+import type { DeclaredOnce } from './declared-once.ts'
 
 /** One cluster that `up` shows, as the objects it writes for it. */
 export interface Member {
@@ -43,6 +44,14 @@ export function kubeconfigPaths(
   return existsSync(usual) ? [usual] : []
 }
 
+/** What kubeconfigs that were read declare. */
+export interface KubeconfigMembers {
+  readonly paths: readonly string[]
+  readonly members: readonly Member[]
+  /** names of clusters whose context cannot be used now: what is known of them stays */
+  readonly leftOut: readonly string[]
+}
+
 /**
  * Each context is one cluster. Credentials stay in the kubeconfig: the Secret says where, and they are read again with it.
  * @throws KubeconfigError, NoClusterError
@@ -51,7 +60,7 @@ export async function kubeconfigMembers(
   paths: readonly string[],
   chosen: readonly string[],
   logger: Logger,
-): Promise<Member[]> {
+): Promise<KubeconfigMembers> {
   const config = await loadKubeconfig(paths)
   // Of a thousand contexts the parsing takes a second: one file is not read twice.
   const files =
@@ -66,12 +75,14 @@ export async function kubeconfigMembers(
   }
   const taken = new Set<string>()
   const members: Member[] = []
+  const leftOut: string[] = []
   for (const context of names) {
+    const name = freeName(context, taken)
     try {
       const access = await accessForContext(config, context)
       const file = files.find((candidate) => candidate.config.contexts.some(({ name }) => name === context))
       members.push({
-        name: freeName(context, taken),
+        name,
         displayName: context,
         endpoint: access.server,
         labels: {},
@@ -80,12 +91,13 @@ export async function kubeconfigMembers(
       })
     } catch (error) {
       if (chosen.length > 0 || names.length === 1) throw error
+      leftOut.push(name)
       logger.warn({ context, err: error }, 'a context of the kubeconfig cannot be used and is left out')
     }
   }
   if (members.length === 0)
     throw new NoClusterError(`no context of ${paths.join(', ')} can be used; the log names each`)
-  return members
+  return { paths: config.paths, members, leftOut }
 }
 
 function freeName(context: string, taken: Set<string>): string {
@@ -96,29 +108,91 @@ function freeName(context: string, taken: Set<string>): string {
   return name
 }
 
-/** Makes the objects of `up` these, and removes those of an earlier start that are no longer asked for. Others stay. */
-export async function declareMembers(server: ApiServer, members: readonly Member[], logger: Logger): Promise<void> {
+/** What the folder holds already. */
+export interface KnownMembers {
+  /** clusters of the simulated fleet */
+  readonly simulated: readonly string[]
+  /** all others, with the kubeconfig that declared them; undefined: made by hand */
+  readonly own: ReadonlyMap<string, string | undefined>
+}
+
+export function knownMembers(server: ApiServer): KnownMembers {
+  const simulated: string[] = []
+  const own = new Map<string, string | undefined>()
+  for (const object of server.objects.list(connections, { namespace: HUB_NAMESPACE })) {
+    const from = isDeclared(object) ? origin(server, object.metadata.name) : { kind: 'unknown' as const }
+    if (from.kind === 'simulated') simulated.push(object.metadata.name)
+    else own.set(object.metadata.name, from.kind === 'file' ? from.path : undefined)
+  }
+  return { simulated, own }
+}
+
+interface DeclareOptions {
+  readonly declared: DeclaredOnce
+  /** kubeconfigs that were read: what they declared before and lack now goes */
+  readonly paths?: readonly string[]
+  /** stays as it is, though it is not among the members */
+  readonly leftOut?: readonly string[]
+  /** members are asked for by name: also who was deleted is made */
+  readonly isNamed?: boolean
+  readonly logger: Logger
+}
+
+/**
+ * Makes the objects of `up` these. What an earlier start declared goes only where the kubeconfig it came from is read and lacks
+ * it now, and simulated clusters where they are not wanted; all others stay.
+ */
+export async function declareMembers(
+  server: ApiServer,
+  members: readonly Member[],
+  { declared, paths = [], leftOut = [], isNamed = false, logger }: DeclareOptions,
+): Promise<void> {
   const wanted = new Set(members.map((member) => member.name))
-  const mine = (object: ApiObject) => object.metadata.labels?.[MANAGED_BY] === UP
+  const kept = new Set(leftOut)
   for (const object of server.objects.list(connections, { namespace: HUB_NAMESPACE })) {
     const { name } = object.metadata
-    if (!mine(object) && wanted.has(name)) {
+    if (wanted.has(name)) {
+      if (isDeclared(object)) continue
       wanted.delete(name)
       logger.warn({ cluster: name }, 'a ClusterConnection of this name was made by hand and is kept as it is')
-    } else if (mine(object) && !wanted.has(name)) {
-      await server.objects.delete(connections, { name, namespace: HUB_NAMESPACE })
-      const secret = { name: secretName(name), namespace: HUB_NAMESPACE }
-      if (server.objects.get(secrets, secret)) await server.objects.delete(secrets, secret)
+      continue
     }
+    const from = origin(server, name)
+    const isGone = from.kind === 'simulated' || (from.kind === 'file' && paths.includes(from.path))
+    if (!isDeclared(object) || !isGone || kept.has(name)) continue
+    await server.objects.delete(connections, { name, namespace: HUB_NAMESPACE })
+    const secret = { name: secretName(name), namespace: HUB_NAMESPACE }
+    if (server.objects.get(secrets, secret)) await server.objects.delete(secrets, secret)
+    declared.forget('ClusterConnection', name)
   }
   // At once, as writes that come together share a sync of the disk.
   await Promise.all(
     members.map(async (member) => {
       if (!wanted.has(member.name)) return
-      await putIfDifferent(server, secrets, secretOf(member))
-      await putIfDifferent(server, connections, connectionOf(member))
+      const live = await declared.make(connections, connectionOf(member), isNamed || undefined)
+      if (!live) return
+      await putSecret(server, secretOf(member))
+      await followEndpoint(server, live, member)
     }),
   )
+  await declared.save()
+}
+
+/** Declared by `up` and never taken over by a person: who names another Secret, or none, has made it theirs. */
+function isDeclared({ metadata, spec }: ApiObject): boolean {
+  const { credentialsRef } = (spec ?? {}) as { credentialsRef?: { name?: unknown } }
+  return metadata.labels?.[MANAGED_BY] === UP && credentialsRef?.name === secretName(metadata.name)
+}
+
+/** Where a declared cluster came from, as its Secret says; unknown where that is gone. */
+function origin(
+  server: ApiServer,
+  cluster: string,
+): { readonly kind: 'simulated' | 'unknown' } | { readonly kind: 'file'; readonly path: string } {
+  const secret = server.objects.get(secrets, { name: secretName(cluster), namespace: HUB_NAMESPACE })
+  if (!secret) return { kind: 'unknown' }
+  const path = (secret.data as Record<string, string> | undefined)?.kubeconfigPath
+  return path === undefined ? { kind: 'simulated' } : { kind: 'file', path: Buffer.from(path, 'base64').toString() }
 }
 
 /** When the hub was first told of each of these clusters, ms. */
@@ -161,20 +235,24 @@ function connectionOf({ name, displayName, endpoint, labels, insecureSkipTlsVeri
   }
 }
 
-/** A repeat changes nothing: what a person set beside our fields, such as monitoring or who collects, stays. */
-async function putIfDifferent(server: ApiServer, resource: typeof connections, wanted: ApiObject): Promise<void> {
-  const key = { name: wanted.metadata.name, namespace: HUB_NAMESPACE }
-  const live = server.objects.get(resource, key)
+/** A repeat changes nothing. */
+async function putSecret(server: ApiServer, wanted: ApiObject): Promise<void> {
+  const live = server.objects.get(secrets, { name: wanted.metadata.name, namespace: HUB_NAMESPACE })
   if (!live) {
     await server.objects.create(wanted)
     return
   }
-  const ours = wanted.kind === 'Secret' ? 'data' : 'spec'
-  const { collectionMode: _, ...spec } = (wanted.spec ?? {}) as Record<string, unknown>
-  const merged = ours === 'data' ? wanted.data : { ...(live.spec as object), ...spec }
   const annotations = { ...live.metadata.annotations, ...wanted.metadata.annotations }
   const isSame =
-    JSON.stringify(live[ours]) === JSON.stringify(merged) &&
+    JSON.stringify(live.data) === JSON.stringify(wanted.data) &&
     JSON.stringify(live.metadata.annotations ?? {}) === JSON.stringify(annotations)
-  if (!isSame) await server.objects.update({ ...live, metadata: { ...live.metadata, annotations }, [ours]: merged })
+  if (!isSame) await server.objects.update({ ...live, metadata: { ...live.metadata, annotations }, data: wanted.data })
+}
+
+/** Where the cluster is, its source says anew; its name, labels and all else are a person's once it is made. */
+async function followEndpoint(server: ApiServer, live: ApiObject, member: Member): Promise<void> {
+  const { endpoint, insecureSkipTlsVerify } = member
+  const wanted = { endpoint, ...(insecureSkipTlsVerify && { insecureSkipTLSVerify: true }) }
+  const spec = { ...(live.spec as object), ...wanted }
+  if (JSON.stringify(live.spec) !== JSON.stringify(spec)) await server.objects.update({ ...live, spec })
 }

@@ -119,6 +119,7 @@ export function createOwner(options: OwnerOptions): Owner {
     timeoutMs: collection.connectTimeoutMs,
     operatorScanIntervalMs: collection.operatorScanIntervalMs,
     resources: collection.resources,
+    ...(collection.readOnlyMembers && { readOnlyMembers: true }),
     usage: {
       rates: usageRates({
         attention: options.attention(),

@@ -10,18 +10,20 @@ import { type SimulatedRegistry, simulateRegistry } from '#simulator'
 import { EmbeddedStateStore } from '#state'
 import type { Env, UpConfig } from './config.ts'
 import { type ControlPlane, HUB_NAMESPACE, openControlPlane } from './control-plane.ts'
+import { DeclaredOnce } from './declared-once.ts'
 import { simulatedMembers } from './demo.ts'
 import { fillPast } from './demo-past.ts'
 import { declareDemoPolicies } from './demo-policies.ts'
 import { declareDemoRegistries, declareDemoSources, demoRepositories } from './demo-sources.ts'
-import { demoWords, startWords } from './demo-words.ts'
+import { demoWords } from './demo-words.ts'
 import { claimDataFolder } from './format.ts'
 import { historyOf } from './history.ts'
-import { declareMembers, knownSince, kubeconfigMembers, kubeconfigPaths, type Member } from './members.ts'
+import { declareMembers, knownMembers, knownSince, kubeconfigMembers, kubeconfigPaths, type Member } from './members.ts'
 import { monitorPart } from './monitor-listener.ts'
 import { inBackground, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
 import { serving } from './serve.ts'
 import { createSingleProcessHub } from './single-process-hub.ts'
+import { chooseFleet, fleetStartWords, fleetWords, type UpFleet } from './up-fleet.ts'
 
 /** As far back as the page looks. */
 const MONTH_MS = 30 * 24 * minutes(60)
@@ -61,14 +63,24 @@ export async function up({
   // Read before anything starts: a broken kubeconfig is one sentence, not half a hub.
   const given = paths.length > 0 ? await kubeconfigMembers(paths, contexts, logger) : undefined
 
-  say(given ? `Starting: ${ownFleet(given.length, paths)} …` : startWords(demo))
-  if (!given) say(demoWords(config.history.kind !== 'off'))
-
   const controlPlane = part<ControlPlane>('control-plane', () =>
     openControlPlane({ dataDir, ...config.controlPlane, version, acceptLoss, logger, metrics }),
   )
+  let fleet: UpFleet | undefined
+  const isDemo = () => fleet?.kind === 'demo'
+  const choose: Part = {
+    name: 'fleet',
+    start() {
+      const isNamed = kubeconfig !== undefined || Boolean(environment.KUBECONFIG)
+      fleet = chooseFleet({ demo, given, isNamed, known: knownMembers(controlPlane.get().server), dataDir })
+      say(fleetStartWords(fleet, demo))
+      if (isDemo()) say(demoWords(config.history.kind !== 'off'))
+      return Promise.resolve()
+    },
+    stop: () => Promise.resolve(),
+  }
   const simulation = part('simulation', () =>
-    simulatedMembers(given === undefined, {
+    simulatedMembers(isDemo(), {
       seed,
       directory: join(dataDir, 'simulated-agents'),
       executable: [process.execPath, ...process.execArgv, process.argv[1] ?? ''],
@@ -80,17 +92,24 @@ export async function up({
   const declare: Part = {
     name: 'members',
     async start() {
-      members = given ?? simulation.get().members
-      await declareMembers(controlPlane.get().server, members, logger)
       const { server } = controlPlane.get()
-      if (given !== undefined) return
-      await declareDemoPolicies(server)
-      await declareDemoSources(server)
-      await declareDemoRegistries(server, demoRegistry.get().url)
+      const declared = DeclaredOnce.open(server, acceptLoss)
+      if (fleet?.kind === 'kubeconfig') {
+        members = fleet.given.members
+        await declareMembers(server, members, { ...fleet.given, declared, isNamed: contexts.length > 0, logger })
+      } else if (fleet?.kind === 'demo') {
+        members = simulation.get().members
+        await declareMembers(server, members, { declared, logger })
+        await declareDemoPolicies(declared)
+        await declareDemoSources(declared)
+        await declareDemoRegistries(server, declared, demoRegistry.get().url)
+        await declared.save()
+      }
+      if (declared.deleted.length > 0) say(deletedWords(declared.deleted))
     },
     stop: () => Promise.resolve(),
   }
-  const isSimulated = (name: string) => given === undefined && members.some((member) => member.name === name)
+  const isSimulated = (name: string) => isDemo() && members.some((member) => member.name === name)
   const policies = new MemoryPolicies()
   const catalog = new MemoryCatalog()
   const attention = part('attention', () => Promise.resolve(new Looks({ logger: logger.child({ part: 'attention' }) })))
@@ -160,7 +179,7 @@ export async function up({
     'demo-past',
     async (signal) => {
       const [store, at] = [collect.history(), systemClock.now()]
-      if (!store || config.history.kind === 'off') return
+      if (!isDemo() || !store || config.history.kind === 'off') return
       const batches = await fillPast(
         {
           known: knownSince(controlPlane.get().server, members),
@@ -179,29 +198,31 @@ export async function up({
       controlPlane,
       // The objects are locked by now: no other hub has the folder.
       { name: 'format', start: claimFolder, stop: () => Promise.resolve() },
+      choose,
       attention,
       simulation,
-      ...(given ? [] : [demoRegistry]),
+      { ...demoRegistry, start: async (signal) => (isDemo() ? demoRegistry.start(signal) : undefined) },
       registries,
       declare,
       ...collect.parts,
       ...serve.parts,
       ...(monitor ? [monitor.part] : []),
-      ...(given ? [] : [past]),
+      past,
     ],
     logger,
     () => {
-      const what = given ? ownFleet(members.length, paths) : 'a simulated fleet'
       say(
-        `ClusterPulse shows ${what} on ${serve.address()}   (objects: kubectl --kubeconfig ${controlPlane.get().kubeconfigPath})`,
+        `ClusterPulse shows ${fleet ? fleetWords(fleet) : ''} on ${serve.address()}   (objects: kubectl --kubeconfig ${controlPlane.get().kubeconfigPath})`,
       )
       if (monitor) say(`Cluster Monitor's interface is on ${monitor.address()}`)
+      if (config.collection.readOnlyMembers)
+        say('Members are only read: no agent is deployed, changed or removed there.')
       say('Ctrl-C ends it.')
     },
   )
 }
 
-const ownFleet = (count: number, paths: readonly string[]): string =>
-  `${count} cluster${count === 1 ? '' : 's'} of ${paths.join(', ')}`
+const deletedWords = (deleted: readonly string[]): string =>
+  `  Deleted in this folder, and not made again: ${deleted.slice(0, 8).join(', ')}${deleted.length > 8 ? ` and ${deleted.length - 8} more` : ''}. (A cluster of a kubeconfig comes back with --context NAME.)`
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`)

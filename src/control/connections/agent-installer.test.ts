@@ -3,21 +3,23 @@ import { collectors } from '#collect'
 import { type KubeClient, KubeError } from '#kube'
 import { minutes, parseClusterName, systemClock } from '#model'
 import { silentLogger } from '#runtime'
-import { AGENT_FINALIZER, AgentInstaller, type Wish } from './agent-installer.ts'
+import { AGENT_FINALIZER, AgentInstaller, type Installed, type Wish } from './agent-installer.ts'
 import type { RoleGap } from './agent-role.ts'
 
 const unreachable = () => Promise.reject(new KubeError('unreachable', 'nobody answers'))
 // Every attempt asks the member first; this one never answers.
 const deaf = { get: unreachable, endpoint: 'https://api:6443' } as unknown as KubeClient
 
-function anInstaller() {
+function anInstaller(readOnly = false) {
   let attempts = 0
+  let said: Installed = {}
   const installer = new AgentInstaller({
     hub: deaf,
     install: { image: 'i', version: '1', tls: false, address: 'hub:1' },
     credentials: { check: () => undefined, issue: unreachable, revoke: () => Promise.resolve(false) },
     collectors,
     operatorScanIntervalMs: 1,
+    ...(readOnly && { readOnly }),
     clock: systemClock,
     random: () => 0,
     logger: silentLogger,
@@ -25,7 +27,7 @@ function anInstaller() {
   const metadata = { name: 'west', namespace: 'fleet', finalizers: [AGENT_FINALIZER] }
   const settle = async (now: number, over: Partial<Wish> & { version?: string } = {}) => {
     const { version, ...wish } = over
-    await installer.settle({
+    said = await installer.settle({
       object: { metadata },
       connection: { apiVersion: '', kind: '', metadata, spec: version ? { collectorVersion: version } : {} },
       facts: {
@@ -54,8 +56,19 @@ function anInstaller() {
     })
     return attempts
   }
-  return settle
+  return Object.assign(settle, { said: () => said })
 }
+
+describe('a hub that may only read its members', () => {
+  it('asks nothing of a member for its agent, wanted or not, and says why', async () => {
+    const settle = anInstaller(true)
+    expect(await settle(0)).toBe(0)
+    expect(settle.said().condition).toMatchObject({ status: 'False', reason: 'MembersReadOnly' })
+    expect(settle.said().condition?.message).toMatch(/READ_ONLY_MEMBERS.*collects by itself/)
+    expect(await settle(minutes(60), { wants: false, isMissing: false })).toBe(0)
+    expect(settle.said().left).toMatch(/stays on the member/)
+  })
+})
 
 describe('attempts at a deployment', () => {
   it('come each round at first, then ever more rarely, at least every ten minutes', async () => {

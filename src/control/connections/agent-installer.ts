@@ -38,6 +38,8 @@ export interface AgentInstallerOptions {
   /** hears what the agent of a cluster may not read though MetricSources ask for it; []: it may read all of it */
   readonly onRoleGaps?: (cluster: ClusterName, gaps: readonly RoleGap[]) => void
   readonly operatorScanIntervalMs: number
+  /** members are left as they are: nothing is deployed, kept or removed there */
+  readonly readOnly?: boolean
   /** how long a deleted connection waits for its member to answer, ms; default 5 min */
   readonly patienceMs?: number
   readonly clock: Clock
@@ -121,6 +123,7 @@ export class AgentInstaller {
   /** Does what is due now: deploys, repairs, or removes. Never throws but for an abort. */
   async settle(wish: Wish): Promise<Installed> {
     const { object, wants } = wish
+    if (this.#options.readOnly) return leftAsItIs(wish)
     if (wants) return this.#deploy(wish)
     if (!hasFinalizer(object)) return {}
     return this.#removeUnwanted(wish)
@@ -137,7 +140,12 @@ export class AgentInstaller {
     signal: AbortSignal,
   ): Promise<number | undefined> {
     if (!hasFinalizer(object)) return undefined
-    const { clock, logger, patienceMs = PATIENCE_MS } = this.#options
+    const { clock, logger, readOnly, patienceMs = PATIENCE_MS } = this.#options
+    if (readOnly) {
+      await this.#warn(object, `the agent of ${object.metadata.name} stays on the member: ${READ_ONLY}`, signal)
+      await this.#release(object, signal)
+      return undefined
+    }
     const { name, deletionTimestamp = '' } = object.metadata
     const cluster = parseClusterName(name)
     const reason = await this.#removed(cluster, client, signal)
@@ -491,6 +499,15 @@ function isDue(last: Attempt | undefined, hash: string, { isMissing, facts, now 
   return waited + facts.intervalMs / 4 >= Math.min(facts.intervalMs * 2 ** Math.min(last.tries - 1, 20), MAX_WAIT_MS)
 }
 
+/** What is said where the hub may change nothing on members. */
+function leftAsItIs({ object, wants, isMissing, condition, absence }: Wish): Installed {
+  if (!wants) return hasFinalizer(object) ? { left: `the agent stays on the member: ${READ_ONLY}` } : {}
+  // That it is not let in says more.
+  if (!isMissing || condition?.reason === 'TokenShared') return {}
+  const message = `${absence}; none is deployed: ${READ_ONLY}; the hub collects by itself meanwhile`
+  return { condition: { status: 'False', reason: 'MembersReadOnly', message } }
+}
+
 /** What a deployment adds to why no agent delivers; while one delivers, its failure is worth a word in the log only. */
 function said(end: DeploymentEnd, { condition, absence }: Wish, trouble: string | undefined): Installed {
   const meanwhile = 'the hub collects by itself meanwhile'
@@ -514,6 +531,7 @@ function said(end: DeploymentEnd, { condition, absence }: Wish, trouble: string 
   return { condition: { status: 'False', reason: 'AwaitingAgent', message } }
 }
 
+const READ_ONLY = 'this hub changes nothing on members (READ_ONLY_MEMBERS)'
 const REPLACE = `to have ours, delete the Deployment ${AGENT_NAMESPACE}/${AGENT_NAME} on the member`
 
 const NO_ADDRESS: CollectorCondition = {

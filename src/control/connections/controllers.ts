@@ -116,6 +116,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     }),
     ...(options.onRoleGaps && { onRoleGaps: options.onRoleGaps }),
     operatorScanIntervalMs: options.defaults.operatorScanIntervalMs,
+    ...(options.defaults.readOnlyMembers && { readOnly: true }),
     ...(options.removalPatienceMs !== undefined && { patienceMs: options.removalPatienceMs }),
     clock,
     random,

@@ -12,6 +12,8 @@ export interface Defaults {
   readonly operatorScanIntervalMs: number
   /** kinds of rows, compiled in, that are read of every cluster; default none */
   readonly resources?: readonly BuiltInResource[]
+  /** nothing is changed on members: no agent is deployed there, kept or removed */
+  readonly readOnlyMembers?: boolean
   /** what nodes and pods use is read as well; default: it is not */
   readonly usage?: UsageDefaults
 }
