@@ -36,6 +36,14 @@ describe('audit verify', () => {
   })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
+  it('says of a file that is not there just that', async () => {
+    const missing = join(folder, 'missing.jsonl')
+    expect(await auditReport(missing, { key: 'secret' })).toEqual({
+      ok: false,
+      text: `clusterpulse: ${missing}: there is no such audit file\n`,
+    })
+  })
+
   it('prints the first and the last line, and takes the last as an anchor', async () => {
     const { ok, text } = await auditReport(path, { key: 'secret' })
     expect(ok).toBe(true)

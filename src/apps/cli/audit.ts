@@ -21,6 +21,8 @@ export async function auditReport(
     line ? `${what}  ${line.seq}:${line.hash}\n` : ''
   const lines = place('first line', first) + place('last line ', last)
   if (ok) return { ok, text: `${file}: ${entries} entries, the chain is whole\n${lines}` }
+  // Of a file that is not there no line is to be named.
+  if (fault?.line === 0) return { ok, text: `clusterpulse: ${fault.file}: ${fault.why}\n` }
   const where = fault ? `${fault.file}, line ${fault.line}: ${fault.why}` : file
   return { ok, text: `clusterpulse: ${where} (${entries} entries before it are whole)\n${lines}` }
 }

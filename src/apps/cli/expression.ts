@@ -15,7 +15,13 @@ export interface ExpressionOptions {
 
 /** Evaluates one expression. @throws ManifestError where the context cannot be used */
 export function evaluateExpression({ text, context, now, functions: listed }: ExpressionOptions): Answer {
-  if (listed || text === undefined) return { text: functionList(), notes: [], failed: !listed }
+  if (listed) return { text: functionList(), notes: [], failed: false }
+  if (text === undefined)
+    return {
+      text: '',
+      notes: ["no expression given, such as 'round(used / capacity, 2)'; --functions lists the functions"],
+      failed: true,
+    }
   const values = contextOf(context)
   const names = Object.entries(values).map(([name, value]) => ({ name, kind: kindOf(value) }))
   const { expression, problems } = compileExpression(text, { names })

@@ -88,7 +88,11 @@ export function columnsOf<N extends Noun>(noun: N, now: number): readonly Column
         value: ({ agent }) => (agent === null ? 'never seen' : agent.connected ? 'connected' : 'away'),
       },
       { header: 'SINCE', value: ({ agent }) => ago(agent?.since) },
-      { header: 'COLLECTED BY', value: ({ source }) => (source === 'push' ? 'agent' : 'hub') },
+      {
+        header: 'COLLECTED BY',
+        // Of one that was never there the mode alone says push.
+        value: ({ source, agent }) => (source === 'pull' ? 'hub' : agent === null ? null : 'agent'),
+      },
       { header: 'HEARTBEAT', value: ({ agent }) => ago(agent?.heartbeatAt) },
       { header: 'BUFFERED', value: ({ agent }) => agent && String(agent.bufferedBatches) },
       { header: 'OLDEST', value: ({ agent }) => ago(agent?.oldestBufferedAt) },

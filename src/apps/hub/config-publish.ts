@@ -14,10 +14,15 @@ export interface PublishConfig {
   readonly isNamespaceWanted?: (namespace: string) => boolean
 }
 
+const UNNAMED = 'local-cluster'
+
+/** Whether somebody named it. */
+export const isDefaultNamed = ({ defaultCluster: name }: PublishConfig): boolean => name !== UNNAMED
+
 /** The cluster that is meant where none is named: by Cluster Monitor's paths, and by its subjects. */
 export const defaultCluster = (read: ConfigReader): string =>
   read.text('DEFAULT_CLUSTER', {
-    default: 'local-cluster',
+    default: UNNAMED,
     meaning:
       'the cluster that paths of Cluster Monitor and subjects of NATS mean where they name none: it is published on cluster.metrics and cluster.pods, every other on cluster.<name>.metrics and cluster.<name>.pods',
   })

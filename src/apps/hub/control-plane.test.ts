@@ -34,6 +34,11 @@ const harms: Record<string, (bytes: Buffer) => Buffer> = {
 }
 
 describe('the embedded control plane', () => {
+  it('says of objects that are gone as a whole that they are, not one of them', async () => {
+    await rm(inFolder('objects'), { recursive: true })
+    await expect(open()).rejects.toThrow(/^all objects stored under .* are gone.*--accept-loss/)
+  })
+
   it('lets in whom a client certificate names, as far as bindings say, and goes on so after a restart', async () => {
     const authority = await TestAuthority.create('people')
     const { cert, key } = await authority.sign({ subject: 'CN=ann, O=readers' })

@@ -44,7 +44,7 @@ export async function openControlPlane({
   const objects = join(dir, 'objects')
   // A hub that was here before has objects: a folder that is gone or empty is a loss, not a beginning.
   const traces = [join(dir, 'admin.token'), join(dir, 'pki'), join(dataDir, 'log'), join(dataDir, 'state')]
-  if (traces.some(existsSync) && isEmpty(objects) && !acceptLoss) throw new ObjectsLostError(objects, 1, 0)
+  if (traces.some(existsSync) && isEmpty(objects) && !acceptLoss) throw new ObjectsLostError(objects, 'all', 0)
   const server = await ApiServer.open({
     storage: { kind: 'journal', dir: objects, acceptLoss },
     name: 'clusterpulse',

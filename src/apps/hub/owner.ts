@@ -10,11 +10,11 @@ import { ClientPool, type KubeClient } from '#kube'
 import { type ClusterName, type ClusterState, type OwnerPlace, seconds, soleOwner, systemClock } from '#model'
 import { OutboundGuard } from '#outbound'
 import { ClusterPublisher } from '#publish'
-import { type Log, type Metrics, openLog, type Part } from '#runtime'
+import { type Log, type LogDamage, type Metrics, openLog, type Part } from '#runtime'
 import type { StateStore } from '#state'
 import { AgentReceiver } from './agent-receiver.ts'
 import type { CollectionConfig } from './config.ts'
-import type { PublishConfig } from './config-publish.ts'
+import { isDefaultNamed, type PublishConfig } from './config-publish.ts'
 import type { IngesterConfig } from './config-push.ts'
 import { type HubLogger, part } from './run.ts'
 
@@ -82,7 +82,7 @@ export function createOwner(options: OwnerOptions): Owner {
     openLog({
       directory: options.logDirectory(),
       maxBytes: options.logMaxBytes,
-      onDamage: (damage) => logger.error(damage, 'a place of the log is damaged and was left out'),
+      onDamage: (damage) => logger.error(damage, damageText(damage)),
     }),
   )
   const state = part('state', () => options.openState(log.get().id))
@@ -192,6 +192,8 @@ export function createOwner(options: OwnerOptions): Owner {
       Promise.resolve(
         ClusterPublisher.start({
           ...publish,
+          // Where others own a part of the fleet, it may be theirs.
+          expectsDefault: place.of === 1 && isDefaultNamed(publish),
           state: state.get(),
           look: (cluster) => options.attention().look(cluster),
           metrics,
@@ -230,6 +232,14 @@ export function createOwner(options: OwnerOptions): Owner {
       return manager
     },
   }
+}
+
+function damageText({ kind, segment }: LogDamage): string {
+  if (kind === 'torn')
+    return 'a write at the end of the log was cut off and was left out: nobody had been told it was kept'
+  const what =
+    segment === '*.segment' ? 'all records of the log are gone' : 'a place of the log is damaged and was left out'
+  return `${what}: what of it was not yet in state and history is lost. The hub goes on and reads anew; check the disk, and for the past put the folder back from a backup`
 }
 
 /** Pods whose usage is read, or would be; undefined: the cluster is not one of ours. */

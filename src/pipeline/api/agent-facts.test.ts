@@ -59,6 +59,18 @@ describe('the agent beside a cluster', () => {
     expect(JSON.stringify(body)).not.toMatch(/the-plan|4711|"token"/)
   })
 
+  it('is forgotten when the hub reads the cluster again and its stream is gone', async () => {
+    await using world = await aWorld()
+    await world.connect('west', { mode: 'push' })
+    await world.agent('west')
+    await world.connect('west', { mode: 'pull' })
+    expect(await viewOf(world)).toMatchObject({ mode: 'pull', agent: { connected: true } })
+    await world.agent('west', { connected: false, reason: 'the agent was removed' })
+    expect(await viewOf(world)).toMatchObject({ mode: 'pull', agent: null })
+    await world.connect('west', { mode: 'push' })
+    expect(await viewOf(world)).toMatchObject({ mode: 'push', agent: { connected: false } })
+  })
+
   it('is told by the stream when it comes, falls behind and goes', async () => {
     await using world = await aWorld()
     await world.connect('west', { mode: 'push' })

@@ -234,6 +234,10 @@ const agentView = (agent: AgentFacts): AgentView => ({
   ...(agent.process !== undefined && { process: agent.process }),
 })
 
+/** A cluster that is read by the hub again has no agent once its stream is gone; what could not be removed there its connection tells. */
+const isForgotten = ({ agent, connection }: ClusterState): boolean =>
+  connection?.mode === 'pull' && agent?.connected === false
+
 function clusterView(cluster: VisibleCluster): ClusterView {
   const { state, visible, status, whole } = cluster
   const { connection } = state
@@ -259,7 +263,7 @@ function clusterView(cluster: VisibleCluster): ClusterView {
     labels: { ...connection?.labels },
     mode: connection?.mode ?? state.source,
     source: state.source,
-    agent: state.agent && agentView(state.agent),
+    agent: isForgotten(state) || !state.agent ? null : agentView(state.agent),
     insecureSkipTlsVerify: connection?.insecureSkipTlsVerify ?? false,
     ...(connection?.owner !== undefined && { owner: connection.owner }),
     health: status.health,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { jetstreamManager, type StreamConfig } from '@nats-io/jetstream'
 import { connect, type NatsConnection, nkeys } from '@nats-io/transport-node'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
-import { type ClusterState, Table } from '#model'
+import { type ClusterState, systemClock, Table } from '#model'
 import { type Logger, Metrics } from '#runtime'
 import { TestAuthority } from '../ingest/stream/test/certificates.ts'
 import { eventually } from '../state/test/redis-server.ts'
@@ -571,5 +571,22 @@ describe('an address of NATS', () => {
     const refused = parseNatsServers(text)
     expect(refused).toHaveProperty('fault')
     expect(JSON.stringify(refused)).not.toContain('s3cret')
+  })
+})
+
+describe('the default cluster', () => {
+  it('is warned of once where somebody named one that the hub does not know', async () => {
+    const port = await freePort()
+    let laterMs = 0
+    const clock = { ...systemClock, now: () => Date.now() + laterMs }
+    const at = (defaultCluster: string) =>
+      aPublisher(natsAt(port), new TestState().with(west), { defaultCluster, expectsDefault: true, clock }).lines
+    const said = (lines: Lines) =>
+      lines.warnings().filter((line) => line.startsWith('DEFAULT_CLUSTER names no cluster'))
+    const [unknown, known] = [at('prod-eu-1'), at('west')]
+    expect(said(unknown)).toEqual([])
+    laterMs = 60_000
+    await eventually('it is said', () => said(unknown).length > 0, SLOW_MS)
+    expect([said(unknown).length, said(known).length]).toEqual([1, 0])
   })
 })

@@ -18,6 +18,8 @@ export interface PublisherOptions {
   readonly state: StateReader
   /** of the cluster whose subjects carry no name */
   readonly defaultCluster: string
+  /** warn where it is not known after the first looks; default false */
+  readonly expectsDefault?: boolean
   /** of each cluster, ms */
   readonly periodMs: number
   /** whose pods are told; default: all */
@@ -40,6 +42,8 @@ const SENDERS = 8
 const KINDS: readonly EventKind[] = ['metrics', 'pods']
 /** Time of a tick is looked at so often in a period. */
 const LOOKS_PER_PERIOD = 50
+/** By then each cluster was declared and asked once. */
+const FIRST_LOOKS_MS = seconds(30)
 /** Nothing that was due longer ago is published, periods. */
 const KEEP_PERIODS = 2
 
@@ -108,9 +112,15 @@ export class ClusterPublisher implements AsyncDisposable {
 
   async #tick(signal: AbortSignal): Promise<void> {
     const { periodMs, state, look } = this.#options
+    const startedAt = this.#clock.now()
+    let isDefaultExpected = this.#options.expectsDefault === true
     while (!signal.aborted) {
       const now = this.#clock.now()
       const names = state.clusters().map(({ name }) => name)
+      if (isDefaultExpected && now - startedAt >= FIRST_LOOKS_MS) {
+        isDefaultExpected = false
+        this.#checkDefault(names)
+      }
       for (const name of names) {
         const tick = Math.floor((now - offsetOf(name, periodMs)) / periodMs)
         if (this.#ticks.get(name) === tick) continue
@@ -121,6 +131,16 @@ export class ClusterPublisher implements AsyncDisposable {
       if (this.#ticks.size > names.length) this.#forget(new Set(names))
       await this.#clock.sleep(Math.max(20, periodMs / LOOKS_PER_PERIOD), signal)
     }
+  }
+
+  #checkDefault(names: readonly ClusterName[]): void {
+    const { defaultCluster, logger } = this.#options
+    if (names.some((name) => name === defaultCluster)) return
+    const known = names.slice(0, 8)
+    logger.warn(
+      { defaultCluster, known, clusters: names.length },
+      'DEFAULT_CLUSTER names no cluster of this hub: nothing is published on cluster.metrics and cluster.pods',
+    )
   }
 
   #lane(cluster: ClusterName, kind: EventKind): Lane {

@@ -6,10 +6,14 @@ export class ObjectsLostError extends FleetError {
   readonly code = 'objects_lost'
   readonly retryable = false
 
-  constructor(dir: string, writes: number, left: number) {
+  /** @param writes that can be read in no copy; `all`: nothing is there or can be read */
+  constructor(dir: string, writes: number | 'all', left: number) {
     super(
-      `${writes} of the writes stored under ${dir} can be read in neither of their two copies: ${left} objects are left, and access policies ` +
-        'may be missing or old among them. Put the folder back from a backup, or start once with --accept-loss to go on with what is left',
+      (writes === 'all'
+        ? `all objects stored under ${dir} are gone or cannot be read: clusters, access policies and credentials among them. `
+        : `${writes} of the writes stored under ${dir} can be read in neither of their two copies: ${left} objects are left, and access policies ` +
+          'may be missing or old among them. ') +
+        'Put the folder back from a backup, or start once with --accept-loss to go on with what is left',
     )
   }
 }

@@ -188,7 +188,10 @@ class Journal implements ObjectStorage {
 
   async #lose(lost: readonly number[], missing: number): Promise<void> {
     const count = lost.length + missing
-    if (!this.#acceptLoss) throw new ObjectsLostError(this.#dir, count, this.#objects.size)
+    if (!this.#acceptLoss) {
+      const { size } = this.#objects
+      throw new ObjectsLostError(this.#dir, size === 0 ? 'all' : count, size)
+    }
     const aside = join(this.#dir, `lost-${new Date().toISOString().replace(/[:.]/g, '-')}`)
     await mkdir(aside, { mode: 0o700 })
     for (const copy of COPIES) await cp(join(this.#dir, copy), join(aside, copy), { recursive: true })

@@ -22,7 +22,7 @@ interface Taken {
 export async function takeLmdb(dir: string, acceptLoss: boolean): Promise<Taken | undefined> {
   const [from, reading] = [join(dir, FILE), join(dir, `${FILE}.reading`)]
   if (existsSync(reading)) {
-    if (!acceptLoss) throw new ObjectsLostError(dir, 1, 0)
+    if (!acceptLoss) throw new ObjectsLostError(dir, 'all', 0)
     await rename(reading, join(dir, `${FILE}.damaged`))
   }
   if (!existsSync(from)) return undefined
@@ -37,6 +37,6 @@ export async function takeLmdb(dir: string, acceptLoss: boolean): Promise<Taken 
     await database.close()
     return { resourceVersion, objects, done: () => rename(reading, join(dir, `${FILE}.imported`)) }
   } catch {
-    throw new ObjectsLostError(dir, 1, 0)
+    throw new ObjectsLostError(dir, 'all', 0)
   }
 }

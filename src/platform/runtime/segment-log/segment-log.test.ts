@@ -115,6 +115,24 @@ describe('SegmentLog', () => {
     expect((await segments()).length).toBe(1)
   })
 
+  it('says that all records are gone where only checkpoints are left, and gives no index again', async () => {
+    {
+      await using log = await open()
+      for (let n = 0; n < 5; n++) await log.append(bytesOf('x'))
+      await log.setCheckpoint('state', 4)
+    }
+    for (const name of await segments()) await rm(join(directory, name))
+    const damage: LogDamage[] = []
+    {
+      await using log = await open({ onDamage: (place) => damage.push(place) })
+      expect(damage).toEqual([{ kind: 'damaged', segment: '*.segment', offset: 0, bytes: 0, index: 4 }])
+      expect(await log.append(bytesOf('y'))).toBe(5)
+    }
+    damage.length = 0
+    await using again = await open({ onDamage: (place) => damage.push(place) })
+    expect([again.lastIndex(), damage]).toEqual([5, []])
+  })
+
   it('keeps checkpoints over a restart, and never lets one go back', async () => {
     {
       await using log = await open()

@@ -317,6 +317,11 @@ export class SegmentLog implements Log {
    */
   #boundCheckpoints(read: ReadonlyMap<string, ReadCheckpoint>): void {
     const end = this.#next - 1
+    const isEmpty = this.#segments.length === 0 && this.#next === 0
+    // Records are never removed to the last: who took the files away is told, and what had not been read of them is lost.
+    const newest = Math.max(-1, ...[...read.values()].map(({ index }) => index))
+    if (isEmpty && newest >= 0)
+      this.#report({ name: '*.segment' }, { kind: 'damaged', offset: 0, bytes: 0, index: newest })
     for (const [consumer, { index, trust, bytes }] of read) {
       if (trust === 'sealed') this.#next = Math.max(this.#next, index + 1)
       else if (trust === 'damaged' || index > end) {
