@@ -58,6 +58,13 @@ describe('clusterpulse get, of a hub of several processes', () => {
     await world.connect('east')
     expect(column(await ask({ output: 'wide' }), 'OWNER')).toEqual({ east: '-', west: 'owner-2' })
   })
+
+  it('says of no agent that was never seen that it collects', async () => {
+    await world.connect('north', { mode: 'push' })
+    const agents = await ask({ noun: 'agents' })
+    expect(column(agents, 'AGENT')).toMatchObject({ north: 'never seen' })
+    expect(column(agents, 'COLLECTED BY')).toMatchObject({ north: '-' })
+  })
 })
 
 it('clusterpulse get clusters holds running pods against those that are not completed, as the page does', () => {

@@ -234,9 +234,14 @@ export function createOwner(options: OwnerOptions): Owner {
   }
 }
 
-function damageText({ kind, segment }: LogDamage): string {
+/** What a place of the log that is not served means for who reads it. */
+export function damageText({ kind, segment }: LogDamage): string {
   if (kind === 'torn')
     return 'a write at the end of the log was cut off and was left out: nobody had been told it was kept'
+  if (segment === 'id')
+    return 'the file id of the log is missing or damaged: a new one is made, and what reads the log begins anew at its start'
+  if (segment.endsWith('.checkpoint'))
+    return 'how far the log was read is not known, as that file is damaged: its reader begins anew at its start'
   const what =
     segment === '*.segment' ? 'all records of the log are gone' : 'a place of the log is damaged and was left out'
   return `${what}: what of it was not yet in state and history is lost. The hub goes on and reads anew; check the disk, and for the past put the folder back from a backup`

@@ -133,6 +133,18 @@ describe('SegmentLog', () => {
     expect([again.lastIndex(), damage]).toEqual([5, []])
   })
 
+  it('names the file that says which log it is, where that is missing', async () => {
+    {
+      await using log = await open()
+      await log.append(bytesOf('x'))
+    }
+    await rm(join(directory, 'id'))
+    const damage: LogDamage[] = []
+    await using log = await open({ onDamage: (place) => damage.push(place) })
+    expect(damage).toMatchObject([{ kind: 'damaged', segment: 'id' }])
+    expect(await contents(log)).toEqual([[0, 'x']])
+  })
+
   it('keeps checkpoints over a restart, and never lets one go back', async () => {
     {
       await using log = await open()

@@ -162,6 +162,8 @@ export class SegmentLog implements Log {
         if (!startsFull || !isDiskFull(error)) throw error
       })
       await log.#load(names.filter((name) => /^\d{16}\.segment$/.test(name)).sort())
+      if (known === undefined && (log.#segments.length > 0 || read.size > 0))
+        log.#report({ name: 'id' }, { kind: 'damaged', offset: 0, bytes: 0, index: undefined })
       log.#boundCheckpoints(read)
       return log
     } catch (error) {
