@@ -113,6 +113,9 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     const port = Number(new URL(base).port)
     await hub.gateway.stop()
     await page.locator('main.is-unheard').waitFor()
+    // The banner says it, once.
+    await page.getByRole('status').getByText('The hub cannot be reached.').waitFor()
+    expect(await page.getByText('Not updated.').count()).toBe(0)
     await hub.put(west([row('carts', 20), row('new', 30), row('stock', 40)]))
     await hub.gateway.start(port)
     await expect.poll(() => names(page), patient).toEqual(['carts', 'new', 'stock'])

@@ -123,6 +123,12 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       expect(performance.now() - since).toBeLessThan(3000)
       await expect.poll(() => page.locator('main.is-unheard').count(), patient).toBe(1)
       await shown(page.locator('.banner')).toMatch(/as of \d+ s ago/)
+      // Pictures fade with the numbers they stand beside.
+      const opacities = () =>
+        page.evaluate<string[]>(
+          "[...new Set([...document.querySelectorAll('.meter-track, .heartbeats')].map((one) => getComputedStyle(one).opacity))]",
+        )
+      await expect.poll(opacities, patient).toEqual(['0.55'])
       await expect.poll(() => rowNames(page), patient).toHaveLength(6)
       const retry = page.getByRole('button', { name: 'Retry now' })
       await retry.waitFor()
@@ -570,7 +576,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await page.getByRole('combobox', { name: /^Search/ }).fill('zebra')
       await page.getByRole('status').getByText('Searching…').waitFor()
       gateway.hold = false
-      await page.getByRole('status').getByText('Nothing of this name is visible to you.').waitFor()
+      await page.getByRole('status').getByText('Nothing is found for “zebra”.').waitFor()
       await page.getByRole('combobox', { name: /^Search/ }).fill('ndoes eu-prod-2')
       await page.getByRole('option', { name: 'Europe production 2 (eu-prod-2): nodes' }).click()
       await expect.poll(() => page.url(), patient).toContain('/clusters/eu-prod-2/nodes')

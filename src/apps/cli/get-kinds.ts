@@ -213,14 +213,21 @@ export function textOf(of: JsonValue, unit: ColumnView['unit'], now: number): st
     case 'bytes':
       return bytesText(value)
     case 'cores':
-      return `${Math.round(value * 1000)}m`
+      return least(value * 1000, 1, 'm')
     case 'percent':
-      return `${Math.round(value * 10) / 10}%`
+      return least(value, 0.1, '%')
     case 'seconds':
       return age(value * 1000)
     default:
       return String(value)
   }
+}
+
+/** Rounded to whole steps. What is not nothing is not rounded to nothing: `<1m`. */
+function least(value: number, step: number, unit: string): string {
+  const digits = step < 1 ? 10 : 1
+  if (value > 0 && value * digits < 0.5) return `<${step}${unit}`
+  return `${Math.round(value * digits) / digits}${unit}`
 }
 
 const SCALES = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi']

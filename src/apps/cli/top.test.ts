@@ -6,6 +6,7 @@ import { resourceOf } from '#resources'
 import { silentLogger } from '#runtime'
 import { aNode, aWorld, complete, start, type World } from '../../pipeline/api/test/world.ts'
 import { type GetOptions, get } from './get.ts'
+import { textOf } from './get-kinds.ts'
 import type { TopSort } from './top-words.ts'
 
 const facts = { aggregations: {}, truncated: false, errors: [], errorCount: 0, reports: [] }
@@ -30,6 +31,16 @@ const podsPart = (names: readonly string[]) =>
     ['status', 'node'],
     names.map((name) => ['shop', name, { status: 'Running', node: 'a' }]),
   )
+
+it.each([
+  [0.0003, 'cores', '<1m'],
+  [0, 'cores', '0m'],
+  [0.0025, 'cores', '3m'],
+  [0.02, 'percent', '<0.1%'],
+  [41.26, 'percent', '41.3%'],
+] as const)('writes %d %s as %s: what is not nothing is not rounded to nothing', (value, unit, text) =>
+  expect(textOf(value, unit, 0)).toBe(text),
+)
 
 const usage = (cpuUsed: number, memoryUsed: number, diskUsed: number | null = null) => ({
   cpuUsed,

@@ -1,16 +1,31 @@
 import { IconAlertTriangle } from '@tabler/icons-react'
-import type { ReactNode } from 'react'
+import { type ReactNode, useEffect, useId, useRef, useSyncExternalStore } from 'react'
 import type { ApiProblem } from '../contract.ts'
+import { useUnheard } from '../live/hooks.ts'
+import { beginningSentence } from '../model/format.ts'
+import { Notices } from '../model/notices.ts'
 
-/** What is shown is from before: the last look brought no answer. */
+const notices = new Notices()
+
+/**
+ * What is shown is from before: the last look brought no answer. One cause is told once, whatever on the page it is the cause of,
+ * and not where the banner tells it already.
+ */
 export function NotUpdated({ problem, onRetry }: { problem: ApiProblem | null; onRetry: () => void }): ReactNode {
-  if (!problem) return null
+  const id = useId()
+  const retry = useRef(onRetry)
+  retry.current = onRetry
+  const isTold = useUnheard() !== null && problem?.status === 0
+  const cause = problem && !isTold ? `${problem.code} ${problem.message}` : null
+  useEffect(() => (cause === null ? undefined : notices.add(id, cause, () => retry.current())), [id, cause])
+  const isFirst = useSyncExternalStore(notices.subscribe, () => notices.isFirst(id))
+  if (!problem || cause === null || !isFirst) return null
   return (
     <p className="notice is-degraded" role="status">
       <IconAlertTriangle size={18} aria-hidden="true" />
       <span>
-        <b>Not updated.</b> {problem.message} <code>{problem.code}</code>{' '}
-        <button type="button" className="text-button" onClick={onRetry}>
+        <b>Not updated.</b> {beginningSentence(problem.message)} <code>{problem.code}</code>.{' '}
+        <button type="button" className="text-button" onClick={() => notices.retry(cause)}>
           Retry
         </button>
       </span>

@@ -3,7 +3,7 @@ import type { ClusterView } from '../contract.ts'
 import { useAtTime } from '../live/hooks.ts'
 import { type PartType, pastText } from '../model/current.ts'
 import { formatCount } from '../model/format.ts'
-import { type Basis, pastOf } from '../model/sums.ts'
+import { type Basis, isPastSum } from '../model/sums.ts'
 import { Age, Hidden } from './text.tsx'
 
 /** A number of one cluster: paler, and with its time, from the first round that did not read it. */
@@ -27,7 +27,7 @@ export function Kept({
 }
 
 export const pastClass = (basis: Pick<Basis, 'counted' | 'current'> | null): string =>
-  basis === null ? '' : { none: '', partly: 'past-partly', all: 'past' }[pastOf(basis)]
+  basis !== null && isPastSum(basis) ? 'past' : ''
 
 /** How old a sum is, which is as old as its oldest part, and of how many clusters it is current. */
 export function SumAge({ basis }: { basis: Basis }): ReactNode {

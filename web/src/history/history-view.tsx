@@ -3,6 +3,7 @@ import './history.css'
 import { IconAlertTriangle } from '@tabler/icons-react'
 import { type ReactNode, useMemo, useState, useSyncExternalStore } from 'react'
 import { download } from '../components/download.ts'
+import { NotUpdated } from '../components/not-updated.tsx'
 import { Age } from '../components/text.tsx'
 import { useMedia } from '../components/use-media.ts'
 import type { ClusterView } from '../contract.ts'
@@ -238,17 +239,7 @@ function Notes({
           </li>
         ))}
       </ul>
-      {problem && (
-        <p className="notice is-degraded" role="status">
-          <IconAlertTriangle size={18} aria-hidden="true" />
-          <span>
-            <b>Not updated.</b> {problem.message} <code>{problem.code}</code>{' '}
-            <button type="button" className="text-button" onClick={onRetry}>
-              Retry
-            </button>
-          </span>
-        </p>
-      )}
+      <NotUpdated problem={problem} onRetry={onRetry} />
       {old && picture.newest !== null && !isBlank(picture) && (
         <p className="notice is-degraded">
           <IconAlertTriangle size={18} aria-hidden="true" />

@@ -8,6 +8,12 @@ const units: readonly Unit[] = ['cores', 'bytes', 'percent', 'count', 'flag']
 describe('values', () => {
   it.each([
     ['cores', 12.345, '12.3 cores'],
+    ['cores', 0.0025, '<0.01 cores'],
+    ['bytes', 0.2, '<1 B'],
+    ['percent', 0.02, '<0.1 %'],
+    ['count', 0.02, '<0.1'],
+    ['milliseconds', 0.02, '<0.1 ms'],
+    ['flag', 0.0001, '<0.1 % of the time'],
     ['bytes', 1.5 * GiB, '1.5 Gi'],
     ['percent', 41.26, '41.3 %'],
     ['count', 42, '42'],

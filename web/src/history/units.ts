@@ -1,11 +1,12 @@
 import type { MetricUnit } from '../contract.ts'
-import { formatBytes, formatCores } from '../model/format.ts'
+import { formatBytes, formatCores, notNothing } from '../model/format.ts'
 import { formatSeconds } from '../model/row-values.ts'
 
 /** `amount` is a number of the declaration's own meaning. Both may be below nothing. */
 export type Unit = MetricUnit | 'amount' | 'seconds' | 'milliseconds'
 
-const one = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 })
+const toTenth = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 })
+const one = (value: number) => notNothing(value, 0.1, toTenth.format)
 const few = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 4 })
 
 /** A value with its unit. A count is the average of a span, so it may have a fraction. */
@@ -16,17 +17,17 @@ export function formatValue(unit: Unit, value: number): string {
     case 'cores':
       return formatCores(value)
     case 'percent':
-      return `${one.format(value)} %`
+      return `${one(value)} %`
     case 'flag':
-      return value >= 1 ? 'yes' : value <= 0 ? 'no' : `${one.format(value * 100)} % of the time`
+      return value >= 1 ? 'yes' : value <= 0 ? 'no' : `${one(value * 100)} % of the time`
     case 'seconds':
       return formatSeconds(value)
     case 'milliseconds':
-      return `${one.format(value)} ms`
+      return `${one(value)} ms`
     case 'amount':
       return few.format(value)
     case 'count':
-      return one.format(value)
+      return one(value)
   }
 }
 

@@ -1,7 +1,9 @@
-import { useEffect, useRef, useState } from 'react'
-import { ApiProblem, type Client, type HistoryQuery, type HistoryView } from '../contract.ts'
+import { useCallback, useEffect, useRef, useState } from 'react'
+import type { ApiProblem, Client, HistoryQuery, HistoryView } from '../contract.ts'
 import { backOffMs } from '../live/back-off.ts'
 import { useHub, useLive } from '../live/hooks.ts'
+import { problemOf } from '../live/problem.ts'
+import { useReturn } from '../live/use-return.ts'
 import type { Crosshair } from './crosshair.ts'
 import { type Picture, pictureOf } from './picture.ts'
 import { type Range, refreshMs } from './range.ts'
@@ -45,11 +47,6 @@ export function askHistory(
     ? client.clusterHistory(cluster, query, signal)
     : client.nodeHistory(cluster, node, query, signal)
 }
-
-export const problemOf = (cause: unknown): ApiProblem =>
-  cause instanceof ApiProblem
-    ? cause
-    : new ApiProblem(0, { error: String(cause), code: 'unexpected', requestId: '' }, { cause })
 
 /**
  * The picture of a range. A live one is looked at again with every round, unless somebody reads it, the page is hidden or
@@ -128,7 +125,9 @@ export function useHistory(wish: Wish): [shown: Shown, again: () => void] {
       document.removeEventListener('visibilitychange', look)
     }
   }, [client, store, key, isLive, attempt])
-  return [shown, () => setAttempt((count) => count + 1)]
+  const again = useCallback(() => setAttempt((count) => count + 1), [])
+  useReturn(shown.state === 'waiting' ? null : shown.problem, again)
+  return [shown, again]
 }
 
 const subjectOf = (key: string): unknown => (key === '' ? null : (JSON.parse(key) as unknown[])[0])

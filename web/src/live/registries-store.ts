@@ -1,7 +1,6 @@
 import type { ApiProblem, RegistryView } from '../contract.ts'
 import { backOffMs } from './back-off.ts'
-import { problemOf } from './problem.ts'
-import { mayKeep } from './use-fresh.ts'
+import { mayKeep, problemOf } from './problem.ts'
 
 export interface RegistriesShown {
   /** null until the hub has told them */

@@ -1,7 +1,6 @@
 import type { ApiProblem, RowsPageView, SourceView, TypeOnClusterView } from '../contract.ts'
-import { problemOf } from './problem.ts'
+import { mayKeep, problemOf } from './problem.ts'
 import { RowList, type ShownRow } from './row-list.ts'
-import { mayKeep } from './use-fresh.ts'
 
 export type { ShownRow } from './row-list.ts'
 

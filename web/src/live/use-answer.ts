@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useState } from 'react'
 import type { ApiProblem } from '../contract.ts'
 import { problemOf } from './problem.ts'
+import { useReturn } from './use-return.ts'
 
 export type Answer<T> =
   | { readonly state: 'waiting' }
@@ -24,5 +25,7 @@ export function useAnswer<T>(ask: (signal: AbortSignal) => Promise<T>): [answer:
     )
     return () => asking.abort()
   }, [ask, attempt])
-  return [answer, useCallback(() => setAttempt((count) => count + 1), [])]
+  const again = useCallback(() => setAttempt((count) => count + 1), [])
+  useReturn(answer.state === 'failed' ? answer.problem : null, again)
+  return [answer, again]
 }

@@ -1,15 +1,13 @@
 import { useCallback, useEffect, useState } from 'react'
 import type { ApiProblem } from '../contract.ts'
-import { problemOf } from './problem.ts'
+import { mayKeep, problemOf } from './problem.ts'
+import { useReturn } from './use-return.ts'
 
 export type Fresh<T> =
   | { readonly state: 'waiting' }
   | { readonly state: 'failed'; readonly problem: ApiProblem }
   /** `problem`: why the last look brought nothing new; what is shown is from before it */
   | { readonly state: 'here'; readonly value: T; readonly problem: ApiProblem | null }
-
-/** The hub does not answer now; what it answered before may stay. A refusal is an answer. */
-export const mayKeep = ({ status }: ApiProblem): boolean => status === 0 || status === 429 || status >= 500
 
 /** Asks, and again on demand; what was answered stays while the hub cannot be asked. */
 export function useFresh<T>(ask: (signal: AbortSignal) => Promise<T>): [fresh: Fresh<T>, again: () => void] {
@@ -34,8 +32,8 @@ export function useFresh<T>(ask: (signal: AbortSignal) => Promise<T>): [fresh: F
     )
     return () => asking.abort()
   }, [ask, attempt])
-  return [
-    fresh.ask === ask ? fresh.shown : { state: 'waiting' },
-    useCallback(() => setAttempt((count) => count + 1), []),
-  ]
+  const shown: Fresh<T> = fresh.ask === ask ? fresh.shown : { state: 'waiting' }
+  const again = useCallback(() => setAttempt((count) => count + 1), [])
+  useReturn(shown.state === 'waiting' ? null : shown.problem, again)
+  return [shown, again]
 }

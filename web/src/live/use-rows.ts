@@ -5,6 +5,7 @@ import type { Live } from './live-store.ts'
 import { RowOverlay } from './overlay-rows.ts'
 import { useRefresh } from './refresh.ts'
 import { firstPageSize, type Paged, RowPages, type RowsPage } from './row-pages.ts'
+import { useReturn } from './use-return.ts'
 
 export interface RowsShown {
   readonly paged: Paged
@@ -98,6 +99,7 @@ export function useRows(
   }, [isBehind, told])
 
   const again = useCallback(() => pages.current?.refresh(), [])
+  useReturn(paged.state === 'waiting' ? null : paged.problem, again)
   const isLive = useLive(({ link }) => link.state === 'live') && told?.held.isWhole === true
   // What the stream tells is no news of the fleet.
   const watched = useRef<unknown>(undefined)

@@ -7,6 +7,9 @@ describe('where a name is cut', () => {
     ['prod-eu-west-1-worker-000123', 'prod-eu-west-1-worke', 'r-000123'],
     ['api-7d9f8c5b64-x2x4z', 'api-7d9f8c5b', '64-x2x4z'],
     ['worker-12', 'worker-12', ''],
+    ['node-exporter', 'node-ex', 'porter'],
+    ['cilium-operator', 'cilium-o', 'perator'],
+    ['Production East', 'Producti', 'on East'],
     ['', '', ''],
     ['🦊🦊🦊🦊🦊🦊🦊🦊🦊🦊🦊🦊🦊🦊🦊🦊', '🦊🦊🦊🦊🦊🦊🦊🦊', '🦊🦊🦊🦊🦊🦊🦊🦊'],
   ])('%s: %s … %s', (name, head, tail) => expect(cutAt(name)).toEqual([head, tail]))

@@ -5,6 +5,7 @@ describe('format', () => {
   it.each([
     [0, '0 B'],
     [512, '512 B'],
+    [0.2, '<1 B'],
     [1024, '1 Ki'],
     [1536, '1.5 Ki'],
     [2 ** 20, '1 Mi'],
@@ -33,6 +34,10 @@ describe('format', () => {
   ])('writes a ratio of %d as %s', (ratio, text) => expect(formatPercent(ratio)).toBe(text))
   it.each([
     [0.25, '0.25'],
+    [0, '0'],
+    [0.0025, '<0.01'],
+    [-0.0025, '>-0.01'],
+    [0.005, '0.01'],
     [13.94, '13.9'],
     [130.2, '130'],
   ])('writes %d with the digits that matter', (value, text) => expect(formatAmount(value)).toBe(text))

@@ -11,11 +11,17 @@ export const dash = '–'
 
 export const formatCount = whole
 
+/** What is not nothing is not rounded to nothing: `<0.01`, and `>−0.01` below nothing. `least` is the last digit that is shown. */
+export function notNothing(value: number, least: number, format: (value: number) => string): string {
+  if (value === 0 || Math.abs(value) >= least / 2) return format(value)
+  return value < 0 ? `>${format(-least)}` : `<${format(least)}`
+}
+
 /** Three digits that matter. */
 export function formatAmount(value: number): string {
   const size = Math.abs(value)
   if (size >= 100) return whole(value)
-  return size >= 10 ? one(value) : two(value)
+  return size >= 10 ? one(value) : notNothing(value, 0.01, two)
 }
 
 const units = ['B', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
@@ -27,7 +33,7 @@ export function formatBytes(bytes: number): string {
     value /= 1024
     step++
   }
-  return `${step === 0 ? whole(value) : formatAmount(value)} ${units[step]}`
+  return `${step === 0 ? notNothing(value, 1, whole) : formatAmount(value)} ${units[step]}`
 }
 
 export const formatCores = (cores: number): string => `${formatAmount(cores)} ${cores === 1 ? 'core' : 'cores'}`
@@ -85,3 +91,6 @@ export function formatStretch(from: number, to: number): string {
 
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${formatCount(count)} ${count === 1 ? one : many}`
+
+/** With a capital letter, as a sentence begins. */
+export const beginningSentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)

@@ -37,6 +37,15 @@ describe('hints of a filter', () => {
     ['env=qa', 'env=qa: none of these clusters has that; there are prod, staging'],
   ])('%s: %s', (text, hint) => expect(hints(text)).toEqual([hint]))
 
+  it('say of a field that is none so too where there are more rows than these', () => {
+    const some = (text: string) => filterHints(text, target, rows, 'rows', false)
+    expect(some('bogus:foo')).toEqual(['bogus is no column here, and no label of the first 3 rows'])
+    expect(some('helth:degraded')).toEqual([
+      'helth is no column here, and no label of the first 3 rows; did you mean health?',
+    ])
+    expect(some('env=qa')).toEqual([])
+  })
+
   it.each([
     'env=prod',
     'health:unhealthy',

@@ -23,8 +23,9 @@ export function filterHints<T>(
   const hints = parseFilter(text).flatMap((term) =>
     term.kind === 'field' ? hintsOf(term, target, rows, noun) : wordHints(term, target, rows, noun),
   )
-  return hints.flatMap(({ of, why, meant }) => {
+  return hints.flatMap(({ of, why, meant, isNoColumn }) => {
     if (isWhole) return [`${of}${why}${meant}`]
+    if (isNoColumn) return [`${of} is no column here, and no label of the first ${rows.length} ${noun}${meant}`]
     return meant.startsWith(asking) ? [`${of}: ${meant.slice(2)}`] : []
   })
 }
@@ -35,6 +36,8 @@ interface Hint {
   readonly why: string
   /** what to write instead, as the end of the sentence; '' where nothing is near */
   readonly meant: string
+  /** no column has this name, whatever the rows are */
+  readonly isNoColumn?: boolean
 }
 const asking = '; did you mean '
 
@@ -62,6 +65,7 @@ function hintsOf<T>(term: FieldTerm, target: FilterTarget<T>, rows: readonly T[]
         of: field,
         why: ` is no column here, and no label of these ${noun}`,
         meant: didYouMean(field, namesOf(target, rows)),
+        isNoColumn: true,
       },
     ]
   if ((known && known.kind !== 'text') || !(op === ':' || op === '!=' || op === '~')) return []

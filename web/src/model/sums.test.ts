@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { aCluster } from '../../testing/worlds.ts'
 import type { ClusterView } from '../contract.ts'
 import { hasFailed, hasFailedSince, isCurrent, oldestAt, pastText } from './current.ts'
-import { basisOf, pastOf, sumLoad, sumNodes, sumPods } from './sums.ts'
+import { basisOf, isPastSum, sumLoad, sumNodes, sumPods } from './sums.ts'
 
 const now = Date.UTC(2026, 0, 1)
 const alive = (name: string, ageMs = 4000, wish = {}) => aCluster(name, now, { ageMs, ...wish }).view
@@ -88,11 +88,11 @@ describe('sums', () => {
     expect(sumNodes([alive('a'), hidden], now)).toMatchObject({ of: 1, counted: 1, current: 1 })
   })
   it.each([
-    [3, 3, 'none'],
-    [3, 1, 'partly'],
-    [3, 0, 'all'],
+    [3, 3, false],
+    [3, 2, true],
+    [3, 0, true],
   ] as const)('of %d clusters with %d current are of the past: %s', (counted, current, past) =>
-    expect(pastOf({ counted, current })).toBe(past),
+    expect(isPastSum({ counted, current })).toBe(past),
   )
   it('are empty of an empty fleet', () => expect(basisOf([], 'node', now, () => true)).toBeNull())
 })

@@ -14,10 +14,8 @@ export interface Basis {
   readonly oldestAt: number
 }
 
-/** Some of it is of the past: all, or a part. */
-export type Past = 'none' | 'partly' | 'all'
-export const pastOf = ({ counted, current }: Pick<Basis, 'counted' | 'current'>): Past =>
-  current === counted ? 'none' : current === 0 ? 'all' : 'partly'
+/** Some of it is of the past: a sum is as old as its oldest part. */
+export const isPastSum = ({ counted, current }: Pick<Basis, 'counted' | 'current'>): boolean => current < counted
 
 /** @returns null where no cluster is in it */
 export function basisOf(

@@ -48,16 +48,19 @@ describe('a cluster that is called as it is typed', () => {
 })
 
 describe('mergeHits', () => {
-  it('shows a hit once, and drops what no longer fits the text', () => {
-    const near = localHits(clusters, 'lab', 5)
-    const node = { kind: 'node', cluster: 'lab', name: 'n1', detail: '', health: 'healthy' } as const
-    expect(mergeHits(near, [...near, node], 'lab')).toHaveLength(2)
-    expect(mergeHits([], [node], 'zebra')).toEqual([])
+  const hit = (name: string) => ({ kind: 'node', cluster: 'lab', name, detail: '', health: 'healthy' }) as const
+  const near = localHits(clusters, 'lab', 5)
+  it('shows all that the hub answered for the text, in its order, although a hit does not tell why it was found', () => {
+    const hits = [hit('worker-us-6'), hit('worker-eu-6'), ...near]
+    expect(mergeHits(near, { text: 'europe lab-6', hits }, 'europe lab-6')).toEqual(hits)
   })
-  it('puts what has the words as typed before what a slip found', () => {
-    const hit = (name: string) => ({ kind: 'node', cluster: 'lab', name, detail: '', health: 'healthy' }) as const
-    const found = mergeHits([], [hit('workre'), hit('worker')], 'worker')
-    expect(found.map(({ name }) => name)).toEqual(['worker', 'workre'])
+  it('shows a hit once, and drops what no longer fits while the hub is asked', () => {
+    const far = { text: 'la', hits: [...near, hit('n1')] }
+    expect(mergeHits(near, far, 'lab')).toHaveLength(2)
+    expect(mergeHits([], far, 'zebra')).toEqual([])
+  })
+  it('shows clusters from here where the hub found nothing', () => {
+    expect(mergeHits(near, { text: 'lab', hits: [] }, 'lab')).toEqual(near)
   })
 })
 

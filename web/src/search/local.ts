@@ -31,24 +31,29 @@ export function localHits(clusters: Iterable<ClusterView>, text: string, limit: 
 /** Found by a slip only: shown where nothing is called as it is typed. */
 const looseRank = 3
 
+/** What the hub found, for which text. */
+export interface FarHits {
+  readonly text: string
+  readonly hits: readonly SearchHit[]
+}
+
 /**
- * What the hub found last stays as far as it still fits, so that the list does not blink while one types. What has the words as
- * they are typed comes before what a slip found.
+ * The hub's answer as it came, in its order, once it is there: it knows more of a row than a hit tells. Until then clusters from
+ * here, and of what was found last what still fits, so that the list does not blink while one types.
  */
-export function mergeHits(near: readonly SearchHit[], far: readonly SearchHit[], text: string): SearchHit[] {
+export function mergeHits(near: readonly SearchHit[], far: FarHits, text: string): SearchHit[] {
+  const isAnswer = far.text === text && far.hits.length > 0
   const words = wordsOf(text)
+  const fits = (hit: SearchHit) => words.every((word) => knownOf(hit).includes(word) || isNearIn(word, knownOf(hit)))
   const seen = new Set<string>()
-  const known = ({ kind, cluster, name, detail, type = '', namespace = '' }: SearchHit) =>
-    `${kind} ${cluster} ${name} ${detail} ${type} ${namespace}`.toLowerCase()
-  const isExact = (hit: SearchHit) => words.every((word) => known(hit).includes(word))
-  const fitting = far.filter((hit) => words.every((word) => known(hit).includes(word) || isNearIn(word, known(hit))))
-  const exact = fitting.filter(isExact)
-  const loose = fitting.filter((hit) => !isExact(hit))
-  return [...near, ...exact, ...loose].filter((hit) => {
+  return [...(isAnswer ? [] : near), ...(isAnswer ? far.hits : far.hits.filter(fits))].filter((hit) => {
     const key = hitKey(hit)
     return !seen.has(key) && seen.add(key)
   })
 }
+
+const knownOf = ({ kind, cluster, name, detail, type = '', namespace = '' }: SearchHit): string =>
+  `${kind} ${cluster} ${name} ${detail} ${type} ${namespace}`.toLowerCase()
 
 const partOfKind: Partial<Record<SearchHit['kind'], PartType>> = { namespace: 'namespace', operator: 'operator' }
 

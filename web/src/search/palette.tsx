@@ -236,7 +236,7 @@ export function Palette({ onClose, onHelp }: PaletteProps): ReactNode {
         ))}
       </div>
       <p className="palette-note" role="status">
-        {note ?? (choices.length > 0 ? '' : asking ? 'Searching…' : 'Nothing of this name is visible to you.')}
+        {note ?? (choices.length > 0 ? '' : asking ? 'Searching…' : `Nothing is found for “${text.trim()}”.`)}
       </p>
     </Dialog>
   )
@@ -266,6 +266,8 @@ const pauseMs = 90
 const shownAtMost = 30
 
 const moreNote = `These are the best ${shownAtMost}; there are more. Another word finds fewer.`
+
+const nothingFound = { text: '', hits: [] }
 
 /** `asking`: the hub has not answered for this text yet. */
 function useHits(text: string): { hits: readonly SearchHit[]; note: string | null; asking: boolean } {
@@ -300,7 +302,7 @@ function useHits(text: string): { hits: readonly SearchHit[]; note: string | nul
     }
   }, [client, asked])
   return {
-    hits: useMemo(() => mergeHits(near, asked === '' ? [] : far.hits, asked), [near, far, asked]),
+    hits: useMemo(() => mergeHits(near, asked === '' ? nothingFound : far, asked), [near, far, asked]),
     note: far.text === asked ? far.note : null,
     asking: far.text !== asked,
   }

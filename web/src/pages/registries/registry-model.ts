@@ -1,7 +1,7 @@
 import type { HistoryView, RegistryDetailView, RegistryView } from '../../contract.ts'
 import type { ChartPlan } from '../../history/picture.ts'
 import type { Need } from '../../model/cluster.ts'
-import { formatCount, formatSpan, plural } from '../../model/format.ts'
+import { formatCount, formatSpan, notNothing, plural } from '../../model/format.ts'
 
 type Measurements = RegistryDetailView['measurements']
 
@@ -29,7 +29,7 @@ export function summaryOf(registries: readonly RegistryView[]): Summary | null {
 }
 
 /** Milliseconds below ten seconds, then seconds. */
-export const formatMs = (ms: number): string => (ms < 10_000 ? `${formatCount(Math.round(ms))} ms` : formatSpan(ms))
+export const formatMs = (ms: number): string => (ms < 10_000 ? `${notNothing(ms, 1, formatCount)} ms` : formatSpan(ms))
 
 /** The count as it can be told: more than was counted has a mark. */
 export const repositoriesText = ({ repositoryCount, catalogTruncated }: RegistryView): string | null =>

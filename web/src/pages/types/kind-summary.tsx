@@ -3,7 +3,7 @@ import { HealthMark } from '../../components/health.tsx'
 import { SumAge } from '../../components/past.tsx'
 import type { AggregatedView, AggregationInfoView, ColumnView } from '../../contract.ts'
 import { termText } from '../../model/filter.ts'
-import { formatCount } from '../../model/format.ts'
+import { beginningSentence, formatCount } from '../../model/format.ts'
 import { amountWord, isGroups, sayAmount } from '../../model/row-values.ts'
 import type { Basis } from '../../model/sums.ts'
 import { Link } from '../../router.tsx'
@@ -22,8 +22,6 @@ interface KindSummaryProps {
 
 /** Most groups that are named: a table says the rest. */
 const mostGroups = 9
-
-const beginningSentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
 /** What there is of a kind in one line: each group leads to its rows. */
 export function KindSummary({
@@ -51,7 +49,7 @@ export function KindSummary({
   })
   if (groups.length === 0) return null
   return (
-    <div className={`kind-summary${isPast ? ' is-past dim' : ''}`}>
+    <div className={`kind-summary${isPast ? ' dim' : ''}`}>
       {groups.map(({ name, groupBy, health, named, more }) => (
         <p key={name} className="status-line">
           {named.map(([group, count]) => (

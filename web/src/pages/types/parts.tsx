@@ -19,7 +19,7 @@ import {
   type TypeOnClusterView,
 } from '../../contract.ts'
 import { useAtTime } from '../../live/hooks.ts'
-import { formatMoment, formatSpan, plural } from '../../model/format.ts'
+import { formatMoment, formatPercent, formatSpan, plural } from '../../model/format.ts'
 import {
   type CellValue,
   type CollectionStatus,
@@ -175,7 +175,7 @@ export function ValueText({
       </Flash>
     )
   if (unit !== 'percent' || typeof value !== 'number') return <ScalarText value={value} unit={unit} />
-  const text = `${Math.round(value)} %`
+  const text = formatPercent(value / 100)
   return (
     <span className={`meter${value >= 90 ? ' is-high' : ''}`}>
       <span className="meter-text">

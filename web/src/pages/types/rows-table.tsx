@@ -181,14 +181,14 @@ function fleetColumns(
 
 function ReadAt({ seen, cluster }: { seen: SeenOn; cluster: string }): ReactNode {
   const at = useReadAt(seen, cluster)
-  return at === null ? <Missing why="it was never read" /> : <Age at={at} suffix=" ago" />
+  return at === null ? <Missing why="it was never read" /> : <Age at={at} />
 }
 
 function asOfColumn(seen: SeenOn): Column<ShownRow> {
   return {
     id: 'asOf',
     header: 'As of',
-    width: 86,
+    width: 78,
     align: 'end',
     kind: 'time',
     value: ({ cluster }) => seen.get(cluster)?.part.freshness?.observedAt ?? null,
@@ -404,7 +404,7 @@ function fittedColumn(column: Column<ShownRow>, rows: readonly ShownRow[], hasMa
   // A number without a unit is short; what is drawn beside one with a unit is not.
   if (column.align === 'end') return column.unit ? column : { ...column, width: widthOf(column.header, 6, 230) }
   const longest = longestOf(rows.slice(0, 200).map((row) => column.value(row)))
-  return longest === 0 ? column : { ...column, width: widthOf(column.header, longest + (hasMark ? 4 : 0), 230) }
+  return longest === 0 ? column : { ...column, width: widthOf(column.header, longest + (hasMark ? 3 : 0), 230) }
 }
 
 /**
