@@ -18,7 +18,7 @@ export function Menu({
   const place = () => {
     const [from, box] = [button.current?.getBoundingClientRect(), panel.current]
     if (!from || !box?.matches(':popover-open')) return
-    const left = Math.max(8, Math.min(from.left, innerWidth - box.offsetWidth - 8))
+    const left = Math.max(8, Math.min(from.left, document.documentElement.clientWidth - box.offsetWidth - 8))
     const below = from.bottom + 4
     const fits = below + box.offsetHeight < innerHeight - 8
     box.style.left = `${left}px`

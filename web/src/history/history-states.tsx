@@ -6,7 +6,7 @@ import type { ApiProblem } from '../contract.ts'
 import { useHub } from '../live/hooks.ts'
 import { useAnswer } from '../live/use-answer.ts'
 import { Link, whyPath } from '../router.tsx'
-import { pictureOf } from './picture.ts'
+import { pictureOf, spanGroups } from './picture.ts'
 import type { Bounds } from './range.ts'
 import { askHistory, type Subject } from './use-history.ts'
 
@@ -87,6 +87,12 @@ const failureTitle = (status: number): string => {
   return status === 502 || status === 503 ? 'History cannot answer now' : 'The history could not be loaded'
 }
 
+/** @param lost what is known to have been lost meanwhile; null: nothing */
+const noneAtAll = (lost: string | null): string =>
+  lost === null
+    ? 'No samples yet at all: collection has not begun, or nothing was kept in the last 30 days.'
+    : `No samples at all in the last 30 days. Lost: ${lost}.`
+
 const probeStepMs = 2 * 3_600_000
 
 /** Nothing in this range; where there is something, it says where. */
@@ -108,7 +114,8 @@ export function NoSamples({
       const known = picture.times.filter((_, index) =>
         [...picture.columns.values()].some((values) => (values[index] ?? null) !== null),
       )
-      return { first: known[0] ?? null, last: known.at(-1) ?? null, to: picture.to }
+      const lost = spanGroups(picture).find(({ kind }) => kind === 'lost')
+      return { first: known[0] ?? null, last: known.at(-1) ?? null, to: picture.to, lost: lost?.text ?? null }
     },
     [client, subject, metric],
   )
@@ -120,9 +127,7 @@ export function NoSamples({
       {answer.state === 'failed' && (
         <p>Whether there are some elsewhere could not be asked: {answer.problem.message}</p>
       )}
-      {found && found.first === null && (
-        <p>No samples yet at all: collection has not begun, or nothing was kept in the last 30 days.</p>
-      )}
+      {found && found.first === null && <p>{noneAtAll(found.lost)}</p>}
       {found?.first != null && found.last != null && (
         <>
           <p>

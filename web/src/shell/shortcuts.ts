@@ -1,12 +1,14 @@
 import { useEffect, useRef } from 'react'
 import { preference } from '../preferences.ts'
-import { accessPath, guidePath, navigate, registriesPath, typesPath } from '../router.tsx'
+import { accessPath, eventsPath, guidePath, navigate, registriesPath, typesPath } from '../router.tsx'
 
 export const shortcuts: readonly (readonly [keys: string, what: string])[] = [
   ['Ctrl K or /', 'search everything; ↑ ↓ Enter choose'],
   ['f', 'to the filter of the table'],
   ['g c', 'to the fleet'],
+  ['g p', 'to the pods'],
   ['g t', 'to the types'],
+  ['g e', 'to the events'],
   ['g r', 'to the registries'],
   ['g a', 'to what you may see'],
   ['g h', 'to the guides'],
@@ -59,6 +61,12 @@ export function useShortcuts(openers: Openers): void {
           return
         case 'c':
           if (going) navigate('/')
+          return
+        case 'p':
+          if (going) navigate(typesPath('pods'))
+          return
+        case 'e':
+          if (going) navigate(eventsPath)
           return
         case 't':
           if (going) navigate(typesPath())

@@ -11,6 +11,7 @@ import { useClusters, useNow } from '../../live/hooks.ts'
 import { needOf, needWord } from '../../model/cluster.ts'
 import { isCurrent, oldestAt } from '../../model/current.ts'
 import { formatCount, formatPercent, plural } from '../../model/format.ts'
+import { groupingFault, groupings } from '../../model/grouping.ts'
 import { sumLoad, sumNodes, sumPods } from '../../model/sums.ts'
 import { releaseOf } from '../../model/versions.ts'
 import { usePreference } from '../../preferences.ts'
@@ -47,6 +48,8 @@ export function FleetPage(): ReactNode {
     const of = groupOf(grouping, now)
     return of ? { of, subtotal } : undefined
   }, [grouping, now, subtotal])
+  const keys = useMemo(() => [...new Set(clusters.flatMap(({ labels }) => Object.keys(labels)))].sort(), [clusters])
+  const fault = groupingFault(grouping, keys)
   const isPrinting = usePrinting()
   // On paper there is one table, whatever its width.
   const asCards = (layout === 'cards' || isNarrow) && !isPrinting
@@ -93,10 +96,28 @@ export function FleetPage(): ReactNode {
           dim={(cluster) => !isCurrent(cluster, 'node', now)}
           group={group}
           instead={cards}
-          note={partial > 0 && <span className="as-of">you see a part of {formatCount(partial)} of them</span>}
+          note={
+            <>
+              {partial > 0 && <span className="as-of">you see a part of {formatCount(partial)} of them</span>}
+              {fault && (
+                <span className="short" role="status">
+                  {fault.text}
+                  {fault.meant !== null && (
+                    <>
+                      ; did you mean{' '}
+                      <button type="button" className="text-button" onClick={() => setGrouping(fault.meant)}>
+                        {fault.meant}
+                      </button>
+                      ?
+                    </>
+                  )}
+                </span>
+              )}
+            </>
+          }
           controls={
             <>
-              <GroupChoice clusters={clusters} value={grouping} onChange={setGrouping} />
+              <GroupChoice labels={keys} value={fault ? '' : grouping} onChange={setGrouping} />
               {!isNarrow && (
                 <fieldset className="switch" aria-label="Layout">
                   <button
@@ -179,25 +200,23 @@ const HowToConnect = (): ReactNode => (
 )
 
 function GroupChoice({
-  clusters,
+  labels,
   value,
   onChange,
 }: {
-  clusters: readonly ClusterView[]
+  labels: readonly string[]
   value: string
   onChange: (value: string | null) => void
 }): ReactNode {
-  const keys = useMemo(() => [...new Set(clusters.flatMap(({ labels }) => Object.keys(labels)))].sort(), [clusters])
   return (
     <label className="select">
       <span>Group</span>
       <select value={value} onChange={(event) => onChange(event.target.value)}>
         <option value="">none</option>
-        <option value="health">health</option>
-        <option value="version">version</option>
-        <option value="distribution">distribution</option>
-        <option value="platform">platform</option>
-        {keys.map((key) => (
+        {groupings.map((word) => (
+          <option key={word}>{word}</option>
+        ))}
+        {labels.map((key) => (
           <option key={key} value={`label:${key}`}>
             {key}
           </option>

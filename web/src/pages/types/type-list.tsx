@@ -43,6 +43,8 @@ function typeColumns(administrator: boolean): readonly Column<TypeView>[] {
       id: 'type',
       header: 'Type',
       value: ({ type }) => type,
+      // As they are read: by the names that are shown.
+      order: (row) => sourceOf(row)?.title ?? row.type,
       cell: (row) => (
         <span className="name-cell">
           <RowLink to={typesPath(row.type)}>{sourceOf(row)?.title ?? row.type}</RowLink>
