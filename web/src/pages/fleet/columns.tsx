@@ -148,7 +148,7 @@ export function fleetColumns(now: number): readonly Column<ClusterView>[] {
       id: 'age',
       header: 'As of',
       width: 78,
-      least: 76,
+      least: 64,
       align: 'end',
       kind: 'time',
       descendingFirst: true,
