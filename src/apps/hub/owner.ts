@@ -241,7 +241,7 @@ export function damageText({ kind, segment }: LogDamage): string {
   if (segment === 'id')
     return 'the file id of the log is missing or damaged: a new one is made, and what reads the log begins anew at its start'
   if (segment.endsWith('.checkpoint'))
-    return 'how far the log was read is not known, as that file is damaged: its reader begins anew at its start'
+    return 'how far the log was read is not known, as that file is damaged or of another log: its reader begins anew at its start'
   const what =
     segment === '*.segment' ? 'all records of the log are gone' : 'a place of the log is damaged and was left out'
   return `${what}: what of it was not yet in state and history is lost. The hub goes on and reads anew; check the disk, and for the past put the folder back from a backup`
