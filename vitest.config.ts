@@ -30,6 +30,8 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     testTimeout: 60_000,
     hookTimeout: 120_000,
+    // What is waited for guards against hanging, not against a machine that is busy.
+    expect: { poll: { timeout: 20_000 } },
     pool: 'forks',
     reporters: ['default'],
     projects: [
