@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { KubeClient } from '#kube'
+import type { KubeClient, KubeObject, Resource } from '#kube'
 import { type CompiledSource, compileMetricSource } from '#metricsource'
 import { type Batch, type Plan, parseClusterName } from '#model'
 import { stepOf } from '../collect/steps.ts'
@@ -176,15 +176,10 @@ describe('an agent with sources in its plan', () => {
       ({
         ping: () => Promise.resolve(),
         serves: () => Promise.resolve(true),
-        async *list({ plural }: { readonly plural: string }) {
+        async *list({ plural, fromJson }: Resource<unknown>) {
           const cpu = `${++count}m`
-          if (plural === 'nodes')
-            yield {
-              items: [{ metadata: { name: 'n1' }, usage: { cpu, memory: '1Ki' } }],
-              resourceVersion: '1',
-              next: '',
-            }
-          else yield { items: [], resourceVersion: '1', next: '' }
+          const node = { metadata: { name: 'n1' }, usage: { cpu, memory: '1Ki' } } as unknown as KubeObject // as an API server answers
+          yield { items: plural === 'nodes' ? [fromJson?.(node)] : [], resourceVersion: '1', next: '' }
         },
         listAll: async () => [{ metadata: { name: 'n1' } }],
         request: async (_: string, path: string) => {

@@ -8,7 +8,7 @@ import { ApiServer } from './server.ts'
 describe('the port of an embedded API', () => {
   it('answers beside a thousand connections that say nothing, and keeps a watch open', async () => {
     await using server = await ApiServer.open({ storage: { kind: 'memory' }, name: 'hub' })
-    const tokens = [{ token: 'word', user: 'me', role: 'admin' as const }]
+    const tokens = [{ token: 'word', user: 'me', groups: ['system:masters'] }]
     await using listener = await listenApi({ tokens, mounts: new Map([['', server]]), maxConnections: 100 })
     const { port, caPem: ca } = listener
     const ask = (path: string, localAddress: string) =>
