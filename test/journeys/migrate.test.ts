@@ -139,6 +139,7 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
     const ownName = async (name: string, line: string) =>
       writeFile(join(folder, 'bin', name), `#!/bin/sh\n${line} "$@"\n`, { mode: 0o755 })
     await ownName('clusterpulse', `exec node ${bin}`)
+    await ownName('npx', 'exec')
     await ownName('redis-cli', `PATH="${process.env.PATH}" exec redis-cli -p ${redis.port}`)
     await symlink(resolve('.'), join(folder, 'clusterpulse'))
     // What stands in the hub cluster of an original installation: one member in pull mode, one in push mode.
