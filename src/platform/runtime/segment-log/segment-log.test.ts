@@ -145,6 +145,18 @@ describe('SegmentLog', () => {
     expect(await contents(log)).toEqual([[0, 'x']])
   })
 
+  it('says nothing of a log that was begun at an index, and has no record yet', async () => {
+    {
+      await using log = await open()
+      await log.keep('ledger', 'what was before')
+      await log.setCheckpoint('ledger', 58)
+    }
+    const damage: LogDamage[] = []
+    await using log = await open({ onDamage: (place) => damage.push(place) })
+    expect(damage).toEqual([])
+    expect(await log.append(bytesOf('y'))).toBe(59)
+  })
+
   it('keeps checkpoints over a restart, and never lets one go back', async () => {
     {
       await using log = await open()

@@ -164,7 +164,7 @@ export class SegmentLog implements Log {
       await log.#load(names.filter((name) => /^\d{16}\.segment$/.test(name)).sort())
       if (known === undefined && (log.#segments.length > 0 || read.size > 0))
         log.#report({ name: 'id' }, { kind: 'damaged', offset: 0, bytes: 0, index: undefined })
-      log.#boundCheckpoints(read)
+      log.#boundCheckpoints(read, new Set(names))
       return log
     } catch (error) {
       await lock[Symbol.asyncDispose]()
@@ -317,11 +317,13 @@ export class SegmentLog implements Log {
    * Of what a checkpoint says, only what its checksum covers may lie beyond the records, as where all of them were lost: then
    * no index below it is given again. What does not pass counts as nothing read yet: delivery is at least once.
    */
-  #boundCheckpoints(read: ReadonlyMap<string, ReadCheckpoint>): void {
+  #boundCheckpoints(read: ReadonlyMap<string, ReadCheckpoint>, names: ReadonlySet<string>): void {
     const end = this.#next - 1
     const isEmpty = this.#segments.length === 0 && this.#next === 0
     // Records are never removed to the last: who took the files away is told, and what had not been read of them is lost.
-    const newest = Math.max(-1, ...[...read.values()].map(({ index }) => index))
+    // A log that was begun at an index has no record yet, and one checkpoint with what is kept of the time before.
+    const readers = [...read].filter(([consumer]) => !names.has(`${consumer}${KEPT}`))
+    const newest = Math.max(-1, ...readers.map(([, { index }]) => index))
     if (isEmpty && newest >= 0)
       this.#report({ name: '*.segment' }, { kind: 'damaged', offset: 0, bytes: 0, index: newest })
     for (const [consumer, { index, trust, bytes }] of read) {
