@@ -24,7 +24,7 @@ const ORIGIN = 'simulated-past'
 const AT_ONCE = 512
 /** Batches made before others get a turn. */
 const SLICE = 16
-const LOOK_EVERY_MS = 250
+const LOOK_EVERY_MS = 50
 /** A cluster that was not read by then has no past: nobody knows what it is like. */
 const PATIENCE_MS = minutes(2)
 
