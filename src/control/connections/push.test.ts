@@ -657,7 +657,11 @@ describe("an agent's deployment", () => {
   })
 
   it.each([
-    ['the hub may not', {}, ['DeployFailed', /namespace: .*may not patch namespaces; grant it, or run "clusterpulse connect west"/]],
+    [
+      'the hub may not',
+      {},
+      ['DeployFailed', /namespace: .*may not patch namespaces; grant it, or run "clusterpulse connect west"/],
+    ],
     [
       'nobody says where the hub is',
       { agentInstall: { ...install, address: '' } },
