@@ -31,7 +31,7 @@ const PATIENCE_MS = minutes(2)
 /** How far apart batches are, down to this age: so near that the page, which draws no line over a hole, draws lines. */
 const paces = [
   { untilMs: HOUR, everyMs: seconds(30) },
-  { untilMs: 6 * HOUR, everyMs: minutes(1) },
+  { untilMs: 6 * HOUR, everyMs: minutes(2) },
   { untilMs: DAY, everyMs: minutes(5) },
   { untilMs: 30 * DAY, everyMs: minutes(30) },
 ] as const

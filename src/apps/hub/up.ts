@@ -188,7 +188,11 @@ export async function up({
         },
         signal,
       )
-      logger.info({ batches, ms: systemClock.now() - at }, 'the simulated past is in history')
+      const ms = systemClock.now() - at
+      logger.info(
+        { batches, ms },
+        signal.aborted ? 'the simulated past waits for the next start' : 'the simulated past is in history',
+      )
     },
     logger,
   )

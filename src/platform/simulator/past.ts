@@ -1,4 +1,4 @@
-import type { NodeSnapshot, PodCounts, SnapshotOf, SnapshotType } from '#model'
+import type { DeploymentSnapshot, NodeSnapshot, PodCounts, SnapshotOf, SnapshotType } from '#model'
 import { minutes } from '#model'
 import { type Trouble, troubleAt } from './past-troubles.ts'
 import { hash } from './random.ts'
@@ -77,9 +77,7 @@ export class Past {
       }),
       ...(namespace && { namespace: this.#thoseOf(namespace, at) }),
       ...(deployment && {
-        deployment: this.#thoseOf(deployment, at).map((one) =>
-          hash(one.name) / 2 ** 32 < trouble.waiting ? { ...one, ready: 0, available: 0 } : one,
-        ),
+        deployment: waitingOf(this.#thoseOf(deployment, at), trouble.waiting),
       }),
       ...(operator && { operator: this.#thoseOf(operator, at) }),
       ...(clusterOperator && { clusterOperator }),
@@ -139,6 +137,12 @@ export class Past {
 
 const atMost = (amount: number, share: number, limit: number | null): number =>
   Math.min(amount, share * (limit ?? Infinity))
+
+/** @param share of those that wait, from 0 to 1; always the same ones */
+const waitingOf = (deployments: readonly DeploymentSnapshot[], share: number): readonly DeploymentSnapshot[] =>
+  share === 0
+    ? deployments
+    : deployments.map((one) => (hash(one.name) / 2 ** 32 < share ? { ...one, ready: 0, available: 0 } : one))
 
 /** Factors of what a node has in use. */
 interface Unrest {
