@@ -8,7 +8,8 @@ const modules = {
     processes: ['runtime'],
     redis: ['runtime'],
     controller: ['runtime', 'kube'],
-    apiserver: ['runtime'],
+    sealing: ['runtime'],
+    apiserver: ['runtime', 'sealing'],
     simulator: ['runtime', 'kube', 'apiserver'],
   },
   pipeline: {

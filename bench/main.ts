@@ -81,6 +81,11 @@ const benches: Readonly<Record<string, Bench>> = {
     arguments: '--rows 100000 --steps 2000 --runs 3',
     load: () => import('./table.ts'),
   },
+  sealing: {
+    summary: 'Secrets written into the embedded API and read at its start: sealed, and in the clear',
+    arguments: '--objects 20000 --bytes 1000 --runs 5',
+    load: () => import('./sealing.ts'),
+  },
   query: {
     summary:
       'a million pods of 100 clusters: filter, sort, group, type-ahead; the first time, again, while 500 rows change a second',
@@ -99,7 +104,7 @@ function help(): string {
   const lines = Object.entries(benches).map(
     ([name, bench]) => `  ${name.padEnd(13)}${bench.summary}\n               ${bench.arguments}`,
   )
-  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull, fanout, rounds, start, history, access, metricsource, live, steps, table, query and redis-steps also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
+  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull, fanout, rounds, start, history, access, metricsource, live, steps, table, sealing, query and redis-steps also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
 }
 
 async function main([name, ...args]: readonly string[]): Promise<void> {

@@ -33,6 +33,7 @@ export interface Actions {
   explainAccess(options: ExplainOptions): Promise<void>
   testAccess(options: TestOptions): Promise<void>
   verifyAudit(file: string, options: { readonly expect?: string }): Promise<void>
+  unseal(file: string, options: { readonly dataDir?: string }): Promise<void>
   evaluateSource(options: EvalSourceOptions): Promise<void>
   testSource(options: SourceTestOptions): Promise<void>
   expression(text: string | undefined, options: ExpressionOptions): Promise<void>
@@ -380,6 +381,15 @@ export function program(actions: Actions, version: string): Command {
     )
     .action((file: string, options: { expect?: string }) => actions.verifyAudit(file, options))
 
+  cli
+    .command('unseal')
+    .description(
+      'print a file of a data folder that was put aside and sealed (*.sealed), as it was; with the keys of the hub: ENCRYPTION_KEY, or that of the folder',
+    )
+    .argument('<file>', 'the file')
+    .option('--data-dir <folder>', 'the folder whose key opens it (DATA_DIR; ./data)')
+    .action((file: string, options: { dataDir?: string }) => actions.unseal(file, options))
+
   const source = cli.command('metricsource').description('declare what else to collect: try MetricSources, test them')
   source
     .command('eval')
@@ -471,6 +481,7 @@ export function commandReference(): string {
       explainAccess: none,
       testAccess: none,
       verifyAudit: none,
+      unseal: none,
       evaluateSource: none,
       testSource: none,
       expression: none,

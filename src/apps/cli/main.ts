@@ -122,6 +122,12 @@ const actions: Actions = {
     ;(ok ? process.stdout : process.stderr).write(text)
   },
 
+  async unseal(file, { dataDir }) {
+    const { readUpConfig, unsealed } = await import('#hub')
+    const { config } = readUpConfig(process.env, { DATA_DIR: dataDir })
+    process.stdout.write(await unsealed(file, config))
+  },
+
   async evaluateSource({ file, at, ...options }) {
     const { evaluate } = await import('./metricsource.ts')
     const isTerminal = process.stderr.isTTY

@@ -40,7 +40,7 @@ export async function clusterMonitor({ config, warnings, version, flags }: Clust
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   await keepPrivate(dataDir)
   const member = await memberOf(config, logger)
-  const claimFolder = await claimDataFolder(dataDir, version, logger)
+  const claimFolder = await claimDataFolder(dataDir, { program: version, logger, hasObjects: true })
   const metrics = new Metrics({ role: 'cluster-monitor' })
   countBuild(metrics, version)
   const controlPlane = part<ControlPlane>('control-plane', () =>

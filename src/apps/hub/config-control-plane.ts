@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import type { ConfigReader } from '#runtime'
+import { parseKeys } from '#sealing'
 import { fileText } from './config-access.ts'
 
 /** Where the embedded Kubernetes API listens, and whose certificates it takes. */
@@ -7,6 +8,8 @@ export interface ControlPlaneConfig {
   readonly port: number
   /** PEM of CAs whose client certificates say who calls */
   readonly clientCa?: string
+  /** keys that seal what is stored, the one in force first; none: one is made and kept in the data folder */
+  readonly encryptionKeys: readonly Buffer[]
 }
 
 export function controlPlane(read: ConfigReader): ControlPlaneConfig {
@@ -22,7 +25,21 @@ export function controlPlane(read: ConfigReader): ControlPlaneConfig {
     'PEM file of CAs whose client certificates say who calls the embedded Kubernetes API: CN is the user, O the groups',
   )
   if (clientCa !== undefined) checkAuthorities(read, 'CONTROL_PLANE_CLIENT_CA', clientCa)
-  return { port, ...(clientCa !== undefined && { clientCa }) }
+  return { port, encryptionKeys: encryptionKeys(read), ...(clientCa !== undefined && { clientCa }) }
+}
+
+function encryptionKeys(read: ConfigReader): readonly Buffer[] {
+  const text = read.secret('ENCRYPTION_KEY', {
+    meaning:
+      'keys that seal what the embedded Kubernetes API stores (Secrets and all else): 32 random bytes each in base64 or hex, the one in force first, former ones below it. Without it a key is made and kept in the data folder, as `control-plane/encryption.key`',
+  })
+  if (text === undefined) return []
+  const keys = parseKeys(text)
+  if (!keys)
+    read.fault(
+      'ENCRYPTION_KEY holds something else than keys: give 32 random bytes in base64 or hex, such as `openssl rand -base64 32` prints, one a line',
+    )
+  return keys ?? []
 }
 
 /** Else TLS would take no certificate at all, and nobody would know why. */

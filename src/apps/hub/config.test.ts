@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,6 +20,24 @@ describe('readUpConfig', () => {
     for (const wrong of ['', 'words', cert, ca + cert, '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----'])
       await expect(read(wrong)).rejects.toThrow(/CONTROL_PLANE_CLIENT_CA must name a PEM file/)
     expect(() => readUpConfig({ CONTROL_PLANE_CLIENT_CA: join(dir, 'none') })).toThrow(/does not exist/)
+  })
+
+  it('takes keys that seal what is stored, from a file too, and nothing that is none', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'config-'))
+    onTestFinished(() => rm(dir, { recursive: true, force: true }))
+    const keys = [randomBytes(32), randomBytes(32)]
+    const text = keys.map((key) => key.toString('base64')).join('\n')
+    await writeFile(join(dir, 'keys'), `${text}\n`)
+    const read = (env: Record<string, string>) => readUpConfig(env).config.controlPlane.encryptionKeys
+    expect(read({})).toEqual([])
+    expect(read({ ENCRYPTION_KEY_FILE: join(dir, 'keys') })).toEqual(keys)
+    expect(read({ ENCRYPTION_KEY: keys.map((key) => key.toString('hex')).join(',') })).toEqual(keys)
+    await writeFile(join(dir, 'keys'), '\n')
+    expect(() => read({ ENCRYPTION_KEY_FILE: join(dir, 'keys') })).toThrow(/ENCRYPTION_KEY holds something else/)
+    expect(() => read({ ENCRYPTION_KEY_FILE: join(dir, 'none') })).toThrow(/does not exist/)
+    const wrong = () => read({ ENCRYPTION_KEY: 'correct horse battery staple' })
+    expect(wrong).toThrow(/openssl rand -base64 32/)
+    expect(wrong).not.toThrow(/correct horse/)
   })
 
   it('binds to loopback with a local administrator by default', () => {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -5,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { accessForContext, createKubeClient, loadKubeconfig, type Resource } from '#kube'
 import { silentLogger } from '#runtime'
 import { TestAuthority } from '../../platform/apiserver/test/certificates.ts'
-import { type ControlPlane, HUB_NAMESPACE, openControlPlane } from './control-plane.ts'
+import { type ControlPlane, HUB_NAMESPACE, openControlPlane, sayUnneededKeys } from './control-plane.ts'
 
 let dataDir: string
 beforeEach(async () => {
@@ -16,7 +17,8 @@ afterEach(() => rm(dataDir, { recursive: true, force: true }))
 
 const said: string[] = []
 const logger = { ...silentLogger, error: (_: unknown, text: string) => said.push(text) } as typeof silentLogger
-const open = (more: { clientCa?: string } = {}) => openControlPlane({ dataDir, port: 0, version: '0', logger, ...more })
+const open = (more: { clientCa?: string; encryptionKeys?: Buffer[] } = {}) =>
+  openControlPlane({ dataDir, port: 0, version: '0', logger, ...more })
 const inFolder = (name: string) => join(dataDir, 'control-plane', name)
 const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true }
 const namespaces: Resource = { group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', namespaced: false }
@@ -37,6 +39,73 @@ describe('the embedded control plane', () => {
   it('says of objects that are gone as a whole that they are, not one of them', async () => {
     await rm(inFolder('objects'), { recursive: true })
     await expect(open()).rejects.toThrow(/^all objects stored under .* are gone.*--accept-loss/)
+  })
+
+  const hidden = `hidden-${randomBytes(24).toString('hex')}`
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'hidden', namespace: 'default' },
+    stringData: { key: hidden },
+  }
+  const secretOf = ({ server }: ControlPlane) =>
+    server.objects.get({ group: '', version: 'v1', plural: 'secrets' }, secret.metadata)?.data
+  /** Files of the folder that hold it, raw or in base64. */
+  async function whereIs(text: string): Promise<string[]> {
+    const entries = await readdir(dataDir, { recursive: true, withFileTypes: true })
+    const paths = entries.filter((one) => one.isFile()).map((one) => join(one.parentPath, one.name))
+    const contents = await Promise.all(paths.map(async (path) => [path, await readFile(path)] as const))
+    const forms = [text, Buffer.from(text).toString('base64').slice(0, -4)]
+    return contents.filter(([, bytes]) => forms.some((form) => bytes.includes(form))).map(([path]) => path)
+  }
+
+  it('keeps nothing of a Secret, and no key of its CA, where somebody reads them off the disk', async () => {
+    {
+      await using plane = await open()
+      await plane.server.objects.create(secret)
+    }
+    expect(await whereIs(hidden)).toEqual([])
+    expect(await whereIs('PRIVATE KEY')).toEqual([])
+    expect(await whereIs('kube-system')).toEqual([])
+    await using plane = await open()
+    expect(secretOf(plane)).toEqual({ key: Buffer.from(hidden).toString('base64') })
+  })
+
+  it('goes over to a key that is given, says when the former one may go, and is refused without either', async () => {
+    const infos: string[] = []
+    const given = randomBytes(32)
+    {
+      await using plane = await open()
+      await plane.server.objects.create(secret)
+    }
+    const opened = async (...encryptionKeys: Buffer[]) => {
+      const say = { ...logger, info: (_: unknown, text: string) => void infos.push(text) } as typeof silentLogger
+      await using plane = await openControlPlane({ dataDir, port: 0, version: '0', logger: say, encryptionKeys })
+      sayUnneededKeys(plane, say)
+      return secretOf(plane)
+    }
+    const kept = { key: Buffer.from(hidden).toString('base64') }
+    expect(await opened(given)).toEqual(kept)
+    expect(infos).toContainEqual(expect.stringMatching(/former keys [0-9a-f]{16} any more.*may go/))
+    for (const name of ['encryption.key', 'encryption.key.copy']) await rm(inFolder(name))
+    expect(await opened(given)).toEqual(kept)
+    for (const wrong of [[], [randomBytes(32)]])
+      await expect(opened(...wrong)).rejects.toMatchObject({ code: 'encryption_key_missing' })
+    expect(await opened(randomBytes(32), given)).toEqual(kept)
+  })
+
+  it('seals a key of its CA that lies there in the clear, and keeps the CA', async () => {
+    const ca = await readFile(inFolder('pki/ca.crt'), 'utf8')
+    {
+      await using plane = await open()
+      const sealed = await readFile(inFolder('pki/ca.key'))
+      const pem = await plane.sealer.open(sealed, { kind: 'CertificateAuthority', name: 'clusterpulse-api-ca' })
+      expect(pem.toString()).toMatch(/^-----BEGIN PRIVATE KEY-----/)
+      await writeFile(inFolder('pki/ca.key'), pem)
+    }
+    await using _again = await open()
+    expect(await whereIs('PRIVATE KEY')).toEqual([])
+    expect(await readFile(inFolder('pki/ca.crt'), 'utf8')).toBe(ca)
   })
 
   it('lets in whom a client certificate names, as far as bindings say, and goes on so after a restart', async () => {

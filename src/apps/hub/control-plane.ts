@@ -5,6 +5,7 @@ import { type ApiListener, type ApiObject, ApiServer, listenApi, MASTERS, Object
 import { kinds } from '#kinds'
 import { type ClusterAccess, createKubeClient, type KubeClient } from '#kube'
 import type { Logger, Metrics } from '#runtime'
+import { createSealer, keptKeys, type Sealer } from '#sealing'
 import { HUB_CLIENT } from './run.ts'
 
 export const HUB_NAMESPACE = 'clusterpulse'
@@ -13,6 +14,8 @@ export const HUB_NAMESPACE = 'clusterpulse'
 export interface ControlPlane extends AsyncDisposable {
   readonly server: ApiServer
   readonly client: KubeClient
+  /** seals what else is kept beside the objects */
+  readonly sealer: Sealer
   /** for people: `kubectl --kubeconfig <path>` */
   readonly kubeconfigPath: string
   readonly url: string
@@ -23,6 +26,8 @@ export interface ControlPlaneOptions {
   readonly port: number
   /** PEM of CAs whose client certificates say who calls */
   readonly clientCa?: string
+  /** keys that seal what is stored, the one in force first; none: that of the folder, made where there is none */
+  readonly encryptionKeys?: readonly Buffer[]
   readonly version: string
   /** start with the objects that are left where some were lost */
   readonly acceptLoss?: boolean
@@ -34,6 +39,7 @@ export async function openControlPlane({
   dataDir,
   port,
   clientCa,
+  encryptionKeys = [],
   version,
   acceptLoss = false,
   logger,
@@ -45,8 +51,9 @@ export async function openControlPlane({
   // A hub that was here before has objects: a folder that is gone or empty is a loss, not a beginning.
   const traces = [join(dir, 'admin.token'), join(dir, 'pki'), join(dataDir, 'log'), join(dataDir, 'state')]
   if (traces.some(existsSync) && isEmpty(objects) && !acceptLoss) throw new ObjectsLostError(objects, 'all', 0)
+  const sealer = createSealer(await keysOf(dataDir, encryptionKeys, logger))
   const server = await ApiServer.open({
-    storage: { kind: 'journal', dir: objects, acceptLoss },
+    storage: { kind: 'journal', dir: objects, acceptLoss, sealer },
     name: 'clusterpulse',
     defaultRoles: true,
     version: {
@@ -63,6 +70,7 @@ export async function openControlPlane({
     }
     const token = keptToken(join(dir, 'admin.token'), logger)
     const listener = await listenWhereFree(server, dir, port, token, {
+      sealer,
       logger,
       ...(metrics && { metrics }),
       ...(clientCa && { clientCa }),
@@ -80,6 +88,7 @@ export async function openControlPlane({
     return {
       server,
       client,
+      sealer,
       kubeconfigPath,
       url: listener.url,
       async [Symbol.asyncDispose]() {
@@ -94,19 +103,43 @@ export async function openControlPlane({
   }
 }
 
+/** Where a key is kept that nobody gave. */
+export const keyFile = (dataDir: string): string => join(dataDir, 'control-plane', 'encryption.key')
+
+const keysOf = (dataDir: string, given: readonly Buffer[], logger: Logger) =>
+  keptKeys({
+    path: keyFile(dataDir),
+    given,
+    onMade: (key) =>
+      logger.info(
+        { key, path: keyFile(dataDir) },
+        'what is stored is sealed with a key that is kept in the same folder: who has all of the folder can read it (docs/guide/encryption.md)',
+      ),
+  })
+
+/** Once everything is open, and sealed anew where a former key had sealed it. */
+export function sayUnneededKeys({ sealer }: ControlPlane, logger: Logger): void {
+  const unneeded = sealer.unneededKeyIds()
+  if (unneeded.length > 0)
+    logger.info(
+      { key: sealer.keyId, former: unneeded },
+      `nothing of this folder is sealed with the former keys ${unneeded.join(', ')} any more, but for backups and folders that were put aside: they may go`,
+    )
+}
+
 /** The usual port, so that addresses stay; a free one where something else has it: the kubeconfig says which. */
 async function listenWhereFree(
   server: ApiServer,
   dir: string,
   port: number,
   token: string,
-  own: Pick<ControlPlaneOptions, 'logger' | 'metrics' | 'clientCa'>,
+  { sealer, ...own }: Pick<ControlPlaneOptions, 'logger' | 'metrics' | 'clientCa'> & { readonly sealer: Sealer },
 ): Promise<ApiListener> {
   const listen = (at: number) =>
     listenApi({
       host: '127.0.0.1',
       port: at,
-      tls: { dir: join(dir, 'pki') },
+      tls: { dir: join(dir, 'pki'), sealer },
       mounts: new Map([['', server]]),
       ...own,
       maxConnections: 2048,

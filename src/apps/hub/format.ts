@@ -8,14 +8,19 @@ import { checkRedisFormat } from '#state'
  * that does not know it would misread what is there; both with a line in docs/guide/upgrade.md.
  */
 const DATA = { format: 3, readableFrom: 3 }
+/** With embedded objects: they are sealed from 4 on, and a program that does not know it would take them for lost. */
+const DATA_WITH_OBJECTS = { format: 4, readableFrom: 4 }
 
 /**
  * Before anything in the folder is opened.
  * @returns writes our form, once the folder is this process's
  * @throws StoredFormatError
  */
-export function claimDataFolder(directory: string, program: string, logger: Logger): Promise<() => Promise<void>> {
-  const ours: StoredFormat = { ...DATA, program }
+export function claimDataFolder(
+  directory: string,
+  { program, logger, hasObjects }: { readonly program: string; readonly logger: Logger; readonly hasObjects: boolean },
+): Promise<() => Promise<void>> {
+  const ours: StoredFormat = { ...(hasObjects ? DATA_WITH_OBJECTS : DATA), program }
   return claimFormat(directory, { what: 'data folder', ours, logger })
 }
 

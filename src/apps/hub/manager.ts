@@ -54,8 +54,9 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
   const logger = roleLogger(config.logLevel, 'manager', version, warnings)
   await keepPrivate(config.dataDir)
   // Refused before anything else; looked at again, and written, by who leads, as another one may have led meanwhile.
-  await claimDataFolder(config.dataDir, version, silentLogger)
-  const claimFolder = async () => (await claimDataFolder(config.dataDir, version, logger))()
+  const form = { program: version, hasObjects: false }
+  await claimDataFolder(config.dataDir, { ...form, logger: silentLogger })
+  const claimFolder = async () => (await claimDataFolder(config.dataDir, { ...form, logger }))()
   const metrics = new Metrics({ role: 'manager' })
   countBuild(metrics, version)
   const access = await hubAccess(config.kubeconfig)

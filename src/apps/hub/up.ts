@@ -9,7 +9,7 @@ import { countBuild, keepPrivate, Metrics, type Part } from '#runtime'
 import { type SimulatedRegistry, simulateRegistry } from '#simulator'
 import { EmbeddedStateStore } from '#state'
 import type { Env, UpConfig } from './config.ts'
-import { type ControlPlane, HUB_NAMESPACE, openControlPlane } from './control-plane.ts'
+import { type ControlPlane, HUB_NAMESPACE, openControlPlane, sayUnneededKeys } from './control-plane.ts'
 import { DeclaredOnce } from './declared-once.ts'
 import { simulatedMembers } from './demo.ts'
 import { fillPast } from './demo-past.ts'
@@ -55,7 +55,7 @@ export async function up({
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   await keepPrivate(dataDir)
   const logger = roleLogger(config.logLevel, 'up', version, warnings)
-  const claimFolder = await claimDataFolder(dataDir, version, logger)
+  const claimFolder = await claimDataFolder(dataDir, { program: version, logger, hasObjects: true })
   const metrics = new Metrics({ role: 'up' })
   countBuild(metrics, version)
 
@@ -222,6 +222,7 @@ export async function up({
       if (config.collection.readOnlyMembers)
         say('Members are only read: no agent is deployed, changed or removed there.')
       say('Ctrl-C ends it.')
+      sayUnneededKeys(controlPlane.get(), logger)
     },
   )
 }

@@ -9,7 +9,8 @@
  * answered write survives the end of the machine. It runs no workloads. Who may do what is decided by the Roles and bindings it stores.
  */
 export type { TokenGrant } from './authentication.ts'
-export { ObjectsLostError } from './journal-errors.ts'
+export { ObjectsLostError, ObjectsSealedError } from './journal-errors.ts'
+export { openRemnant } from './journal-remnants.ts'
 export { type ApiListener, type ListenOptions, listenApi } from './listen.ts'
 export type { DeleteOptions, DeleteResult, ObjectKey, ObjectStore } from './objects.ts'
 export type { ResourceName } from './served.ts'

@@ -17,3 +17,20 @@ export class ObjectsLostError extends FleetError {
     )
   }
 }
+
+/** Objects are there and whole, and sealed with a key that is not at hand. */
+export class ObjectsSealedError extends FleetError {
+  override readonly name = 'ObjectsSealedError'
+  readonly code = 'encryption_key_missing'
+  readonly retryable = false
+
+  /** @param unknown ids of the keys that are missing. @param known ids of those at hand */
+  constructor(dir: string, unknown: readonly string[], known: readonly string[]) {
+    super(
+      `objects stored under ${dir} are sealed with ${unknown.length === 1 ? 'the key' : 'the keys'} ${unknown.join(', ')}, and ` +
+        `${known.length === 0 ? 'no key is at hand' : `only ${known.join(', ')} is at hand`}. Nothing is lost: give that key with ENCRYPTION_KEY_FILE, ` +
+        'on a line below the one in force, or put back the file encryption.key that was saved with the folder. Where it is lost for good, put back a backup ' +
+        'whose key is there, or start once with --accept-loss: everything that is sealed with it is gone then',
+    )
+  }
+}

@@ -2,8 +2,11 @@ import { statfsSync } from 'node:fs'
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Log, LogFullError, type Logger, lockDirectory, openLog, silentLogger } from '#runtime'
-import { chainOf, isWhole, type JournalRecord, parseRecord } from './journal-chain.ts'
-import { ObjectsLostError } from './journal-errors.ts'
+import type { Sealer } from '#sealing'
+import { chainOf, isWhole, type JournalRecord } from './journal-chain.ts'
+import { ObjectsLostError, ObjectsSealedError } from './journal-errors.ts'
+import { dropForged, encodeRecord, type ReadCopy, readCopy } from './journal-records.ts'
+import { sealRemnants } from './journal-remnants.ts'
 import { takeLmdb } from './lmdb.ts'
 import { ApiError } from './status.ts'
 import type { ObjectStorage, StoredChange } from './storage.ts'
@@ -13,6 +16,8 @@ export interface JournalOptions {
   readonly dir: string
   /** go on with what is left where objects were lost; what was there is copied aside first */
   readonly acceptLoss?: boolean
+  /** what is written is sealed, and what lies there in the clear or under a former key is sealed anew; absent: in the clear */
+  readonly sealer?: Sealer
   readonly logger?: Logger
 }
 
@@ -30,7 +35,7 @@ const PART_BYTES = 2 ** 20
  * Objects in a journal of writes, kept twice: each write is a record with a checksum in two logs, on disk in both before it is
  * answered. A start reads both, takes each record from where it is whole, and mends the other copy. What is whole in neither
  * is said before anything is served.
- * @throws DirectoryLockedError where another process has the directory open; ObjectsLostError
+ * @throws DirectoryLockedError where another process has the directory open; ObjectsLostError; ObjectsSealedError
  */
 export async function journalStorage(options: JournalOptions): Promise<ObjectStorage> {
   const lock = await lockDirectory(options.dir)
@@ -45,6 +50,8 @@ export async function journalStorage(options: JournalOptions): Promise<ObjectSto
           retainBytes: 0,
           retainMs: 0,
           maxRecordBytes: 256 * 2 ** 20,
+          // A snapshot is handed over as a whole, and is in memory anyway.
+          maxQueuedBytes: 2 ** 30,
           onDamage: ({ kind }) => {
             // A write that was cut off by a crash was not answered.
             isDamaged ||= kind === 'damaged'
@@ -65,6 +72,7 @@ export async function journalStorage(options: JournalOptions): Promise<ObjectSto
 class Journal implements ObjectStorage {
   readonly #dir: string
   readonly #acceptLoss: boolean
+  readonly #sealer: Sealer | undefined
   readonly #logger: Logger
   readonly #logs: readonly Log[]
   readonly #lock: AsyncDisposable
@@ -77,9 +85,14 @@ class Journal implements ObjectStorage {
   #snapshotBytes = 0
   #head: Promise<void> = Promise.resolve()
 
-  constructor({ dir, acceptLoss = false, logger = silentLogger }: JournalOptions, logs: Log[], lock: AsyncDisposable) {
+  constructor(
+    { dir, acceptLoss = false, sealer, logger = silentLogger }: JournalOptions,
+    logs: Log[],
+    lock: AsyncDisposable,
+  ) {
     this.#dir = dir
     this.#acceptLoss = acceptLoss
+    this.#sealer = sealer
     this.#logger = logger
     this.#logs = logs
     this.#lock = lock
@@ -90,13 +103,21 @@ class Journal implements ObjectStorage {
   }
 
   async read(isDamaged: () => boolean): Promise<void> {
-    const copies = await Promise.all(this.#logs.map((log) => recordsOf(log)))
-    const found = new Map(copies.flatMap((records) => [...records]))
+    const copies = await Promise.all(this.#logs.map((log) => readCopy(this.#followed(log), this.#sealer)))
+    const forged = dropForged(copies)
+    if (forged > 0)
+      this.#logger.error(
+        { dir: this.#dir, records: forged },
+        'writes in the clear stand among sealed ones: whoever put them there had no key, and they do not count',
+      )
+    const found = new Map(copies.flatMap(({ records }) => [...records]))
     const said = await readHead(this.#dir)
     const { records, lost } = chainOf(found)
     const end = records.at(-1)?.n ?? 0
-    const missing = Math.max(0, (said ?? 0) - end)
+    const unopened = Math.max(...copies.map((copy) => copy.unopened))
+    const missing = Math.max(0, (said ?? 0) - end, unopened)
     const isLost = lost.length > 0 || missing > 0
+    if (unopened > 0 && !this.#acceptLoss) throw this.#sealedError(copies)
     for (const record of records) this.#apply(record)
     this.#last = end
     this.#next = [...found.keys()].reduce((most, n) => Math.max(most, n), said ?? 0) + 1
@@ -104,8 +125,9 @@ class Journal implements ObjectStorage {
     const imported = found.size === 0 && said === undefined ? await takeLmdb(this.#dir, this.#acceptLoss) : undefined
     for (const [key, object] of imported?.objects ?? []) this.#objects.set(key, object)
     this.#resourceVersion = Math.max(this.#resourceVersion, imported?.resourceVersion ?? 0)
-    const isUneven = copies.some((records) => !isWhole(records, end))
-    if (imported || isLost || isDamaged() || isUneven) {
+    const isUneven = copies.some((copy) => !isWhole(copy.records, end))
+    const isOld = this.#sealer !== undefined && copies.some(({ clear, hasFormer }) => clear.size > 0 || hasFormer)
+    if (imported || isLost || isDamaged() || isUneven || isOld) {
       if (!isLost && (isDamaged() || isUneven))
         this.#logger.warn(
           { dir: this.#dir },
@@ -114,6 +136,26 @@ class Journal implements ObjectStorage {
       await this.#snapshot()
     }
     await imported?.done()
+    if (this.#sealer) await this.#sealRest(this.#sealer, isOld)
+  }
+
+  #followed(log: Log): Log {
+    log.checkpoint(CONSUMER)
+    return log
+  }
+
+  #sealedError(copies: readonly ReadCopy[]): ObjectsSealedError {
+    const unknown = new Set(copies.flatMap(({ unknownKeys }) => [...unknownKeys]))
+    return new ObjectsSealedError(this.#dir, [...unknown], this.#sealer?.keyIds() ?? [])
+  }
+
+  async #sealRest(sealer: Sealer, isOld: boolean): Promise<void> {
+    const files = await sealRemnants(this.#dir, sealer)
+    if (isOld || files > 0)
+      this.#logger.info(
+        { dir: this.#dir, key: sealer.keyId, files },
+        'stored objects are sealed with the key in force: nothing of them is left in the clear or under a former key',
+      )
   }
 
   async write(changes: readonly StoredChange[], resourceVersion: number): Promise<void> {
@@ -149,8 +191,8 @@ class Journal implements ObjectStorage {
 
   /** In both copies, on disk, or an error and in the end in neither: its number stays out of the chain. */
   async #append(records: readonly JournalRecord[]): Promise<readonly number[]> {
-    const payloads = records.map((record) => Buffer.from(JSON.stringify(record)))
     try {
+      const payloads = await Promise.all(records.map((record) => encodeRecord(record, this.#sealer)))
       // Handed to each log in one step, so that nothing comes between the parts of a snapshot.
       const written = this.#logs.map((log) => Promise.all(payloads.map((payload) => log.append(payload))))
       const settled = await Promise.allSettled(written)
@@ -162,8 +204,10 @@ class Journal implements ObjectStorage {
     }
   }
 
-  /** All objects as they are, then what came before may go. */
+  /** All objects as they are, under a data key of their own; then what came before goes, to the last byte. */
   async #snapshot(): Promise<void> {
+    this.#sealer?.renewDataKey()
+    for (const log of this.#logs) await log.beginSegment()
     const parts = partsOf(this.#objects)
     let after = this.#last
     const records = parts.map((changes, i): JournalRecord => {
@@ -200,17 +244,6 @@ class Journal implements ObjectStorage {
       'stored objects were lost and the loss was accepted: access policies among them may be missing or old',
     )
   }
-}
-
-/** The records of one copy that are whole, by number. */
-async function recordsOf(log: Log): Promise<Map<number, JournalRecord>> {
-  log.checkpoint(CONSUMER)
-  const records = new Map<number, JournalRecord>()
-  for await (const { payload } of log.read(log.firstIndex())) {
-    const record = parseRecord(payload)
-    if (record) records.set(record.n, record)
-  }
-  return records
 }
 
 /** @returns undefined where nothing was said, or nothing that can be read */

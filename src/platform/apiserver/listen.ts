@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { stringify } from 'yaml'
 import { boundConnections, CONNECTION_TIMES, type Logger, type Metrics, silentLogger } from '#runtime'
+import type { Sealer } from '#sealing'
 import { StaticTokens, type TokenGrant } from './authentication.ts'
 import type { ApiServer } from './server.ts'
 import { ApiError } from './status.ts'
@@ -14,8 +15,10 @@ export interface ListenOptions {
   readonly host?: string
   /** default 0: any free one */
   readonly port?: number
-  /** A certificate to show, with the CA that clients shall trust; or one made here, its CA kept in `dir` if given. */
-  readonly tls?: ServingCertificate | { readonly dir?: string; readonly extraHosts?: readonly string[] }
+  /** A certificate to show, with the CA that clients shall trust; or one made here, its CA kept in `dir` if given, the key sealed if there is a sealer. */
+  readonly tls?:
+    | ServingCertificate
+    | { readonly dir?: string; readonly sealer?: Sealer; readonly extraHosts?: readonly string[] }
   /** path prefix ('' or '/clusters/east') → server; the longest that fits answers */
   readonly mounts?: ReadonlyMap<string, ApiServer>
   /** who may come in; without any nobody may */
@@ -133,7 +136,7 @@ async function servingCertificate(
   if (tls && 'cert' in tls) return tls
   const own = ['0.0.0.0', '::'].includes(host) ? [] : [host]
   const hosts = [...new Set(['127.0.0.1', '::1', 'localhost', ...own, ...(tls?.extraHosts ?? [])])]
-  return generateServingCertificate({ hosts, dir: tls?.dir, logger })
+  return generateServingCertificate({ hosts, dir: tls?.dir, sealer: tls?.sealer, logger })
 }
 
 function listen(server: Server, port: number, host: string): Promise<number> {

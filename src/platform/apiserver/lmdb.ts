@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { rename } from 'node:fs/promises'
+import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ObjectsLostError } from './journal-errors.ts'
 import type { ApiObject } from './types.ts'
@@ -9,7 +9,7 @@ const FILE = 'objects.mdb'
 interface Taken {
   readonly resourceVersion: number
   readonly objects: readonly (readonly [key: string, object: ApiObject])[]
-  /** they are kept in the journal now: the file is put aside */
+  /** they are kept in the journal now: the file goes, with what its free pages hold */
   done(): Promise<void>
 }
 
@@ -35,7 +35,10 @@ export async function takeLmdb(dir: string, acceptLoss: boolean): Promise<Taken 
       ({ key, value }) => [key.slice(2), JSON.parse(value) as ApiObject] as const,
     )
     await database.close()
-    return { resourceVersion, objects, done: () => rename(reading, join(dir, `${FILE}.imported`)) }
+    const done = async () => {
+      for (const path of [reading, `${reading}-lock`, `${from}-lock`]) await rm(path, { force: true })
+    }
+    return { resourceVersion, objects, done }
   } catch {
     throw new ObjectsLostError(dir, 'all', 0)
   }

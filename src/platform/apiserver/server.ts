@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Clock, systemClock } from '#model'
 import { type Logger, silentLogger } from '#runtime'
+import type { Sealer } from '#sealing'
 import type { TokenHolders } from './authentication.ts'
 import { BootstrapTokens } from './bootstrap-tokens.ts'
 import { builtInResources } from './built-in.ts'
@@ -23,9 +24,9 @@ const NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system']
 
 /** Where objects are kept, and which kinds there are. */
 export interface ApiServerOptions {
-  /** `journal` keeps objects in a directory of its own, synced before a write is answered; `memory` keeps nothing. */
+  /** `journal` keeps objects in a directory of its own, synced before a write is answered, sealed where there is a sealer; `memory` keeps nothing. */
   readonly storage:
-    | { readonly kind: 'journal'; readonly dir: string; readonly acceptLoss?: boolean }
+    | { readonly kind: 'journal'; readonly dir: string; readonly acceptLoss?: boolean; readonly sealer?: Sealer }
     | { readonly kind: 'memory' }
     | ObjectStorage
   /** for logs */

@@ -6,7 +6,7 @@ import {
   X509Certificate as ReadCertificate,
   webcrypto,
 } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import {
@@ -19,7 +19,8 @@ import {
   X509Certificate,
   X509CertificateGenerator,
 } from '@peculiar/x509'
-import { type Logger, silentLogger } from '#runtime'
+import { type Logger, replaceFile, silentLogger } from '#runtime'
+import { isSealed, type Sealer, UnknownKeyError } from '#sealing'
 
 /** What a TLS listener shows, and what its clients check it by. All PEM. */
 export interface ServingCertificate {
@@ -31,6 +32,7 @@ export interface ServingCertificate {
 const DAY_MS = 86_400_000
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
 const CA_FILES = { cert: 'ca.crt', key: 'ca.key' }
+const KEY_PLACE = { kind: 'CertificateAuthority', name: 'clusterpulse-api-ca' }
 
 const crypto = webcrypto
 const serial = (): string => `01${Buffer.from(webcrypto.getRandomValues(new Uint8Array(15))).toString('hex')}`
@@ -69,13 +71,19 @@ async function newAuthority(nowMs: number): Promise<Authority & { readonly keyPe
   return { certificate, key: keys.privateKey, keyPem: await pemOf(keys.privateKey) }
 }
 
-/** What two files hold, where they are whole and belong together. @throws where not, saying why */
-async function readAuthority(certPath: string, keyPath: string): Promise<Authority> {
+/**
+ * What two files hold, where they are whole and belong together. A key in the clear, or under a former key, is sealed anew.
+ * @throws where not, saying why
+ */
+async function readAuthority(certPath: string, keyPath: string, sealer: Sealer | undefined): Promise<Authority> {
   const text = readFileSync(certPath, 'utf8')
-  const stored: KeyObject = createPrivateKey(readFileSync(keyPath, 'utf8'))
+  const kept = readFileSync(keyPath)
+  const pem = sealer && isSealed(kept) ? await sealer.open(kept, KEY_PLACE) : kept
+  const stored: KeyObject = createPrivateKey(pem)
   const read = new ReadCertificate(text)
   // An altered certificate may still be read: its own signature tells.
   if (!read.verify(createPublicKey(stored))) throw new Error('certificate and key do not belong together')
+  if (sealer && !sealer.isCurrent(kept)) await replaceFile(keyPath, await sealer.seal(pem, KEY_PLACE))
   const key = await crypto.subtle.importKey(
     'pkcs8',
     stored.export({ type: 'pkcs8', format: 'der' }),
@@ -87,16 +95,22 @@ async function readAuthority(certPath: string, keyPath: string): Promise<Authori
 }
 
 /** The CA kept in a directory, or a new one that is kept there from now on; one that replaces another is said in the log. */
-async function keptAuthority(dir: string, nowMs: number, logger: Logger): Promise<Authority> {
+async function keptAuthority(
+  dir: string,
+  sealer: Sealer | undefined,
+  { nowMs, logger }: { readonly nowMs: number; readonly logger: Logger },
+): Promise<Authority> {
   const certPath = join(dir, CA_FILES.cert)
   const keyPath = join(dir, CA_FILES.key)
   const means = 'who trusts the former one (kubeconfigs, agents that were handed it) must be given the new one'
   if (existsSync(certPath) || existsSync(keyPath)) {
     try {
-      const kept = await readAuthority(certPath, keyPath)
+      const kept = await readAuthority(certPath, keyPath, sealer)
       if (kept.certificate.notAfter.getTime() > nowMs + 30 * DAY_MS) return kept
       logger.warn({ dir }, `a new CA is made, because the kept one ends within 30 days: ${means}`)
     } catch (error) {
+      // Whole, and a key away: replacing it would cut off who trusts it.
+      if (error instanceof UnknownKeyError) throw error
       const reason = error instanceof Error ? error.message : String(error)
       for (const path of [certPath, keyPath]) if (existsSync(path)) renameSync(path, `${path}.damaged`)
       logger.error(
@@ -108,14 +122,9 @@ async function keptAuthority(dir: string, nowMs: number, logger: Logger): Promis
   const made = await newAuthority(nowMs)
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   // The key first: a certificate without its key would be taken for a whole pair.
-  for (const [path, text] of [
-    [keyPath, made.keyPem],
-    [certPath, `${made.certificate.toString('pem')}\n`],
-  ] as const) {
-    writeFileSync(`${path}.new`, text, { mode: 0o600 })
-    chmodSync(`${path}.new`, 0o600)
-    renameSync(`${path}.new`, path)
-  }
+  const key = Buffer.from(made.keyPem)
+  await replaceFile(keyPath, sealer ? await sealer.seal(key, KEY_PLACE) : key)
+  await replaceFile(certPath, `${made.certificate.toString('pem')}\n`)
   return made
 }
 
@@ -126,12 +135,14 @@ async function keptAuthority(dir: string, nowMs: number, logger: Logger): Promis
 export async function generateServingCertificate(options: {
   readonly hosts: readonly string[]
   readonly dir?: string | undefined
+  /** seals the CA's key in that directory */
+  readonly sealer?: Sealer | undefined
   readonly nowMs?: number
   readonly logger?: Logger
 }): Promise<ServingCertificate> {
   const nowMs = options.nowMs ?? Date.now()
   const authority = options.dir
-    ? await keptAuthority(options.dir, nowMs, options.logger ?? silentLogger)
+    ? await keptAuthority(options.dir, options.sealer, { nowMs, logger: options.logger ?? silentLogger })
     : await newAuthority(nowMs)
   const keys = await newKeys()
   const certificate = await X509CertificateGenerator.create(

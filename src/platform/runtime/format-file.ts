@@ -1,7 +1,8 @@
-import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises'
+import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { decideFormat, parseFormat, type StoredFormat, UNNUMBERED } from '#model'
 import type { Logger } from './logger.ts'
+import { replaceFile } from './replace-file.ts'
 import { crc32c } from './segment-log/crc32c.ts'
 
 /** Kept twice, so that no single harmed file leaves a folder whose form is unknown. */
@@ -36,7 +37,7 @@ export async function claimFormat(
     if (texts.every((one) => one === text)) return
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 })
-      for (const name of COPIES) await replace(join(directory, name), text, isNew ? FIRST : NEXT)
+      for (const name of COPIES) await replaceFile(join(directory, name), text, isNew ? FIRST : NEXT)
     } catch (error) {
       logger.warn({ directory, error }, `the format of the ${what} could not be written: it is at the next start`)
     }
@@ -62,14 +63,3 @@ function readText(text: string): StoredFormat | undefined {
 }
 
 const checksum = (text: string): string => crc32c(Buffer.from(text)).toString(16)
-
-async function replace(path: string, text: string, suffix: string): Promise<void> {
-  const file = await open(`${path}${suffix}`, 'w', 0o600)
-  try {
-    await file.writeFile(text)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  await rename(`${path}${suffix}`, path)
-}

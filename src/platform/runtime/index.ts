@@ -16,6 +16,7 @@ export { countBuild, Metrics, type MetricsMoment, metricsText } from './metrics.
 export { networkOf } from './network.ts'
 export { type Part, type RunningParts, startParts } from './parts.ts'
 export { keepPrivate } from './private-files.ts'
+export { replaceFile } from './replace-file.ts'
 export { type BackoffOptions, backoffMs, retryForever } from './retry.ts'
 export { lockDirectory } from './segment-log/directory-lock.ts'
 export {

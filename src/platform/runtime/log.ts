@@ -37,6 +37,8 @@ export interface Log extends AsyncDisposable {
    * @throws LogFullError, LogWriteError when nothing was kept, RecordTooLargeError
    */
   append(payload: Uint8Array, onDurable?: (index: number) => void): Promise<number>
+  /** What is appended from now on stands apart from what came before, so that all of that is trimmed once it is passed. */
+  beginSegment(): Promise<void>
   /** Every record from this index to the newest durable one, in order; damaged ones are left out and reported. */
   read(from: number, signal?: AbortSignal): AsyncGenerator<LogRecord>
   /** Position of this consumer; -1 for a new one. From now on nothing beyond it is trimmed. */

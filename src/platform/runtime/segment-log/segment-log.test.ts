@@ -232,6 +232,24 @@ describe('SegmentLog', () => {
     expect(await contents(log, 0)).toEqual([[500, 'a']])
   })
 
+  it('begins a segment when asked, so that nothing of what was passed is left', async () => {
+    {
+      await using log = await open({ retainBytes: 0, retainMs: 0 })
+      log.checkpoint('state')
+      await log.beginSegment()
+      for (const text of ['a', 'b']) await log.append(bytesOf(text))
+      await Promise.all([log.append(bytesOf('c')), log.beginSegment()])
+      await log.beginSegment()
+      await log.append(bytesOf('d'))
+      await log.setCheckpoint('state', 2)
+      expect(await segments()).toEqual(['0000000000000003.segment'])
+      expect(await contents(log)).toEqual([[3, 'd']])
+    }
+    await using log = await open()
+    expect(await log.append(bytesOf('e'))).toBe(4)
+    expect((await contents(log)).map(([, text]) => text)).toEqual(['d', 'e'])
+  })
+
   it('stops reading when asked', async () => {
     await using log = await open()
     await log.append(bytesOf('a'))

@@ -202,6 +202,14 @@ export class SegmentLog implements Log {
     })
   }
 
+  async beginSegment(): Promise<void> {
+    while (this.#writing) await this.#writing
+    if (!this.#active || this.#active.segment.bytes <= SEGMENT_HEADER_BYTES) return
+    const { file } = this.#active
+    this.#active = undefined
+    await file.close()
+  }
+
   async *read(from: number, signal?: AbortSignal): AsyncGenerator<LogRecord> {
     let next = from
     while (next <= this.#synced) {
