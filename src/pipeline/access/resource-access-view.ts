@@ -65,15 +65,48 @@ export function whyRowHidden(
   return null
 }
 
+/** What the rules say of a kind wherever it is. */
+interface KindRules {
+  /** undefined: nothing of it is shown */
+  readonly filters: readonly TypeFilter[] | undefined
+  readonly whole: boolean
+  readonly looksAt: ReturnType<typeof looksAt>
+  readonly aggregation: (name: string) => boolean
+  readonly nodes: TypeFilter
+  readonly namespaces: TypeFilter
+}
+
+// Rules never change: what they say of a kind is found out once.
+const known = new WeakMap<RowRules, Map<string, KindRules>>()
+
+function kindRules(rules: RowRules, resource: StandardResource): KindRules {
+  const ofRules = known.get(rules) ?? new Map<string, KindRules>()
+  known.set(rules, ofRules)
+  const key = `${resource.rule} ${resource.isTaken} ${resource.name}`
+  const made = ofRules.get(key) ?? newKindRules(rules, resource)
+  ofRules.set(key, made)
+  return made
+}
+
+function newKindRules(rules: RowRules, resource: StandardResource): KindRules {
+  const filters = filtersOf(rules, resource)
+  const [nodes, namespaces] = [filterFor(rules, 'nodes'), filterFor(rules, 'namespaces')]
+  const all = [...(filters ?? []), namespaces, ...(resource.rule === 'pods' ? [nodes] : [])]
+  return {
+    filters: filters?.some(({ isClosed }) => isClosed) ? undefined : filters,
+    whole: all.every(({ isOpen }) => isOpen),
+    looksAt: looksAt(filters ?? []),
+    aggregation: (name) => filters?.every((filter) => showsAggregation(filter, name)) ?? false,
+    nodes,
+    namespaces,
+  }
+}
+
 /** @param cluster one that is seen */
 export function resourceAccessView(rules: RowRules, cluster: ClusterState, resource: StandardResource): RowsAccessView {
-  const filters = filtersOf(rules, resource)
+  const { filters, whole, looksAt, aggregation, nodes, namespaces } = kindRules(rules, resource)
+  if (!filters) return hiddenResource
   const { namespace, node } = cluster.parts
-  if (!filters || filters.some(({ isClosed }) => isClosed)) return hiddenResource
-  const nodes = filterFor(rules, 'nodes')
-  const namesNodes = resource.rule === 'pods'
-  const namespaces = filterFor(rules, 'namespaces')
-  const whole = [...filters, namespaces, ...(namesNodes ? [nodes] : [])].every(({ isOpen }) => isOpen)
   const isNamespaceShown = (name: string) => showsNamespace(rules, cluster, name)
   return {
     result: whole ? 'allow' : 'partial',
@@ -81,12 +114,12 @@ export function resourceAccessView(rules: RowRules, cluster: ClusterState, resou
     whole,
     metrics: true,
     shows: (item) => whyRowHidden(rules, filters, item, isNamespaceShown) === null,
-    looksAt: looksAt(filters),
-    ...(namesNodes &&
+    looksAt,
+    ...(resource.rule === 'pods' &&
       !nodes.isOpen && {
         showsNode: (name: string) => whyNodeHidden(rules, name, node?.items.get(name)?.labels ?? null) === null,
       }),
-    aggregation: (name) => filters.every((filter) => showsAggregation(filter, name)),
+    aggregation,
     basis: [cluster.connection?.labels, hasLabels(namespaces) && namespace?.items, hasLabels(nodes) && node?.items],
   }
 }

@@ -1,3 +1,4 @@
+import type { Table } from '#model'
 import type { Steps } from './turns.ts'
 
 /*
@@ -12,6 +13,10 @@ import type { Steps } from './turns.ts'
 
 /** Chunks of fewer rows are steps of a stream, of which each is looked at once: nothing is kept of them. */
 export const FEW_ROWS = 32
+
+/** Of tables of fewer rows nothing is kept: they are steps of a stream, too, or quickly looked at. */
+const FEW_ROWS_OF_TABLE = 128
+export const isKept = ({ size }: Table): boolean => size >= FEW_ROWS_OF_TABLE
 
 /** A WeakMap and its place in a Map, about. */
 const BYTES_OF_QUESTION = 400

@@ -1,5 +1,5 @@
 import { type Chunk, sizeOf, type Table } from '#model'
-import { ChunkMemo } from './chunk-memo.ts'
+import { ChunkMemo, isKept } from './chunk-memo.ts'
 import { filterOf, type RowsFilter } from './row-filter.ts'
 import { both, countOf, noRows, type RowSet } from './row-set.ts'
 import type { Steps } from './turns.ts'
@@ -30,17 +30,13 @@ export interface MatchingRows {
 export interface MatchingTable extends MatchingRows {
   readonly number: number
   readonly table: Table
-  /** equal ones of one table: the same rows */
+  /** equal ones of one table: the same rows; empty where nothing is kept of it */
   readonly question: string
 }
 
 /** Some hundred questions over a hundred tables. */
 const memo = new ChunkMemo(32 * 2 ** 20)
 const bytesOfRows = ({ parts }: MatchingRows): number => 150 + 100 * parts.length
-
-/** Of fewer rows nothing is kept: they are a step of a stream, or quickly looked at. */
-const FEW_ROWS_OF_TABLE = 128
-export const isKept = ({ size }: Table): boolean => size >= FEW_ROWS_OF_TABLE
 
 /**
  * All that the answer hangs on besides the table.
@@ -68,9 +64,10 @@ export function* matching(
   let total = 0
   for (const [number, type] of types.entries()) {
     const { rows: table } = type
-    const question = questionOf(type, query)
-    const make = () => matchingRows(type, query)
-    const found = isKept(table) ? yield* memo.answers(question, bytesOfRows).steps(table, make) : yield* make()
+    const question = isKept(table) ? questionOf(type, query) : ''
+    const found = question
+      ? yield* memo.answers(question, bytesOfRows).steps(table, () => matchingRows(type, query))
+      : yield* matchingRows(type, query)
     total += found.total
     tables.push({ ...found, number, table, question })
   }

@@ -1,7 +1,7 @@
 import { type Chunk, type Column, type Health, invariant, type JsonValue, type ScalarValue, sizeOf } from '#model'
 import type { Best } from './best.ts'
-import { ChunkMemo } from './chunk-memo.ts'
-import { isKept, type MatchingTable } from './matching.ts'
+import { ChunkMemo, isKept } from './chunk-memo.ts'
+import type { ChunkRows, MatchingTable } from './matching.ts'
 import { InvalidCursorError, readCursor, writeCursor } from './page.ts'
 import { columnOf, type RowColumn } from './row-columns.ts'
 import { allRows, listRows, type RowSet } from './row-set.ts'
@@ -113,21 +113,20 @@ class SortColumn {
 
   /** Between what values the rows that were found lie, kept with the table and of each chunk. */
   *boundsIn({ table, parts, question }: MatchingTable): Steps<TableBounds> {
+    if (!isKept(table)) return yield* this.#tableBounds(parts, (chunk, rows) => this.#boundsOf(chunk, rows))
     const asked = JSON.stringify([question, this.#sort, this.#question])
-    const ofChunks = memo.answers<Bounds>(`${asked} chunk`, bytesOfBounds)
-    function* made(column: SortColumn): Steps<TableBounds> {
-      const all: Bounds[] = []
-      for (const { chunk, rows } of parts) {
-        if (rows === allRows) all.push(column.of(chunk))
-        else if (!isKept(table)) all.push(column.#boundsOf(chunk, rows))
-        else all.push(ofChunks.of(chunk, () => column.#boundsOf(chunk, rows)))
-        yield
-      }
-      return { ...joinedBounds(all), parts: all }
+    const known = memo.answers<Bounds>(`${asked} chunk`, bytesOfBounds)
+    const boundsOf = (chunk: Chunk, rows: RowSet) => known.of(chunk, () => this.#boundsOf(chunk, rows))
+    return yield* memo.answers<TableBounds>(asked, bytesOfBounds).steps(table, () => this.#tableBounds(parts, boundsOf))
+  }
+
+  *#tableBounds(parts: readonly ChunkRows[], boundsOf: (chunk: Chunk, rows: RowSet) => Bounds): Steps<TableBounds> {
+    const all: Bounds[] = []
+    for (const { chunk, rows } of parts) {
+      all.push(rows === allRows ? this.of(chunk) : boundsOf(chunk, rows))
+      yield
     }
-    return isKept(table)
-      ? yield* memo.answers<TableBounds>(asked, bytesOfBounds).steps(table, () => made(this))
-      : yield* made(this)
+    return { ...joinedBounds(all), parts: all }
   }
 
   #boundsOf(chunk: Chunk, rows: RowSet): Bounds {

@@ -40,6 +40,11 @@ export class SeenChunks {
     return new SeenTable(question, rows, new Decision(rows.fields, custom, source), { sets, named })
   }
 
+  /** Of so few rows that nothing of them is kept (`isKept`), for they have no question. */
+  ofStep(rows: Table, custom: RowsAccessView, source: RowKind): SeenRows {
+    return new SeenTable('', rows, new Decision(rows.fields, custom, source), undefined)
+  }
+
   #numberOf(one: object): number {
     const number = this.#numbers.get(one) ?? ++this.#last
     this.#numbers.set(one, number)
@@ -61,27 +66,24 @@ class SeenTable implements SeenRows {
   readonly question: string
   readonly #all: Table
   readonly #decision: Decision
-  readonly #sets: Answers<RowSet>
-  readonly #named: Answers<Chunk>
+  readonly #known: KnownOfChunks | undefined
   #rows: Table | undefined
   #places: readonly number[] | undefined
   #count = -1
 
-  constructor(question: string, all: Table, decision: Decision, { sets, named }: KnownOfChunks) {
+  constructor(question: string, all: Table, decision: Decision, known: KnownOfChunks | undefined) {
     this.question = question
     this.#all = all
     this.#decision = decision
-    this.#sets = sets
-    this.#named = named
+    this.#known = known
   }
 
   seenIn(number: number): RowSet {
     const chunk = this.#all.chunks[number] as Chunk // callers go over the chunks there are
-    if (sizeOf(chunk) < FEW_ROWS) return this.#decision.of(chunk)
+    const sets = this.#known?.sets
+    if (!sets || sizeOf(chunk) < FEW_ROWS) return this.#decision.of(chunk)
     // What does not look at values stays while they change.
-    return this.#decision.isOfKeys
-      ? this.#sets.of(chunk.keys, () => this.#decision.of(chunk))
-      : this.#sets.of(chunk, () => this.#decision.of(chunk))
+    return sets.of(this.#decision.isOfKeys ? chunk.keys : chunk, () => this.#decision.of(chunk))
   }
 
   get count(): number {
@@ -99,7 +101,7 @@ class SeenTable implements SeenRows {
   }
 
   get rows(): Table {
-    this.#rows ??= this.#decision.withoutHiddenNames(this.#all, this.#named)
+    this.#rows ??= this.#decision.withoutHiddenNames(this.#all, this.#known?.named)
     return this.#rows
   }
 }
@@ -163,9 +165,11 @@ class Decision {
   }
 
   /** A row that may be seen does not name a node that may not. */
-  withoutHiddenNames(rows: Table, named: Answers<Chunk>): Table {
+  withoutHiddenNames(rows: Table, named: Answers<Chunk> | undefined): Table {
     const { showsNode, withholds } = this.#custom
-    if (withholds) return rows.mapChunks((chunk) => named.of(chunk, (one) => this.#withoutWithheld(one, withholds)))
+    const mapped = (change: (chunk: Chunk) => Chunk): Table =>
+      rows.mapChunks((chunk) => (named ? named.of(chunk, change) : change(chunk)))
+    if (withholds) return mapped((chunk) => this.#withoutWithheld(chunk, withholds))
     if (!showsNode) return rows
     const naming = this.#source.columns.filter(({ refersTo }) => refersTo === 'node')
     const places = naming.map(({ name }) => rows.fields.indexOf(name)).filter((at) => at >= 0)
@@ -175,7 +179,6 @@ class Decision {
       this.#nodes.set(value, isSeen)
       return isSeen ? value : null
     }
-    const change = (chunk: Chunk): Chunk => places.reduce((made, at) => chunkMapped(made, at, seen), chunk)
-    return rows.mapChunks((chunk) => named.of(chunk, change))
+    return mapped((chunk) => places.reduce((made, at) => chunkMapped(made, at, seen), chunk))
   }
 }

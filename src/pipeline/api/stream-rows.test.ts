@@ -178,4 +178,27 @@ describe('rows that policies hide', () => {
     expect(held(ann.frames).total).toBe(1)
     expect(JSON.stringify(ann.frames)).not.toContain('secret')
   })
+
+  it('are in no message of another access view that is told the same step, however many rows move at once', async () => {
+    const [a, b] = ['a', 'b'].map((space) => ({ resources: [within('pvcx', space)] }))
+    await using fleet = await world({ identity: proxy, policies: [allow('ann', a), allow('bea', b)] })
+    await fleet.connect('west')
+    const all = (size: number) =>
+      Object.fromEntries(['a', 'b'].flatMap((space) => Array.from({ length: 300 }, (_, i) => [`${space}/p${i}`, size])))
+    await collect(fleet, 'west', all(1))
+    const url = await fleet.server.start()
+    const readers = await Promise.all(
+      ['ann', 'bea'].map((user) => open(url, ['pvcx', 'pvcx?sort=size&limit=900'], '', { 'x-forwarded-user': user })),
+    )
+    await collect(fleet, 'west', all(2))
+    for (const [at, reader] of readers.entries()) {
+      const frames = await moment(reader, 2)
+      for (const query of [0, 1]) {
+        const shown = [...held(frames, query).rows.values()].map(
+          ({ namespace, values }) => `${namespace} ${values.size}`,
+        )
+        expect(shown).toEqual(Array.from({ length: 300 }, () => `${['a', 'b'][at]} 2`))
+      }
+    }
+  })
 })

@@ -44,7 +44,8 @@ interface Delta {
   readonly come: readonly Located[]
   /** clusters of which nothing is shown any more, or not known what was */
   readonly cleared: readonly string[]
-  readonly ages: readonly RowsAgeView[]
+  /** of the clusters, as they are told */
+  readonly ages: readonly string[]
 }
 
 /**
@@ -150,7 +151,7 @@ export class RowsFeed {
       const delta = this.#delta(past)
       const [before, total] = [this.#window, this.#total]
       const texts = this.#take(delta)
-      const all = [...delta.cleared.map(clearText), ...(before ? this.#windowTexts(before) : texts), ...ageTexts(delta)]
+      const all = [...delta.cleared.map(clearText), ...(before ? this.#windowTexts(before) : texts), ...delta.ages]
       this.#place = place
       this.last = this.#step(from, all, total)
       if (!this.asked.limit && this.#total > maxStreamedRows) this.#end('too_many_rows', this.#tooMany(this.#total))
@@ -180,13 +181,13 @@ export class RowsFeed {
       if (!this.#window) {
         if (delta.gone.length + delta.come.length > maxChanges) return undefined
         const total = delta.cleared.length > 0 ? undefined : this.#total - delta.come.length + delta.gone.length
-        return this.#step(place, [...clears, ...changeTexts(delta), ...ageTexts(delta)], total)
+        return this.#step(place, [...clears, ...changeTexts(delta), ...delta.ages], total)
       }
       // What it was is what it is, with the difference taken back.
       if ([...past.values()].includes('unknown')) return undefined
-      const before = this.#window.moved(keysOf(delta.come), this.#incoming(delta.gone))
+      const before = this.#window.moved(this.#incoming(delta.come), this.#incoming(delta.gone))
       if (!before) return undefined
-      const texts = [...clears, ...windowTexts(before, this.#window), ...ageTexts(delta)]
+      const texts = [...clears, ...windowTexts(before, this.#window), ...delta.ages]
       return this.#step(place, texts, before.total)
     })
   }
@@ -309,15 +310,14 @@ export class RowsFeed {
   #delta(past: ReadonlyMap<string, Past>): Delta {
     const [gone, come]: [Located[], Located[]] = [[], []]
     const cleared: string[] = []
-    const ages: RowsAgeView[] = []
+    const ages: string[] = []
     const add = (name: string, before: VisibleType | undefined | 'unknown', now: VisibleType | undefined): void => {
       const known = before === 'unknown' ? undefined : before
       if (before === 'unknown' || (before && !now)) cleared.push(name)
       const step = this.#stepOf(known, now)
       gone.push(...step.gone)
       come.push(...step.come)
-      const age = now && ageOf(now)
-      if (age && (!known || JSON.stringify(ageOf(known)) !== JSON.stringify(age))) ages.push(age)
+      if (now && (!known || ageText(known) !== ageText(now))) ages.push(ageText(now))
     }
     if (this.isOfFleet) {
       const before = this.#fleetType
@@ -345,7 +345,15 @@ export class RowsFeed {
       { rows: older, measured: measuredOf(before) },
       { rows: newer, measured: measuredOf(now) },
     )
-    return { gone: this.#matching(before.only(moved.before)), come: this.#matching(now.only(moved.now)) }
+    return { gone: this.#matching(this.#only(before, moved.before)), come: this.#matching(this.#only(now, moved.now)) }
+  }
+
+  /** @returns undefined: none of them is asked for or may be seen, as most that move for those who see a namespace */
+  #only(type: VisibleType, rows: Table): VisibleType | undefined {
+    const { namespace } = this.asked
+    if (rows.size === 0 || (namespace !== undefined && !hasNamespace(rows, namespace))) return undefined
+    const only = type.only(rows)
+    return only.count > 0 ? only : undefined
   }
 
   #matching(type: VisibleType | undefined): readonly Located[] {
@@ -360,7 +368,7 @@ export class RowsFeed {
       this.#total += delta.come.length - delta.gone.length
       return changeTexts(delta)
     }
-    const moved = this.#window.moved(keysOf(delta.gone), this.#incoming(delta.come))
+    const moved = this.#window.moved(this.#incoming(delta.gone), this.#incoming(delta.come))
     if (moved) this.#window = moved
     else {
       const { limit = 1, order = 'asc' } = this.asked
@@ -489,9 +497,6 @@ function* rowPages(
 
 const keyOf = (cluster: string, id: string): string => `${cluster}/${id}`
 
-const keysOf = (rows: readonly Located[]): ReadonlySet<string> =>
-  new Set(rows.map(({ type, place }) => keyOf(type.cluster.name, type.rows.idAt(place))))
-
 /** Rows of a step are few. Of more nothing is kept, which would live as long as their table. */
 const maxTextsKept = 64
 
@@ -521,7 +526,6 @@ function newText({ cluster, source, rows }: VisibleType, place: number): string 
 }
 
 const clearText = (cluster: string): string => JSON.stringify({ op: 'clear', cluster })
-const ageTexts = ({ ages }: Delta): string[] => ages.map((age) => JSON.stringify({ op: 'age', age }))
 
 /** Rows that are in both and say the same are not told. */
 function changeTexts({ gone, come, cleared }: Delta): string[] {
@@ -539,6 +543,22 @@ function changeTexts({ gone, come, cleared }: Delta): string[] {
     .filter(({ type }) => !isCleared.has(type.cluster.name))
     .map(({ type, place }) => JSON.stringify({ op: 'remove', cluster: type.cluster.name, id: type.rows.idAt(place) }))
   return [...removes, ...puts]
+}
+
+/** Of a state of a cluster, by kind and by how much the caller may know. */
+const knownAges = new WeakMap<ClusterState, Map<string, string>>()
+
+/** What is told of the age of rows: many queries and access views ask for the same. */
+function ageText(type: VisibleType): string {
+  const { source, custom, cluster, measured } = type
+  const made = (): string => JSON.stringify({ op: 'age', age: ageOf(type) })
+  if (isFleetKind(source)) return made()
+  const ofCluster = knownAges.get(cluster) ?? new Map<string, string>()
+  knownAges.set(cluster, ofCluster)
+  const key = `${source.id} ${source.hash} ${custom.whole} ${measured !== undefined}`
+  const text = ofCluster.get(key) ?? made()
+  ofCluster.set(key, text)
+  return text
 }
 
 /** As far as the caller may know: what is written by name does not leak. */
@@ -581,6 +601,11 @@ const rowsOf = ({ state }: VisibleType): Table => state?.rows ?? Table.empty
 function sameBasis({ custom: one }: VisibleType, { custom: other }: VisibleType): boolean {
   if (one.whole !== other.whole || one.metrics !== other.metrics || one.result !== other.result) return false
   return one.basis.length === other.basis.length && one.basis.every((each, at) => each === other.basis[at])
+}
+
+function hasNamespace(rows: Table, namespace: string): boolean {
+  for (let place = 0; place < rows.size; place++) if (rows.namespaceAt(place) === namespace) return true
+  return false
 }
 
 const measuredOf = ({ measured }: VisibleType): Table => measured?.rows ?? Table.empty

@@ -62,7 +62,7 @@ describe('a window of rows', () => {
               else next.set(name, value)
             }
             const touched = [...new Set(change.map(([name]) => name))]
-            const gone = new Set(touched.filter((name) => rows.has(name)).map(keyOf))
+            const gone = touched.filter((name) => rows.has(name)).map((name) => placed(name, rows.get(name) ?? null))
             const come = touched.flatMap((name) => {
               const value = next.get(name)
               return value === undefined ? [] : [incoming(name, value)]
@@ -82,7 +82,7 @@ describe('a window of rows', () => {
   it('tells only of what differs', () => {
     const all = new Map(Array.from({ length: 100 }, (_, at) => [`p${at}`, at] as const))
     const before = newWindow(all, 50, 'desc')
-    const after = before.moved(new Set([keyOf('p3')]), [incoming('p3', 1000)])
+    const after = before.moved([placed('p3', 3)], [incoming('p3', 1000)])
     expect(after && windowTexts(before, after).map((text) => JSON.parse(text))).toEqual([
       { op: 'remove', cluster: 'west', id: 'a/p50' },
       { op: 'put', row: JSON.parse(jsonOf('p3', 1000)), at: 0 },
@@ -90,9 +90,14 @@ describe('a window of rows', () => {
     expect(windowTexts(before, newWindow(all, 50, 'desc'))).toEqual([])
   })
 
+  it('is made anew where a row that went was not where it must have been', () => {
+    const all = new Map(Array.from({ length: 100 }, (_, at) => [`p${at}`, at] as const))
+    expect(newWindow(all, 50, 'desc').moved([placed('p99', 98.5)], [])).toBeUndefined()
+  })
+
   it('is the very same list where what moved is behind it', () => {
     const all = new Map(Array.from({ length: 1000 }, (_, at) => [`p${at}`, at] as const))
     const before = newWindow(all, 50, 'desc')
-    expect(before.moved(new Set([keyOf('p3')]), [incoming('p3', 4)])?.rows).toBe(before.rows)
+    expect(before.moved([placed('p3', 3)], [incoming('p3', 4)])?.rows).toBe(before.rows)
   })
 })

@@ -56,18 +56,39 @@ export class RowsWindow {
 
   /**
    * The window after these rows are gone and those have come; a row that changed is in both.
-   * @returns undefined: rows from behind the window would have to move up, which are not known here
+   * @returns undefined: rows that are not known here would have to move up or to go
    */
-  moved(gone: ReadonlySet<string>, come: readonly Incoming[]): RowsWindow | undefined {
-    const total = this.total - gone.size + come.length
+  moved(gone: readonly Placed[], come: readonly Incoming[]): RowsWindow | undefined {
+    const total = this.total - gone.length + come.length
     const last = this.rows.at(-1)
     const isAll = this.rows.length === this.total
-    const entering = come.filter((row) => isAll || (last !== undefined && this.compare(row, last) <= 0))
-    const staying = without(this.rows, gone)
+    const isWithin = (row: Placed): boolean => last !== undefined && this.compare(row, last) <= 0
+    const entering = come.filter((row) => isAll || isWithin(row))
+    const staying = this.#without(gone.filter(isWithin))
+    if (!staying) return undefined
     const rows = entering.length === 0 ? staying : this.#merged(staying, entering)
     if (rows.length < Math.min(this.#limit, total)) return undefined
     const most = 2 * RowsWindow.capacity(this.#limit)
     return new RowsWindow(rows.length > most ? rows.slice(0, most) : rows, total, this.#limit, this.#order)
+  }
+
+  /** @param gone none behind the last. @returns undefined: one of them is not here */
+  #without(gone: readonly Placed[]): readonly WindowRow[] | undefined {
+    if (gone.length === 0) return this.rows
+    const places: number[] = []
+    for (const row of gone) {
+      const place = this.#placeIn(this.rows, row, 0) - 1
+      const held = this.rows[place]
+      if (!held || this.compare(held, row) !== 0) return undefined
+      places.push(place)
+    }
+    const rows: WindowRow[] = []
+    let from = 0
+    for (const place of [...places.sort((left, right) => left - right), this.rows.length]) {
+      while (from < place) rows.push(this.rows[from++] as WindowRow)
+      from = place + 1
+    }
+    return rows
   }
 
   /** Few come, and the others stand in order already. */
@@ -84,8 +105,8 @@ export class RowsWindow {
     return rows
   }
 
-  /** Where the row would stand among those from a place on. */
-  #placeIn(rows: readonly WindowRow[], row: WindowRow, from: number): number {
+  /** Behind those from a place on that do not stand behind the row. */
+  #placeIn(rows: readonly WindowRow[], row: Placed, from: number): number {
     let [low, high] = [from, rows.length]
     while (low < high) {
       const middle = (low + high) >> 1
@@ -101,13 +122,6 @@ const rendered = ({ render, key, id, value, cluster, namespace, name }: Incoming
   json: render(),
 })
 
-/** The very same list where none of them is in it, as most changes are of rows that it does not hold. */
-function without(rows: readonly WindowRow[], gone: ReadonlySet<string>): readonly WindowRow[] {
-  if (gone.size === 0) return rows
-  const first = rows.findIndex(({ key }) => gone.has(key))
-  return first < 0 ? rows : rows.filter(({ key }, at) => at < first || !gone.has(key))
-}
-
 /**
  * What one who is shown `before` must be told to be shown `after`. Both stand in the same order, and rows that did not move are the same
  * objects: so one walk finds what differs.
@@ -121,7 +135,12 @@ export function windowTexts(before: RowsWindow, after: RowsWindow): string[] {
   while (i < before.count || at < after.count) {
     const old = i < before.count ? before.rows[i] : undefined
     const row = at < after.count ? after.rows[at] : undefined
-    const order = old === row ? 0 : !old ? 1 : !row ? -1 : after.compare(old, row)
+    if (old && old === row) {
+      i++
+      at++
+      continue
+    }
+    const order = !old ? 1 : !row ? -1 : after.compare(old, row)
     if (old && order < 0) left.push(old)
     if (row && (order > 0 || (order === 0 && old?.json !== row.json))) {
       puts.push(`{"op":"put","row":${row.json},"at":${at}}`)

@@ -3,6 +3,7 @@ import type { SourceCatalog } from '#catalog'
 import { type CompiledSource, hasZero, type RowKind, type SumsOfNothing, withoutSumsOfNothing } from '#metricsource'
 import { type Aggregated, type ClusterState, joined, type RowsState, Table } from '#model'
 import { isFleetKind, isSnapshotKind, kindNamed, kinds, resources } from '#resources'
+import { isKept } from './chunk-memo.ts'
 import type { FleetRows } from './fleet-rows.ts'
 import { allRows, type RowSet } from './row-set.ts'
 import { SeenChunks, type SeenRows } from './seen-rows.ts'
@@ -138,7 +139,10 @@ export class VisibleTypes {
     const resource = this.standard(source)
     const custom = resource ? accessView.resource(cluster, resource) : accessView.custom(cluster, source.typeName)
     if (custom.result === 'deny') return undefined
-    const left = (rows: Table) => this.#left(rows, accessView, custom, cluster, source)
+    const left = (rows: Table, isStep: boolean) =>
+      isStep && !isKept(rows)
+        ? newKept(this.#chunks.ofStep(rows, custom, source))
+        : this.#left(rows, accessView, custom, cluster, source)
     return new VisibleType({ cluster, source, name, custom, measured, state: cluster.tables.get(source.id), left })
   }
 
@@ -174,13 +178,15 @@ export class VisibleTypes {
     const asked = this.#chunks.questionOf(key, custom, source)
     const known = byAccessView.get(asked)
     if (known) return known
-    const made: Kept = Object.assign(this.#chunks.of(asked, rows, custom, source), { sums: new WeakMap() })
+    const made = newKept(this.#chunks.of(asked, rows, custom, source))
     const oldest = byAccessView.keys().next()
     if (byAccessView.size >= maxAccessViews && !oldest.done) byAccessView.delete(oldest.value)
     byAccessView.set(asked, made)
     return made
   }
 }
+
+const newKept = (seen: SeenRows): Kept => Object.assign(seen, { sums: new WeakMap<RowKind, Aggregations>() })
 
 /** What people type for a kind: plural, singular, short names. */
 export const namesOf = ({ typeName, singular, shortNames = [] }: RowKind): string[] => [
@@ -197,8 +203,8 @@ interface VisibleTypeParts {
   readonly state: RowsState | undefined
   /** what columns of measurements are taken from, with an age of its own; undefined: not read, or not for the caller */
   readonly measured?: RowsState | undefined
-  /** what policies leave of the rows; absent: that is what `state` holds */
-  readonly left?: (rows: Table) => Kept
+  /** what policies leave of the rows, or of the few of a step; absent: that is what `state` holds */
+  readonly left?: (rows: Table, isStep: boolean) => Kept
   /** how many rows that is, without making them */
   readonly count?: number
   /** some of those that `state` holds; absent: all of them */
@@ -237,7 +243,7 @@ export class VisibleType {
   /** what columns of measurements are taken from; undefined: not read, or not for the caller */
   readonly measured: RowsState | undefined
   #joined: Table | undefined
-  readonly #left: ((rows: Table) => Kept) | undefined
+  readonly #left: VisibleTypeParts['left']
   readonly #count: number | undefined
   readonly #some: Table | undefined
   #part: Kept | undefined
@@ -254,7 +260,7 @@ export class VisibleType {
     this.#some = rows
   }
 
-  /** The same with these rows alone, of all that were collected: what is seen of a row hangs on no other. */
+  /** The same with these few rows alone, of all that were collected: what is seen of a row hangs on no other. */
   only(rows: Table): VisibleType {
     const { cluster, source, name, custom, state, measured } = this
     const left = this.#left && { left: this.#left }
@@ -293,7 +299,7 @@ export class VisibleType {
 
   /** As of the first question: whoever asks holds this for one answer. */
   get #seen(): Kept | undefined {
-    this.#part ??= this.#left?.(this.#all)
+    this.#part ??= this.#left?.(this.#all, this.#some !== undefined)
     return this.#part
   }
 

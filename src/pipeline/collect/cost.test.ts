@@ -1,18 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Clock, systemClock } from '#model'
-import { costOf } from './cost.ts'
-
-/** A clock by which so much time passes in each piece of work. */
-function passing(ms: number): Clock {
-  let now = 0
-  return {
-    ...systemClock,
-    now: () => {
-      now += ms
-      return now
-    },
-  }
-}
+import { WorkCost } from './cost.ts'
 
 function busy(cpuMs: number): string {
   const begun = process.cpuUsage()
@@ -22,16 +9,30 @@ function busy(cpuMs: number): string {
   }
 }
 
-describe('the cost of a piece of work', () => {
-  it('is the time it had the processor, however long others kept it from that', () => {
-    const { result, costMs } = costOf(passing(60_000), () => busy(20))
-    expect(result).toBe('done')
-    expect(costMs).toBeGreaterThanOrEqual(20)
-    expect(costMs).toBeLessThan(10_000)
+/** Time passes, and nobody works. */
+const idle = (ms: number): number =>
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms) as unknown as number
+
+describe('the cost of pieces of work', () => {
+  it('is the time they had the processor, however long others kept them from that', () => {
+    const cost = new WorkCost()
+    expect(cost.of(() => busy(40))).toEqual({ result: 'done', costMs: 10 })
+    expect(cost.of(() => busy(40)).costMs).toBeGreaterThanOrEqual(20)
+    expect(cost.of(() => idle(300)).costMs).toBeLessThan(250)
   })
 
-  it('is no more than the time that passed, and never below nothing', () => {
-    expect(costOf(passing(1), () => busy(20)).costMs).toBe(1)
-    expect(costOf(passing(-5), () => busy(1)).costMs).toBe(0)
+  it('is that of cheap work without asking how long it had the processor, and never more than 10 ms', () => {
+    const cost = new WorkCost()
+    expect(cost.of(() => idle(300)).costMs).toBe(10)
+    cost.of(() => undefined)
+    expect(cost.of(() => undefined).costMs).toBeLessThan(10)
+  })
+
+  it('is what was thrown where the work throws', () => {
+    expect(() =>
+      new WorkCost().of(() => {
+        throw new Error('no')
+      }),
+    ).toThrow('no')
   })
 })

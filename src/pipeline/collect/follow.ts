@@ -1,7 +1,7 @@
 import type { KubeClient } from '#kube'
 import type { Clock } from '#model'
 import type { Collection, WholePart } from './collection.ts'
-import { costOf } from './cost.ts'
+import { WorkCost } from './cost.ts'
 import { endingWith } from './ending.ts'
 import { changeOf } from './following.ts'
 import { type ListEnd, wantsObject } from './list.ts'
@@ -86,6 +86,7 @@ async function watchFrom({ kube, read, place, signal, take, fail }: Watching): P
 /** Tells the whole of a collection after it changed. What changed before the signal, and was not told, is told by the next. */
 class Changes {
   readonly #options: FollowOptions
+  readonly #cost = new WorkCost()
   readonly #signal: AbortSignal
   #isDirty = false
   #telling: Promise<void> | undefined
@@ -114,7 +115,7 @@ class Changes {
       if (this.#signal.aborted) return
       this.#isDirty = false
       const madeAt = clock.now()
-      const { result, costMs } = costOf(clock, () => collection.result(madeAt, madeAt))
+      const { result, costMs } = this.#cost.of(() => collection.result(madeAt, madeAt))
       for (const part of result.tables) await onPart(part, madeAt)
       await clock.sleep(PAUSE_PER_COST * costMs, this.#signal)
     }

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { type Batch, type Clock, type ClusterName, FleetError, type RowsPart, type Source } from '#model'
 import type { Logger } from '#runtime'
 import { Collection, giveAll, type Reading, type WholePart, wantingOf } from './collection.ts'
-import { costOf } from './cost.ts'
+import { WorkCost } from './cost.ts'
 import { Following, nameOf } from './following.ts'
 import { poll } from './poll.ts'
 import { setsOf, stepOf } from './steps.ts'
@@ -36,6 +36,7 @@ export interface MirrorOptions {
  */
 export class Mirror {
   readonly #options: MirrorOptions
+  readonly #cost = new WorkCost()
   readonly #collections = new Map<Collector, Collection>()
   #wanting: ReadonlyMap<Read, readonly Collection[]> = new Map()
   readonly #followings = new Map<Read, Following>()
@@ -174,7 +175,7 @@ export class Mirror {
       const moved = this.#moved()
       if (moved.length === 0) return
       const madeAt = clock.now()
-      const { result: said, costMs } = costOf(clock, () =>
+      const { result: said, costMs } = this.#cost.of(() =>
         moved
           .map((one) => ({ one, ...one.news(madeAt) }))
           .filter(({ parts, tables }) => parts.length + tables.length > 0),
