@@ -594,6 +594,53 @@ describe('writing', () => {
     ])
   })
 
+  it('says as whom, that nothing shall be stored, and what of a deletion is meant', async () => {
+    const seen: unknown[] = []
+    const server = await serve((request, response) => {
+      const { headersDistinct: headers } = request
+      const as = Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('impersonate-')))
+      seen.push([`${request.method} ${request.url}`, as, JSON.parse(request.body || 'null')])
+      json(response, 200, secret('a'))
+    })
+    const kube = client(server.access())
+    const key = { name: 'a', namespace: 'n' }
+    const as = { user: 'Zoë', groups: ['x', 'y'], uid: '1', extra: { 'Example.com/Why': ['because'] } }
+    const headers = {
+      'impersonate-user': [Buffer.from('Zoë').toString('latin1')],
+      'impersonate-group': ['x', 'y'],
+      'impersonate-uid': ['1'],
+      'impersonate-extra-example.com%2fwhy': ['because'],
+    }
+    const path = '/api/v1/namespaces/n/secrets'
+    await kube.create(secrets, { metadata: key }, undefined, { as, dryRun: true, fieldManager: 'm' })
+    await kube.create(secrets, { metadata: key }, undefined, { subresource: 'token' })
+    await kube.replace(secrets, { metadata: key }, undefined, { subresource: 'approval' })
+    await kube.patch(secrets, key, {}, { kind: 'merge', as: { user: 'u' }, dryRun: true })
+    await kube.delete(secrets, key, undefined, {
+      propagation: 'Foreground',
+      uid: '2',
+      resourceVersion: '3',
+      dryRun: true,
+    })
+    await kube.request('GET', '/api', { as: { user: 'u' } })
+    const u = { 'impersonate-user': ['u'] }
+    expect(seen.map((each) => (each as unknown[]).slice(0, 2))).toEqual([
+      [`POST ${path}?fieldManager=m&dryRun=All`, headers],
+      [`POST ${path}/a/token`, {}],
+      [`PUT ${path}/a/approval`, {}],
+      [`PATCH ${path}/a?fieldManager=clusterpulse&dryRun=All`, u],
+      [`DELETE ${path}/a`, {}],
+      ['GET /api', u],
+    ])
+    expect((seen[4] as unknown[])[2]).toEqual({
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
+      propagationPolicy: 'Foreground',
+      preconditions: { uid: '2', resourceVersion: '3' },
+      dryRun: ['All'],
+    })
+  })
+
   it('never turns an empty name into a call on the whole collection', async () => {
     const server = await serve((_, response) => json(response, 200, {}))
     await expect(client(server.access()).delete(secrets, { name: '', namespace: 'n' })).rejects.toThrow(/has a name/)

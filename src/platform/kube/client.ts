@@ -6,6 +6,7 @@ import { collectionPath, objectPath, query } from './paths.ts'
 import { type Call, type KubeClientOptions, Transport } from './transport.ts'
 import type {
   ClusterAccess,
+  DeleteOptions,
   KubeClient,
   KubeObject,
   ListOptions,
@@ -16,6 +17,7 @@ import type {
   ServedKind,
   ServerVersion,
   WatchOptions,
+  WriteOptions,
 } from './types.ts'
 import { watchForever } from './watch.ts'
 
@@ -35,6 +37,21 @@ export function createKubeClient(access: ClusterAccess, options: KubeClientOptio
 }
 
 const nothing = () => undefined
+
+const writeQuery = ({ fieldManager, dryRun }: WriteOptions): string =>
+  query({ fieldManager, dryRun: dryRun ? 'All' : undefined })
+
+/** v1.DeleteOptions; undefined where the server's own way is meant. */
+function deleteBody({ propagation, uid, resourceVersion, dryRun }: DeleteOptions): string | undefined {
+  const preconditions = { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) }
+  const options = {
+    ...(propagation && { propagationPolicy: propagation }),
+    ...(Object.keys(preconditions).length > 0 && { preconditions }),
+    ...(dryRun && { dryRun: ['All'] }),
+  }
+  if (Object.keys(options).length === 0) return undefined
+  return JSON.stringify({ apiVersion: 'v1', kind: 'DeleteOptions', ...options })
+}
 
 /** A client in the hands of whoever made it. */
 export interface OwnedKubeClient extends KubeClient {
@@ -88,32 +105,54 @@ export class Client implements OwnedKubeClient {
     }
   }
 
-  async create<T>(resource: Resource<T>, object: KubeObject, signal?: AbortSignal): Promise<T> {
-    const path = collectionPath(resource, resource.namespaced ? object.metadata.namespace : undefined)
-    return this.#write(resource, { method: 'POST', path, body: this.#body(resource, object), signal })
+  async create<T>(
+    resource: Resource<T>,
+    object: KubeObject,
+    signal?: AbortSignal,
+    options: WriteOptions = {},
+  ): Promise<T> {
+    const namespace = resource.namespaced ? object.metadata.namespace : undefined
+    const { subresource, as } = options
+    // What is made below another object, such as a token of an account, is made at that object.
+    const path = subresource ? objectPath(resource, object.metadata, subresource) : collectionPath(resource, namespace)
+    const body = this.#body(resource, object)
+    return this.#write(resource, { method: 'POST', path: path + writeQuery(options), body, as, signal })
   }
 
-  async replace<T>(resource: Resource<T>, object: KubeObject, signal?: AbortSignal): Promise<T> {
-    const path = objectPath(resource, object.metadata)
-    return this.#write(resource, { method: 'PUT', path, body: this.#body(resource, object), signal })
+  async replace<T>(
+    resource: Resource<T>,
+    object: KubeObject,
+    signal?: AbortSignal,
+    options: WriteOptions = {},
+  ): Promise<T> {
+    const path = objectPath(resource, object.metadata, options.subresource) + writeQuery(options)
+    const body = this.#body(resource, object)
+    return this.#write(resource, { method: 'PUT', path, body, as: options.as, signal })
   }
 
   async patch<T>(
     resource: Resource<T>,
     key: ObjectKey,
     body: unknown,
-    options: { kind: PatchKind; subresource?: 'status'; fieldManager?: string; force?: boolean; signal?: AbortSignal },
+    options: WriteOptions & { readonly kind: PatchKind; readonly force?: boolean; readonly signal?: AbortSignal },
   ): Promise<T> {
-    const { kind, subresource, fieldManager = 'clusterpulse', force, signal } = options
-    const path =
-      objectPath(resource, key, subresource) + query({ fieldManager, force: kind === 'apply' ? force : undefined })
+    const { kind, subresource, fieldManager = 'clusterpulse', force, as, dryRun, signal } = options
+    const more = { fieldManager, force: kind === 'apply' ? force : undefined, dryRun: dryRun ? 'All' : undefined }
+    const path = objectPath(resource, key, subresource) + query(more)
     const contentType = PATCH_TYPES[kind]
     // JSON is YAML, so an apply patch travels as JSON too.
-    return this.#write(resource, { method: 'PATCH', path, body: JSON.stringify(body), contentType, signal })
+    return this.#write(resource, { method: 'PATCH', path, body: JSON.stringify(body), contentType, as, signal })
   }
 
-  async delete<T>(resource: Resource<T>, key: ObjectKey, signal?: AbortSignal): Promise<void> {
-    await this.#transport.call({ method: 'DELETE', path: objectPath(resource, key), signal }, nothing)
+  async delete<T>(
+    resource: Resource<T>,
+    key: ObjectKey,
+    signal?: AbortSignal,
+    options: DeleteOptions = {},
+  ): Promise<void> {
+    const body = deleteBody(options)
+    const path = objectPath(resource, key)
+    await this.#transport.call({ method: 'DELETE', path, ...(body && { body }), as: options.as, signal }, nothing)
   }
 
   async *watch<T>(resource: Resource<T>, options: WatchOptions & { signal: AbortSignal }) {
@@ -145,11 +184,12 @@ export class Client implements OwnedKubeClient {
   }
 
   async request(method: string, path: string, options: RequestOptions = {}): Promise<unknown> {
-    const { body, contentType, signal, isolated, timeoutMs } = options
+    const { body, contentType, signal, isolated, timeoutMs, as } = options
     const call: Call = {
       method,
       path,
       signal,
+      as,
       ...(isolated && { isolated }),
       ...(timeoutMs !== undefined && { timeoutMs }),
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),

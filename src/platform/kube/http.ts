@@ -5,7 +5,7 @@ import { KubeError } from './errors.ts'
 export interface WireRequest {
   readonly method: string
   readonly path: string
-  readonly headers: Record<string, string>
+  readonly headers: Record<string, string | string[]>
   readonly body?: string
 }
 

@@ -240,6 +240,54 @@ describe.skipIf(skip)(`a real kube-apiserver${skip ? ` (skipped: ${missing})` : 
     await expect(kube.create(namespaces, { metadata: { name: 'NO' } })).rejects.toMatchObject({ reason: 'invalid' })
   })
 
+  it('writes as somebody else, in trial, below an object, and deletes only what is meant', async () => {
+    const key = { name: 'as', namespace: 'default' }
+    const lease: KubeObject = { metadata: key, spec: { holderIdentity: 'a' } }
+    const nobody = { user: 'zoë', groups: ['some', 'more'], extra: { 'example.com/why': ['test'] } }
+    await expect(kube.create(leases, lease, undefined, { as: nobody })).rejects.toMatchObject({
+      reason: 'forbidden',
+      message: expect.stringContaining('User "zoë" cannot create'),
+    })
+    const who = await kube.request('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {
+      as: nobody,
+      body: { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' },
+    })
+    expect(who).toMatchObject({
+      status: {
+        userInfo: {
+          username: 'zoë',
+          groups: ['some', 'more', 'system:authenticated'],
+          extra: { 'example.com/why': ['test'] },
+        },
+      },
+    })
+    await kube.create(leases, lease, undefined, { dryRun: true })
+    expect(await kube.get(leases, key)).toBeUndefined()
+    const { uid = '' } = (await kube.create(leases, lease)).metadata
+    await expect(kube.delete(leases, key, undefined, { uid: 'other' })).rejects.toMatchObject({ reason: 'conflict' })
+    await kube.delete(leases, key, undefined, { uid, dryRun: true })
+    expect(await kube.get(leases, key)).toBeDefined()
+    const held = { kind: 'json', dryRun: true } as const
+    await kube.patch(leases, key, [{ op: 'add', path: '/metadata/finalizers', value: ['example.com/x'] }], held)
+    await kube.delete(leases, key, undefined, { uid, propagation: 'Background' })
+    expect(await kube.get(leases, key)).toBeUndefined()
+    const accounts: Resource = {
+      ...whole(namespaces),
+      plural: 'serviceaccounts',
+      kind: 'ServiceAccount',
+      namespaced: true,
+    }
+    const account = { name: 'walker', namespace: 'default' }
+    await kube.create(whole(accounts), { metadata: account })
+    const token = await kube.create(
+      whole(accounts),
+      { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', metadata: account, spec: {} },
+      undefined,
+      { subresource: 'token' },
+    )
+    expect(token).toMatchObject({ status: { token: expect.any(String) } })
+  })
+
   it('tells served, absent and forbidden apart', async () => {
     expect(await kube.serves(deployments)).toBe(true)
     expect(await kube.serves(customResourceDefinitions)).toBe(true)

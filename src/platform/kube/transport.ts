@@ -26,10 +26,11 @@ import {
   type SinkFor,
   type WireRequest,
 } from './http.ts'
+import { impersonationHeaders } from './impersonation.ts'
 import { closeLines, type Lines, openLines } from './lines.ts'
 import { isProtobuf, readStatus, unwrap } from './protobuf.ts'
 import { RateLimit } from './rate-limit.ts'
-import type { ClientLimits, ClusterAccess } from './types.ts'
+import type { ClientLimits, ClusterAccess, Impersonation } from './types.ts'
 
 /** What a client may be given besides its access; every field has a default. */
 export interface KubeClientOptions extends ClientLimits {
@@ -58,6 +59,7 @@ export interface Call {
   readonly accept?: string
   readonly body?: string
   readonly contentType?: string
+  readonly as?: Impersonation | undefined
   readonly signal?: AbortSignal | undefined
   /** instead of the client's, ms */
   readonly timeoutMs?: number
@@ -246,13 +248,14 @@ export class Transport implements AsyncDisposable {
 
   async #prepare(call: Call, signal: AbortSignal, gzip: boolean): Promise<[WireRequest, Lines]> {
     const credential = await this.#credentials.get(signal)
-    const headers: Record<string, string> = {
+    const headers: WireRequest['headers'] = {
       accept: call.accept ?? 'application/json',
       'user-agent': this.#options.userAgent ?? 'clusterpulse',
     }
     if (gzip) headers['accept-encoding'] = 'gzip'
     if (call.body !== undefined) headers['content-type'] = call.contentType ?? 'application/json'
     if (credential.authorization !== undefined) headers.authorization = credential.authorization
+    if (call.as) Object.assign(headers, impersonationHeaders(call.as))
     const request: WireRequest = {
       method: call.method,
       path: this.#prefix + call.path,

@@ -99,6 +99,35 @@ export interface ObjectKey {
 /** Content types of PATCH: JSON merge patch, JSON patch, strategic merge patch, server-side apply. */
 export type PatchKind = 'merge' | 'json' | 'strategic' | 'apply'
 
+/** As whom a call is made, if the credentials of the client may `impersonate` that. */
+export interface Impersonation {
+  readonly user: string
+  readonly groups?: readonly string[]
+  readonly uid?: string
+  readonly extra?: Readonly<Record<string, readonly string[]>>
+}
+
+/** How something is written. */
+export interface WriteOptions {
+  readonly as?: Impersonation
+  /** everything is decided, nothing is stored */
+  readonly dryRun?: boolean
+  /** default: what the server makes of the user agent; for a patch clusterpulse */
+  readonly fieldManager?: string
+  /** such as status, scale, approval */
+  readonly subresource?: string
+}
+
+/** How something is deleted. */
+export interface DeleteOptions extends Pick<WriteOptions, 'as' | 'dryRun'> {
+  /** what becomes of what it owns; default: as the kind has it */
+  readonly propagation?: 'Foreground' | 'Background' | 'Orphan'
+  /** only the object with this identity: another of that name is a `conflict` */
+  readonly uid?: string
+  /** only if it has not changed since */
+  readonly resourceVersion?: string
+}
+
 /** What `/version` says. */
 export interface ServerVersion {
   readonly gitVersion: string
@@ -109,6 +138,7 @@ export interface ServerVersion {
 export interface RequestOptions {
   readonly body?: unknown
   readonly contentType?: string
+  readonly as?: Impersonation
   /** as of a list */
   readonly isolated?: boolean
   /** instead of the client's, ms */
@@ -130,15 +160,15 @@ export interface KubeClient extends AsyncDisposable {
   listAll<T>(resource: Resource<T>, options?: ListOptions): Promise<T[]>
   /** @returns undefined where the server says not found. */
   get<T>(resource: Resource<T>, key: ObjectKey, signal?: AbortSignal): Promise<T | undefined>
-  create<T>(resource: Resource<T>, object: KubeObject, signal?: AbortSignal): Promise<T>
-  replace<T>(resource: Resource<T>, object: KubeObject, signal?: AbortSignal): Promise<T>
+  create<T>(resource: Resource<T>, object: KubeObject, signal?: AbortSignal, options?: WriteOptions): Promise<T>
+  replace<T>(resource: Resource<T>, object: KubeObject, signal?: AbortSignal, options?: WriteOptions): Promise<T>
   patch<T>(
     resource: Resource<T>,
     key: ObjectKey,
     body: unknown,
-    options: { kind: PatchKind; subresource?: 'status'; fieldManager?: string; force?: boolean; signal?: AbortSignal },
+    options: WriteOptions & { readonly kind: PatchKind; readonly force?: boolean; readonly signal?: AbortSignal },
   ): Promise<T>
-  delete<T>(resource: Resource<T>, key: ObjectKey, signal?: AbortSignal): Promise<void>
+  delete<T>(resource: Resource<T>, key: ObjectKey, signal?: AbortSignal, options?: DeleteOptions): Promise<void>
   /** List, then watch, for ever: bookmarks, inactivity deadline, jittered back-off, re-list on 410. Ends with the signal; throws when the client is disposed. */
   watch<T>(resource: Resource<T>, options: WatchOptions & { signal: AbortSignal }): AsyncIterable<WatchEvent<T>>
   version(signal?: AbortSignal): Promise<ServerVersion>
