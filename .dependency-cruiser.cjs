@@ -9,8 +9,9 @@ const modules = {
     redis: ['runtime'],
     controller: ['runtime', 'kube'],
     sealing: ['runtime'],
-    apiserver: ['runtime', 'sealing'],
+    apiserver: ['kinds', 'runtime', 'sealing'],
     simulator: ['runtime', 'kube', 'apiserver'],
+    webhooks: ['kinds', 'runtime', 'kube'],
   },
   pipeline: {
     collect: ['runtime', 'kube'],

@@ -41,6 +41,8 @@ const listenerRules: Readonly<Record<string, string>> = {
   'src/platform/simulator/faults.ts':
     'simulated members: passes requests on to their own API, for tests and demonstrations',
   'src/platform/simulator/registry.ts': 'a simulated registry without images, on loopback, for demonstrations',
+  'src/platform/webhooks/server.ts':
+    'webhooks of a hub on Kubernetes: anybody may ask whether a write may be, and learns what a rule says to it; nothing is written. No role of the program opens it yet',
   'src/pipeline/monitor/http/server.ts':
     "Cluster Monitor's interface: /healthz to anybody; everything else to tokens signed with the shared secret (HS256), each of which stands for generated policies: administrators all, others the namespaces they own, and nodes for administrators alone. Off unless configured; `cluster-monitor` serves nothing else",
   'src/apps/hub/probes.ts': 'the manager: /healthz, /readyz and /metrics, without anything of the fleet but counts',

@@ -27,7 +27,7 @@ export interface Actions {
   complete(words: readonly string[]): Promise<void>
   agent(options: AgentOptions): Promise<void>
   connect(cluster: string, options: ConnectOptions): Promise<void>
-  crds(): Promise<void>
+  crds(options: { readonly ocm?: true }): Promise<void>
   simulate(options: SimulateOptions): Promise<void>
   probe(url: string): Promise<void>
   explainAccess(options: ExplainOptions): Promise<void>
@@ -432,7 +432,8 @@ export function program(actions: Actions, version: string): Command {
   cli
     .command('crds')
     .description('print the CustomResourceDefinitions: clusterpulse crds | kubectl apply -f -')
-    .action(() => actions.crds())
+    .option('--ocm', 'those of Open Cluster Management, for a hub on Kubernetes that does not run it')
+    .action((options) => actions.crds(options))
 
   cli
     .command('simulate')

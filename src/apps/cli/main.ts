@@ -160,9 +160,9 @@ const actions: Actions = {
     )
   },
 
-  async crds() {
-    const { crdYaml } = await import('#kinds')
-    process.stdout.write(crdYaml())
+  async crds({ ocm }) {
+    const { crdYaml, kinds, ocmKinds } = await import('#kinds')
+    process.stdout.write(crdYaml(ocm ? ocmKinds : kinds))
   },
 
   async simulate(options) {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type ApiListener, type ApiObject, ApiServer, listenApi, MASTERS, ObjectsLostError } from '#apiserver'
-import { kinds } from '#kinds'
+import { kinds, ocmAdmission, ocmKinds } from '#kinds'
 import { type ClusterAccess, createKubeClient, type KubeClient } from '#kube'
 import type { Logger, Metrics } from '#runtime'
 import { createSealer, keptKeys, type Sealer } from '#sealing'
@@ -56,6 +56,9 @@ export async function openControlPlane({
     storage: { kind: 'journal', dir: objects, acceptLoss, sealer },
     name: 'clusterpulse',
     defaultRoles: true,
+    ...(clientCa && { clientCa }),
+    admission: ocmAdmission,
+    converters: ocmKinds.flatMap(({ converters }) => converters),
     version: {
       gitVersion: `v1.33.0+clusterpulse-${version.replace('+', '.')}`,
       platform: `${process.platform}/${process.arch}`,
@@ -63,7 +66,8 @@ export async function openControlPlane({
     logger,
   })
   try {
-    for (const kind of kinds) await server.objects.put(kind.crd() as unknown as ApiObject) // a CRD is an API object
+    for (const kind of [...kinds, ...ocmKinds])
+      await server.objects.put(kind.crd({ converts: true }) as unknown as ApiObject) // a CRD is an API object
     const namespaces = { group: '', version: 'v1', plural: 'namespaces' }
     if (!server.objects.get(namespaces, { name: HUB_NAMESPACE })) {
       await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: HUB_NAMESPACE } })

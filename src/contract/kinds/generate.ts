@@ -1,17 +1,54 @@
 import { stringify } from 'yaml'
+import type { AdmissionRule } from './admission.ts'
 import { clusterConnection } from './cluster-connection.ts'
 import type { StructuralSchema } from './crd-schema.ts'
-import type { CustomResourceDefinition, Kind } from './kind.ts'
+import type { CustomResourceDefinition, Kind, OtherVersion } from './kind.ts'
 import { metricSource } from './metric-source.ts'
 import { monitorAccessPolicy } from './monitor-access-policy.ts'
+import {
+  addOnDeploymentConfig,
+  appliedManifestWork,
+  clusterClaim,
+  clusterManagementAddOn,
+  klusterlet,
+  managedCluster,
+  managedClusterAddOn,
+  managedClusterAdmission,
+  managedClusterSet,
+  managedClusterSetBinding,
+  manifestWork,
+  manifestWorkAdmission,
+  setBindingAdmission,
+} from './ocm/index.ts'
 import { registryConnection } from './registry-connection.ts'
 
-/** Every kind of the hub, in the order of the reference page. Adding a kind is one line here. */
+/** Every kind of our own, in the order of the reference page. Adding a kind is one line here. */
 export const kinds: readonly Kind<unknown, unknown>[] = [
   clusterConnection,
   registryConnection,
   metricSource,
   monitorAccessPolicy,
+]
+
+/** Every kind of Open Cluster Management that we serve, in the order of their reference page. */
+export const ocmKinds: readonly Kind<unknown, unknown>[] = [
+  managedCluster,
+  managedClusterSet,
+  managedClusterSetBinding,
+  clusterClaim,
+  clusterManagementAddOn,
+  managedClusterAddOn,
+  addOnDeploymentConfig,
+  manifestWork,
+  appliedManifestWork,
+  klusterlet,
+]
+
+/** What writes of these kinds must obey beyond their schemas. */
+export const ocmAdmission: readonly AdmissionRule[] = [
+  managedClusterAdmission,
+  setBindingAdmission,
+  manifestWorkAdmission,
 ]
 
 const YAML = { lineWidth: 0, aliasDuplicateObjects: false } as const
@@ -23,42 +60,83 @@ export interface GeneratedFile {
   readonly text: string
 }
 
-/** All CustomResourceDefinitions as one YAML stream, for `clusterpulse crds | kubectl apply -f -`. */
-export function crdYaml(): string {
-  return kinds.map((kind) => stringify(kind.crd(), YAML)).join('---\n')
+/** CustomResourceDefinitions as one YAML stream, for `clusterpulse crds | kubectl apply -f -`. */
+export function crdYaml(of: readonly Kind<unknown, unknown>[] = kinds): string {
+  return of.map((kind) => stringify(kind.crd(), YAML)).join('---\n')
 }
 
-/** The reference page of the kinds, in Markdown. */
-export function kindReference(): string {
-  return `<!-- ${MARK} -->\n\n# Kinds\n\n${kinds.map(page).join('\n')}`
+/** The reference page of some kinds, in Markdown. */
+export function kindReference(of: readonly Kind<unknown, unknown>[] = kinds, intro = '# Kinds'): string {
+  return `<!-- ${MARK} -->\n\n${intro}\n\n${of.map(page).join('\n')}`
 }
 
-/** The generated files of this module: one CRD per kind and the reference page. */
-export function generateKinds(): readonly GeneratedFile[] {
-  const crds = kinds.map((kind) => ({
-    path: `deploy/crds/${kind.group}_${kind.plural}.yaml`,
+const OCM_INTRO = `# Kinds of Open Cluster Management
+
+Groups, names, versions and fields are those of Open Cluster Management; its agents and tools read and write them here. The hub
+made by \`up\` serves them all; a hub on Kubernetes takes them from \`deploy/crds/ocm\` (\`npx clusterpulse crds --ocm\`) where Open
+Cluster Management itself is not installed.`
+
+const filesOf = (of: readonly Kind<unknown, unknown>[], folder: string): GeneratedFile[] => {
+  const crds = of.map((kind) => ({
+    name: `${kind.group}_${kind.plural}.yaml`,
     text: `# ${MARK}\n${stringify(kind.crd(), YAML)}`,
   }))
-  return [...crds, { path: 'docs/reference/kinds.md', text: kindReference() }]
+  const list = {
+    apiVersion: 'kustomize.config.k8s.io/v1beta1',
+    kind: 'Kustomization',
+    resources: crds.map(({ name }) => name),
+  }
+  return [...crds, { name: 'kustomization.yaml', text: `# ${MARK}\n${stringify(list, YAML)}` }].map(
+    ({ name, text }) => ({
+      path: `${folder}/${name}`,
+      text,
+    }),
+  )
+}
+
+/** The generated files of this module: one CRD per kind, the lists of them, and the reference pages. */
+export function generateKinds(): readonly GeneratedFile[] {
+  return [
+    ...filesOf(kinds, 'deploy/crds'),
+    ...filesOf(ocmKinds, 'deploy/crds/ocm'),
+    { path: 'docs/reference/kinds.md', text: kindReference() },
+    { path: 'docs/reference/ocm-kinds.md', text: kindReference(ocmKinds, OCM_INTRO) },
+  ]
 }
 
 function page(kind: Kind<unknown, unknown>): string {
   const { definition } = kind
   const schema = schemaOf(kind.crd())
-  const columns = definition.columns.map(({ name, priority }) => (priority ? `${name} (wide)` : name)).join(', ')
+  const columns = definition.columns.map(({ name, priority }) => (priority ? `${name} (wide)` : name))
+  const shown = columns.length > 0 ? columns : ['Age']
+  const tables = [
+    table('spec', schema.properties?.spec),
+    ...(definition.status ? [table('status', schema.properties?.status)] : []),
+  ]
   return `## ${definition.kind}
 
 ${definition.description}
 
-\`${kind.apiVersion}\`, \`${definition.plural}\`, short ${definition.shortNames.map((name) => `\`${name}\``).join(', ')}, namespaced, with status subresource.
-\`kubectl get\` shows: ${columns}.
+${identity(kind)}
+\`kubectl get\` shows: ${shown.join(', ')}.${(definition.others ?? []).map(otherText).join('')}
 
 \`\`\`yaml
 ${stringify(definition.example, YAML)}\`\`\`
 
-${table('spec', schema.properties?.spec)}
-${table('status', schema.properties?.status)}`
+${tables.join('\n')}`
 }
+
+function identity({ apiVersion, definition }: Kind<unknown, unknown>): string {
+  const { plural, shortNames, scope = 'Namespaced', status } = definition
+  const short = shortNames.length > 0 ? `, short ${shortNames.map((name) => `\`${name}\``).join(', ')}` : ''
+  const where = scope === 'Namespaced' ? 'namespaced' : 'of the whole cluster'
+  return `\`${apiVersion}\`, \`${plural}\`${short}, ${where}, with${status ? '' : 'out'} status subresource.`
+}
+
+const otherText = ({ version, conversion }: OtherVersion): string =>
+  conversion
+    ? `\nAlso \`${version}\`, with other fields, where the API server converts: the embedded one does, Kubernetes needs a webhook.`
+    : `\nAlso \`${version}\`, with the same fields.`
 
 function schemaOf(crd: CustomResourceDefinition): StructuralSchema {
   const [version] = crd.spec.versions as readonly { schema: { openAPIV3Schema: StructuralSchema } }[]

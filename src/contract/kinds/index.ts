@@ -8,6 +8,18 @@
  */
 export type { AcceptedCredentials } from './accepted-credentials.ts'
 export {
+  type AdmissionOperation,
+  type AdmissionRequest,
+  type AdmissionRule,
+  type AdmissionUser,
+  type AdmittedObject,
+  concerns,
+  missingRight,
+  type NeededRight,
+  type ObjectReference,
+  refusalOf,
+} from './admission.ts'
+export {
   type ClusterConnection,
   type ClusterConnectionSpec,
   type ClusterConnectionStatus,
@@ -15,14 +27,16 @@ export {
 } from './cluster-connection.ts'
 export { StatusCondition } from './conditions.ts'
 export { type StructuralSchema, toStructural } from './crd-schema.ts'
-export { crdYaml, type GeneratedFile, generateKinds, kindReference, kinds } from './generate.ts'
+export { crdYaml, type GeneratedFile, generateKinds, kindReference, kinds, ocmAdmission, ocmKinds } from './generate.ts'
 export {
   type Column,
+  type Conversion,
   type CustomResourceDefinition,
   type Fault,
   InvalidObjectError,
   type Kind,
   type KindObject,
+  type VersionConverter,
 } from './kind.ts'
 export {
   type MetricSource,
@@ -36,6 +50,7 @@ export {
   type MonitorAccessPolicyStatus,
   monitorAccessPolicy,
 } from './monitor-access-policy.ts'
+export * from './ocm/index.ts'
 export {
   type RegistryConnection,
   type RegistryConnectionSpec,

@@ -15,19 +15,58 @@ export interface Column {
 /** What is written once about a kind; everything else follows from it. */
 export interface KindDefinition<Spec extends TSchema, Status extends TSchema> {
   readonly group: string
+  /** the version objects are stored in, and the one that the code reads */
   readonly version: string
   readonly kind: string
   readonly plural: string
   readonly singular: string
   readonly shortNames: readonly string[]
+  /** groups that `kubectl get` lists it with; default: clusterpulse */
+  readonly categories?: readonly string[]
+  /** default Namespaced */
+  readonly scope?: Scope
   readonly description: string
   readonly columns: readonly Column[]
   readonly spec: Spec
+  /** an object without a spec is one with an empty spec */
+  readonly specOptional?: boolean
   /** fields of the spec that may be absent only where another field has this value */
   readonly requiredUnless?: RequiredUnless
-  readonly status: Status
+  /** what a schema cannot say: called for objects that fit it */
+  readonly rules?: (object: KindObject<Static<Spec>, Static<Status>>) => readonly Fault[]
+  /** absent: objects of the kind have no status */
+  readonly status?: Status
+  /** versions that are served beside the stored one, newest first */
+  readonly others?: readonly OtherVersion[]
   /** the shortest useful object, for the reference page */
   readonly example: Readonly<Record<string, unknown>>
+}
+
+/** Whether objects live in namespaces, or in the cluster as a whole. */
+export type Scope = 'Namespaced' | 'Cluster'
+
+/** A version of a kind beside the stored one. */
+export interface OtherVersion {
+  readonly version: string
+  readonly columns: readonly Column[]
+  readonly spec: TSchema
+  readonly status?: TSchema
+  /** absent: the versions differ by name only, so that any API server can turn one into the other */
+  readonly conversion?: Conversion
+}
+
+/** Turns objects of a version into the stored one, and back. Pure; nothing is lost on the way there and back. */
+export interface Conversion {
+  toStored(object: Readonly<Record<string, unknown>>): Record<string, unknown>
+  fromStored(object: Readonly<Record<string, unknown>>): Record<string, unknown>
+}
+
+/** A conversion, and between which versions of what. */
+export interface VersionConverter extends Conversion {
+  readonly group: string
+  readonly plural: string
+  readonly kind: string
+  readonly version: string
 }
 
 /** A rule over fields: those of `required` must be there, unless `field` is `value`. */
@@ -85,6 +124,8 @@ export interface Kind<Spec, Status> {
   /** `group/version` */
   readonly apiVersion: string
   readonly definition: KindDefinition<TSchema, TSchema>
+  /** The conversions of its other versions, for an API that runs them. */
+  readonly converters: readonly VersionConverter[]
   /** Everything wrong with the spec of an object; [] when it can be used. */
   faults(object: unknown): readonly Fault[]
   /**
@@ -92,8 +133,12 @@ export interface Kind<Spec, Status> {
    * @throws InvalidObjectError naming every fault
    */
   parse(object: unknown): KindObject<Spec, Status>
-  /** The CustomResourceDefinition as plain JSON. */
-  crd(): CustomResourceDefinition
+  /**
+   * The CustomResourceDefinition as plain JSON.
+   * @param options converts: the API server it is for runs `converters`; without, versions that need one are left out, as a
+   *   server that does not convert would lose fields
+   */
+  crd(options?: { readonly converts?: boolean }): CustomResourceDefinition
 }
 
 /** apiextensions.k8s.io/v1, as far as we write it. */
@@ -104,18 +149,28 @@ export interface CustomResourceDefinition {
   readonly spec: Readonly<Record<string, unknown>>
 }
 
-/** Makes a kind from its definition. The schema is compiled here, once. */
+/** Makes a kind from its definition. The schema is compiled when it is first asked, once: most processes ask few kinds. */
 export function defineKind<Spec extends TSchema, Status extends TSchema>(
   definition: KindDefinition<Spec, Status>,
 ): Kind<Static<Spec>, Static<Status>> {
   const apiVersion = `${definition.group}/${definition.version}`
-  const spec = Compile(definition.spec)
+  const compile = () => Compile(definition.spec)
+  let compiled: ReturnType<typeof compile> | undefined
+  const compiledSpec = () => {
+    compiled ??= compile()
+    return compiled
+  }
 
-  const faults = (object: unknown): Fault[] => {
-    const value = isRecord(object) ? object.spec : undefined
+  const specOf = (object: unknown): unknown =>
+    isRecord(object) ? (object.spec ?? (definition.specOptional ? {} : undefined)) : undefined
+  const faults = (object: unknown): readonly Fault[] => {
+    const value = specOf(object)
     if (value === undefined) return [{ path: 'spec', message: 'is missing' }]
     const missing = missingIn(value, definition.requiredUnless)
-    return spec.Check(value) ? missing : [...describe(spec.Errors(value), definition.spec), ...missing]
+    const spec = compiledSpec()
+    if (!spec.Check(value)) return [...describe(spec.Errors(value), definition.spec), ...missing]
+    if (missing.length > 0 || !definition.rules) return missing
+    return definition.rules({ ...(object as KindObject<Static<Spec>, Static<Status>>), spec: value as Static<Spec> })
   }
   return {
     group: definition.group,
@@ -123,16 +178,21 @@ export function defineKind<Spec extends TSchema, Status extends TSchema>(
     kind: definition.kind,
     plural: definition.plural,
     apiVersion,
-    definition,
+    definition: definition as unknown as KindDefinition<TSchema, TSchema>, // its rules take its own objects only
+    converters: (definition.others ?? []).flatMap(({ version, conversion }) =>
+      conversion
+        ? [{ group: definition.group, plural: definition.plural, kind: definition.kind, version, ...conversion }]
+        : [],
+    ),
     faults,
     parse(object) {
       const found = faults(object)
       if (found.length > 0) throw new InvalidObjectError(definition.kind, found)
       const whole = object as KindObject<Static<Spec>, Static<Status>>
       // The server fills defaults in too; an object that was stored before the default existed has none.
-      return { ...whole, spec: spec.Default(structuredClone(whole.spec)) as Static<Spec> }
+      return { ...whole, spec: compiledSpec().Default(structuredClone(specOf(whole))) as Static<Spec> }
     },
-    crd: () => crdOf(definition),
+    crd: ({ converts = false } = {}) => crdOf(definition, converts),
   }
 }
 
@@ -150,49 +210,56 @@ function branchesOf({ field, value, required }: RequiredUnless): Pick<Structural
   }
 }
 
-function crdOf(definition: KindDefinition<TSchema, TSchema>): CustomResourceDefinition {
-  const schema: StructuralSchema = {
-    type: 'object',
-    description: definition.description,
-    properties: {
-      apiVersion: { type: 'string' },
-      kind: { type: 'string' },
-      metadata: { type: 'object' },
-      spec: {
-        ...toStructural(definition.spec, '.spec'),
-        ...(definition.requiredUnless && branchesOf(definition.requiredUnless)),
-      },
-      status: toStructural(definition.status, '.status'),
-    },
-    required: ['spec'],
-  }
-  const { group, version, kind, plural, singular, shortNames, columns } = definition
+type Parts = Pick<KindDefinition<TSchema, TSchema>, 'version' | 'columns' | 'spec' | 'status'>
+type Shape = Omit<KindDefinition<TSchema, TSchema>, 'rules'>
+
+function crdOf(definition: Shape, converts: boolean): CustomResourceDefinition {
+  const { group, kind, plural, singular, shortNames, categories = ['clusterpulse'], scope = 'Namespaced' } = definition
+  const others = (definition.others ?? []).filter(({ conversion }) => converts || !conversion)
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
     metadata: { name: `${plural}.${group}` },
     spec: {
       group,
-      scope: 'Namespaced',
+      scope,
       names: {
         kind,
         listKind: `${kind}List`,
         plural,
         singular,
-        shortNames: [...shortNames],
-        categories: ['clusterpulse'],
+        ...(shortNames.length > 0 && { shortNames: [...shortNames] }),
+        ...(categories.length > 0 && { categories: [...categories] }),
       },
       versions: [
-        {
-          name: version,
-          served: true,
-          storage: true,
-          subresources: { status: {} },
-          additionalPrinterColumns: columns.map((column) => ({ ...column })),
-          schema: { openAPIV3Schema: schema },
-        },
+        versionOf(definition, definition, true),
+        ...others.map((other) => versionOf(definition, other, false)),
       ],
     },
+  }
+}
+
+function versionOf(definition: Shape, { version, columns, spec, status }: Parts, storage: boolean): object {
+  const { description, requiredUnless, specOptional } = definition
+  const schema: StructuralSchema = {
+    type: 'object',
+    description,
+    properties: {
+      apiVersion: { type: 'string' },
+      kind: { type: 'string' },
+      metadata: { type: 'object' },
+      spec: { ...toStructural(spec, '.spec'), ...(requiredUnless && branchesOf(requiredUnless)) },
+      ...(status && { status: toStructural(status, '.status') }),
+    },
+    ...(specOptional ? {} : { required: ['spec'] }),
+  }
+  return {
+    name: version,
+    served: true,
+    storage,
+    ...(status && { subresources: { status: {} } }),
+    ...(columns.length > 0 && { additionalPrinterColumns: columns.map((column) => ({ ...column })) }),
+    schema: { openAPIV3Schema: schema },
   }
 }
 

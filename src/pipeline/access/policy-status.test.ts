@@ -6,7 +6,7 @@ import { type InForce, policyStatus, type StatusFacts, statusPatch, storedStatus
 import { aDocument } from './testing/policies.ts'
 import type { Finding } from './types.ts'
 
-const schema = Compile(monitorAccessPolicy.definition.status)
+const schema = Compile(monitorAccessPolicy.definition.status!)
 const now = Date.parse('2026-06-15T12:00:00Z')
 const inForce = (over = {}, more: Partial<InForce> = {}): InForce => ({
   document: aDocument('a', over),

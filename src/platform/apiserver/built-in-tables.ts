@@ -1,90 +1,28 @@
 import { ageSince } from './age.ts'
+import { keptTables } from './kept-tables.ts'
+import {
+  age,
+  type Cell,
+  containerColumns,
+  count,
+  type Declared,
+  type Fields,
+  fields,
+  items,
+  labelsText,
+  name,
+  selectorText,
+  shape,
+  sizeOf,
+  spec,
+  status,
+  type TableShape,
+  text,
+  whole,
+  wide,
+} from './table-shape.ts'
 import type { ApiObject } from './types.ts'
 
-export interface TableColumn {
-  readonly name: string
-  readonly type: string
-  readonly format: string
-  readonly description: string
-  readonly priority: number
-}
-
-/** The columns of one kind and what stands in them. */
-export interface TableShape {
-  readonly columns: readonly TableColumn[]
-  readonly cells: (object: ApiObject, nowMs: number) => unknown[]
-}
-
-type Cell = (object: ApiObject, nowMs: number) => unknown
-type Declared = readonly [name: string, cell: Cell, options?: { wide?: true; type?: string; format?: string }]
-
-function shape(...declared: readonly Declared[]): TableShape {
-  return {
-    columns: declared.map(([name, , { wide, type = 'string', format = '' } = {}]) => ({
-      name,
-      type,
-      format,
-      description: '',
-      priority: wide ? 1 : 0,
-    })),
-    cells: (object, nowMs) => declared.map(([, cell]) => cell(object, nowMs)),
-  }
-}
-
-type Fields = Readonly<Record<string, unknown>>
-
-const fields = (value: unknown): Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
-const items = (value: unknown): Fields[] => (Array.isArray(value) ? value.map(fields) : [])
-const text = (value: unknown, missing = ''): string =>
-  value === undefined || value === null || value === '' ? missing : String(value)
-const count = (value: unknown): number => Number(value ?? 0)
-const spec = (object: ApiObject): Fields => fields(object.spec)
-const status = (object: ApiObject): Fields => fields(object.status)
-const sizeOf = (value: unknown): number => Object.keys(fields(value)).length
-
-const wide = { wide: true } as const
-const whole = { type: 'integer' } as const
-const name: Declared = ['Name', ({ metadata }) => metadata.name, { format: 'name' }]
-const age: Declared = ['Age', ({ metadata }, nowMs) => ageSince(metadata.creationTimestamp, nowMs)]
-
-const labelsText = (labels: unknown): string =>
-  Object.entries(fields(labels))
-    .map(([key, value]) => (value === '' ? key : `${key}=${value}`))
-    .sort()
-    .join(',') || '<none>'
-
-function selectorText(selector: unknown): string {
-  const { matchLabels, matchExpressions } = fields(selector)
-  const labels = labelsText(matchLabels)
-  const expressions = items(matchExpressions).map(({ key, operator, values }) => {
-    const list = Array.isArray(values) ? `(${values.join(',')})` : ''
-    if (operator === 'Exists') return String(key)
-    if (operator === 'DoesNotExist') return `!${key}`
-    return `${key} ${operator === 'In' ? 'in' : 'notin'} ${list}`
-  })
-  return [labels === '<none>' ? '' : labels, ...expressions].filter(Boolean).join(',') || '<none>'
-}
-
-const containers = (object: ApiObject): Fields[] => items(fields(fields(spec(object).template).spec).containers)
-const containerColumns: readonly Declared[] = [
-  [
-    'Containers',
-    (object) =>
-      containers(object)
-        .map((each) => text(each.name))
-        .join(','),
-    wide,
-  ],
-  [
-    'Images',
-    (object) =>
-      containers(object)
-        .map((each) => text(each.image))
-        .join(','),
-    wide,
-  ],
-]
 const selectorColumn: Declared = ['Selector', (object) => selectorText(spec(object).selector), wide]
 
 function nodeStatus(node: ApiObject): string {
@@ -335,6 +273,7 @@ export const builtInTables: Readonly<Record<string, TableShape>> = {
     ],
     ['Name', ({ metadata }) => metadata.name, { wide: true, format: 'name' }],
   ),
+  ...keptTables,
   'apps/deployments': shape(
     name,
     ['Ready', (object) => `${count(status(object).readyReplicas)}/${count(spec(object).replicas ?? 1)}`],

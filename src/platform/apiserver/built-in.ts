@@ -18,6 +18,7 @@ interface Declared {
   readonly createOnUpdate?: boolean
   readonly fields?: FieldReaders
   readonly scale?: Resource['scale']
+  readonly inert?: boolean
 }
 
 const at = (object: unknown, ...path: readonly string[]): unknown =>
@@ -109,6 +110,9 @@ const CORE: readonly Declared[] = [
   { kind: 'PersistentVolume', shortNames: ['pv'], clusterWide: true, status: true },
   { kind: 'PersistentVolumeClaim', shortNames: ['pvc'], status: true },
   { kind: 'ReplicationController', shortNames: ['rc'], categories: ['all'], status: true, generation: true },
+  { kind: 'PodTemplate', generation: true },
+  { kind: 'ResourceQuota', shortNames: ['quota'], status: true, inert: true },
+  { kind: 'LimitRange', shortNames: ['limits'], createOnUpdate: true, inert: true },
 ]
 
 const APPS: readonly Declared[] = [
@@ -124,7 +128,11 @@ const APPS: readonly Declared[] = [
   },
   { kind: 'DaemonSet', shortNames: ['ds'], categories: ['all'], status: true, generation: true },
   { kind: 'StatefulSet', shortNames: ['sts'], categories: ['all'], status: true, generation: true, scale: replicas },
+  { kind: 'ControllerRevision' },
 ]
+
+const admission = { categories: ['api-extensions'], clusterWide: true, generation: true, inert: true }
+const flow = { clusterWide: true, status: true, generation: true, inert: true }
 
 const GROUPS: readonly (readonly [group: string, version: string, resources: readonly Declared[]])[] = [
   ['', 'v1', CORE],
@@ -146,9 +154,59 @@ const GROUPS: readonly (readonly [group: string, version: string, resources: rea
   [
     'networking.k8s.io',
     'v1',
-    [{ kind: 'Ingress', plural: 'ingresses', shortNames: ['ing'], status: true, generation: true }],
+    [
+      { kind: 'Ingress', plural: 'ingresses', shortNames: ['ing'], status: true, generation: true },
+      { kind: 'IngressClass', plural: 'ingressclasses', clusterWide: true, generation: true },
+      { kind: 'NetworkPolicy', plural: 'networkpolicies', shortNames: ['netpol'], generation: true, inert: true },
+    ],
   ],
-  ['storage.k8s.io', 'v1', [{ kind: 'StorageClass', plural: 'storageclasses', shortNames: ['sc'], clusterWide: true }]],
+  ['discovery.k8s.io', 'v1', [{ kind: 'EndpointSlice', generation: true }]],
+  [
+    'autoscaling',
+    'v2',
+    [{ kind: 'HorizontalPodAutoscaler', shortNames: ['hpa'], categories: ['all'], status: true, inert: true }],
+  ],
+  ['policy', 'v1', [{ kind: 'PodDisruptionBudget', shortNames: ['pdb'], status: true, generation: true, inert: true }]],
+  [
+    'scheduling.k8s.io',
+    'v1',
+    [{ kind: 'PriorityClass', plural: 'priorityclasses', shortNames: ['pc'], clusterWide: true }],
+  ],
+  ['node.k8s.io', 'v1', [{ kind: 'RuntimeClass', plural: 'runtimeclasses', clusterWide: true }]],
+  [
+    'storage.k8s.io',
+    'v1',
+    [
+      { kind: 'StorageClass', plural: 'storageclasses', shortNames: ['sc'], clusterWide: true },
+      { kind: 'CSIDriver', clusterWide: true },
+      { kind: 'CSINode', clusterWide: true },
+      { kind: 'CSIStorageCapacity', plural: 'csistoragecapacities' },
+      { kind: 'VolumeAttachment', clusterWide: true, status: true },
+    ],
+  ],
+  [
+    'admissionregistration.k8s.io',
+    'v1',
+    [
+      { kind: 'MutatingWebhookConfiguration', ...admission },
+      { kind: 'ValidatingWebhookConfiguration', ...admission },
+      { kind: 'ValidatingAdmissionPolicy', plural: 'validatingadmissionpolicies', status: true, ...admission },
+      { kind: 'ValidatingAdmissionPolicyBinding', ...admission },
+    ],
+  ],
+  [
+    'flowcontrol.apiserver.k8s.io',
+    'v1',
+    [
+      { kind: 'FlowSchema', ...flow },
+      { kind: 'PriorityLevelConfiguration', ...flow },
+    ],
+  ],
+  [
+    'apiregistration.k8s.io',
+    'v1',
+    [{ kind: 'APIService', categories: ['api-extensions'], clusterWide: true, status: true, inert: true }],
+  ],
   ['coordination.k8s.io', 'v1', [{ kind: 'Lease', versionRequired: true, createOnUpdate: true }]],
   [
     'apiextensions.k8s.io',
@@ -205,6 +263,7 @@ function builtIn(group: string, version: string, declared: Declared): Resource {
     versionRequired: declared.versionRequired ?? false,
     fields: declared.fields ?? {},
     createOnUpdate: declared.createOnUpdate ?? false,
+    inert: declared.inert ?? false,
     ...(declared.scale ? { scale: declared.scale } : {}),
   }
 }

@@ -1,7 +1,8 @@
+import type { VersionConverter } from '#kinds'
 import { compilePath } from './jsonpath.ts'
 import { checkStructural } from './schema/index.ts'
 import type { FieldReaders } from './selectors.ts'
-import type { Resource } from './served.ts'
+import { groupVersion, type Resource } from './served.ts'
 import type { ApiObject, FieldFault, PrinterColumn, Schema } from './types.ts'
 
 /** apiextensions.k8s.io/v1 CustomResourceDefinitionSpec, as far as this server reads it. */
@@ -45,8 +46,11 @@ const specOf = (definition: ApiObject): CrdSpec => definition.spec as CrdSpec
 
 const AGE: PrinterColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' }
 
-/** The resources a definition brings, one per served version. */
-export function resourcesOf(definition: ApiObject): Resource[] {
+/**
+ * The resources a definition brings, one per served version.
+ * @param converters how objects of other versions become those of the stored one; without, versions differ by name only
+ */
+export function resourcesOf(definition: ApiObject, converters: readonly VersionConverter[] = []): Resource[] {
   const { group, names, scope, versions } = specOf(definition)
   const storageVersion = versions.find((version) => version.storage)?.name ?? ''
   return versions
@@ -72,12 +76,27 @@ export function resourcesOf(definition: ApiObject): Resource[] {
       fields: selectableFields(version),
       ...(version.subresources?.scale ? { scale: version.subresources.scale } : {}),
       definition: definition.metadata.name,
+      ...conversionOf({ group, plural: names.plural, version: version.name, storageVersion }, converters),
       ...(version.deprecated
         ? {
             deprecationWarning: version.deprecationWarning ?? `${group}/${version.name} ${names.kind} is deprecated`,
           }
         : {}),
     }))
+}
+
+function conversionOf(
+  { group, plural, version, storageVersion }: Pick<Resource, 'group' | 'plural' | 'version' | 'storageVersion'>,
+  converters: readonly VersionConverter[],
+): Pick<Resource, 'toStorage' | 'fromStorage'> {
+  const found = converters.find((one) => one.group === group && one.plural === plural && one.version === version)
+  if (!found || version === storageVersion) return {}
+  const named = (name: string, object: Record<string, unknown>) =>
+    ({ ...object, apiVersion: groupVersion({ group, version: name }) }) as ApiObject // a conversion keeps kind and name
+  return {
+    toStorage: (object) => named(storageVersion, found.toStored(object)),
+    fromStorage: (object) => named(version, found.fromStored(object)),
+  }
 }
 
 function selectableFields(version: CrdVersion): FieldReaders {

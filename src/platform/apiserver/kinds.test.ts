@@ -130,22 +130,33 @@ describe.skipIf(original?.skip)(`built-in kinds beside a real kube-apiserver (${
         }),
     )
   })
-  it.each(['/api/v1', '/apis/apps/v1', '/apis/batch/v1', '/apis/storage.k8s.io/v1'])(
-    'are announced the same below %s',
-    async (path) => {
-      const [ours, theirs] = await Promise.all(both.map(async (subject) => (await subject.ask('GET', path)).body))
-      interface Announced {
-        readonly name: string
-        readonly verbs: readonly string[]
-      }
-      const plain = (body: { resources: Announced[] }) =>
-        new Map(
-          body.resources.map(({ verbs, ...rest }) => [
-            rest.name,
-            { ...rest, storageVersionHash: undefined, verbs: [...verbs].sort() },
-          ]),
-        )
-      for (const [name, announced] of plain(ours)) expect(announced, name).toEqual(plain(theirs).get(name))
-    },
-  )
+  it.each([
+    '/api/v1',
+    '/apis/apps/v1',
+    '/apis/batch/v1',
+    '/apis/storage.k8s.io/v1',
+    '/apis/networking.k8s.io/v1',
+    '/apis/discovery.k8s.io/v1',
+    '/apis/autoscaling/v2',
+    '/apis/policy/v1',
+    '/apis/scheduling.k8s.io/v1',
+    '/apis/node.k8s.io/v1',
+    '/apis/admissionregistration.k8s.io/v1',
+    '/apis/flowcontrol.apiserver.k8s.io/v1',
+    '/apis/apiregistration.k8s.io/v1',
+  ])('are announced the same below %s', async (path) => {
+    const [ours, theirs] = await Promise.all(both.map(async (subject) => (await subject.ask('GET', path)).body))
+    interface Announced {
+      readonly name: string
+      readonly verbs: readonly string[]
+    }
+    const plain = (body: { resources: Announced[] }) =>
+      new Map(
+        body.resources.map(({ verbs, ...rest }) => [
+          rest.name,
+          { ...rest, storageVersionHash: undefined, verbs: [...verbs].sort() },
+        ]),
+      )
+    for (const [name, announced] of plain(ours)) expect(announced, name).toEqual(plain(theirs).get(name))
+  })
 })

@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { ocmKinds } from '#kinds'
 import { type ApiListener, listenApi } from './listen.ts'
 import { ApiServer } from './server.ts'
+import type { ApiObject } from './types.ts'
 
 const missing =
   spawnSync('kubectl', ['version', '--client']).status === 0 || process.env.CI_REQUIRE_ALL === '1'
@@ -418,6 +420,40 @@ spec:
     expect(said).toContain('configmap/one pruned')
     expect(said).toContain('persistentvolumeclaim/kept pruned')
     expect(await kubectl('get configmaps,pvc -l app=pruned -o name')).toBe('configmap/two\n')
+  })
+
+  it('knows the kinds of Open Cluster Management by their short names, with their columns', async () => {
+    for (const kind of ocmKinds) await server.objects.put(kind.crd({ converts: true }) as unknown as ApiObject)
+    const examples = ocmKinds.map((kind) => kind.definition.example)
+    for (const name of ['west', 'team-a', 'open-cluster-management']) await kubectl(`create namespace ${name}`)
+    const said = await kubectl('apply -f -', examples.map((example) => JSON.stringify(example)).join('\n---\n'))
+    expect(said.match(/ created$/gm)).toHaveLength(ocmKinds.length)
+    expect(await kubectl('get mcl')).toMatch(
+      /^NAME +HUB ACCEPTED +MANAGED CLUSTER URLS +JOINED +AVAILABLE +AGE\nwest +true /,
+    )
+    expect(await kubectl('get mclset,mclsetbinding,cma -A -o name')).toBe(
+      [
+        'managedclusterset.cluster.open-cluster-management.io/production',
+        'managedclustersetbinding.cluster.open-cluster-management.io/production',
+        'clustermanagementaddon.addon.open-cluster-management.io/helloworld',
+        '',
+      ].join('\n'),
+    )
+    expect(await kubectl('get mca -n west')).toMatch(/^NAME +AVAILABLE +DEGRADED +PROGRESSING\nhelloworld/)
+    expect(
+      await kubectl('get managedclusteraddons.v1alpha1.addon.open-cluster-management.io -n west -o name'),
+    ).toContain('helloworld')
+    expect(await kubectl('explain mcl.spec.taints.effect')).toContain('NoSelectIfNew')
+  })
+
+  it('shows what is only kept as well, and is told that it is', async () => {
+    const policy =
+      'apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: { name: quiet }\nspec: { podSelector: { matchLabels: { app: a } } }\n'
+    const applied = await run(['apply', '-f', '-'], policy)
+    expect(applied.out).toContain('networkpolicy.networking.k8s.io/quiet created')
+    expect(applied.err).toContain('does not act on it')
+    expect(await kubectl('get netpol')).toMatch(/^NAME +POD-SELECTOR +AGE\nquiet +app=a /)
+    expect(await kubectl('api-resources --api-group=policy -o name')).toContain('poddisruptionbudgets.policy')
   })
 
   it('applies what charts bring, and changes it', async () => {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '#model'
+import type { Admission } from './admission.ts'
 import { CLEANUP_FINALIZER } from './crd.ts'
 import { ruleOf } from './kind-rules/index.ts'
 import { type ListQuery, listPage, type ObjectPage } from './list.ts'
@@ -21,6 +22,8 @@ export interface DeleteOptions {
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string }
   readonly dryRun?: boolean
   readonly propagationPolicy?: string
+  /** what rules say to the deletion; absent: it is the server's own, or there are none */
+  readonly admission?: Admission | undefined
 }
 
 /** What became of a deletion: the object is gone, or marked and waiting for its finalizers. */
@@ -197,6 +200,7 @@ export class ObjectStore {
     if (taken(name)) throw alreadyExists(resource, name)
     const prepared = prepareCreate(resource, named, { ...options, nowMs: this.#clock.now() })
     options.guard?.(prepared, undefined)
+    options.admission?.validate(prepared, undefined)
     if (options.dryRun) return prepared
     const stored = toStorage(resource, prepared)
     return toVersion(resource, transaction.put(resource.collection, keyIn(resource, prepared.metadata), stored))
@@ -228,7 +232,10 @@ export class ObjectStore {
       if (!live && !creates) throw notFound(resource, key.name)
       if (!live) return { object: this.#createWithin(transaction, resource, accepted, options), created: true }
       const changed = prepareUpdate(resource, live, accepted, { ...options, nowMs: this.#clock.now() })
-      if (changed) options.guard?.(changed, live)
+      if (changed) {
+        options.guard?.(changed, live)
+        options.admission?.validate(changed, live)
+      }
       if (!changed || options.dryRun) return { object: changed ?? live, created: false }
       return { object: this.#keep(transaction, resource, path, changed), created: false }
     })
@@ -253,6 +260,7 @@ export class ObjectStore {
     if (!stored) throw notFound(resource, key.name)
     checkPreconditions(resource, stored, options)
     ruleOf(resource).beforeDelete?.(resource, stored)
+    options.admission?.validate(undefined, toVersion(resource, stored))
     const object = marked(resource, stored, options, this.#clock.now())
     if (isFree(resource, object)) {
       if (!options.dryRun) transaction.remove(resource.collection, path)

@@ -15,6 +15,8 @@ export interface Resource extends ServedResource {
   readonly versionRequired: boolean
   /** whether replacing what is not there creates it */
   readonly createOnUpdate?: boolean
+  /** kept, with nobody here who does what it says: who writes one is told */
+  readonly inert?: boolean
   /** what field selectors may ask beside name and namespace */
   readonly fields: FieldReaders
   /** paths of the scale subresource, where it has one */

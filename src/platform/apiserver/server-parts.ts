@@ -1,5 +1,6 @@
 import type { Clock } from '#model'
 import type { Logger } from '#runtime'
+import type { AdmissionRules } from './admission.ts'
 import type { BootstrapTokens } from './bootstrap-tokens.ts'
 import type { ObjectStore } from './objects.ts'
 import type { Authorizer } from './rbac/index.ts'
@@ -24,6 +25,8 @@ export interface ServerParts {
   readonly bootstrapTokens: BootstrapTokens
   /** decides by the roles and bindings that are stored */
   readonly authorizer: Authorizer
+  /** what rules say to what callers write */
+  readonly admission: AdmissionRules
   readonly runsWorkloads: boolean
   /** between bookmarks of a watch, ms */
   readonly bookmarkMs: number

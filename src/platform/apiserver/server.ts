@@ -1,8 +1,10 @@
 import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AdmissionRule, VersionConverter } from '#kinds'
 import { type Clock, systemClock } from '#model'
 import { type Logger, silentLogger } from '#runtime'
 import type { Sealer } from '#sealing'
+import { AdmissionRules } from './admission.ts'
 import type { TokenHolders } from './authentication.ts'
 import { BootstrapTokens } from './bootstrap-tokens.ts'
 import { builtInResources } from './built-in.ts'
@@ -11,6 +13,7 @@ import { Housekeeping } from './housekeeping.ts'
 import { handleRequest } from './http/handle.ts'
 import { journalStorage } from './journal.ts'
 import { ObjectStore } from './objects.ts'
+import { publishAuthentication } from './published.ts'
 import { Authorizer, seedDefaultRoles } from './rbac/index.ts'
 import { ServedResources } from './served.ts'
 import type { NodeProxy, ServerParts } from './server-parts.ts'
@@ -43,6 +46,12 @@ export interface ApiServerOptions {
   readonly runsWorkloads?: boolean
   /** makes the roles and bindings every cluster has, such as cluster-admin, view and system:discovery */
   readonly defaultRoles?: boolean
+  /** PEM of the CAs whose client certificates its listener takes; published in kube-system/extension-apiserver-authentication */
+  readonly clientCa?: string
+  /** what callers' writes must obey beyond schemas and rights; what is written in process is not asked about */
+  readonly admission?: readonly AdmissionRule[]
+  /** how objects of kinds with several versions are turned from one into the other; without, only their apiVersion changes */
+  readonly converters?: readonly VersionConverter[]
 }
 
 /** Read-only objects that are computed whenever somebody asks. */
@@ -68,12 +77,14 @@ export class ApiServer implements ServerParts, AsyncDisposable {
   readonly tokens: ServiceAccountTokens
   readonly bootstrapTokens: BootstrapTokens
   readonly authorizer: Authorizer
+  readonly admission: AdmissionRules
   readonly runsWorkloads: boolean
   /** counted since the start */
   readonly counters = { requests: 0, slowWatchersCut: 0 }
   readonly versionInfo: object
   nodeProxy: NodeProxy | undefined
   readonly #housekeeping: Housekeeping
+  readonly #converters: readonly VersionConverter[]
   readonly #closing = new AbortController()
 
   private constructor(options: ApiServerOptions, storage: ObjectStorage) {
@@ -81,6 +92,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
     this.clock = options.clock ?? systemClock
     this.logger = (options.logger ?? silentLogger).child({ apiserver: this.name })
     this.bookmarkMs = options.bookmarkMs ?? 30_000
+    this.#converters = options.converters ?? []
     setMaxListeners(0, this.#closing.signal) // every watch ends with it
     this.versionInfo = versionInfo(options.version)
     for (const resource of builtInResources()) this.served.add(resource)
@@ -93,7 +105,8 @@ export class ApiServer implements ServerParts, AsyncDisposable {
     this.tokens = new ServiceAccountTokens(this.objects, this.clock)
     this.bootstrapTokens = new BootstrapTokens(this.objects, this.clock)
     this.runsWorkloads = options.runsWorkloads ?? false
-    const { store, served, objects, logger } = this
+    const { store, served, objects, logger, authorizer, clock } = this
+    this.admission = new AdmissionRules(options.admission ?? [], { authorizer, objects, served, clock })
     this.#housekeeping = new Housekeeping({ store, served, objects, logger })
   }
 
@@ -110,7 +123,10 @@ export class ApiServer implements ServerParts, AsyncDisposable {
       for (const name of NAMESPACES)
         if (!server.objects.get({ group: '', version: 'v1', plural: 'namespaces' }, { name }))
           await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
-      if (options.defaultRoles) await seedDefaultRoles(server.objects)
+      if (options.defaultRoles) {
+        await seedDefaultRoles(server.objects)
+        await publishAuthentication(server.objects, options.clientCa)
+      }
       return server
     } catch (error) {
       await storage[Symbol.asyncDispose]()
@@ -140,7 +156,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
 
   #define(definition: ApiObject): void {
     this.served.removeDefinition(definition.metadata.name)
-    for (const resource of resourcesOf(definition)) this.served.add(resource)
+    for (const resource of resourcesOf(definition, this.#converters)) this.served.add(resource)
   }
 
   /** Serves objects that are computed on each read, such as those of metrics.k8s.io. */

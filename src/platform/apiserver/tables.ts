@@ -1,7 +1,8 @@
 import { ageSince } from './age.ts'
-import { builtInTables, plainTable, type TableColumn, type TableShape } from './built-in-tables.ts'
+import { builtInTables, plainTable } from './built-in-tables.ts'
 import { compilePath } from './jsonpath.ts'
 import type { Resource } from './served.ts'
+import type { TableColumn, TableShape } from './table-shape.ts'
 import type { ApiObject, PrinterColumn } from './types.ts'
 
 export interface TableOptions {

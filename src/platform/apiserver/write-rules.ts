@@ -1,5 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
+import type { Admission } from './admission.ts'
 import { trackUpdate } from './apply/index.ts'
 import { ruleOf } from './kind-rules/index.ts'
 import { annotationFaults, finalizerFaults, labelFaults, nameFaults, ownerFaults } from './names.ts'
@@ -19,6 +20,8 @@ export interface WriteOptions {
   readonly subresource?: 'status'
   /** asked before anything is written. @throws ApiError Forbidden where the writer may not */
   readonly guard?: (object: ApiObject, before: ApiObject | undefined) => void
+  /** what rules say to the write; absent: it is the server's own, or there are none */
+  readonly admission?: Admission | undefined
   /** the writer has set managedFields itself (server-side apply) */
   readonly managed?: boolean
   /** the object was made by a patch: what is wrong with it is wrong with the patch */
@@ -183,10 +186,21 @@ export function prepareCreate(resource: Resource, given: ApiObject, options: Wri
   if (resource.generation) metadata.generation = 1
   else delete metadata.generation
   if (!options.managed) delete metadata.managedFields
-  let object = applyDefaults(resource.schema, { ...start, metadata })
+  let object = admitted(resource, applyDefaults(resource.schema, { ...start, metadata }), undefined, options)
   object = ruleOf(resource).prepare?.(object, undefined, nowMs) ?? object
   check(resource, object, undefined, options)
   return tracked(resource, undefined, object, options)
+}
+
+/** What admission makes of an object, with the defaults of what it added. */
+function admitted(
+  resource: Resource,
+  object: ApiObject,
+  before: ApiObject | undefined,
+  { admission }: WriteOptions,
+): ApiObject {
+  const made = admission?.mutate(object, before) ?? object
+  return made === object ? object : applyDefaults(resource.schema, made)
 }
 
 const OWN_FIELDS = [
@@ -245,7 +259,7 @@ export function prepareUpdate(
     const { status: _, ...rest } = given
     object = (resource.status ? { ...rest, metadata, ...statusOf(live) } : { ...given, metadata }) as ApiObject
   }
-  object = applyDefaults(resource.schema, object)
+  object = admitted(resource, applyDefaults(resource.schema, object), live, options)
   const rule = ruleOf(resource)
   if (options.subresource !== 'status' || rule.preparesStatus)
     object = rule.prepare?.(object, live, options.nowMs) ?? object

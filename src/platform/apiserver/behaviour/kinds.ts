@@ -346,4 +346,124 @@ export const kindCases: readonly KindCase[] = [
     ],
     updated: [['spec.ports.0.port', 81]],
   },
+  {
+    name: 'NetworkPolicy',
+    path: '/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies',
+    object: {
+      metadata: { name: 'sample', labels },
+      spec: {
+        podSelector: { matchLabels: labels, matchExpressions: [{ key: 'tier', operator: 'In', values: ['a', 'b'] }] },
+        ingress: [{ from: [{ podSelector: selector }], ports: [{ protocol: 'TCP', port: 80 }] }],
+        policyTypes: ['Ingress'],
+      },
+    },
+    updated: [['spec.policyTypes', ['Ingress', 'Egress']]],
+  },
+  {
+    name: 'Ingress',
+    path: '/apis/networking.k8s.io/v1/namespaces/{namespace}/ingresses',
+    object: {
+      metadata: { name: 'sample' },
+      spec: {
+        ingressClassName: 'plain',
+        tls: [{ hosts: ['a.example.com'], secretName: 'tls' }],
+        rules: ['a', 'b', 'c', 'd'].map((host) => ({
+          host: `${host}.example.com`,
+          http: {
+            paths: [{ path: '/', pathType: 'Prefix', backend: { service: { name: 'web', port: { number: 80 } } } }],
+          },
+        })),
+      },
+    },
+    status: { loadBalancer: { ingress: [{ ip: '192.0.2.10' }, { hostname: 'lb.example.com' }] } },
+  },
+  {
+    name: 'IngressClass',
+    path: '/apis/networking.k8s.io/v1/ingressclasses',
+    object: {
+      metadata: { name: 'sample' },
+      spec: {
+        controller: 'example.com/ingress',
+        parameters: { apiGroup: 'k8s.example.com', kind: 'Settings', name: 'external', scope: 'Cluster' },
+      },
+    },
+  },
+  {
+    name: 'EndpointSlice',
+    path: '/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices',
+    object: {
+      metadata: { name: 'sample', labels: { 'kubernetes.io/service-name': 'web' } },
+      addressType: 'IPv4',
+      endpoints: [
+        { addresses: ['192.0.2.1', '192.0.2.2'], conditions: { ready: true } },
+        { addresses: ['192.0.2.3'], conditions: {} },
+        { addresses: ['192.0.2.4'], conditions: {} },
+      ],
+      ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
+    },
+  },
+  {
+    name: 'PodDisruptionBudget',
+    path: '/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets',
+    object: {
+      metadata: { name: 'sample' },
+      spec: { minAvailable: '50%', selector },
+    },
+  },
+  {
+    name: 'HorizontalPodAutoscaler',
+    path: '/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers',
+    object: {
+      metadata: { name: 'sample' },
+      spec: {
+        scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
+        minReplicas: 2,
+        maxReplicas: 5,
+        metrics: [
+          { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 80 } } },
+          { type: 'Pods', pods: { metric: { name: 'rate' }, target: { type: 'AverageValue', averageValue: '10' } } },
+        ],
+      },
+    },
+  },
+  {
+    name: 'PriorityClass',
+    path: '/apis/scheduling.k8s.io/v1/priorityclasses',
+    object: { metadata: { name: 'sample' }, value: 1000, description: 'important', preemptionPolicy: 'Never' },
+    updated: [['description', 'more important']],
+  },
+  {
+    name: 'ResourceQuota',
+    path: '/api/v1/namespaces/{namespace}/resourcequotas',
+    object: { metadata: { name: 'sample' }, spec: { hard: { pods: '10', 'limits.cpu': '4' } } },
+    status: { hard: { pods: '10', 'limits.cpu': '4' }, used: { pods: '3', 'limits.cpu': '500m' } },
+  },
+  {
+    name: 'LimitRange',
+    path: '/api/v1/namespaces/{namespace}/limitranges',
+    object: { metadata: { name: 'sample' }, spec: { limits: [{ type: 'Pod', max: { cpu: '2' } }] } },
+  },
+  {
+    name: 'RuntimeClass',
+    path: '/apis/node.k8s.io/v1/runtimeclasses',
+    object: { metadata: { name: 'sample' }, handler: 'plain' },
+  },
+  {
+    name: 'ControllerRevision',
+    path: '/apis/apps/v1/namespaces/{namespace}/controllerrevisions',
+    object: { metadata: { name: 'sample' }, data: { spec: { a: 1 } }, revision: 3 },
+  },
+  {
+    name: 'Endpoints',
+    path: '/api/v1/namespaces/{namespace}/endpoints',
+    object: {
+      metadata: { name: 'sample' },
+      subsets: [{ addresses: [{ ip: '192.0.2.1' }, { ip: '192.0.2.2' }], ports: [{ port: 8080, protocol: 'TCP' }] }],
+    },
+  },
+  {
+    name: 'ValidatingAdmissionPolicyBinding',
+    path: '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
+    object: { metadata: { name: 'sample' }, spec: { policyName: 'rule', validationActions: ['Deny'] } },
+  },
 ]

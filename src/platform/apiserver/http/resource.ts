@@ -48,6 +48,7 @@ export async function handleResource(call: Call, target: Target): Promise<void> 
   if (target.namespace !== undefined && !resource.namespaced) throw notServed()
   if (resource.deprecationWarning) call.warnings.push(resource.deprecationWarning)
   if (isAskedToRun(call, resource, target)) call.warnings.push(runsNothing(resource.kind))
+  if (resource.inert && isWrite(call, target)) call.warnings.push(doesNothing(resource.kind))
   if (target.name === undefined) return handleCollection(call, resource, target)
   if (resource.namespaced && target.namespace === undefined) throw notServed()
   return handleOne(call, resource, { ...target, name: target.name })
@@ -64,11 +65,17 @@ const workloads = new Set([
   'batch/cronjobs',
 ])
 
-const isAskedToRun = ({ server, method }: Call, { collection }: Resource, { subresource }: Target): boolean =>
-  !server.runsWorkloads && subresource === undefined && /^(POST|PUT|PATCH)$/.test(method) && workloads.has(collection)
+const isWrite = ({ method }: Call, { subresource }: Target): boolean =>
+  subresource === undefined && /^(POST|PUT|PATCH)$/.test(method)
+
+const isAskedToRun = (call: Call, { collection }: Resource, target: Target): boolean =>
+  !call.server.runsWorkloads && isWrite(call, target) && workloads.has(collection)
 
 const runsNothing = (kind: string): string =>
   `this API server keeps the ${kind} and runs nothing: no controller and no node here starts its pods`
+
+const doesNothing = (kind: string): string =>
+  `this API server keeps the ${kind} and does not act on it: nothing is limited, allowed or refused by it here`
 
 async function handleReview(call: Call, kind: string, target: Target): Promise<void> {
   if (call.method !== 'POST') throw notAllowed()
@@ -100,14 +107,14 @@ async function handleCollection(call: Call, resource: Resource, target: Target):
         resource,
         namespace,
         await readObject(call.request),
-        writeOptions(call, target),
+        writeOptions(call, target, resource),
       )
       return sendObject(call, 201, how, resource, object)
     }
     case 'DELETE': {
       if ((resource.namespaced && namespace === undefined) || resource.collection === '/namespaces') throw notAllowed()
       const { matches } = selectors(call, resource)
-      const options = await deleteOptions(call)
+      const options = await deleteOptions(call, resource)
       const items = await call.server.objects.removeAll(
         resource,
         { namespace, matches: matches ?? (() => true) },
@@ -133,7 +140,7 @@ async function handleOne(call: Call, resource: Resource, target: Target & { read
   if (subresource === 'scale' && resource.scale) return handleScale(call, how, resource, target)
   if (subresource !== undefined && !(subresource === 'status' && resource.status)) throw notServed()
   const options: WriteOptions = {
-    ...writeOptions(call, target),
+    ...writeOptions(call, target, resource),
     ...(subresource === 'status' ? { subresource: 'status' } : {}),
   }
   switch (call.method) {
@@ -151,7 +158,7 @@ async function handleOne(call: Call, resource: Resource, target: Target & { read
       return handlePatch(call, how, resource, key, options)
     case 'DELETE': {
       if (subresource) throw notAllowed()
-      const result = await objects.remove(resource, key, await deleteOptions(call))
+      const result = await objects.remove(resource, key, await deleteOptions(call, resource))
       if (result.kind === 'gone' && resource.collection !== '/pods') return sendValue(call, 200, how, result.status)
       return sendObject(call, 200, how, resource, result.object)
     }
@@ -297,12 +304,12 @@ async function handleScale(
       )
       return { ...wanted, metadata: { ...wanted.metadata, ...(resourceVersion ? { resourceVersion } : {}) } }
     },
-    writeOptions(call, target),
+    writeOptions(call, target, resource),
   )
   return sendValue(call, 200, how, scaleOf(object))
 }
 
-function writeOptions(call: Call, target: Target): WriteOptions {
+function writeOptions(call: Call, target: Target, resource?: Resource): WriteOptions {
   const { query, request } = call
   const kind = { POST: 'CreateOptions', PUT: 'UpdateOptions', PATCH: 'PatchOptions' }[call.method] ?? 'UpdateOptions'
   const dryRun = query.getAll('dryRun')
@@ -311,12 +318,15 @@ function writeOptions(call: Call, target: Target): WriteOptions {
   if (fieldValidation !== 'Strict' && fieldValidation !== 'Warn' && fieldValidation !== 'Ignore')
     throw unsupportedOption(kind, 'fieldValidation', fieldValidation, ['', 'Ignore', 'Strict', 'Warn'])
   const agent = String(request.headers['user-agent'] ?? '').split('/')[0] ?? ''
+  const { subresource } = target
+  const write = { user: call.user, subresource, dryRun: dryRun.length > 0 }
   return {
-    dryRun: dryRun.length > 0,
+    dryRun: write.dryRun,
     fieldValidation,
     fieldManager: query.get('fieldManager') || agent || 'unknown',
     warnings: call.warnings,
     guard: guardOf(call, target),
+    ...(resource && { admission: call.server.admission.of(resource, write) }),
   }
 }
 
@@ -336,7 +346,7 @@ function checkDryRun(values: readonly unknown[], kind: string): void {
 
 const POLICIES = ['Foreground', 'Background', 'Orphan']
 
-async function deleteOptions(call: Call): Promise<DeleteOptions> {
+async function deleteOptions(call: Call, resource: Resource): Promise<DeleteOptions> {
   const body = ((await readObject(call.request)) ?? {}) as DeleteOptions & { dryRun?: unknown }
   const policy = call.query.get('propagationPolicy') ?? body.propagationPolicy
   if (policy && !POLICIES.includes(policy))
@@ -347,6 +357,7 @@ async function deleteOptions(call: Call): Promise<DeleteOptions> {
     ...(body.preconditions ? { preconditions: body.preconditions } : {}),
     dryRun: dryRun.length > 0,
     ...(policy ? { propagationPolicy: policy } : {}),
+    admission: call.server.admission.of(resource, { user: call.user, dryRun: dryRun.length > 0 }),
   }
 }
 

@@ -172,6 +172,16 @@ const RULES: Readonly<Record<string, KindRule>> = {
   'batch/jobs': jobRule,
   'batch/cronjobs': cronJobRule,
   'storage.k8s.io/storageclasses': storageClassRule,
+  // Its generation never rises, as its value cannot change.
+  'scheduling.k8s.io/priorityclasses': {
+    prepare: (object) => ({ ...object, metadata: { ...object.metadata, generation: 1 } }),
+  },
+  '/resourcequotas': { prepare: withStatus() },
+  'autoscaling/horizontalpodautoscalers': { prepare: withStatus({ desiredReplicas: 0, currentMetrics: null }) },
+  'policy/poddisruptionbudgets': {
+    prepare: withStatus({ disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 }),
+  },
+  'networking.k8s.io/ingresses': { prepare: withStatus({ loadBalancer: {} }) },
   [COLLECTIONS.roles]: roleRule,
   [COLLECTIONS.clusterRoles]: clusterRoleRule,
   [COLLECTIONS.roleBindings]: roleBindingRule,

@@ -226,6 +226,14 @@ describe.skipIf(missingOriginal())(`schemas beside a real kube-apiserver (${miss
       'apis/events.k8s.io/v1',
       'apis/rbac.authorization.k8s.io/v1',
       'apis/apiextensions.k8s.io/v1',
+      'apis/autoscaling/v2',
+      'apis/policy/v1',
+      'apis/discovery.k8s.io/v1',
+      'apis/scheduling.k8s.io/v1',
+      'apis/node.k8s.io/v1',
+      'apis/admissionregistration.k8s.io/v1',
+      'apis/flowcontrol.apiserver.k8s.io/v1',
+      'apis/apiregistration.k8s.io/v1',
     ]) {
       const { body } = await server.call('GET', `/openapi/v3/${path}`)
       Object.assign(components, (body as { components: { schemas: object } }).components.schemas)

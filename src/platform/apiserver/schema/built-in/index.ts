@@ -3,7 +3,7 @@ import { daemonSet, deployment, replicaSet, statefulSet } from './apps.ts'
 import { cronJob, job } from './batch.ts'
 import { clusterRole, clusterRoleBinding, customResourceDefinition, lease, role, roleBinding } from './control.ts'
 import { configMap, event, namespace, newEvent, node, secret, service, serviceAccount } from './core.ts'
-import { endpoints, ingress, replicationController } from './kept.ts'
+import * as kept from './kept.ts'
 import { pod } from './pod.ts'
 import { persistentVolume, persistentVolumeClaim, storageClass } from './storage.ts'
 
@@ -17,18 +17,40 @@ export const builtInSchemas: Readonly<Record<string, Schema>> = {
   '/v1/Event': event,
   '/v1/ServiceAccount': serviceAccount,
   '/v1/Service': service,
-  '/v1/Endpoints': endpoints,
+  '/v1/Endpoints': kept.endpoints,
   '/v1/PersistentVolume': persistentVolume,
   '/v1/PersistentVolumeClaim': persistentVolumeClaim,
-  '/v1/ReplicationController': replicationController,
+  '/v1/ReplicationController': kept.replicationController,
+  '/v1/PodTemplate': kept.podTemplateObject,
+  '/v1/ResourceQuota': kept.resourceQuota,
+  '/v1/LimitRange': kept.limitRange,
   'apps/v1/Deployment': deployment,
   'apps/v1/ReplicaSet': replicaSet,
   'apps/v1/DaemonSet': daemonSet,
   'apps/v1/StatefulSet': statefulSet,
+  'apps/v1/ControllerRevision': kept.controllerRevision,
+  'autoscaling/v2/HorizontalPodAutoscaler': kept.horizontalPodAutoscaler,
+  'policy/v1/PodDisruptionBudget': kept.podDisruptionBudget,
   'batch/v1/Job': job,
   'batch/v1/CronJob': cronJob,
-  'networking.k8s.io/v1/Ingress': ingress,
+  'networking.k8s.io/v1/Ingress': kept.ingress,
+  'networking.k8s.io/v1/IngressClass': kept.ingressClass,
+  'networking.k8s.io/v1/NetworkPolicy': kept.networkPolicy,
+  'discovery.k8s.io/v1/EndpointSlice': kept.endpointSlice,
+  'scheduling.k8s.io/v1/PriorityClass': kept.priorityClass,
+  'node.k8s.io/v1/RuntimeClass': kept.runtimeClass,
   'storage.k8s.io/v1/StorageClass': storageClass,
+  'storage.k8s.io/v1/CSIDriver': kept.csiDriver,
+  'storage.k8s.io/v1/CSINode': kept.csiNode,
+  'storage.k8s.io/v1/CSIStorageCapacity': kept.csiStorageCapacity,
+  'storage.k8s.io/v1/VolumeAttachment': kept.volumeAttachment,
+  'admissionregistration.k8s.io/v1/MutatingWebhookConfiguration': kept.mutatingWebhooks,
+  'admissionregistration.k8s.io/v1/ValidatingWebhookConfiguration': kept.validatingWebhooks,
+  'admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy': kept.validatingPolicy,
+  'admissionregistration.k8s.io/v1/ValidatingAdmissionPolicyBinding': kept.validatingPolicyBinding,
+  'flowcontrol.apiserver.k8s.io/v1/FlowSchema': kept.flowSchema,
+  'flowcontrol.apiserver.k8s.io/v1/PriorityLevelConfiguration': kept.priorityLevel,
+  'apiregistration.k8s.io/v1/APIService': kept.apiService,
   'coordination.k8s.io/v1/Lease': lease,
   'events.k8s.io/v1/Event': newEvent,
   'rbac.authorization.k8s.io/v1/Role': role,

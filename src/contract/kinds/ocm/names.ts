@@ -1,0 +1,22 @@
+/** Group of clusters, their sets and claims. */
+export const CLUSTER_GROUP = 'cluster.open-cluster-management.io'
+/** Group of add-ons. */
+export const ADDON_GROUP = 'addon.open-cluster-management.io'
+/** Group of works. */
+export const WORK_GROUP = 'work.open-cluster-management.io'
+/** Group of the operator's own objects. */
+export const OPERATOR_GROUP = 'operator.open-cluster-management.io'
+/** A group without kinds: it names what may be allowed about a ManagedCluster, such as `managedclusters/accept`. */
+export const REGISTER_GROUP = 'register.open-cluster-management.io'
+
+/** Label of a ManagedCluster: the exclusive set it is in. */
+export const CLUSTER_SET_LABEL = `${CLUSTER_GROUP}/clusterset`
+/** The set of clusters that name none. */
+export const DEFAULT_CLUSTER_SET = 'default'
+/** The set of all clusters. */
+export const GLOBAL_CLUSTER_SET = 'global'
+/** Label of a namespace, or of a certificate request: the cluster it belongs to. */
+export const CLUSTER_NAME_LABEL = 'open-cluster-management.io/cluster-name'
+
+/** Seconds between two heartbeats of a cluster whose spec says 0 or nothing. */
+export const DEFAULT_LEASE_SECONDS = 60

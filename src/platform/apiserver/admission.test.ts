@@ -1,0 +1,245 @@
+import { describe, expect, it } from 'vitest'
+import { type AdmissionRule, managedCluster, managedClusterSetBinding, ocmAdmission, ocmKinds } from '#kinds'
+import type { ApiServer } from './server.ts'
+import { aServer, listening } from './test/server.ts'
+import type { ApiObject } from './types.ts'
+
+const CLUSTERS = '/apis/cluster.open-cluster-management.io/v1/managedclusters'
+const SET = 'cluster.open-cluster-management.io/clusterset'
+const RBAC = 'rbac.authorization.k8s.io'
+
+const aCluster = (spec: object = {}, metadata: object = {}) => ({
+  apiVersion: managedCluster.apiVersion,
+  kind: 'ManagedCluster',
+  metadata: { name: 'west', ...metadata },
+  spec,
+})
+
+async function aHub(admission: readonly AdmissionRule[] = ocmAdmission): Promise<ApiServer> {
+  const server = await aServer({
+    admission,
+    defaultRoles: true,
+    converters: ocmKinds.flatMap((kind) => kind.converters),
+  })
+  for (const kind of ocmKinds) await server.objects.put(kind.crd({ converts: true }) as unknown as ApiObject)
+  return server
+}
+
+/** Lets the viewer do more than look. */
+async function allow(server: ApiServer, name: string, ...rules: readonly object[]): Promise<void> {
+  await server.objects.create({ apiVersion: `${RBAC}/v1`, kind: 'ClusterRole', metadata: { name }, rules })
+  await server.objects.create({
+    apiVersion: `${RBAC}/v1`,
+    kind: 'ClusterRoleBinding',
+    metadata: { name },
+    roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name },
+    subjects: [{ apiGroup: RBAC, kind: 'User', name: 'viewer' }],
+  })
+}
+
+const may = (group: string, resource: string, ...verbs: readonly string[]) => ({
+  apiGroups: [group],
+  resources: [resource],
+  verbs,
+})
+const CG = managedCluster.group
+const RG = 'register.open-cluster-management.io'
+
+describe('admission', () => {
+  it('completes what is written before its schema is checked, whichever way it is written', async () => {
+    const server = await aHub()
+    const { client } = await listening(server)
+    const made = await client.ask('POST', CLUSTERS, { body: aCluster() })
+    expect(made).toMatchObject({
+      code: 201,
+      body: { metadata: { labels: { [SET]: 'default' } }, spec: { hubAcceptsClient: false, leaseDurationSeconds: 60 } },
+    })
+    const patched = await client.ask('PATCH', `${CLUSTERS}/west`, {
+      type: 'application/merge-patch+json',
+      body: { metadata: { labels: { [SET]: null } }, spec: { taints: [{ key: 'a', effect: 'NoSelect' }] } },
+    })
+    expect(patched.body.metadata.labels).toEqual({ [SET]: 'default' })
+    expect(Date.parse(patched.body.spec.taints[0].timeAdded)).toBeGreaterThan(0)
+    const applied = await client.ask('PATCH', `${CLUSTERS}/east`, {
+      type: 'application/apply-patch+yaml',
+      query: { fieldManager: 'me' },
+      body: aCluster({}, { name: 'east' }),
+    })
+    expect(applied).toMatchObject({ code: 201, body: { metadata: { labels: { [SET]: 'default' } } } })
+    // Written again as it is, nothing changes: not the time of the taint, not the version.
+    const again = await client.ask('PUT', `${CLUSTERS}/west`, { body: patched.body })
+    expect(again.body.metadata.resourceVersion).toBe(patched.body.metadata.resourceVersion)
+  })
+
+  it('refuses with a Status that names the rule and the field, and stores nothing', async () => {
+    const server = await aHub()
+    const { client } = await listening(server)
+    const body = aCluster({ managedClusterClientConfigs: [{ url: 'http://west' }] })
+    const refused = await client.ask('POST', CLUSTERS, { body })
+    expect(refused).toMatchObject({
+      code: 422,
+      body: {
+        reason: 'Invalid',
+        message: expect.stringMatching(/admission rule "managedclusters\.admission\.clusterpulse\.io" denied .*https/),
+        details: { name: 'west', causes: [{ field: 'spec.managedClusterClientConfigs[0].url' }] },
+      },
+    })
+    expect((await client.ask('GET', `${CLUSTERS}/west`)).code).toBe(404)
+  })
+
+  it('asks what the caller may do, beside the write itself', async () => {
+    const server = await aHub()
+    const { client: admin, listener } = await listening(server)
+    const { clientOf } = await import('./test/server.ts')
+    const viewer = clientOf(listener, 'viewer-token')
+    await allow(server, 'clusters', may(CG, 'managedclusters', 'create', 'get', 'update', 'delete'))
+    const noSet = await viewer.ask('POST', CLUSTERS, { body: aCluster() })
+    expect(noSet).toMatchObject({ code: 403, body: { reason: 'Forbidden' } })
+    expect(noSet.body.message).toContain('user "viewer" cannot create managedclustersets/join.')
+    await allow(server, 'join', may(CG, 'managedclustersets/join', 'create'))
+    expect((await viewer.ask('POST', CLUSTERS, { body: aCluster({ hubAcceptsClient: true }) })).code).toBe(403)
+    const { body } = await viewer.ask('POST', CLUSTERS, { body: aCluster() })
+    const accepting = { ...body, spec: { ...body.spec, hubAcceptsClient: true } }
+    const refused = await viewer.ask('PUT', `${CLUSTERS}/west`, { body: accepting })
+    expect(refused).toMatchObject({
+      code: 403,
+      body: { message: expect.stringContaining('needed to accept the cluster') },
+    })
+    await allow(server, 'accept', may(RG, 'managedclusters/accept', 'update'))
+    const accepted = await viewer.ask('PUT', `${CLUSTERS}/west`, { body: accepting })
+    expect(accepted).toMatchObject({ code: 200, body: { spec: { hubAcceptsClient: true } } })
+    expect((await admin.ask('PUT', `${CLUSTERS}/west`, { body: { ...accepted.body, spec: {} } })).code).toBe(200)
+  })
+
+  it('decides for a dry run as for a write', async () => {
+    const server = await aHub()
+    const { client } = await listening(server)
+    const bad = { metadata: { name: 'a', namespace: 'default' }, spec: { clusterSet: 'b' } }
+    const path = `/apis/${CG}/v1beta2/namespaces/default/managedclustersetbindings`
+    const query = { dryRun: 'All' }
+    expect((await client.ask('POST', path, { query, body: bad })).code).toBe(422)
+    const good = { ...bad, spec: { clusterSet: 'a' } }
+    expect((await client.ask('POST', path, { query, body: good })).code).toBe(201)
+    expect(server.objects.list({ ...managedClusterSetBinding })).toEqual([])
+  })
+
+  it('is asked about deletions, one by one, and about subresources that a rule names', async () => {
+    const seen: string[] = []
+    const rule: AdmissionRule = {
+      name: 'watching.test.clusterpulse.io',
+      group: '',
+      versions: ['v1'],
+      resources: ['configmaps', 'namespaces/status'],
+      operations: ['CREATE', 'UPDATE', 'DELETE'],
+      namespaced: true,
+      faults: ({ operation, name, subresource, before, user }) => {
+        seen.push([operation, name, subresource, user.name].filter(Boolean).join(' '))
+        return before?.metadata.labels?.kept ? [{ path: 'metadata.labels', message: 'says that it is kept' }] : []
+      },
+    }
+    const server = await aHub([rule])
+    const { client } = await listening(server)
+    const maps = '/api/v1/namespaces/default/configmaps'
+    await client.ask('POST', maps, { body: { metadata: { name: 'a' } } })
+    await client.ask('POST', maps, { body: { metadata: { name: 'b', labels: { kept: 'yes' } } } })
+    expect((await client.ask('DELETE', `${maps}/a`)).code).toBe(200)
+    expect((await client.ask('DELETE', `${maps}/b`)).code).toBe(422)
+    expect((await client.ask('DELETE', maps)).code).toBe(422)
+    const { body } = await client.ask('GET', '/api/v1/namespaces/default')
+    await client.ask('PUT', '/api/v1/namespaces/default/status', {
+      body: { ...body, status: { phase: 'Active', x: 1 } },
+    })
+    await client.ask('PUT', '/api/v1/namespaces/default', {
+      body: { ...body, metadata: { ...body.metadata, labels: {} } },
+    })
+    expect(seen.slice(0, 5)).toEqual([
+      'CREATE a admin',
+      'CREATE b admin',
+      'DELETE a admin',
+      'DELETE b admin',
+      'DELETE b admin',
+    ])
+    expect(new Set(seen.slice(5))).toEqual(new Set(seen.slice(5).filter((one) => one.endsWith('status admin'))))
+  })
+
+  it('does not ask about what the server writes itself', async () => {
+    const server = await aHub()
+    await server.objects.create(aCluster({ hubAcceptsClient: true }) as ApiObject)
+    expect(server.objects.get({ ...managedCluster }, { name: 'west' })?.metadata.labels).toBeUndefined()
+  })
+})
+
+describe('kinds with several versions', () => {
+  const ADDONS = '/apis/addon.open-cluster-management.io'
+  const older = {
+    apiVersion: 'addon.open-cluster-management.io/v1alpha1',
+    kind: 'ManagedClusterAddOn',
+    metadata: { name: 'hello', namespace: 'default' },
+    spec: { installNamespace: 'here' },
+  }
+  const at = (version: string, rest = '') => `${ADDONS}/${version}/namespaces/default/managedclusteraddons${rest}`
+
+  it('are one object, read and written in either version', async () => {
+    const server = await aHub()
+    const { client } = await listening(server)
+    const made = await client.ask('POST', at('v1alpha1'), { body: older })
+    expect(made).toMatchObject({
+      code: 201,
+      body: { apiVersion: older.apiVersion, spec: { installNamespace: 'here' } },
+    })
+    const newer = await client.ask('GET', at('v1beta1', '/hello'))
+    expect(newer.body).toMatchObject({
+      apiVersion: 'addon.open-cluster-management.io/v1beta1',
+      metadata: { annotations: { 'addon.open-cluster-management.io/v1alpha1-install-namespace': 'here' } },
+    })
+    expect(newer.body.spec).toEqual({})
+    const registrations = [{ type: 'KubeClient', kubeClient: { driver: 'csr' } }]
+    const told = await client.ask('PUT', at('v1beta1', '/hello/status'), {
+      body: { ...newer.body, status: { registrations } },
+    })
+    expect(told.code).toBe(200)
+    const { body } = await client.ask('GET', at('v1alpha1', '/hello'))
+    expect(body.status).toEqual({
+      kubeClientDriver: 'csr',
+      registrations: [{ signerName: 'kubernetes.io/kube-apiserver-client' }],
+    })
+    // A writer of the older version changes what it knows and loses nothing of the newer one.
+    const patched = await client.ask('PATCH', at('v1alpha1', '/hello'), {
+      type: 'application/merge-patch+json',
+      body: { spec: { configs: [{ resource: 'things', name: 'one' }] } },
+    })
+    expect(patched.body.metadata.generation).toBe(2)
+    const read = await client.ask('GET', at('v1beta1', '/hello'))
+    expect(read.body).toMatchObject({
+      spec: { configs: [{ group: '', resource: 'things', name: 'one' }] },
+      status: { registrations },
+    })
+  })
+
+  it('are told of in the version that is watched and listed', async () => {
+    const server = await aHub()
+    const { client } = await listening(server)
+    await using watching = await client.watch(at('v1alpha1'))
+    await client.ask('POST', at('v1beta1'), { body: { metadata: { name: 'hello' }, spec: {} } })
+    expect(await watching.take(1)).toMatchObject([{ type: 'ADDED', object: { apiVersion: older.apiVersion } }])
+    const { body } = await client.ask('GET', at('v1beta1'))
+    expect(body).toMatchObject({
+      apiVersion: 'addon.open-cluster-management.io/v1beta1',
+      items: [{ apiVersion: 'addon.open-cluster-management.io/v1beta1' }],
+    })
+  })
+
+  it('are announced newest first, each with its fields', async () => {
+    const server = await aHub()
+    const { client } = await listening(server)
+    const { body } = await client.ask('GET', '/apis/addon.open-cluster-management.io')
+    expect(body).toMatchObject({
+      versions: [{ version: 'v1beta1' }, { version: 'v1alpha1' }],
+      preferredVersion: { version: 'v1beta1' },
+    })
+    const strict = { query: { fieldValidation: 'Strict' } }
+    const newer = { metadata: { name: 'a' }, spec: { installNamespace: 'here' } }
+    expect((await client.ask('POST', at('v1beta1'), { ...strict, body: newer })).code).toBe(400)
+    expect((await client.ask('POST', at('v1alpha1'), { ...strict, body: newer })).code).toBe(201)
+  })
+})

@@ -1,0 +1,134 @@
+import {
+  type AdmissionRequest,
+  type AdmissionRule,
+  type AdmittedObject,
+  concerns,
+  missingRight,
+  refusalOf,
+} from '#kinds'
+import type { Clock } from '#model'
+import type { ObjectStore } from './objects.ts'
+import type { Authorizer } from './rbac/index.ts'
+import { type Resource, type ServedResources, toStorage, toVersion } from './served.ts'
+import { ApiError } from './status.ts'
+import type { ApiObject } from './types.ts'
+import type { User } from './user.ts'
+
+/** What the rules say to one write, in the two moments in which they are asked. */
+export interface Admission {
+  /**
+   * The object as the rules make it, before its schema is checked.
+   * @throws ApiError Invalid, naming the rule
+   */
+  mutate(object: ApiObject, before: ApiObject | undefined): ApiObject
+  /**
+   * Asked when everything else about the write is decided. `object` is undefined where the write deletes.
+   * @throws ApiError Forbidden, Invalid, naming the rule
+   */
+  validate(object: ApiObject | undefined, before: ApiObject | undefined): void
+}
+
+/** One write, before its object is known. */
+export interface Write {
+  readonly user: User
+  readonly subresource?: string | undefined
+  readonly dryRun: boolean
+}
+
+export interface AdmissionParts {
+  readonly authorizer: Authorizer
+  readonly objects: ObjectStore
+  readonly served: ServedResources
+  readonly clock: Clock
+}
+
+/** Runs admission rules over what callers write. What the server writes by itself is not asked about. */
+export class AdmissionRules {
+  readonly #rules: readonly AdmissionRule[]
+  readonly #parts: AdmissionParts
+
+  constructor(rules: readonly AdmissionRule[], parts: AdmissionParts) {
+    this.#rules = rules
+    this.#parts = parts
+  }
+
+  /** @returns undefined where no rule is about the resource */
+  of(resource: Resource, write: Write): Admission | undefined {
+    const rules = this.#rules.filter(({ group }) => group === resource.group)
+    if (rules.length === 0) return undefined
+    const concerned = (request: AdmissionRequest) => rules.filter((rule) => concerns(rule, resource, request))
+    const request = (object: ApiObject | undefined, before: ApiObject | undefined) =>
+      this.#request(resource, write, object, before)
+    return {
+      mutate: (object, before) => {
+        let asked = request(object, before)
+        const mutating = concerned(asked).filter(({ mutate }) => mutate)
+        for (const rule of mutating) asked = { ...asked, object: mutated(resource, rule, asked) }
+        // A rule may leave an object as it is; it never takes its identity.
+        return mutating.length === 0 || !asked.object ? object : toVersion(resource, asked.object as ApiObject)
+      },
+      validate: (object, before) => {
+        const asked = request(object, before)
+        for (const rule of concerned(asked)) this.#decide(resource, rule, asked)
+      },
+    }
+  }
+
+  #request(
+    resource: Resource,
+    { user, subresource, dryRun }: Write,
+    object: ApiObject | undefined,
+    before: ApiObject | undefined,
+  ): AdmissionRequest {
+    const { name = '', namespace } = (object ?? before)?.metadata ?? {}
+    return {
+      operation: !object ? 'DELETE' : before ? 'UPDATE' : 'CREATE',
+      user,
+      object: object && toStorage(resource, object),
+      before: before && toStorage(resource, before),
+      name,
+      ...(namespace && { namespace }),
+      ...(subresource && { subresource }),
+      dryRun,
+      nowMs: this.#parts.clock.now(),
+    }
+  }
+
+  #decide(resource: Resource, rule: AdmissionRule, request: AdmissionRequest): void {
+    const { authorizer, objects, served } = this.#parts
+    for (const right of rule.rights?.(request) ?? []) {
+      const { purpose: _, ...attempt } = right
+      if (!authorizer.decide(request.user, attempt).allowed)
+        throw new ApiError('Forbidden', missingRight(rule, request.user, right), detailsOf(resource, request))
+    }
+    const found = (rule.reads?.(request) ?? []).map((one): AdmittedObject | undefined =>
+      served.get(one) ? objects.get(one, one) : undefined,
+    )
+    refuse(resource, rule, request, rule.faults?.(request, found) ?? [])
+  }
+}
+
+function mutated(resource: Resource, rule: AdmissionRule, request: AdmissionRequest): AdmittedObject | undefined {
+  const mutation = rule.mutate?.(request)
+  if (!mutation) return request.object
+  if ('object' in mutation) return mutation.object
+  refuse(resource, rule, request, mutation.faults)
+  return request.object
+}
+
+function refuse(
+  resource: Resource,
+  rule: AdmissionRule,
+  request: AdmissionRequest,
+  faults: ReturnType<NonNullable<AdmissionRule['faults']>>,
+): void {
+  if (faults.length === 0) return
+  const causes = faults.map(({ path, message }) => ({ reason: 'FieldValueInvalid', message, field: path }))
+  throw new ApiError('Invalid', refusalOf(rule, faults), { ...detailsOf(resource, request), causes })
+}
+
+const detailsOf = ({ group, plural }: Resource, { name }: AdmissionRequest) => ({
+  ...(name ? { name } : {}),
+  ...(group ? { group } : {}),
+  kind: plural,
+})

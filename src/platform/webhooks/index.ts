@@ -1,0 +1,10 @@
+/**
+ * Admission rules and conversions for a hub on Kubernetes: the same functions that the embedded API runs in process, behind
+ * HTTPS as its API server asks them (admission.k8s.io/v1, apiextensions.k8s.io/v1).
+ *
+ *   rule.mutate                     → /mutate/<rule>    a JSON patch
+ *   rule.rights, reads, faults      → /validate/<rule>  allowed or not; rights by SubjectAccessReview, as whoever writes
+ *   converters                      → /convert          objects in another version
+ */
+export { type Reached, webhookConfigurations } from './configuration.ts'
+export { listenWebhooks, type WebhookListener, type WebhookOptions } from './server.ts'

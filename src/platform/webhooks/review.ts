@@ -1,0 +1,98 @@
+import {
+  type AdmissionRequest,
+  type AdmissionRule,
+  type AdmittedObject,
+  missingRight,
+  type NeededRight,
+  type ObjectReference,
+  refusalOf,
+} from '#kinds'
+import { jsonPatch } from './json-patch.ts'
+
+/** The API that rules ask, through whoever runs them. */
+export interface ReviewWorld {
+  may(user: AdmissionRequest['user'], right: NeededRight, signal: AbortSignal): Promise<boolean>
+  /** undefined where there is none */
+  read(reference: ObjectReference, signal: AbortSignal): Promise<AdmittedObject | undefined>
+}
+
+/** admission.k8s.io/v1 AdmissionRequest, as far as it is read. */
+export interface ReviewRequest {
+  readonly uid: string
+  readonly operation: string
+  readonly name?: string
+  readonly namespace?: string
+  readonly subResource?: string
+  readonly userInfo: {
+    readonly username?: string
+    readonly uid?: string
+    readonly groups?: readonly string[]
+    readonly extra?: Readonly<Record<string, readonly string[]>>
+  }
+  readonly object?: AdmittedObject | null
+  readonly oldObject?: AdmittedObject | null
+  readonly dryRun?: boolean
+}
+
+/** admission.k8s.io/v1 AdmissionResponse. */
+export interface ReviewResponse {
+  readonly uid: string
+  readonly allowed: boolean
+  readonly patchType?: 'JSONPatch'
+  /** base64 of a JSON patch */
+  readonly patch?: string
+  readonly status?: { readonly code: number; readonly reason: string; readonly message: string }
+}
+
+function requestOf(review: ReviewRequest, nowMs: number): AdmissionRequest {
+  const { userInfo, object, oldObject, namespace, subResource } = review
+  const { username = '', uid, groups = [], extra } = userInfo
+  return {
+    operation: review.operation === 'CREATE' || review.operation === 'DELETE' ? review.operation : 'UPDATE',
+    user: { name: username, groups, ...(uid && { uid }), ...(extra && { extra }) },
+    object: object ?? undefined,
+    before: oldObject ?? undefined,
+    name: review.name || (object?.metadata.name ?? ''),
+    ...(namespace && { namespace }),
+    ...(subResource && { subresource: subResource }),
+    dryRun: review.dryRun === true,
+    nowMs,
+  }
+}
+
+const refused = (uid: string, code: number, reason: string, message: string): ReviewResponse => ({
+  uid,
+  allowed: false,
+  status: { code, reason, message },
+})
+
+/** What the rule makes of the object, as a patch. */
+export function mutate(rule: AdmissionRule, review: ReviewRequest, nowMs: number): ReviewResponse {
+  const { uid } = review
+  const request = requestOf(review, nowMs)
+  const mutation = rule.mutate?.(request)
+  if (!mutation || !request.object) return { uid, allowed: true }
+  if ('faults' in mutation)
+    return mutation.faults.length > 0
+      ? refused(uid, 422, 'Invalid', refusalOf(rule, mutation.faults))
+      : { uid, allowed: true }
+  const patch = jsonPatch(request.object, mutation.object)
+  if (patch.length === 0) return { uid, allowed: true }
+  return { uid, allowed: true, patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(patch)).toString('base64') }
+}
+
+/** Whether the write may be: by the rights of whoever writes, then by the rule. */
+export async function validate(
+  rule: AdmissionRule,
+  review: ReviewRequest,
+  { world, nowMs, signal }: { readonly world: ReviewWorld; readonly nowMs: number; readonly signal: AbortSignal },
+): Promise<ReviewResponse> {
+  const { uid } = review
+  const request = requestOf(review, nowMs)
+  for (const right of rule.rights?.(request) ?? [])
+    if (!(await world.may(request.user, right, signal)))
+      return refused(uid, 403, 'Forbidden', missingRight(rule, request.user, right))
+  const found = await Promise.all((rule.reads?.(request) ?? []).map((one) => world.read(one, signal)))
+  const faults = rule.faults?.(request, found) ?? []
+  return faults.length > 0 ? refused(uid, 422, 'Invalid', refusalOf(rule, faults)) : { uid, allowed: true }
+}

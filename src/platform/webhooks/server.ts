@@ -1,0 +1,173 @@
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { AdmissionRule, AdmittedObject, VersionConverter } from '#kinds'
+import { type KubeClient, type KubeObject, type Resource, whole } from '#kube'
+import { type Clock, systemClock } from '#model'
+import { boundConnections, CONNECTION_TIMES, type Logger } from '#runtime'
+import { type ConversionRequest, convert } from './convert.ts'
+import { mutate, type ReviewRequest, type ReviewWorld, validate } from './review.ts'
+
+export interface WebhookOptions {
+  readonly rules: readonly AdmissionRule[]
+  readonly converters?: readonly VersionConverter[]
+  /** the API whose server asks: who may do what, and what rules look at, is asked there */
+  readonly kube: KubeClient
+  /** PEM */
+  readonly tls: { readonly cert: string; readonly key: string }
+  readonly host?: string
+  /** 0: a free one */
+  readonly port: number
+  readonly logger: Logger
+  readonly clock?: Clock
+}
+
+export interface WebhookListener extends AsyncDisposable {
+  readonly port: number
+}
+
+/** As large as an object may be, twice: what is and what shall be. */
+const MAX_BODY_BYTES = 8 * 1024 * 1024
+/** An API server keeps a few open. */
+const MAX_CONNECTIONS = 256
+/** An API server gives up after ten seconds. */
+const TIMEOUT_MS = 9_000
+
+class UnreadableReview extends Error {
+  override readonly name = 'UnreadableReview'
+  readonly status: number
+  constructor(status: number, message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
+/** Answers admission and conversion reviews over HTTPS. */
+export async function listenWebhooks(options: WebhookOptions): Promise<WebhookListener> {
+  const { tls, host = '127.0.0.1', port, logger } = options
+  const answers = new Answers(options)
+  const server = createServer({ ...tls, minVersion: 'TLSv1.2', ...CONNECTION_TIMES }, (request, response) => {
+    void answers.answer(request, response)
+  })
+  server.requestTimeout = TIMEOUT_MS
+  boundConnections(server, { listener: 'webhooks', max: MAX_CONNECTIONS, logger })
+  server.on('tlsClientError', (err) => logger.debug({ err }, 'a caller of the webhooks gave up'))
+  server.listen(port, host)
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+class Answers {
+  readonly #options: WebhookOptions
+  readonly #clock: Clock
+  readonly #world: ReviewWorld
+
+  constructor(options: WebhookOptions) {
+    this.#options = options
+    this.#clock = options.clock ?? systemClock
+    this.#world = worldOf(options.kube)
+  }
+
+  /** Answers one review; never throws. */
+  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const body = await readReview(request)
+      send(response, 200, await this.#reviewed(request.url ?? '', body))
+    } catch (error) {
+      const status = error instanceof UnreadableReview ? error.status : 500
+      if (status === 500) this.#options.logger.error({ err: error, path: request.url }, 'a review failed')
+      const message =
+        error instanceof UnreadableReview ? error.message : 'the review failed; the log of the hub says why'
+      send(response, status, { message })
+    }
+  }
+
+  async #reviewed(path: string, { apiVersion, kind, request }: Review): Promise<object> {
+    const [, what, name] = path.split('?')[0]?.split('/') ?? []
+    const answered = (response: object) => ({ apiVersion, kind, response })
+    if (what === 'convert' && kind === 'ConversionReview')
+      return answered(convert(this.#options.converters ?? [], request as unknown as ConversionRequest))
+    const rule = this.#options.rules.find((one) => one.name === name)
+    if (!rule || kind !== 'AdmissionReview') throw new UnreadableReview(404, `no rule answers ${kind} at ${path}`)
+    const review = request as unknown as ReviewRequest
+    const nowMs = this.#clock.now()
+    if (what === 'mutate') return answered(mutate(rule, review, nowMs))
+    if (what !== 'validate') throw new UnreadableReview(404, `no rule answers at ${path}`)
+    const signal = AbortSignal.timeout(TIMEOUT_MS)
+    return answered(await validate(rule, review, { world: this.#world, nowMs, signal }))
+  }
+}
+
+interface Review {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly request: Readonly<Record<string, unknown>>
+}
+
+/** @throws UnreadableReview */
+async function readReview(request: IncomingMessage): Promise<Review> {
+  if (request.method !== 'POST') throw new UnreadableReview(405, 'reviews are sent by POST')
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > MAX_BODY_BYTES) throw new UnreadableReview(413, `a review has at most ${MAX_BODY_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  const review = parsed(Buffer.concat(chunks).toString('utf8'))
+  if (!review || typeof review.kind !== 'string' || typeof review.request?.uid !== 'string')
+    throw new UnreadableReview(400, 'the body is no review: kind and request.uid are needed')
+  return review
+}
+
+function parsed(text: string): Review | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as Review) : undefined
+  } catch {
+    return undefined // no JSON is no review: the caller is told so
+  }
+}
+
+function send(response: ServerResponse, status: number, value: object): void {
+  if (response.headersSent || response.destroyed) return
+  response.writeHead(status, { 'content-type': 'application/json' })
+  response.end(JSON.stringify(value))
+}
+
+const accessReviews: Resource = {
+  group: 'authorization.k8s.io',
+  version: 'v1',
+  plural: 'subjectaccessreviews',
+  kind: 'SubjectAccessReview',
+  namespaced: false,
+}
+
+function worldOf(kube: KubeClient): ReviewWorld {
+  return {
+    async may({ name, uid, groups, extra }, { purpose: _, ...attributes }, signal) {
+      const spec = { user: name, uid, groups, extra, resourceAttributes: attributes }
+      const review = await kube.create(accessReviews, { metadata: { name: '' }, spec }, signal)
+      return (review.status as { readonly allowed?: boolean } | undefined)?.allowed === true
+    },
+    async read({ group, version, plural, namespace, name }, signal) {
+      const resource: Resource<KubeObject> = whole({
+        group,
+        version,
+        plural,
+        kind: '',
+        namespaced: namespace !== undefined,
+      })
+      const found = await kube.get(resource, { name, ...(namespace && { namespace }) }, signal)
+      return found as AdmittedObject | undefined
+    },
+  }
+}

@@ -1,0 +1,185 @@
+import { request } from 'node:https'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { managedCluster, managedClusterAddOn, managedClusterSetBinding, ocmAdmission, ocmKinds } from '#kinds'
+import { createKubeClient, customResourceDefinitions, type KubeClient, type KubeObject, type Resource } from '#kube'
+import { silentLogger } from '#runtime'
+import { noRealApiServer, type RealApiServer, startRealApiServer } from '../../../test/real-apiserver.ts'
+import { type Identity, identity } from '../kube/testing/scripted-server.ts'
+import { listenWebhooks, type WebhookListener, webhookConfigurations } from './index.ts'
+
+const missing = noRealApiServer()
+const skip = missing !== undefined && process.env.CI_REQUIRE_ALL !== '1'
+
+const SET = 'cluster.open-cluster-management.io/clusterset'
+const resourceOf = (
+  kind: { group: string; version: string; plural: string },
+  name: string,
+  namespaced = false,
+): Resource => ({
+  group: kind.group,
+  version: kind.version,
+  plural: kind.plural,
+  kind: name,
+  namespaced,
+})
+const clusters = resourceOf(managedCluster, 'ManagedCluster')
+const bindings = resourceOf(managedClusterSetBinding, 'ManagedClusterSetBinding', true)
+const addOns = resourceOf(managedClusterAddOn, 'ManagedClusterAddOn', true)
+const rbac = (plural: string, kind: string): Resource => ({
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  plural,
+  kind,
+  namespaced: false,
+})
+
+describe.skipIf(skip)(`webhooks of a real kube-apiserver${skip ? ` (skipped: ${missing})` : ''}`, () => {
+  let real: RealApiServer
+  let kube: KubeClient
+  let webhooks: WebhookListener
+  let tls: Identity
+  const ann = { user: 'ann' }
+
+  const aCluster = (name: string, spec: object = {}, labels?: Record<string, string>): KubeObject => ({
+    metadata: { name, ...(labels && { labels }) },
+    spec,
+  })
+
+  async function allow(name: string, group: string, resource: string, ...verbs: string[]): Promise<void> {
+    await kube.create(rbac('clusterroles', 'ClusterRole'), {
+      metadata: { name },
+      rules: [{ apiGroups: [group], resources: [resource], verbs }],
+    })
+    await kube.create(rbac('clusterrolebindings', 'ClusterRoleBinding'), {
+      metadata: { name },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'ann' }],
+    })
+  }
+
+  beforeAll(async () => {
+    const started = await startRealApiServer()
+    if (!started) throw new Error(missing)
+    real = started
+    kube = createKubeClient(real.access)
+    tls = await identity()
+    const converters = ocmKinds.flatMap((kind) => kind.converters)
+    webhooks = await listenWebhooks({ rules: ocmAdmission, converters, kube, tls, port: 0, logger: silentLogger })
+    const reached = { url: `https://127.0.0.1:${webhooks.port}`, caBundle: tls.ca }
+    const conversion = {
+      strategy: 'Webhook',
+      webhook: {
+        conversionReviewVersions: ['v1'],
+        clientConfig: { url: `${reached.url}/convert`, caBundle: Buffer.from(tls.ca).toString('base64') },
+      },
+    }
+    for (const kind of ocmKinds) {
+      const crd = kind.crd({ converts: true })
+      const spec = { ...crd.spec, ...(kind.converters.length > 0 && { conversion }) }
+      await kube.create(customResourceDefinitions, { ...crd, spec } as unknown as KubeObject)
+    }
+    for (const configuration of webhookConfigurations('clusterpulse', ocmAdmission, reached)) {
+      const { kind } = configuration as { kind: string }
+      const plural = `${kind.toLowerCase()}s`
+      await kube.request('POST', `/apis/admissionregistration.k8s.io/v1/${plural}`, { body: configuration })
+    }
+    // A server asks webhooks it has just heard of after a moment.
+    const trial = { metadata: { name: 'a.b' }, spec: {} }
+    await vi.waitFor(
+      () =>
+        expect(kube.create(clusters, trial, undefined, { dryRun: true })).rejects.toMatchObject({
+          message: expect.stringContaining('admission rule'),
+        }),
+      { timeout: 30_000 },
+    )
+  }, 120_000)
+  afterAll(async () => {
+    await kube?.[Symbol.asyncDispose]()
+    await webhooks?.[Symbol.asyncDispose]()
+    await real?.stop()
+  })
+
+  it('complete clusters, and set the times of their taints', async () => {
+    const made = await kube.create(clusters, aCluster('west', { taints: [{ key: 'a', effect: 'NoSelect' }] }))
+    expect(made.metadata.labels).toEqual({ [SET]: 'default' })
+    expect(made).toMatchObject({ spec: { hubAcceptsClient: false, taints: [{ timeAdded: expect.any(String) }] } })
+    const again = await kube.replace(clusters, {
+      ...made,
+      spec: { ...(made.spec as object), taints: [{ key: 'a', effect: 'NoSelect' }] },
+    })
+    expect(again.spec).toEqual(made.spec)
+  })
+
+  it('refuse what is wrong, naming rule and place', async () => {
+    const wrong = aCluster('east', { managedClusterClientConfigs: [{ url: 'http://east' }] })
+    await expect(kube.create(clusters, wrong)).rejects.toMatchObject({
+      reason: 'invalid',
+      message: expect.stringMatching(
+        /managedclusters\.admission\.clusterpulse\.io.*managedClusterClientConfigs\[0\]\.url/,
+      ),
+    })
+    const binding = { metadata: { name: 'a', namespace: 'default' }, spec: { clusterSet: 'b' } }
+    await expect(kube.create(bindings, binding)).rejects.toMatchObject({ reason: 'invalid' })
+  })
+
+  it('ask whether the writer may join the set and accept the cluster', async () => {
+    await allow('clusters', managedCluster.group, 'managedclusters', 'create', 'get', 'update')
+    const north = aCluster('north', { hubAcceptsClient: true })
+    const asAnn = () => kube.create(clusters, north, undefined, { as: ann })
+    const refusal = (resource: string) => ({
+      reason: 'forbidden',
+      message: expect.stringContaining(`user "ann" cannot ${resource}`),
+    })
+    await expect(asAnn()).rejects.toMatchObject(
+      refusal('update managedclusters/accept.register.open-cluster-management.io "north"'),
+    )
+    await allow('accept', 'register.open-cluster-management.io', 'managedclusters/accept', 'update')
+    await expect.poll(() => asAnn().catch((error: Error) => error.message)).toContain('managedclustersets/join')
+    await allow('join', managedCluster.group, 'managedclustersets/join', 'create')
+    await expect
+      .poll(() =>
+        asAnn()
+          .then(() => 'made')
+          .catch((error: Error) => error.message),
+      )
+      .toBe('made')
+  })
+
+  it('turn add-ons of one version into the other', async () => {
+    const older: Resource = { ...addOns, version: 'v1alpha1' }
+    const key = { name: 'hello', namespace: 'default' }
+    await kube.create(older, { metadata: key, spec: { installNamespace: 'here' } })
+    const newer = await kube.get(addOns, key)
+    expect(newer).toMatchObject({
+      apiVersion: 'addon.open-cluster-management.io/v1beta1',
+      metadata: { annotations: { 'addon.open-cluster-management.io/v1alpha1-install-namespace': 'here' } },
+    })
+    const registrations = [{ type: 'KubeClient', kubeClient: { driver: 'csr' } }]
+    await kube.patch(addOns, key, { status: { registrations } }, { kind: 'merge', subresource: 'status' })
+    expect(await kube.get(older, key)).toMatchObject({
+      spec: { installNamespace: 'here' },
+      status: { kubeClientDriver: 'csr' },
+    })
+  })
+
+  it('answer what is no review with what is wrong with it', async () => {
+    const ask = (method: string, path: string, body: string) =>
+      new Promise<{ code: number | undefined; text: string }>((resolve, reject) => {
+        const call = request(`https://127.0.0.1:${webhooks.port}${path}`, { method, ca: tls.ca }, (response) => {
+          let text = ''
+          response.setEncoding('utf8')
+          response.on('data', (part) => {
+            text += part
+          })
+          response.on('end', () => resolve({ code: response.statusCode, text }))
+        })
+        call.on('error', reject)
+        call.end(body)
+      })
+    const review = JSON.stringify({ kind: 'AdmissionReview', apiVersion: 'admission.k8s.io/v1', request: { uid: 'a' } })
+    expect(await ask('POST', '/validate/x', '{')).toMatchObject({ code: 400 })
+    expect(await ask('POST', '/validate/unknown', review)).toMatchObject({ code: 404 })
+    expect(await ask('GET', '/validate/x', '')).toMatchObject({ code: 405 })
+    expect((await ask('POST', '/validate/unknown', review)).text).toContain('no rule answers')
+  })
+})
