@@ -121,14 +121,15 @@ const keysOf = (dataDir: string, given: readonly Buffer[], logger: Logger) =>
       ),
   })
 
-/** Once everything is open, and sealed anew where a former key had sealed it. */
-export function sayUnneededKeys({ sealer }: ControlPlane, logger: Logger): void {
+/**
+ * What to tell once everything is open, and sealed anew where a former key had sealed it.
+ * @returns undefined where every key at hand is needed
+ */
+export function unneededKeysWords({ sealer }: ControlPlane): string | undefined {
   const unneeded = sealer.unneededKeyIds()
-  if (unneeded.length > 0)
-    logger.info(
-      { key: sealer.keyId, former: unneeded },
-      `nothing of this folder is sealed with the former keys ${unneeded.join(', ')} any more, but for backups and folders that were put aside: they may go`,
-    )
+  if (unneeded.length === 0) return undefined
+  const [keys, they] = unneeded.length === 1 ? ['key', 'it'] : ['keys', 'they']
+  return `Nothing of this folder is sealed with the former ${keys} ${unneeded.join(', ')} any more, but for backups and what was put aside: ${they} may go.`
 }
 
 /** The usual port, so that addresses stay; a free one where something else has it: the kubeconfig says which. */

@@ -9,7 +9,7 @@ import { countBuild, keepPrivate, Metrics, type Part } from '#runtime'
 import { type SimulatedRegistry, simulateRegistry } from '#simulator'
 import { EmbeddedStateStore } from '#state'
 import type { Env, UpConfig } from './config.ts'
-import { type ControlPlane, HUB_NAMESPACE, openControlPlane, sayUnneededKeys } from './control-plane.ts'
+import { type ControlPlane, HUB_NAMESPACE, openControlPlane, unneededKeysWords } from './control-plane.ts'
 import { DeclaredOnce } from './declared-once.ts'
 import { simulatedMembers } from './demo.ts'
 import { fillPast } from './demo-past.ts'
@@ -221,8 +221,9 @@ export async function up({
       if (monitor) say(`Cluster Monitor's interface is on ${monitor.address()}`)
       if (config.collection.readOnlyMembers)
         say('Members are only read: no agent is deployed, changed or removed there.')
+      const unneeded = unneededKeysWords(controlPlane.get())
+      if (unneeded) say(unneeded)
       say('Ctrl-C ends it.')
-      sayUnneededKeys(controlPlane.get(), logger)
     },
   )
 }
